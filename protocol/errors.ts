@@ -1,0 +1,90 @@
+/**
+ * Every way a call or a server can fail, as data. Identity is the code: a class does not survive a pipe.
+ * `started` says whether user code may have run, which decides if anyone may safely try again.
+ * HTTP statuses are the front's business (supervisor/http/http-status.ts).
+ */
+
+interface ErrorSpec {
+  /** Safe for a client: says what happened without a secret, a path or a stack. */
+  readonly message: string;
+  readonly started: 'no' | 'maybe' | 'yes';
+}
+
+export const ERRORS = {
+  SERVE_BAD_REQUEST: { message: 'The request is malformed.', started: 'no' },
+  SERVE_BAD_BODY: { message: 'The request body could not be read.', started: 'no' },
+  SERVE_NOT_FOUND: { message: 'No such route.', started: 'no' },
+  SERVE_METHOD_NOT_ALLOWED: { message: 'This route does not take that method.', started: 'no' },
+  SERVE_REQUEST_TIMEOUT: { message: 'The request arrived too slowly.', started: 'no' },
+  SERVE_BODY_TOO_LARGE: { message: 'The request body is larger than this server accepts.', started: 'no' },
+  SERVE_HEADERS_TOO_LARGE: { message: 'The request headers are too large.', started: 'no' },
+  SERVE_QUEUE_FULL: { message: 'The queue is full; try again later.', started: 'no' },
+  SERVE_OVERLOADED: { message: 'The call could not be answered before its deadline.', started: 'no' },
+  SERVE_NOT_READY: { message: 'No worker of this model can start.', started: 'no' },
+  SERVE_SHUTTING_DOWN: { message: 'The server is shutting down.', started: 'no' },
+  SERVE_NOT_BEGUN: { message: 'Two workers died before this call began; it did not run.', started: 'no' },
+  SERVE_QUEUE_TIMEOUT: { message: 'The call waited too long for a worker.', started: 'no' },
+  SERVE_DEADLINE: { message: "The client's deadline passed.", started: 'maybe' },
+  SERVE_INFERENCE_FAILED: { message: 'The model failed on this call.', started: 'yes' },
+  SERVE_OUTPUT_INVALID: { message: "The model's output could not be encoded.", started: 'yes' },
+  SERVE_OUTPUT_TOO_LARGE: { message: "The model's output is larger than allowed.", started: 'yes' },
+  SERVE_INFERENCE_TIMEOUT: { message: 'The model took too long on this call.', started: 'yes' },
+  SERVE_WORKER_LOST: { message: 'The worker died while running this call.', started: 'yes' },
+  SERVE_SLOW_READER: { message: 'The client stopped reading the stream.', started: 'yes' },
+  SERVE_CANCELLED: { message: 'The client left.', started: 'maybe' },
+  SERVE_PROTOCOL: { message: 'A worker broke the protocol.', started: 'maybe' },
+  SERVE_INTERNAL: { message: 'The server failed on this request.', started: 'maybe' },
+  SERVE_APP_INVALID: { message: 'The app cannot be loaded.', started: 'no' },
+  SERVE_INIT_FAILED: { message: "The app's init failed.", started: 'no' },
+  SERVE_INIT_TIMEOUT: { message: "The app's init took too long.", started: 'no' },
+  SERVE_CRASH_LOOP: { message: 'The workers keep dying.', started: 'no' },
+  SERVE_CONFIG: { message: 'An option is wrong.', started: 'no' },
+} as const satisfies Record<string, ErrorSpec>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+export interface ServeErrorOptions {
+  /** For the log only: stacks, paths, whatever a client must not see. */
+  readonly detail?: string;
+  readonly retryAfterS?: number;
+  readonly cause?: unknown;
+}
+
+/** The one error of this project. `message` is safe to show a client; `detail` is for the log. */
+export class ServeError extends Error {
+  override readonly name = 'ServeError';
+  readonly code: ErrorCode;
+  readonly detail: string;
+  readonly retryAfterS: number | undefined;
+
+  constructor(code: ErrorCode, message?: string, options: ServeErrorOptions = {}) {
+    super(
+      message ?? ERRORS[code].message,
+      options.cause === undefined ? undefined : { cause: options.cause },
+    );
+    this.code = code;
+    this.detail = options.detail ?? '';
+    this.retryAfterS = options.retryAfterS;
+  }
+}
+
+/** Narrows a code that came over the wire; unknown ones are a worker's own failure. */
+export function asErrorCode(code: string): ErrorCode {
+  return Object.hasOwn(ERRORS, code) ? (code as ErrorCode) : 'SERVE_INFERENCE_FAILED';
+}
+
+/** Text of anything a program may throw, `undefined` and hostile objects included, with up to `causes` causes. Never throws. */
+export function describeThrown(thrown: unknown, causes = 8): { message: string; stack: string } {
+  try {
+    if (thrown instanceof Error) {
+      const stack = typeof thrown.stack === 'string' ? thrown.stack : '';
+      const hasCause = causes > 0 && thrown.cause !== undefined;
+      const cause = hasCause ? `\n  caused by: ${describeThrown(thrown.cause, causes - 1).stack}` : '';
+      return { message: String(thrown.message), stack: (stack || String(thrown)) + cause };
+    }
+    const text = typeof thrown === 'string' ? thrown : `thrown value: ${String(thrown)}`;
+    return { message: text, stack: text };
+  } catch {
+    return { message: 'a value that cannot be shown was thrown', stack: '' };
+  }
+}

@@ -1,0 +1,100 @@
+/**
+ * Frames on a byte stream: `u32 headLength, u32 bodyLength` (little-endian), the head, the body.
+ * Before: a socket's chunks. After: `codec.ts` reads the head; the body stays as it came, in pieces.
+ * No copy of a body is made here: pieces are views of the chunks they arrived in.
+ */
+import { ServeError } from './errors.js';
+import { MAX_FRAGMENT_BYTES, MAX_HEAD_BYTES } from './messages.js';
+
+export const FRAME_PREFIX_BYTES = 8;
+
+/** Owns `head` and `pieces` for as long as it likes: their memory is never reused. */
+export type OnFrame = (head: Buffer, pieces: Buffer[]) => void;
+
+/**
+ * Cuts a byte stream into frames. `push` calls back once per complete frame, in order, synchronously.
+ * @throws SERVE_PROTOCOL on a head or body over the limits, before anything is allocated for it.
+ */
+export class FrameReader {
+  readonly #onFrame: OnFrame;
+  readonly #prefix = Buffer.alloc(FRAME_PREFIX_BYTES);
+  #prefixFilled = 0;
+  #head: Buffer | null = null;
+  #headMissing = 0;
+  #pieces: Buffer[] = [];
+  #bodyMissing = 0;
+
+  constructor(onFrame: OnFrame) {
+    this.#onFrame = onFrame;
+  }
+
+  /** Whether the stream may end here without cutting a frame. */
+  get atBoundary(): boolean {
+    return this.#prefixFilled === 0;
+  }
+
+  push(chunk: Buffer): void {
+    let offset = 0;
+    while (offset < chunk.length) {
+      if (this.#prefixFilled < FRAME_PREFIX_BYTES) {
+        offset = this.#readPrefix(chunk, offset);
+      } else if (this.#headMissing > 0) {
+        offset = this.#readHead(chunk, offset);
+      } else {
+        offset = this.#readBody(chunk, offset);
+      }
+      if (this.#prefixFilled === FRAME_PREFIX_BYTES && this.#headMissing === 0 && this.#bodyMissing === 0) {
+        this.#emit();
+      }
+    }
+  }
+
+  #readPrefix(chunk: Buffer, offset: number): number {
+    const taken = Math.min(FRAME_PREFIX_BYTES - this.#prefixFilled, chunk.length - offset);
+    chunk.copy(this.#prefix, this.#prefixFilled, offset, offset + taken);
+    this.#prefixFilled += taken;
+    if (this.#prefixFilled === FRAME_PREFIX_BYTES) {
+      this.#headMissing = this.#prefix.readUInt32LE(0);
+      this.#bodyMissing = this.#prefix.readUInt32LE(4);
+      checkLengths(this.#headMissing, this.#bodyMissing);
+    }
+    return offset + taken;
+  }
+
+  #readHead(chunk: Buffer, offset: number): number {
+    const end = Math.min(offset + this.#headMissing, chunk.length);
+    const part = chunk.subarray(offset, end);
+    this.#headMissing -= part.length;
+    this.#head = this.#head === null ? part : Buffer.concat([this.#head, part]);
+    return end;
+  }
+
+  #readBody(chunk: Buffer, offset: number): number {
+    const end = Math.min(offset + this.#bodyMissing, chunk.length);
+    this.#pieces.push(chunk.subarray(offset, end));
+    this.#bodyMissing -= end - offset;
+    return end;
+  }
+
+  #emit(): void {
+    const head = this.#head as Buffer;
+    const pieces = this.#pieces;
+    this.#head = null;
+    this.#pieces = [];
+    this.#prefixFilled = 0;
+    this.#onFrame(head, pieces);
+  }
+}
+
+function checkLengths(headLength: number, bodyLength: number): void {
+  if (headLength === 0 || headLength > MAX_HEAD_BYTES) {
+    throw new ServeError('SERVE_PROTOCOL', undefined, {
+      detail: `frame head of ${headLength} bytes; 1 to ${MAX_HEAD_BYTES} are allowed`,
+    });
+  }
+  if (bodyLength > MAX_FRAGMENT_BYTES) {
+    throw new ServeError('SERVE_PROTOCOL', undefined, {
+      detail: `frame body of ${bodyLength} bytes; at most ${MAX_FRAGMENT_BYTES} are allowed`,
+    });
+  }
+}

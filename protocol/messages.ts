@@ -1,0 +1,156 @@
+/**
+ * The whole conversation between the front (supervisor) and one worker: frames to the front on the worker's fd 3,
+ * frames to the worker on its fd 4.
+ *
+ *   worker -> front   hello    which protocol and runtime this is
+ *   front  -> worker  start    the app, its seat, the limits
+ *   worker -> front   loaded   the app is imported; these are its routes and options
+ *   worker -> front   ready    init (and the example) ran; calls may come
+ *   front  -> worker  call     one or more calls, bodies attached; more may be sent ahead
+ *   worker -> front   begin    these calls start now (in the kernel before user code runs)
+ *   worker -> front   result   a whole answer       }
+ *   worker -> front   head, chunk.., end  a stream  } exactly one ending for every call,
+ *   worker -> front   error    a failed call        } cancelled ones included
+ *   front  -> worker  cancel   nobody waits for this call any more
+ *   front  -> worker  credit   this stream may send that many more bytes
+ *   front  -> worker  stop     no more calls: shut down and exit
+ *   worker -> front   log      a line for the server's log
+ *   worker -> front   fatal    this worker is finished, and why
+ *   both              body     the next fragment of a call's or a result's body
+ *
+ * `codec.ts` turns these shapes into frame heads, `frame.ts` frames into bytes; `docs/wire.md` is the page
+ * for writing a worker in another language.
+ */
+
+/** Raised with every change that an older peer would misread. Checked in `hello`. */
+export const PROTOCOL_VERSION = 1;
+
+/** Most body bytes in one frame. Control messages never wait behind more than this (docs/wire.md). */
+export const MAX_FRAGMENT_BYTES = 256 * 1024;
+
+/** Most bytes of a frame's head. Request headers (Node accepts 16 KiB) are the largest thing in it. */
+export const MAX_HEAD_BYTES = 1024 * 1024;
+
+/** Senders cut texts (errors, logs) to this many characters, so that a few of them always fit into one head. */
+export const MAX_TEXT_CHARS = 64 * 1024;
+
+/** Bytes a stream may send before the first `credit`. */
+export const STREAM_WINDOW_BYTES = 256 * 1024;
+
+/** How the worker shall read a call's body. `auto`: by its content type. */
+export const FORMATS = ['auto', 'json', 'msgpack', 'multipart', 'bytes'] as const;
+export type Format = (typeof FORMATS)[number];
+
+/** What the worker needs to know of a call; the body travels beside it as raw bytes. */
+export interface Call {
+  /** Unique among the calls in flight on this channel; chosen by the front. */
+  readonly id: number;
+  /** Whole body, over all fragments. */
+  readonly bodyBytes: number;
+  /** The request's id as the client knows it. */
+  readonly requestId: string;
+  /** Which of the worker's routes answers. */
+  readonly route: string;
+  /** Path as the client wrote it, without the query. */
+  readonly path: string;
+  /** Raw query string without `?`. */
+  readonly query: string;
+  readonly format: Format;
+  /** Content-Type as sent; empty if absent. */
+  readonly contentType: string;
+  /** Accept as sent; empty if absent. */
+  readonly accept: string;
+  /** When the client stops waiting, in ms since the epoch; null: no deadline. */
+  readonly deadlineMs: number | null;
+  /** Request headers as lines `name\nvalue\nname\nvalue` in the client's order. */
+  readonly headers: string;
+}
+
+/** One seat's device as the worker sees it. */
+export interface Device {
+  /** Value of CUDA_VISIBLE_DEVICES for this worker; null: no GPU. */
+  readonly gpu: string | null;
+  /** Cores this worker may count as its own. */
+  readonly threads: number;
+}
+
+export interface StartSpec {
+  /** Absolute path of the app. */
+  readonly app: string;
+  readonly model: string;
+  readonly version: string;
+  readonly worker: number;
+  readonly device: Device;
+  readonly limits: { readonly maxOutputBytes: number; readonly streamWindowBytes: number };
+  /** Non-empty: announce on stdout and stderr, with this mark, which call prints next (docs/wire.md). */
+  readonly printMark: string;
+}
+
+export interface LoadedInfo {
+  readonly routes: readonly string[];
+  /** Most calls in one `call` frame this worker accepts. */
+  readonly batch: number;
+  /** The app's own options, not yet validated. */
+  readonly modelOptions: Readonly<Record<string, unknown>>;
+  /** JSON text of a sample input, for the server's start-up hint; empty if there is none to show. */
+  readonly example: string;
+}
+
+/** Status, type and extra headers of an answer. */
+export interface ReplyHead {
+  readonly status: number;
+  readonly contentType: string;
+  /** Further headers as lines, like {@link Call.headers}; usually empty. */
+  readonly headers: string;
+}
+
+export type DownMessage =
+  | { readonly type: 'start'; readonly spec: StartSpec }
+  | { readonly type: 'call'; readonly calls: readonly Call[]; readonly inlineBytes: readonly number[] }
+  | { readonly type: 'body'; readonly id: number }
+  | { readonly type: 'cancel'; readonly id: number; readonly reason: string }
+  | { readonly type: 'credit'; readonly id: number; readonly bytes: number }
+  | { readonly type: 'stop'; readonly graceMs: number };
+
+export type UpMessage =
+  | { readonly type: 'hello'; readonly protocol: number; readonly runtime: string }
+  | { readonly type: 'loaded'; readonly info: LoadedInfo }
+  | { readonly type: 'ready'; readonly initMs: number }
+  | { readonly type: 'begin'; readonly ids: readonly number[] }
+  | ({
+      readonly type: 'result';
+      readonly id: number;
+      readonly bodyBytes: number;
+      readonly runMs: number;
+    } & ReplyHead)
+  | { readonly type: 'body'; readonly id: number }
+  | ({ readonly type: 'head'; readonly id: number } & ReplyHead)
+  | { readonly type: 'chunk'; readonly id: number }
+  | { readonly type: 'end'; readonly id: number; readonly runMs: number }
+  | {
+      readonly type: 'error';
+      readonly id: number;
+      readonly code: string;
+      readonly message: string;
+      readonly detail: string;
+      readonly runMs: number;
+    }
+  | {
+      readonly type: 'log';
+      readonly level: string;
+      readonly message: string;
+      /** Further fields as JSON text of an object; empty if none. */
+      readonly fields: string;
+      /** Empty outside a call. */
+      readonly requestId: string;
+    }
+  | {
+      readonly type: 'fatal';
+      readonly code: string;
+      readonly message: string;
+      readonly detail: string;
+      /** The same would happen again: do not restart. */
+      readonly permanent: boolean;
+    };
+
+export type Message = DownMessage | UpMessage;

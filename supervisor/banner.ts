@@ -1,0 +1,30 @@
+/** What a person needs to know at start-up, on stderr. */
+import { relative } from 'node:path';
+import type { ModelRuntime } from './models/model-runtime.js';
+import type { Placement } from './pool/placement.js';
+import { VERSION } from './version.js';
+
+/** `banana-serve 0.1.0  ./app.ts  2 workers on 2 GPUs (0, 1)  http://localhost:8000` */
+export function startText(app: string, placements: readonly Placement[], url: string): string {
+  const shown = relative(process.cwd(), app);
+  return `banana-serve ${VERSION} serves ${shown.startsWith('..') ? app : shown} with ${seatsText(placements)} on ${url}`;
+}
+
+/** A line to paste into another terminal. */
+export function tryText(model: ModelRuntime, url: string, socketPath: string | null): string {
+  const input = model.example === '' ? '{"prompt":"Hello I am a [MASK] model."}' : model.example;
+  const quoted = input.replaceAll("'", String.raw`'\''`);
+  const target = socketPath === null ? url : `--unix-socket ${socketPath} http://localhost/`;
+  return `Try it: curl -d '${quoted}' ${target}`;
+}
+
+function seatsText(placements: readonly Placement[]): string {
+  const gpus = [...new Set(placements.flatMap(({ gpu }) => (gpu === null ? [] : [gpu])))];
+  const workers = plural(placements.length, 'worker');
+  if (gpus.length === 0) return `${workers} on the CPU (${plural(placements[0]?.threads ?? 1, 'thread')} each)`;
+  return `${workers} on ${plural(gpus.length, 'GPU')} (${gpus.join(', ')})`;
+}
+
+function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,118 @@
+#!/usr/bin/env node
+/** `banana-serve [app]`: argv to options, signals to `close` and `kill`, ends to exit codes. No logic. */
+import { Command, CommanderError, Option } from 'commander';
+import { ServeError } from '../protocol/errors.js';
+import { EXIT_CODES, type ExitReason } from './exit-codes.js';
+import { OPTIONS, OPTION_NAMES, envName } from './options/table.js';
+import type { ServerEnd, ServerHandle } from './serve.js';
+import { VERSION } from './version.js';
+
+process.exitCode = EXIT_CODES[await main(process.argv)].code;
+// Streams are flushed by now; a handle that an app's grandchild keeps open must not hold the server.
+process.exit();
+
+async function main(argv: readonly string[]): Promise<ExitReason> {
+  const command = describeCommand();
+  try {
+    command.parse(argv);
+  } catch (thrown) {
+    if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 'drained' : 'config';
+    throw thrown;
+  }
+  const { serve } = await import('./serve.js');
+  try {
+    const [app] = command.args;
+    const flags = { values: command.opts(), where: (name: string) => flagOf(name) };
+    const server = await serve(app === undefined ? {} : { app }, { flags });
+    return await untilEnded(server);
+  } catch (thrown) {
+    return explain(thrown);
+  }
+}
+
+function describeCommand(): Command {
+  const command = new Command('banana-serve')
+    .description('Serves a model over HTTP from worker processes.')
+    .argument('[app]', 'file that exports init() and inference(modelInputs); app.ts and its like if left out')
+    .version(VERSION, '-V, --version', 'Print the version.')
+    .helpOption('-h, --help', 'Print this help.')
+    .allowExcessArguments(false)
+    .exitOverride()
+    .addHelpText('after', helpTail());
+  for (const name of OPTION_NAMES) {
+    const { flag, value, help, defaultText } = OPTIONS[name];
+    command.addOption(new Option(value === null ? flag : `${flag} ${value}`, `${help} [${defaultText}]`));
+  }
+  return command;
+}
+
+function helpTail(): string {
+  const codes = Object.values(EXIT_CODES).map(({ code, meaning }) => `  ${String(code).padStart(3)}  ${meaning}`);
+  return `
+Every option is also an environment variable (${envName('runTimeout')}=30s), a key of banana.json or of "banana" in
+package.json ("runTimeout": "30s"); those of a model may stand in the app's \`config\` export.
+Flags win over the environment, the environment over files, files over the app.
+
+Exit codes:
+${codes.join('\n')}
+`;
+}
+
+function flagOf(name: string): string {
+  return name in OPTIONS ? OPTIONS[name as keyof typeof OPTIONS].flag : name;
+}
+
+/** First signal: drain. Second: stop at once. */
+async function untilEnded(server: ServerHandle): Promise<ExitReason> {
+  const killed = new Promise<ExitReason>((resolve) => {
+    let asked = false;
+    const onSignal = (signal: 'SIGINT' | 'SIGTERM'): void => {
+      if (asked) {
+        server.kill();
+        resolve(signal === 'SIGINT' ? 'interrupted' : 'terminated');
+        return;
+      }
+      asked = true;
+      // A person at a terminal waits; a load balancer needs a moment to notice.
+      void server.close({ lagMs: signal === 'SIGINT' ? 0 : server.drainLagMs });
+    };
+    process.on('SIGINT', () => onSignal('SIGINT'));
+    process.on('SIGTERM', () => onSignal('SIGTERM'));
+  });
+  return Promise.race([killed, server.ended.then(reasonOf)]);
+}
+
+function reasonOf({ reason }: ServerEnd): ExitReason {
+  switch (reason) {
+    case 'drained':
+    case 'cut':
+      return reason;
+    case 'failed':
+      return 'app';
+    case 'killed':
+      return 'terminated';
+  }
+}
+
+function explain(thrown: unknown): ExitReason {
+  const { code, message, address, port } = thrown as NodeJS.ErrnoException & { address?: string; port?: number };
+  if (thrown instanceof ServeError && thrown.code === 'SERVE_CONFIG') {
+    say(message);
+    return 'config';
+  }
+  const where = port === undefined ? String(address) : `port ${port}`;
+  if (code === 'EADDRINUSE') {
+    say(`${where} is in use by another program. Choose another with --port, or --port 0 for a free one.`);
+    return 'listen';
+  }
+  if (code === 'EACCES' || code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'ENOENT') {
+    say(`cannot listen on ${where}: ${message}. Check --host and --port.`);
+    return 'listen';
+  }
+  say(`internal error: ${thrown instanceof Error ? (thrown.stack ?? message) : String(thrown)}`);
+  return 'internal';
+}
+
+function say(text: string): void {
+  process.stderr.write(`banana-serve: ${text}\n`);
+}

@@ -1,0 +1,301 @@
+/**
+ * The only code that pairs a job with a worker.
+ *
+ * 1. `admit` decides before the body is read: held, or refused with the reason and a time to come back.
+ * 2. `submit` puts the job in line; `pump` gives the head of the line to a worker, as long as one may take it.
+ * 3. A worker's news (`finished`, `lost`) changes the facts and calls `pump` again.
+ */
+import { ServeError, type ErrorCode } from '../../protocol/errors.js';
+import type { Job } from './job.js';
+import { JobQueue } from './queue.js';
+import { sendAhead } from './send-ahead.js';
+import { ServiceTime } from './service-time.js';
+
+/** A worker that is ready, as the dispatcher sees it. */
+export interface ReadyWorker {
+  /** Calls it holds, running or sent ahead. */
+  readonly load: number;
+  assign(job: Job): void;
+  /** Nobody waits for this job any more. */
+  abandon(job: Job, reason: string): void;
+}
+
+/** What the pool of workers can do for this model now. */
+export interface Supply {
+  readyWorkers(): readonly ReadyWorker[];
+  /** `null`: calls may be held. Otherwise why no worker will come, to tell the caller. */
+  hopeless(): ServeError | null;
+  /** When a first worker may be ready, for a caller that asks; null if unknown. */
+  readyInMs(): number | null;
+}
+
+export interface DispatchLimits {
+  readonly queueSize: number;
+  readonly queueBytes: number;
+  readonly queueTimeoutMs: number;
+}
+
+/** A place in line for a call whose body is still arriving. Give it back exactly once: `submit` or `release`. */
+export interface Admission {
+  /** Counts body bytes beyond those announced. @throws SERVE_QUEUE_FULL */
+  grow(bytes: number): void;
+  release(): void;
+}
+
+/** Predictions are off by the turn of an event loop or two; a call admitted should make its deadline. */
+const PREDICTION_SLACK_MS = 2;
+
+export class Dispatcher {
+  readonly #queue = new JobQueue();
+  readonly #service = new ServiceTime();
+  readonly #supply: Supply;
+  readonly #inFlight = new Map<Job, ReadyWorker>();
+  readonly #deadlines = new Map<Job, NodeJS.Timeout>();
+  #limits: DispatchLimits;
+  #arriving = 0;
+  #arrivingBytes = 0;
+  #sweep: NodeJS.Timeout | null = null;
+  #rotation = 0;
+
+  constructor(supply: Supply, limits: DispatchLimits) {
+    this.#supply = supply;
+    this.#limits = limits;
+  }
+
+  set limits(limits: DispatchLimits) {
+    this.#limits = limits;
+  }
+
+  /** Jobs in line, not counting those still arriving. */
+  get queued(): number {
+    return this.#queue.length;
+  }
+
+  get arriving(): number {
+    return this.#arriving;
+  }
+
+  get waitingBytes(): number {
+    return this.#queue.bytes + this.#arrivingBytes;
+  }
+
+  /** Jobs that a worker holds and somebody waits for. */
+  get inFlight(): number {
+    return this.#inFlight.size;
+  }
+
+  get service(): ServiceTime {
+    return this.#service;
+  }
+
+  /**
+   * Reserves a place before the body is read. `announcedBytes`: Content-Length, 0 if unknown.
+   * @throws SERVE_NOT_READY, SERVE_SHUTTING_DOWN, SERVE_QUEUE_FULL, SERVE_OVERLOADED, each with a Retry-After
+   */
+  admit(announcedBytes: number, deadlineAtMs: number | null): Admission {
+    const hopeless = this.#supply.hopeless();
+    if (hopeless !== null) throw hopeless;
+    const waiting = this.#arriving + this.#queue.length;
+    const { queueSize } = this.#limits;
+    if (waiting >= queueSize && waiting - this.#idleWorkers() >= queueSize) throw this.#refusal('SERVE_QUEUE_FULL');
+    if (this.waitingBytes + announcedBytes > this.#limits.queueBytes) throw this.#refusal('SERVE_QUEUE_FULL');
+    if (deadlineAtMs !== null && this.#tooLateFor(deadlineAtMs, waiting)) throw this.#refusal('SERVE_OVERLOADED');
+    return this.#reserve(announcedBytes);
+  }
+
+  /** Takes a job over; it will settle. */
+  submit(job: Job, admission: Admission): void {
+    admission.release();
+    this.#queue.push(job);
+    if (job.deadlineAtMs !== null) this.#watchDeadline(job, job.deadlineAtMs);
+    this.pump();
+    if (job.state === 'queued') this.#watchQueue();
+  }
+
+  /** Gives up on a job: `code` is what its owner is told, `reason` what the app is told. */
+  giveUp(job: Job, code: ErrorCode, reason: string): void {
+    if (job.settled) return;
+    if (job.state === 'queued') this.#queue.remove(job);
+    const worker = this.#inFlight.get(job);
+    job.fail(new ServeError(code), 0);
+    this.#forget(job);
+    worker?.abandon(job, reason);
+  }
+
+  /** Fails every waiting job that `concerns` picks. */
+  failQueued(error: ServeError, concerns: (job: Job) => boolean = () => true): void {
+    for (const job of this.#queue) {
+      if (!concerns(job)) continue;
+      this.#queue.remove(job);
+      job.fail(error);
+      this.#forget(job);
+    }
+  }
+
+  /** Fails every job that a worker holds, when nothing more can be waited for. */
+  failInFlight(error: ServeError): void {
+    for (const [job, worker] of [...this.#inFlight]) {
+      job.fail(error);
+      this.#forget(job);
+      worker.abandon(job, error.message);
+    }
+  }
+
+  /** A worker has a seat free again: the job it held is settled. `runMs` null: it never ran. */
+  finished(job: Job, runMs: number | null): void {
+    if (runMs !== null) this.#service.add(runMs);
+    this.#forget(job);
+    this.pump();
+  }
+
+  /** A worker died holding these jobs, in their order. What began is lost, the rest goes back to the head, once. */
+  lost(jobs: readonly Job[], error: ServeError): void {
+    for (const job of [...jobs].reverse()) {
+      this.#inFlight.delete(job);
+      if (job.settled) continue;
+      job.losses += 1;
+      if (job.state === 'begun') this.#failLost(job, error);
+      else if (job.losses > 1) this.#failLost(job, new ServeError('SERVE_NOT_BEGUN', undefined, { retryAfterS: 1 }));
+      else this.#requeue(job);
+    }
+    this.pump();
+    this.#watchQueue();
+  }
+
+  /** While a job waits and a worker may take it: pair them. */
+  pump(): void {
+    for (let job = this.#queue.peek(); job !== null; job = this.#queue.peek()) {
+      const worker = this.#choose();
+      if (worker === null) return;
+      this.#queue.shift();
+      if (this.#wouldMissDeadline(job)) {
+        job.fail(new ServeError('SERVE_DEADLINE'));
+        this.#forget(job);
+        continue;
+      }
+      job.state = 'sent';
+      this.#inFlight.set(job, worker);
+      worker.assign(job);
+    }
+  }
+
+  /** Seconds after which a refused caller has a chance; from queue, measured service time and live workers. */
+  retryAfterS(): number {
+    const waitMs = this.#predictWaitMs(this.#queue.length + this.#arriving) ?? this.#supply.readyInMs() ?? 0;
+    return Math.min(300, Math.max(1, Math.ceil(waitMs / 1000)));
+  }
+
+  /** Stops all timers; for a server that is gone. */
+  close(): void {
+    if (this.#sweep !== null) clearTimeout(this.#sweep);
+    for (const timer of this.#deadlines.values()) clearTimeout(timer);
+  }
+
+  #choose(): ReadyWorker | null {
+    const workers = this.#supply.readyWorkers();
+    let least: ReadyWorker | null = null;
+    this.#rotation += 1;
+    for (let i = 0; i < workers.length; i += 1) {
+      const worker = workers[(i + this.#rotation) % workers.length] as ReadyWorker;
+      if (worker.load === 0) return worker;
+      if (least === null || worker.load < least.load) least = worker;
+    }
+    return least !== null && least.load <= sendAhead(this.#service) ? least : null;
+  }
+
+  #idleWorkers(): number {
+    return this.#supply.readyWorkers().filter((worker) => worker.load === 0).length;
+  }
+
+  #predictWaitMs(waiting: number): number | null {
+    const workers = this.#supply.readyWorkers();
+    const held = workers.reduce((sum, worker) => sum + worker.load, 0);
+    return this.#service.predictWaitMs(waiting + held, workers.length);
+  }
+
+  #tooLateFor(deadlineAtMs: number, waiting: number): boolean {
+    const waitMs = this.#predictWaitMs(waiting);
+    if (waitMs === null) return false;
+    const runMs = this.#service.meanMs ?? 0;
+    return performance.now() + waitMs + runMs + PREDICTION_SLACK_MS > deadlineAtMs;
+  }
+
+  /** Running a call whose answer would come too late helps nobody and delays the rest. */
+  #wouldMissDeadline(job: Job): boolean {
+    if (job.deadlineAtMs === null) return false;
+    return performance.now() + (this.#service.meanMs ?? 0) > job.deadlineAtMs;
+  }
+
+  #refusal(code: ErrorCode): ServeError {
+    return new ServeError(code, undefined, { retryAfterS: this.retryAfterS() });
+  }
+
+  #reserve(announcedBytes: number): Admission {
+    let bytes = announcedBytes;
+    let arrivedBytes = 0;
+    let released = false;
+    this.#arriving += 1;
+    this.#arrivingBytes += bytes;
+    return {
+      grow: (more) => {
+        arrivedBytes += more;
+        if (arrivedBytes <= bytes || released) return;
+        const extra = arrivedBytes - bytes;
+        if (this.waitingBytes + extra > this.#limits.queueBytes) throw this.#refusal('SERVE_QUEUE_FULL');
+        bytes += extra;
+        this.#arrivingBytes += extra;
+      },
+      release: () => {
+        if (released) return;
+        released = true;
+        this.#arriving -= 1;
+        this.#arrivingBytes -= bytes;
+      },
+    };
+  }
+
+  #requeue(job: Job): void {
+    job.state = 'queued';
+    this.#queue.unshift(job);
+  }
+
+  #failLost(job: Job, error: ServeError): void {
+    job.fail(error);
+    this.#forget(job);
+  }
+
+  #forget(job: Job): void {
+    this.#inFlight.delete(job);
+    if (job.deadlineAtMs === null) return;
+    clearTimeout(this.#deadlines.get(job));
+    this.#deadlines.delete(job);
+  }
+
+  #watchDeadline(job: Job, deadlineAtMs: number): void {
+    const timer = setTimeout(
+      () => this.giveUp(job, 'SERVE_DEADLINE', "the client's deadline passed"),
+      Math.max(0, deadlineAtMs - performance.now()),
+    );
+    this.#deadlines.set(job, timer);
+  }
+
+  /** One timer for the whole line: the head has waited longest. */
+  #watchQueue(): void {
+    const head = this.#queue.peek();
+    if (head === null || this.#sweep !== null) return;
+    const dueMs = head.acceptedAtMs + this.#limits.queueTimeoutMs - performance.now();
+    this.#sweep = setTimeout(() => this.#sweepQueue(), Math.max(1, dueMs));
+  }
+
+  #sweepQueue(): void {
+    this.#sweep = null;
+    const nowMs = performance.now();
+    for (let job = this.#queue.peek(); job !== null; job = this.#queue.peek()) {
+      if (nowMs - job.acceptedAtMs < this.#limits.queueTimeoutMs) break;
+      this.#queue.shift();
+      job.fail(new ServeError('SERVE_QUEUE_TIMEOUT', undefined, { retryAfterS: this.retryAfterS() }));
+      this.#forget(job);
+    }
+    this.#watchQueue();
+  }
+}

@@ -1,0 +1,99 @@
+/**
+ * One call with an owner: its bytes, its times, where its answer goes. A job settles exactly once, whatever
+ * happens to its client, its worker or the server.
+ */
+import type { ServeError } from '../../protocol/errors.js';
+import type { Call, ReplyHead } from '../../protocol/messages.js';
+
+/** What a dialect knows of a call; the number on the wire is chosen when a worker gets it. */
+export type JobCall = Omit<Call, 'id' | 'bodyBytes'>;
+
+/** Where a job's answer goes. Exactly one of `reply`, `end` (after `head`) and `fail` is called, once. */
+export interface Sink {
+  /** A whole answer; the sink owns the pieces. */
+  reply(job: Job, head: ReplyHead, pieces: Buffer[], bodyBytes: number): void;
+  head(job: Job, head: ReplyHead): void;
+  /** Part of a stream. `taken` is called once the client's connection has room for more. */
+  chunk(job: Job, pieces: Buffer[], taken: () => void): void;
+  end(job: Job): void;
+  /** Also after `head`: the client must then be able to tell that the stream was cut. */
+  fail(job: Job, error: ServeError): void;
+}
+
+export type JobState = 'queued' | 'sent' | 'begun' | 'settled';
+
+export class Job {
+  readonly call: JobCall;
+  readonly pieces: readonly Buffer[];
+  readonly bodyBytes: number;
+  readonly acceptedAtMs: number;
+  /** When the client stops waiting, on the monotonic clock; null without a deadline. */
+  readonly deadlineAtMs: number | null;
+  readonly #sink: Sink;
+  state: JobState = 'queued';
+  /** Workers that died holding this job before it began. */
+  losses = 0;
+  /** 0 until begun. */
+  beganAtMs = 0;
+  /** As the worker measured it; 0 if it never ran. */
+  runMs = 0;
+  /** Neighbours in the queue; only `queue.ts` touches them. */
+  previous: Job | null = null;
+  next: Job | null = null;
+
+  constructor(
+    call: JobCall,
+    body: { pieces: readonly Buffer[]; bytes: number },
+    times: { acceptedAtMs: number; deadlineAtMs: number | null },
+    sink: Sink,
+  ) {
+    this.call = call;
+    this.pieces = body.pieces;
+    this.bodyBytes = body.bytes;
+    this.acceptedAtMs = times.acceptedAtMs;
+    this.deadlineAtMs = times.deadlineAtMs;
+    this.#sink = sink;
+  }
+
+  get settled(): boolean {
+    return this.state === 'settled';
+  }
+
+  /** Time spent waiting so far, or until the call began. */
+  queueMs(nowMs: number): number {
+    return (this.beganAtMs === 0 ? nowMs : this.beganAtMs) - this.acceptedAtMs;
+  }
+
+  begin(nowMs: number): void {
+    if (this.settled) return;
+    this.state = 'begun';
+    this.beganAtMs = nowMs;
+  }
+
+  reply(head: ReplyHead, pieces: Buffer[], bodyBytes: number, runMs: number): void {
+    if (this.#settle(runMs)) this.#sink.reply(this, head, pieces, bodyBytes);
+  }
+
+  head(head: ReplyHead): void {
+    if (!this.settled) this.#sink.head(this, head);
+  }
+
+  chunk(pieces: Buffer[], taken: () => void): void {
+    if (!this.settled) this.#sink.chunk(this, pieces, taken);
+  }
+
+  end(runMs: number): void {
+    if (this.#settle(runMs)) this.#sink.end(this);
+  }
+
+  fail(error: ServeError, runMs = 0): void {
+    if (this.#settle(runMs)) this.#sink.fail(this, error);
+  }
+
+  #settle(runMs: number): boolean {
+    if (this.settled) return false;
+    this.state = 'settled';
+    this.runMs = runMs;
+    return true;
+  }
+}

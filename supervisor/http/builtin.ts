@@ -1,0 +1,33 @@
+/** Health and status, answered by the front at once, however busy the workers are. */
+import Router from '@koa/router';
+import type { Front } from './front.js';
+
+export const BUILTIN_PATHS: ReadonlySet<string> = new Set(['/healthcheck', '/livez', '/readyz', '/status']);
+
+export function builtinRoutes(front: Front): Router {
+  const router = new Router();
+
+  // The Banana platform's probe: `state` and `gpu` first, any 200 means ready.
+  router.get('/healthcheck', (ctx) => {
+    const { health } = front.model;
+    ctx.status = health === 'ready' ? 200 : 503;
+    ctx.body = { state: health === 'ready' ? 'healthy' : health, gpu: front.hasGpu };
+  });
+
+  // The front is alive if it can answer; restarting it would not mend a model, and would lose the warm workers.
+  router.get('/livez', (ctx) => {
+    ctx.body = { state: 'alive' };
+  });
+
+  router.get('/readyz', (ctx) => {
+    const { health } = front.model;
+    ctx.status = health === 'ready' ? 200 : 503;
+    ctx.body = { state: health };
+  });
+
+  router.get('/status', (ctx) => {
+    ctx.body = front.status();
+  });
+
+  return router;
+}

@@ -1,0 +1,19 @@
+/** What the HTTP side knows of the server behind it. Built in `serve.ts`, handed to every dialect. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServeError } from '../../protocol/errors.js';
+import type { Job } from '../dispatch/job.js';
+import type { ModelRuntime } from '../models/model-runtime.js';
+import type { Options } from '../options/resolve.js';
+
+export interface Front {
+  readonly model: ModelRuntime;
+  readonly options: Options;
+  readonly hasGpu: boolean;
+  /** Replies should end their connection: the server is going. */
+  readonly closing: () => boolean;
+  /** Answers `Expect: 100-continue` once the call has a place. */
+  inviteBody(request: IncomingMessage, response: ServerResponse): void;
+  onSettled(request: IncomingMessage, job: Job, status: number, error: ServeError | null): void;
+  onRefused(request: IncomingMessage, requestId: string, error: ServeError): void;
+  status(): object;
+}

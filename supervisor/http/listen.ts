@@ -1,0 +1,79 @@
+/** Opens and closes the port, or the unix socket. */
+import { rm } from 'node:fs/promises';
+import type { Server } from 'node:http';
+import { connect, type AddressInfo, type Socket } from 'node:net';
+
+export interface Listening {
+  readonly url: string;
+  readonly socketPath: string | null;
+  /** Takes no more connections; resolves when those there are have ended or the grace has passed. */
+  close(): Promise<void>;
+  /** Cuts everything at once. */
+  destroy(): void;
+}
+
+/** Replies already written reach their clients within this time, or not at all. */
+const CLOSE_GRACE_MS = 1000;
+
+/** Rejects with the system's error (EADDRINUSE, EACCES, …). */
+export async function listen(server: Server, host: string, port: number | string): Promise<Listening> {
+  const socketPath = typeof port === 'string' ? port : null;
+  if (socketPath !== null) await removeStaleSocket(socketPath);
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    const done = (): void => {
+      server.off('error', reject);
+      resolve();
+    };
+    if (typeof port === 'string') server.listen(port, done);
+    else server.listen(port, host, done);
+  });
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  return {
+    url: urlOf(server, host, socketPath),
+    socketPath,
+    close: () => closeServer(server, sockets),
+    destroy: () => {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+function urlOf(server: Server, host: string, socketPath: string | null): string {
+  if (socketPath !== null) return `unix:${socketPath}`;
+  const { port } = server.address() as AddressInfo;
+  const isAny = host === '0.0.0.0' || host === '::';
+  const name = isAny ? 'localhost' : host.includes(':') ? `[${host}]` : host;
+  return `http://${name}:${port}`;
+}
+
+function closeServer(server: Server, sockets: ReadonlySet<Socket>): Promise<void> {
+  return new Promise((resolve) => {
+    const cut = setTimeout(() => {
+      for (const socket of sockets) socket.destroy();
+    }, CLOSE_GRACE_MS);
+    server.close(() => {
+      clearTimeout(cut);
+      resolve();
+    });
+    server.closeIdleConnections();
+  });
+}
+
+/** A socket file left by a killed server would block the address; one that answers is in use. */
+async function removeStaleSocket(path: string): Promise<void> {
+  const refused = await new Promise<boolean>((resolve) => {
+    const probe = connect(path);
+    probe.once('connect', () => {
+      probe.destroy();
+      resolve(false);
+    });
+    probe.once('error', (error: NodeJS.ErrnoException) => resolve(error.code === 'ECONNREFUSED'));
+  });
+  if (refused) await rm(path, { force: true });
+}

@@ -1,0 +1,84 @@
+/**
+ * A request's body as the pieces it arrived in, under a size limit and a limit on pauses. Nothing is joined here:
+ * the pieces go to the worker's pipe as they are.
+ */
+import type { IncomingMessage } from 'node:http';
+import { ServeError } from '../../protocol/errors.js';
+import { formatBytes } from '../options/units.js';
+
+export interface BodyLimits {
+  readonly maxBodyBytes: number;
+  readonly bodyTimeoutMs: number;
+}
+
+export interface BodyEvents {
+  /** Called for each piece, before it is kept. @throws ServeError to refuse the rest */
+  onBytes(bytes: number): void;
+  onWhole(pieces: Buffer[], bytes: number): void;
+  /** The body cannot be taken; the request may still be arriving. Not called if the client has left. */
+  onFailed(error: ServeError): void;
+}
+
+/** Calls exactly one of `onWhole` and `onFailed`, once, or neither if the client leaves before. */
+export function readBody(request: IncomingMessage, limits: BodyLimits, events: BodyEvents): void {
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  let lastBytesAtMs = performance.now();
+  let done = false;
+
+  const pauseTimer = setTimeout(checkPause, limits.bodyTimeoutMs);
+  function checkPause(): void {
+    const leftMs = lastBytesAtMs + limits.bodyTimeoutMs - performance.now();
+    if (leftMs > 0) pauseTimer.refresh();
+    else fail(new ServeError('SERVE_REQUEST_TIMEOUT'));
+  }
+  function stop(): void {
+    done = true;
+    clearTimeout(pauseTimer);
+    request.off('data', onData);
+    request.off('end', onEnd);
+    request.off('close', onClose);
+  }
+  function fail(error: ServeError): void {
+    stop();
+    events.onFailed(error);
+  }
+  function onData(piece: Buffer): void {
+    bytes += piece.length;
+    lastBytesAtMs = performance.now();
+    if (bytes > limits.maxBodyBytes) {
+      fail(tooLarge(limits.maxBodyBytes));
+      return;
+    }
+    try {
+      events.onBytes(piece.length);
+      pieces.push(piece);
+    } catch (thrown) {
+      if (!(thrown instanceof ServeError)) throw thrown;
+      fail(thrown);
+    }
+  }
+  function onEnd(): void {
+    if (done) return;
+    stop();
+    events.onWhole(pieces, bytes);
+  }
+  function onClose(): void {
+    if (!done) stop();
+  }
+  request.on('data', onData);
+  request.on('end', onEnd);
+  request.on('close', onClose);
+}
+
+/** Content-Length as announced; 0 if absent (chunked). @throws SERVE_BODY_TOO_LARGE before a byte is read */
+export function announcedBytes(request: IncomingMessage, maxBodyBytes: number): number {
+  const header = request.headers['content-length'];
+  const bytes = header === undefined ? 0 : Number(header);
+  if (bytes > maxBodyBytes) throw tooLarge(maxBodyBytes);
+  return bytes;
+}
+
+function tooLarge(maxBodyBytes: number): ServeError {
+  return new ServeError('SERVE_BODY_TOO_LARGE', `The body is larger than ${formatBytes(maxBodyBytes)} (--max-body).`);
+}

@@ -1,0 +1,120 @@
+/** Where a job's answer goes when its owner is an HTTP client: status, headers and bytes, as they come. */
+import type { ServerResponse, IncomingMessage } from 'node:http';
+import { splitHeaderLines } from '../../protocol/header-lines.js';
+import { ServeError } from '../../protocol/errors.js';
+import type { ReplyHead } from '../../protocol/messages.js';
+import type { Job, Sink } from '../dispatch/job.js';
+import { refuse } from './refuse.js';
+
+export interface ReplySinkOptions {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly requestId: string;
+  readonly stallTimeoutMs: number;
+  /** Whether the connection should end with this reply: the server is draining. */
+  shouldClose(): boolean;
+  /** The client does not read the stream any more. */
+  onStalled(): void;
+  /** The reply is on its way, or the connection was cut. */
+  onSettled(job: Job, status: number, error: ServeError | null): void;
+}
+
+/** Bodies in at most this many bytes are joined: one write to the socket instead of many. */
+const JOIN_LIMIT_BYTES = 64 * 1024;
+
+export class ReplySink implements Sink {
+  readonly #options: ReplySinkOptions;
+  #stallTimer: NodeJS.Timeout | null = null;
+
+  constructor(options: ReplySinkOptions) {
+    this.#options = options;
+  }
+
+  reply(job: Job, head: ReplyHead, pieces: Buffer[], bodyBytes: number): void {
+    const { response } = this.#options;
+    const headers = this.#headers(head);
+    if (mayHaveBody(head.status)) headers['Content-Length'] = bodyBytes;
+    headers['Server-Timing'] = serverTiming(job);
+    if (!this.#writeHead(job, head.status, headers)) return;
+    if (pieces.length === 1) response.end(pieces[0]);
+    else if (bodyBytes <= JOIN_LIMIT_BYTES) response.end(Buffer.concat(pieces));
+    else {
+      for (const piece of pieces) response.write(piece);
+      response.end();
+    }
+    this.#options.onSettled(job, head.status, null);
+  }
+
+  head(job: Job, head: ReplyHead): void {
+    this.#writeHead(job, head.status, this.#headers(head));
+  }
+
+  chunk(_job: Job, pieces: Buffer[], taken: () => void): void {
+    const { response } = this.#options;
+    let room = true;
+    for (const piece of pieces) room = response.write(piece);
+    if (room || response.destroyed) {
+      taken();
+      return;
+    }
+    this.#stallTimer ??= setTimeout(() => this.#options.onStalled(), this.#options.stallTimeoutMs);
+    response.once('drain', () => {
+      this.#clearStallTimer();
+      taken();
+    });
+  }
+
+  end(job: Job): void {
+    this.#clearStallTimer();
+    this.#options.response.end();
+    this.#options.onSettled(job, this.#options.response.statusCode, null);
+  }
+
+  fail(job: Job, error: ServeError): void {
+    this.#clearStallTimer();
+    const { request, response, requestId } = this.#options;
+    if (error.code === 'SERVE_CANCELLED') response.destroy();
+    else refuse(request, response, error, { requestId, timing: serverTiming(job), close: this.#options.shouldClose() });
+    this.#options.onSettled(job, response.statusCode, error);
+  }
+
+  #headers({ contentType, headers: lines }: ReplyHead): Record<string, string | number | string[]> {
+    const headers: Record<string, string | number | string[]> = {};
+    if (contentType !== '') headers['Content-Type'] = contentType;
+    if (lines !== '') {
+      for (const [name, value] of splitHeaderLines(lines)) {
+        const before = headers[name];
+        headers[name] = before === undefined ? value : [before, value].flat().map(String);
+      }
+    }
+    headers['X-Request-Id'] = this.#options.requestId;
+    if (this.#options.shouldClose()) headers['Connection'] = 'close';
+    return headers;
+  }
+
+  /** Headers come from the app, and may be none that HTTP allows. */
+  #writeHead(job: Job, status: number, headers: Record<string, string | number | string[]>): boolean {
+    try {
+      this.#options.response.writeHead(status, headers);
+      return true;
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : 'it cannot be sent';
+      this.fail(job, new ServeError('SERVE_OUTPUT_INVALID', `The model's response header is invalid: ${reason}.`));
+      return false;
+    }
+  }
+
+  #clearStallTimer(): void {
+    if (this.#stallTimer !== null) clearTimeout(this.#stallTimer);
+    this.#stallTimer = null;
+  }
+}
+
+/** `queue;dur=1.2, run;dur=3.4` in ms, as the Server-Timing draft wants it. */
+export function serverTiming(job: Job): string {
+  return `queue;dur=${job.queueMs(performance.now()).toFixed(2)}, run;dur=${job.runMs.toFixed(2)}`;
+}
+
+function mayHaveBody(status: number): boolean {
+  return status !== 204 && status !== 304;
+}

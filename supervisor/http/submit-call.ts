@@ -1,0 +1,119 @@
+/**
+ * One call over HTTP, top to bottom, the same for every dialect:
+ *
+ * 1. Who it is, how long it may take, whether there is a place for it: decided before the body is read.
+ * 2. The body, in pieces, within its limits.
+ * 3. A job whose answer goes back on this response. Steps 4 to 12 are the dispatcher's, the worker's and the
+ *    reply sink's.
+ *
+ * Leaves sideways with `refuse`: an error reply in the dialect's envelope.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ServeError } from '../../protocol/errors.js';
+import { joinHeaderLines } from '../../protocol/header-lines.js';
+import type { Format } from '../../protocol/messages.js';
+import type { Admission } from '../dispatch/dispatcher.js';
+import { Job, type JobCall } from '../dispatch/job.js';
+import type { Front } from './front.js';
+import { announcedBytes, readBody } from './read-body.js';
+import { refuse } from './refuse.js';
+import { ReplySink } from './reply-sink.js';
+import { requestIdOf } from './request-id.js';
+
+export interface CallTarget {
+  readonly route: string;
+  readonly format: Format;
+}
+
+export function submitCall(front: Front, request: IncomingMessage, response: ServerResponse, target: CallTarget): void {
+  const acceptedAtMs = performance.now();
+  const { headers } = request;
+  const requestId = requestIdOf(headers);
+  const { dispatcher } = front.model;
+
+  const turnAway = (error: ServeError): void => {
+    const timing = `queue;dur=${(performance.now() - acceptedAtMs).toFixed(2)}, run;dur=0`;
+    refuse(request, response, error, { requestId, timing, close: front.closing() });
+    front.onRefused(request, requestId, error);
+  };
+
+  let deadlineMs: number | null;
+  let admission: Admission;
+  try {
+    deadlineMs = deadlineOf(headers['x-request-timeout-seconds']);
+    const bytes = announcedBytes(request, front.options.maxBody);
+    admission = dispatcher.admit(bytes, deadlineMs === null ? null : acceptedAtMs + deadlineMs);
+  } catch (thrown) {
+    if (!(thrown instanceof ServeError)) throw thrown;
+    turnAway(thrown);
+    return;
+  }
+
+  let job: Job | null = null;
+  response.once('close', () => {
+    if (job === null) admission.release();
+    else if (!job.settled) dispatcher.giveUp(job, 'SERVE_CANCELLED', 'the client left');
+  });
+  front.inviteBody(request, response);
+  readBody(
+    request,
+    { maxBodyBytes: front.options.maxBody, bodyTimeoutMs: front.options.bodyTimeout },
+    {
+      onBytes: (bytes) => admission.grow(bytes),
+      onFailed: (error) => {
+        admission.release();
+        turnAway(error);
+      },
+      onWhole: (pieces, bytes) => {
+        const call = describeCall(request, requestId, target, deadlineMs);
+        const times = { acceptedAtMs, deadlineAtMs: deadlineMs === null ? null : acceptedAtMs + deadlineMs };
+        const sink = new ReplySink({
+          request,
+          response,
+          requestId,
+          stallTimeoutMs: front.options.stallTimeout,
+          shouldClose: front.closing,
+          onStalled: () => job !== null && dispatcher.giveUp(job, 'SERVE_SLOW_READER', 'the client stopped reading'),
+          onSettled: (settled, status, error) => front.onSettled(request, settled, status, error),
+        });
+        job = new Job(call, { pieces, bytes }, times, sink);
+        dispatcher.submit(job, admission);
+      },
+    },
+  );
+}
+
+function describeCall(
+  request: IncomingMessage,
+  requestId: string,
+  { route, format }: CallTarget,
+  deadlineMs: number | null,
+): JobCall {
+  const { headers, rawHeaders } = request;
+  const url = request.url ?? '/';
+  const question = url.indexOf('?');
+  return {
+    requestId,
+    route,
+    path: question < 0 ? url : url.slice(0, question),
+    query: question < 0 ? '' : url.slice(question + 1),
+    format,
+    contentType: headers['content-type'] ?? '',
+    accept: headers.accept ?? '',
+    deadlineMs: deadlineMs === null ? null : Date.now() + deadlineMs,
+    headers: joinHeaderLines(rawHeaders),
+  };
+}
+
+/** The client's own time limit in ms from now; null without one. @throws SERVE_BAD_REQUEST if it is no duration */
+function deadlineOf(header: string | string[] | undefined): number | null {
+  if (header === undefined) return null;
+  const seconds = Number(header);
+  if (header !== '' && seconds > 0 && seconds <= MAX_DEADLINE_S) return seconds * 1000;
+  throw new ServeError(
+    'SERVE_BAD_REQUEST',
+    `X-Request-Timeout-Seconds must be a number of seconds above 0 and up to ${MAX_DEADLINE_S}.`,
+  );
+}
+
+const MAX_DEADLINE_S = 86_400;

@@ -1,0 +1,343 @@
+/**
+ * Everything that serves one model: its queue, its seats, its options, its health.
+ * Before: the HTTP dialects bring jobs. After: seats run workers; news comes back through the listeners below.
+ */
+import { randomBytes } from 'node:crypto';
+import { ServeError, type ErrorCode } from '../../protocol/errors.js';
+import { STREAM_WINDOW_BYTES, type LoadedInfo, type StartSpec } from '../../protocol/messages.js';
+import { Dispatcher, type Supply } from '../dispatch/dispatcher.js';
+import type { Log } from '../observe/log.js';
+import type { OutputRelay } from '../observe/output-relay.js';
+import { withAppConfig, type Options, type ResolvedOptions } from '../options/resolve.js';
+import { formatMs } from '../options/units.js';
+import type { OrphanGuard } from '../pool/orphan-guard.js';
+import type { Placement } from '../pool/placement.js';
+import { Slot, type SlotListener } from '../pool/slot.js';
+import type { SpawnGate } from '../pool/spawn-gate.js';
+import { WorkerHandle, type WorkerDeath, type WorkerLimits, type WorkerListener } from '../pool/worker-handle.js';
+
+export interface ModelSpec {
+  readonly name: string;
+  readonly version: string;
+  /** Absolute path of the app. */
+  readonly app: string;
+  /** Program that speaks the wire; null: our own Node worker. */
+  readonly workerCommand: readonly string[] | null;
+}
+
+/** Shared by all models of a server. */
+export interface ServerResources {
+  readonly gate: SpawnGate;
+  readonly guard: OrphanGuard;
+  readonly relay: OutputRelay;
+  readonly log: Log;
+  /** Marks prints with their call, for the JSON log. */
+  readonly attributePrints: boolean;
+}
+
+export interface ModelListener {
+  /** A worker is ready for the first time. */
+  onFirstReady(): void;
+  /** No worker can start any more. `everReady`: the model has served before. */
+  onLatched(error: ServeError, everReady: boolean): void;
+  /** Every seat is closed. */
+  onClosed(): void;
+}
+
+export type Health = 'starting' | 'ready' | 'unhealthy' | 'draining';
+
+export class ModelRuntime {
+  readonly spec: ModelSpec;
+  readonly dispatcher: Dispatcher;
+  readonly slots: readonly Slot[];
+  readonly #resolved: ResolvedOptions;
+  readonly #resources: ServerResources;
+  readonly #listener: ModelListener;
+  #options: Options;
+  #routes: ReadonlySet<string> | null = null;
+  #example = '';
+  #ready: WorkerHandle[] = [];
+  #everReady = false;
+  #latched: ServeError | null = null;
+  #drain: 'no' | 'announced' | 'refusing' = 'no';
+  #lastInitMs: number | null = null;
+  #firstReadyAtMs: number | null = null;
+
+  constructor(
+    spec: ModelSpec,
+    resolved: ResolvedOptions,
+    placements: readonly Placement[],
+    resources: ServerResources,
+    listener: ModelListener,
+  ) {
+    this.spec = spec;
+    this.#resolved = resolved;
+    this.#options = resolved.options;
+    this.#resources = resources;
+    this.#listener = listener;
+    this.dispatcher = new Dispatcher(this.#supply(), dispatchLimits(resolved.options));
+    this.slots = placements.map((placement, index) => this.#newSlot(index, placement));
+  }
+
+  /** Options in force: the operator's over the app's. */
+  get options(): Options {
+    return this.#options;
+  }
+
+  /** The app's routes; null until a worker has loaded it. */
+  get routes(): ReadonlySet<string> | null {
+    return this.#routes;
+  }
+
+  /** A sample input as JSON, to show a person; empty if the app has none. */
+  get example(): string {
+    return this.#example;
+  }
+
+  get readyWorkers(): number {
+    return this.#ready.length;
+  }
+
+  get health(): Health {
+    if (this.#drain !== 'no') return 'draining';
+    if (this.#ready.length > 0) return 'ready';
+    if (this.#latched !== null || this.#everReady) return 'unhealthy';
+    return this.slots.some((slot) => slot.lastDeath !== null) ? 'unhealthy' : 'starting';
+  }
+
+  start(): void {
+    for (const slot of this.slots) slot.start();
+  }
+
+  /** Health says draining from now on; calls are still taken. */
+  announceDrain(): void {
+    if (this.#drain === 'no') this.#drain = 'announced';
+  }
+
+  /** New calls are refused from now on; those taken go on. */
+  refuseCalls(): void {
+    this.#drain = 'refusing';
+  }
+
+  /** Nothing is waiting, arriving or running. */
+  get quiet(): boolean {
+    const { dispatcher } = this;
+    return dispatcher.queued + dispatcher.arriving + dispatcher.inFlight === 0;
+  }
+
+  /** Stops every worker: a message, SIGTERM after `graceMs`, then SIGKILL. */
+  close(graceMs: number): void {
+    for (const slot of this.slots) slot.close(graceMs);
+    this.#checkClosed();
+  }
+
+  /** SIGKILL to every worker's group, synchronously. */
+  killAll(): void {
+    for (const slot of this.slots) slot.worker?.kill('stop');
+  }
+
+  #supply(): Supply {
+    return {
+      readyWorkers: () => this.#ready,
+      hopeless: () => this.#hopeless(),
+      readyInMs: () => this.#readyInMs(),
+    };
+  }
+
+  #hopeless(): ServeError | null {
+    if (this.#drain === 'refusing') return new ServeError('SERVE_SHUTTING_DOWN', undefined, { retryAfterS: 1 });
+    if (this.#latched === null) return null;
+    return new ServeError('SERVE_NOT_READY', undefined, { retryAfterS: 30 });
+  }
+
+  /** From the nearest backoff and the last init; a guess, and better than none. */
+  #readyInMs(): number | null {
+    const nowMs = performance.now();
+    const waits = this.slots.flatMap(({ state }) => {
+      if (state.name === 'backoff') return [state.untilMs - nowMs];
+      return state.name === 'waiting' || state.name === 'live' ? [0] : [];
+    });
+    return waits.length === 0 ? null : Math.min(...waits) + (this.#lastInitMs ?? 1000);
+  }
+
+  #newSlot(index: number, placement: Placement): Slot {
+    const listener: SlotListener = {
+      onLoaded: (info) => this.#onLoaded(info),
+      onReady: () => this.#onReady(index),
+      onFinished: (job, runMs) => this.dispatcher.finished(job, runMs),
+      onLost: (jobs, error) => {
+        this.#refreshReady(); // before anything is offered to the dead
+        this.dispatcher.lost(jobs, error);
+      },
+      onAppLog: (level, message, fields, requestId) => this.#logForApp(index, level, message, fields, requestId),
+      onCallError: (job, error) => this.#logCallError(index, job.call.requestId, error),
+      onTransition: (from, to, event) => {
+        this.#resources.log.debug({ worker: index, event }, `worker ${index}: ${from} -> ${to}`);
+        this.#refreshReady();
+      },
+      onSlotChange: (slot, death) => this.#onSlotChange(slot, death),
+    };
+    return new Slot({
+      index,
+      device: placement.device,
+      gate: this.#resources.gate,
+      restartLimit: () => this.#options.restartLimit,
+      spawn: (workerListener) => this.#spawn(index, placement, workerListener),
+      listener,
+    });
+  }
+
+  #spawn(index: number, placement: Placement, listener: WorkerListener): WorkerHandle {
+    const mark = this.#resources.attributePrints ? randomBytes(8).toString('hex') : '';
+    const spec: StartSpec = {
+      app: this.spec.app,
+      model: this.spec.name,
+      version: this.spec.version,
+      worker: index,
+      device: { gpu: placement.gpu, threads: placement.threads },
+      limits: { maxOutputBytes: this.#options.maxOutput, streamWindowBytes: STREAM_WINDOW_BYTES },
+      printMark: mark,
+    };
+    const { guard, relay } = this.#resources;
+    const worker = new WorkerHandle(
+      { command: this.spec.workerCommand, env: placement.env },
+      spec,
+      workerLimits(this.#options),
+      {
+        ...listener,
+        onGone: (death) => {
+          guard.remove(death.pid);
+          listener.onGone(death);
+        },
+      },
+    );
+    guard.add(worker.pid);
+    const source = { worker: index, mark, runningRequestId: () => worker.runningRequestId };
+    relay.attach(worker.stdout, 'stdout', source);
+    relay.attach(worker.stderr, 'stderr', source);
+    return worker;
+  }
+
+  #onLoaded(info: LoadedInfo): WorkerLimits {
+    this.#options = withAppConfig(this.#resolved, info.modelOptions);
+    this.dispatcher.limits = dispatchLimits(this.#options);
+    this.#example = info.example;
+    const routes = new Set(info.routes);
+    this.#routes = routes;
+    this.dispatcher.failQueued(new ServeError('SERVE_NOT_FOUND'), (job) => !routes.has(job.call.route));
+    return workerLimits(this.#options);
+  }
+
+  #onReady(index: number): void {
+    const worker = this.slots[index]?.worker as WorkerHandle;
+    this.#lastInitMs = worker.initMs;
+    this.#refreshReady();
+    this.#resources.log.info(
+      { worker: index, pid: worker.pid, initMs: Math.round(worker.initMs) },
+      `worker ${index} is ready (init ${formatMs(worker.initMs)})`,
+    );
+    if (!this.#everReady) {
+      this.#everReady = true;
+      this.#firstReadyAtMs = performance.now();
+      this.#listener.onFirstReady();
+    }
+    this.dispatcher.pump();
+  }
+
+  get firstReadyAtMs(): number | null {
+    return this.#firstReadyAtMs;
+  }
+
+  #refreshReady(): void {
+    const workers = this.slots.map((slot) => slot.worker);
+    this.#ready = workers.filter((worker): worker is WorkerHandle => worker?.state === 'ready');
+  }
+
+  #onSlotChange(slot: Slot, death: WorkerDeath | null): void {
+    this.#refreshReady();
+    if (death !== null) this.#logDeath(slot, death);
+    if (slot.state.name === 'latched') this.#checkLatched(slot.state.error);
+    if (slot.state.name === 'closed') this.#checkClosed();
+  }
+
+  #checkLatched(error: ServeError): void {
+    if (this.#latched !== null || !this.slots.every(({ state }) => state.name === 'latched')) return;
+    this.#latched = error;
+    this.dispatcher.failQueued(new ServeError('SERVE_NOT_READY', undefined, { retryAfterS: 30 }));
+    this.#listener.onLatched(error, this.#everReady);
+  }
+
+  #checkClosed(): void {
+    if (this.slots.every(({ state }) => state.name === 'closed')) this.#listener.onClosed();
+  }
+
+  #logForApp(worker: number, level: string, message: string, fields: string, requestId: string): void {
+    const { log } = this.#resources;
+    const write = level === 'debug' || level === 'warn' || level === 'error' ? level : 'info';
+    const extra = fields === '' ? {} : parseFields(fields);
+    log[write]({ ...extra, worker, ...(requestId === '' ? {} : { requestId }) }, message);
+  }
+
+  #logCallError(worker: number, requestId: string, error: ServeError): void {
+    if (CALLERS_FAULT.has(error.code)) return;
+    const text = error.detail === '' ? error.message : error.detail;
+    this.#resources.log.error({ worker, requestId, code: error.code }, text);
+  }
+
+  #logDeath(slot: Slot, death: WorkerDeath): void {
+    const { log } = this.#resources;
+    const facts = { worker: slot.index, pid: death.pid, uptimeMs: Math.round(death.uptimeMs), calls: death.finishedCalls };
+    if (death.wanted) {
+      log.info(facts, `worker ${slot.index} has stopped (${death.how})`);
+      return;
+    }
+    const said = death.fatal === null ? '' : `: ${death.fatal.detail || death.fatal.message}`;
+    const during = death.requestId === null ? '' : ` while running call ${death.requestId}`;
+    const hint = death.hint === '' ? '' : `; ${death.hint}`;
+    const lastLines = death.stderrTail.length === 0 ? {} : { lastStderr: death.stderrTail };
+    log.error(
+      { ...facts, requestId: death.requestId ?? undefined, ...lastLines },
+      `worker ${slot.index} died (${death.how})${during}${said}${hint}; ${nextStep(slot)}`,
+    );
+  }
+}
+
+/** Not the server's business to log: the caller is told, and may send a thousand of them. */
+const CALLERS_FAULT: ReadonlySet<ErrorCode> = new Set(['SERVE_BAD_BODY', 'SERVE_CANCELLED']);
+
+/** A worker's log line must not harm the front, whatever is in it. */
+function parseFields(fields: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(fields);
+    return typeof value === 'object' && value !== null ? { ...value } : { fields: value };
+  } catch {
+    return { fields };
+  }
+}
+
+function nextStep({ state }: Slot): string {
+  switch (state.name) {
+    case 'backoff':
+      return `restarting in ${formatMs(state.untilMs - performance.now())}`;
+    case 'latched':
+      return 'it will not be restarted';
+    case 'closing':
+    case 'closed':
+      return 'the server is stopping';
+    case 'waiting':
+    case 'live':
+      return 'restarting now';
+  }
+}
+
+function dispatchLimits(options: Options): { queueSize: number; queueBytes: number; queueTimeoutMs: number } {
+  return { queueSize: options.queueSize, queueBytes: options.queueBytes, queueTimeoutMs: options.queueTimeout };
+}
+
+function workerLimits(options: Options): WorkerLimits {
+  return {
+    initTimeoutMs: options.initTimeout,
+    runTimeoutMs: options.runTimeout,
+    maxOutputBytes: options.maxOutput,
+  };
+}

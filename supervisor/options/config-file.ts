@@ -1,0 +1,39 @@
+/** Options from `banana.json`, or the `banana` key of package.json, in the folder the server is started in. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { configError, type OptionSource } from './resolve.js';
+
+export interface ConfigFile {
+  readonly source: OptionSource;
+  /** The `app` entry, if any. */
+  readonly app: string | null;
+}
+
+/** @throws SERVE_CONFIG if a file is not JSON, is not an object, or if both hold options */
+export function readConfigFile(folder: string): ConfigFile {
+  const own = readObject(join(folder, 'banana.json'), 'banana.json');
+  const inPackage = readObject(join(folder, 'package.json'), 'package.json')?.['banana'];
+  if (own !== null && inPackage !== undefined) {
+    throw configError('banana.json and the "banana" key of package.json both hold options; keep one.');
+  }
+  const file = own !== null ? 'banana.json' : 'package.json, key "banana"';
+  const values = asObject(own ?? inPackage ?? {}, file);
+  const { app, ...options } = values;
+  if (app !== undefined && typeof app !== 'string') throw configError(`${file}: "app" must be the path of the app.`);
+  return { source: { values: options, where: (name) => `${file}: ${name}` }, app: app ?? null };
+}
+
+function readObject(path: string, name: string): Record<string, unknown> | null {
+  if (!existsSync(path)) return null;
+  try {
+    return asObject(JSON.parse(readFileSync(path, 'utf8')), name);
+  } catch (cause) {
+    if (cause instanceof SyntaxError) throw configError(`${name} is not valid JSON: ${cause.message}`);
+    throw cause;
+  }
+}
+
+function asObject(value: unknown, name: string): Record<string, unknown> {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  throw configError(`${name} must hold an object of options.`);
+}

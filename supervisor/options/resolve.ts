@@ -1,0 +1,121 @@
+/**
+ * Flag > environment > config file > the app's `config` > default, each value checked before anything starts.
+ * The app's part comes late (a worker has to load it), so explicit values and their sources are kept.
+ */
+import { ServeError } from '../../protocol/errors.js';
+import { suggest } from './suggest.js';
+import { OPTIONS, OPTION_NAMES, envName, type OptionName, type OptionValues } from './table.js';
+import { NotAllowed } from './units.js';
+
+export type Options = Readonly<OptionValues>;
+
+/** Raw values of one source, by option name; `where` names the source of a value in an error. */
+export interface OptionSource {
+  readonly values: Readonly<Record<string, unknown>>;
+  where(name: string): string;
+}
+
+export interface ResolvedOptions {
+  readonly options: Options;
+  /** Set by the operator; an app's `config` yields to these. */
+  readonly explicit: ReadonlySet<OptionName>;
+}
+
+/** Earlier sources win. @throws SERVE_CONFIG naming option, value, source and what is allowed */
+export function resolveOptions(sources: readonly OptionSource[]): ResolvedOptions {
+  const explicit = new Set<OptionName>();
+  const values: Record<string, unknown> = {};
+  for (const name of OPTION_NAMES) values[name] = OPTIONS[name].default;
+  for (const source of [...sources].reverse()) {
+    for (const [name, raw] of Object.entries(source.values)) {
+      if (raw === undefined) continue;
+      const known = knownName(name, source);
+      values[known] = parseOption(known, raw, source.where(name));
+      explicit.add(known);
+    }
+  }
+  const options = Object.freeze(values as unknown as OptionValues);
+  checkTogether(options);
+  return { options, explicit };
+}
+
+/** The options with an app's `config` laid under the operator's. @throws SERVE_CONFIG */
+export function withAppConfig(resolved: ResolvedOptions, config: Readonly<Record<string, unknown>>): Options {
+  const source: OptionSource = { values: config, where: (name) => `config.${name} of the app` };
+  const values: Record<string, unknown> = { ...resolved.options };
+  for (const [name, raw] of Object.entries(config)) {
+    const known = knownName(name, source);
+    if (OPTIONS[known].scope === 'process') {
+      throw configError(
+        `config.${name} of the app: this option belongs to the server, not to a model. Set ${OPTIONS[known].flag} or ${envName(known)} instead.`,
+      );
+    }
+    const value = parseOption(known, raw, source.where(name));
+    if (!resolved.explicit.has(known)) values[known] = value;
+  }
+  return Object.freeze(values as unknown as OptionValues);
+}
+
+/** The BANANA_* variables (and PORT) as a source, with warnings for what was left aside. */
+export function readEnvironment(env: Readonly<Record<string, string | undefined>>): {
+  source: OptionSource;
+  warnings: string[];
+} {
+  const values: Record<string, unknown> = {};
+  const from: Record<string, string> = {};
+  const warnings: string[] = [];
+  const take = (name: OptionName, variable: string): void => {
+    const raw = env[variable];
+    if (raw === undefined || raw === '' || values[name] !== undefined) return;
+    // Kubernetes sets NAME_PORT=tcp://… for every service in a namespace; one called "banana" would collide.
+    if (/^(tcp|udp):\/\//.test(raw)) warnings.push(`${variable}=${raw} looks injected by Kubernetes and is ignored`);
+    else [values[name], from[name]] = [raw, variable];
+  };
+  for (const name of OPTION_NAMES) take(name, envName(name));
+  take('port', 'PORT');
+  warnings.push(...misspelledVariables(env));
+  return { source: { values, where: (name) => from[name] ?? name }, warnings };
+}
+
+export function parseOption(name: OptionName, raw: unknown, where: string): unknown {
+  try {
+    return OPTIONS[name].parse(raw);
+  } catch (cause) {
+    if (!(cause instanceof NotAllowed)) throw cause;
+    throw configError(`${where}: ${JSON.stringify(raw)} is not allowed; give ${cause.message}.`);
+  }
+}
+
+export function configError(message: string): ServeError {
+  return new ServeError('SERVE_CONFIG', message);
+}
+
+function knownName(name: string, source: OptionSource): OptionName {
+  if (Object.hasOwn(OPTIONS, name)) return name as OptionName;
+  const close = suggest(name, OPTION_NAMES);
+  const hint = close === null ? `Known options: ${OPTION_NAMES.join(', ')}.` : `Did you mean ${close}?`;
+  throw configError(`${source.where(name)}: there is no such option. ${hint}`);
+}
+
+function checkTogether(options: Options): void {
+  const { workers, workersPerGpu, gpus } = options;
+  if (workers === null) return;
+  if (workersPerGpu !== null) {
+    throw configError(
+      '--workers and --workers-per-gpu exclude each other: --workers counts processes on a machine without GPUs, --workers-per-gpu counts them on each GPU. Give one.',
+    );
+  }
+  if (gpus !== null && gpus !== 'none') {
+    throw configError('--workers is for machines without GPUs; with --gpus, give --workers-per-gpu instead.');
+  }
+}
+
+function misspelledVariables(env: Readonly<Record<string, string | undefined>>): string[] {
+  const known = OPTION_NAMES.map(envName);
+  return Object.keys(env)
+    .filter((variable) => variable.startsWith('BANANA_') && !known.includes(variable))
+    .flatMap((variable) => {
+      const close = suggest(variable, known);
+      return close === null ? [] : [`${variable} is no option of banana-serve; did you mean ${close}?`];
+    });
+}

@@ -1,0 +1,276 @@
+/**
+ * Every option: names, meaning, default and its reason, what is allowed. The command line, the environment, the
+ * config file, the app's `config`, `serve()` and docs/options.md are all read from this table.
+ */
+import { availableCores } from '../pool/cores.js';
+import { NotAllowed, parseBytes, parseChoice, parseDurationMs, parseSwitch, parseWhole } from './units.js';
+
+/** `process`: one per server. `model`: an app may set it in its `config` export. */
+export type OptionScope = 'process' | 'model';
+
+export interface OptionSpec<T> {
+  readonly scope: OptionScope;
+  readonly flag: string;
+  /** What stands after the flag in the help; null for a switch. */
+  readonly value: string | null;
+  /** What it does and why the default is what it is. */
+  readonly help: string;
+  readonly defaultText: string;
+  readonly default: T;
+  /** @throws NotAllowed */
+  readonly parse: (raw: unknown) => T;
+}
+
+const MIB = 1024 ** 2;
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+
+const positiveMs = (raw: unknown): number => {
+  const ms = parseDurationMs(raw);
+  if (ms <= 0) throw new NotAllowed('a duration above 0, such as 500ms, 30s or 5m');
+  return ms;
+};
+
+function option<T>(spec: OptionSpec<T>): OptionSpec<T> {
+  return spec;
+}
+
+export const OPTIONS = {
+  host: option<string>({
+    scope: 'process',
+    flag: '--host',
+    value: '<address>',
+    help: 'Address to listen on. All interfaces, as a container needs; use 127.0.0.1 to keep it to this machine.',
+    defaultText: '0.0.0.0',
+    default: '0.0.0.0',
+    parse: (raw) => {
+      if (typeof raw !== 'string' || raw.trim() === '') throw new NotAllowed('an address or a host name');
+      return raw.trim();
+    },
+  }),
+  port: option<number | string>({
+    scope: 'process',
+    flag: '--port',
+    value: '<port>',
+    help: 'TCP port, 0 for a free one, or the path of a unix socket (anything with a /). PORT in the environment counts too.',
+    defaultText: '8000',
+    default: 8000,
+    parse: (raw) => {
+      if (typeof raw === 'string' && raw.includes('/') && !raw.includes('://')) return raw;
+      try {
+        return parseWhole(raw, 0, 65_535);
+      } catch {
+        throw new NotAllowed('a port from 0 to 65535, or the path of a unix socket');
+      }
+    },
+  }),
+  workers: option<number | null>({
+    scope: 'process',
+    flag: '--workers',
+    value: '<n>',
+    help: 'Worker processes on a machine without GPUs. One: a model is loaded once until you ask for more.',
+    defaultText: '1',
+    default: null,
+    parse: (raw) => parseWhole(raw, 1, 1024),
+  }),
+  gpus: option<string | null>({
+    scope: 'process',
+    flag: '--gpus',
+    value: '<which>',
+    help: 'all, none, or a list of indexes or ids as nvidia-smi prints them: 0,2 or GPU-uuid or MIG-uuid.',
+    defaultText: 'all that nvidia-smi finds',
+    default: null,
+    parse: (raw) => {
+      const text = typeof raw === 'number' ? String(raw) : raw;
+      if (typeof text !== 'string' || !GPU_LIST.test(text)) {
+        throw new NotAllowed('all, none, or a comma-separated list such as 0,2 or GPU-5d5ba0d6 or MIG-c7384736');
+      }
+      return text;
+    },
+  }),
+  workersPerGpu: option<number | null>({
+    scope: 'process',
+    flag: '--workers-per-gpu',
+    value: '<n>',
+    help: 'Worker processes on each GPU. One: every worker holds its own copy of the model in GPU memory.',
+    defaultText: '1',
+    default: null,
+    parse: (raw) => parseWhole(raw, 1, 64),
+  }),
+  queueSize: option<number>({
+    scope: 'model',
+    flag: '--queue-size',
+    value: '<n>',
+    help: 'Calls that may wait for a worker; more are refused with 503. 0 refuses whenever every worker is busy.',
+    defaultText: '1024',
+    default: 1024,
+    parse: (raw) => parseWhole(raw, 0, 1_000_000),
+  }),
+  queueBytes: option<number>({
+    scope: 'model',
+    flag: '--queue-bytes',
+    value: '<size>',
+    help: 'Request bodies that may wait or be arriving, in bytes; more are refused with 503, so memory stays bounded.',
+    defaultText: '512mb',
+    default: 512 * MIB,
+    parse: parseBytes,
+  }),
+  queueTimeout: option<number>({
+    scope: 'model',
+    flag: '--queue-timeout',
+    value: '<duration>',
+    help: 'Longest wait for a worker before 504. As long as common clients wait.',
+    defaultText: '5m',
+    default: 5 * MINUTE,
+    parse: positiveMs,
+  }),
+  runTimeout: option<number>({
+    scope: 'model',
+    flag: '--run-timeout',
+    value: '<duration>',
+    help: 'Longest run of one call: then the abort signal, a grace of 1s, SIGKILL; the caller gets 504.',
+    defaultText: '5m',
+    default: 5 * MINUTE,
+    parse: positiveMs,
+  }),
+  initTimeout: option<number>({
+    scope: 'model',
+    flag: '--init-timeout',
+    value: '<duration>',
+    help: 'Longest start of a worker, from spawn to ready. Large models take minutes to load.',
+    defaultText: '10m',
+    default: 10 * MINUTE,
+    parse: positiveMs,
+  }),
+  drainTimeout: option<number>({
+    scope: 'process',
+    flag: '--drain-timeout',
+    value: '<duration>',
+    help: "Longest stop. Below Kubernetes' 30s; docker stop waits only 10s unless told otherwise (docker stop -t 30).",
+    defaultText: '25s',
+    default: 25 * SECOND,
+    parse: parseDurationMs,
+  }),
+  drainLag: option<number>({
+    scope: 'process',
+    flag: '--drain-lag',
+    value: '<duration>',
+    help: 'After SIGTERM, how long calls are still accepted while load balancers notice that /readyz says 503. Ctrl-C: 0.',
+    defaultText: '2s',
+    default: 2 * SECOND,
+    parse: parseDurationMs,
+  }),
+  maxBody: option<number>({
+    scope: 'process',
+    flag: '--max-body',
+    value: '<size>',
+    help: 'Largest request body; larger ones get 413 while they arrive. 100,000,000 bytes, as the Banana server had.',
+    defaultText: '100000000',
+    default: 100_000_000,
+    parse: parseBytes,
+  }),
+  maxOutput: option<number>({
+    scope: 'model',
+    flag: '--max-output',
+    value: '<size>',
+    help: 'Largest answer that is not a stream; a larger one is a 500. It is held in memory once.',
+    defaultText: '100000000',
+    default: 100_000_000,
+    parse: (raw) => Math.min(parseBytes(raw), 2 ** 32 - 1),
+  }),
+  restartLimit: option<number>({
+    scope: 'model',
+    flag: '--restart-limit',
+    value: '<n>',
+    help: 'Restarts in a row without one finished call; after that a worker is not restarted any more.',
+    defaultText: '5',
+    default: 5,
+    parse: (raw) => parseWhole(raw, 0, 1_000_000),
+  }),
+  onCrashLoop: option<'stay' | 'exit'>({
+    scope: 'process',
+    flag: '--on-crash-loop',
+    value: '<what>',
+    help: 'When no worker can be restarted any more: stay (answer 503, keep the logs) or exit with code 3.',
+    defaultText: 'stay',
+    default: 'stay',
+    parse: (raw) => parseChoice(raw, ['stay', 'exit']),
+  }),
+  headerTimeout: option<number>({
+    scope: 'process',
+    flag: '--header-timeout',
+    value: '<duration>',
+    help: 'Longest arrival of request headers, against clients that send a byte at a time; then 408.',
+    defaultText: '20s',
+    default: 20 * SECOND,
+    parse: positiveMs,
+  }),
+  bodyTimeout: option<number>({
+    scope: 'process',
+    flag: '--body-timeout',
+    value: '<duration>',
+    help: 'Longest pause inside a request body; then 408.',
+    defaultText: '30s',
+    default: 30 * SECOND,
+    parse: positiveMs,
+  }),
+  stallTimeout: option<number>({
+    scope: 'process',
+    flag: '--stall-timeout',
+    value: '<duration>',
+    help: 'Longest time a client may leave a streamed answer unread before it is cut off.',
+    defaultText: '60s',
+    default: 60 * SECOND,
+    parse: positiveMs,
+  }),
+  accessLog: option<boolean>({
+    scope: 'process',
+    flag: '--access-log',
+    value: null,
+    help: 'Log one line per call. Off: failures are logged in any case, and a line per call costs throughput.',
+    defaultText: 'off',
+    default: false,
+    parse: parseSwitch,
+  }),
+  logFormat: option<'text' | 'json'>({
+    scope: 'process',
+    flag: '--log-format',
+    value: '<format>',
+    help: "text for people; json for machines: the app's own prints are wrapped too, with worker and request id.",
+    defaultText: 'text',
+    default: 'text',
+    parse: (raw) => parseChoice(raw, ['text', 'json']),
+  }),
+  logLevel: option<LogLevel>({
+    scope: 'process',
+    flag: '--log-level',
+    value: '<level>',
+    help: "Least level of the server's own log: debug, info, warn, error or silent.",
+    defaultText: 'info',
+    default: 'info',
+    parse: (raw) => parseChoice(raw, LOG_LEVELS),
+  }),
+  spawnConcurrency: option<number>({
+    scope: 'process',
+    flag: '--spawn-concurrency',
+    value: '<n>',
+    help: 'Workers that may start at once over all devices; one at a time per GPU, where the peak is above steady state.',
+    defaultText: 'cores, at least 2, at most 8',
+    default: Math.min(8, Math.max(2, availableCores())),
+    parse: (raw) => parseWhole(raw, 1, 1024),
+  }),
+} as const;
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
+const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'silent'];
+const GPU_LIST = /^(all|none|(?:\d+|(?:GPU|MIG)-[\w/-]+)(?:,\s*(?:\d+|(?:GPU|MIG)-[\w/-]+))*)$/;
+
+export type OptionName = keyof typeof OPTIONS;
+export type OptionValues = { [K in OptionName]: ReturnType<(typeof OPTIONS)[K]['parse']> | (typeof OPTIONS)[K]['default'] };
+
+export const OPTION_NAMES = Object.keys(OPTIONS) as OptionName[];
+
+/** `runTimeout` is BANANA_RUN_TIMEOUT in the environment. */
+export function envName(name: OptionName): string {
+  return `BANANA_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
+}

@@ -1,0 +1,45 @@
+/** What a dead worker's exit tells, in words for the person who reads the log. */
+import { readFileSync } from 'node:fs';
+
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: string | null;
+}
+
+/** Why we killed it, if we did; the first cause wins. */
+export type KillCause = 'run timeout' | 'init timeout' | 'protocol error' | 'did not stop in time' | 'stop';
+
+/** `exit code 1`, `signal SIGSEGV`, `killed after the run timeout`. */
+export function describeExit(exit: Exit, cause: KillCause | null): string {
+  if (cause !== null) return `killed by the server: ${cause}`;
+  if (exit.signal !== null) return `signal ${exit.signal}`;
+  return exit.code === null ? 'unknown exit' : `exit code ${exit.code}`;
+}
+
+/** A likely reason beyond the bare exit, or an empty string. */
+export function exitHint(exit: Exit, cause: KillCause | null, stderrTail: string, oomKills: number): string {
+  if (cause !== null) return '';
+  if (/JavaScript heap out of memory/.test(stderrTail)) {
+    return 'the JavaScript heap was full; raise it with NODE_OPTIONS=--max-old-space-size=<MiB>';
+  }
+  if (exit.signal === 'SIGKILL') {
+    return oomKills > 0
+      ? "the kernel's OOM killer ended a process of this container; give it more memory or fewer workers"
+      : "nobody here sent SIGKILL: likely the kernel's OOM killer (see dmesg), or a person";
+  }
+  if (exit.signal === 'SIGSEGV' || exit.signal === 'SIGABRT' || exit.signal === 'SIGBUS' || exit.signal === 'SIGILL') {
+    return 'native code crashed; the last lines of stderr may say where';
+  }
+  return '';
+}
+
+/** Processes of this cgroup that the OOM killer has ended so far; null where that cannot be known. */
+export function readOomKills(): number | null {
+  try {
+    const events = readFileSync('/sys/fs/cgroup/memory.events', 'utf8');
+    const count = /^oom_kill (\d+)$/m.exec(events)?.[1];
+    return count === undefined ? null : Number(count);
+  } catch {
+    return null; // not Linux, cgroup v1, or the root cgroup
+  }
+}

@@ -1,0 +1,120 @@
+/** Which seat gets which device: options, discovery and an inherited mask in, one entry per worker out. Pure. */
+import { configError } from '../options/resolve.js';
+import type { Gpu } from './gpu-discovery.js';
+
+export interface Placement {
+  /** Seats with the same device share its one-init-at-a-time rule. */
+  readonly device: string;
+  /** What the app is told, and CUDA_VISIBLE_DEVICES; null: no GPU. */
+  readonly gpu: string | null;
+  readonly env: Readonly<Record<string, string>>;
+  readonly threads: number;
+}
+
+export interface PlacementInput {
+  readonly workers: number | null;
+  readonly gpus: string | null;
+  readonly workersPerGpu: number | null;
+  readonly found: readonly Gpu[];
+  /** CUDA_VISIBLE_DEVICES this process was started with; undefined if unset. */
+  readonly inheritedMask: string | undefined;
+  readonly cores: number;
+}
+
+/** @throws SERVE_CONFIG if the options ask for devices that are not there, or contradict the machine */
+export function placeWorkers(input: PlacementInput): Placement[] {
+  const chosen = chooseGpus(input);
+  if (input.workers !== null && chosen.length > 0) {
+    throw configError(
+      `--workers is for machines without GPUs, and this one has ${chosen.length}. Give --workers-per-gpu, or add --gpus none to run on the CPU.`,
+    );
+  }
+  if (chosen.length === 0) {
+    if (input.workersPerGpu !== null && input.gpus !== 'none') {
+      throw configError('--workers-per-gpu: no GPU was found here. Give --workers instead.');
+    }
+    const count = input.workers ?? 1;
+    return Array.from({ length: count }, () => cpuSeat(input, count));
+  }
+  const perGpu = input.workersPerGpu ?? 1;
+  const threads = threadsFor(input.cores, chosen.length * perGpu);
+  return chosen.flatMap((id) => Array.from({ length: perGpu }, () => gpuSeat(id, threads)));
+}
+
+/** Without --gpus, nothing hides a device that nvidia-smi does not list (other vendors); `none` does. */
+function cpuSeat(input: PlacementInput, count: number): Placement {
+  const hidden = { CUDA_VISIBLE_DEVICES: '', HIP_VISIBLE_DEVICES: '' };
+  const env = input.gpus === 'none' ? hidden : {};
+  return { device: 'cpu', gpu: null, env, threads: threadsFor(input.cores, count) };
+}
+
+function gpuSeat(id: string, threads: number): Placement {
+  return {
+    device: `gpu ${id}`,
+    gpu: id,
+    // PCI bus order makes CUDA count as nvidia-smi does; its own default is fastest first. ROCm's HIP layer reads
+    // HIP_VISIBLE_DEVICES; an inherited ROCR_VISIBLE_DEVICES filters below it, so it stays as it is.
+    env: { CUDA_VISIBLE_DEVICES: id, HIP_VISIBLE_DEVICES: id, CUDA_DEVICE_ORDER: 'PCI_BUS_ID' },
+    threads,
+  };
+}
+
+function threadsFor(cores: number, workers: number): number {
+  return Math.max(1, Math.floor(cores / workers));
+}
+
+function chooseGpus(input: PlacementInput): string[] {
+  const { gpus } = input;
+  if (gpus === 'none') return [];
+  const visible = visibleGpus(input.found, input.inheritedMask);
+  if (gpus === null) return visible.map(idOf);
+  if (gpus === 'all') {
+    if (visible.length > 0) return visible.map(idOf);
+    throw configError(`--gpus all: no GPU was found${maskHint(input.inheritedMask)}. Use --gpus none to run on the CPU.`);
+  }
+  return [...new Set(gpus.split(',').map((wanted) => findGpu(wanted.trim(), visible, input)))];
+}
+
+/** `wanted` is an index among the visible ones, as CUDA counts under a mask, or (the start of) an id. */
+function findGpu(wanted: string, visible: readonly Gpu[], input: PlacementInput): string {
+  const isIndex = /^\d+$/.test(wanted);
+  // Nothing was discovered: another vendor's cards, perhaps. An index is taken at its word.
+  if (isIndex && input.found.length === 0 && input.inheritedMask === undefined) return wanted;
+  if (isIndex) {
+    const gpu = visible[Number(wanted)];
+    if (gpu !== undefined) return idOf(gpu);
+  } else {
+    const matches = visible.filter((gpu) => gpu.uuid.startsWith(wanted));
+    if (matches.length === 1) return (matches[0] as Gpu).uuid;
+    if (matches.length > 1) throw configError(`--gpus ${wanted}: this is the start of ${matches.length} ids; write more of it.`);
+  }
+  const list = visible.map((gpu, i) => `${i} (${gpu.uuid}, ${gpu.name})`).join('; ');
+  const has = visible.length === 0 ? 'no GPU' : list;
+  throw configError(`--gpus ${wanted}: there is no such GPU. Visible here: ${has}${maskHint(input.inheritedMask)}.`);
+}
+
+/**
+ * What an inherited CUDA_VISIBLE_DEVICES leaves, in its order. As CUDA does, the list ends at the first entry that
+ * names nothing.
+ */
+function visibleGpus(found: readonly Gpu[], mask: string | undefined): Gpu[] {
+  if (mask === undefined) return [...found];
+  const visible: Gpu[] = [];
+  for (const entry of mask.split(',').map((part) => part.trim())) {
+    const gpu = found.find((candidate) =>
+      /^\d+$/.test(entry) ? candidate.index === Number(entry) : entry !== '' && candidate.uuid.startsWith(entry),
+    );
+    if (gpu === undefined) break;
+    if (!visible.includes(gpu)) visible.push(gpu);
+  }
+  return visible;
+}
+
+/** The index if it has one: that is what people see in nvidia-smi; a MIG slice only has its id. */
+function idOf(gpu: Gpu): string {
+  return gpu.index === null ? gpu.uuid : String(gpu.index);
+}
+
+function maskHint(mask: string | undefined): string {
+  return mask === undefined ? '' : ` (CUDA_VISIBLE_DEVICES=${mask} was inherited)`;
+}

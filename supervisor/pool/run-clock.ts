@@ -1,0 +1,51 @@
+/**
+ * The run timeout of one worker's calls, with one timer for all of them: it is re-armed only when it fires.
+ * A call's clock starts when the worker says `begin` and stands still while a stream waits for its reader.
+ */
+
+export interface ClockedCall {
+  beganAtMs: number;
+  /** Time spent waiting for the reader so far. */
+  pausedMs: number;
+  /** Since when it is waiting now; null if it is not. */
+  pausedSinceMs: number | null;
+}
+
+export class RunClock<T extends ClockedCall> {
+  readonly #limitMs: number;
+  readonly #running: () => T | null;
+  readonly #onTimeout: (call: T) => void;
+  #timer: NodeJS.Timeout | null = null;
+
+  /** `running` tells which call runs now; `onTimeout` is called once per call that exceeds the limit. */
+  constructor(limitMs: number, running: () => T | null, onTimeout: (call: T) => void) {
+    this.#limitMs = limitMs;
+    this.#running = running;
+    this.#onTimeout = onTimeout;
+  }
+
+  /** To be called when a call begins. */
+  start(): void {
+    this.#timer ??= setTimeout(this.#check, this.#limitMs);
+  }
+
+  stop(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+  }
+
+  readonly #check = (): void => {
+    this.#timer = null;
+    const call = this.#running();
+    if (call === null) return; // the next begin arms it again
+    const leftMs = this.#limitMs - runTimeMs(call, performance.now());
+    if (leftMs > 0) this.#timer = setTimeout(this.#check, Math.max(1, leftMs));
+    else this.#onTimeout(call);
+  };
+}
+
+/** Time the call itself has used. */
+export function runTimeMs(call: ClockedCall, nowMs: number): number {
+  const pausedNowMs = call.pausedSinceMs === null ? 0 : nowMs - call.pausedSinceMs;
+  return nowMs - call.beganAtMs - call.pausedMs - pausedNowMs;
+}

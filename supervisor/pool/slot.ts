@@ -1,0 +1,168 @@
+/**
+ * A seat on a device: it holds a worker, and decides what follows its death. Survives restarts.
+ *
+ *   waiting  -> live     its turn to start came
+ *   live     -> waiting  the worker died, restart at once
+ *   live     -> backoff  the worker died, restart later     backoff -> waiting
+ *   live     -> latched  it died too often, or for good
+ *   live     -> closing  the server stops, the worker ends its work
+ *   any      -> closed   the server has stopped
+ */
+import { ServeError } from '../../protocol/errors.js';
+import { NEW_SEAT, afterDeath, type SeatHistory } from './restart-policy.js';
+import type { SpawnGate } from './spawn-gate.js';
+import type { WorkerDeath, WorkerHandle, WorkerListener } from './worker-handle.js';
+
+export type SlotState =
+  | { readonly name: 'waiting' }
+  | { readonly name: 'live'; readonly worker: WorkerHandle }
+  | { readonly name: 'backoff'; readonly untilMs: number }
+  | { readonly name: 'latched'; readonly error: ServeError }
+  | { readonly name: 'closing'; readonly worker: WorkerHandle }
+  | { readonly name: 'closed' };
+
+export interface SlotListener extends Omit<WorkerListener, 'onGone'> {
+  /** The seat's state changed; `death` if a worker's death was the cause. */
+  onSlotChange(slot: Slot, death: WorkerDeath | null): void;
+}
+
+export interface SlotOptions {
+  readonly index: number;
+  readonly device: string;
+  readonly gate: SpawnGate;
+  restartLimit(): number;
+  spawn(listener: WorkerListener): WorkerHandle;
+  readonly listener: SlotListener;
+}
+
+export class Slot {
+  readonly index: number;
+  readonly device: string;
+  readonly #options: SlotOptions;
+  #state: SlotState = { name: 'waiting' };
+  #history: SeatHistory = NEW_SEAT;
+  #leaveGate: (() => void) | null = null;
+  #backoffTimer: NodeJS.Timeout | null = null;
+  #restarts = 0;
+  #calls = 0;
+  #lastDeath: WorkerDeath | null = null;
+
+  constructor(options: SlotOptions) {
+    this.#options = options;
+    this.index = options.index;
+    this.device = options.device;
+  }
+
+  get state(): SlotState {
+    return this.#state;
+  }
+
+  get worker(): WorkerHandle | null {
+    return this.#state.name === 'live' || this.#state.name === 'closing' ? this.#state.worker : null;
+  }
+
+  /** Workers started after the first. */
+  get restarts(): number {
+    return this.#restarts;
+  }
+
+  /** Calls ended here, over all workers of this seat. */
+  get calls(): number {
+    return this.#calls + (this.worker?.finishedCalls ?? 0);
+  }
+
+  get lastDeath(): WorkerDeath | null {
+    return this.#lastDeath;
+  }
+
+  /** Starts a worker as soon as the device and the cap allow. */
+  start(): void {
+    this.#queueAtGate();
+  }
+
+  /** No worker will follow the present one; ends the present one politely. */
+  close(graceMs: number): void {
+    const { worker } = this;
+    this.#cancelStart();
+    this.#enter(worker === null ? { name: 'closed' } : { name: 'closing', worker }, null);
+    worker?.stop(graceMs);
+  }
+
+  #queueAtGate(): void {
+    // `go` may be called before `enter` returns, and a spawn may fail at once.
+    const leave: { gate: () => void } = { gate: () => {} };
+    this.#leaveGate = () => leave.gate();
+    leave.gate = this.#options.gate.enter(this.device, () => setImmediate(() => this.#spawn()));
+  }
+
+  #leave(): void {
+    this.#leaveGate?.();
+    this.#leaveGate = null;
+  }
+
+  #spawn(): void {
+    if (this.#state.name !== 'waiting') return; // closed meanwhile
+    const { listener } = this.#options;
+    try {
+      const worker = this.#options.spawn({
+        ...listener,
+        onReady: () => {
+          this.#leave();
+          listener.onReady();
+        },
+        onGone: (death) => this.#onGone(death),
+      });
+      this.#enter({ name: 'live', worker }, null);
+    } catch (cause) {
+      this.#leave();
+      const detail = cause instanceof Error ? cause.message : String(cause);
+      this.#enter({ name: 'latched', error: new ServeError('SERVE_CRASH_LOOP', undefined, { detail, cause }) }, null);
+    }
+  }
+
+  #onGone(death: WorkerDeath): void {
+    this.#leave();
+    this.#lastDeath = death;
+    this.#calls += death.finishedCalls;
+    if (this.#state.name === 'closing') {
+      this.#enter({ name: 'closed' }, death);
+      return;
+    }
+    const cause = { ...death, permanent: death.fatal?.permanent ?? false };
+    const decision = afterDeath(this.#history, cause, this.#options.restartLimit(), Math.random());
+    this.#history = decision.history;
+    if (decision.action === 'latch') {
+      const detail = death.fatal?.message ?? `${death.how} ${death.hint}`.trim();
+      const code = death.fatal?.permanent === true ? 'SERVE_APP_INVALID' : 'SERVE_CRASH_LOOP';
+      this.#enter({ name: 'latched', error: new ServeError(code, undefined, { detail }) }, death);
+      return;
+    }
+    this.#restarts += 1;
+    this.#restartIn(decision.delayMs, death);
+  }
+
+  #restartIn(delayMs: number, death: WorkerDeath): void {
+    if (delayMs === 0) {
+      this.#enter({ name: 'waiting' }, death);
+      this.#queueAtGate();
+      return;
+    }
+    this.#enter({ name: 'backoff', untilMs: performance.now() + delayMs }, death);
+    this.#backoffTimer = setTimeout(() => {
+      this.#backoffTimer = null;
+      this.#enter({ name: 'waiting' }, null);
+      this.#queueAtGate();
+    }, delayMs);
+  }
+
+  #cancelStart(): void {
+    if (this.#backoffTimer !== null) clearTimeout(this.#backoffTimer);
+    this.#backoffTimer = null;
+    if (this.worker === null) this.#leave();
+  }
+
+  #enter(state: SlotState, death: WorkerDeath | null): void {
+    this.#state = state;
+    this.#options.listener.onSlotChange(this, death);
+  }
+}

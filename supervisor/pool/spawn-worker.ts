@@ -1,0 +1,71 @@
+/**
+ * Starts one worker process: frames on fd 3 (from it) and fd 4 (to it), stdout and stderr piped, stdin empty.
+ * It leads its own process group: a terminal's Ctrl-C reaches only the front, and the group dies as a whole.
+ */
+import { writeFile } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { Readable, Writable } from 'node:stream';
+import { execa } from 'execa';
+import type { Exit } from './exit-report.js';
+
+const WORKER_ENTRY = fileURLToPath(new URL('../../worker/main.js', import.meta.url));
+
+/** Let the kernel pick a worker before the front when memory runs out (0 is normal, 1000 is first). */
+const OOM_SCORE_ADJ = '500';
+
+export interface WorkerProcess {
+  readonly pid: number;
+  readonly framesIn: Readable;
+  readonly framesOut: Writable;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  /** Called once, when the process is gone. */
+  onExit(callback: (exit: Exit) => void): void;
+  /** Signals the whole group; a group that is gone already is no error. */
+  kill(signal: 'SIGTERM' | 'SIGKILL'): void;
+}
+
+export interface SpawnOptions {
+  /** Program and arguments; null: Node with our own worker. */
+  readonly command: readonly string[] | null;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** @throws Error if the program cannot be started at all */
+export function spawnWorker(options: SpawnOptions): WorkerProcess {
+  const [file, ...args] = options.command ?? [process.execPath, WORKER_ENTRY];
+  const child = execa(file as string, args, {
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
+    buffer: false,
+    reject: false,
+    detached: true,
+    cleanup: false,
+    env: options.env,
+  });
+  const { pid } = child;
+  if (pid === undefined) throw new Error(`cannot start ${file}: is it installed and executable?`);
+  raiseOomScore(pid);
+  return {
+    pid,
+    framesIn: child.stdio[3] as unknown as Readable,
+    framesOut: child.stdio[4] as unknown as Writable,
+    stdout: child.stdout as Readable,
+    stderr: child.stderr as Readable,
+    onExit: (callback) => child.once('exit', (code, signal) => callback({ code, signal })),
+    kill: (signal) => killGroup(pid, signal),
+  };
+}
+
+function killGroup(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(-pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
+function raiseOomScore(pid: number): void {
+  if (process.platform !== 'linux') return;
+  // Best effort: the process may be gone, or the file read-only; neither is worth a word.
+  writeFile(`/proc/${pid}/oom_score_adj`, OOM_SCORE_ADJ, () => {});
+}

@@ -1,0 +1,59 @@
+/**
+ * The life of one worker process, as data. `nextState` is pure and total: it returns the next state, or throws
+ * for a pair that makes no sense (a bug here, or a worker that breaks the protocol: that worker is killed).
+ * docs/lifecycle.md is printed from these tables.
+ */
+import { ServeError } from '../../protocol/errors.js';
+
+export const WORKER_STATES = {
+  spawning: 'The process was started and has not spoken yet.',
+  loading: 'It speaks the protocol and imports the app.',
+  initializing: 'The app is imported; init and the example run.',
+  ready: 'It takes calls; idle or busy by the calls it holds.',
+  stopping: 'It was asked to stop, or said that it is finished; it gets no more calls and a limited time.',
+  killing: 'SIGKILL was sent to its process group.',
+  gone: 'Its last frame was read and its exit is known.',
+} as const;
+
+export const WORKER_EVENTS = {
+  hello: 'The worker says which protocol it speaks.',
+  loaded: 'The worker has imported the app.',
+  ready: 'The worker has run init and the example.',
+  fatal: 'The worker says that it is finished, and why.',
+  stopRequested: 'The front asks it to stop.',
+  killRequested: 'A limit passed, or the protocol was broken.',
+  ended: 'Its stream ended and its exit is known.',
+} as const;
+
+export type WorkerState = keyof typeof WORKER_STATES;
+export type WorkerEvent = keyof typeof WORKER_EVENTS;
+
+/** `null`: the pair makes no sense. */
+const TRANSITIONS: Readonly<Record<WorkerState, Readonly<Record<WorkerEvent, WorkerState | null>>>> = {
+  spawning: row('loading', null, null, 'stopping', 'stopping', 'killing'),
+  loading: row(null, 'initializing', null, 'stopping', 'stopping', 'killing'),
+  initializing: row(null, null, 'ready', 'stopping', 'stopping', 'killing'),
+  ready: row(null, null, null, 'stopping', 'stopping', 'killing'),
+  // News sent before the worker read the stop is no reason to complain.
+  stopping: row('stopping', 'stopping', 'stopping', 'stopping', 'stopping', 'killing'),
+  killing: row('killing', 'killing', 'killing', 'killing', 'killing', 'killing'),
+  gone: { hello: null, loaded: null, ready: null, fatal: null, stopRequested: 'gone', killRequested: 'gone', ended: null },
+};
+
+function row(
+  hello: WorkerState | null,
+  loaded: WorkerState | null,
+  ready: WorkerState | null,
+  fatal: WorkerState,
+  stopRequested: WorkerState,
+  killRequested: WorkerState,
+): Record<WorkerEvent, WorkerState | null> {
+  return { hello, loaded, ready, fatal, stopRequested, killRequested, ended: 'gone' };
+}
+
+/** @throws SERVE_PROTOCOL if the event makes no sense in this state */
+export function nextState(state: WorkerState, event: WorkerEvent): WorkerState {
+  const next = TRANSITIONS[state][event];
+  if (next !== null) return next;
+  throw new ServeError('SERVE_PROTOCOL', undefined, { detail: `event "${event}" in state "${state}"` });
+}

@@ -1,0 +1,6 @@
+/** This package's version, from its own package.json. */
+import { readFileSync } from 'node:fs';
+
+const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string };
+
+export const VERSION = manifest.version;

@@ -1,0 +1,193 @@
+/** Starts the real command on a free port and checks, when it ends, that nothing died or stayed behind unnoticed. */
+import assert from 'node:assert/strict';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+const CLI = `${ROOT}dist/supervisor/cli.js`;
+
+export interface StartOptions {
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  /** Checked at the end: a restart that no test expects hides a bug. */
+  readonly expectedRestarts?: number;
+}
+
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface WorkerStatus {
+  readonly index: number;
+  readonly state: string;
+  readonly pid: number | null;
+  readonly calls: number;
+  readonly held: number;
+  readonly restarts: number;
+  readonly device: string;
+  readonly lastExit: { how: string; why: string; code: number | null; signal: string | null; requestId: string | null } | null;
+}
+
+export interface Status {
+  readonly state: string;
+  readonly replies: Readonly<Record<string, number>>;
+  readonly model: {
+    readonly workers: readonly WorkerStatus[];
+    readonly queue: { readonly waiting: number; readonly arriving: number; readonly bytes: number };
+    readonly inFlight: number;
+  };
+}
+
+export interface Server {
+  readonly url: string;
+  readonly pid: number;
+  readonly process: ChildProcess;
+  stdout(): string;
+  stderr(): string;
+  status(): Promise<Status>;
+  /** Resolves with the first status that satisfies `test`; rejects after `limitMs`. */
+  until(test: (status: Status) => boolean, limitMs?: number): Promise<Status>;
+  /** Resolves once stdout and stderr together hold `text` or match it. */
+  untilPrinted(text: string | RegExp, limitMs?: number): Promise<void>;
+  /** Signals, waits for the end, and checks `expectedRestarts`. */
+  stop(signal?: NodeJS.Signals): Promise<Exit>;
+  /** Resolves when the process has ended by itself. */
+  readonly ended: Promise<Exit>;
+}
+
+/** Every process of this test file that still runs when it ends is killed: a failing test must not leave any. */
+const running = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
+/** Path of a fixture app in test/fixtures/apps, where it is, uncompiled. */
+export function fixture(name: string): string {
+  const path = `${ROOT}test/fixtures/apps/${name}`;
+  assert.ok(existsSync(path), `fixture ${path} exists`);
+  return path;
+}
+
+/** Starts the command with `args`, without waiting for anything. */
+export function runCommand(args: readonly string[], options: StartOptions = {}): RunningCommand {
+  const child = spawn(process.execPath, [CLI, ...args], {
+    cwd: options.cwd ?? ROOT,
+    env: { ...process.env, ...options.env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  running.add(child);
+  const out: Buffer[] = [];
+  const err: Buffer[] = [];
+  child.stdout.on('data', (chunk: Buffer) => out.push(chunk));
+  child.stderr.on('data', (chunk: Buffer) => err.push(chunk));
+  const ended = new Promise<Exit>((resolve) => {
+    child.once('close', (code, signal) => {
+      running.delete(child);
+      resolve({ code, signal });
+    });
+  });
+  return {
+    process: child,
+    ended,
+    stdout: () => Buffer.concat(out).toString(),
+    stderr: () => Buffer.concat(err).toString(),
+  };
+}
+
+export interface RunningCommand {
+  readonly process: ChildProcess;
+  readonly ended: Promise<Exit>;
+  stdout(): string;
+  stderr(): string;
+}
+
+/** Starts the server and resolves once its port is open. */
+export async function startServer(app: string, options: StartOptions = {}): Promise<Server> {
+  const command = runCommand([app, '--host', '127.0.0.1', '--port', '0', ...(options.args ?? [])], options);
+  const { process: child, ended } = command;
+  const printed = (): string => command.stdout() + command.stderr();
+  const untilPrinted = (text: string | RegExp, limitMs = 15_000): Promise<void> =>
+    eventually(() => (typeof text === 'string' ? printed().includes(text) : text.test(printed())), limitMs, () =>
+      `waiting for ${String(text)} in:\n${printed()}`,
+    );
+  const early = ended.then(({ code }) => {
+    throw new Error(`the server ended with ${code} before it listened:\n${printed()}`);
+  });
+  await Promise.race([untilPrinted(/ on http:\/\/[^\s"]+/), early]);
+  early.catch(() => {});
+  const url = / on (http:\/\/[^\s"]+)/.exec(command.stderr())?.[1] as string;
+  const status = async (): Promise<Status> => (await (await fetch(`${url}/status`)).json()) as Status;
+
+  return {
+    url,
+    pid: child.pid as number,
+    process: child,
+    ended,
+    stdout: command.stdout,
+    stderr: command.stderr,
+    status,
+    untilPrinted,
+    until: async (test, limitMs = 15_000) => {
+      let last: Status | null = null;
+      await eventually(
+        async () => test((last = await status())),
+        limitMs,
+        () => `last status: ${JSON.stringify(last, null, 1)}\n${printed()}`,
+      );
+      return last as unknown as Status;
+    },
+    stop: async (signal = 'SIGINT') => {
+      const { model } = await status();
+      const restarts = model.workers.reduce((sum, worker) => sum + worker.restarts, 0);
+      child.kill(signal);
+      const exit = await ended;
+      assert.equal(restarts, options.expectedRestarts ?? 0, `restarts of workers\n${printed()}`);
+      return exit;
+    },
+  };
+}
+
+/** Asks again until true. For facts that only another process knows; everything else has an event. */
+export async function eventually(
+  test: () => boolean | Promise<boolean>,
+  limitMs: number,
+  explain: () => string,
+): Promise<void> {
+  const endMs = performance.now() + limitMs;
+  while (!(await test())) {
+    if (performance.now() > endMs) throw new Error(`not so within ${limitMs} ms; ${explain()}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  json<T = unknown>(): T;
+}
+
+/** POSTs and reads the whole answer. Strings go as JSON text, bytes as they are. */
+export async function call(
+  url: string,
+  body: string | Uint8Array | null,
+  headers: Record<string, string> = { 'content-type': 'application/json' },
+  init: RequestInit = {},
+): Promise<Answer> {
+  const response = await fetch(url, { method: 'POST', body, headers, ...init });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, text, json: <T>() => JSON.parse(text) as T };
+}
+
+/** Whether a process still runs (a zombie does not). */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}

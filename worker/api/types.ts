@@ -1,0 +1,78 @@
+/** Everything a model author may import, as types; `import type { … } from 'banana-serve'`. */
+
+/** A logger whose lines appear in the server's own log with worker and request id. */
+export interface AppLog {
+  debug(message: string, fields?: Record<string, unknown>): void;
+  info(message: string, fields?: Record<string, unknown>): void;
+  warn(message: string, fields?: Record<string, unknown>): void;
+  error(message: string, fields?: Record<string, unknown>): void;
+}
+
+export interface WorkerInfo {
+  /** Seat number, from 0; stays the same over restarts. */
+  readonly index: number;
+  /** The one GPU this worker sees, as in CUDA_VISIBLE_DEVICES; null without a GPU. */
+  readonly gpu: string | null;
+  /** Cores this worker may use: machine cores divided by workers, at least 1. Pass as `intraOpNumThreads`. */
+  readonly threads: number;
+}
+
+export interface InitContext {
+  readonly worker: WorkerInfo;
+  readonly log: AppLog;
+}
+
+export interface InferenceContext {
+  /** The request's id, also in the reply's `X-Request-Id` and in every log line of the call. */
+  readonly requestId: string;
+  /** Request headers, names in lower case, repeated ones joined with `, `. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Content-Type as sent; empty if absent. */
+  readonly contentType: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** W3C trace context as sent, if valid. */
+  readonly traceparent: string | null;
+  /** Aborts when nobody waits any more: client gone, deadline, run timeout, stop. `reason` says which. */
+  readonly signal: AbortSignal;
+  /** When the client stops waiting, in ms since the epoch; null without a deadline. */
+  readonly deadline: number | null;
+  readonly worker: WorkerInfo;
+  readonly log: AppLog;
+}
+
+/** One file of a `multipart/form-data` body. */
+export interface UploadedFile {
+  readonly filename: string;
+  readonly contentType: string;
+  /** The app owns these bytes. */
+  readonly data: Uint8Array;
+}
+
+/**
+ * Options an app may set for itself; each yields to the flag, the environment and the config file.
+ * Durations are `'500ms'`, `'30s'`, `'5m'`, sizes `'10mb'`, numbers are ms and bytes.
+ */
+export interface AppConfig {
+  readonly queueSize?: number;
+  readonly queueBytes?: string | number;
+  readonly queueTimeout?: string | number;
+  readonly runTimeout?: string | number;
+  readonly initTimeout?: string | number;
+  readonly maxOutput?: string | number;
+  readonly restartLimit?: number;
+}
+
+/** The functions of a Banana app: exported by name, or together as the default export. */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- the author declares what the app takes
+export interface BananaApp<Input = any, Output = unknown> {
+  /** Runs once per worker, before the first call. */
+  init?(ctx: InitContext): unknown;
+  /** Runs once per call, never two at a time in one worker. `null` for an empty body. */
+  inference(modelInputs: Input, ctx: InferenceContext): Output | Promise<Output>;
+  /** Runs when the worker is asked to stop; bounded by the drain timeout. */
+  shutdown?(): unknown;
+  /** Run once after `init`, before the worker counts as ready. */
+  readonly example?: Input;
+  readonly config?: AppConfig;
+}

@@ -1,0 +1,98 @@
+/** Turns whatever an import throws into file, line, cause and cure. */
+import { readFileSync } from 'node:fs';
+import { relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describeThrown } from '../protocol/errors.js';
+
+/** Loading this app fails the same way every time; the message is for its author. */
+export class AppLoadError extends Error {
+  override readonly name = 'AppLoadError';
+}
+
+export function explainImportError(path: string, thrown: unknown): AppLoadError {
+  const { message, stack } = describeThrown(thrown);
+  const text = stripAnsi(`${message}\n${stack}`);
+  const code = (thrown as { code?: unknown } | null)?.code;
+  if (code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND') return missingImport(path, text);
+  const syntax = syntaxErrorPlace(text);
+  if (syntax !== null) return new AppLoadError(`${syntax.place}: syntax error: ${syntax.message}`, { cause: thrown });
+  const frame = firstFrameOutside(stack);
+  return new AppLoadError(`${frame ?? path}: importing the app threw: ${message}\n${stack}`, { cause: thrown });
+}
+
+/** `file:line` of the first line of `path` that holds `text`; `file:1` if none does. */
+export function locateText(path: string, text: string): string {
+  let source: string;
+  try {
+    source = readFileSync(path, 'utf8');
+  } catch {
+    return path; // the place is a courtesy; the file may be a virtual one
+  }
+  const line = source.split('\n').findIndex((candidate) => candidate.includes(text));
+  return `${path}:${Math.max(line, 0) + 1}`;
+}
+
+function missingImport(path: string, text: string): AppLoadError {
+  const specifier = /Cannot find (?:package|module) '([^']+)'/.exec(text)?.[1] ?? 'a module';
+  const importer = importerOf(text) ?? path;
+  const isLocal = specifier.startsWith('.') || specifier.startsWith('/') || specifier.startsWith('file:');
+  if (isLocal) {
+    const file = specifier.startsWith('file:') ? fileURLToPath(specifier) : specifier;
+    const name = file.split('/').at(-1) ?? file;
+    return new AppLoadError(
+      `${locateText(importer, name.replace(/\.\w+$/, ''))}: cannot import ${JSON.stringify(file)}: no such file. Check the path and its extension.`,
+    );
+  }
+  const packageName = specifier.split('/').slice(0, specifier.startsWith('@') ? 2 : 1).join('/');
+  return new AppLoadError(
+    `${locateText(importer, packageName)}: cannot import ${JSON.stringify(specifier)}: the package is not installed. Run: npm install ${packageName}`,
+  );
+}
+
+function importerOf(text: string): string | null {
+  const imported = /imported from (\S+)/.exec(text)?.[1];
+  if (imported !== undefined) return imported.startsWith('file:') ? fileURLToPath(imported) : imported;
+  return /Require stack:\n- (.+)/.exec(text)?.[1]?.trim() ?? null;
+}
+
+function syntaxErrorPlace(text: string): { place: string; message: string } | null {
+  // The TypeScript loader: `/app.ts:3:5: ERROR: Expected ";" but found "x"`.
+  const translated = /^\s*(\S.*?):(\d+):(\d+): ERROR: (.+)$/m.exec(text);
+  if (translated !== null) {
+    const [, file, line, column, message] = translated;
+    return { place: `${file}:${line}:${column}`, message: message as string };
+  }
+  // Node: `file:///app.js:3`, the line, a caret, then `SyntaxError: …`.
+  const native = /^(file:\/\/\S+|\/\S+):(\d+)\n[\s\S]*?^SyntaxError: (.+)$/m.exec(text);
+  if (native !== null) {
+    const [, file = '', line, message] = native;
+    const place = file.startsWith('file:') ? fileURLToPath(file) : file;
+    return { place: `${place}:${line}`, message: message as string };
+  }
+  const bare = /^SyntaxError: (.+)$/m.exec(text);
+  if (bare === null) return null;
+  return { place: firstFrameOutside(text) ?? 'the app', message: bare[1] as string };
+}
+
+/** Place of the innermost stack frame in the app's own code. */
+export function firstFrameOutside(stack: string): string | null {
+  for (const line of stack.split('\n')) {
+    const place = /(?:\(|at |^)(?:async )?((?:file:\/\/)?\/[^()\s]+:\d+(?::\d+)?)\)?/.exec(line.trim())?.[1];
+    if (place === undefined || place.includes('/node_modules/') || place.includes(OWN_FOLDER)) continue;
+    return place.startsWith('file:') ? place.replace(/^file:\/\//, '') : place;
+  }
+  return null;
+}
+
+const OWN_FOLDER = fileURLToPath(new URL('..', import.meta.url));
+
+function stripAnsi(text: string): string {
+  // eslint-disable-next-line no-control-regex -- terminal colours are control characters
+  return text.replace(/\x1b\[[0-9;]*m/g, '');
+}
+
+/** A path as a person types it: relative to where they are, if that is shorter. */
+export function shortPath(path: string): string {
+  const short = relative(process.cwd(), path);
+  return short.length < path.length && short !== '' ? short : path;
+}

@@ -1,0 +1,90 @@
+/**
+ * Imports the user's file and finds the adapter that fits its exports.
+ * TypeScript always goes through tsx with the app's own tsconfig: type stripping alone knows neither enums nor
+ * path aliases. JavaScript is left to Node.
+ */
+import { existsSync } from 'node:fs';
+import { basename, dirname, extname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { fromBananaApp } from './adapters/banana-app.js';
+import { AppLoadError, explainImportError, locateText } from './explain-load-error.js';
+import type { LoadedApp } from './loaded-app.js';
+
+type Exports = Readonly<Record<string, unknown>>;
+
+const ADAPTERS: readonly ((exports: Exports) => LoadedApp | null)[] = [fromBananaApp];
+
+/** @throws AppLoadError with file, line, cause and cure */
+export async function loadApp(path: string): Promise<LoadedApp> {
+  const namespace = await importApp(path).catch((thrown: unknown) => {
+    throw explainImportError(path, thrown);
+  });
+  const candidates = exportCandidates(namespace);
+  for (const exports of candidates) {
+    for (const adapt of ADAPTERS) {
+      const app = adaptOrExplain(path, exports, adapt);
+      if (app !== null) return app;
+    }
+  }
+  throw missingInference(path, candidates);
+}
+
+async function importApp(path: string): Promise<Exports> {
+  const extension = extname(path);
+  if (!extension.endsWith('ts')) return (await import(pathToFileURL(path).href)) as Exports;
+  const tsconfig = nearestTsconfig(dirname(path));
+  if (tsconfig !== null) process.env['TSX_TSCONFIG_PATH'] = tsconfig;
+  const [cjs, esm] = await Promise.all([import('tsx/cjs/api'), import('tsx/esm/api')]);
+  cjs.register();
+  esm.register();
+  // Node's own loader hands ESM syntax in a .cts file to the CommonJS parser; tsx's require translates it first.
+  if (extension === '.cts') return cjs.require(path, import.meta.url) as Exports;
+  return (await import(pathToFileURL(path).href)) as Exports;
+}
+
+function nearestTsconfig(folder: string): string | null {
+  for (let at = folder; ; at = dirname(at)) {
+    const candidate = join(at, 'tsconfig.json');
+    if (existsSync(candidate)) return candidate;
+    if (at === dirname(at)) return null;
+  }
+}
+
+/** The namespace, its default export, and the default inside that: CommonJS output nests them. */
+function exportCandidates(namespace: Exports): Exports[] {
+  const candidates: Exports[] = [];
+  let value: unknown = namespace;
+  while (typeof value === 'object' && value !== null && candidates.length < 3) {
+    candidates.push(value as Exports);
+    value = (value as Exports)['default'];
+  }
+  return candidates;
+}
+
+function adaptOrExplain(path: string, exports: Exports, adapt: (exports: Exports) => LoadedApp | null): LoadedApp | null {
+  try {
+    return adapt(exports);
+  } catch (thrown) {
+    if (!(thrown instanceof TypeError)) throw thrown;
+    throw new AppLoadError(`${path}: ${thrown.message}`);
+  }
+}
+
+function missingInference(path: string, candidates: readonly Exports[]): AppLoadError {
+  const names = [...new Set(candidates.flatMap((exports) => Object.keys(exports)))].filter(
+    (name) => name !== 'default' && name !== '__esModule' && name !== 'module.exports',
+  );
+  const value = candidates.find((exports) => exports['inference'] !== undefined)?.['inference'];
+  if (value !== undefined) {
+    const where = locateText(path, 'inference');
+    return new AppLoadError(`${where}: export \`inference\` is a ${typeof value}; make it a function`);
+  }
+  const close = names.find((name) => /infer|predict|handler|run/i.test(name));
+  const has = names.length === 0 ? 'It exports nothing.' : `It exports: ${names.join(', ')}.`;
+  const cure =
+    close === undefined
+      ? 'Add `export function inference(modelInputs) { … }`.'
+      : `Rename \`${close}\` to \`inference\`, or export it under that name.`;
+  const where = close === undefined ? `${path}:1` : locateText(path, close);
+  return new AppLoadError(`${where}: ${basename(path)} exports no \`inference\` function. ${has} ${cure}`);
+}

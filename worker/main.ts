@@ -1,0 +1,256 @@
+/**
+ * A worker process.
+ *
+ * 1. Claims fd 3 and fd 4 for frames and says `hello`, before any user code.
+ * 2. On `start`: imports the app (`loaded`), runs init and the example (`ready`).
+ * 3. Hands calls to the run loop until `stop`, a fatal error, or the end of the stream: the front is gone.
+ */
+import { Socket } from 'node:net';
+import { BodyAssembler, splitPieces } from '../protocol/body-assembler.js';
+import { Channel } from '../protocol/channel.js';
+import { ServeError, describeThrown, type ErrorCode } from '../protocol/errors.js';
+import {
+  MAX_TEXT_CHARS,
+  PROTOCOL_VERSION,
+  type Call,
+  type Message,
+  type StartSpec,
+} from '../protocol/messages.js';
+import { appLog } from './app-log.js';
+import type { WorkerInfo } from './api/types.js';
+import { CallContext } from './call-context.js';
+import { AppLoadError, firstFrameOutside } from './explain-load-error.js';
+import { loadApp } from './load-app.js';
+import type { LoadedApp } from './loaded-app.js';
+import { NO_ATTRIBUTION, attributePrints, type PrintAttribution } from './print-attribution.js';
+import { RunLoop } from './run-loop.js';
+
+/** A 64-pixel image as JSON fits. */
+const MAX_EXAMPLE_CHARS = 240;
+
+const UP_FD = 3;
+const DOWN_FD = 4;
+
+const bodies = new BodyAssembler<Call>();
+let app: LoadedApp | null = null;
+let loop: RunLoop | null = null;
+
+const channel = new Channel(
+  new Socket({ fd: DOWN_FD, readable: true, writable: false }),
+  new Socket({ fd: UP_FD, readable: false, writable: true }),
+  { onMessage, onEnd, onWriteError: dieWithFront },
+);
+channel.send({ type: 'hello', protocol: PROTOCOL_VERSION, runtime: `node ${process.version}` });
+channel.flush();
+
+process.on('unhandledRejection', (reason) => {
+  process.stderr.write(`Unhandled rejection: ${describeThrown(reason).stack}\n`);
+  const error = new ServeError(
+    'SERVE_WORKER_LOST',
+    'an unhandled rejection left the app in an unknown state',
+  );
+  if (loop === null) exitFatally('SERVE_INIT_FAILED', describeThrown(reason).message, '', false);
+  else retireThenExit(error);
+});
+
+function onMessage(message: Message, pieces: Buffer[]): void {
+  switch (message.type) {
+    case 'start':
+      start(message.spec).catch((thrown: unknown) => {
+        const { message: text, stack } = describeThrown(thrown);
+        exitFatally('SERVE_INTERNAL', text, stack, false);
+      });
+      return;
+    case 'call': {
+      const parts = splitPieces(pieces, message.inlineBytes);
+      message.calls.forEach((call, i) => {
+        const whole = bodies.start(call.id, call, call.bodyBytes, parts[i] as Buffer[]);
+        if (whole !== null) runLoop().accept(call, whole);
+      });
+      return;
+    }
+    case 'body': {
+      const done = bodies.add(message.id, pieces);
+      if (done !== null) runLoop().accept(done.owner, done.pieces);
+      return;
+    }
+    case 'cancel':
+      if (bodies.drop(message.id) !== null) runLoop().sendCancelled(message.id);
+      else runLoop().cancel(message.id, message.reason);
+      return;
+    case 'credit':
+      runLoop().grantCredit(message.id, message.bytes);
+      return;
+    case 'stop':
+      stop();
+      return;
+    default:
+      throw new ServeError('SERVE_PROTOCOL', undefined, { detail: `a worker cannot take ${message.type}` });
+  }
+}
+
+async function start(spec: StartSpec): Promise<void> {
+  process.title = `banana-serve worker ${spec.worker}`;
+  const prints = spec.printMark === '' ? NO_ATTRIBUTION : attributePrints(spec.printMark);
+  const worker: WorkerInfo = { index: spec.worker, gpu: spec.device.gpu, threads: spec.device.threads };
+  const loaded = await loadOrExit(spec.app);
+  if (loaded === null) return;
+  channel.send({
+    type: 'loaded',
+    info: {
+      routes: loaded.routes,
+      batch: 1,
+      modelOptions: plainOptions(loaded.modelOptions),
+      example: exampleText(loaded),
+    },
+  });
+  channel.flush();
+  const initMs = await initOrExit(spec.app, loaded, worker, prints);
+  if (initMs === null) return;
+  app = loaded;
+  loop = new RunLoop({
+    channel,
+    app: loaded,
+    worker,
+    prints,
+    maxOutputBytes: spec.limits.maxOutputBytes,
+    streamWindowBytes: spec.limits.streamWindowBytes,
+    onIdleAfterRetire: () => onIdle(),
+  });
+  channel.send({ type: 'ready', initMs });
+  channel.flush();
+}
+
+async function loadOrExit(path: string): Promise<LoadedApp | null> {
+  try {
+    return await loadApp(path);
+  } catch (thrown) {
+    const { message, stack } = describeThrown(thrown);
+    // What an import throws may be the weather (a download, a device); how a file is written is not.
+    const permanent = thrown instanceof AppLoadError && !thrown.message.includes('importing the app threw');
+    exitFatally('SERVE_APP_INVALID', message, thrown instanceof AppLoadError ? '' : stack, permanent);
+    return null;
+  }
+}
+
+async function initOrExit(
+  path: string,
+  loaded: LoadedApp,
+  worker: WorkerInfo,
+  prints: PrintAttribution,
+): Promise<number | null> {
+  const startedAtMs = performance.now();
+  let step = 'init';
+  try {
+    await loaded.init({ worker, log: appLog(channel, '') });
+    step = 'the example call';
+    if (loaded.example !== null) await runExample(loaded, loaded.example, worker, prints);
+    return performance.now() - startedAtMs;
+  } catch (thrown) {
+    const { message, stack } = describeThrown(thrown);
+    const place = firstFrameOutside(stack) ?? path;
+    exitFatally('SERVE_INIT_FAILED', `${place}: ${step} threw: ${message}`, stack, false);
+    return null;
+  }
+}
+
+async function runExample(
+  loaded: LoadedApp,
+  example: NonNullable<LoadedApp['example']>,
+  worker: WorkerInfo,
+  prints: PrintAttribution,
+): Promise<void> {
+  const call: Call = {
+    id: 0,
+    bodyBytes: 0,
+    requestId: 'example',
+    route: example.route,
+    path: example.route,
+    query: '',
+    format: 'json',
+    contentType: '',
+    accept: '',
+    deadlineMs: null,
+    headers: '',
+  };
+  const ctx = new CallContext(call, worker, (requestId) => appLog(channel, requestId));
+  const { consumeOutput } = await import('./reply/consume-output.js');
+  await prints.run('example', async () =>
+    consumeOutput(await loaded.handle(example.route, example.input, ctx), call),
+  );
+}
+
+/** Options as data: a function or a class instance in them must not break the message. */
+function plainOptions(options: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return JSON.parse(JSON.stringify(options)) as Record<string, unknown>;
+}
+
+/** Short enough for a line that a person may paste; else empty. */
+function exampleText({ example }: LoadedApp): string {
+  try {
+    const text = example === null ? undefined : JSON.stringify(example.input);
+    return text !== undefined && text.length <= MAX_EXAMPLE_CHARS ? text : '';
+  } catch {
+    return ''; // not JSON: the example itself is run and reported later
+  }
+}
+
+function runLoop(): RunLoop {
+  if (loop === null) throw new ServeError('SERVE_PROTOCOL', undefined, { detail: 'a call before ready' });
+  return loop;
+}
+
+let onIdle: () => void = () => {};
+
+/** The app is in doubt: finish the running call, begin no other, say why, go. Calls not begun go back to the queue. */
+function retireThenExit(error: ServeError): void {
+  onIdle = () => exitFatally(error.code, error.message, '', false);
+  runLoop().retire(null);
+}
+
+function stop(): void {
+  onIdle = () => {
+    shutDown().catch((thrown: unknown) => {
+      process.stderr.write(`shutdown threw: ${describeThrown(thrown).stack}\n`);
+      exitWhenFlushed(1);
+    });
+  };
+  if (loop === null) onIdle();
+  else loop.retire('the server is stopping');
+}
+
+async function shutDown(): Promise<void> {
+  await app?.shutdown();
+  exitWhenFlushed(0);
+}
+
+function exitFatally(code: ErrorCode, message: string, detail: string, permanent: boolean): void {
+  channel.send({
+    type: 'fatal',
+    code,
+    message: message.slice(0, MAX_TEXT_CHARS),
+    detail: detail.slice(0, MAX_TEXT_CHARS),
+    permanent,
+  });
+  exitWhenFlushed(1);
+}
+
+/** Exiting right after a write loses what the kernel has not taken (measured on Node 20: 2 MiB, 10% arrived). */
+function exitWhenFlushed(code: number): void {
+  channel.flush();
+  channel.onceFlushed(() => process.exit(code));
+}
+
+function onEnd(error: ServeError | null): void {
+  if (error !== null) process.stderr.write(`The front broke the protocol: ${error.detail}\n`);
+  dieWithFront();
+}
+
+/** Nobody can hear this worker any more. Takes the programs it started along. */
+function dieWithFront(): void {
+  try {
+    process.kill(-process.pid, 'SIGKILL');
+  } finally {
+    process.exit(1); // not a group leader: started by hand
+  }
+}

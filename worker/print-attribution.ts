@@ -1,0 +1,32 @@
+/**
+ * Tells the front which call a print belongs to, when the log format asks for it: exact for JavaScript (the call
+ * is followed through promises and timers), "the call running now" for native code.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { printMark } from '../protocol/print-mark.js';
+
+export interface PrintAttribution {
+  /** Runs a call's code so that whatever it prints, now or later, carries its id. */
+  run<T>(requestId: string, code: () => T): T;
+}
+
+/** No marks, no cost. */
+export const NO_ATTRIBUTION: PrintAttribution = { run: (_requestId, code) => code() };
+
+/** Wraps this process's stdout and stderr. Call once, before the app is loaded. */
+export function attributePrints(mark: string): PrintAttribution {
+  const calls = new AsyncLocalStorage<string>();
+  for (const stream of [process.stdout, process.stderr]) {
+    const write = stream.write.bind(stream) as (...args: unknown[]) => boolean;
+    let announced = '';
+    stream.write = (...args: unknown[]): boolean => {
+      const requestId = calls.getStore() ?? '';
+      if (requestId !== announced) {
+        announced = requestId;
+        write(printMark(mark, requestId));
+      }
+      return write(...args);
+    };
+  }
+  return { run: (requestId, code) => calls.run(requestId, code) };
+}

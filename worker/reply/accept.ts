@@ -1,0 +1,19 @@
+/** What a client's Accept header asks for, as far as this server offers a choice. */
+
+/** Whether `type` is acceptable by name: listed, with a quality above 0 and not below `application/json`'s. */
+export function asksFor(accept: string, type: string): boolean {
+  if (!accept.toLowerCase().includes(type)) return false;
+  const wanted = qualityOf(accept, type);
+  return wanted > 0 && wanted >= qualityOf(accept, 'application/json');
+}
+
+function qualityOf(accept: string, type: string): number {
+  for (const range of accept.split(',')) {
+    const [name, ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
+    if (name !== type) continue;
+    const q = parameters.find((parameter) => parameter.startsWith('q='));
+    const quality = q === undefined ? 1 : Number(q.slice(2));
+    return Number.isFinite(quality) ? quality : 0;
+  }
+  return 0;
+}

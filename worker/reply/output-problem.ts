@@ -1,0 +1,68 @@
+/** Finds, after an encoder has failed, the property that made it fail. Slow and thorough; never on the good path. */
+
+/** A BigInt as a number, if no digit is lost. @throws a RangeError otherwise */
+export function numberOf(value: bigint): number {
+  const number = Number(value);
+  if (!Number.isSafeInteger(number)) throw new RangeError('a BigInt beyond 2^53 - 1');
+  return number;
+}
+
+/** A sentence such as `output.items[3].id is a BigInt beyond 2^53 - 1`; null if nothing is found. Never throws. */
+export function findProblem(value: unknown): string | null {
+  try {
+    return search(value, 'output', []);
+  } catch (thrown) {
+    return thrown instanceof RangeError ? 'output is nested too deeply' : 'output cannot be inspected';
+  }
+}
+
+function search(value: unknown, path: string, ancestors: readonly object[]): string | null {
+  if (typeof value === 'bigint') {
+    return Number.isSafeInteger(Number(value))
+      ? null
+      : `${path} is a BigInt beyond 2^53 - 1; return it as a string`;
+  }
+  if (typeof value !== 'object' || value === null) return null;
+  if (ancestors.includes(value)) return `${path} refers back to an object that contains it`;
+  if (value instanceof Promise) return `${path} is a promise; await it`;
+  for (const [key, child] of childrenOf(value, path)) {
+    if (child instanceof GetterFailure) return `${key} throws when read: ${child.reason}`;
+    const problem = search(child, key, [...ancestors, value]);
+    if (problem !== null) return problem;
+  }
+  return null;
+}
+
+class GetterFailure {
+  constructor(readonly reason: string) {}
+}
+
+function* childrenOf(value: object, path: string): Generator<[string, unknown]> {
+  if (value instanceof BigInt64Array || value instanceof BigUint64Array || Array.isArray(value)) {
+    for (let i = 0; i < value.length; i += 1) yield [`${path}[${i}]`, value[i]];
+    return;
+  }
+  if (ArrayBuffer.isView(value)) return;
+  if (value instanceof Map) {
+    for (const [key, child] of value) yield [`${path}.${String(key)}`, child];
+    return;
+  }
+  if (value instanceof Set) {
+    let i = 0;
+    for (const child of value) yield [`${path}[${i++}]`, child];
+    return;
+  }
+  for (const key of Object.keys(value)) yield [propertyPath(path, key), read(value, key)];
+}
+
+function read(value: object, key: string): unknown {
+  try {
+    return (value as Record<string, unknown>)[key];
+  } catch (thrown) {
+    return new GetterFailure(thrown instanceof Error ? thrown.message : 'it throws');
+  }
+}
+
+function propertyPath(path: string, key: string): string {
+  return /^[A-Za-z_$][\w$]*$/.test(key) ? `${path}.${key}` : `${path}[${JSON.stringify(key)}]`;
+}

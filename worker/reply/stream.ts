@@ -1,0 +1,146 @@
+/**
+ * Iterators to a streamed reply: one item at a time, only while the front has granted credit, so a slow reader
+ * slows the generator and nothing piles up. Ends in exactly one of `end` (clean) or a rejection.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { MAX_FRAGMENT_BYTES, type ReplyHead } from '../../protocol/messages.js';
+import { asksFor } from './accept.js';
+import { encodeJson } from './json-encoding.js';
+
+type AnyIterator = Iterator<unknown> | AsyncIterator<unknown>;
+
+/** Where a stream goes; `run-loop.ts` implements it over the channel. */
+export interface StreamOut {
+  head(head: ReplyHead): void;
+  chunk(bytes: Uint8Array): void;
+  /** Resolves once at least one more byte may be sent; at once if it may. Also resolves when cancelled. */
+  credit(): Promise<void> | null;
+  readonly cancelled: boolean;
+}
+
+/** A synchronous generator may hog the thread; let cancel and credit in at least this often. */
+const YIELD_EVERY_MS = 5;
+
+/**
+ * The iterator of a value that streams, else null. Iterators, generators and byte streams do; arrays, strings,
+ * Maps and other collections are values.
+ */
+export function iteratorOf(value: unknown): AnyIterator | null {
+  if (typeof value !== 'object' || value === null) return null;
+  const candidate = value as Partial<AsyncIterable<unknown> & Iterable<unknown> & Iterator<unknown>>;
+  if (typeof candidate[Symbol.asyncIterator] === 'function') {
+    return (value as AsyncIterable<unknown>)[Symbol.asyncIterator]();
+  }
+  if (typeof candidate.next === 'function' && typeof candidate[Symbol.iterator] === 'function') {
+    return (value as Iterable<unknown>)[Symbol.iterator]();
+  }
+  return null;
+}
+
+/**
+ * Sends every item. The head leaves with the first chunk, so an early throw is still a whole error reply.
+ * Rejects with whatever the iterator throws; calls its `return()` when the client has left or an item cannot be
+ * encoded.
+ */
+export async function sendStream(
+  iterator: AnyIterator,
+  accept: string,
+  fixedHead: ReplyHead | null,
+  out: StreamOut,
+): Promise<void> {
+  const encoder = fixedHead === null ? encoderFor(accept) : rawItems(fixedHead);
+  let headSent = false;
+  let yieldedAtMs = performance.now();
+  while (!out.cancelled) {
+    const step = iterator.next();
+    const { done, value } = isPromise(step) ? await step : step;
+    if (out.cancelled) break;
+    if (!headSent) {
+      out.head(encoder.head(value));
+      headSent = true;
+    }
+    if (done === true) return;
+    let bytes: Uint8Array;
+    try {
+      bytes = encoder.item(value);
+    } catch (thrown) {
+      await iterator.return?.(); // its `finally` blocks free what it holds
+      throw thrown;
+    }
+    await sendBytes(bytes, out);
+    if (performance.now() - yieldedAtMs > YIELD_EVERY_MS) {
+      await nextTurn();
+      yieldedAtMs = performance.now();
+    }
+  }
+  await iterator.return?.();
+}
+
+async function sendBytes(bytes: Uint8Array, out: StreamOut): Promise<void> {
+  for (let offset = 0; offset < bytes.length; offset += MAX_FRAGMENT_BYTES) {
+    const credit = out.credit();
+    if (credit !== null) await credit;
+    if (out.cancelled) return;
+    out.chunk(bytes.subarray(offset, offset + MAX_FRAGMENT_BYTES));
+  }
+}
+
+interface ItemEncoder {
+  /** Chosen once the first item is known. */
+  head(first: unknown): ReplyHead;
+  item(item: unknown): Uint8Array;
+}
+
+function encoderFor(accept: string): ItemEncoder {
+  if (asksFor(accept, 'text/event-stream')) return serverSentEvents();
+  if (asksFor(accept, 'application/x-ndjson') || asksFor(accept, 'application/ndjson')) return jsonLines();
+  return chunks();
+}
+
+function serverSentEvents(): ItemEncoder {
+  return {
+    head: () => ({ status: 200, contentType: 'text/event-stream', headers: 'Cache-Control\nno-cache' }),
+    // Text may hold line breaks; each line is a `data:` field of one event (HTML standard, 9.2.6).
+    item: (item) => {
+      const text = typeof item === 'string' ? item : encodeJson(item).toString();
+      return Buffer.from(`data: ${text.replace(/\r\n|\r|\n/g, '\ndata: ')}\n\n`);
+    },
+  };
+}
+
+function jsonLines(): ItemEncoder {
+  return {
+    head: () => ({ status: 200, contentType: 'application/x-ndjson', headers: '' }),
+    item: (item) => Buffer.concat([encodeJson(item), NEWLINE]),
+  };
+}
+
+/** Bytes and text as they are; other values as lines of JSON. */
+function chunks(): ItemEncoder {
+  return {
+    head: (first) => ({ status: 200, contentType: chunkType(first), headers: '' }),
+    item: (item) => rawBytes(item) ?? Buffer.concat([encodeJson(item), NEWLINE]),
+  };
+}
+
+function rawItems(head: ReplyHead): ItemEncoder {
+  return { head: () => head, item: (item) => rawBytes(item) ?? Buffer.concat([encodeJson(item), NEWLINE]) };
+}
+
+const NEWLINE = Buffer.from('\n');
+
+function rawBytes(item: unknown): Uint8Array | null {
+  if (typeof item === 'string') return Buffer.from(item);
+  return item instanceof Uint8Array ? item : null;
+}
+
+function chunkType(first: unknown): string {
+  if (typeof first === 'string') return 'text/plain; charset=utf-8';
+  return first === undefined || first instanceof Uint8Array
+    ? 'application/octet-stream'
+    : 'application/x-ndjson';
+}
+
+function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
+  return typeof (value as { then?: unknown }).then === 'function';
+}

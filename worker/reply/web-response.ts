@@ -1,0 +1,89 @@
+/** Web-standard `Response` objects, honoured as the handler made them: status, headers, body. */
+import { ServeError } from '../../protocol/errors.js';
+import type { ReplyHead } from '../../protocol/messages.js';
+
+export type ResponseBody =
+  | { readonly kind: 'whole'; readonly body: Uint8Array }
+  | { readonly kind: 'stream'; readonly chunks: AsyncIterator<unknown> };
+
+/** Of this hop, not of the message: the front writes its own (RFC 9110 section 7.6.1). */
+const HOP_HEADERS = new Set([
+  'content-length',
+  'content-type',
+  'connection',
+  'keep-alive',
+  'transfer-encoding',
+  'upgrade',
+  'trailer',
+]);
+
+/** Far more than any client reads (curl 300 KiB, Node 16 KiB), far less than a frame head holds. */
+const MAX_HEADER_CHARS = 64 * 1024;
+
+/** @throws SERVE_OUTPUT_INVALID on what no HTTP reply can carry */
+/**
+ * Told by its tag, not with `instanceof`: naming the global class makes Node load its whole fetch, 45 ms on the
+ * first call, and a Response of another implementation is as good.
+ */
+export function isResponse(value: unknown): value is Response {
+  return Object.prototype.toString.call(value) === '[object Response]';
+}
+
+export function responseHead(response: Response): ReplyHead {
+  if (response.status === 0) {
+    throw new ServeError('SERVE_OUTPUT_INVALID', 'The model returned Response.error(), which has no status.');
+  }
+  const lines: string[] = [];
+  response.headers.forEach((value, name) => {
+    if (!HOP_HEADERS.has(name)) lines.push(name, value);
+  });
+  const headers = lines.join('\n');
+  if (headers.length > MAX_HEADER_CHARS) {
+    const message = `The model's response headers are ${headers.length} characters; ${MAX_HEADER_CHARS} are allowed.`;
+    throw new ServeError('SERVE_OUTPUT_INVALID', message);
+  }
+  const hasBody = response.body !== null;
+  const fallback = hasBody ? 'application/octet-stream' : '';
+  return {
+    status: response.status,
+    contentType: response.headers.get('content-type') ?? fallback,
+    headers,
+  };
+}
+
+/**
+ * The body, whole if it ends with what is there at once (`Response.json`, a string, bytes), else as a stream.
+ * A whole body gets Content-Length and Server-Timing and fails as a whole.
+ */
+export async function responseBody(response: Response): Promise<ResponseBody> {
+  if (response.body === null) return { kind: 'whole', body: new Uint8Array(0) };
+  const reader = response.body.getReader();
+  const first = await reader.read();
+  if (first.done) return { kind: 'whole', body: new Uint8Array(0) };
+  const second = reader.read();
+  const soon = await Promise.race([second, nextTurn()]);
+  // A stream of the app's own may hold text; the streaming side knows what to do with it.
+  const { value } = first as { value: unknown };
+  if (soon?.done === true && value instanceof Uint8Array) return { kind: 'whole', body: value };
+  return { kind: 'stream', chunks: rest(first.value, second, reader) };
+}
+
+/** Not a generator: `return()` of one that never started would not cancel the reader. */
+function rest(
+  first: unknown,
+  second: Promise<IteratorResult<unknown, unknown>>,
+  reader: ReadableStreamDefaultReader<unknown>,
+): AsyncIterator<unknown> {
+  const ahead: (IteratorResult<unknown, unknown> | typeof second)[] = [{ done: false, value: first }, second];
+  return {
+    next: () => Promise.resolve(ahead.shift() ?? (reader.read() as typeof second)),
+    return: async () => {
+      await reader.cancel();
+      return { done: true, value: undefined };
+    },
+  };
+}
+
+function nextTurn(): Promise<undefined> {
+  return new Promise((resolve) => setImmediate(() => resolve(undefined)));
+}

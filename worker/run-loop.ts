@@ -1,0 +1,265 @@
+/**
+ * One call at a time, in order.
+ *
+ * 1. `accept` puts a call in the inbox; its body may still be arriving elsewhere.
+ * 2. `#pump` takes the next call once the answer of the last one is in the kernel, and says `begin`.
+ * 3. The app runs when `begin` is in the kernel, so a death tells exactly which calls may have run.
+ * 4. The answer and the next call's `begin` leave in one write.
+ *
+ * Before: `main.ts` hands over messages. After: `reply/` encodes, the channel sends.
+ */
+import { joinPieces } from '../protocol/body-assembler.js';
+import type { Channel } from '../protocol/channel.js';
+import { ServeError, describeThrown } from '../protocol/errors.js';
+import { MAX_TEXT_CHARS, type Call, type ReplyHead } from '../protocol/messages.js';
+import type { WorkerInfo } from './api/types.js';
+import { appLog } from './app-log.js';
+import { CallContext } from './call-context.js';
+import { readInput } from './formats/read-input.js';
+import type { LoadedApp } from './loaded-app.js';
+import type { PrintAttribution } from './print-attribution.js';
+import { encodeOutput, type EncodedOutput } from './reply/encode-output.js';
+import { iteratorOf, sendStream } from './reply/stream.js';
+import { isResponse, responseBody, responseHead } from './reply/web-response.js';
+import { StreamSender } from './stream-sender.js';
+
+export interface RunLoopOptions {
+  readonly channel: Channel;
+  readonly app: LoadedApp;
+  readonly worker: WorkerInfo;
+  readonly prints: PrintAttribution;
+  readonly maxOutputBytes: number;
+  readonly streamWindowBytes: number;
+  /** Called when no call runs and none will be begun, after `retire`. */
+  onIdleAfterRetire(): void;
+}
+
+interface Waiting {
+  readonly call: Call;
+  readonly pieces: Buffer[];
+}
+
+interface Running {
+  readonly call: Call;
+  readonly ctx: CallContext;
+  readonly beganAtMs: number;
+  stream: StreamSender | null;
+}
+
+/** A call that held the thread this long lets pending cancels in before the next begins. */
+const YIELD_AFTER_MS = 1;
+
+export class RunLoop {
+  readonly #options: RunLoopOptions;
+  readonly #channel: Channel;
+  #inbox: Waiting[] = [];
+  #current: Running | null = null;
+  #pumping = false;
+  /** Waiting for the kernel to take an answer, or for pending cancels to be read. */
+  #resting = false;
+  #retired = false;
+
+  constructor(options: RunLoopOptions) {
+    this.#options = options;
+    this.#channel = options.channel;
+  }
+
+  /** Takes a call whose body is whole. */
+  accept(call: Call, pieces: Buffer[]): void {
+    this.#inbox.push({ call, pieces });
+    this.#pump();
+  }
+
+  /** Nobody waits for this call: drops it if it has not begun, else tells the app. */
+  cancel(id: number, reason: string): void {
+    if (this.#current?.call.id === id) {
+      this.#current.ctx.abort(reason);
+      this.#current.stream?.cancel();
+      return;
+    }
+    const index = this.#inbox.findIndex(({ call }) => call.id === id);
+    if (index < 0) return; // answered while the cancel was on its way
+    this.#inbox.splice(index, 1);
+    this.sendCancelled(id);
+  }
+
+  /** The ending of a call that never began. */
+  sendCancelled(id: number): void {
+    this.#sendError(id, new ServeError('SERVE_CANCELLED'), 0);
+    this.#channel.flush();
+  }
+
+  grantCredit(id: number, bytes: number): void {
+    if (this.#current?.call.id === id) this.#current.stream?.grant(bytes);
+  }
+
+  /** Begins no further call; tells the running one that it should end. */
+  retire(abortReason: string | null): void {
+    this.#retired = true;
+    this.#inbox = [];
+    if (abortReason !== null) this.#current?.ctx.abort(abortReason);
+    if (this.#current === null) this.#options.onIdleAfterRetire();
+  }
+
+  #pump(): void {
+    if (this.#pumping) return;
+    this.#pumping = true;
+    while (this.#current === null && !this.#resting && !this.#retired && this.#inbox.length > 0) {
+      // A `begin` may not overtake the fragments of the last answer.
+      if (this.#channel.hasTransfers) this.#restUntilFlushed();
+      else this.#begin(this.#inbox.shift() as Waiting);
+    }
+    this.#pumping = false;
+    this.#channel.flush();
+  }
+
+  #restUntilFlushed(): void {
+    this.#resting = true;
+    this.#channel.flush();
+    this.#channel.onceFlushed(() => {
+      this.#resting = false;
+      this.#pump();
+    });
+  }
+
+  #begin({ call, pieces }: Waiting): void {
+    const ctx = new CallContext(call, this.#options.worker, (requestId) => appLog(this.#channel, requestId));
+    this.#current = { call, ctx, beganAtMs: performance.now(), stream: null };
+    this.#channel.send({ type: 'begin', ids: [call.id] });
+    this.#channel.flush();
+    if (this.#channel.flushed) this.#run(call, pieces, ctx);
+    else this.#channel.onceFlushed(() => this.#run(call, pieces, ctx));
+  }
+
+  #run(call: Call, pieces: Buffer[], ctx: CallContext): void {
+    try {
+      if (ctx.aborted) throw new ServeError('SERVE_CANCELLED');
+      const output = this.#options.prints.run(call.requestId, () => this.#handle(call, pieces, ctx));
+      // A thenable of the app's own may call back twice; a promise settles once.
+      if (isThenable(output)) Promise.resolve(output).then((value) => this.#deliver(value), this.#fail);
+      else this.#deliver(output);
+    } catch (thrown) {
+      this.#fail(thrown);
+    }
+  }
+
+  #handle(call: Call, pieces: Buffer[], ctx: CallContext): unknown {
+    const { app } = this.#options;
+    const input = readInput(call, joinPieces(pieces));
+    if (isThenable(input)) return input.then((value) => app.handle(call.route, value, ctx));
+    return app.handle(call.route, input, ctx);
+  }
+
+  #deliver(output: unknown): void {
+    const { call } = this.#current as Running;
+    try {
+      if (isResponse(output)) {
+        this.#deliverResponse(output).catch(this.#fail);
+        return;
+      }
+      const iterator = iteratorOf(output);
+      if (iterator !== null) {
+        this.#deliverStream(iterator, null).catch(this.#fail);
+        return;
+      }
+      const encoded = encodeOutput(output, call);
+      if (encoded instanceof Promise) encoded.then((late) => this.#succeed(late), this.#fail);
+      else this.#succeed(encoded);
+    } catch (thrown) {
+      this.#fail(thrown);
+    }
+  }
+
+  async #deliverResponse(response: Response): Promise<void> {
+    const head = responseHead(response);
+    const body = await responseBody(response);
+    if (body.kind === 'whole') this.#succeed({ ...head, body: body.body });
+    else await this.#deliverStream(body.chunks, head);
+  }
+
+  async #deliverStream(
+    iterator: Iterator<unknown> | AsyncIterator<unknown>,
+    head: ReplyHead | null,
+  ): Promise<void> {
+    const running = this.#current as Running;
+    const { call } = running;
+    const stream = new StreamSender(this.#channel, call.id, this.#options.streamWindowBytes);
+    running.stream = stream;
+    if (running.ctx.aborted) stream.cancel();
+    const { prints } = this.#options;
+    await prints.run(call.requestId, () => sendStream(iterator, call.accept, head, stream));
+    if (stream.cancelled) throw new ServeError('SERVE_CANCELLED');
+    this.#channel.send({ type: 'end', id: call.id, runMs: this.#runMs() });
+    this.#finish();
+  }
+
+  #succeed(output: EncodedOutput & Partial<ReplyHead>): void {
+    const { call } = this.#current as Running;
+    const { body, contentType, status = 200, headers = '' } = output;
+    const { maxOutputBytes } = this.#options;
+    if (body.length > maxOutputBytes) {
+      const message = `The model's output is ${body.length} bytes; --max-output allows ${maxOutputBytes}.`;
+      this.#fail(new ServeError('SERVE_OUTPUT_TOO_LARGE', message));
+      return;
+    }
+    const { id } = call;
+    const runMs = this.#runMs();
+    this.#channel.sendBody(
+      { type: 'result', id, status, contentType, headers, bodyBytes: body.length, runMs },
+      id,
+      [body],
+      body.length,
+    );
+    this.#finish();
+  }
+
+  readonly #fail = (thrown: unknown): void => {
+    const { call } = this.#current as Running;
+    const error =
+      thrown instanceof ServeError
+        ? thrown
+        : new ServeError('SERVE_INFERENCE_FAILED', undefined, { detail: describeThrown(thrown).stack });
+    this.#sendError(call.id, error, this.#runMs());
+    this.#finish();
+  };
+
+  #sendError(id: number, error: ServeError, runMs: number): void {
+    const { code, message, detail } = error;
+    this.#channel.send({
+      type: 'error',
+      id,
+      code,
+      message: message.slice(0, MAX_TEXT_CHARS),
+      detail: detail.slice(0, MAX_TEXT_CHARS),
+      runMs,
+    });
+  }
+
+  #finish(): void {
+    const held = this.#runMs() > YIELD_AFTER_MS;
+    this.#current = null;
+    if (this.#retired) {
+      this.#channel.flush();
+      this.#options.onIdleAfterRetire();
+    } else if (held && this.#inbox.length > 0) {
+      this.#resting = true;
+      this.#channel.flush();
+      setImmediate(() => {
+        this.#resting = false;
+        this.#pump();
+      });
+    } else {
+      this.#pump();
+    }
+  }
+
+  #runMs(): number {
+    return performance.now() - (this.#current as Running).beganAtMs;
+  }
+}
+
+function isThenable(value: unknown): value is Promise<unknown> {
+  return (
+    typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
+  );
+}
