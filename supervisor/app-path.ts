@@ -9,12 +9,21 @@ const DEFAULT_NAMES = EXTENSIONS.map((extension) => `app${extension}`);
 
 /** Absolute path of the app. `given` null: `app.ts` and its like in `folder`. @throws SERVE_CONFIG with a suggestion */
 export function findApp(given: string | null, folder: string): string {
-  if (given === null) return appIn(folder) ?? fail(`no app was given, and there is no ${DEFAULT_NAMES.join(', ')} in ${folder}. Run: banana-serve ./app.ts`);
+  if (given === null)
+    return (
+      appIn(folder) ??
+      fail(
+        `no app was given, and there is no ${DEFAULT_NAMES.join(', ')} in ${folder}. Run: banana-serve ./app.ts`,
+      )
+    );
   const path = resolve(folder, given);
   if (!existsSync(path)) return fail(`${given}: no such file.${hintFor(path, folder)}`);
-  if (statSync(path).isDirectory()) return appIn(path) ?? fail(`${given} is a folder without ${DEFAULT_NAMES.join(', ')}.`);
+  if (statSync(path).isDirectory())
+    return appIn(path) ?? fail(`${given} is a folder without ${DEFAULT_NAMES.join(', ')}.`);
   if (EXTENSIONS.includes(extname(path))) return path;
-  return fail(`${given}: an app is one of ${EXTENSIONS.join(' ')}, not ${extname(path) || 'a file without extension'}.`);
+  return fail(
+    `${given}: an app is one of ${EXTENSIONS.join(' ')}, not ${extname(path) || 'a file without extension'}.`,
+  );
 }
 
 function appIn(folder: string): string | null {

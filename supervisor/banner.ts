@@ -21,7 +21,8 @@ export function tryText(model: ModelRuntime, url: string, socketPath: string | n
 function seatsText(placements: readonly Placement[]): string {
   const gpus = [...new Set(placements.flatMap(({ gpu }) => (gpu === null ? [] : [gpu])))];
   const workers = plural(placements.length, 'worker');
-  if (gpus.length === 0) return `${workers} on the CPU (${plural(placements[0]?.threads ?? 1, 'thread')} each)`;
+  if (gpus.length === 0)
+    return `${workers} on the CPU (${plural(placements[0]?.threads ?? 1, 'thread')} each)`;
   return `${workers} on ${plural(gpus.length, 'GPU')} (${gpus.join(', ')})`;
 }
 

@@ -38,6 +38,7 @@ function describeCommand(): Command {
     .helpOption('-h, --help', 'Print this help.')
     .allowExcessArguments(false)
     .exitOverride()
+    .configureOutput({ outputError: (text) => say(text.replace(/^error: /, '').trimEnd()) })
     .addHelpText('after', helpTail());
   for (const name of OPTION_NAMES) {
     const { flag, value, help, defaultText } = OPTIONS[name];
@@ -47,7 +48,9 @@ function describeCommand(): Command {
 }
 
 function helpTail(): string {
-  const codes = Object.values(EXIT_CODES).map(({ code, meaning }) => `  ${String(code).padStart(3)}  ${meaning}`);
+  const codes = Object.values(EXIT_CODES).map(
+    ({ code, meaning }) => `  ${String(code).padStart(3)}  ${meaning}`,
+  );
   return `
 Every option is also an environment variable (${envName('runTimeout')}=30s), a key of banana.json or of "banana" in
 package.json ("runTimeout": "30s"); those of a model may stand in the app's \`config\` export.
@@ -95,12 +98,12 @@ function reasonOf({ reason }: ServerEnd): ExitReason {
 }
 
 function explain(thrown: unknown): ExitReason {
-  const { code, message, address, port } = thrown as NodeJS.ErrnoException & { address?: string; port?: number };
+  const { code, message } = thrown as NodeJS.ErrnoException;
   if (thrown instanceof ServeError && thrown.code === 'SERVE_CONFIG') {
     say(message);
     return 'config';
   }
-  const where = port === undefined ? String(address) : `port ${port}`;
+  const where = placeOf(thrown as ListenError);
   if (code === 'EADDRINUSE') {
     say(`${where} is in use by another program. Choose another with --port, or --port 0 for a free one.`);
     return 'listen';
@@ -111,6 +114,18 @@ function explain(thrown: unknown): ExitReason {
   }
   say(`internal error: ${thrown instanceof Error ? (thrown.stack ?? message) : String(thrown)}`);
   return 'internal';
+}
+
+/** What `listen` adds to a system error: a host that has no address has only its name, a socket only its path. */
+interface ListenError {
+  readonly hostname?: string;
+  readonly address?: string;
+  readonly port?: number;
+}
+
+function placeOf({ hostname, address = '', port = 0 }: ListenError): string {
+  if (hostname !== undefined) return `host ${hostname}`;
+  return port > 0 ? `${address}, port ${port}` : address;
 }
 
 function say(text: string): void {

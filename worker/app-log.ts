@@ -4,15 +4,15 @@ import { describeThrown } from '../protocol/errors.js';
 import { MAX_TEXT_CHARS } from '../protocol/messages.js';
 import type { AppLog } from './api/types.js';
 
-export function appLog(channel: Channel, requestId: string): AppLog {
+export function appLog(channel: Channel, requestId: string, traceparent: string | null = null): AppLog {
   const at =
     (level: string) =>
     (message: string, fields?: Record<string, unknown>): void => {
       channel.send({
         type: 'log',
         level,
-        message: clip(typeof message === 'string' ? message : describeThrown(message).message),
-        fields: fieldsText(fields),
+        message: clip(messageText(message)),
+        fields: fieldsText(fields, traceparent),
         requestId,
       });
       channel.flush();
@@ -20,10 +20,20 @@ export function appLog(channel: Channel, requestId: string): AppLog {
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-/** A log line must never fail its call: fields that are not JSON are named, not thrown. */
-function fieldsText(fields: unknown): string {
-  if (fields === undefined) return '';
+/** A log line must never fail its call. */
+function messageText(message: unknown): string {
   try {
+    return String(message);
+  } catch {
+    return 'a message that cannot be shown';
+  }
+}
+
+/** Fields that are not JSON are named, not thrown. */
+function fieldsText(given: unknown, traceparent: string | null): string {
+  if (given === undefined && traceparent === null) return '';
+  try {
+    const fields = traceparent !== null && isObject(given ?? {}) ? { traceparent, ...(given as object) } : given;
     const text = JSON.stringify(fields);
     if (text === undefined || text[0] !== '{')
       return JSON.stringify({ unloggable: 'fields are not an object' });
@@ -33,6 +43,10 @@ function fieldsText(fields: unknown): string {
   } catch (error) {
     return JSON.stringify({ unloggable: clip(describeThrown(error).message) });
   }
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function clip(text: string): string {

@@ -1,26 +1,20 @@
 /** `ctx` of one call. Everything that costs something is made when the app first asks for it. */
 import { splitHeaderLines } from '../protocol/header-lines.js';
 import type { Call } from '../protocol/messages.js';
+import { validTraceparent } from '../protocol/traceparent.js';
 import type { AppLog, InferenceContext, WorkerInfo } from './api/types.js';
-
-/**
- * W3C Trace Context 2.2: version, non-zero trace id, non-zero parent id, flags; `ff` is no version, and only a
- * version after `00` may add fields.
- */
-const TRACEPARENT =
-  /^(?!ff)(?!00.{54})[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-|$)/;
 
 export class CallContext implements InferenceContext {
   readonly worker: WorkerInfo;
   readonly #call: Call;
-  readonly #makeLog: (requestId: string) => AppLog;
+  readonly #makeLog: (requestId: string, traceparent: string | null) => AppLog;
   #headers: Record<string, string> | undefined;
   #query: URLSearchParams | undefined;
   #log: AppLog | undefined;
   #controller: AbortController | undefined;
   #abortReason: Error | undefined;
 
-  constructor(call: Call, worker: WorkerInfo, makeLog: (requestId: string) => AppLog) {
+  constructor(call: Call, worker: WorkerInfo, makeLog: (requestId: string, traceparent: string | null) => AppLog) {
     this.worker = worker;
     this.#call = call;
     this.#makeLog = makeLog;
@@ -51,12 +45,11 @@ export class CallContext implements InferenceContext {
   }
 
   get traceparent(): string | null {
-    const value = this.headers['traceparent'];
-    return value !== undefined && TRACEPARENT.test(value) ? value : null;
+    return validTraceparent(this.headers['traceparent']);
   }
 
   get log(): AppLog {
-    return (this.#log ??= this.#makeLog(this.#call.requestId));
+    return (this.#log ??= this.#makeLog(this.#call.requestId, this.traceparent));
   }
 
   get signal(): AbortSignal {

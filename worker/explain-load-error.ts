@@ -1,7 +1,8 @@
 /** Turns whatever an import throws into file, line, cause and cure. */
-import { readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
 import { relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { describeThrown } from '../protocol/errors.js';
 
 /** Loading this app fails the same way every time; the message is for its author. */
@@ -14,10 +15,13 @@ export function explainImportError(path: string, thrown: unknown): AppLoadError 
   const text = stripAnsi(`${message}\n${stack}`);
   const code = (thrown as { code?: unknown } | null)?.code;
   if (code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND') return missingImport(path, text);
-  const syntax = syntaxErrorPlace(text);
-  if (syntax !== null) return new AppLoadError(`${syntax.place}: syntax error: ${syntax.message}`, { cause: thrown });
+  const syntax = syntaxErrorPlace(text) ?? (hidesItsPlace(text) ? askFreshProcess(path) : null);
+  if (syntax !== null)
+    return new AppLoadError(`${syntax.place}: syntax error: ${syntax.message}`, { cause: thrown });
   const frame = firstFrameOutside(stack);
-  return new AppLoadError(`${frame ?? path}: importing the app threw: ${message}\n${stack}`, { cause: thrown });
+  return new AppLoadError(`${frame ?? path}: importing the app threw: ${message}\n${stack}`, {
+    cause: thrown,
+  });
 }
 
 /** `file:line` of the first line of `path` that holds `text`; `file:1` if none does. */
@@ -33,6 +37,7 @@ export function locateText(path: string, text: string): string {
 }
 
 function missingImport(path: string, text: string): AppLoadError {
+  if (!existsSync(path)) return new AppLoadError(`${path}: no such file. Check the path and its extension.`);
   const specifier = /Cannot find (?:package|module) '([^']+)'/.exec(text)?.[1] ?? 'a module';
   const importer = importerOf(text) ?? path;
   const isLocal = specifier.startsWith('.') || specifier.startsWith('/') || specifier.startsWith('file:');
@@ -43,7 +48,10 @@ function missingImport(path: string, text: string): AppLoadError {
       `${locateText(importer, name.replace(/\.\w+$/, ''))}: cannot import ${JSON.stringify(file)}: no such file. Check the path and its extension.`,
     );
   }
-  const packageName = specifier.split('/').slice(0, specifier.startsWith('@') ? 2 : 1).join('/');
+  const packageName = specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/');
   return new AppLoadError(
     `${locateText(importer, packageName)}: cannot import ${JSON.stringify(specifier)}: the package is not installed. Run: npm install ${packageName}`,
   );
@@ -52,7 +60,8 @@ function missingImport(path: string, text: string): AppLoadError {
 function importerOf(text: string): string | null {
   const imported = /imported from (\S+)/.exec(text)?.[1];
   if (imported !== undefined) return imported.startsWith('file:') ? fileURLToPath(imported) : imported;
-  return /Require stack:\n- (.+)/.exec(text)?.[1]?.trim() ?? null;
+  // The TypeScript loader puts a query behind a path that was required.
+  return /Require stack:\n- ([^?\n]+)/.exec(text)?.[1]?.trim() ?? null;
 }
 
 function syntaxErrorPlace(text: string): { place: string; message: string } | null {
@@ -69,10 +78,26 @@ function syntaxErrorPlace(text: string): { place: string; message: string } | nu
     const place = file.startsWith('file:') ? fileURLToPath(file) : file;
     return { place: `${place}:${line}`, message: message as string };
   }
-  const bare = /^SyntaxError: (.+)$/m.exec(text);
-  if (bare === null) return null;
-  return { place: firstFrameOutside(text) ?? 'the app', message: bare[1] as string };
+  return null;
 }
+
+/** A SyntaxError that no line of the app's threw (as `JSON.parse` would): Node keeps an ES module's place to itself. */
+function hidesItsPlace(text: string): boolean {
+  return /^SyntaxError: /m.test(text) && firstFrameOutside(text) === null;
+}
+
+/** Node prints the place of an ES module's syntax error only when it dies of it. Nothing of the app runs before. */
+function askFreshProcess(path: string): { place: string; message: string } | null {
+  const program = `import ${JSON.stringify(pathToFileURL(path).href)}`;
+  const { stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', program], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    encoding: 'utf8',
+    timeout: FRESH_PROCESS_TIMEOUT_MS,
+  });
+  return syntaxErrorPlace(stripAnsi(stderr));
+}
+
+const FRESH_PROCESS_TIMEOUT_MS = 10_000;
 
 /** Place of the innermost stack frame in the app's own code. */
 export function firstFrameOutside(stack: string): string | null {

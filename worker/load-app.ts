@@ -61,12 +61,17 @@ function exportCandidates(namespace: Exports): Exports[] {
   return candidates;
 }
 
-function adaptOrExplain(path: string, exports: Exports, adapt: (exports: Exports) => LoadedApp | null): LoadedApp | null {
+function adaptOrExplain(
+  path: string,
+  exports: Exports,
+  adapt: (exports: Exports) => LoadedApp | null,
+): LoadedApp | null {
   try {
     return adapt(exports);
   } catch (thrown) {
     if (!(thrown instanceof TypeError)) throw thrown;
-    throw new AppLoadError(`${path}: ${thrown.message}`);
+    const name = /`(\w+)`/.exec(thrown.message)?.[1] ?? '';
+    throw new AppLoadError(`${locateText(path, name)}: ${thrown.message}`);
   }
 }
 
@@ -78,6 +83,13 @@ function missingInference(path: string, candidates: readonly Exports[]): AppLoad
   if (value !== undefined) {
     const where = locateText(path, 'inference');
     return new AppLoadError(`${where}: export \`inference\` is a ${typeof value}; make it a function`);
+  }
+  const unnamed = candidates.find((exports) => typeof exports['default'] === 'function');
+  if (unnamed !== undefined) {
+    const where = locateText(path, 'export default');
+    return new AppLoadError(
+      `${where}: the default export is a function; export it by name: \`export function inference(modelInputs) { … }\`.`,
+    );
   }
   const close = names.find((name) => /infer|predict|handler|run/i.test(name));
   const has = names.length === 0 ? 'It exports nothing.' : `It exports: ${names.join(', ')}.`;

@@ -173,7 +173,7 @@ async function runExample(
     deadlineMs: null,
     headers: '',
   };
-  const ctx = new CallContext(call, worker, (requestId) => appLog(channel, requestId));
+  const ctx = new CallContext(call, worker, (...ids) => appLog(channel, ...ids));
   const { consumeOutput } = await import('./reply/consume-output.js');
   await prints.run('example', async () =>
     consumeOutput(await loaded.handle(example.route, example.input, ctx), call),

@@ -123,7 +123,7 @@ export class RunLoop {
   }
 
   #begin({ call, pieces }: Waiting): void {
-    const ctx = new CallContext(call, this.#options.worker, (requestId) => appLog(this.#channel, requestId));
+    const ctx = new CallContext(call, this.#options.worker, (...ids) => appLog(this.#channel, ...ids));
     this.#current = { call, ctx, beganAtMs: performance.now(), stream: null };
     this.#channel.send({ type: 'begin', ids: [call.id] });
     this.#channel.flush();

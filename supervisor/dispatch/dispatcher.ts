@@ -97,9 +97,11 @@ export class Dispatcher {
     if (hopeless !== null) throw hopeless;
     const waiting = this.#arriving + this.#queue.length;
     const { queueSize } = this.#limits;
-    if (waiting >= queueSize && waiting - this.#idleWorkers() >= queueSize) throw this.#refusal('SERVE_QUEUE_FULL');
+    if (waiting >= queueSize && waiting - this.#idleWorkers() >= queueSize)
+      throw this.#refusal('SERVE_QUEUE_FULL');
     if (this.waitingBytes + announcedBytes > this.#limits.queueBytes) throw this.#refusal('SERVE_QUEUE_FULL');
-    if (deadlineAtMs !== null && this.#tooLateFor(deadlineAtMs, waiting)) throw this.#refusal('SERVE_OVERLOADED');
+    if (deadlineAtMs !== null && this.#tooLateFor(deadlineAtMs, waiting))
+      throw this.#refusal('SERVE_OVERLOADED');
     return this.#reserve(announcedBytes);
   }
 
@@ -155,7 +157,8 @@ export class Dispatcher {
       if (job.settled) continue;
       job.losses += 1;
       if (job.state === 'begun') this.#failLost(job, error);
-      else if (job.losses > 1) this.#failLost(job, new ServeError('SERVE_NOT_BEGUN', undefined, { retryAfterS: 1 }));
+      else if (job.losses > 1)
+        this.#failLost(job, new ServeError('SERVE_NOT_BEGUN', undefined, { retryAfterS: 1 }));
       else this.#requeue(job);
     }
     this.pump();

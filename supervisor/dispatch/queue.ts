@@ -48,7 +48,7 @@ export class JobQueue {
   }
 
   *[Symbol.iterator](): Generator<Job> {
-    for (let job = this.#head; job !== null; ) {
+    for (let job = this.#head; job !== null;) {
       const { next } = job; // the consumer may remove the one it was given
       yield job;
       job = next;

@@ -1,8 +1,9 @@
 /**
  * An error reply that the client really receives, even while it is still sending a body we will not read.
  *
- * Closing at once would reset the connection and the reply would be lost on the way. So the reply goes out whole,
- * what keeps coming is thrown away within a bound, and only then is the connection closed.
+ * Closing at once would reset the connection and the reply would be lost on the way. So the reply goes out whole
+ * and what keeps coming is thrown away, within a bound. The connection lives on if that is little: a client that is
+ * told to come back later should not need a new one. Otherwise it is closed then.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ServeError } from '../../protocol/errors.js';
@@ -11,6 +12,9 @@ import { httpStatus } from './http-status.js';
 /** How much of an unwanted body is read and thrown away before the connection is cut. */
 const LINGER_BYTES = 256 * 1024 * 1024;
 const LINGER_MS = 5000;
+
+/** A body this small is cheaper to read to its end than a new connection. */
+const SMALL_BODY_BYTES = 64 * 1024;
 
 export interface RefusalHeaders {
   readonly requestId: string;
@@ -27,7 +31,7 @@ export function errorBody(error: ServeError, requestId: string): Buffer {
   return Buffer.from(JSON.stringify({ error: { code, message, requestId } }));
 }
 
-/** Sends the error. If the request's body is not read to its end, lingers and closes the connection. */
+/** Sends the error; throws away what is still arriving of the request's body, in order to keep or to close the connection. */
 export function refuse(
   request: IncomingMessage,
   response: ServerResponse,
@@ -39,7 +43,7 @@ export function refuse(
     return;
   }
   const body = errorBody(error, options.requestId);
-  const unread = !request.complete;
+  const closes = options.close === true || error.code === 'SERVE_REQUEST_TIMEOUT' || mayBringMuch(request);
   const headers: Record<string, string | number> = {
     'Content-Type': 'application/json',
     'Content-Length': body.length,
@@ -48,26 +52,37 @@ export function refuse(
   if (options.timing !== undefined) headers['Server-Timing'] = options.timing;
   if (options.allow !== undefined) headers['Allow'] = options.allow;
   if (error.retryAfterS !== undefined) headers['Retry-After'] = error.retryAfterS;
-  if (unread || options.close === true) headers['Connection'] = 'close';
+  if (closes) headers['Connection'] = 'close';
   response.writeHead(httpStatus(error.code), headers);
-  if (!unread) {
+  if (request.complete) {
     response.end(body);
     return;
   }
   response.write(body);
-  linger(request, response);
+  linger(request, response, closes);
 }
 
-function linger(request: IncomingMessage, response: ServerResponse): void {
+/** Whether more may follow than is worth reading. A client that waits for `100 Continue` may send all or nothing. */
+function mayBringMuch(request: IncomingMessage): boolean {
+  if (request.complete) return false;
+  const { 'content-length': length = '0', 'transfer-encoding': coding, expect } = request.headers;
+  return coding !== undefined || expect !== undefined || Number(length) > SMALL_BODY_BYTES;
+}
+
+function linger(request: IncomingMessage, response: ServerResponse, closes: boolean): void {
   let bytes = 0;
   const finish = (): void => {
     clearTimeout(timer);
     response.end();
   };
-  const timer = setTimeout(finish, LINGER_MS);
+  const cutOff = (): void => {
+    finish();
+    if (!closes) request.destroy(); // announced little, and does not even send that
+  };
+  const timer = setTimeout(cutOff, LINGER_MS);
   request.on('data', (piece: Buffer) => {
     bytes += piece.length;
-    if (bytes > LINGER_BYTES) finish();
+    if (bytes > LINGER_BYTES) cutOff();
   });
   request.on('end', finish);
   request.on('close', () => clearTimeout(timer));

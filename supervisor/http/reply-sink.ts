@@ -1,5 +1,6 @@
 /** Where a job's answer goes when its owner is an HTTP client: status, headers and bytes, as they come. */
 import type { ServerResponse, IncomingMessage } from 'node:http';
+import { joinPieces } from '../../protocol/body-assembler.js';
 import { splitHeaderLines } from '../../protocol/header-lines.js';
 import { ServeError } from '../../protocol/errors.js';
 import type { ReplyHead } from '../../protocol/messages.js';
@@ -19,8 +20,11 @@ export interface ReplySinkOptions {
   onSettled(job: Job, status: number, error: ServeError | null): void;
 }
 
-/** Bodies in at most this many bytes are joined: one write to the socket instead of many. */
-const JOIN_LIMIT_BYTES = 64 * 1024;
+/**
+ * Up to here a body is handed over as a latin1 string, byte for byte: Node then sends it with the headers in one
+ * plain write instead of a gathered one, 6 us less per reply (docs/benchmarks.md, "Where the time goes").
+ */
+const ONE_WRITE_BYTES = 16 * 1024;
 
 export class ReplySink implements Sink {
   readonly #options: ReplySinkOptions;
@@ -36,8 +40,7 @@ export class ReplySink implements Sink {
     if (mayHaveBody(head.status)) headers['Content-Length'] = bodyBytes;
     headers['Server-Timing'] = serverTiming(job);
     if (!this.#writeHead(job, head.status, headers)) return;
-    if (pieces.length === 1) response.end(pieces[0]);
-    else if (bodyBytes <= JOIN_LIMIT_BYTES) response.end(Buffer.concat(pieces));
+    if (bodyBytes <= ONE_WRITE_BYTES) response.end(joinPieces(pieces).toString('latin1'), 'latin1');
     else {
       for (const piece of pieces) response.write(piece);
       response.end();
@@ -74,7 +77,12 @@ export class ReplySink implements Sink {
     this.#clearStallTimer();
     const { request, response, requestId } = this.#options;
     if (error.code === 'SERVE_CANCELLED') response.destroy();
-    else refuse(request, response, error, { requestId, timing: serverTiming(job), close: this.#options.shouldClose() });
+    else
+      refuse(request, response, error, {
+        requestId,
+        timing: serverTiming(job),
+        close: this.#options.shouldClose(),
+      });
     this.#options.onSettled(job, response.statusCode, error);
   }
 
@@ -99,7 +107,10 @@ export class ReplySink implements Sink {
       return true;
     } catch (cause) {
       const reason = cause instanceof Error ? cause.message : 'it cannot be sent';
-      this.fail(job, new ServeError('SERVE_OUTPUT_INVALID', `The model's response header is invalid: ${reason}.`));
+      this.fail(
+        job,
+        new ServeError('SERVE_OUTPUT_INVALID', `The model's response header is invalid: ${reason}.`),
+      );
       return false;
     }
   }

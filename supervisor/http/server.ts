@@ -1,17 +1,18 @@
 /**
- * The HTTP server: Koa over node:http, with the limits that keep slow or hostile clients from hurting others.
- * The only importer of Koa.
+ * The HTTP server below Koa: node:http with the limits that keep slow or hostile clients from hurting others.
+ * What becomes a request goes to the handler of `koa-app.ts`.
  */
-import { STATUS_CODES, createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  STATUS_CODES,
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import type { Socket } from 'node:net';
-import Koa from 'koa';
-import { ServeError, describeThrown, type ErrorCode } from '../../protocol/errors.js';
-import type { Log } from '../observe/log.js';
-import { bananaCalls, bananaLeftovers } from './banana.js';
-import { BUILTIN_PATHS, builtinRoutes } from './builtin.js';
-import type { Front } from './front.js';
+import { ServeError, type ErrorCode } from '../../protocol/errors.js';
 import { httpStatus } from './http-status.js';
-import { errorBody, refuse } from './refuse.js';
+import { errorBody } from './refuse.js';
 import { requestIdOf } from './request-id.js';
 
 /** Above the 60 s after which common load balancers drop idle connections: they must close first. */
@@ -23,23 +24,51 @@ const CHECK_INTERVAL_MS = 1000;
 /** Whole request, headers and body. The pause limit inside a body is shorter (read-body.ts). */
 const REQUEST_MS = 30 * 60_000;
 
+/** A client that sent nonsense gets this long to read the answer; one that never hangs up must not keep its connection. */
+const BROKEN_GRACE_MS = 1000;
+
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** An HTTP server that does not listen yet. Hand it the handler of `createHandler`. */
+/** An HTTP server that does not listen yet. */
 export function createHttpServer(headerTimeoutMs: number, handler: RequestHandler): Server {
   const server = createServer({
     keepAliveTimeout: KEEP_ALIVE_MS,
     headersTimeout: headerTimeoutMs,
     requestTimeout: Math.max(REQUEST_MS, 2 * headerTimeoutMs),
     connectionsCheckingInterval: CHECK_INTERVAL_MS,
+    requireHostHeader: false, // ours to refuse (koa-app.ts), with an error body
   });
   server.on('request', handler);
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     waitingToSend.add(request);
     handler(request, response);
   });
+  server.on('checkExpectation', handler); // nobody has to understand an expectation (RFC 9110 section 10.1.1)
+  server.on('connect', (_request, socket: Socket) => answerByHand(socket, 'SERVE_METHOD_NOT_ALLOWED'));
   server.on('clientError', answerBrokenRequest);
   return server;
+}
+
+/**
+ * Stands in for the real handler until that is loaded: the port is open first, workers boot next, and Koa, which
+ * takes longer to load than a worker to start, comes last. Requests wait in their order.
+ */
+export class LateHandler {
+  #arrive!: (handler: RequestHandler) => void;
+  readonly #arrived = new Promise<RequestHandler>((resolve) => {
+    this.#arrive = resolve;
+  });
+  #handler: RequestHandler | null = null;
+
+  readonly handle: RequestHandler = (request, response) => {
+    if (this.#handler !== null) this.#handler(request, response);
+    else void this.#arrived.then((handler) => handler(request, response));
+  };
+
+  arrive(handler: RequestHandler): void {
+    this.#handler = handler;
+    this.#arrive(handler);
+  }
 }
 
 /** Requests whose client waits for `100 Continue` before it sends the body. */
@@ -49,36 +78,20 @@ export function inviteBody(request: IncomingMessage, response: ServerResponse): 
   if (waitingToSend.has(request)) response.writeContinue();
 }
 
-export function createHandler(front: Front, log: Log): RequestHandler {
-  const app = new Koa();
-  const builtins = builtinRoutes(front);
-  app.use(bananaCalls(front));
-  app.use(async (ctx, next) => {
-    ctx.set('X-Request-Id', requestIdOf(ctx.req.headers));
-    if (front.closing()) ctx.set('Connection', 'close');
-    await next();
-  });
-  app.use(builtins.routes());
-  app.use(bananaLeftovers(front, BUILTIN_PATHS));
-  app.on('error', (thrown: unknown, ctx?: Koa.Context) => {
-    log.error({ path: ctx?.path }, `a request handler failed: ${describeThrown(thrown).stack}`);
-  });
-  const handle = app.callback();
-  return (request, response) => {
-    handle(request, response).catch((thrown: unknown) => {
-      log.error(`a request handler failed: ${describeThrown(thrown).stack}`);
-      refuse(request, response, new ServeError('SERVE_INTERNAL'), { requestId: requestIdOf(request.headers) });
-    });
-  };
+/** What the HTTP parser refused never became a request. */
+function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable || isAnswering(socket)) socket.destroy();
+  else answerByHand(socket, brokenRequestCode(error.code));
 }
 
-/** What the HTTP parser refused never became a request: the reply is written by hand. */
-function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const reply = new ServeError(brokenRequestCode(error.code));
+/** An answer is on its way on this connection; an error in its midst would look like a part of it. Node's own field. */
+function isAnswering(socket: Socket & { _httpMessage?: ServerResponse | null }): boolean {
+  return socket._httpMessage?.headersSent === true;
+}
+
+function answerByHand(socket: Socket, code: ErrorCode): void {
+  socket.on('error', () => {}); // it may hang up first
+  const reply = new ServeError(code);
   const status = httpStatus(reply.code);
   const requestId = requestIdOf({});
   const body = errorBody(reply, requestId);
@@ -90,6 +103,7 @@ function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void
     'Connection: close',
   ];
   socket.end(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), body]));
+  setTimeout(() => socket.destroy(), BROKEN_GRACE_MS).unref();
 }
 
 function brokenRequestCode(code: string | undefined): ErrorCode {

@@ -25,7 +25,12 @@ export interface CallTarget {
   readonly format: Format;
 }
 
-export function submitCall(front: Front, request: IncomingMessage, response: ServerResponse, target: CallTarget): void {
+export function submitCall(
+  front: Front,
+  request: IncomingMessage,
+  response: ServerResponse,
+  target: CallTarget,
+): void {
   const acceptedAtMs = performance.now();
   const { headers } = request;
   const requestId = requestIdOf(headers);
@@ -50,7 +55,7 @@ export function submitCall(front: Front, request: IncomingMessage, response: Ser
   }
 
   let job: Job | null = null;
-  response.once('close', () => {
+  onceClosed(request, response, () => {
     if (job === null) admission.release();
     else if (!job.settled) dispatcher.giveUp(job, 'SERVE_CANCELLED', 'the client left');
   });
@@ -73,7 +78,8 @@ export function submitCall(front: Front, request: IncomingMessage, response: Ser
           requestId,
           stallTimeoutMs: front.options.stallTimeout,
           shouldClose: front.closing,
-          onStalled: () => job !== null && dispatcher.giveUp(job, 'SERVE_SLOW_READER', 'the client stopped reading'),
+          onStalled: () =>
+            job !== null && dispatcher.giveUp(job, 'SERVE_SLOW_READER', 'the client stopped reading'),
           onSettled: (settled, status, error) => front.onSettled(request, settled, status, error),
         });
         job = new Job(call, { pieces, bytes }, times, sink);
@@ -81,6 +87,17 @@ export function submitCall(front: Front, request: IncomingMessage, response: Ser
       },
     },
   );
+}
+
+/** The reply is out, or the client has left. */
+function onceClosed(request: IncomingMessage, response: ServerResponse, callback: () => void): void {
+  response.once('close', callback);
+  if (response.socket !== null) return;
+  // Pipelined behind another call: this response has no connection yet, and would never hear that it closed.
+  const { socket } = request;
+  socket.setMaxListeners(0);
+  socket.once('close', callback);
+  response.once('close', () => socket.off('close', callback));
 }
 
 function describeCall(

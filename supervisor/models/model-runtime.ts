@@ -4,8 +4,11 @@
  */
 import { randomBytes } from 'node:crypto';
 import { ServeError, type ErrorCode } from '../../protocol/errors.js';
+import { splitHeaderLines } from '../../protocol/header-lines.js';
 import { STREAM_WINDOW_BYTES, type LoadedInfo, type StartSpec } from '../../protocol/messages.js';
+import { validTraceparent } from '../../protocol/traceparent.js';
 import { Dispatcher, type Supply } from '../dispatch/dispatcher.js';
+import type { JobCall } from '../dispatch/job.js';
 import type { Log } from '../observe/log.js';
 import type { OutputRelay } from '../observe/output-relay.js';
 import { withAppConfig, type Options, type ResolvedOptions } from '../options/resolve.js';
@@ -14,7 +17,12 @@ import type { OrphanGuard } from '../pool/orphan-guard.js';
 import type { Placement } from '../pool/placement.js';
 import { Slot, type SlotListener } from '../pool/slot.js';
 import type { SpawnGate } from '../pool/spawn-gate.js';
-import { WorkerHandle, type WorkerDeath, type WorkerLimits, type WorkerListener } from '../pool/worker-handle.js';
+import {
+  WorkerHandle,
+  type WorkerDeath,
+  type WorkerLimits,
+  type WorkerListener,
+} from '../pool/worker-handle.js';
 
 export interface ModelSpec {
   readonly name: string;
@@ -145,7 +153,8 @@ export class ModelRuntime {
   }
 
   #hopeless(): ServeError | null {
-    if (this.#drain === 'refusing') return new ServeError('SERVE_SHUTTING_DOWN', undefined, { retryAfterS: 1 });
+    if (this.#drain === 'refusing')
+      return new ServeError('SERVE_SHUTTING_DOWN', undefined, { retryAfterS: 1 });
     if (this.#latched === null) return null;
     return new ServeError('SERVE_NOT_READY', undefined, { retryAfterS: 30 });
   }
@@ -169,8 +178,9 @@ export class ModelRuntime {
         this.#refreshReady(); // before anything is offered to the dead
         this.dispatcher.lost(jobs, error);
       },
-      onAppLog: (level, message, fields, requestId) => this.#logForApp(index, level, message, fields, requestId),
-      onCallError: (job, error) => this.#logCallError(index, job.call.requestId, error),
+      onAppLog: (level, message, fields, requestId) =>
+        this.#logForApp(index, level, message, fields, requestId),
+      onCallError: (job, error) => this.#logCallError(index, job.call, error),
       onTransition: (from, to, event) => {
         this.#resources.log.debug({ worker: index, event }, `worker ${index}: ${from} -> ${to}`);
         this.#refreshReady();
@@ -219,7 +229,7 @@ export class ModelRuntime {
   }
 
   #onLoaded(info: LoadedInfo): WorkerLimits {
-    this.#options = withAppConfig(this.#resolved, info.modelOptions);
+    this.#options = withAppConfig(this.#resolved, info.modelOptions, this.spec.app);
     this.dispatcher.limits = dispatchLimits(this.#options);
     this.#example = info.example;
     const routes = new Set(info.routes);
@@ -278,15 +288,22 @@ export class ModelRuntime {
     log[write]({ ...extra, worker, ...(requestId === '' ? {} : { requestId }) }, message);
   }
 
-  #logCallError(worker: number, requestId: string, error: ServeError): void {
+  #logCallError(worker: number, { requestId, headers }: JobCall, error: ServeError): void {
     if (CALLERS_FAULT.has(error.code)) return;
     const text = error.detail === '' ? error.message : error.detail;
-    this.#resources.log.error({ worker, requestId, code: error.code }, text);
+    const given = splitHeaderLines(headers).find(([name]) => name.toLowerCase() === 'traceparent')?.[1];
+    const traceparent = validTraceparent(given) ?? undefined;
+    this.#resources.log.error({ worker, requestId, traceparent, code: error.code }, text);
   }
 
   #logDeath(slot: Slot, death: WorkerDeath): void {
     const { log } = this.#resources;
-    const facts = { worker: slot.index, pid: death.pid, uptimeMs: Math.round(death.uptimeMs), calls: death.finishedCalls };
+    const facts = {
+      worker: slot.index,
+      pid: death.pid,
+      uptimeMs: Math.round(death.uptimeMs),
+      calls: death.finishedCalls,
+    };
     if (death.wanted) {
       log.info(facts, `worker ${slot.index} has stopped (${death.how})`);
       return;
@@ -331,7 +348,11 @@ function nextStep({ state }: Slot): string {
 }
 
 function dispatchLimits(options: Options): { queueSize: number; queueBytes: number; queueTimeoutMs: number } {
-  return { queueSize: options.queueSize, queueBytes: options.queueBytes, queueTimeoutMs: options.queueTimeout };
+  return {
+    queueSize: options.queueSize,
+    queueBytes: options.queueBytes,
+    queueTimeoutMs: options.queueTimeout,
+  };
 }
 
 function workerLimits(options: Options): WorkerLimits {

@@ -37,7 +37,10 @@ export class OutputRelay {
   attach(stream: Readable, name: 'stdout' | 'stderr', source: PrintSource): void {
     const writer = this.#writers[name];
     const splitter = new LineSplitter(source.mark, (line, requestId, ended) => {
-      const text = this.#format === 'text' ? this.#bare(writer, line, source, ended) : wrapped(name, line, source, requestId);
+      const text =
+        this.#format === 'text'
+          ? this.#bare(writer, line, source, ended)
+          : wrapped(name, line, source, requestId);
       if (text !== '' && !writer.write(text)) this.#pause(writer, stream);
     });
     stream.on('data', (chunk: Buffer) => splitter.push(chunk));

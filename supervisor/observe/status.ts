@@ -51,7 +51,12 @@ function slotStatus(slot: Slot): object {
   const { worker, state, lastDeath } = slot;
   return {
     index: slot.index,
-    state: worker === null ? state.name : worker.state === 'ready' && worker.load > 0 ? 'busy' : idleOr(worker.state),
+    state:
+      worker === null
+        ? state.name
+        : worker.state === 'ready' && worker.load > 0
+          ? 'busy'
+          : idleOr(worker.state),
     pid: worker?.pid ?? null,
     device: slot.device,
     uptimeMs: worker === null ? null : Math.round(worker.uptimeMs),

@@ -19,7 +19,8 @@ export function readConfigFile(folder: string): ConfigFile {
   const file = own !== null ? 'banana.json' : 'package.json, key "banana"';
   const values = asObject(own ?? inPackage ?? {}, file);
   const { app, ...options } = values;
-  if (app !== undefined && typeof app !== 'string') throw configError(`${file}: "app" must be the path of the app.`);
+  if (app !== undefined && typeof app !== 'string')
+    throw configError(`${file}: "app" must be the path of the app.`);
   return { source: { values: options, where: (name) => `${file}: ${name}` }, app: app ?? null };
 }
 
@@ -34,6 +35,7 @@ function readObject(path: string, name: string): Record<string, unknown> | null 
 }
 
 function asObject(value: unknown, name: string): Record<string, unknown> {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  if (typeof value === 'object' && value !== null && !Array.isArray(value))
+    return value as Record<string, unknown>;
   throw configError(`${name} must hold an object of options.`);
 }

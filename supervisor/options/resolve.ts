@@ -39,15 +39,19 @@ export function resolveOptions(sources: readonly OptionSource[]): ResolvedOption
   return { options, explicit };
 }
 
-/** The options with an app's `config` laid under the operator's. @throws SERVE_CONFIG */
-export function withAppConfig(resolved: ResolvedOptions, config: Readonly<Record<string, unknown>>): Options {
-  const source: OptionSource = { values: config, where: (name) => `config.${name} of the app` };
+/** The options with the `config` of the app at `path` laid under the operator's. @throws SERVE_CONFIG */
+export function withAppConfig(
+  resolved: ResolvedOptions,
+  config: Readonly<Record<string, unknown>>,
+  path: string,
+): Options {
+  const source: OptionSource = { values: config, where: (name) => `${path}: config.${name}` };
   const values: Record<string, unknown> = { ...resolved.options };
   for (const [name, raw] of Object.entries(config)) {
     const known = knownName(name, source);
     if (OPTIONS[known].scope === 'process') {
       throw configError(
-        `config.${name} of the app: this option belongs to the server, not to a model. Set ${OPTIONS[known].flag} or ${envName(known)} instead.`,
+        `${source.where(name)}: this option belongs to the server, not to a model. Set ${OPTIONS[known].flag} or ${envName(known)} instead.`,
       );
     }
     const value = parseOption(known, raw, source.where(name));
@@ -68,7 +72,8 @@ export function readEnvironment(env: Readonly<Record<string, string | undefined>
     const raw = env[variable];
     if (raw === undefined || raw === '' || values[name] !== undefined) return;
     // Kubernetes sets NAME_PORT=tcp://… for every service in a namespace; one called "banana" would collide.
-    if (/^(tcp|udp):\/\//.test(raw)) warnings.push(`${variable}=${raw} looks injected by Kubernetes and is ignored`);
+    if (/^(tcp|udp):\/\//.test(raw))
+      warnings.push(`${variable}=${raw} looks injected by Kubernetes and is ignored`);
     else [values[name], from[name]] = [raw, variable];
   };
   for (const name of OPTION_NAMES) take(name, envName(name));

@@ -83,7 +83,9 @@ export const OPTIONS = {
     parse: (raw) => {
       const text = typeof raw === 'number' ? String(raw) : raw;
       if (typeof text !== 'string' || !GPU_LIST.test(text)) {
-        throw new NotAllowed('all, none, or a comma-separated list such as 0,2 or GPU-5d5ba0d6 or MIG-c7384736');
+        throw new NotAllowed(
+          'all, none, or a comma-separated list such as 0,2 or GPU-5d5ba0d6 or MIG-c7384736',
+        );
       }
       return text;
     },
@@ -170,7 +172,7 @@ export const OPTIONS = {
     parse: parseBytes,
   }),
   maxOutput: option<number>({
-    scope: 'model',
+    scope: 'process',
     flag: '--max-output',
     value: '<size>',
     help: 'Largest answer that is not a stream; a larger one is a 500. It is held in memory once.',
@@ -266,7 +268,9 @@ const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'sile
 const GPU_LIST = /^(all|none|(?:\d+|(?:GPU|MIG)-[\w/-]+)(?:,\s*(?:\d+|(?:GPU|MIG)-[\w/-]+))*)$/;
 
 export type OptionName = keyof typeof OPTIONS;
-export type OptionValues = { [K in OptionName]: ReturnType<(typeof OPTIONS)[K]['parse']> | (typeof OPTIONS)[K]['default'] };
+export type OptionValues = {
+  [K in OptionName]: ReturnType<(typeof OPTIONS)[K]['parse']> | (typeof OPTIONS)[K]['default'];
+};
 
 export const OPTION_NAMES = Object.keys(OPTIONS) as OptionName[];
 

@@ -74,7 +74,11 @@ export function formatMs(ms: number): string {
   return ms < 120_000 ? `${Number((ms / 1000).toFixed(1))} s` : `${Number((ms / 60_000).toFixed(1))} min`;
 }
 
-function withUnit(value: unknown, units: Readonly<Record<string, number>>, bare: number | null): number | null {
+function withUnit(
+  value: unknown,
+  units: Readonly<Record<string, number>>,
+  bare: number | null,
+): number | null {
   if (typeof value !== 'string') return null;
   const match = /^(\d+(?:\.\d+)?)\s*([a-z]*)$/i.exec(value.trim());
   if (match === null) return null;

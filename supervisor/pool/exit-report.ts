@@ -7,18 +7,24 @@ export interface Exit {
 }
 
 /** Why we killed it, if we did; the first cause wins. */
-export type KillCause = 'run timeout' | 'init timeout' | 'protocol error' | 'did not stop in time' | 'stop';
+export type KillCause =
+  | 'run timeout'
+  | 'init timeout'
+  | 'protocol error'
+  | 'it closed its connection'
+  | 'did not stop in time'
+  | 'stop';
 
-/** `exit code 1`, `signal SIGSEGV`, `killed after the run timeout`. */
+/** `exit code 1`, `signal SIGSEGV`, `killed by the server: run timeout`. */
 export function describeExit(exit: Exit, cause: KillCause | null): string {
-  if (cause !== null) return `killed by the server: ${cause}`;
+  if (isOurs(exit, cause)) return `killed by the server: ${cause}`;
   if (exit.signal !== null) return `signal ${exit.signal}`;
   return exit.code === null ? 'unknown exit' : `exit code ${exit.code}`;
 }
 
 /** A likely reason beyond the bare exit, or an empty string. */
 export function exitHint(exit: Exit, cause: KillCause | null, stderrTail: string, oomKills: number): string {
-  if (cause !== null) return '';
+  if (isOurs(exit, cause)) return '';
   if (/JavaScript heap out of memory/.test(stderrTail)) {
     return 'the JavaScript heap was full; raise it with NODE_OPTIONS=--max-old-space-size=<MiB>';
   }
@@ -27,10 +33,20 @@ export function exitHint(exit: Exit, cause: KillCause | null, stderrTail: string
       ? "the kernel's OOM killer ended a process of this container; give it more memory or fewer workers"
       : "nobody here sent SIGKILL: likely the kernel's OOM killer (see dmesg), or a person";
   }
-  if (exit.signal === 'SIGSEGV' || exit.signal === 'SIGABRT' || exit.signal === 'SIGBUS' || exit.signal === 'SIGILL') {
+  if (
+    exit.signal === 'SIGSEGV' ||
+    exit.signal === 'SIGABRT' ||
+    exit.signal === 'SIGBUS' ||
+    exit.signal === 'SIGILL'
+  ) {
     return 'native code crashed; the last lines of stderr may say where';
   }
   return '';
+}
+
+/** A worker that we were about to kill may have ended by itself just before. */
+function isOurs(exit: Exit, cause: KillCause | null): boolean {
+  return cause !== null && exit.signal === 'SIGKILL';
 }
 
 /** Processes of this cgroup that the OOM killer has ended so far; null where that cannot be known. */

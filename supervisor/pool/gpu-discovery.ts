@@ -61,5 +61,7 @@ export function parseList(text: string): Gpu[] {
 }
 
 function isOnPath(program: string, env: NodeJS.ProcessEnv): boolean {
-  return (env['PATH'] ?? '').split(delimiter).some((folder) => folder !== '' && existsSync(join(folder, program)));
+  return (env['PATH'] ?? '')
+    .split(delimiter)
+    .some((folder) => folder !== '' && existsSync(join(folder, program)));
 }

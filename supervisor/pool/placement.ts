@@ -70,7 +70,9 @@ function chooseGpus(input: PlacementInput): string[] {
   if (gpus === null) return visible.map(idOf);
   if (gpus === 'all') {
     if (visible.length > 0) return visible.map(idOf);
-    throw configError(`--gpus all: no GPU was found${maskHint(input.inheritedMask)}. Use --gpus none to run on the CPU.`);
+    throw configError(
+      `--gpus all: no GPU was found${maskHint(input.inheritedMask)}. Use --gpus none to run on the CPU.`,
+    );
   }
   return [...new Set(gpus.split(',').map((wanted) => findGpu(wanted.trim(), visible, input)))];
 }
@@ -86,11 +88,14 @@ function findGpu(wanted: string, visible: readonly Gpu[], input: PlacementInput)
   } else {
     const matches = visible.filter((gpu) => gpu.uuid.startsWith(wanted));
     if (matches.length === 1) return (matches[0] as Gpu).uuid;
-    if (matches.length > 1) throw configError(`--gpus ${wanted}: this is the start of ${matches.length} ids; write more of it.`);
+    if (matches.length > 1)
+      throw configError(`--gpus ${wanted}: this is the start of ${matches.length} ids; write more of it.`);
   }
   const list = visible.map((gpu, i) => `${i} (${gpu.uuid}, ${gpu.name})`).join('; ');
   const has = visible.length === 0 ? 'no GPU' : list;
-  throw configError(`--gpus ${wanted}: there is no such GPU. Visible here: ${has}${maskHint(input.inheritedMask)}.`);
+  throw configError(
+    `--gpus ${wanted}: there is no such GPU. Visible here: ${has}${maskHint(input.inheritedMask)}.`,
+  );
 }
 
 /**
@@ -102,7 +107,9 @@ function visibleGpus(found: readonly Gpu[], mask: string | undefined): Gpu[] {
   const visible: Gpu[] = [];
   for (const entry of mask.split(',').map((part) => part.trim())) {
     const gpu = found.find((candidate) =>
-      /^\d+$/.test(entry) ? candidate.index === Number(entry) : entry !== '' && candidate.uuid.startsWith(entry),
+      /^\d+$/.test(entry)
+        ? candidate.index === Number(entry)
+        : entry !== '' && candidate.uuid.startsWith(entry),
     );
     if (gpu === undefined) break;
     if (!visible.includes(gpu)) visible.push(gpu);

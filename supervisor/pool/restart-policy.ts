@@ -38,7 +38,12 @@ const MAX_DELAY_MS = 30_000;
 const MIN_STABLE_MS = 30_000;
 
 /** `restartLimit`: strikes that are forgiven. `random`: from 0 to 1. */
-export function afterDeath(history: SeatHistory, death: Death, restartLimit: number, random: number): Decision {
+export function afterDeath(
+  history: SeatHistory,
+  death: Death,
+  restartLimit: number,
+  random: number,
+): Decision {
   const past = forgive(history, death);
   const counts = death.during === 'start' || (death.during === 'idle' && death.finishedCalls === 0);
   const next: SeatHistory = { deaths: past.deaths + 1, strikes: past.strikes + (counts ? 1 : 0) };

@@ -116,7 +116,10 @@ export class Slot {
     } catch (cause) {
       this.#leave();
       const detail = cause instanceof Error ? cause.message : String(cause);
-      this.#enter({ name: 'latched', error: new ServeError('SERVE_CRASH_LOOP', undefined, { detail, cause }) }, null);
+      this.#enter(
+        { name: 'latched', error: new ServeError('SERVE_CRASH_LOOP', undefined, { detail, cause }) },
+        null,
+      );
     }
   }
 

@@ -60,7 +60,10 @@ function killGroup(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    // EPERM: only zombies are left of the group (macOS), or it took another user's rights. Neither can be mended here,
+    // and the server must not fall over it.
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'ESRCH' && code !== 'EPERM') throw error;
   }
 }
 

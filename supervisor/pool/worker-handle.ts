@@ -187,7 +187,15 @@ export class WorkerHandle implements ReadyWorker {
     const id = this.#nextId;
     this.#nextId = id === 0xffff_ffff ? 1 : id + 1;
     const { call, pieces, bodyBytes } = job;
-    this.#held.push({ id, job, begun: false, beganAtMs: 0, pausedMs: 0, pausedSinceMs: null, unreadBytes: 0 });
+    this.#held.push({
+      id,
+      job,
+      begun: false,
+      beganAtMs: 0,
+      pausedMs: 0,
+      pausedSinceMs: null,
+      unreadBytes: 0,
+    });
     this.#channel.sendBody(
       { type: 'call', calls: [{ ...call, id, bodyBytes }], inlineBytes: [bodyBytes] },
       id,
@@ -396,18 +404,24 @@ export class WorkerHandle implements ReadyWorker {
   #findBegun(id: number): Assignment {
     const assignment = this.#find(id);
     if (assignment.begun) return assignment;
-    throw new ServeError('SERVE_PROTOCOL', undefined, { detail: `an answer to call ${id}, which never began` });
+    throw new ServeError('SERVE_PROTOCOL', undefined, {
+      detail: `an answer to call ${id}, which never began`,
+    });
   }
 
   #onStreamEnd(error: ServeError | null): void {
     this.#streamEnded = true;
-    if (error !== null) {
-      this.#unreadFrames = true;
-      this.#fatal ??= { code: error.code, message: error.message, detail: error.detail, permanent: false };
-      this.#killCause ??= 'protocol error';
-    }
+    // A frame cut by the worker's death is no broken rule, and hides nothing: a call begins only once everything
+    // said before is in the kernel.
+    const wasCut = this.#process.framesIn.readableEnded;
+    if (error !== null && !wasCut) this.#onBrokenFrames(error);
     this.#noteDeath();
-    this.#process.kill('SIGKILL'); // it can neither speak nor hear any more
+  }
+
+  #onBrokenFrames({ code, message, detail }: ServeError): void {
+    this.#unreadFrames = true;
+    this.#fatal ??= { code, message, detail, permanent: false };
+    this.kill('protocol error');
   }
 
   #onExit(exit: Exit): void {
@@ -423,12 +437,12 @@ export class WorkerHandle implements ReadyWorker {
   }
 
   #noteDeath(): void {
-    this.#dyingDuring ??= this.#describeMoment();
     if (this.#state !== 'gone') this.#enter('killRequested'); // no call may go to it from now on
     if (!this.#streamEnded) return; // what it said last is still to be read
+    this.#dyingDuring ??= this.#describeMoment();
     const exit = this.#exit;
     if (exit === null) {
-      this.#later(SECOND_SIGN_MS, () => this.#loseCalls());
+      this.#later(SECOND_SIGN_MS, () => this.#loseUnreachable());
       return;
     }
     this.#loseCalls();
@@ -446,6 +460,12 @@ export class WorkerHandle implements ReadyWorker {
     return { during: this.#readyAtMs === 0 ? 'start' : 'idle', requestId: null };
   }
 
+  /** Its own death would have shown by now: it lives, and can neither speak nor hear. It must end before others get its calls. */
+  #loseUnreachable(): void {
+    if (this.#exit === null) this.kill('it closed its connection');
+    this.#loseCalls();
+  }
+
   /** Everything the worker ever said is read: what it held and did not answer is lost. */
   #loseCalls(): void {
     const jobs = this.#held.map((assignment) => assignment.job);
@@ -454,7 +474,10 @@ export class WorkerHandle implements ReadyWorker {
     // A `begin` may be among what could not be read: unknown counts as begun.
     if (this.#unreadFrames) for (const job of jobs) job.begin(performance.now());
     const how = this.#exit === null ? 'it closed its connection' : describeExit(this.#exit, this.#killCause);
-    this.#listener.onLost(jobs, new ServeError('SERVE_WORKER_LOST', `The worker died while running this call (${how}).`));
+    this.#listener.onLost(
+      jobs,
+      new ServeError('SERVE_WORKER_LOST', `The worker died while running this call (${how}).`),
+    );
   }
 
   #becomeGone(exit: Exit): void {

@@ -37,7 +37,15 @@ const TRANSITIONS: Readonly<Record<WorkerState, Readonly<Record<WorkerEvent, Wor
   // News sent before the worker read the stop is no reason to complain.
   stopping: row('stopping', 'stopping', 'stopping', 'stopping', 'stopping', 'killing'),
   killing: row('killing', 'killing', 'killing', 'killing', 'killing', 'killing'),
-  gone: { hello: null, loaded: null, ready: null, fatal: null, stopRequested: 'gone', killRequested: 'gone', ended: null },
+  gone: {
+    hello: null,
+    loaded: null,
+    ready: null,
+    fatal: null,
+    stopRequested: 'gone',
+    killRequested: 'gone',
+    ended: null,
+  },
 };
 
 function row(

@@ -1,7 +1,8 @@
 /** Starts the real command on a free port and checks, when it ends, that nothing died or stayed behind unnoticed. */
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
@@ -13,6 +14,8 @@ export interface StartOptions {
   readonly cwd?: string;
   /** Checked at the end: a restart that no test expects hides a bug. */
   readonly expectedRestarts?: number;
+  /** The server is killed when this test ends, however it ends. */
+  readonly t?: TestContext;
 }
 
 export interface Exit {
@@ -28,7 +31,14 @@ export interface WorkerStatus {
   readonly held: number;
   readonly restarts: number;
   readonly device: string;
-  readonly lastExit: { how: string; why: string; code: number | null; signal: string | null; requestId: string | null } | null;
+  readonly lastExit: {
+    readonly how: string;
+    readonly why: string;
+    readonly code: number | null;
+    readonly signal: string | null;
+    readonly during: string;
+    readonly requestId: string | null;
+  } | null;
 }
 
 export interface Status {
@@ -39,6 +49,7 @@ export interface Status {
     readonly queue: { readonly waiting: number; readonly arriving: number; readonly bytes: number };
     readonly inFlight: number;
   };
+  readonly front: { readonly rssBytes: number };
 }
 
 export interface Server {
@@ -46,14 +57,16 @@ export interface Server {
   readonly pid: number;
   readonly process: ChildProcess;
   stdout(): string;
+  /** Undecoded: an app may print anything. */
+  stdoutBytes(): Buffer;
   stderr(): string;
   status(): Promise<Status>;
   /** Resolves with the first status that satisfies `test`; rejects after `limitMs`. */
   until(test: (status: Status) => boolean, limitMs?: number): Promise<Status>;
   /** Resolves once stdout and stderr together hold `text` or match it. */
   untilPrinted(text: string | RegExp, limitMs?: number): Promise<void>;
-  /** Signals, waits for the end, and checks `expectedRestarts`. */
-  stop(signal?: NodeJS.Signals): Promise<Exit>;
+  /** Signals, waits for the end, and checks `expectedRestarts` (unless given here) and that no worker is left. */
+  stop(signal?: NodeJS.Signals, restarts?: number): Promise<Exit>;
   /** Resolves when the process has ended by itself. */
   readonly ended: Promise<Exit>;
 }
@@ -79,6 +92,7 @@ export function runCommand(args: readonly string[], options: StartOptions = {}):
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   running.add(child);
+  options.t?.after(() => child.kill('SIGKILL'));
   const out: Buffer[] = [];
   const err: Buffer[] = [];
   child.stdout.on('data', (chunk: Buffer) => out.push(chunk));
@@ -92,6 +106,7 @@ export function runCommand(args: readonly string[], options: StartOptions = {}):
   return {
     process: child,
     ended,
+    stdoutBytes: () => Buffer.concat(out),
     stdout: () => Buffer.concat(out).toString(),
     stderr: () => Buffer.concat(err).toString(),
   };
@@ -100,6 +115,7 @@ export function runCommand(args: readonly string[], options: StartOptions = {}):
 export interface RunningCommand {
   readonly process: ChildProcess;
   readonly ended: Promise<Exit>;
+  stdoutBytes(): Buffer;
   stdout(): string;
   stderr(): string;
 }
@@ -126,6 +142,7 @@ export async function startServer(app: string, options: StartOptions = {}): Prom
     pid: child.pid as number,
     process: child,
     ended,
+    stdoutBytes: command.stdoutBytes,
     stdout: command.stdout,
     stderr: command.stderr,
     status,
@@ -139,12 +156,14 @@ export async function startServer(app: string, options: StartOptions = {}): Prom
       );
       return last as unknown as Status;
     },
-    stop: async (signal = 'SIGINT') => {
+    stop: async (signal = 'SIGINT', expectedRestarts = options.expectedRestarts ?? 0) => {
       const { model } = await status();
       const restarts = model.workers.reduce((sum, worker) => sum + worker.restarts, 0);
       child.kill(signal);
       const exit = await ended;
-      assert.equal(restarts, options.expectedRestarts ?? 0, `restarts of workers\n${printed()}`);
+      assert.equal(restarts, expectedRestarts, `restarts of workers\n${printed()}`);
+      const left = model.workers.flatMap(({ pid }) => (pid !== null && isAlive(pid) ? [pid] : []));
+      assert.deepEqual(left, [], 'no worker outlives its server');
       return exit;
     },
   };
@@ -186,8 +205,13 @@ export async function call(
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
-    return true;
   } catch {
     return false;
+  }
+  try {
+    // The state follows the name, which is in parentheses and may hold anything.
+    return !/\) Z [^)]*$/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return process.platform !== 'linux';
   }
 }

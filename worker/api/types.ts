@@ -59,7 +59,6 @@ export interface AppConfig {
   readonly queueTimeout?: string | number;
   readonly runTimeout?: string | number;
   readonly initTimeout?: string | number;
-  readonly maxOutput?: string | number;
   readonly restartLimit?: number;
 }
 

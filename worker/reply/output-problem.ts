@@ -7,29 +7,37 @@ export function numberOf(value: bigint): number {
   return number;
 }
 
+/** What an encoder does with BigInts. */
+export interface BigIntRange {
+  fits(value: bigint): boolean;
+  readonly limit: string;
+}
+
+const JSON_RANGE: BigIntRange = { fits: (value) => Number.isSafeInteger(Number(value)), limit: '2^53 - 1' };
+
 /** A sentence such as `output.items[3].id is a BigInt beyond 2^53 - 1`; null if nothing is found. Never throws. */
-export function findProblem(value: unknown): string | null {
+export function findProblem(value: unknown, range = JSON_RANGE): string | null {
   try {
-    return search(value, 'output', []);
+    return search(value, 'output', new Set(), range);
   } catch (thrown) {
     return thrown instanceof RangeError ? 'output is nested too deeply' : 'output cannot be inspected';
   }
 }
 
-function search(value: unknown, path: string, ancestors: readonly object[]): string | null {
+function search(value: unknown, path: string, ancestors: Set<object>, range: BigIntRange): string | null {
   if (typeof value === 'bigint') {
-    return Number.isSafeInteger(Number(value))
-      ? null
-      : `${path} is a BigInt beyond 2^53 - 1; return it as a string`;
+    return range.fits(value) ? null : `${path} is a BigInt beyond ${range.limit}; return it as a string`;
   }
   if (typeof value !== 'object' || value === null) return null;
-  if (ancestors.includes(value)) return `${path} refers back to an object that contains it`;
+  if (ancestors.has(value)) return `${path} refers back to an object that contains it`;
   if (value instanceof Promise) return `${path} is a promise; await it`;
+  ancestors.add(value);
   for (const [key, child] of childrenOf(value, path)) {
     if (child instanceof GetterFailure) return `${key} throws when read: ${child.reason}`;
-    const problem = search(child, key, [...ancestors, value]);
+    const problem = search(child, key, ancestors, range);
     if (problem !== null) return problem;
   }
+  ancestors.delete(value);
   return null;
 }
 

@@ -20,7 +20,6 @@ const HOP_HEADERS = new Set([
 /** Far more than any client reads (curl 300 KiB, Node 16 KiB), far less than a frame head holds. */
 const MAX_HEADER_CHARS = 64 * 1024;
 
-/** @throws SERVE_OUTPUT_INVALID on what no HTTP reply can carry */
 /**
  * Told by its tag, not with `instanceof`: naming the global class makes Node load its whole fetch, 45 ms on the
  * first call, and a Response of another implementation is as good.
@@ -29,6 +28,7 @@ export function isResponse(value: unknown): value is Response {
   return Object.prototype.toString.call(value) === '[object Response]';
 }
 
+/** @throws SERVE_OUTPUT_INVALID on what no HTTP reply can carry */
 export function responseHead(response: Response): ReplyHead {
   if (response.status === 0) {
     throw new ServeError('SERVE_OUTPUT_INVALID', 'The model returned Response.error(), which has no status.');

@@ -1,0 +1,48 @@
+/** What a case is given and what it gives back; one file per case in `cases/`. */
+import type { LoadGenerator } from './load/client.js';
+import type { Row } from './report.js';
+import type { Duration } from './rounds.js';
+import { startBanana, type BananaOptions } from './servers/banana.js';
+import { startBaseline, type BaselineKind } from './servers/baseline.js';
+import type { ChildServer } from './servers/child-server.js';
+
+export interface BenchCase {
+  /** As given on the command line. */
+  readonly name: string;
+  run(bench: Bench): Promise<Row[]>;
+}
+
+/** The surroundings of one case. Everything started through it is stopped when the case ends. */
+export class Bench {
+  readonly generator: LoadGenerator;
+  readonly duration: Duration;
+  readonly notes: string[] = [];
+  readonly #servers: ChildServer[] = [];
+
+  constructor(generator: LoadGenerator, duration: Duration) {
+    this.generator = generator;
+    this.duration = duration;
+  }
+
+  async startBanana(app: string, options?: BananaOptions): Promise<ChildServer> {
+    return this.keep(await startBanana(app, options));
+  }
+
+  async startBaseline(kind: BaselineKind, app: string): Promise<ChildServer> {
+    return this.keep(await startBaseline(kind, app));
+  }
+
+  keep(server: ChildServer): ChildServer {
+    this.#servers.push(server);
+    return server;
+  }
+
+  /** A sentence to print under the table. */
+  note(text: string): void {
+    this.notes.push(text);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#servers.map((server) => server.stop()));
+  }
+}

@@ -1,0 +1,147 @@
+/**
+ * kill -9 of a busy worker: how soon its caller is told, and how soon the next call is served.
+ *
+ * Death is visible when the kernel closes the worker's files, which it does after freeing the memory: the worker
+ * holds a socket to this process (the tether), whose end is that moment, seen without asking the front.
+ */
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Bench, BenchCase } from '../case.js';
+import { postOnce } from '../post-once.js';
+import { rssMbOf } from '../proc.js';
+import type { Row } from '../report.js';
+import { source } from '../servers/child-server.js';
+import { median } from '../statistics.js';
+
+const FILL_MB = [0, 1024];
+/** Long enough that only the kill can end the call. */
+const BUSY_MS = 60_000;
+
+interface Kill {
+  readonly rssMb: number;
+  /** From the signal to the end of the tether: the kernel's time. */
+  readonly visibleMs: number;
+  readonly toldMs: number;
+  readonly servingMs: number;
+  readonly initMs: number;
+}
+
+export const crash: BenchCase = {
+  name: 'crash',
+  async run(bench) {
+    const rows: Row[] = [];
+    for (const fillMb of FILL_MB) rows.push(...(await killsAt(bench, fillMb)));
+    return rows;
+  },
+};
+
+async function killsAt(bench: Bench, fillMb: number): Promise<Row[]> {
+  const kills: Kill[] = [];
+  for (let i = 0; i < bench.duration.rounds; i += 1) kills.push(await killInNewServer(bench, fillMb));
+  return rowsOf(bench, kills);
+}
+
+/** A server per kill: the second death in a row is answered with a pause, on purpose. */
+async function killInNewServer(bench: Bench, fillMb: number): Promise<Kill> {
+  const tethers = await Tethers.listen();
+  const server = await bench.startBanana(source('bench/apps/heavy.mjs'), {
+    env: { BENCH_FILL_MB: String(fillMb), BENCH_TETHER_PORT: String(tethers.port) },
+  });
+  try {
+    return await killOnce(server.url, tethers);
+  } finally {
+    await server.stop();
+    tethers.close();
+  }
+}
+
+async function killOnce(url: string, tethers: Tethers): Promise<Kill> {
+  const before = JSON.parse((await postOnce(url, { busyMs: 0 })).text) as { pid: number };
+  const doomed = postOnce(url, { busyMs: BUSY_MS });
+  await delay(200); // the call runs: nothing else can be heard of a worker that computes
+  const rssMb = rssMbOf(before.pid);
+  const ended = tethers.end(before.pid);
+  const killedAtMs = performance.now();
+  process.kill(before.pid, 'SIGKILL');
+  const next = postOnce(url, { busyMs: 0 });
+  const [visibleAtMs, told, served] = await Promise.all([ended, doomed, next]);
+  if (told.status !== 500) throw new Error(`the caller of a killed worker got ${told.status}: ${told.text}`);
+  if (served.status !== 200) throw new Error(`the call after a kill got ${served.status}: ${served.text}`);
+  const { initMs } = JSON.parse(served.text) as { initMs: number };
+  return {
+    rssMb,
+    visibleMs: visibleAtMs - killedAtMs,
+    toldMs: told.headAtMs - visibleAtMs,
+    servingMs: served.headAtMs - visibleAtMs - initMs,
+    initMs,
+  };
+}
+
+function rowsOf(bench: Bench, kills: readonly Kill[]): Row[] {
+  const of = (metric: (kill: Kill) => number): number[] => kills.map(metric).sort((a, b) => a - b);
+  const range = (values: readonly number[]): string =>
+    `${values[0]?.toFixed(1)} to ${values.at(-1)?.toFixed(1)} ms`;
+  const rss = `${median(of(({ rssMb }) => rssMb)).toFixed(0)} MB`;
+  const told = of(({ toldMs }) => toldMs);
+  const serving = of(({ servingMs }) => servingMs);
+  const visible = median(of(({ visibleMs }) => visibleMs)).toFixed(1);
+  const init = median(of(({ initMs }) => initMs)).toFixed(0);
+  bench.note(
+    `kill -9 at ${rss}: the kernel made the death visible after ${visible} ms; init took ${init} ms.`,
+  );
+  return [
+    {
+      name: `kill -9 of a busy worker (RSS ${rss}): death visible to caller told`,
+      ours: range(told),
+      baseline: '',
+      value: median(told),
+      goal: { must: 50, better: 'lower', unit: 'ms' },
+    },
+    {
+      name: `kill -9 of a busy worker (RSS ${rss}): death visible to serving again, minus init`,
+      ours: range(serving),
+      baseline: '',
+      value: median(serving),
+      goal: { must: 300, better: 'lower', unit: 'ms' },
+    },
+  ];
+}
+
+/** The sockets that workers hold to this process, by pid. */
+class Tethers {
+  readonly #server: Server;
+  readonly #sockets = new Map<number, Socket>();
+
+  static async listen(): Promise<Tethers> {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return new Tethers(server);
+  }
+
+  private constructor(server: Server) {
+    this.#server = server;
+    server.on('connection', (socket) => {
+      socket.on('error', () => {}); // a killed peer may end it with a reset
+      socket.once('data', (chunk: Buffer) => this.#sockets.set(Number(chunk.toString()), socket));
+      socket.resume();
+    });
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Resolves with the time at which the worker's end is closed. */
+  async end(pid: number): Promise<number> {
+    const socket = this.#sockets.get(pid);
+    if (socket === undefined) throw new Error(`worker ${pid} has no tether`);
+    await Promise.race([once(socket, 'end'), once(socket, 'close')]);
+    return performance.now();
+  }
+
+  close(): void {
+    for (const socket of this.#sockets.values()) socket.destroy();
+    this.#server.close();
+  }
+}

@@ -1,0 +1,37 @@
+/** The bodies that several cases send. */
+import { randomBytes } from 'node:crypto';
+import type { RequestSpec } from '../load/plan.js';
+
+type Request = Omit<RequestSpec, 'url'>;
+
+const SMALL_BYTES = 200;
+/** A megabyte of JSON, within a percent. */
+const BIG_JSON_ITEMS = 8240;
+export const BIG_BYTES = 10 * 2 ** 20;
+
+/** A JSON object of exactly 200 bytes. */
+export function smallJsonRequest(): Request {
+  const empty = JSON.stringify({ prompt: '' }).length;
+  return jsonRequest({ prompt: 'banana '.repeat(SMALL_BYTES).slice(0, SMALL_BYTES - empty) });
+}
+
+/** Text and numbers as an API would have them, a megabyte of them. */
+export function bigJsonRequest(): Request {
+  const items = Array.from({ length: BIG_JSON_ITEMS }, (_, i) => ({
+    id: i,
+    label: `item number ${i}`,
+    score: Math.fround(Math.sin(i)),
+    tags: ['ripe', 'yellow'],
+    box: [i, i + 1.5, 2 * i, 3.25],
+  }));
+  return jsonRequest({ items });
+}
+
+/** Ten megabytes that nothing can shorten. */
+export function bigBytesRequest(): Request {
+  return { headers: { 'Content-Type': 'application/octet-stream' }, body: randomBytes(BIG_BYTES) };
+}
+
+export function jsonRequest(value: unknown): Request {
+  return { headers: { 'Content-Type': 'application/json' }, body: Buffer.from(JSON.stringify(value)) };
+}

@@ -1,0 +1,48 @@
+/** Four workers that wait 10 ms per call: does the dispatcher ever leave one idle? */
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import type { BenchCase } from '../case.js';
+import { measureOnce, type Side } from '../rounds.js';
+import { processesOf } from '../servers/banana.js';
+import { compiled, source } from '../servers/child-server.js';
+import { median } from '../statistics.js';
+import { jsonRequest } from './requests.js';
+
+const WORKERS = 4;
+const APP = source('bench/apps/sleep.mjs');
+
+export const sleep: BenchCase = {
+  name: 'sleep',
+  async run(bench) {
+    const { rounds, secondsPerRound } = bench.duration;
+    const server = await bench.startBanana(APP, { workers: WORKERS });
+    const side: Side = { name: 'ours', url: server.url, pids: await processesOf(server) };
+    const load = { request: jsonRequest({}), connections: 100 };
+    await measureOnce(bench.generator, side, load, secondsPerRound); // warm-up
+    const ours: number[] = [];
+    const alone: number[] = [];
+    for (let round = 0; round < rounds; round += 1) {
+      ours.push((await measureOnce(bench.generator, side, load, secondsPerRound)).perSecond);
+      alone.push(await loopsAlone(secondsPerRound * 1000));
+    }
+    return [
+      {
+        name: '4 workers x 10 ms sleep, c=100, of the loops alone',
+        ours: `${median(ours).toFixed(1)} req/s`,
+        baseline: `${median(alone).toFixed(1)} calls/s`,
+        value: median(ours.map((rate, i) => (100 * rate) / (alone[i] as number))),
+        goal: { must: 98, stretch: 99.5, better: 'higher', unit: '%' },
+      },
+    ];
+  },
+};
+
+/** Calls per second of as many bare loops as there are workers, each in its own process. */
+async function loopsAlone(durationMs: number): Promise<number> {
+  const loops = Array.from({ length: WORKERS }, async () => {
+    const args = [compiled('loop-main.js'), APP, String(durationMs)];
+    const { stdout } = await promisify(execFile)(process.execPath, args);
+    return Number(stdout);
+  });
+  return (await Promise.all(loops)).reduce((sum, rate) => sum + rate, 0);
+}

@@ -1,0 +1,75 @@
+/**
+ * What the load generator is told and what it answers. The generator (`generator.ts`) is a process of its own, so
+ * that its CPU time can be stated beside the numbers; `client.ts` is the handle on it.
+ */
+import type { Percentiles } from '../statistics.js';
+
+/** The one request a run sends again and again. Only loopback targets are accepted. */
+export interface RequestSpec {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+}
+
+/** `connections` callers, each sending its next request when it has its answer. Ends at whichever limit is first. */
+export interface ClosedPlan {
+  readonly kind: 'closed';
+  readonly request: RequestSpec;
+  readonly connections: number;
+  readonly durationMs: number;
+  readonly maxRequests: number;
+}
+
+/** Requests at Poisson times, whether or not earlier ones were answered; an answer after `deadlineMs` is late. */
+export interface OpenPlan {
+  readonly kind: 'open';
+  readonly request: RequestSpec;
+  readonly ratePerSecond: number;
+  readonly durationMs: number;
+  readonly deadlineMs: number;
+  readonly maxConnections: number;
+  readonly seed: number;
+}
+
+export interface ClosedResult {
+  /** Answers with status 200. */
+  readonly ok: number;
+  /** Answers with another status, and connections that broke. */
+  readonly failed: number;
+  readonly elapsedMs: number;
+  readonly latencyMs: Percentiles;
+  readonly bytesRead: number;
+  /** CPU the generator itself used meanwhile. */
+  readonly cpuMs: number;
+}
+
+export interface OpenResult {
+  readonly sent: number;
+  /** 200 within the deadline, by the client's clock from the write of the request. */
+  readonly good: number;
+  /** 200, but after the deadline. */
+  readonly late: number;
+  /** Answers by status, 200 left out. */
+  readonly refused: Readonly<Record<string, number>>;
+  /** Not sent for want of a connection, or the connection broke. */
+  readonly lost: number;
+  /** Until the last good answer: what was served after the last arrival is not for free. */
+  readonly elapsedMs: number;
+  /** Of the good answers. */
+  readonly latencyMs: Percentiles;
+  /** How far behind its Poisson time a request was written. */
+  readonly sendLagMs: Percentiles;
+  readonly cpuMs: number;
+}
+
+export type Plan = ClosedPlan | OpenPlan;
+
+export type GeneratorReply =
+  | { readonly kind: 'closed'; readonly result: ClosedResult }
+  | { readonly kind: 'open'; readonly result: OpenResult }
+  | { readonly kind: 'error'; readonly message: string };
+
+/** Hard limits of any run. */
+export const MAX_DURATION_MS = 120_000;
+export const MAX_REQUESTS = 1_000_000;
+export const MAX_CONNECTIONS = 1024;

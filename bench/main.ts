@@ -1,0 +1,86 @@
+/**
+ * `npm run bench [-- --rounds N --seconds S CASE ...]`: the numbers of docs/benchmarks.md.
+ * Prints one table, what else is worth knowing of each case, and the machine. Numbers below their goal are printed,
+ * not failed: the exit code is 1 only if a case broke.
+ */
+import { parseArgs } from 'node:util';
+import { Bench, type BenchCase } from './case.js';
+import { bigJson } from './cases/big-json.js';
+import { crash } from './cases/crash.js';
+import { digits } from './cases/digits.js';
+import { echo } from './cases/echo.js';
+import { latency } from './cases/latency.js';
+import { overload } from './cases/overload.js';
+import { soak } from './cases/soak.js';
+import { smallJson } from './cases/small-json.js';
+import { sleep } from './cases/sleep.js';
+import { startup } from './cases/startup.js';
+import { LoadGenerator } from './load/client.js';
+import { machineFacts, watchStolenTime } from './machine.js';
+import { formatTable, type Row } from './report.js';
+import type { Duration } from './rounds.js';
+
+const CASES: readonly BenchCase[] = [
+  smallJson,
+  latency,
+  bigJson,
+  echo,
+  sleep,
+  digits,
+  overload,
+  crash,
+  startup,
+  soak,
+];
+
+interface Outcome {
+  readonly rows: Row[];
+  readonly notes: readonly string[];
+}
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { rounds: { type: 'string', default: '5' }, seconds: { type: 'string', default: '2' } },
+});
+const duration: Duration = { rounds: Number(values.rounds), secondsPerRound: Number(values.seconds) };
+const chosen = positionals.length === 0 ? CASES : positionals.map(caseNamed);
+process.exitCode = await runAll(chosen);
+
+function caseNamed(name: string): BenchCase {
+  const found = CASES.find((candidate) => candidate.name === name);
+  if (found !== undefined) return found;
+  throw new RangeError(
+    `no case is called "${name}"; there are: ${CASES.map((known) => known.name).join(', ')}`,
+  );
+}
+
+async function runAll(cases: readonly BenchCase[]): Promise<number> {
+  if (process.platform !== 'linux') throw new Error('the bench reads /proc: it runs on Linux only');
+  const stolenTime = watchStolenTime();
+  const outcomes: Outcome[] = [];
+  for (const each of cases) {
+    const outcome = await runCase(each);
+    if (outcome !== null) outcomes.push(outcome);
+  }
+  console.log(`\n${formatTable(outcomes.flatMap(({ rows }) => rows))}\n`);
+  for (const note of outcomes.flatMap(({ notes }) => notes)) console.log(`- ${note}`);
+  console.log(
+    `\n${machineFacts()}; ${duration.rounds} rounds of ${duration.secondsPerRound} s; ${stolenTime()}`,
+  );
+  return outcomes.length === cases.length ? 0 : 1;
+}
+
+async function runCase(each: BenchCase): Promise<Outcome | null> {
+  console.error(`${each.name} ...`);
+  const generator = new LoadGenerator();
+  const bench = new Bench(generator, duration);
+  try {
+    return { rows: await each.run(bench), notes: bench.notes };
+  } catch (thrown) {
+    console.error(`${each.name} broke:`, thrown);
+    return null;
+  } finally {
+    await bench.close();
+    generator.close();
+  }
+}

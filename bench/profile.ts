@@ -1,0 +1,76 @@
+/**
+ * `node dist/bench/profile.js [c1|c32|..] [small|json|echo]`: where the time of a call goes, in front and worker.
+ * Prints self time per area and per function, in microseconds per request. It is time on the clock: on a machine
+ * with more to run than cores, a function that was interrupted is charged for the interruption.
+ */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { bigBytesRequest, bigJsonRequest, smallJsonRequest } from './cases/requests.js';
+import { readProfile, type SelfTimes } from './cpu-profile.js';
+import { LoadGenerator } from './load/client.js';
+import { processesOf, startBanana } from './servers/banana.js';
+import { source } from './servers/child-server.js';
+
+const SECONDS = 4;
+const TOP = 25;
+
+/** What is sent to which app. */
+const WORKLOADS = {
+  small: { app: 'bench/apps/small.mjs', request: smallJsonRequest },
+  json: { app: 'bench/apps/echo.mjs', request: bigJsonRequest },
+  echo: { app: 'bench/apps/echo.mjs', request: bigBytesRequest },
+};
+
+const [, , load = 'c32', workload = 'small'] = process.argv;
+if (!/^c\d+$/.test(load))
+  throw new RangeError(`"${load}" is not a load: c1, c32 or another number of callers`);
+if (!Object.hasOwn(WORKLOADS, workload)) throw new RangeError(`"${workload}" is not small, json or echo`);
+await profile(Number(load.slice(1)), WORKLOADS[workload as keyof typeof WORKLOADS]);
+
+async function profile(connections: number, { app, request }: (typeof WORKLOADS)['small']): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'profile-'));
+  const server = await startBanana(source(app), {
+    preload: 'servers/preload-profile.js',
+    env: { BENCH_PROFILE_DIR: folder },
+  });
+  const generator = new LoadGenerator();
+  try {
+    const [front = NaN, worker = NaN] = await processesOf(server);
+    const plan = { request: { ...request(), url: server.url }, connections, maxRequests: Infinity };
+    await generator.runClosed({ ...plan, durationMs: 2000 }); // warm-up
+    await toggleProfiles([front, worker]);
+    const { ok, elapsedMs } = await generator.runClosed({ ...plan, durationMs: SECONDS * 1000 });
+    await toggleProfiles([front, worker]);
+    console.log(`c=${connections}: ${((ok / elapsedMs) * 1000).toFixed(0)} req/s while profiled\n`);
+    for (const [who, pid] of [
+      ['front', front],
+      ['worker', worker],
+    ] as const) {
+      const text = readFileSync(join(folder, `${pid}.cpuprofile`), 'utf8');
+      print(who, readProfile(text), ok);
+    }
+  } finally {
+    generator.close();
+    await server.stop();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+async function toggleProfiles(pids: readonly number[]): Promise<void> {
+  for (const pid of pids) process.kill(pid, 'SIGUSR2');
+  await delay(1000);
+}
+
+function print(who: string, { idleUs, busyUs, byFunction, byArea }: SelfTimes, requests: number): void {
+  const line = ([name, us]: [string, number]): string =>
+    `${(us / requests).toFixed(2).padStart(8)} us ${((100 * us) / busyUs).toFixed(1).padStart(5)}%  ${name}`;
+  const idle = (100 * idleUs) / (idleUs + busyUs);
+  console.log(
+    `${who}: ${(busyUs / requests).toFixed(1)} us per request, idle ${idle.toFixed(0)}% of the time`,
+  );
+  console.log(byArea.map(line).join('\n'));
+  console.log(`  top ${TOP} functions by self time:`);
+  console.log(`${byFunction.slice(0, TOP).map(line).join('\n')}\n`);
+}

@@ -1,0 +1,48 @@
+/** The Koa application: the calls of each dialect, the built-in paths, the error reply for the rest. The only importer of Koa. */
+import Koa from 'koa';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ServeError, describeThrown } from '../../protocol/errors.js';
+import type { Log } from '../observe/log.js';
+import { bananaCalls, bananaLeftovers } from './banana.js';
+import { BUILTIN_PATHS, builtinRoutes } from './builtin.js';
+import type { Front } from './front.js';
+import { refuse } from './refuse.js';
+import { requestIdOf } from './request-id.js';
+import type { RequestHandler } from './server.js';
+
+export function createHandler(front: Front, log: Log): RequestHandler {
+  const app = new Koa();
+  const builtins = builtinRoutes(front);
+  app.use(bananaCalls(front));
+  app.use(async (ctx, next) => {
+    ctx.set('X-Request-Id', requestIdOf(ctx.req.headers));
+    if (front.closing()) ctx.set('Connection', 'close');
+    await next();
+  });
+  app.use(builtins.routes());
+  app.use(bananaLeftovers(front, BUILTIN_PATHS));
+  app.on('error', (thrown: unknown, ctx?: Koa.Context) => {
+    log.error({ path: ctx?.path }, `a request handler failed: ${describeThrown(thrown).stack}`);
+  });
+  const handle = app.callback();
+  return (request, response) => {
+    if (request.headers.host === undefined && request.httpVersion === '1.1') {
+      refuseWithoutHost(front, request, response);
+      return;
+    }
+    handle(request, response).catch((thrown: unknown) => {
+      log.error(`a request handler failed: ${describeThrown(thrown).stack}`);
+      refuse(request, response, new ServeError('SERVE_INTERNAL'), {
+        requestId: requestIdOf(request.headers),
+      });
+    });
+  };
+}
+
+/** RFC 9112 section 3.2: a request without `Host` gets 400. */
+function refuseWithoutHost(front: Front, request: IncomingMessage, response: ServerResponse): void {
+  const error = new ServeError('SERVE_BAD_REQUEST', 'The request has no Host header.');
+  const requestId = requestIdOf(request.headers);
+  refuse(request, response, error, { requestId, close: true });
+  front.onRefused(request, requestId, error);
+}

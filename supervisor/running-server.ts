@@ -1,0 +1,307 @@
+/**
+ * A server from its open port to its end: the only place that makes the parts and joins them.
+ *
+ * 1. `open`: the port first (a port in use starts nothing), then the workers; Koa is loaded while they boot, and
+ *    requests wait for it. Calls are held from the first moment.
+ * 2. `close`: health says draining, calls are taken a little longer, then refused; what is accepted is finished,
+ *    the workers stop. Bounded by the drain timeout.
+ * 3. `kill`: nothing is waited for.
+ */
+import type { IncomingMessage } from 'node:http';
+import { basename } from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { ServeError } from '../protocol/errors.js';
+import { validTraceparent } from '../protocol/traceparent.js';
+import { startText, tryText } from './banner.js';
+import type { Job } from './dispatch/job.js';
+import type { Front } from './http/front.js';
+import { listen, type Listening } from './http/listen.js';
+import { LateHandler, createHttpServer, inviteBody } from './http/server.js';
+import { ModelRuntime } from './models/model-runtime.js';
+import { createLog, lineWriter, type Log } from './observe/log.js';
+import { OutputRelay } from './observe/output-relay.js';
+import { serverStatus, type ServerFacts } from './observe/status.js';
+import type { Options, ResolvedOptions } from './options/resolve.js';
+import { formatMs } from './options/units.js';
+import { OrphanGuard } from './pool/orphan-guard.js';
+import type { Placement } from './pool/placement.js';
+import { SpawnGate } from './pool/spawn-gate.js';
+import { TERM_GRACE_MS } from './pool/worker-handle.js';
+import type { ServerEnd, ServerHandle } from './serve.js';
+import { VERSION } from './version.js';
+
+/** What is to be served, all of it checked. */
+export interface ServerPlan {
+  readonly app: string;
+  readonly workerCommand: readonly string[] | null;
+  readonly resolved: ResolvedOptions;
+  readonly placements: readonly Placement[];
+  /** Said in the log at the start. */
+  readonly warnings: readonly string[];
+}
+
+/** Kept at the end of a drain for the workers' own shutdown. */
+const WORKER_STOP_RESERVE_MS = 5000;
+
+export class RunningServer implements ServerHandle {
+  readonly #plan: ServerPlan;
+  readonly #options: Options;
+  readonly #writers = { stdout: lineWriter(1), stderr: lineWriter(2) };
+  readonly #log: Log;
+  readonly #guard: OrphanGuard;
+  readonly #model: ModelRuntime;
+  readonly #facts: ServerFacts & { readonly replies: Map<string, number> };
+  readonly #ready = deferred<void>();
+  readonly #ended = deferred<ServerEnd>();
+  readonly #workersClosed = deferred<void>();
+  #listening: Listening | null = null;
+  #closing: Promise<ServerEnd> | null = null;
+  /** Replies end their connections: a new one could find nobody. */
+  #lastReplies = false;
+
+  constructor(plan: ServerPlan) {
+    this.#plan = plan;
+    this.#options = plan.resolved.options;
+    this.#log = createLog(this.#options.logFormat, this.#options.logLevel, this.#writers.stderr);
+    this.#facts = {
+      version: VERSION,
+      startedAt: new Date(),
+      eventLoopDelay: monitorEventLoopDelay({ resolution: 10 }),
+      replies: new Map<string, number>(),
+    };
+    this.#guard = new OrphanGuard((why) => this.#warnUnguarded(why));
+    this.#model = this.#newModel();
+    this.#ready.promise.catch(() => {}); // whoever asks for it is told; nobody has to
+  }
+
+  get url(): string {
+    return this.#listening?.url ?? '';
+  }
+
+  get ready(): Promise<void> {
+    return this.#ready.promise;
+  }
+
+  get ended(): Promise<ServerEnd> {
+    return this.#ended.promise;
+  }
+
+  get drainLagMs(): number {
+    return this.#options.drainLag;
+  }
+
+  status(): object {
+    return serverStatus(this.#facts, this.#model);
+  }
+
+  /** Rejects with the system's error if the port cannot be opened; then nothing was started. */
+  async open(): Promise<void> {
+    for (const warning of this.#plan.warnings) this.#log.warn(warning);
+    const handler = new LateHandler();
+    const { headerTimeout, host, port } = this.#options;
+    try {
+      this.#listening = await listen(createHttpServer(headerTimeout, handler.handle), host, port);
+    } catch (error) {
+      this.#guard.close();
+      throw error;
+    }
+    process.on('exit', this.#killNow);
+    this.#log.info(startText(this.#plan.app, this.#plan.placements, this.url));
+    this.#model.start();
+    const { createHandler } = await import('./http/koa-app.js');
+    handler.arrive(createHandler(this.#newFront(), this.#log));
+  }
+
+  close({ lagMs = 0 }: { lagMs?: number } = {}): Promise<ServerEnd> {
+    return (this.#closing ??= this.#drain(lagMs));
+  }
+
+  kill(): void {
+    this.#killNow();
+    this.#tearDown({ reason: 'killed', error: null });
+  }
+
+  #newModel(): ModelRuntime {
+    const { app, workerCommand, resolved, placements } = this.#plan;
+    const { logFormat, spawnConcurrency } = this.#options;
+    const name = basename(app).replace(/\.\w+$/, '') || 'model';
+    return new ModelRuntime(
+      { name, version: '1', app, workerCommand },
+      resolved,
+      placements,
+      {
+        gate: new SpawnGate(spawnConcurrency),
+        guard: this.#guard,
+        relay: new OutputRelay(logFormat, this.#writers),
+        log: this.#log,
+        attributePrints: logFormat === 'json',
+      },
+      {
+        onFirstReady: () => this.#onFirstReady(),
+        onLatched: (error, everReady) => this.#onLatched(error, everReady),
+        onClosed: () => this.#workersClosed.resolve(),
+      },
+    );
+  }
+
+  #newFront(): Front {
+    return {
+      model: this.#model,
+      options: this.#options,
+      hasGpu: this.#plan.placements.some(({ gpu }) => gpu !== null),
+      closing: () => this.#lastReplies,
+      inviteBody,
+      onSettled: (request, job, status, error) => {
+        this.#count(error?.code ?? 'ok');
+        if (this.#options.accessLog) this.#logAccess(request, status, job);
+      },
+      onRefused: (request, requestId, error) => {
+        this.#count(error.code);
+        if (this.#options.accessLog) this.#logRefusal(request, requestId, error);
+      },
+      status: () => this.status(),
+    };
+  }
+
+  #onFirstReady(): void {
+    this.#facts.eventLoopDelay.enable();
+    this.#log.info(tryText(this.#model, this.url, this.#listening?.socketPath ?? null));
+    this.#ready.resolve();
+  }
+
+  #onLatched(error: ServeError, everReady: boolean): void {
+    this.#ready.reject(error);
+    const what = everReady ? 'no worker can be restarted' : 'no worker could start';
+    if (everReady && this.#options.onCrashLoop === 'stay') {
+      this.#log.error(`${what}: ${error.detail}. Staying up and answering 503 (--on-crash-loop)`);
+      return;
+    }
+    this.#log.error(`${what}: ${error.detail}`);
+    // Held callers have been answered; `finish` lets the answers reach them.
+    void this.#finish({ reason: 'failed', error });
+  }
+
+  async #drain(lagMs: number): Promise<ServerEnd> {
+    const { drainTimeout } = this.#options;
+    const endAtMs = performance.now() + drainTimeout;
+    this.#model.announceDrain();
+    this.#log.info(`draining (at most ${formatMs(drainTimeout)})`);
+    if (lagMs > 0) await delay(Math.min(lagMs, drainTimeout));
+    this.#lastReplies = true;
+    this.#model.refuseCalls();
+    const reserveMs = Math.min(drainTimeout / 5, WORKER_STOP_RESERVE_MS);
+    const quiet = await quietBefore(this.#model, endAtMs - reserveMs);
+    if (!quiet) this.#cutOff();
+    this.#model.close(Math.max(0, endAtMs - performance.now() - TERM_GRACE_MS));
+    await this.#workersClosed.promise;
+    return this.#finish({ reason: quiet ? 'drained' : 'cut', error: null });
+  }
+
+  #cutOff(): void {
+    const { dispatcher } = this.#model;
+    const { queued, inFlight } = dispatcher;
+    this.#log.error(
+      `the drain timeout passed with ${inFlight} calls running and ${queued} waiting; they are cut off`,
+    );
+    dispatcher.failQueued(new ServeError('SERVE_SHUTTING_DOWN', undefined, { retryAfterS: 1 }));
+    dispatcher.failInFlight(
+      new ServeError('SERVE_WORKER_LOST', 'The server stopped before this call was finished.'),
+    );
+  }
+
+  async #finish(end: ServerEnd): Promise<ServerEnd> {
+    this.#lastReplies = true;
+    await this.#listening?.close();
+    this.#tearDown(end);
+    return end;
+  }
+
+  #tearDown(end: ServerEnd): void {
+    process.off('exit', this.#killNow);
+    this.#model.dispatcher.close();
+    this.#model.killAll();
+    this.#guard.close();
+    this.#facts.eventLoopDelay.disable();
+    this.#log.info(endText(end));
+    this.#writers.stdout.flushSync();
+    this.#writers.stderr.flushSync();
+    this.#ended.resolve(end);
+  }
+
+  readonly #killNow = (): void => {
+    this.#model.killAll();
+    this.#listening?.destroy();
+  };
+
+  #count(outcome: string): void {
+    const { replies } = this.#facts;
+    replies.set(outcome, (replies.get(outcome) ?? 0) + 1);
+  }
+
+  #logAccess(request: IncomingMessage, status: number, job: Job): void {
+    const nowMs = performance.now();
+    const { path, requestId } = job.call;
+    const times = {
+      queueMs: Math.round(job.queueMs(nowMs)),
+      runMs: Math.round(job.runMs),
+      ms: Math.round(nowMs - job.acceptedAtMs),
+    };
+    this.#log.info({ ...traceOf(request), requestId, status, ...times }, `${request.method} ${path}`);
+  }
+
+  #logRefusal(request: IncomingMessage, requestId: string, { code }: ServeError): void {
+    this.#log.info({ ...traceOf(request), requestId, code }, `${request.method} ${request.url} refused`);
+  }
+
+  #warnUnguarded(why: string): void {
+    this.#log.warn(
+      `orphan guard: ${why}; if this server is killed, a worker inside native code ends only when it returns`,
+    );
+  }
+}
+
+/** The caller's trace, to find a line of the log by it. */
+function traceOf(request: IncomingMessage): { traceparent?: string } {
+  const traceparent = validTraceparent(request.headers['traceparent']);
+  return traceparent === null ? {} : { traceparent };
+}
+
+/** Resolves true once nothing waits or runs, false at the limit. Asked often: it is one sum. */
+async function quietBefore(model: ModelRuntime, limitMs: number): Promise<boolean> {
+  while (!model.quiet) {
+    if (performance.now() >= limitMs) return false;
+    await delay(10);
+  }
+  return true;
+}
+
+function endText(end: ServerEnd): string {
+  switch (end.reason) {
+    case 'drained':
+      return 'stopped; every call was answered';
+    case 'cut':
+      return 'stopped; some calls were cut off';
+    case 'failed':
+      return 'stopped; no worker could start';
+    case 'killed':
+      return 'stopped at once';
+  }
+}
+
+function delay(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+function deferred<T>(): {
+  readonly promise: Promise<T>;
+  readonly resolve: (value: T) => void;
+  readonly reject: (error: unknown) => void;
+} {
+  let resolve!: (value: T) => void;
+  let reject!: (error: unknown) => void;
+  const promise = new Promise<T>((yes, no) => {
+    resolve = yes;
+    reject = no;
+  });
+  return { promise, resolve, reject };
+}

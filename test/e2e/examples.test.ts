@@ -1,0 +1,273 @@
+/** The examples as a stranger runs them: each app behind the real server, against the answers that came with its model. */
+import assert from 'node:assert/strict';
+import { readFile, readdir } from 'node:fs/promises';
+import { test } from 'node:test';
+import { PNG } from 'pngjs';
+import { ROOT, startServer, type Server } from '../helpers/server.js';
+
+const EXAMPLES = `${ROOT}examples/`;
+/** Far beyond what any of these takes: a hang fails instead of hanging the whole run. */
+const LIMIT = { timeout: 120_000 };
+
+type Body = Exclude<RequestInit['body'], undefined>;
+
+// greeting
+
+for (const workers of [1, 2]) {
+  const title = `greeting, ${workers} at work: five cold calls are answered, init runs once in each`;
+  test(title, LIMIT, () => answersFiveColdCalls(workers));
+}
+
+async function answersFiveColdCalls(workers: number): Promise<void> {
+  const server = await startServer(`${EXAMPLES}greeting/app.ts`, {
+    args: ['--workers', String(workers)],
+    env: { GREETING_INIT_MS: '1000' },
+  });
+  try {
+    const health = await fetch(`${server.url}/healthcheck`);
+    assert.equal(health.status, 503, 'the calls are sent while init runs');
+    const calls = Array.from({ length: 5 }, () => fetch(server.url, { method: 'POST' }));
+    for (const reply of await Promise.all(calls)) {
+      assert.equal(reply.status, 200);
+      assert.deepEqual(await reply.json(), { greeting: 'hello world' });
+    }
+    // The first worker may have answered every call before the second has finished its init.
+    await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
+  } finally {
+    await server.stop();
+  }
+  const printed = lines(server);
+  assert.equal(printed[0], 'hello');
+  const expected = [...Array<string>(workers).fill('hello'), ...Array<string>(5).fill('hello world')];
+  assert.deepEqual(printed.sort(), expected);
+}
+
+// digits
+
+interface DigitRow {
+  readonly pixels: readonly number[];
+  readonly label: number;
+  readonly probabilities: readonly number[];
+}
+
+interface DigitAnswer {
+  readonly label: number;
+  readonly probabilities: readonly number[];
+}
+
+test('digits', LIMIT, async (t) => {
+  const { accuracy, rows } = (await readJson('digits/test.json')) as { accuracy: number; rows: DigitRow[] };
+  const server = await startServer(`${EXAMPLES}digits/app.ts`);
+  try {
+    await t.test('the held-out images get the answers the model was trained to give', async () => {
+      const answers = await inTurns(rows, 8, ({ pixels }) => postJson(server, { pixels }));
+      let right = 0;
+      for (const [i, row] of rows.entries()) {
+        const { label, probabilities } = answers[i] as DigitAnswer;
+        if (label === row.label) right += 1;
+        assertClose(probabilities, row.probabilities, 1e-4, `row ${i}`);
+      }
+      assert.equal(round(right / rows.length), accuracy);
+    });
+
+    await t.test('8 rows of 8 numbers are the same picture as 64 numbers', async () => {
+      const { pixels } = rows[0]!;
+      const nested = Array.from({ length: 8 }, (_, y) => pixels.slice(y * 8, y * 8 + 8));
+      assert.deepEqual(await postJson(server, { pixels: nested }), await postJson(server, { pixels }));
+    });
+
+    await t.test('a PNG is read as its body or as an uploaded file', async () => {
+      const names = await readdir(`${EXAMPLES}digits/png`);
+      assert.equal(names.length, 20);
+      for (const name of names) {
+        const bytes = await readFile(`${EXAMPLES}digits/png/${name}`);
+        const row = rows[Number(/row(\d+)/.exec(name)?.[1])]!;
+        const fromBody = (await post(server, bytes, 'image/png')) as DigitAnswer;
+        assert.equal(fromBody.label, likeliest(row), name);
+        assertClose(fromBody.probabilities, row.probabilities, 0.01, name); // 255 shades for 16 steps of ink
+        assert.deepEqual(await post(server, upload('image', bytes)), fromBody, name);
+      }
+    });
+
+    await t.test('a PNG may have another size and colour type', async () => {
+      for (const row of rows.slice(0, 10)) {
+        for (const [size, colorType] of [
+          [8, 0],
+          [30, 2],
+          [250, 6],
+        ] as const) {
+          const answer = (await post(
+            server,
+            drawPng(row.pixels, size, colorType),
+            'image/png',
+          )) as DigitAnswer;
+          assert.equal(answer.label, row.label, `size ${size}, colour type ${colorType}`);
+        }
+      }
+    });
+
+    const png = drawPng(rows[0]!.pixels, 64, 0);
+    const refused: readonly [what: string, body: Body, contentType: string | null, status: number][] = [
+      ['no body', null, null, 422],
+      ['malformed JSON', '{"pixels": [1, 2', 'application/json', 400],
+      ['JSON of another shape', '[1, 2, 3]', 'application/json', 422],
+      ['pixels of another kind', '{"pixels": "0123"}', 'application/json', 422],
+      ['63 pixels', JSON.stringify({ pixels: Array(63).fill(1) }), 'application/json', 422],
+      ['a pixel above 16', JSON.stringify({ pixels: Array(64).fill(17) }), 'application/json', 422],
+      ['a picture that is no PNG', Buffer.from('GIF89a'), 'image/gif', 422],
+      ['half a PNG', png.subarray(0, png.length / 2), 'image/png', 422],
+      ['a PNG that claims 60000 pixels in a row', claimWidth(png, 60_000), 'image/png', 422],
+      ['a form without the file', upload('photo', png), null, 422],
+    ];
+    for (const [what, body, contentType, status] of refused) {
+      await t.test(`${what} is refused with ${status} and a reason`, async () => {
+        const reply = await send(server, body, contentType);
+        assert.equal(reply.status, status);
+        const answer = (await reply.json()) as { message?: string; error?: { message: string } };
+        assert.match(answer.message ?? answer.error?.message ?? '', /\w+ \w+/);
+      });
+    }
+
+    await t.test('the same worker still answers after all that', async () => {
+      const [row] = rows as [DigitRow];
+      assert.equal(((await postJson(server, { pixels: row.pixels })) as DigitAnswer).label, row.label);
+    });
+  } finally {
+    await server.stop(); // Fails if a worker was restarted.
+  }
+});
+
+/** A PNG of `size` x `size`: each pixel as bright as the cell of the 8 x 8 picture it lies in. */
+function drawPng(pixels: readonly number[], size: number, colorType: 0 | 2 | 6): Buffer {
+  const png = new PNG({ width: size, height: size });
+  for (let y = 0; y < size; y += 1) {
+    for (let x = 0; x < size; x += 1) {
+      const cell = Math.floor((y * 8) / size) * 8 + Math.floor((x * 8) / size);
+      const gray = Math.round((pixels[cell]! * 255) / 16);
+      png.data.set([gray, gray, gray, 255], (y * size + x) * 4);
+    }
+  }
+  return PNG.sync.write(png, { colorType });
+}
+
+function claimWidth(png: Buffer, width: number): Buffer {
+  const copy = Buffer.from(png);
+  copy.writeUInt32BE(width, 16);
+  return copy;
+}
+
+function likeliest(row: DigitRow): number {
+  return row.probabilities.indexOf(Math.max(...row.probabilities));
+}
+
+// fill-mask
+
+interface Candidate {
+  readonly token: number;
+  readonly token_str: string;
+  readonly score: number;
+  readonly sequence: string;
+}
+
+test('fill-mask', LIMIT, async (t) => {
+  const expected = (await readJson('fill-mask/models/bert-tiny/expected.json')) as Record<
+    string,
+    Candidate[]
+  >;
+  const server = await startServer(`${EXAMPLES}fill-mask/app.ts`);
+  try {
+    for (const [prompt, candidates] of Object.entries(expected)) {
+      await t.test(prompt, async () => {
+        const answer = (await postJson(server, { prompt })) as Candidate[];
+        assert.deepEqual(answer.map(words), candidates.map(words));
+        assertClose(answer.map(score), candidates.map(score), 1e-3, prompt);
+      });
+    }
+
+    for (const body of [null, '{}', '{"prompt": ""}', '{"prompt": 5}']) {
+      await t.test(`${body ?? 'no body'} has no prompt, which is an answer and no error`, async () => {
+        assert.deepEqual(await post(server, body, 'application/json'), { message: 'No prompt provided' });
+      });
+    }
+
+    for (const prompt of ['Hello', `${'dog '.repeat(5000)}[MASK]`]) {
+      await t.test(`${prompt.slice(0, 8)}… has no gap to fill within the model's reach`, async () => {
+        const message = 'The prompt has no [MASK] in its first 64 tokens';
+        assert.deepEqual(await postJson(server, { prompt }), { message });
+      });
+    }
+  } finally {
+    await server.stop();
+  }
+});
+
+function words({ token, token_str, sequence }: Candidate): Omit<Candidate, 'score'> {
+  return { token, token_str, sequence };
+}
+
+function score(candidate: Candidate): number {
+  return candidate.score;
+}
+
+// shared
+
+async function readJson(path: string): Promise<unknown> {
+  return JSON.parse(await readFile(`${EXAMPLES}${path}`, 'utf8'));
+}
+
+function send(server: Server, body: Body, contentType: string | null = null): Promise<Response> {
+  const headers: Record<string, string> = contentType === null ? {} : { 'content-type': contentType };
+  return fetch(server.url, { method: 'POST', body, headers });
+}
+
+async function post(server: Server, body: Body, contentType: string | null = null): Promise<unknown> {
+  const reply = await send(server, body, contentType);
+  assert.equal(reply.status, 200, reply.ok ? '' : await reply.clone().text());
+  return reply.json();
+}
+
+function postJson(server: Server, value: unknown): Promise<unknown> {
+  return post(server, JSON.stringify(value), 'application/json');
+}
+
+function upload(field: string, bytes: Uint8Array): FormData {
+  const form = new FormData();
+  form.set(field, new Blob([bytes], { type: 'image/png' }), 'digit.png');
+  return form;
+}
+
+/** Runs `work` on every item, at most `atOnce` at a time; results in the order of the items. */
+async function inTurns<T, R>(
+  items: readonly T[],
+  atOnce: number,
+  work: (item: T) => Promise<R>,
+): Promise<R[]> {
+  const results: R[] = [];
+  const entries = items.entries();
+  const lane = async (): Promise<void> => {
+    for (const [i, item] of entries) results[i] = await work(item);
+  };
+  await Promise.all(Array.from({ length: atOnce }, lane));
+  return results;
+}
+
+function lines(server: Server): string[] {
+  return server.stdout().split('\n').slice(0, -1);
+}
+
+function assertClose(
+  actual: readonly number[],
+  wanted: readonly number[],
+  tolerance: number,
+  what: string,
+): void {
+  assert.equal(actual.length, wanted.length, what);
+  for (const [i, value] of wanted.entries()) {
+    const difference = Math.abs(actual[i]! - value);
+    assert.ok(difference <= tolerance, `${what}[${i}]: ${actual[i]} is not ${value} within ${tolerance}`);
+  }
+}
+
+function round(value: number): number {
+  return Math.round(value * 1e4) / 1e4;
+}

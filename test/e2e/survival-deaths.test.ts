@@ -1,0 +1,253 @@
+/** A worker may die anywhere and in any way: only the call it was running is lost, and its caller is told. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ask, errorOf, logLines, pidOf } from '../helpers/ask.js';
+import { makeCues } from '../helpers/cues.js';
+import { eventually, fixture, startServer, type Server } from '../helpers/server.js';
+
+const LIMIT = { timeout: 60_000 };
+const JSON_LOG = ['--log-format', 'json'];
+
+test('death in a call', LIMIT, async (t) => {
+  const ways = [
+    ['SIGKILL', 'signal SIGKILL'],
+    ['SIGSEGV', 'signal SIGSEGV'],
+    ['SIGTERM', 'signal SIGTERM'],
+    ['abort', 'signal SIGABRT'],
+    ['exit 0', 'exit code 0'],
+    ['exit 7', 'exit code 7'],
+    ['throw', 'exit code 1'],
+  ] as const;
+  // Strikes are not forgiven: a death during a call is never one.
+  const args = ['--workers', '3', '--restart-limit', '0', ...JSON_LOG];
+  const server = await startServer(fixture('dies-while-busy.mjs'), { t, args });
+  for (const [by, how] of ways) {
+    const id = `last-${by.replace(' ', '-')}`;
+    await t.test(`by ${by}: its caller gets 500 SERVE_WORKER_LOST with "${how}", the next call an answer`, async () => {
+      const answer = await ask(server, { by }, { id });
+      assert.equal(answer.status, 500, answer.text);
+      const { code, message, requestId } = errorOf(answer);
+      assert.equal(code, 'SERVE_WORKER_LOST');
+      assert.equal(requestId, id);
+      assert.ok(message.includes(`(${how})`), message);
+      assert.equal((await ask(server, {})).status, 200);
+    });
+    await t.test(`by ${by}: the log has the call's id, how it died, and its last words`, async () => {
+      const report = await deathReport(server, id);
+      assert.ok(String(report['msg']).includes(`died (${how}) while running call ${id}`), String(report['msg']));
+      const lastStderr = report['lastStderr'] as string[];
+      assert.equal(lastStderr.length, 20);
+      assert.ok(lastStderr.includes('last words 30'), lastStderr.join('\n'));
+    });
+    await t.test(`by ${by}: /status names the call`, async () => {
+      const { model } = await server.status();
+      const exit = model.workers.find(({ lastExit }) => lastExit?.requestId === id)?.lastExit;
+      assert.equal(exit?.during, 'call');
+      assert.equal(exit.how, how);
+    });
+  }
+  await server.stop('SIGINT', ways.length);
+});
+
+for (const app of ['dies-in-import.mjs', 'dies-in-init.mjs']) {
+  test(`${app}, in four ways: each worker is restarted and the calls held meanwhile are answered`, LIMIT, async (t) => {
+    const cues = makeCues(t);
+    const ways = ['SIGKILL', 'abort', 'exit 0', 'throw'];
+    const env = { ...cues.env, DIE_BY: ways.join(',') };
+    const server = await startServer(fixture(app), { t, env, args: ['--workers', '4', '--spawn-concurrency', '4'] });
+    const answers = await Promise.all(ways.map((_, i) => ask(server, i)));
+    for (const [i, answer] of answers.entries()) {
+      assert.equal(answer.status, 200, answer.text);
+      assert.equal(answer.json<{ input: number }>().input, i);
+    }
+    await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
+    for (const way of ways) await server.untilPrinted(`armed: dies in ${app.includes('init') ? 'init' : 'import'} by ${way}`);
+    await server.stop('SIGINT', ways.length);
+  });
+}
+
+test('kill -9 of an idle worker loses no call, and health says so until another is ready', LIMIT, async (t) => {
+  const cues = makeCues(t);
+  const server = await startServer(fixture('works.mjs'), { t, env: cues.env, expectedRestarts: 1 });
+  const pid = await pidOf(server);
+  cues.give('init may not end');
+  process.kill(pid, 'SIGKILL');
+  const calls = Array.from({ length: 20 }, (_, i) => ask(server, i, { id: `call-${i}` }));
+  await server.until(({ state }) => state === 'unhealthy');
+  assert.equal((await fetch(`${server.url}/readyz`)).status, 503);
+  assert.equal((await fetch(`${server.url}/healthcheck`)).status, 503);
+  assert.equal((await fetch(`${server.url}/livez`)).status, 200);
+  cues.give('init may end');
+  for (const [i, answer] of (await Promise.all(calls)).entries()) {
+    assert.equal(answer.status, 200, answer.text);
+    assert.equal(answer.json<{ input: number }>().input, i);
+  }
+  assert.equal((await fetch(`${server.url}/readyz`)).status, 200);
+  assert.deepEqual(cues.notes().filter((line) => line === 'begun call-7'), ['begun call-7']);
+  await server.stop();
+});
+
+test('once the caller of the last worker knows of its death, /readyz says 503', LIMIT, async (t) => {
+  const cues = makeCues(t);
+  const server = await startServer(fixture('works.mjs'), { t, env: cues.env, expectedRestarts: 1 });
+  const pid = await pidOf(server);
+  cues.give('init may not end');
+  const running = ask(server, { until: 'never' }, { id: 'running' });
+  await cues.untilNoted('begun running');
+  process.kill(pid, 'SIGKILL');
+  assert.equal((await running).status, 500);
+  assert.equal((await fetch(`${server.url}/readyz`)).status, 503);
+  cues.give('init may end');
+  await server.until(({ state }) => state === 'ready');
+  assert.equal((await fetch(`${server.url}/readyz`)).status, 200);
+  await server.stop();
+});
+
+test('death by a full JavaScript heap: the caller is told, the log says what to do', LIMIT, async (t) => {
+  const server = await startServer(fixture('eats-memory.mjs'), {
+    t,
+    args: JSON_LOG,
+    env: { NODE_OPTIONS: '--max-old-space-size=64' },
+    expectedRestarts: 1,
+  });
+  await pidOf(server);
+  const answer = await ask(server, { eat: true }, { id: 'eats' });
+  assert.equal(answer.status, 500, answer.text);
+  assert.equal(errorOf(answer).code, 'SERVE_WORKER_LOST');
+  assert.ok((await pidOf(server)) > 0);
+  const { msg } = await deathReport(server, 'eats');
+  assert.match(String(msg), /SIGABRT.*JavaScript heap was full.*--max-old-space-size/);
+  await server.stop();
+});
+
+test('kill -9 of a worker with calls sent ahead: the running one is lost, the others are answered by the next worker', LIMIT, async (t) => {
+  const cues = makeCues(t);
+  const server = await startServer(fixture('works.mjs'), { t, env: cues.env, expectedRestarts: 1 });
+  const pid = await warmUp(server);
+  const running = ask(server, { until: 'never' }, { id: 'running' });
+  await cues.untilNoted('begun running');
+  const ahead = ['ahead-1', 'ahead-2'].map((id) => ask(server, id, { id }));
+  await server.until(({ model }) => model.workers[0]?.held === 3);
+  process.kill(pid, 'SIGKILL');
+  assert.equal(errorOf(await running).code, 'SERVE_WORKER_LOST');
+  for (const answer of await Promise.all(ahead)) {
+    assert.equal(answer.status, 200, answer.text);
+    assert.notEqual(answer.json<{ pid: number }>().pid, pid);
+  }
+  assert.deepEqual(begunOnly(cues.notes(), ['running', 'ahead-1', 'ahead-2']), ['running', 'ahead-1', 'ahead-2']);
+  await server.stop();
+});
+
+test('a call whose second worker dies before it began gets 503 SERVE_NOT_BEGUN, and never ran', LIMIT, async (t) => {
+  const cues = makeCues(t);
+  const server = await startServer(fixture('works.mjs'), { t, env: cues.env, expectedRestarts: 2 });
+  const first = await warmUp(server);
+  const running = ask(server, { until: 'never' }, { id: 'running' });
+  await cues.untilNoted('begun running');
+  const second = ask(server, { until: 'never' }, { id: 'second' });
+  await server.until(({ model }) => model.workers[0]?.held === 2);
+  const third = ask(server, {}, { id: 'third' });
+  await server.until(({ model }) => model.workers[0]?.held === 3);
+  process.kill(first, 'SIGKILL');
+  assert.equal(errorOf(await running).code, 'SERVE_WORKER_LOST');
+  await cues.untilNoted('begun second');
+  const { model } = await server.until((status) => status.model.workers[0]?.held === 2);
+  process.kill(model.workers[0]?.pid as number, 'SIGKILL');
+  assert.equal(errorOf(await second).code, 'SERVE_WORKER_LOST');
+  const answer = await third;
+  assert.equal(answer.status, 503, answer.text);
+  assert.equal(errorOf(answer).code, 'SERVE_NOT_BEGUN');
+  assert.ok(Number(answer.headers.get('retry-after')) >= 1);
+  assert.equal((await ask(server, {}, { id: 'fourth' })).status, 200);
+  assert.deepEqual(begunOnly(cues.notes(), ['running', 'second', 'third', 'fourth']), ['running', 'second', 'fourth']);
+  await server.stop();
+});
+
+test('a worker killed in the middle of a large answer: reported as killed, and the call sent ahead runs once, elsewhere', LIMIT, async (t) => {
+  const cues = makeCues(t);
+  const server = await startServer(fixture('dies-while-answering.mjs'), {
+    t,
+    env: cues.env,
+    args: ['--log-format', 'json'],
+    expectedRestarts: 1,
+  });
+  await warmUp(server);
+  const [answer, ...others] = await Promise.all([
+    ask(server, { dies: true }, { id: 'dies' }),
+    ask(server, {}, { id: 'ahead-1' }),
+    ask(server, {}, { id: 'ahead-2' }),
+  ]);
+  assert.equal(errorOf(answer).code, 'SERVE_WORKER_LOST');
+  assert.match(errorOf(answer).message, /signal SIGKILL/);
+  for (const other of others) assert.equal(other.status, 200, other.text);
+  const { msg } = await deathReport(server, 'dies');
+  assert.match(String(msg), /^worker 0 died \(signal SIGKILL\) while running call dies/);
+  assert.deepEqual(begunOnly(cues.notes(), ['dies', 'ahead-1', 'ahead-2']).sort(), ['ahead-1', 'ahead-2', 'dies']);
+  await server.stop();
+});
+
+for (const [fd3, how] of [
+  ['garbage', /protocol error/],
+  ['closed', /closed its connection/],
+] as const) {
+  test(`frames' descriptor ${fd3} by the app: that worker ends, its caller is told, the next call is answered`, LIMIT, async (t) => {
+    const server = await startServer(fixture('breaks-frames.mjs'), { t, args: JSON_LOG, expectedRestarts: 1 });
+    const pid = await pidOf(server);
+    const answer = await ask(server, { fd3 }, { id: 'breaks' });
+    assert.equal(answer.status, 500, answer.text);
+    assert.equal(errorOf(answer).code, 'SERVE_WORKER_LOST');
+    assert.notEqual(await pidOf(server), pid);
+    const { msg } = await deathReport(server, 'breaks');
+    assert.match(String(msg), how);
+    assert.doesNotMatch(String(msg), /OOM|nobody/, 'the server knows that it was the one who killed');
+    await server.stop();
+  });
+}
+
+test('an unhandled rejection between calls retires the worker; the next calls are fine', LIMIT, async (t) => {
+  const server = await startServer(fixture('unhandled-rejection.mjs'), { t, expectedRestarts: 1 });
+  const pid = await pidOf(server);
+  assert.equal((await ask(server, { reject: 'after' })).status, 200);
+  await server.untilPrinted('an unhandled rejection left the app in an unknown state');
+  await server.untilPrinted('nobody saw this');
+  const pids = await Promise.all(Array.from({ length: 10 }, () => pidOf(server)));
+  for (const other of pids) assert.notEqual(other, pid);
+  await server.stop();
+});
+
+test('an unhandled rejection during a call: that call is answered, calls sent ahead go to the next worker', LIMIT, async (t) => {
+  const server = await startServer(fixture('unhandled-rejection.mjs'), { t, expectedRestarts: 1 });
+  const pid = await warmUp(server);
+  const [during, ...others] = await Promise.all([
+    ask(server, { reject: 'during' }),
+    ask(server, {}),
+    ask(server, {}),
+  ]);
+  assert.equal(during.status, 200, during.text);
+  assert.equal(during.json<{ pid: number }>().pid, pid);
+  for (const other of others) {
+    assert.equal(other.status, 200, other.text);
+    assert.notEqual(other.json<{ pid: number }>().pid, pid);
+  }
+  await server.stop();
+});
+
+/** The log line about the death of the worker that ran this call. */
+async function deathReport(server: Server, id: string): Promise<Record<string, unknown>> {
+  const find = (): Record<string, unknown> | undefined =>
+    logLines(server).find((line) => line['requestId'] === id && String(line['msg']).includes('died'));
+  await eventually(() => find() !== undefined, 5000, () => server.stderr());
+  return find() as Record<string, unknown>;
+}
+
+/** Enough short calls that the server knows it may send ahead. Returns the worker's pid. */
+async function warmUp(server: Server): Promise<number> {
+  let pid = 0;
+  for (let i = 0; i < 20; i += 1) pid = await pidOf(server);
+  return pid;
+}
+
+/** Which of these calls began, in order, as often as they did. */
+function begunOnly(notes: readonly string[], ids: readonly string[]): string[] {
+  return notes.map((line) => line.replace(/^begun /, '')).filter((id) => ids.includes(id));
+}

@@ -1,0 +1,109 @@
+/** A handler or an init that never returns costs its own call and at most its own worker, within stated limits. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ask, errorOf, logLines, pidOf } from '../helpers/ask.js';
+import { makeCues } from '../helpers/cues.js';
+import { fixture, runCommand, startServer } from '../helpers/server.js';
+
+const LIMIT = { timeout: 60_000 };
+
+test('a handler that never returns', LIMIT, async (t) => {
+  const cues = makeCues(t);
+  const args = ['--run-timeout', '300ms', '--log-format', 'json'];
+  const server = await startServer(fixture('never-returns.mjs'), { t, env: cues.env, args });
+  const pid = await pidOf(server);
+
+  await t.test('and obeys the abort: its caller gets 504, the worker lives on', async () => {
+    const answer = await ask(server, { obeys: true });
+    assert.equal(answer.status, 504, answer.text);
+    assert.equal(errorOf(answer).code, 'SERVE_INFERENCE_TIMEOUT');
+    await cues.untilNoted('aborted: the run timeout passed');
+    assert.equal(await pidOf(server), pid);
+  });
+
+  await t.test("a client's deadline: 504, the handler is told, the worker lives on", async () => {
+    const headers = { 'x-request-timeout-seconds': '0.1' };
+    const answer = await ask(server, { obeys: true }, { headers });
+    assert.equal(answer.status, 504, answer.text);
+    assert.equal(errorOf(answer).code, 'SERVE_DEADLINE');
+    await cues.untilNoted("aborted: the client's deadline passed");
+    assert.equal(await pidOf(server), pid);
+  });
+
+  await t.test('and ignores the abort: its caller gets 504 at once, the worker is killed after the grace, the next call is answered', async () => {
+    const answer = await ask(server, { obeys: false }, { id: 'never' });
+    assert.equal(answer.status, 504, answer.text);
+    assert.equal(errorOf(answer).code, 'SERVE_INFERENCE_TIMEOUT');
+    const next = ask(server, {});
+    const { model } = await server.status();
+    assert.equal(model.workers[0]?.pid, pid, 'the grace is not over');
+    assert.notEqual((await next).json<{ pid: number }>().pid, pid);
+    const report = logLines(server).find(({ msg }) => String(msg).startsWith('worker 0 died'));
+    assert.match(String(report?.['msg']), /died \(killed by the server: run timeout\) while running call never/);
+  });
+
+  await server.stop('SIGINT', 1);
+});
+
+test('a handler that spins and never gives the thread back: 504, SIGKILL, the next call is answered', LIMIT, async (t) => {
+  const cues = makeCues(t);
+  const args = ['--run-timeout', '200ms'];
+  const server = await startServer(fixture('spins.mjs'), { t, env: cues.env, args, expectedRestarts: 1 });
+  const pid = await pidOf(server);
+  const answer = await ask(server, { spin: true });
+  assert.equal(answer.status, 504, answer.text);
+  assert.equal(errorOf(answer).code, 'SERVE_INFERENCE_TIMEOUT');
+  assert.equal((await fetch(`${server.url}/livez`)).status, 200);
+  assert.notEqual(await pidOf(server), pid);
+  const { model } = await server.status();
+  assert.equal(model.workers[0]?.lastExit?.how, 'killed by the server: run timeout');
+  await server.stop();
+});
+
+test('waiting in line is no running: calls that together take longer than --run-timeout are all answered', LIMIT, async (t) => {
+  const cues = makeCues(t);
+  const args = ['--run-timeout', '1s'];
+  const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args });
+  await pidOf(server);
+  const answers = await Promise.all([1, 2, 3].map(() => ask(server, { ms: 500 })));
+  assert.deepEqual(answers.map(({ status }) => status), [200, 200, 200]);
+  await server.stop();
+});
+
+test('an init that hangs is killed at --init-timeout; the held caller gets 503, the server exits with 3', LIMIT, async (t) => {
+  const args = ['--init-timeout', '1500ms', '--restart-limit', '0'];
+  const server = await startServer(fixture('hangs-in-init.mjs'), { t, args });
+  const answer = await ask(server, {});
+  assert.equal(answer.status, 503, answer.text);
+  assert.equal(errorOf(answer).code, 'SERVE_NOT_READY');
+  assert.deepEqual(await server.ended, { code: 3, signal: null });
+  assert.match(server.stdout(), /armed: hangs in init/);
+  assert.match(server.stderr(), /killed by the server: init timeout/);
+});
+
+test('a worker that ignores the stop and SIGTERM still ends within the drain timeout, and no call was lost', LIMIT, async (t) => {
+  const args = ['--drain-timeout', '1500ms'];
+  const server = await startServer(fixture('ignores-sigterm.mjs'), { t, args });
+  await pidOf(server);
+  const startedAtMs = performance.now();
+  assert.deepEqual(await server.stop(), { code: 0, signal: null });
+  const tookMs = performance.now() - startedAtMs;
+  assert.match(server.stdout(), /armed: ignores the stop/);
+  assert.match(server.stdout(), /SIGTERM was ignored/);
+  assert.match(server.stderr(), /worker 0 has stopped \(killed by the server: did not stop in time\)/);
+  assert.ok(tookMs < 1500 + 2000, `took ${tookMs} ms`);
+});
+
+test('a worker that hangs in init does not delay the end beyond the drain timeout', LIMIT, async (t) => {
+  const command = runCommand([fixture('hangs-in-init.mjs'), '--port', '0', '--drain-timeout', '1s'], {
+    t,
+  });
+  const armed = new Promise<void>((resolve) => {
+    command.process.stdout?.on('data', () => command.stdout().includes('armed') && resolve());
+  });
+  await armed;
+  const startedAtMs = performance.now();
+  command.process.kill('SIGINT');
+  assert.deepEqual(await command.ended, { code: 0, signal: null });
+  assert.ok(performance.now() - startedAtMs < 1000 + 2000);
+});

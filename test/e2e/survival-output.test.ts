@@ -1,0 +1,187 @@
+/** Whatever an app, its libraries or its children print comes out, promptly and whole, and never touches a call. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ask, pidOf } from '../helpers/ask.js';
+import { makeCues } from '../helpers/cues.js';
+import { eventually, fixture, isAlive, startServer, type Server } from '../helpers/server.js';
+
+const LIMIT = { timeout: 60_000 };
+
+test('prints of every kind', LIMIT, async (t) => {
+  const cues = makeCues(t);
+  const server = await startServer(fixture('prints-noise.mjs'), { t, env: cues.env });
+  const pid = await pidOf(server);
+  const print = async (...ways: string[]): Promise<void> => {
+    const answer = await ask(server, { ways });
+    assert.equal(answer.status, 200, answer.text);
+    assert.equal(answer.json<{ pid: number }>().pid, pid, 'the same worker goes on');
+  };
+
+  await t.test('bytes that look like frames come out as they are and answer nothing', async () => {
+    await print('garbage', 'garbage');
+    const garbage = Buffer.from('05000000ffffffff931f1fc0e28200fe0d0a', 'hex');
+    await eventually(() => occurrences(server.stdoutBytes(), garbage) === 2, 5000, () => server.stdout());
+  });
+
+  await t.test('native code and child programs reach stdout and stderr', async () => {
+    await print('native', 'nativeError', 'child');
+    for (const line of ['printed by native code', 'printed by a child']) await untilLine(server.stdout, line);
+    for (const line of ['complained by native code', 'complained by a child']) await untilLine(server.stderr, line);
+  });
+
+  await t.test('a progress bar is seen while it stands still', async () => {
+    const call = ask(server, { progress: 'go on' });
+    await eventually(() => server.stdout().includes(' 10%\r'), 5000, () => server.stdout().slice(-100));
+    assert.ok(!server.stdout().includes('100%'));
+    cues.give('go on');
+    assert.equal((await call).status, 200);
+    await untilLine(server.stdout, ' 10%\r100%');
+  });
+
+  await t.test('a line of 10 MB without an end comes out whole, and calls go on', async () => {
+    await print('longLine');
+    await print('native');
+    await eventually(() => /<x{10000000}>/.test(server.stdout()), 10_000, () => `${server.stdout().length} characters`);
+  });
+
+  await t.test('a flood of lines comes out whole and does not keep the front from answering', async () => {
+    const before = server.stdout().split('\n').length;
+    const slowest = slowestAnswer(server, print('emptyLines', 'lines'));
+    const expected = before + 1_000_000 + 400_000;
+    await eventually(() => server.stdout().split('\n').length === expected, 30_000, () => `${server.stdout().split('\n').length - before} lines`);
+    const ms = await slowest;
+    assert.ok(ms < 500, `/livez took ${ms} ms`);
+  });
+
+  await server.stop();
+});
+
+test('a grandchild that keeps stdout and stderr open delays neither the report of a death, nor the restart, nor the end', LIMIT, async (t) => {
+  const cues = makeCues(t);
+  const server = await startServer(fixture('grandchild.mjs'), { t, env: cues.env, expectedRestarts: 1 });
+  t.after(() => {
+    for (const pid of children(cues.notes())) if (isAlive(pid)) process.kill(pid, 'SIGKILL');
+  });
+  const pid = await pidOf(server);
+  process.kill(pid, 'SIGKILL');
+  assert.notEqual(await pidOf(server), pid);
+  const [first] = children(cues.notes());
+  assert.ok(isAlive(first as number), 'it still holds the pipe: in its own session, nobody could kill it');
+  const startedAtMs = performance.now();
+  assert.deepEqual(await server.stop(), { code: 0, signal: null });
+  assert.ok(performance.now() - startedAtMs < 3000);
+});
+
+interface Print {
+  readonly stream: string;
+  readonly worker: number;
+  readonly requestId: string;
+  readonly msg: string;
+}
+
+test('--log-format json', LIMIT, async (t) => {
+  const cues = makeCues(t);
+  const args = ['--log-format', 'json'];
+  const server = await startServer(fixture('prints-in-turns.mjs'), { t, env: cues.env, args });
+  const printed = (msg: string): Print | undefined => prints(server).find((print) => print.msg === msg);
+  const untilPrinted = (msg: string): Promise<void> =>
+    eventually(() => printed(msg) !== undefined, 5000, () => `${msg} in:\n${server.stdout()}`);
+
+  await t.test('wraps each print with stream, worker and request id', async () => {
+    await ask(server, { says: 'one' }, { id: 'call-1' });
+    await untilPrinted('one');
+    const { stream, worker, requestId } = printed('one') as Print;
+    assert.deepEqual({ stream, worker, requestId }, { stream: 'stdout', worker: 0, requestId: 'call-1' });
+  });
+
+  await t.test("a print of a call that has ended keeps that call's id, while another one runs and prints", async () => {
+    await ask(server, { says: 'two', later: 'two goes on' }, { id: 'call-2' });
+    const third = ask(server, { says: 'three', later: 'three goes on', until: 'three ends' }, { id: 'call-3' });
+    await untilPrinted('three');
+    cues.give('two goes on');
+    await untilPrinted('two, later');
+    cues.give('three goes on');
+    await untilPrinted('three, later');
+    cues.give('three ends');
+    await third;
+    const ids = ['two', 'three', 'two, later', 'three, later'].map((msg) => printed(msg)?.requestId);
+    assert.deepEqual(ids, ['call-2', 'call-3', 'call-2', 'call-3']);
+  });
+
+  await t.test("a program's print has the id of the call then running, whoever printed before", async () => {
+    await ask(server, { says: 'four' }, { id: 'call-4' });
+    const fifth = ask(server, { child: 'five', until: 'five ends' }, { id: 'call-5' });
+    await untilPrinted('five');
+    cues.give('five ends');
+    await fifth;
+    assert.equal(printed('four')?.requestId, 'call-4');
+    assert.equal(printed('five')?.requestId, 'call-5');
+  });
+
+  await server.stop();
+});
+
+test('--log-format json: noise becomes whole JSON lines, and nothing of it is lost', LIMIT, async (t) => {
+  const cues = makeCues(t);
+  const args = ['--log-format', 'json'];
+  const server = await startServer(fixture('prints-noise.mjs'), { t, env: cues.env, args });
+  assert.equal((await ask(server, { ways: ['garbage', 'longLine', 'native'] }, { id: 'noise' })).status, 200);
+  const text = (): string => prints(server).map(({ msg }) => msg).join('');
+  await eventually(() => text().includes('printed by native code'), 15_000, () => `${server.stdout().length} characters`);
+  assert.ok(text().includes(`<${'x'.repeat(10_000_000)}>`));
+  await server.stop();
+});
+
+/** Output that nobody reads must hold up the one who prints, and nobody else. */
+test('a reader of stdout that has stopped reading delays neither other calls nor the end', LIMIT, async (t) => {
+  const cues = makeCues(t);
+  const server = await startServer(fixture('prints-noise.mjs'), { t, env: cues.env, args: ['--workers', '2'] });
+  await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
+  server.process.stdout?.pause();
+  const stuck = ask(server, { ways: ['lines', 'lines', 'lines'] });
+  stuck.catch(() => {});
+  for (let i = 0; i < 20; i += 1) assert.equal((await ask(server, {})).status, 200);
+  const { model, front } = await server.status();
+  assert.ok(model.workers.some(({ state }) => state === 'busy'), 'the printing worker waits');
+  assert.ok(front.rssBytes < 250e6, `the front has ${front.rssBytes} bytes`);
+  const startedAtMs = performance.now();
+  server.process.kill('SIGINT');
+  await server.until(({ state }) => state === 'draining');
+  server.process.kill('SIGINT');
+  const ended = new Promise((resolve) => server.process.once('exit', resolve));
+  assert.equal(await ended, 130);
+  assert.ok(performance.now() - startedAtMs < 3000);
+});
+
+/** Longest time that `/livez` took while `work` went on. */
+async function slowestAnswer(server: Server, work: Promise<void>): Promise<number> {
+  let over = false;
+  let slowestMs = 0;
+  const done = work.finally(() => (over = true));
+  while (!over) {
+    const startedAtMs = performance.now();
+    await fetch(`${server.url}/livez`);
+    slowestMs = Math.max(slowestMs, performance.now() - startedAtMs);
+  }
+  await done;
+  return slowestMs;
+}
+
+function prints(server: Server): Print[] {
+  const lines = server.stdout().split('\n').slice(0, -1);
+  return lines.map((line) => JSON.parse(line) as Print);
+}
+
+function untilLine(output: () => string, line: string): Promise<void> {
+  return eventually(() => output().split('\n').includes(line), 5000, () => `${line} in:\n${output()}`);
+}
+
+function occurrences(data: Buffer, part: Buffer): number {
+  let count = 0;
+  for (let at = data.indexOf(part); at >= 0; at = data.indexOf(part, at + part.length)) count += 1;
+  return count;
+}
+
+function children(notes: readonly string[]): number[] {
+  return notes.map((line) => Number(line.split(' ')[1]));
+}

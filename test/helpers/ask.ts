@@ -1,0 +1,32 @@
+/** Calls with a JSON input, and what tests want to know of the answers. */
+import { call, type Answer, type Server } from './server.js';
+
+export interface AskOptions {
+  readonly id?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+}
+
+export function ask(server: Pick<Server, 'url'>, input: unknown, options: AskOptions = {}): Promise<Answer> {
+  const id: Record<string, string> = options.id === undefined ? {} : { 'x-request-id': options.id };
+  const headers = { 'content-type': 'application/json', ...id, ...options.headers };
+  const init = options.signal === undefined ? {} : { signal: options.signal };
+  return call(server.url, JSON.stringify(input), headers, init);
+}
+
+/** The error of an answer; all fields empty if it is none. */
+export function errorOf(answer: Answer): { code: string; message: string; requestId: string } {
+  const { error } = answer.json<{ error?: { code: string; message: string; requestId: string } }>();
+  return error ?? { code: '', message: '', requestId: '' };
+}
+
+/** Which worker process answered. */
+export async function pidOf(server: Server, input: unknown = {}): Promise<number> {
+  return (await ask(server, input)).json<{ pid: number }>().pid;
+}
+
+/** The server's own log lines; for a server started with `--log-format json`. */
+export function logLines(server: Pick<Server, 'stderr'>): Record<string, unknown>[] {
+  const lines = server.stderr().split('\n').slice(0, -1);
+  return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+}

@@ -1,0 +1,286 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { Packr } from 'msgpackr';
+import { decodeHead, encodeHead } from '../../protocol/codec.js';
+import { ServeError } from '../../protocol/errors.js';
+import { MAX_HEAD_BYTES, type Message } from '../../protocol/messages.js';
+import { GOLDEN, SENDERS } from './golden-frames.js';
+import { readFrames } from './streams.js';
+
+const { pack } = new Packr({ useRecords: false });
+
+for (const { name, message, body, frame } of GOLDEN) {
+  test(`a golden frame encodes to its bytes and decodes to its message: ${name}`, () => {
+    const head = encodeHead(message);
+    const prefix = Buffer.alloc(8);
+    prefix.writeUInt32LE(head.length, 0);
+    prefix.writeUInt32LE(body.length, 4);
+    assert.equal(Buffer.concat([prefix, head, body]).toString('hex'), frame.toString('hex'));
+    assert.deepEqual(readFrames(frame), [{ message, body }]);
+  });
+}
+
+test('every message has a golden frame from each side that may send it', () => {
+  for (const [type, senders] of Object.entries(SENDERS)) {
+    const covered = new Set(GOLDEN.filter(({ message }) => message.type === type).map(({ from }) => from));
+    assert.deepEqual([...covered].sort(), [...senders].sort(), type);
+  }
+});
+
+test('a call frame with three calls reads back with each body in its place', () => {
+  const golden = GOLDEN.find(({ name }) => name.startsWith('three calls'));
+  const { message } = decodeOnly(golden?.frame);
+  assert.equal(message.type, 'call');
+  assert.deepEqual(
+    message.type === 'call' &&
+      message.calls.map(({ id, requestId, bodyBytes }) => [id, requestId, bodyBytes]),
+    [
+      [9, 'a', 2],
+      [10, 'b', 0],
+      [11, 'ü', 3],
+    ],
+  );
+  assert.deepEqual(message.type === 'call' && message.inlineBytes, [2, 0, 3]);
+});
+
+function decodeOnly(frame: Buffer | undefined): { message: Message; body: Buffer } {
+  const [received] = readFrames(frame as Buffer);
+  return received as { message: Message; body: Buffer };
+}
+
+/** Fields of each message as they lie in the head; each test breaks one of them. */
+const HEADS: Record<Message['type'], unknown[]> = {
+  start: [{ app: '/a.ts' }],
+  call: [[callFields()]],
+  body: [1],
+  cancel: [1, 'gone'],
+  credit: [1, 100],
+  stop: [1000],
+  hello: [1, 'node v20'],
+  loaded: [{ routes: ['/'], batch: 1, modelOptions: {}, example: '' }],
+  ready: [12.5],
+  begin: [[1, 2]],
+  result: [1, 200, 'application/json', '', 2, 1.5],
+  head: [1, 200, 'text/plain', ''],
+  chunk: [1],
+  end: [1, 2.5],
+  error: [1, 'SERVE_BAD_BODY', 'bad', '', 0],
+  log: ['info', 'text', '', ''],
+  fatal: ['SERVE_INIT_FAILED', 'no', '', false],
+};
+
+function callFields(changes: Record<number, unknown> = {}): unknown[] {
+  const fields: unknown[] = [1, 2, 2, 'req', '/', '/', '', 'auto', '', '', null, ''];
+  for (const [i, value] of Object.entries(changes)) fields[Number(i)] = value;
+  return fields;
+}
+
+for (const [type, fields] of Object.entries(HEADS)) {
+  test(`decodeHead reads ${type} and refuses it with any one field missing or of another type`, () => {
+    assert.equal(decodeHead(pack([type, ...fields])).type, type);
+    for (let i = 0; i < fields.length; i += 1) {
+      refuses([type, ...fields.slice(0, i)], `${type} without field ${i + 1}`);
+      for (const wrong of wrongFor(fields[i])) {
+        refuses([type, ...fields.slice(0, i), wrong, ...fields.slice(i + 1)], `${type}[${i + 1}]`);
+      }
+    }
+  });
+}
+
+function wrongFor(right: unknown): unknown[] {
+  const all: unknown[] = ['text', -1, Number.NaN, true, null, new Uint8Array(2), [{}], { a: 1 }];
+  if (typeof right === 'number') return all.filter((value) => value !== -1);
+  if (Array.isArray(right)) return all;
+  if (typeof right === 'object') return all.filter((value) => !isPlainMap(value));
+  return all.filter((value) => typeof value !== typeof right);
+}
+
+/** A binary value decodes to an object without being a map, so it must be refused too. */
+function isPlainMap(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+}
+
+function refuses(head: unknown, what: string): void {
+  assert.throws(() => decodeHead(pack(head)), isProtocolError, `${what}: ${JSON.stringify(head)}`);
+}
+
+function isProtocolError(error: unknown): boolean {
+  assert.ok(error instanceof ServeError, String(error));
+  assert.equal(error.code, 'SERVE_PROTOCOL');
+  assert.match(error.detail, /^malformed message: /);
+  return true;
+}
+
+for (const [what, fields] of [
+  ['a negative id', ['body', -1]],
+  ['a fractional id', ['body', 1.5]],
+  ['an id beyond 2^53', ['body', 2 ** 60]],
+  ['an id in begin that is text', ['begin', [1, '2']]],
+  ['a status below 200', ['head', 1, 101, '', '']],
+  ['a status above 599', ['result', 1, 600, '', '', 0, 1]],
+  ['a duration that is not finite', ['ready', Number.POSITIVE_INFINITY]],
+  ['a duration that is NaN', ['end', 1, Number.NaN]],
+  ['no calls', ['call', []]],
+  ['a call that is no array', ['call', [{}]]],
+  ['a call without an id', ['call', [callFields({ 0: null })]]],
+  ['a call with a negative body length', ['call', [callFields({ 1: -1 })]]],
+  ['a call with a negative inline length', ['call', [callFields({ 2: -1 })]]],
+  ['a call with a number for a request id', ['call', [callFields({ 3: 5 })]]],
+  ['a call without a route', ['call', [callFields({ 4: null })]]],
+  ['a call without a path', ['call', [callFields({ 5: null })]]],
+  ['a call without a query', ['call', [callFields({ 6: null })]]],
+  ['a call in an unknown format', ['call', [callFields({ 7: 'xml' })]]],
+  ['a call without a content type', ['call', [callFields({ 8: null })]]],
+  ['a call without an accept', ['call', [callFields({ 9: null })]]],
+  ['a call with a text for a deadline', ['call', [callFields({ 10: 'soon' })]]],
+  ['a call with headers as a map', ['call', [callFields({ 11: {} })]]],
+  ['a second call that is broken', ['call', [callFields(), callFields({ 0: 'x' })]]],
+  ['loaded without routes', ['loaded', { batch: 1, modelOptions: {} }]],
+  ['loaded with a route that is no text', ['loaded', { routes: [1], batch: 1, modelOptions: {} }]],
+  ['loaded with a batch of 0', ['loaded', { routes: [], batch: 0, modelOptions: {} }]],
+  ['loaded with options that are a list', ['loaded', { routes: [], batch: 1, modelOptions: [1] }]],
+  [
+    'loaded with an example that is no text',
+    ['loaded', { routes: [], batch: 1, modelOptions: {}, example: 5 }],
+  ],
+  ['an unknown type', ['shrug', 1]],
+  ['a type named like a method of objects', ['constructor']],
+  ['no array', { type: 'body', id: 1 }],
+  ['an empty array', []],
+  ['a type that is no text', [5, 1]],
+] as const) {
+  test(`decodeHead refuses ${what}`, () => refuses(fields, what));
+}
+
+for (const [what, bytes] of [
+  ['an empty head', ''],
+  ['a cut array', '93a463616e'],
+  ['bytes after the array', '92a4626f64790101'],
+  ['the byte that msgpack never uses', '92a4626f6479c1'],
+  ['a length beyond the head', 'ddffffffff'],
+  ['an unknown extension', 'd67f00000000'],
+] as const) {
+  test(`decodeHead refuses ${what}`, () => {
+    assert.throws(() => decodeHead(Buffer.from(bytes, 'hex')), isProtocolError);
+  });
+}
+
+test('decodeHead ignores fields after the ones it knows, so that a later peer may add some', () => {
+  assert.deepEqual(decodeHead(pack(['body', 7, 'new', { field: true }])), { type: 'body', id: 7 });
+});
+
+test('decodeHead takes whole numbers in any encoding of msgpack', () => {
+  for (const seven of [
+    '07',
+    'cc07',
+    'cd0007',
+    'ce00000007',
+    'cf0000000000000007',
+    'd007',
+    'd10007',
+    'cb401c000000000000',
+  ]) {
+    const head = Buffer.from(`92a4626f6479${seven}`, 'hex');
+    assert.deepEqual(decodeHead(head), { type: 'body', id: 7 }, seven);
+  }
+});
+
+test('decodeHead turns any bytes into a message or SERVE_PROTOCOL, never into another error', () => {
+  const golden = GOLDEN.map(({ message }) => encodeHead(message));
+  const damaged = fc
+    .tuple(fc.constantFrom(...golden), fc.nat(), fc.integer({ min: 0, max: 255 }), fc.nat())
+    .map(([head, at, byte, end]) => {
+      const copy = Buffer.from(head);
+      copy[at % copy.length] = byte;
+      return end % 3 === 0 ? copy.subarray(0, end % copy.length) : copy;
+    });
+  const random = fc.uint8Array({ maxLength: 64 }).map((bytes) => Buffer.from(bytes));
+  fc.assert(
+    fc.property(fc.oneof(random, damaged), (head) => {
+      try {
+        assert.equal(typeof decodeHead(head).type, 'string');
+      } catch (error) {
+        isProtocolError(error);
+      }
+    }),
+    { numRuns: 3000 },
+  );
+});
+
+const uint = fc.oneof(fc.nat(), fc.maxSafeNat());
+const text = fc.string({ unit: 'binary', maxLength: 40 });
+const ms = fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => value + 0); // -0 is 0 on the wire
+const status = fc.integer({ min: 200, max: 599 });
+const record = <T>(fields: { [K in keyof T]: fc.Arbitrary<T[K]> }): fc.Arbitrary<T> =>
+  fc.record(fields, { noNullPrototype: true }) as fc.Arbitrary<T>;
+const call = record({
+  id: uint,
+  bodyBytes: uint,
+  requestId: text,
+  route: text,
+  path: text,
+  query: text,
+  format: fc.constantFrom('auto', 'json', 'msgpack', 'multipart', 'bytes'),
+  contentType: text,
+  accept: text,
+  deadlineMs: fc.option(ms),
+  headers: text,
+});
+const anyMessage = fc.oneof(
+  fc.array(fc.tuple(call, uint), { minLength: 1, maxLength: 5 }).map((pairs) => ({
+    type: 'call',
+    calls: pairs.map(([one]) => one),
+    inlineBytes: pairs.map(([, bytes]) => bytes),
+  })),
+  record({ type: fc.constant('begin'), ids: fc.array(uint) }),
+  record({
+    type: fc.constant('result'),
+    id: uint,
+    status,
+    contentType: text,
+    headers: text,
+    bodyBytes: uint,
+    runMs: ms,
+  }),
+  record({ type: fc.constant('head'), id: uint, status, contentType: text, headers: text }),
+  record({
+    type: fc.constant('error'),
+    id: uint,
+    code: text,
+    message: text,
+    detail: text,
+    runMs: ms,
+  }),
+  record({ type: fc.constant('log'), level: text, message: text, fields: text, requestId: text }),
+  record({ type: fc.constant('cancel'), id: uint, reason: text }),
+  record({ type: fc.constant('credit'), id: uint, bytes: uint }),
+);
+
+test('any message survives encoding and decoding, odd texts and large numbers included', () => {
+  fc.assert(
+    fc.property(anyMessage, (message) => {
+      assert.deepEqual(decodeHead(encodeHead(message as unknown as Message)), message);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('encodeHead gives memory of its own: a later message does not change an earlier one', () => {
+  const first = encodeHead({ type: 'cancel', id: 1, reason: 'first' });
+  const before = first.toString('hex');
+  for (let id = 0; id < 100; id += 1) encodeHead({ type: 'cancel', id, reason: 'x'.repeat(300) });
+  assert.equal(first.toString('hex'), before);
+});
+
+test('encodeHead refuses a head that the peer would refuse', () => {
+  const log = (message: string): Message => ({
+    type: 'log',
+    level: 'info',
+    message,
+    fields: '',
+    requestId: '',
+  });
+  assert.ok(encodeHead(log('x'.repeat(MAX_HEAD_BYTES - 100))).length <= MAX_HEAD_BYTES);
+  assert.throws(() => encodeHead(log('x'.repeat(MAX_HEAD_BYTES))), isProtocolError);
+});

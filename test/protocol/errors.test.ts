@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { ERRORS, ServeError, asErrorCode, describeThrown, type ErrorCode } from '../../protocol/errors.js';
+
+test('ServeError takes the message of its code unless it is given one, and keeps cause and detail', () => {
+  const cause = new Error('why');
+  const plain = new ServeError('SERVE_DEADLINE');
+  assert.equal(plain.message, ERRORS.SERVE_DEADLINE.message);
+  assert.equal(plain.detail, '');
+  assert.equal('cause' in plain, false);
+  const full = new ServeError('SERVE_QUEUE_FULL', 'own words', {
+    cause,
+    detail: 'for the log',
+    retryAfterS: 3,
+  });
+  assert.deepEqual(
+    [full.name, full.code, full.message, full.detail, full.retryAfterS, full.cause],
+    ['ServeError', 'SERVE_QUEUE_FULL', 'own words', 'for the log', 3, cause],
+  );
+});
+
+test('every code has a whole sentence for the client', () => {
+  for (const [code, { message }] of Object.entries(ERRORS)) {
+    assert.match(code, /^SERVE_[A-Z_]+$/);
+    assert.match(message, /^[A-Z].*\.$/, code);
+  }
+});
+
+test('asErrorCode keeps every known code', () => {
+  for (const code of Object.keys(ERRORS)) assert.equal(asErrorCode(code), code);
+});
+
+for (const unknown of ['', 'SERVE_NEW', 'toString', '__proto__', 'constructor', 'serve_deadline']) {
+  test(`asErrorCode takes ${JSON.stringify(unknown)} for a failure of the model`, () => {
+    assert.equal(asErrorCode(unknown), 'SERVE_INFERENCE_FAILED' satisfies ErrorCode);
+  });
+}
+
+function hostile(): unknown[] {
+  const throwing = (): never => {
+    throw new Error('trap');
+  };
+  const everyTrap = new Proxy(
+    {},
+    {
+      get: throwing,
+      getPrototypeOf: throwing,
+      has: throwing,
+      ownKeys: throwing,
+      getOwnPropertyDescriptor: throwing,
+    },
+  );
+  const { proxy: revoked, revoke } = Proxy.revocable({}, {});
+  revoke();
+  return [
+    everyTrap,
+    new Proxy(new Error('inside'), { get: throwing }),
+    revoked,
+    Object.create(null),
+    { toString: throwing },
+    { [Symbol.toPrimitive]: () => ({}) },
+    Object.defineProperty(new Error('m'), 'message', { get: throwing }),
+    Object.defineProperty(new Error('m'), 'stack', { get: throwing }),
+    Object.defineProperty(new Error('m'), 'cause', { get: throwing }),
+    Object.assign(new Error('m'), { message: Symbol('m'), stack: 5 }),
+    Object.assign(new Error('m'), { cause: everyTrap }),
+  ];
+}
+
+for (const [i, thrown] of hostile().entries()) {
+  test(`describeThrown gives text for hostile value ${i}`, () => {
+    const { message, stack } = describeThrown(thrown);
+    assert.equal(typeof message, 'string');
+    assert.equal(typeof stack, 'string');
+    assert.notEqual(message, '');
+  });
+}
+
+for (const [thrown, message] of [
+  [undefined, 'thrown value: undefined'],
+  [null, 'thrown value: null'],
+  ['text', 'text'],
+  [5, 'thrown value: 5'],
+  [5n, 'thrown value: 5'],
+  [Symbol('s'), 'thrown value: Symbol(s)'],
+  [new TypeError('bad'), 'bad'],
+] as const) {
+  test(`describeThrown says ${message}`, () => {
+    assert.equal(describeThrown(thrown).message, message);
+  });
+}
+
+test('describeThrown shows the stack and every cause', () => {
+  const { stack } = describeThrown(new Error('outer', { cause: new Error('middle', { cause: 'inner' }) }));
+  assert.match(
+    stack,
+    /^Error: outer\n\s+at [^]*\n {2}caused by: Error: middle\n\s+at [^]*\n {2}caused by: inner$/,
+  );
+});
+
+test('describeThrown stays short on an error that is its own cause', () => {
+  const error = new Error('loop');
+  error.cause = error;
+  const { message, stack } = describeThrown(error);
+  assert.equal(message, 'loop');
+  assert.ok(stack.length < 20_000, `${stack.length} characters`);
+});
+
+test('describeThrown never throws', () => {
+  fc.assert(
+    fc.property(fc.anything({ withNullPrototype: true }), (thrown) => {
+      assert.equal(typeof describeThrown(thrown).message, 'string');
+    }),
+  );
+});

@@ -1,0 +1,19 @@
+/** Calls for tests of the worker, with nothing in them that a test does not name. */
+import type { Call } from '../../protocol/messages.js';
+
+export function callWith(fields: Partial<Call> = {}): Call {
+  return {
+    id: 1,
+    bodyBytes: 0,
+    requestId: 'req-1',
+    route: '/',
+    path: '/',
+    query: '',
+    format: 'auto',
+    contentType: 'application/json',
+    accept: '*/*',
+    deadlineMs: null,
+    headers: '',
+    ...fields,
+  };
+}

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { Packr, Unpackr } from 'msgpackr';
+import { readMsgpack, writeMsgpack } from '../../../worker/formats/msgpack.js';
+import { serveError } from '../refusals.js';
+
+const hex = (text: string): Buffer => Buffer.from(text, 'hex');
+
+for (const [what, bytes, value] of [
+  ['nil', 'c0', null],
+  ['a map', '81a16101', { a: 1 }],
+  ['an int64 within 2^53 as a number', 'd3001fffffffffffff', Number.MAX_SAFE_INTEGER],
+  ['an int64 beyond 2^53 as a BigInt', 'd30020000000000001', 2n ** 53n + 1n],
+  ['a negative int64 beyond 2^53 as a BigInt', 'd38000000000000000', -(2n ** 63n)],
+  ['the largest uint64 as a BigInt', 'cfffffffffffffffff', 2n ** 64n - 1n],
+  ['text that holds the byte 0xc1 inside a character', 'a2c381', 'Á'],
+] as const) {
+  test(`readMsgpack reads ${what}`, () => assert.deepEqual(readMsgpack(hex(bytes)), value));
+}
+
+for (const [what, bytes] of [
+  ['a cut string', 'a5616263'],
+  ['a map without its value', '81a161'],
+  ['bytes after the value', '0101'],
+  ['the byte that is never used', 'c1'],
+  ['the byte that is never used, deep inside', '81a16192c3c1'],
+  ['an unknown extension', 'd67f00000000'],
+  ['a list longer than the body', 'ddffffffff01'],
+  ['a string longer than the body', 'dbffffffff61'],
+  ['nesting beyond the stack', '91'.repeat(200_000)],
+] as const) {
+  test(`readMsgpack refuses ${what}, and reads the next body as if nothing had been`, () => {
+    assert.throws(() => readMsgpack(hex(bytes)), serveError('SERVE_BAD_BODY', /^The body is not valid MessagePack: /));
+    assert.deepEqual(readMsgpack(hex('81a16101')), { a: 1 });
+  });
+}
+
+test('readMsgpack changes no prototype', () => {
+  const value = readMsgpack(new Packr({ useRecords: false }).pack(new Map([['__proto__', { admin: true }]])));
+  assert.equal(Object.getPrototypeOf(value), Object.prototype);
+  assert.equal((value as { admin?: boolean }).admin, undefined);
+});
+
+test('binary from readMsgpack is memory of its own: the body may change and it may be seen as floats', () => {
+  const body = Buffer.concat([hex('82a16101a162c408'), Buffer.from(new Float32Array([1.5, -2]).buffer)]);
+  const { b } = readMsgpack(body) as { b: Uint8Array };
+  body.fill(0xff);
+  assert.equal(b.buffer.byteLength, 8, 'not a view of a larger buffer');
+  assert.deepEqual([...new Float32Array(b.buffer, b.byteOffset, 2)], [1.5, -2]);
+});
+
+test('readMsgpack turns any bytes into a value or SERVE_BAD_BODY', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => {
+      try {
+        readMsgpack(Buffer.from(bytes));
+      } catch (error) {
+        serveError('SERVE_BAD_BODY', /^The body is not valid MessagePack: /)(error);
+      }
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+/** Reads what a stranger's MessagePack library would: no extensions. */
+const plain = new Unpackr({ useRecords: false, mapsAsObjects: true, int64AsType: 'bigint' });
+
+for (const [what, value, expected] of [
+  ['undefined as nil', undefined, null],
+  ['bytes as binary', { b: new Uint8Array([1, 2]) }, { b: Buffer.from([1, 2]) }],
+  ['a nested typed array as a list', { v: new Float32Array([0.5, 1]) }, { v: [0.5, 1] }],
+  ['a BigInt beyond 2^53 in full', { n: 2n ** 62n }, { n: 2n ** 62n }],
+  ['a Map and a Set', { m: new Map([['k', new Set([1, 2])]]) }, { m: { k: [1, 2] } }],
+  ['a date as its text', { d: new Date(0) }, { d: '1970-01-01T00:00:00.000Z' }],
+] as const) {
+  test(`writeMsgpack writes ${what}`, () => {
+    assert.deepEqual(plain.unpack(writeMsgpack(value)), expected);
+  });
+}
+
+test('writeMsgpack gives memory of its own: a later answer does not change an earlier one', () => {
+  const first = writeMsgpack({ text: 'first' });
+  const before = first.toString('hex');
+  for (let i = 0; i < 100; i += 1) writeMsgpack({ text: 'x'.repeat(500) });
+  assert.equal(first.toString('hex'), before);
+});
+
+test('what JSON can say comes back the same through writeMsgpack and readMsgpack', () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => {
+      const sent = JSON.parse(JSON.stringify(value).replaceAll('"__proto__"', '"proto"')) as unknown;
+      assert.deepEqual(readMsgpack(writeMsgpack(sent)), sent);
+    }),
+  );
+});

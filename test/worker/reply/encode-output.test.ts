@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { encodeOutput } from '../../../worker/reply/encode-output.js';
+import { callWith } from '../calls.js';
+
+for (const [what, value, accept, contentType, hex] of [
+  ['bytes', new Uint8Array([1, 2]), '*/*', 'application/octet-stream', '0102'],
+  ['bytes, whatever is accepted', Buffer.from([3]), 'application/msgpack', 'application/octet-stream', '03'],
+  ['an ArrayBuffer', new Uint8Array([4]).buffer, '*/*', 'application/octet-stream', '04'],
+  ['a value', { a: 1 }, '*/*', 'application/json', Buffer.from('{"a":1}').toString('hex')],
+  ['nothing', undefined, '', 'application/json', Buffer.from('null').toString('hex')],
+  ['a string', 'hi', 'text/plain', 'application/json', Buffer.from('"hi"').toString('hex')],
+  ['a value for a client of msgpack', { a: 1 }, 'application/msgpack', 'application/msgpack', '81a16101'],
+  ['a value for one that likes msgpack as well', 5, 'application/json, Application/MsgPack', 'application/msgpack', '05'],
+  ['a value for one that likes JSON better', 5, 'application/json, application/msgpack;q=0.5', 'application/json', '35'],
+] as const) {
+  test(`${what} becomes ${contentType} (Accept: ${accept})`, async () => {
+    const encoded = await encodeOutput(value, callWith({ accept }));
+    assert.equal(encoded.contentType, contentType);
+    assert.equal(Buffer.from(encoded.body).toString('hex'), hex);
+  });
+}
+
+test('JSON and bytes are encoded without a promise: a short call stays in one turn', () => {
+  assert.ok(!(encodeOutput({ a: 1 }, callWith()) instanceof Promise));
+  assert.ok(!(encodeOutput(new Uint8Array(1), callWith()) instanceof Promise));
+});
