@@ -67,22 +67,22 @@ function flagOf(name: string): string {
 
 /** First signal: drain. Second: stop at once. */
 async function untilEnded(server: ServerHandle): Promise<ExitReason> {
-  const killed = new Promise<ExitReason>((resolve) => {
-    let asked = false;
-    const onSignal = (signal: 'SIGINT' | 'SIGTERM'): void => {
-      if (asked) {
-        server.kill();
-        resolve(signal === 'SIGINT' ? 'interrupted' : 'terminated');
-        return;
-      }
-      asked = true;
-      // A person at a terminal waits; a load balancer needs a moment to notice.
-      void server.close({ lagMs: signal === 'SIGINT' ? 0 : server.drainLagMs });
-    };
-    process.on('SIGINT', () => onSignal('SIGINT'));
-    process.on('SIGTERM', () => onSignal('SIGTERM'));
-  });
-  return Promise.race([killed, server.ended.then(reasonOf)]);
+  let asked = false;
+  let stopped: ExitReason | null = null;
+  const onSignal = (signal: 'SIGINT' | 'SIGTERM'): void => {
+    if (asked) {
+      stopped ??= signal === 'SIGINT' ? 'interrupted' : 'terminated';
+      server.kill();
+      return;
+    }
+    asked = true;
+    // A person at a terminal waits; a load balancer needs a moment to notice.
+    void server.close({ lagMs: signal === 'SIGINT' ? 0 : server.drainLagMs });
+  };
+  process.on('SIGINT', () => onSignal('SIGINT'));
+  process.on('SIGTERM', () => onSignal('SIGTERM'));
+  const end = await server.ended;
+  return stopped ?? reasonOf(end);
 }
 
 function reasonOf({ reason }: ServerEnd): ExitReason {
@@ -125,7 +125,7 @@ interface ListenError {
 
 function placeOf({ hostname, address = '', port = 0 }: ListenError): string {
   if (hostname !== undefined) return `host ${hostname}`;
-  return port > 0 ? `${address}, port ${port}` : address;
+  return port > 0 ? `port ${port} of ${address}` : address;
 }
 
 function say(text: string): void {

@@ -18,8 +18,9 @@ import type { Front } from './http/front.js';
 import { listen, type Listening } from './http/listen.js';
 import { LateHandler, createHttpServer, inviteBody } from './http/server.js';
 import { ModelRuntime } from './models/model-runtime.js';
-import { createLog, lineWriter, type Log } from './observe/log.js';
+import { createLog, type Log } from './observe/log.js';
 import { OutputRelay } from './observe/output-relay.js';
+import { OutputWriter } from './observe/output-writer.js';
 import { serverStatus, type ServerFacts } from './observe/status.js';
 import type { Options, ResolvedOptions } from './options/resolve.js';
 import { formatMs } from './options/units.js';
@@ -43,10 +44,13 @@ export interface ServerPlan {
 /** Kept at the end of a drain for the workers' own shutdown. */
 const WORKER_STOP_RESERVE_MS = 5000;
 
+/** For the last lines of the workers and of the log; a reader that takes none must not delay the end. */
+const FLUSH_MS = 500;
+
 export class RunningServer implements ServerHandle {
   readonly #plan: ServerPlan;
   readonly #options: Options;
-  readonly #writers = { stdout: lineWriter(1), stderr: lineWriter(2) };
+  readonly #writers = { stdout: new OutputWriter(1), stderr: new OutputWriter(2) };
   readonly #log: Log;
   readonly #guard: OrphanGuard;
   readonly #model: ModelRuntime;
@@ -118,7 +122,7 @@ export class RunningServer implements ServerHandle {
 
   kill(): void {
     this.#killNow();
-    this.#tearDown({ reason: 'killed', error: null });
+    void this.#tearDown({ reason: 'killed', error: null });
   }
 
   #newModel(): ModelRuntime {
@@ -212,19 +216,18 @@ export class RunningServer implements ServerHandle {
   async #finish(end: ServerEnd): Promise<ServerEnd> {
     this.#lastReplies = true;
     await this.#listening?.close();
-    this.#tearDown(end);
+    await this.#tearDown(end);
     return end;
   }
 
-  #tearDown(end: ServerEnd): void {
+  async #tearDown(end: ServerEnd): Promise<void> {
     process.off('exit', this.#killNow);
     this.#model.dispatcher.close();
     this.#model.killAll();
     this.#guard.close();
     this.#facts.eventLoopDelay.disable();
     this.#log.info(endText(end));
-    this.#writers.stdout.flushSync();
-    this.#writers.stderr.flushSync();
+    await Promise.all(Object.values(this.#writers).map((writer) => writer.flush(FLUSH_MS)));
     this.#ended.resolve(end);
   }
 

@@ -6,18 +6,18 @@
  * 3. A worker's news (`finished`, `lost`) changes the facts and calls `pump` again.
  */
 import { ServeError, type ErrorCode } from '../../protocol/errors.js';
-import type { Job } from './job.js';
+import type { Job, JobHolder } from './job.js';
 import { JobQueue } from './queue.js';
 import { sendAhead } from './send-ahead.js';
 import { ServiceTime } from './service-time.js';
 
 /** A worker that is ready, as the dispatcher sees it. */
-export interface ReadyWorker {
+export interface ReadyWorker extends JobHolder {
   /** Calls it holds, running or sent ahead. */
   readonly load: number;
+  /** Those calls, in the order sent. */
+  heldJobs(): Job[];
   assign(job: Job): void;
-  /** Nobody waits for this job any more. */
-  abandon(job: Job, reason: string): void;
 }
 
 /** What the pool of workers can do for this model now. */
@@ -49,9 +49,8 @@ export class Dispatcher {
   readonly #queue = new JobQueue();
   readonly #service = new ServiceTime();
   readonly #supply: Supply;
-  readonly #inFlight = new Map<Job, ReadyWorker>();
-  readonly #deadlines = new Map<Job, NodeJS.Timeout>();
   #limits: DispatchLimits;
+  #inFlight = 0;
   #arriving = 0;
   #arrivingBytes = 0;
   #sweep: NodeJS.Timeout | null = null;
@@ -81,7 +80,7 @@ export class Dispatcher {
 
   /** Jobs that a worker holds and somebody waits for. */
   get inFlight(): number {
-    return this.#inFlight.size;
+    return this.#inFlight;
   }
 
   get service(): ServiceTime {
@@ -118,10 +117,10 @@ export class Dispatcher {
   giveUp(job: Job, code: ErrorCode, reason: string): void {
     if (job.settled) return;
     if (job.state === 'queued') this.#queue.remove(job);
-    const worker = this.#inFlight.get(job);
+    const { holder } = job;
     job.fail(new ServeError(code), 0);
     this.#forget(job);
-    worker?.abandon(job, reason);
+    holder?.abandon(job, reason);
   }
 
   /** Fails every waiting job that `concerns` picks. */
@@ -136,10 +135,12 @@ export class Dispatcher {
 
   /** Fails every job that a worker holds, when nothing more can be waited for. */
   failInFlight(error: ServeError): void {
-    for (const [job, worker] of [...this.#inFlight]) {
-      job.fail(error);
-      this.#forget(job);
-      worker.abandon(job, error.message);
+    for (const worker of this.#supply.readyWorkers()) {
+      for (const job of worker.heldJobs()) {
+        job.fail(error);
+        this.#forget(job);
+        worker.abandon(job, error.message);
+      }
     }
   }
 
@@ -153,7 +154,7 @@ export class Dispatcher {
   /** A worker died holding these jobs, in their order. What began is lost, the rest goes back to the head, once. */
   lost(jobs: readonly Job[], error: ServeError): void {
     for (const job of [...jobs].reverse()) {
-      this.#inFlight.delete(job);
+      this.#detach(job);
       if (job.settled) continue;
       job.losses += 1;
       if (job.state === 'begun') this.#failLost(job, error);
@@ -177,7 +178,8 @@ export class Dispatcher {
         continue;
       }
       job.state = 'sent';
-      this.#inFlight.set(job, worker);
+      job.holder = worker;
+      this.#inFlight += 1;
       worker.assign(job);
     }
   }
@@ -188,10 +190,9 @@ export class Dispatcher {
     return Math.min(300, Math.max(1, Math.ceil(waitMs / 1000)));
   }
 
-  /** Stops all timers; for a server that is gone. */
+  /** Stops its timer; for a server that is gone. */
   close(): void {
     if (this.#sweep !== null) clearTimeout(this.#sweep);
-    for (const timer of this.#deadlines.values()) clearTimeout(timer);
   }
 
   #choose(): ReadyWorker | null {
@@ -268,18 +269,23 @@ export class Dispatcher {
   }
 
   #forget(job: Job): void {
-    this.#inFlight.delete(job);
-    if (job.deadlineAtMs === null) return;
-    clearTimeout(this.#deadlines.get(job));
-    this.#deadlines.delete(job);
+    this.#detach(job);
+    if (job.deadlineTimer === null) return;
+    clearTimeout(job.deadlineTimer);
+    job.deadlineTimer = null;
+  }
+
+  #detach(job: Job): void {
+    if (job.holder === null) return;
+    job.holder = null;
+    this.#inFlight -= 1;
   }
 
   #watchDeadline(job: Job, deadlineAtMs: number): void {
-    const timer = setTimeout(
+    job.deadlineTimer = setTimeout(
       () => this.giveUp(job, 'SERVE_DEADLINE', "the client's deadline passed"),
       Math.max(0, deadlineAtMs - performance.now()),
     );
-    this.#deadlines.set(job, timer);
   }
 
   /** One timer for the whole line: the head has waited longest. */

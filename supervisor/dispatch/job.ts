@@ -20,6 +20,12 @@ export interface Sink {
   fail(job: Job, error: ServeError): void;
 }
 
+/** A worker, as far as a job it holds is concerned. */
+export interface JobHolder {
+  /** Nobody waits for this job any more. */
+  abandon(job: Job, reason: string): void;
+}
+
 export type JobState = 'queued' | 'sent' | 'begun' | 'settled';
 
 export class Job {
@@ -37,6 +43,9 @@ export class Job {
   beganAtMs = 0;
   /** As the worker measured it; 0 if it never ran. */
   runMs = 0;
+  /** Who holds it, from being sent until it has ended there or was given up; only the dispatcher touches these two. */
+  holder: JobHolder | null = null;
+  deadlineTimer: NodeJS.Timeout | null = null;
   /** Neighbours in the queue; only `queue.ts` touches them. */
   previous: Job | null = null;
   next: Job | null = null;

@@ -1,28 +1,22 @@
-/**
- * The server's own log: pino, to stderr, one line per event. Text for people, JSON for machines.
- * Written by a background thread's worth of asynchronous writes: a stalled terminal never blocks the front.
- */
-import { pino, destination, type Logger } from 'pino';
-import pretty from 'pino-pretty';
+/** The server's own log: pino, to stderr, one line per event. Text for people, JSON for machines. */
+import { pino, type Logger } from 'pino';
+import { prettyFactory } from 'pino-pretty';
 import type { LogLevel } from '../options/table.js';
+import type { OutputWriter } from './output-writer.js';
 
 export type Log = Logger;
 
-/** An asynchronous writer to stdout or stderr. `write` returns false when the caller should wait for `drain`. */
-export type LineWriter = ReturnType<typeof destination>;
+/** Lines kept for a reader that has stopped reading; later ones are dropped. */
+const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
 
-export function lineWriter(fd: 1 | 2): LineWriter {
-  return destination({ fd, sync: false, minLength: 0 });
-}
-
-export function createLog(format: 'text' | 'json', level: LogLevel, writer: LineWriter): Log {
-  if (format === 'json') return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, writer);
+export function createLog(format: 'text' | 'json', level: LogLevel, writer: OutputWriter): Log {
+  const write = (line: string): void => {
+    if (writer.writableLength < MAX_UNREAD_BYTES) writer.write(line);
+  };
+  if (format === 'json') {
+    return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, { write });
+  }
   const colorize = process.stderr.isTTY === true && process.env['NO_COLOR'] === undefined;
-  const stream = pretty({
-    colorize,
-    translateTime: 'SYS:HH:MM:ss.l',
-    singleLine: true,
-    destination: writer,
-  });
-  return pino({ level, base: null }, stream);
+  const pretty = prettyFactory({ colorize, translateTime: 'SYS:HH:MM:ss.l', singleLine: true });
+  return pino({ level, base: null }, { write: (line: string) => write(pretty(line)) });
 }

@@ -5,7 +5,7 @@
  */
 import type { Readable } from 'node:stream';
 import { LineSplitter } from './line-splitter.js';
-import type { LineWriter } from './log.js';
+import type { OutputWriter } from './output-writer.js';
 
 export interface PrintSource {
   readonly worker: number;
@@ -14,17 +14,19 @@ export interface PrintSource {
   runningRequestId(): string;
 }
 
+type StreamName = 'stdout' | 'stderr';
+
 const LF = 0x0a;
 const CR = 0x0d;
 
 export class OutputRelay {
   readonly #format: 'text' | 'json';
-  readonly #writers: { readonly stdout: LineWriter; readonly stderr: LineWriter };
+  readonly #writers: Readonly<Record<StreamName, OutputWriter>>;
   /** Who has left a line unfinished on each writer. */
-  readonly #unfinished = new Map<LineWriter, PrintSource>();
-  readonly #paused = new Map<LineWriter, Set<Readable>>();
+  readonly #unfinished = new Map<OutputWriter, PrintSource>();
+  readonly #paused = new Map<OutputWriter, Set<Readable>>();
 
-  constructor(format: 'text' | 'json', writers: { stdout: LineWriter; stderr: LineWriter }) {
+  constructor(format: 'text' | 'json', writers: Readonly<Record<StreamName, OutputWriter>>) {
     this.#format = format;
     this.#writers = writers;
     for (const writer of Object.values(writers)) {
@@ -34,14 +36,14 @@ export class OutputRelay {
   }
 
   /** Follows one worker's stream until its end. */
-  attach(stream: Readable, name: 'stdout' | 'stderr', source: PrintSource): void {
+  attach(stream: Readable, name: StreamName, source: PrintSource): void {
     const writer = this.#writers[name];
-    const splitter = new LineSplitter(source.mark, (line, requestId, ended) => {
-      const text =
+    const splitter = new LineSplitter(source.mark, (text, requestId, ended) => {
+      const bytes =
         this.#format === 'text'
-          ? this.#bare(writer, line, source, ended)
-          : wrapped(name, line, source, requestId);
-      if (text !== '' && !writer.write(text)) this.#pause(writer, stream);
+          ? this.#bare(writer, text, source, ended)
+          : wrapped(name, text, source, requestId);
+      if (bytes.length > 0 && !writer.write(bytes)) this.#pause(writer, stream);
     });
     stream.on('data', (chunk: Buffer) => splitter.push(chunk));
     stream.on('error', () => splitter.end());
@@ -52,36 +54,47 @@ export class OutputRelay {
   }
 
   /** The bytes as they came; if another worker left a line unfinished, that line is ended first. */
-  #bare(writer: LineWriter, line: Buffer, source: PrintSource, ended: boolean): string {
+  #bare(writer: OutputWriter, text: Buffer, source: PrintSource, ended: boolean): Buffer {
     const owner = this.#unfinished.get(writer);
-    const breakFirst = owner !== undefined && owner !== source ? '\n' : '';
     if (ended) this.#unfinished.delete(writer);
     else this.#unfinished.set(writer, source);
-    return breakFirst + line.toString('utf8');
+    return owner === undefined || owner === source ? text : Buffer.concat([LINE_END, text]);
   }
 
-  #pause(writer: LineWriter, stream: Readable): void {
+  #pause(writer: OutputWriter, stream: Readable): void {
     stream.pause();
     this.#paused.get(writer)?.add(stream);
   }
 
-  #resume(writer: LineWriter): void {
+  #resume(writer: OutputWriter): void {
     const paused = this.#paused.get(writer) as Set<Readable>;
     for (const stream of paused) stream.resume();
     paused.clear();
   }
 }
 
-function wrapped(name: string, line: Buffer, source: PrintSource, requestId: string | null): string {
-  let end = line.length;
-  while (end > 0 && (line[end - 1] === LF || line[end - 1] === CR)) end -= 1;
-  if (end === 0) return '';
+const LINE_END = Buffer.from('\n');
+
+/** A JSON line for each line that is not empty. */
+function wrapped(stream: StreamName, text: Buffer, source: PrintSource, requestId: string | null): string {
   const record = {
     time: new Date().toISOString(),
-    stream: name,
+    stream,
     worker: source.worker,
     requestId: requestId ?? source.runningRequestId(),
-    msg: line.toString('utf8', 0, end),
   };
-  return `${JSON.stringify(record)}\n`;
+  let lines = '';
+  for (let start = 0; start < text.length; ) {
+    const end = lineEnd(text, start);
+    if (end > start) lines += `${JSON.stringify({ ...record, msg: text.toString('utf8', start, end) })}\n`;
+    start = end + 1;
+  }
+  return lines;
+}
+
+/** Where the line that starts at `from` ends, its end not included. */
+function lineEnd(text: Buffer, from: number): number {
+  let end = from;
+  while (end < text.length && text[end] !== LF && text[end] !== CR) end += 1;
+  return end;
 }

@@ -116,11 +116,13 @@ function checkTogether(options: Options): void {
 }
 
 function misspelledVariables(env: Readonly<Record<string, string | undefined>>): string[] {
-  const known = OPTION_NAMES.map(envName);
+  // Compared without the prefix: as part of the words it would make any two of them look alike.
+  const prefix = 'BANANA_';
+  const known = OPTION_NAMES.map((name) => envName(name).slice(prefix.length));
   return Object.keys(env)
-    .filter((variable) => variable.startsWith('BANANA_') && !known.includes(variable))
+    .filter((variable) => variable.startsWith(prefix) && !known.includes(variable.slice(prefix.length)))
     .flatMap((variable) => {
-      const close = suggest(variable, known);
-      return close === null ? [] : [`${variable} is no option of banana-serve; did you mean ${close}?`];
+      const close = suggest(variable.slice(prefix.length), known);
+      return close === null ? [] : [`${variable} is no option of banana-serve; did you mean ${prefix}${close}?`];
     });
 }

@@ -47,10 +47,10 @@ export function spawnWorker(options: SpawnOptions): WorkerProcess {
   raiseOomScore(pid);
   return {
     pid,
-    framesIn: child.stdio[3] as unknown as Readable,
+    framesIn: child.stdio[3],
     framesOut: child.stdio[4] as unknown as Writable,
-    stdout: child.stdout as Readable,
-    stderr: child.stderr as Readable,
+    stdout: child.stdout,
+    stderr: child.stderr,
     onExit: (callback) => child.once('exit', (code, signal) => callback({ code, signal })),
     kill: (signal) => killGroup(pid, signal),
   };

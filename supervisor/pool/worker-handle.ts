@@ -38,7 +38,7 @@ const SECOND_SIGN_MS = 25;
 /** A stream can outlive its process only if somebody else holds the other end. */
 const STREAM_LINGER_MS = 500;
 
-/** Longest wait for the rest of a dead worker's stderr. */
+/** Longest wait for the rest of what a dead worker printed. */
 const LAST_WORDS_MS = 50;
 
 const STDERR_TAIL_BYTES = 64 * 1024;
@@ -180,6 +180,10 @@ export class WorkerHandle implements ReadyWorker {
   get runningRequestId(): string {
     const running = this.#running();
     return running === null ? '' : running.job.call.requestId;
+  }
+
+  heldJobs(): Job[] {
+    return this.#held.map((assignment) => assignment.job);
   }
 
   /** Sends a call. Only for a worker that is `ready`. */
@@ -447,11 +451,18 @@ export class WorkerHandle implements ReadyWorker {
     }
     this.#loseCalls();
     this.#process.kill('SIGKILL'); // its children, if it left any
-    // Its last words matter for the report, and arrive with its exit unless a stranger holds the pipe.
-    const { stderr } = this.#process;
-    if (stderr.readableEnded || stderr.destroyed) this.#becomeGone(exit);
-    stderr.once('close', () => this.#becomeGone(exit));
-    this.#later(LAST_WORDS_MS, () => this.#becomeGone(exit));
+    this.#afterLastWords(() => this.#becomeGone(exit));
+  }
+
+  /** What it printed last arrives with its exit, unless a stranger holds the pipes or nobody takes our own output. */
+  #afterLastWords(callback: () => void): void {
+    const { stdout, stderr } = this.#process;
+    const open = new Set([stdout, stderr].filter(({ closed }) => !closed));
+    if (open.size === 0) callback();
+    for (const stream of open) {
+      stream.once('close', () => open.delete(stream) && open.size === 0 && callback());
+    }
+    this.#later(LAST_WORDS_MS, callback);
   }
 
   #describeMoment(): { during: WorkerDeath['during']; requestId: string | null } {
@@ -468,7 +479,7 @@ export class WorkerHandle implements ReadyWorker {
 
   /** Everything the worker ever said is read: what it held and did not answer is lost. */
   #loseCalls(): void {
-    const jobs = this.#held.map((assignment) => assignment.job);
+    const jobs = this.heldJobs();
     this.#held = [];
     if (jobs.length === 0) return;
     // A `begin` may be among what could not be read: unknown counts as begun.
@@ -520,12 +531,13 @@ export class WorkerHandle implements ReadyWorker {
     if (from !== to) this.#listener.onTransition(from, to, event);
   }
 
-  /** First message of a turn goes out now, the rest of a burst in one write at the end of the turn. */
+  /** What an idle worker waits for goes out now; for a busy one, a turn's messages leave in one write at its end. */
   #flushSoon(): void {
-    if (this.#inBurst) return;
-    this.#inBurst = true;
-    this.#channel.flush();
-    setImmediate(this.#endBurst);
+    if (this.#held.length === 1) this.#channel.flush();
+    else if (!this.#inBurst) {
+      this.#inBurst = true;
+      setImmediate(this.#endBurst);
+    }
   }
 
   readonly #endBurst = (): void => {

@@ -1,0 +1,64 @@
+/**
+ * The server's stdout or stderr. Keeps order, never blocks the front and never fails it: what can no longer be
+ * written (the reader has gone, the disk is full) is dropped. `write` returns false when the caller should wait for
+ * `drain`.
+ */
+import { fstatSync, write } from 'node:fs';
+import { Writable } from 'node:stream';
+
+/** One write behind another waits this long when a terminal or a shared descriptor cannot take more now. */
+const RETRY_MS = 10;
+
+export class OutputWriter extends Writable {
+  readonly #send: (data: Buffer, done: () => void) => void;
+
+  constructor(fd: 1 | 2) {
+    super({ highWaterMark: 64 * 1024 });
+    this.#send = isPipe(fd) ? toPipe(fd) : (data, done) => toFile(fd, data, 0, done);
+  }
+
+  override _write(data: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    if (data.length === 0) done();
+    else this.#send(data, done);
+  }
+
+  override _writev(parts: { chunk: Buffer }[], done: () => void): void {
+    const data = Buffer.concat(parts.map(({ chunk }) => chunk));
+    this._write(data, 'utf8', done);
+  }
+
+  /** Resolves once everything is out, at the latest after `limitMs`: a reader that has stopped must not hold us. */
+  flush(limitMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, limitMs);
+      this.write('', () => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+  }
+}
+
+function isPipe(fd: number): boolean {
+  const stat = fstatSync(fd);
+  return stat.isFIFO() || stat.isSocket();
+}
+
+/**
+ * Through Node's own stream, which never blocks on a pipe. A blocking write in a thread would: nothing, `exit`
+ * included, gets past it while the reader does not read.
+ */
+function toPipe(fd: 1 | 2): (data: Buffer, done: () => void) => void {
+  const stream = fd === 1 ? process.stdout : process.stderr;
+  stream.on('error', () => {}); // told to `done` as well
+  return (data, done) => stream.write(data, () => done());
+}
+
+/** A file, a terminal or a device. */
+function toFile(fd: number, data: Buffer, offset: number, done: () => void): void {
+  write(fd, data, offset, (error, written) => {
+    if (error?.code === 'EAGAIN') setTimeout(() => toFile(fd, data, offset, done), RETRY_MS);
+    else if (error !== null || offset + written === data.length) done();
+    else toFile(fd, data, offset + written, done);
+  });
+}
