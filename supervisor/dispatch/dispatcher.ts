@@ -8,13 +8,15 @@
 import { ServeError, type ErrorCode } from '../../protocol/errors.js';
 import type { Job, JobHolder } from './job.js';
 import { JobQueue } from './queue.js';
-import { sendAhead } from './send-ahead.js';
+import { LONG_CALL_MS, sendAhead } from './send-ahead.js';
 import { ServiceTime } from './service-time.js';
 
 /** A worker that is ready, as the dispatcher sees it. */
 export interface ReadyWorker extends JobHolder {
   /** Calls it holds, running or sent ahead. */
   readonly load: number;
+  /** How long the running one has been running; 0 if none is. */
+  readonly runningMs: number;
   /** Those calls, in the order sent. */
   heldJobs(): Job[];
   assign(job: Job): void;
@@ -197,14 +199,17 @@ export class Dispatcher {
 
   #choose(): ReadyWorker | null {
     const workers = this.#supply.readyWorkers();
+    const ahead = sendAhead(this.#service);
     let least: ReadyWorker | null = null;
     this.#rotation += 1;
     for (let i = 0; i < workers.length; i += 1) {
       const worker = workers[(i + this.#rotation) % workers.length] as ReadyWorker;
-      if (worker.load === 0) return worker;
-      if (least === null || worker.load < least.load) least = worker;
+      const { load } = worker;
+      if (load === 0) return worker;
+      if (load > ahead || (least !== null && load >= least.load)) continue;
+      if (worker.runningMs <= LONG_CALL_MS) least = worker;
     }
-    return least !== null && least.load <= sendAhead(this.#service) ? least : null;
+    return least;
   }
 
   #idleWorkers(): number {

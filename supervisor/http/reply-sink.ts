@@ -29,6 +29,8 @@ const ONE_WRITE_BYTES = 16 * 1024;
 export class ReplySink implements Sink {
   readonly #options: ReplySinkOptions;
   #stallTimer: NodeJS.Timeout | null = null;
+  /** Of the chunks that wait for room in the connection. */
+  #untaken: (() => void)[] = [];
 
   constructor(options: ReplySinkOptions) {
     this.#options = options;
@@ -60,11 +62,17 @@ export class ReplySink implements Sink {
       taken();
       return;
     }
-    this.#stallTimer ??= setTimeout(() => this.#options.onStalled(), this.#options.stallTimeoutMs);
-    response.once('drain', () => {
-      this.#clearStallTimer();
-      taken();
-    });
+    this.#untaken.push(taken);
+    if (this.#untaken.length > 1) return; // waiting already
+    this.#stallTimer = setTimeout(() => this.#options.onStalled(), this.#options.stallTimeoutMs);
+    response.once('drain', () => this.#onDrain());
+  }
+
+  #onDrain(): void {
+    this.#clearStallTimer();
+    const untaken = this.#untaken;
+    this.#untaken = [];
+    for (const taken of untaken) taken();
   }
 
   end(job: Job): void {

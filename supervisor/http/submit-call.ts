@@ -70,7 +70,7 @@ export function submitCall(
         turnAway(error);
       },
       onWhole: (pieces, bytes) => {
-        const call = describeCall(request, requestId, target, deadlineMs);
+        const call = describeCall(request, requestId, target, deadlineMs, bytes);
         const times = { acceptedAtMs, deadlineAtMs: deadlineMs === null ? null : acceptedAtMs + deadlineMs };
         const sink = new ReplySink({
           request,
@@ -82,7 +82,7 @@ export function submitCall(
             job !== null && dispatcher.giveUp(job, 'SERVE_SLOW_READER', 'the client stopped reading'),
           onSettled: (settled, status, error) => front.onSettled(request, settled, status, error),
         });
-        job = new Job(call, { pieces, bytes }, times, sink);
+        job = new Job(call, pieces, times, sink);
         dispatcher.submit(job, admission);
       },
     },
@@ -105,11 +105,14 @@ function describeCall(
   requestId: string,
   { route, format }: CallTarget,
   deadlineMs: number | null,
+  bodyBytes: number,
 ): JobCall {
   const { headers, rawHeaders } = request;
   const url = request.url ?? '/';
   const question = url.indexOf('?');
   return {
+    id: 0,
+    bodyBytes,
     requestId,
     route,
     path: question < 0 ? url : url.slice(0, question),

@@ -182,6 +182,11 @@ export class WorkerHandle implements ReadyWorker {
     return running === null ? '' : running.job.call.requestId;
   }
 
+  get runningMs(): number {
+    const running = this.#running();
+    return running === null ? 0 : performance.now() - running.beganAtMs;
+  }
+
   heldJobs(): Job[] {
     return this.#held.map((assignment) => assignment.job);
   }
@@ -191,21 +196,9 @@ export class WorkerHandle implements ReadyWorker {
     const id = this.#nextId;
     this.#nextId = id === 0xffff_ffff ? 1 : id + 1;
     const { call, pieces, bodyBytes } = job;
-    this.#held.push({
-      id,
-      job,
-      begun: false,
-      beganAtMs: 0,
-      pausedMs: 0,
-      pausedSinceMs: null,
-      unreadBytes: 0,
-    });
-    this.#channel.sendBody(
-      { type: 'call', calls: [{ ...call, id, bodyBytes }], inlineBytes: [bodyBytes] },
-      id,
-      pieces,
-      bodyBytes,
-    );
+    call.id = id;
+    this.#held.push({ id, job, begun: false, beganAtMs: 0, pausedMs: 0, pausedSinceMs: null, unreadBytes: 0 });
+    this.#channel.sendBody({ type: 'call', calls: [call], inlineBytes: [bodyBytes] }, id, pieces, bodyBytes);
     this.#flushSoon();
   }
 

@@ -1,5 +1,5 @@
 /** Calls with a JSON input, and what tests want to know of the answers. */
-import { call, type Answer, type Server } from './server.js';
+import { call, eventually, type Answer, type Server } from './server.js';
 
 export interface AskOptions {
   readonly id?: string;
@@ -23,6 +23,18 @@ export function errorOf(answer: Answer): { code: string; message: string; reques
 /** Which worker process answered. */
 export async function pidOf(server: Server, input: unknown = {}): Promise<number> {
   return (await ask(server, input)).json<{ pid: number }>().pid;
+}
+
+/** Calls until the server knows that calls are short, and sends some ahead. Returns the pid of the last answer. */
+export async function warmUp(server: Server): Promise<number> {
+  let pid = 0;
+  const isWarm = async (): Promise<boolean> => {
+    for (let i = 0; i < 10; i += 1) pid = await pidOf(server);
+    const { mean, slow } = (await server.status()).model.runMs;
+    return mean !== null && slow !== null && slow < 20;
+  };
+  await eventually(isWarm, 15_000, () => 'calls are never short');
+  return pid;
 }
 
 /** The server's own log lines; for a server started with `--log-format json`. */

@@ -6,6 +6,7 @@ import type { TestContext } from 'node:test';
 import { eventually } from './server.js';
 
 export interface Cues {
+  readonly folder: string;
   /** For the app's environment. */
   readonly env: Readonly<Record<string, string>>;
   give(cue: string): void;
@@ -22,6 +23,7 @@ export function makeCues(t: TestContext): Cues {
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const notes = (): string[] => readFileSync(join(folder, 'notes'), 'utf8').split('\n').slice(0, -1);
   return {
+    folder,
     env: { CUES: folder },
     give: (cue) => writeFileSync(join(folder, cue), ''),
     notes,

@@ -6,12 +6,14 @@ import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
-const CLI = `${ROOT}dist/supervisor/cli.js`;
+export const CLI = `${ROOT}dist/supervisor/cli.js`;
 
 export interface StartOptions {
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
+  /** An installed command instead of this checkout's. */
+  readonly command?: string;
   /** Checked at the end: a restart that no test expects hides a bug. */
   readonly expectedRestarts?: number;
   /** The server is killed when this test ends, however it ends. */
@@ -48,6 +50,7 @@ export interface Status {
     readonly workers: readonly WorkerStatus[];
     readonly queue: { readonly waiting: number; readonly arriving: number; readonly bytes: number };
     readonly inFlight: number;
+    readonly runMs: { readonly mean: number | null; readonly slow: number | null };
   };
   readonly front: { readonly rssBytes: number };
 }
@@ -86,7 +89,8 @@ export function fixture(name: string): string {
 
 /** Starts the command with `args`, without waiting for anything. */
 export function runCommand(args: readonly string[], options: StartOptions = {}): RunningCommand {
-  const child = spawn(process.execPath, [CLI, ...args], {
+  const [file, ...before] = options.command === undefined ? [process.execPath, CLI] : [options.command];
+  const child = spawn(file, [...before, ...args], {
     cwd: options.cwd ?? ROOT,
     env: { ...process.env, ...options.env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,0 +1,81 @@
+/** The package as a stranger gets it: packed, installed in an empty folder, without this project's settings. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
+import { ROOT, call, startServer } from '../helpers/server.js';
+
+const run = promisify(execFile);
+
+const APP = `
+import type { InferenceContext, InitContext } from 'banana-serve';
+
+enum Mood { Happy = 'happy' }
+let greeting = '';
+
+export function init(ctx: InitContext): void {
+  greeting = \`hello from worker \${ctx.worker.index}\`;
+}
+
+export async function inference(input: { name: string }, ctx: InferenceContext) {
+  return { greeting, name: input.name, mood: Mood.Happy, path: ctx.path };
+}
+`;
+
+const PROGRAM = `
+import { serve, type ServerHandle } from 'banana-serve';
+
+const server: ServerHandle = await serve({ app: './app.ts', host: '127.0.0.1', port: 0, logLevel: 'silent' });
+await server.ready;
+const reply = await fetch(server.url, { method: 'POST', body: '{"name":"program"}' });
+console.log(await reply.text());
+await server.close();
+`;
+
+let folder: string;
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'banana-serve-package-'));
+  await run('npm', ['pack', '--pack-destination', folder], { cwd: ROOT });
+  const tarball = (await readdir(folder)).find((name) => name.endsWith('.tgz')) as string;
+  await writeFile(join(folder, 'package.json'), '{"name":"stranger","private":true,"type":"module"}');
+  await writeFile(join(folder, 'app.ts'), APP);
+  await writeFile(join(folder, 'program.ts'), PROGRAM);
+  await run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', `./${tarball}`], { cwd: folder });
+});
+after(() => rm(folder, { recursive: true, force: true }));
+
+test('the installed command serves a TypeScript app', async () => {
+  const command = join(folder, 'node_modules/.bin/banana-serve');
+  const server = await startServer('./app.ts', { cwd: folder, command });
+  const answer = await call(server.url, '{"name":"stranger"}');
+  assert.deepEqual(answer.json(), { greeting: 'hello from worker 0', name: 'stranger', mood: 'happy', path: '/' });
+  assert.equal((await server.stop()).code, 0);
+});
+
+test('the types of the installed package resolve, library checks included', async () => {
+  const flags = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2022', '--types', 'node'];
+  const typeRoots = ['--typeRoots', join(ROOT, 'node_modules/@types')];
+  await run(join(ROOT, 'node_modules/.bin/tsc'), [...flags, ...typeRoots, 'app.ts', 'program.ts'], { cwd: folder });
+});
+
+test('a program can serve an app and end by itself', async () => {
+  const { stdout } = await run(join(folder, 'node_modules/.bin/tsx'), ['program.ts'], { cwd: folder, timeout: 20_000 });
+  assert.deepEqual(JSON.parse(stdout), {
+    greeting: 'hello from worker 0',
+    name: 'program',
+    mood: 'happy',
+    path: '/',
+  });
+});
+
+test('the package holds the built code and its docs, no sources and no tests', async () => {
+  const { stdout } = await run('npm', ['pack', '--dry-run', '--json'], { cwd: ROOT });
+  const [{ files }] = JSON.parse(stdout) as [{ files: { path: string }[] }];
+  const paths = files.map(({ path }) => path);
+  assert.ok(paths.includes('dist/supervisor/cli.js'));
+  assert.ok(paths.includes('dist/index.d.ts'));
+  assert.deepEqual(paths.filter((path) => /^dist\/(test|bench|examples)|\.tsbuildinfo$|^(test|bench)\//.test(path)), []);
+});
