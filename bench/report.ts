@@ -61,9 +61,9 @@ function formatValue(value: number, unit: string): string {
   return `${significant(value)} ${unit}`;
 }
 
-/** Three digits that mean something. */
+/** Whole numbers as they are, others with the digits that mean something. */
 export function significant(value: number): string {
-  if (!Number.isFinite(value)) return String(value);
+  if (Number.isInteger(value) || !Number.isFinite(value)) return String(value);
   if (Math.abs(value) >= 100) return value.toFixed(0);
   return value.toFixed(Math.abs(value) >= 10 ? 1 : 2);
 }

@@ -184,8 +184,7 @@ export class Channel {
     this.#out.uncork();
   }
 
-  readonly #onWritten = (error?: Error | null): void => {
-    if (error) return; // `onWriteError` tells it
+  readonly #onWritten = (): void => {
     if (this.#transfers.length > 0) this.flush();
     if (this.#flushedCallbacks.length === 0 || !this.flushed) return;
     const callbacks = this.#flushedCallbacks;

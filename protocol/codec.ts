@@ -199,7 +199,7 @@ function readLoaded(info: Record<string, unknown>): LoadedInfo {
   }
   if (!Number.isInteger(batch) || (batch as number) < 1) throw malformed('loaded.batch is not 1 or more');
   return {
-    routes: routes as string[],
+    routes: routes,
     batch: batch as number,
     modelOptions: new Fields([modelOptions ?? {}]).object(0),
     example: new Fields([example ?? '']).string(0),

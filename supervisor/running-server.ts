@@ -14,6 +14,7 @@ import { ServeError } from '../protocol/errors.js';
 import { validTraceparent } from '../protocol/traceparent.js';
 import { startText, tryText } from './banner.js';
 import type { Job } from './dispatch/job.js';
+import type { SendAhead } from './dispatch/send-ahead.js';
 import type { Front } from './http/front.js';
 import { listen, type Listening } from './http/listen.js';
 import { LateHandler, createHttpServer, inviteBody } from './http/server.js';
@@ -37,6 +38,8 @@ export interface ServerPlan {
   readonly workerCommand: readonly string[] | null;
   readonly resolved: ResolvedOptions;
   readonly placements: readonly Placement[];
+  /** Another rule than `dispatch/send-ahead.ts`, to measure it. */
+  readonly sendAhead: SendAhead | undefined;
   /** Said in the log at the start. */
   readonly warnings: readonly string[];
 }
@@ -139,6 +142,7 @@ export class RunningServer implements ServerHandle {
         relay: new OutputRelay(logFormat, this.#writers),
         log: this.#log,
         attributePrints: logFormat === 'json',
+        sendAhead: this.#plan.sendAhead,
       },
       {
         onFirstReady: () => this.#onFirstReady(),

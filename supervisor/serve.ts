@@ -6,6 +6,7 @@
  */
 import { ServeError } from '../protocol/errors.js';
 import { findApp } from './app-path.js';
+import type { SendAhead } from './dispatch/send-ahead.js';
 import { readConfigFile } from './options/config-file.js';
 import { readEnvironment, resolveOptions, type OptionSource } from './options/resolve.js';
 import { availableCores } from './pool/cores.js';
@@ -47,9 +48,10 @@ export interface ServerHandle {
   kill(): void;
 }
 
-/** How the command line adds its source of options, and takes the role of the process. */
+/** What the command line (its source of options) and the benchmarks add. */
 export interface ServeInternals {
   readonly flags?: OptionSource;
+  readonly sendAhead?: SendAhead;
 }
 
 /** @throws SERVE_CONFIG if an option is wrong, with nothing started; system errors of `listen` (EADDRINUSE, …) */
@@ -68,7 +70,7 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
     gpus,
     workersPerGpu,
     found: discovery.gpus,
-    inheritedMask: process.env['CUDA_VISIBLE_DEVICES'],
+    ...inheritedMask(process.env),
     cores: availableCores(),
   });
   const problem =
@@ -78,8 +80,15 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
     workerCommand: workerCommand ?? null,
     resolved,
     placements,
+    sendAhead: internals.sendAhead,
     warnings: [...environment.warnings, ...problem],
   });
   await server.open();
   return server;
+}
+
+/** Who started this process may have left it only some of the devices. ROCm reads CUDA's variable too. */
+function inheritedMask(env: NodeJS.ProcessEnv): { inheritedMask: string | undefined; maskVariable: string } {
+  const set = ['CUDA_VISIBLE_DEVICES', 'HIP_VISIBLE_DEVICES'].find((name) => env[name] !== undefined);
+  return { inheritedMask: set === undefined ? undefined : env[set], maskVariable: set ?? '' };
 }

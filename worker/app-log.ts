@@ -33,7 +33,8 @@ function messageText(message: unknown): string {
 function fieldsText(given: unknown, traceparent: string | null): string {
   if (given === undefined && traceparent === null) return '';
   try {
-    const fields = traceparent !== null && isObject(given ?? {}) ? { traceparent, ...(given as object) } : given;
+    const fields =
+      traceparent !== null && isObject(given ?? {}) ? { traceparent, ...(given as object) } : given;
     const text = JSON.stringify(fields);
     if (text === undefined || text[0] !== '{')
       return JSON.stringify({ unloggable: 'fields are not an object' });

@@ -14,7 +14,11 @@ export class CallContext implements InferenceContext {
   #controller: AbortController | undefined;
   #abortReason: Error | undefined;
 
-  constructor(call: Call, worker: WorkerInfo, makeLog: (requestId: string, traceparent: string | null) => AppLog) {
+  constructor(
+    call: Call,
+    worker: WorkerInfo,
+    makeLog: (requestId: string, traceparent: string | null) => AppLog,
+  ) {
     this.worker = worker;
     this.#call = call;
     this.#makeLog = makeLog;

@@ -16,12 +16,20 @@ export function explainImportError(path: string, thrown: unknown): AppLoadError 
   const code = (thrown as { code?: unknown } | null)?.code;
   if (code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND') return missingImport(path, text);
   const syntax = syntaxErrorPlace(text) ?? (hidesItsPlace(text) ? askFreshProcess(path) : null);
-  if (syntax !== null)
-    return new AppLoadError(`${syntax.place}: syntax error: ${syntax.message}`, { cause: thrown });
+  if (syntax !== null) {
+    const { place, message: what } = syntax;
+    return new AppLoadError(`${place}: syntax error: ${what}${cureFor(what)}`, { cause: thrown });
+  }
   const frame = firstFrameOutside(stack);
   return new AppLoadError(`${frame ?? path}: importing the app threw: ${message}\n${stack}`, {
     cause: thrown,
   });
+}
+
+/** A `.ts` file outside a package of type `module` is translated to CommonJS, as Node and TypeScript would. */
+function cureFor(message: string): string {
+  if (!/^top-level await .*"cjs"/i.test(message)) return '';
+  return '. Name the file .mts, or put { "type": "module" } into the package.json beside it.';
 }
 
 /** `file:line` of the first line of `path` that holds `text`; `file:1` if none does. */
@@ -68,8 +76,8 @@ function syntaxErrorPlace(text: string): { place: string; message: string } | nu
   // The TypeScript loader: `/app.ts:3:5: ERROR: Expected ";" but found "x"`.
   const translated = /^\s*(\S.*?):(\d+):(\d+): ERROR: (.+)$/m.exec(text);
   if (translated !== null) {
-    const [, file, line, column, message] = translated;
-    return { place: `${file}:${line}:${column}`, message: message as string };
+    const [, file = '', line, column, message] = translated;
+    return { place: `${sourceFile(file)}:${line}:${column}`, message: message as string };
   }
   // Node: `file:///app.js:3`, the line, a caret, then `SyntaxError: …`.
   const native = /^(file:\/\/\S+|\/\S+):(\d+)\n[\s\S]*?^SyntaxError: (.+)$/m.exec(text);
@@ -79,6 +87,12 @@ function syntaxErrorPlace(text: string): { place: string; message: string } | nu
     return { place: `${place}:${line}`, message: message as string };
   }
   return null;
+}
+
+/** The TypeScript loader calls every file `.ts`. */
+function sourceFile(file: string): string {
+  const candidates = [file, file.replace(/\.ts$/, '.mts'), file.replace(/\.ts$/, '.cts')];
+  return candidates.find((candidate) => existsSync(candidate)) ?? file;
 }
 
 /** A SyntaxError that no line of the app's threw (as `JSON.parse` would): Node keeps an ES module's place to itself. */

@@ -17,6 +17,7 @@ import {
   type StartSpec,
 } from '../protocol/messages.js';
 import { appLog } from './app-log.js';
+import { blockOnOutput } from './blocking-output.js';
 import type { WorkerInfo } from './api/types.js';
 import { CallContext } from './call-context.js';
 import { AppLoadError, firstFrameOutside } from './explain-load-error.js';
@@ -90,6 +91,7 @@ function onMessage(message: Message, pieces: Buffer[]): void {
 }
 
 async function start(spec: StartSpec): Promise<void> {
+  blockOnOutput();
   process.title = `banana-serve worker ${spec.worker}`;
   const prints = spec.printMark === '' ? NO_ATTRIBUTION : attributePrints(spec.printMark);
   const worker: WorkerInfo = { index: spec.worker, gpu: spec.device.gpu, threads: spec.device.threads };

@@ -16,17 +16,25 @@ export const NO_ATTRIBUTION: PrintAttribution = { run: (_requestId, code) => cod
 /** Wraps this process's stdout and stderr. Call once, before the app is loaded. */
 export function attributePrints(mark: string): PrintAttribution {
   const calls = new AsyncLocalStorage<string>();
-  for (const stream of [process.stdout, process.stderr]) {
+  const announcers = [process.stdout, process.stderr].map((stream) => {
     const write = stream.write.bind(stream) as (...args: unknown[]) => boolean;
     let announced = '';
+    const announce = (requestId: string): void => {
+      if (requestId === announced) return;
+      announced = requestId;
+      write(printMark(mark, requestId));
+    };
     stream.write = (...args: unknown[]): boolean => {
-      const requestId = calls.getStore() ?? '';
-      if (requestId !== announced) {
-        announced = requestId;
-        write(printMark(mark, requestId));
-      }
+      announce(calls.getStore() ?? '');
       return write(...args);
     };
-  }
-  return { run: (requestId, code) => calls.run(requestId, code) };
+    return announce;
+  });
+  return {
+    run: (requestId, code) => {
+      // What native code prints in this call must not pass for the last call that printed something.
+      for (const announce of announcers) announce('');
+      return calls.run(requestId, code);
+    },
+  };
 }

@@ -45,13 +45,14 @@ async function killsAt(bench: Bench, fillMb: number): Promise<Row[]> {
 /** A server per kill: the second death in a row is answered with a pause, on purpose. */
 async function killInNewServer(bench: Bench, fillMb: number): Promise<Kill> {
   const tethers = await Tethers.listen();
-  const server = await bench.startBanana(source('bench/apps/heavy.mjs'), {
-    env: { BENCH_FILL_MB: String(fillMb), BENCH_TETHER_PORT: String(tethers.port) },
-  });
   try {
-    return await killOnce(server.url, tethers);
-  } finally {
+    const server = await bench.startBanana(source('bench/apps/heavy.mjs'), {
+      env: { BENCH_FILL_MB: String(fillMb), BENCH_TETHER_PORT: String(tethers.port) },
+    });
+    const kill = await killOnce(server.url, tethers);
     await server.stop();
+    return kill;
+  } finally {
     tethers.close();
   }
 }

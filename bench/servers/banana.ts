@@ -12,7 +12,7 @@ export interface BananaOptions {
 
 const READY_LIMIT_MS = 60_000;
 
-/** Resolves when the server is ready. */
+/** Resolves when every worker is ready. */
 export async function startBanana(app: string, options: BananaOptions = {}): Promise<ChildServer> {
   const { workers = 1, env = {}, preload } = options;
   const args = ['--port', '0', '--gpus', 'none', '--workers', String(workers)];
@@ -27,7 +27,7 @@ export async function startBanana(app: string, options: BananaOptions = {}): Pro
 }
 
 export interface Status {
-  readonly model: { readonly workers: readonly { readonly pid: number }[] };
+  readonly model: { readonly workers: readonly { readonly pid: number; readonly state: string }[] };
   readonly front: { readonly eventLoopDelayMs: { readonly p99: number } };
 }
 
@@ -43,7 +43,8 @@ export async function processesOf(server: ChildServer): Promise<number[]> {
 
 async function ready(url: string): Promise<void> {
   const limitMs = performance.now() + READY_LIMIT_MS;
-  while ((await fetch(`${url}/readyz`)).status !== 200) {
+  const isUp = ({ state }: { readonly state: string }): boolean => state === 'idle' || state === 'busy';
+  while (!(await statusOf(url)).model.workers.every(isUp)) {
     if (performance.now() > limitMs) throw new Error(`${url} was not ready within ${READY_LIMIT_MS} ms`);
     await delay(20);
   }

@@ -8,7 +8,7 @@
 import { ServeError, type ErrorCode } from '../../protocol/errors.js';
 import type { Job, JobHolder } from './job.js';
 import { JobQueue } from './queue.js';
-import { LONG_CALL_MS, sendAhead } from './send-ahead.js';
+import { LONG_CALL_MS, sendAhead, type SendAhead } from './send-ahead.js';
 import { ServiceTime } from './service-time.js';
 
 /** A worker that is ready, as the dispatcher sees it. */
@@ -51,6 +51,7 @@ export class Dispatcher {
   readonly #queue = new JobQueue();
   readonly #service = new ServiceTime();
   readonly #supply: Supply;
+  readonly #sendAhead: SendAhead;
   #limits: DispatchLimits;
   #inFlight = 0;
   #arriving = 0;
@@ -58,8 +59,9 @@ export class Dispatcher {
   #sweep: NodeJS.Timeout | null = null;
   #rotation = 0;
 
-  constructor(supply: Supply, limits: DispatchLimits) {
+  constructor(supply: Supply, limits: DispatchLimits, ahead: SendAhead = sendAhead) {
     this.#supply = supply;
+    this.#sendAhead = ahead;
     this.#limits = limits;
   }
 
@@ -199,7 +201,7 @@ export class Dispatcher {
 
   #choose(): ReadyWorker | null {
     const workers = this.#supply.readyWorkers();
-    const ahead = sendAhead(this.#service);
+    const ahead = this.#sendAhead(this.#service);
     let least: ReadyWorker | null = null;
     this.#rotation += 1;
     for (let i = 0; i < workers.length; i += 1) {

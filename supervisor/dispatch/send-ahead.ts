@@ -8,6 +8,9 @@
  */
 import type { ServiceTime } from './service-time.js';
 
+/** How many calls may follow the running one into a worker, by what is known of this model's calls. */
+export type SendAhead = (service: ServiceTime) => number;
+
 const COVER_MS = 2;
 const MAX_AHEAD = 64;
 

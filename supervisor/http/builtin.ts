@@ -5,7 +5,7 @@ import type { Front } from './front.js';
 export const BUILTIN_PATHS: ReadonlySet<string> = new Set(['/healthcheck', '/livez', '/readyz', '/status']);
 
 export function builtinRoutes(front: Front): Router {
-  const router = new Router();
+  const router = new Router({ strict: true, sensitive: true }); // a path is what docs/http.md lists, to the letter
 
   // The Banana platform's probe: `state` and `gpu` first, any 200 means ready.
   router.get('/healthcheck', (ctx) => {

@@ -39,7 +39,7 @@ export function refuse(
   options: RefusalHeaders,
 ): void {
   if (response.headersSent) {
-    response.destroy(); // never a clean end of a broken answer
+    breakOff(response);
     return;
   }
   const body = errorBody(error, options.requestId);
@@ -61,6 +61,25 @@ export function refuse(
   response.write(body);
   linger(request, response, closes);
 }
+
+/**
+ * Never a clean end of a broken answer: what was produced before goes out, the last chunk never does. A client of
+ * HTTP/1.0 knows no chunks, and is told with a reset.
+ */
+function breakOff(response: ServerResponse): void {
+  const { socket } = response;
+  if (socket === null) {
+    response.destroy(); // pipelined: nothing of it has left, and earlier answers still may
+  } else if (response.chunkedEncoding) {
+    socket.destroySoon();
+    setTimeout(() => socket.destroy(), BREAK_GRACE_MS).unref();
+  } else {
+    socket.resetAndDestroy();
+  }
+}
+
+/** For the last bytes of a broken answer; a client that does not read them must not keep its connection. */
+const BREAK_GRACE_MS = 1000;
 
 /** Whether more may follow than is worth reading. A client that waits for `100 Continue` may send all or nothing. */
 function mayBringMuch(request: IncomingMessage): boolean {

@@ -8,6 +8,7 @@ import { splitHeaderLines } from '../../protocol/header-lines.js';
 import { STREAM_WINDOW_BYTES, type LoadedInfo, type StartSpec } from '../../protocol/messages.js';
 import { validTraceparent } from '../../protocol/traceparent.js';
 import { Dispatcher, type Supply } from '../dispatch/dispatcher.js';
+import type { SendAhead } from '../dispatch/send-ahead.js';
 import type { JobCall } from '../dispatch/job.js';
 import type { Log } from '../observe/log.js';
 import type { OutputRelay } from '../observe/output-relay.js';
@@ -41,6 +42,8 @@ export interface ServerResources {
   readonly log: Log;
   /** Marks prints with their call, for the JSON log. */
   readonly attributePrints: boolean;
+  /** The rule of `dispatch/send-ahead.ts` unless given; bench/send-ahead.ts compares others with it. */
+  readonly sendAhead: SendAhead | undefined;
 }
 
 export interface ModelListener {
@@ -83,7 +86,7 @@ export class ModelRuntime {
     this.#options = resolved.options;
     this.#resources = resources;
     this.#listener = listener;
-    this.dispatcher = new Dispatcher(this.#supply(), dispatchLimits(resolved.options));
+    this.dispatcher = new Dispatcher(this.#supply(), dispatchLimits(resolved.options), resources.sendAhead);
     this.slots = placements.map((placement, index) => this.#newSlot(index, placement));
   }
 

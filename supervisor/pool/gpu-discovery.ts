@@ -1,6 +1,7 @@
 /** Which GPUs this machine has: `nvidia-smi -L`, once, at start, bounded in time, never on a request. */
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { execa } from 'execa';
 
 export interface Gpu {
@@ -24,15 +25,22 @@ const LIMIT_MS = 10_000;
 
 export async function discoverGpus(env: NodeJS.ProcessEnv, limitMs: number = LIMIT_MS): Promise<Discovery> {
   if (!isOnPath('nvidia-smi', env)) return { gpus: [], problem: null };
-  const result = await execa('nvidia-smi', ['-L'], {
+  const child = execa('nvidia-smi', ['-L'], {
     reject: false,
-    timeout: limitMs,
-    killSignal: 'SIGKILL',
-    stdin: 'ignore',
+    stdio: ['ignore', 'pipe', 'pipe'],
     env,
     extendEnv: false,
   });
-  if (result.timedOut) return { gpus: [], problem: `nvidia-smi did not answer in ${limitMs} ms` };
+  const late = delay(limitMs, null, { ref: false });
+  const result = await Promise.race([child, late]);
+  if (result === null) {
+    // Not waited for: inside a driver that hangs, a process does not even die of SIGKILL.
+    child.kill('SIGKILL');
+    child.stdout.destroy();
+    child.stderr.destroy();
+    child.unref();
+    return { gpus: [], problem: `nvidia-smi did not answer in ${limitMs} ms` };
+  }
   if (result.failed) {
     const said = `${result.stdout}\n${result.stderr}`.trim().split('\n')[0] ?? '';
     return { gpus: [], problem: `nvidia-smi failed (exit code ${result.exitCode ?? 'none'}): ${said}` };

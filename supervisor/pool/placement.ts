@@ -16,8 +16,10 @@ export interface PlacementInput {
   readonly gpus: string | null;
   readonly workersPerGpu: number | null;
   readonly found: readonly Gpu[];
-  /** CUDA_VISIBLE_DEVICES this process was started with; undefined if unset. */
+  /** CUDA_VISIBLE_DEVICES (or ROCm's own) this process was started with; undefined if unset. */
   readonly inheritedMask: string | undefined;
+  /** Which variable that was. */
+  readonly maskVariable?: string;
   readonly cores: number;
 }
 
@@ -71,31 +73,47 @@ function chooseGpus(input: PlacementInput): string[] {
   if (gpus === 'all') {
     if (visible.length > 0) return visible.map(idOf);
     throw configError(
-      `--gpus all: no GPU was found${maskHint(input.inheritedMask)}. Use --gpus none to run on the CPU.`,
+      `--gpus all: no GPU was found${maskHint(input)}. Use --gpus none to run on the CPU.`,
     );
   }
-  return [...new Set(gpus.split(',').map((wanted) => findGpu(wanted.trim(), visible, input)))];
+  // By uuid: an index and an id may name the same card, which counts once.
+  const chosen = new Map<string, string>();
+  for (const wanted of gpus.split(',').map((part) => part.trim())) {
+    const { uuid, id } = findGpu(wanted, visible, input);
+    if (!chosen.has(uuid)) chosen.set(uuid, id);
+  }
+  return [...chosen.values()];
 }
 
-/** `wanted` is an index among the visible ones, as CUDA counts under a mask, or (the start of) an id. */
-function findGpu(wanted: string, visible: readonly Gpu[], input: PlacementInput): string {
-  const isIndex = /^\d+$/.test(wanted);
-  // Nothing was discovered: another vendor's cards, perhaps. An index is taken at its word.
-  if (isIndex && input.found.length === 0 && input.inheritedMask === undefined) return wanted;
-  if (isIndex) {
+/**
+ * `wanted` is an index among the visible ones, as CUDA counts under a mask, or (the start of) an id. `id` is what
+ * the worker's own mask holds: an index if one was given, an id if one was given.
+ */
+function findGpu(wanted: string, visible: readonly Gpu[], input: PlacementInput): { uuid: string; id: string } {
+  if (/^\d+$/.test(wanted)) {
     const gpu = visible[Number(wanted)];
-    if (gpu !== undefined) return idOf(gpu);
+    if (gpu !== undefined) return { uuid: gpu.uuid, id: idOf(gpu) };
+    const unseen = input.found.length === 0 ? unseenGpu(Number(wanted), input.inheritedMask) : undefined;
+    if (unseen !== undefined) return { uuid: unseen, id: unseen };
   } else {
     const matches = visible.filter((gpu) => gpu.uuid.startsWith(wanted));
-    if (matches.length === 1) return (matches[0] as Gpu).uuid;
+    const [gpu] = matches;
+    if (gpu !== undefined && matches.length === 1) return { uuid: gpu.uuid, id: gpu.uuid };
     if (matches.length > 1)
       throw configError(`--gpus ${wanted}: this is the start of ${matches.length} ids; write more of it.`);
   }
   const list = visible.map((gpu, i) => `${i} (${gpu.uuid}, ${gpu.name})`).join('; ');
   const has = visible.length === 0 ? 'no GPU' : list;
   throw configError(
-    `--gpus ${wanted}: there is no such GPU. Visible here: ${has}${maskHint(input.inheritedMask)}.`,
+    `--gpus ${wanted}: there is no such GPU. Visible here: ${has}${maskHint(input)}.`,
   );
+}
+
+/** Nothing was discovered: another vendor's cards, perhaps. An index is taken at its word, within an inherited mask. */
+function unseenGpu(index: number, mask: string | undefined): string | undefined {
+  if (mask === undefined) return String(index);
+  const entry = mask.split(',')[index]?.trim();
+  return entry === '' ? undefined : entry;
 }
 
 /**
@@ -122,6 +140,6 @@ function idOf(gpu: Gpu): string {
   return gpu.index === null ? gpu.uuid : String(gpu.index);
 }
 
-function maskHint(mask: string | undefined): string {
-  return mask === undefined ? '' : ` (CUDA_VISIBLE_DEVICES=${mask} was inherited)`;
+function maskHint({ inheritedMask, maskVariable = 'CUDA_VISIBLE_DEVICES' }: PlacementInput): string {
+  return inheritedMask === undefined ? '' : ` (${maskVariable}=${inheritedMask} was inherited)`;
 }

@@ -33,9 +33,9 @@ export type Decision =
 
 export const NEW_SEAT: SeatHistory = { deaths: 0, strikes: 0 };
 
-const FIRST_DELAY_MS = 500;
-const MAX_DELAY_MS = 30_000;
-const MIN_STABLE_MS = 30_000;
+export const FIRST_DELAY_MS = 500;
+export const MAX_DELAY_MS = 30_000;
+export const MIN_STABLE_MS = 30_000;
 
 /** `restartLimit`: strikes that are forgiven. `random`: from 0 to 1. */
 export function afterDeath(

@@ -1,9 +1,10 @@
 /** A worker may die anywhere and in any way: only the call it was running is lost, and its caller is told. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ask, errorOf, logLines, pidOf } from '../helpers/ask.js';
+import { ask, errorOf, logLines, pidOf, warmUp } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
-import { eventually, fixture, startServer, type Server } from '../helpers/server.js';
+import { askAtOnce } from '../helpers/pipeline.js';
+import { eventually, fixture, startServer, type Answer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 const JSON_LOG = ['--log-format', 'json'];
@@ -124,14 +125,19 @@ test('kill -9 of a worker with calls sent ahead: the running one is lost, the ot
   const cues = makeCues(t);
   const server = await startServer(fixture('works.mjs'), { t, env: cues.env, expectedRestarts: 1 });
   const pid = await warmUp(server);
-  const running = ask(server, { until: 'never' }, { id: 'running' });
+  const answers = askAtOnce(server, [
+    { id: 'running', input: { until: 'never' } },
+    { id: 'ahead-1', input: 1 },
+    { id: 'ahead-2', input: 2 },
+  ]);
   await cues.untilNoted('begun running');
-  const ahead = ['ahead-1', 'ahead-2'].map((id) => ask(server, id, { id }));
   await server.until(({ model }) => model.workers[0]?.held === 3);
   process.kill(pid, 'SIGKILL');
-  assert.equal(errorOf(await running).code, 'SERVE_WORKER_LOST');
-  for (const answer of await Promise.all(ahead)) {
+  const [running, ...others] = (await answers) as [Answer, Answer, Answer];
+  assert.equal(errorOf(running).code, 'SERVE_WORKER_LOST');
+  for (const [i, answer] of others.entries()) {
     assert.equal(answer.status, 200, answer.text);
+    assert.equal(answer.json<{ input: number }>().input, i + 1);
     assert.notEqual(answer.json<{ pid: number }>().pid, pid);
   }
   assert.deepEqual(begunOnly(cues.notes(), ['running', 'ahead-1', 'ahead-2']), ['running', 'ahead-1', 'ahead-2']);
@@ -141,48 +147,46 @@ test('kill -9 of a worker with calls sent ahead: the running one is lost, the ot
 test('a call whose second worker dies before it began gets 503 SERVE_NOT_BEGUN, and never ran', LIMIT, async (t) => {
   const cues = makeCues(t);
   const server = await startServer(fixture('works.mjs'), { t, env: cues.env, expectedRestarts: 2 });
-  const first = await warmUp(server);
-  const running = ask(server, { until: 'never' }, { id: 'running' });
-  await cues.untilNoted('begun running');
-  const second = ask(server, { until: 'never' }, { id: 'second' });
-  await server.until(({ model }) => model.workers[0]?.held === 2);
-  const third = ask(server, {}, { id: 'third' });
-  await server.until(({ model }) => model.workers[0]?.held === 3);
-  process.kill(first, 'SIGKILL');
-  assert.equal(errorOf(await running).code, 'SERVE_WORKER_LOST');
+  const pid = await warmUp(server);
+  const answers = askAtOnce(server, [
+    { id: 'first', input: { until: 'never' } },
+    { id: 'second', input: { until: 'never' } },
+    { id: 'third', input: {} },
+  ]);
+  await cues.untilNoted('begun first');
+  process.kill(pid, 'SIGKILL');
   await cues.untilNoted('begun second');
   const { model } = await server.until((status) => status.model.workers[0]?.held === 2);
   process.kill(model.workers[0]?.pid as number, 'SIGKILL');
-  assert.equal(errorOf(await second).code, 'SERVE_WORKER_LOST');
-  const answer = await third;
-  assert.equal(answer.status, 503, answer.text);
-  assert.equal(errorOf(answer).code, 'SERVE_NOT_BEGUN');
-  assert.ok(Number(answer.headers.get('retry-after')) >= 1);
+  const [first, second, third] = (await answers) as [Answer, Answer, Answer];
+  assert.equal(errorOf(first).code, 'SERVE_WORKER_LOST');
+  assert.equal(errorOf(second).code, 'SERVE_WORKER_LOST');
+  assert.equal(third.status, 503, third.text);
+  assert.equal(errorOf(third).code, 'SERVE_NOT_BEGUN');
+  assert.ok(Number(third.headers.get('retry-after')) >= 1);
   assert.equal((await ask(server, {}, { id: 'fourth' })).status, 200);
-  assert.deepEqual(begunOnly(cues.notes(), ['running', 'second', 'third', 'fourth']), ['running', 'second', 'fourth']);
+  const ids = ['first', 'second', 'third', 'fourth'];
+  assert.deepEqual(begunOnly(cues.notes(), ids), ['first', 'second', 'fourth']);
   await server.stop();
 });
 
-test('a worker killed in the middle of a large answer: reported as killed, and the call sent ahead runs once, elsewhere', LIMIT, async (t) => {
+test('a worker killed in the middle of a large answer: reported as killed, and the calls sent ahead run once, elsewhere', LIMIT, async (t) => {
   const cues = makeCues(t);
   const server = await startServer(fixture('dies-while-answering.mjs'), {
     t,
     env: cues.env,
-    args: ['--log-format', 'json'],
+    args: JSON_LOG,
     expectedRestarts: 1,
   });
   await warmUp(server);
-  const [answer, ...others] = await Promise.all([
-    ask(server, { dies: true }, { id: 'dies' }),
-    ask(server, {}, { id: 'ahead-1' }),
-    ask(server, {}, { id: 'ahead-2' }),
-  ]);
-  assert.equal(errorOf(answer).code, 'SERVE_WORKER_LOST');
-  assert.match(errorOf(answer).message, /signal SIGKILL/);
+  const ids = ['dies', 'ahead-1', 'ahead-2'];
+  const [answer, ...others] = await askAtOnce(server, ids.map((id) => ({ id, input: { dies: id === 'dies' } })));
+  assert.equal(errorOf(answer as Answer).code, 'SERVE_WORKER_LOST');
+  assert.match(errorOf(answer as Answer).message, /signal SIGKILL/);
   for (const other of others) assert.equal(other.status, 200, other.text);
   const { msg } = await deathReport(server, 'dies');
   assert.match(String(msg), /^worker 0 died \(signal SIGKILL\) while running call dies/);
-  assert.deepEqual(begunOnly(cues.notes(), ['dies', 'ahead-1', 'ahead-2']).sort(), ['ahead-1', 'ahead-2', 'dies']);
+  assert.deepEqual(begunOnly(cues.notes(), ids), ids);
   await server.stop();
 });
 
@@ -218,11 +222,9 @@ test('an unhandled rejection between calls retires the worker; the next calls ar
 test('an unhandled rejection during a call: that call is answered, calls sent ahead go to the next worker', LIMIT, async (t) => {
   const server = await startServer(fixture('unhandled-rejection.mjs'), { t, expectedRestarts: 1 });
   const pid = await warmUp(server);
-  const [during, ...others] = await Promise.all([
-    ask(server, { reject: 'during' }),
-    ask(server, {}),
-    ask(server, {}),
-  ]);
+  const inputs = [{ reject: 'during' }, {}, {}];
+  const answers = await askAtOnce(server, inputs.map((input, i) => ({ id: `call-${i}`, input })));
+  const [during, ...others] = answers as [Answer, ...Answer[]];
   assert.equal(during.status, 200, during.text);
   assert.equal(during.json<{ pid: number }>().pid, pid);
   for (const other of others) {
@@ -238,13 +240,6 @@ async function deathReport(server: Server, id: string): Promise<Record<string, u
     logLines(server).find((line) => line['requestId'] === id && String(line['msg']).includes('died'));
   await eventually(() => find() !== undefined, 5000, () => server.stderr());
   return find() as Record<string, unknown>;
-}
-
-/** Enough short calls that the server knows it may send ahead. Returns the worker's pid. */
-async function warmUp(server: Server): Promise<number> {
-  let pid = 0;
-  for (let i = 0; i < 20; i += 1) pid = await pidOf(server);
-  return pid;
 }
 
 /** Which of these calls began, in order, as often as they did. */

@@ -10,7 +10,8 @@ export const CLI = `${ROOT}dist/supervisor/cli.js`;
 
 export interface StartOptions {
   readonly args?: readonly string[];
-  readonly env?: Readonly<Record<string, string>>;
+  /** On top of this process's own; undefined: not set. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
   readonly cwd?: string;
   /** An installed command instead of this checkout's. */
   readonly command?: string;

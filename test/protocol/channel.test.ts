@@ -274,6 +274,12 @@ test('flushed is false from send until the stream has taken the bytes, and onceF
   assert.equal(calls, 2);
 });
 
+test('flushed is false while a body waits for its first flush', () => {
+  const { channel } = tapped();
+  channel.sendBody(result(1, MIB), 1, [pattern(MIB, 1)], MIB);
+  assert.equal(channel.flushed, false);
+});
+
 test('flushed and onceFlushed cover body fragments that wait for the stream', async () => {
   const { channel, tap } = tapped();
   tap.hold();
@@ -384,7 +390,7 @@ test('a call frame with three calls reads back with each body in its place', asy
   channel.flush();
   const [received] = await receiveAll(Readable.from([tap.bytes]));
   assert.deepEqual(received?.message, { type: 'call', calls, inlineBytes: [3, 0, 4] });
-  const texts = [...assemble([received as Received])].map(([id, body]) => [id, body.toString()]);
+  const texts = [...assemble([received])].map(([id, body]) => [id, body.toString()]);
   assert.deepEqual(texts, [
     [1, 'abc'],
     [2, ''],
@@ -405,11 +411,7 @@ test('10 MB travel both ways at once', async (t) => {
 });
 
 /** Sends one body and resolves with the bodies that came, once both are through. */
-function exchange(
-  socket: Socket,
-  message: Message,
-  body: Buffer,
-): Promise<Map<number, Buffer>> {
+function exchange(socket: Socket, message: Message, body: Buffer): Promise<Map<number, Buffer>> {
   return new Promise((resolve) => {
     const received: Received[] = [];
     let missing = body.length;

@@ -46,8 +46,24 @@ for (const [what, fields, text] of [
   ['null', null, '{"unloggable":"fields are not an object"}'],
   ['a function', () => 1, '{"unloggable":"fields are not an object"}'],
   ['what toJSON makes undefined', { toJSON: () => undefined }, '{"unloggable":"fields are not an object"}'],
-  ['what throws something odd', { toJSON: () => { throw undefined as unknown as Error; } }, /^\{"unloggable":"thrown value: undefined"\}$/],
-  ['a getter that throws', { get broken() { throw new Error('no'); } }, '{"unloggable":"no"}'],
+  [
+    'what throws something odd',
+    {
+      toJSON: () => {
+        throw undefined as unknown as Error;
+      },
+    },
+    /^\{"unloggable":"thrown value: undefined"\}$/,
+  ],
+  [
+    'a getter that throws',
+    {
+      get broken() {
+        throw new Error('no');
+      },
+    },
+    '{"unloggable":"no"}',
+  ],
   ['too many', { text: 'x'.repeat(2_000_000) }, '{"unloggable":"fields of 2000011 characters"}'],
 ] as const) {
   test(`a log line with fields that are ${what} is sent, never thrown`, () => {

@@ -19,14 +19,33 @@ function contextOf(fields: Partial<Call> = {}): { ctx: CallContext; logsMadeFor:
 }
 
 test('a context says what the call says', () => {
-  const { ctx } = contextOf({ requestId: 'r', path: '/p', contentType: 'a/b', deadlineMs: 5, query: 'a=1&a=2&b=%20' });
-  assert.deepEqual([ctx.requestId, ctx.path, ctx.contentType, ctx.deadline, ctx.worker], ['r', '/p', 'a/b', 5, WORKER]);
-  assert.deepEqual([...ctx.query], [['a', '1'], ['a', '2'], ['b', ' ']]);
+  const { ctx } = contextOf({
+    requestId: 'r',
+    path: '/p',
+    contentType: 'a/b',
+    deadlineMs: 5,
+    query: 'a=1&a=2&b=%20',
+  });
+  assert.deepEqual(
+    [ctx.requestId, ctx.path, ctx.contentType, ctx.deadline, ctx.worker],
+    ['r', '/p', 'a/b', 5, WORKER],
+  );
+  assert.deepEqual(
+    [...ctx.query],
+    [
+      ['a', '1'],
+      ['a', '2'],
+      ['b', ' '],
+    ],
+  );
 });
 
 test('headers have names in lower case, repeated ones joined, and no prototype to stumble over', () => {
   const { ctx } = contextOf({ headers: 'X-A\n1\nHost\nlocalhost\nx-a\n2\n__proto__\nx' });
-  assert.deepEqual({ ...ctx.headers }, { ...Object.fromEntries([['__proto__', 'x']]), 'x-a': '1, 2', host: 'localhost' });
+  assert.deepEqual(
+    { ...ctx.headers },
+    { ...Object.fromEntries([['__proto__', 'x']]), 'x-a': '1, 2', host: 'localhost' },
+  );
   assert.equal(ctx.headers['constructor'], undefined);
 });
 

@@ -24,7 +24,7 @@ export function readMultipart(body: Buffer, contentType: string): Promise<Record
         // The library's types miss that `application/octet-stream` makes a file of a part without a filename.
         stream.on('end', () =>
           add(fields, name, {
-            filename: (filename as string | undefined) ?? '',
+            filename: filename ?? '',
             contentType: mimeType,
             data: new Uint8Array(Buffer.concat(chunks)),
           }),

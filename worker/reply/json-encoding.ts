@@ -64,7 +64,7 @@ function arrayOf(this: ArrayLike<number | bigint>): unknown[] {
 
 const TYPED_ARRAY = Object.getPrototypeOf(Uint8Array.prototype) as object;
 answerWhileEncoding(TYPED_ARRAY, arrayOf);
-answerWhileEncoding(Buffer.prototype, arrayOf);
+answerWhileEncoding(Buffer.prototype as object, arrayOf);
 answerWhileEncoding(BigInt.prototype, function (this: bigint) {
   return numberOf(this.valueOf());
 });

@@ -52,7 +52,8 @@ export async function sendStream(
   let headSent = false;
   let yieldedAtMs = performance.now();
   while (!out.cancelled) {
-    const step = iterator.next();
+    const step: IteratorResult<unknown, unknown> | Promise<IteratorResult<unknown, unknown>> =
+      iterator.next();
     const { done, value } = isPromise(step) ? await step : step;
     if (out.cancelled) break;
     if (!headSent) {

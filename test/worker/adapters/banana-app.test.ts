@@ -40,7 +40,8 @@ test('init, shutdown, example and config are taken over, `this` of a default exp
 });
 
 for (const exports of [{}, { inference: 5 }, { predict: () => 1 }]) {
-  test(`${JSON.stringify(Object.keys(exports))} is not a Banana app`, () => assert.equal(fromBananaApp(exports), null));
+  test(`${JSON.stringify(Object.keys(exports))} is not a Banana app`, () =>
+    assert.equal(fromBananaApp(exports), null));
 }
 
 for (const [name, value, message] of [

@@ -21,8 +21,16 @@ for (const [what, bytes, message] of [
   ['a body cut short', Buffer.from('{"a":'), /^The body is not valid JSON: /],
   ['two values', Buffer.from('1 2'), /^The body is not valid JSON: /],
   ['a number JSON does not have', Buffer.from('NaN'), /^The body is not valid JSON: /],
-  ['bytes that are not UTF-8', Buffer.from([0x22, 0xff, 0x22]), /^The body is not valid JSON: it is not UTF-8\.$/],
-  ['an overlong encoding', Buffer.from([0x22, 0xc0, 0x80, 0x22]), /^The body is not valid JSON: it is not UTF-8\.$/],
+  [
+    'bytes that are not UTF-8',
+    Buffer.from([0x22, 0xff, 0x22]),
+    /^The body is not valid JSON: it is not UTF-8\.$/,
+  ],
+  [
+    'an overlong encoding',
+    Buffer.from([0x22, 0xc0, 0x80, 0x22]),
+    /^The body is not valid JSON: it is not UTF-8\.$/,
+  ],
   ['two byte order marks', Buffer.from('\ufeff\ufeff1'), /^The body is not valid JSON: /],
   ['UTF-16', Buffer.from('{"a":1}', 'utf16le'), /^The body is not valid JSON: /],
 ] as const) {
@@ -39,7 +47,9 @@ test('readJson takes deep nesting without harm, and what it gives cannot overflo
 });
 
 test('readJson makes an own property of __proto__ and changes no prototype', () => {
-  const value = readJson(Buffer.from('{"__proto__":{"admin":true},"constructor":{"prototype":{"admin":true}}}')) as object;
+  const value = readJson(
+    Buffer.from('{"__proto__":{"admin":true},"constructor":{"prototype":{"admin":true}}}'),
+  ) as object;
   assert.equal(Object.getPrototypeOf(value), Object.prototype);
   assert.ok(Object.hasOwn(value, '__proto__'));
   assert.equal(({} as { admin?: boolean }).admin, undefined);

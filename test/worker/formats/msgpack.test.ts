@@ -31,7 +31,10 @@ for (const [what, bytes] of [
   ['nesting beyond the stack', '91'.repeat(200_000)],
 ] as const) {
   test(`readMsgpack refuses ${what}, and reads the next body as if nothing had been`, () => {
-    assert.throws(() => readMsgpack(hex(bytes)), serveError('SERVE_BAD_BODY', /^The body is not valid MessagePack: /));
+    assert.throws(
+      () => readMsgpack(hex(bytes)),
+      serveError('SERVE_BAD_BODY', /^The body is not valid MessagePack: /),
+    );
     assert.deepEqual(readMsgpack(hex('81a16101')), { a: 1 });
   });
 }

@@ -11,10 +11,14 @@ function part(headers: string, content: string): string {
   return `--xx\r\n${headers}\r\n\r\n${content}\r\n`;
 }
 
-const field = (name: string, value: string): string => part(`content-disposition: form-data; name="${name}"`, value);
+const field = (name: string, value: string): string =>
+  part(`content-disposition: form-data; name="${name}"`, value);
 
 const file = (name: string, filename: string, content: string): string =>
-  part(`content-disposition: form-data; name="${name}"; filename="${filename}"\r\ncontent-type: text/csv`, content);
+  part(
+    `content-disposition: form-data; name="${name}"; filename="${filename}"\r\ncontent-type: text/csv`,
+    content,
+  );
 
 const body = (...parts: string[]): Buffer => Buffer.from(`${parts.join('')}--xx--\r\n`);
 
@@ -38,7 +42,10 @@ test('the bytes of a file are memory of their own', async () => {
 });
 
 test('a name that comes again becomes a list, fields and files alike, in order', async () => {
-  const form = await readMultipart(body(field('a', '1'), field('a', '2'), field('b', 'x'), field('a', '3')), TYPE);
+  const form = await readMultipart(
+    body(field('a', '1'), field('a', '2'), field('b', 'x'), field('a', '3')),
+    TYPE,
+  );
   assert.deepEqual(form, { a: ['1', '2', '3'], b: 'x' });
   const files = await readMultipart(body(file('f', '1.csv', 'one'), file('f', '2.csv', 'two')), TYPE);
   assert.deepEqual(
@@ -48,7 +55,10 @@ test('a name that comes again becomes a list, fields and files alike, in order',
 });
 
 test('an octet-stream part without a filename is a file with an empty name', async () => {
-  const unnamed = part('content-disposition: form-data; name="raw"\r\ncontent-type: application/octet-stream', 'x');
+  const unnamed = part(
+    'content-disposition: form-data; name="raw"\r\ncontent-type: application/octet-stream',
+    'x',
+  );
   const form = await readMultipart(body(unnamed), TYPE);
   assert.equal((form['raw'] as UploadedFile).filename, '');
 });
@@ -99,7 +109,9 @@ test('a body cut anywhere before its closing boundary is refused, never left wai
 
 test('any damage to a body settles as a form or as SERVE_BAD_BODY', async () => {
   const whole = body(field('a', '1'), file('f', 'x.csv', 'content'), field('b', '2'));
-  const damage = fc.array(fc.tuple(fc.nat(whole.length - 1), fc.integer({ min: 0, max: 255 })), { maxLength: 6 });
+  const damage = fc.array(fc.tuple(fc.nat(whole.length - 1), fc.integer({ min: 0, max: 255 })), {
+    maxLength: 6,
+  });
   await fc.assert(
     fc.asyncProperty(damage, async (changes) => {
       const bytes = Buffer.from(whole);

@@ -37,7 +37,9 @@ for (const format of ['auto', 'json', 'msgpack', 'multipart', 'bytes'] as const)
 
 test('what the dialect fixed wins over the content type', async () => {
   const body = Buffer.from('81a16101', 'hex');
-  assert.deepEqual(await readInput(callWith({ format: 'msgpack', contentType: 'application/json' }), body), { a: 1 });
+  assert.deepEqual(await readInput(callWith({ format: 'msgpack', contentType: 'application/json' }), body), {
+    a: 1,
+  });
   const bytes = readInput(callWith({ format: 'bytes', contentType: 'application/json' }), body);
   assert.equal(Buffer.from(bytes as Uint8Array).toString('hex'), '81a16101');
 });

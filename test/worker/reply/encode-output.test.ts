@@ -11,8 +11,20 @@ for (const [what, value, accept, contentType, hex] of [
   ['nothing', undefined, '', 'application/json', Buffer.from('null').toString('hex')],
   ['a string', 'hi', 'text/plain', 'application/json', Buffer.from('"hi"').toString('hex')],
   ['a value for a client of msgpack', { a: 1 }, 'application/msgpack', 'application/msgpack', '81a16101'],
-  ['a value for one that likes msgpack as well', 5, 'application/json, Application/MsgPack', 'application/msgpack', '05'],
-  ['a value for one that likes JSON better', 5, 'application/json, application/msgpack;q=0.5', 'application/json', '35'],
+  [
+    'a value for one that likes msgpack as well',
+    5,
+    'application/json, Application/MsgPack',
+    'application/msgpack',
+    '05',
+  ],
+  [
+    'a value for one that likes JSON better',
+    5,
+    'application/json, application/msgpack;q=0.5',
+    'application/json',
+    '35',
+  ],
 ] as const) {
   test(`${what} becomes ${contentType} (Accept: ${accept})`, async () => {
     const encoded = await encodeOutput(value, callWith({ accept }));

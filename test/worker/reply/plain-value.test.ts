@@ -29,13 +29,19 @@ for (const [what, value, message] of [
 ] as const) {
   test(`plainValue refuses ${what} and says where it is`, () => {
     assert.throws(() => plainValue(value), serveError('SERVE_OUTPUT_INVALID', message));
-    assert.throws(() => plainValue(value), serveError('SERVE_OUTPUT_INVALID', /^The output is not MessagePack: /));
+    assert.throws(
+      () => plainValue(value),
+      serveError('SERVE_OUTPUT_INVALID', /^The output is not MessagePack: /),
+    );
   });
 }
 
 test('plainValue names the integer that is too long, not one before it that fits', () => {
   const value = { fits: 2n ** 60n, tooLong: 2n ** 70n };
-  assert.throws(() => plainValue(value), serveError('SERVE_OUTPUT_INVALID', /output\.tooLong is a BigInt beyond 64 bits/));
+  assert.throws(
+    () => plainValue(value),
+    serveError('SERVE_OUTPUT_INVALID', /output\.tooLong is a BigInt beyond 64 bits/),
+  );
 });
 
 test('plainValue refuses an output nested beyond the stack', () => {

@@ -10,11 +10,17 @@ for (const [what, response, head] of [
   ['bytes without a type', new Response(new Uint8Array(1)), [200, 'application/octet-stream', '']],
   ['no body', new Response(null, { status: 204 }), [204, '', '']],
   ['a redirect', Response.redirect('http://localhost/x', 303), [303, '', 'location\nhttp://localhost/x']],
-  ['its own headers', new Response('', { headers: { 'X-Model': 'v2', 'Content-Type': 'a/b' } }), [200, 'a/b', 'x-model\nv2']],
+  [
+    'its own headers',
+    new Response('', { headers: { 'X-Model': 'v2', 'Content-Type': 'a/b' } }),
+    [200, 'a/b', 'x-model\nv2'],
+  ],
   ['two cookies', twoCookies(), [200, '', 'set-cookie\na=1\nset-cookie\nb=2']],
   [
-    'headers of the hop, which are the front\'s own',
-    new Response(null, { headers: { 'content-length': '99', connection: 'close', 'transfer-encoding': 'chunked' } }),
+    "headers of the hop, which are the front's own",
+    new Response(null, {
+      headers: { 'content-length': '99', connection: 'close', 'transfer-encoding': 'chunked' },
+    }),
     [200, '', ''],
   ],
 ] as const) {
@@ -32,12 +38,18 @@ function twoCookies(): Response {
 }
 
 test('responseHead refuses Response.error(), which has no status', () => {
-  assert.throws(() => responseHead(Response.error()), serveError('SERVE_OUTPUT_INVALID', /Response\.error\(\)/));
+  assert.throws(
+    () => responseHead(Response.error()),
+    serveError('SERVE_OUTPUT_INVALID', /Response\.error\(\)/),
+  );
 });
 
 test('responseHead refuses headers that no client would read', () => {
   const response = new Response(null, { headers: { 'x-big': 'x'.repeat(100_000) } });
-  assert.throws(() => responseHead(response), serveError('SERVE_OUTPUT_INVALID', /headers are 100006 characters/));
+  assert.throws(
+    () => responseHead(response),
+    serveError('SERVE_OUTPUT_INVALID', /headers are 100006 characters/),
+  );
 });
 
 const twelveMegabytes = Buffer.alloc(12_000_000, 7);

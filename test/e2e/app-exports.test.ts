@@ -1,0 +1,115 @@
+/** The ways of writing an app, each behind the real command, and the steps of its life. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test, type TestContext } from 'node:test';
+import { ask, errorOf } from '../helpers/ask.js';
+import { fixture, runCommand, startServer, type Server } from '../helpers/server.js';
+
+const LIMIT = { timeout: 60_000 };
+
+/** A folder as a stranger's: no package.json, no node_modules, not in this repository. */
+function folder(t: TestContext, files: Readonly<Record<string, string>>): string {
+  const path = realpathSync(mkdtempSync(join(tmpdir(), 'banana-app-')));
+  t.after(() => rmSync(path, { recursive: true }));
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(path, name), text);
+  return path;
+}
+
+const FILES: readonly (readonly [file: string, what: string, source: string])[] = [
+  ['app.ts', 'named async exports', 'export async function init(): Promise<void> {}\nexport const inference = async (x: string): Promise<string> => x + "!";'],
+  ['app.mts', 'top-level await', 'const mark: string = await Promise.resolve("!");\nexport const inference = (x: string): string => x + mark;'],
+  ['app.cts', 'export =', 'const mark: string = "!";\nexport = { inference: (x: string): string => x + mark };'],
+  ['app.js', 'CommonJS', 'exports.inference = (x) => x + "!";'],
+  ['app.mjs', 'a default export', 'let mark;\nexport default { init() { mark = "!"; }, inference: (x) => x + mark };'],
+  ['app.cjs', 'a class instance', 'class App { #mark = "!"; inference(x) { return x + this.#mark; } }\nmodule.exports = new App();'],
+];
+
+describe('an app of every kind of file is served as it is, without a build', { ...LIMIT, concurrency: 2 }, () => {
+  for (const [file, what, source] of FILES) {
+    test(`${file}, ${what}`, async (t) => {
+      const cwd = folder(t, { [file]: source });
+      // Without a name: each of these files is found by itself.
+      const server = await startServer('.', { t, cwd });
+      assert.deepEqual((await ask(server, 'hi')).json(), 'hi!');
+      await server.stop();
+    });
+  }
+});
+
+test('TypeScript with an enum, path aliases and a JSON import is served from another folder', LIMIT, async (t) => {
+  const cwd = folder(t, {});
+  const server = await startServer(fixture('typescript/app.ts'), { t, cwd });
+  assert.deepEqual((await ask(server, { label: 1 })).json(), { answer: 'DOG!', cwd });
+  await server.stop();
+});
+
+test('import, init, the example, calls, shutdown: in this order, once each; globals live on', LIMIT, async (t) => {
+  const server = await startServer(fixture('says-its-steps.ts'), { t });
+  assert.deepEqual((await ask(server, { name: 'one' })).json(), { text: 'hello one' });
+  assert.deepEqual((await ask(server, { name: 'two' })).json(), { text: 'hello two' });
+  const { code } = await server.stop();
+  assert.equal(code, 0);
+  const steps = ['imported', 'init', 'inference example', 'inference one', 'inference two', 'shutdown'];
+  assert.deepEqual(server.stdout().split('\n'), [...steps, '']);
+});
+
+test("the example is shown as a curl line to try, and counts as no call of a client's", LIMIT, async (t) => {
+  const server = await startServer(fixture('says-its-steps.ts'), { t });
+  await server.untilPrinted(`Try it: curl -d '{"name":"example"}' ${server.url}\n`);
+  const { model, replies } = await server.status();
+  assert.deepEqual([model.workers[0]?.calls, replies], [0, {}]);
+  await server.stop();
+});
+
+const BAD_EXAMPLES: readonly (readonly [what: string, source: string, said: string])[] = [
+  ['throws', 'export const inference = ({ a }) => { throw new TypeError(`no ${a}`); };\nexport const example = { a: 1 };', 'the example call threw: no 1'],
+  ['cannot be encoded', 'export const inference = () => ({ n: 2n ** 60n });\nexport const example = {};', 'output.n is a BigInt beyond 2^53'],
+  ['breaks as a stream', 'export function* inference() { yield 1; throw new Error("half"); }\nexport const example = null;', 'the example call threw: half'],
+];
+
+for (const [what, source, said] of BAD_EXAMPLES) {
+  test(`an example whose answer ${what} is a failed start`, LIMIT, async (t) => {
+    const cwd = folder(t, { 'app.mjs': source });
+    const command = runCommand(['app.mjs', '--port', '0', '--restart-limit', '0'], { t, cwd });
+    assert.equal((await command.ended).code, 3);
+    assert.ok(command.stderr().includes(said), command.stderr());
+    assert.ok(command.stderr().includes(`${cwd}/app.mjs`), 'it names the file');
+  });
+}
+
+interface QueueLimits {
+  readonly maxCalls: number;
+  readonly maxBytes: number;
+}
+
+async function queueLimits(server: Server): Promise<QueueLimits> {
+  const { model } = await server.until(({ state }) => state === 'ready');
+  return model.queue as unknown as QueueLimits;
+}
+
+describe("an app's config", LIMIT, () => {
+  const app = "export const inference = () => new Promise(() => {});\nexport const config = { queueSize: 7, queueBytes: '7kb', runTimeout: '50ms' };";
+
+  test('sets options of the model, above the defaults and below the config file', async (t) => {
+    const cwd = folder(t, { 'app.mjs': app, 'banana.json': '{ "queueBytes": "6kb" }' });
+    const server = await startServer('app.mjs', { t, cwd, expectedRestarts: 1 });
+    const { maxCalls, maxBytes } = await queueLimits(server);
+    assert.deepEqual([maxCalls, maxBytes], [7, 6 * 1024]);
+    const answer = await ask(server, {});
+    assert.deepEqual([answer.status, errorOf(answer).code], [504, 'SERVE_INFERENCE_TIMEOUT']);
+    assert.match(errorOf(answer).message, /longer than 50 ms/);
+    await server.until(({ model }) => model.workers[0]?.restarts === 1);
+    await server.stop();
+  });
+
+  test('yields to the environment, and that to a flag', async (t) => {
+    const cwd = folder(t, { 'app.mjs': app, 'package.json': '{ "banana": { "queueSize": 6, "queueBytes": "6kb" } }' });
+    const env = { BANANA_QUEUE_SIZE: '5', BANANA_QUEUE_BYTES: '5kb' };
+    const server = await startServer('app.mjs', { t, cwd, env, args: ['--queue-bytes', '4kb'] });
+    const { maxCalls, maxBytes } = await queueLimits(server);
+    assert.deepEqual([maxCalls, maxBytes], [5, 4 * 1024]);
+    await server.stop();
+  });
+});

@@ -1,0 +1,214 @@
+/** What the client gets for what the app returns. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { Unpackr } from 'msgpackr';
+import { errorOf } from '../helpers/ask.js';
+import { RawConnection } from '../helpers/raw-http.js';
+import { call, fixture, startServer, type Answer, type Server } from '../helpers/server.js';
+
+const LIMIT = { timeout: 60_000 };
+const MAX_OUTPUT = 50_000;
+
+const unpackr = new Unpackr({ useRecords: false, mapsAsObjects: true, int64AsType: 'number' });
+
+const JSON_ROWS: readonly (readonly [kind: string, text: string])[] = [
+  ['object', '{"a":[1,"two",null,true],"b":{"c":1.5}}'],
+  ['array', '[1,2]'],
+  ['string', '"text"'],
+  ['emptyString', '""'],
+  ['number', '0'],
+  ['false', 'false'],
+  ['null', 'null'],
+  ['undefined', 'null'],
+  ['promise', '"later"'],
+  ['unicode', '"ü\u{1F34C}\u2028"'],
+  ['notFinite', '{"nan":null,"inf":[null,null]}'],
+  ['date', '{"at":"1970-01-01T00:00:00.000Z"}'],
+  ['mapAndSet', '{"map":{"k":[1,2]}}'],
+  ['typedArrays', '{"f32":[0.5,1.5],"u8":[1,2],"i64":[1,-2],"buffer":[9],"deep":[{"f64":[0.1]}]}'],
+  ['bigintSmall', '{"n":9007199254740991}'],
+];
+
+const MSGPACK_ROWS: readonly (readonly [kind: string, value: unknown])[] = [
+  ['object', { a: [1, 'two', null, true], b: { c: 1.5 } }],
+  ['string', 'text'],
+  ['undefined', null],
+  ['mapAndSet', { map: { k: [1, 2] } }],
+  ['typedArrays', { f32: [0.5, 1.5], u8: Buffer.from([1, 2]), i64: [1, -2], buffer: Buffer.from([9]), deep: [{ f64: [0.1] }] }],
+];
+
+const SSE = 'text/event-stream';
+const NDJSON = 'application/x-ndjson';
+
+const STREAMS: readonly (readonly [kind: string, accept: string, type: string, body: string])[] = [
+  ['numbers', '*/*', NDJSON, '1\n{"two":2}\nthree'],
+  ['numbers', NDJSON, NDJSON, '1\n{"two":2}\n"three"\n'],
+  ['numbers', SSE, SSE, 'data: 1\n\ndata: {"two":2}\n\ndata: three\n\n'],
+  ['events', 'application/json, text/event-stream', SSE, 'data: {"n":1}\n\ndata: two\ndata: lines\n\ndata: null\n\n'],
+  ['events', 'application/ndjson', NDJSON, '{"n":1}\n"two\\nlines"\nnull\n'],
+  ['text', '*/*', 'text/plain; charset=utf-8', 'abc'],
+  ['bytes', '*/*', 'application/octet-stream', '\u0001\u0002\u0003'],
+  ['nothing', '*/*', 'application/octet-stream', ''],
+  ['responseStream', '*/*', 'text/plain', 'one two three'],
+];
+
+const MISTAKES: readonly (readonly [kind: string, message: RegExp])[] = [
+  ['bigint', /output\.rows\[1\]\.id is a BigInt beyond 2\^53/],
+  ['cycle', /output\.list\[0\]\.back refers back to an object that contains it/],
+  ['forgottenAwait', /output\.result is a promise; await it/],
+  ['getter', /output\.model\.weights throws when read: no weights/],
+  ['function', /it is a function/],
+  ['responseError', /Response\.error\(\), which has no status/],
+];
+
+const FAILURES = ['throws', 'rejects', 'throwsUndefined', 'throwsResponse', 'breaksAtOnce'] as const;
+
+describe("an app's output", LIMIT, () => {
+  let server: Server;
+  let worker: number | null;
+  before(async () => {
+    server = await startServer(fixture('answers.ts'), { args: ['--max-output', String(MAX_OUTPUT)] });
+    const { model } = await server.until(({ state }) => state === 'ready');
+    worker = model.workers[0]?.pid ?? null;
+  });
+  after(async () => {
+    const { model } = await server.status();
+    assert.equal(model.workers[0]?.pid, worker, 'one worker has answered all of this');
+    await server.stop();
+  });
+
+  const get = (kind: string, headers: Record<string, string> = {}, more = ''): Promise<Answer> =>
+    call(`${server.url}/?kind=${kind}${more}`, null, headers);
+  const bytesOf = async (kind: string, accept: string): Promise<{ type: string | null; bytes: Buffer }> => {
+    const response = await fetch(`${server.url}/?kind=${kind}`, { method: 'POST', headers: { accept } });
+    assert.equal(response.status, 200);
+    return { type: response.headers.get('content-type'), bytes: Buffer.from(await response.arrayBuffer()) };
+  };
+
+  for (const [kind, text] of JSON_ROWS) {
+    test(`${kind} is ${text} as JSON, whole and timed`, async () => {
+      const answer = await get(kind);
+      assert.equal(answer.status, 200, answer.text);
+      assert.equal(answer.text, text);
+      assert.equal(answer.headers.get('content-type'), 'application/json');
+      assert.equal(answer.headers.get('content-length'), String(Buffer.byteLength(text)));
+      assert.match(answer.headers.get('server-timing') ?? '', /^queue;dur=[\d.]+, run;dur=[\d.]+$/);
+    });
+  }
+
+  for (const [kind, value] of MSGPACK_ROWS) {
+    test(`${kind} as MessagePack if the client accepts that`, async () => {
+      const { type, bytes } = await bytesOf(kind, 'application/msgpack');
+      assert.equal(type, 'application/msgpack');
+      assert.deepEqual(unpackr.unpack(bytes), value);
+    });
+  }
+
+  test('a client that likes JSON better than MessagePack gets JSON', async () => {
+    const accept = 'application/msgpack;q=0.5, application/json';
+    assert.equal((await bytesOf('object', accept)).type, 'application/json');
+    assert.equal((await bytesOf('object', '*/*')).type, 'application/json');
+  });
+
+  for (const [kind, hex] of [
+    ['uint8array', '0001feff'],
+    ['emptyBytes', ''],
+  ] as const) {
+    test(`${kind} is octet-stream, whatever the client accepts`, async () => {
+      for (const accept of ['*/*', 'application/msgpack']) {
+        const { type, bytes } = await bytesOf(kind, accept);
+        assert.deepEqual([type, bytes.toString('hex')], ['application/octet-stream', hex]);
+      }
+    });
+  }
+
+  test("a Response's status, headers, cookies and body are honoured", async () => {
+    const { status, headers, text } = await get('response');
+    assert.deepEqual([status, text], [201, '<b>hi</b>']);
+    assert.equal(headers.get('content-type'), 'text/html');
+    assert.equal(headers.get('x-model'), 'm');
+    assert.deepEqual(headers.getSetCookie(), ['a=1', 'b=2; Path=/']);
+    assert.equal(headers.get('content-length'), '9');
+    assert.ok(headers.has('server-timing') && headers.has('x-request-id'));
+  });
+
+  test('a Response may have any status, with or without a body', async () => {
+    const json = await get('responseJson');
+    assert.deepEqual([json.status, json.text], [422, '{"a":1}']);
+    const empty = await get('response204');
+    assert.deepEqual([empty.status, empty.text, empty.headers.get('content-type')], [204, '', null]);
+    const redirect = await call(`${server.url}/?kind=responseRedirect`, null, {}, { redirect: 'manual' });
+    assert.deepEqual([redirect.status, redirect.headers.get('location')], [303, '/elsewhere']);
+  });
+
+  for (const [kind, accept, type, body] of STREAMS) {
+    test(`${kind} for a client that accepts ${accept} streams as ${type}`, async () => {
+      const answer = await get(kind, { accept });
+      assert.deepEqual([answer.status, answer.text], [200, body]);
+      assert.equal(answer.headers.get('content-type'), type);
+      assert.equal(answer.headers.get('transfer-encoding'), 'chunked');
+      assert.equal(answer.headers.get('content-length'), null);
+      assert.equal(answer.headers.get('server-timing'), null, 'not known when the headers leave');
+    });
+  }
+
+  for (const [kind, message] of MISTAKES) {
+    test(`${kind} is a 500 that says what is wrong with it`, async () => {
+      const answer = await get(kind);
+      assert.equal(answer.status, 500);
+      assert.equal(errorOf(answer).code, 'SERVE_OUTPUT_INVALID');
+      assert.match(errorOf(answer).message, message);
+    });
+  }
+
+  for (const kind of FAILURES) {
+    test(`an app that ${kind} is a 500 without the app's words; the log has them, with the id`, async () => {
+      const answer = await get(kind, { 'x-request-id': `failing-${kind}` });
+      assert.equal(answer.status, 500);
+      assert.deepEqual(errorOf(answer), {
+        code: 'SERVE_INFERENCE_FAILED',
+        message: 'The model failed on this call.',
+        requestId: `failing-${kind}`,
+      });
+      assert.ok(answer.headers.has('server-timing'));
+      await server.untilPrinted(`failing-${kind}`);
+    });
+  }
+
+  test('the log of a failed call has the stack, with the line of the app', async () => {
+    await server.untilPrinted(/Error: secret path \/etc\/model\n\s+at .*answers\.ts:\d+/);
+  });
+
+  for (const [kind, last] of [
+    ['breaksMidway', 'part 1;'],
+    ['yieldsTooMuch', '1\n'],
+  ] as const) {
+    test(`a stream that ${kind}: what came before arrives, then the connection breaks, never a clean end`, async () => {
+      const connection = await RawConnection.open(server);
+      connection.post('', [], `/?kind=${kind}`);
+      await connection.closed();
+      assert.match(connection.rest, /^HTTP\/1\.1 200 OK\r\n/);
+      assert.ok(connection.rest.endsWith(`${last}\r\n`), 'no last chunk: the client can tell that it was cut');
+      await assert.rejects(get(kind), 'fetch rejects');
+    });
+
+    test(`a stream that ${kind}, for a client without chunks: the connection is reset`, async () => {
+      const connection = await RawConnection.open(server);
+      connection.send(`POST /?kind=${kind} HTTP/1.0\r\nContent-Length: 0\r\n\r\n`);
+      assert.equal(await connection.closed(), 'reset');
+    });
+  }
+
+  test('--max-output: an answer at the limit is whole, one byte more is a 500', async () => {
+    const whole = await get('size', {}, `&bytes=${MAX_OUTPUT}`);
+    assert.deepEqual([whole.status, whole.text.length], [200, MAX_OUTPUT]);
+    const answer = await get('size', {}, `&bytes=${MAX_OUTPUT + 1}`);
+    assert.equal(answer.status, 500);
+    assert.equal(errorOf(answer).code, 'SERVE_OUTPUT_TOO_LARGE');
+    assert.match(errorOf(answer).message, /50001 bytes; --max-output allows 50000/);
+  });
+
+  test('a stream may be longer than --max-output', async () => {
+    assert.equal((await get('streamSize', {}, `&bytes=${10 * MAX_OUTPUT}`)).text.length, 10 * MAX_OUTPUT);
+  });
+});

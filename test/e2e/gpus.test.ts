@@ -1,0 +1,148 @@
+/** Workers and GPUs: what each worker sees of a machine whose `nvidia-smi` is a script. */
+import assert from 'node:assert/strict';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { describe, test, type TestContext } from 'node:test';
+import { ask } from '../helpers/ask.js';
+import { makeCues } from '../helpers/cues.js';
+import { fixture, runCommand, startServer } from '../helpers/server.js';
+
+const LIMIT = { timeout: 60_000 };
+const CARDS = ['a', 'b', 'c'].map((letter) => `GPU-${letter.repeat(8)}-0000-0000-0000-${letter.repeat(12)}`);
+const SLICES = ['MIG-11111111-1111-1111-1111-111111111111', 'MIG-22222222-2222-2222-2222-222222222222'];
+
+const THREE_CARDS = CARDS.map((uuid, i) => `GPU ${i}: NVIDIA A100-SXM4-40GB (UUID: ${uuid})`).join('\n');
+const SLICED = `GPU 0: NVIDIA A100 (UUID: ${CARDS[0]})
+  MIG 3g.20gb     Device  0: (UUID: ${SLICES[0]})
+  MIG 3g.20gb     Device  1: (UUID: ${SLICES[1]})
+GPU 1: NVIDIA A100 (UUID: ${CARDS[1]})`;
+
+interface Machine {
+  /** Shell of the fake `nvidia-smi`; null: there is none. */
+  readonly nvidiaSmi: string | null;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+function printing(list: string): Machine {
+  return { nvidiaSmi: `[ "$*" = "-L" ] || exit 6\ncat <<'END'\n${list}\nEND\n` };
+}
+
+/** Nothing of the machine that runs the tests shows: neither its cards nor a mask. */
+function environment(t: TestContext, { nvidiaSmi, env = {} }: Machine): Record<string, string | undefined> {
+  const folder = mkdtempSync(join(tmpdir(), 'banana-gpus-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const hidden = { CUDA_VISIBLE_DEVICES: undefined, HIP_VISIBLE_DEVICES: undefined };
+  if (nvidiaSmi === null) return { PATH: folder, ...hidden, ...env };
+  writeFileSync(join(folder, 'nvidia-smi'), `#!/bin/sh\n${nvidiaSmi}`);
+  chmodSync(join(folder, 'nvidia-smi'), 0o755);
+  return { PATH: `${folder}${delimiter}${process.env['PATH'] ?? ''}`, ...hidden, ...env };
+}
+
+/** Index, `ctx.worker.gpu`, CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER, HIP_VISIBLE_DEVICES. */
+type Seen = readonly [index: number, gpu: string | null, cuda: string | null, order: string | null, hip: string | null];
+
+const PCI = 'PCI_BUS_ID';
+const onGpus = (...ids: string[]): Seen[] => ids.map((id, index) => [index, id, id, PCI, id]);
+const onCpu = (index: number, mask: string | null): Seen => [index, null, mask, null, mask];
+
+const cards = printing(THREE_CARDS);
+const sliced = printing(SLICED);
+const none: Machine = { nvidiaSmi: null };
+const masked = (mask: string, machine = cards): Machine => ({ ...machine, env: { CUDA_VISIBLE_DEVICES: mask } });
+
+const PLACED: readonly (readonly [what: string, machine: Machine, args: string, seen: readonly Seen[], health: boolean])[] = [
+  ['three cards: a worker on each', cards, '', onGpus('0', '1', '2'), true],
+  ['--gpus all --workers-per-gpu 2', cards, '--gpus all --workers-per-gpu 2', onGpus('0', '0', '1', '1', '2', '2'), true],
+  ['a list of indexes, in its order', cards, '--gpus 2,0', onGpus('2', '0'), true],
+  ['ids, and an index for a card that an id has named', cards, `--gpus ${CARDS[1]},GPU-c,1`, onGpus(CARDS[1] ?? '', CARDS[2] ?? ''), true],
+  ['--gpus none: cards are hidden', cards, '--gpus none --workers 2', [onCpu(0, ''), onCpu(1, '')], false],
+  ['a card in slices: each slice by its id', sliced, '', onGpus(...SLICES, '1'), true],
+  ['one slice by its id', sliced, `--gpus ${SLICES[1]}`, onGpus(SLICES[1] ?? ''), true],
+  ['an inherited mask is respected, in its order', masked('2,0'), '', onGpus('2', '0'), true],
+  ['--gpus counts within an inherited mask', masked('2,0'), '--gpus 1', onGpus('0'), true],
+  ['an inherited mask of ids', masked(CARDS[1] ?? ''), '', onGpus('1'), true],
+  ['an empty inherited mask: no GPU', masked(''), '', [[0, null, '', null, null]], false],
+  ['no nvidia-smi: one worker on the CPU, nothing hidden', none, '', [onCpu(0, null)], false],
+  ['no nvidia-smi, but the operator knows of a card', none, '--gpus 1', onGpus('1'), true],
+  ['no nvidia-smi, a mask and a card within it', masked('3,5', none), '--gpus 1', onGpus('5'), true],
+  ["no nvidia-smi, ROCm's mask and a card within it", { ...none, env: { HIP_VISIBLE_DEVICES: '4,6' } }, '--gpus 0', onGpus('4'), true],
+];
+
+describe('each worker sees its own device', { ...LIMIT, concurrency: 2 }, () => {
+  for (const [what, machine, args, seen, health] of PLACED) {
+    test(what, async (t) => {
+      const env = environment(t, machine);
+      const given = args === '' ? [] : args.split(' ');
+      const server = await startServer(fixture('tells-device.mjs'), { t, env, args: given });
+      const { model } = await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'), 30_000);
+      const devices = seen.map(([, gpu]) => (gpu === null ? 'cpu' : `gpu ${gpu}`));
+      assert.deepEqual(model.workers.map(({ device }) => device), devices);
+      const { gpu } = (await (await fetch(`${server.url}/healthcheck`)).json()) as { gpu: boolean };
+      assert.equal(gpu, health);
+      const { threads } = (await ask(server, {})).json<{ threads: number }>();
+      assert.ok(threads >= 1 && threads <= Math.max(1, availableParallelism() / seen.length));
+      await server.stop();
+      type Printed = [number, string | null, number, string | null, string | null, string | null];
+      const printed = server.stdout().trim().split('\n').map((line) => JSON.parse(line) as Printed);
+      const told = printed.sort(([a], [b]) => a - b).map(([index, id, own, ...masks]) => {
+        assert.equal(own, threads, 'cores divided by workers, the same for all');
+        return [index, id, ...masks];
+      });
+      assert.deepEqual(told, seen);
+    });
+  }
+});
+
+const REFUSED: readonly (readonly [what: string, machine: Machine, args: string, says: RegExp])[] = [
+  ['--workers on a machine with GPUs', cards, '--workers 2', /--workers is for machines without GPUs, and this one has 3\. Give --workers-per-gpu, or add --gpus none/],
+  ['--workers and --workers-per-gpu', cards, '--workers 2 --workers-per-gpu 2', /--workers and --workers-per-gpu exclude each other: .*Give one\./],
+  ['--workers with --gpus', cards, '--workers 2 --gpus 0', /with --gpus, give --workers-per-gpu instead/],
+  ['--workers-per-gpu without a GPU', none, '--workers-per-gpu 2', /no GPU was found here\. Give --workers instead/],
+  ['--gpus all without a GPU', none, '--gpus all', /--gpus all: no GPU was found\. Use --gpus none/],
+  ['an index that is not there', cards, '--gpus 3', new RegExp(`--gpus 3: there is no such GPU\\. Visible here: 0 \\(${CARDS[0]}, NVIDIA A100`)],
+  ['an id that is not there', cards, '--gpus GPU-d', /--gpus GPU-d: there is no such GPU/],
+  ['an index beyond the mask', masked('1'), '--gpus 1', /there is no such GPU.*\(CUDA_VISIBLE_DEVICES=1 was inherited\)/],
+  ["an index beyond ROCm's mask", { ...none, env: { HIP_VISIBLE_DEVICES: '4' } }, '--gpus 1', /\(HIP_VISIBLE_DEVICES=4 was inherited\)/],
+  ['a list that is none', cards, '--gpus 0;1', /--gpus: "0;1" is not allowed; give all, none, or a comma-separated list/],
+];
+
+describe('refused before anything starts, with a cure', { ...LIMIT, concurrency: 2 }, () => {
+  for (const [what, machine, args, says] of REFUSED) {
+    test(what, async (t) => {
+      const env = environment(t, machine);
+      const command = runCommand([fixture('tells-device.mjs'), '--port', '0', ...args.split(' ')], { t, env });
+      assert.equal((await command.ended).code, 2);
+      assert.match(command.stderr(), says);
+      assert.equal(command.stdout(), '', 'no worker was started');
+    });
+  }
+});
+
+test('the start-up line names workers and devices', LIMIT, async (t) => {
+  const env = environment(t, cards);
+  const server = await startServer(fixture('tells-device.mjs'), { t, env, args: ['--gpus', '0,2', '--workers-per-gpu', '2'] });
+  assert.match(server.stderr(), /banana-serve \d+\.\d+\.\d+ serves .*tells-device\.mjs with 4 workers on 2 GPUs \(0, 2\) on http:/);
+  await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'), 30_000);
+  await server.stop();
+});
+
+test('an nvidia-smi that fails is a warning in its own words, and the CPU is used', LIMIT, async (t) => {
+  const env = environment(t, { nvidiaSmi: 'echo "NVIDIA-SMI has failed: no driver"; exit 9' });
+  const server = await startServer(fixture('tells-device.mjs'), { t, env });
+  assert.match(server.stderr(), /WARN: GPU discovery: nvidia-smi failed \(exit code 9\): NVIDIA-SMI has failed: no driver; continuing without/);
+  assert.match(server.stderr(), /1 worker on the CPU/);
+  await server.stop();
+});
+
+test('nvidia-smi is asked once, never on a request', LIMIT, async (t) => {
+  const cues = makeCues(t);
+  const machine = { ...cards, nvidiaSmi: `echo asked >> "$CUES/notes"\n${cards.nvidiaSmi ?? ''}`, env: cues.env };
+  const env = environment(t, machine);
+  const server = await startServer(fixture('tells-device.mjs'), { t, env, args: ['--gpus', '0'] });
+  await server.until(({ state }) => state === 'ready');
+  for (let i = 0; i < 3; i += 1) await fetch(`${server.url}/healthcheck`);
+  await ask(server, {});
+  await server.stop();
+  assert.deepEqual(cues.notes(), ['asked']);
+});

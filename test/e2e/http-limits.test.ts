@@ -1,0 +1,164 @@
+/** Bodies too large and clients too slow: refused while they arrive, with a reply that the client really receives. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { errorOf } from '../helpers/ask.js';
+import { RawConnection, type RawReply } from '../helpers/raw-http.js';
+import { call, fixture, startServer, type Server } from '../helpers/server.js';
+
+const LIMIT = { timeout: 60_000 };
+const MAX_BODY = 100 * 1024;
+const HEADER_TIMEOUT_MS = 400;
+const BODY_TIMEOUT_MS = 500;
+/** How often the server looks for slow headers (supervisor/http/server.ts), and room for a busy machine. */
+const CHECK_MS = 1000;
+const SLACK_MS = 3000;
+
+function codeOf(reply: RawReply): string {
+  return (JSON.parse(reply.body) as { error: { code: string } }).error.code;
+}
+
+describe('limits', LIMIT, () => {
+  let server: Server;
+  before(async () => {
+    const limits = ['--max-body', '100kb', '--header-timeout', `${HEADER_TIMEOUT_MS}ms`];
+    const args = [...limits, '--body-timeout', `${BODY_TIMEOUT_MS}ms`, '--access-log'];
+    server = await startServer(fixture('describes-input.mjs'), { args });
+    await server.until(({ state }) => state === 'ready');
+  });
+  after(async () => {
+    const { model } = await server.status();
+    assert.deepEqual([model.queue.arriving, model.queue.bytes], [0, 0], 'every place was given back');
+    await server.stop();
+  });
+
+  const head = (...lines: string[]): string => ['POST / HTTP/1.1', 'Host: x', ...lines, '', ''].join('\r\n');
+  const callsSeen = async (): Promise<number> => (await server.status()).model.workers[0]?.calls ?? NaN;
+
+  test('a body at the limit is taken, one byte more is 413 and the app never sees it', async () => {
+    const type = { 'content-type': 'application/octet-stream' };
+    const before = await callsSeen();
+    assert.equal((await call(server.url, Buffer.alloc(MAX_BODY), type)).status, 200);
+    const answer = await call(server.url, Buffer.alloc(MAX_BODY + 1), type);
+    assert.deepEqual([answer.status, errorOf(answer).code], [413, 'SERVE_BODY_TOO_LARGE']);
+    assert.match(errorOf(answer).message, /100 KB \(--max-body\)/);
+    assert.equal(await callsSeen(), before + 1);
+  });
+
+  /** Sends until the server hangs up, whatever comes back meanwhile; a well-behaved client would have stopped. */
+  async function keepSending(first: string, piece: string): Promise<{ reply: RawReply; sent: number }> {
+    const connection = await RawConnection.open(server);
+    connection.send(first);
+    let sent = 0;
+    const pump = (): void => {
+      if (connection.socket.destroyed || sent > 50_000_000) return;
+      sent += piece.length;
+      connection.socket.write(piece, () => setImmediate(pump));
+    };
+    pump();
+    const reply = await connection.reply();
+    await delay(50); // it is still sending, and the connection is not reset under it
+    assert.equal(connection.socket.destroyed, false);
+    connection.destroy();
+    return { reply, sent };
+  }
+
+  test('413 by Content-Length reaches a client that goes on sending', async () => {
+    const { reply, sent } = await keepSending(head('Content-Length: 40000000'), 'x'.repeat(50_000));
+    assert.deepEqual([reply.status, codeOf(reply)], [413, 'SERVE_BODY_TOO_LARGE']);
+    assert.equal(reply.headers['connection'], 'close');
+    assert.ok(sent > 50_000);
+  });
+
+  test('413 in the middle of a chunked body reaches a client that goes on sending', async () => {
+    const chunk = `${(50_000).toString(16)}\r\n${'x'.repeat(50_000)}\r\n`;
+    const { reply } = await keepSending(head('Transfer-Encoding: chunked'), chunk);
+    assert.deepEqual([reply.status, codeOf(reply)], [413, 'SERVE_BODY_TOO_LARGE']);
+    assert.equal(reply.headers['connection'], 'close');
+  });
+
+  test('a refused body that was sent to its end: the connection is closed cleanly behind the reply', async () => {
+    const connection = await RawConnection.open(server);
+    connection.send(head(`Content-Length: ${MAX_BODY + 1}`));
+    connection.send(Buffer.alloc(MAX_BODY + 1));
+    assert.equal((await connection.reply()).status, 413);
+    assert.equal(await connection.closed(), 'ended');
+  });
+
+  test('a client that waits for 100 Continue gets 413 instead, before it sends its body', async () => {
+    const connection = await RawConnection.open(server);
+    connection.send(head('Content-Length: 200000', 'Expect: 100-continue'));
+    const reply = await connection.reply();
+    assert.deepEqual([reply.status, codeOf(reply)], [413, 'SERVE_BODY_TOO_LARGE']);
+    connection.destroy();
+  });
+
+  for (const [what, text] of [
+    ['stop arriving', 'POST / HTTP/1.1\r\nHost: x\r\nX-Half'],
+    ['never begin', ''],
+  ] as const) {
+    test(`headers that ${what} are 408 within the limit and one look around`, async () => {
+      const connection = await RawConnection.open(server);
+      const startedAtMs = performance.now();
+      connection.send(text);
+      const reply = await connection.reply();
+      const tookMs = performance.now() - startedAtMs;
+      assert.deepEqual([reply.status, codeOf(reply)], [408, 'SERVE_REQUEST_TIMEOUT']);
+      assert.ok(tookMs >= HEADER_TIMEOUT_MS - 20 && tookMs < HEADER_TIMEOUT_MS + CHECK_MS + SLACK_MS, `${tookMs} ms`);
+      await connection.closed();
+    });
+  }
+
+  test('headers that trickle in, a byte at a time, are 408 all the same', async () => {
+    const connection = await RawConnection.open(server);
+    connection.send('POST / HTTP/1.1\r\nX-Slow: ');
+    const trickle = setInterval(() => connection.socket.destroyed || connection.send('x'), 50);
+    try {
+      assert.equal((await connection.reply()).status, 408);
+    } finally {
+      clearInterval(trickle);
+      connection.destroy();
+    }
+  });
+
+  for (const [what, coding, first] of [
+    ['with a length', 'Content-Length: 10', '{"a":'],
+    ['in chunks', 'Transfer-Encoding: chunked', '5\r\n{"a":\r\n'],
+    ['that never begins', 'Content-Length: 10', ''],
+  ] as const) {
+    test(`a body ${what} that stops arriving is 408, and the connection ends`, async () => {
+      const before = await callsSeen();
+      const connection = await RawConnection.open(server);
+      const startedAtMs = performance.now();
+      connection.send(head(coding, 'X-Request-Id: slow-1') + first);
+      const reply = await connection.reply();
+      const tookMs = performance.now() - startedAtMs;
+      assert.deepEqual([reply.status, codeOf(reply)], [408, 'SERVE_REQUEST_TIMEOUT']);
+      assert.equal(reply.headers['x-request-id'], 'slow-1');
+      assert.ok(tookMs >= BODY_TIMEOUT_MS - 20 && tookMs < BODY_TIMEOUT_MS + SLACK_MS, `${tookMs} ms`);
+      assert.equal(reply.headers['connection'], 'close');
+      connection.destroy();
+      assert.equal(await callsSeen(), before);
+    });
+  }
+
+  test('a body that is slow but never pauses for long is taken', async () => {
+    const connection = await RawConnection.open(server);
+    connection.send(head('Content-Length: 16'));
+    const startedAtMs = performance.now();
+    for (const piece of ['[1,2,', '3,4,', '5,6', ',77', ']']) {
+      connection.send(piece);
+      await delay(BODY_TIMEOUT_MS / 3);
+    }
+    assert.ok(performance.now() - startedAtMs > BODY_TIMEOUT_MS, 'longer than the longest pause in all');
+    const { status, body } = await connection.reply();
+    assert.equal(status, 200, body);
+    assert.deepEqual((JSON.parse(body) as { input: unknown }).input, [1, 2, 3, 4, 5, 6, 77]);
+    connection.destroy();
+  });
+
+  test('--access-log has a line for a refused request too, with its id and the reason', async () => {
+    await call(server.url, Buffer.alloc(MAX_BODY + 1), { 'x-request-id': 'refused-1' });
+    await server.untilPrinted(/POST \/ refused .*"requestId":"refused-1","code":"SERVE_BODY_TOO_LARGE"/);
+  });
+});

@@ -1,0 +1,56 @@
+/**
+ * Several calls in one write on one connection: the server has them all in the same turn of its event loop, in this
+ * order. What `fetch` sends at once arrives one by one, in any order.
+ */
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import type { Answer, Server } from './server.js';
+
+export interface PipelinedCall {
+  readonly input: unknown;
+  readonly id: string;
+}
+
+/** The answers, in the order of the calls. */
+export async function askAtOnce(server: Pick<Server, 'url'>, calls: readonly PipelinedCall[]): Promise<Answer[]> {
+  const socket = await sendAtOnce(server, calls);
+  const answers: Answer[] = [];
+  let data = Buffer.alloc(0);
+  for await (const chunk of socket) {
+    data = Buffer.concat([data, chunk as Buffer]);
+    for (let taken = takeAnswer(data); taken !== null; taken = takeAnswer(data)) {
+      answers.push(taken.answer);
+      data = data.subarray(taken.bytes);
+    }
+    if (answers.length === calls.length) break; // ends the socket too
+  }
+  return answers;
+}
+
+/** Only sends; whoever destroys the socket leaves all the calls. */
+export async function sendAtOnce(server: Pick<Server, 'url'>, calls: readonly PipelinedCall[]): Promise<Socket> {
+  const { hostname, port } = new URL(server.url);
+  const socket = connect(Number(port), hostname);
+  await once(socket, 'connect');
+  socket.write(calls.map(requestText).join(''));
+  return socket;
+}
+
+function requestText({ input, id }: PipelinedCall): string {
+  const body = JSON.stringify(input);
+  const headers = ['Host: test', 'Content-Type: application/json', `X-Request-Id: ${id}`];
+  return `POST / HTTP/1.1\r\n${headers.join('\r\n')}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+}
+
+/** The first answer in `data` and its length; null while it is incomplete. */
+function takeAnswer(data: Buffer): { answer: Answer; bytes: number } | null {
+  const headEnd = data.indexOf('\r\n\r\n');
+  if (headEnd < 0) return null;
+  const [statusLine = '', ...lines] = data.toString('latin1', 0, headEnd).split('\r\n');
+  const headers = new Headers(lines.map((line) => line.split(': ', 2) as [string, string]));
+  const bytes = headEnd + 4 + Number(headers.get('content-length'));
+  if (data.length < bytes) return null;
+  const text = data.toString('utf8', headEnd + 4, bytes);
+  const status = Number(statusLine.split(' ')[1]);
+  return { answer: { status, headers, text, json: <T>() => JSON.parse(text) as T }, bytes };
+}

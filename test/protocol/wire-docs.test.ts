@@ -1,0 +1,248 @@
+/** Holds docs/wire.md to the code: another language is written from that page. */
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { Unpackr } from 'msgpackr';
+import { ERRORS } from '../../protocol/errors.js';
+import { FRAME_PREFIX_BYTES } from '../../protocol/frame.js';
+import * as messages from '../../protocol/messages.js';
+import { GOLDEN, SENDERS, type GoldenFrame } from './golden-frames.js';
+import { readFrames } from './streams.js';
+
+const ROOT = new URL('../../../', import.meta.url);
+const PAGE = readFileSync(new URL('docs/wire.md', ROOT), 'utf8');
+
+interface Row {
+  readonly cells: readonly string[];
+  readonly isHeader: boolean;
+}
+
+interface Section {
+  readonly title: string;
+  readonly tables: readonly (readonly Row[])[];
+}
+
+/** Sections by heading of any level, with their tables; a table's first row is its header. */
+const SECTIONS: readonly Section[] = PAGE.split(/^#{1,3} /m).map((text) => ({
+  title: text.slice(0, text.indexOf('\n')),
+  tables: text.split(/\n\n+/).flatMap((block) => (block.startsWith('|') ? [rowsOf(block)] : [])),
+}));
+
+function rowsOf(block: string): Row[] {
+  const lines = block.trim().split('\n');
+  return lines
+    .filter((_, i) => i !== 1)
+    .map((line, i) => ({
+      isHeader: i === 0,
+      cells: line
+        .split('|')
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    }));
+}
+
+function section(title: string): Section {
+  const found = SECTIONS.filter((candidate) => candidate.title === title);
+  assert.equal(found.length, 1, `one section "${title}"`);
+  return found[0] as Section;
+}
+
+/** The tables with this header's first cells, in a section. */
+function tables(title: string, ...header: string[]): Record<string, string>[][] {
+  return section(title)
+    .tables.filter(([first]) => header.every((name, i) => first?.cells[i] === name))
+    .map(([first, ...rows]) =>
+      rows.map(({ cells }) => {
+        const row: Record<string, string> = {};
+        for (const [i, cell] of cells.entries()) row[first?.cells[i] ?? ''] = cell.replaceAll('`', '');
+        return row;
+      }),
+    );
+}
+
+function table(title: string, ...header: string[]): Record<string, string>[] {
+  const [found] = tables(title, ...header);
+  assert.ok(found !== undefined, `a table ${header.join(' | ')} in "${title}"`);
+  return found;
+}
+
+/** Headings of the messages: `cancel`, or `body` with its direction. */
+const MESSAGE_TITLES = [...PAGE.matchAll(/^### (`(\w+)`(?: \((to|from) the worker\))?)$/gm)].map(
+  ([, title = '', type = '', direction]) => ({ title, type, direction }),
+);
+
+test('the page has a section for each message of each side, and for nothing else', () => {
+  const [, toWorker = '', fromWorker = ''] = PAGE.split(/^## Messages (?:to|from) the worker$/m);
+  for (const [text, side] of [
+    [toWorker, 'front'],
+    [fromWorker.split(/^## /m)[0] as string, 'worker'],
+  ] as const) {
+    const documented = [...text.matchAll(/^### `(\w+)`/gm)].map(([, type]) => type).sort();
+    const expected = Object.entries(SENDERS).filter(([, senders]) => senders.includes(side));
+    assert.deepEqual(documented, expected.map(([type]) => type).sort());
+  }
+});
+
+/** A golden head as it lies on the wire, without the type. */
+function rawFields({ frame, body }: GoldenFrame): unknown[] {
+  const head = frame.subarray(FRAME_PREFIX_BYTES, frame.length - body.length);
+  return (new Unpackr({ useRecords: false, mapsAsObjects: true }).unpack(head) as unknown[]).slice(1);
+}
+
+/** Value by a dotted path. */
+function at(value: unknown, path: string): unknown {
+  return path.split('.').reduce((inner, key) => (inner as Record<string, unknown> | undefined)?.[key], value);
+}
+
+function assertIs(type: string, value: unknown, what: string): void {
+  const kinds: Record<string, (value: unknown) => boolean> = {
+    uint: (v) => Number.isSafeInteger(v) && (v as number) >= 0,
+    number: (v) => typeof v === 'number',
+    text: (v) => typeof v === 'string',
+    bool: (v) => typeof v === 'boolean',
+    nil: (v) => v === null,
+    map: (v) => typeof v === 'object' && v !== null && !Array.isArray(v),
+    call: (v) => Array.isArray(v),
+  };
+  const list = /^list of (\w+)$/.exec(type)?.[1];
+  if (list !== undefined) {
+    assert.ok(Array.isArray(value), `${what} is a list`);
+    for (const item of value) assertIs(list, item, what);
+    return;
+  }
+  const allowed = type.split(' or ');
+  assert.ok(
+    allowed.some((kind) => kinds[kind]?.(value) === true),
+    `${what} is ${type}: ${JSON.stringify(value)}`,
+  );
+}
+
+for (const { title, type, direction } of MESSAGE_TITLES) {
+  const from = direction === undefined ? null : direction === 'to' ? 'front' : 'worker';
+  const samples = GOLDEN.filter(
+    ({ message, from: sender }) => message.type === type && (from ?? sender) === sender,
+  );
+
+  test(`${title} has the fields of the page, in their order and of their types`, () => {
+    const fields = table(title, '#', 'field');
+    assert.ok(samples.length > 0);
+    for (const sample of samples) {
+      const raw = rawFields(sample);
+      assert.equal(raw.length, fields.length, `${sample.name}: number of fields`);
+      for (const [i, field] of fields.entries()) {
+        assert.equal(field['#'], String(i + 1));
+        assertIs(field['type'] as string, raw[i], `${type}.${field['field']}`);
+        const named = at(sample.message, field['field'] as string);
+        if (type !== 'call') assert.deepEqual(raw[i], named, `${type}.${field['field']} is field ${i + 1}`);
+      }
+    }
+  });
+}
+
+test('a call has the fields of the page, in their order and of their types', () => {
+  const fields = tables('`call`', '#', 'field')[1] as Record<string, string>[];
+  for (const { name, message, ...sample } of GOLDEN) {
+    if (message.type !== 'call') continue;
+    const [rawCalls] = rawFields({ name, message, ...sample }) as [unknown[][]];
+    for (const [c, raw] of rawCalls.entries()) {
+      assert.equal(raw.length, fields.length);
+      for (const [i, field] of fields.entries()) {
+        assert.equal(field['#'], String(i));
+        assertIs(field['type'] as string, raw[i], `call.${field['field']}`);
+        const named: unknown = { ...message.calls[c], inlineBytes: message.inlineBytes[c] };
+        assert.deepEqual(raw[i], at(named, field['field'] as string), `call.${field['field']} is field ${i}`);
+      }
+    }
+  }
+});
+
+for (const [title, field] of [
+  ['`start`', 'spec'],
+  ['`loaded`', 'info'],
+] as const) {
+  test(`the map in ${title} has the keys of the page, and no others`, () => {
+    const keys = table(title, 'key');
+    for (const { message } of GOLDEN.filter((golden) => `\`${golden.message.type}\`` === title)) {
+      const map = at(message, field);
+      for (const key of keys)
+        assertIs(key['type'] as string, at(map, key['key'] as string), `${title} ${key['key']}`);
+      const documented = keys.map((key) => key['key'] as string);
+      assert.deepEqual(leaves(map, documented), [...documented].sort());
+    }
+  });
+}
+
+/** Dotted paths of a map, not looking into what is documented as a whole. */
+function leaves(value: unknown, whole: readonly string[], path = ''): string[] {
+  if (whole.includes(path) || typeof value !== 'object' || value === null) return [path];
+  return Object.entries(value)
+    .flatMap(([key, inner]) => leaves(inner, whole, path === '' ? key : `${path}.${key}`))
+    .sort();
+}
+
+test('every limit on the page has the value of the code', () => {
+  const code: Record<string, unknown> = { ...messages, FRAME_PREFIX_BYTES };
+  const limits = table('Frames', 'limit');
+  for (const { limit, value } of limits) assert.equal(value, String(code[limit as string]), limit);
+  const numbers = Object.keys(code).filter((name) => typeof code[name] === 'number');
+  assert.deepEqual(limits.map(({ limit }) => limit).sort(), numbers.sort());
+});
+
+test('every body format of the code is on the page', () => {
+  const documented = table('`call`', '`format`').map((row) => row['`format`']);
+  assert.deepEqual(documented, [...messages.FORMATS]);
+});
+
+test('every error code on the page exists', () => {
+  const codes = [...PAGE.matchAll(/SERVE_[A-Z_]+/g)].map(([code]) => code);
+  assert.ok(codes.length > 5);
+  for (const code of codes) assert.ok(Object.hasOwn(ERRORS, code), code);
+});
+
+test('every file the page links to exists', () => {
+  const links = [...PAGE.matchAll(/\]\((\.\.\/[^)#]+)\)/g)].map(([, link]) => link as string);
+  assert.ok(links.length >= 2);
+  for (const link of links) assert.ok(existsSync(new URL(link, new URL('docs/', ROOT))), link);
+});
+
+/** Bytes of an annotated block: hex pairs up to the comment, which stands behind two spaces or more. */
+function exampleBytes(type: string): Buffer {
+  const block = new RegExp(`\`\`\`hex ${type}\n([^]*?)\`\`\``).exec(PAGE)?.[1];
+  assert.ok(block !== undefined, type);
+  const hex = block
+    .split('\n')
+    .map((line) => (/^\s*((?:[0-9a-f]{2} ?)+)(?: {1,}\S|$)/.exec(line)?.[1] ?? '').replaceAll(' ', ''));
+  return Buffer.from(hex.join(''), 'hex');
+}
+
+test('the example of the page decodes to what it says', () => {
+  const stream = Buffer.concat(['call', 'begin', 'result'].map(exampleBytes));
+  const received = readFrames(stream).map(({ message, body }) => [message, body.toString()]);
+  const call = {
+    id: 1,
+    bodyBytes: 9,
+    requestId: 'req-1',
+    route: '/',
+    path: '/',
+    query: '',
+    format: 'auto',
+    contentType: 'application/json',
+    accept: '*/*',
+    deadlineMs: null,
+    headers: 'Host\nlocalhost',
+  };
+  const result = {
+    type: 'result',
+    id: 1,
+    status: 200,
+    contentType: 'application/json',
+    headers: '',
+    bodyBytes: 9,
+    runMs: 0.5,
+  };
+  assert.deepEqual(received, [
+    [{ type: 'call', calls: [call], inlineBytes: [9] }, '{"n": 20}'],
+    [{ type: 'begin', ids: [1] }, ''],
+    [result, '{"n": 21}'],
+  ]);
+});

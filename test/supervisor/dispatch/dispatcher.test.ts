@@ -1,0 +1,338 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import fc from 'fast-check';
+import { ServeError } from '../../../protocol/errors.js';
+import { Dispatcher, type DispatchLimits } from '../../../supervisor/dispatch/dispatcher.js';
+import type { Job } from '../../../supervisor/dispatch/job.js';
+import { FakeWorker, OK, newJob, type JobOptions } from './jobs.js';
+
+const LIMITS: DispatchLimits = { queueSize: 4, queueBytes: 1000, queueTimeoutMs: 60_000 };
+const LOST = new ServeError('SERVE_WORKER_LOST');
+
+/** A dispatcher over workers that do as they are told, and a time that passes by hand. */
+class Bench {
+  readonly workers: FakeWorker[];
+  readonly dispatcher: Dispatcher;
+  readonly outcomes = new Map<string, string>();
+  hopeless: ServeError | null = null;
+  readyInMs: number | null = null;
+  #nowMs = 1000;
+  readonly #t: TestContext;
+
+  constructor(t: TestContext, workers: number, limits: Partial<DispatchLimits> = {}) {
+    this.#t = t;
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    t.mock.method(performance, 'now', () => this.#nowMs);
+    this.workers = Array.from({ length: workers }, () => new FakeWorker());
+    const supply = {
+      readyWorkers: () => this.workers,
+      hopeless: () => this.hopeless,
+      readyInMs: () => this.readyInMs,
+    };
+    this.dispatcher = new Dispatcher(supply, { ...LIMITS, ...limits });
+  }
+
+  submit(id: string, options: JobOptions = {}): Job {
+    const job = newJob(id, { ...options, onSettled: (outcome) => this.#settle(id, outcome) });
+    const admission = this.dispatcher.admit(job.bodyBytes, job.deadlineAtMs);
+    this.dispatcher.submit(job, admission);
+    return job;
+  }
+
+  /** The first call of this worker ends well. */
+  finish(worker: FakeWorker, runMs: number | null = 10): void {
+    const job = worker.release();
+    job.begin(this.#nowMs);
+    this.dispatcher.finished(job, runMs);
+    job.reply(OK, [], 0, runMs ?? 0);
+  }
+
+  /** The worker is gone with all it held. */
+  lose(worker: FakeWorker): void {
+    this.workers.splice(this.workers.indexOf(worker), 1);
+    this.dispatcher.lost(worker.held, LOST);
+  }
+
+  /** Calls of this length are known. */
+  learn(runMs: number): void {
+    for (let i = 0; i < 5; i += 1) this.dispatcher.service.add(runMs);
+  }
+
+  pass(ms: number): void {
+    this.#nowMs += ms;
+    this.#t.mock.timers.tick(ms);
+  }
+
+  get nowMs(): number {
+    return this.#nowMs;
+  }
+
+  refusal(bytes = 0, deadlineAtMs: number | null = null): ServeError | null {
+    try {
+      this.dispatcher.admit(bytes, deadlineAtMs).release();
+      return null;
+    } catch (error) {
+      assert.ok(error instanceof ServeError);
+      return error;
+    }
+  }
+
+  #settle(id: string, outcome: string): void {
+    assert.ok(!this.outcomes.has(id), `${id} settles once`);
+    this.outcomes.set(id, outcome);
+  }
+}
+
+function ids(worker: FakeWorker | undefined): string[] {
+  return worker?.ids ?? [];
+}
+
+test('calls go to idle workers first, the rest waits in order', (t) => {
+  const bench = new Bench(t, 2);
+  for (const id of ['a', 'b', 'c', 'd']) bench.submit(id);
+  assert.deepEqual(bench.workers.map(ids).flat().sort(), ['a', 'b']);
+  assert.equal(bench.dispatcher.queued, 2);
+  const [first, second] = bench.workers as [FakeWorker, FakeWorker];
+  bench.finish(second);
+  assert.deepEqual(ids(second), ['c']);
+  bench.finish(first);
+  assert.deepEqual(ids(first), ['d']);
+  assert.equal(bench.dispatcher.inFlight, 2);
+});
+
+test('short calls are sent ahead, to the worker that holds least, and never past an idle one', (t) => {
+  const bench = new Bench(t, 2, { queueSize: 100 });
+  bench.learn(1);
+  for (let i = 0; i < 10; i += 1) bench.submit(`${i}`);
+  assert.deepEqual(
+    bench.workers.map(({ load }) => load),
+    [3, 3],
+    'one running and two ahead: 2 ms',
+  );
+  assert.equal(bench.dispatcher.queued, 4);
+});
+
+test('nothing is sent ahead of long calls', (t) => {
+  const bench = new Bench(t, 1);
+  bench.learn(40);
+  for (const id of ['a', 'b']) bench.submit(id);
+  assert.equal(bench.workers[0]?.load, 1);
+});
+
+test('nothing is sent ahead behind a call that runs long already, however short the others were', (t) => {
+  const bench = new Bench(t, 2, { queueSize: 100 });
+  bench.learn(0.1);
+  bench.submit('long');
+  const long = bench.workers.find(({ load }) => load === 1) as FakeWorker;
+  long.runningMs = 26;
+  for (let i = 0; i < 50; i += 1) bench.submit(`${i}`);
+  assert.deepEqual(ids(long), ['long']);
+});
+
+test('admit counts waiting calls, and idle workers besides', (t) => {
+  const bench = new Bench(t, 1, { queueSize: 2 });
+  for (const id of ['runs', 'waits-1', 'waits-2']) bench.submit(id);
+  const error = bench.refusal();
+  assert.equal(error?.code, 'SERVE_QUEUE_FULL');
+  assert.ok((error.retryAfterS as number) >= 1);
+});
+
+test('--queue-size 0 takes a call while a worker is idle, and refuses it while none is', (t) => {
+  const bench = new Bench(t, 1, { queueSize: 0 });
+  bench.submit('runs');
+  assert.equal(bench.refusal()?.code, 'SERVE_QUEUE_FULL');
+  bench.finish(bench.workers[0] as FakeWorker);
+  assert.equal(bench.refusal(), null);
+});
+
+test('admit counts announced bytes before they arrive, and arriving bytes beyond them', (t) => {
+  const bench = new Bench(t, 0);
+  const { dispatcher } = bench;
+  const admission = dispatcher.admit(600, null);
+  assert.equal(bench.refusal(401)?.code, 'SERVE_QUEUE_FULL');
+  assert.equal(bench.refusal(400), null);
+  const chunked = dispatcher.admit(0, null);
+  chunked.grow(400);
+  assert.throws(() => chunked.grow(1), { code: 'SERVE_QUEUE_FULL' });
+  admission.grow(600);
+  assert.equal(dispatcher.waitingBytes, 1000);
+  admission.release();
+  admission.release();
+  chunked.release();
+  assert.equal(dispatcher.waitingBytes, 0);
+  assert.equal(dispatcher.arriving, 0);
+});
+
+test('a deadline that the line would miss is refused at once; without experience it is admitted', (t) => {
+  const bench = new Bench(t, 1, { queueSize: 100 });
+  assert.equal(bench.refusal(0, bench.nowMs + 1), null);
+  bench.learn(30);
+  for (let i = 0; i < 10; i += 1) bench.submit(`${i}`);
+  assert.equal(bench.refusal(0, bench.nowMs + 100)?.code, 'SERVE_OVERLOADED');
+  assert.equal(bench.refusal(0, bench.nowMs + 1000), null);
+});
+
+test('a deadline that passes in line answers its caller, and the worker never sees the call', (t) => {
+  const bench = new Bench(t, 1);
+  bench.submit('runs');
+  bench.submit('waits', { deadlineAtMs: bench.nowMs + 100 });
+  bench.pass(100);
+  assert.equal(bench.outcomes.get('waits'), 'SERVE_DEADLINE');
+  assert.equal(bench.dispatcher.queued, 0);
+  bench.finish(bench.workers[0] as FakeWorker);
+  assert.equal(bench.workers[0]?.load, 0);
+});
+
+test('a deadline that passes while the call runs answers its caller and tells the worker, which keeps its seat taken', (t) => {
+  const bench = new Bench(t, 1);
+  bench.submit('runs', { deadlineAtMs: bench.nowMs + 100 });
+  bench.pass(100);
+  const [worker] = bench.workers as [FakeWorker];
+  assert.equal(bench.outcomes.get('runs'), 'SERVE_DEADLINE');
+  assert.deepEqual(worker.abandoned, ["runs: the client's deadline passed"]);
+  assert.equal(bench.dispatcher.inFlight, 0);
+  bench.submit('next');
+  assert.deepEqual(ids(worker), ['runs'], 'one call at a time');
+  worker.release();
+  bench.dispatcher.pump();
+  assert.deepEqual(ids(worker), ['next']);
+});
+
+test('--queue-timeout: each waiting call is answered at its own time', (t) => {
+  const bench = new Bench(t, 0, { queueTimeoutMs: 1000 });
+  bench.submit('a');
+  bench.pass(600);
+  bench.submit('b');
+  bench.pass(399);
+  assert.equal(bench.outcomes.size, 0);
+  bench.pass(2);
+  assert.deepEqual([...bench.outcomes], [['a', 'SERVE_QUEUE_TIMEOUT']]);
+  bench.pass(600);
+  assert.equal(bench.outcomes.get('b'), 'SERVE_QUEUE_TIMEOUT');
+});
+
+test('a lost worker: what began is lost, the rest goes to the head in its order, once', (t) => {
+  const bench = new Bench(t, 1, { queueSize: 100 });
+  bench.learn(1);
+  for (const id of ['a', 'b', 'c', 'd', 'e']) bench.submit(id);
+  const [first] = bench.workers as [FakeWorker];
+  assert.deepEqual(ids(first), ['a', 'b', 'c']);
+  first.begin();
+  bench.lose(first);
+  assert.deepEqual([...bench.outcomes], [['a', 'SERVE_WORKER_LOST']]);
+
+  const second = new FakeWorker();
+  bench.workers.push(second);
+  bench.dispatcher.pump();
+  assert.deepEqual(ids(second), ['b', 'c', 'd'], 'before those that never left');
+  second.begin();
+  bench.lose(second);
+  assert.equal(bench.outcomes.get('b'), 'SERVE_WORKER_LOST');
+  assert.equal(bench.outcomes.get('c'), 'SERVE_NOT_BEGUN');
+  assert.equal(bench.outcomes.has('d'), false, 'its first loss');
+  assert.equal(bench.dispatcher.queued, 2);
+  assert.equal(bench.dispatcher.inFlight, 0);
+});
+
+test('a call whose client left is not sent again when its worker dies', (t) => {
+  const bench = new Bench(t, 1);
+  const job = bench.submit('a');
+  bench.dispatcher.giveUp(job, 'SERVE_CANCELLED', 'the client left');
+  bench.lose(bench.workers[0] as FakeWorker);
+  assert.equal(bench.dispatcher.queued, 0);
+  assert.deepEqual([...bench.outcomes], [['a', 'SERVE_CANCELLED']]);
+});
+
+test('nothing is admitted when nothing can come: the caller is told why', (t) => {
+  const bench = new Bench(t, 0);
+  bench.hopeless = new ServeError('SERVE_NOT_READY', undefined, { retryAfterS: 30 });
+  assert.equal(bench.refusal()?.code, 'SERVE_NOT_READY');
+});
+
+test('retryAfterS: from line and workers, else from the next start, within 1 and 300 s', (t) => {
+  const bench = new Bench(t, 1, { queueSize: 1000 });
+  assert.equal(bench.dispatcher.retryAfterS(), 1);
+  bench.readyInMs = 42_500;
+  assert.equal(bench.dispatcher.retryAfterS(), 43);
+  bench.learn(1000);
+  for (let i = 0; i < 12; i += 1) bench.submit(`${i}`);
+  assert.equal(bench.dispatcher.retryAfterS(), 12);
+  bench.learn(1e6);
+  assert.equal(bench.dispatcher.retryAfterS(), 300);
+});
+
+test('failInFlight answers every caller and tells every worker', (t) => {
+  const bench = new Bench(t, 2);
+  for (const id of ['a', 'b', 'c']) bench.submit(id);
+  bench.dispatcher.failInFlight(LOST);
+  assert.deepEqual([bench.outcomes.get('a'), bench.outcomes.get('b')], ['SERVE_WORKER_LOST', 'SERVE_WORKER_LOST']);
+  assert.equal(bench.outcomes.has('c'), false);
+  assert.equal(bench.workers.flatMap(({ abandoned }) => abandoned).length, 2);
+});
+
+/** What may happen, in any order. */
+const step = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('submit' as const), deadlineMs: fc.option(fc.integer({ min: 1, max: 200 })) }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('finish' as const), worker: fc.nat(3), runMs: fc.double({ min: 0, max: 40, noNaN: true }) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('begin' as const), worker: fc.nat(3) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('lose' as const), worker: fc.nat(3) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('start' as const) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('leave' as const), job: fc.nat(50) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('pass' as const), ms: fc.nat(100) }) },
+);
+
+test('whatever happens: each call is in exactly one place, no worker idles while one waits, nothing begins twice', (t) => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
+      t.mock.reset();
+      const bench = new Bench(t, 2, { queueSize: 20 });
+      const jobs: Job[] = [];
+      const begun = new Set<Job>();
+      for (const now of steps) {
+        const worker = 'worker' in now ? bench.workers[now.worker % Math.max(1, bench.workers.length)] : undefined;
+        if (now.do === 'submit' && bench.refusal() === null) {
+          const deadlineAtMs = now.deadlineMs === null ? null : bench.nowMs + now.deadlineMs;
+          if (bench.refusal(0, deadlineAtMs) === null) jobs.push(bench.submit(`${jobs.length}`, { deadlineAtMs }));
+        } else if (now.do === 'start' && bench.workers.length < 4) {
+          bench.workers.push(new FakeWorker());
+          bench.dispatcher.pump();
+        } else if (now.do === 'leave') {
+          const job = jobs[now.job];
+          if (job !== undefined) bench.dispatcher.giveUp(job, 'SERVE_CANCELLED', 'the client left');
+        } else if (now.do === 'pass') {
+          bench.pass(now.ms);
+        } else if (now.do === 'lose' && worker !== undefined) {
+          bench.lose(worker);
+        } else if (now.do === 'finish' && worker !== undefined && worker.load > 0) {
+          beginOnce(worker, begun);
+          bench.finish(worker, now.runMs);
+        } else if (now.do === 'begin' && worker !== undefined && worker.load > 0) {
+          beginOnce(worker, begun);
+        }
+        assertInvariants(bench, jobs);
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
+
+function beginOnce(worker: FakeWorker, begun: Set<Job>): void {
+  const [job] = worker.held as [Job];
+  if (job.settled || job.state === 'begun') return;
+  assert.ok(!begun.has(job), 'a call begins once');
+  begun.add(job);
+  worker.begin();
+}
+
+function assertInvariants({ dispatcher, workers, outcomes }: Bench, jobs: readonly Job[]): void {
+  const held = workers.flatMap((worker) => worker.heldJobs());
+  const waiting = jobs.filter(({ state }) => state === 'queued');
+  const inFlight = jobs.filter(({ state }) => state === 'sent' || state === 'begun');
+  assert.equal(dispatcher.queued, waiting.length);
+  assert.equal(dispatcher.inFlight, inFlight.length);
+  assert.equal(outcomes.size, jobs.filter(({ settled }) => settled).length);
+  assert.equal(dispatcher.arriving, 0);
+  for (const job of inFlight) assert.equal(held.filter((other) => other === job).length, 1, 'one worker holds it');
+  for (const job of waiting) assert.ok(!held.includes(job));
+  if (waiting.length > 0) assert.ok(workers.every(({ load }) => load > 0), 'nobody idles while a call waits');
+}

@@ -1,0 +1,77 @@
+/** Jobs and workers for tests of the dispatcher: what happens to them is written down. */
+import type { ServeError } from '../../../protocol/errors.js';
+import type { ReadyWorker } from '../../../supervisor/dispatch/dispatcher.js';
+import { Job, type Sink } from '../../../supervisor/dispatch/job.js';
+
+export interface JobOptions {
+  readonly bytes?: number;
+  readonly acceptedAtMs?: number;
+  readonly deadlineAtMs?: number | null;
+  /** `ok`, `end` or the error's code, once settled. */
+  readonly onSettled?: (outcome: string) => void;
+}
+
+export function newJob(id: string, options: JobOptions = {}): Job {
+  const { bytes = 0, acceptedAtMs = performance.now(), deadlineAtMs = null, onSettled = () => {} } = options;
+  const sink: Sink = {
+    reply: () => onSettled('ok'),
+    head: () => {},
+    chunk: (_job, _pieces, taken) => taken(),
+    end: () => onSettled('end'),
+    fail: (_job, error: ServeError) => onSettled(error.code),
+  };
+  const call = {
+    id: 0,
+    bodyBytes: bytes,
+    requestId: id,
+    route: '/',
+    path: '/',
+    query: '',
+    format: 'auto',
+    contentType: '',
+    accept: '',
+    deadlineMs: null,
+    headers: '',
+  } as const;
+  return new Job({ ...call }, [], { acceptedAtMs, deadlineAtMs }, sink);
+}
+
+export const OK = { status: 200, contentType: '', headers: '' };
+
+/** A worker that holds what it is given until the test says what happens. */
+export class FakeWorker implements ReadyWorker {
+  readonly held: Job[] = [];
+  readonly abandoned: string[] = [];
+  runningMs = 0;
+
+  get load(): number {
+    return this.held.length;
+  }
+
+  get ids(): string[] {
+    return this.held.map(({ call }) => call.requestId);
+  }
+
+  heldJobs(): Job[] {
+    return [...this.held];
+  }
+
+  assign(job: Job): void {
+    this.held.push(job);
+  }
+
+  abandon(job: Job, reason: string): void {
+    this.abandoned.push(`${job.call.requestId}: ${reason}`);
+  }
+
+  begin(): Job {
+    const [job] = this.held as [Job];
+    job.begin(performance.now());
+    return job;
+  }
+
+  /** The first call it holds has ended. */
+  release(): Job {
+    return this.held.shift() as Job;
+  }
+}

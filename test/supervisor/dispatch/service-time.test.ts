@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { sendAhead } from '../../../supervisor/dispatch/send-ahead.js';
+import { ServiceTime } from '../../../supervisor/dispatch/service-time.js';
+
+function measured(...runsMs: number[]): ServiceTime {
+  const service = new ServiceTime();
+  for (const runMs of runsMs) service.add(runMs);
+  return service;
+}
+
+function times(count: number, runMs: number): number[] {
+  return Array<number>(count).fill(runMs);
+}
+
+test('four calls predict nothing, five do', () => {
+  assert.equal(measured(...times(4, 10)).meanMs, null);
+  assert.equal(measured(...times(4, 10)).predictWaitMs(10, 1), null);
+  assert.equal(measured(...times(5, 10)).meanMs, 10);
+});
+
+test('the mean of the first calls is their mean; later it follows a change within some tens of calls', () => {
+  assert.equal(measured(1, 2, 3, 4, 5).meanMs, 3);
+  const service = measured(...times(100, 1), ...times(30, 100));
+  assert.ok((service.meanMs as number) > 90);
+});
+
+test('a slow call is remembered, and fades', () => {
+  const service = measured(...times(10, 1), 100);
+  assert.equal(service.slowMs, 100);
+  for (const runMs of times(35, 1)) service.add(runMs);
+  assert.ok(service.slowMs > 45 && service.slowMs < 55, String(service.slowMs));
+});
+
+test('whatever was measured: the mean is within it, the slowest is at least the newest', () => {
+  fc.assert(
+    fc.property(fc.array(fc.double({ min: 0, max: 1e6, noNaN: true }), { minLength: 5, maxLength: 200 }), (runs) => {
+      const service = measured(...runs);
+      const mean = service.meanMs as number;
+      assert.ok(mean >= Math.min(...runs) - 1e-6 && mean <= Math.max(...runs) + 1e-6);
+      assert.ok(service.slowMs >= (runs.at(-1) as number) && service.slowMs <= Math.max(...runs));
+    }),
+  );
+});
+
+for (const [ahead, workers, waitMs] of [
+  [0, 1, 0],
+  [1, 2, 0],
+  [1, 1, 5],
+  [10, 1, 95],
+  [10, 4, 20],
+  [5, 0, null],
+] as const) {
+  test(`calls of 10 ms: behind ${ahead} others with ${workers} workers the wait is ${waitMs ?? 'unknown'}`, () => {
+    assert.equal(measured(...times(5, 10)).predictWaitMs(ahead, workers), waitMs);
+  });
+}
+
+test('a prediction never shrinks with the line, nor grows with the workers', () => {
+  const service = measured(...times(5, 10));
+  fc.assert(
+    fc.property(fc.nat(1000), fc.integer({ min: 1, max: 64 }), (ahead, workers) => {
+      const wait = service.predictWaitMs(ahead, workers) as number;
+      assert.ok(wait >= 0);
+      assert.ok((service.predictWaitMs(ahead + 1, workers) as number) >= wait);
+      assert.ok((service.predictWaitMs(ahead, workers + 1) as number) <= wait);
+    }),
+  );
+});
+
+for (const [what, service, ahead] of [
+  ['nothing is known', measured(1, 1, 1, 1), 0],
+  ['calls take no time at all', measured(...times(5, 0)), 64],
+  ['calls take 0.01 ms', measured(...times(5, 0.01)), 64],
+  ['calls take 0.5 ms', measured(...times(5, 0.5)), 4],
+  ['calls take 2 ms', measured(...times(5, 2)), 1],
+  ['calls take 20 ms', measured(...times(5, 20)), 1],
+  ['calls take 26 ms', measured(...times(5, 26)), 0],
+  ['one of the last calls took long', measured(...times(20, 0.1), 30), 0],
+  ['the one that took long is a while ago', measured(...times(5, 0.5), 30, ...times(100, 0.5)), 4],
+] as const) {
+  test(`sendAhead is ${ahead} when ${what}`, () => assert.equal(sendAhead(service), ahead));
+}

@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import {
+  readEnvironment,
+  resolveOptions,
+  withAppConfig,
+  type OptionSource,
+} from '../../../supervisor/options/resolve.js';
+import { OPTIONS, OPTION_NAMES, envName } from '../../../supervisor/options/table.js';
+
+function source(label: string, values: Record<string, unknown>): OptionSource {
+  return { values, where: (name) => `${label} ${name}` };
+}
+
+const NONE = source('nothing', {});
+
+test('without a source every option has its default', () => {
+  const { options, explicit } = resolveOptions([NONE]);
+  for (const name of OPTION_NAMES) assert.equal(options[name], OPTIONS[name].default, name);
+  assert.equal(explicit.size, 0);
+});
+
+describe('precedence: flag > environment > file > config > default', () => {
+  const layers = ['flag', 'environment', 'file', 'config'] as const;
+  /** Every set of sources that may be present at once. */
+  for (let present = 0; present < 2 ** layers.length; present += 1) {
+    const given = layers.filter((_, i) => (present & (1 << i)) !== 0);
+    const winner = given[0] ?? 'default';
+    test(`of ${given.join(', ') || 'none'}: ${winner}`, () => {
+      const value = (layer: (typeof layers)[number]): Record<string, number> =>
+        given.includes(layer) ? { queueSize: layers.indexOf(layer) } : {};
+      const sources = layers.slice(0, 3).map((layer) => source(layer, value(layer)));
+      const options = withAppConfig(resolveOptions(sources), value('config'), '/app.ts');
+      assert.equal(options.queueSize, winner === 'default' ? 1024 : layers.indexOf(winner));
+    });
+  }
+});
+
+test('sources are laid over each other option by option, and an undefined value is no value', () => {
+  const { options } = resolveOptions([
+    source('flag', { port: '1', host: undefined }),
+    source('env', { port: '2', host: 'b', queueSize: '3' }),
+  ]);
+  assert.deepEqual([options.port, options.host, options.queueSize], [1, 'b', 3]);
+});
+
+test('the result is frozen', () => {
+  const resolved = resolveOptions([NONE]);
+  assert.ok(Object.isFrozen(resolved.options));
+  assert.ok(Object.isFrozen(withAppConfig(resolved, {}, '/app.ts')));
+});
+
+test('a bad value in a source that is overruled is refused all the same', () => {
+  const sources = [source('--port', { port: '80' }), source('BANANA_PORT', { port: 'x' })];
+  assert.throws(() => resolveOptions(sources), { code: 'SERVE_CONFIG', message: /^BANANA_PORT port: "x" is not allowed/ });
+});
+
+const REFUSED: readonly (readonly [values: Record<string, unknown>, message: RegExp])[] = [
+  [{ port: '99999' }, /^in port: "99999" is not allowed; give a port from 0 to 65535, or the path of a unix socket\.$/],
+  [{ port: 'tcp://1.2.3.4:80' }, /^in port: "tcp:/],
+  [{ runTimeout: '30' }, /^in runTimeout: "30" is not allowed; give a duration with a unit, such as 500ms/],
+  [{ runTimeout: '0s' }, /give a duration above 0/],
+  [{ gpus: 'some' }, /give all, none, or a comma-separated list/],
+  [{ gpus: '0,,2' }, /give all, none/],
+  [{ host: ' ' }, /give an address or a host name/],
+  [{ prot: 1 }, /^in prot: there is no such option\. Did you mean port\?$/],
+  [{ zzz: 1 }, /^in zzz: there is no such option\. Known options: host, port, /],
+  [{ toString: 1 }, /^in toString: there is no such option/],
+  [{ __proto__x: 1 }, /there is no such option/],
+  [{ workers: 2, workersPerGpu: 2 }, /exclude each other: .*without GPUs.*on each GPU.* Give one/],
+  [{ workers: 2, gpus: 'all' }, /--workers is for machines without GPUs; with --gpus, give --workers-per-gpu/],
+];
+
+for (const [values, message] of REFUSED) {
+  test(`${JSON.stringify(values)} is refused with a cure`, () => {
+    assert.throws(() => resolveOptions([source('in', values)]), { code: 'SERVE_CONFIG', message });
+  });
+}
+
+const GPU_LISTS = ['all', 'none', '0', '0,2', '0, 2', 'GPU-5d5ba0d6', 'MIG-c7384736', 'GPU-a/1/2', '3,GPU-5d5ba0d6-aaaa'];
+for (const list of GPU_LISTS) {
+  test(`--gpus ${list} is taken as it is`, () => {
+    assert.equal(resolveOptions([source('in', { gpus: list })]).options.gpus, list);
+  });
+}
+
+test('--workers with --gpus none is no contradiction', () => {
+  assert.equal(resolveOptions([source('in', { workers: 2, gpus: 'none' })]).options.workers, 2);
+});
+
+describe("an app's config", () => {
+  const resolved = resolveOptions([NONE]);
+
+  for (const name of OPTION_NAMES) {
+    const { scope, flag } = OPTIONS[name];
+    if (scope === 'model') continue;
+    test(`may not set ${name}: it is refused by name, with where to set it`, () => {
+      const message = `/app.ts: config.${name}: this option belongs to the server, not to a model. Set ${flag} or ${envName(name)} instead.`;
+      assert.throws(() => withAppConfig(resolved, { [name]: 1 }, '/app.ts'), { code: 'SERVE_CONFIG', message });
+    });
+  }
+
+  test('may set every option of a model', () => {
+    const config = {
+      queueSize: 1,
+      queueBytes: '2kb',
+      queueTimeout: '3s',
+      runTimeout: '4s',
+      initTimeout: '5s',
+      restartLimit: 6,
+    };
+    const options = withAppConfig(resolved, config, '/app.ts');
+    const models = OPTION_NAMES.filter((name) => OPTIONS[name].scope === 'model');
+    assert.deepEqual(Object.keys(config).sort(), models.sort());
+    assert.deepEqual(models.map((name) => [name, options[name]]), [
+      ['initTimeout', 5000],
+      ['queueBytes', 2048],
+      ['queueSize', 1],
+      ['queueTimeout', 3000],
+      ['restartLimit', 6],
+      ['runTimeout', 4000],
+    ]);
+  });
+
+  test('is refused with file, key, value and what is allowed', () => {
+    const bad = (config: Record<string, unknown>) => () => withAppConfig(resolved, config, '/app.ts');
+    assert.throws(bad({ runTimeout: 'soon' }), { message: /^\/app\.ts: config\.runTimeout: "soon" is not allowed; give a duration/ });
+    assert.throws(bad({ runTimout: '3s' }), { message: /^\/app\.ts: config\.runTimout: there is no such option\. Did you mean runTimeout\?/ });
+  });
+
+  test('is checked even where the operator overrules it', () => {
+    const explicit = resolveOptions([source('in', { runTimeout: '1s' })]);
+    assert.throws(() => withAppConfig(explicit, { runTimeout: 'soon' }, '/app.ts'), { code: 'SERVE_CONFIG' });
+  });
+});
+
+describe('the environment', () => {
+  const read = (env: Record<string, string>): [values: object, warnings: string[]] => {
+    const { source: { values }, warnings } = readEnvironment(env);
+    return [values, warnings];
+  };
+
+  test('every option has a variable, and errors name it', () => {
+    const env = Object.fromEntries(OPTION_NAMES.map((name) => [envName(name), 'value']));
+    const { source: { values, where }, warnings } = readEnvironment(env);
+    assert.deepEqual(values, Object.fromEntries(OPTION_NAMES.map((name) => [name, 'value'])));
+    assert.deepEqual(warnings, []);
+    assert.equal(where('runTimeout'), 'BANANA_RUN_TIMEOUT');
+  });
+
+  test('PORT counts, BANANA_PORT more', () => {
+    assert.deepEqual(read({ PORT: '1' })[0], { port: '1' });
+    assert.deepEqual(read({ PORT: '1', BANANA_PORT: '2' })[0], { port: '2' });
+    assert.equal(readEnvironment({ PORT: '1' }).source.where('port'), 'PORT');
+  });
+
+  test('an empty variable is no value', () => assert.deepEqual(read({ BANANA_PORT: '', PORT: '' }), [{}, []]));
+
+  test('what Kubernetes injects for a service called banana is ignored with one warning', () => {
+    const injected = {
+      BANANA_PORT: 'tcp://10.0.0.1:8000',
+      BANANA_SERVICE_HOST: '10.0.0.1',
+      BANANA_SERVICE_PORT: '8000',
+      BANANA_SERVICE_PORT_HTTP: '8000',
+      BANANA_PORT_8000_TCP: 'tcp://10.0.0.1:8000',
+      BANANA_PORT_8000_TCP_PROTO: 'tcp',
+      BANANA_PORT_8000_TCP_PORT: '8000',
+      BANANA_PORT_8000_TCP_ADDR: '10.0.0.1',
+    };
+    const [values, warnings] = read({ ...injected, PORT: '9000' });
+    assert.deepEqual(values, { port: '9000' }, 'PORT still counts');
+    assert.deepEqual(warnings, ['BANANA_PORT=tcp://10.0.0.1:8000 looks injected by Kubernetes and is ignored']);
+  });
+
+  test('a mistyped variable is warned about, a strange one is left alone', () => {
+    const [, warnings] = read({ BANANA_PROT: '1', BANANA_RUN_TIMOUT: '1s', BANANA_API_KEY: 'x', BANANA_SERVER: 'x', HOST: 'x' });
+    assert.deepEqual(warnings, [
+      'BANANA_PROT is no option of banana-serve; did you mean BANANA_PORT?',
+      'BANANA_RUN_TIMOUT is no option of banana-serve; did you mean BANANA_RUN_TIMEOUT?',
+    ]);
+  });
+});
