@@ -22,7 +22,7 @@ import { ModelRuntime } from './models/model-runtime.js';
 import { createLog, type Log } from './observe/log.js';
 import { OutputRelay } from './observe/output-relay.js';
 import { OutputWriter } from './observe/output-writer.js';
-import { serverStatus, type ServerFacts } from './observe/status.js';
+import { DELAY_RESOLUTION_MS, serverStatus, type ServerFacts } from './observe/status.js';
 import type { Options, ResolvedOptions } from './options/resolve.js';
 import { formatMs } from './options/units.js';
 import { OrphanGuard } from './pool/orphan-guard.js';
@@ -73,7 +73,7 @@ export class RunningServer implements ServerHandle {
     this.#facts = {
       version: VERSION,
       startedAt: new Date(),
-      eventLoopDelay: monitorEventLoopDelay({ resolution: 10 }),
+      eventLoopDelay: monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS }),
       replies: new Map<string, number>(),
     };
     this.#guard = new OrphanGuard((why) => this.#warnUnguarded(why));

@@ -44,8 +44,11 @@ export interface Admission {
   release(): void;
 }
 
-/** Predictions are off by the turn of an event loop or two; a call admitted should make its deadline. */
+/** Predictions are off by the turn of an event loop or two; a call that is begun should make its deadline. */
 const PREDICTION_SLACK_MS = 2;
+
+/** How much of the time left a new call's prediction may use: what runs before it may take longer than the mean. */
+const ADMITTED_SHARE = 0.85;
 
 export class Dispatcher {
   readonly #queue = new JobQueue();
@@ -176,7 +179,7 @@ export class Dispatcher {
       const worker = this.#choose();
       if (worker === null) return;
       this.#queue.shift();
-      if (this.#wouldMissDeadline(job)) {
+      if (this.#wouldMissDeadline(job, worker)) {
         job.fail(new ServeError('SERVE_DEADLINE'));
         this.#forget(job);
         continue;
@@ -228,13 +231,14 @@ export class Dispatcher {
     const waitMs = this.#predictWaitMs(waiting);
     if (waitMs === null) return false;
     const runMs = this.#service.meanMs ?? 0;
-    return performance.now() + waitMs + runMs + PREDICTION_SLACK_MS > deadlineAtMs;
+    return waitMs + runMs + PREDICTION_SLACK_MS > ADMITTED_SHARE * (deadlineAtMs - performance.now());
   }
 
   /** Running a call whose answer would come too late helps nobody and delays the rest. */
-  #wouldMissDeadline(job: Job): boolean {
-    if (job.deadlineAtMs === null) return false;
-    return performance.now() + (this.#service.meanMs ?? 0) > job.deadlineAtMs;
+  #wouldMissDeadline(job: Job, worker: ReadyWorker): boolean {
+    const { meanMs } = this.#service;
+    if (job.deadlineAtMs === null || meanMs === null) return false;
+    return performance.now() + (worker.load + 1) * meanMs + PREDICTION_SLACK_MS > job.deadlineAtMs;
   }
 
   #refusal(code: ErrorCode): ServeError {

@@ -18,9 +18,9 @@ import type { OrphanGuard } from '../pool/orphan-guard.js';
 import type { Placement } from '../pool/placement.js';
 import { Slot, type SlotListener } from '../pool/slot.js';
 import type { SpawnGate } from '../pool/spawn-gate.js';
+import type { WorkerDeath } from '../pool/worker-death.js';
 import {
   WorkerHandle,
-  type WorkerDeath,
   type WorkerLimits,
   type WorkerListener,
 } from '../pool/worker-handle.js';

@@ -84,7 +84,7 @@ function wrapped(stream: StreamName, text: Buffer, source: PrintSource, requestI
     requestId: requestId ?? source.runningRequestId(),
   };
   let lines = '';
-  for (let start = 0; start < text.length; ) {
+  for (let start = 0; start < text.length;) {
     const end = lineEnd(text, start);
     if (end > start) lines += `${JSON.stringify({ ...record, msg: text.toString('utf8', start, end) })}\n`;
     start = end + 1;

@@ -3,6 +3,9 @@ import type { IntervalHistogram } from 'node:perf_hooks';
 import type { ModelRuntime } from '../models/model-runtime.js';
 import type { Slot } from '../pool/slot.js';
 
+/** Period of the timer that measures the event loop's delay. */
+export const DELAY_RESOLUTION_MS = 10;
+
 export interface ServerFacts {
   readonly version: string;
   readonly startedAt: Date;
@@ -85,8 +88,9 @@ function idleOr(state: string): string {
   return state === 'ready' ? 'idle' : state;
 }
 
+/** The histogram holds the time between two ticks of a timer; what is beyond its period is delay. */
 function delayStatus(delay: IntervalHistogram): object {
-  const ms = (ns: number): number => Number((ns / 1e6).toFixed(2));
+  const ms = (ns: number): number => Number(Math.max(0, ns / 1e6 - DELAY_RESOLUTION_MS).toFixed(2));
   return { p50: ms(delay.percentile(50)), p99: ms(delay.percentile(99)), max: ms(delay.max) };
 }
 

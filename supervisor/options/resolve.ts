@@ -123,6 +123,8 @@ function misspelledVariables(env: Readonly<Record<string, string | undefined>>):
     .filter((variable) => variable.startsWith(prefix) && !known.includes(variable.slice(prefix.length)))
     .flatMap((variable) => {
       const close = suggest(variable.slice(prefix.length), known);
-      return close === null ? [] : [`${variable} is no option of banana-serve; did you mean ${prefix}${close}?`];
+      return close === null
+        ? []
+        : [`${variable} is no option of banana-serve; did you mean ${prefix}${close}?`];
     });
 }

@@ -72,9 +72,7 @@ function chooseGpus(input: PlacementInput): string[] {
   if (gpus === null) return visible.map(idOf);
   if (gpus === 'all') {
     if (visible.length > 0) return visible.map(idOf);
-    throw configError(
-      `--gpus all: no GPU was found${maskHint(input)}. Use --gpus none to run on the CPU.`,
-    );
+    throw configError(`--gpus all: no GPU was found${maskHint(input)}. Use --gpus none to run on the CPU.`);
   }
   // By uuid: an index and an id may name the same card, which counts once.
   const chosen = new Map<string, string>();
@@ -89,7 +87,11 @@ function chooseGpus(input: PlacementInput): string[] {
  * `wanted` is an index among the visible ones, as CUDA counts under a mask, or (the start of) an id. `id` is what
  * the worker's own mask holds: an index if one was given, an id if one was given.
  */
-function findGpu(wanted: string, visible: readonly Gpu[], input: PlacementInput): { uuid: string; id: string } {
+function findGpu(
+  wanted: string,
+  visible: readonly Gpu[],
+  input: PlacementInput,
+): { uuid: string; id: string } {
   if (/^\d+$/.test(wanted)) {
     const gpu = visible[Number(wanted)];
     if (gpu !== undefined) return { uuid: gpu.uuid, id: idOf(gpu) };
@@ -104,9 +106,7 @@ function findGpu(wanted: string, visible: readonly Gpu[], input: PlacementInput)
   }
   const list = visible.map((gpu, i) => `${i} (${gpu.uuid}, ${gpu.name})`).join('; ');
   const has = visible.length === 0 ? 'no GPU' : list;
-  throw configError(
-    `--gpus ${wanted}: there is no such GPU. Visible here: ${has}${maskHint(input)}.`,
-  );
+  throw configError(`--gpus ${wanted}: there is no such GPU. Visible here: ${has}${maskHint(input)}.`);
 }
 
 /** Nothing was discovered: another vendor's cards, perhaps. An index is taken at its word, within an inherited mask. */

@@ -11,7 +11,8 @@
 import { ServeError } from '../../protocol/errors.js';
 import { NEW_SEAT, afterDeath, type SeatHistory } from './restart-policy.js';
 import type { SpawnGate } from './spawn-gate.js';
-import type { WorkerDeath, WorkerHandle, WorkerListener } from './worker-handle.js';
+import type { WorkerDeath } from './worker-death.js';
+import type { WorkerHandle, WorkerListener } from './worker-handle.js';
 
 export type SlotState =
   | { readonly name: 'waiting' }

@@ -1,12 +1,11 @@
 /** Clients that send nonsense, leave, or do not read cost nobody but themselves. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { request, type IncomingMessage } from 'node:http';
 import { test } from 'node:test';
 import { ask, errorOf, pidOf, warmUp } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { sendAtOnce } from '../helpers/pipeline.js';
-import { call, eventually, fixture, startServer, type Server } from '../helpers/server.js';
+import { openStream } from '../helpers/stream.js';
+import { call, eventually, fixture, startServer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 const MIB = 1024 * 1024;
@@ -118,10 +117,10 @@ test('a client that leaves a stream: the generator is closed, the worker takes t
 
 test('a reader that does not read a large stream', LIMIT, async (t) => {
   const cues = makeCues(t);
-  const args = ['--workers', '2', '--run-timeout', '1500ms'];
+  const args = ['--workers', '2', '--run-timeout', '2s'];
   const server = await startServer(fixture('streams.mjs'), { t, env: cues.env, args });
   await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
-  const chunks = 200;
+  const chunks = 80;
   const startedAtMs = performance.now();
   const stream = await openStream(server, { chunks, bytes: MIB / 4 });
   stream.pause();
@@ -129,7 +128,7 @@ test('a reader that does not read a large stream', LIMIT, async (t) => {
 
   await t.test('holds up its generator: little is produced, little is kept', async () => {
     const produced = cues.notes().length;
-    assert.ok(produced < 100, `${produced} of ${chunks} chunks were produced`);
+    assert.ok(produced < chunks / 2, `${produced} of ${chunks} chunks were produced`);
     const { front } = await server.status();
     assert.ok(front.rssBytes < 200e6, `the front has ${front.rssBytes} bytes`);
   });
@@ -144,7 +143,7 @@ test('a reader that does not read a large stream', LIMIT, async (t) => {
     const worker = model.workers.find(({ state }) => state === 'busy');
     let bytes = 0;
     for await (const piece of stream) {
-      if (bytes === 0) await pauseBeyond(startedAtMs, 1800);
+      if (bytes === 0) await pauseBeyond(startedAtMs, 2300);
       bytes += (piece as Buffer).length;
     }
     assert.equal(bytes, (chunks * MIB) / 4);
@@ -184,15 +183,6 @@ test('a stream of many small chunks to a reader that stops reading for a while s
   assert.doesNotMatch(server.stderr(), /MaxListenersExceededWarning/);
   await server.stop();
 });
-
-/** Resolves with a response whose body is not read yet. */
-async function openStream(server: Server, input: unknown): Promise<IncomingMessage> {
-  const call = request(server.url, { method: 'POST', headers: { 'content-type': 'application/json' } });
-  call.end(JSON.stringify(input));
-  const [response] = (await once(call, 'response')) as [IncomingMessage];
-  assert.equal(response.statusCode, 200);
-  return response;
-}
 
 /** Resolves once nothing new is noted for a while. */
 async function standsStill(notes: () => string[]): Promise<void> {

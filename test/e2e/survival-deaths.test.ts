@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { ask, errorOf, logLines, pidOf, warmUp } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { askAtOnce } from '../helpers/pipeline.js';
+import { openStream } from '../helpers/stream.js';
 import { eventually, fixture, startServer, type Answer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -187,6 +188,36 @@ test('a worker killed in the middle of a large answer: reported as killed, and t
   const { msg } = await deathReport(server, 'dies');
   assert.match(String(msg), /^worker 0 died \(signal SIGKILL\) while running call dies/);
   assert.deepEqual(begunOnly(cues.notes(), ids), ids);
+  await server.stop();
+});
+
+test('kill -9 in the middle of a stream: its reader can tell that it was cut', LIMIT, async (t) => {
+  const cues = makeCues(t);
+  const server = await startServer(fixture('streams.mjs'), { t, env: cues.env, expectedRestarts: 1 });
+  const pid = await pidOf(server);
+  const stream = await openStream(server, { chunks: 1e6, bytes: 1000, everyMs: 1 });
+  await cues.untilNoted('chunk 5');
+  process.kill(pid, 'SIGKILL');
+  await assert.rejects(async () => {
+    for await (const _piece of stream);
+  });
+  assert.ok(!stream.complete);
+  assert.notEqual(await pidOf(server), pid);
+  await server.stop();
+});
+
+test('kill -9 of a worker that has not read the whole of a large body: the call runs once, elsewhere', LIMIT, async (t) => {
+  const cues = makeCues(t);
+  const server = await startServer(fixture('works.mjs'), { t, env: cues.env, expectedRestarts: 1 });
+  const pid = await pidOf(server);
+  process.kill(pid, 'SIGSTOP');
+  const text = 'x'.repeat(4_000_000);
+  const answer = ask(server, text, { id: 'large' });
+  await server.until(({ model }) => model.workers[0]?.held === 1);
+  process.kill(pid, 'SIGKILL');
+  assert.equal((await answer).status, 200);
+  assert.equal((await answer).json<{ input: string }>().input, text);
+  assert.deepEqual(begunOnly(cues.notes(), ['large']), ['large']);
   await server.stop();
 });
 

@@ -60,6 +60,19 @@ test('a handler that spins and never gives the thread back: 504, SIGKILL, the ne
   await server.stop();
 });
 
+test('a worker that is frozen when a call comes is killed at --run-timeout; the call never began, so the next worker answers it', LIMIT, async (t) => {
+  const cues = makeCues(t);
+  const args = ['--run-timeout', '500ms'];
+  const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args, expectedRestarts: 1 });
+  const pid = await pidOf(server);
+  process.kill(pid, 'SIGSTOP');
+  const answer = await ask(server, {}, { id: 'patient' });
+  assert.equal(answer.status, 200, answer.text);
+  assert.notEqual(answer.json<{ pid: number }>().pid, pid);
+  assert.deepEqual(cues.notes().filter((line) => line === 'begun patient'), ['begun patient']);
+  await server.stop();
+});
+
 test('waiting in line is no running: calls that together take longer than --run-timeout are all answered', LIMIT, async (t) => {
   const cues = makeCues(t);
   const args = ['--run-timeout', '1s'];

@@ -1,0 +1,279 @@
+/**
+ * The calls one worker holds, in the order sent: the running one first, those sent ahead behind it.
+ *
+ * 1. `assign` sends a call. 2. `begin` starts its clock. 3. Its ending frees the seat, then answers the owner.
+ * A call whose owner has gone keeps its seat until the worker has ended it.
+ */
+import { BodyAssembler, totalBytes } from '../../protocol/body-assembler.js';
+import type { Channel } from '../../protocol/channel.js';
+import { ServeError, asErrorCode } from '../../protocol/errors.js';
+import { STREAM_WINDOW_BYTES, type Message, type ReplyHead } from '../../protocol/messages.js';
+import type { Job } from '../dispatch/job.js';
+import { RunClock, type ClockedCall } from './run-clock.js';
+
+/** A handler that was told to abort gets this long before its process is killed. */
+export const ABORT_GRACE_MS = 1000;
+
+/** A call the worker holds, in the order sent. */
+interface Assignment extends ClockedCall {
+  readonly id: number;
+  readonly job: Job;
+  begun: boolean;
+  /** Stream bytes sent by the worker and not yet taken by the client. */
+  unreadBytes: number;
+}
+
+export interface CallLimits {
+  readonly runTimeoutMs: number;
+  readonly maxOutputBytes: number;
+}
+
+export interface HeldCallsListener {
+  onFinished(job: Job, runMs: number | null): void;
+  /** The call failed for a reason that the log may want to know. */
+  onCallError(job: Job, error: ServeError): void;
+  /** The run timeout passed and the handler did not obey: only the death of the process ends this call. */
+  onHopeless(): void;
+}
+
+/** An answer whose body is still arriving. */
+interface PartialResult {
+  readonly assignment: Assignment;
+  readonly head: ReplyHead;
+  readonly runMs: number;
+}
+
+export class HeldCalls {
+  readonly #channel: Channel;
+  readonly #listener: HeldCallsListener;
+  readonly #results = new BodyAssembler<PartialResult>();
+  #limits: CallLimits;
+  #runClock: RunClock<Assignment>;
+  #graceTimer: NodeJS.Timeout | null = null;
+  #held: Assignment[] = [];
+  #nextId = 1;
+  #inBurst = false;
+  #finished = 0;
+
+  constructor(channel: Channel, limits: CallLimits, listener: HeldCallsListener) {
+    this.#channel = channel;
+    this.#listener = listener;
+    this.#limits = limits;
+    this.#runClock = this.#newRunClock();
+  }
+
+  /** Holds for calls that begin from now on. */
+  set limits(limits: CallLimits) {
+    this.#limits = limits;
+    this.#runClock.stop();
+    this.#runClock = this.#newRunClock();
+  }
+
+  get count(): number {
+    return this.#held.length;
+  }
+
+  /** Calls that began and ended here. */
+  get finished(): number {
+    return this.#finished;
+  }
+
+  get running(): Assignment | null {
+    const first = this.#held[0];
+    return first?.begun === true ? first : null;
+  }
+
+  jobs(): Job[] {
+    return this.#held.map((assignment) => assignment.job);
+  }
+
+  /** Sends a call. */
+  assign(job: Job): void {
+    const id = this.#nextId;
+    this.#nextId = id === 0xffff_ffff ? 1 : id + 1;
+    const { call, pieces, bodyBytes } = job;
+    call.id = id;
+    this.#held.push({
+      id,
+      job,
+      begun: false,
+      beganAtMs: 0,
+      pausedMs: 0,
+      pausedSinceMs: null,
+      unreadBytes: 0,
+    });
+    this.#channel.sendBody({ type: 'call', calls: [call], inlineBytes: [bodyBytes] }, id, pieces, bodyBytes);
+    this.#flushSoon();
+  }
+
+  /** The job is settled; tells the worker to stop working for it. */
+  abandon(job: Job, reason: string): void {
+    const assignment = this.#held.find((candidate) => candidate.job === job);
+    if (assignment === undefined) return;
+    if (this.#channel.dropBody(assignment.id)) {
+      this.#channel.send({ type: 'cancel', id: assignment.id, reason });
+      this.#flushSoon();
+    } else {
+      this.#release(assignment, null); // it never left: the worker knows nothing of it
+    }
+  }
+
+  /** Takes a message about a call. Returns false if it is about something else. @throws SERVE_PROTOCOL */
+  take(message: Message, pieces: Buffer[]): boolean {
+    switch (message.type) {
+      case 'begin':
+        for (const id of message.ids) this.#onBegin(this.#find(id));
+        return true;
+      case 'result':
+        this.#onResult(message, pieces);
+        return true;
+      case 'body': {
+        const whole = this.#results.add(message.id, pieces);
+        if (whole !== null) this.#onWholeResult(whole.owner, whole.pieces);
+        return true;
+      }
+      case 'head':
+        this.#findBegun(message.id).job.head(message);
+        return true;
+      case 'chunk':
+        this.#onChunk(this.#findBegun(message.id), pieces);
+        return true;
+      case 'end':
+        this.#onEnd(this.#findBegun(message.id), message.runMs);
+        return true;
+      case 'error':
+        this.#onCallError(message);
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  /** The worker is dead: hands over what it held, in order. `unread`: a `begin` may have been lost with it. */
+  lose(unread: boolean): Job[] {
+    const jobs = this.jobs();
+    this.#held = [];
+    // Unknown counts as begun.
+    if (unread) for (const job of jobs) job.begin(performance.now());
+    return jobs;
+  }
+
+  /** Stops all timers. */
+  close(): void {
+    this.#runClock.stop();
+    if (this.#graceTimer !== null) clearTimeout(this.#graceTimer);
+  }
+
+  #onBegin(assignment: Assignment): void {
+    const nowMs = performance.now();
+    assignment.begun = true;
+    assignment.beganAtMs = nowMs;
+    assignment.job.begin(nowMs);
+    this.#runClock.start();
+  }
+
+  #onResult(message: Message & { type: 'result' }, pieces: Buffer[]): void {
+    const assignment = this.#findBegun(message.id);
+    if (message.bodyBytes > this.#limits.maxOutputBytes) {
+      throw new ServeError('SERVE_PROTOCOL', undefined, {
+        detail: `a result of ${message.bodyBytes} bytes; ${this.#limits.maxOutputBytes} are allowed`,
+      });
+    }
+    const owner = { assignment, head: message, runMs: message.runMs };
+    const whole = this.#results.start(message.id, owner, message.bodyBytes, pieces);
+    if (whole !== null) this.#onWholeResult(owner, whole);
+  }
+
+  #onWholeResult({ assignment, head, runMs }: PartialResult, pieces: Buffer[]): void {
+    // Feed the worker first, then answer the client.
+    this.#release(assignment, runMs);
+    const bodyBytes = totalBytes(pieces);
+    assignment.job.reply(head, pieces, bodyBytes, runMs);
+  }
+
+  #onChunk(assignment: Assignment, pieces: Buffer[]): void {
+    const bytes = totalBytes(pieces);
+    assignment.unreadBytes += bytes;
+    if (assignment.unreadBytes >= STREAM_WINDOW_BYTES) assignment.pausedSinceMs ??= performance.now();
+    assignment.job.chunk(pieces, () => this.#onTaken(assignment, bytes));
+  }
+
+  #onTaken(assignment: Assignment, bytes: number): void {
+    assignment.unreadBytes -= bytes;
+    if (assignment.pausedSinceMs !== null && assignment.unreadBytes < STREAM_WINDOW_BYTES) {
+      assignment.pausedMs += performance.now() - assignment.pausedSinceMs;
+      assignment.pausedSinceMs = null;
+    }
+    this.#channel.send({ type: 'credit', id: assignment.id, bytes });
+    this.#flushSoon();
+  }
+
+  #onCallError(message: Message & { type: 'error' }): void {
+    const assignment = this.#find(message.id);
+    const error = new ServeError(asErrorCode(message.code), message.message, { detail: message.detail });
+    if (!assignment.job.settled) this.#listener.onCallError(assignment.job, error);
+    assignment.job.fail(error, message.runMs);
+    this.#release(assignment, null);
+  }
+
+  /** The call has ended in the worker: its seat is free. `runMs` null: it tells nothing about the next ones. */
+  #release(assignment: Assignment, runMs: number | null): void {
+    const index = this.#held.indexOf(assignment);
+    if (index >= 0) this.#held.splice(index, 1);
+    if (assignment.begun) this.#finished += 1;
+    this.#listener.onFinished(assignment.job, runMs);
+  }
+
+  #onRunTimeout(assignment: Assignment): void {
+    const message = `The call ran longer than ${this.#limits.runTimeoutMs} ms (--run-timeout).`;
+    const error = new ServeError('SERVE_INFERENCE_TIMEOUT', message);
+    if (!assignment.job.settled) this.#listener.onCallError(assignment.job, error);
+    assignment.job.fail(error, this.#limits.runTimeoutMs);
+    this.#channel.send({ type: 'cancel', id: assignment.id, reason: 'the run timeout passed' });
+    this.#channel.flush();
+    this.#graceTimer = setTimeout(() => {
+      if (this.#held.includes(assignment)) this.#listener.onHopeless();
+    }, ABORT_GRACE_MS);
+  }
+
+  #onEnd(assignment: Assignment, runMs: number): void {
+    assignment.job.end(runMs);
+    this.#release(assignment, runMs);
+  }
+
+  #find(id: number): Assignment {
+    const assignment = this.#held.find((candidate) => candidate.id === id);
+    if (assignment !== undefined) return assignment;
+    throw new ServeError('SERVE_PROTOCOL', undefined, { detail: `call ${id} is not held by this worker` });
+  }
+
+  #findBegun(id: number): Assignment {
+    const assignment = this.#find(id);
+    if (assignment.begun) return assignment;
+    throw new ServeError('SERVE_PROTOCOL', undefined, {
+      detail: `an answer to call ${id}, which never began`,
+    });
+  }
+
+  /** What an idle worker waits for goes out now; for a busy one, a turn's messages leave in one write at its end. */
+  #flushSoon(): void {
+    if (this.#held.length === 1) this.#channel.flush();
+    else if (!this.#inBurst) {
+      this.#inBurst = true;
+      setImmediate(this.#endBurst);
+    }
+  }
+
+  readonly #endBurst = (): void => {
+    this.#inBurst = false;
+    this.#channel.flush();
+  };
+
+  #newRunClock(): RunClock<Assignment> {
+    return new RunClock(
+      this.#limits.runTimeoutMs,
+      () => this.running,
+      (assignment) => this.#onRunTimeout(assignment),
+    );
+  }
+}

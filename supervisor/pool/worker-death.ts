@@ -1,0 +1,30 @@
+/** The report of a worker's death: facts for the restart policy, words for the log and for `/status`. */
+import { type Exit } from './exit-report.js';
+
+/** What a worker says of itself before it ends. */
+export interface Fatal {
+  readonly code: string;
+  readonly message: string;
+  readonly detail: string;
+  readonly permanent: boolean;
+}
+
+export interface WorkerDeath {
+  readonly pid: number;
+  readonly at: Date;
+  readonly exit: Exit;
+  /** `signal SIGKILL`, `exit code 1`, `killed by the server: run timeout`. */
+  readonly how: string;
+  readonly hint: string;
+  /** What the worker itself said, if it did. */
+  readonly fatal: Fatal | null;
+  readonly during: 'start' | 'idle' | 'call';
+  readonly requestId: string | null;
+  readonly readyMs: number;
+  readonly initMs: number;
+  readonly uptimeMs: number;
+  readonly finishedCalls: number;
+  readonly stderrTail: readonly string[];
+  /** We asked for it. */
+  readonly wanted: boolean;
+}

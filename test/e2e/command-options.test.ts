@@ -1,0 +1,251 @@
+/** The command line and its other sources of options, with real processes: what is refused, what is said, what holds. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test, type TestContext } from 'node:test';
+import { EXIT_CODES } from '../../supervisor/exit-codes.js';
+import { OPTIONS, OPTION_NAMES } from '../../supervisor/options/table.js';
+import { ask } from '../helpers/ask.js';
+import { ROOT, fixture, runCommand, startServer, type RunningCommand, type StartOptions } from '../helpers/server.js';
+
+const RUNS = { timeout: 60_000, concurrency: 2 };
+
+function folder(t: TestContext, files: Readonly<Record<string, string>>): string {
+  const path = realpathSync(mkdtempSync(join(tmpdir(), 'banana-command-')));
+  t.after(() => rmSync(path, { recursive: true }));
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(path, name), text);
+  return path;
+}
+
+async function run(t: TestContext, args: readonly string[], options: StartOptions = {}): Promise<{ code: number | null; out: string; err: string }> {
+  const command = runCommand(args, { t, ...options });
+  const { code } = await command.ended;
+  return { code, out: command.stdout(), err: command.stderr() };
+}
+
+describe('the command', RUNS, () => {
+  test('--help lists every option with its default, and the exit codes', async (t) => {
+    const { code, out, err } = await run(t, ['--help']);
+    assert.deepEqual([code, err], [0, '']);
+    const text = out.replace(/\s+/g, ' ');
+    for (const name of OPTION_NAMES) {
+      const { flag, help, defaultText } = OPTIONS[name];
+      assert.ok(text.includes(`${flag} `), flag);
+      assert.ok(text.includes(`${help} [${defaultText}]`), name);
+    }
+    for (const { code: exit, meaning } of Object.values(EXIT_CODES)) assert.ok(text.includes(`${exit} ${meaning}`), meaning);
+    assert.match(text, /BANANA_RUN_TIMEOUT=30s/);
+  });
+
+  test('--version prints the version of the package and nothing else', async (t) => {
+    const { version } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as { version: string };
+    assert.deepEqual(await run(t, ['--version']), { code: 0, out: `${version}\n`, err: '' });
+  });
+
+  const app = 'app.mjs';
+  const REFUSED: readonly (readonly [args: readonly string[], says: string])[] = [
+    [['--prt', '80'], "unknown option '--prt'\n(Did you mean --port?)"],
+    [['--port'], "option '--port <port>' argument missing"],
+    [['--port', '65536'], '--port: "65536" is not allowed; give a port from 0 to 65535, or the path of a unix socket.'],
+    [['--host', ''], '--host: "" is not allowed; give an address or a host name.'],
+    [['--workers', '0'], '--workers: "0" is not allowed; give a whole number from 1 to 1024.'],
+    [['--workers-per-gpu', '65'], '--workers-per-gpu: "65" is not allowed; give a whole number from 1 to 64.'],
+    [['--gpus', 'fast'], '--gpus: "fast" is not allowed; give all, none, or a comma-separated list such as 0,2 or GPU-5d5ba0d6 or MIG-c7384736.'],
+    [['--queue-size', '-1'], '--queue-size: "-1" is not allowed; give a whole number from 0 to 1000000.'],
+    [['--queue-bytes', '1tb'], '--queue-bytes: "1tb" is not allowed; give a size such as 512kb, 10mb or 1gb.'],
+    [['--queue-timeout', '0s'], '--queue-timeout: "0s" is not allowed; give a duration above 0, such as 500ms, 30s or 5m.'],
+    [['--run-timeout', '30'], '--run-timeout: "30" is not allowed; give a duration with a unit, such as 500ms, 30s or 5m, up to 24 days.'],
+    [['--init-timeout', '25d'], '--init-timeout: "25d" is not allowed; give a duration with a unit, such as 500ms, 30s or 5m, up to 24 days.'],
+    [['--drain-timeout', 'soon'], '--drain-timeout: "soon" is not allowed; give a duration with a unit, such as 500ms, 30s or 5m, up to 24 days.'],
+    [['--max-body', '10mbb'], '--max-body: "10mbb" is not allowed; give a size such as 512kb, 10mb or 1gb.'],
+    [['--max-output', ''], '--max-output: "" is not allowed; give a size such as 512kb, 10mb or 1gb.'],
+    [['--restart-limit', '1.5'], '--restart-limit: "1.5" is not allowed; give a whole number from 0 to 1000000.'],
+    [['--on-crash-loop', 'pray'], '--on-crash-loop: "pray" is not allowed; give one of stay, exit.'],
+    [['--log-format', 'xml'], '--log-format: "xml" is not allowed; give one of text, json.'],
+    [['--log-level', 'loud'], '--log-level: "loud" is not allowed; give one of debug, info, warn, error, silent.'],
+    [['other.mjs'], 'too many arguments. Expected 1 argument but got 2.'],
+  ];
+
+  for (const [args, says] of REFUSED) {
+    test(`${args.join(' ')} is refused before anything starts: option, value, what is allowed`, async (t) => {
+      const cwd = folder(t, { [app]: 'console.log("started"); export const inference = () => 1;' });
+      assert.deepEqual(await run(t, [app, ...args], { cwd }), { code: 2, out: '', err: `banana-serve: ${says}\n` });
+    });
+  }
+
+  test('without an app, and without one to be found, it says what to do', async (t) => {
+    const cwd = folder(t, {});
+    const { code, err } = await run(t, [], { cwd });
+    assert.equal(code, 2);
+    assert.equal(err, `banana-serve: no app was given, and there is no app.ts, app.mts, app.cts, app.js, app.mjs, app.cjs in ${cwd}. Run: banana-serve ./app.ts\n`);
+  });
+});
+
+describe('the environment and the config file', RUNS, () => {
+  const BAD: readonly (readonly [what: string, files: Record<string, string>, env: Record<string, string>, says: string])[] = [
+    ['a bad variable', {}, { BANANA_WORKERS: 'many' }, 'BANANA_WORKERS: "many" is not allowed; give a whole number from 1 to 1024.'],
+    ['a bad PORT', {}, { PORT: 'http' }, 'PORT: "http" is not allowed; give a port from 0 to 65535, or the path of a unix socket.'],
+    ['a mistyped key', { 'banana.json': '{ "wokers": 2 }' }, {}, 'banana.json: wokers: there is no such option. Did you mean workers?'],
+    ['a flag as key', { 'banana.json': '{ "run-timeout": "3s" }' }, {}, 'banana.json: run-timeout: there is no such option. Did you mean runTimeout?'],
+    [
+      'a bad value in package.json',
+      { 'package.json': '{ "banana": { "logFormat": "yaml" } }' },
+      {},
+      'package.json, key "banana": logFormat: "yaml" is not allowed; give one of text, json.',
+    ],
+    ['two files', { 'banana.json': '{}', 'package.json': '{ "banana": {} }' }, {}, 'banana.json and the "banana" key of package.json both hold options; keep one.'],
+  ];
+
+  for (const [what, files, env, says] of BAD) {
+    test(`${what} is refused by name, with exit code 2`, async (t) => {
+      const cwd = folder(t, { 'app.mjs': 'export const inference = () => 1;', ...files });
+      assert.deepEqual(await run(t, ['app.mjs'], { cwd, env }), { code: 2, out: '', err: `banana-serve: ${says}\n` });
+    });
+  }
+
+  test('the config file may name the app and set any option', async (t) => {
+    const config = { app: './model.mjs', port: 0, host: '127.0.0.1', workers: 2, queueSize: 3 };
+    const cwd = folder(t, { 'model.mjs': 'export const inference = () => "found";', 'banana.json': JSON.stringify(config) });
+    const command = runCommand([], { t, cwd });
+    const url = await listening(command);
+    assert.equal(await (await fetch(url, { method: 'POST' })).text(), '"found"');
+    const { model } = (await (await fetch(`${url}/status`)).json()) as { model: { workers: unknown[]; queue: { maxCalls: number } } };
+    assert.deepEqual([model.workers.length, model.queue.maxCalls], [2, 3]);
+    command.process.kill('SIGINT');
+    assert.equal((await command.ended).code, 0);
+  });
+
+  test('PORT is honoured, what Kubernetes injects is ignored with a warning, a mistyped variable is warned about', async (t) => {
+    const env = { PORT: '0', BANANA_PORT: 'tcp://10.0.0.1:8000', BANANA_SERVICE_PORT: '8000', BANANA_WORKRES: '2' };
+    const command = runCommand([fixture('echoes.mjs'), '--host', '127.0.0.1'], { t, env });
+    const url = await listening(command);
+    assert.equal((await fetch(`${url}/livez`)).status, 200);
+    command.process.kill('SIGINT');
+    assert.equal((await command.ended).code, 0);
+    const warnings = command.stderr().split('\n').filter((line) => line.includes('WARN'));
+    assert.equal(warnings.length, 2, command.stderr());
+    assert.match(warnings[0] ?? '', /BANANA_PORT=tcp:\/\/10\.0\.0\.1:8000 looks injected by Kubernetes and is ignored/);
+    assert.match(warnings[1] ?? '', /BANANA_WORKRES is no option of banana-serve; did you mean BANANA_WORKERS\?/);
+  });
+});
+
+/** The URL that the start-up line names. */
+async function listening(command: RunningCommand): Promise<string> {
+  const [, url = ''] = await said(command, / on (http:\/\/\S+)\n/);
+  return url;
+}
+
+/** Resolves once stderr matches; rejects if the command ends before. */
+async function said(command: RunningCommand, text: RegExp): Promise<RegExpExecArray> {
+  for (;;) {
+    const match = text.exec(command.stderr());
+    if (match !== null) return match;
+    const more = new Promise((resolve) => command.process.stderr?.once('data', resolve));
+    const end = command.ended.then(({ code }) => assert.fail(`it ended with ${code}: ${command.stderr()}`));
+    await Promise.race([more, end]);
+  }
+}
+
+describe('listening', RUNS, () => {
+  test('two servers with --port 0 get two ports; a port in use is exit code 4 and reads well', async (t) => {
+    const servers = await Promise.all([1, 2].map(() => startServer(fixture('echoes.mjs'), { t })));
+    const ports = servers.map(({ url }) => new URL(url).port);
+    assert.notEqual(ports[0], ports[1]);
+    const [port = ''] = ports;
+    const { code, out, err } = await run(t, [fixture('prints-when-imported.mjs'), '--host', '127.0.0.1', '--port', port]);
+    assert.equal(err, `banana-serve: port ${port} of 127.0.0.1 is in use by another program. Choose another with --port, or --port 0 for a free one.\n`);
+    assert.deepEqual([code, out], [4, ''], 'no worker was started');
+    for (const server of servers) assert.equal((await server.stop()).code, 0);
+  });
+
+  for (const [args, says] of [
+    [['--host', '203.0.113.7', '--port', '8000'], /^banana-serve: cannot listen on port 8000 of 203\.0\.113\.7: .*EADDRNOTAVAIL.*Check --host and --port\.\n$/],
+    [['--host', 'nohost.invalid'], /^banana-serve: cannot listen on host nohost\.invalid: .*Check --host and --port\.\n$/],
+    [['--port', '/nowhere/at/all.sock'], /^banana-serve: cannot listen on \/nowhere\/at\/all\.sock: .*Check --host and --port\.\n$/],
+  ] as const) {
+    test(`${args.join(' ')}: exit code 4 and a reason`, async (t) => {
+      const { code, err } = await run(t, [fixture('echoes.mjs'), ...args]);
+      assert.match(err, says);
+      assert.equal(code, 4);
+    });
+  }
+
+  test('a unix socket: served, a second server refused, a stale file replaced, the file gone at the end', async (t) => {
+    const cwd = folder(t, {});
+    const socket = join(cwd, 'serve.sock');
+    const args = [fixture('echoes.mjs'), '--port', socket];
+    const first = runCommand(args, { t });
+    await said(first, /curl -d/);
+    assert.match(first.stderr(), new RegExp(` on unix:${socket}\n`));
+    assert.ok(first.stderr().includes(`--unix-socket ${socket} http://localhost/`), 'the line to try works as it is');
+    assert.equal(await postOverSocket(socket, '{"a":1}'), '{"a":1}');
+
+    const second = await run(t, args);
+    assert.deepEqual([second.code, second.err], [4, `banana-serve: ${socket} is in use by another program. Choose another with --port, or --port 0 for a free one.\n`]);
+
+    first.process.kill('SIGKILL');
+    await first.ended;
+    const third = runCommand(args, { t });
+    await said(third, /curl -d/);
+    assert.equal(await postOverSocket(socket, '2'), '2', 'the file that the killed server left is no obstacle');
+    third.process.kill('SIGINT');
+    assert.equal((await third.ended).code, 0);
+    assert.throws(() => readFileSync(socket), { code: 'ENOENT' });
+  });
+});
+
+function postOverSocket(socketPath: string, body: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const call = request({ socketPath, method: 'POST', path: '/' }, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+      response.on('end', () => resolve(text));
+    });
+    call.on('error', reject).end(body);
+  });
+}
+
+describe('what it says', RUNS, () => {
+  test('at the start: version, app, workers, address, a curl line that works; all of it on stderr', async (t) => {
+    const { version } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as { version: string };
+    const server = await startServer(fixture('echoes.mjs'), { t, args: ['--workers', '2'] });
+    await server.untilPrinted('Try it:');
+    const [first = ''] = server.stderr().split('\n');
+    assert.ok(first.includes(`banana-serve ${version} serves test/fixtures/apps/echoes.mjs with 2 workers on the CPU (`), first);
+    assert.ok(first.endsWith(` on ${server.url}`), first);
+    assert.match(server.stderr(), /worker \d is ready \(init \d+ ms\)/);
+    assert.match(server.stderr(), new RegExp(`Try it: curl -d '\\{[^']*\\}' ${server.url}\n`));
+    const { code } = await server.stop();
+    assert.equal(code, 0);
+    assert.equal(server.stdout(), '', "stdout is the app's");
+    assert.match(server.stderr(), /draining \(at most 25 s\)[^]*stopped; every call was answered\n$/);
+  });
+
+  test('--log-level silent says nothing, --log-format json says it in JSON', async (t) => {
+    const silent = await startSilently(t);
+    silent.process.kill('SIGINT');
+    assert.equal((await silent.ended).code, 0);
+    assert.equal(silent.stderr(), '');
+
+    const server = await startServer(fixture('echoes.mjs'), { t, args: ['--log-format', 'json'] });
+    await ask(server, {});
+    await server.stop();
+    const lines = server.stderr().trim().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>);
+    assert.ok(lines.length >= 4);
+    for (const { time, level, msg } of lines) {
+      assert.ok(Number.isFinite(Date.parse(String(time))) && typeof level === 'number' && typeof msg === 'string');
+    }
+  });
+});
+
+/** A silent server does not say its port: it gets a unix socket, which answers once it listens. */
+async function startSilently(t: TestContext): Promise<RunningCommand> {
+  const socket = join(folder(t, {}), 'silent.sock');
+  const command = runCommand([fixture('echoes.mjs'), '--port', socket, '--log-level', 'silent'], { t });
+  for (;;) {
+    const text = await postOverSocket(socket, '1').catch(() => null);
+    if (text === '1') return command;
+  }
+}

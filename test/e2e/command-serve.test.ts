@@ -1,0 +1,106 @@
+/** `import { serve } from 'banana-serve'`: the server as a part of another program. */
+import assert from 'node:assert/strict';
+import { createServer, type Server as NetServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { describe, test, type TestContext } from 'node:test';
+import { serve, type ServeOptions, type ServerHandle } from '../../index.js';
+import { makeCues } from '../helpers/cues.js';
+import { ask, errorOf } from '../helpers/ask.js';
+import { fixture, isAlive, type Status } from '../helpers/server.js';
+
+const LIMIT = { timeout: 60_000 };
+
+async function served(t: TestContext, options: ServeOptions): Promise<ServerHandle> {
+  const server = await serve({ host: '127.0.0.1', port: 0, logLevel: 'silent', ...options });
+  t.after(() => server.kill());
+  return server;
+}
+
+describe('serve()', LIMIT, () => {
+  test('returns a handle: url, ready, status, close', async (t) => {
+    const server = await served(t, { app: fixture('echoes.mjs'), workers: 2, queueSize: 9 });
+    assert.match(server.url, /^http:\/\/127\.0\.0\.1:\d+$/);
+    const held = ask(server, { a: 1 });
+    await server.ready;
+    assert.deepEqual((await held).json(), { a: 1 });
+    const { state, model } = server.status() as Status;
+    assert.deepEqual([state, model.workers.length], ['ready', 2]);
+    assert.deepEqual(server.status(), { ...(server.status() as object), pid: process.pid });
+
+    const end = await server.close();
+    assert.deepEqual(end, { reason: 'drained', error: null });
+    assert.equal(await server.close(), end, 'closing twice is one close');
+    assert.deepEqual(await server.ended, end);
+    await assert.rejects(fetch(server.url), 'the port is closed');
+    for (const { pid } of model.workers) assert.equal(isAlive(pid as number), false);
+  });
+
+  test('takes the folder of relative paths and of the config file as an option', async (t) => {
+    const server = await served(t, { app: './echoes.mjs', cwd: fixture('') });
+    await server.ready;
+    await server.close();
+  });
+
+  test('close waits for the calls that were accepted', async (t) => {
+    const cues = makeCues(t);
+    process.env['CUES'] = cues.env['CUES'];
+    const server = await served(t, { app: fixture('works.mjs') });
+    const answer = ask(server, { until: 'go' }, { id: 'last' });
+    await cues.untilNoted('begun last');
+    const closed = server.close();
+    const during = await ask(server, {});
+    assert.deepEqual([during.status, errorOf(during).code], [503, 'SERVE_SHUTTING_DOWN']);
+    assert.equal(during.headers.get('connection'), 'close');
+    cues.give('go');
+    assert.equal((await answer).status, 200);
+    assert.equal((await closed).reason, 'drained');
+    assert.ok(cues.notes().includes('shut down'));
+  });
+
+  test('kill waits for nothing', async (t) => {
+    const cues = makeCues(t);
+    process.env['CUES'] = cues.env['CUES'];
+    const server = await served(t, { app: fixture('works.mjs') });
+    const answer = assert.rejects(ask(server, { until: 'never' }, { id: 'cut' }));
+    await cues.untilNoted('begun cut');
+    const pid = (server.status() as Status).model.workers[0]?.pid as number;
+    server.kill();
+    assert.equal((await server.ended).reason, 'killed');
+    await answer;
+    await untilGone(pid);
+  });
+
+  for (const [what, options, message] of [
+    ['an unknown option', { runTimout: '3s' }, /^serve\(\{ runTimout \}\): there is no such option\. Did you mean runTimeout\?/],
+    ['a bad value', { workers: 0 }, /^serve\(\{ workers \}\): 0 is not allowed; give a whole number from 1 to 1024\./],
+    ['a missing app', { app: './nope.mjs' }, /nope\.mjs: no such file/],
+  ] as const) {
+    test(`rejects ${what} with SERVE_CONFIG, naming it`, async (t) => {
+      await assert.rejects(served(t, { app: fixture('echoes.mjs'), ...options }), { code: 'SERVE_CONFIG', message });
+    });
+  }
+
+  test("rejects with the system's error if the port is taken", async (t) => {
+    const taken = await listenAnywhere(t);
+    const { port } = taken.address() as AddressInfo;
+    await assert.rejects(served(t, { app: fixture('echoes.mjs'), port }), { code: 'EADDRINUSE' });
+  });
+
+  test('ready rejects and the server ends if no worker can start; the reason is in both', async (t) => {
+    const server = await served(t, { app: fixture('syntax-error.mjs') });
+    await assert.rejects(server.ready, { code: 'SERVE_APP_INVALID' });
+    const { reason, error } = await server.ended;
+    assert.deepEqual([reason, error?.code], ['failed', 'SERVE_APP_INVALID']);
+    assert.match(error?.detail ?? '', /syntax-error\.mjs:\d+: syntax error/);
+  });
+});
+
+function listenAnywhere(t: TestContext): Promise<NetServer> {
+  const server = createServer();
+  t.after(() => server.close());
+  return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
+}
+
+async function untilGone(pid: number): Promise<void> {
+  while (isAlive(pid)) await new Promise((resolve) => setTimeout(resolve, 5));
+}
