@@ -17,6 +17,8 @@ import { MAX_FRAGMENT_BYTES, type Message } from './messages.js';
 export interface ChannelHandlers {
   /** One decoded message and its body, in pieces the handler owns. Called synchronously, in order. */
   onMessage(message: Message, pieces: Buffer[]): void;
+  /** All messages that came in one read were handed over. */
+  onReadEnd?(): void;
   /** The peer's last frame was read (or garbage came). Called once. */
   onEnd(error: ServeError | null): void;
   /** Bytes can no longer be sent; what the peer sent before is still to come. */
@@ -35,8 +37,8 @@ interface BodyTransfer {
   started: boolean;
 }
 
-/** Below this, one copy into one buffer is cheaper than a gathered write of many (bench/channel.ts). */
-const COPY_LIMIT_BYTES = 32 * 1024;
+/** Parts below this are copied into one buffer; larger ones leave as they are, gathered (bench/channel.ts). */
+const COPY_LIMIT_BYTES = 4 * 1024;
 
 /** Fragments handed to the stream ahead of the kernel: enough to keep it busy, few enough for control. */
 const AHEAD_BYTES = 2 * MAX_FRAGMENT_BYTES;
@@ -135,6 +137,7 @@ export class Channel {
     if (this.#ended) return;
     try {
       this.#reader.push(chunk);
+      this.#handlers.onReadEnd?.();
     } catch (thrown) {
       if (!(thrown instanceof ServeError)) throw thrown;
       this.#end(thrown);
@@ -169,19 +172,14 @@ export class Channel {
   }
 
   #writePending(): void {
-    const parts = this.#pending;
-    const bytes = this.#pendingBytes;
+    const buffers = joinSmallParts(this.#pending);
     this.#pending = [];
     this.#pendingBytes = 0;
-    if (bytes <= COPY_LIMIT_BYTES) {
-      this.#out.write(joinInto(Buffer.allocUnsafe(bytes), parts), this.#onWritten);
-      return;
-    }
-    this.#out.cork();
-    const last = parts.length - 1;
-    for (let i = 0; i < last; i += 1) this.#out.write(parts[i]);
-    this.#out.write(parts[last], this.#onWritten);
-    this.#out.uncork();
+    const last = buffers.length - 1;
+    if (last > 0) this.#out.cork();
+    for (let i = 0; i < last; i += 1) this.#out.write(buffers[i]);
+    this.#out.write(buffers[last], this.#onWritten);
+    if (last > 0) this.#out.uncork();
   }
 
   readonly #onWritten = (): void => {
@@ -193,9 +191,30 @@ export class Channel {
   };
 }
 
-function joinInto(target: Buffer, parts: readonly Uint8Array[]): Buffer {
+/** The same bytes in fewer buffers: neighbours that are small become one. */
+function joinSmallParts(parts: readonly Uint8Array[]): Uint8Array[] {
+  const buffers: Uint8Array[] = [];
+  let from = 0;
+  let smallBytes = 0;
+  for (let i = 0; i <= parts.length; i += 1) {
+    const part = parts[i];
+    if (part !== undefined && part.length < COPY_LIMIT_BYTES) {
+      smallBytes += part.length;
+      continue;
+    }
+    if (smallBytes > 0) buffers.push(joined(parts, from, i, smallBytes));
+    if (part !== undefined) buffers.push(part);
+    from = i + 1;
+    smallBytes = 0;
+  }
+  return buffers;
+}
+
+function joined(parts: readonly Uint8Array[], from: number, to: number, bytes: number): Buffer {
+  const target = Buffer.allocUnsafe(bytes);
   let offset = 0;
-  for (const part of parts) {
+  for (let i = from; i < to; i += 1) {
+    const part = parts[i] as Uint8Array;
     target.set(part, offset);
     offset += part.length;
   }

@@ -39,7 +39,7 @@ let loop: RunLoop | null = null;
 const channel = new Channel(
   new Socket({ fd: DOWN_FD, readable: true, writable: false }),
   new Socket({ fd: UP_FD, readable: false, writable: true }),
-  { onMessage, onEnd, onWriteError: dieWithFront },
+  { onMessage, onReadEnd: () => loop?.pump(), onEnd, onWriteError: dieWithFront },
 );
 channel.send({ type: 'hello', protocol: PROTOCOL_VERSION, runtime: `node ${process.version}` });
 channel.flush();

@@ -2,7 +2,7 @@
  * One call at a time, in order.
  *
  * 1. `accept` puts a call in the inbox; its body may still be arriving elsewhere.
- * 2. `#pump` takes the next call once the answer of the last one is in the kernel, and says `begin`.
+ * 2. `pump` takes the next call once the answer of the last one is in the kernel, and says `begin`.
  * 3. The app runs when `begin` is in the kernel, so a death tells exactly which calls may have run.
  * 4. The answer and the next call's `begin` leave in one write.
  *
@@ -64,10 +64,9 @@ export class RunLoop {
     this.#channel = options.channel;
   }
 
-  /** Takes a call whose body is whole. */
+  /** Takes a call whose body is whole; `pump` begins it. */
   accept(call: Call, pieces: Buffer[]): void {
     this.#inbox.push({ call, pieces });
-    this.#pump();
   }
 
   /** Nobody waits for this call: drops it if it has not begun, else tells the app. */
@@ -101,7 +100,8 @@ export class RunLoop {
     if (this.#current === null) this.#options.onIdleAfterRetire();
   }
 
-  #pump(): void {
+  /** Begins the next call, if none runs. Once per read: a cancel behind a call is seen before the call begins. */
+  pump(): void {
     if (this.#pumping) return;
     this.#pumping = true;
     while (this.#current === null && !this.#resting && !this.#retired && this.#inbox.length > 0) {
@@ -118,7 +118,7 @@ export class RunLoop {
     this.#channel.flush();
     this.#channel.onceFlushed(() => {
       this.#resting = false;
-      this.#pump();
+      this.pump();
     });
   }
 
@@ -246,10 +246,10 @@ export class RunLoop {
       this.#channel.flush();
       setImmediate(() => {
         this.#resting = false;
-        this.#pump();
+        this.pump();
       });
     } else {
-      this.#pump();
+      this.pump();
     }
   }
 

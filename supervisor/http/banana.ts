@@ -1,21 +1,22 @@
 /** The Banana dialect: `POST /` and whatever routes the app has; the body's format follows its content type. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Middleware } from 'koa';
 import { ServeError } from '../../protocol/errors.js';
 import type { Front } from './front.js';
 import { refuse } from './refuse.js';
 import { requestIdOf } from './request-id.js';
-import { submitCall } from './submit-call.js';
+import { pathOf, submitCall } from './submit-call.js';
 
-/** Takes every POST to a route of the app; before the routes are known, every POST (it is checked when they are). */
-export function bananaCalls(front: Front): Middleware {
-  return (ctx, next) => {
-    if (ctx.method !== 'POST') return next();
-    const route = ctx.path;
-    if (front.model.routes?.has(route) === false) return next();
-    ctx.respond = false; // the reply is written when it comes, not when this function returns
-    submitCall(front, ctx.req, ctx.res, { route, format: 'auto' });
-    return Promise.resolve();
-  };
+/**
+ * Takes every POST to a route of the app; before the routes are known, every POST (it is checked when they are).
+ * Returns false for everything else. Below Koa, not in it: a Koa context costs a call 8 us of 40.
+ */
+export function takeBananaCall(front: Front, request: IncomingMessage, response: ServerResponse): boolean {
+  if (request.method !== 'POST') return false;
+  const route = pathOf(request.url);
+  if (front.model.routes?.has(route) === false) return false;
+  submitCall(front, request, response, { route, format: 'auto' });
+  return true;
 }
 
 /** What no dialect took: a known path with another method, or no such path. */

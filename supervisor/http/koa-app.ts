@@ -1,9 +1,9 @@
-/** The Koa application: the calls of each dialect, the built-in paths, the error reply for the rest. The only importer of Koa. */
+/** What answers a request: calls go straight to their dialect, the rest through Koa. The only importer of Koa. */
 import Koa from 'koa';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ServeError, describeThrown } from '../../protocol/errors.js';
 import type { Log } from '../observe/log.js';
-import { bananaCalls, bananaLeftovers } from './banana.js';
+import { bananaLeftovers, takeBananaCall } from './banana.js';
 import { BUILTIN_PATHS, builtinRoutes } from './builtin.js';
 import type { Front } from './front.js';
 import { refuse } from './refuse.js';
@@ -13,7 +13,6 @@ import type { RequestHandler } from './server.js';
 export function createHandler(front: Front, log: Log): RequestHandler {
   const app = new Koa();
   const builtins = builtinRoutes(front);
-  app.use(bananaCalls(front));
   app.use(async (ctx, next) => {
     ctx.set('X-Request-Id', requestIdOf(ctx.req.headers));
     if (front.closing()) ctx.set('Connection', 'close');
@@ -30,6 +29,7 @@ export function createHandler(front: Front, log: Log): RequestHandler {
       refuseWithoutHost(front, request, response);
       return;
     }
+    if (takeBananaCall(front, request, response)) return;
     handle(request, response).catch((thrown: unknown) => {
       log.error(`a request handler failed: ${describeThrown(thrown).stack}`);
       refuse(request, response, new ServeError('SERVE_INTERNAL'), {

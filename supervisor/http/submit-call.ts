@@ -115,7 +115,7 @@ function describeCall(
     bodyBytes,
     requestId,
     route,
-    path: question < 0 ? url : url.slice(0, question),
+    path: pathOf(url),
     query: question < 0 ? '' : url.slice(question + 1),
     format,
     contentType: headers['content-type'] ?? '',
@@ -123,6 +123,13 @@ function describeCall(
     deadlineMs: deadlineMs === null ? null : Date.now() + deadlineMs,
     headers: joinHeaderLines(rawHeaders),
   };
+}
+
+/** The request's path as written, without the query; of the absolute form (RFC 9112 section 3.2.2) too. */
+export function pathOf(url = '/'): string {
+  if (!url.startsWith('/')) return URL.canParse(url) ? new URL(url).pathname : url;
+  const question = url.indexOf('?');
+  return question < 0 ? url : url.slice(0, question);
 }
 
 /** The client's own time limit in ms from now; null without one. @throws SERVE_BAD_REQUEST if it is no duration */

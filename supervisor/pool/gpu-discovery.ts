@@ -2,7 +2,6 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { execa } from 'execa';
 
 export interface Gpu {
   /** As CUDA counts in PCI bus order; null for a MIG slice, which has no index. */
@@ -25,6 +24,7 @@ const LIMIT_MS = 10_000;
 
 export async function discoverGpus(env: NodeJS.ProcessEnv, limitMs: number = LIMIT_MS): Promise<Discovery> {
   if (!isOnPath('nvidia-smi', env)) return { gpus: [], problem: null };
+  const { execa } = await import('execa'); // only where there is something to ask
   const child = execa('nvidia-smi', ['-L'], {
     reject: false,
     stdio: ['ignore', 'pipe', 'pipe'],

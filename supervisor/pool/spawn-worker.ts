@@ -1,11 +1,15 @@
 /**
  * Starts one worker process: frames on fd 3 (from it) and fd 4 (to it), stdout and stderr piped, stdin empty.
+ * Node's own spawn, not execa: a worker wants none of execa's buffering, results and clean-up, and loading it would
+ * cost 150 ms of the 500 ms a server needs to its first answer. Programs whose result we wait for are execa's
+ * (gpu-discovery.ts).
+ *
  * It leads its own process group: a terminal's Ctrl-C reaches only the front, and the group dies as a whole.
  */
 import { writeFile } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Readable, Writable } from 'node:stream';
-import { execa } from 'execa';
+import { spawn } from 'node:child_process';
 import type { Exit } from './exit-report.js';
 
 const WORKER_ENTRY = fileURLToPath(new URL('../../worker/main.js', import.meta.url));
@@ -34,23 +38,20 @@ export interface SpawnOptions {
 /** @throws Error if the program cannot be started at all */
 export function spawnWorker(options: SpawnOptions): WorkerProcess {
   const [file, ...args] = options.command ?? [process.execPath, WORKER_ENTRY];
-  const child = execa(file as string, args, {
+  const child = spawn(file as string, args, {
     stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
-    buffer: false,
-    reject: false,
     detached: true,
-    cleanup: false,
-    env: options.env,
+    env: { ...process.env, ...options.env },
   });
   const { pid } = child;
   if (pid === undefined) throw new Error(`cannot start ${file}: is it installed and executable?`);
   raiseOomScore(pid);
   return {
     pid,
-    framesIn: child.stdio[3],
-    framesOut: child.stdio[4] as unknown as Writable,
-    stdout: child.stdout,
-    stderr: child.stderr,
+    framesIn: child.stdio[3] as Readable,
+    framesOut: child.stdio[4] as Writable,
+    stdout: child.stdout as Readable,
+    stderr: child.stderr as Readable,
     onExit: (callback) => child.once('exit', (code, signal) => callback({ code, signal })),
     kill: (signal) => killGroup(pid, signal),
   };

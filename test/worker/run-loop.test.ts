@@ -60,6 +60,7 @@ class Bench {
   call(id: number, input: unknown = id, fields: Partial<Call> = {}): void {
     const body = Buffer.from(JSON.stringify(input));
     this.loop.accept(callWith({ id, requestId: `r${id}`, bodyBytes: body.length, ...fields }), [body]);
+    this.loop.pump();
   }
 
   get messages(): Message[] {
@@ -341,6 +342,7 @@ for (const [what, body, fields] of [
   test(`a malformed ${what} body is refused, the app never sees it, and the next call runs`, async () => {
     const bench = new Bench(() => 'fine');
     bench.loop.accept(callWith({ id: 1, ...fields }), [Buffer.from(body, 'latin1')]);
+    bench.loop.pump();
     bench.call(2);
     await bench.ended(2);
     assert.deepEqual(bench.seen, [2]);
@@ -352,6 +354,7 @@ test('a body in pieces is joined, an empty one is null', () => {
   const bench = new Bench(() => 1);
   bench.loop.accept(callWith({ id: 1 }), [Buffer.from('{"a"'), Buffer.from(':1}')]);
   bench.loop.accept(callWith({ id: 2 }), []);
+  bench.loop.pump();
   assert.deepEqual(bench.seen, [{ a: 1 }, null]);
 });
 

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { Slot, type SlotListener, type SlotState } from '../../../supervisor/pool/slot.js';
 import { SpawnGate } from '../../../supervisor/pool/spawn-gate.js';
-import type { WorkerDeath, WorkerHandle, WorkerListener } from '../../../supervisor/pool/worker-handle.js';
+import type { WorkerDeath } from '../../../supervisor/pool/worker-death.js';
+import type { WorkerHandle, WorkerListener } from '../../../supervisor/pool/worker-handle.js';
 
 /** A seat with workers that do as they are told, and a time that passes by hand. */
 class Bench {
