@@ -8,6 +8,13 @@ import { describeThrown } from '../protocol/errors.js';
 /** Loading this app fails the same way every time; the message is for its author. */
 export class AppLoadError extends Error {
   override readonly name = 'AppLoadError';
+  /** What an import throws while it runs may be the weather (a download, a device); how a file is written is not. */
+  readonly permanent: boolean;
+
+  constructor(message: string, options: { cause?: unknown; permanent?: boolean } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.permanent = options.permanent ?? true;
+  }
 }
 
 export function explainImportError(path: string, thrown: unknown): AppLoadError {
@@ -23,6 +30,7 @@ export function explainImportError(path: string, thrown: unknown): AppLoadError 
   const frame = firstFrameOutside(stack);
   return new AppLoadError(`${frame ?? path}: importing the app threw: ${message}\n${stack}`, {
     cause: thrown,
+    permanent: false,
   });
 }
 

@@ -128,9 +128,8 @@ async function loadOrExit(path: string): Promise<LoadedApp | null> {
     return await loadApp(path);
   } catch (thrown) {
     const { message, stack } = describeThrown(thrown);
-    // What an import throws may be the weather (a download, a device); how a file is written is not.
-    const permanent = thrown instanceof AppLoadError && !thrown.message.includes('importing the app threw');
-    exitFatally('SERVE_APP_INVALID', message, thrown instanceof AppLoadError ? '' : stack, permanent);
+    if (thrown instanceof AppLoadError) exitFatally('SERVE_APP_INVALID', message, '', thrown.permanent);
+    else exitFatally('SERVE_APP_INVALID', message, stack, false);
     return null;
   }
 }

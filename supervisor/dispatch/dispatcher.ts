@@ -15,7 +15,7 @@ import { ServiceTime } from './service-time.js';
 export interface ReadyWorker extends JobHolder {
   /** Calls it holds, running or sent ahead. */
   readonly load: number;
-  /** How long the running one has been running; 0 if none is. */
+  /** How long the first of them has been running, or waited for by us; 0 if there is none. */
   readonly runningMs: number;
   /** Those calls, in the order sent. */
   heldJobs(): Job[];

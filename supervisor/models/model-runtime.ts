@@ -19,11 +19,7 @@ import type { Placement } from '../pool/placement.js';
 import { Slot, type SlotListener } from '../pool/slot.js';
 import type { SpawnGate } from '../pool/spawn-gate.js';
 import type { WorkerDeath } from '../pool/worker-death.js';
-import {
-  WorkerHandle,
-  type WorkerLimits,
-  type WorkerListener,
-} from '../pool/worker-handle.js';
+import { WorkerHandle, type WorkerLimits, type WorkerListener } from '../pool/worker-handle.js';
 
 export interface ModelSpec {
   readonly name: string;

@@ -9,6 +9,7 @@ export interface Exit {
 /** Why we killed it, if we did; the first cause wins. */
 export type KillCause =
   | 'run timeout'
+  | 'it did not begin its call'
   | 'init timeout'
   | 'protocol error'
   | 'it closed its connection'

@@ -9,6 +9,7 @@ import type { Channel } from '../../protocol/channel.js';
 import { ServeError, asErrorCode } from '../../protocol/errors.js';
 import { STREAM_WINDOW_BYTES, type Message, type ReplyHead } from '../../protocol/messages.js';
 import type { Job } from '../dispatch/job.js';
+import type { KillCause } from './exit-report.js';
 import { RunClock, type ClockedCall } from './run-clock.js';
 
 /** A handler that was told to abort gets this long before its process is killed. */
@@ -32,8 +33,8 @@ export interface HeldCallsListener {
   onFinished(job: Job, runMs: number | null): void;
   /** The call failed for a reason that the log may want to know. */
   onCallError(job: Job, error: ServeError): void;
-  /** The run timeout passed and the handler did not obey: only the death of the process ends this call. */
-  onHopeless(): void;
+  /** Only the death of the process helps: a handler that did not obey, or a call that never even began. */
+  onHopeless(cause: KillCause): void;
 }
 
 /** An answer whose body is still arriving. */
@@ -79,8 +80,13 @@ export class HeldCalls {
   }
 
   get running(): Assignment | null {
-    const first = this.#held[0];
+    const { first } = this;
     return first?.begun === true ? first : null;
+  }
+
+  /** The running call, or the one that should begin now. */
+  get first(): Assignment | null {
+    return this.#held[0] ?? null;
   }
 
   jobs(): Job[] {
@@ -93,15 +99,17 @@ export class HeldCalls {
     this.#nextId = id === 0xffff_ffff ? 1 : id + 1;
     const { call, pieces, bodyBytes } = job;
     call.id = id;
+    const isFirst = this.#held.length === 0;
     this.#held.push({
       id,
       job,
       begun: false,
-      beganAtMs: 0,
+      beganAtMs: isFirst ? performance.now() : 0,
       pausedMs: 0,
       pausedSinceMs: null,
       unreadBytes: 0,
     });
+    if (isFirst) this.#runClock.start();
     this.#channel.sendBody({ type: 'call', calls: [call], inlineBytes: [bodyBytes] }, id, pieces, bodyBytes);
     this.#flushSoon();
   }
@@ -220,11 +228,24 @@ export class HeldCalls {
   #release(assignment: Assignment, runMs: number | null): void {
     const index = this.#held.indexOf(assignment);
     if (index >= 0) this.#held.splice(index, 1);
+    if (index === 0) this.#awaitBegin();
     if (assignment.begun) this.#finished += 1;
     this.#listener.onFinished(assignment.job, runMs);
   }
 
+  /** The next call's turn has come: it begins within the run timeout, or its worker is frozen. */
+  #awaitBegin(): void {
+    const [first] = this.#held;
+    if (first === undefined || first.begun) return;
+    first.beganAtMs = performance.now();
+    this.#runClock.start();
+  }
+
   #onRunTimeout(assignment: Assignment): void {
+    if (!assignment.begun) {
+      this.#listener.onHopeless('it did not begin its call');
+      return;
+    }
     const message = `The call ran longer than ${this.#limits.runTimeoutMs} ms (--run-timeout).`;
     const error = new ServeError('SERVE_INFERENCE_TIMEOUT', message);
     if (!assignment.job.settled) this.#listener.onCallError(assignment.job, error);
@@ -232,7 +253,7 @@ export class HeldCalls {
     this.#channel.send({ type: 'cancel', id: assignment.id, reason: 'the run timeout passed' });
     this.#channel.flush();
     this.#graceTimer = setTimeout(() => {
-      if (this.#held.includes(assignment)) this.#listener.onHopeless();
+      if (this.#held.includes(assignment)) this.#listener.onHopeless('run timeout');
     }, ABORT_GRACE_MS);
   }
 
@@ -272,7 +293,7 @@ export class HeldCalls {
   #newRunClock(): RunClock<Assignment> {
     return new RunClock(
       this.#limits.runTimeoutMs,
-      () => this.running,
+      () => this.first,
       (assignment) => this.#onRunTimeout(assignment),
     );
   }

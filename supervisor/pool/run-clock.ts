@@ -1,9 +1,11 @@
 /**
  * The run timeout of one worker's calls, with one timer for all of them: it is re-armed only when it fires.
- * A call's clock starts when the worker says `begin` and stands still while a stream waits for its reader.
+ * A call's clock starts when its turn has come, anew when the worker says `begin`, and stands still while a stream
+ * waits for its reader.
  */
 
 export interface ClockedCall {
+  /** Or, before that, when its turn came. */
   beganAtMs: number;
   /** Time spent waiting for the reader so far. */
   pausedMs: number;
@@ -17,14 +19,14 @@ export class RunClock<T extends ClockedCall> {
   readonly #onTimeout: (call: T) => void;
   #timer: NodeJS.Timeout | null = null;
 
-  /** `running` tells which call runs now; `onTimeout` is called once per call that exceeds the limit. */
+  /** `running` tells which call runs or should begin now; `onTimeout` is called once per call that exceeds the limit. */
   constructor(limitMs: number, running: () => T | null, onTimeout: (call: T) => void) {
     this.#limitMs = limitMs;
     this.#running = running;
     this.#onTimeout = onTimeout;
   }
 
-  /** To be called when a call begins. */
+  /** To be called when a call's turn comes, and when it begins. */
   start(): void {
     this.#timer ??= setTimeout(this.#check, this.#limitMs);
   }

@@ -92,7 +92,7 @@ export class WorkerHandle implements ReadyWorker {
     this.#calls = new HeldCalls(this.#channel, limits, {
       onFinished: listener.onFinished,
       onCallError: listener.onCallError,
-      onHopeless: () => this.kill('run timeout'),
+      onHopeless: (cause) => this.kill(cause),
     });
     this.#process.onExit((exit) => this.#onExit(exit));
     this.#initTimer = this.#later(limits.initTimeoutMs, () => this.kill('init timeout'));
@@ -133,8 +133,8 @@ export class WorkerHandle implements ReadyWorker {
   }
 
   get runningMs(): number {
-    const { running } = this.#calls;
-    return running === null ? 0 : performance.now() - running.beganAtMs;
+    const { first } = this.#calls;
+    return first === null ? 0 : performance.now() - first.beganAtMs;
   }
 
   heldJobs(): Job[] {

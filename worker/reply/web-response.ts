@@ -34,8 +34,11 @@ export function responseHead(response: Response): ReplyHead {
     throw new ServeError('SERVE_OUTPUT_INVALID', 'The model returned Response.error(), which has no status.');
   }
   const lines: string[] = [];
+  // fetch() has decoded the body of a Response it returns, and left the header that says it is encoded.
+  const isFetched = response.type !== 'default';
   response.headers.forEach((value, name) => {
-    if (!HOP_HEADERS.has(name)) lines.push(name, value);
+    if (HOP_HEADERS.has(name) || (isFetched && name === 'content-encoding')) return;
+    lines.push(name, value);
   });
   const headers = lines.join('\n');
   if (headers.length > MAX_HEADER_CHARS) {

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { FIRST_DELAY_MS, MAX_DELAY_MS, MIN_STABLE_MS } from '../../../supervisor/pool/restart-policy.js';
 import { ABORT_GRACE_MS } from '../../../supervisor/pool/held-calls.js';
+import { FIRST_DELAY_MS, MAX_DELAY_MS, MIN_STABLE_MS } from '../../../supervisor/pool/restart-policy.js';
 import { TERM_GRACE_MS } from '../../../supervisor/pool/worker-handle.js';
 import {
   WORKER_EVENTS,
