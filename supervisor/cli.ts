@@ -19,12 +19,13 @@ async function main(argv: readonly string[]): Promise<ExitReason> {
     if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 'drained' : 'config';
     throw thrown;
   }
+  const signals = watchSignals();
   const { serve } = await import('./serve.js');
   try {
     const [app] = command.args;
     const flags = { values: command.opts(), where: (name: string) => flagOf(name) };
     const server = await serve(app === undefined ? {} : { app }, { flags });
-    return await untilEnded(server);
+    return await signals.obey(server);
   } catch (thrown) {
     return explain(thrown);
   }
@@ -65,24 +66,39 @@ function flagOf(name: string): string {
   return name in OPTIONS ? OPTIONS[name as keyof typeof OPTIONS].flag : name;
 }
 
-/** First signal: drain. Second: stop at once. */
-async function untilEnded(server: ServerHandle): Promise<ExitReason> {
-  let asked = false;
-  let stopped: ExitReason | null = null;
+/**
+ * First signal: drain. Second: stop at once. Watched from the start of the process, so that one which comes while
+ * the server opens is obeyed once it has.
+ */
+function watchSignals(): { obey(server: ServerHandle): Promise<ExitReason> } {
+  let server: ServerHandle | null = null;
+  let first: 'SIGINT' | 'SIGTERM' | null = null;
+  let stopped: 'interrupted' | 'terminated' | null = null;
+  const drain = (): void => {
+    if (server === null || first === null) return;
+    // A person at a terminal waits; a load balancer needs a moment to notice.
+    void server.close({ lagMs: first === 'SIGINT' ? 0 : server.drainLagMs });
+  };
   const onSignal = (signal: 'SIGINT' | 'SIGTERM'): void => {
-    if (asked) {
-      stopped ??= signal === 'SIGINT' ? 'interrupted' : 'terminated';
-      server.kill();
+    if (first === null) {
+      first = signal;
+      drain();
       return;
     }
-    asked = true;
-    // A person at a terminal waits; a load balancer needs a moment to notice.
-    void server.close({ lagMs: signal === 'SIGINT' ? 0 : server.drainLagMs });
+    stopped ??= signal === 'SIGINT' ? 'interrupted' : 'terminated';
+    if (server === null) process.exit(EXIT_CODES[stopped].code);
+    server.kill();
   };
   process.on('SIGINT', () => onSignal('SIGINT'));
   process.on('SIGTERM', () => onSignal('SIGTERM'));
-  const end = await server.ended;
-  return stopped ?? reasonOf(end);
+  return {
+    obey: async (started) => {
+      server = started;
+      drain();
+      const end = await started.ended;
+      return stopped ?? reasonOf(end);
+    },
+  };
 }
 
 function reasonOf({ reason }: ServerEnd): ExitReason {

@@ -44,8 +44,10 @@ export class ReplySink implements Sink {
     if (!this.#writeHead(job, head.status, headers)) return;
     if (bodyBytes <= ONE_WRITE_BYTES) response.end(joinPieces(pieces).toString('latin1'), 'latin1');
     else {
+      response.cork(); // the pieces leave in one gathered write
       for (const piece of pieces) response.write(piece);
       response.end();
+      response.uncork();
     }
     this.#options.onSettled(job, head.status, null);
   }

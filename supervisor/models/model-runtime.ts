@@ -140,7 +140,7 @@ export class ModelRuntime {
 
   /** SIGKILL to every worker's group, synchronously. */
   killAll(): void {
-    for (const slot of this.slots) slot.worker?.kill('stop');
+    for (const slot of this.slots) slot.kill();
   }
 
   #supply(): Supply {

@@ -83,10 +83,19 @@ export class Slot {
 
   /** No worker will follow the present one; ends the present one politely. */
   close(graceMs: number): void {
+    this.#letNobodyFollow()?.stop(graceMs);
+  }
+
+  /** No worker will follow the present one; kills the present one. */
+  kill(): void {
+    if (this.#state.name !== 'closed') this.#letNobodyFollow()?.kill('stop');
+  }
+
+  #letNobodyFollow(): WorkerHandle | null {
     const { worker } = this;
     this.#cancelStart();
     this.#enter(worker === null ? { name: 'closed' } : { name: 'closing', worker }, null);
-    worker?.stop(graceMs);
+    return worker;
   }
 
   #queueAtGate(): void {

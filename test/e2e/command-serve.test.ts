@@ -1,12 +1,14 @@
 /** `import { serve } from 'banana-serve'`: the server as a part of another program. */
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { createServer, type Server as NetServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
 import { serve, type ServeOptions, type ServerHandle } from '../../index.js';
 import { makeCues } from '../helpers/cues.js';
 import { ask, errorOf } from '../helpers/ask.js';
-import { fixture, isAlive, type Status } from '../helpers/server.js';
+import { ROOT, fixture, isAlive, type Status } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 
@@ -25,7 +27,7 @@ describe('serve()', LIMIT, () => {
     assert.deepEqual((await held).json(), { a: 1 });
     const { state, model } = server.status() as Status;
     assert.deepEqual([state, model.workers.length], ['ready', 2]);
-    assert.deepEqual(server.status(), { ...(server.status() as object), pid: process.pid });
+    assert.deepEqual(server.status(), { ...(server.status()), pid: process.pid });
 
     const end = await server.close();
     assert.deepEqual(end, { reason: 'drained', error: null });
@@ -94,6 +96,29 @@ describe('serve()', LIMIT, () => {
     assert.match(error?.detail ?? '', /syntax-error\.mjs:\d+: syntax error/);
   });
 });
+
+for (const end of ['close', 'kill'] as const) {
+  test(`a program that has called ${end}() ends by itself: nothing of the server is left to wait for`, LIMIT, async (t) => {
+    const program = `
+      import { serve } from ${JSON.stringify(`${ROOT}dist/index.js`)};
+      const server = await serve({ app: ${JSON.stringify(fixture('echoes.mjs'))}, port: 0, logLevel: 'silent' });
+      await server.ready;
+      await fetch(server.url, { method: 'POST', body: '{}' });
+      await server.${end}();
+      await server.ended;
+      console.log('over');`;
+    const child = spawn(process.execPath, ['--input-type=module', '--eval', program], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    t.after(() => child.kill('SIGKILL'));
+    let printed = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (printed += text));
+    const limit = setTimeout(() => child.kill('SIGKILL'), 20_000);
+    const [code] = (await once(child, 'close')) as [number | null];
+    clearTimeout(limit);
+    assert.deepEqual([code, printed], [0, 'over\n']);
+  });
+}
 
 function listenAnywhere(t: TestContext): Promise<NetServer> {
   const server = createServer();

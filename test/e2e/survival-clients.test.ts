@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ask, errorOf, pidOf, warmUp } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
-import { sendAtOnce } from '../helpers/pipeline.js';
+import { holdThree } from '../helpers/pipeline.js';
 import { openStream } from '../helpers/stream.js';
 import { call, eventually, fixture, startServer } from '../helpers/server.js';
 
@@ -42,46 +42,46 @@ test('a client that leaves', LIMIT, async (t) => {
   const server = await startServer(fixture('works.mjs'), { t, env: cues.env });
   const pid = await pidOf(server);
 
-  await t.test('while its call runs: the handler sees the abort, the worker takes the next call', async () => {
-    const leaves = new AbortController();
-    const running = ask(server, { until: 'never' }, { id: 'running', signal: leaves.signal });
-    await cues.untilNoted('begun running');
-    leaves.abort();
-    await assert.rejects(running);
-    await cues.untilNoted('aborted running: the client left');
-    assert.equal(await pidOf(server), pid);
-  });
+  await t.test(
+    'while its call runs: the handler sees the abort, the worker takes the next call',
+    async () => {
+      const leaves = new AbortController();
+      const running = ask(server, { until: 'never' }, { id: 'running', signal: leaves.signal });
+      await cues.untilNoted('begun running');
+      leaves.abort();
+      await assert.rejects(running);
+      await cues.untilNoted('aborted running: the client left');
+      assert.equal(await pidOf(server), pid);
+    },
+  );
 
-  await t.test('while its call waits in line: the handler never sees it, the line is shorter at once', async () => {
-    const running = ask(server, { until: 'go on' }, { id: 'runs' });
-    await cues.untilNoted('begun runs');
-    const leaves = new AbortController();
-    const queued = ask(server, {}, { id: 'queued', signal: leaves.signal });
-    const waits = ask(server, {}, { id: 'waits' });
-    await server.until(({ model }) => model.queue.waiting === 2);
-    leaves.abort();
-    await assert.rejects(queued);
-    await server.until(({ model }) => model.queue.waiting === 1);
-    cues.give('go on');
-    assert.equal((await running).status, 200);
-    assert.equal((await waits).status, 200);
-    assert.ok(!cues.notes().includes('begun queued'));
-  });
+  await t.test(
+    'while its call waits in line: the handler never sees it, the line is shorter at once',
+    async () => {
+      const running = ask(server, { until: 'go on' }, { id: 'runs' });
+      await cues.untilNoted('begun runs');
+      const leaves = new AbortController();
+      const queued = ask(server, {}, { id: 'queued', signal: leaves.signal });
+      const waits = ask(server, {}, { id: 'waits' });
+      await server.until(({ model }) => model.queue.waiting === 2);
+      leaves.abort();
+      await assert.rejects(queued);
+      await server.until(({ model }) => model.queue.waiting === 1);
+      cues.give('go on');
+      assert.equal((await running).status, 200);
+      assert.equal((await waits).status, 200);
+      assert.ok(!cues.notes().includes('begun queued'));
+    },
+  );
 
   await t.test('while its call is with the worker, not begun: the handler never sees it', async () => {
     await warmUp(server);
-    const socket = await sendAtOnce(server, [
-      { id: 'runs-2', input: { until: 'never' } },
-      { id: 'ahead-1', input: {} },
-      { id: 'ahead-2', input: {} },
-    ]);
-    await cues.untilNoted('begun runs-2');
-    await server.until(({ model }) => model.workers[0]?.held === 3);
+    const { socket, ids } = await holdThree(server, cues);
     socket.destroy();
-    await cues.untilNoted('aborted runs-2: the client left');
+    await cues.untilNoted(`aborted ${ids[0]}: the client left`);
     await server.until(({ model }) => model.workers[0]?.held === 0);
     assert.equal(await pidOf(server), pid);
-    assert.deepEqual(cues.notes().filter((line) => line.startsWith('begun ahead')), []);
+    for (const id of ids.slice(1)) assert.ok(!cues.notes().includes(`begun ${id}`));
   });
 
   await server.stop();
@@ -103,17 +103,21 @@ test('a call that takes long holds up no short one while another worker is there
   await server.stop();
 });
 
-test('a client that leaves a stream: the generator is closed, the worker takes the next call', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const server = await startServer(fixture('streams.mjs'), { t, env: cues.env });
-  const pid = await pidOf(server);
-  const stream = await openStream(server, { chunks: 1e6, bytes: 1000, everyMs: 1 });
-  await cues.untilNoted('chunk 5');
-  stream.destroy();
-  await cues.untilNoted('closed');
-  assert.equal(await pidOf(server), pid);
-  await server.stop();
-});
+test(
+  'a client that leaves a stream: the generator is closed, the worker takes the next call',
+  LIMIT,
+  async (t) => {
+    const cues = makeCues(t);
+    const server = await startServer(fixture('streams.mjs'), { t, env: cues.env });
+    const pid = await pidOf(server);
+    const stream = await openStream(server, { chunks: 1e6, bytes: 1000, everyMs: 1 });
+    await cues.untilNoted('chunk 5');
+    stream.destroy();
+    await cues.untilNoted('closed');
+    assert.equal(await pidOf(server), pid);
+    await server.stop();
+  },
+);
 
 test('a reader that does not read a large stream', LIMIT, async (t) => {
   const cues = makeCues(t);
@@ -155,34 +159,40 @@ test('a reader that does not read a large stream', LIMIT, async (t) => {
   await server.stop();
 });
 
-test('--stall-timeout cuts a stream that nobody reads: never a clean end, and its worker is free', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const args = ['--stall-timeout', '300ms'];
-  const server = await startServer(fixture('streams.mjs'), { t, env: cues.env, args });
-  const pid = await pidOf(server);
-  const stream = await openStream(server, { chunks: 1000, bytes: MIB / 4 });
-  stream.pause();
-  await cues.untilNoted('closed');
-  assert.equal(await pidOf(server), pid);
-  await assert.rejects(async () => {
-    for await (const _piece of stream);
-  });
-  assert.ok(!stream.complete);
-  await server.stop();
-});
+test(
+  '--stall-timeout cuts a stream that nobody reads: never a clean end, and its worker is free',
+  LIMIT,
+  async (t) => {
+    const cues = makeCues(t);
+    const args = ['--stall-timeout', '300ms'];
+    const server = await startServer(fixture('streams.mjs'), { t, env: cues.env, args });
+    const pid = await pidOf(server);
+    const stream = await openStream(server, { chunks: 1000, bytes: MIB / 4 });
+    stream.pause();
+    await cues.untilNoted('closed');
+    assert.equal(await pidOf(server), pid);
+    await assert.rejects(stream.toArray());
+    assert.ok(!stream.complete);
+    await server.stop();
+  },
+);
 
-test('a stream of many small chunks to a reader that stops reading for a while says nothing of leaks', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const server = await startServer(fixture('streams.mjs'), { t, env: cues.env });
-  const stream = await openStream(server, { chunks: 20_000, bytes: 1000 });
-  stream.pause();
-  await standsStill(cues.notes);
-  let bytes = 0;
-  for await (const piece of stream) bytes += (piece as Buffer).length;
-  assert.equal(bytes, 20_000_000);
-  assert.doesNotMatch(server.stderr(), /MaxListenersExceededWarning/);
-  await server.stop();
-});
+test(
+  'a stream of many small chunks to a reader that stops reading for a while says nothing of leaks',
+  LIMIT,
+  async (t) => {
+    const cues = makeCues(t);
+    const server = await startServer(fixture('streams.mjs'), { t, env: cues.env });
+    const stream = await openStream(server, { chunks: 20_000, bytes: 1000 });
+    stream.pause();
+    await standsStill(cues.notes);
+    let bytes = 0;
+    for await (const piece of stream) bytes += (piece as Buffer).length;
+    assert.equal(bytes, 20_000_000);
+    assert.doesNotMatch(server.stderr(), /MaxListenersExceededWarning/);
+    await server.stop();
+  },
+);
 
 /** Resolves once nothing new is noted for a while. */
 async function standsStill(notes: () => string[]): Promise<void> {
@@ -198,5 +208,9 @@ async function standsStill(notes: () => string[]): Promise<void> {
 
 /** The one thing under test here is time itself. */
 async function pauseBeyond(startedAtMs: number, ms: number): Promise<void> {
-  await eventually(() => performance.now() - startedAtMs > ms, ms + 5000, () => 'time stands still');
+  await eventually(
+    () => performance.now() - startedAtMs > ms,
+    ms + 5000,
+    () => 'time stands still',
+  );
 }

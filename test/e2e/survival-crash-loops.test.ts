@@ -7,67 +7,92 @@ import { fixture, runCommand, startServer, type Server } from '../helpers/server
 
 const LIMIT = { timeout: 60_000 };
 
-test('an init that always throws: restarts up to --restart-limit, then held callers get 503 and the server exits with 3', LIMIT, async (t) => {
-  const args = ['--restart-limit', '1'];
-  const server = await startServer(fixture('throws-in-init.mjs'), { t, args });
-  const held = await Promise.all([ask(server, {}), ask(server, {})]);
-  for (const answer of held) {
+test(
+  'an init that always throws: restarts up to --restart-limit, then held callers get 503 and the server exits with 3',
+  LIMIT,
+  async (t) => {
+    const args = ['--restart-limit', '1'];
+    const server = await startServer(fixture('throws-in-init.mjs'), { t, args });
+    const held = await Promise.all([ask(server, {}), ask(server, {})]);
+    for (const answer of held) {
+      assert.equal(answer.status, 503, answer.text);
+      assert.equal(errorOf(answer).code, 'SERVE_NOT_READY');
+      assert.ok(Number(answer.headers.get('retry-after')) >= 1);
+    }
+    assert.deepEqual(await server.ended, { code: 3, signal: null });
+    const armed = server.stdout().match(/armed: throws in init/g) ?? [];
+    assert.equal(armed.length, 2, 'one start and one restart');
+    assert.match(server.stderr(), /the weights are missing/);
+    assert.match(server.stderr(), /restarting in \d+/);
+    assert.match(
+      server.stderr(),
+      /no worker could start: .*throws-in-init\.mjs:\d+.*the weights are missing/,
+    );
+  },
+);
+
+test(
+  'an app that cannot even be loaded is not tried again: exit code 3, file and line in the log',
+  LIMIT,
+  async (t) => {
+    const command = runCommand([fixture('syntax-error.mjs'), '--port', '0', '--workers', '2'], { t });
+    assert.deepEqual(await command.ended, { code: 3, signal: null });
+    assert.match(command.stderr(), /syntax-error\.mjs:\d+/);
+    assert.doesNotMatch(command.stderr(), /restarting/);
+  },
+);
+
+test(
+  'a worker that dies when idle, before it has finished a call, counts as one that cannot live',
+  LIMIT,
+  async (t) => {
+    const cues = makeCues(t);
+    const args = ['--restart-limit', '1', '--on-crash-loop', 'exit'];
+    const server = await startServer(fixture('dies-when-idle.mjs'), { t, env: cues.env, args });
+    assert.deepEqual(await server.ended, { code: 3, signal: null });
+    assert.equal((server.stdout().match(/armed: dies when idle/g) ?? []).length, 2);
+    assert.match(server.stderr(), /no worker can be restarted: exit code 9/);
+  },
+);
+
+test(
+  'an app that breaks after it has served, --on-crash-loop stay: 503 for calls and readiness, status tells why, a signal still ends it',
+  LIMIT,
+  async (t) => {
+    const cues = makeCues(t);
+    const server = await breakWhileServing(t, cues, 'stay');
+    await server.untilPrinted(/no worker can be restarted: .*the weights are missing/);
+    const { model } = await server.status();
+    assert.equal(model.workers[0]?.state, 'latched');
+    assert.match(String(model.workers[0].lastExit?.why), /the weights are missing/);
+    assert.equal((await fetch(`${server.url}/readyz`)).status, 503);
+    assert.equal((await fetch(`${server.url}/livez`)).status, 200);
+    const answer = await ask(server, {});
     assert.equal(answer.status, 503, answer.text);
     assert.equal(errorOf(answer).code, 'SERVE_NOT_READY');
     assert.ok(Number(answer.headers.get('retry-after')) >= 1);
-  }
-  assert.deepEqual(await server.ended, { code: 3, signal: null });
-  const armed = server.stdout().match(/armed: throws in init/g) ?? [];
-  assert.equal(armed.length, 2, 'one start and one restart');
-  assert.match(server.stderr(), /the weights are missing/);
-  assert.match(server.stderr(), /restarting in \d+/);
-  assert.match(server.stderr(), /no worker could start: .*throws-in-init\.mjs:\d+.*the weights are missing/);
-});
+    assert.deepEqual(await server.stop('SIGINT', 1), { code: 0, signal: null });
+  },
+);
 
-test('an app that cannot even be loaded is not tried again: exit code 3, file and line in the log', LIMIT, async (t) => {
-  const command = runCommand([fixture('syntax-error.mjs'), '--port', '0', '--workers', '2'], { t });
-  assert.deepEqual(await command.ended, { code: 3, signal: null });
-  assert.match(command.stderr(), /syntax-error\.mjs:\d+/);
-  assert.doesNotMatch(command.stderr(), /restarting/);
-});
-
-test('a worker that dies when idle, before it has finished a call, counts as one that cannot live', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const args = ['--restart-limit', '1', '--on-crash-loop', 'exit'];
-  const server = await startServer(fixture('dies-when-idle.mjs'), { t, env: cues.env, args });
-  assert.deepEqual(await server.ended, { code: 3, signal: null });
-  assert.equal((server.stdout().match(/armed: dies when idle/g) ?? []).length, 2);
-  assert.match(server.stderr(), /no worker can be restarted: exit code 9/);
-});
-
-test('an app that breaks after it has served, --on-crash-loop stay: 503 for calls and readiness, status tells why, a signal still ends it', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const server = await breakWhileServing(t, cues, 'stay');
-  await server.untilPrinted(/no worker can be restarted: .*the weights are missing/);
-  const { model } = await server.status();
-  assert.equal(model.workers[0]?.state, 'latched');
-  assert.match(String(model.workers[0].lastExit?.why), /the weights are missing/);
-  assert.equal((await fetch(`${server.url}/readyz`)).status, 503);
-  assert.equal((await fetch(`${server.url}/livez`)).status, 200);
-  const answer = await ask(server, {});
-  assert.equal(answer.status, 503, answer.text);
-  assert.equal(errorOf(answer).code, 'SERVE_NOT_READY');
-  assert.ok(Number(answer.headers.get('retry-after')) >= 1);
-  assert.deepEqual(await server.stop('SIGINT', 1), { code: 0, signal: null });
-});
-
-test('an app that breaks after it has served, --on-crash-loop exit: held callers get 503, exit code 3', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const server = await breakWhileServing(t, cues, 'exit');
-  const answer = await ask(server, {});
-  assert.equal(answer.status, 503, answer.text);
-  assert.deepEqual(await server.ended, { code: 3, signal: null });
-});
+test(
+  'an app that breaks after it has served, --on-crash-loop exit: held callers get 503, exit code 3',
+  LIMIT,
+  async (t) => {
+    const cues = makeCues(t);
+    const server = await breakWhileServing(t, cues, 'exit');
+    const answer = await ask(server, {});
+    assert.equal(answer.status, 503, answer.text);
+    assert.deepEqual(await server.ended, { code: 3, signal: null });
+  },
+);
 
 test('one seat that cannot live does not end the others', LIMIT, async (t) => {
   const args = ['--workers', '2', '--restart-limit', '0'];
   const server = await startServer(fixture('throws-in-one-seat.mjs'), { t, args });
-  const { model, state } = await server.until((status) => status.model.workers[1]?.state === 'latched' && status.state === 'ready');
+  const { model, state } = await server.until(
+    (status) => status.model.workers[1]?.state === 'latched' && status.state === 'ready',
+  );
   assert.equal(model.workers[0]?.state, 'idle');
   assert.equal(state, 'ready');
   assert.equal((await ask(server, {})).status, 200);
@@ -87,7 +112,11 @@ test('a healthy worker is replaced at once; deaths in a row wait longer and long
 });
 
 /** A server that has answered, whose worker was then killed and cannot start again. */
-async function breakWhileServing(t: Parameters<typeof makeCues>[0], cues: Cues, onCrashLoop: string): Promise<Server> {
+async function breakWhileServing(
+  t: Parameters<typeof makeCues>[0],
+  cues: Cues,
+  onCrashLoop: string,
+): Promise<Server> {
   cues.give('intact');
   const args = ['--restart-limit', '0', '--on-crash-loop', onCrashLoop];
   const server = await startServer(fixture('throws-in-init.mjs'), { t, env: cues.env, args });

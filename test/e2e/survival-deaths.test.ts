@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ask, errorOf, logLines, pidOf, warmUp } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
-import { askAtOnce } from '../helpers/pipeline.js';
+import { askAtOnce, holdThree, readAnswers } from '../helpers/pipeline.js';
 import { openStream } from '../helpers/stream.js';
 import { eventually, fixture, startServer, type Answer, type Server } from '../helpers/server.js';
 
@@ -25,18 +25,24 @@ test('death in a call', LIMIT, async (t) => {
   const server = await startServer(fixture('dies-while-busy.mjs'), { t, args });
   for (const [by, how] of ways) {
     const id = `last-${by.replace(' ', '-')}`;
-    await t.test(`by ${by}: its caller gets 500 SERVE_WORKER_LOST with "${how}", the next call an answer`, async () => {
-      const answer = await ask(server, { by }, { id });
-      assert.equal(answer.status, 500, answer.text);
-      const { code, message, requestId } = errorOf(answer);
-      assert.equal(code, 'SERVE_WORKER_LOST');
-      assert.equal(requestId, id);
-      assert.ok(message.includes(`(${how})`), message);
-      assert.equal((await ask(server, {})).status, 200);
-    });
+    await t.test(
+      `by ${by}: its caller gets 500 SERVE_WORKER_LOST with "${how}", the next call an answer`,
+      async () => {
+        const answer = await ask(server, { by }, { id });
+        assert.equal(answer.status, 500, answer.text);
+        const { code, message, requestId } = errorOf(answer);
+        assert.equal(code, 'SERVE_WORKER_LOST');
+        assert.equal(requestId, id);
+        assert.ok(message.includes(`(${how})`), message);
+        assert.equal((await ask(server, {})).status, 200);
+      },
+    );
     await t.test(`by ${by}: the log has the call's id, how it died, and its last words`, async () => {
       const report = await deathReport(server, id);
-      assert.ok(String(report['msg']).includes(`died (${how}) while running call ${id}`), String(report['msg']));
+      assert.ok(
+        String(report['msg']).includes(`died (${how}) while running call ${id}`),
+        String(report['msg']),
+      );
       const lastStderr = report['lastStderr'] as string[];
       assert.equal(lastStderr.length, 20);
       assert.ok(lastStderr.includes('last words 30'), lastStderr.join('\n'));
@@ -52,42 +58,58 @@ test('death in a call', LIMIT, async (t) => {
 });
 
 for (const app of ['dies-in-import.mjs', 'dies-in-init.mjs']) {
-  test(`${app}, in four ways: each worker is restarted and the calls held meanwhile are answered`, LIMIT, async (t) => {
+  test(
+    `${app}, in four ways: each worker is restarted and the calls held meanwhile are answered`,
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const ways = ['SIGKILL', 'abort', 'exit 0', 'throw'];
+      const env = { ...cues.env, DIE_BY: ways.join(',') };
+      const server = await startServer(fixture(app), {
+        t,
+        env,
+        args: ['--workers', '4', '--spawn-concurrency', '4'],
+      });
+      const answers = await Promise.all(ways.map((_, i) => ask(server, i)));
+      for (const [i, answer] of answers.entries()) {
+        assert.equal(answer.status, 200, answer.text);
+        assert.equal(answer.json<{ input: number }>().input, i);
+      }
+      await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
+      for (const way of ways)
+        await server.untilPrinted(`armed: dies in ${app.includes('init') ? 'init' : 'import'} by ${way}`);
+      await server.stop('SIGINT', ways.length);
+    },
+  );
+}
+
+test(
+  'kill -9 of an idle worker loses no call, and health says so until another is ready',
+  LIMIT,
+  async (t) => {
     const cues = makeCues(t);
-    const ways = ['SIGKILL', 'abort', 'exit 0', 'throw'];
-    const env = { ...cues.env, DIE_BY: ways.join(',') };
-    const server = await startServer(fixture(app), { t, env, args: ['--workers', '4', '--spawn-concurrency', '4'] });
-    const answers = await Promise.all(ways.map((_, i) => ask(server, i)));
-    for (const [i, answer] of answers.entries()) {
+    const server = await startServer(fixture('works.mjs'), { t, env: cues.env, expectedRestarts: 1 });
+    const pid = await pidOf(server);
+    cues.give('init may not end');
+    process.kill(pid, 'SIGKILL');
+    const calls = Array.from({ length: 20 }, (_, i) => ask(server, i, { id: `call-${i}` }));
+    await server.until(({ state }) => state === 'unhealthy');
+    assert.equal((await fetch(`${server.url}/readyz`)).status, 503);
+    assert.equal((await fetch(`${server.url}/healthcheck`)).status, 503);
+    assert.equal((await fetch(`${server.url}/livez`)).status, 200);
+    cues.give('init may end');
+    for (const [i, answer] of (await Promise.all(calls)).entries()) {
       assert.equal(answer.status, 200, answer.text);
       assert.equal(answer.json<{ input: number }>().input, i);
     }
-    await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
-    for (const way of ways) await server.untilPrinted(`armed: dies in ${app.includes('init') ? 'init' : 'import'} by ${way}`);
-    await server.stop('SIGINT', ways.length);
-  });
-}
-
-test('kill -9 of an idle worker loses no call, and health says so until another is ready', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const server = await startServer(fixture('works.mjs'), { t, env: cues.env, expectedRestarts: 1 });
-  const pid = await pidOf(server);
-  cues.give('init may not end');
-  process.kill(pid, 'SIGKILL');
-  const calls = Array.from({ length: 20 }, (_, i) => ask(server, i, { id: `call-${i}` }));
-  await server.until(({ state }) => state === 'unhealthy');
-  assert.equal((await fetch(`${server.url}/readyz`)).status, 503);
-  assert.equal((await fetch(`${server.url}/healthcheck`)).status, 503);
-  assert.equal((await fetch(`${server.url}/livez`)).status, 200);
-  cues.give('init may end');
-  for (const [i, answer] of (await Promise.all(calls)).entries()) {
-    assert.equal(answer.status, 200, answer.text);
-    assert.equal(answer.json<{ input: number }>().input, i);
-  }
-  assert.equal((await fetch(`${server.url}/readyz`)).status, 200);
-  assert.deepEqual(cues.notes().filter((line) => line === 'begun call-7'), ['begun call-7']);
-  await server.stop();
-});
+    assert.equal((await fetch(`${server.url}/readyz`)).status, 200);
+    assert.deepEqual(
+      cues.notes().filter((line) => line === 'begun call-7'),
+      ['begun call-7'],
+    );
+    await server.stop();
+  },
+);
 
 test('once the caller of the last worker knows of its death, /readyz says 503', LIMIT, async (t) => {
   const cues = makeCues(t);
@@ -122,74 +144,78 @@ test('death by a full JavaScript heap: the caller is told, the log says what to 
   await server.stop();
 });
 
-test('kill -9 of a worker with calls sent ahead: the running one is lost, the others are answered by the next worker', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const server = await startServer(fixture('works.mjs'), { t, env: cues.env, expectedRestarts: 1 });
-  const pid = await warmUp(server);
-  const answers = askAtOnce(server, [
-    { id: 'running', input: { until: 'never' } },
-    { id: 'ahead-1', input: 1 },
-    { id: 'ahead-2', input: 2 },
-  ]);
-  await cues.untilNoted('begun running');
-  await server.until(({ model }) => model.workers[0]?.held === 3);
-  process.kill(pid, 'SIGKILL');
-  const [running, ...others] = (await answers) as [Answer, Answer, Answer];
-  assert.equal(errorOf(running).code, 'SERVE_WORKER_LOST');
-  for (const [i, answer] of others.entries()) {
-    assert.equal(answer.status, 200, answer.text);
-    assert.equal(answer.json<{ input: number }>().input, i + 1);
-    assert.notEqual(answer.json<{ pid: number }>().pid, pid);
-  }
-  assert.deepEqual(begunOnly(cues.notes(), ['running', 'ahead-1', 'ahead-2']), ['running', 'ahead-1', 'ahead-2']);
-  await server.stop();
-});
+test(
+  'kill -9 of a worker with calls sent ahead: the running one is lost, the others are answered by the next worker',
+  LIMIT,
+  async (t) => {
+    const cues = makeCues(t);
+    const server = await startServer(fixture('works.mjs'), { t, env: cues.env, expectedRestarts: 1 });
+    const pid = await warmUp(server);
+    const { socket, ids, letGo } = await holdThree(server, cues);
+    process.kill(pid, 'SIGKILL');
+    await cues.untilNoted(`begun ${ids[1]}`);
+    letGo();
+    const [running, ...others] = (await readAnswers(socket, 3)) as [Answer, Answer, Answer];
+    assert.equal(errorOf(running).code, 'SERVE_WORKER_LOST');
+    for (const answer of others) {
+      assert.equal(answer.status, 200, answer.text);
+      assert.notEqual(answer.json<{ pid: number }>().pid, pid);
+    }
+    assert.deepEqual(begunOnly(cues.notes(), ids), ids);
+    await server.stop();
+  },
+);
 
-test('a call whose second worker dies before it began gets 503 SERVE_NOT_BEGUN, and never ran', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const server = await startServer(fixture('works.mjs'), { t, env: cues.env, expectedRestarts: 2 });
-  const pid = await warmUp(server);
-  const answers = askAtOnce(server, [
-    { id: 'first', input: { until: 'never' } },
-    { id: 'second', input: { until: 'never' } },
-    { id: 'third', input: {} },
-  ]);
-  await cues.untilNoted('begun first');
-  process.kill(pid, 'SIGKILL');
-  await cues.untilNoted('begun second');
-  const { model } = await server.until((status) => status.model.workers[0]?.held === 2);
-  process.kill(model.workers[0]?.pid as number, 'SIGKILL');
-  const [first, second, third] = (await answers) as [Answer, Answer, Answer];
-  assert.equal(errorOf(first).code, 'SERVE_WORKER_LOST');
-  assert.equal(errorOf(second).code, 'SERVE_WORKER_LOST');
-  assert.equal(third.status, 503, third.text);
-  assert.equal(errorOf(third).code, 'SERVE_NOT_BEGUN');
-  assert.ok(Number(third.headers.get('retry-after')) >= 1);
-  assert.equal((await ask(server, {}, { id: 'fourth' })).status, 200);
-  const ids = ['first', 'second', 'third', 'fourth'];
-  assert.deepEqual(begunOnly(cues.notes(), ids), ['first', 'second', 'fourth']);
-  await server.stop();
-});
+test(
+  'a call whose second worker dies before it began gets 503 SERVE_NOT_BEGUN, and never ran',
+  LIMIT,
+  async (t) => {
+    const cues = makeCues(t);
+    const server = await startServer(fixture('works.mjs'), { t, env: cues.env, expectedRestarts: 2 });
+    const pid = await warmUp(server);
+    const { socket, ids } = await holdThree(server, cues);
+    process.kill(pid, 'SIGKILL');
+    await cues.untilNoted(`begun ${ids[1]}`);
+    const { model } = await server.until((status) => status.model.workers[0]?.held === 2);
+    process.kill(model.workers[0]?.pid as number, 'SIGKILL');
+    const [first, second, third] = (await readAnswers(socket, 3)) as [Answer, Answer, Answer];
+    assert.equal(errorOf(first).code, 'SERVE_WORKER_LOST');
+    assert.equal(errorOf(second).code, 'SERVE_WORKER_LOST');
+    assert.equal(third.status, 503, third.text);
+    assert.equal(errorOf(third).code, 'SERVE_NOT_BEGUN');
+    assert.ok(Number(third.headers.get('retry-after')) >= 1);
+    assert.equal((await ask(server, {}, { id: 'fourth' })).status, 200);
+    assert.deepEqual(begunOnly(cues.notes(), [...ids, 'fourth']), [ids[0], ids[1], 'fourth']);
+    await server.stop();
+  },
+);
 
-test('a worker killed in the middle of a large answer: reported as killed, and the calls sent ahead run once, elsewhere', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const server = await startServer(fixture('dies-while-answering.mjs'), {
-    t,
-    env: cues.env,
-    args: JSON_LOG,
-    expectedRestarts: 1,
-  });
-  await warmUp(server);
-  const ids = ['dies', 'ahead-1', 'ahead-2'];
-  const [answer, ...others] = await askAtOnce(server, ids.map((id) => ({ id, input: { dies: id === 'dies' } })));
-  assert.equal(errorOf(answer as Answer).code, 'SERVE_WORKER_LOST');
-  assert.match(errorOf(answer as Answer).message, /signal SIGKILL/);
-  for (const other of others) assert.equal(other.status, 200, other.text);
-  const { msg } = await deathReport(server, 'dies');
-  assert.match(String(msg), /^worker 0 died \(signal SIGKILL\) while running call dies/);
-  assert.deepEqual(begunOnly(cues.notes(), ids), ids);
-  await server.stop();
-});
+test(
+  'a worker killed in the middle of a large answer: reported as killed, and the calls sent ahead run once, elsewhere',
+  LIMIT,
+  async (t) => {
+    const cues = makeCues(t);
+    const server = await startServer(fixture('dies-while-answering.mjs'), {
+      t,
+      env: cues.env,
+      args: JSON_LOG,
+      expectedRestarts: 1,
+    });
+    await warmUp(server);
+    const ids = ['dies', 'ahead-1', 'ahead-2'];
+    const [answer, ...others] = await askAtOnce(
+      server,
+      ids.map((id) => ({ id, input: { dies: id === 'dies' } })),
+    );
+    assert.equal(errorOf(answer as Answer).code, 'SERVE_WORKER_LOST');
+    assert.match(errorOf(answer as Answer).message, /signal SIGKILL/);
+    for (const other of others) assert.equal(other.status, 200, other.text);
+    const { msg } = await deathReport(server, 'dies');
+    assert.match(String(msg), /^worker 0 died \(signal SIGKILL\) while running call dies/);
+    assert.deepEqual(begunOnly(cues.notes(), ids), ids);
+    await server.stop();
+  },
+);
 
 test('kill -9 in the middle of a stream: its reader can tell that it was cut', LIMIT, async (t) => {
   const cues = makeCues(t);
@@ -198,45 +224,55 @@ test('kill -9 in the middle of a stream: its reader can tell that it was cut', L
   const stream = await openStream(server, { chunks: 1e6, bytes: 1000, everyMs: 1 });
   await cues.untilNoted('chunk 5');
   process.kill(pid, 'SIGKILL');
-  await assert.rejects(async () => {
-    for await (const _piece of stream);
-  });
+  await assert.rejects(stream.toArray());
   assert.ok(!stream.complete);
   assert.notEqual(await pidOf(server), pid);
   await server.stop();
 });
 
-test('kill -9 of a worker that has not read the whole of a large body: the call runs once, elsewhere', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const server = await startServer(fixture('works.mjs'), { t, env: cues.env, expectedRestarts: 1 });
-  const pid = await pidOf(server);
-  process.kill(pid, 'SIGSTOP');
-  const text = 'x'.repeat(4_000_000);
-  const answer = ask(server, text, { id: 'large' });
-  await server.until(({ model }) => model.workers[0]?.held === 1);
-  process.kill(pid, 'SIGKILL');
-  assert.equal((await answer).status, 200);
-  assert.equal((await answer).json<{ input: string }>().input, text);
-  assert.deepEqual(begunOnly(cues.notes(), ['large']), ['large']);
-  await server.stop();
-});
+test(
+  'kill -9 of a worker that has not read the whole of a large body: the call runs once, elsewhere',
+  LIMIT,
+  async (t) => {
+    const cues = makeCues(t);
+    const server = await startServer(fixture('works.mjs'), { t, env: cues.env, expectedRestarts: 1 });
+    const pid = await pidOf(server);
+    process.kill(pid, 'SIGSTOP');
+    const text = 'x'.repeat(4_000_000);
+    const answer = ask(server, text, { id: 'large' });
+    await server.until(({ model }) => model.workers[0]?.held === 1);
+    process.kill(pid, 'SIGKILL');
+    assert.equal((await answer).status, 200);
+    assert.equal((await answer).json<{ input: string }>().input, text);
+    assert.deepEqual(begunOnly(cues.notes(), ['large']), ['large']);
+    await server.stop();
+  },
+);
 
 for (const [fd3, how] of [
   ['garbage', /protocol error/],
   ['closed', /closed its connection/],
 ] as const) {
-  test(`frames' descriptor ${fd3} by the app: that worker ends, its caller is told, the next call is answered`, LIMIT, async (t) => {
-    const server = await startServer(fixture('breaks-frames.mjs'), { t, args: JSON_LOG, expectedRestarts: 1 });
-    const pid = await pidOf(server);
-    const answer = await ask(server, { fd3 }, { id: 'breaks' });
-    assert.equal(answer.status, 500, answer.text);
-    assert.equal(errorOf(answer).code, 'SERVE_WORKER_LOST');
-    assert.notEqual(await pidOf(server), pid);
-    const { msg } = await deathReport(server, 'breaks');
-    assert.match(String(msg), how);
-    assert.doesNotMatch(String(msg), /OOM|nobody/, 'the server knows that it was the one who killed');
-    await server.stop();
-  });
+  test(
+    `frames' descriptor ${fd3} by the app: that worker ends, its caller is told, the next call is answered`,
+    LIMIT,
+    async (t) => {
+      const server = await startServer(fixture('breaks-frames.mjs'), {
+        t,
+        args: JSON_LOG,
+        expectedRestarts: 1,
+      });
+      const pid = await pidOf(server);
+      const answer = await ask(server, { fd3 }, { id: 'breaks' });
+      assert.equal(answer.status, 500, answer.text);
+      assert.equal(errorOf(answer).code, 'SERVE_WORKER_LOST');
+      assert.notEqual(await pidOf(server), pid);
+      const { msg } = await deathReport(server, 'breaks');
+      assert.match(String(msg), how);
+      assert.doesNotMatch(String(msg), /OOM|nobody/, 'the server knows that it was the one who killed');
+      await server.stop();
+    },
+  );
 }
 
 test('an unhandled rejection between calls retires the worker; the next calls are fine', LIMIT, async (t) => {
@@ -250,26 +286,37 @@ test('an unhandled rejection between calls retires the worker; the next calls ar
   await server.stop();
 });
 
-test('an unhandled rejection during a call: that call is answered, calls sent ahead go to the next worker', LIMIT, async (t) => {
-  const server = await startServer(fixture('unhandled-rejection.mjs'), { t, expectedRestarts: 1 });
-  const pid = await warmUp(server);
-  const inputs = [{ reject: 'during' }, {}, {}];
-  const answers = await askAtOnce(server, inputs.map((input, i) => ({ id: `call-${i}`, input })));
-  const [during, ...others] = answers as [Answer, ...Answer[]];
-  assert.equal(during.status, 200, during.text);
-  assert.equal(during.json<{ pid: number }>().pid, pid);
-  for (const other of others) {
-    assert.equal(other.status, 200, other.text);
-    assert.notEqual(other.json<{ pid: number }>().pid, pid);
-  }
-  await server.stop();
-});
+test(
+  'an unhandled rejection during a call: that call is answered, calls sent ahead go to the next worker',
+  LIMIT,
+  async (t) => {
+    const server = await startServer(fixture('unhandled-rejection.mjs'), { t, expectedRestarts: 1 });
+    const pid = await warmUp(server);
+    const inputs = [{ reject: 'during' }, {}, {}];
+    const answers = await askAtOnce(
+      server,
+      inputs.map((input, i) => ({ id: `call-${i}`, input })),
+    );
+    const [during, ...others] = answers as [Answer, ...Answer[]];
+    assert.equal(during.status, 200, during.text);
+    assert.equal(during.json<{ pid: number }>().pid, pid);
+    for (const other of others) {
+      assert.equal(other.status, 200, other.text);
+      assert.notEqual(other.json<{ pid: number }>().pid, pid);
+    }
+    await server.stop();
+  },
+);
 
 /** The log line about the death of the worker that ran this call. */
 async function deathReport(server: Server, id: string): Promise<Record<string, unknown>> {
   const find = (): Record<string, unknown> | undefined =>
     logLines(server).find((line) => line['requestId'] === id && String(line['msg']).includes('died'));
-  await eventually(() => find() !== undefined, 5000, () => server.stderr());
+  await eventually(
+    () => find() !== undefined,
+    5000,
+    () => server.stderr(),
+  );
   return find() as Record<string, unknown>;
 }
 

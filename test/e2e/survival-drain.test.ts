@@ -1,103 +1,132 @@
 /** The end of a server: what was accepted is answered, what comes later is told to go elsewhere, and it ends in time. */
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
 import { test } from 'node:test';
 import { ask, errorOf, pidOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
-import { eventually, fixture, isAlive, startServer } from '../helpers/server.js';
+import { eventually, fixture, isAlive, runCommand, startServer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 
-test('Ctrl-C: running and held calls are answered, new ones get 503 with Connection: close, shutdown runs, exit code 0', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const server = await startServer(fixture('works.mjs'), { t, env: cues.env });
-  const running = ask(server, { until: 'go on' }, { id: 'running' });
-  await cues.untilNoted('begun running');
-  const held = ask(server, { until: 'go on' }, { id: 'held' });
-  await server.until(({ model }) => model.queue.waiting === 1);
-  server.process.kill('SIGINT');
-  await server.until(({ state }) => state === 'draining');
+test(
+  'Ctrl-C: running and held calls are answered, new ones get 503 with Connection: close, shutdown runs, exit code 0',
+  LIMIT,
+  async (t) => {
+    const cues = makeCues(t);
+    const server = await startServer(fixture('works.mjs'), { t, env: cues.env });
+    const running = ask(server, { until: 'go on' }, { id: 'running' });
+    await cues.untilNoted('begun running');
+    const held = ask(server, { until: 'go on' }, { id: 'held' });
+    await server.until(({ model }) => model.queue.waiting === 1);
+    server.process.kill('SIGINT');
+    await server.until(({ state }) => state === 'draining');
 
-  const refused = await ask(server, {}, { id: 'refused' });
-  assert.equal(refused.status, 503, refused.text);
-  assert.equal(errorOf(refused).code, 'SERVE_SHUTTING_DOWN');
-  assert.equal(refused.headers.get('connection'), 'close');
-  assert.ok(Number(refused.headers.get('retry-after')) >= 1);
-  assert.equal((await fetch(`${server.url}/readyz`)).status, 503);
-  assert.equal((await fetch(`${server.url}/livez`)).status, 200);
+    const refused = await ask(server, {}, { id: 'refused' });
+    assert.equal(refused.status, 503, refused.text);
+    assert.equal(errorOf(refused).code, 'SERVE_SHUTTING_DOWN');
+    assert.equal(refused.headers.get('connection'), 'close');
+    assert.ok(Number(refused.headers.get('retry-after')) >= 1);
+    assert.equal((await fetch(`${server.url}/readyz`)).status, 503);
+    assert.equal((await fetch(`${server.url}/livez`)).status, 200);
 
-  cues.give('go on');
-  for (const answer of await Promise.all([running, held])) {
-    assert.equal(answer.status, 200, answer.text);
-    assert.equal(answer.headers.get('connection'), 'close');
-  }
-  assert.deepEqual(await server.ended, { code: 0, signal: null });
-  assert.deepEqual(cues.notes(), ['begun running', 'begun held', 'shut down']);
-});
+    cues.give('go on');
+    for (const answer of await Promise.all([running, held])) {
+      assert.equal(answer.status, 200, answer.text);
+      assert.equal(answer.headers.get('connection'), 'close');
+    }
+    assert.deepEqual(await server.ended, { code: 0, signal: null });
+    assert.deepEqual(cues.notes(), ['begun running', 'begun held', 'shut down']);
+  },
+);
 
-test('SIGTERM: while --drain-lag lasts, /readyz says 503 and calls are still served; then they are refused', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const args = ['--drain-lag', '1500ms', '--workers', '2'];
-  const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args });
-  const running = ask(server, { until: 'go on' }, { id: 'running' });
-  await cues.untilNoted('begun running');
-  await server.until(({ model }) => model.workers.some(({ state }) => state === 'idle'));
-  server.process.kill('SIGTERM');
-  await eventually(async () => (await fetch(`${server.url}/readyz`)).status === 503, 5000, () => 'ready for ever');
-  assert.equal((await ask(server, {})).status, 200, 'a load balancer may not have noticed yet');
-  await eventually(
-    async () => {
-      const answer = await ask(server, {});
-      return answer.status === 503 && errorOf(answer).code === 'SERVE_SHUTTING_DOWN';
-    },
-    5000,
-    () => 'calls are never refused',
-  );
-  cues.give('go on');
-  assert.equal((await running).status, 200);
-  assert.deepEqual(await server.ended, { code: 0, signal: null });
-});
+test(
+  'SIGTERM: while --drain-lag lasts, /readyz says 503 and calls are still served; then they are refused',
+  LIMIT,
+  async (t) => {
+    const cues = makeCues(t);
+    const args = ['--drain-lag', '1500ms', '--workers', '2'];
+    const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args });
+    const running = ask(server, { until: 'go on' }, { id: 'running' });
+    await cues.untilNoted('begun running');
+    await server.until(({ model }) => model.workers.some(({ state }) => state === 'idle'));
+    server.process.kill('SIGTERM');
+    await eventually(
+      async () => (await fetch(`${server.url}/readyz`)).status === 503,
+      5000,
+      () => 'ready for ever',
+    );
+    assert.equal((await ask(server, {})).status, 200, 'a load balancer may not have noticed yet');
+    await eventually(
+      async () => {
+        const answer = await ask(server, {});
+        return answer.status === 503 && errorOf(answer).code === 'SERVE_SHUTTING_DOWN';
+      },
+      5000,
+      () => 'calls are never refused',
+    );
+    cues.give('go on');
+    assert.equal((await running).status, 200);
+    assert.deepEqual(await server.ended, { code: 0, signal: null });
+  },
+);
 
 for (const [first, second, code] of [
   ['SIGINT', 'SIGINT', 130],
   ['SIGTERM', 'SIGTERM', 143],
 ] as const) {
-  test(`a second signal stops at once, even while a worker spins: ${first}, ${second}, exit code ${code}`, LIMIT, async (t) => {
-    const cues = makeCues(t);
-    const server = await startServer(fixture('spins.mjs'), { t, env: cues.env });
-    const pid = await pidOf(server);
-    const call = ask(server, { spin: true });
-    call.catch(() => {});
-    await server.untilPrinted('armed: spins');
-    server.process.kill(first);
-    await server.until(({ state }) => state === 'draining');
-    server.process.kill(second);
-    assert.deepEqual(await server.ended, { code, signal: null });
-    await eventually(() => !isAlive(pid), 2000, () => `worker ${pid} lives`);
-    await assert.rejects(call);
-  });
+  test(
+    `a second signal stops at once, even while a worker spins: ${first}, ${second}, exit code ${code}`,
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const server = await startServer(fixture('spins.mjs'), { t, env: cues.env });
+      const pid = await pidOf(server);
+      const call = ask(server, { spin: true });
+      call.catch(() => {});
+      await server.untilPrinted('armed: spins');
+      server.process.kill(first);
+      await server.until(({ state }) => state === 'draining');
+      server.process.kill(second);
+      assert.deepEqual(await server.ended, { code, signal: null });
+      await eventually(
+        () => !isAlive(pid),
+        2000,
+        () => `worker ${pid} lives`,
+      );
+      await assert.rejects(call);
+    },
+  );
 }
 
-test('--drain-timeout cuts what is still running: its caller is told, what was held gets 503, exit code 5', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const args = ['--drain-timeout', '1s'];
-  const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args });
-  const running = ask(server, { until: 'never' }, { id: 'running' });
-  await cues.untilNoted('begun running');
-  const held = ask(server, {}, { id: 'held' });
-  await server.until(({ model }) => model.queue.waiting === 1);
-  const startedAtMs = performance.now();
-  server.process.kill('SIGINT');
-  const [lost, refused] = await Promise.all([running, held]);
-  assert.equal(lost.status, 500, lost.text);
-  assert.equal(errorOf(lost).code, 'SERVE_WORKER_LOST');
-  assert.match(errorOf(lost).message, /server stopped/);
-  assert.equal(refused.status, 503, refused.text);
-  assert.equal(errorOf(refused).code, 'SERVE_SHUTTING_DOWN');
-  assert.deepEqual(await server.ended, { code: 5, signal: null });
-  assert.ok(performance.now() - startedAtMs < 1000 + 2000);
-  assert.ok(cues.notes().some((line) => line.startsWith('aborted running: ')), 'the handler was told');
-  assert.ok(!cues.notes().includes('begun held'));
-});
+test(
+  '--drain-timeout cuts what is still running: its caller is told, what was held gets 503, exit code 5',
+  LIMIT,
+  async (t) => {
+    const cues = makeCues(t);
+    const args = ['--drain-timeout', '1s'];
+    const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args });
+    const running = ask(server, { until: 'never' }, { id: 'running' });
+    await cues.untilNoted('begun running');
+    const held = ask(server, {}, { id: 'held' });
+    await server.until(({ model }) => model.queue.waiting === 1);
+    const startedAtMs = performance.now();
+    server.process.kill('SIGINT');
+    const [lost, refused] = await Promise.all([running, held]);
+    assert.equal(lost.status, 500, lost.text);
+    assert.equal(errorOf(lost).code, 'SERVE_WORKER_LOST');
+    assert.match(errorOf(lost).message, /server stopped/);
+    assert.equal(refused.status, 503, refused.text);
+    assert.equal(errorOf(refused).code, 'SERVE_SHUTTING_DOWN');
+    assert.deepEqual(await server.ended, { code: 5, signal: null });
+    assert.ok(performance.now() - startedAtMs < 1000 + 2000);
+    assert.ok(
+      cues.notes().some((line) => line.startsWith('aborted running: ')),
+      'the handler was told',
+    );
+    assert.ok(!cues.notes().includes('begun held'));
+  },
+);
 
 test('a signal while init runs: the call held meanwhile is answered before the end', LIMIT, async (t) => {
   const cues = makeCues(t);
@@ -112,21 +141,46 @@ test('a signal while init runs: the call held meanwhile is answered before the e
   assert.deepEqual(await server.ended, { code: 0, signal: null });
 });
 
-test('kill -9 of a worker while draining: calls held go to its successor, the end still comes', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const server = await startServer(fixture('works.mjs'), { t, env: cues.env });
-  const pid = await pidOf(server);
-  const running = ask(server, { until: 'never' }, { id: 'running' });
-  await cues.untilNoted('begun running');
-  const held = ask(server, {}, { id: 'held' });
-  await server.until(({ model }) => model.queue.waiting + model.inFlight === 2);
-  server.process.kill('SIGINT');
-  await server.until(({ state }) => state === 'draining');
-  process.kill(pid, 'SIGKILL');
-  assert.equal(errorOf(await running).code, 'SERVE_WORKER_LOST');
-  assert.equal((await held).status, 200);
-  assert.deepEqual(await server.ended, { code: 0, signal: null });
-});
+test(
+  'kill -9 of a worker while draining: calls held go to its successor, the end still comes',
+  LIMIT,
+  async (t) => {
+    const cues = makeCues(t);
+    const server = await startServer(fixture('works.mjs'), { t, env: cues.env });
+    const pid = await pidOf(server);
+    const running = ask(server, { until: 'never' }, { id: 'running' });
+    await cues.untilNoted('begun running');
+    const held = ask(server, {}, { id: 'held' });
+    await server.until(({ model }) => model.queue.waiting + model.inFlight === 2);
+    server.process.kill('SIGINT');
+    await server.until(({ state }) => state === 'draining');
+    process.kill(pid, 'SIGKILL');
+    assert.equal(errorOf(await running).code, 'SERVE_WORKER_LOST');
+    assert.equal((await held).status, 200);
+    assert.deepEqual(await server.ended, { code: 0, signal: null });
+  },
+);
+
+for (const [again, code] of [
+  [false, 0],
+  [true, 143],
+] as const) {
+  const title = again
+    ? 'a second signal ends it at once, exit code 143'
+    : 'obeyed as soon as it has, exit code 0';
+  test(`Ctrl-C while the server has not opened yet: ${title}`, LIMIT, async (t) => {
+    const cues = makeCues(t);
+    const env = { ...cues.env, PATH: pathWithSlowDiscovery(cues.folder) };
+    const command = runCommand([fixture('works.mjs'), '--port', '0'], { t, env });
+    await cues.untilNoted('asked for GPUs');
+    command.process.kill('SIGINT');
+    if (again)
+      command.process.kill('SIGTERM'); // another one: two of a kind may arrive as one
+    else cues.give('answer');
+    assert.deepEqual(await command.ended, { code, signal: null });
+    assert.equal(/stopped; every call was answered/.test(command.stderr()), !again);
+  });
+}
 
 test('a signal while the only seat waits out its backoff ends the server at once', LIMIT, async (t) => {
   const cues = makeCues(t);
@@ -139,3 +193,13 @@ test('a signal while the only seat waits out its backoff ends the server at once
   assert.deepEqual(await server.ended, { code: 0, signal: null });
   assert.ok(performance.now() - startedAtMs < 1000);
 });
+
+/** A PATH on which `nvidia-smi` answers when it gets the cue. */
+function pathWithSlowDiscovery(folder: string): string {
+  const script = `#!/bin/sh
+echo 'asked for GPUs' >> "$CUES/notes"
+until [ -e "$CUES/answer" ] || ! [ -e "$CUES" ]; do sleep 0.02; done
+`;
+  writeFileSync(join(folder, 'nvidia-smi'), script, { mode: 0o755 });
+  return `${folder}${delimiter}${process.env['PATH'] ?? ''}`;
+}

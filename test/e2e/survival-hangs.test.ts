@@ -30,82 +30,114 @@ test('a handler that never returns', LIMIT, async (t) => {
     assert.equal(await pidOf(server), pid);
   });
 
-  await t.test('and ignores the abort: its caller gets 504 at once, the worker is killed after the grace, the next call is answered', async () => {
-    const answer = await ask(server, { obeys: false }, { id: 'never' });
-    assert.equal(answer.status, 504, answer.text);
-    assert.equal(errorOf(answer).code, 'SERVE_INFERENCE_TIMEOUT');
-    const next = ask(server, {});
-    const { model } = await server.status();
-    assert.equal(model.workers[0]?.pid, pid, 'the grace is not over');
-    assert.notEqual((await next).json<{ pid: number }>().pid, pid);
-    const report = logLines(server).find(({ msg }) => String(msg).startsWith('worker 0 died'));
-    assert.match(String(report?.['msg']), /died \(killed by the server: run timeout\) while running call never/);
-  });
+  await t.test(
+    'and ignores the abort: its caller gets 504 at once, the worker is killed after the grace, the next call is answered',
+    async () => {
+      const answer = await ask(server, { obeys: false }, { id: 'never' });
+      assert.equal(answer.status, 504, answer.text);
+      assert.equal(errorOf(answer).code, 'SERVE_INFERENCE_TIMEOUT');
+      const next = ask(server, {});
+      const { model } = await server.status();
+      assert.equal(model.workers[0]?.pid, pid, 'the grace is not over');
+      assert.notEqual((await next).json<{ pid: number }>().pid, pid);
+      const report = logLines(server).find(({ msg }) => String(msg).startsWith('worker 0 died'));
+      assert.match(
+        String(report?.['msg']),
+        /died \(killed by the server: run timeout\) while running call never/,
+      );
+    },
+  );
 
   await server.stop('SIGINT', 1);
 });
 
-test('a handler that spins and never gives the thread back: 504, SIGKILL, the next call is answered', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const args = ['--run-timeout', '200ms'];
-  const server = await startServer(fixture('spins.mjs'), { t, env: cues.env, args, expectedRestarts: 1 });
-  const pid = await pidOf(server);
-  const answer = await ask(server, { spin: true });
-  assert.equal(answer.status, 504, answer.text);
-  assert.equal(errorOf(answer).code, 'SERVE_INFERENCE_TIMEOUT');
-  assert.equal((await fetch(`${server.url}/livez`)).status, 200);
-  assert.notEqual(await pidOf(server), pid);
-  const { model } = await server.status();
-  assert.equal(model.workers[0]?.lastExit?.how, 'killed by the server: run timeout');
-  await server.stop();
-});
+test(
+  'a handler that spins and never gives the thread back: 504, SIGKILL, the next call is answered',
+  LIMIT,
+  async (t) => {
+    const cues = makeCues(t);
+    const args = ['--run-timeout', '200ms'];
+    const server = await startServer(fixture('spins.mjs'), { t, env: cues.env, args, expectedRestarts: 1 });
+    const pid = await pidOf(server);
+    const answer = await ask(server, { spin: true });
+    assert.equal(answer.status, 504, answer.text);
+    assert.equal(errorOf(answer).code, 'SERVE_INFERENCE_TIMEOUT');
+    assert.equal((await fetch(`${server.url}/livez`)).status, 200);
+    assert.notEqual(await pidOf(server), pid);
+    const { model } = await server.status();
+    assert.equal(model.workers[0]?.lastExit?.how, 'killed by the server: run timeout');
+    await server.stop();
+  },
+);
 
-test('a worker that is frozen when a call comes is killed at --run-timeout; the call never began, so the next worker answers it', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const args = ['--run-timeout', '500ms'];
-  const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args, expectedRestarts: 1 });
-  const pid = await pidOf(server);
-  process.kill(pid, 'SIGSTOP');
-  const answer = await ask(server, {}, { id: 'patient' });
-  assert.equal(answer.status, 200, answer.text);
-  assert.notEqual(answer.json<{ pid: number }>().pid, pid);
-  assert.deepEqual(cues.notes().filter((line) => line === 'begun patient'), ['begun patient']);
-  await server.stop();
-});
+test(
+  'a worker that is frozen when a call comes is killed at --run-timeout; the call never began, so the next worker answers it',
+  LIMIT,
+  async (t) => {
+    const cues = makeCues(t);
+    const args = ['--run-timeout', '500ms'];
+    const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args, expectedRestarts: 1 });
+    const pid = await pidOf(server);
+    process.kill(pid, 'SIGSTOP');
+    const answer = await ask(server, {}, { id: 'patient' });
+    assert.equal(answer.status, 200, answer.text);
+    assert.notEqual(answer.json<{ pid: number }>().pid, pid);
+    assert.deepEqual(
+      cues.notes().filter((line) => line === 'begun patient'),
+      ['begun patient'],
+    );
+    await server.stop();
+  },
+);
 
-test('waiting in line is no running: calls that together take longer than --run-timeout are all answered', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const args = ['--run-timeout', '1s'];
-  const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args });
-  await pidOf(server);
-  const answers = await Promise.all([1, 2, 3].map(() => ask(server, { ms: 500 })));
-  assert.deepEqual(answers.map(({ status }) => status), [200, 200, 200]);
-  await server.stop();
-});
+test(
+  'waiting in line is no running: calls that together take longer than --run-timeout are all answered',
+  LIMIT,
+  async (t) => {
+    const cues = makeCues(t);
+    const args = ['--run-timeout', '1s'];
+    const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args });
+    await pidOf(server);
+    const answers = await Promise.all([1, 2, 3].map(() => ask(server, { ms: 500 })));
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [200, 200, 200],
+    );
+    await server.stop();
+  },
+);
 
-test('an init that hangs is killed at --init-timeout; the held caller gets 503, the server exits with 3', LIMIT, async (t) => {
-  const args = ['--init-timeout', '1500ms', '--restart-limit', '0'];
-  const server = await startServer(fixture('hangs-in-init.mjs'), { t, args });
-  const answer = await ask(server, {});
-  assert.equal(answer.status, 503, answer.text);
-  assert.equal(errorOf(answer).code, 'SERVE_NOT_READY');
-  assert.deepEqual(await server.ended, { code: 3, signal: null });
-  assert.match(server.stdout(), /armed: hangs in init/);
-  assert.match(server.stderr(), /killed by the server: init timeout/);
-});
+test(
+  'an init that hangs is killed at --init-timeout; the held caller gets 503, the server exits with 3',
+  LIMIT,
+  async (t) => {
+    const args = ['--init-timeout', '1500ms', '--restart-limit', '0'];
+    const server = await startServer(fixture('hangs-in-init.mjs'), { t, args });
+    const answer = await ask(server, {});
+    assert.equal(answer.status, 503, answer.text);
+    assert.equal(errorOf(answer).code, 'SERVE_NOT_READY');
+    assert.deepEqual(await server.ended, { code: 3, signal: null });
+    assert.match(server.stdout(), /armed: hangs in init/);
+    assert.match(server.stderr(), /killed by the server: init timeout/);
+  },
+);
 
-test('a worker that ignores the stop and SIGTERM still ends within the drain timeout, and no call was lost', LIMIT, async (t) => {
-  const args = ['--drain-timeout', '1500ms'];
-  const server = await startServer(fixture('ignores-sigterm.mjs'), { t, args });
-  await pidOf(server);
-  const startedAtMs = performance.now();
-  assert.deepEqual(await server.stop(), { code: 0, signal: null });
-  const tookMs = performance.now() - startedAtMs;
-  assert.match(server.stdout(), /armed: ignores the stop/);
-  assert.match(server.stdout(), /SIGTERM was ignored/);
-  assert.match(server.stderr(), /worker 0 has stopped \(killed by the server: did not stop in time\)/);
-  assert.ok(tookMs < 1500 + 2000, `took ${tookMs} ms`);
-});
+test(
+  'a worker that ignores the stop and SIGTERM still ends within the drain timeout, and no call was lost',
+  LIMIT,
+  async (t) => {
+    const args = ['--drain-timeout', '1500ms'];
+    const server = await startServer(fixture('ignores-sigterm.mjs'), { t, args });
+    await pidOf(server);
+    const startedAtMs = performance.now();
+    assert.deepEqual(await server.stop(), { code: 0, signal: null });
+    const tookMs = performance.now() - startedAtMs;
+    assert.match(server.stdout(), /armed: ignores the stop/);
+    assert.match(server.stdout(), /SIGTERM was ignored/);
+    assert.match(server.stderr(), /worker 0 has stopped \(killed by the server: did not stop in time\)/);
+    assert.ok(tookMs < 1500 + 2000, `took ${tookMs} ms`);
+  },
+);
 
 test('a worker that hangs in init does not delay the end beyond the drain timeout', LIMIT, async (t) => {
   const command = runCommand([fixture('hangs-in-init.mjs'), '--port', '0', '--drain-timeout', '1s'], {

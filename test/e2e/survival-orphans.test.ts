@@ -11,45 +11,74 @@ const LIMIT = { timeout: 60_000 };
 /** Workers and their children are killed within about a second; the rest is room for a busy machine. */
 const SOON_MS = 3000;
 
-test('kill -9 of the server while a worker spins: the worker and its child are dead within a second or so', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const server = await startServer(fixture('spins.mjs'), { t, env: { ...cues.env, CHILD: 'yes' } });
-  const call = ask(server, { spin: true });
-  call.catch(() => {});
-  await server.untilPrinted('armed: spins');
-  await killServer(server, cues);
-  await assert.rejects(call);
-});
+test(
+  'kill -9 of the server while a worker spins: the worker and its child are dead within a second or so',
+  LIMIT,
+  async (t) => {
+    const cues = makeCues(t);
+    const server = await startServer(fixture('spins.mjs'), { t, env: { ...cues.env, CHILD: 'yes' } });
+    const call = ask(server, { spin: true });
+    call.catch(() => {});
+    await server.untilPrinted('armed: spins');
+    await killServer(server, cues);
+    await assert.rejects(call);
+  },
+);
 
 test('kill -9 of the server while init spins and another worker is idle', LIMIT, async (t) => {
   const cues = makeCues(t);
-  const server = await startServer(fixture('spins.mjs'), { t, env: { ...cues.env, CHILD: 'yes', SPIN: 'init' }, args: ['--workers', '2'] });
-  await eventually(() => pidsIn(cues).length === 4, 10_000, () => cues.notes().join());
+  const server = await startServer(fixture('spins.mjs'), {
+    t,
+    env: { ...cues.env, CHILD: 'yes', SPIN: 'init' },
+    args: ['--workers', '2'],
+  });
+  await eventually(
+    () => pidsIn(cues).length === 4,
+    10_000,
+    () => cues.notes().join(),
+  );
   await killServer(server, cues);
 });
 
-test('a guard that was killed is replaced: kill -9 of the server still leaves nothing', { ...LIMIT, skip: process.platform !== 'linux' }, async (t) => {
-  const cues = makeCues(t);
-  const server = await startServer(fixture('spins.mjs'), { t, env: { ...cues.env, CHILD: 'yes' } });
-  const call = ask(server, { spin: true });
-  call.catch(() => {});
-  await server.untilPrinted('armed: spins');
-  const guard = guardOf(server.pid);
-  assert.ok(guard !== null, 'there is a guard');
-  process.kill(guard, 'SIGKILL');
-  await eventually(() => ![null, guard].includes(guardOf(server.pid)), 5000, () => 'no new guard');
-  await killServer(server, cues);
-  await assert.rejects(call);
-});
+test(
+  'a guard that was killed is replaced: kill -9 of the server still leaves nothing',
+  { ...LIMIT, skip: process.platform !== 'linux' },
+  async (t) => {
+    const cues = makeCues(t);
+    const server = await startServer(fixture('spins.mjs'), { t, env: { ...cues.env, CHILD: 'yes' } });
+    const call = ask(server, { spin: true });
+    call.catch(() => {});
+    await server.untilPrinted('armed: spins');
+    const guard = guardOf(server.pid);
+    assert.ok(guard !== null, 'there is a guard');
+    process.kill(guard, 'SIGKILL');
+    await eventually(
+      () => ![null, guard].includes(guardOf(server.pid)),
+      5000,
+      () => 'no new guard',
+    );
+    await killServer(server, cues);
+    await assert.rejects(call);
+  },
+);
 
 async function killServer(server: Server, cues: Cues): Promise<void> {
   const pids = pidsIn(cues);
   assert.ok(pids.length >= 2 && pids.every(isAlive), 'all alive before');
   const guard = guardOf(server.pid);
   server.process.kill('SIGKILL');
-  await eventually(() => !pids.some(isAlive), SOON_MS, () => `${pids.filter(isAlive).join()} live on`);
+  await eventually(
+    () => !pids.some(isAlive),
+    SOON_MS,
+    () => `${pids.filter(isAlive).join()} live on`,
+  );
   assert.equal((await server.ended).signal, 'SIGKILL');
-  if (guard !== null) await eventually(() => !isAlive(guard), SOON_MS, () => 'the guard lives on');
+  if (guard !== null)
+    await eventually(
+      () => !isAlive(guard),
+      SOON_MS,
+      () => 'the guard lives on',
+    );
 }
 
 /** Workers and their children. */
@@ -64,7 +93,9 @@ function guardOf(server: number): number | null {
   const found = pids.find((pid) => {
     try {
       const parent = / [A-Z] (\d+) /.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1];
-      return Number(parent) === server && readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('orphan-guard');
+      return (
+        Number(parent) === server && readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('orphan-guard')
+      );
     } catch {
       return false; // ended meanwhile
     }

@@ -8,31 +8,48 @@ import { fixture, startServer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 
-test('two GPUs with two workers each: inits take turns on a GPU and overlap across GPUs', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const args = ['--workers-per-gpu', '2', '--spawn-concurrency', '8'];
-  const env = { ...cues.env, DEVICES: '0,1', PATH: pathWithGpus(cues.folder, 2), CUDA_VISIBLE_DEVICES: '0,1' };
-  const server = await startServer(fixture('starts-slowly.mjs'), { t, env, args });
-  await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
-  const notes = cues.notes();
-  for (const gpu of ['0', '1']) {
-    const own = notes.filter((line) => line.endsWith(` ${gpu}`));
-    assert.deepEqual(own, [`start ${gpu}`, `end ${gpu}`, `start ${gpu}`, `end ${gpu}`]);
-  }
-  const opening = notes.slice(0, 2).sort();
-  assert.deepEqual(opening, ['start 0', 'start 1'], 'both GPUs begin before either has ended');
-  const { model } = await server.status();
-  assert.deepEqual(model.workers.map(({ device }) => device), ['gpu 0', 'gpu 0', 'gpu 1', 'gpu 1']);
-  await server.stop();
-});
+test(
+  'two GPUs with two workers each: inits take turns on a GPU and overlap across GPUs',
+  LIMIT,
+  async (t) => {
+    const cues = makeCues(t);
+    const args = ['--workers-per-gpu', '2', '--spawn-concurrency', '8'];
+    const env = {
+      ...cues.env,
+      DEVICES: '0,1',
+      PATH: pathWithGpus(cues.folder, 2),
+      CUDA_VISIBLE_DEVICES: '0,1',
+    };
+    const server = await startServer(fixture('starts-slowly.mjs'), { t, env, args });
+    await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
+    const notes = cues.notes();
+    for (const gpu of ['0', '1']) {
+      const own = notes.filter((line) => line.endsWith(` ${gpu}`));
+      assert.deepEqual(own, [`start ${gpu}`, `end ${gpu}`, `start ${gpu}`, `end ${gpu}`]);
+    }
+    const opening = notes.slice(0, 2).sort();
+    assert.deepEqual(opening, ['start 0', 'start 1'], 'both GPUs begin before either has ended');
+    const { model } = await server.status();
+    assert.deepEqual(
+      model.workers.map(({ device }) => device),
+      ['gpu 0', 'gpu 0', 'gpu 1', 'gpu 1'],
+    );
+    await server.stop();
+  },
+);
 
 test('a worker that dies in init gives its GPU to the next one waiting', LIMIT, async (t) => {
   const cues = makeCues(t);
   const args = ['--workers-per-gpu', '2', '--restart-limit', '0'];
   const env = { PATH: pathWithGpus(cues.folder, 1) };
   const server = await startServer(fixture('throws-in-one-seat.mjs'), { t, env, args });
-  const { model } = await server.until((status) => status.model.workers.every(({ state }) => state === 'latched' || state === 'idle'));
-  assert.deepEqual(model.workers.map(({ state }) => state), ['idle', 'latched']);
+  const { model } = await server.until((status) =>
+    status.model.workers.every(({ state }) => state === 'latched' || state === 'idle'),
+  );
+  assert.deepEqual(
+    model.workers.map(({ state }) => state),
+    ['idle', 'latched'],
+  );
   await server.stop();
 });
 

@@ -11,7 +11,7 @@ export interface Cues {
   readonly env: Readonly<Record<string, string>>;
   give(cue: string): void;
   /** Lines noted so far, over all workers. */
-  notes(): string[];
+  readonly notes: () => string[];
   /** Resolves once a line is noted; rejects after `limitMs`. */
   untilNoted(line: string | RegExp, limitMs?: number): Promise<void>;
 }

@@ -2,8 +2,10 @@
  * Several calls in one write on one connection: the server has them all in the same turn of its event loop, in this
  * order. What `fetch` sends at once arrives one by one, in any order.
  */
+import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import type { Cues } from './cues.js';
 import type { Answer, Server } from './server.js';
 
 export interface PipelinedCall {
@@ -12,8 +14,15 @@ export interface PipelinedCall {
 }
 
 /** The answers, in the order of the calls. */
-export async function askAtOnce(server: Pick<Server, 'url'>, calls: readonly PipelinedCall[]): Promise<Answer[]> {
-  const socket = await sendAtOnce(server, calls);
+export async function askAtOnce(
+  server: Pick<Server, 'url'>,
+  calls: readonly PipelinedCall[],
+): Promise<Answer[]> {
+  return readAnswers(await sendAtOnce(server, calls), calls.length);
+}
+
+/** The first `count` answers on this connection, which then ends. */
+export async function readAnswers(socket: Socket, count: number): Promise<Answer[]> {
   const answers: Answer[] = [];
   let data = Buffer.alloc(0);
   for await (const chunk of socket) {
@@ -22,18 +31,50 @@ export async function askAtOnce(server: Pick<Server, 'url'>, calls: readonly Pip
       answers.push(taken.answer);
       data = data.subarray(taken.bytes);
     }
-    if (answers.length === calls.length) break; // ends the socket too
+    if (answers.length === count) break; // ends the socket too
   }
   return answers;
 }
 
 /** Only sends; whoever destroys the socket leaves all the calls. */
-export async function sendAtOnce(server: Pick<Server, 'url'>, calls: readonly PipelinedCall[]): Promise<Socket> {
+export async function sendAtOnce(
+  server: Pick<Server, 'url'>,
+  calls: readonly PipelinedCall[],
+): Promise<Socket> {
   const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);
   await once(socket, 'connect');
   socket.write(calls.map(requestText).join(''));
   return socket;
+}
+
+export interface ThreeHeld {
+  readonly socket: Socket;
+  readonly ids: readonly [running: string, second: string, third: string];
+  /** Lets the first two go on; the third would answer at once. */
+  readonly letGo: () => void;
+}
+
+/**
+ * Three calls to a server with one worker of `works.mjs` that is warm: the first runs, the others were sent ahead.
+ * Tries again when a busy machine interrupts the server in their midst: it then knows better than to send them ahead.
+ */
+export async function holdThree(server: Server, cues: Cues): Promise<ThreeHeld> {
+  for (let attempt = 1; ; attempt += 1) {
+    const ids = [`running-${attempt}`, `second-${attempt}`, `third-${attempt}`] as const;
+    const cue = `go on ${attempt}`;
+    const inputs = [{ until: cue }, { until: cue }, {}];
+    const socket = await sendAtOnce(
+      server,
+      ids.map((id, i) => ({ id, input: inputs[i] })),
+    );
+    await cues.untilNoted(`begun ${ids[0]}`);
+    const { model } = await server.status();
+    if (model.workers[0]?.held === 3) return { socket, ids, letGo: () => cues.give(cue) };
+    assert.ok(attempt < 10, 'calls are never sent ahead');
+    cues.give(cue);
+    await readAnswers(socket, 3);
+  }
 }
 
 function requestText({ input, id }: PipelinedCall): string {

@@ -45,7 +45,12 @@ export class RawConnection {
 
   /** A whole request; `headers` as lines. */
   post(body: string, headers: readonly string[] = [], path = '/'): void {
-    const lines = [`POST ${path} HTTP/1.1`, 'Host: test', `Content-Length: ${Buffer.byteLength(body)}`, ...headers];
+    const lines = [
+      `POST ${path} HTTP/1.1`,
+      'Host: test',
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      ...headers,
+    ];
     this.send(`${lines.join('\r\n')}\r\n\r\n${body}`);
   }
 
@@ -68,12 +73,20 @@ export class RawConnection {
 
   /** Resolves once the received bytes hold `text`. */
   async received(text: string, limitMs = LIMIT_MS): Promise<void> {
-    await eventually(() => this.rest.includes(text), limitMs, () => `${text} in ${JSON.stringify(this.rest)}`);
+    await eventually(
+      () => this.rest.includes(text),
+      limitMs,
+      () => `${text} in ${JSON.stringify(this.rest)}`,
+    );
   }
 
   /** How the server ended the connection. Rejects if it does not. */
   async closed(limitMs = LIMIT_MS): Promise<'ended' | 'reset'> {
-    await eventually(() => this.#state !== 'open', limitMs, () => 'the connection is open');
+    await eventually(
+      () => this.#state !== 'open',
+      limitMs,
+      () => 'the connection is open',
+    );
     return this.#state as 'ended' | 'reset';
   }
 
@@ -87,7 +100,10 @@ export class RawConnection {
     if (headEnd < 0) return null;
     const [statusLine = '', ...lines] = text.slice(0, headEnd).split('\r\n');
     const headers = Object.fromEntries(
-      lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 2)]),
+      lines.map((line) => [
+        line.slice(0, line.indexOf(':')).toLowerCase(),
+        line.slice(line.indexOf(':') + 2),
+      ]),
     );
     const status = Number(statusLine.split(' ')[1]);
     const bodyStart = headEnd + 4;

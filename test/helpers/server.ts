@@ -60,10 +60,10 @@ export interface Server {
   readonly url: string;
   readonly pid: number;
   readonly process: ChildProcess;
-  stdout(): string;
+  readonly stdout: () => string;
   /** Undecoded: an app may print anything. */
-  stdoutBytes(): Buffer;
-  stderr(): string;
+  readonly stdoutBytes: () => Buffer;
+  readonly stderr: () => string;
   status(): Promise<Status>;
   /** Resolves with the first status that satisfies `test`; rejects after `limitMs`. */
   until(test: (status: Status) => boolean, limitMs?: number): Promise<Status>;
@@ -120,9 +120,9 @@ export function runCommand(args: readonly string[], options: StartOptions = {}):
 export interface RunningCommand {
   readonly process: ChildProcess;
   readonly ended: Promise<Exit>;
-  stdoutBytes(): Buffer;
-  stdout(): string;
-  stderr(): string;
+  readonly stdoutBytes: () => Buffer;
+  readonly stdout: () => string;
+  readonly stderr: () => string;
 }
 
 /** Starts the server and resolves once its port is open. */
@@ -131,8 +131,10 @@ export async function startServer(app: string, options: StartOptions = {}): Prom
   const { process: child, ended } = command;
   const printed = (): string => command.stdout() + command.stderr();
   const untilPrinted = (text: string | RegExp, limitMs = 15_000): Promise<void> =>
-    eventually(() => (typeof text === 'string' ? printed().includes(text) : text.test(printed())), limitMs, () =>
-      `waiting for ${String(text)} in:\n${printed()}`,
+    eventually(
+      () => (typeof text === 'string' ? printed().includes(text) : text.test(printed())),
+      limitMs,
+      () => `waiting for ${String(text)} in:\n${printed()}`,
     );
   const early = ended.then(({ code }) => {
     throw new Error(`the server ended with ${code} before it listened:\n${printed()}`);

@@ -265,15 +265,31 @@ test('failInFlight answers every caller and tells every worker', (t) => {
   const bench = new Bench(t, 2);
   for (const id of ['a', 'b', 'c']) bench.submit(id);
   bench.dispatcher.failInFlight(LOST);
-  assert.deepEqual([bench.outcomes.get('a'), bench.outcomes.get('b')], ['SERVE_WORKER_LOST', 'SERVE_WORKER_LOST']);
+  assert.deepEqual(
+    [bench.outcomes.get('a'), bench.outcomes.get('b')],
+    ['SERVE_WORKER_LOST', 'SERVE_WORKER_LOST'],
+  );
   assert.equal(bench.outcomes.has('c'), false);
   assert.equal(bench.workers.flatMap(({ abandoned }) => abandoned).length, 2);
 });
 
 /** What may happen, in any order. */
 const step = fc.oneof(
-  { weight: 4, arbitrary: fc.record({ do: fc.constant('submit' as const), deadlineMs: fc.option(fc.integer({ min: 1, max: 200 })) }) },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant('finish' as const), worker: fc.nat(3), runMs: fc.double({ min: 0, max: 40, noNaN: true }) }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant('submit' as const),
+      deadlineMs: fc.option(fc.integer({ min: 1, max: 200 })),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('finish' as const),
+      worker: fc.nat(3),
+      runMs: fc.double({ min: 0, max: 40, noNaN: true }),
+    }),
+  },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('begin' as const), worker: fc.nat(3) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('lose' as const), worker: fc.nat(3) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('start' as const) }) },
@@ -289,10 +305,12 @@ test('whatever happens: each call is in exactly one place, no worker idles while
       const jobs: Job[] = [];
       const begun = new Set<Job>();
       for (const now of steps) {
-        const worker = 'worker' in now ? bench.workers[now.worker % Math.max(1, bench.workers.length)] : undefined;
+        const worker =
+          'worker' in now ? bench.workers[now.worker % Math.max(1, bench.workers.length)] : undefined;
         if (now.do === 'submit' && bench.refusal() === null) {
           const deadlineAtMs = now.deadlineMs === null ? null : bench.nowMs + now.deadlineMs;
-          if (bench.refusal(0, deadlineAtMs) === null) jobs.push(bench.submit(`${jobs.length}`, { deadlineAtMs }));
+          if (bench.refusal(0, deadlineAtMs) === null)
+            jobs.push(bench.submit(`${jobs.length}`, { deadlineAtMs }));
         } else if (now.do === 'start' && bench.workers.length < 4) {
           bench.workers.push(new FakeWorker());
           bench.dispatcher.pump();
@@ -332,7 +350,12 @@ function assertInvariants({ dispatcher, workers, outcomes }: Bench, jobs: readon
   assert.equal(dispatcher.inFlight, inFlight.length);
   assert.equal(outcomes.size, jobs.filter(({ settled }) => settled).length);
   assert.equal(dispatcher.arriving, 0);
-  for (const job of inFlight) assert.equal(held.filter((other) => other === job).length, 1, 'one worker holds it');
+  for (const job of inFlight)
+    assert.equal(held.filter((other) => other === job).length, 1, 'one worker holds it');
   for (const job of waiting) assert.ok(!held.includes(job));
-  if (waiting.length > 0) assert.ok(workers.every(({ load }) => load > 0), 'nobody idles while a call waits');
+  if (waiting.length > 0)
+    assert.ok(
+      workers.every(({ load }) => load > 0),
+      'nobody idles while a call waits',
+    );
 }

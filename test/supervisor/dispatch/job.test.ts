@@ -12,7 +12,9 @@ const ENDINGS: Readonly<Record<string, (job: Job) => void>> = {
 };
 
 test('a job settles exactly once, with the first of its endings, and nothing follows', () => {
-  const steps = fc.array(fc.constantFrom('begin', 'head', 'chunk', ...Object.keys(ENDINGS)), { maxLength: 12 });
+  const steps = fc.array(fc.constantFrom('begin', 'head', 'chunk', ...Object.keys(ENDINGS)), {
+    maxLength: 12,
+  });
   fc.assert(
     fc.property(steps, (names) => {
       const outcomes: string[] = [];

@@ -21,7 +21,10 @@ type Command = fc.Command<Model, JobQueue>;
 function check(model: Model, queue: JobQueue): void {
   assert.deepEqual([...queue].map(idOf), model.jobs.map(idOf));
   assert.equal(queue.length, model.jobs.length);
-  assert.equal(queue.bytes, model.jobs.reduce((sum, job) => sum + job.bodyBytes, 0));
+  assert.equal(
+    queue.bytes,
+    model.jobs.reduce((sum, job) => sum + job.bodyBytes, 0),
+  );
   assert.equal(queue.peek(), model.jobs[0] ?? null);
 }
 

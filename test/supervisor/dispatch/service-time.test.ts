@@ -35,12 +35,15 @@ test('a slow call is remembered, and fades', () => {
 
 test('whatever was measured: the mean is within it, the slowest is at least the newest', () => {
   fc.assert(
-    fc.property(fc.array(fc.double({ min: 0, max: 1e6, noNaN: true }), { minLength: 5, maxLength: 200 }), (runs) => {
-      const service = measured(...runs);
-      const mean = service.meanMs as number;
-      assert.ok(mean >= Math.min(...runs) - 1e-6 && mean <= Math.max(...runs) + 1e-6);
-      assert.ok(service.slowMs >= (runs.at(-1) as number) && service.slowMs <= Math.max(...runs));
-    }),
+    fc.property(
+      fc.array(fc.double({ min: 0, max: 1e6, noNaN: true }), { minLength: 5, maxLength: 200 }),
+      (runs) => {
+        const service = measured(...runs);
+        const mean = service.meanMs as number;
+        assert.ok(mean >= Math.min(...runs) - 1e-6 && mean <= Math.max(...runs) + 1e-6);
+        assert.ok(service.slowMs >= (runs.at(-1) as number) && service.slowMs <= Math.max(...runs));
+      },
+    ),
   );
 });
 

@@ -39,7 +39,12 @@ test('parseList: a card cut in slices is its slices', () => {
   );
 });
 
-for (const text of ['', 'No devices were found\n', '  MIG 3g.20gb Device 0: (UUID: MIG-1)\n', 'GPU x: ?\n\0\n']) {
+for (const text of [
+  '',
+  'No devices were found\n',
+  '  MIG 3g.20gb Device 0: (UUID: MIG-1)\n',
+  'GPU x: ?\n\0\n',
+]) {
   test(`parseList finds nothing in ${JSON.stringify(text)}`, () => assert.deepEqual(parseList(text), []));
 }
 
@@ -55,7 +60,10 @@ test('a fake nvidia-smi is asked with -L', async (t) => {
 });
 
 test('an nvidia-smi that fails is a problem in its own words', async (t) => {
-  const env = withNvidiaSmi(t, 'echo "NVIDIA-SMI has failed because it couldn\'t talk to the driver."; exit 9\n');
+  const env = withNvidiaSmi(
+    t,
+    'echo "NVIDIA-SMI has failed because it couldn\'t talk to the driver."; exit 9\n',
+  );
   const { gpus, problem } = await discoverGpus(env);
   assert.deepEqual(gpus, []);
   assert.match(problem ?? '', /exit code 9.*couldn't talk to the driver/);

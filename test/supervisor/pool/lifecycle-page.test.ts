@@ -24,7 +24,10 @@ const SECTIONS: Readonly<Record<string, () => string>> = {
   'worker-states': () => table(['state', 'meaning'], Object.entries(WORKER_STATES)),
   'worker-events': () => table(['event', 'meaning'], Object.entries(WORKER_EVENTS)),
   'worker-transitions': () =>
-    table(['', ...EVENTS], STATES.map((state) => [`**${state}**`, ...EVENTS.map((event) => next(state, event))])),
+    table(
+      ['', ...EVENTS],
+      STATES.map((state) => [`**${state}**`, ...EVENTS.map((event) => next(state, event))]),
+    ),
   limits: () =>
     table(
       ['limit', 'value'],
@@ -45,7 +48,8 @@ for (const [name, print] of Object.entries(SECTIONS)) {
     const start = page.indexOf(open) + open.length;
     const end = page.indexOf(close);
     assert.ok(start >= open.length && end >= start, `the page has a section ${name}`);
-    if (process.env['UPDATE_DOCS'] === '1') writeFileSync(PAGE, page.slice(0, start) + print() + page.slice(end));
+    if (process.env['UPDATE_DOCS'] === '1')
+      writeFileSync(PAGE, page.slice(0, start) + print() + page.slice(end));
     else assert.equal(page.slice(start, end), print(), 'run the test with UPDATE_DOCS=1 to write it anew');
   });
 }

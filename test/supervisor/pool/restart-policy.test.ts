@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { NEW_SEAT, afterDeath, type Death, type Decision, type SeatHistory } from '../../../supervisor/pool/restart-policy.js';
+import {
+  NEW_SEAT,
+  afterDeath,
+  type Death,
+  type Decision,
+  type SeatHistory,
+} from '../../../supervisor/pool/restart-policy.js';
 
 const BUSY: Death = { during: 'call', readyMs: 1000, initMs: 100, finishedCalls: 3, permanent: false };
 const AT_START: Death = { during: 'start', readyMs: 0, initMs: 0, finishedCalls: 0, permanent: false };
@@ -35,7 +41,10 @@ function delays(decisions: readonly Decision[]): (number | string)[] {
 
 test('a seat that has worked is restarted at once; further deaths wait 0.5 s, doubling up to 30 s', () => {
   const deaths = Array<Death>(10).fill(BUSY);
-  assert.deepEqual(delays(live(deaths, 5)), [0, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000, 30_000]);
+  assert.deepEqual(
+    delays(live(deaths, 5)),
+    [0, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000, 30_000],
+  );
 });
 
 test('a pause is between half of it and all of it', () => {

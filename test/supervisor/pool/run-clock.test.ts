@@ -17,14 +17,14 @@ function clockwork(t: TestContext) {
   );
   return {
     state,
-    begin(): ClockedCall {
+    begin: (): ClockedCall => {
       const call = { beganAtMs: nowMs, pausedMs: 0, pausedSinceMs: null };
       state.running = call;
       clock.start();
       return call;
     },
     /** In small steps, as time passes. */
-    pass(ms: number): void {
+    pass: (ms: number): void => {
       for (let i = 0; i < ms; i += 1) {
         nowMs += 1;
         t.mock.timers.tick(1);

@@ -67,7 +67,10 @@ class Bench {
   #spawn(listener: WorkerListener): WorkerHandle {
     if (this.failSpawn) throw new Error('no such program');
     this.spawned.push(listener);
-    return { finishedCalls: 0, stop: (graceMs: number) => this.stopped.push(graceMs) } as unknown as WorkerHandle;
+    return {
+      finishedCalls: 0,
+      stop: (graceMs: number) => this.stopped.push(graceMs),
+    } as unknown as WorkerHandle;
   }
 
   #listener(): SlotListener {
@@ -126,7 +129,8 @@ const INTO: Readonly<Record<SlotState['name'], (bench: Bench) => void>> = {
   closed: (bench) => bench.slot.close(500),
 };
 
-type Event = 'its turn comes' | 'the server stops' | 'the pause ends' | 'its worker dies' | 'its worker dies for good';
+type Event =
+  'its turn comes' | 'the server stops' | 'the pause ends' | 'its worker dies' | 'its worker dies for good';
 
 const HAPPENS: Readonly<Record<Event, (bench: Bench) => void>> = {
   'its turn comes': (bench) => bench.start(),

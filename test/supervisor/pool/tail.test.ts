@@ -15,12 +15,18 @@ test('an empty tail has no lines', () => {
 });
 
 test('however it is cut in chunks, a tail keeps exactly the last bytes of what was pushed', () => {
-  const chunks = fc.array(fc.string({ unit: fc.constantFrom('a', 'b', '\n'), maxLength: 30 }), { maxLength: 30 });
+  const chunks = fc.array(fc.string({ unit: fc.constantFrom('a', 'b', '\n'), maxLength: 30 }), {
+    maxLength: 30,
+  });
   fc.assert(
     fc.property(chunks, fc.integer({ min: 1, max: 50 }), (texts, limit) => {
       const tail = new Tail(limit);
       for (const text of texts) tail.push(Buffer.from(text));
-      const expected = texts.join('').slice(-limit).split('\n').filter((line) => line !== '');
+      const expected = texts
+        .join('')
+        .slice(-limit)
+        .split('\n')
+        .filter((line) => line !== '');
       assert.deepEqual(tail.lastLines(1000), expected);
     }),
   );

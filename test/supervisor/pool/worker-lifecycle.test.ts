@@ -48,7 +48,8 @@ for (const [state, ...nexts] of rows) {
       }
       assert.throws(
         () => nextState(state as WorkerState, event),
-        (error) => error instanceof ServeError && error.code === 'SERVE_PROTOCOL' && error.detail.includes(event),
+        (error) =>
+          error instanceof ServeError && error.code === 'SERVE_PROTOCOL' && error.detail.includes(event),
       );
     });
   }

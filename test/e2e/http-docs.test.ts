@@ -1,0 +1,61 @@
+/** docs/http.md is held to a running server: its table of paths is requested row by row, its headers are looked for. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { BUILTIN_PATHS } from '../../supervisor/http/builtin.js';
+import { formatOf } from '../../worker/formats/read-input.js';
+import { ask } from '../helpers/ask.js';
+import { tableRows } from '../helpers/doc-page.js';
+import { fixture, startServer, type Server } from '../helpers/server.js';
+
+const PATHS = tableRows('http.md', 'Who answers what', 'request');
+
+test('docs/http.md lists every path of the server', () => {
+  const listed = PATHS.map(({ request = '' }) => request).filter((request) => /^GET \/\w/.test(request));
+  assert.deepEqual(listed.map((request) => request.slice(4)).sort(), [...BUILTIN_PATHS, '/anything'].sort());
+});
+
+for (const { 'content type': types = '', 'read as': format } of tableRows('http.md', 'What you send', 'content type')) {
+  test(`docs/http.md: ${types} is read as ${format}`, () => {
+    const named = types.match(/[a-z]+\/[a-z+.-]+/g) ?? [''];
+    for (const type of named) assert.equal(formatOf(type), format, type);
+  });
+}
+
+describe('docs/http.md, requested', { timeout: 60_000 }, () => {
+  let server: Server;
+  before(async () => {
+    server = await startServer(fixture('echoes.mjs'), { args: ['--queue-size', '0'] });
+    await server.until(({ state }) => state === 'ready');
+  });
+  after(async () => {
+    await server.stop();
+  });
+
+  for (const { request = '', status, reply = '' } of PATHS) {
+    test(`${request}: ${status} ${reply}`, async () => {
+      const [method = '', path = ''] = request.split(' ');
+      const body = method === 'POST' ? { body: '{"answer":"what inference returns"}' } : {};
+      const response = await fetch(`${server.url}${path}`, { method, ...body });
+      const text = await response.text();
+      assert.equal(String(response.status), status);
+      assert.ok(response.headers.has('x-request-id'), 'X-Request-Id is on every reply');
+      const [promised] = /^\{.*?\}/.exec(reply) ?? [];
+      if (promised !== undefined) assert.equal(text, promised);
+      const allow = /^Allow: (.*)$/.exec(reply)?.[1] ?? null;
+      assert.equal(response.headers.get('allow'), allow);
+      if (response.status >= 400) assert.match(text, /^\{"error":\{"code":"SERVE_/);
+    });
+  }
+
+  test('the headers of an answer are as the page says', async () => {
+    const { headers } = await ask(server, {});
+    for (const { header = '', on } of tableRows('http.md', 'What you get', 'header')) {
+      const [name = '', example] = header.split(': ');
+      if (name === 'Retry-After' || name === 'Allow' || name === 'Connection') continue; // not on a 200
+      const value = headers.get(name);
+      assert.ok(value !== null, `${header} on ${on}`);
+      if (example !== undefined) assert.equal(value.replace(/[\d.]+/g, '0'), example.replace(/[\d.]+/g, '0'));
+    }
+    assert.equal(headers.get('keep-alive'), 'timeout=75');
+  });
+});

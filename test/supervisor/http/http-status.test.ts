@@ -1,0 +1,33 @@
+/** docs/errors.md is held to the codes, their statuses and whether user code may have run. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ERRORS, type ErrorCode } from '../../../protocol/errors.js';
+import { HTTP_STATUS, httpStatus } from '../../../supervisor/http/http-status.js';
+import { tableRows } from '../../helpers/doc-page.js';
+
+const CODES = Object.keys(ERRORS) as ErrorCode[];
+const ROWS = tableRows('errors.md', 'Codes', 'code');
+
+test('docs/errors.md lists every code once, those that clients see first', () => {
+  const listed = ROWS.map(({ code }) => code);
+  const seen = CODES.filter((code) => HTTP_STATUS[code] !== null);
+  const unseen = CODES.filter((code) => HTTP_STATUS[code] === null);
+  assert.deepEqual(listed, [...seen, ...unseen]);
+});
+
+for (const { code = '', status, 'ran?': ran, fault, meaning, 'what to do': cure } of ROWS) {
+  test(`docs/errors.md has status, fault and cure of ${code}`, () => {
+    assert.equal(status, String(HTTP_STATUS[code as ErrorCode] ?? '–'));
+    assert.equal(ran, ERRORS[code as ErrorCode].started);
+    assert.match(fault ?? '', /^(client|load|model|operator|server)$/);
+    for (const text of [meaning, cure]) assert.match(text ?? '', /\.$/, 'a sentence');
+  });
+}
+
+test('no status that common clients hide', () => {
+  for (const code of CODES) assert.ok(![429, 502].includes(httpStatus(code)), code);
+});
+
+test('a code that was never meant for a client is a 500', () => {
+  assert.equal(httpStatus('SERVE_CONFIG'), 500);
+});
