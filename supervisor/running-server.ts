@@ -202,6 +202,8 @@ export class RunningServer implements ServerHandle {
     if (!quiet) this.#cutOff();
     this.#model.close(Math.max(0, endAtMs - performance.now() - TERM_GRACE_MS));
     await this.#workersClosed.promise;
+    // A worker that died in the meantime gave back what it had not begun.
+    this.#model.dispatcher.failQueued(shuttingDown());
     return this.#finish({ reason: quiet ? 'drained' : 'cut', error: null });
   }
 
@@ -211,7 +213,7 @@ export class RunningServer implements ServerHandle {
     this.#log.error(
       `the drain timeout passed with ${inFlight} calls running and ${queued} waiting; they are cut off`,
     );
-    dispatcher.failQueued(new ServeError('SERVE_SHUTTING_DOWN', undefined, { retryAfterS: 1 }));
+    dispatcher.failQueued(shuttingDown());
     dispatcher.failInFlight(
       new ServeError('SERVE_WORKER_LOST', 'The server stopped before this call was finished.'),
     );
@@ -265,6 +267,10 @@ export class RunningServer implements ServerHandle {
       `orphan guard: ${why}; if this server is killed, a worker inside native code ends only when it returns`,
     );
   }
+}
+
+function shuttingDown(): ServeError {
+  return new ServeError('SERVE_SHUTTING_DOWN', undefined, { retryAfterS: 1 });
 }
 
 /** The caller's trace, to find a line of the log by it. */

@@ -121,11 +121,11 @@ export class Dispatcher {
   }
 
   /** Gives up on a job: `code` is what its owner is told, `reason` what the app is told. */
-  giveUp(job: Job, code: ErrorCode, reason: string): void {
+  giveUp(job: Job, error: ServeError | ErrorCode, reason: string): void {
     if (job.settled) return;
     if (job.state === 'queued') this.#queue.remove(job);
     const { holder } = job;
-    job.fail(new ServeError(code), 0);
+    job.fail(typeof error === 'string' ? new ServeError(error) : error, 0);
     this.#forget(job);
     holder?.abandon(job, reason);
   }

@@ -5,7 +5,7 @@
  * and what keeps coming is thrown away, within a bound. The connection lives on if that is little: a client that is
  * told to come back later should not need a new one. Otherwise it is closed then.
  */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import { ServeError } from '../../protocol/errors.js';
 import { httpStatus } from './http-status.js';
 
@@ -53,7 +53,8 @@ export function refuse(
   if (options.allow !== undefined) headers['Allow'] = options.allow;
   if (error.retryAfterS !== undefined) headers['Retry-After'] = error.retryAfterS;
   if (closes) headers['Connection'] = 'close';
-  response.writeHead(httpStatus(error.code), headers);
+  const status = httpStatus(error.code);
+  response.writeHead(status, STATUS_CODES[status] ?? '', headers);
   if (request.complete) {
     response.end(body);
     return;

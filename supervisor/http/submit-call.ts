@@ -78,8 +78,7 @@ export function submitCall(
           requestId,
           stallTimeoutMs: front.options.stallTimeout,
           shouldClose: front.closing,
-          onStalled: () =>
-            job !== null && dispatcher.giveUp(job, 'SERVE_SLOW_READER', 'the client stopped reading'),
+          giveUp: (unsendable, error, reason) => dispatcher.giveUp(unsendable, error, reason),
           onSettled: (settled, status, error) => front.onSettled(request, settled, status, error),
         });
         job = new Job(call, pieces, times, sink);

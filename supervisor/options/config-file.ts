@@ -1,6 +1,7 @@
 /** Options from `banana.json`, or the `banana` key of package.json, in the folder the server is started in. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { ServeError } from '../../protocol/errors.js';
 import { configError, type OptionSource } from './resolve.js';
 
 export interface ConfigFile {
@@ -29,8 +30,11 @@ function readObject(path: string, name: string): Record<string, unknown> | null 
   try {
     return asObject(JSON.parse(readFileSync(path, 'utf8')), name);
   } catch (cause) {
-    if (cause instanceof SyntaxError) throw configError(`${name} is not valid JSON: ${cause.message}`);
-    throw cause;
+    if (cause instanceof ServeError) throw cause;
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw configError(
+      `${name} ${cause instanceof SyntaxError ? 'is not valid JSON' : 'cannot be read'}: ${reason}`,
+    );
   }
 }
 

@@ -26,7 +26,9 @@ interface Context {
 describe("a call's context", LIMIT, () => {
   let server: Server;
   before(async () => {
-    server = await startServer(fixture('tells-context.mjs'), { args: ['--log-format', 'json', '--access-log'] });
+    server = await startServer(fixture('tells-context.mjs'), {
+      args: ['--log-format', 'json', '--access-log'],
+    });
   });
   after(async () => {
     await server.stop();
@@ -36,14 +38,23 @@ describe("a call's context", LIMIT, () => {
     (await call(`${server.url}${path}`, body, headers)).json<Context>();
 
   test('has the id, the headers, the type, the path and the query as the client sent them', async () => {
-    const headers = { 'X-Request-Id': 'id-1', 'Content-Type': 'Application/JSON; charset=utf-8', 'X-Mixed': 'A b' };
+    const headers = {
+      'X-Request-Id': 'id-1',
+      'Content-Type': 'Application/JSON; charset=utf-8',
+      'X-Mixed': 'A b',
+    };
     const context = await contextOf(headers, '/?a=1&b=%20x&a=2&c');
     assert.equal(context.requestId, 'id-1');
     assert.equal(context.contentType, headers['Content-Type']);
     assert.equal(context.headers['x-mixed'], 'A b');
     assert.equal(context.headers['content-type'], headers['Content-Type']);
     assert.equal(context.path, '/');
-    assert.deepEqual(context.query, [['a', '1'], ['b', ' x'], ['a', '2'], ['c', '']]);
+    assert.deepEqual(context.query, [
+      ['a', '1'],
+      ['b', ' x'],
+      ['a', '2'],
+      ['c', ''],
+    ]);
   });
 
   test('joins repeated headers and has no type if the client sent none', async () => {
@@ -91,7 +102,14 @@ describe("a call's context", LIMIT, () => {
     for (const [name, level] of Object.entries(levels)) {
       const line = logLines(server).find(({ msg }) => msg === `said at ${name}`);
       const { time, ...told } = line ?? {};
-      const expected = { level, worker: 0, requestId: `log-${name}`, traceparent: TRACE, msg: `said at ${name}`, ...fields };
+      const expected = {
+        level,
+        worker: 0,
+        requestId: `log-${name}`,
+        traceparent: TRACE,
+        msg: `said at ${name}`,
+        ...fields,
+      };
       assert.deepEqual(told, expected);
       assert.equal(typeof time, 'string');
     }

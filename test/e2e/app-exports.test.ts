@@ -18,42 +18,74 @@ function folder(t: TestContext, files: Readonly<Record<string, string>>): string
 }
 
 const FILES: readonly (readonly [file: string, what: string, source: string])[] = [
-  ['app.ts', 'named async exports', 'export async function init(): Promise<void> {}\nexport const inference = async (x: string): Promise<string> => x + "!";'],
-  ['app.mts', 'top-level await', 'const mark: string = await Promise.resolve("!");\nexport const inference = (x: string): string => x + mark;'],
-  ['app.cts', 'export =', 'const mark: string = "!";\nexport = { inference: (x: string): string => x + mark };'],
+  [
+    'app.ts',
+    'named async exports',
+    'export async function init(): Promise<void> {}\nexport const inference = async (x: string): Promise<string> => x + "!";',
+  ],
+  [
+    'app.mts',
+    'top-level await',
+    'const mark: string = await Promise.resolve("!");\nexport const inference = (x: string): string => x + mark;',
+  ],
+  [
+    'app.cts',
+    'export =',
+    'const mark: string = "!";\nexport = { inference: (x: string): string => x + mark };',
+  ],
   ['app.js', 'CommonJS', 'exports.inference = (x) => x + "!";'],
-  ['app.mjs', 'a default export', 'let mark;\nexport default { init() { mark = "!"; }, inference: (x) => x + mark };'],
-  ['app.cjs', 'a class instance', 'class App { #mark = "!"; inference(x) { return x + this.#mark; } }\nmodule.exports = new App();'],
+  [
+    'app.mjs',
+    'a default export',
+    'let mark;\nexport default { init() { mark = "!"; }, inference: (x) => x + mark };',
+  ],
+  [
+    'app.cjs',
+    'a class instance',
+    'class App { #mark = "!"; inference(x) { return x + this.#mark; } }\nmodule.exports = new App();',
+  ],
 ];
 
-describe('an app of every kind of file is served as it is, without a build', { ...LIMIT, concurrency: 2 }, () => {
-  for (const [file, what, source] of FILES) {
-    test(`${file}, ${what}`, async (t) => {
-      const cwd = folder(t, { [file]: source });
-      // Without a name: each of these files is found by itself.
-      const server = await startServer('.', { t, cwd });
-      assert.deepEqual((await ask(server, 'hi')).json(), 'hi!');
-      await server.stop();
-    });
-  }
-});
+describe(
+  'an app of every kind of file is served as it is, without a build',
+  { ...LIMIT, concurrency: 2 },
+  () => {
+    for (const [file, what, source] of FILES) {
+      test(`${file}, ${what}`, async (t) => {
+        const cwd = folder(t, { [file]: source });
+        // Without a name: each of these files is found by itself.
+        const server = await startServer('.', { t, cwd });
+        assert.deepEqual((await ask(server, 'hi')).json(), 'hi!');
+        await server.stop();
+      });
+    }
+  },
+);
 
-test('TypeScript with an enum, path aliases and a JSON import is served from another folder', LIMIT, async (t) => {
-  const cwd = folder(t, {});
-  const server = await startServer(fixture('typescript/app.ts'), { t, cwd });
-  assert.deepEqual((await ask(server, { label: 1 })).json(), { answer: 'DOG!', cwd });
-  await server.stop();
-});
+test(
+  'TypeScript with an enum, path aliases and a JSON import is served from another folder',
+  LIMIT,
+  async (t) => {
+    const cwd = folder(t, {});
+    const server = await startServer(fixture('typescript/app.ts'), { t, cwd });
+    assert.deepEqual((await ask(server, { label: 1 })).json(), { answer: 'DOG!', cwd });
+    await server.stop();
+  },
+);
 
-test('import, init, the example, calls, shutdown: in this order, once each; globals live on', LIMIT, async (t) => {
-  const server = await startServer(fixture('says-its-steps.ts'), { t });
-  assert.deepEqual((await ask(server, { name: 'one' })).json(), { text: 'hello one' });
-  assert.deepEqual((await ask(server, { name: 'two' })).json(), { text: 'hello two' });
-  const { code } = await server.stop();
-  assert.equal(code, 0);
-  const steps = ['imported', 'init', 'inference example', 'inference one', 'inference two', 'shutdown'];
-  assert.deepEqual(server.stdout().split('\n'), [...steps, '']);
-});
+test(
+  'import, init, the example, calls, shutdown: in this order, once each; globals live on',
+  LIMIT,
+  async (t) => {
+    const server = await startServer(fixture('says-its-steps.ts'), { t });
+    assert.deepEqual((await ask(server, { name: 'one' })).json(), { text: 'hello one' });
+    assert.deepEqual((await ask(server, { name: 'two' })).json(), { text: 'hello two' });
+    const { code } = await server.stop();
+    assert.equal(code, 0);
+    const steps = ['imported', 'init', 'inference example', 'inference one', 'inference two', 'shutdown'];
+    assert.deepEqual(server.stdout().split('\n'), [...steps, '']);
+  },
+);
 
 test("the example is shown as a curl line to try, and counts as no call of a client's", LIMIT, async (t) => {
   const server = await startServer(fixture('says-its-steps.ts'), { t });
@@ -64,9 +96,21 @@ test("the example is shown as a curl line to try, and counts as no call of a cli
 });
 
 const BAD_EXAMPLES: readonly (readonly [what: string, source: string, said: string])[] = [
-  ['throws', 'export const inference = ({ a }) => { throw new TypeError(`no ${a}`); };\nexport const example = { a: 1 };', 'the example call threw: no 1'],
-  ['cannot be encoded', 'export const inference = () => ({ n: 2n ** 60n });\nexport const example = {};', 'output.n is a BigInt beyond 2^53'],
-  ['breaks as a stream', 'export function* inference() { yield 1; throw new Error("half"); }\nexport const example = null;', 'the example call threw: half'],
+  [
+    'throws',
+    'export const inference = ({ a }) => { throw new TypeError(`no ${a}`); };\nexport const example = { a: 1 };',
+    'the example call threw: no 1',
+  ],
+  [
+    'cannot be encoded',
+    'export const inference = () => ({ n: 2n ** 60n });\nexport const example = {};',
+    'output.n is a BigInt beyond 2^53',
+  ],
+  [
+    'breaks as a stream',
+    'export function* inference() { yield 1; throw new Error("half"); }\nexport const example = null;',
+    'the example call threw: half',
+  ],
 ];
 
 for (const [what, source, said] of BAD_EXAMPLES) {
@@ -90,7 +134,8 @@ async function queueLimits(server: Server): Promise<QueueLimits> {
 }
 
 describe("an app's config", LIMIT, () => {
-  const app = "export const inference = () => new Promise(() => {});\nexport const config = { queueSize: 7, queueBytes: '7kb', runTimeout: '50ms' };";
+  const app =
+    "export const inference = () => new Promise(() => {});\nexport const config = { queueSize: 7, queueBytes: '7kb', runTimeout: '50ms' };";
 
   test('sets options of the model, above the defaults and below the config file', async (t) => {
     const cwd = folder(t, { 'app.mjs': app, 'banana.json': '{ "queueBytes": "6kb" }' });
@@ -105,7 +150,10 @@ describe("an app's config", LIMIT, () => {
   });
 
   test('yields to the environment, and that to a flag', async (t) => {
-    const cwd = folder(t, { 'app.mjs': app, 'package.json': '{ "banana": { "queueSize": 6, "queueBytes": "6kb" } }' });
+    const cwd = folder(t, {
+      'app.mjs': app,
+      'package.json': '{ "banana": { "queueSize": 6, "queueBytes": "6kb" } }',
+    });
     const env = { BANANA_QUEUE_SIZE: '5', BANANA_QUEUE_BYTES: '5kb' };
     const server = await startServer('app.mjs', { t, cwd, env, args: ['--queue-bytes', '4kb'] });
     const { maxCalls, maxBytes } = await queueLimits(server);

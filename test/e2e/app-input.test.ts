@@ -34,9 +34,24 @@ const TAKEN: readonly Row[] = [
   ['false', 'application/json', 'false', false],
   ['an array', 'application/json', '[]', []],
   ['JSON behind a byte order mark', 'application/json', '\uFEFF{}', {}],
-  ['MessagePack', 'application/msgpack', msgpack.pack({ a: 1, b: Buffer.from([1, 255]) }), { a: 1, b: bytes('01ff') }],
-  ['MessagePack by its older name', 'application/x-msgpack', msgpack.pack([1, 'two', null]), [1, 'two', null]],
-  ['a large integer in MessagePack', 'application/msgpack', msgpack.pack(2n ** 60n), { kind: 'BigInt', text: String(2n ** 60n) }],
+  [
+    'MessagePack',
+    'application/msgpack',
+    msgpack.pack({ a: 1, b: Buffer.from([1, 255]) }),
+    { a: 1, b: bytes('01ff') },
+  ],
+  [
+    'MessagePack by its older name',
+    'application/x-msgpack',
+    msgpack.pack([1, 'two', null]),
+    [1, 'two', null],
+  ],
+  [
+    'a large integer in MessagePack',
+    'application/msgpack',
+    msgpack.pack(2n ** 60n),
+    { kind: 'BigInt', text: String(2n ** 60n) },
+  ],
   ['bytes', 'application/octet-stream', Buffer.from([0, 1, 255]), bytes('0001ff')],
   ['an image', 'image/png', Buffer.from([0x89, 0x50]), bytes('8950')],
   ['a type nobody knows', 'application/x-something', OBJECT, bytes(Buffer.from(OBJECT).toString('hex'))],
@@ -47,25 +62,56 @@ const TAKEN: readonly Row[] = [
       ['Content-Disposition: form-data; name="prompt"', 'hi ü'],
       ['Content-Disposition: form-data; name="tag"', 'a'],
       ['Content-Disposition: form-data; name="tag"', 'b'],
-      ['Content-Disposition: form-data; name="image"; filename="x.png"\r\nContent-Type: image/png', Buffer.from([0x89, 0])],
+      [
+        'Content-Disposition: form-data; name="image"; filename="x.png"\r\nContent-Type: image/png',
+        Buffer.from([0x89, 0]),
+      ],
     ),
-    { prompt: 'hi ü', tag: ['a', 'b'], image: { filename: 'x.png', contentType: 'image/png', data: bytes('8900') } },
+    {
+      prompt: 'hi ü',
+      tag: ['a', 'b'],
+      image: { filename: 'x.png', contentType: 'image/png', data: bytes('8900') },
+    },
   ],
-  ...['application/json', 'application/msgpack', 'application/octet-stream', 'multipart/form-data; boundary=x', null].map(
-    (type): Row => [`an empty body of type ${String(type)}`, type, '', null],
-  ),
+  ...[
+    'application/json',
+    'application/msgpack',
+    'application/octet-stream',
+    'multipart/form-data; boundary=x',
+    null,
+  ].map((type): Row => [`an empty body of type ${String(type)}`, type, '', null]),
 ];
 
-const MALFORMED: readonly (readonly [what: string, type: string | null, body: string | Uint8Array, message: RegExp])[] = [
+const MALFORMED: readonly (readonly [
+  what: string,
+  type: string | null,
+  body: string | Uint8Array,
+  message: RegExp,
+])[] = [
   ['JSON that ends early', 'application/json', '{"a":', /^The body is not valid JSON: /],
   ['text that is no JSON', 'text/plain', 'hello', /^The body is not valid JSON: /],
   ['a form that is no JSON', 'application/x-www-form-urlencoded', 'a=1&b=2', /^The body is not valid JSON: /],
   ['two values', null, '{}{}', /^The body is not valid JSON: /],
   ['JSON that is not UTF-8', 'application/json', Buffer.from([0x22, 0xff, 0x22]), /not UTF-8/],
-  ['MessagePack that ends early', 'application/msgpack', Buffer.from([0x92, 1]), /^The body is not valid MessagePack: /],
+  [
+    'MessagePack that ends early',
+    'application/msgpack',
+    Buffer.from([0x92, 1]),
+    /^The body is not valid MessagePack: /,
+  ],
   ['MessagePack with the byte nothing may use', 'application/msgpack', Buffer.from([0xc1]), /0xc1/],
-  ['a form without its boundary', 'multipart/form-data', 'x', /^The multipart body could not be read: .*[Bb]oundary/],
-  ['a form that is cut off', `multipart/form-data; boundary=${BOUNDARY}`, `--${BOUNDARY}\r\nContent-Dis`, /^The multipart body could not be read: /],
+  [
+    'a form without its boundary',
+    'multipart/form-data',
+    'x',
+    /^The multipart body could not be read: .*[Bb]oundary/,
+  ],
+  [
+    'a form that is cut off',
+    `multipart/form-data; boundary=${BOUNDARY}`,
+    `--${BOUNDARY}\r\nContent-Dis`,
+    /^The multipart body could not be read: /,
+  ],
 ];
 
 describe("an app's input", LIMIT, () => {

@@ -62,7 +62,8 @@ const IN_THE_APP: readonly Mistake[] = [
   {
     what: 'a package that is not installed',
     app: 'app.ts',
-    source: "// a comment\nimport { pipeline } from 'not-installed-anywhere';\nexport const inference = pipeline;",
+    source:
+      "// a comment\nimport { pipeline } from 'not-installed-anywhere';\nexport const inference = pipeline;",
     says: `${HERE}/app.ts:2: cannot import "not-installed-anywhere": the package is not installed. Run: npm install not-installed-anywhere`,
   },
   {

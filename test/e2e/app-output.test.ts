@@ -34,7 +34,16 @@ const MSGPACK_ROWS: readonly (readonly [kind: string, value: unknown])[] = [
   ['string', 'text'],
   ['undefined', null],
   ['mapAndSet', { map: { k: [1, 2] } }],
-  ['typedArrays', { f32: [0.5, 1.5], u8: Buffer.from([1, 2]), i64: [1, -2], buffer: Buffer.from([9]), deep: [{ f64: [0.1] }] }],
+  [
+    'typedArrays',
+    {
+      f32: [0.5, 1.5],
+      u8: Buffer.from([1, 2]),
+      i64: [1, -2],
+      buffer: Buffer.from([9]),
+      deep: [{ f64: [0.1] }],
+    },
+  ],
 ];
 
 const SSE = 'text/event-stream';
@@ -44,7 +53,12 @@ const STREAMS: readonly (readonly [kind: string, accept: string, type: string, b
   ['numbers', '*/*', NDJSON, '1\n{"two":2}\nthree'],
   ['numbers', NDJSON, NDJSON, '1\n{"two":2}\n"three"\n'],
   ['numbers', SSE, SSE, 'data: 1\n\ndata: {"two":2}\n\ndata: three\n\n'],
-  ['events', 'application/json, text/event-stream', SSE, 'data: {"n":1}\n\ndata: two\ndata: lines\n\ndata: null\n\n'],
+  [
+    'events',
+    'application/json, text/event-stream',
+    SSE,
+    'data: {"n":1}\n\ndata: two\ndata: lines\n\ndata: null\n\n',
+  ],
   ['events', 'application/ndjson', NDJSON, '{"n":1}\n"two\\nlines"\nnull\n'],
   ['text', '*/*', 'text/plain; charset=utf-8', 'abc'],
   ['bytes', '*/*', 'application/octet-stream', '\u0001\u0002\u0003'],
@@ -141,6 +155,30 @@ describe("an app's output", LIMIT, () => {
     assert.deepEqual([redirect.status, redirect.headers.get('location')], [303, '/elsewhere']);
   });
 
+  test('what belongs to the connection or to the caller, a Response cannot set', async () => {
+    const { headers, text } = await get('responseOwnHeaders', { 'x-request-id': 'ours' });
+    assert.deepEqual(
+      [text, headers.get('content-length'), headers.get('x-request-id')],
+      ['ours', '4', 'ours'],
+    );
+    assert.match(headers.get('server-timing') ?? '', /^db;dur=1, queue;dur=[\d.]+, run;dur=[\d.]+$/);
+  });
+
+  for (const kind of ['badHeader', 'badHeaderStream']) {
+    test(`${kind}: a header that HTTP cannot carry is a 500 that names it, and the server lives on`, async () => {
+      const connection = await RawConnection.open(server);
+      connection.post('', [], `/?kind=${kind}`);
+      const { statusLine, body } = await connection.reply();
+      assert.equal(statusLine, 'HTTP/1.1 500 Internal Server Error');
+      const { error } = JSON.parse(body) as { error: { code: string; message: string } };
+      assert.equal(error.code, 'SERVE_OUTPUT_INVALID');
+      assert.match(error.message, /response header is invalid: .*x-bad/);
+      connection.post('', [], '/?kind=object');
+      assert.equal((await connection.reply()).status, 200, 'on the same connection');
+      connection.destroy();
+    });
+  }
+
   for (const [kind, accept, type, body] of STREAMS) {
     test(`${kind} for a client that accepts ${accept} streams as ${type}`, async () => {
       const answer = await get(kind, { accept });
@@ -188,7 +226,10 @@ describe("an app's output", LIMIT, () => {
       connection.post('', [], `/?kind=${kind}`);
       await connection.closed();
       assert.match(connection.rest, /^HTTP\/1\.1 200 OK\r\n/);
-      assert.ok(connection.rest.endsWith(`${last}\r\n`), 'no last chunk: the client can tell that it was cut');
+      assert.ok(
+        connection.rest.endsWith(`${last}\r\n`),
+        'no last chunk: the client can tell that it was cut',
+      );
       await assert.rejects(get(kind), 'fetch rejects');
     });
 

@@ -8,7 +8,14 @@ import { describe, test, type TestContext } from 'node:test';
 import { EXIT_CODES } from '../../supervisor/exit-codes.js';
 import { OPTIONS, OPTION_NAMES } from '../../supervisor/options/table.js';
 import { ask } from '../helpers/ask.js';
-import { ROOT, fixture, runCommand, startServer, type RunningCommand, type StartOptions } from '../helpers/server.js';
+import {
+  ROOT,
+  fixture,
+  runCommand,
+  startServer,
+  type RunningCommand,
+  type StartOptions,
+} from '../helpers/server.js';
 
 const RUNS = { timeout: 60_000, concurrency: 2 };
 
@@ -19,7 +26,11 @@ function folder(t: TestContext, files: Readonly<Record<string, string>>): string
   return path;
 }
 
-async function run(t: TestContext, args: readonly string[], options: StartOptions = {}): Promise<{ code: number | null; out: string; err: string }> {
+async function run(
+  t: TestContext,
+  args: readonly string[],
+  options: StartOptions = {},
+): Promise<{ code: number | null; out: string; err: string }> {
   const command = runCommand(args, { t, ...options });
   const { code } = await command.ended;
   return { code, out: command.stdout(), err: command.stderr() };
@@ -35,7 +46,8 @@ describe('the command', RUNS, () => {
       assert.ok(text.includes(`${flag} `), flag);
       assert.ok(text.includes(`${help} [${defaultText}]`), name);
     }
-    for (const { code: exit, meaning } of Object.values(EXIT_CODES)) assert.ok(text.includes(`${exit} ${meaning}`), meaning);
+    for (const { code: exit, meaning } of Object.values(EXIT_CODES))
+      assert.ok(text.includes(`${exit} ${meaning}`), meaning);
     assert.match(text, /BANANA_RUN_TIMEOUT=30s/);
   });
 
@@ -48,30 +60,64 @@ describe('the command', RUNS, () => {
   const REFUSED: readonly (readonly [args: readonly string[], says: string])[] = [
     [['--prt', '80'], "unknown option '--prt'\n(Did you mean --port?)"],
     [['--port'], "option '--port <port>' argument missing"],
-    [['--port', '65536'], '--port: "65536" is not allowed; give a port from 0 to 65535, or the path of a unix socket.'],
+    [
+      ['--port', '65536'],
+      '--port: "65536" is not allowed; give a port from 0 to 65535, or the path of a unix socket.',
+    ],
     [['--host', ''], '--host: "" is not allowed; give an address or a host name.'],
     [['--workers', '0'], '--workers: "0" is not allowed; give a whole number from 1 to 1024.'],
-    [['--workers-per-gpu', '65'], '--workers-per-gpu: "65" is not allowed; give a whole number from 1 to 64.'],
-    [['--gpus', 'fast'], '--gpus: "fast" is not allowed; give all, none, or a comma-separated list such as 0,2 or GPU-5d5ba0d6 or MIG-c7384736.'],
+    [
+      ['--workers-per-gpu', '65'],
+      '--workers-per-gpu: "65" is not allowed; give a whole number from 1 to 64.',
+    ],
+    [
+      ['--gpus', 'fast'],
+      '--gpus: "fast" is not allowed; give all, none, or a comma-separated list such as 0,2 or GPU-5d5ba0d6 or MIG-c7384736.',
+    ],
     [['--queue-size', '-1'], '--queue-size: "-1" is not allowed; give a whole number from 0 to 1000000.'],
-    [['--queue-bytes', '1tb'], '--queue-bytes: "1tb" is not allowed; give a size such as 512kb, 10mb or 1gb.'],
-    [['--queue-timeout', '0s'], '--queue-timeout: "0s" is not allowed; give a duration above 0, such as 500ms, 30s or 5m.'],
-    [['--run-timeout', '30'], '--run-timeout: "30" is not allowed; give a duration with a unit, such as 500ms, 30s or 5m, up to 24 days.'],
-    [['--init-timeout', '25d'], '--init-timeout: "25d" is not allowed; give a duration with a unit, such as 500ms, 30s or 5m, up to 24 days.'],
-    [['--drain-timeout', 'soon'], '--drain-timeout: "soon" is not allowed; give a duration with a unit, such as 500ms, 30s or 5m, up to 24 days.'],
+    [
+      ['--queue-bytes', '1tb'],
+      '--queue-bytes: "1tb" is not allowed; give a size such as 512kb, 10mb or 1gb.',
+    ],
+    [
+      ['--queue-timeout', '0s'],
+      '--queue-timeout: "0s" is not allowed; give a duration above 0, such as 500ms, 30s or 5m.',
+    ],
+    [
+      ['--run-timeout', '30'],
+      '--run-timeout: "30" is not allowed; give a duration with a unit, such as 500ms, 30s or 5m, up to 24 days.',
+    ],
+    [
+      ['--init-timeout', '25d'],
+      '--init-timeout: "25d" is not allowed; give a duration with a unit, such as 500ms, 30s or 5m, up to 24 days.',
+    ],
+    [
+      ['--drain-timeout', 'soon'],
+      '--drain-timeout: "soon" is not allowed; give a duration with a unit, such as 500ms, 30s or 5m, up to 24 days.',
+    ],
     [['--max-body', '10mbb'], '--max-body: "10mbb" is not allowed; give a size such as 512kb, 10mb or 1gb.'],
     [['--max-output', ''], '--max-output: "" is not allowed; give a size such as 512kb, 10mb or 1gb.'],
-    [['--restart-limit', '1.5'], '--restart-limit: "1.5" is not allowed; give a whole number from 0 to 1000000.'],
+    [
+      ['--restart-limit', '1.5'],
+      '--restart-limit: "1.5" is not allowed; give a whole number from 0 to 1000000.',
+    ],
     [['--on-crash-loop', 'pray'], '--on-crash-loop: "pray" is not allowed; give one of stay, exit.'],
     [['--log-format', 'xml'], '--log-format: "xml" is not allowed; give one of text, json.'],
-    [['--log-level', 'loud'], '--log-level: "loud" is not allowed; give one of debug, info, warn, error, silent.'],
+    [
+      ['--log-level', 'loud'],
+      '--log-level: "loud" is not allowed; give one of debug, info, warn, error, silent.',
+    ],
     [['other.mjs'], 'too many arguments. Expected 1 argument but got 2.'],
   ];
 
   for (const [args, says] of REFUSED) {
     test(`${args.join(' ')} is refused before anything starts: option, value, what is allowed`, async (t) => {
       const cwd = folder(t, { [app]: 'console.log("started"); export const inference = () => 1;' });
-      assert.deepEqual(await run(t, [app, ...args], { cwd }), { code: 2, out: '', err: `banana-serve: ${says}\n` });
+      assert.deepEqual(await run(t, [app, ...args], { cwd }), {
+        code: 2,
+        out: '',
+        err: `banana-serve: ${says}\n`,
+      });
     });
   }
 
@@ -79,55 +125,111 @@ describe('the command', RUNS, () => {
     const cwd = folder(t, {});
     const { code, err } = await run(t, [], { cwd });
     assert.equal(code, 2);
-    assert.equal(err, `banana-serve: no app was given, and there is no app.ts, app.mts, app.cts, app.js, app.mjs, app.cjs in ${cwd}. Run: banana-serve ./app.ts\n`);
+    assert.equal(
+      err,
+      `banana-serve: no app was given, and there is no app.ts, app.mts, app.cts, app.js, app.mjs, app.cjs in ${cwd}. Run: banana-serve ./app.ts\n`,
+    );
   });
 });
 
 describe('the environment and the config file', RUNS, () => {
-  const BAD: readonly (readonly [what: string, files: Record<string, string>, env: Record<string, string>, says: string])[] = [
-    ['a bad variable', {}, { BANANA_WORKERS: 'many' }, 'BANANA_WORKERS: "many" is not allowed; give a whole number from 1 to 1024.'],
-    ['a bad PORT', {}, { PORT: 'http' }, 'PORT: "http" is not allowed; give a port from 0 to 65535, or the path of a unix socket.'],
-    ['a mistyped key', { 'banana.json': '{ "wokers": 2 }' }, {}, 'banana.json: wokers: there is no such option. Did you mean workers?'],
-    ['a flag as key', { 'banana.json': '{ "run-timeout": "3s" }' }, {}, 'banana.json: run-timeout: there is no such option. Did you mean runTimeout?'],
+  const BAD: readonly (readonly [
+    what: string,
+    files: Record<string, string>,
+    env: Record<string, string>,
+    says: string,
+  ])[] = [
+    [
+      'a bad variable',
+      {},
+      { BANANA_WORKERS: 'many' },
+      'BANANA_WORKERS: "many" is not allowed; give a whole number from 1 to 1024.',
+    ],
+    [
+      'a bad PORT',
+      {},
+      { PORT: 'http' },
+      'PORT: "http" is not allowed; give a port from 0 to 65535, or the path of a unix socket.',
+    ],
+    [
+      'a mistyped key',
+      { 'banana.json': '{ "wokers": 2 }' },
+      {},
+      'banana.json: wokers: there is no such option. Did you mean workers?',
+    ],
+    [
+      'a flag as key',
+      { 'banana.json': '{ "run-timeout": "3s" }' },
+      {},
+      'banana.json: run-timeout: there is no such option. Did you mean runTimeout?',
+    ],
     [
       'a bad value in package.json',
       { 'package.json': '{ "banana": { "logFormat": "yaml" } }' },
       {},
       'package.json, key "banana": logFormat: "yaml" is not allowed; give one of text, json.',
     ],
-    ['two files', { 'banana.json': '{}', 'package.json': '{ "banana": {} }' }, {}, 'banana.json and the "banana" key of package.json both hold options; keep one.'],
+    [
+      'two files',
+      { 'banana.json': '{}', 'package.json': '{ "banana": {} }' },
+      {},
+      'banana.json and the "banana" key of package.json both hold options; keep one.',
+    ],
   ];
 
   for (const [what, files, env, says] of BAD) {
     test(`${what} is refused by name, with exit code 2`, async (t) => {
       const cwd = folder(t, { 'app.mjs': 'export const inference = () => 1;', ...files });
-      assert.deepEqual(await run(t, ['app.mjs'], { cwd, env }), { code: 2, out: '', err: `banana-serve: ${says}\n` });
+      assert.deepEqual(await run(t, ['app.mjs'], { cwd, env }), {
+        code: 2,
+        out: '',
+        err: `banana-serve: ${says}\n`,
+      });
     });
   }
 
   test('the config file may name the app and set any option', async (t) => {
     const config = { app: './model.mjs', port: 0, host: '127.0.0.1', workers: 2, queueSize: 3 };
-    const cwd = folder(t, { 'model.mjs': 'export const inference = () => "found";', 'banana.json': JSON.stringify(config) });
+    const cwd = folder(t, {
+      'model.mjs': 'export const inference = () => "found";',
+      'banana.json': JSON.stringify(config),
+    });
     const command = runCommand([], { t, cwd });
     const url = await listening(command);
     assert.equal(await (await fetch(url, { method: 'POST' })).text(), '"found"');
-    const { model } = (await (await fetch(`${url}/status`)).json()) as { model: { workers: unknown[]; queue: { maxCalls: number } } };
+    const { model } = (await (await fetch(`${url}/status`)).json()) as {
+      model: { workers: unknown[]; queue: { maxCalls: number } };
+    };
     assert.deepEqual([model.workers.length, model.queue.maxCalls], [2, 3]);
     command.process.kill('SIGINT');
     assert.equal((await command.ended).code, 0);
   });
 
   test('PORT is honoured, what Kubernetes injects is ignored with a warning, a mistyped variable is warned about', async (t) => {
-    const env = { PORT: '0', BANANA_PORT: 'tcp://10.0.0.1:8000', BANANA_SERVICE_PORT: '8000', BANANA_WORKRES: '2' };
+    const env = {
+      PORT: '0',
+      BANANA_PORT: 'tcp://10.0.0.1:8000',
+      BANANA_SERVICE_PORT: '8000',
+      BANANA_WORKRES: '2',
+    };
     const command = runCommand([fixture('echoes.mjs'), '--host', '127.0.0.1'], { t, env });
     const url = await listening(command);
     assert.equal((await fetch(`${url}/livez`)).status, 200);
     command.process.kill('SIGINT');
     assert.equal((await command.ended).code, 0);
-    const warnings = command.stderr().split('\n').filter((line) => line.includes('WARN'));
+    const warnings = command
+      .stderr()
+      .split('\n')
+      .filter((line) => line.includes('WARN'));
     assert.equal(warnings.length, 2, command.stderr());
-    assert.match(warnings[0] ?? '', /BANANA_PORT=tcp:\/\/10\.0\.0\.1:8000 looks injected by Kubernetes and is ignored/);
-    assert.match(warnings[1] ?? '', /BANANA_WORKRES is no option of banana-serve; did you mean BANANA_WORKERS\?/);
+    assert.match(
+      warnings[0] ?? '',
+      /BANANA_PORT=tcp:\/\/10\.0\.0\.1:8000 looks injected by Kubernetes and is ignored/,
+    );
+    assert.match(
+      warnings[1] ?? '',
+      /BANANA_WORKRES is no option of banana-serve; did you mean BANANA_WORKERS\?/,
+    );
   });
 });
 
@@ -154,16 +256,34 @@ describe('listening', RUNS, () => {
     const ports = servers.map(({ url }) => new URL(url).port);
     assert.notEqual(ports[0], ports[1]);
     const [port = ''] = ports;
-    const { code, out, err } = await run(t, [fixture('prints-when-imported.mjs'), '--host', '127.0.0.1', '--port', port]);
-    assert.equal(err, `banana-serve: port ${port} of 127.0.0.1 is in use by another program. Choose another with --port, or --port 0 for a free one.\n`);
+    const { code, out, err } = await run(t, [
+      fixture('prints-when-imported.mjs'),
+      '--host',
+      '127.0.0.1',
+      '--port',
+      port,
+    ]);
+    assert.equal(
+      err,
+      `banana-serve: port ${port} of 127.0.0.1 is in use by another program. Choose another with --port, or --port 0 for a free one.\n`,
+    );
     assert.deepEqual([code, out], [4, ''], 'no worker was started');
     for (const server of servers) assert.equal((await server.stop()).code, 0);
   });
 
   for (const [args, says] of [
-    [['--host', '203.0.113.7', '--port', '8000'], /^banana-serve: cannot listen on port 8000 of 203\.0\.113\.7: .*EADDRNOTAVAIL.*Check --host and --port\.\n$/],
-    [['--host', 'nohost.invalid'], /^banana-serve: cannot listen on host nohost\.invalid: .*Check --host and --port\.\n$/],
-    [['--port', '/nowhere/at/all.sock'], /^banana-serve: cannot listen on \/nowhere\/at\/all\.sock: .*Check --host and --port\.\n$/],
+    [
+      ['--host', '203.0.113.7', '--port', '8000'],
+      /^banana-serve: cannot listen on port 8000 of 203\.0\.113\.7: .*EADDRNOTAVAIL.*Check --host and --port\.\n$/,
+    ],
+    [
+      ['--host', 'nohost.invalid'],
+      /^banana-serve: cannot listen on host nohost\.invalid: .*Check --host and --port\.\n$/,
+    ],
+    [
+      ['--port', '/nowhere/at/all.sock'],
+      /^banana-serve: cannot listen on \/nowhere\/at\/all\.sock: .*Check --host and --port\.\n$/,
+    ],
   ] as const) {
     test(`${args.join(' ')}: exit code 4 and a reason`, async (t) => {
       const { code, err } = await run(t, [fixture('echoes.mjs'), ...args]);
@@ -179,17 +299,30 @@ describe('listening', RUNS, () => {
     const first = runCommand(args, { t });
     await said(first, /curl -d/);
     assert.match(first.stderr(), new RegExp(` on unix:${socket}\n`));
-    assert.ok(first.stderr().includes(`--unix-socket ${socket} http://localhost/`), 'the line to try works as it is');
+    assert.ok(
+      first.stderr().includes(`--unix-socket ${socket} http://localhost/`),
+      'the line to try works as it is',
+    );
     assert.equal(await postOverSocket(socket, '{"a":1}'), '{"a":1}');
 
     const second = await run(t, args);
-    assert.deepEqual([second.code, second.err], [4, `banana-serve: ${socket} is in use by another program. Choose another with --port, or --port 0 for a free one.\n`]);
+    assert.deepEqual(
+      [second.code, second.err],
+      [
+        4,
+        `banana-serve: ${socket} is in use by another program. Choose another with --port, or --port 0 for a free one.\n`,
+      ],
+    );
 
     first.process.kill('SIGKILL');
     await first.ended;
     const third = runCommand(args, { t });
     await said(third, /curl -d/);
-    assert.equal(await postOverSocket(socket, '2'), '2', 'the file that the killed server left is no obstacle');
+    assert.equal(
+      await postOverSocket(socket, '2'),
+      '2',
+      'the file that the killed server left is no obstacle',
+    );
     third.process.kill('SIGINT');
     assert.equal((await third.ended).code, 0);
     assert.throws(() => readFileSync(socket), { code: 'ENOENT' });
@@ -213,7 +346,12 @@ describe('what it says', RUNS, () => {
     const server = await startServer(fixture('echoes.mjs'), { t, args: ['--workers', '2'] });
     await server.untilPrinted('Try it:');
     const [first = ''] = server.stderr().split('\n');
-    assert.ok(first.includes(`banana-serve ${version} serves test/fixtures/apps/echoes.mjs with 2 workers on the CPU (`), first);
+    assert.ok(
+      first.includes(
+        `banana-serve ${version} serves test/fixtures/apps/echoes.mjs with 2 workers on the CPU (`,
+      ),
+      first,
+    );
     assert.ok(first.endsWith(` on ${server.url}`), first);
     assert.match(server.stderr(), /worker \d is ready \(init \d+ ms\)/);
     assert.match(server.stderr(), new RegExp(`Try it: curl -d '\\{[^']*\\}' ${server.url}\n`));
@@ -232,10 +370,16 @@ describe('what it says', RUNS, () => {
     const server = await startServer(fixture('echoes.mjs'), { t, args: ['--log-format', 'json'] });
     await ask(server, {});
     await server.stop();
-    const lines = server.stderr().trim().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>);
+    const lines = server
+      .stderr()
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
     assert.ok(lines.length >= 4);
     for (const { time, level, msg } of lines) {
-      assert.ok(Number.isFinite(Date.parse(String(time))) && typeof level === 'number' && typeof msg === 'string');
+      assert.ok(
+        Number.isFinite(Date.parse(String(time))) && typeof level === 'number' && typeof msg === 'string',
+      );
     }
   });
 });

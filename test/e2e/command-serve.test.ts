@@ -27,7 +27,7 @@ describe('serve()', LIMIT, () => {
     assert.deepEqual((await held).json(), { a: 1 });
     const { state, model } = server.status() as Status;
     assert.deepEqual([state, model.workers.length], ['ready', 2]);
-    assert.deepEqual(server.status(), { ...(server.status()), pid: process.pid });
+    assert.deepEqual(server.status(), { ...server.status(), pid: process.pid });
 
     const end = await server.close();
     assert.deepEqual(end, { reason: 'drained', error: null });
@@ -73,12 +73,23 @@ describe('serve()', LIMIT, () => {
   });
 
   for (const [what, options, message] of [
-    ['an unknown option', { runTimout: '3s' }, /^serve\(\{ runTimout \}\): there is no such option\. Did you mean runTimeout\?/],
-    ['a bad value', { workers: 0 }, /^serve\(\{ workers \}\): 0 is not allowed; give a whole number from 1 to 1024\./],
+    [
+      'an unknown option',
+      { runTimout: '3s' },
+      /^serve\(\{ runTimout \}\): there is no such option\. Did you mean runTimeout\?/,
+    ],
+    [
+      'a bad value',
+      { workers: 0 },
+      /^serve\(\{ workers \}\): 0 is not allowed; give a whole number from 1 to 1024\./,
+    ],
     ['a missing app', { app: './nope.mjs' }, /nope\.mjs: no such file/],
   ] as const) {
     test(`rejects ${what} with SERVE_CONFIG, naming it`, async (t) => {
-      await assert.rejects(served(t, { app: fixture('echoes.mjs'), ...options }), { code: 'SERVE_CONFIG', message });
+      await assert.rejects(served(t, { app: fixture('echoes.mjs'), ...options }), {
+        code: 'SERVE_CONFIG',
+        message,
+      });
     });
   }
 
@@ -98,8 +109,11 @@ describe('serve()', LIMIT, () => {
 });
 
 for (const end of ['close', 'kill'] as const) {
-  test(`a program that has called ${end}() ends by itself: nothing of the server is left to wait for`, LIMIT, async (t) => {
-    const program = `
+  test(
+    `a program that has called ${end}() ends by itself: nothing of the server is left to wait for`,
+    LIMIT,
+    async (t) => {
+      const program = `
       import { serve } from ${JSON.stringify(`${ROOT}dist/index.js`)};
       const server = await serve({ app: ${JSON.stringify(fixture('echoes.mjs'))}, port: 0, logLevel: 'silent' });
       await server.ready;
@@ -107,17 +121,18 @@ for (const end of ['close', 'kill'] as const) {
       await server.${end}();
       await server.ended;
       console.log('over');`;
-    const child = spawn(process.execPath, ['--input-type=module', '--eval', program], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    t.after(() => child.kill('SIGKILL'));
-    let printed = '';
-    child.stdout.setEncoding('utf8').on('data', (text: string) => (printed += text));
-    const limit = setTimeout(() => child.kill('SIGKILL'), 20_000);
-    const [code] = (await once(child, 'close')) as [number | null];
-    clearTimeout(limit);
-    assert.deepEqual([code, printed], [0, 'over\n']);
-  });
+      const child = spawn(process.execPath, ['--input-type=module', '--eval', program], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      t.after(() => child.kill('SIGKILL'));
+      let printed = '';
+      child.stdout.setEncoding('utf8').on('data', (text: string) => (printed += text));
+      const limit = setTimeout(() => child.kill('SIGKILL'), 20_000);
+      const [code] = (await once(child, 'close')) as [number | null];
+      clearTimeout(limit);
+      assert.deepEqual([code, printed], [0, 'over\n']);
+    },
+  );
 }
 
 function listenAnywhere(t: TestContext): Promise<NetServer> {

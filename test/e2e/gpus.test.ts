@@ -40,7 +40,13 @@ function environment(t: TestContext, { nvidiaSmi, env = {} }: Machine): Record<s
 }
 
 /** Index, `ctx.worker.gpu`, CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER, HIP_VISIBLE_DEVICES. */
-type Seen = readonly [index: number, gpu: string | null, cuda: string | null, order: string | null, hip: string | null];
+type Seen = readonly [
+  index: number,
+  gpu: string | null,
+  cuda: string | null,
+  order: string | null,
+  hip: string | null,
+];
 
 const PCI = 'PCI_BUS_ID';
 const onGpus = (...ids: string[]): Seen[] => ids.map((id, index) => [index, id, id, PCI, id]);
@@ -49,13 +55,34 @@ const onCpu = (index: number, mask: string | null): Seen => [index, null, mask, 
 const cards = printing(THREE_CARDS);
 const sliced = printing(SLICED);
 const none: Machine = { nvidiaSmi: null };
-const masked = (mask: string, machine = cards): Machine => ({ ...machine, env: { CUDA_VISIBLE_DEVICES: mask } });
+const masked = (mask: string, machine = cards): Machine => ({
+  ...machine,
+  env: { CUDA_VISIBLE_DEVICES: mask },
+});
 
-const PLACED: readonly (readonly [what: string, machine: Machine, args: string, seen: readonly Seen[], health: boolean])[] = [
+const PLACED: readonly (readonly [
+  what: string,
+  machine: Machine,
+  args: string,
+  seen: readonly Seen[],
+  health: boolean,
+])[] = [
   ['three cards: a worker on each', cards, '', onGpus('0', '1', '2'), true],
-  ['--gpus all --workers-per-gpu 2', cards, '--gpus all --workers-per-gpu 2', onGpus('0', '0', '1', '1', '2', '2'), true],
+  [
+    '--gpus all --workers-per-gpu 2',
+    cards,
+    '--gpus all --workers-per-gpu 2',
+    onGpus('0', '0', '1', '1', '2', '2'),
+    true,
+  ],
   ['a list of indexes, in its order', cards, '--gpus 2,0', onGpus('2', '0'), true],
-  ['ids, and an index for a card that an id has named', cards, `--gpus ${CARDS[1]},GPU-c,1`, onGpus(CARDS[1] ?? '', CARDS[2] ?? ''), true],
+  [
+    'ids, and an index for a card that an id has named',
+    cards,
+    `--gpus ${CARDS[1]},GPU-c,1`,
+    onGpus(CARDS[1] ?? '', CARDS[2] ?? ''),
+    true,
+  ],
   ['--gpus none: cards are hidden', cards, '--gpus none --workers 2', [onCpu(0, ''), onCpu(1, '')], false],
   ['a card in slices: each slice by its id', sliced, '', onGpus(...SLICES, '1'), true],
   ['one slice by its id', sliced, `--gpus ${SLICES[1]}`, onGpus(SLICES[1] ?? ''), true],
@@ -66,7 +93,13 @@ const PLACED: readonly (readonly [what: string, machine: Machine, args: string, 
   ['no nvidia-smi: one worker on the CPU, nothing hidden', none, '', [onCpu(0, null)], false],
   ['no nvidia-smi, but the operator knows of a card', none, '--gpus 1', onGpus('1'), true],
   ['no nvidia-smi, a mask and a card within it', masked('3,5', none), '--gpus 1', onGpus('5'), true],
-  ["no nvidia-smi, ROCm's mask and a card within it", { ...none, env: { HIP_VISIBLE_DEVICES: '4,6' } }, '--gpus 0', onGpus('4'), true],
+  [
+    "no nvidia-smi, ROCm's mask and a card within it",
+    { ...none, env: { HIP_VISIBLE_DEVICES: '4,6' } },
+    '--gpus 0',
+    onGpus('4'),
+    true,
+  ],
 ];
 
 describe('each worker sees its own device', { ...LIMIT, concurrency: 2 }, () => {
@@ -75,43 +108,93 @@ describe('each worker sees its own device', { ...LIMIT, concurrency: 2 }, () => 
       const env = environment(t, machine);
       const given = args === '' ? [] : args.split(' ');
       const server = await startServer(fixture('tells-device.mjs'), { t, env, args: given });
-      const { model } = await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'), 30_000);
+      const { model } = await server.until(
+        ({ model }) => model.workers.every(({ state }) => state === 'idle'),
+        30_000,
+      );
       const devices = seen.map(([, gpu]) => (gpu === null ? 'cpu' : `gpu ${gpu}`));
-      assert.deepEqual(model.workers.map(({ device }) => device), devices);
+      assert.deepEqual(
+        model.workers.map(({ device }) => device),
+        devices,
+      );
       const { gpu } = (await (await fetch(`${server.url}/healthcheck`)).json()) as { gpu: boolean };
       assert.equal(gpu, health);
       const { threads } = (await ask(server, {})).json<{ threads: number }>();
       assert.ok(threads >= 1 && threads <= Math.max(1, availableParallelism() / seen.length));
       await server.stop();
       type Printed = [number, string | null, number, string | null, string | null, string | null];
-      const printed = server.stdout().trim().split('\n').map((line) => JSON.parse(line) as Printed);
-      const told = printed.sort(([a], [b]) => a - b).map(([index, id, own, ...masks]) => {
-        assert.equal(own, threads, 'cores divided by workers, the same for all');
-        return [index, id, ...masks];
-      });
+      const printed = server
+        .stdout()
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as Printed);
+      const told = printed
+        .sort(([a], [b]) => a - b)
+        .map(([index, id, own, ...masks]) => {
+          assert.equal(own, threads, 'cores divided by workers, the same for all');
+          return [index, id, ...masks];
+        });
       assert.deepEqual(told, seen);
     });
   }
 });
 
 const REFUSED: readonly (readonly [what: string, machine: Machine, args: string, says: RegExp])[] = [
-  ['--workers on a machine with GPUs', cards, '--workers 2', /--workers is for machines without GPUs, and this one has 3\. Give --workers-per-gpu, or add --gpus none/],
-  ['--workers and --workers-per-gpu', cards, '--workers 2 --workers-per-gpu 2', /--workers and --workers-per-gpu exclude each other: .*Give one\./],
+  [
+    '--workers on a machine with GPUs',
+    cards,
+    '--workers 2',
+    /--workers is for machines without GPUs, and this one has 3\. Give --workers-per-gpu, or add --gpus none/,
+  ],
+  [
+    '--workers and --workers-per-gpu',
+    cards,
+    '--workers 2 --workers-per-gpu 2',
+    /--workers and --workers-per-gpu exclude each other: .*Give one\./,
+  ],
   ['--workers with --gpus', cards, '--workers 2 --gpus 0', /with --gpus, give --workers-per-gpu instead/],
-  ['--workers-per-gpu without a GPU', none, '--workers-per-gpu 2', /no GPU was found here\. Give --workers instead/],
+  [
+    '--workers-per-gpu without a GPU',
+    none,
+    '--workers-per-gpu 2',
+    /no GPU was found here\. Give --workers instead/,
+  ],
   ['--gpus all without a GPU', none, '--gpus all', /--gpus all: no GPU was found\. Use --gpus none/],
-  ['an index that is not there', cards, '--gpus 3', new RegExp(`--gpus 3: there is no such GPU\\. Visible here: 0 \\(${CARDS[0]}, NVIDIA A100`)],
+  [
+    'an index that is not there',
+    cards,
+    '--gpus 3',
+    new RegExp(`--gpus 3: there is no such GPU\\. Visible here: 0 \\(${CARDS[0]}, NVIDIA A100`),
+  ],
   ['an id that is not there', cards, '--gpus GPU-d', /--gpus GPU-d: there is no such GPU/],
-  ['an index beyond the mask', masked('1'), '--gpus 1', /there is no such GPU.*\(CUDA_VISIBLE_DEVICES=1 was inherited\)/],
-  ["an index beyond ROCm's mask", { ...none, env: { HIP_VISIBLE_DEVICES: '4' } }, '--gpus 1', /\(HIP_VISIBLE_DEVICES=4 was inherited\)/],
-  ['a list that is none', cards, '--gpus 0;1', /--gpus: "0;1" is not allowed; give all, none, or a comma-separated list/],
+  [
+    'an index beyond the mask',
+    masked('1'),
+    '--gpus 1',
+    /there is no such GPU.*\(CUDA_VISIBLE_DEVICES=1 was inherited\)/,
+  ],
+  [
+    "an index beyond ROCm's mask",
+    { ...none, env: { HIP_VISIBLE_DEVICES: '4' } },
+    '--gpus 1',
+    /\(HIP_VISIBLE_DEVICES=4 was inherited\)/,
+  ],
+  [
+    'a list that is none',
+    cards,
+    '--gpus 0;1',
+    /--gpus: "0;1" is not allowed; give all, none, or a comma-separated list/,
+  ],
 ];
 
 describe('refused before anything starts, with a cure', { ...LIMIT, concurrency: 2 }, () => {
   for (const [what, machine, args, says] of REFUSED) {
     test(what, async (t) => {
       const env = environment(t, machine);
-      const command = runCommand([fixture('tells-device.mjs'), '--port', '0', ...args.split(' ')], { t, env });
+      const command = runCommand([fixture('tells-device.mjs'), '--port', '0', ...args.split(' ')], {
+        t,
+        env,
+      });
       assert.equal((await command.ended).code, 2);
       assert.match(command.stderr(), says);
       assert.equal(command.stdout(), '', 'no worker was started');
@@ -121,8 +204,15 @@ describe('refused before anything starts, with a cure', { ...LIMIT, concurrency:
 
 test('the start-up line names workers and devices', LIMIT, async (t) => {
   const env = environment(t, cards);
-  const server = await startServer(fixture('tells-device.mjs'), { t, env, args: ['--gpus', '0,2', '--workers-per-gpu', '2'] });
-  assert.match(server.stderr(), /banana-serve \d+\.\d+\.\d+ serves .*tells-device\.mjs with 4 workers on 2 GPUs \(0, 2\) on http:/);
+  const server = await startServer(fixture('tells-device.mjs'), {
+    t,
+    env,
+    args: ['--gpus', '0,2', '--workers-per-gpu', '2'],
+  });
+  assert.match(
+    server.stderr(),
+    /banana-serve \d+\.\d+\.\d+ serves .*tells-device\.mjs with 4 workers on 2 GPUs \(0, 2\) on http:/,
+  );
   await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'), 30_000);
   await server.stop();
 });
@@ -130,14 +220,21 @@ test('the start-up line names workers and devices', LIMIT, async (t) => {
 test('an nvidia-smi that fails is a warning in its own words, and the CPU is used', LIMIT, async (t) => {
   const env = environment(t, { nvidiaSmi: 'echo "NVIDIA-SMI has failed: no driver"; exit 9' });
   const server = await startServer(fixture('tells-device.mjs'), { t, env });
-  assert.match(server.stderr(), /WARN: GPU discovery: nvidia-smi failed \(exit code 9\): NVIDIA-SMI has failed: no driver; continuing without/);
+  assert.match(
+    server.stderr(),
+    /WARN: GPU discovery: nvidia-smi failed \(exit code 9\): NVIDIA-SMI has failed: no driver; continuing without/,
+  );
   assert.match(server.stderr(), /1 worker on the CPU/);
   await server.stop();
 });
 
 test('nvidia-smi is asked once, never on a request', LIMIT, async (t) => {
   const cues = makeCues(t);
-  const machine = { ...cards, nvidiaSmi: `echo asked >> "$CUES/notes"\n${cards.nvidiaSmi ?? ''}`, env: cues.env };
+  const machine = {
+    ...cards,
+    nvidiaSmi: `echo asked >> "$CUES/notes"\n${cards.nvidiaSmi ?? ''}`,
+    env: cues.env,
+  };
   const env = environment(t, machine);
   const server = await startServer(fixture('tells-device.mjs'), { t, env, args: ['--gpus', '0'] });
   await server.until(({ state }) => state === 'ready');

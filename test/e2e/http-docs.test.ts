@@ -14,7 +14,11 @@ test('docs/http.md lists every path of the server', () => {
   assert.deepEqual(listed.map((request) => request.slice(4)).sort(), [...BUILTIN_PATHS, '/anything'].sort());
 });
 
-for (const { 'content type': types = '', 'read as': format } of tableRows('http.md', 'What you send', 'content type')) {
+for (const { 'content type': types = '', 'read as': format } of tableRows(
+  'http.md',
+  'What you send',
+  'content type',
+)) {
   test(`docs/http.md: ${types} is read as ${format}`, () => {
     const named = types.match(/[a-z]+\/[a-z+.-]+/g) ?? [''];
     for (const type of named) assert.equal(formatOf(type), format, type);

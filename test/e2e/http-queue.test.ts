@@ -40,15 +40,22 @@ function assertRefused(answer: Answer, code: string): void {
   assert.match(answer.headers.get('server-timing') ?? '', /^queue;dur=[\d.]+, run;dur=0$/);
 }
 
-test('--queue-size 1: one call waits, the next is refused; the one that waited is answered', LIMIT, async (t) => {
-  const { server, cues, release } = await busyServer(t, '--queue-size', '1');
-  const waiting = ask(server, {}, { id: 'waiting' });
-  await server.until(({ model }) => model.queue.waiting === 1);
-  assertRefused(await ask(server, {}, { id: 'refused' }), 'SERVE_QUEUE_FULL');
-  await release();
-  assert.equal((await waiting).status, 200);
-  assert.deepEqual(cues.notes().filter((note) => note.startsWith('begun')), ['begun running', 'begun waiting']);
-});
+test(
+  '--queue-size 1: one call waits, the next is refused; the one that waited is answered',
+  LIMIT,
+  async (t) => {
+    const { server, cues, release } = await busyServer(t, '--queue-size', '1');
+    const waiting = ask(server, {}, { id: 'waiting' });
+    await server.until(({ model }) => model.queue.waiting === 1);
+    assertRefused(await ask(server, {}, { id: 'refused' }), 'SERVE_QUEUE_FULL');
+    await release();
+    assert.equal((await waiting).status, 200);
+    assert.deepEqual(
+      cues.notes().filter((note) => note.startsWith('begun')),
+      ['begun running', 'begun waiting'],
+    );
+  },
+);
 
 test('a refused client keeps its connection, and is served on it later', LIMIT, async (t) => {
   const { server, cues, running } = await busyServer(t, '--queue-size', '0');
@@ -73,31 +80,38 @@ test('--queue-size 0 refuses whenever the worker is busy, and only then', LIMIT,
   await server.stop();
 });
 
-test('--queue-bytes counts bodies that wait and bodies that are still arriving, chunked ones too', LIMIT, async (t) => {
-  const { server, release } = await busyServer(t, '--queue-bytes', '1kb');
-  const body = (bytes: number): string => JSON.stringify('x'.repeat(bytes - 2));
-  const waiting = ask(server, 'x'.repeat(398)); // 400 bytes with its quotes
-  await server.until(({ model }) => model.queue.bytes === 400);
+test(
+  '--queue-bytes counts bodies that wait and bodies that are still arriving, chunked ones too',
+  LIMIT,
+  async (t) => {
+    const { server, release } = await busyServer(t, '--queue-bytes', '1kb');
+    const body = (bytes: number): string => JSON.stringify('x'.repeat(bytes - 2));
+    const waiting = ask(server, 'x'.repeat(398)); // 400 bytes with its quotes
+    await server.until(({ model }) => model.queue.bytes === 400);
 
-  const arriving = await RawConnection.open(server);
-  const head = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
-  arriving.send(`${head}190\r\n"${'x'.repeat(399)}\r\n`); // 400 bytes so far
-  await server.until(({ model }) => model.queue.bytes === 800 && model.queue.arriving === 1);
+    const arriving = await RawConnection.open(server);
+    const head = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
+    arriving.send(`${head}190\r\n"${'x'.repeat(399)}\r\n`); // 400 bytes so far
+    await server.until(({ model }) => model.queue.bytes === 800 && model.queue.arriving === 1);
 
-  assertRefused(await ask(server, 'x'.repeat(398)), 'SERVE_QUEUE_FULL');
-  const chunked = await RawConnection.open(server);
-  chunked.send(`${head}190\r\n${body(400)}\r\n0\r\n\r\n`);
-  const { status, body: text } = await chunked.reply();
-  assert.deepEqual([status, (JSON.parse(text) as { error: { code: string } }).error.code], [503, 'SERVE_QUEUE_FULL']);
-  chunked.destroy();
+    assertRefused(await ask(server, 'x'.repeat(398)), 'SERVE_QUEUE_FULL');
+    const chunked = await RawConnection.open(server);
+    chunked.send(`${head}190\r\n${body(400)}\r\n0\r\n\r\n`);
+    const { status, body: text } = await chunked.reply();
+    assert.deepEqual(
+      [status, (JSON.parse(text) as { error: { code: string } }).error.code],
+      [503, 'SERVE_QUEUE_FULL'],
+    );
+    chunked.destroy();
 
-  arriving.destroy();
-  await server.until(({ model }) => model.queue.bytes === 400 && model.queue.arriving === 0);
-  const fits = ask(server, 'x'.repeat(398));
-  await server.until(({ model }) => model.queue.waiting === 2);
-  await release();
-  assert.deepEqual([(await waiting).status, (await fits).status], [200, 200]);
-});
+    arriving.destroy();
+    await server.until(({ model }) => model.queue.bytes === 400 && model.queue.arriving === 0);
+    const fits = ask(server, 'x'.repeat(398));
+    await server.until(({ model }) => model.queue.waiting === 2);
+    await release();
+    assert.deepEqual([(await waiting).status, (await fits).status], [200, 200]);
+  },
+);
 
 test('a body that grows beyond --queue-bytes is refused while it arrives', LIMIT, async (t) => {
   const { server, release } = await busyServer(t, '--queue-bytes', '1kb');
@@ -119,25 +133,37 @@ test('--queue-timeout: a call that waited too long gets 504 and never runs', LIM
   const startedAtMs = performance.now();
   const answers = await Promise.all(['late-1', 'late-2'].map((id) => ask(server, {}, { id })));
   const tookMs = performance.now() - startedAtMs;
-  for (const answer of answers) assert.deepEqual([answer.status, errorOf(answer).code], [504, 'SERVE_QUEUE_TIMEOUT']);
+  for (const answer of answers)
+    assert.deepEqual([answer.status, errorOf(answer).code], [504, 'SERVE_QUEUE_TIMEOUT']);
   assert.ok(tookMs >= 199 && tookMs < 5000, `${tookMs} ms`);
   await release();
-  assert.deepEqual(cues.notes().filter((note) => note.startsWith('begun')), ['begun running']);
+  assert.deepEqual(
+    cues.notes().filter((note) => note.startsWith('begun')),
+    ['begun running'],
+  );
 });
 
-test("X-Request-Timeout-Seconds: at the client's deadline a running call gets 504, its handler the abort, its worker lives on", LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const server = await startServer(fixture('works.mjs'), { t, env: cues.env });
-  await server.until(({ state }) => state === 'ready');
-  const startedAtMs = performance.now();
-  const answer = await ask(server, { until: 'never' }, { id: 'late', headers: { 'x-request-timeout-seconds': '0.3' } });
-  const tookMs = performance.now() - startedAtMs;
-  assert.deepEqual([answer.status, errorOf(answer).code], [504, 'SERVE_DEADLINE']);
-  assert.ok(tookMs >= 299 && tookMs < 5000, `${tookMs} ms`);
-  await cues.untilNoted("aborted late: the client's deadline passed");
-  assert.equal((await ask(server, {})).status, 200);
-  await server.stop();
-});
+test(
+  "X-Request-Timeout-Seconds: at the client's deadline a running call gets 504, its handler the abort, its worker lives on",
+  LIMIT,
+  async (t) => {
+    const cues = makeCues(t);
+    const server = await startServer(fixture('works.mjs'), { t, env: cues.env });
+    await server.until(({ state }) => state === 'ready');
+    const startedAtMs = performance.now();
+    const answer = await ask(
+      server,
+      { until: 'never' },
+      { id: 'late', headers: { 'x-request-timeout-seconds': '0.3' } },
+    );
+    const tookMs = performance.now() - startedAtMs;
+    assert.deepEqual([answer.status, errorOf(answer).code], [504, 'SERVE_DEADLINE']);
+    assert.ok(tookMs >= 299 && tookMs < 5000, `${tookMs} ms`);
+    await cues.untilNoted("aborted late: the client's deadline passed");
+    assert.equal((await ask(server, {})).status, 200);
+    await server.stop();
+  },
+);
 
 test('a call whose deadline passes while it waits gets 504 then, and never runs', LIMIT, async (t) => {
   const { server, cues, release } = await busyServer(t);
@@ -149,28 +175,32 @@ test('a call whose deadline passes while it waits gets 504 then, and never runs'
   assert.ok(!cues.notes().includes('begun late'));
 });
 
-test('a predicted wait beyond the deadline is refused at once, with 503 and when to come back', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const server = await startServer(fixture('works.mjs'), { t, env: cues.env });
-  const within = (seconds: string): { headers: Record<string, string> } => ({
-    headers: { 'x-request-timeout-seconds': seconds },
-  });
-  // Too little is known at first to predict anything: all of these are admitted.
-  for (let i = 0; i < 5; i += 1) assert.equal((await ask(server, { ms: 300 }, within('60'))).status, 200);
-  const running = ask(server, { until: 'go' }, { id: 'running' });
-  await cues.untilNoted('begun running');
-  // The running call is half done on average: 150 ms to wait and 300 to run.
-  const refused = await ask(server, {}, { id: 'refused', ...within('0.4') });
-  assertRefused(refused, 'SERVE_OVERLOADED');
-  const waitedMs = Number(/queue;dur=([\d.]+)/.exec(refused.headers.get('server-timing') ?? '')?.[1]);
-  assert.ok(waitedMs < 400, `${waitedMs} ms: before the deadline, not at it`);
-  const patient = ask(server, {}, within('60'));
-  await server.until(({ model }) => model.queue.waiting === 1);
-  cues.give('go');
-  assert.deepEqual([(await running).status, (await patient).status], [200, 200]);
-  assert.ok(!cues.notes().includes('begun refused'));
-  await server.stop();
-});
+test(
+  'a predicted wait beyond the deadline is refused at once, with 503 and when to come back',
+  LIMIT,
+  async (t) => {
+    const cues = makeCues(t);
+    const server = await startServer(fixture('works.mjs'), { t, env: cues.env });
+    const within = (seconds: string): { headers: Record<string, string> } => ({
+      headers: { 'x-request-timeout-seconds': seconds },
+    });
+    // Too little is known at first to predict anything: all of these are admitted.
+    for (let i = 0; i < 5; i += 1) assert.equal((await ask(server, { ms: 300 }, within('60'))).status, 200);
+    const running = ask(server, { until: 'go' }, { id: 'running' });
+    await cues.untilNoted('begun running');
+    // The running call is half done on average: 150 ms to wait and 300 to run.
+    const refused = await ask(server, {}, { id: 'refused', ...within('0.4') });
+    assertRefused(refused, 'SERVE_OVERLOADED');
+    const waitedMs = Number(/queue;dur=([\d.]+)/.exec(refused.headers.get('server-timing') ?? '')?.[1]);
+    assert.ok(waitedMs < 400, `${waitedMs} ms: before the deadline, not at it`);
+    const patient = ask(server, {}, within('60'));
+    await server.until(({ model }) => model.queue.waiting === 1);
+    cues.give('go');
+    assert.deepEqual([(await running).status, (await patient).status], [200, 200]);
+    assert.ok(!cues.notes().includes('begun refused'));
+    await server.stop();
+  },
+);
 
 test('Retry-After grows with the queue and the time calls take', LIMIT, async (t) => {
   const cues = makeCues(t);

@@ -64,6 +64,7 @@ describe('over HTTP', LIMIT, () => {
     const { model } = await server.status();
     const { waiting, arriving, bytes } = model.queue;
     assert.deepEqual([waiting, arriving, bytes, model.inFlight], [0, 0, 0, 0], 'every place was given back');
+    assert.doesNotMatch(server.stderr(), /Warning|WARN|ERROR/);
     await server.stop();
   });
 
@@ -113,7 +114,9 @@ describe('over HTTP', LIMIT, () => {
   }
 
   test('a request without an id gets one of its own', async () => {
-    const ids = await Promise.all([1, 2, 3].map(async (n) => (await ask(server, n)).headers.get('x-request-id')));
+    const ids = await Promise.all(
+      [1, 2, 3].map(async (n) => (await ask(server, n)).headers.get('x-request-id')),
+    );
     assert.equal(new Set(ids).size, 3);
     for (const id of ids) assert.match(id ?? '', MADE);
   });
@@ -170,11 +173,15 @@ describe('over HTTP', LIMIT, () => {
     ['in chunks', { 'transfer-encoding': 'chunked' }],
   ] as const) {
     test(`5 MB of JSON ${how} come back intact`, async () => {
-      const body = JSON.stringify(Array.from({ length: 20 }, () => randomBytes(187_500).toString('base64') + 'ü\u{1F34C}'));
+      const body = JSON.stringify(
+        Array.from({ length: 20 }, () => randomBytes(187_500).toString('base64') + 'ü\u{1F34C}'),
+      );
       assert.ok(body.length > 5_000_000);
       const upload = 'transfer-encoding' in headers ? new Blob([body]).stream() : body;
       const init = { method: 'POST', body: upload, duplex: 'half' } as RequestInit;
-      const answer = await (await fetch(server.url, { ...init, headers: { 'content-type': 'application/json' } })).text();
+      const answer = await (
+        await fetch(server.url, { ...init, headers: { 'content-type': 'application/json' } })
+      ).text();
       assert.equal(digest(Buffer.from(answer)), digest(Buffer.from(body)));
     });
   }
@@ -210,12 +217,37 @@ describe('over HTTP', LIMIT, () => {
     ['no HTTP at all', 'HELLO\r\n\r\n', 400, 'SERVE_BAD_REQUEST'],
     ['a TLS greeting', '\u0016\u0003\u0001\u0002\u0000\u0001\u0000', 400, 'SERVE_BAD_REQUEST'],
     ['no Host', 'POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}', 400, 'SERVE_BAD_REQUEST'],
-    ['a length that is no number', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: two\r\n\r\n', 400, 'SERVE_BAD_REQUEST'],
-    ['two lengths', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}', 400, 'SERVE_BAD_REQUEST'],
-    ['a length and chunks', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n', 400, 'SERVE_BAD_REQUEST'],
-    ['a broken chunk', 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n', 400, 'SERVE_BAD_REQUEST'],
+    [
+      'a length that is no number',
+      'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: two\r\n\r\n',
+      400,
+      'SERVE_BAD_REQUEST',
+    ],
+    [
+      'two lengths',
+      'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}',
+      400,
+      'SERVE_BAD_REQUEST',
+    ],
+    [
+      'a length and chunks',
+      'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+      400,
+      'SERVE_BAD_REQUEST',
+    ],
+    [
+      'a broken chunk',
+      'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
+      400,
+      'SERVE_BAD_REQUEST',
+    ],
     ['CONNECT', 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n', 405, 'SERVE_METHOD_NOT_ALLOWED'],
-    ['huge headers', `POST / HTTP/1.1\r\nHost: x\r\nX-Big: ${'x'.repeat(20_000)}\r\n\r\n`, 431, 'SERVE_HEADERS_TOO_LARGE'],
+    [
+      'huge headers',
+      `POST / HTTP/1.1\r\nHost: x\r\nX-Big: ${'x'.repeat(20_000)}\r\n\r\n`,
+      431,
+      'SERVE_HEADERS_TOO_LARGE',
+    ],
   ];
 
   for (const [what, text, status, code] of BROKEN) {
@@ -244,6 +276,14 @@ describe('over HTTP', LIMIT, () => {
     );
   });
 
+  test('a client that hangs up rudely while it is refused leaves no error in the log', async () => {
+    const connection = await RawConnection.open(server);
+    connection.send('POST /nope HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\nhalf');
+    assert.equal((await connection.reply()).status, 404);
+    connection.socket.resetAndDestroy();
+    await ask(server, {}); // `after` looks into the log
+  });
+
   test('pipelined behind a call, a client that leaves in the middle of a body gives its place back', async () => {
     const connection = await RawConnection.open(server);
     connection.post('1');
@@ -259,7 +299,10 @@ describe('over HTTP', LIMIT, () => {
     const { error } = (await missing.json()) as { error: { message: string } };
     assert.equal(error.message, 'There is no POST /predict here.');
     const wrong = await fetch(`${server.url}/`);
-    assert.equal(((await wrong.json()) as typeof error & { error: typeof error }).error.message, '/ takes POST, not GET.');
+    assert.equal(
+      ((await wrong.json()) as typeof error & { error: typeof error }).error.message,
+      '/ takes POST, not GET.',
+    );
   });
 
   test('every reply to a call is counted in /status, by its outcome', async () => {

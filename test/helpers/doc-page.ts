@@ -33,7 +33,8 @@ export function holdsSection(page: string, name: string, print: () => string): v
     const start = text.indexOf(open) + open.length;
     const end = text.indexOf(close);
     assert.ok(start >= open.length && end >= start, `the page has a section ${name}`);
-    if (process.env['UPDATE_DOCS'] === '1') writeFileSync(path, text.slice(0, start) + print() + text.slice(end));
+    if (process.env['UPDATE_DOCS'] === '1')
+      writeFileSync(path, text.slice(0, start) + print() + text.slice(end));
     else assert.equal(text.slice(start, end), print(), 'run the test with UPDATE_DOCS=1 to write it anew');
   });
 }

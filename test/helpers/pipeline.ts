@@ -55,14 +55,18 @@ export interface ThreeHeld {
   readonly letGo: () => void;
 }
 
+/** Makes ids and cues unique. */
+let batches = 0;
+
 /**
  * Three calls to a server with one worker of `works.mjs` that is warm: the first runs, the others were sent ahead.
  * Tries again when a busy machine interrupts the server in their midst: it then knows better than to send them ahead.
  */
 export async function holdThree(server: Server, cues: Cues): Promise<ThreeHeld> {
   for (let attempt = 1; ; attempt += 1) {
-    const ids = [`running-${attempt}`, `second-${attempt}`, `third-${attempt}`] as const;
-    const cue = `go on ${attempt}`;
+    batches += 1;
+    const ids = [`running-${batches}`, `second-${batches}`, `third-${batches}`] as const;
+    const cue = `go on ${batches}`;
     const inputs = [{ until: cue }, { until: cue }, {}];
     const socket = await sendAtOnce(
       server,

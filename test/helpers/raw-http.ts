@@ -4,6 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { eventually, type Server } from './server.js';
 
 export interface RawReply {
+  readonly statusLine: string;
   readonly status: number;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
@@ -111,6 +112,6 @@ export class RawConnection {
     if (!(this.#received.length >= bodyEnd)) return null;
     const body = this.#received.toString('utf8', bodyStart, bodyEnd);
     this.#received = this.#received.subarray(bodyEnd);
-    return { status, headers, body };
+    return { statusLine, status, headers, body };
   }
 }

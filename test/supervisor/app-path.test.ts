@@ -39,7 +39,11 @@ test('an absolute path and a link are taken as they are', (t) => {
 });
 
 const REFUSED: readonly (readonly [given: string | null, files: readonly string[], message: RegExp])[] = [
-  [null, ['main.ts'], /^no app was given, and there is no app\.ts, app\.mts, .* in \/.*\. Run: banana-serve \.\/app\.ts$/],
+  [
+    null,
+    ['main.ts'],
+    /^no app was given, and there is no app\.ts, app\.mts, .* in \/.*\. Run: banana-serve \.\/app\.ts$/,
+  ],
   ['ap.ts', ['app.ts'], /^ap\.ts: no such file\. Did you mean app\.ts\?$/],
   ['app.js', ['app.ts'], /^app\.js: no such file\. Did you mean app\.ts\?$/],
   ['sub/ap.ts', ['sub/app.ts'], /^sub\/ap\.ts: no such file\. Did you mean sub\/app\.ts\?$/],

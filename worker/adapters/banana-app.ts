@@ -10,7 +10,7 @@ export function fromBananaApp(exports: Readonly<Record<string, unknown>>): Loade
   for (const name of ['init', 'shutdown'] as const) {
     const value = exports[name];
     if (value !== undefined && typeof value !== 'function') {
-      throw new TypeError(`export \`${name}\` is a ${typeof value}; make it a function or remove it`);
+      throw new TypeError(`export \`${name}\` is ${aKind(value)}; make it a function or remove it`);
     }
   }
   const config = exports['config'] ?? {};
@@ -26,4 +26,8 @@ export function fromBananaApp(exports: Readonly<Record<string, unknown>>): Loade
     shutdown: () => app.shutdown?.(),
     example: 'example' in exports ? { route: ROUTE, input: exports['example'] } : null,
   };
+}
+
+function aKind(value: unknown): string {
+  return `${typeof value === 'object' ? 'an' : 'a'} ${typeof value}`;
 }

@@ -120,5 +120,8 @@ test('Content-Length is checked before a byte is read', () => {
   };
   assert.equal(announced(), 0);
   assert.equal(announced('100'), 100);
-  assert.throws(() => announced('101'), { code: 'SERVE_BODY_TOO_LARGE', message: /larger than 100 bytes \(--max-body\)/ });
+  assert.throws(() => announced('101'), {
+    code: 'SERVE_BODY_TOO_LARGE',
+    message: /larger than 100 bytes \(--max-body\)/,
+  });
 });

@@ -15,7 +15,20 @@ test('X-Request-Id goes before X-Banana-Request-Id', () => {
   assert.equal(requestIdOf({ 'x-request-id': 'a', 'x-banana-request-id': 'b' }), 'a');
 });
 
-for (const id of ['', ' ', 'a b', 'a\tb', 'a,b', 'a"b', '<b>', 'a;b', 'é', '\u{1F34C}', 'a\nb', 'x'.repeat(129)]) {
+for (const id of [
+  '',
+  ' ',
+  'a b',
+  'a\tb',
+  'a,b',
+  'a"b',
+  '<b>',
+  'a;b',
+  'é',
+  '\u{1F34C}',
+  'a\nb',
+  'x'.repeat(129),
+]) {
   test(`${JSON.stringify(id.slice(0, 20))} is no id: a new one is made`, () => {
     assert.match(requestIdOf({ 'x-request-id': id }), MADE);
   });

@@ -18,7 +18,9 @@ interface Text {
 /** What comes out of the stream cut at the given places. */
 function split(stream: Buffer, cuts: readonly number[], mark = MARK): Text[] {
   const texts: Text[] = [];
-  const splitter = new LineSplitter(mark, (text, id, ended) => texts.push({ text: text.toString('latin1'), id, ended }));
+  const splitter = new LineSplitter(mark, (text, id, ended) =>
+    texts.push({ text: text.toString('latin1'), id, ended }),
+  );
   let start = 0;
   for (const end of [...cuts, stream.length]) {
     splitter.push(Buffer.from(stream.subarray(start, end)));
@@ -81,7 +83,9 @@ test('whatever is printed, marked or not, comes out once, in order, under its ow
   const print = fc.record({
     id: fc.constantFrom('', 'call-a', 'call-b'),
     // What a mark is made of, among the rest: a print may hold half of one.
-    text: fc.array(fc.constantFrom('\n', '\r', 'x', '\u001b', 'banana', MARK, A.slice(0, 5), 'ü'), { maxLength: 6 }),
+    text: fc.array(fc.constantFrom('\n', '\r', 'x', '\u001b', 'banana', MARK, A.slice(0, 5), 'ü'), {
+      maxLength: 6,
+    }),
   });
   const prints = fc.array(print, { maxLength: 8 });
   fc.assert(
@@ -90,7 +94,9 @@ test('whatever is printed, marked or not, comes out once, in order, under its ow
       const stream = Buffer.from(parts.map(({ id, text }) => printMark(MARK, id ?? '') + text).join(''));
       const cuts = places.map((place) => place % (stream.length + 1)).sort((a, b) => a - b);
       const whole = parts.filter(({ text }) => text !== '');
-      const expected = byCall(whole.map(({ id, text }) => ({ id, text: Buffer.from(text).toString('latin1'), ended: true })));
+      const expected = byCall(
+        whole.map(({ id, text }) => ({ id, text: Buffer.from(text).toString('latin1'), ended: true })),
+      );
       assert.deepEqual(byCall(split(stream, cuts)), expected);
     }),
   );

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -8,7 +8,10 @@ import { readConfigFile } from '../../../supervisor/options/config-file.js';
 function folder(t: TestContext, files: Readonly<Record<string, string>>): string {
   const path = mkdtempSync(join(tmpdir(), 'banana-config-'));
   t.after(() => rmSync(path, { recursive: true }));
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(path, name), text);
+  for (const [name, text] of Object.entries(files)) {
+    if (name.endsWith('/')) mkdirSync(join(path, name));
+    else writeFileSync(join(path, name), text);
+  }
   return path;
 }
 
@@ -20,7 +23,11 @@ test('a folder without a config file has no options', (t) => {
 
 for (const [file, text, where] of [
   ['banana.json', '{ "app": "./my.ts", "queueSize": 3 }', 'banana.json: queueSize'],
-  ['package.json', '{ "banana": { "app": "./my.ts", "queueSize": 3 } }', 'package.json, key "banana": queueSize'],
+  [
+    'package.json',
+    '{ "banana": { "app": "./my.ts", "queueSize": 3 } }',
+    'package.json, key "banana": queueSize',
+  ],
 ] as const) {
   test(`${file} gives options and the app, and errors name the file`, (t) => {
     const { source, app } = readConfigFile(folder(t, { [file]: text }));
@@ -31,11 +38,20 @@ for (const [file, text, where] of [
 }
 
 const REFUSED: readonly (readonly [what: string, files: Record<string, string>, message: RegExp])[] = [
-  ['both files', { 'banana.json': '{}', 'package.json': '{ "banana": {} }' }, /banana\.json and the "banana" key .* keep one/],
+  [
+    'both files',
+    { 'banana.json': '{}', 'package.json': '{ "banana": {} }' },
+    /banana\.json and the "banana" key .* keep one/,
+  ],
   ['broken JSON', { 'banana.json': '{ "port": }' }, /^banana\.json is not valid JSON: /],
   ['broken JSON', { 'package.json': '{' }, /^package\.json is not valid JSON: /],
   ['an array', { 'banana.json': '[]' }, /^banana\.json must hold an object/],
-  ['a string', { 'package.json': '{ "banana": "./app.ts" }' }, /^package\.json, key "banana" must hold an object/],
+  [
+    'a string',
+    { 'package.json': '{ "banana": "./app.ts" }' },
+    /^package\.json, key "banana" must hold an object/,
+  ],
+  ['a folder in its place', { 'banana.json/': '' }, /^banana\.json cannot be read: .*EISDIR/],
   ['an app that is no path', { 'banana.json': '{ "app": 5 }' }, /^banana\.json: "app" must be the path/],
 ];
 

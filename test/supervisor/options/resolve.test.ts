@@ -52,11 +52,17 @@ test('the result is frozen', () => {
 
 test('a bad value in a source that is overruled is refused all the same', () => {
   const sources = [source('--port', { port: '80' }), source('BANANA_PORT', { port: 'x' })];
-  assert.throws(() => resolveOptions(sources), { code: 'SERVE_CONFIG', message: /^BANANA_PORT port: "x" is not allowed/ });
+  assert.throws(() => resolveOptions(sources), {
+    code: 'SERVE_CONFIG',
+    message: /^BANANA_PORT port: "x" is not allowed/,
+  });
 });
 
 const REFUSED: readonly (readonly [values: Record<string, unknown>, message: RegExp])[] = [
-  [{ port: '99999' }, /^in port: "99999" is not allowed; give a port from 0 to 65535, or the path of a unix socket\.$/],
+  [
+    { port: '99999' },
+    /^in port: "99999" is not allowed; give a port from 0 to 65535, or the path of a unix socket\.$/,
+  ],
   [{ port: 'tcp://1.2.3.4:80' }, /^in port: "tcp:/],
   [{ runTimeout: '30' }, /^in runTimeout: "30" is not allowed; give a duration with a unit, such as 500ms/],
   [{ runTimeout: '0s' }, /give a duration above 0/],
@@ -68,7 +74,10 @@ const REFUSED: readonly (readonly [values: Record<string, unknown>, message: Reg
   [{ toString: 1 }, /^in toString: there is no such option/],
   [{ __proto__x: 1 }, /there is no such option/],
   [{ workers: 2, workersPerGpu: 2 }, /exclude each other: .*without GPUs.*on each GPU.* Give one/],
-  [{ workers: 2, gpus: 'all' }, /--workers is for machines without GPUs; with --gpus, give --workers-per-gpu/],
+  [
+    { workers: 2, gpus: 'all' },
+    /--workers is for machines without GPUs; with --gpus, give --workers-per-gpu/,
+  ],
 ];
 
 for (const [values, message] of REFUSED) {
@@ -77,7 +86,17 @@ for (const [values, message] of REFUSED) {
   });
 }
 
-const GPU_LISTS = ['all', 'none', '0', '0,2', '0, 2', 'GPU-5d5ba0d6', 'MIG-c7384736', 'GPU-a/1/2', '3,GPU-5d5ba0d6-aaaa'];
+const GPU_LISTS = [
+  'all',
+  'none',
+  '0',
+  '0,2',
+  '0, 2',
+  'GPU-5d5ba0d6',
+  'MIG-c7384736',
+  'GPU-a/1/2',
+  '3,GPU-5d5ba0d6-aaaa',
+];
 for (const list of GPU_LISTS) {
   test(`--gpus ${list} is taken as it is`, () => {
     assert.equal(resolveOptions([source('in', { gpus: list })]).options.gpus, list);
@@ -96,7 +115,10 @@ describe("an app's config", () => {
     if (scope === 'model') continue;
     test(`may not set ${name}: it is refused by name, with where to set it`, () => {
       const message = `/app.ts: config.${name}: this option belongs to the server, not to a model. Set ${flag} or ${envName(name)} instead.`;
-      assert.throws(() => withAppConfig(resolved, { [name]: 1 }, '/app.ts'), { code: 'SERVE_CONFIG', message });
+      assert.throws(() => withAppConfig(resolved, { [name]: 1 }, '/app.ts'), {
+        code: 'SERVE_CONFIG',
+        message,
+      });
     });
   }
 
@@ -112,20 +134,27 @@ describe("an app's config", () => {
     const options = withAppConfig(resolved, config, '/app.ts');
     const models = OPTION_NAMES.filter((name) => OPTIONS[name].scope === 'model');
     assert.deepEqual(Object.keys(config).sort(), models.sort());
-    assert.deepEqual(models.map((name) => [name, options[name]]), [
-      ['initTimeout', 5000],
-      ['queueBytes', 2048],
-      ['queueSize', 1],
-      ['queueTimeout', 3000],
-      ['restartLimit', 6],
-      ['runTimeout', 4000],
-    ]);
+    assert.deepEqual(
+      models.map((name) => [name, options[name]]),
+      [
+        ['initTimeout', 5000],
+        ['queueBytes', 2048],
+        ['queueSize', 1],
+        ['queueTimeout', 3000],
+        ['restartLimit', 6],
+        ['runTimeout', 4000],
+      ],
+    );
   });
 
   test('is refused with file, key, value and what is allowed', () => {
     const bad = (config: Record<string, unknown>) => () => withAppConfig(resolved, config, '/app.ts');
-    assert.throws(bad({ runTimeout: 'soon' }), { message: /^\/app\.ts: config\.runTimeout: "soon" is not allowed; give a duration/ });
-    assert.throws(bad({ runTimout: '3s' }), { message: /^\/app\.ts: config\.runTimout: there is no such option\. Did you mean runTimeout\?/ });
+    assert.throws(bad({ runTimeout: 'soon' }), {
+      message: /^\/app\.ts: config\.runTimeout: "soon" is not allowed; give a duration/,
+    });
+    assert.throws(bad({ runTimout: '3s' }), {
+      message: /^\/app\.ts: config\.runTimout: there is no such option\. Did you mean runTimeout\?/,
+    });
   });
 
   test('is checked even where the operator overrules it', () => {
@@ -136,13 +165,19 @@ describe("an app's config", () => {
 
 describe('the environment', () => {
   const read = (env: Record<string, string>): [values: object, warnings: string[]] => {
-    const { source: { values }, warnings } = readEnvironment(env);
+    const {
+      source: { values },
+      warnings,
+    } = readEnvironment(env);
     return [values, warnings];
   };
 
   test('every option has a variable, and errors name it', () => {
     const env = Object.fromEntries(OPTION_NAMES.map((name) => [envName(name), 'value']));
-    const { source: { values, where }, warnings } = readEnvironment(env);
+    const {
+      source: { values, where },
+      warnings,
+    } = readEnvironment(env);
     assert.deepEqual(values, Object.fromEntries(OPTION_NAMES.map((name) => [name, 'value'])));
     assert.deepEqual(warnings, []);
     assert.equal(where('runTimeout'), 'BANANA_RUN_TIMEOUT');
@@ -154,7 +189,8 @@ describe('the environment', () => {
     assert.equal(readEnvironment({ PORT: '1' }).source.where('port'), 'PORT');
   });
 
-  test('an empty variable is no value', () => assert.deepEqual(read({ BANANA_PORT: '', PORT: '' }), [{}, []]));
+  test('an empty variable is no value', () =>
+    assert.deepEqual(read({ BANANA_PORT: '', PORT: '' }), [{}, []]));
 
   test('what Kubernetes injects for a service called banana is ignored with one warning', () => {
     const injected = {
@@ -169,11 +205,19 @@ describe('the environment', () => {
     };
     const [values, warnings] = read({ ...injected, PORT: '9000' });
     assert.deepEqual(values, { port: '9000' }, 'PORT still counts');
-    assert.deepEqual(warnings, ['BANANA_PORT=tcp://10.0.0.1:8000 looks injected by Kubernetes and is ignored']);
+    assert.deepEqual(warnings, [
+      'BANANA_PORT=tcp://10.0.0.1:8000 looks injected by Kubernetes and is ignored',
+    ]);
   });
 
   test('a mistyped variable is warned about, a strange one is left alone', () => {
-    const [, warnings] = read({ BANANA_PROT: '1', BANANA_RUN_TIMOUT: '1s', BANANA_API_KEY: 'x', BANANA_SERVER: 'x', HOST: 'x' });
+    const [, warnings] = read({
+      BANANA_PROT: '1',
+      BANANA_RUN_TIMOUT: '1s',
+      BANANA_API_KEY: 'x',
+      BANANA_SERVER: 'x',
+      HOST: 'x',
+    });
     assert.deepEqual(warnings, [
       'BANANA_PROT is no option of banana-serve; did you mean BANANA_PORT?',
       'BANANA_RUN_TIMOUT is no option of banana-serve; did you mean BANANA_RUN_TIMEOUT?',

@@ -11,7 +11,14 @@ holdsSection('options.md', 'options', () =>
     OPTION_NAMES.map((name) => {
       const { flag, value, scope, defaultText, help } = OPTIONS[name];
       const given = value === null ? `\`${flag}\`` : `\`${flag} ${value}\``;
-      return [given, `\`${name}\``, `\`${envName(name)}\``, scope === 'process' ? 'server' : 'model', defaultText, help];
+      return [
+        given,
+        `\`${name}\``,
+        `\`${envName(name)}\``,
+        scope === 'process' ? 'server' : 'model',
+        defaultText,
+        help,
+      ];
     }),
   ),
 );

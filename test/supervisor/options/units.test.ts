@@ -14,7 +14,12 @@ import {
 type Row = readonly [raw: unknown, value: unknown];
 
 /** Each raw value is read as its neighbour; the rest is refused with words that say what is allowed. */
-function readsOnly(name: string, parse: (raw: unknown) => unknown, reads: readonly Row[], refuses: readonly unknown[]): void {
+function readsOnly(
+  name: string,
+  parse: (raw: unknown) => unknown,
+  reads: readonly Row[],
+  refuses: readonly unknown[],
+): void {
   test(`${name} reads what people write`, () => {
     for (const [raw, value] of reads) assert.equal(parse(raw), value, JSON.stringify(raw));
   });
@@ -43,7 +48,27 @@ readsOnly(
     [250, 250],
     ['576h', 2_073_600_000],
   ],
-  ['30', '', ' ', 's', '5 parsecs', '-5s', '1e3s', '5s5', '.5s', '600h', -1, NaN, Infinity, 2 ** 31, true, null, undefined, {}, ['5s']],
+  [
+    '30',
+    '',
+    ' ',
+    's',
+    '5 parsecs',
+    '-5s',
+    '1e3s',
+    '5s5',
+    '.5s',
+    '600h',
+    -1,
+    NaN,
+    Infinity,
+    2 ** 31,
+    true,
+    null,
+    undefined,
+    {},
+    ['5s'],
+  ],
 );
 
 readsOnly(
@@ -76,7 +101,15 @@ readsOnly(
   ['0', '65', '1.5', '-1', '+1', '1e1', '', ' ', 'two', 0, 65, 1.5, NaN, null, undefined, true, [1]],
 );
 
-readsOnly('parseChoice', (raw) => parseChoice(raw, ['stay', 'exit']), [['stay', 'stay'], ['exit', 'exit']], ['Stay', '', 'sta', null, 1]);
+readsOnly(
+  'parseChoice',
+  (raw) => parseChoice(raw, ['stay', 'exit']),
+  [
+    ['stay', 'stay'],
+    ['exit', 'exit'],
+  ],
+  ['Stay', '', 'sta', null, 1],
+);
 
 readsOnly(
   'parseSwitch',

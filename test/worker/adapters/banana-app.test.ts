@@ -46,8 +46,8 @@ for (const exports of [{}, { inference: 5 }, { predict: () => 1 }]) {
 
 for (const [name, value, message] of [
   ['init', 5, 'export `init` is a number; make it a function or remove it'],
-  ['init', null, 'export `init` is a object; make it a function or remove it'],
-  ['shutdown', {}, 'export `shutdown` is a object; make it a function or remove it'],
+  ['init', null, 'export `init` is an object; make it a function or remove it'],
+  ['shutdown', {}, 'export `shutdown` is an object; make it a function or remove it'],
   ['config', 'x', 'export `config` must be an object, such as { runTimeout: "30s" }'],
   ['config', [1], 'export `config` must be an object, such as { runTimeout: "30s" }'],
 ] as const) {
