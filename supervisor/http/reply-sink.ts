@@ -1,6 +1,5 @@
 /** Where a job's answer goes when its owner is an HTTP client: status, headers and bytes, as they come. */
 import type { ServerResponse, IncomingMessage } from 'node:http';
-import { joinPieces } from '../../protocol/body-assembler.js';
 import { splitHeaderLines } from '../../protocol/header-lines.js';
 import { ServeError } from '../../protocol/errors.js';
 import type { ReplyHead } from '../../protocol/messages.js';
@@ -19,12 +18,6 @@ export interface ReplySinkOptions {
   /** The reply is on its way, or the connection was cut. */
   onSettled(job: Job, status: number, error: ServeError | null): void;
 }
-
-/**
- * Up to here a body is handed over as a latin1 string, byte for byte: Node then sends it with the headers in one
- * plain write instead of a gathered one, 6 us less per reply (docs/benchmarks.md, "Where the time goes").
- */
-const ONE_WRITE_BYTES = 16 * 1024;
 
 export class ReplySink implements Sink {
   readonly #options: ReplySinkOptions;
@@ -46,7 +39,7 @@ export class ReplySink implements Sink {
       this.fail(job, invalid);
       return;
     }
-    if (bodyBytes <= ONE_WRITE_BYTES) response.end(joinPieces(pieces).toString('latin1'), 'latin1');
+    if (pieces.length <= 1) response.end(pieces[0]);
     else {
       response.cork(); // the pieces leave in one gathered write
       for (const piece of pieces) response.write(piece);
