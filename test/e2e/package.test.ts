@@ -43,7 +43,9 @@ before(async () => {
   await writeFile(join(folder, 'package.json'), '{"name":"stranger","private":true,"type":"module"}');
   await writeFile(join(folder, 'app.ts'), APP);
   await writeFile(join(folder, 'program.ts'), PROGRAM);
-  await run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', `./${tarball}`], { cwd: folder });
+  await run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', `./${tarball}`], {
+    cwd: folder,
+  });
 });
 after(() => rm(folder, { recursive: true, force: true }));
 
@@ -51,18 +53,28 @@ test('the installed command serves a TypeScript app', async () => {
   const command = join(folder, 'node_modules/.bin/banana-serve');
   const server = await startServer('./app.ts', { cwd: folder, command });
   const answer = await call(server.url, '{"name":"stranger"}');
-  assert.deepEqual(answer.json(), { greeting: 'hello from worker 0', name: 'stranger', mood: 'happy', path: '/' });
+  assert.deepEqual(answer.json(), {
+    greeting: 'hello from worker 0',
+    name: 'stranger',
+    mood: 'happy',
+    path: '/',
+  });
   assert.equal((await server.stop()).code, 0);
 });
 
 test('the types of the installed package resolve, library checks included', async () => {
   const flags = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2022', '--types', 'node'];
   const typeRoots = ['--typeRoots', join(ROOT, 'node_modules/@types')];
-  await run(join(ROOT, 'node_modules/.bin/tsc'), [...flags, ...typeRoots, 'app.ts', 'program.ts'], { cwd: folder });
+  await run(join(ROOT, 'node_modules/.bin/tsc'), [...flags, ...typeRoots, 'app.ts', 'program.ts'], {
+    cwd: folder,
+  });
 });
 
 test('a program can serve an app and end by itself', async () => {
-  const { stdout } = await run(join(folder, 'node_modules/.bin/tsx'), ['program.ts'], { cwd: folder, timeout: 20_000 });
+  const { stdout } = await run(join(folder, 'node_modules/.bin/tsx'), ['program.ts'], {
+    cwd: folder,
+    timeout: 20_000,
+  });
   assert.deepEqual(JSON.parse(stdout), {
     greeting: 'hello from worker 0',
     name: 'program',
@@ -77,5 +89,8 @@ test('the package holds the built code and its docs, no sources and no tests', a
   const paths = files.map(({ path }) => path);
   assert.ok(paths.includes('dist/supervisor/cli.js'));
   assert.ok(paths.includes('dist/index.d.ts'));
-  assert.deepEqual(paths.filter((path) => /^dist\/(test|bench|examples)|\.tsbuildinfo$|^(test|bench)\//.test(path)), []);
+  assert.deepEqual(
+    paths.filter((path) => /^dist\/(test|bench|examples)|\.tsbuildinfo$|^(test|bench)\//.test(path)),
+    [],
+  );
 });
