@@ -12,7 +12,7 @@ export function startText(app: string, placements: readonly Placement[], url: st
 
 /** A line to paste into another terminal. */
 export function tryText(model: ModelRuntime, url: string, socketPath: string | null): string {
-  const input = model.example === '' ? '{"prompt":"Hello I am a [MASK] model."}' : model.example;
+  const input = model.example === '' ? '{}' : model.example;
   const quoted = input.replaceAll("'", String.raw`'\''`);
   const target = socketPath === null ? url : `--unix-socket ${socketPath} http://localhost/`;
   return `Try it: curl -d '${quoted}' ${target}`;

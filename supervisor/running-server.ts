@@ -16,6 +16,7 @@ import { startText, tryText } from './banner.js';
 import type { Job } from './dispatch/job.js';
 import type { SendAhead } from './dispatch/send-ahead.js';
 import type { Front } from './http/front.js';
+import { HTTP_STATUS } from './http/http-status.js';
 import { listen, type Listening } from './http/listen.js';
 import { LateHandler, createHttpServer, inviteBody } from './http/server.js';
 import { ModelRuntime } from './models/model-runtime.js';
@@ -62,7 +63,8 @@ export class RunningServer implements ServerHandle {
   readonly #ended = deferred<ServerEnd>();
   readonly #workersClosed = deferred<void>();
   #listening: Listening | null = null;
-  #closing: Promise<ServerEnd> | null = null;
+  #closing: Promise<void> | null = null;
+  #hasEnded = false;
   /** Replies end their connections: a new one could find nobody. */
   #lastReplies = false;
 
@@ -120,7 +122,8 @@ export class RunningServer implements ServerHandle {
   }
 
   close({ lagMs = 0 }: { lagMs?: number } = {}): Promise<ServerEnd> {
-    return (this.#closing ??= this.#drain(lagMs));
+    this.#closing ??= this.#drain(lagMs);
+    return this.ended;
   }
 
   kill(): void {
@@ -161,7 +164,7 @@ export class RunningServer implements ServerHandle {
       inviteBody,
       onSettled: (request, job, status, error) => {
         this.#count(error?.code ?? 'ok');
-        if (this.#options.accessLog) this.#logAccess(request, status, job);
+        if (this.#options.accessLog) this.#logAccess(request, status, job, error);
       },
       onRefused: (request, requestId, error) => {
         this.#count(error.code);
@@ -189,7 +192,7 @@ export class RunningServer implements ServerHandle {
     void this.#finish({ reason: 'failed', error });
   }
 
-  async #drain(lagMs: number): Promise<ServerEnd> {
+  async #drain(lagMs: number): Promise<void> {
     const { drainTimeout } = this.#options;
     const endAtMs = performance.now() + drainTimeout;
     this.#model.announceDrain();
@@ -204,7 +207,7 @@ export class RunningServer implements ServerHandle {
     await this.#workersClosed.promise;
     // A worker that died in the meantime gave back what it had not begun.
     this.#model.dispatcher.failQueued(shuttingDown());
-    return this.#finish({ reason: quiet ? 'drained' : 'cut', error: null });
+    await this.#finish({ reason: quiet ? 'drained' : 'cut', error: null });
   }
 
   #cutOff(): void {
@@ -216,17 +219,23 @@ export class RunningServer implements ServerHandle {
     dispatcher.failQueued(shuttingDown());
     dispatcher.failInFlight(
       new ServeError('SERVE_WORKER_LOST', 'The server stopped before this call was finished.'),
+      shuttingDown(),
     );
   }
 
-  async #finish(end: ServerEnd): Promise<ServerEnd> {
+  async #finish(end: ServerEnd): Promise<void> {
     this.#lastReplies = true;
     await this.#listening?.close();
     await this.#tearDown(end);
-    return end;
   }
 
+  /** The first end is the one that counts: a kill during a drain, a drain after a failed start. */
   async #tearDown(end: ServerEnd): Promise<void> {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#ready.reject(
+      end.error ?? new ServeError('SERVE_SHUTTING_DOWN', 'The server ended before it was ready.'),
+    );
     process.off('exit', this.#killNow);
     this.#model.dispatcher.close();
     this.#model.killAll();
@@ -247,7 +256,7 @@ export class RunningServer implements ServerHandle {
     replies.set(outcome, (replies.get(outcome) ?? 0) + 1);
   }
 
-  #logAccess(request: IncomingMessage, status: number, job: Job): void {
+  #logAccess(request: IncomingMessage, status: number, job: Job, error: ServeError | null): void {
     const nowMs = performance.now();
     const { path, requestId } = job.call;
     const times = {
@@ -255,7 +264,9 @@ export class RunningServer implements ServerHandle {
       runMs: Math.round(job.runMs),
       ms: Math.round(nowMs - job.acceptedAtMs),
     };
-    this.#log.info({ ...traceOf(request), requestId, status, ...times }, `${request.method} ${path}`);
+    // Who has left got no status.
+    const outcome = error === null ? { status } : { status: HTTP_STATUS[error.code], code: error.code };
+    this.#log.info({ ...traceOf(request), requestId, ...outcome, ...times }, `${request.method} ${path}`);
   }
 
   #logRefusal(request: IncomingMessage, requestId: string, { code }: ServeError): void {

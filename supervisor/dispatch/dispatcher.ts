@@ -25,7 +25,9 @@ export interface ReadyWorker extends JobHolder {
 /** What the pool of workers can do for this model now. */
 export interface Supply {
   readyWorkers(): readonly ReadyWorker[];
-  /** `null`: calls may be held. Otherwise why no worker will come, to tell the caller. */
+  /** Why a new call is not taken; null if it is. */
+  refusal(): ServeError | null;
+  /** Why no worker will ever come for a call that was taken; null if one may. */
   hopeless(): ServeError | null;
   /** When a first worker may be ready, for a caller that asks; null if unknown. */
   readyInMs(): number | null;
@@ -70,6 +72,7 @@ export class Dispatcher {
 
   set limits(limits: DispatchLimits) {
     this.#limits = limits;
+    this.#watchQueueAnew();
   }
 
   /** Jobs in line, not counting those still arriving. */
@@ -99,8 +102,8 @@ export class Dispatcher {
    * @throws SERVE_NOT_READY, SERVE_SHUTTING_DOWN, SERVE_QUEUE_FULL, SERVE_OVERLOADED, each with a Retry-After
    */
   admit(announcedBytes: number, deadlineAtMs: number | null): Admission {
-    const hopeless = this.#supply.hopeless();
-    if (hopeless !== null) throw hopeless;
+    const refusal = this.#supply.refusal();
+    if (refusal !== null) throw refusal;
     const waiting = this.#arriving + this.#queue.length;
     const { queueSize } = this.#limits;
     if (waiting >= queueSize && waiting - this.#idleWorkers() >= queueSize)
@@ -114,6 +117,11 @@ export class Dispatcher {
   /** Takes a job over; it will settle. */
   submit(job: Job, admission: Admission): void {
     admission.release();
+    const hopeless = this.#supply.hopeless(); // what was true at admission may have changed while the body came
+    if (hopeless !== null) {
+      job.fail(hopeless);
+      return;
+    }
     this.#queue.push(job);
     if (job.deadlineAtMs !== null) this.#watchDeadline(job, job.deadlineAtMs);
     this.pump();
@@ -140,14 +148,11 @@ export class Dispatcher {
     }
   }
 
-  /** Fails every job that a worker holds, when nothing more can be waited for. */
-  failInFlight(error: ServeError): void {
+  /** Fails every job that a worker holds, when nothing more can be waited for: with `begun` if it began. */
+  failInFlight(begun: ServeError, notBegun: ServeError): void {
     for (const worker of this.#supply.readyWorkers()) {
-      for (const job of worker.heldJobs()) {
-        job.fail(error);
-        this.#forget(job);
-        worker.abandon(job, error.message);
-      }
+      for (const job of worker.heldJobs())
+        this.giveUp(job, job.state === 'begun' ? begun : notBegun, begun.message);
     }
   }
 
@@ -165,12 +170,11 @@ export class Dispatcher {
       if (job.settled) continue;
       job.losses += 1;
       if (job.state === 'begun') this.#failLost(job, error);
-      else if (job.losses > 1)
-        this.#failLost(job, new ServeError('SERVE_NOT_BEGUN', undefined, { retryAfterS: 1 }));
+      else if (job.losses > 1) this.#failLost(job, this.#refusal('SERVE_NOT_BEGUN'));
       else this.#requeue(job);
     }
     this.pump();
-    this.#watchQueue();
+    this.#watchQueueAnew(); // the head may be an older job now
   }
 
   /** While a job waits and a worker may take it: pair them. */
@@ -229,15 +233,16 @@ export class Dispatcher {
 
   #tooLateFor(deadlineAtMs: number, waiting: number): boolean {
     const waitMs = this.#predictWaitMs(waiting);
-    if (waitMs === null) return false;
+    // A worker is free: the call is tried, whatever others took, or a slow spell would be believed for ever.
+    if (waitMs === null || waitMs === 0) return false;
     const runMs = this.#service.meanMs ?? 0;
     return waitMs + runMs + PREDICTION_SLACK_MS > ADMITTED_SHARE * (deadlineAtMs - performance.now());
   }
 
-  /** Running a call whose answer would come too late helps nobody and delays the rest. */
+  /** Running a call whose answer would come too late helps nobody and delays those behind it. */
   #wouldMissDeadline(job: Job, worker: ReadyWorker): boolean {
     const { meanMs } = this.#service;
-    if (job.deadlineAtMs === null || meanMs === null) return false;
+    if (job.deadlineAtMs === null || meanMs === null || this.#queue.length === 0) return false;
     return performance.now() + (worker.load + 1) * meanMs + PREDICTION_SLACK_MS > job.deadlineAtMs;
   }
 
@@ -305,6 +310,12 @@ export class Dispatcher {
     if (head === null || this.#sweep !== null) return;
     const dueMs = head.acceptedAtMs + this.#limits.queueTimeoutMs - performance.now();
     this.#sweep = setTimeout(() => this.#sweepQueue(), Math.max(1, dueMs));
+  }
+
+  #watchQueueAnew(): void {
+    this.close();
+    this.#sweep = null;
+    this.#watchQueue();
   }
 
   #sweepQueue(): void {

@@ -30,7 +30,7 @@ export function bananaLeftovers(front: Front, builtinPaths: ReadonlySet<string>)
         ? new ServeError('SERVE_NOT_FOUND', `There is no ${ctx.method} ${ctx.path} here.`)
         : new ServeError('SERVE_METHOD_NOT_ALLOWED', `${ctx.path} takes ${allow}, not ${ctx.method}.`);
     const requestId = requestIdOf(ctx.req.headers);
-    const headers = { requestId, close: front.closing() };
+    const headers = { requestId, close: front.closing(), timing: 'queue;dur=0, run;dur=0' };
     refuse(ctx.req, ctx.res, error, allow === undefined ? headers : { ...headers, allow });
     front.onRefused(ctx.req, requestId, error);
   };

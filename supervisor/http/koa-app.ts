@@ -1,4 +1,4 @@
-/** What answers a request: calls go straight to their dialect, the rest through Koa. The only importer of Koa. */
+/** What answers a request: calls go straight to their dialect, the rest through Koa. The only place that makes a Koa application. */
 import Koa from 'koa';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ServeError, describeThrown } from '../../protocol/errors.js';

@@ -12,8 +12,11 @@ let pool = '';
 let used = 0;
 
 export function requestIdOf(headers: IncomingHttpHeaders): string {
-  const given = headers['x-request-id'] ?? headers['x-banana-request-id'];
-  return typeof given === 'string' && SANE.test(given) ? given : newRequestId();
+  return sane(headers['x-request-id']) ?? sane(headers['x-banana-request-id']) ?? newRequestId();
+}
+
+function sane(id: string | string[] | undefined): string | null {
+  return typeof id === 'string' && SANE.test(id) ? id : null;
 }
 
 function newRequestId(): string {

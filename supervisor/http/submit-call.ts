@@ -3,8 +3,7 @@
  *
  * 1. Who it is, how long it may take, whether there is a place for it: decided before the body is read.
  * 2. The body, in pieces, within its limits.
- * 3. A job whose answer goes back on this response. Steps 4 to 12 are the dispatcher's, the worker's and the
- *    reply sink's.
+ * 3. A job whose answer goes back on this response, by way of the dispatcher, a worker and the reply sink.
  *
  * Leaves sideways with `refuse`: an error reply in the dialect's envelope.
  */
@@ -70,6 +69,12 @@ export function submitCall(
         turnAway(error);
       },
       onWhole: (pieces, bytes) => {
+        if (front.model.routes?.has(target.route) === false) {
+          // The app was loaded while the body came, and has no such route.
+          admission.release();
+          turnAway(new ServeError('SERVE_NOT_FOUND'));
+          return;
+        }
         const call = describeCall(request, requestId, target, deadlineMs, bytes);
         const times = { acceptedAtMs, deadlineAtMs: deadlineMs === null ? null : acceptedAtMs + deadlineMs };
         const sink = new ReplySink({

@@ -146,14 +146,15 @@ export class ModelRuntime {
   #supply(): Supply {
     return {
       readyWorkers: () => this.#ready,
+      refusal: () => (this.#drain === 'refusing' ? shuttingDown() : this.#hopeless()),
       hopeless: () => this.#hopeless(),
       readyInMs: () => this.#readyInMs(),
     };
   }
 
   #hopeless(): ServeError | null {
-    if (this.#drain === 'refusing')
-      return new ServeError('SERVE_SHUTTING_DOWN', undefined, { retryAfterS: 1 });
+    if (this.slots.every(({ state }) => state.name === 'closing' || state.name === 'closed'))
+      return shuttingDown();
     if (this.#latched === null) return null;
     return new ServeError('SERVE_NOT_READY', undefined, { retryAfterS: 30 });
   }
@@ -316,6 +317,10 @@ export class ModelRuntime {
       `worker ${slot.index} died (${death.how})${during}${said}${hint}; ${nextStep(slot)}`,
     );
   }
+}
+
+function shuttingDown(): ServeError {
+  return new ServeError('SERVE_SHUTTING_DOWN', undefined, { retryAfterS: 1 });
 }
 
 /** Not the server's business to log: the caller is told, and may send a thousand of them. */

@@ -10,7 +10,7 @@ import { ServeError, asErrorCode } from '../../protocol/errors.js';
 import { STREAM_WINDOW_BYTES, type Message, type ReplyHead } from '../../protocol/messages.js';
 import type { Job } from '../dispatch/job.js';
 import type { KillCause } from './exit-report.js';
-import { RunClock, type ClockedCall } from './run-clock.js';
+import { RunClock, resume, type ClockedCall } from './run-clock.js';
 
 /** A handler that was told to abort gets this long before its process is killed. */
 export const ABORT_GRACE_MS = 1000;
@@ -118,6 +118,7 @@ export class HeldCalls {
   abandon(job: Job, reason: string): void {
     const assignment = this.#held.find((candidate) => candidate.job === job);
     if (assignment === undefined) return;
+    resume(assignment); // from now on it waits for no reader: its clock runs
     if (this.#channel.dropBody(assignment.id)) {
       this.#channel.send({ type: 'cancel', id: assignment.id, reason });
       this.#flushSoon();
@@ -200,6 +201,7 @@ export class HeldCalls {
   }
 
   #onChunk(assignment: Assignment, pieces: Buffer[]): void {
+    if (assignment.job.settled) return; // cancelled: it needs no credit to see that
     const bytes = totalBytes(pieces);
     assignment.unreadBytes += bytes;
     if (assignment.unreadBytes >= STREAM_WINDOW_BYTES) assignment.pausedSinceMs ??= performance.now();
@@ -208,10 +210,7 @@ export class HeldCalls {
 
   #onTaken(assignment: Assignment, bytes: number): void {
     assignment.unreadBytes -= bytes;
-    if (assignment.pausedSinceMs !== null && assignment.unreadBytes < STREAM_WINDOW_BYTES) {
-      assignment.pausedMs += performance.now() - assignment.pausedSinceMs;
-      assignment.pausedSinceMs = null;
-    }
+    if (assignment.unreadBytes < STREAM_WINDOW_BYTES) resume(assignment);
     this.#channel.send({ type: 'credit', id: assignment.id, bytes });
     this.#flushSoon();
   }
@@ -259,7 +258,8 @@ export class HeldCalls {
 
   #onEnd(assignment: Assignment, runMs: number): void {
     assignment.job.end(runMs);
-    this.#release(assignment, runMs);
+    // How long a stream lasts is up to its reader as well; it predicts nothing.
+    this.#release(assignment, null);
   }
 
   #find(id: number): Assignment {

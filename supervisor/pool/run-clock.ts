@@ -51,3 +51,10 @@ export function runTimeMs(call: ClockedCall, nowMs: number): number {
   const pausedNowMs = call.pausedSinceMs === null ? 0 : nowMs - call.pausedSinceMs;
   return nowMs - call.beganAtMs - call.pausedMs - pausedNowMs;
 }
+
+/** The call goes on; the time it waited is not its own. */
+export function resume(call: ClockedCall): void {
+  if (call.pausedSinceMs === null) return;
+  call.pausedMs += performance.now() - call.pausedSinceMs;
+  call.pausedSinceMs = null;
+}

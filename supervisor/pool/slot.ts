@@ -11,7 +11,7 @@
 import { ServeError } from '../../protocol/errors.js';
 import { NEW_SEAT, afterDeath, type SeatHistory } from './restart-policy.js';
 import type { SpawnGate } from './spawn-gate.js';
-import type { WorkerDeath } from './worker-death.js';
+import { neverStarted, type WorkerDeath } from './worker-death.js';
 import type { WorkerHandle, WorkerListener } from './worker-handle.js';
 
 export type SlotState =
@@ -124,12 +124,7 @@ export class Slot {
       });
       this.#enter({ name: 'live', worker }, null);
     } catch (cause) {
-      this.#leave();
-      const detail = cause instanceof Error ? cause.message : String(cause);
-      this.#enter(
-        { name: 'latched', error: new ServeError('SERVE_CRASH_LOOP', undefined, { detail, cause }) },
-        null,
-      );
+      this.#onGone(neverStarted(cause)); // no process to be had just now, perhaps: tried again as after any death
     }
   }
 

@@ -43,6 +43,7 @@ export function spawnWorker(options: SpawnOptions): WorkerProcess {
     detached: true,
     env: { ...process.env, ...options.env },
   });
+  child.on('error', () => {}); // no pid tells the same, at once
   const { pid } = child;
   if (pid === undefined) throw new Error(`cannot start ${file}: is it installed and executable?`);
   raiseOomScore(pid);

@@ -1,4 +1,5 @@
 /** The report of a worker's death: facts for the restart policy, words for the log and for `/status`. */
+import { describeThrown } from '../../protocol/errors.js';
 import { type Exit } from './exit-report.js';
 
 /** What a worker says of itself before it ends. */
@@ -27,4 +28,24 @@ export interface WorkerDeath {
   readonly stderrTail: readonly string[];
   /** We asked for it. */
   readonly wanted: boolean;
+}
+
+/** The report of a worker for which there was not even a process. */
+export function neverStarted(cause: unknown): WorkerDeath {
+  return {
+    pid: 0,
+    at: new Date(),
+    exit: { code: null, signal: null },
+    how: `could not be started: ${describeThrown(cause).message}`,
+    hint: '',
+    fatal: null,
+    during: 'start',
+    requestId: null,
+    readyMs: 0,
+    initMs: 0,
+    uptimeMs: 0,
+    finishedCalls: 0,
+    stderrTail: [],
+    wanted: false,
+  };
 }

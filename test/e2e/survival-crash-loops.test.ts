@@ -1,6 +1,7 @@
 /** An app that cannot live is given up, its callers and its operator are told; one that can is never given up. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { serve } from '../../index.js';
 import { ask, errorOf, pidOf } from '../helpers/ask.js';
 import { makeCues, type Cues } from '../helpers/cues.js';
 import { fixture, runCommand, startServer, type Server } from '../helpers/server.js';
@@ -84,6 +85,25 @@ test(
     const answer = await ask(server, {});
     assert.equal(answer.status, 503, answer.text);
     assert.deepEqual(await server.ended, { code: 3, signal: null });
+  },
+);
+
+test(
+  'a worker program that does not exist ends the server like any worker that cannot start',
+  LIMIT,
+  async () => {
+    const workerCommand = ['/no/such/program'];
+    const server = await serve({
+      workerCommand,
+      port: 0,
+      host: '127.0.0.1',
+      restartLimit: 1,
+      logLevel: 'silent',
+    });
+    await assert.rejects(server.ready, { code: 'SERVE_CRASH_LOOP' });
+    const { reason, error } = await server.ended;
+    assert.equal(reason, 'failed');
+    assert.match(error?.detail ?? '', /cannot start \/no\/such\/program/);
   },
 );
 

@@ -26,6 +26,7 @@ class Bench {
     this.workers = Array.from({ length: workers }, () => new FakeWorker());
     const supply = {
       readyWorkers: () => this.workers,
+      refusal: () => this.hopeless,
       hopeless: () => this.hopeless,
       readyInMs: () => this.readyInMs,
     };
@@ -261,13 +262,13 @@ test('retryAfterS: from line and workers, else from the next start, within 1 and
   assert.equal(bench.dispatcher.retryAfterS(), 300);
 });
 
-test('failInFlight answers every caller and tells every worker', (t) => {
+test('failInFlight answers every caller, by what is known of its call, and tells every worker', (t) => {
   const bench = new Bench(t, 2);
   for (const id of ['a', 'b', 'c']) bench.submit(id);
-  bench.dispatcher.failInFlight(LOST);
+  bench.dispatcher.failInFlight(LOST, new ServeError('SERVE_SHUTTING_DOWN'));
   assert.deepEqual(
     [bench.outcomes.get('a'), bench.outcomes.get('b')],
-    ['SERVE_WORKER_LOST', 'SERVE_WORKER_LOST'],
+    ['SERVE_SHUTTING_DOWN', 'SERVE_SHUTTING_DOWN'],
   );
   assert.equal(bench.outcomes.has('c'), false);
   assert.equal(bench.workers.flatMap(({ abandoned }) => abandoned).length, 2);

@@ -215,14 +215,22 @@ test('closing asks the worker to stop, with the grace it was given, and counts n
   assert.equal(bench.slot.restarts, 0);
 });
 
-test('a program that cannot be started at all latches the seat, and says why', (t) => {
-  const bench = new Bench(t);
+test('a worker for which there is no process is tried again later, and its device is free meanwhile', (t) => {
+  const bench = new Bench(t, 1);
+  bench.failSpawn = true;
+  bench.start();
+  assert.equal(bench.state, 'backoff');
+  assert.equal(bench.slot.lastDeath?.how, 'could not be started: no such program');
+  assert.equal(bench.gateIsOpen(), true);
+});
+
+test('a worker for which there is no process, and no restart allowed, latches the seat and says why', (t) => {
+  const bench = new Bench(t, 0);
   bench.failSpawn = true;
   bench.start();
   assert.equal(bench.state, 'latched');
-  const { state } = bench.slot;
-  assert.ok(state.name === 'latched' && state.error.detail === 'no such program');
-  assert.equal(bench.gateIsOpen(), true);
+  const { error } = bench.slot.state as SlotState & { name: 'latched' };
+  assert.equal(error.detail, 'could not be started: no such program');
 });
 
 test('strikes latch a seat with the cause of the last death; restarts and calls are counted over all its workers', (t) => {
