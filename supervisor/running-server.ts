@@ -122,7 +122,7 @@ export class RunningServer implements ServerHandle {
   }
 
   close({ lagMs = 0 }: { lagMs?: number } = {}): Promise<ServerEnd> {
-    this.#closing ??= this.#drain(lagMs);
+    if (this.#closing === null) this.#closing = this.#drain(lagMs);
     return this.ended;
   }
 
