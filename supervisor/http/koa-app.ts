@@ -21,6 +21,7 @@ export function createHandler(front: Front, log: Log): RequestHandler {
   app.use(builtins.routes());
   app.use(bananaLeftovers(front, BUILTIN_PATHS));
   app.on('error', (thrown: unknown, ctx?: Koa.Context) => {
+    if (ctx?.req.socket.destroyed === true) return; // the client hung up: no failure of ours, and it may do so often
     log.error({ path: ctx?.path }, `a request handler failed: ${describeThrown(thrown).stack}`);
   });
   const handle = app.callback();

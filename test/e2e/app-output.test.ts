@@ -87,8 +87,8 @@ describe("an app's output", LIMIT, () => {
   });
   after(async () => {
     const { model } = await server.status();
-    assert.equal(model.workers[0]?.pid, worker, 'one worker has answered all of this');
     await server.stop();
+    assert.equal(model.workers[0]?.pid, worker, 'one worker has answered all of this');
   });
 
   const get = (kind: string, headers: Record<string, string> = {}, more = ''): Promise<Answer> =>

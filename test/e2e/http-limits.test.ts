@@ -34,8 +34,8 @@ describe('limits', LIMIT, () => {
   });
   after(async () => {
     const { model } = await server.status();
-    assert.deepEqual([model.queue.arriving, model.queue.bytes], [0, 0], 'every place was given back');
     await server.stop();
+    assert.deepEqual([model.queue.arriving, model.queue.bytes], [0, 0], 'every place was given back');
   });
 
   const head = (...lines: string[]): string => ['POST / HTTP/1.1', 'Host: x', ...lines, '', ''].join('\r\n');

@@ -15,7 +15,7 @@ test('nonsense behind a running stream cuts it; no error is written into its mid
   await connection.received('\r\naaaaaaaaaa\r\n');
   connection.send('NONSENSE\r\n\r\n');
   await connection.closed();
-  assert.doesNotMatch(connection.rest, /400|SERVE_BAD_REQUEST/);
+  assert.doesNotMatch(connection.rest, /HTTP\/1\.1 4|SERVE_/);
   await cues.untilNoted('closed');
   await server.stop();
 });
@@ -29,7 +29,7 @@ test('headers that stop arriving behind a running stream cut it in the same way'
   await connection.received('\r\naaaaaaaaaa\r\n');
   connection.send('POST / HTTP/1.1\r\nHo');
   await connection.closed();
-  assert.doesNotMatch(connection.rest, /408|SERVE_REQUEST_TIMEOUT/);
+  assert.doesNotMatch(connection.rest, /HTTP\/1\.1 4|SERVE_/);
   await cues.untilNoted('closed');
   await server.stop();
 });

@@ -274,6 +274,23 @@ test('failInFlight answers every caller, by what is known of its call, and tells
   assert.equal(bench.workers.flatMap(({ abandoned }) => abandoned).length, 2);
 });
 
+test('a free worker is tried even if calls have been slow: a slow spell is not believed for ever', (t) => {
+  const bench = new Bench(t, 1);
+  bench.learn(700);
+  const job = bench.submit('a', { deadlineAtMs: performance.now() + 500 });
+  assert.equal(job.state, 'sent');
+});
+
+test('a call whose body came after the last hope had gone is answered at once', (t) => {
+  const bench = new Bench(t, 1);
+  const job = newJob('late', {});
+  const admission = bench.dispatcher.admit(0, null);
+  bench.hopeless = new ServeError('SERVE_NOT_READY');
+  bench.dispatcher.submit(job, admission);
+  assert.equal(job.settled, true);
+  assert.equal(bench.dispatcher.queued + bench.dispatcher.arriving, 0);
+});
+
 /** What may happen, in any order. */
 const step = fc.oneof(
   {

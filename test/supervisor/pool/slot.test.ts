@@ -14,9 +14,12 @@ class Bench {
   readonly states: string[] = [];
   failSpawn = false;
   readonly #t: TestContext;
+  readonly #immediates: (() => void)[] = [];
 
   constructor(t: TestContext, restartLimit = 1, gate = new SpawnGate(1)) {
-    t.mock.timers.enable({ apis: ['setTimeout', 'setImmediate'] });
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    // By hand: Node 20's own mock mixes up an immediate that a timer asks for.
+    t.mock.method(globalThis, 'setImmediate', (callback: () => void) => this.#immediates.push(callback));
     t.mock.method(Math, 'random', () => 1);
     this.#t = t;
     this.gate = gate;
@@ -41,7 +44,7 @@ class Bench {
 
   /** The gate's next turn of the event loop. */
   turn(): void {
-    this.#t.mock.timers.tick(0);
+    for (let next = this.#immediates.shift(); next !== undefined; next = this.#immediates.shift()) next();
   }
 
   pass(ms: number): void {
