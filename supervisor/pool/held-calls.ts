@@ -15,6 +15,9 @@ import { RunClock, resume, type ClockedCall } from './run-clock.js';
 /** A handler that was told to abort gets this long before its process is killed. */
 export const ABORT_GRACE_MS = 1000;
 
+/** However short the run timeout, a worker has this long to begin: a large body, a busy machine are no fault of it. */
+export const MIN_BEGIN_MS = 5000;
+
 /** A call the worker holds, in the order sent. */
 interface Assignment extends ClockedCall {
   readonly id: number;
@@ -104,7 +107,7 @@ export class HeldCalls {
       id,
       job,
       begun: false,
-      beganAtMs: isFirst ? performance.now() : 0,
+      beganAtMs: isFirst ? this.#turnAtMs() : 0,
       pausedMs: 0,
       pausedSinceMs: null,
       unreadBytes: 0,
@@ -232,12 +235,17 @@ export class HeldCalls {
     this.#listener.onFinished(assignment.job, runMs);
   }
 
-  /** The next call's turn has come: it begins within the run timeout, or its worker is frozen. */
+  /** The next call's turn has come: it begins in time, or its worker is frozen. */
   #awaitBegin(): void {
     const [first] = this.#held;
     if (first === undefined || first.begun) return;
-    first.beganAtMs = performance.now();
+    first.beganAtMs = this.#turnAtMs();
     this.#runClock.start();
+  }
+
+  /** Where the clock of a call starts whose turn has come now and that has not begun; `begin` sets it anew. */
+  #turnAtMs(): number {
+    return performance.now() + Math.max(0, MIN_BEGIN_MS - this.#limits.runTimeoutMs);
   }
 
   #onRunTimeout(assignment: Assignment): void {

@@ -1,6 +1,7 @@
 /** A handler or an init that never returns costs its own call and at most its own worker, within stated limits. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { ask, errorOf, logLines, pidOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { fixture, runCommand, startServer } from '../helpers/server.js';
@@ -89,6 +90,20 @@ test(
     await server.stop();
   },
 );
+
+test('a worker that is only slow to begin is not killed, however short the run timeout', LIMIT, async (t) => {
+  const cues = makeCues(t);
+  const args = ['--run-timeout', '100ms'];
+  const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args });
+  const pid = await pidOf(server);
+  process.kill(pid, 'SIGSTOP');
+  const answer = ask(server, {});
+  await server.until(({ model }) => model.workers[0]?.held === 1);
+  await delay(500); // five times the run timeout
+  process.kill(pid, 'SIGCONT');
+  assert.equal((await answer).json<{ pid: number }>().pid, pid);
+  await server.stop();
+});
 
 test(
   'waiting in line is no running: calls that together take longer than --run-timeout are all answered',
