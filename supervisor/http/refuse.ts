@@ -6,7 +6,6 @@
  * told to come back later should not need a new one. Otherwise it is closed then.
  */
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import { ServeError } from '../../protocol/errors.js';
 import { httpStatus } from './http-status.js';
 
@@ -69,20 +68,17 @@ export function refuse(
  * HTTP/1.0 knows no chunks, and is told with a reset.
  */
 function breakOff(response: ServerResponse): void {
-  const socket = response.socket as ResettableSocket | null;
+  const { socket } = response;
   if (socket === null) {
     response.destroy(); // pipelined: nothing of it has left, and earlier answers still may
   } else if (response.chunkedEncoding) {
-    socket.destroySoon();
+    // What was written in this turn is still on its way to the socket (Node 24 and newer).
+    setImmediate(() => socket.destroySoon());
     setTimeout(() => socket.destroy(), BREAK_GRACE_MS).unref();
   } else {
-    socket.resetAndClosing = true;
-    socket.destroy();
+    socket.resetAndDestroy();
   }
 }
-
-/** `resetAndDestroy()` says goodbye first, which here would be a clean end. This is what it does after that. */
-type ResettableSocket = Socket & { resetAndClosing?: boolean };
 
 /** For the last bytes of a broken answer; a client that does not read them must not keep its connection. */
 const BREAK_GRACE_MS = 1000;

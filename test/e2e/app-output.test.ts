@@ -234,9 +234,14 @@ describe("an app's output", LIMIT, () => {
     });
 
     test(`a stream that ${kind}, for a client without chunks: the connection is reset`, async () => {
-      const connection = await RawConnection.open(server);
-      connection.send(`POST /?kind=${kind} HTTP/1.0\r\nContent-Length: 0\r\n\r\n`);
-      assert.equal(await connection.closed(), 'reset');
+      const seen = new Set<string>();
+      // A reset right behind data is not always reported to the reader as one; a clean end never is.
+      for (let i = 0; i < 20 && !seen.has('reset'); i += 1) {
+        const connection = await RawConnection.open(server);
+        connection.send(`POST /?kind=${kind} HTTP/1.0\r\nContent-Length: 0\r\n\r\n`);
+        seen.add(await connection.closed());
+      }
+      assert.ok(seen.has('reset'));
     });
   }
 
