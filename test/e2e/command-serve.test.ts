@@ -27,7 +27,7 @@ describe('serve()', LIMIT, () => {
     assert.deepEqual((await held).json(), { a: 1 });
     const { state, model } = server.status() as Status;
     assert.deepEqual([state, model.workers.length], ['ready', 2]);
-    assert.deepEqual(server.status(), { ...server.status(), pid: process.pid });
+    assert.equal((server.status() as { pid: number }).pid, process.pid, 'the front runs in this process');
 
     const end = await server.close();
     assert.deepEqual(end, { reason: 'drained', error: null });

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { EXIT_CODES } from '../../../supervisor/exit-codes.js';
-import { OPTIONS, OPTION_NAMES, envName } from '../../../supervisor/options/table.js';
+import { parseOption } from '../../../supervisor/options/resolve.js';
+import { OPTIONS, OPTION_NAMES, envName, type OptionName } from '../../../supervisor/options/table.js';
 import { holdsSection, printTable } from '../../helpers/doc-page.js';
 
 holdsSection('options.md', 'options', () =>
@@ -44,5 +45,45 @@ for (const name of OPTION_NAMES) {
   if (IN_WORDS.includes(name)) continue;
   test(`the default of ${name} is what the help says: ${defaultText}`, () => {
     assert.equal(parse(defaultText), value);
+  });
+}
+
+const DURATION = 'a duration with a unit, such as 500ms, 30s or 5m, up to 24 days';
+const POSITIVE = 'a duration above 0, such as 500ms, 30s or 5m';
+const SIZE = 'a size such as 512kb, 10mb or 1gb';
+
+/** A bad value of every option, and what its refusal says is allowed. */
+const BAD: Readonly<Record<OptionName, readonly [raw: string, allowed: string]>> = {
+  host: [' ', 'an address or a host name'],
+  port: ['65536', 'a port from 0 to 65535, or the path of a unix socket'],
+  workers: ['0', 'a whole number from 1 to 1024'],
+  gpus: ['fast', 'all, none, or a comma-separated list such as 0,2 or GPU-5d5ba0d6 or MIG-c7384736'],
+  workersPerGpu: ['65', 'a whole number from 1 to 64'],
+  queueSize: ['-1', 'a whole number from 0 to 1000000'],
+  queueBytes: ['1tb', SIZE],
+  queueTimeout: ['0s', POSITIVE],
+  runTimeout: ['30', DURATION],
+  initTimeout: ['25d', DURATION],
+  drainTimeout: ['soon', DURATION],
+  drainLag: ['-1s', DURATION],
+  maxBody: ['10mbb', SIZE],
+  maxOutput: ['', SIZE],
+  restartLimit: ['1.5', 'a whole number from 0 to 1000000'],
+  onCrashLoop: ['pray', 'one of stay, exit'],
+  headerTimeout: ['0', POSITIVE],
+  bodyTimeout: ['1 parsec', DURATION],
+  stallTimeout: ['0ms', POSITIVE],
+  accessLog: ['yes', 'true or false'],
+  logFormat: ['xml', 'one of text, json'],
+  logLevel: ['loud', 'one of debug, info, warn, error, silent'],
+  spawnConcurrency: ['0', 'a whole number from 1 to 1024'],
+};
+
+for (const name of OPTION_NAMES) {
+  const { flag } = OPTIONS[name];
+  const [raw, allowed] = BAD[name];
+  test(`${flag} ${raw} is refused: option, value, what is allowed`, () => {
+    const message = `${flag}: ${JSON.stringify(raw)} is not allowed; give ${allowed}.`;
+    assert.throws(() => parseOption(name, raw, flag), { code: 'SERVE_CONFIG', message });
   });
 }
