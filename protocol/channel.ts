@@ -56,7 +56,9 @@ export class Channel {
   constructor(input: Readable, out: Writable, handlers: ChannelHandlers) {
     this.#out = out;
     this.#handlers = handlers;
-    this.#reader = new FrameReader((head, pieces) => handlers.onMessage(decodeHead(head), pieces));
+    this.#reader = new FrameReader((source, start, end, pieces) =>
+      handlers.onMessage(decodeHead(source, start, end), pieces),
+    );
     input.on('data', (chunk: Buffer) => this.#read(chunk));
     input.on('error', () => this.#end(null));
     input.on('end', () => this.#end(this.#reader.atBoundary ? null : cutFrame()));

@@ -27,11 +27,14 @@ export function encodeHead(message: Message): Buffer {
   return head;
 }
 
-/** Decodes a frame's head. @throws SERVE_PROTOCOL on anything that is not a message of this protocol. */
-export function decodeHead(head: Buffer): Message {
+/**
+ * Decodes a frame's head, the bytes of `source` from `start` to `end`.
+ * @throws SERVE_PROTOCOL on anything that is not a message of this protocol
+ */
+export function decodeHead(source: Buffer, start = 0, end = source.length): Message {
   let fields: unknown;
   try {
-    fields = unpackr.unpack(head);
+    fields = unpackr.unpack(source, { start, end });
   } catch (cause) {
     throw malformed('head is not msgpack', cause);
   }

@@ -8,8 +8,11 @@ import { MAX_FRAGMENT_BYTES, MAX_HEAD_BYTES } from './messages.js';
 
 export const FRAME_PREFIX_BYTES = 8;
 
-/** Owns `head` and `pieces` for as long as it likes: their memory is never reused. */
-export type OnFrame = (head: Buffer, pieces: Buffer[]) => void;
+/**
+ * The head is `source` from `start` to `end`: most heads of a chunk share one source, and what a decoder keeps for it.
+ * Source and pieces are the receiver's for as long as it likes: their memory is never reused.
+ */
+export type OnFrame = (source: Buffer, start: number, end: number, pieces: Buffer[]) => void;
 
 /**
  * Cuts a byte stream into frames. `push` calls back once per complete frame, in order, synchronously.
@@ -19,7 +22,9 @@ export class FrameReader {
   readonly #onFrame: OnFrame;
   readonly #prefix = Buffer.alloc(FRAME_PREFIX_BYTES);
   #prefixFilled = 0;
-  #head: Buffer | null = null;
+  #source: Buffer | null = null;
+  #headStart = 0;
+  #headEnd = 0;
   #headMissing = 0;
   #pieces: Buffer[] = [];
   #bodyMissing = 0;
@@ -63,10 +68,22 @@ export class FrameReader {
 
   #readHead(chunk: Buffer, offset: number): number {
     const end = Math.min(offset + this.#headMissing, chunk.length);
-    const part = chunk.subarray(offset, end);
-    this.#headMissing -= part.length;
-    this.#head = this.#head === null ? part : Buffer.concat([this.#head, part]);
+    this.#headMissing -= end - offset;
+    if (this.#source === null) this.#startHead(chunk, offset, end);
+    else this.#joinHead(this.#source, chunk.subarray(offset, end));
     return end;
+  }
+
+  #startHead(source: Buffer, start: number, end: number): void {
+    this.#source = source;
+    this.#headStart = start;
+    this.#headEnd = end;
+  }
+
+  /** A head that was cut between two chunks is the only one that is copied. */
+  #joinHead(source: Buffer, rest: Buffer): void {
+    const head = Buffer.concat([source.subarray(this.#headStart, this.#headEnd), rest]);
+    this.#startHead(head, 0, head.length);
   }
 
   #readBody(chunk: Buffer, offset: number): number {
@@ -77,12 +94,12 @@ export class FrameReader {
   }
 
   #emit(): void {
-    const head = this.#head as Buffer;
+    const source = this.#source as Buffer;
     const pieces = this.#pieces;
-    this.#head = null;
+    this.#source = null;
     this.#pieces = [];
     this.#prefixFilled = 0;
-    this.#onFrame(head, pieces);
+    this.#onFrame(source, this.#headStart, this.#headEnd, pieces);
   }
 }
 

@@ -8,7 +8,7 @@
 import { ServeError, type ErrorCode } from '../../protocol/errors.js';
 import type { Job, JobHolder } from './job.js';
 import { JobQueue } from './queue.js';
-import { LONG_CALL_MS, sendAhead, type SendAhead } from './send-ahead.js';
+import { longCallMs, sendAhead, type SendAhead } from './send-ahead.js';
 import { ServiceTime } from './service-time.js';
 
 /** A worker that is ready, as the dispatcher sees it. */
@@ -158,7 +158,7 @@ export class Dispatcher {
 
   /** A worker has a seat free again: the job it held is settled. `runMs` null: it never ran. */
   finished(job: Job, runMs: number | null): void {
-    if (runMs !== null) this.#service.add(runMs);
+    if (runMs !== null) this.#service.add(runMs, job.bodyBytes + job.replyBytes);
     this.#forget(job);
     this.pump();
   }
@@ -209,6 +209,7 @@ export class Dispatcher {
   #choose(): ReadyWorker | null {
     const workers = this.#supply.readyWorkers();
     const ahead = this.#sendAhead(this.#service);
+    const longMs = longCallMs(this.#service);
     let least: ReadyWorker | null = null;
     this.#rotation += 1;
     for (let i = 0; i < workers.length; i += 1) {
@@ -216,7 +217,7 @@ export class Dispatcher {
       const { load } = worker;
       if (load === 0) return worker;
       if (load > ahead || (least !== null && load >= least.load)) continue;
-      if (worker.runningMs <= LONG_CALL_MS) least = worker;
+      if (worker.runningMs <= longMs) least = worker;
     }
     return least;
   }

@@ -42,6 +42,8 @@ export class Job {
   beganAtMs = 0;
   /** As the worker measured it; 0 if it never ran. */
   runMs = 0;
+  /** Of its whole answer, once that is here. */
+  replyBytes = 0;
   /** Who holds it, from being sent until it has ended there or was given up; only the dispatcher touches these two. */
   holder: JobHolder | null = null;
   deadlineTimer: NodeJS.Timeout | null = null;

@@ -2,24 +2,37 @@
  * How many calls beyond the running one a worker may hold, so that it never idles for a pipe round trip.
  *
  * The gap to cover is one turn of the front's event loop under load, 1 to 2 ms at 32 connections, not the bare
- * 17 us of the pipe (docs/benchmarks.md, "Send-ahead"). Enough calls go ahead to fill that time by predicted
- * run time; none when calls are long: there the gap is below 0.4% of a call, while a call sent ahead could sit
- * behind a slow one with another worker free.
+ * 17 us of the pipe, and the time that the bytes take: a worker deep in a call reads nothing, so a large body, and
+ * the answer before it, move while nothing runs (docs/benchmarks.md, "Send-ahead"). Enough calls go ahead to fill
+ * the gap by predicted run time; none when calls are long: there the gap is a small part of a call, while a call
+ * sent ahead could sit behind a slow one with another worker free.
  */
 import type { ServiceTime } from './service-time.js';
 
 /** How many calls may follow the running one into a worker, by what is known of this model's calls. */
 export type SendAhead = (service: ServiceTime) => number;
 
-const COVER_MS = 2;
+const TURN_MS = 2;
 const MAX_AHEAD = 64;
 
+/** Through a pipe between two event loops that take turns; 1 MB there and back took a worker 4 to 6 ms. */
+const BYTES_PER_MS = 400_000;
+
+/** Longer than this is long if there are few bytes to move. */
+const LONG_CALL_MS = 25;
+
+/** Moving its bytes takes less than this part of a long call. */
+const SMALL_GAP = 0.02;
+
 /** Nothing is sent ahead behind a call that runs longer than this: a slow one, or a stream that nobody reads. */
-export const LONG_CALL_MS = 25;
+export function longCallMs({ meanBytes }: ServiceTime): number {
+  return Math.max(LONG_CALL_MS, meanBytes / BYTES_PER_MS / SMALL_GAP);
+}
 
 /** 0 before anything is known, and when any recent call was long. */
 export function sendAhead(service: ServiceTime): number {
-  const { meanMs, slowMs } = service;
-  if (meanMs === null || slowMs > LONG_CALL_MS) return 0;
-  return Math.min(MAX_AHEAD, Math.ceil(COVER_MS / Math.max(meanMs, COVER_MS / MAX_AHEAD)));
+  const { meanMs, slowMs, meanBytes } = service;
+  if (meanMs === null || slowMs > longCallMs(service)) return 0;
+  const gapMs = TURN_MS + meanBytes / BYTES_PER_MS;
+  return Math.min(MAX_AHEAD, Math.ceil(gapMs / Math.max(meanMs, gapMs / MAX_AHEAD)));
 }

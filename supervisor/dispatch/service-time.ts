@@ -13,18 +13,25 @@ export class ServiceTime {
   #calls = 0;
   #meanMs = 0;
   #slowMs = 0;
+  #meanBytes = 0;
 
-  /** Notes one finished call. */
-  add(runMs: number): void {
+  /** Notes one finished call and the bytes of its body and its answer. */
+  add(runMs: number, bytes: number): void {
     this.#calls += 1;
     const weight = Math.max(NEWEST, 1 / this.#calls);
     this.#meanMs += weight * (runMs - this.#meanMs);
+    this.#meanBytes += weight * (bytes - this.#meanBytes);
     this.#slowMs = Math.max(runMs, this.#slowMs * FORGET);
   }
 
   /** Expected run time of the next call; null before there is enough to go by. */
   get meanMs(): number | null {
     return this.#calls < ENOUGH_CALLS ? null : this.#meanMs;
+  }
+
+  /** Body and answer of the next call, expected; 0 before the first. */
+  get meanBytes(): number {
+    return this.#meanBytes;
   }
 
   /** The slowest of the recent calls, fading. */

@@ -1,12 +1,15 @@
 /**
- * A request's body as the pieces it arrived in, under a size limit and a limit on pauses. Nothing is joined here:
- * the pieces go to the worker's pipe as they are.
+ * A request's body, under a size limit and a limit on pauses. A small one stays the pieces it arrived in, and they go
+ * to the worker's pipe as they are; a large one whose size was announced is gathered in one slab.
  */
 import type { IncomingMessage } from 'node:http';
 import { ServeError } from '../../protocol/errors.js';
+import { MIN_SLAB_BYTES, slabs } from '../memory/slabs.js';
 import { formatBytes } from '../options/units.js';
 
 export interface BodyLimits {
+  /** As `announcedBytes` tells; 0 if unknown. */
+  readonly announcedBytes: number;
   readonly maxBodyBytes: number;
   readonly bodyTimeoutMs: number;
 }
@@ -22,6 +25,7 @@ export interface BodyEvents {
 /** Calls exactly one of `onWhole` and `onFailed`, once, or neither if the client leaves before. */
 export function readBody(request: IncomingMessage, limits: BodyLimits, events: BodyEvents): void {
   const pieces: Buffer[] = [];
+  let slab: Buffer | null = null;
   let bytes = 0;
   let done = false;
   const watched: WatchedBody = {
@@ -40,6 +44,14 @@ export function readBody(request: IncomingMessage, limits: BodyLimits, events: B
     stop();
     events.onFailed(error);
   }
+  function keep(piece: Buffer): void {
+    if (limits.announcedBytes < MIN_SLAB_BYTES) {
+      pieces.push(piece);
+      return;
+    }
+    slab ??= slabs.take(limits.announcedBytes);
+    slab.set(piece, bytes - piece.length); // the HTTP parser lets no byte more than announced through
+  }
   function onData(piece: Buffer): void {
     if (done) return;
     bytes += piece.length;
@@ -50,7 +62,7 @@ export function readBody(request: IncomingMessage, limits: BodyLimits, events: B
     }
     try {
       events.onBytes(piece.length);
-      pieces.push(piece);
+      keep(piece);
     } catch (thrown) {
       if (!(thrown instanceof ServeError)) throw thrown;
       fail(thrown);
@@ -59,7 +71,7 @@ export function readBody(request: IncomingMessage, limits: BodyLimits, events: B
   function onEnd(): void {
     if (done) return;
     stop();
-    events.onWhole(pieces, bytes);
+    events.onWhole(slab === null ? pieces : [slab], bytes);
   }
   function onClose(): void {
     if (!done) stop();

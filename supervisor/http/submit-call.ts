@@ -43,10 +43,11 @@ export function submitCall(
 
   let deadlineMs: number | null;
   let admission: Admission;
+  let announced: number;
   try {
     deadlineMs = deadlineOf(headers['x-request-timeout-seconds']);
-    const bytes = announcedBytes(request, front.options.maxBody);
-    admission = dispatcher.admit(bytes, deadlineMs === null ? null : acceptedAtMs + deadlineMs);
+    announced = announcedBytes(request, front.options.maxBody);
+    admission = dispatcher.admit(announced, deadlineMs === null ? null : acceptedAtMs + deadlineMs);
   } catch (thrown) {
     if (!(thrown instanceof ServeError)) throw thrown;
     turnAway(thrown);
@@ -61,7 +62,11 @@ export function submitCall(
   front.inviteBody(request, response);
   readBody(
     request,
-    { maxBodyBytes: front.options.maxBody, bodyTimeoutMs: front.options.bodyTimeout },
+    {
+      announcedBytes: announced,
+      maxBodyBytes: front.options.maxBody,
+      bodyTimeoutMs: front.options.bodyTimeout,
+    },
     {
       onBytes: (bytes) => admission.grow(bytes),
       onFailed: (error) => {

@@ -9,6 +9,7 @@ import type { Channel } from '../../protocol/channel.js';
 import { ServeError, asErrorCode } from '../../protocol/errors.js';
 import { STREAM_WINDOW_BYTES, type Message, type ReplyHead } from '../../protocol/messages.js';
 import type { Job } from '../dispatch/job.js';
+import { slabs } from '../memory/slabs.js';
 import type { KillCause } from './exit-report.js';
 import { RunClock, resume, type ClockedCall } from './run-clock.js';
 
@@ -50,7 +51,7 @@ interface PartialResult {
 export class HeldCalls {
   readonly #channel: Channel;
   readonly #listener: HeldCallsListener;
-  readonly #results = new BodyAssembler<PartialResult>();
+  readonly #results = new BodyAssembler<PartialResult>((bytes) => slabs.take(bytes));
   #limits: CallLimits;
   #runClock: RunClock<Assignment>;
   #graceTimer: NodeJS.Timeout | null = null;
@@ -197,9 +198,12 @@ export class HeldCalls {
   }
 
   #onWholeResult({ assignment, head, runMs }: PartialResult, pieces: Buffer[]): void {
+    const bodyBytes = totalBytes(pieces);
+    assignment.job.replyBytes = bodyBytes;
     // Feed the worker first, then answer the client.
     this.#release(assignment, runMs);
-    const bodyBytes = totalBytes(pieces);
+    // An answer proves that the worker has read the whole body: nothing of it waits in the pipe.
+    for (const piece of assignment.job.pieces) slabs.give(piece);
     assignment.job.reply(head, pieces, bodyBytes, runMs);
   }
 

@@ -34,13 +34,18 @@ test('BodyAssembler keeps several bodies apart while their fragments arrive in t
   assert.deepEqual([one?.owner, joinPieces(one?.pieces ?? []).toString()], ['one', 'abcdef']);
 });
 
-test('BodyAssembler copies nothing: a whole body is the pieces that came', () => {
-  const bodies = new BodyAssembler<null>();
-  const [first, second] = [Buffer.from('ab'), Buffer.from('cd')];
-  bodies.start(1, null, 4, [first]);
-  const whole = bodies.add(1, [second]);
-  assert.equal(whole?.pieces[0], first);
-  assert.equal(whole?.pieces[1], second);
+test('BodyAssembler copies a body of several frames, as they come, to memory it is given', () => {
+  const given: Buffer[] = [];
+  const bodies = new BodyAssembler<null>((size) => {
+    given.push(Buffer.alloc(size));
+    return given.at(-1) as Buffer;
+  });
+  const first = Buffer.from('ab');
+  bodies.start(1, null, 5, [first]);
+  first.fill('x');
+  const whole = bodies.add(1, [Buffer.from('c'), Buffer.from('de')]);
+  assert.deepEqual(whole?.pieces, given);
+  assert.equal(given[0]?.toString(), 'abcde');
 });
 
 test('BodyAssembler refuses more bytes than a body announced', () => {

@@ -26,8 +26,8 @@ function frame(head: Uint8Array, body: Uint8Array): Buffer {
 /** Feeds the stream cut at the given places; every chunk is memory of its own. */
 function readCut(stream: Buffer, cuts: readonly number[]): Frame[] {
   const frames: Frame[] = [];
-  const reader = new FrameReader((head, pieces) => {
-    frames.push({ head: head.toString('hex'), body: joinPieces(pieces).toString('hex') });
+  const reader = new FrameReader((source, start, end, pieces) => {
+    frames.push({ head: source.toString('hex', start, end), body: joinPieces(pieces).toString('hex') });
   });
   let start = 0;
   for (const end of [...cuts, stream.length]) {
@@ -96,7 +96,9 @@ test('FrameReader reads any frames under any cuts', () => {
 test('FrameReader accepts the largest head and body, and hands the body over without a copy', () => {
   const chunk = frame(Buffer.alloc(MAX_HEAD_BYTES, 1), Buffer.alloc(MAX_FRAGMENT_BYTES, 2));
   const seen: { head: Buffer; pieces: Buffer[] }[] = [];
-  new FrameReader((head, pieces) => seen.push({ head, pieces })).push(chunk);
+  new FrameReader((source, start, end, pieces) => {
+    seen.push({ head: source.subarray(start, end), pieces });
+  }).push(chunk);
   assert.equal(seen.length, 1);
   assert.equal(seen[0]?.head.length, MAX_HEAD_BYTES);
   assert.equal(seen[0]?.pieces.length, 1);
@@ -165,8 +167,8 @@ test('FrameReader.atBoundary is false from the first byte of a frame to its last
 test('FrameReader on garbage either refuses it or waits for more, and never calls back a frame over the limits', () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 10 }), (chunks) => {
-      const reader = new FrameReader((head, pieces) => {
-        assert.ok(head.length >= 1 && head.length <= MAX_HEAD_BYTES);
+      const reader = new FrameReader((_source, start, end, pieces) => {
+        assert.ok(end - start >= 1 && end - start <= MAX_HEAD_BYTES);
         assert.ok(joinPieces(pieces).length <= MAX_FRAGMENT_BYTES);
       });
       try {

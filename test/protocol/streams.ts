@@ -19,8 +19,8 @@ export interface Received {
 /** All messages in `bytes`, which must end at a frame's end. */
 export function readFrames(bytes: Buffer): Received[] {
   const received: Received[] = [];
-  const reader = new FrameReader((head, pieces) => {
-    received.push({ message: decodeHead(head), body: joinPieces(pieces) });
+  const reader = new FrameReader((source, start, end, pieces) => {
+    received.push({ message: decodeHead(source, start, end), body: joinPieces(pieces) });
   });
   reader.push(bytes);
   if (!reader.atBoundary) throw new Error('the bytes end inside a frame');

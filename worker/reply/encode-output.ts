@@ -1,10 +1,12 @@
 /** A handler's whole answer to bytes: by what it is, then by what the client accepts. */
 import type { Call } from '../../protocol/messages.js';
 import { asksFor } from './accept.js';
-import { encodeJson } from './json-encoding.js';
+import { jsonText } from './json-encoding.js';
+import { utf8InScratch } from './scratch.js';
 
 export interface EncodedOutput {
   readonly contentType: string;
+  /** JSON lies in memory that the next answer uses again: it must have left the process by then. */
   readonly body: Uint8Array;
 }
 
@@ -20,5 +22,5 @@ export function encodeOutput(value: unknown, call: Call): EncodedOutput | Promis
       body: writeMsgpack(value),
     }));
   }
-  return { contentType: 'application/json', body: encodeJson(value) };
+  return { contentType: 'application/json', body: utf8InScratch(jsonText(value)) };
 }

@@ -11,8 +11,13 @@ import { findProblem, numberOf } from './output-problem.js';
 
 let encoding = false;
 
-/** UTF-8 JSON of `value`; `undefined` and non-finite numbers are `null`. @throws SERVE_OUTPUT_INVALID naming the property */
+/** UTF-8 of `jsonText`, in memory of its own. @throws SERVE_OUTPUT_INVALID naming the property */
 export function encodeJson(value: unknown): Buffer {
+  return Buffer.from(jsonText(value));
+}
+
+/** JSON of `value`; `undefined` and non-finite numbers are `null`. @throws SERVE_OUTPUT_INVALID naming the property */
+export function jsonText(value: unknown): string {
   encoding = true;
   let text: string | undefined;
   try {
@@ -24,8 +29,8 @@ export function encodeJson(value: unknown): Buffer {
   } finally {
     encoding = false;
   }
-  if (text !== undefined) return Buffer.from(text);
-  if (value === undefined) return Buffer.from('null');
+  if (text !== undefined) return text;
+  if (value === undefined) return 'null';
   throw new ServeError('SERVE_OUTPUT_INVALID', `The output is not JSON: it is a ${typeof value}.`);
 }
 

@@ -5,7 +5,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { MAX_FRAGMENT_BYTES, type ReplyHead } from '../../protocol/messages.js';
 import { asksFor } from './accept.js';
-import { encodeJson } from './json-encoding.js';
+import { encodeJson, jsonText } from './json-encoding.js';
 
 type AnyIterator = Iterator<unknown> | AsyncIterator<unknown>;
 
@@ -103,7 +103,7 @@ function serverSentEvents(): ItemEncoder {
     head: () => ({ status: 200, contentType: 'text/event-stream', headers: 'Cache-Control\nno-cache' }),
     // Text may hold line breaks; each line is a `data:` field of one event (HTML standard, 9.2.6).
     item: (item) => {
-      const text = typeof item === 'string' ? item : encodeJson(item).toString();
+      const text = typeof item === 'string' ? item : jsonText(item);
       return Buffer.from(`data: ${text.replace(/\r\n|\r|\n/g, '\ndata: ')}\n\n`);
     },
   };

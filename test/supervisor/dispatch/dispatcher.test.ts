@@ -56,7 +56,7 @@ class Bench {
 
   /** Calls of this length are known. */
   learn(runMs: number): void {
-    for (let i = 0; i < 5; i += 1) this.dispatcher.service.add(runMs);
+    for (let i = 0; i < 5; i += 1) this.dispatcher.service.add(runMs, 0);
   }
 
   pass(ms: number): void {

@@ -6,7 +6,14 @@ import { ServiceTime } from '../../../supervisor/dispatch/service-time.js';
 
 function measured(...runsMs: number[]): ServiceTime {
   const service = new ServiceTime();
-  for (const runMs of runsMs) service.add(runMs);
+  for (const runMs of runsMs) service.add(runMs, 0);
+  return service;
+}
+
+/** Five calls that move this many bytes each. */
+function moving(bytes: number, runMs: number): ServiceTime {
+  const service = new ServiceTime();
+  for (let i = 0; i < 5; i += 1) service.add(runMs, bytes);
   return service;
 }
 
@@ -29,7 +36,7 @@ test('the mean of the first calls is their mean; later it follows a change withi
 test('a slow call is remembered, and fades', () => {
   const service = measured(...times(10, 1), 100);
   assert.equal(service.slowMs, 100);
-  for (const runMs of times(35, 1)) service.add(runMs);
+  for (const runMs of times(35, 1)) service.add(runMs, 0);
   assert.ok(service.slowMs > 45 && service.slowMs < 55, String(service.slowMs));
 });
 
@@ -81,6 +88,9 @@ for (const [what, service, ahead] of [
   ['calls take 20 ms', measured(...times(5, 20)), 1],
   ['calls take 26 ms', measured(...times(5, 26)), 0],
   ['one of the last calls took long', measured(...times(20, 0.1), 30), 0],
+  ['calls of 30 ms move 2 MB each', moving(2e6, 30), 1],
+  ['calls of 260 ms move 2 MB each', moving(2e6, 260), 0],
+  ['calls of 1 ms move 2 MB each', moving(2e6, 1), 7],
   ['the one that took long is a while ago', measured(...times(5, 0.5), 30, ...times(100, 0.5)), 4],
 ] as const) {
   test(`sendAhead is ${ahead} when ${what}`, () => assert.equal(sendAhead(service), ahead));

@@ -4,7 +4,7 @@ import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { ServeError } from '../../../protocol/errors.js';
-import { announcedBytes, readBody, type BodyEvents } from '../../../supervisor/http/read-body.js';
+import { announcedBytes, readBody, type BodyEvents, type BodyLimits } from '../../../supervisor/http/read-body.js';
 
 interface Outcome {
   body: string | null;
@@ -15,13 +15,13 @@ interface Outcome {
 /** Reads `stream` as a request and notes what is told. */
 function read(
   stream: PassThrough,
-  limits: { maxBodyBytes?: number; bodyTimeoutMs?: number } = {},
+  limits: Partial<BodyLimits> = {},
   onBytes: BodyEvents['onBytes'] = () => {},
 ): Outcome {
   const outcome: Outcome = { body: null, bytes: 0, failed: [] };
   readBody(
     stream as unknown as IncomingMessage,
-    { maxBodyBytes: 100, bodyTimeoutMs: 10_000, ...limits },
+    { announcedBytes: 0, maxBodyBytes: 100, bodyTimeoutMs: 10_000, ...limits },
     {
       onBytes,
       onWhole: (pieces, bytes) => {
@@ -98,13 +98,31 @@ test('a client that leaves is told nothing', async () => {
   assert.deepEqual(outcome, { body: null, bytes: 0, failed: [] });
 });
 
+test('a large body whose size was announced arrives as one piece', async () => {
+  const parts = Array.from({ length: 9 }, (_, i) => Buffer.alloc(64 * 1024, i));
+  const announced = parts.length * 64 * 1024;
+  const stream = new PassThrough();
+  const whole = new Promise<Buffer[]>((resolve, reject) => {
+    readBody(
+      stream as unknown as IncomingMessage,
+      { announcedBytes: announced, maxBodyBytes: announced, bodyTimeoutMs: 10_000 },
+      { onBytes: () => {}, onWhole: resolve, onFailed: reject },
+    );
+  });
+  for (const part of parts) stream.write(part);
+  stream.end();
+  const [body, ...others] = await whole;
+  assert.equal(others.length, 0);
+  assert.ok(body?.equals(Buffer.concat(parts)));
+});
+
 test('a pause longer than the limit is SERVE_REQUEST_TIMEOUT', async () => {
   const stream = new PassThrough();
   const startedAtMs = performance.now();
   const failed = new Promise<string>((resolve) => {
     readBody(
       stream as unknown as IncomingMessage,
-      { maxBodyBytes: 100, bodyTimeoutMs: 50 },
+      { announcedBytes: 0, maxBodyBytes: 100, bodyTimeoutMs: 50 },
       { onBytes: () => {}, onWhole: () => resolve('whole'), onFailed: ({ code }) => resolve(code) },
     );
   });
