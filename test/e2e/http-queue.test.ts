@@ -133,8 +133,10 @@ test('--queue-timeout: a call that waited too long gets 504 and never runs', LIM
   const startedAtMs = performance.now();
   const answers = await Promise.all(['late-1', 'late-2'].map((id) => ask(server, {}, { id })));
   const tookMs = performance.now() - startedAtMs;
-  for (const answer of answers)
+  for (const answer of answers) {
     assert.deepEqual([answer.status, errorOf(answer).code], [504, 'SERVE_QUEUE_TIMEOUT']);
+    assert.match(answer.headers.get('retry-after') ?? '', /^\d+$/);
+  }
   assert.ok(tookMs >= 199 && tookMs < 5000, `${tookMs} ms`);
   await release();
   assert.deepEqual(
