@@ -145,6 +145,22 @@ test('--queue-timeout: a call that waited too long gets 504 and never runs', LIM
   );
 });
 
+test("the app's own queueTimeout holds for a call that waits since before it was known", LIMIT, async (t) => {
+  const cues = makeCues(t);
+  for (const cue of ['import may not end', 'init may not end']) cues.give(cue);
+  const server = await startServer(fixture('waits-briefly.mjs'), { t, env: cues.env });
+  const held = ask(server, {}, { id: 'held' });
+  await server.until(({ model }) => model.queue.waiting === 1);
+  cues.give('import may end');
+  const answer = await held; // without a worker: init goes on
+  assert.deepEqual([answer.status, errorOf(answer).code], [504, 'SERVE_QUEUE_TIMEOUT']);
+  cues.give('init may end');
+  await server.until(({ state }) => state === 'ready');
+  assert.equal((await ask(server, {}, { id: 'next' })).status, 200);
+  assert.deepEqual(cues.notes(), ['begun next']);
+  await server.stop();
+});
+
 test(
   "X-Request-Timeout-Seconds: at the client's deadline a running call gets 504, its handler the abort, its worker lives on",
   LIMIT,
