@@ -9,6 +9,7 @@ import { findApp } from './app-path.js';
 import type { SendAhead } from './dispatch/send-ahead.js';
 import { readConfigFile } from './options/config-file.js';
 import { readEnvironment, resolveOptions, type OptionSource } from './options/resolve.js';
+import { readServeOptions } from './options/serve-options.js';
 import { availableCores } from './pool/cores.js';
 import { discoverGpus } from './pool/gpu-discovery.js';
 import { placeWorkers } from './pool/placement.js';
@@ -56,11 +57,10 @@ export interface ServeInternals {
 
 /** @throws SERVE_CONFIG if an option is wrong, with nothing started; system errors of `listen` (EADDRINUSE, …) */
 export async function serve(given: ServeOptions = {}, internals: ServeInternals = {}): Promise<ServerHandle> {
-  const { app: givenApp, workerCommand, cwd = process.cwd(), ...values } = given;
+  const { app: givenApp, workerCommand, cwd, source } = readServeOptions(given);
   const environment = readEnvironment(process.env);
   const file = readConfigFile(cwd);
-  const flags = internals.flags ?? { values, where: (name: string) => `serve({ ${name} })` };
-  const resolved = resolveOptions([flags, environment.source, file.source]);
+  const resolved = resolveOptions([internals.flags ?? source, environment.source, file.source]);
   const app = workerCommand === undefined ? findApp(givenApp ?? file.app, cwd) : (givenApp ?? '');
 
   const { gpus, workers, workersPerGpu } = resolved.options;

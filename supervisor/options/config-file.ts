@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ServeError } from '../../protocol/errors.js';
-import { configError, type OptionSource } from './resolve.js';
+import { configError, notAllowed, type OptionSource } from './resolve.js';
 
 export interface ConfigFile {
   readonly source: OptionSource;
@@ -20,9 +20,10 @@ export function readConfigFile(folder: string): ConfigFile {
   const file = own !== null ? 'banana.json' : 'package.json, key "banana"';
   const values = asObject(own ?? inPackage ?? {}, file);
   const { app, ...options } = values;
-  if (app !== undefined && typeof app !== 'string')
-    throw configError(`${file}: "app" must be the path of the app.`);
-  return { source: { values: options, where: (name) => `${file}: ${name}` }, app: app ?? null };
+  const where = (name: string): string => `${file}: ${name}`;
+  if (app !== undefined && (typeof app !== 'string' || app.trim() === ''))
+    throw notAllowed(where('app'), app, 'the path of the app');
+  return { source: { values: options, where, alsoTakes: ['app'] }, app: app ?? null };
 }
 
 function readObject(path: string, name: string): Record<string, unknown> | null {

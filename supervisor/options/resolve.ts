@@ -2,6 +2,7 @@
  * Flag > environment > config file > the app's `config` > default, each value checked before anything starts.
  * The app's part comes late (a worker has to load it), so explicit values and their sources are kept.
  */
+import { inspect } from 'node:util';
 import { ServeError } from '../../protocol/errors.js';
 import { suggest } from './suggest.js';
 import { OPTIONS, OPTION_NAMES, envName, type OptionName, type OptionValues } from './table.js';
@@ -13,6 +14,8 @@ export type Options = Readonly<OptionValues>;
 export interface OptionSource {
   readonly values: Readonly<Record<string, unknown>>;
   where(name: string): string;
+  /** Names it takes besides the table's, to be told to who mistypes one. */
+  readonly alsoTakes?: readonly string[];
 }
 
 export interface ResolvedOptions {
@@ -87,7 +90,7 @@ export function parseOption(name: OptionName, raw: unknown, where: string): unkn
     return OPTIONS[name].parse(raw);
   } catch (cause) {
     if (!(cause instanceof NotAllowed)) throw cause;
-    throw configError(`${where}: ${JSON.stringify(raw)} is not allowed; give ${cause.message}.`);
+    throw notAllowed(where, raw, cause.message);
   }
 }
 
@@ -95,10 +98,19 @@ export function configError(message: string): ServeError {
   return new ServeError('SERVE_CONFIG', message);
 }
 
+/** `raw` may be anything, as a program may give it: a BigInt, a cycle, a function. */
+export function notAllowed(where: string, raw: unknown, allowed: string): ServeError {
+  const shown = typeof raw === 'string' ? JSON.stringify(raw) : inspect(raw, ON_ONE_LINE);
+  return configError(`${where}: ${shown} is not allowed; give ${allowed}.`);
+}
+
+const ON_ONE_LINE = { depth: 1, breakLength: Infinity, compact: true, customInspect: false };
+
 function knownName(name: string, source: OptionSource): OptionName {
   if (Object.hasOwn(OPTIONS, name)) return name as OptionName;
-  const close = suggest(name, OPTION_NAMES);
-  const hint = close === null ? `Known options: ${OPTION_NAMES.join(', ')}.` : `Did you mean ${close}?`;
+  const names = [...(source.alsoTakes ?? []), ...OPTION_NAMES];
+  const close = suggest(name, names);
+  const hint = close === null ? `Known options: ${names.join(', ')}.` : `Did you mean ${close}?`;
   throw configError(`${source.where(name)}: there is no such option. ${hint}`);
 }
 

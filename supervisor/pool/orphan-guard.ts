@@ -6,7 +6,6 @@
  * worker's own children) and over a watching thread in each worker (10 MB each, Node only).
  */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { existsSync } from 'node:fs';
 
 const SHELL = '/bin/sh';
 
@@ -23,15 +22,31 @@ for g in $groups; do kill -9 "-$g" 2>/dev/null; done
 exit 0
 `;
 
+/**
+ * A guard that somebody killed is replaced at once: no gap. One that dies again and again gets pauses of 1, 2, 4 and
+ * 8 s, time for a machine that is out of processes to recover, and then is given up: a shell that cannot run must not
+ * cost a process per turn of the event loop for ever, and no worker's life depends on it.
+ */
+export const FIRST_PAUSE_MS = 1000;
+export const MAX_REPLACEMENTS = 5;
+/** A shell that lived this long works; its death is the first again. Well above all pauses together. */
+export const HEALTHY_MS = 60_000;
+
 export class OrphanGuard {
   #shell: ChildProcess | null = null;
+  #startedAtMs = 0;
+  /** Deaths in a row of shells that did not live long. */
+  #deaths = 0;
+  #pause: NodeJS.Timeout | null = null;
   readonly #groups = new Set<number>();
   readonly #onMissing: (why: string) => void;
+  readonly #startShell: () => ChildProcess;
   #closed = false;
 
-  /** `onMissing` is told once if there is no shell to guard with. */
-  constructor(onMissing: (why: string) => void) {
+  /** `onMissing` is told once, when there is no shell to guard with and none will be tried again. */
+  constructor(onMissing: (why: string) => void, startShell: () => ChildProcess = startGuardShell) {
     this.#onMissing = onMissing;
+    this.#startShell = startShell;
     this.#start();
   }
 
@@ -49,37 +64,63 @@ export class OrphanGuard {
 
   close(): void {
     this.#closed = true;
+    if (this.#pause !== null) clearTimeout(this.#pause);
     this.#shell?.stdin?.end();
   }
 
   #start(): void {
-    if (!existsSync(SHELL)) {
-      this.#onMissing(`${SHELL} is missing`);
+    this.#startedAtMs = performance.now();
+    let shell: ChildProcess;
+    try {
+      shell = this.#startShell();
+    } catch (error) {
+      this.#replaceLater(error instanceof Error ? error.message : String(error)); // such as ENOMEM
       return;
     }
-    // In a session of its own: a signal to our group or terminal must not end it first.
-    const shell = spawn(SHELL, ['-c', SCRIPT, 'banana-serve-orphan-guard'], {
-      stdio: ['pipe', 'ignore', 'ignore'],
-      detached: true,
-      env: {},
-    });
     this.#shell = shell;
-    shell.on('error', (error) => this.#onMissing(error.message));
-    shell.on('exit', () => this.#replace(shell));
-    shell.stdin.on('error', () => this.#replace(shell));
+    shell.on('error', (error: NodeJS.ErrnoException) => this.#onDeath(shell, error.message, error.code));
+    shell.on('exit', (code, signal) =>
+      this.#onDeath(shell, `the shell keeps ending (${signal ?? `exit code ${code}`})`),
+    );
+    // Absent when there was no file descriptor to be had.
+    shell.stdin?.on('error', () => {}); // dead: `exit` says so
     shell.unref();
-    (shell.stdin as unknown as { unref(): void }).unref();
+    (shell.stdin as { unref?(): void } | null)?.unref?.();
     for (const pid of this.#groups) this.#tell(`+${pid}`);
   }
 
-  /** Somebody killed the guard: post another. */
-  #replace(shell: ChildProcess): void {
+  #onDeath(shell: ChildProcess, why: string, code?: string): void {
     if (this.#closed || this.#shell !== shell) return;
     this.#shell = null;
-    this.#start();
+    if (code === 'ENOENT' || code === 'EACCES') this.#onMissing(why);
+    else this.#replaceLater(why);
+  }
+
+  #replaceLater(why: string): void {
+    const healthy = performance.now() - this.#startedAtMs >= HEALTHY_MS;
+    this.#deaths = healthy ? 1 : this.#deaths + 1;
+    if (this.#deaths > MAX_REPLACEMENTS) {
+      this.#onMissing(why);
+      return;
+    }
+    if (this.#deaths === 1) {
+      this.#start();
+      return;
+    }
+    this.#pause = setTimeout(() => this.#start(), FIRST_PAUSE_MS * 2 ** (this.#deaths - 2));
+    this.#pause.unref();
   }
 
   #tell(line: string): void {
     this.#shell?.stdin?.write(`${line}\n`);
   }
+}
+
+function startGuardShell(): ChildProcess {
+  // In a session of its own: a signal to our group or terminal must not end it first.
+  return spawn(SHELL, ['-c', SCRIPT, 'banana-serve-orphan-guard'], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+    env: {},
+  });
 }

@@ -1,12 +1,6 @@
 /**
  * A seat on a device: it holds a worker, and decides what follows its death. Survives restarts.
- *
- *   waiting  -> live     its turn to start came
- *   live     -> waiting  the worker died, restart at once
- *   live     -> backoff  the worker died, restart later     backoff -> waiting
- *   live     -> latched  it died too often, or for good
- *   live     -> closing  the server stops, the worker ends its work
- *   any      -> closed   the server has stopped
+ * Which event takes it from which state to which is a table of docs/lifecycle.md.
  */
 import { ServeError } from '../../protocol/errors.js';
 import { NEW_SEAT, afterDeath, type SeatHistory } from './restart-policy.js';
@@ -21,6 +15,16 @@ export type SlotState =
   | { readonly name: 'latched'; readonly error: ServeError }
   | { readonly name: 'closing'; readonly worker: WorkerHandle }
   | { readonly name: 'closed' };
+
+/** The states, in the words of docs/lifecycle.md. */
+export const SLOT_STATES: Readonly<Record<SlotState['name'], string>> = {
+  waiting: 'Its turn to start has not come.',
+  live: 'It has a worker.',
+  backoff: 'Its worker died; the next start is set.',
+  latched: 'Its workers keep dying, or can never start: none is started again.',
+  closing: 'The server stops; its worker ends its work.',
+  closed: 'The server has stopped.',
+};
 
 export interface SlotListener extends Omit<WorkerListener, 'onGone'> {
   /** The seat's state changed; `death` if a worker's death was the cause. */

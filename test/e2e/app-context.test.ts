@@ -133,6 +133,23 @@ describe("a call's context", LIMIT, () => {
   });
 });
 
+test('--access-log has a line for a client that departed: no status, and the reason', LIMIT, async (t) => {
+  const cues = makeCues(t);
+  const args = ['--log-format', 'json', '--access-log'];
+  const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args });
+  const client = new AbortController();
+  const answer = ask(server, { until: 'never' }, { id: 'departed', signal: client.signal });
+  await cues.untilNoted('begun departed');
+  client.abort();
+  await assert.rejects(answer);
+  await server.untilPrinted('SERVE_CANCELLED');
+  const lines = logLines(server).filter(({ requestId }) => requestId === 'departed');
+  assert.equal(lines.length, 1);
+  const { msg, status, code } = lines[0] ?? {};
+  assert.deepEqual([msg, status, code], ['POST /', null, 'SERVE_CANCELLED']);
+  await server.stop();
+});
+
 test('without --access-log a call that succeeds leaves no line', LIMIT, async (t) => {
   const server = await startServer(fixture('echoes.mjs'), { t });
   await ask(server, {}, { id: 'quiet' });

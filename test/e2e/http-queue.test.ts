@@ -133,14 +133,32 @@ test('--queue-timeout: a call that waited too long gets 504 and never runs', LIM
   const startedAtMs = performance.now();
   const answers = await Promise.all(['late-1', 'late-2'].map((id) => ask(server, {}, { id })));
   const tookMs = performance.now() - startedAtMs;
-  for (const answer of answers)
+  for (const answer of answers) {
     assert.deepEqual([answer.status, errorOf(answer).code], [504, 'SERVE_QUEUE_TIMEOUT']);
+    assert.match(answer.headers.get('retry-after') ?? '', /^\d+$/);
+  }
   assert.ok(tookMs >= 199 && tookMs < 5000, `${tookMs} ms`);
   await release();
   assert.deepEqual(
     cues.notes().filter((note) => note.startsWith('begun')),
     ['begun running'],
   );
+});
+
+test("the app's own queueTimeout holds for a call that waits since before it was known", LIMIT, async (t) => {
+  const cues = makeCues(t);
+  for (const cue of ['import may not end', 'init may not end']) cues.give(cue);
+  const server = await startServer(fixture('waits-briefly.mjs'), { t, env: cues.env });
+  const held = ask(server, {}, { id: 'held' });
+  await server.until(({ model }) => model.queue.waiting === 1);
+  cues.give('import may end');
+  const answer = await held; // without a worker: init goes on
+  assert.deepEqual([answer.status, errorOf(answer).code], [504, 'SERVE_QUEUE_TIMEOUT']);
+  cues.give('init may end');
+  await server.until(({ state }) => state === 'ready');
+  assert.equal((await ask(server, {}, { id: 'next' })).status, 200);
+  assert.deepEqual(cues.notes(), ['begun next']);
+  await server.stop();
 });
 
 test(

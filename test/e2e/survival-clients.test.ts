@@ -178,6 +178,26 @@ test(
 );
 
 test(
+  'a client that stopped reading and then leaves: a handler that will not end is killed at --run-timeout all the same',
+  LIMIT,
+  async (t) => {
+    const cues = makeCues(t);
+    const args = ['--run-timeout', '1s'];
+    const server = await startServer(fixture('streams.mjs'), { t, env: cues.env, args, expectedRestarts: 1 });
+    const pid = await pidOf(server);
+    const stream = await openStream(server, { chunks: 1000, bytes: MIB / 4, stays: true });
+    stream.pause();
+    await standsStill(cues.notes); // the clock of the call stands, too
+    stream.destroy();
+    await cues.untilNoted('closed');
+    assert.notEqual(await pidOf(server), pid, 'the next call is answered, by another worker');
+    const { model } = await server.status();
+    assert.equal(model.workers[0]?.lastExit?.how, 'killed by the server: run timeout');
+    await server.stop();
+  },
+);
+
+test(
   'a stream of many small chunks to a reader that stops reading for a while says nothing of leaks',
   LIMIT,
   async (t) => {

@@ -52,7 +52,16 @@ const REFUSED: readonly (readonly [what: string, files: Record<string, string>, 
     /^package\.json, key "banana" must hold an object/,
   ],
   ['a folder in its place', { 'banana.json/': '' }, /^banana\.json cannot be read: .*EISDIR/],
-  ['an app that is no path', { 'banana.json': '{ "app": 5 }' }, /^banana\.json: "app" must be the path/],
+  [
+    'an app that is no path',
+    { 'banana.json': '{ "app": 5 }' },
+    /^banana\.json: app: 5 is not allowed; give the path of the app\.$/,
+  ],
+  [
+    'an empty app',
+    { 'package.json': '{ "banana": { "app": " " } }' },
+    /app: " " is not allowed; give the path/,
+  ],
 ];
 
 for (const [what, files, message] of REFUSED) {

@@ -1,6 +1,7 @@
 /** docs/lifecycle.md is held to the code: its tables are printed from it. `UPDATE_DOCS=1` writes them anew. */
 import { ABORT_GRACE_MS } from '../../../supervisor/pool/held-calls.js';
 import { FIRST_DELAY_MS, MAX_DELAY_MS, MIN_STABLE_MS } from '../../../supervisor/pool/restart-policy.js';
+import { SLOT_STATES } from '../../../supervisor/pool/slot.js';
 import { TERM_GRACE_MS } from '../../../supervisor/pool/worker-handle.js';
 import {
   WORKER_EVENTS,
@@ -11,6 +12,7 @@ import {
 } from '../../../supervisor/pool/worker-lifecycle.js';
 import { formatMs } from '../../../supervisor/options/units.js';
 import { holdsSection, printTable } from '../../helpers/doc-page.js';
+import { SEAT_EVENTS, SEAT_GRID } from './seat-bench.js';
 
 const STATES = Object.keys(WORKER_STATES) as WorkerState[];
 const EVENTS = Object.keys(WORKER_EVENTS) as WorkerEvent[];
@@ -24,6 +26,18 @@ const SECTIONS: Readonly<Record<string, () => string>> = {
       ['', ...EVENTS],
       STATES.map((state) => [`**${state}**`, ...EVENTS.map((event) => next(state, event))]),
     ),
+  'seat-states': () => printTable(['state', 'meaning'], Object.entries(SLOT_STATES)),
+  'seat-events': () => printTable(['event', 'meaning'], Object.entries(SEAT_EVENTS)),
+  'seat-transitions': () => {
+    const events = Object.keys(SEAT_EVENTS);
+    const cell = (state: string, event: string): string =>
+      SEAT_GRID.find(([from, happens]) => from === state && happens === event)?.[2] ?? '–';
+    const rows = Object.keys(SLOT_STATES).map((state) => [
+      `**${state}**`,
+      ...events.map((event) => cell(state, event)),
+    ]);
+    return printTable(['', ...events], rows);
+  },
   limits: () =>
     printTable(
       ['limit', 'value'],
