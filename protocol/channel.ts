@@ -6,7 +6,7 @@
  * Nothing is written before `flush`: a burst of messages is one write.
  *
  * In and out are separate streams (fd 3 and fd 4 of a worker) because Node destroys a duplex on a write error
- * (EPIPE after a kill), and with it answers and `begin` marks that the kernel still holds for us.
+ * (EPIPE after a kill), and with it answers that the kernel still holds for us.
  */
 import type { Readable, Writable } from 'node:stream';
 import { decodeHead, encodeHead } from './codec.js';
@@ -24,6 +24,9 @@ export interface ChannelHandlers {
   /** Bytes can no longer be sent; what the peer sent before is still to come. */
   onWriteError(error: Error): void;
 }
+
+/** Writes what the kernel takes at once, and returns how many bytes that were; 0 if it takes none, or fails. */
+export type WriteNow = (bytes: Uint8Array) => number;
 
 /** A message whose body may need several frames. */
 interface BodyTransfer {
@@ -45,6 +48,7 @@ const AHEAD_BYTES = 2 * MAX_FRAGMENT_BYTES;
 
 export class Channel {
   readonly #out: Writable;
+  readonly #writeNow: WriteNow;
   readonly #handlers: ChannelHandlers;
   readonly #reader: FrameReader;
   #pending: Uint8Array[] = [];
@@ -53,8 +57,10 @@ export class Channel {
   #flushedCallbacks: (() => void)[] = [];
   #ended = false;
 
-  constructor(input: Readable, out: Writable, handlers: ChannelHandlers) {
+  /** `writeNow` goes below `out`, in half the time, while nothing waits in that; what it leaves is `out`'s. */
+  constructor(input: Readable, out: Writable, handlers: ChannelHandlers, writeNow: WriteNow = () => 0) {
     this.#out = out;
+    this.#writeNow = writeNow;
     this.#handlers = handlers;
     this.#reader = new FrameReader((source, start, end, pieces) =>
       handlers.onMessage(decodeHead(source, start, end), pieces),
@@ -177,11 +183,21 @@ export class Channel {
     const buffers = joinSmallParts(this.#pending);
     this.#pending = [];
     this.#pendingBytes = 0;
+    if (buffers.length === 1 && this.#wroteNow(buffers as [Uint8Array])) return;
     const last = buffers.length - 1;
     if (last > 0) this.#out.cork();
     for (let i = 0; i < last; i += 1) this.#out.write(buffers[i]);
     this.#out.write(buffers[last], this.#onWritten);
     if (last > 0) this.#out.uncork();
+  }
+
+  /** Returns false if there is a rest, which takes the buffer's place. */
+  #wroteNow(buffers: [Uint8Array]): boolean {
+    if (this.#out.writableLength > 0 || this.#out.destroyed) return false;
+    const [buffer] = buffers;
+    const written = this.#writeNow(buffer);
+    buffers[0] = buffer.subarray(written);
+    return written === buffer.length;
   }
 
   readonly #onWritten = (): void => {

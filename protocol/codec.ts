@@ -64,8 +64,6 @@ function toFields(message: Message): unknown[] {
       return ['loaded', message.info];
     case 'ready':
       return ['ready', message.initMs];
-    case 'begin':
-      return ['begin', message.ids];
     case 'result':
       return [
         'result',
@@ -128,8 +126,6 @@ function fromFields(type: string, f: Fields): Message {
       return { type, info: readLoaded(f.object(1)) };
     case 'ready':
       return { type, initMs: f.number(1) };
-    case 'begin':
-      return { type, ids: f.array(1).map((_, i, ids) => new Fields(ids).uint(i)) };
     case 'result':
       return {
         type,

@@ -1,13 +1,13 @@
 /**
  * The whole conversation between the front (supervisor) and one worker: frames to the front on the worker's fd 3,
- * frames to the worker on its fd 4.
+ * frames to the worker on its fd 4, and a note of what has begun on fd 5.
  *
  *   worker -> front   hello    which protocol and runtime this is
  *   front  -> worker  start    the app, its seat, the limits
  *   worker -> front   loaded   the app is imported; these are its routes and options
  *   worker -> front   ready    init (and the example) ran; calls may come
  *   front  -> worker  call     one or more calls, bodies attached; more may be sent ahead
- *   worker -> front   begin    these calls start now (in the kernel before user code runs)
+ *   (note on fd 5)    begun    this call starts now (`begun-note.ts`; before user code runs)
  *   worker -> front   result   a whole answer       }
  *   worker -> front   head, chunk.., end  a stream  } exactly one ending for every call,
  *   worker -> front   error    a failed call        } cancelled ones included
@@ -116,7 +116,6 @@ export type UpMessage =
   | { readonly type: 'hello'; readonly protocol: number; readonly runtime: string }
   | { readonly type: 'loaded'; readonly info: LoadedInfo }
   | { readonly type: 'ready'; readonly initMs: number }
-  | { readonly type: 'begin'; readonly ids: readonly number[] }
   | ({
       readonly type: 'result';
       readonly id: number;

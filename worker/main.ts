@@ -5,10 +5,12 @@
  * 2. On `start`: imports the app (`loaded`), runs init and the example (`ready`).
  * 3. Hands calls to the run loop until `stop`, a fatal error, or the end of the stream: the front is gone.
  */
+import { writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { BodyAssembler, splitPieces } from '../protocol/body-assembler.js';
 import { Channel } from '../protocol/channel.js';
 import { ServeError, describeThrown, type ErrorCode } from '../protocol/errors.js';
+import { lightSocket } from '../protocol/light-socket.js';
 import {
   MAX_TEXT_CHARS,
   PROTOCOL_VERSION,
@@ -17,6 +19,7 @@ import {
   type StartSpec,
 } from '../protocol/messages.js';
 import { appLog } from './app-log.js';
+import { noteBegun } from './begun-note.js';
 import { blockOnOutput } from './blocking-output.js';
 import type { WorkerInfo } from './api/types.js';
 import { CallContext } from './call-context.js';
@@ -37,9 +40,10 @@ let app: LoadedApp | null = null;
 let loop: RunLoop | null = null;
 
 const channel = new Channel(
-  new Socket({ fd: DOWN_FD, readable: true, writable: false }),
+  lightSocket(DOWN_FD),
   new Socket({ fd: UP_FD, readable: false, writable: true }),
   { onMessage, onReadEnd: () => loop?.pump(), onEnd, onWriteError: dieWithFront },
+  writeUp,
 );
 channel.send({ type: 'hello', protocol: PROTOCOL_VERSION, runtime: `node ${process.version}` });
 channel.flush();
@@ -53,6 +57,15 @@ process.on('unhandledRejection', (reason) => {
   if (loop === null) exitFatally('SERVE_INIT_FAILED', describeThrown(reason).message, '', false);
   else retireThenExit(error);
 });
+
+/** The socket is full (EAGAIN), or broken: then the stream's own write meets the same, and waits or tells. */
+function writeUp(bytes: Uint8Array): number {
+  try {
+    return writeSync(UP_FD, bytes);
+  } catch {
+    return 0;
+  }
+}
 
 function onMessage(message: Message, pieces: Buffer[]): void {
   switch (message.type) {
@@ -117,6 +130,7 @@ async function start(spec: StartSpec): Promise<void> {
     prints,
     maxOutputBytes: spec.limits.maxOutputBytes,
     streamWindowBytes: spec.limits.streamWindowBytes,
+    noteBegun,
     onIdleAfterRetire: () => onIdle(),
   });
   channel.send({ type: 'ready', initMs });

@@ -2,9 +2,8 @@
  * One call at a time, in order.
  *
  * 1. `accept` puts a call in the inbox; its body may still be arriving elsewhere.
- * 2. `pump` takes the next call once the answer of the last one is in the kernel, and says `begin`.
- * 3. The app runs when `begin` is in the kernel, so a death tells exactly which calls may have run.
- * 4. The answer and the next call's `begin` leave in one write.
+ * 2. `pump` takes the next call, once the answer of the last one is in the kernel.
+ * 3. A note says that it begins, then the app runs: so a death tells exactly which calls may have run.
  *
  * Before: `main.ts` hands over messages. After: `reply/` encodes, the channel sends.
  */
@@ -30,6 +29,8 @@ export interface RunLoopOptions {
   readonly prints: PrintAttribution;
   readonly maxOutputBytes: number;
   readonly streamWindowBytes: number;
+  /** The front must know that this call may have run, even if this process dies at once. */
+  noteBegun(id: number): void;
   /** Called when no call runs and none will be begun, after `retire`. */
   onIdleAfterRetire(): void;
 }
@@ -105,9 +106,10 @@ export class RunLoop {
     if (this.#pumping) return;
     this.#pumping = true;
     while (this.#current === null && !this.#resting && !this.#retired && this.#inbox.length > 0) {
-      // A `begin` may not overtake the fragments of the last answer.
-      if (this.#channel.hasTransfers) this.#restUntilFlushed();
-      else this.#begin(this.#inbox.shift() as Waiting);
+      this.#channel.flush();
+      // An answer that is not in the kernel dies with the process, and its call may not be taken for ended.
+      if (this.#channel.flushed) this.#begin(this.#inbox.shift() as Waiting);
+      else this.#restUntilFlushed();
     }
     this.#pumping = false;
     this.#channel.flush();
@@ -115,7 +117,6 @@ export class RunLoop {
 
   #restUntilFlushed(): void {
     this.#resting = true;
-    this.#channel.flush();
     this.#channel.onceFlushed(() => {
       this.#resting = false;
       this.pump();
@@ -125,15 +126,12 @@ export class RunLoop {
   #begin({ call, pieces }: Waiting): void {
     const ctx = new CallContext(call, this.#options.worker, (...ids) => appLog(this.#channel, ...ids));
     this.#current = { call, ctx, beganAtMs: performance.now(), stream: null };
-    this.#channel.send({ type: 'begin', ids: [call.id] });
-    this.#channel.flush();
-    if (this.#channel.flushed) this.#run(call, pieces, ctx);
-    else this.#channel.onceFlushed(() => this.#run(call, pieces, ctx));
+    this.#options.noteBegun(call.id);
+    this.#run(call, pieces, ctx);
   }
 
   #run(call: Call, pieces: Buffer[], ctx: CallContext): void {
     try {
-      if (ctx.aborted) throw new ServeError('SERVE_CANCELLED');
       const output = this.#options.prints.run(call.requestId, () => this.#handle(call, pieces, ctx));
       // A thenable of the app's own may call back twice; a promise settles once.
       if (isThenable(output)) Promise.resolve(output).then((value) => this.#deliver(value), this.#fail);

@@ -1,9 +1,11 @@
 /**
  * The calls one worker holds, in the order sent: the running one first, those sent ahead behind it.
  *
- * 1. `assign` sends a call. 2. `begin` starts its clock. 3. Its ending frees the seat, then answers the owner.
+ * 1. `assign` sends a call. 2. Its ending frees the seat, then answers the owner. Whether a call has begun is looked
+ * up in the worker's note, when it matters: at a death, when a limit seems to be over, when somebody asks.
  * A call whose owner has gone keeps its seat until the worker has ended it.
  */
+import { MONOTONIC_OFFSET_MS, type BegunNote } from '../../protocol/begun-note.js';
 import { BodyAssembler, totalBytes } from '../../protocol/body-assembler.js';
 import type { Channel } from '../../protocol/channel.js';
 import { ServeError, asErrorCode } from '../../protocol/errors.js';
@@ -51,6 +53,7 @@ interface PartialResult {
 export class HeldCalls {
   readonly #channel: Channel;
   readonly #listener: HeldCallsListener;
+  readonly #readBegun: () => BegunNote;
   readonly #results = new BodyAssembler<PartialResult>((bytes) => slabs.take(bytes));
   #limits: CallLimits;
   #runClock: RunClock<Assignment>;
@@ -60,8 +63,14 @@ export class HeldCalls {
   #inBurst = false;
   #finished = 0;
 
-  constructor(channel: Channel, limits: CallLimits, listener: HeldCallsListener) {
+  constructor(
+    channel: Channel,
+    readBegun: () => BegunNote,
+    limits: CallLimits,
+    listener: HeldCallsListener,
+  ) {
     this.#channel = channel;
+    this.#readBegun = readBegun;
     this.#listener = listener;
     this.#limits = limits;
     this.#runClock = this.#newRunClock();
@@ -83,7 +92,9 @@ export class HeldCalls {
     return this.#finished;
   }
 
+  /** Looks up whether the first call has begun. */
   get running(): Assignment | null {
+    this.#learnBegun();
     const { first } = this;
     return first?.begun === true ? first : null;
   }
@@ -93,7 +104,9 @@ export class HeldCalls {
     return this.#held[0] ?? null;
   }
 
+  /** All of them, and which have begun is up to date. */
   jobs(): Job[] {
+    this.#learnBegun();
     return this.#held.map((assignment) => assignment.job);
   }
 
@@ -108,7 +121,8 @@ export class HeldCalls {
       id,
       job,
       begun: false,
-      beganAtMs: isFirst ? this.#turnAtMs() : 0,
+      beganAtMs: isFirst ? performance.now() : 0,
+      graceMs: this.#beginGraceMs,
       pausedMs: 0,
       pausedSinceMs: null,
       unreadBytes: 0,
@@ -134,9 +148,6 @@ export class HeldCalls {
   /** Takes a message about a call. Returns false if it is about something else. @throws SERVE_PROTOCOL */
   take(message: Message, pieces: Buffer[]): boolean {
     switch (message.type) {
-      case 'begin':
-        for (const id of message.ids) this.#onBegin(this.#find(id));
-        return true;
       case 'result':
         this.#onResult(message, pieces);
         return true;
@@ -162,12 +173,10 @@ export class HeldCalls {
     }
   }
 
-  /** The worker is dead: hands over what it held, in order. `unread`: a `begin` may have been lost with it. */
-  lose(unread: boolean): Job[] {
+  /** The worker is dead: hands over what it held, in order. */
+  lose(): Job[] {
     const jobs = this.jobs();
     this.#held = [];
-    // Unknown counts as begun.
-    if (unread) for (const job of jobs) job.begin(performance.now());
     return jobs;
   }
 
@@ -177,16 +186,28 @@ export class HeldCalls {
     if (this.#graceTimer !== null) clearTimeout(this.#graceTimer);
   }
 
-  #onBegin(assignment: Assignment): void {
+  /** Marks what the worker's note says has begun: the call it names, and those sent before it. */
+  #learnBegun(): void {
+    if (this.#held.length === 0) return;
+    const { id, atMs } = this.#readBegun();
+    const last = this.#held.findIndex((assignment) => assignment.id === id);
+    for (const assignment of this.#held.slice(0, last + 1)) {
+      if (!assignment.begun) this.#begin(assignment, atMs - MONOTONIC_OFFSET_MS);
+    }
+  }
+
+  #begin(assignment: Assignment, atMs: number): void {
     const nowMs = performance.now();
+    // A time that cannot be is another clock's.
+    const beganAtMs = atMs >= assignment.job.acceptedAtMs && atMs <= nowMs ? atMs : nowMs;
     assignment.begun = true;
-    assignment.beganAtMs = nowMs;
-    assignment.job.begin(nowMs);
-    this.#runClock.start();
+    assignment.beganAtMs = beganAtMs;
+    assignment.graceMs = 0;
+    assignment.job.begin(beganAtMs);
   }
 
   #onResult(message: Message & { type: 'result' }, pieces: Buffer[]): void {
-    const assignment = this.#findBegun(message.id);
+    const assignment = this.#findAnswered(message.id, message.runMs);
     if (message.bodyBytes > this.#limits.maxOutputBytes) {
       throw new ServeError('SERVE_PROTOCOL', undefined, {
         detail: `a result of ${message.bodyBytes} bytes; ${this.#limits.maxOutputBytes} are allowed`,
@@ -223,6 +244,7 @@ export class HeldCalls {
   }
 
   #onCallError(message: Message & { type: 'error' }): void {
+    this.#learnBegun();
     const assignment = this.#find(message.id);
     const error = new ServeError(asErrorCode(message.code), message.message, { detail: message.detail });
     if (!assignment.job.settled) this.#listener.onCallError(assignment.job, error);
@@ -243,13 +265,12 @@ export class HeldCalls {
   #awaitBegin(): void {
     const [first] = this.#held;
     if (first === undefined || first.begun) return;
-    first.beganAtMs = this.#turnAtMs();
+    first.beganAtMs = performance.now();
     this.#runClock.start();
   }
 
-  /** Where the clock of a call starts whose turn has come now and that has not begun; `begin` sets it anew. */
-  #turnAtMs(): number {
-    return performance.now() + Math.max(0, MIN_BEGIN_MS - this.#limits.runTimeoutMs);
+  get #beginGraceMs(): number {
+    return Math.max(0, MIN_BEGIN_MS - this.#limits.runTimeoutMs);
   }
 
   #onRunTimeout(assignment: Assignment): void {
@@ -280,8 +301,17 @@ export class HeldCalls {
     throw new ServeError('SERVE_PROTOCOL', undefined, { detail: `call ${id} is not held by this worker` });
   }
 
+  /** An answer proves that its call has begun; the first one, whether the worker leaves notes at all. */
+  #findAnswered(id: number, runMs: number): Assignment {
+    if (this.#finished === 0) return this.#findBegun(id);
+    const assignment = this.#find(id);
+    if (!assignment.begun) this.#begin(assignment, performance.now() - runMs);
+    return assignment;
+  }
+
   #findBegun(id: number): Assignment {
     const assignment = this.#find(id);
+    if (!assignment.begun) this.#learnBegun();
     if (assignment.begun) return assignment;
     throw new ServeError('SERVE_PROTOCOL', undefined, {
       detail: `an answer to call ${id}, which never began`,
@@ -305,7 +335,10 @@ export class HeldCalls {
   #newRunClock(): RunClock<Assignment> {
     return new RunClock(
       this.#limits.runTimeoutMs,
-      () => this.first,
+      () => {
+        this.#learnBegun();
+        return this.first;
+      },
       (assignment) => this.#onRunTimeout(assignment),
     );
   }

@@ -1,12 +1,14 @@
 /**
  * The run timeout of one worker's calls, with one timer for all of them: it is re-armed only when it fires.
- * A call's clock starts when its turn has come, anew when the worker says `begin`, and stands still while a stream
- * waits for its reader.
+ * A call's clock starts when its turn has come, anew when it begins, and stands still while a stream waits for its
+ * reader. That it has begun is looked up when the time seems to be over.
  */
 
 export interface ClockedCall {
   /** Or, before that, when its turn came. */
   beganAtMs: number;
+  /** What it may take longer: the time to begin. */
+  graceMs: number;
   /** Time spent waiting for the reader so far. */
   pausedMs: number;
   /** Since when it is waiting now; null if it is not. */
@@ -19,14 +21,14 @@ export class RunClock<T extends ClockedCall> {
   readonly #onTimeout: (call: T) => void;
   #timer: NodeJS.Timeout | null = null;
 
-  /** `running` tells which call runs or should begin now; `onTimeout` is called once per call that exceeds the limit. */
+  /** `running` looks up which call runs or should begin now; `onTimeout` is called once per call that exceeds the limit. */
   constructor(limitMs: number, running: () => T | null, onTimeout: (call: T) => void) {
     this.#limitMs = limitMs;
     this.#running = running;
     this.#onTimeout = onTimeout;
   }
 
-  /** To be called when a call's turn comes, and when it begins. */
+  /** To be called when a call's turn comes. */
   start(): void {
     this.#timer ??= setTimeout(this.#check, this.#limitMs);
   }
@@ -39,17 +41,17 @@ export class RunClock<T extends ClockedCall> {
   readonly #check = (): void => {
     this.#timer = null;
     const call = this.#running();
-    if (call === null) return; // the next begin arms it again
+    if (call === null) return; // the next turn arms it again
     const leftMs = this.#limitMs - runTimeMs(call, performance.now());
     if (leftMs > 0) this.#timer = setTimeout(this.#check, Math.max(1, leftMs));
     else this.#onTimeout(call);
   };
 }
 
-/** Time the call itself has used. */
+/** Time the call itself has used, beyond its grace. */
 export function runTimeMs(call: ClockedCall, nowMs: number): number {
   const pausedNowMs = call.pausedSinceMs === null ? 0 : nowMs - call.pausedSinceMs;
-  return nowMs - call.beganAtMs - call.pausedMs - pausedNowMs;
+  return nowMs - call.beganAtMs - call.graceMs - call.pausedMs - pausedNowMs;
 }
 
 /** The call goes on; the time it waited is not its own. */

@@ -1,5 +1,5 @@
 /**
- * Starts one worker process: frames on fd 3 (from it) and fd 4 (to it), stdout and stderr piped, stdin empty.
+ * Starts one worker process: frames on fd 3 (from it) and fd 4 (to it), its note of what has begun on fd 5, stdout and stderr piped, stdin empty.
  * Node's own spawn, not execa: a worker wants none of execa's buffering, results and clean-up, and loading it would
  * cost 150 ms of the 500 ms a server needs to its first answer. Programs whose result we wait for are execa's
  * (gpu-discovery.ts).
@@ -8,8 +8,11 @@
  */
 import { writeFile } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import type { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 import { spawn } from 'node:child_process';
+import { lighten } from '../../protocol/light-socket.js';
+import { BegunFile } from './begun-file.js';
 import type { Exit } from './exit-report.js';
 
 const WORKER_ENTRY = fileURLToPath(new URL('../../worker/main.js', import.meta.url));
@@ -21,6 +24,8 @@ export interface WorkerProcess {
   readonly pid: number;
   readonly framesIn: Readable;
   readonly framesOut: Writable;
+  /** Which call has begun; the caller closes it. */
+  readonly begun: BegunFile;
   readonly stdout: Readable;
   readonly stderr: Readable;
   /** Called once, when the process is gone. */
@@ -38,19 +43,24 @@ export interface SpawnOptions {
 /** @throws Error if the program cannot be started at all */
 export function spawnWorker(options: SpawnOptions): WorkerProcess {
   const [file, ...args] = options.command ?? [process.execPath, WORKER_ENTRY];
+  const begun = new BegunFile();
   const child = spawn(file as string, args, {
-    stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe', begun.fd],
     detached: true,
     env: { ...process.env, ...options.env },
   });
   child.on('error', () => {}); // no pid tells the same, at once
   const { pid } = child;
-  if (pid === undefined) throw new Error(`cannot start ${file}: is it installed and executable?`);
+  if (pid === undefined) {
+    begun.close();
+    throw new Error(`cannot start ${file}: is it installed and executable?`);
+  }
   raiseOomScore(pid);
   return {
     pid,
-    framesIn: child.stdio[3] as Readable,
+    framesIn: lighten(child.stdio[3] as Socket),
     framesOut: child.stdio[4] as Writable,
+    begun,
     stdout: child.stdout as Readable,
     stderr: child.stderr as Readable,
     onExit: (callback) => child.once('exit', (code, signal) => callback({ code, signal })),

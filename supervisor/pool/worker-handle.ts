@@ -70,7 +70,6 @@ export class WorkerHandle implements ReadyWorker {
   #killCause: KillCause | null = null;
   #wanted = false;
   #streamEnded = false;
-  #unreadFrames = false;
   #exit: Exit | null = null;
   #dyingDuring: { during: WorkerDeath['during']; requestId: string | null } | null = null;
   readonly #timers = new Set<NodeJS.Timeout>();
@@ -89,7 +88,8 @@ export class WorkerHandle implements ReadyWorker {
       onEnd: (error) => this.#onStreamEnd(error),
       onWriteError: () => {}, // it is dying; its stream still brings what it had to say
     });
-    this.#calls = new HeldCalls(this.#channel, limits, {
+    const { begun } = this.#process;
+    this.#calls = new HeldCalls(this.#channel, () => begun.read(), limits, {
       onFinished: listener.onFinished,
       onCallError: listener.onCallError,
       onHopeless: (cause) => this.kill(cause),
@@ -230,15 +230,13 @@ export class WorkerHandle implements ReadyWorker {
 
   #onStreamEnd(error: ServeError | null): void {
     this.#streamEnded = true;
-    // A frame cut by the worker's death is no broken rule, and hides nothing: a call begins only once everything
-    // said before is in the kernel.
+    // A frame that is cut by the worker's death breaks no rule.
     const wasCut = this.#process.framesIn.readableEnded;
     if (error !== null && !wasCut) this.#onBrokenFrames(error);
     this.#noteDeath();
   }
 
   #onBrokenFrames({ code, message, detail }: ServeError): void {
-    this.#unreadFrames = true;
     this.#fatal ??= { code, message, detail, permanent: false };
     this.kill('protocol error');
   }
@@ -250,9 +248,7 @@ export class WorkerHandle implements ReadyWorker {
   }
 
   #cutStream(): void {
-    if (this.#streamEnded) return;
-    this.#unreadFrames = true;
-    this.#process.framesIn.destroy();
+    if (!this.#streamEnded) this.#process.framesIn.destroy();
   }
 
   #noteDeath(): void {
@@ -261,10 +257,10 @@ export class WorkerHandle implements ReadyWorker {
     this.#dyingDuring ??= this.#describeMoment();
     const exit = this.#exit;
     if (exit === null) {
-      this.#later(SECOND_SIGN_MS, () => this.#loseUnreachable());
+      this.#later(SECOND_SIGN_MS, () => this.#killUnreachable());
       return;
     }
-    this.#loseCalls();
+    this.#loseCalls(exit);
     this.#process.kill('SIGKILL'); // its children, if it left any
     this.#afterLastWords(() => this.#becomeGone(exit));
   }
@@ -286,17 +282,16 @@ export class WorkerHandle implements ReadyWorker {
     return { during: this.#readyAtMs === 0 ? 'start' : 'idle', requestId: null };
   }
 
-  /** Its own death would have shown by now: it lives, and can neither speak nor hear. It must end before others get its calls. */
-  #loseUnreachable(): void {
+  /** Its own death would have shown by now: it lives, and can neither speak nor hear. Others get its calls once it is dead. */
+  #killUnreachable(): void {
     if (this.#exit === null) this.kill('it closed its connection');
-    this.#loseCalls();
   }
 
   /** Everything the worker ever said is read: what it held and did not answer is lost. */
-  #loseCalls(): void {
-    const jobs = this.#calls.lose(this.#unreadFrames);
+  #loseCalls(exit: Exit): void {
+    const jobs = this.#calls.lose();
     if (jobs.length === 0) return;
-    const how = this.#exit === null ? 'it closed its connection' : describeExit(this.#exit, this.#killCause);
+    const how = describeExit(exit, this.#killCause);
     this.#listener.onLost(
       jobs,
       new ServeError('SERVE_WORKER_LOST', `The worker died while running this call (${how}).`),
@@ -309,6 +304,7 @@ export class WorkerHandle implements ReadyWorker {
     for (const timer of this.#timers) clearTimeout(timer);
     this.#timers.clear();
     this.#calls.close();
+    this.#process.begun.close();
     this.#listener.onGone(this.#describeDeath(exit));
   }
 

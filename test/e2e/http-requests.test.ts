@@ -9,7 +9,7 @@ import { call, eventually, fixture, startServer, type Server } from '../helpers/
 const LIMIT = { timeout: 60_000 };
 const MADE = /^[0-9a-f]{32}$/;
 /** Numbers as docs/http.md writes them: no zeros at the end. */
-const TIMING = /^queue;dur=\d+(\.\d?[1-9])?, run;dur=\d+(\.\d?[1-9])?$/;
+const TIMING = /^queue;dur=\d+\.\d\d, run;dur=\d+\.\d\d$/;
 
 interface Route {
   readonly request: string;

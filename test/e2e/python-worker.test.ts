@@ -5,6 +5,7 @@ import { test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Unpackr } from 'msgpackr';
 import { serve, type ServerHandle } from '../../index.js';
+import { MONOTONIC_OFFSET_MS } from '../../protocol/begun-note.js';
 import { BodyAssembler, joinPieces } from '../../protocol/body-assembler.js';
 import { decodeHead } from '../../protocol/codec.js';
 import { FRAME_PREFIX_BYTES } from '../../protocol/frame.js';
@@ -63,8 +64,10 @@ test('the Python worker starts and answers a call', OPTIONS, async (t) => {
   assert.equal((await worker.next('log')).message.fields, '{"app": "model.bin"}');
   await worker.next('ready');
   worker.callJson(4_294_967_295, { prompt: 'hé' });
-  assert.deepEqual((await worker.next('begin')).message.ids, [4_294_967_295]);
   assert.deepEqual(await worker.answer(), { prompt: 'hé', app: 'model.bin' });
+  assert.equal(worker.begun.id, 4_294_967_295);
+  const ageMs = MONOTONIC_OFFSET_MS + performance.now() - worker.begun.atMs;
+  assert.ok(ageMs >= -1 && ageMs < 60_000, `begun ${ageMs} ms ago by the clock of all processes`);
 });
 
 test('the Python worker takes three calls in one frame', OPTIONS, async (t) => {
@@ -114,7 +117,7 @@ for (const [what, send] of [
   test(`the Python worker never begins a call that is cancelled while it ${what}`, OPTIONS, async (t) => {
     const worker = await startedWorker(t);
     worker.callJson(1, { sleep: 60 });
-    await worker.next('begin');
+    await worker.untilBegun(1);
     send(worker);
     worker.send({ type: 'cancel', id: 2, reason: 'the client left' });
     worker.send({ type: 'cancel', id: 1, reason: 'the client left' });
@@ -126,7 +129,7 @@ for (const [what, send] of [
       [1, 'SERVE_CANCELLED'],
       [2, 'SERVE_CANCELLED'],
     ]);
-    assert.equal(worker.received.filter(({ message }) => message.type === 'begin').length, 0);
+    assert.equal(worker.begun.id, 1);
   });
 }
 
@@ -134,7 +137,7 @@ test('the Python worker finishes its call when it is asked to stop, and exits wi
   const worker = await startedWorker(t);
   worker.callJson(1, { sleep: 0.1 });
   worker.callJson(2, {});
-  await worker.next('begin');
+  await worker.untilBegun(1);
   worker.send({ type: 'stop', graceMs: 1000 });
   assert.deepEqual(await worker.exit, { code: 0, signal: null });
   assert.deepEqual(
@@ -146,7 +149,7 @@ test('the Python worker finishes its call when it is asked to stop, and exits wi
 test('the Python worker dies with its front', OPTIONS, async (t) => {
   const worker = await startedWorker(t);
   worker.callJson(1, { sleep: 60 });
-  await worker.next('begin');
+  await worker.untilBegun(1);
   worker.leave();
   assert.deepEqual(await worker.exit, { code: null, signal: 'SIGKILL' });
 });

@@ -333,7 +333,7 @@ test('a write that failed is never taken for flushed, not even before Node repor
   const failed = deferred<NodeJS.ErrnoException>();
   const channel = new Channel(new PassThrough(), a, { ...NOTHING, onWriteError: failed.resolve });
   let called = false;
-  channel.send({ type: 'begin', ids: [1] });
+  channel.send({ type: 'chunk', id: 1 });
   channel.flush();
   assert.equal(channel.flushed, false);
   channel.onceFlushed(() => (called = true));
@@ -356,9 +356,9 @@ test('a failed write is reported while what the peer sent before still arrives',
   channel.send(cancel(1));
   channel.flush();
   await closed(out);
-  input.end(golden('begin', 'result'));
+  input.end(golden('ready', 'result'));
   await ended.promise;
-  assert.deepEqual(log, ['EPIPE', 'begin', 'result']);
+  assert.deepEqual(log, ['EPIPE', 'ready', 'result']);
 });
 
 function golden(...names: string[]): Buffer {
@@ -432,9 +432,9 @@ function exchange(socket: Socket, message: Message, body: Buffer): Promise<Map<n
 
 test('Channel ends once and cleanly when the stream ends between frames', async () => {
   const { input, log } = fed();
-  input.end(golden('begin'));
+  input.end(golden('ready'));
   await closed(input);
-  assert.deepEqual(log, ['begin', 'end']);
+  assert.deepEqual(log, ['ready', 'end']);
 });
 
 for (const cut of [1, 7, 8, 9, 20]) {
@@ -465,11 +465,11 @@ for (const [what, garbage, detail] of [
 ] as const) {
   test(`Channel ends once with SERVE_PROTOCOL on ${what}, keeps what came before, and reads nothing after`, async () => {
     const { input, log } = fed();
-    input.write(Buffer.concat([golden('begin'), garbage]));
+    input.write(Buffer.concat([golden('ready'), garbage]));
     input.end(golden('result', 'end of a stream'));
     await closed(input);
     assert.equal(log.length, 2, log.join('; '));
-    assert.equal(log[0], 'begin');
+    assert.equal(log[0], 'ready');
     assert.match(log[1] as string, detail);
     assert.match(log[1] as string, /^SERVE_PROTOCOL: /);
   });
@@ -496,9 +496,9 @@ test("a message that its handler refuses ends the channel with the handler's rea
   const { input, log } = fed(() => {
     throw new ServeError('SERVE_PROTOCOL', undefined, { detail: 'not now' });
   });
-  input.end(golden('begin', 'begin'));
+  input.end(golden('ready', 'ready'));
   await closed(input);
-  assert.deepEqual(log, ['begin', 'SERVE_PROTOCOL: not now']);
+  assert.deepEqual(log, ['ready', 'SERVE_PROTOCOL: not now']);
 });
 
 test('after the end nothing more is written', async () => {

@@ -40,7 +40,6 @@ export const SENDERS: Record<Message['type'], readonly ('front' | 'worker')[]> =
   hello: ['worker'],
   loaded: ['worker'],
   ready: ['worker'],
-  begin: ['worker'],
   result: ['worker'],
   head: ['worker'],
   chunk: ['worker'],

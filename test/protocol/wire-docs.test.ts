@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { Unpackr } from 'msgpackr';
+import { BEGUN_NOTE_BYTES, decodeBegunNote } from '../../protocol/begun-note.js';
 import { ERRORS } from '../../protocol/errors.js';
 import { FRAME_PREFIX_BYTES } from '../../protocol/frame.js';
 import * as messages from '../../protocol/messages.js';
@@ -216,7 +217,7 @@ function exampleBytes(type: string): Buffer {
 }
 
 test('the example of the page decodes to what it says', () => {
-  const stream = Buffer.concat(['call', 'begin', 'result'].map(exampleBytes));
+  const stream = Buffer.concat(['call', 'result'].map(exampleBytes));
   const received = readFrames(stream).map(({ message, body }) => [message, body.toString()]);
   const call = {
     id: 1,
@@ -242,7 +243,12 @@ test('the example of the page decodes to what it says', () => {
   };
   assert.deepEqual(received, [
     [{ type: 'call', calls: [call], inlineBytes: [9] }, '{"n": 20}'],
-    [{ type: 'begin', ids: [1] }, ''],
     [result, '{"n": 21}'],
   ]);
+});
+
+test('the note of the page says what stands beside it', () => {
+  const bytes = exampleBytes('note');
+  assert.equal(bytes.length, BEGUN_NOTE_BYTES);
+  assert.deepEqual(decodeBegunNote(bytes), { id: 1, atMs: 2000 });
 });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { MONOTONIC_OFFSET_MS } from '../../protocol/begun-note.js';
 import { BodyAssembler, joinPieces } from '../../protocol/body-assembler.js';
 import { MAX_FRAGMENT_BYTES, PROTOCOL_VERSION, type Message } from '../../protocol/messages.js';
 import { printMark } from '../../protocol/print-mark.js';
@@ -49,12 +50,14 @@ test('a worker says hello, and only then and in this order loaded and ready', as
   assert.deepEqual(worker.order, ['hello', 'loaded', 'ready']);
 });
 
-test('a call is answered with its begin before it', async (t) => {
+test('a call leaves a note that it has begun, and is answered', async (t) => {
   const worker = await started(t, 'export const inference = (input, ctx) => ({ input, id: ctx.requestId });');
   worker.callJson(7, { a: 1 });
   assert.deepEqual(await worker.answer(), { input: { a: 1 }, id: 'r7' });
-  const begin = await worker.next('begin');
-  assert.deepEqual(begin.message.ids, [7]);
+  const { id, atMs } = worker.begun;
+  assert.equal(id, 7);
+  const ageMs = MONOTONIC_OFFSET_MS + performance.now() - atMs;
+  assert.ok(ageMs >= -1 && ageMs < 60_000, `begun ${ageMs} ms ago by the clock of all processes`);
 });
 
 test('a call frame with three calls is three calls, answered in order', async (t) => {
@@ -103,7 +106,7 @@ test('stop lets the running call finish, runs shutdown, and exits with 0; calls 
   );
   worker.callJson(1, null);
   worker.callJson(2, null);
-  await worker.next('begin');
+  await worker.untilBegun(1);
   worker.send({ type: 'stop', graceMs: 1000 });
   assert.match(String(await worker.answer()), /AbortError: the server is stopping/);
   assert.deepEqual(await worker.exit, { code: 0, signal: null });
@@ -140,7 +143,7 @@ test('a shutdown that throws is told on stderr and exits with 1', async (t) => {
 test('an answer of eight megabytes arrives whole although stop follows its call at once', async (t) => {
   const worker = await started(t, 'export const inference = () => new Uint8Array(8_000_000);');
   worker.callJson(1, null);
-  await worker.next('begin');
+  await worker.untilBegun(1);
   worker.send({ type: 'stop', graceMs: 1000 });
   assert.equal((await worker.exit).code, 0);
   const bytes = worker.received.reduce((sum, { body }) => sum + body.length, 0);
@@ -162,7 +165,7 @@ for (const [what, source] of [
        ${source}`,
     );
     worker.callJson(1, null);
-    await worker.next('begin');
+    await worker.untilBegun(1);
     worker.leave();
     assert.deepEqual(await worker.exit, { code: null, signal: 'SIGKILL' });
     await worker.stdout; // ends only when the last process that holds it is gone
@@ -325,7 +328,8 @@ test('a rejection nobody handles lets the running call finish, begins no other, 
   assert.deepEqual([fatal.message.code, fatal.message.permanent], ['SERVE_WORKER_LOST', false]);
   assert.deepEqual(await worker.exit, { code: 1, signal: null });
   assert.match(await worker.stderr, /Unhandled rejection: Error: lost/);
-  assert.deepEqual(types(worker), ['begin'], 'call 2 is left to the front');
+  assert.deepEqual(types(worker), [], 'nothing about call 2');
+  assert.equal(worker.begun.id, 1, 'call 2 is left to the front');
 });
 
 const goldenFrame = (name: string): Buffer =>

@@ -1,11 +1,14 @@
-/** A worker process with the test as its front: frames over its fds 3 and 4, nothing else in between. */
+/** A worker process with the test as its front: frames over its fds 3 and 4, its note on fd 5, nothing else in between. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import type { TestContext } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import type { BegunNote } from '../../protocol/begun-note.js';
 import { joinPieces } from '../../protocol/body-assembler.js';
 import { Channel } from '../../protocol/channel.js';
 import type { Call, Message, StartSpec } from '../../protocol/messages.js';
+import { BegunFile } from '../../supervisor/pool/begun-file.js';
 import { deferred, type Received } from '../protocol/streams.js';
 import { callWith } from './calls.js';
 
@@ -29,6 +32,7 @@ export class WorkerProcess {
   readonly stdout: Promise<string>;
   readonly stderr: Promise<string>;
   readonly #process: ChildProcess;
+  readonly #begun = new BegunFile();
   readonly #up: Readable;
   readonly #down: Writable;
   #over = false;
@@ -36,7 +40,10 @@ export class WorkerProcess {
 
   constructor(t: TestContext, command: readonly string[] = NODE_WORKER) {
     const [file, ...args] = command as [string, ...string[]];
-    this.#process = spawn(file, args, { stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'], detached: true });
+    this.#process = spawn(file, args, {
+      stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe', this.#begun.fd],
+      detached: true,
+    });
     this.#up = this.#process.stdio[3] as Readable;
     this.#down = this.#process.stdio[4] as Writable;
     this.stdout = allText(this.#process.stdout as Readable);
@@ -62,7 +69,21 @@ export class WorkerProcess {
     t.after(async () => {
       if (!this.#over) process.kill(-this.pid, 'SIGKILL');
       await this.exit;
+      this.#begun.close();
     });
+  }
+
+  /** What the worker's note says. */
+  get begun(): BegunNote {
+    return this.#begun.read();
+  }
+
+  /** Resolves once the note says that this call has begun, or a later one. */
+  async untilBegun(id: number): Promise<void> {
+    while (this.begun.id < id) {
+      if (this.#over) throw new Error(`the worker is gone and began ${this.begun.id}, not ${id}`);
+      await delay(2);
+    }
   }
 
   get pid(): number {

@@ -18,7 +18,7 @@ function clockwork(t: TestContext) {
   return {
     state,
     begin: (): ClockedCall => {
-      const call = { beganAtMs: nowMs, pausedMs: 0, pausedSinceMs: null };
+      const call = { beganAtMs: nowMs, graceMs: 0, pausedMs: 0, pausedSinceMs: null };
       state.running = call;
       clock.start();
       return call;
@@ -93,7 +93,7 @@ test('a clock that was stopped says nothing', (t) => {
 });
 
 test('runTimeMs leaves out past and present pauses', () => {
-  assert.equal(runTimeMs({ beganAtMs: 100, pausedMs: 0, pausedSinceMs: null }, 350), 250);
-  assert.equal(runTimeMs({ beganAtMs: 100, pausedMs: 50, pausedSinceMs: null }, 350), 200);
-  assert.equal(runTimeMs({ beganAtMs: 100, pausedMs: 50, pausedSinceMs: 300 }, 350), 150);
+  assert.equal(runTimeMs({ beganAtMs: 100, graceMs: 0, pausedMs: 0, pausedSinceMs: null }, 350), 250);
+  assert.equal(runTimeMs({ beganAtMs: 100, graceMs: 0, pausedMs: 50, pausedSinceMs: null }, 350), 200);
+  assert.equal(runTimeMs({ beganAtMs: 100, graceMs: 0, pausedMs: 50, pausedSinceMs: 300 }, 350), 150);
 });

@@ -1,0 +1,38 @@
+/**
+ * The note of which call has begun: 16 bytes that a worker and the front share, on the worker's fd 5. It lies in the
+ * kernel's page cache, so it outlives its writer, and it is written in one piece, so a kill leaves either the old
+ * note or the new one. Nobody is woken by it: the front reads it when a worker dies or a call takes long. As a
+ * message it cost every call a second write and the front a second read (docs/benchmarks.md).
+ *
+ *   0  u32  id of the call begun last, 0 before the first; calls sent before it have begun too
+ *   4  u32  0
+ *   8  f64  when, in milliseconds of the monotonic clock
+ */
+export const BEGUN_NOTE_BYTES = 16;
+const TIME_OFFSET = 8;
+
+export interface BegunNote {
+  /** 0: no call has begun yet. */
+  readonly id: number;
+  /** On the monotonic clock, which all processes of a machine share. */
+  readonly atMs: number;
+}
+
+export function encodeBegunNote(target: Buffer, id: number, atMs: number): void {
+  target.writeUInt32LE(id, 0);
+  target.writeDoubleLE(atMs, TIME_OFFSET);
+}
+
+export function decodeBegunNote(bytes: Buffer): BegunNote {
+  return { id: bytes.readUInt32LE(0), atMs: bytes.readDoubleLE(TIME_OFFSET) };
+}
+
+/** Monotonic time less `performance.now()`, which counts from the start of its process. Within microseconds. */
+export const MONOTONIC_OFFSET_MS = monotonicOffsetMs();
+
+function monotonicOffsetMs(): number {
+  process.hrtime(); // the first call of each takes long
+  const beforeMs = performance.now();
+  const [seconds, nanoseconds] = process.hrtime();
+  return seconds * 1e3 + nanoseconds / 1e6 - (beforeMs + performance.now()) / 2;
+}

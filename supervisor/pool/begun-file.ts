@@ -1,0 +1,48 @@
+/**
+ * The memory of a begun note (protocol/begun-note.ts): a file without a name, in RAM where the system has such files.
+ */
+import { closeSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { randomUUID } from 'node:crypto';
+import { BEGUN_NOTE_BYTES, decodeBegunNote, type BegunNote } from '../../protocol/begun-note.js';
+
+/** Linux keeps these in memory; containers have it, those with a read-only file system too. */
+const MEMORY_FOLDER = '/dev/shm';
+
+export class BegunFile {
+  /** For the worker to inherit. */
+  readonly fd: number;
+  readonly #bytes = Buffer.alloc(BEGUN_NOTE_BYTES);
+
+  /** @throws Error if no folder takes a file */
+  constructor() {
+    this.fd = openNameless(`banana-serve-${process.pid}-${randomUUID()}`);
+    writeSync(this.fd, this.#bytes); // the space is taken now: a note cannot fail on a full disk later
+  }
+
+  read(): BegunNote {
+    readSync(this.fd, this.#bytes, 0, BEGUN_NOTE_BYTES, 0);
+    return decodeBegunNote(this.#bytes);
+  }
+
+  /** The worker's own end lives on. */
+  close(): void {
+    closeSync(this.fd);
+  }
+}
+
+function openNameless(name: string): number {
+  try {
+    return openIn(MEMORY_FOLDER, name);
+  } catch {
+    return openIn(tmpdir(), name);
+  }
+}
+
+function openIn(folder: string, name: string): number {
+  const path = join(folder, name);
+  const fd = openSync(path, 'wx+', 0o600);
+  unlinkSync(path);
+  return fd;
+}
