@@ -1,11 +1,14 @@
 /**
- * A socket that reads into one buffer and hands out copies of what came, as `data` events. A stream of Node's own
- * makes 64 KiB of zeroed memory for each read, and three turns of bookkeeping: 8 us of a call that takes 100
- * (docs/benchmarks.md).
+ * A socket that reads into one buffer and hands out copies of what came, as `data` events; only much is handed out as
+ * it lies. A stream of Node's own makes 64 KiB of zeroed memory for each read, and three turns of bookkeeping: 8 us of
+ * a call that takes 100 (docs/benchmarks.md).
  */
 import { Socket } from 'node:net';
 
 const READ_BYTES = 64 * 1024;
+
+/** Less is copied: it must not keep so much memory alive. */
+const MUCH_BYTES = READ_BYTES / 2;
 
 /** What `net.Socket` takes and its types do not say of the constructor: `onread` is documented for `connect`. */
 interface LightOptions {
@@ -13,7 +16,7 @@ interface LightOptions {
   readonly handle?: object;
   readonly readable: true;
   readonly writable: false;
-  readonly onread: { buffer: Uint8Array; callback: (bytes: number, buffer: Uint8Array) => boolean };
+  readonly onread: { buffer: () => Uint8Array; callback: (bytes: number) => boolean };
 }
 
 /** Reads the socket of this process that has this number. */
@@ -34,13 +37,20 @@ export function lighten(socket: Socket): Socket {
 }
 
 function readLightly(source: { readonly fd: number } | { readonly handle: object }): Socket {
+  let buffer = Buffer.allocUnsafeSlow(READ_BYTES);
+  const take = (bytes: number): Buffer => {
+    const read = buffer.subarray(0, bytes);
+    if (bytes < MUCH_BYTES) return Buffer.from(read);
+    buffer = Buffer.allocUnsafeSlow(READ_BYTES);
+    return read;
+  };
   const options: LightOptions = {
     ...source,
     readable: true,
     writable: false,
     onread: {
-      buffer: Buffer.allocUnsafeSlow(READ_BYTES),
-      callback: (bytes, buffer) => socket.emit('data', Buffer.from(buffer.subarray(0, bytes))),
+      buffer: () => buffer, // asked for before each read
+      callback: (bytes) => socket.emit('data', take(bytes)),
     },
   };
   const socket = new Socket(options as ConstructorParameters<typeof Socket>[0]);

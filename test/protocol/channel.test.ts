@@ -9,7 +9,7 @@ import { Channel, type ChannelHandlers } from '../../protocol/channel.js';
 import { ServeError } from '../../protocol/errors.js';
 import { MAX_FRAGMENT_BYTES, type Call, type Message } from '../../protocol/messages.js';
 import { GOLDEN } from './golden-frames.js';
-import { Tap, closed, deferred, nextTurn, socketPair, type Received } from './streams.js';
+import { Tap, closed, deferred, nextTurn, readFrames, socketPair, type Received } from './streams.js';
 
 const MIB = 1024 * 1024;
 
@@ -520,4 +520,48 @@ test('close sends what is queued, then ends the stream', async () => {
   channel.close();
   await once(tap, 'finish');
   assert.deepEqual(tap.typesPerWrite, [['cancel']]);
+});
+
+for (const [what, accepts, later] of [
+  ['all', Infinity, false],
+  ['a part', 10, true],
+  ['nothing', 0, true],
+] as const) {
+  test(`of a write that goes below the stream, the kernel takes ${what}: every byte leaves once, in order`, () => {
+    const tap = new Tap();
+    const below: Buffer[] = [];
+    const channel = new Channel(new PassThrough(), tap, NOTHING, (bytes) => {
+      const taken = Math.min(bytes.length, accepts);
+      below.push(Buffer.from(bytes.subarray(0, taken)));
+      return taken;
+    });
+    channel.send(cancel(1));
+    channel.flush();
+    assert.equal(tap.writes.length > 0, later);
+    const received = readFrames(Buffer.concat([...below, tap.bytes]));
+    assert.deepEqual(
+      received.map(({ message }) => message),
+      [cancel(1)],
+    );
+  });
+}
+
+test('nothing goes below the stream while something waits in it', () => {
+  const tap = new Tap();
+  tap.hold();
+  let below = 0;
+  const channel = new Channel(new PassThrough(), tap, NOTHING, () => {
+    below += 1;
+    return 0;
+  });
+  channel.send(cancel(1));
+  channel.flush();
+  channel.send(cancel(2));
+  channel.flush();
+  assert.equal(below, 1);
+  tap.release();
+  assert.deepEqual(
+    tap.received.map(({ message }) => message),
+    [cancel(1), cancel(2)],
+  );
 });
