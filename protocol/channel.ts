@@ -109,6 +109,11 @@ export class Channel {
     this.#transfers.push({ id, first: message, pieces, piece: 0, offset: 0, left: bytes, started: false });
   }
 
+  /** Part of this body has not been handed to the stream yet. */
+  isSending(id: number): boolean {
+    return this.#transfers.some((transfer) => transfer.id === id);
+  }
+
   /**
    * Forgets what is unsent of a body. Returns false if its first frame never left, so the peer knows nothing of it.
    */
@@ -197,16 +202,22 @@ export class Channel {
     const [buffer] = buffers;
     const written = this.#writeNow(buffer);
     buffers[0] = buffer.subarray(written);
-    return written === buffer.length;
+    if (written < buffer.length) return false;
+    this.#tellFlushed();
+    return true;
   }
 
   readonly #onWritten = (): void => {
     if (this.#transfers.length > 0) this.flush();
+    this.#tellFlushed();
+  };
+
+  #tellFlushed(): void {
     if (this.#flushedCallbacks.length === 0 || !this.flushed) return;
     const callbacks = this.#flushedCallbacks;
     this.#flushedCallbacks = [];
     for (const callback of callbacks) callback();
-  };
+  }
 }
 
 /** The same bytes in fewer buffers: neighbours that are small become one. */

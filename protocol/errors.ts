@@ -68,9 +68,18 @@ export class ServeError extends Error {
   }
 }
 
-/** Narrows a code that came over the wire; unknown ones are a worker's own failure. */
-export function asErrorCode(code: string): ErrorCode {
-  return Object.hasOwn(ERRORS, code) ? (code as ErrorCode) : 'SERVE_INFERENCE_FAILED';
+/** What an `error` of one call may say. The other codes are the front's, or end a worker. */
+const CALL_ERRORS: ReadonlySet<string> = new Set<ErrorCode>([
+  'SERVE_BAD_BODY',
+  'SERVE_INFERENCE_FAILED',
+  'SERVE_OUTPUT_INVALID',
+  'SERVE_OUTPUT_TOO_LARGE',
+  'SERVE_CANCELLED',
+]);
+
+/** A call's error code as a worker sent it; anything else counts as the model's failure. */
+export function asCallErrorCode(code: string): ErrorCode {
+  return CALL_ERRORS.has(code) ? (code as ErrorCode) : 'SERVE_INFERENCE_FAILED';
 }
 
 /** Text of anything a program may throw, `undefined` and hostile objects included, with up to `causes` causes. Never throws. */

@@ -32,14 +32,22 @@ export async function loadApp(path: string): Promise<LoadedApp> {
 async function importApp(path: string): Promise<Exports> {
   const extension = extname(path);
   if (!extension.endsWith('ts')) return (await import(pathToFileURL(path).href)) as Exports;
-  const tsconfig = nearestTsconfig(dirname(path));
-  if (tsconfig !== null) process.env['TSX_TSCONFIG_PATH'] = tsconfig;
-  const [cjs, esm] = await Promise.all([import('tsx/cjs/api'), import('tsx/esm/api')]);
-  cjs.register();
-  esm.register();
+  await registerTypeScript(nearestTsconfig(dirname(path)));
+  const cjs = await import('tsx/cjs/api');
   // Node's own loader hands ESM syntax in a .cts file to the CommonJS parser; tsx's require translates it first.
   if (extension === '.cts') return cjs.require(path, import.meta.url) as Exports;
   return (await import(pathToFileURL(path).href)) as Exports;
+}
+
+async function registerTypeScript(tsconfig: string | null): Promise<void> {
+  const [cjs, esm] = await Promise.all([import('tsx/cjs/api'), import('tsx/esm/api')]);
+  // The CommonJS half takes it from the environment only, and only now; the app's children have their own.
+  const before = process.env['TSX_TSCONFIG_PATH'];
+  if (tsconfig !== null) process.env['TSX_TSCONFIG_PATH'] = tsconfig;
+  cjs.register();
+  esm.register(tsconfig === null ? undefined : { tsconfig });
+  if (before === undefined) delete process.env['TSX_TSCONFIG_PATH'];
+  else process.env['TSX_TSCONFIG_PATH'] = before;
 }
 
 function nearestTsconfig(folder: string): string | null {

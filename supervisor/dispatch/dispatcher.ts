@@ -133,6 +133,7 @@ export class Dispatcher {
     if (job.settled) return;
     if (job.state === 'queued') this.#queue.remove(job);
     const { holder } = job;
+    holder?.learnBegun(); // it is told how long it waited
     job.fail(typeof error === 'string' ? new ServeError(error) : error, 0);
     this.#forget(job);
     holder?.abandon(job, reason);

@@ -22,6 +22,8 @@ export interface Sink {
 
 /** A worker, as far as a job it holds is concerned. */
 export interface JobHolder {
+  /** Finds out which of its jobs have begun, and tells them. */
+  learnBegun(): void;
   /** Nobody waits for this job any more. */
   abandon(job: Job, reason: string): void;
 }

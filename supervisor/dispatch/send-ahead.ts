@@ -24,9 +24,16 @@ const LONG_CALL_MS = 25;
 /** Moving its bytes takes less than this part of a long call. */
 const SMALL_GAP = 0.02;
 
+/** A call so much longer than the others is long, whatever it moves: nothing should sit behind it. */
+const FAR_ABOVE_MEAN = 2;
+
+/** What may lie in a worker that has not begun it: the queue's bounds do not count it. */
+const AHEAD_BYTES = 4_000_000;
+
 /** Nothing is sent ahead behind a call that runs longer than this: a slow one, or a stream that nobody reads. */
-export function longCallMs({ meanBytes }: ServiceTime): number {
-  return Math.max(LONG_CALL_MS, meanBytes / BYTES_PER_MS / SMALL_GAP);
+export function longCallMs({ meanMs, meanBytes }: ServiceTime): number {
+  const worthwhileMs = meanBytes / BYTES_PER_MS / SMALL_GAP;
+  return Math.max(LONG_CALL_MS, Math.min(worthwhileMs, FAR_ABOVE_MEAN * (meanMs ?? 0)));
 }
 
 /** 0 before anything is known, and when any recent call was long. */
@@ -34,5 +41,6 @@ export function sendAhead(service: ServiceTime): number {
   const { meanMs, slowMs, meanBytes } = service;
   if (meanMs === null || slowMs > longCallMs(service)) return 0;
   const gapMs = TURN_MS + meanBytes / BYTES_PER_MS;
-  return Math.min(MAX_AHEAD, Math.ceil(gapMs / Math.max(meanMs, gapMs / MAX_AHEAD)));
+  const fill = Math.ceil(gapMs / Math.max(meanMs, gapMs / MAX_AHEAD));
+  return Math.min(MAX_AHEAD, fill, Math.max(1, Math.floor(AHEAD_BYTES / meanBytes)));
 }

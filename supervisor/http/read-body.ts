@@ -49,8 +49,9 @@ export function readBody(request: IncomingMessage, limits: BodyLimits, events: B
       pieces.push(piece);
       return;
     }
+    if (bytes > limits.announcedBytes) throw new ServeError('SERVE_BAD_REQUEST'); // Node's parser may be told to be lax
     slab ??= slabs.take(limits.announcedBytes);
-    slab.set(piece, bytes - piece.length); // the HTTP parser lets no byte more than announced through
+    slab.set(piece, bytes - piece.length);
   }
   function onData(piece: Buffer): void {
     if (done) return;
@@ -71,7 +72,7 @@ export function readBody(request: IncomingMessage, limits: BodyLimits, events: B
   function onEnd(): void {
     if (done) return;
     stop();
-    events.onWhole(slab === null ? pieces : [slab], bytes);
+    events.onWhole(slab === null ? pieces : [slab.subarray(0, bytes)], bytes);
   }
   function onClose(): void {
     if (!done) stop();

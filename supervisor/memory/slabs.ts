@@ -49,7 +49,7 @@ export class Slabs {
   /** Nothing will read this buffer, or write to it, any more. A buffer that is not from `take`, or was given back, is let be. */
   give(buffer: Buffer): void {
     const slab = buffer.buffer as ArrayBuffer;
-    if (!this.#lent.delete(slab)) return;
+    if (!this.#lent.delete(slab) || !this.#inUse) return;
     const size = slab.byteLength;
     if (this.#freeBytes + size > KEEP_BYTES) return;
     const free = this.#free.get(size);

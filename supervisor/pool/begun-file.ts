@@ -18,7 +18,6 @@ export class BegunFile {
   /** @throws Error if no folder takes a file */
   constructor() {
     this.fd = openNameless(`banana-serve-${process.pid}-${randomUUID()}`);
-    writeSync(this.fd, this.#bytes); // the space is taken now: a note cannot fail on a full disk later
   }
 
   read(): BegunNote {
@@ -43,6 +42,12 @@ function openNameless(name: string): number {
 function openIn(folder: string, name: string): number {
   const path = join(folder, name);
   const fd = openSync(path, 'wx+', 0o600);
-  unlinkSync(path);
-  return fd;
+  try {
+    unlinkSync(path);
+    writeSync(fd, Buffer.alloc(BEGUN_NOTE_BYTES)); // the space is taken now: no note can fail on a full disk later
+    return fd;
+  } catch (thrown) {
+    closeSync(fd);
+    throw thrown;
+  }
 }

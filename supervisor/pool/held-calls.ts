@@ -8,7 +8,7 @@
 import { MONOTONIC_OFFSET_MS, type BegunNote } from '../../protocol/begun-note.js';
 import { BodyAssembler, totalBytes } from '../../protocol/body-assembler.js';
 import type { Channel } from '../../protocol/channel.js';
-import { ServeError, asErrorCode } from '../../protocol/errors.js';
+import { ServeError, asCallErrorCode } from '../../protocol/errors.js';
 import { STREAM_WINDOW_BYTES, type Message, type ReplyHead } from '../../protocol/messages.js';
 import type { Job } from '../dispatch/job.js';
 import { slabs } from '../memory/slabs.js';
@@ -94,7 +94,7 @@ export class HeldCalls {
 
   /** Looks up whether the first call has begun. */
   get running(): Assignment | null {
-    this.#learnBegun();
+    this.learnBegun();
     const { first } = this;
     return first?.begun === true ? first : null;
   }
@@ -106,7 +106,7 @@ export class HeldCalls {
 
   /** All of them, and which have begun is up to date. */
   jobs(): Job[] {
-    this.#learnBegun();
+    this.learnBegun();
     return this.#held.map((assignment) => assignment.job);
   }
 
@@ -187,7 +187,7 @@ export class HeldCalls {
   }
 
   /** Marks what the worker's note says has begun: the call it names, and those sent before it. */
-  #learnBegun(): void {
+  learnBegun(): void {
     if (this.#held.length === 0) return;
     const { id, atMs } = this.#readBegun();
     const last = this.#held.findIndex((assignment) => assignment.id === id);
@@ -208,6 +208,11 @@ export class HeldCalls {
 
   #onResult(message: Message & { type: 'result' }, pieces: Buffer[]): void {
     const assignment = this.#findAnswered(message.id, message.runMs);
+    if (this.#channel.isSending(message.id)) {
+      throw new ServeError('SERVE_PROTOCOL', undefined, {
+        detail: `an answer to call ${message.id}, whose body was not read to its end`,
+      });
+    }
     if (message.bodyBytes > this.#limits.maxOutputBytes) {
       throw new ServeError('SERVE_PROTOCOL', undefined, {
         detail: `a result of ${message.bodyBytes} bytes; ${this.#limits.maxOutputBytes} are allowed`,
@@ -244,9 +249,9 @@ export class HeldCalls {
   }
 
   #onCallError(message: Message & { type: 'error' }): void {
-    this.#learnBegun();
     const assignment = this.#find(message.id);
-    const error = new ServeError(asErrorCode(message.code), message.message, { detail: message.detail });
+    if (!assignment.begun && message.runMs > 0) this.#begin(assignment, performance.now() - message.runMs);
+    const error = new ServeError(asCallErrorCode(message.code), message.message, { detail: message.detail });
     if (!assignment.job.settled) this.#listener.onCallError(assignment.job, error);
     assignment.job.fail(error, message.runMs);
     this.#release(assignment, null);
@@ -264,9 +269,9 @@ export class HeldCalls {
   /** The next call's turn has come: it begins in time, or its worker is frozen. */
   #awaitBegin(): void {
     const [first] = this.#held;
-    if (first === undefined || first.begun) return;
-    first.beganAtMs = performance.now();
-    this.#runClock.start();
+    if (first === undefined) return;
+    if (!first.begun) first.beganAtMs = performance.now();
+    this.#runClock.start(); // also for one that has begun: the clock may have run out on the one before
   }
 
   get #beginGraceMs(): number {
@@ -311,7 +316,7 @@ export class HeldCalls {
 
   #findBegun(id: number): Assignment {
     const assignment = this.#find(id);
-    if (!assignment.begun) this.#learnBegun();
+    if (!assignment.begun) this.learnBegun();
     if (assignment.begun) return assignment;
     throw new ServeError('SERVE_PROTOCOL', undefined, {
       detail: `an answer to call ${id}, which never began`,
@@ -336,7 +341,7 @@ export class HeldCalls {
     return new RunClock(
       this.#limits.runTimeoutMs,
       () => {
-        this.#learnBegun();
+        this.learnBegun();
         return this.first;
       },
       (assignment) => this.#onRunTimeout(assignment),

@@ -10,7 +10,7 @@ import { writeFile } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { lighten } from '../../protocol/light-socket.js';
 import { BegunFile } from './begun-file.js';
 import type { Exit } from './exit-report.js';
@@ -44,11 +44,7 @@ export interface SpawnOptions {
 export function spawnWorker(options: SpawnOptions): WorkerProcess {
   const [file, ...args] = options.command ?? [process.execPath, WORKER_ENTRY];
   const begun = new BegunFile();
-  const child = spawn(file as string, args, {
-    stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe', begun.fd],
-    detached: true,
-    env: { ...process.env, ...options.env },
-  });
+  const child = spawnWith(begun, file as string, args, { ...process.env, ...options.env });
   child.on('error', () => {}); // no pid tells the same, at once
   const { pid } = child;
   if (pid === undefined) {
@@ -66,6 +62,19 @@ export function spawnWorker(options: SpawnOptions): WorkerProcess {
     onExit: (callback) => child.once('exit', (code, signal) => callback({ code, signal })),
     kill: (signal) => killGroup(pid, signal),
   };
+}
+
+function spawnWith(begun: BegunFile, file: string, args: string[], env: NodeJS.ProcessEnv): ChildProcess {
+  try {
+    return spawn(file, args, {
+      stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe', begun.fd],
+      detached: true,
+      env,
+    });
+  } catch (thrown) {
+    begun.close();
+    throw thrown;
+  }
 }
 
 function killGroup(pid: number, signal: NodeJS.Signals): void {

@@ -137,6 +137,10 @@ export class WorkerHandle implements ReadyWorker {
     return first === null ? 0 : performance.now() - first.beganAtMs;
   }
 
+  learnBegun(): void {
+    this.#calls.learnBegun();
+  }
+
   heldJobs(): Job[] {
     return this.#calls.jobs();
   }

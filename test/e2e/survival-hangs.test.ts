@@ -123,6 +123,27 @@ test(
 );
 
 test(
+  'a call that was sent ahead has its own limit, also when the one before ran out of time and obeyed',
+  LIMIT,
+  async (t) => {
+    const cues = makeCues(t);
+    const args = ['--run-timeout', '500ms'];
+    const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args });
+    const pid = await pidOf(server);
+    for (let i = 0; i < 10; i += 1) await ask(server, {}); // short calls: others are sent ahead
+    const answers = await Promise.all(
+      ['first', 'second'].map((id) => ask(server, { until: 'never given' }, { id })),
+    );
+    assert.deepEqual(
+      answers.map((answer) => errorOf(answer).code),
+      ['SERVE_INFERENCE_TIMEOUT', 'SERVE_INFERENCE_TIMEOUT'],
+    );
+    assert.equal(await pidOf(server), pid, 'both obeyed');
+    await server.stop();
+  },
+);
+
+test(
   'an init that hangs is killed at --init-timeout; the held caller gets 503, the server exits with 3',
   LIMIT,
   async (t) => {

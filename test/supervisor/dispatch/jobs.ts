@@ -60,6 +60,8 @@ export class FakeWorker implements ReadyWorker {
     this.held.push(job);
   }
 
+  learnBegun(): void {}
+
   abandon(job: Job, reason: string): void {
     this.abandoned.push(`${job.call.requestId}: ${reason}`);
   }

@@ -90,7 +90,8 @@ for (const [what, service, ahead] of [
   ['one of the last calls took long', measured(...times(20, 0.1), 30), 0],
   ['calls of 30 ms move 2 MB each', moving(2e6, 30), 1],
   ['calls of 260 ms move 2 MB each', moving(2e6, 260), 0],
-  ['calls of 1 ms move 2 MB each', moving(2e6, 1), 7],
+  ['calls of 1 ms move 2 MB each', moving(2e6, 1), 2],
+  ['calls of 0.2 ms move 200 MB each', moving(2e8, 0.2), 1],
   ['the one that took long is a while ago', measured(...times(5, 0.5), 30, ...times(100, 0.5)), 4],
 ] as const) {
   test(`sendAhead is ${ahead} when ${what}`, () => assert.equal(sendAhead(service), ahead));
