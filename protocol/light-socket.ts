@@ -53,6 +53,6 @@ function readLightly(source: { readonly fd: number } | { readonly handle: object
       callback: (bytes) => socket.emit('data', take(bytes)),
     },
   };
-  const socket = new Socket(options as ConstructorParameters<typeof Socket>[0]);
+  const socket = new Socket(options);
   return socket;
 }

@@ -43,7 +43,7 @@ export class Slabs {
     const slab = reused ?? Buffer.allocUnsafeSlow(size).buffer;
     this.#lent.add(slab);
     if (!this.#inUse) this.#use(true);
-    return Buffer.from(slab as ArrayBuffer, 0, bytes);
+    return Buffer.from(slab, 0, bytes);
   }
 
   /** Nothing will read this buffer, or write to it, any more. A buffer that is not from `take`, or was given back, is let be. */

@@ -63,12 +63,7 @@ export class HeldCalls {
   #inBurst = false;
   #finished = 0;
 
-  constructor(
-    channel: Channel,
-    readBegun: () => BegunNote,
-    limits: CallLimits,
-    listener: HeldCallsListener,
-  ) {
+  constructor(channel: Channel, readBegun: () => BegunNote, limits: CallLimits, listener: HeldCallsListener) {
     this.#channel = channel;
     this.#readBegun = readBegun;
     this.#listener = listener;

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { ERRORS, ServeError, asCallErrorCode, describeThrown, type ErrorCode } from '../../protocol/errors.js';
+import {
+  ERRORS,
+  ServeError,
+  asCallErrorCode,
+  describeThrown,
+  type ErrorCode,
+} from '../../protocol/errors.js';
 
 test('ServeError takes the message of its code unless it is given one, and keeps cause and detail', () => {
   const cause = new Error('why');
@@ -31,7 +37,15 @@ for (const code of ['SERVE_BAD_BODY', 'SERVE_OUTPUT_INVALID', 'SERVE_OUTPUT_TOO_
   test(`asCallErrorCode keeps ${code}`, () => assert.equal(asCallErrorCode(code), code));
 }
 
-for (const unknown of ['', 'SERVE_NEW', 'toString', '__proto__', 'SERVE_QUEUE_FULL', 'SERVE_CONFIG', 'serve_deadline']) {
+for (const unknown of [
+  '',
+  'SERVE_NEW',
+  'toString',
+  '__proto__',
+  'SERVE_QUEUE_FULL',
+  'SERVE_CONFIG',
+  'serve_deadline',
+]) {
   test(`asCallErrorCode takes ${JSON.stringify(unknown)} for a failure of the model`, () => {
     assert.equal(asCallErrorCode(unknown), 'SERVE_INFERENCE_FAILED' satisfies ErrorCode);
   });

@@ -4,7 +4,12 @@ import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { ServeError } from '../../../protocol/errors.js';
-import { announcedBytes, readBody, type BodyEvents, type BodyLimits } from '../../../supervisor/http/read-body.js';
+import {
+  announcedBytes,
+  readBody,
+  type BodyEvents,
+  type BodyLimits,
+} from '../../../supervisor/http/read-body.js';
 
 interface Outcome {
   body: string | null;
