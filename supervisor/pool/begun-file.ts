@@ -15,9 +15,9 @@ export class BegunFile {
   readonly fd: number;
   readonly #bytes = Buffer.alloc(BEGUN_NOTE_BYTES);
 
-  /** @throws Error if no folder takes a file */
-  constructor() {
-    this.fd = openNameless(`banana-serve-${process.pid}-${randomUUID()}`);
+  /** In the first of the folders that takes it. @throws Error if none does */
+  constructor(folders: readonly [string, ...string[]] = [MEMORY_FOLDER, tmpdir()]) {
+    this.fd = openNameless(`banana-serve-${process.pid}-${randomUUID()}`, folders);
   }
 
   read(): BegunNote {
@@ -31,11 +31,13 @@ export class BegunFile {
   }
 }
 
-function openNameless(name: string): number {
+function openNameless(name: string, [folder, ...others]: readonly [string, ...string[]]): number {
   try {
-    return openIn(MEMORY_FOLDER, name);
-  } catch {
-    return openIn(tmpdir(), name);
+    return openIn(folder, name);
+  } catch (thrown) {
+    const [next, ...rest] = others;
+    if (next === undefined) throw thrown;
+    return openNameless(name, [next, ...rest]);
   }
 }
 

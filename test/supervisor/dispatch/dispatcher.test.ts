@@ -184,6 +184,16 @@ test('a deadline that passes in line answers its caller, and the worker never se
   assert.equal(bench.workers[0]?.load, 0);
 });
 
+test('a caller that is given up on while its call runs is told how long it waited, not how long it ran', (t) => {
+  const bench = new Bench(t, 1);
+  const job = bench.submit('runs', { deadlineAtMs: bench.nowMs + 100 });
+  const [worker] = bench.workers as [FakeWorker];
+  worker.beganUnseen = true;
+  bench.pass(100);
+  assert.equal(bench.outcomes.get('runs'), 'SERVE_DEADLINE');
+  assert.ok(job.beganAtMs > 0, 'it was asked whether it had begun');
+});
+
 test('a deadline that passes while the call runs answers its caller and tells the worker, which keeps its seat taken', (t) => {
   const bench = new Bench(t, 1);
   bench.submit('runs', { deadlineAtMs: bench.nowMs + 100 });

@@ -42,6 +42,8 @@ export const OK = { status: 200, contentType: '', headers: '' };
 export class FakeWorker implements ReadyWorker {
   readonly held: Job[] = [];
   readonly abandoned: string[] = [];
+  /** Its first job has begun, and nobody asked yet. */
+  beganUnseen = false;
   runningMs = 0;
 
   get load(): number {
@@ -60,7 +62,11 @@ export class FakeWorker implements ReadyWorker {
     this.held.push(job);
   }
 
-  learnBegun(): void {}
+  /** Which jobs have begun is known here when it is asked for, as in a real worker. */
+  learnBegun(): void {
+    if (this.beganUnseen) this.begin();
+    this.beganUnseen = false;
+  }
 
   abandon(job: Job, reason: string): void {
     this.abandoned.push(`${job.call.requestId}: ${reason}`);

@@ -121,6 +121,20 @@ test('a large body whose size was announced arrives as one piece', async () => {
   assert.ok(body?.equals(Buffer.concat(parts)));
 });
 
+test('a body longer than announced, which a strict parser lets never through, is refused', async () => {
+  const stream = new PassThrough();
+  const refused = new Promise<string>((resolve) => {
+    readBody(
+      stream as unknown as IncomingMessage,
+      { announcedBytes: 300_000, maxBodyBytes: 1_000_000, bodyTimeoutMs: 10_000 },
+      { onBytes: () => {}, onWhole: () => resolve('whole'), onFailed: ({ code }) => resolve(code) },
+    );
+  });
+  stream.write(Buffer.alloc(300_000));
+  stream.end(Buffer.alloc(1));
+  assert.equal(await refused, 'SERVE_BAD_REQUEST');
+});
+
 test('a pause longer than the limit is SERVE_REQUEST_TIMEOUT', async () => {
   const stream = new PassThrough();
   const startedAtMs = performance.now();

@@ -66,3 +66,12 @@ test('tells when large bodies come, and when none came for 10 s', (t) => {
   slabs.take(MIB);
   assert.deepEqual(told, [true, false, true]);
 });
+
+test('a slab that comes back to an idle server is not kept', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const slabs = new Slabs();
+  const late = slabs.take(MIB);
+  t.mock.timers.tick(10_000);
+  slabs.give(late);
+  assert.equal(slabs.freeBytes, 0);
+});

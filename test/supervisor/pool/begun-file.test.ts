@@ -36,3 +36,10 @@ test('the file has no name: nothing is left behind, whoever dies', (t) => {
     );
   }
 });
+
+test('a folder that takes no file is passed over; if none takes one, the error names the last', (t) => {
+  const file = new BegunFile(['/nowhere', tmpdir()]);
+  t.after(() => file.close());
+  assert.equal(file.read().id, 0);
+  assert.throws(() => new BegunFile(['/nowhere', '/proc']), /\/proc\//);
+});
