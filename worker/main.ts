@@ -1,7 +1,7 @@
 /**
  * A worker process.
  *
- * 1. Claims fd 3 and fd 4 for frames and says `hello`, before any user code.
+ * 1. Claims fd 3 and fd 4 for frames, fd 5 for the note of what has begun, and says `hello`, before any user code.
  * 2. On `start`: imports the app (`loaded`), runs init and the example (`ready`).
  * 3. Hands calls to the run loop until `stop`, a fatal error, or the end of the stream: the front is gone.
  */
@@ -28,6 +28,7 @@ import { loadApp } from './load-app.js';
 import type { LoadedApp } from './loaded-app.js';
 import { NO_ATTRIBUTION, attributePrints, type PrintAttribution } from './print-attribution.js';
 import { RunLoop } from './run-loop.js';
+import { SLEEP_AT_ONCE, StayAwake } from './stay-awake.js';
 
 /** A 64-pixel image as JSON fits. */
 const MAX_EXAMPLE_CHARS = 240;
@@ -132,6 +133,7 @@ async function start(spec: StartSpec): Promise<void> {
     streamWindowBytes: spec.limits.streamWindowBytes,
     noteBegun,
     onIdleAfterRetire: () => onIdle(),
+    idleness: worker.threads > 1 ? new StayAwake() : SLEEP_AT_ONCE,
   });
   channel.send({ type: 'ready', initMs });
   channel.flush();

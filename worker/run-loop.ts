@@ -20,6 +20,7 @@ import type { PrintAttribution } from './print-attribution.js';
 import { encodeOutput, type EncodedOutput } from './reply/encode-output.js';
 import { iteratorOf, sendStream } from './reply/stream.js';
 import { isResponse, responseBody, responseHead } from './reply/web-response.js';
+import type { Idleness } from './stay-awake.js';
 import { StreamSender } from './stream-sender.js';
 
 export interface RunLoopOptions {
@@ -33,6 +34,7 @@ export interface RunLoopOptions {
   noteBegun(id: number): void;
   /** Called when no call runs and none will be begun, after `retire`. */
   onIdleAfterRetire(): void;
+  readonly idleness: Idleness;
 }
 
 interface Waiting {
@@ -68,6 +70,7 @@ export class RunLoop {
   /** Takes a call whose body is whole; `pump` begins it. */
   accept(call: Call, pieces: Buffer[]): void {
     this.#inbox.push({ call, pieces });
+    this.#options.idleness.onCall();
   }
 
   /** Nobody waits for this call: drops it if it has not begun, else tells the app. */
@@ -113,6 +116,7 @@ export class RunLoop {
     }
     this.#pumping = false;
     this.#channel.flush();
+    if (this.#current === null && this.#inbox.length === 0) this.#options.idleness.onIdle();
   }
 
   #restUntilFlushed(): void {

@@ -23,6 +23,8 @@ class Bench {
   readonly printsOf: string[] = [];
   readonly #notes: { id: number; afterWrites: number }[] = [];
   idleCalls = 0;
+  /** What it tells of calls that came and of having answered all. */
+  readonly comings: string[] = [];
 
   constructor(handle: Handle) {
     const refuse = (): never => assert.fail('the front did nothing');
@@ -55,6 +57,10 @@ class Bench {
       streamWindowBytes: WINDOW_BYTES,
       noteBegun: (id) => this.#notes.push({ id, afterWrites: this.tap.writes.length }),
       onIdleAfterRetire: () => (this.idleCalls += 1),
+      idleness: {
+        onCall: () => this.comings.push('call'),
+        onIdle: () => this.comings.push('idle'),
+      },
     });
   }
 
@@ -151,6 +157,19 @@ test('calls run one at a time, in the order they came', async () => {
   await bench.ended(2);
   assert.deepEqual(bench.seen, [0, 1, 2]);
   assert.deepEqual(bench.story, ['begin 0', 'result 0', 'begin 1', 'result 1', 'begin 2', 'result 2']);
+});
+
+test('it says that a call came, and that all that came are answered', async () => {
+  const last = deferred<number>();
+  const bench = new Bench((input) => (input === 3 ? last.promise : input));
+  bench.call(1);
+  bench.call(2);
+  bench.call(3);
+  bench.call(4);
+  assert.deepEqual(bench.comings, ['call', 'idle', 'call', 'idle', 'call', 'call']);
+  last.resolve(0);
+  await bench.ended(4);
+  assert.deepEqual(bench.comings.slice(6), ['idle']);
 });
 
 test('a call is noted as begun before the app sees it', () => {
