@@ -4,7 +4,7 @@
  * memory of its own: the chunks it came in, twice its size with their slack, die young and cost no full garbage
  * collection.
  */
-import { ServeError } from './errors.js';
+import { protocolError } from './errors.js';
 
 interface Partial<T> {
   readonly owner: T;
@@ -24,8 +24,8 @@ export class BodyAssembler<T> {
   /** Starts a body of `bodyBytes`. Returns its pieces if it is whole already, else null: fragments will follow. */
   start(id: number, owner: T, bodyBytes: number, pieces: Buffer[]): Buffer[] | null {
     const missing = bodyBytes - totalBytes(pieces);
-    if (missing < 0) throw broken(`body of call ${id} is longer than announced`);
-    if (this.#open.has(id)) throw broken(`a second body for call ${id}`);
+    if (missing < 0) throw protocolError(`body of call ${id} is longer than announced`);
+    if (this.#open.has(id)) throw protocolError(`a second body for call ${id}`);
     if (missing === 0) return pieces;
     const partial = { owner, body: this.#allocate(bodyBytes), filled: 0 };
     append(partial, pieces);
@@ -36,12 +36,12 @@ export class BodyAssembler<T> {
   /** Adds a fragment. Returns the owner and the body, one piece, once that is whole. */
   add(id: number, pieces: readonly Buffer[]): { owner: T; pieces: Buffer[] } | null {
     const partial = this.#open.get(id);
-    if (partial === undefined) throw broken(`a body fragment for unknown call ${id}`);
+    if (partial === undefined) throw protocolError(`a body fragment for unknown call ${id}`);
     const { owner, body, filled } = partial;
     const bytes = totalBytes(pieces);
     const missing = body.length - filled;
     if (bytes === 0 || bytes > missing)
-      throw broken(`a fragment of ${bytes} bytes where ${missing} are missing`);
+      throw protocolError(`a fragment of ${bytes} bytes where ${missing} are missing`);
     append(partial, pieces);
     if (bytes < missing) return null;
     this.#open.delete(id);
@@ -79,7 +79,7 @@ export function splitPieces(pieces: readonly Buffer[], sizes: readonly number[])
   const announced = sizes.reduce((sum, size) => sum + size, 0);
   const bytes = totalBytes(pieces);
   if (announced !== bytes)
-    throw broken(`a frame with ${bytes} body bytes where its calls announce ${announced}`);
+    throw protocolError(`a frame with ${bytes} body bytes where its calls announce ${announced}`);
   if (sizes.length === 1) return [pieces as Buffer[]];
   const joined = joinPieces(pieces);
   let offset = 0;
@@ -87,8 +87,4 @@ export function splitPieces(pieces: readonly Buffer[], sizes: readonly number[])
     offset += size;
     return size === 0 ? [] : [joined.subarray(offset - size, offset)];
   });
-}
-
-function broken(detail: string): ServeError {
-  return new ServeError('SERVE_PROTOCOL', undefined, { detail });
 }

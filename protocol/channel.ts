@@ -10,7 +10,7 @@
  */
 import type { Readable, Writable } from 'node:stream';
 import { decodeHead, encodeHead } from './codec.js';
-import { ServeError } from './errors.js';
+import { ServeError, protocolError } from './errors.js';
 import { FRAME_PREFIX_BYTES, FrameReader } from './frame.js';
 import { MAX_FRAGMENT_BYTES, type Message } from './messages.js';
 
@@ -67,7 +67,9 @@ export class Channel {
     );
     input.on('data', (chunk: Buffer) => this.#read(chunk));
     input.on('error', () => this.#end(null));
-    input.on('end', () => this.#end(this.#reader.atBoundary ? null : cutFrame()));
+    input.on('end', () =>
+      this.#end(this.#reader.atBoundary ? null : protocolError('the stream ended inside a frame')),
+    );
     input.on('close', () => this.#end(null));
     out.on('error', (error) => handlers.onWriteError(error));
   }
@@ -272,8 +274,4 @@ function takeFragment(transfer: BodyTransfer): { pieces: Uint8Array[]; bytes: nu
 /** A call frame says how much of each body came with it. */
 function withInline(transfer: BodyTransfer, bytes: number): Message {
   return transfer.first.type === 'call' ? { ...transfer.first, inlineBytes: [bytes] } : transfer.first;
-}
-
-function cutFrame(): ServeError {
-  return new ServeError('SERVE_PROTOCOL', undefined, { detail: 'the stream ended inside a frame' });
 }

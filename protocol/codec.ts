@@ -4,7 +4,7 @@
  * The only importer of the msgpack library on the wire side.
  */
 import { Packr, Unpackr } from 'msgpackr';
-import { ServeError } from './errors.js';
+import { protocolError, type ServeError } from './errors.js';
 import {
   FORMATS,
   MAX_HEAD_BYTES,
@@ -269,5 +269,5 @@ class Fields {
 }
 
 function malformed(detail: string, cause?: unknown): ServeError {
-  return new ServeError('SERVE_PROTOCOL', undefined, { detail: `malformed message: ${detail}`, cause });
+  return protocolError(`malformed message: ${detail}`, cause);
 }

@@ -68,6 +68,16 @@ export class ServeError extends Error {
   }
 }
 
+/** The other side sent what the wire does not allow. `detail` says what, for the log. */
+export function protocolError(detail: string, cause?: unknown): ServeError {
+  return new ServeError('SERVE_PROTOCOL', undefined, { detail, cause });
+}
+
+/** No new call is taken, and none that waits will run; another server may be up in a second. */
+export function shuttingDown(): ServeError {
+  return new ServeError('SERVE_SHUTTING_DOWN', undefined, { retryAfterS: 1 });
+}
+
 /** What an `error` of one call may say. The other codes are the front's, or end a worker. */
 const CALL_ERRORS: ReadonlySet<string> = new Set<ErrorCode>([
   'SERVE_BAD_BODY',

@@ -3,7 +3,7 @@
  * Before: a socket's chunks. After: `codec.ts` reads the head; the body stays as it came, in pieces.
  * No copy of a body is made here: pieces are views of the chunks they arrived in.
  */
-import { ServeError } from './errors.js';
+import { protocolError } from './errors.js';
 import { MAX_FRAGMENT_BYTES, MAX_HEAD_BYTES } from './messages.js';
 
 export const FRAME_PREFIX_BYTES = 8;
@@ -105,13 +105,9 @@ export class FrameReader {
 
 function checkLengths(headLength: number, bodyLength: number): void {
   if (headLength === 0 || headLength > MAX_HEAD_BYTES) {
-    throw new ServeError('SERVE_PROTOCOL', undefined, {
-      detail: `frame head of ${headLength} bytes; 1 to ${MAX_HEAD_BYTES} are allowed`,
-    });
+    throw protocolError(`frame head of ${headLength} bytes; 1 to ${MAX_HEAD_BYTES} are allowed`);
   }
   if (bodyLength > MAX_FRAGMENT_BYTES) {
-    throw new ServeError('SERVE_PROTOCOL', undefined, {
-      detail: `frame body of ${bodyLength} bytes; at most ${MAX_FRAGMENT_BYTES} are allowed`,
-    });
+    throw protocolError(`frame body of ${bodyLength} bytes; at most ${MAX_FRAGMENT_BYTES} are allowed`);
   }
 }

@@ -3,12 +3,13 @@
 import { Command, CommanderError, Option } from 'commander';
 import { ServeError } from '../protocol/errors.js';
 import { EXIT_CODES, type ExitReason } from './exit-codes.js';
-import { allowSeldomCollection } from './memory/gc.js';
+import { collectSeldom } from './memory/gc.js';
+import { slabs } from './memory/slabs.js';
 import { OPTIONS, OPTION_NAMES, envName } from './options/table.js';
 import type { ServerEnd, ServerHandle } from './serve.js';
 import { VERSION } from './version.js';
 
-allowSeldomCollection();
+slabs.onUse = collectSeldom;
 process.exitCode = EXIT_CODES[await main(process.argv)].code;
 // Streams are flushed by now; a handle that an app's grandchild keeps open must not hold the server.
 process.exit();

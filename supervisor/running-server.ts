@@ -7,19 +7,16 @@
  *    the workers stop. Bounded by the drain timeout.
  * 3. `kill`: nothing is waited for.
  */
-import type { IncomingMessage } from 'node:http';
 import { basename } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { ServeError } from '../protocol/errors.js';
-import { validTraceparent } from '../protocol/traceparent.js';
+import { ServeError, shuttingDown } from '../protocol/errors.js';
 import { startText, tryText } from './banner.js';
-import type { Job } from './dispatch/job.js';
 import type { SendAhead } from './dispatch/send-ahead.js';
 import type { Front } from './http/front.js';
-import { HTTP_STATUS } from './http/http-status.js';
 import { listen, type Listening } from './http/listen.js';
 import { LateHandler, createHttpServer, inviteBody } from './http/server.js';
 import { ModelRuntime } from './models/model-runtime.js';
+import { AccessLog } from './observe/access-log.js';
 import { createLog, type Log } from './observe/log.js';
 import { OutputRelay } from './observe/output-relay.js';
 import { OutputWriter } from './observe/output-writer.js';
@@ -156,6 +153,9 @@ export class RunningServer implements ServerHandle {
   }
 
   #newFront(): Front {
+    const { replies } = this.#facts;
+    const count = (outcome: string): unknown => replies.set(outcome, (replies.get(outcome) ?? 0) + 1);
+    const accessLog = this.#options.accessLog ? new AccessLog(this.#log) : null;
     return {
       model: this.#model,
       options: this.#options,
@@ -163,12 +163,12 @@ export class RunningServer implements ServerHandle {
       closing: () => this.#lastReplies,
       inviteBody,
       onSettled: (request, job, status, error) => {
-        this.#count(error?.code ?? 'ok');
-        if (this.#options.accessLog) this.#logAccess(request, status, job, error);
+        count(error?.code ?? 'ok');
+        accessLog?.settled(request, status, job, error);
       },
       onRefused: (request, requestId, error) => {
-        this.#count(error.code);
-        if (this.#options.accessLog) this.#logRefusal(request, requestId, error);
+        count(error.code);
+        accessLog?.refused(request, requestId, error);
       },
       status: () => this.status(),
     };
@@ -251,43 +251,11 @@ export class RunningServer implements ServerHandle {
     this.#listening?.destroy();
   };
 
-  #count(outcome: string): void {
-    const { replies } = this.#facts;
-    replies.set(outcome, (replies.get(outcome) ?? 0) + 1);
-  }
-
-  #logAccess(request: IncomingMessage, status: number, job: Job, error: ServeError | null): void {
-    const nowMs = performance.now();
-    const { path, requestId } = job.call;
-    const times = {
-      queueMs: Math.round(job.queueMs(nowMs)),
-      runMs: Math.round(job.runMs),
-      ms: Math.round(nowMs - job.acceptedAtMs),
-    };
-    // Who has left got no status.
-    const outcome = error === null ? { status } : { status: HTTP_STATUS[error.code], code: error.code };
-    this.#log.info({ ...traceOf(request), requestId, ...outcome, ...times }, `${request.method} ${path}`);
-  }
-
-  #logRefusal(request: IncomingMessage, requestId: string, { code }: ServeError): void {
-    this.#log.info({ ...traceOf(request), requestId, code }, `${request.method} ${request.url} refused`);
-  }
-
   #warnUnguarded(why: string): void {
     this.#log.warn(
       `orphan guard: ${why}; if this server is killed, a worker inside native code ends only when it returns`,
     );
   }
-}
-
-function shuttingDown(): ServeError {
-  return new ServeError('SERVE_SHUTTING_DOWN', undefined, { retryAfterS: 1 });
-}
-
-/** The caller's trace, to find a line of the log by it. */
-function traceOf(request: IncomingMessage): { traceparent?: string } {
-  const traceparent = validTraceparent(request.headers['traceparent']);
-  return traceparent === null ? {} : { traceparent };
 }
 
 /** Resolves true once nothing waits or runs, false at the limit. Asked often: it is one sum. */

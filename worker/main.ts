@@ -9,7 +9,7 @@ import { writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { BodyAssembler, splitPieces } from '../protocol/body-assembler.js';
 import { Channel } from '../protocol/channel.js';
-import { ServeError, describeThrown, type ErrorCode } from '../protocol/errors.js';
+import { ServeError, describeThrown, protocolError, type ErrorCode } from '../protocol/errors.js';
 import { lightSocket } from '../protocol/light-socket.js';
 import {
   MAX_TEXT_CHARS,
@@ -100,7 +100,7 @@ function onMessage(message: Message, pieces: Buffer[]): void {
       stop();
       return;
     default:
-      throw new ServeError('SERVE_PROTOCOL', undefined, { detail: `a worker cannot take ${message.type}` });
+      throw protocolError(`a worker cannot take ${message.type}`);
   }
 }
 
@@ -213,7 +213,7 @@ function exampleText({ example }: LoadedApp): string {
 }
 
 function runLoop(): RunLoop {
-  if (loop === null) throw new ServeError('SERVE_PROTOCOL', undefined, { detail: 'a call before ready' });
+  if (loop === null) throw protocolError('a call before ready');
   return loop;
 }
 

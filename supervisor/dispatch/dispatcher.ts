@@ -6,6 +6,7 @@
  * 3. A worker's news (`finished`, `lost`) changes the facts and calls `pump` again.
  */
 import { ServeError, type ErrorCode } from '../../protocol/errors.js';
+import { Arrivals, type Admission } from './arrivals.js';
 import type { Job, JobHolder } from './job.js';
 import { JobQueue } from './queue.js';
 import { longCallMs, sendAhead, type SendAhead } from './send-ahead.js';
@@ -39,13 +40,6 @@ export interface DispatchLimits {
   readonly queueTimeoutMs: number;
 }
 
-/** A place in line for a call whose body is still arriving. Give it back exactly once: `submit` or `release`. */
-export interface Admission {
-  /** Counts body bytes beyond those announced. @throws SERVE_QUEUE_FULL */
-  grow(bytes: number): void;
-  release(): void;
-}
-
 /** Predictions are off by the turn of an event loop or two; a call that is begun should make its deadline. */
 const PREDICTION_SLACK_MS = 2;
 
@@ -54,13 +48,12 @@ const ADMITTED_SHARE = 0.85;
 
 export class Dispatcher {
   readonly #queue = new JobQueue();
+  readonly #arrivals = new Arrivals();
   readonly #service = new ServiceTime();
   readonly #supply: Supply;
   readonly #sendAhead: SendAhead;
   #limits: DispatchLimits;
   #inFlight = 0;
-  #arriving = 0;
-  #arrivingBytes = 0;
   #sweep: NodeJS.Timeout | null = null;
   #rotation = 0;
 
@@ -81,11 +74,11 @@ export class Dispatcher {
   }
 
   get arriving(): number {
-    return this.#arriving;
+    return this.#arrivals.count;
   }
 
   get waitingBytes(): number {
-    return this.#queue.bytes + this.#arrivingBytes;
+    return this.#queue.bytes + this.#arrivals.bytes;
   }
 
   /** Jobs that a worker holds and somebody waits for. */
@@ -104,14 +97,14 @@ export class Dispatcher {
   admit(announcedBytes: number, deadlineAtMs: number | null): Admission {
     const refusal = this.#supply.refusal();
     if (refusal !== null) throw refusal;
-    const waiting = this.#arriving + this.#queue.length;
+    const waiting = this.arriving + this.#queue.length;
     const { queueSize } = this.#limits;
     if (waiting >= queueSize && waiting - this.#idleWorkers() >= queueSize)
       throw this.#refusal('SERVE_QUEUE_FULL');
-    if (this.waitingBytes + announcedBytes > this.#limits.queueBytes) throw this.#refusal('SERVE_QUEUE_FULL');
+    this.#checkRoom(announcedBytes);
     if (deadlineAtMs !== null && this.#tooLateFor(deadlineAtMs, waiting))
       throw this.#refusal('SERVE_OVERLOADED');
-    return this.#reserve(announcedBytes);
+    return this.#arrivals.add(announcedBytes, (bytes) => this.#checkRoom(bytes));
   }
 
   /** Takes a job over; it will settle. */
@@ -198,7 +191,7 @@ export class Dispatcher {
 
   /** Seconds after which a refused caller has a chance; from queue, measured service time and live workers. */
   retryAfterS(): number {
-    const waitMs = this.#predictWaitMs(this.#queue.length + this.#arriving) ?? this.#supply.readyInMs() ?? 0;
+    const waitMs = this.#predictWaitMs(this.#queue.length + this.arriving) ?? this.#supply.readyInMs() ?? 0;
     return Math.min(300, Math.max(1, Math.ceil(waitMs / 1000)));
   }
 
@@ -248,32 +241,12 @@ export class Dispatcher {
     return performance.now() + (worker.load + 1) * meanMs + PREDICTION_SLACK_MS > job.deadlineAtMs;
   }
 
-  #refusal(code: ErrorCode): ServeError {
-    return new ServeError(code, undefined, { retryAfterS: this.retryAfterS() });
+  #checkRoom(moreBytes: number): void {
+    if (this.waitingBytes + moreBytes > this.#limits.queueBytes) throw this.#refusal('SERVE_QUEUE_FULL');
   }
 
-  #reserve(announcedBytes: number): Admission {
-    let bytes = announcedBytes;
-    let arrivedBytes = 0;
-    let released = false;
-    this.#arriving += 1;
-    this.#arrivingBytes += bytes;
-    return {
-      grow: (more) => {
-        arrivedBytes += more;
-        if (arrivedBytes <= bytes || released) return;
-        const extra = arrivedBytes - bytes;
-        if (this.waitingBytes + extra > this.#limits.queueBytes) throw this.#refusal('SERVE_QUEUE_FULL');
-        bytes += extra;
-        this.#arrivingBytes += extra;
-      },
-      release: () => {
-        if (released) return;
-        released = true;
-        this.#arriving -= 1;
-        this.#arrivingBytes -= bytes;
-      },
-    };
+  #refusal(code: ErrorCode): ServeError {
+    return new ServeError(code, undefined, { retryAfterS: this.retryAfterS() });
   }
 
   #requeue(job: Job): void {

@@ -11,7 +11,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ServeError } from '../../protocol/errors.js';
 import { joinHeaderLines } from '../../protocol/header-lines.js';
 import type { Format } from '../../protocol/messages.js';
-import type { Admission } from '../dispatch/dispatcher.js';
+import type { Admission } from '../dispatch/arrivals.js';
 import { Job, type JobCall } from '../dispatch/job.js';
 import type { Front } from './front.js';
 import { announcedBytes, readBody } from './read-body.js';

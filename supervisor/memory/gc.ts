@@ -8,14 +8,10 @@ import { setFlagsFromString } from 'node:v8';
 /** How far the heap may grow before all of it is collected, in percent of what lives. 0: V8's choice. */
 const HEAP_GROWING_PERCENT = 700;
 
-let mayCollectSeldom = false;
-
-/** For the command only: this is a setting of the whole process, and one that calls `serve()` is another's. */
-export function allowSeldomCollection(): void {
-  mayCollectSeldom = true;
-}
-
-/** Not for good: among many small calls, old garbage that is never collected keeps young garbage alive. */
+/**
+ * For the command only: this is a setting of the whole process, and one that calls `serve()` is another's. Not for
+ * good either: among many small calls, old garbage that is never collected keeps young garbage alive.
+ */
 export function collectSeldom(seldom: boolean): void {
-  if (mayCollectSeldom) setFlagsFromString(`--heap-growing-percent=${seldom ? HEAP_GROWING_PERCENT : 0}`);
+  setFlagsFromString(`--heap-growing-percent=${seldom ? HEAP_GROWING_PERCENT : 0}`);
 }

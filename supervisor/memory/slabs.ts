@@ -7,8 +7,6 @@
  * garbage collector. So the rule for every user is: give back only where the end is certain, on the path where all
  * went well.
  */
-import { collectSeldom } from './gc.js';
-
 /** Bodies below this are V8's: they die young, and cheaply. */
 export const MIN_SLAB_BYTES = 256 * 1024;
 
@@ -20,14 +18,11 @@ export class Slabs {
   readonly #free = new Map<number, ArrayBuffer[]>();
   /** Those that were taken and not given back. Weak: the others are the collector's. */
   readonly #lent = new WeakSet<ArrayBufferLike>();
-  readonly #onUse: (inUse: boolean) => void;
   #freeBytes = 0;
   #inUse = false;
 
-  /** `onUse` hears when large bodies come, and when none came for a while. */
-  constructor(onUse: (inUse: boolean) => void = () => {}) {
-    this.#onUse = onUse;
-  }
+  /** Hears when large bodies come, and when none came for a while. */
+  onUse: (inUse: boolean) => void = () => {};
 
   /** Bytes that wait to be used again. */
   get freeBytes(): number {
@@ -60,7 +55,7 @@ export class Slabs {
 
   #use(inUse: boolean): void {
     this.#inUse = inUse;
-    this.#onUse(inUse);
+    this.onUse(inUse);
     if (inUse) setTimeout(() => this.#letGo(), KEEP_MS).unref();
   }
 
@@ -79,4 +74,4 @@ function slabBytes(bytes: number): number {
 }
 
 /** Of this process: memory is nobody's in particular. */
-export const slabs = new Slabs(collectSeldom);
+export const slabs = new Slabs();

@@ -3,23 +3,20 @@
  * Before: the HTTP dialects bring jobs. After: seats run workers; news comes back through the listeners below.
  */
 import { randomBytes } from 'node:crypto';
-import { ServeError, type ErrorCode } from '../../protocol/errors.js';
-import { splitHeaderLines } from '../../protocol/header-lines.js';
+import { ServeError, shuttingDown } from '../../protocol/errors.js';
 import { STREAM_WINDOW_BYTES, type LoadedInfo, type StartSpec } from '../../protocol/messages.js';
-import { validTraceparent } from '../../protocol/traceparent.js';
 import { Dispatcher, type Supply } from '../dispatch/dispatcher.js';
 import type { SendAhead } from '../dispatch/send-ahead.js';
-import type { JobCall } from '../dispatch/job.js';
 import type { Log } from '../observe/log.js';
 import type { OutputRelay } from '../observe/output-relay.js';
 import { withAppConfig, type Options, type ResolvedOptions } from '../options/resolve.js';
-import { formatMs } from '../options/units.js';
 import type { OrphanGuard } from '../pool/orphan-guard.js';
 import type { Placement } from '../pool/placement.js';
 import { Slot, type SlotListener } from '../pool/slot.js';
 import type { SpawnGate } from '../pool/spawn-gate.js';
 import type { WorkerDeath } from '../pool/worker-death.js';
 import { WorkerHandle, type WorkerLimits, type WorkerListener } from '../pool/worker-handle.js';
+import { ModelLog } from './model-log.js';
 
 export interface ModelSpec {
   readonly name: string;
@@ -60,6 +57,7 @@ export class ModelRuntime {
   readonly #resolved: ResolvedOptions;
   readonly #resources: ServerResources;
   readonly #listener: ModelListener;
+  readonly #log: ModelLog;
   #options: Options;
   #routes: ReadonlySet<string> | null = null;
   #example = '';
@@ -82,6 +80,7 @@ export class ModelRuntime {
     this.#options = resolved.options;
     this.#resources = resources;
     this.#listener = listener;
+    this.#log = new ModelLog(resources.log);
     this.dispatcher = new Dispatcher(this.#supply(), dispatchLimits(resolved.options), resources.sendAhead);
     this.slots = placements.map((placement, index) => this.#newSlot(index, placement));
   }
@@ -179,10 +178,10 @@ export class ModelRuntime {
         this.dispatcher.lost(jobs, error);
       },
       onAppLog: (level, message, fields, requestId) =>
-        this.#logForApp(index, level, message, fields, requestId),
-      onCallError: (job, error) => this.#logCallError(index, job.call, error),
+        this.#log.appLine(index, level, message, fields, requestId),
+      onCallError: (job, error) => this.#log.callError(index, job.call, error),
       onTransition: (from, to, event) => {
-        this.#resources.log.debug({ worker: index, event }, `worker ${index}: ${from} -> ${to}`);
+        this.#log.transition(index, from, to, event);
         this.#refreshReady();
       },
       onSlotChange: (slot, death) => this.#onSlotChange(slot, death),
@@ -242,10 +241,7 @@ export class ModelRuntime {
     const worker = this.slots[index]?.worker as WorkerHandle;
     this.#lastInitMs = worker.initMs;
     this.#refreshReady();
-    this.#resources.log.info(
-      { worker: index, pid: worker.pid, initMs: Math.round(worker.initMs) },
-      `worker ${index} is ready (init ${formatMs(worker.initMs)})`,
-    );
+    this.#log.ready(index, worker.pid, worker.initMs);
     if (!this.#everReady) {
       this.#everReady = true;
       this.#firstReadyAtMs = performance.now();
@@ -265,7 +261,7 @@ export class ModelRuntime {
 
   #onSlotChange(slot: Slot, death: WorkerDeath | null): void {
     this.#refreshReady();
-    if (death !== null) this.#logDeath(slot, death);
+    if (death !== null) this.#log.death(slot, death);
     if (slot.state.name === 'latched') this.#checkLatched(slot.state.error);
     if (slot.state.name === 'closed') this.#checkClosed();
   }
@@ -279,75 +275,6 @@ export class ModelRuntime {
 
   #checkClosed(): void {
     if (this.slots.every(({ state }) => state.name === 'closed')) this.#listener.onClosed();
-  }
-
-  #logForApp(worker: number, level: string, message: string, fields: string, requestId: string): void {
-    const { log } = this.#resources;
-    const write = level === 'debug' || level === 'warn' || level === 'error' ? level : 'info';
-    const extra = fields === '' ? {} : parseFields(fields);
-    log[write]({ ...extra, worker, ...(requestId === '' ? {} : { requestId }) }, message);
-  }
-
-  #logCallError(worker: number, { requestId, headers }: JobCall, error: ServeError): void {
-    if (CALLERS_FAULT.has(error.code)) return;
-    const text = error.detail === '' ? error.message : error.detail;
-    const given = splitHeaderLines(headers).find(([name]) => name.toLowerCase() === 'traceparent')?.[1];
-    const traceparent = validTraceparent(given) ?? undefined;
-    this.#resources.log.error({ worker, requestId, traceparent, code: error.code }, text);
-  }
-
-  #logDeath(slot: Slot, death: WorkerDeath): void {
-    const { log } = this.#resources;
-    const facts = {
-      worker: slot.index,
-      pid: death.pid,
-      uptimeMs: Math.round(death.uptimeMs),
-      calls: death.finishedCalls,
-    };
-    if (death.wanted) {
-      log.info(facts, `worker ${slot.index} has stopped (${death.how})`);
-      return;
-    }
-    const said = death.fatal === null ? '' : `: ${death.fatal.detail || death.fatal.message}`;
-    const during = death.requestId === null ? '' : ` while running call ${death.requestId}`;
-    const hint = death.hint === '' ? '' : `; ${death.hint}`;
-    const lastLines = death.stderrTail.length === 0 ? {} : { lastStderr: death.stderrTail };
-    log.error(
-      { ...facts, requestId: death.requestId ?? undefined, ...lastLines },
-      `worker ${slot.index} died (${death.how})${during}${said}${hint}; ${nextStep(slot)}`,
-    );
-  }
-}
-
-function shuttingDown(): ServeError {
-  return new ServeError('SERVE_SHUTTING_DOWN', undefined, { retryAfterS: 1 });
-}
-
-/** Not the server's business to log: the caller is told, and may send a thousand of them. */
-const CALLERS_FAULT: ReadonlySet<ErrorCode> = new Set(['SERVE_BAD_BODY', 'SERVE_CANCELLED']);
-
-/** A worker's log line must not harm the front, whatever is in it. */
-function parseFields(fields: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(fields);
-    return typeof value === 'object' && value !== null ? { ...value } : { fields: value };
-  } catch {
-    return { fields };
-  }
-}
-
-function nextStep({ state }: Slot): string {
-  switch (state.name) {
-    case 'backoff':
-      return `restarting in ${formatMs(state.untilMs - performance.now())}`;
-    case 'latched':
-      return 'it will not be restarted';
-    case 'closing':
-    case 'closed':
-      return 'the server is stopping';
-    case 'waiting':
-    case 'live':
-      return 'restarting now';
   }
 }
 

@@ -8,7 +8,7 @@
 import { MONOTONIC_OFFSET_MS, type BegunNote } from '../../protocol/begun-note.js';
 import { BodyAssembler, totalBytes } from '../../protocol/body-assembler.js';
 import type { Channel } from '../../protocol/channel.js';
-import { ServeError, asCallErrorCode } from '../../protocol/errors.js';
+import { ServeError, asCallErrorCode, protocolError } from '../../protocol/errors.js';
 import { STREAM_WINDOW_BYTES, type Message, type ReplyHead } from '../../protocol/messages.js';
 import type { Job } from '../dispatch/job.js';
 import { slabs } from '../memory/slabs.js';
@@ -204,14 +204,12 @@ export class HeldCalls {
   #onResult(message: Message & { type: 'result' }, pieces: Buffer[]): void {
     const assignment = this.#findAnswered(message.id, message.runMs);
     if (this.#channel.isSending(message.id)) {
-      throw new ServeError('SERVE_PROTOCOL', undefined, {
-        detail: `an answer to call ${message.id}, whose body was not read to its end`,
-      });
+      throw protocolError(`an answer to call ${message.id}, whose body was not read to its end`);
     }
     if (message.bodyBytes > this.#limits.maxOutputBytes) {
-      throw new ServeError('SERVE_PROTOCOL', undefined, {
-        detail: `a result of ${message.bodyBytes} bytes; ${this.#limits.maxOutputBytes} are allowed`,
-      });
+      throw protocolError(
+        `a result of ${message.bodyBytes} bytes; ${this.#limits.maxOutputBytes} are allowed`,
+      );
     }
     const owner = { assignment, head: message, runMs: message.runMs };
     const whole = this.#results.start(message.id, owner, message.bodyBytes, pieces);
@@ -298,7 +296,7 @@ export class HeldCalls {
   #find(id: number): Assignment {
     const assignment = this.#held.find((candidate) => candidate.id === id);
     if (assignment !== undefined) return assignment;
-    throw new ServeError('SERVE_PROTOCOL', undefined, { detail: `call ${id} is not held by this worker` });
+    throw protocolError(`call ${id} is not held by this worker`);
   }
 
   /** An answer proves that its call has begun; the first one, whether the worker leaves notes at all. */
@@ -313,9 +311,7 @@ export class HeldCalls {
     const assignment = this.#find(id);
     if (!assignment.begun) this.learnBegun();
     if (assignment.begun) return assignment;
-    throw new ServeError('SERVE_PROTOCOL', undefined, {
-      detail: `an answer to call ${id}, which never began`,
-    });
+    throw protocolError(`an answer to call ${id}, which never began`);
   }
 
   /** What an idle worker waits for goes out now; for a busy one, a turn's messages leave in one write at its end. */

@@ -8,7 +8,7 @@
  */
 import { performance } from 'node:perf_hooks';
 import { Channel } from '../../protocol/channel.js';
-import { ServeError } from '../../protocol/errors.js';
+import { ServeError, protocolError } from '../../protocol/errors.js';
 import { PROTOCOL_VERSION, type LoadedInfo, type Message, type StartSpec } from '../../protocol/messages.js';
 import type { ReadyWorker } from '../dispatch/dispatcher.js';
 import type { Job } from '../dispatch/job.js';
@@ -16,6 +16,7 @@ import { describeExit, exitHint, readOomKills, type Exit, type KillCause } from 
 import { HeldCalls, type CallLimits } from './held-calls.js';
 import { spawnWorker, type SpawnOptions, type WorkerProcess } from './spawn-worker.js';
 import { Tail } from './tail.js';
+import { Timers } from './timers.js';
 import type { Fatal, WorkerDeath } from './worker-death.js';
 import { nextState, type WorkerEvent, type WorkerState } from './worker-lifecycle.js';
 
@@ -72,7 +73,7 @@ export class WorkerHandle implements ReadyWorker {
   #streamEnded = false;
   #exit: Exit | null = null;
   #dyingDuring: { during: WorkerDeath['during']; requestId: string | null } | null = null;
-  readonly #timers = new Set<NodeJS.Timeout>();
+  readonly #timers = new Timers();
   #initTimer: NodeJS.Timeout;
 
   /** @throws Error if the program cannot be started */
@@ -95,7 +96,7 @@ export class WorkerHandle implements ReadyWorker {
       onHopeless: (cause) => this.kill(cause),
     });
     this.#process.onExit((exit) => this.#onExit(exit));
-    this.#initTimer = this.#later(limits.initTimeoutMs, () => this.kill('init timeout'));
+    this.#initTimer = this.#timers.start(limits.initTimeoutMs, () => this.kill('init timeout'));
   }
 
   get state(): WorkerState {
@@ -161,8 +162,8 @@ export class WorkerHandle implements ReadyWorker {
     this.#enter('stopRequested');
     this.#channel.send({ type: 'stop', graceMs });
     this.#channel.flush();
-    this.#later(graceMs, () => this.#process.kill('SIGTERM'));
-    this.#later(graceMs + TERM_GRACE_MS, () => this.kill('did not stop in time'));
+    this.#timers.start(graceMs, () => this.#process.kill('SIGTERM'));
+    this.#timers.start(graceMs + TERM_GRACE_MS, () => this.kill('did not stop in time'));
   }
 
   /** SIGKILL to the whole group, at once. The first cause is the one reported. */
@@ -188,18 +189,16 @@ export class WorkerHandle implements ReadyWorker {
       case 'fatal':
         this.#fatal ??= message;
         this.#enter('fatal');
-        this.#later(TERM_GRACE_MS, () => this.kill('did not stop in time'));
+        this.#timers.start(TERM_GRACE_MS, () => this.kill('did not stop in time'));
         return;
       default:
-        throw new ServeError('SERVE_PROTOCOL', undefined, { detail: `a worker cannot send ${message.type}` });
+        throw protocolError(`a worker cannot send ${message.type}`);
     }
   }
 
   #onHello(protocol: number): void {
     if (protocol !== PROTOCOL_VERSION) {
-      throw new ServeError('SERVE_PROTOCOL', undefined, {
-        detail: `the worker speaks protocol ${protocol}, this server ${PROTOCOL_VERSION}`,
-      });
+      throw protocolError(`the worker speaks protocol ${protocol}, this server ${PROTOCOL_VERSION}`);
     }
     this.#enter('hello');
     this.#channel.send({ type: 'start', spec: this.#spec });
@@ -218,13 +217,13 @@ export class WorkerHandle implements ReadyWorker {
       return;
     }
     this.#calls.limits = this.#limits;
-    this.#cancelTimer(this.#initTimer);
+    this.#timers.stop(this.#initTimer);
     const leftMs = this.#limits.initTimeoutMs - this.uptimeMs;
-    this.#initTimer = this.#later(Math.max(0, leftMs), () => this.kill('init timeout'));
+    this.#initTimer = this.#timers.start(Math.max(0, leftMs), () => this.kill('init timeout'));
   }
 
   #onReady(initMs: number): void {
-    this.#cancelTimer(this.#initTimer);
+    this.#timers.stop(this.#initTimer);
     this.#enter('ready');
     if (this.#state !== 'ready') return;
     this.#initMs = initMs;
@@ -248,7 +247,7 @@ export class WorkerHandle implements ReadyWorker {
   #onExit(exit: Exit): void {
     this.#exit = exit;
     this.#noteDeath();
-    if (!this.#streamEnded) this.#later(STREAM_LINGER_MS, () => this.#cutStream());
+    if (!this.#streamEnded) this.#timers.start(STREAM_LINGER_MS, () => this.#cutStream());
   }
 
   #cutStream(): void {
@@ -261,7 +260,7 @@ export class WorkerHandle implements ReadyWorker {
     this.#dyingDuring ??= this.#describeMoment();
     const exit = this.#exit;
     if (exit === null) {
-      this.#later(SECOND_SIGN_MS, () => this.#killUnreachable());
+      this.#timers.start(SECOND_SIGN_MS, () => this.#killUnreachable());
       return;
     }
     this.#loseCalls(exit);
@@ -277,7 +276,7 @@ export class WorkerHandle implements ReadyWorker {
     for (const stream of open) {
       stream.once('close', () => open.delete(stream) && open.size === 0 && callback());
     }
-    this.#later(LAST_WORDS_MS, callback);
+    this.#timers.start(LAST_WORDS_MS, callback);
   }
 
   #describeMoment(): { during: WorkerDeath['during']; requestId: string | null } {
@@ -305,8 +304,7 @@ export class WorkerHandle implements ReadyWorker {
   #becomeGone(exit: Exit): void {
     if (this.#state === 'gone') return;
     this.#enter('ended');
-    for (const timer of this.#timers) clearTimeout(timer);
-    this.#timers.clear();
+    this.#timers.stopAll();
     this.#calls.close();
     this.#process.begun.close();
     this.#listener.onGone(this.#describeDeath(exit));
@@ -341,19 +339,5 @@ export class WorkerHandle implements ReadyWorker {
     const to = nextState(from, event);
     this.#state = to;
     if (from !== to) this.#listener.onTransition(from, to, event);
-  }
-
-  #later(delayMs: number, action: () => void): NodeJS.Timeout {
-    const timer = setTimeout(() => {
-      this.#timers.delete(timer);
-      action();
-    }, delayMs);
-    this.#timers.add(timer);
-    return timer;
-  }
-
-  #cancelTimer(timer: NodeJS.Timeout): void {
-    clearTimeout(timer);
-    this.#timers.delete(timer);
   }
 }

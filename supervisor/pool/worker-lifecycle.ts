@@ -3,7 +3,7 @@
  * for a pair that makes no sense (a bug here, or a worker that breaks the protocol: that worker is killed).
  * docs/lifecycle.md is printed from these tables.
  */
-import { ServeError } from '../../protocol/errors.js';
+import { protocolError } from '../../protocol/errors.js';
 
 export const WORKER_STATES = {
   spawning: 'The process was started and has not spoken yet.',
@@ -63,5 +63,5 @@ function row(
 export function nextState(state: WorkerState, event: WorkerEvent): WorkerState {
   const next = TRANSITIONS[state][event];
   if (next !== null) return next;
-  throw new ServeError('SERVE_PROTOCOL', undefined, { detail: `event "${event}" in state "${state}"` });
+  throw protocolError(`event "${event}" in state "${state}"`);
 }

@@ -39,6 +39,15 @@ function read(
   return outcome;
 }
 
+/** Resolves when a body of which nothing comes is refused. */
+function pausedTooLong(bodyTimeoutMs: number): Promise<void> {
+  const request = new PassThrough() as unknown as IncomingMessage;
+  const limits = { announcedBytes: 0, maxBodyBytes: 100, bodyTimeoutMs };
+  return new Promise((resolve, reject) => {
+    readBody(request, limits, { onBytes: () => {}, onWhole: reject, onFailed: () => resolve() });
+  });
+}
+
 function closed(stream: PassThrough): Promise<void> {
   return new Promise((resolve) => stream.once('close', resolve));
 }
@@ -99,7 +108,7 @@ test('a client that leaves is told nothing', async () => {
   stream.write('a');
   stream.destroy();
   await closed(stream);
-  await new Promise((resolve) => setTimeout(resolve, 60)); // three times the pause that would fail it
+  await pausedTooLong(20); // began later than the one that left, whose time must be over as well
   assert.deepEqual(outcome, { body: null, bytes: 0, failed: [] });
 });
 

@@ -56,7 +56,8 @@ test('no more than 64 MiB are kept, and for 10 s', (t) => {
 test('tells when large bodies come, and when none came for 10 s', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const told: boolean[] = [];
-  const slabs = new Slabs((inUse) => told.push(inUse));
+  const slabs = new Slabs();
+  slabs.onUse = (inUse) => told.push(inUse);
   slabs.take(MIN_SLAB_BYTES - 1);
   assert.deepEqual(told, []);
   slabs.take(MIB);

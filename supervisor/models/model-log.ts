@@ -1,0 +1,90 @@
+/** What the log says of a model's workers and calls, in words for the person who reads it at night. */
+import type { ErrorCode, ServeError } from '../../protocol/errors.js';
+import { splitHeaderLines } from '../../protocol/header-lines.js';
+import { validTraceparent } from '../../protocol/traceparent.js';
+import type { JobCall } from '../dispatch/job.js';
+import type { Log } from '../observe/log.js';
+import { formatMs } from '../options/units.js';
+import type { Slot } from '../pool/slot.js';
+import type { WorkerDeath } from '../pool/worker-death.js';
+
+export class ModelLog {
+  readonly #log: Log;
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  transition(worker: number, from: string, to: string, event: string): void {
+    this.#log.debug({ worker, event }, `worker ${worker}: ${from} -> ${to}`);
+  }
+
+  ready(worker: number, pid: number, initMs: number): void {
+    const facts = { worker, pid, initMs: Math.round(initMs) };
+    this.#log.info(facts, `worker ${worker} is ready (init ${formatMs(initMs)})`);
+  }
+
+  /** A line of the app's own. */
+  appLine(worker: number, level: string, message: string, fields: string, requestId: string): void {
+    const write = level === 'debug' || level === 'warn' || level === 'error' ? level : 'info';
+    const extra = fields === '' ? {} : parseFields(fields);
+    this.#log[write]({ ...extra, worker, ...(requestId === '' ? {} : { requestId }) }, message);
+  }
+
+  callError(worker: number, { requestId, headers }: JobCall, error: ServeError): void {
+    if (CALLERS_FAULT.has(error.code)) return;
+    const text = error.detail === '' ? error.message : error.detail;
+    const given = splitHeaderLines(headers).find(([name]) => name.toLowerCase() === 'traceparent')?.[1];
+    const traceparent = validTraceparent(given) ?? undefined;
+    this.#log.error({ worker, requestId, traceparent, code: error.code }, text);
+  }
+
+  death(slot: Slot, death: WorkerDeath): void {
+    const facts = {
+      worker: slot.index,
+      pid: death.pid,
+      uptimeMs: Math.round(death.uptimeMs),
+      calls: death.finishedCalls,
+    };
+    if (death.wanted) {
+      this.#log.info(facts, `worker ${slot.index} has stopped (${death.how})`);
+      return;
+    }
+    const said = death.fatal === null ? '' : `: ${death.fatal.detail || death.fatal.message}`;
+    const during = death.requestId === null ? '' : ` while running call ${death.requestId}`;
+    const hint = death.hint === '' ? '' : `; ${death.hint}`;
+    const lastLines = death.stderrTail.length === 0 ? {} : { lastStderr: death.stderrTail };
+    this.#log.error(
+      { ...facts, requestId: death.requestId ?? undefined, ...lastLines },
+      `worker ${slot.index} died (${death.how})${during}${said}${hint}; ${nextStep(slot)}`,
+    );
+  }
+}
+
+/** Not the server's business to log: the caller is told, and may send a thousand of them. */
+const CALLERS_FAULT: ReadonlySet<ErrorCode> = new Set(['SERVE_BAD_BODY', 'SERVE_CANCELLED']);
+
+/** A worker's log line must not harm the front, whatever is in it. */
+function parseFields(fields: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(fields);
+    return typeof value === 'object' && value !== null ? { ...value } : { fields: value };
+  } catch {
+    return { fields };
+  }
+}
+
+function nextStep({ state }: Slot): string {
+  switch (state.name) {
+    case 'backoff':
+      return `restarting in ${formatMs(state.untilMs - performance.now())}`;
+    case 'latched':
+      return 'it will not be restarted';
+    case 'closing':
+    case 'closed':
+      return 'the server is stopping';
+    case 'waiting':
+    case 'live':
+      return 'restarting now';
+  }
+}
