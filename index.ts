@@ -1,8 +1,9 @@
 /**
- * The public face of banana-serve: types for model authors, `serve()` for programs.
+ * The public face of banana-serve: what model authors import, `serve()` for programs.
  * The supervisor is loaded on first use, so that an app importing from here brings no HTTP server into its worker.
  */
 import type { ServeOptions, ServerHandle } from './supervisor/serve.js';
+import { setStarter } from './worker/api/potassium/starter.js';
 
 export type {
   AppConfig,
@@ -13,6 +14,20 @@ export type {
   UploadedFile,
   WorkerInfo,
 } from './worker/api/types.js';
+export { Request } from './worker/api/potassium/request.js';
+export { RequestHeaders } from './worker/api/potassium/request-headers.js';
+export { Response, Response as PotassiumResponse } from './worker/api/potassium/response.js';
+export { InvalidEndpointTypeException, RouteAlreadyInUseException } from './worker/api/potassium/errors.js';
+export { Potassium } from './worker/api/potassium/potassium.js';
+export type { PotassiumServeOptions, TestClient, TestRequest, TestResponse } from './worker/api/potassium/starter.js';
+export type {
+  Background,
+  BackgroundOptions,
+  Handler,
+  LegacyHandler,
+  PotassiumOptions,
+  RouteOptions,
+} from './worker/api/potassium/potassium.js';
 export type { ServeOptions, ServerEnd, ServerHandle } from './supervisor/serve.js';
 export type { ErrorCode } from './protocol/errors.js';
 
@@ -25,3 +40,17 @@ export async function serve(options: ServeOptions = {}): Promise<ServerHandle> {
   const supervisor = await import('./supervisor/serve.js');
   return supervisor.serve(options);
 }
+
+// An app that starts itself becomes a server here: what authors import must not know the supervisor.
+setStarter({
+  async serve(app, options) {
+    const { EXIT_CODES } = await import('./supervisor/exit-codes.js');
+    const { runServer } = await import('./supervisor/run-server.js');
+    const reason = await runServer(() => serve({ ...options, app }));
+    process.exitCode = EXIT_CODES[reason].code;
+  },
+  async testClient(app, options) {
+    const { startTestClient } = await import('./supervisor/test-client.js');
+    return startTestClient({ ...options, app });
+  },
+});

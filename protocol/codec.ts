@@ -8,10 +8,12 @@ import { protocolError, type ServeError } from './errors.js';
 import {
   FORMATS,
   MAX_HEAD_BYTES,
+  ROUTE_INPUTS,
+  ROUTE_KINDS,
   type Call,
-  type Format,
   type LoadedInfo,
   type Message,
+  type Route,
   type StartSpec,
 } from './messages.js';
 
@@ -61,7 +63,7 @@ function toFields(message: Message): unknown[] {
     case 'hello':
       return ['hello', message.protocol, message.runtime];
     case 'loaded':
-      return ['loaded', message.info];
+      return ['loaded', { ...message.info, routes: message.info.routes.map(routeField) }];
     case 'ready':
       return ['ready', message.initMs];
     case 'result':
@@ -179,7 +181,7 @@ function readCalls(list: unknown[]): Message {
       route: f.string(4),
       path: f.string(5),
       query: f.string(6),
-      format: f.format(7),
+      format: f.oneOf(7, FORMATS, 'a body format'),
       contentType: f.string(8),
       accept: f.string(9),
       deadlineMs: f.numberOrNull(10),
@@ -193,15 +195,31 @@ function readCalls(list: unknown[]): Message {
 
 function readLoaded(info: Record<string, unknown>): LoadedInfo {
   const { routes, batch, modelOptions, example } = info;
-  if (!Array.isArray(routes) || !routes.every((route) => typeof route === 'string')) {
-    throw malformed('loaded.routes is not a list of strings');
-  }
+  if (!Array.isArray(routes)) throw malformed('loaded.routes is not a list');
   if (!Number.isInteger(batch) || (batch as number) < 1) throw malformed('loaded.batch is not 1 or more');
   return {
-    routes: routes,
+    routes: routes.map(readRoute),
     batch: batch as number,
     modelOptions: new Fields([modelOptions ?? {}]).object(0),
     example: new Fields([example ?? '']).string(0),
+  };
+}
+
+function routeField(route: Route): unknown {
+  const isPlain = route.kind === 'handler' && route.input === 'any' && route.webhook === '';
+  return isPlain ? route.path : route;
+}
+
+/** A path alone is a handler that takes anything. */
+function readRoute(route: unknown): Route {
+  if (typeof route === 'string') return { path: route, kind: 'handler', input: 'any', webhook: '' };
+  const { path, kind = 'handler', input = 'any', webhook = '' } = new Fields([route]).object(0);
+  const fields = new Fields([path, kind, input, webhook]);
+  return {
+    path: fields.string(0),
+    kind: fields.oneOf(1, ROUTE_KINDS, 'a kind of route'),
+    input: fields.oneOf(2, ROUTE_INPUTS, 'an input of a route'),
+    webhook: fields.string(3),
   };
 }
 
@@ -240,10 +258,10 @@ class Fields {
     throw malformed(`field ${i} is not a string`);
   }
 
-  format(i: number): Format {
-    const value = this.#fields[i] as Format;
-    if (FORMATS.includes(value)) return value;
-    throw malformed(`field ${i} is not a body format`);
+  oneOf<T extends string>(i: number, allowed: readonly T[], what: string): T {
+    const value = this.#fields[i] as T;
+    if (allowed.includes(value)) return value;
+    throw malformed(`field ${i} is not ${what}`);
   }
 
   boolean(i: number): boolean {

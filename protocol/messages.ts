@@ -86,8 +86,25 @@ export interface StartSpec {
   readonly printMark: string;
 }
 
+/** `handler`: the caller waits for the answer. `background`: the caller is told that the call is taken. */
+export const ROUTE_KINDS = ['handler', 'background'] as const;
+export type RouteKind = (typeof ROUTE_KINDS)[number];
+
+/** What a route takes. `any`: every body, by its content type. `json`: JSON that says so, and not nothing. */
+export const ROUTE_INPUTS = ['any', 'json'] as const;
+export type RouteInput = (typeof ROUTE_INPUTS)[number];
+
+export interface Route {
+  /** Path to the letter, with its leading slash. */
+  readonly path: string;
+  readonly kind: RouteKind;
+  readonly input: RouteInput;
+  /** Where the front posts the JSON answers of this route; empty: nowhere. */
+  readonly webhook: string;
+}
+
 export interface LoadedInfo {
-  readonly routes: readonly string[];
+  readonly routes: readonly Route[];
   /** Most calls in one `call` frame this worker accepts. */
   readonly batch: number;
   /** The app's own options, not yet validated. */

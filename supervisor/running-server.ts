@@ -14,7 +14,10 @@ import { startText, tryText } from './banner.js';
 import type { SendAhead } from './dispatch/send-ahead.js';
 import type { Front } from './http/front.js';
 import { listen, type Listening } from './http/listen.js';
+import { OWN_PATHS } from './http/own-paths.js';
+import { requestIdOf } from './http/request-id.js';
 import { LateHandler, createHttpServer, inviteBody } from './http/server.js';
+import { KeptJobs } from './jobs/kept-jobs.js';
 import { ModelRuntime } from './models/model-runtime.js';
 import { AccessLog } from './observe/access-log.js';
 import { createLog, type Log } from './observe/log.js';
@@ -56,6 +59,7 @@ export class RunningServer implements ServerHandle {
   readonly #guard: OrphanGuard;
   readonly #model: ModelRuntime;
   readonly #facts: ServerFacts & { readonly replies: Map<string, number> };
+  readonly #jobs = new KeptJobs(() => requestIdOf({}));
   readonly #ready = deferred<void>();
   readonly #ended = deferred<ServerEnd>();
   readonly #workersClosed = deferred<void>();
@@ -159,15 +163,21 @@ export class RunningServer implements ServerHandle {
     return {
       model: this.#model,
       options: this.#options,
+      jobs: this.#jobs,
+      posts: { count: 0 },
+      replies,
+      ownPaths: OWN_PATHS,
       hasGpu: this.#plan.placements.some(({ gpu }) => gpu !== null),
       closing: () => this.#lastReplies,
       inviteBody,
       onSettled: (request, job, status, error) => {
         count(error?.code ?? 'ok');
+        this.#model.noteIdle();
         accessLog?.settled(request, status, job, error);
       },
       onRefused: (request, requestId, error) => {
         count(error.code);
+        this.#model.noteIdle();
         accessLog?.refused(request, requestId, error);
       },
       status: () => this.status(),
@@ -216,6 +226,10 @@ export class RunningServer implements ServerHandle {
     this.#log.error(
       `the drain timeout passed with ${inFlight} calls running and ${queued} waiting; they are cut off`,
     );
+    const unfinished = this.#jobs.unfinished();
+    if (unfinished.length > 0) {
+      this.#log.error({ jobs: unfinished }, `${unfinished.length} of them are background jobs: ${unfinished.join(', ')}`);
+    }
     dispatcher.failQueued(shuttingDown());
     dispatcher.failInFlight(
       new ServeError('SERVE_WORKER_LOST', 'The server stopped before this call was finished.'),
@@ -238,6 +252,7 @@ export class RunningServer implements ServerHandle {
     );
     process.off('exit', this.#killNow);
     this.#model.dispatcher.close();
+    this.#jobs.close();
     this.#model.killAll();
     this.#guard.close();
     this.#facts.eventLoopDelay.disable();

@@ -1,11 +1,14 @@
 /** `ctx` of one call. Everything that costs something is made when the app first asks for it. */
+import { joinPieces } from '../protocol/body-assembler.js';
 import { splitHeaderLines } from '../protocol/header-lines.js';
 import type { Call } from '../protocol/messages.js';
 import { validTraceparent } from '../protocol/traceparent.js';
-import type { AppLog, InferenceContext, WorkerInfo } from './api/types.js';
+import type { AppLog, WorkerInfo } from './api/types.js';
+import type { CallInfo } from './loaded-app.js';
 
-export class CallContext implements InferenceContext {
+export class CallContext implements CallInfo {
   readonly worker: WorkerInfo;
+  readonly #pieces: readonly Buffer[];
   readonly #call: Call;
   readonly #makeLog: (requestId: string, traceparent: string | null) => AppLog;
   #headers: Record<string, string> | undefined;
@@ -14,18 +17,26 @@ export class CallContext implements InferenceContext {
   #controller: AbortController | undefined;
   #abortReason: Error | undefined;
 
+  #body: Buffer | undefined;
+
   constructor(
     call: Call,
+    pieces: readonly Buffer[],
     worker: WorkerInfo,
     makeLog: (requestId: string, traceparent: string | null) => AppLog,
   ) {
     this.worker = worker;
     this.#call = call;
+    this.#pieces = pieces;
     this.#makeLog = makeLog;
   }
 
   get requestId(): string {
     return this.#call.requestId;
+  }
+
+  get body(): Buffer {
+    return (this.#body ??= joinPieces(this.#pieces));
   }
 
   get path(): string {

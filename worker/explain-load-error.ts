@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { describeThrown } from '../protocol/errors.js';
+import { firstFrameOutside } from './stack-frame.js';
 
 /** Loading this app fails the same way every time; the message is for its author. */
 export class AppLoadError extends Error {
@@ -120,18 +121,6 @@ function askFreshProcess(path: string): { place: string; message: string } | nul
 }
 
 const FRESH_PROCESS_TIMEOUT_MS = 10_000;
-
-/** Place of the innermost stack frame in the app's own code. */
-export function firstFrameOutside(stack: string): string | null {
-  for (const line of stack.split('\n')) {
-    const place = /(?:\(|at |^)(?:async )?((?:file:\/\/)?\/[^()\s]+:\d+(?::\d+)?)\)?/.exec(line.trim())?.[1];
-    if (place === undefined || place.includes('/node_modules/') || place.includes(OWN_FOLDER)) continue;
-    return place.startsWith('file:') ? place.replace(/^file:\/\//, '') : place;
-  }
-  return null;
-}
-
-const OWN_FOLDER = fileURLToPath(new URL('..', import.meta.url));
 
 function stripAnsi(text: string): string {
   // eslint-disable-next-line no-control-regex -- terminal colours are control characters

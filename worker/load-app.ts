@@ -7,19 +7,24 @@ import { existsSync } from 'node:fs';
 import { basename, dirname, extname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { fromBananaApp } from './adapters/banana-app.js';
+import { fromPotassiumApp } from './adapters/potassium-app.js';
+import { onServe } from './api/potassium/in-worker.js';
 import { AppLoadError, explainImportError, locateText } from './explain-load-error.js';
 import type { LoadedApp } from './loaded-app.js';
 
 type Exports = Readonly<Record<string, unknown>>;
 
-const ADAPTERS: readonly ((exports: Exports) => LoadedApp | null)[] = [fromBananaApp];
+const ADAPTERS: readonly ((exports: Exports) => LoadedApp | null)[] = [fromPotassiumApp, fromBananaApp];
 
 /** @throws AppLoadError with file, line, cause and cure */
 export async function loadApp(path: string): Promise<LoadedApp> {
-  const namespace = await importApp(path).catch((thrown: unknown) => {
+  const served = listenForServe();
+  const imported = importApp(path).catch((thrown: unknown) => {
     throw explainImportError(path, thrown);
   });
-  const candidates = exportCandidates(namespace);
+  // A file may end in `await app.serve()`, which returns when the server ends: then the import never does.
+  const namespace = await Promise.race([imported, served.first]);
+  const candidates = [...exportCandidates(namespace), ...served.apps()];
   for (const exports of candidates) {
     for (const adapt of ADAPTERS) {
       const app = adaptOrExplain(path, exports, adapt);
@@ -27,6 +32,18 @@ export async function loadApp(path: string): Promise<LoadedApp> {
     }
   }
   throw missingInference(path, candidates);
+}
+
+/** Apps that call `serve()` while they are imported: in a worker it means "this is the app". */
+function listenForServe(): { first: Promise<Exports>; apps(): Exports[] } {
+  const apps: Exports[] = [];
+  const first = new Promise<Exports>((resolve) => {
+    onServe((app) => {
+      apps.push({ app });
+      resolve({ app });
+    });
+  });
+  return { first, apps: () => apps };
 }
 
 async function importApp(path: string): Promise<Exports> {

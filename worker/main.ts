@@ -23,11 +23,12 @@ import { noteBegun } from './begun-note.js';
 import { blockOnOutput } from './blocking-output.js';
 import type { WorkerInfo } from './api/types.js';
 import { CallContext } from './call-context.js';
-import { AppLoadError, firstFrameOutside } from './explain-load-error.js';
+import { AppLoadError } from './explain-load-error.js';
 import { loadApp } from './load-app.js';
 import type { LoadedApp } from './loaded-app.js';
 import { NO_ATTRIBUTION, attributePrints, type PrintAttribution } from './print-attribution.js';
 import { RunLoop } from './run-loop.js';
+import { firstFrameOutside } from './stack-frame.js';
 import { SLEEP_AT_ONCE, StayAwake } from './stay-awake.js';
 
 /** A 64-pixel image as JSON fits. */
@@ -190,7 +191,7 @@ async function runExample(
     deadlineMs: null,
     headers: '',
   };
-  const ctx = new CallContext(call, worker, (...ids) => appLog(channel, ...ids));
+  const ctx = new CallContext(call, [], worker, (...ids) => appLog(channel, ...ids));
   const { consumeOutput } = await import('./reply/consume-output.js');
   await prints.run('example', async () =>
     consumeOutput(await loaded.handle(example.route, example.input, ctx), call),

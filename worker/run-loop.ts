@@ -7,7 +7,6 @@
  *
  * Before: `main.ts` hands over messages. After: `reply/` encodes, the channel sends.
  */
-import { joinPieces } from '../protocol/body-assembler.js';
 import type { Channel } from '../protocol/channel.js';
 import { ServeError, describeThrown } from '../protocol/errors.js';
 import { MAX_TEXT_CHARS, type Call, type ReplyHead } from '../protocol/messages.js';
@@ -17,7 +16,8 @@ import { CallContext } from './call-context.js';
 import { readInput } from './formats/read-input.js';
 import type { LoadedApp } from './loaded-app.js';
 import type { PrintAttribution } from './print-attribution.js';
-import { encodeOutput, type EncodedOutput } from './reply/encode-output.js';
+import { encodeJsonOutput, encodeOutput, type EncodedOutput } from './reply/encode-output.js';
+import { Reply } from './reply/reply.js';
 import { iteratorOf, sendStream } from './reply/stream.js';
 import { isResponse, responseBody, responseHead } from './reply/web-response.js';
 import type { Idleness } from './stay-awake.js';
@@ -128,15 +128,15 @@ export class RunLoop {
   }
 
   #begin({ call, pieces }: Waiting): void {
-    const ctx = new CallContext(call, this.#options.worker, (...ids) => appLog(this.#channel, ...ids));
+    const ctx = new CallContext(call, pieces, this.#options.worker, (...ids) => appLog(this.#channel, ...ids));
     this.#current = { call, ctx, beganAtMs: performance.now(), stream: null };
     this.#options.noteBegun(call.id);
-    this.#run(call, pieces, ctx);
+    this.#run(call, ctx);
   }
 
-  #run(call: Call, pieces: Buffer[], ctx: CallContext): void {
+  #run(call: Call, ctx: CallContext): void {
     try {
-      const output = this.#options.prints.run(call.requestId, () => this.#handle(call, pieces, ctx));
+      const output = this.#options.prints.run(call.requestId, () => this.#handle(call, ctx));
       // A thenable of the app's own may call back twice; a promise settles once.
       if (isThenable(output)) Promise.resolve(output).then((value) => this.#deliver(value), this.#fail);
       else this.#deliver(output);
@@ -145,9 +145,9 @@ export class RunLoop {
     }
   }
 
-  #handle(call: Call, pieces: Buffer[], ctx: CallContext): unknown {
+  #handle(call: Call, ctx: CallContext): unknown {
     const { app } = this.#options;
-    const input = readInput(call, joinPieces(pieces));
+    const input = readInput(call, ctx.body);
     if (isThenable(input)) return input.then((value) => app.handle(call.route, value, ctx));
     return app.handle(call.route, input, ctx);
   }
@@ -157,6 +157,10 @@ export class RunLoop {
     try {
       if (isResponse(output)) {
         this.#deliverResponse(output).catch(this.#fail);
+        return;
+      }
+      if (output instanceof Reply) {
+        this.#deliverReply(output);
         return;
       }
       const iterator = iteratorOf(output);
@@ -170,6 +174,13 @@ export class RunLoop {
     } catch (thrown) {
       this.#fail(thrown);
     }
+  }
+
+  #deliverReply({ head, body }: Reply): void {
+    const { call } = this.#current as Running;
+    if (body.kind === 'stream') this.#deliverStream(body.iterator, head).catch(this.#fail);
+    else if (body.kind === 'bytes') this.#succeed({ ...head, body: body.bytes });
+    else this.#succeed({ ...head, ...encodeJsonOutput(body.value, call) });
   }
 
   async #deliverResponse(response: Response): Promise<void> {

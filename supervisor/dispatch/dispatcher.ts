@@ -6,6 +6,7 @@
  * 3. A worker's news (`finished`, `lost`) changes the facts and calls `pump` again.
  */
 import { ServeError, type ErrorCode } from '../../protocol/errors.js';
+import type { Route } from '../../protocol/messages.js';
 import { Arrivals, type Admission } from './arrivals.js';
 import type { Job, JobHolder } from './job.js';
 import { JobQueue } from './queue.js';
@@ -132,13 +133,16 @@ export class Dispatcher {
     holder?.abandon(job, reason);
   }
 
-  /** Fails every waiting job that `concerns` picks. */
-  failQueued(error: ServeError, concerns: (job: Job) => boolean = () => true): void {
+  /** Fails every waiting job. */
+  failQueued(error: ServeError): void {
+    for (const job of this.#queue) this.#failWaiting(job, error);
+  }
+
+  /** The app's routes are known: tells every waiting job its own, and fails those that cannot be answered. */
+  settleRoutes(routeOf: (path: string) => Route | undefined): void {
     for (const job of this.#queue) {
-      if (!concerns(job)) continue;
-      this.#queue.remove(job);
-      job.fail(error);
-      this.#forget(job);
+      const error = job.settleRoute(routeOf(job.call.route));
+      if (error !== null) this.#failWaiting(job, error);
     }
   }
 
@@ -247,6 +251,12 @@ export class Dispatcher {
 
   #refusal(code: ErrorCode): ServeError {
     return new ServeError(code, undefined, { retryAfterS: this.retryAfterS() });
+  }
+
+  #failWaiting(job: Job, error: ServeError): void {
+    this.#queue.remove(job);
+    job.fail(error);
+    this.#forget(job);
   }
 
   #requeue(job: Job): void {

@@ -2,8 +2,8 @@
  * One call with an owner: its bytes, its times, where its answer goes. A job settles exactly once, whatever
  * happens to its client, its worker or the server.
  */
-import type { ServeError } from '../../protocol/errors.js';
-import type { Call, ReplyHead } from '../../protocol/messages.js';
+import { ServeError } from '../../protocol/errors.js';
+import type { Call, ReplyHead, Route } from '../../protocol/messages.js';
 
 /** A call as a dialect describes it. Its number on the wire is written when a worker gets it: a copy cost 2 us. */
 export type JobCall = Omit<Call, 'id'> & { id: number };
@@ -35,9 +35,12 @@ export class Job {
   readonly pieces: readonly Buffer[];
   readonly acceptedAtMs: number;
   /** When the client stops waiting, on the monotonic clock; null without a deadline. */
-  readonly deadlineAtMs: number | null;
-  readonly #sink: Sink;
+  deadlineAtMs: number | null;
+  #sink: Sink;
   state: JobState = 'queued';
+  /** What the owner has to say to the route, for a job that was taken before the routes were known. */
+  settleRoute: (route: Route | undefined) => ServeError | null = (route) =>
+    route === undefined ? new ServeError('SERVE_NOT_FOUND') : null;
   /** Workers that died holding this job before it began. */
   losses = 0;
   /** 0 until begun. */
@@ -83,6 +86,14 @@ export class Job {
     if (this.settled) return;
     this.state = 'begun';
     this.beganAtMs = nowMs;
+  }
+
+  /** The caller has got its answer and waits for nothing more: no deadline, and what comes goes to `sink`. */
+  detach(sink: Sink): void {
+    this.#sink = sink;
+    this.deadlineAtMs = null;
+    if (this.deadlineTimer !== null) clearTimeout(this.deadlineTimer);
+    this.deadlineTimer = null;
   }
 
   reply(head: ReplyHead, pieces: Buffer[], bodyBytes: number, runMs: number): void {

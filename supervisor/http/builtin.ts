@@ -2,7 +2,6 @@
 import Router from '@koa/router';
 import type { Front } from './front.js';
 
-export const BUILTIN_PATHS: ReadonlySet<string> = new Set(['/healthcheck', '/livez', '/readyz', '/status']);
 
 export function builtinRoutes(front: Front): Router {
   const router = new Router({ strict: true, sensitive: true }); // a path is what docs/http.md lists, to the letter

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ServeError } from '../../protocol/errors.js';
 import type { Job } from '../dispatch/job.js';
+import type { KeptJobs } from '../jobs/kept-jobs.js';
 import type { ModelRuntime } from '../models/model-runtime.js';
 import type { Options } from '../options/resolve.js';
 
@@ -9,6 +10,13 @@ export interface Front {
   readonly model: ModelRuntime;
   readonly options: Options;
   readonly hasGpu: boolean;
+  readonly jobs: KeptJobs;
+  /** POSTs so far, for Potassium's `sequence_number`. */
+  readonly posts: { count: number };
+  /** Answers to calls so far, by `ok` or error code. */
+  readonly replies: ReadonlyMap<string, number>;
+  /** The server's own paths, and the methods that each takes, as an `Allow` header lists them. */
+  readonly ownPaths: ReadonlyMap<string, string>;
   /** Replies should end their connection: the server is going. */
   readonly closing: () => boolean;
   /** Answers `Expect: 100-continue` once the call has a place. */

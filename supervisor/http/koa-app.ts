@@ -3,34 +3,43 @@ import Koa from 'koa';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ServeError, describeThrown } from '../../protocol/errors.js';
 import type { Log } from '../observe/log.js';
-import { bananaLeftovers, takeBananaCall } from './banana.js';
-import { BUILTIN_PATHS, builtinRoutes } from './builtin.js';
+import { builtinRoutes } from './builtin.js';
+import { countPost, leftovers, takeCall } from './calls.js';
 import type { Front } from './front.js';
+import { potassiumRoutes } from './potassium.js';
 import { refuse } from './refuse.js';
-import { requestIdOf } from './request-id.js';
+import { echoBananaId, requestIdOf } from './request-id.js';
 import type { RequestHandler } from './server.js';
 
 export function createHandler(front: Front, log: Log): RequestHandler {
   const app = new Koa();
-  const builtins = builtinRoutes(front);
   app.use(async (ctx, next) => {
     ctx.set('X-Request-Id', requestIdOf(ctx.req.headers));
     if (front.closing()) ctx.set('Connection', 'close');
-    await next();
+    echoBananaId(ctx.req, ctx.res);
+    try {
+      await next();
+    } catch (thrown) {
+      if (!(thrown instanceof ServeError)) throw thrown;
+      ctx.respond = false;
+      refuse(ctx.req, ctx.res, thrown, { requestId: requestIdOf(ctx.req.headers), close: front.closing() });
+    }
   });
-  app.use(builtins.routes());
-  app.use(bananaLeftovers(front, BUILTIN_PATHS));
+  app.use(builtinRoutes(front).routes());
+  app.use(potassiumRoutes(front).routes());
+  app.use(leftovers(front));
   app.on('error', (thrown: unknown, ctx?: Koa.Context) => {
     if (ctx?.req.socket.destroyed === true) return; // the client hung up: no failure of ours, and it may do so often
     log.error({ path: ctx?.path }, `a request handler failed: ${describeThrown(thrown).stack}`);
   });
   const handle = app.callback();
   return (request, response) => {
+    countPost(front, request);
     if (request.headers.host === undefined && request.httpVersion === '1.1') {
       refuseWithoutHost(front, request, response);
       return;
     }
-    if (takeBananaCall(front, request, response)) return;
+    if (takeCall(front, request, response)) return;
     handle(request, response).catch((thrown: unknown) => {
       log.error(`a request handler failed: ${describeThrown(thrown).stack}`);
       refuse(request, response, new ServeError('SERVE_INTERNAL'), {

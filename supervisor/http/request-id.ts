@@ -1,6 +1,6 @@
 /** The id of a request: the client's if it is sane, else a new one. */
 import { randomBytes } from 'node:crypto';
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 
 /** What may go into a header, a log line and a file name as it is. */
 const SANE = /^[\w.:@/+=-]{1,128}$/;
@@ -13,6 +13,12 @@ let used = 0;
 
 export function requestIdOf(headers: IncomingHttpHeaders): string {
   return sane(headers['x-request-id']) ?? sane(headers['x-banana-request-id']) ?? newRequestId();
+}
+
+/** Banana's clients look for their id under the name they sent it by. */
+export function echoBananaId(request: IncomingMessage, response: ServerResponse): void {
+  const id = sane(request.headers['x-banana-request-id']);
+  if (id !== null) response.setHeader('X-Banana-Request-Id', id);
 }
 
 function sane(id: string | string[] | undefined): string | null {

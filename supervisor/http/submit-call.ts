@@ -10,14 +10,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ServeError } from '../../protocol/errors.js';
 import { joinHeaderLines } from '../../protocol/header-lines.js';
-import type { Format } from '../../protocol/messages.js';
+import type { Format, Route } from '../../protocol/messages.js';
 import type { Admission } from '../dispatch/arrivals.js';
 import { Job, type JobCall } from '../dispatch/job.js';
 import type { Front } from './front.js';
 import { announcedBytes, readBody } from './read-body.js';
 import { refuse } from './refuse.js';
 import { ReplySink } from './reply-sink.js';
-import { requestIdOf } from './request-id.js';
+import { JOB_ID_HEADER } from './potassium.js';
+import { echoBananaId, requestIdOf } from './request-id.js';
+import { bodyMistake, routeMistake } from './route-check.js';
 
 export interface CallTarget {
   readonly route: string;
@@ -33,7 +35,8 @@ export function submitCall(
   const acceptedAtMs = performance.now();
   const { headers } = request;
   const requestId = requestIdOf(headers);
-  const { dispatcher } = front.model;
+  const { dispatcher, routes } = front.model;
+  echoBananaId(request, response);
 
   const turnAway = (error: ServeError): void => {
     const timing = `queue;dur=${(performance.now() - acceptedAtMs).toFixed(2)}, run;dur=0`;
@@ -45,6 +48,8 @@ export function submitCall(
   let admission: Admission;
   let announced: number;
   try {
+    const mistake = routes === null ? null : routeMistake(routes.get(target.route), request);
+    if (mistake !== null) throw mistake;
     deadlineMs = deadlineOf(headers['x-request-timeout-seconds']);
     announced = announcedBytes(request, front.options.maxBody);
     admission = dispatcher.admit(announced, deadlineMs === null ? null : acceptedAtMs + deadlineMs);
@@ -55,9 +60,10 @@ export function submitCall(
   }
 
   let job: Job | null = null;
+  let isKept = false;
   onceClosed(request, response, () => {
     if (job === null) admission.release();
-    else if (!job.settled) dispatcher.giveUp(job, 'SERVE_CANCELLED', 'the client left');
+    else if (!job.settled && !isKept) dispatcher.giveUp(job, 'SERVE_CANCELLED', 'the client left');
   });
   front.inviteBody(request, response);
   readBody(
@@ -74,10 +80,19 @@ export function submitCall(
         turnAway(error);
       },
       onWhole: (pieces, bytes) => {
-        if (front.model.routes?.has(target.route) === false) {
-          // The app was loaded while the body came, and has no such route.
+        const settleRoute = (route: Route | undefined): ServeError | null => {
+          const mistake = routeMistake(route, request) ?? bodyMistake(route as Route, bytes);
+          if (mistake === null && job !== null && route?.kind === 'background') {
+            isKept = true;
+            answerStarted(front, request, response, job);
+          }
+          return mistake;
+        };
+        const known = front.model.routes;
+        const mistake = known === null ? null : settleRoute(known.get(target.route));
+        if (mistake !== null) {
           admission.release();
-          turnAway(new ServeError('SERVE_NOT_FOUND'));
+          turnAway(mistake);
           return;
         }
         const call = describeCall(request, requestId, target, deadlineMs, bytes);
@@ -92,10 +107,29 @@ export function submitCall(
           onSettled: (settled, status, error) => front.onSettled(request, settled, status, error),
         });
         job = new Job(call, pieces, times, sink);
+        if (known === null) job.settleRoute = settleRoute;
         dispatcher.submit(job, admission);
+        if (known !== null && !job.settled) settleRoute(known.get(target.route));
       },
     },
   );
+}
+
+/** The caller of a background route is answered, and its job lives on. */
+function answerStarted(front: Front, request: IncomingMessage, response: ServerResponse, job: Job): void {
+  const kept = front.jobs.keep(job);
+  kept.onceEnded(() => front.model.noteIdle());
+  const body = '{"started":true}\n';
+  const headers: Record<string, string | number> = {
+    'Content-Type': 'application/json',
+    'Content-Length': body.length,
+    'X-Request-Id': job.call.requestId,
+    [JOB_ID_HEADER]: kept.id,
+  };
+  if (front.closing()) headers['Connection'] = 'close';
+  response.writeHead(200, headers);
+  response.end(body);
+  front.onSettled(request, job, 200, null);
 }
 
 /** The reply is out, or the client has left. */

@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { ServeError, shuttingDown } from '../../protocol/errors.js';
-import { STREAM_WINDOW_BYTES, type LoadedInfo, type StartSpec } from '../../protocol/messages.js';
+import { STREAM_WINDOW_BYTES, type LoadedInfo, type Route, type StartSpec } from '../../protocol/messages.js';
 import { Dispatcher, type Supply } from '../dispatch/dispatcher.js';
 import type { SendAhead } from '../dispatch/send-ahead.js';
 import type { Log } from '../observe/log.js';
@@ -59,7 +59,7 @@ export class ModelRuntime {
   readonly #listener: ModelListener;
   readonly #log: ModelLog;
   #options: Options;
-  #routes: ReadonlySet<string> | null = null;
+  #routes: ReadonlyMap<string, Route> | null = null;
   #example = '';
   #ready: WorkerHandle[] = [];
   #everReady = false;
@@ -67,6 +67,8 @@ export class ModelRuntime {
   #drain: 'no' | 'announced' | 'refusing' = 'no';
   #lastInitMs: number | null = null;
   #firstReadyAtMs: number | null = null;
+  #idleSinceMs = performance.now();
+  readonly #waitingForReady = new Set<() => void>();
 
   constructor(
     spec: ModelSpec,
@@ -91,7 +93,7 @@ export class ModelRuntime {
   }
 
   /** The app's routes; null until a worker has loaded it. */
-  get routes(): ReadonlySet<string> | null {
+  get routes(): ReadonlyMap<string, Route> | null {
     return this.#routes;
   }
 
@@ -111,6 +113,37 @@ export class ModelRuntime {
     return this.slots.some((slot) => slot.lastDeath !== null) ? 'unhealthy' : 'starting';
   }
 
+  /** Since when nothing has been asked of it, as Potassium tells it: since the last answer, or the server's start. */
+  get idleSinceMs(): number {
+    return this.#idleSinceMs;
+  }
+
+  noteIdle(): void {
+    this.#idleSinceMs = performance.now();
+  }
+
+  /** When the oldest of the calls that run now began; null if none runs. */
+  get oldestBeganAtMs(): number | null {
+    const begun = this.#ready.map((worker) => worker.callBeganAtMs).filter((atMs) => atMs !== null);
+    return begun.length === 0 ? null : Math.min(...begun);
+  }
+
+  /** Resolves once a worker is ready, or when `givenUp` does. @throws SERVE_NOT_READY, SERVE_SHUTTING_DOWN */
+  async whenReady(givenUp: Promise<unknown>): Promise<void> {
+    let left = false;
+    void givenUp.then(() => (left = true));
+    for (;;) {
+      const refusal = this.#drain === 'refusing' ? shuttingDown() : this.#hopeless();
+      if (refusal !== null) throw refusal;
+      if (this.#ready.length > 0 || left) return;
+      let wake!: () => void;
+      const changed = new Promise<void>((resolve) => (wake = resolve));
+      this.#waitingForReady.add(wake);
+      await Promise.race([changed, givenUp]);
+      this.#waitingForReady.delete(wake);
+    }
+  }
+
   start(): void {
     for (const slot of this.slots) slot.start();
   }
@@ -123,6 +156,7 @@ export class ModelRuntime {
   /** New calls are refused from now on; those taken go on. */
   refuseCalls(): void {
     this.#drain = 'refusing';
+    this.#wakeWaiting();
   }
 
   /** Nothing is waiting, arriving or running. */
@@ -231,9 +265,9 @@ export class ModelRuntime {
     this.#options = withAppConfig(this.#resolved, info.modelOptions, this.spec.app);
     this.dispatcher.limits = dispatchLimits(this.#options);
     this.#example = info.example;
-    const routes = new Set(info.routes);
+    const routes = new Map(info.routes.map((route) => [route.path, route]));
     this.#routes = routes;
-    this.dispatcher.failQueued(new ServeError('SERVE_NOT_FOUND'), (job) => !routes.has(job.call.route));
+    this.dispatcher.settleRoutes((path) => routes.get(path));
     return workerLimits(this.#options);
   }
 
@@ -257,6 +291,11 @@ export class ModelRuntime {
   #refreshReady(): void {
     const workers = this.slots.map((slot) => slot.worker);
     this.#ready = workers.filter((worker): worker is WorkerHandle => worker?.state === 'ready');
+    this.#wakeWaiting();
+  }
+
+  #wakeWaiting(): void {
+    for (const wake of this.#waitingForReady) wake();
   }
 
   #onSlotChange(slot: Slot, death: WorkerDeath | null): void {
@@ -269,6 +308,7 @@ export class ModelRuntime {
   #checkLatched(error: ServeError): void {
     if (this.#latched !== null || !this.slots.every(({ state }) => state.name === 'latched')) return;
     this.#latched = error;
+    this.#wakeWaiting();
     this.dispatcher.failQueued(new ServeError('SERVE_NOT_READY', undefined, { retryAfterS: 30 }));
     this.#listener.onLatched(error, this.#everReady);
   }

@@ -36,7 +36,7 @@ function modelStatus(model: ModelRuntime): object {
     name: model.spec.name,
     version: model.spec.version,
     app: model.spec.app,
-    routes: model.routes === null ? null : [...model.routes],
+    routes: model.routes === null ? null : [...model.routes.keys()],
     queue: {
       waiting: dispatcher.queued,
       arriving: dispatcher.arriving,

@@ -133,6 +133,11 @@ export class WorkerHandle implements ReadyWorker {
     return this.#calls.running?.job.call.requestId ?? '';
   }
 
+  /** When the call running now began, on the monotonic clock; null if none is. */
+  get callBeganAtMs(): number | null {
+    return this.#calls.running?.beganAtMs ?? null;
+  }
+
   get runningMs(): number {
     const { first } = this.#calls;
     return first === null ? 0 : performance.now() - first.beganAtMs;

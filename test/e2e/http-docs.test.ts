@@ -1,7 +1,7 @@
 /** docs/http.md is held to a running server: its table of paths is requested row by row, its headers are looked for. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { BUILTIN_PATHS } from '../../supervisor/http/builtin.js';
+import { OWN_PATHS } from '../../supervisor/http/own-paths.js';
 import { formatOf } from '../../worker/formats/read-input.js';
 import { ask } from '../helpers/ask.js';
 import { tableRows } from '../helpers/doc-page.js';
@@ -14,7 +14,7 @@ const PATHS = tableRows('http.md', 'Who answers what', 'request');
 
 test('docs/http.md lists every path of the server', () => {
   const listed = PATHS.map(({ request = '' }) => request).filter((request) => /^GET \/\w/.test(request));
-  assert.deepEqual(listed.map((request) => request.slice(4)).sort(), [...BUILTIN_PATHS, '/anything'].sort());
+  assert.deepEqual(listed.map((request) => request.slice(4)).sort(), [...OWN_PATHS.keys(), '/__status__', '/_k/jobs/unknown', '/_k/status', '/anything'].sort());
 });
 
 for (const { 'content type': types = '', 'read as': format } of tableRows(

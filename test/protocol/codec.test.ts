@@ -59,7 +59,14 @@ const HEADS: Record<Message['type'], unknown[]> = {
   credit: [1, 100],
   stop: [1000],
   hello: [1, 'node v20'],
-  loaded: [{ routes: ['/'], batch: 1, modelOptions: {}, example: '' }],
+  loaded: [
+    {
+      routes: [{ path: '/', kind: 'handler', input: 'any', webhook: '' }],
+      batch: 1,
+      modelOptions: {},
+      example: '',
+    },
+  ],
   ready: [12.5],
   result: [1, 200, 'application/json', '', 2, 1.5],
   head: [1, 200, 'text/plain', ''],
@@ -138,6 +145,9 @@ for (const [what, fields] of [
   ['a second call that is broken', ['call', [callFields(), callFields({ 0: 'x' })]]],
   ['loaded without routes', ['loaded', { batch: 1, modelOptions: {} }]],
   ['loaded with a route that is no text', ['loaded', { routes: [1], batch: 1, modelOptions: {} }]],
+  ['loaded with a route without a path', ['loaded', { routes: [{ kind: 'handler' }], batch: 1 }]],
+  ['loaded with a route of no kind', ['loaded', { routes: [{ path: '/', kind: 'x' }], batch: 1 }]],
+  ['loaded with a route of no input', ['loaded', { routes: [{ path: '/', input: 'x' }], batch: 1 }]],
   ['loaded with a batch of 0', ['loaded', { routes: [], batch: 0, modelOptions: {} }]],
   ['loaded with options that are a list', ['loaded', { routes: [], batch: 1, modelOptions: [1] }]],
   [

@@ -104,6 +104,7 @@ function assertIs(type: string, value: unknown, what: string): void {
     nil: (v) => v === null,
     map: (v) => typeof v === 'object' && v !== null && !Array.isArray(v),
     call: (v) => Array.isArray(v),
+    route: (v) => typeof (v as { path: unknown }).path === 'string',
   };
   const list = /^list of (\w+)$/.exec(type)?.[1];
   if (list !== undefined) {

@@ -11,7 +11,7 @@ const LOG: AppLog = { debug: () => {}, info: () => {}, warn: () => {}, error: ()
 
 function contextOf(fields: Partial<Call> = {}): { ctx: CallContext; logsMadeFor: string[] } {
   const logsMadeFor: string[] = [];
-  const ctx = new CallContext(callWith(fields), WORKER, (requestId) => {
+  const ctx = new CallContext(callWith(fields), [], WORKER, (requestId) => {
     logsMadeFor.push(requestId);
     return LOG;
   });

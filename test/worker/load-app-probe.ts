@@ -1,11 +1,11 @@
 /** Loads apps in a process of its own and prints what came of each as JSON. */
 import { loadApp } from '../../worker/load-app.js';
-import type { InferenceContext } from '../../worker/api/types.js';
+import type { CallInfo } from '../../worker/loaded-app.js';
 
 async function outcomeOf(path: string): Promise<unknown> {
   try {
     const app = await loadApp(path);
-    const output: unknown = await app.handle('/', 'in', {} as InferenceContext);
+    const output: unknown = await app.handle('/', 'in', {} as CallInfo);
     return { output, modelOptions: app.modelOptions };
   } catch (error) {
     const { name, message } = error as Error;

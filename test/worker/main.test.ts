@@ -40,7 +40,7 @@ test('a worker says hello, and only then and in this order loaded and ready', as
   worker.sendStart(app);
   const loaded = await worker.next('loaded');
   assert.deepEqual(loaded.message.info, {
-    routes: ['/'],
+    routes: [{ path: '/', kind: 'handler', input: 'any', webhook: '' }],
     batch: 1,
     modelOptions: { runTimeout: '5s' },
     example: '{"a":1}',

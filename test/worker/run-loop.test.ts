@@ -36,7 +36,7 @@ class Bench {
     this.loop = new RunLoop({
       channel,
       app: {
-        routes: ['/'],
+        routes: [],
         modelOptions: {},
         example: null,
         init: () => {},

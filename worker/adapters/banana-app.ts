@@ -19,7 +19,7 @@ export function fromBananaApp(exports: Readonly<Record<string, unknown>>): Loade
   }
   const app = exports as unknown as BananaApp;
   return {
-    routes: [ROUTE],
+    routes: [{ path: ROUTE, kind: 'handler', input: 'any', webhook: '' }],
     modelOptions: config as Record<string, unknown>,
     init: (ctx) => app.init?.(ctx),
     handle: (_route, input, ctx) => app.inference(input, ctx),

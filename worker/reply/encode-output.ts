@@ -22,5 +22,20 @@ export function encodeOutput(value: unknown, call: Call): EncodedOutput | Promis
       body: writeMsgpack(value),
     }));
   }
-  return { contentType: 'application/json', body: utf8InScratch(jsonText(value)) };
+  return encodeJsonOutput(value, call);
+}
+
+/** @throws SERVE_OUTPUT_INVALID */
+export function encodeJsonOutput(value: unknown, { headers }: Call): EncodedOutput {
+  const text = jsonText(value);
+  const body = utf8InScratch(text);
+  const needsAscii = body.length > text.length && BANANA_HEADER.test(headers);
+  return { contentType: 'application/json', body: needsAscii ? utf8InScratch(asciiOnly(text)) : body };
+}
+
+/** What a Banana client sends. It decodes an answer chunk by chunk, and breaks a character that two of them share. */
+const BANANA_HEADER = /(?:^|\n)x-banana-(?:api-key|request-id)\n/i;
+
+function asciiOnly(text: string): string {
+  return text.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

@@ -1,6 +1,7 @@
 /** Web-standard `Response` objects, honoured as the handler made them: status, headers, body. */
 import { ServeError } from '../../protocol/errors.js';
 import type { ReplyHead } from '../../protocol/messages.js';
+import { checkedHeaders } from './reply.js';
 
 export type ResponseBody =
   | { readonly kind: 'whole'; readonly body: Uint8Array }
@@ -16,9 +17,6 @@ const HOP_HEADERS = new Set([
   'upgrade',
   'trailer',
 ]);
-
-/** Far more than any client reads (curl 300 KiB, Node 16 KiB), far less than a frame head holds. */
-const MAX_HEADER_CHARS = 64 * 1024;
 
 /**
  * Told by its tag, not with `instanceof`: naming the global class makes Node load its whole fetch, 45 ms on the
@@ -40,11 +38,7 @@ export function responseHead(response: Response): ReplyHead {
     if (HOP_HEADERS.has(name) || (isFetched && name === 'content-encoding')) return;
     lines.push(name, value);
   });
-  const headers = lines.join('\n');
-  if (headers.length > MAX_HEADER_CHARS) {
-    const message = `The model's response headers are ${headers.length} characters; ${MAX_HEADER_CHARS} are allowed.`;
-    throw new ServeError('SERVE_OUTPUT_INVALID', message);
-  }
+  const headers = checkedHeaders(lines.join('\n'));
   const hasBody = response.body !== null;
   const fallback = hasBody ? 'application/octet-stream' : '';
   return {

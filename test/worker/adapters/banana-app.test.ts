@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { InferenceContext, InitContext } from '../../../worker/api/types.js';
+import type { InitContext } from '../../../worker/api/types.js';
 import { fromBananaApp } from '../../../worker/adapters/banana-app.js';
+import type { CallInfo } from '../../../worker/loaded-app.js';
 
 const INIT = {} as InitContext;
-const CTX = {} as InferenceContext;
+const CTX = {} as CallInfo;
 
 test('a Banana app answers on one route with its inference, input and context handed over', () => {
   const app = fromBananaApp({ inference: (input: unknown, ctx: unknown) => [input, ctx] });
-  assert.deepEqual(app?.routes, ['/']);
+  assert.deepEqual(app?.routes, [{ path: '/', kind: 'handler', input: 'any', webhook: '' }]);
   assert.deepEqual(app?.handle('/', 5, CTX), [5, CTX]);
   assert.equal(app?.example, null);
   assert.deepEqual(app?.modelOptions, {});

@@ -1,0 +1,8 @@
+/** The server's own paths that no call may have, and the methods that each takes, as an `Allow` header lists them. */
+export const OWN_PATHS: ReadonlyMap<string, string> = new Map([
+  ['/healthcheck', 'GET, HEAD'],
+  ['/livez', 'GET, HEAD'],
+  ['/readyz', 'GET, HEAD'],
+  ['/status', 'GET, HEAD'],
+  ['/_k/warmup', 'GET, HEAD, POST'],
+]);

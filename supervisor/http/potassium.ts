@@ -1,0 +1,84 @@
+/** The Potassium dialect's own paths: status, warm-up and background jobs. Its routes are calls like any other. */
+import Router, { type RouterMiddleware } from '@koa/router';
+import { ServeError } from '../../protocol/errors.js';
+import type { KeptJob } from '../jobs/kept-jobs.js';
+import type { Front } from './front.js';
+
+/** Names the job of a background call in the answer to it. */
+export const JOB_ID_HEADER = 'X-Banana-Job-Id';
+
+const STATUS_PATHS = ['/_k/status', '/__status__'];
+
+export function potassiumRoutes(front: Front): Router {
+  const router = new Router({ strict: true, sensitive: true });
+  router.get(STATUS_PATHS, (ctx) => {
+    ctx.body = potassiumStatus(front);
+  });
+
+  // Holds until a worker is ready, however long that takes, for a client that does not ask again.
+  const warmUp: RouterMiddleware = async (ctx) => {
+    await front.model.whenReady(closed(ctx.res));
+    front.model.noteIdle();
+    ctx.body = { warm: true };
+  };
+  router.get('/_k/warmup', warmUp);
+  router.post('/_k/warmup', warmUp);
+
+  router.get('/_k/jobs/:id', (ctx) => {
+    const job = front.jobs.get(ctx.params['id'] ?? '');
+    if (job === null) throw new ServeError('SERVE_NOT_FOUND', 'There is no such job, or it is forgotten by now.');
+    ctx.type = 'application/json';
+    ctx.body = describeJob(job);
+  });
+  return router;
+}
+
+/** The four keys that the platform's balancer reads come first; the rest is for people. Times in whole ms. */
+function potassiumStatus({ model, posts, replies }: Front): object {
+  const { dispatcher } = model;
+  const inProgress = dispatcher.queued + dispatcher.arriving + dispatcher.inFlight;
+  const available = model.readyWorkers === model.slots.length && inProgress < model.slots.length;
+  const nowMs = performance.now();
+  const beganAtMs = model.oldestBeganAtMs;
+  const answered = [...replies.values()].reduce((sum, count) => sum + count, 0);
+  const completed = replies.get('ok') ?? 0;
+  return {
+    gpu_available: available,
+    idle_time: available && inProgress === 0 ? Math.round(nowMs - model.idleSinceMs) : 0,
+    inference_time: beganAtMs === null ? 0 : Math.round(nowMs - beganAtMs),
+    sequence_number: posts.count,
+    workers: model.slots.length,
+    workers_ready: model.readyWorkers,
+    queue_length: dispatcher.queued,
+    in_flight: dispatcher.inFlight,
+    completed,
+    failed: answered - completed,
+    restarts: model.slots.reduce((sum, { restarts }) => sum + restarts, 0),
+    uptime: Math.round(process.uptime() * 1000),
+  };
+}
+
+/** JSON results stand in it as they are, whatever their size; others in base64. */
+function describeJob(kept: KeptJob): string {
+  const { id, job, createdAt, endedAt, error, result } = kept;
+  const facts = JSON.stringify({
+    id,
+    state: kept.state,
+    requestId: job.call.requestId,
+    route: job.call.route,
+    createdAt: createdAt.toISOString(),
+    endedAt: endedAt?.toISOString() ?? null,
+    runMs: job.runMs,
+    error: error === null ? null : { code: error.code, message: error.message },
+  });
+  if (result === null) return facts.replace(/}$/, ',"result":null}');
+  const { head, body } = result;
+  const isJson = /^application\/json\b/.test(head.contentType);
+  const text = body === null ? 'null' : isJson ? body.toString('utf8') : JSON.stringify(body.toString('base64'));
+  const about = `"status":${head.status},"contentType":${JSON.stringify(head.contentType)}`;
+  return facts.replace(/}$/, `,${about},"encoding":"${isJson ? 'json' : 'base64'}","result":${text || 'null'}}`);
+}
+
+function closed(response: { once(event: 'close', listener: () => void): unknown }): Promise<void> {
+  return new Promise((resolve) => response.once('close', resolve));
+}

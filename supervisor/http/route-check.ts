@@ -1,0 +1,22 @@
+/** Whether a request fits the route it asks for: before its body is read if the routes are known by then, else when they are. */
+import type { IncomingMessage } from 'node:http';
+import { ServeError } from '../../protocol/errors.js';
+import type { Route } from '../../protocol/messages.js';
+
+/** What is wrong with the request's route or content type; null if nothing is. */
+export function routeMistake(route: Route | undefined, request: IncomingMessage): ServeError | null {
+  if (route === undefined) return new ServeError('SERVE_NOT_FOUND');
+  if (route.input === 'any' || isJson(request.headers['content-type'])) return null;
+  // 400, not 415: Potassium's answer, and a Banana client hides a 415 and its body.
+  return new ServeError('SERVE_BAD_REQUEST', 'This route takes JSON: send Content-Type: application/json.');
+}
+
+/** The same, of the whole body. */
+export function bodyMistake(route: Route, bodyBytes: number): ServeError | null {
+  if (route.input === 'any' || bodyBytes > 0) return null;
+  return new ServeError('SERVE_BAD_BODY', 'This route takes JSON, and the body is empty.');
+}
+
+function isJson(contentType = ''): boolean {
+  return /^application\/(?:[\w.!#$&^-]+\+)?json\s*(?:;|$)/i.test(contentType.trim());
+}

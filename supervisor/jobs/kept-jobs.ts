@@ -1,0 +1,196 @@
+/**
+ * Jobs that outlive their request: background calls, and those of the gateway. Each is known by an id of the server's
+ * own until some time after its end, its result included.
+ *
+ * Bounded: those that have not ended are in the queue or in a worker, which bound them; of those that have, the oldest
+ * go first when they are too many, too large or too old.
+ */
+import { totalBytes } from '../../protocol/body-assembler.js';
+import type { ErrorCode, ServeError } from '../../protocol/errors.js';
+import type { ReplyHead } from '../../protocol/messages.js';
+import type { Job, Sink } from '../dispatch/job.js';
+
+export interface KeepLimits {
+  readonly keepMs: number;
+  readonly maxJobs: number;
+  /** Of all results together. */
+  readonly maxBytes: number;
+}
+
+/** At least the ten minutes that Banana's clients may take to come back; what a small server has to spare. */
+export const KEEP_LIMITS: KeepLimits = { keepMs: 15 * 60_000, maxJobs: 10_000, maxBytes: 256 * 1024 * 1024 };
+
+export type KeptState = 'queued' | 'running' | 'succeeded' | 'failed' | 'lost';
+
+/** A whole answer. Its body is null if it was too large to keep. */
+export interface KeptResult {
+  readonly head: ReplyHead;
+  readonly body: Buffer | null;
+}
+
+export class KeptJob implements Sink {
+  readonly id: string;
+  readonly job: Job;
+  readonly createdAt = new Date();
+  endedAt: Date | null = null;
+  /** Null until it has succeeded. */
+  result: KeptResult | null = null;
+  error: ServeError | null = null;
+  readonly #maxBytes: number;
+  readonly #onEnded: (job: KeptJob) => void;
+  readonly #waiting = new Set<() => void>();
+  #streamHead: ReplyHead = { status: 200, contentType: '', headers: '' };
+  #streamed: Buffer[] = [];
+  #streamedBytes = 0;
+
+  constructor(id: string, job: Job, maxBytes: number, onEnded: (job: KeptJob) => void) {
+    this.id = id;
+    this.#maxBytes = maxBytes;
+    this.job = job;
+    this.#onEnded = onEnded;
+  }
+
+  get state(): KeptState {
+    if (this.error !== null) return LOST.has(this.error.code) ? 'lost' : 'failed';
+    if (this.result !== null) return 'succeeded';
+    this.job.holder?.learnBegun();
+    return this.job.state === 'begun' ? 'running' : 'queued';
+  }
+
+  get ended(): boolean {
+    return this.endedAt !== null;
+  }
+
+  /** Calls back once the job has ended, at once if it has. Returns how to stop waiting. */
+  onceEnded(callback: () => void): () => void {
+    if (this.ended) {
+      callback();
+      return () => {};
+    }
+    this.#waiting.add(callback);
+    return () => this.#waiting.delete(callback);
+  }
+
+  reply(_job: Job, head: ReplyHead, pieces: Buffer[], bodyBytes: number): void {
+    this.#succeed(head, pieces, bodyBytes);
+  }
+
+  head(_job: Job, head: ReplyHead): void {
+    this.#streamHead = head;
+  }
+
+  chunk(_job: Job, pieces: Buffer[], taken: () => void): void {
+    this.#streamedBytes += totalBytes(pieces);
+    if (this.#streamedBytes <= this.#maxBytes) this.#streamed.push(...pieces);
+    taken();
+  }
+
+  end(): void {
+    this.#succeed(this.#streamHead, this.#streamed, this.#streamedBytes);
+  }
+
+  fail(_job: Job, error: ServeError): void {
+    this.error = error;
+    this.#finish();
+  }
+
+  /** The memory that an answer came in may be used again: this is a copy. */
+  #succeed(head: ReplyHead, pieces: readonly Buffer[], bytes: number): void {
+    this.result = { head, body: bytes > this.#maxBytes ? null : Buffer.concat(pieces) };
+    this.#finish();
+  }
+
+  #finish(): void {
+    this.#streamed = [];
+    this.endedAt = new Date();
+    this.#onEnded(this);
+    for (const callback of this.#waiting) callback();
+    this.#waiting.clear();
+  }
+}
+
+/** What may have run, and whose end nobody knows. */
+const LOST: ReadonlySet<ErrorCode> = new Set(['SERVE_WORKER_LOST']);
+
+export class KeptJobs {
+  readonly #limits: KeepLimits;
+  readonly #newId: () => string;
+  readonly #jobs = new Map<string, KeptJob>();
+  /** In the order of their ends. */
+  readonly #ended = new Set<KeptJob>();
+  #bytes = 0;
+  #sweep: NodeJS.Timeout | null = null;
+
+  constructor(newId: () => string, limits: KeepLimits = KEEP_LIMITS) {
+    this.#newId = newId;
+    this.#limits = limits;
+  }
+
+  /** Those that are known, ended ones included. */
+  get size(): number {
+    return this.#jobs.size;
+  }
+
+  get(id: string): KeptJob | null {
+    return this.#jobs.get(id) ?? null;
+  }
+
+  /** Takes a job over from its caller: the answer comes here. */
+  keep(job: Job): KeptJob {
+    const kept = new KeptJob(this.#newId(), job, this.#limits.maxBytes / 4, (ended) => this.#onEnded(ended));
+    this.#jobs.set(kept.id, kept);
+    job.detach(kept);
+    return kept;
+  }
+
+  /** Ids of those that have not ended. */
+  unfinished(): string[] {
+    return [...this.#jobs.values()].filter((job) => !job.ended).map(({ id }) => id);
+  }
+
+  close(): void {
+    if (this.#sweep !== null) clearTimeout(this.#sweep);
+    this.#sweep = null;
+  }
+
+  #onEnded(job: KeptJob): void {
+    this.#ended.add(job);
+    this.#bytes += bytesOf(job);
+    for (const oldest of this.#ended) {
+      if (this.#ended.size <= this.#limits.maxJobs && this.#bytes <= this.#limits.maxBytes) break;
+      this.#forget(oldest);
+    }
+    this.#watch();
+  }
+
+  /** One timer for all: the first to have ended is the first to go. */
+  #watch(): void {
+    const [oldest] = this.#ended;
+    if (oldest === undefined || this.#sweep !== null) return;
+    this.#sweep = setTimeout(() => this.#sweepOld(), this.#ageLeftMs(oldest));
+    this.#sweep.unref();
+  }
+
+  #sweepOld(): void {
+    this.#sweep = null;
+    for (const job of this.#ended) {
+      if (this.#ageLeftMs(job) > 0) break;
+      this.#forget(job);
+    }
+    this.#watch();
+  }
+
+  #ageLeftMs({ endedAt }: KeptJob): number {
+    return (endedAt as Date).getTime() + this.#limits.keepMs - Date.now();
+  }
+
+  #forget(job: KeptJob): void {
+    this.#ended.delete(job);
+    this.#jobs.delete(job.id);
+    this.#bytes -= bytesOf(job);
+  }
+}
+
+function bytesOf({ result }: KeptJob): number {
+  return result?.body?.length ?? 0;
+}

@@ -1,0 +1,108 @@
+/** The Potassium way of writing an app: an instance of `Potassium`, exported as default or `app`, or served. */
+import type { Route } from '../../protocol/messages.js';
+import { DEFINITION, type Definition, type Endpoint } from '../api/potassium/potassium.js';
+import { Request } from '../api/potassium/request.js';
+import { RESPONSE, type Response } from '../api/potassium/response.js';
+import type { CallInfo, LoadedApp } from '../loaded-app.js';
+import { Reply, checkedHeaders, type ReplyBody } from '../reply/reply.js';
+import { iteratorOf } from '../reply/stream.js';
+
+/** Returns null if the exports are not a Potassium app. */
+export function fromPotassiumApp(exports: Readonly<Record<string, unknown>>): LoadedApp | null {
+  const definition = definitionOf(exports) ?? definitionOf(exports['app']);
+  if (definition === null) return null;
+  return {
+    routes: routesOf(definition),
+    modelOptions: {},
+    init: ({ worker }) => initContext(definition, worker.index),
+    handle: (route, input, ctx) => handle(definition, route, input, ctx),
+    shutdown: () => {},
+    example: null,
+  };
+}
+
+function definitionOf(value: unknown): Definition | null {
+  if (typeof value !== 'object' || value === null || !(DEFINITION in value)) return null;
+  return (value as { [DEFINITION]: Definition })[DEFINITION];
+}
+
+function routesOf({ endpoints, resultWebhook }: Definition): Route[] {
+  return [...endpoints].map(([path, { kind, input, webhook }]) => ({
+    path,
+    kind,
+    input,
+    webhook: webhook ?? (kind === 'handler' ? resultWebhook : null) ?? '',
+  }));
+}
+
+async function initContext(definition: Definition, workerNum: number): Promise<void> {
+  if (definition.init === null) return;
+  const returned = await definition.init(workerNum);
+  if (typeof returned === 'object' && returned !== null) definition.context = returned;
+  else if (returned !== undefined || !definition.hasContext) {
+    throw new TypeError('Potassium init() must return an object, or call setCache() and return nothing');
+  }
+}
+
+function handle({ endpoints, context }: Definition, route: string, input: unknown, ctx: CallInfo): unknown {
+  const endpoint = endpoints.get(route) as Endpoint;
+  if (endpoint.legacy) return jsonOf(endpoint.run(context, input));
+  const output = endpoint.run(context, new Request(input, ctx));
+  const answer = endpoint.kind === 'handler' ? replyOf : resultOf;
+  return isPromise(output) ? output.then(answer) : answer(output);
+}
+
+/** A legacy handler gives JSON, a list or a text included. */
+function jsonOf(output: unknown): unknown {
+  if (isPromise(output)) return output.then(jsonOf);
+  return new Reply({ status: 200, contentType: 'application/json', headers: '' }, { kind: 'json', value: output });
+}
+
+function replyOf(output: unknown): Reply {
+  if (!isResponse(output)) throw new TypeError('Potassium Response object not returned');
+  const body = bodyOf(output);
+  const { contentType, headers } = headersOf(output);
+  const type = body.kind === 'json' ? 'application/json' : contentType || typeOf(output.body);
+  return new Reply({ status: output.status, contentType: type, headers: checkedHeaders(headers) }, body);
+}
+
+/** A background function may return nothing. */
+function resultOf(output: unknown): unknown {
+  return isResponse(output) ? replyOf(output) : jsonOf(output);
+}
+
+function bodyOf({ isJson, json, body }: Response): ReplyBody {
+  if (isJson) return { kind: 'json', value: json };
+  if (body === undefined) return { kind: 'bytes', bytes: new Uint8Array(0) };
+  if (typeof body === 'string') return { kind: 'bytes', bytes: Buffer.from(body) };
+  if (body instanceof Uint8Array) return { kind: 'bytes', bytes: body };
+  if (body instanceof ArrayBuffer) return { kind: 'bytes', bytes: new Uint8Array(body) };
+  const iterator = iteratorOf(body) ?? (body as Partial<Iterable<unknown>>)[Symbol.iterator]?.();
+  if (iterator !== undefined) return { kind: 'stream', iterator };
+  throw new TypeError('Potassium Response object body must be text, bytes, or an iterable of them');
+}
+
+function headersOf({ headers }: Response): { contentType: string; headers: string } {
+  let contentType = '';
+  const lines: string[] = [];
+  for (const [name, value] of Object.entries(headers)) {
+    for (const each of typeof value === 'string' ? [value] : value) {
+      if (name.toLowerCase() === 'content-type') contentType = each;
+      else lines.push(name, each);
+    }
+  }
+  return { contentType, headers: lines.join('\n') };
+}
+
+function typeOf(body: Response['body']): string {
+  if (body === undefined) return '';
+  return typeof body === 'string' ? 'text/plain; charset=utf-8' : 'application/octet-stream';
+}
+
+function isResponse(value: unknown): value is Response {
+  return typeof value === 'object' && value !== null && RESPONSE in value;
+}
+
+function isPromise(value: unknown): value is Promise<unknown> {
+  return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
+}

@@ -1,0 +1,255 @@
+/**
+ * The class of a Potassium app: it collects what the app defines, `adapters/potassium-app.ts` runs it. Starting a
+ * server is not its business: `starter.ts` is told how.
+ */
+import type { RouteInput, RouteKind } from '../../../protocol/messages.js';
+import { RouteAlreadyInUseException, InvalidEndpointTypeException } from './errors.js';
+import type { Request } from './request.js';
+import type { Response } from './response.js';
+import { serveInWorker } from './in-worker.js';
+import { starter, type PotassiumServeOptions, type TestClient } from './starter.js';
+import { firstFrameOutside } from '../../stack-frame.js';
+
+/** Where the adapter finds an app's definition. A registered symbol: the app may hold another instance of this module. */
+export const DEFINITION = Symbol.for('banana-serve.potassium.definition');
+
+/* eslint-disable @typescript-eslint/no-explicit-any -- authors declare what their routes take and give */
+
+/** Answers a call. `context`: what `init` returned, the same object for all calls of one worker. */
+export type Handler<Context, Json = any, Output = any> = (
+  context: Context,
+  request: Request<Json>,
+) => Response<NoInfer<Output>> | Promise<Response<NoInfer<Output>>>;
+
+/** Runs after its caller was told that the call is taken; what it returns is kept for `GET /_k/jobs/:id`. */
+export type Background<Context, Json = any> = (context: Context, request: Request<Json>) => unknown;
+
+/** A handler of Potassium up to 0.0.4: JSON in, JSON out. */
+export type LegacyHandler<Context, Json = any> = (cache: Context, jsonIn: Json) => unknown;
+
+export interface RouteOptions {
+  /** Takes any body by its content type (bytes, MessagePack, multipart) and not JSON alone. */
+  readonly raw?: boolean;
+}
+
+export interface BackgroundOptions extends RouteOptions {
+  /** Where the result is posted. */
+  readonly resultWebhook?: string;
+}
+
+export interface Endpoint {
+  readonly kind: RouteKind;
+  readonly input: RouteInput;
+  readonly legacy: boolean;
+  readonly webhook: string | null;
+  readonly run: (context: any, request: any) => unknown;
+}
+
+/** What an app has defined so far. */
+export interface Definition {
+  readonly name: string;
+  readonly endpoints: Map<string, Endpoint>;
+  init: ((workerNum: number) => unknown) | null;
+  context: object;
+  /** `setCache` was called: `init` need not return anything. */
+  hasContext: boolean;
+  resultWebhook: string | null;
+}
+
+export interface PotassiumOptions {
+  /** Workers of a machine without GPUs when the app is started with `app.serve()`; `--workers` on the command line. */
+  readonly numWorkers?: number;
+  readonly experimentalNumWorkers?: number;
+  readonly mode?: 'serve' | 'optimize';
+}
+
+const RESERVED = /^\/(_k(\/|$)|__status__$|healthcheck$|livez$|readyz$|status$)/;
+
+export class Potassium<Context extends object = any> {
+  readonly name: string;
+  readonly options: PotassiumOptions;
+  /** Models given to `optimize` in that mode. */
+  readonly toOptimize: unknown[] = [];
+  readonly [DEFINITION]: Definition;
+  readonly #createdAt = new Error().stack ?? '';
+
+  constructor(name: string, options: PotassiumOptions = {}) {
+    this.name = name;
+    this.options = options;
+    this[DEFINITION] = {
+      name,
+      endpoints: new Map(),
+      init: null,
+      context: {},
+      hasContext: false,
+      resultWebhook: null,
+    };
+  }
+
+  /**
+   * Runs once per worker, before its first call; gets the worker's number. Must return the context, an object, unless
+   * it called `setCache`. Returns the app, with the context's type: `const app = new Potassium('x').init(...)`.
+   */
+  init<Returned extends object>(fn: (workerNum: number) => Returned | Promise<Returned>): Potassium<Returned>;
+  init(fn: (workerNum: number) => void | Promise<void>): this;
+  init(fn: (workerNum: number) => unknown): unknown {
+    assertFunction(fn, 'init');
+    this[DEFINITION].init = fn;
+    return this;
+  }
+
+  /**
+   * A route whose caller waits for the `Response`. `handler<In, Out>(...)` says what its JSON is, and is held to it.
+   * @throws RouteAlreadyInUseException
+   */
+  handler<Json = any, Output = unknown>(
+    route: string,
+    fn: Handler<Context, Json, Output>,
+    options?: RouteOptions,
+  ): Handler<Context, Json, Output>;
+  /** The same as a function to be given the handler: `app.handler('/x')(fn)`. */
+  handler(route?: string, options?: RouteOptions): <F extends Handler<Context>>(fn: F) => F;
+  /** The one handler of an app of Potassium up to 0.0.4, at `/`; a later one takes its place. */
+  handler<Json = any>(fn: LegacyHandler<Context, Json>): LegacyHandler<Context, Json>;
+  handler(first: unknown = '/', second?: unknown, third?: RouteOptions): unknown {
+    if (typeof first === 'function') {
+      const run = first as Endpoint['run'];
+      this.#endpoints.set('/', { kind: 'handler', input: 'any', legacy: true, webhook: null, run });
+      return first;
+    }
+    return this.#register('handler', first, second, third);
+  }
+
+  /** A route whose caller is told at once that the call is taken. @throws RouteAlreadyInUseException */
+  background<Json = any>(
+    route: string,
+    fn: Background<Context, Json>,
+    options?: BackgroundOptions,
+  ): Background<Context, Json>;
+  background(route?: string, options?: BackgroundOptions): <F extends Background<Context>>(fn: F) => F;
+  background(route: unknown = '/', second?: unknown, third?: BackgroundOptions): unknown {
+    return this.#register('background', route, second, third);
+  }
+
+  /** @deprecated `background`, as Potassium 0.0.5 to 0.0.8 called it. */
+  asyncHandler(route = '/', options: BackgroundOptions = {}): <F extends Background<Context>>(fn: F) => F {
+    return this.background(route, options);
+  }
+
+  /** Posts the JSON answer of every handler that succeeds to this address. The last call wins. */
+  resultWebhook(url: string | { readonly url: string }): <F>(fn: F) => F {
+    this[DEFINITION].resultWebhook = checkedUrl(typeof url === 'string' ? url : url.url);
+    return (fn) => fn;
+  }
+
+  /** Replaces this worker's context. */
+  setCache(context: Context): void {
+    assertObject(context, 'setCache()');
+    this[DEFINITION].context = context;
+    this[DEFINITION].hasContext = true;
+  }
+
+  /** This worker's context, live: what is changed in it stays for later calls of the same worker. */
+  getCache(): Context {
+    return this[DEFINITION].context as Context;
+  }
+
+  setContext(context: Context): void {
+    this.setCache(context);
+  }
+
+  getContext(): Context {
+    return this.getCache();
+  }
+
+  /** Registers a model in mode `optimize`; nothing otherwise. */
+  optimize(model: unknown): void {
+    if (this.options.mode === 'optimize') this.toOptimize.push(model);
+  }
+
+  /**
+   * Makes this process the server of the file that made the app, as `banana-serve ./app.ts` would, and resolves when it
+   * has ended, with `process.exitCode` set. In a worker, where the same line runs again, it hands the app over instead.
+   */
+  serve(options?: PotassiumServeOptions): Promise<void>;
+  serve(host?: string, port?: number): Promise<void>;
+  async serve(first?: string | PotassiumServeOptions, port?: number): Promise<void> {
+    // What stands behind the line is for after the server's end, and in a worker that never comes.
+    if (serveInWorker(this)) return new Promise(() => {});
+    const given = typeof first === 'object' ? first : withoutUndefined({ host: first, port });
+    return starter().serve(this.#file(), { ...this.#workers(), ...given });
+  }
+
+  /** A server of this app for a test: init runs for real, in a worker, on a free port. Close it at the end. */
+  testClient(options: PotassiumServeOptions = {}): Promise<TestClient> {
+    return starter().testClient(this.#file(), { ...this.#workers(), ...options });
+  }
+
+  #file(): string {
+    const place = firstFrameOutside(this.#createdAt);
+    if (place !== null) return place.replace(/(:\d+){1,2}$/, '');
+    throw new Error('this app was made outside any file, and cannot start a server; use banana-serve <file>');
+  }
+
+  #workers(): PotassiumServeOptions {
+    const { numWorkers, experimentalNumWorkers } = this.options;
+    return withoutUndefined({ workers: numWorkers ?? experimentalNumWorkers });
+  }
+
+  get #endpoints(): Map<string, Endpoint> {
+    return this[DEFINITION].endpoints;
+  }
+
+  #register(kind: RouteKind, given: unknown, second: unknown, third: BackgroundOptions = {}): unknown {
+    if (typeof given !== 'string') throw new InvalidEndpointTypeException();
+    const path = this.#freePath(given);
+    if (typeof second !== 'function') {
+      const options = (second ?? {}) as BackgroundOptions;
+      // The route is taken from now on, as the decorator's was.
+      this.#endpoints.set(path, endpoint(kind, options, missing(path)));
+      return (fn: Endpoint['run']) => {
+        assertFunction(fn, `${kind}('${path}')`);
+        this.#endpoints.set(path, endpoint(kind, options, fn));
+        return fn;
+      };
+    }
+    this.#endpoints.set(path, endpoint(kind, third, second as Endpoint['run']));
+    return second;
+  }
+
+  #freePath(route: string): string {
+    const path = route.startsWith('/') ? route : `/${route}`;
+    if (RESERVED.test(path)) throw new RouteAlreadyInUseException(`: ${path} is the server's own`);
+    if (this.#endpoints.has(path)) throw new RouteAlreadyInUseException();
+    return path;
+  }
+}
+
+function withoutUndefined(values: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+}
+
+function endpoint(kind: RouteKind, options: BackgroundOptions, run: Endpoint['run']): Endpoint {
+  const input = options.raw === true ? 'any' : 'json';
+  const webhook = options.resultWebhook === undefined ? null : checkedUrl(options.resultWebhook);
+  return { kind, input, legacy: false, webhook, run };
+}
+
+function missing(path: string): () => never {
+  return () => {
+    throw new Error(`the route ${path} was declared and given no function`);
+  };
+}
+
+function checkedUrl(url: unknown): string {
+  if (typeof url === 'string' && URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return url;
+  throw new TypeError('a webhook needs an http: or https: address');
+}
+
+function assertFunction(fn: unknown, what: string): void {
+  if (typeof fn !== 'function') throw new TypeError(`${what} needs a function, not ${typeof fn}`);
+}
+
+function assertObject(value: unknown, what: string): void {
+  if (typeof value !== 'object' || value === null) throw new TypeError(`${what} needs an object`);
+}

@@ -1,0 +1,43 @@
+/** Request headers as Potassium apps look them up: in any case, with `-` or `_`. */
+export class RequestHeaders implements Iterable<[string, string]> {
+  readonly #headers: Readonly<Record<string, string>>;
+
+  /** `headers`: names in lower case, repeated ones joined. */
+  constructor(headers: Readonly<Record<string, string>>) {
+    this.#headers = headers;
+  }
+
+  /** The value, or `fallback` if the header was not sent. @throws TypeError if `name` is no text */
+  get(name: string): string | undefined;
+  get<Fallback>(name: string, fallback: Fallback): string | Fallback;
+  get(name: string, fallback?: unknown): unknown {
+    return this.#find(name) ?? fallback;
+  }
+
+  /** The value. @throws Error if the header was not sent */
+  require(name: string): string {
+    const value = this.#find(name);
+    if (value !== undefined) return value;
+    throw new Error(`The request has no header ${name}`);
+  }
+
+  has(name: string): boolean {
+    return this.#find(name) !== undefined;
+  }
+
+  [Symbol.iterator](): Iterator<[string, string]> {
+    return Object.entries(this.#headers)[Symbol.iterator]();
+  }
+
+  #find(name: string): string | undefined {
+    if (typeof name !== 'string') throw new TypeError(`a header's name is text, not ${typeof name}`);
+    const wanted = canonical(name);
+    const direct = this.#headers[wanted];
+    if (direct !== undefined) return direct;
+    return Object.entries(this.#headers).find(([key]) => canonical(key) === wanted)?.[1];
+  }
+}
+
+function canonical(name: string): string {
+  return name.toLowerCase().replaceAll('_', '-');
+}

@@ -1,0 +1,44 @@
+/** What a Potassium handler gets of a call. */
+import type { CallInfo } from '../../loaded-app.js';
+import type { AppLog } from '../types.js';
+import { RequestHeaders } from './request-headers.js';
+
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- the author declares what the route takes
+export class Request<Json = any> {
+  /** The body's value: of JSON, or by the content type on a raw route. */
+  readonly json: Json;
+  readonly #ctx: CallInfo;
+  #headers: RequestHeaders | undefined;
+
+  constructor(json: Json, ctx: CallInfo) {
+    this.json = json;
+    this.#ctx = ctx;
+  }
+
+  /** `X-Request-Id` or `X-Banana-Request-Id` as sent, else made by the server. */
+  get id(): string {
+    return this.#ctx.requestId;
+  }
+
+  get headers(): RequestHeaders {
+    return (this.#headers ??= new RequestHeaders(this.#ctx.headers));
+  }
+
+  /** The body as it came; the handler owns it. */
+  get body(): Uint8Array {
+    return this.#ctx.body;
+  }
+
+  get query(): URLSearchParams {
+    return this.#ctx.query;
+  }
+
+  /** Aborts when nobody waits for the answer any more; see `InferenceContext.signal`. */
+  get signal(): AbortSignal {
+    return this.#ctx.signal;
+  }
+
+  get log(): AppLog {
+    return this.#ctx.log;
+  }
+}

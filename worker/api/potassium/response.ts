@@ -1,0 +1,67 @@
+/**
+ * What a Potassium handler answers. Known to the adapter by a brand, not by its class: a TypeScript app may have been
+ * given another instance of this module.
+ */
+export const RESPONSE = Symbol.for('banana-serve.potassium.response');
+
+export type ResponseBody =
+  | string
+  | Uint8Array
+  | ArrayBuffer
+  | ReadableStream
+  | Iterable<string | Uint8Array>
+  | AsyncIterable<string | Uint8Array>;
+
+export interface ResponseInit<Json = unknown> {
+  /** From 200 to 599; 200 if left out. */
+  readonly status?: number;
+  /** Any JSON value; its content type is `application/json`, whatever `headers` say. Not together with `body`. */
+  readonly json?: Json;
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+  /** Text, bytes, or an iterable or stream of them, which is sent as it comes. */
+  readonly body?: ResponseBody;
+}
+
+export class Response<Json = unknown> {
+  readonly [RESPONSE] = true;
+  status: number;
+  headers: Record<string, string | readonly string[]>;
+  body: ResponseBody | undefined;
+  #json: Json | undefined;
+
+  /** @throws Error with both json and body, RangeError on a status that no answer can have */
+  constructor({ status = 200, json, headers = {}, body }: ResponseInit<Json> = {}) {
+    if (json !== undefined && body !== undefined) {
+      throw new Error('Potassium Response object cannot have both json and body set');
+    }
+    if (!Number.isInteger(status) || status < 200 || status > 599) {
+      throw new RangeError(`status ${String(status)} is not a whole number from 200 to 599`);
+    }
+    this.status = status;
+    this.headers = { ...headers };
+    this.body = body;
+    this.#json = json;
+  }
+
+  /** The value given, or the body read as JSON; null if there is neither. */
+  get json(): Json | null {
+    if (this.#json !== undefined) return this.#json;
+    if (typeof this.body !== 'string' && !(this.body instanceof Uint8Array)) return null;
+    try {
+      return JSON.parse(Buffer.from(this.body as Uint8Array).toString('utf8')) as Json;
+    } catch {
+      return null; // as documented: a body that is no JSON has none
+    }
+  }
+
+  /** Takes the place of the body. */
+  set json(value: Json) {
+    this.#json = value;
+    this.body = undefined;
+  }
+
+  /** Whether the answer is `json`, and not `body`. */
+  get isJson(): boolean {
+    return this.#json !== undefined;
+  }
+}

@@ -1,0 +1,28 @@
+/** An answer with a status and headers of its own, as an adapter describes it; the run loop sends it. */
+import { ServeError } from '../../protocol/errors.js';
+import type { ReplyHead } from '../../protocol/messages.js';
+
+export type ReplyBody =
+  | { readonly kind: 'json'; readonly value: unknown }
+  | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
+  | { readonly kind: 'stream'; readonly iterator: Iterator<unknown> | AsyncIterator<unknown> };
+
+export class Reply {
+  readonly head: ReplyHead;
+  readonly body: ReplyBody;
+
+  constructor(head: ReplyHead, body: ReplyBody) {
+    this.head = head;
+    this.body = body;
+  }
+}
+
+/** Far more than any client reads (curl 300 KiB, Node 16 KiB), far less than a frame head holds. */
+const MAX_HEADER_CHARS = 64 * 1024;
+
+/** Checks headers in the form of `protocol/header-lines.ts`. @throws SERVE_OUTPUT_INVALID if they are too long */
+export function checkedHeaders(headers: string): string {
+  if (headers.length <= MAX_HEADER_CHARS) return headers;
+  const message = `The model's response headers are ${headers.length} characters; ${MAX_HEADER_CHARS} are allowed.`;
+  throw new ServeError('SERVE_OUTPUT_INVALID', message);
+}
