@@ -12,6 +12,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { ServeError, shuttingDown } from '../protocol/errors.js';
 import { startText, tryText } from './banner.js';
 import type { SendAhead } from './dispatch/send-ahead.js';
+import type { ApiKeys } from './http/api-keys.js';
 import type { Front } from './http/front.js';
 import { listen, type Listening } from './http/listen.js';
 import { LateHandler, createHttpServer, inviteBody } from './http/server.js';
@@ -35,6 +36,7 @@ export interface ServerPlan {
   readonly app: string;
   readonly workerCommand: readonly string[] | null;
   readonly resolved: ResolvedOptions;
+  readonly keys: ApiKeys;
   readonly placements: readonly Placement[];
   /** Another rule than `dispatch/send-ahead.ts`, to measure it. */
   readonly sendAhead: SendAhead | undefined;
@@ -159,6 +161,7 @@ export class RunningServer implements ServerHandle {
     return {
       model: this.#model,
       options: this.#options,
+      keys: this.#plan.keys,
       hasGpu: this.#plan.placements.some(({ gpu }) => gpu !== null),
       closing: () => this.#lastReplies,
       inviteBody,
@@ -176,7 +179,8 @@ export class RunningServer implements ServerHandle {
 
   #onFirstReady(): void {
     this.#facts.eventLoopDelay.enable();
-    this.#log.info(tryText(this.#model, this.url, this.#listening?.socketPath ?? null));
+    const socketPath = this.#listening?.socketPath ?? null;
+    this.#log.info(tryText(this.#model, this.url, socketPath, this.#plan.keys.required));
     this.#ready.resolve();
   }
 

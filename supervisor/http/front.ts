@@ -4,10 +4,13 @@ import type { ServeError } from '../../protocol/errors.js';
 import type { Job } from '../dispatch/job.js';
 import type { ModelRuntime } from '../models/model-runtime.js';
 import type { Options } from '../options/resolve.js';
+import type { ApiKeys } from './api-keys.js';
 
 export interface Front {
   readonly model: ModelRuntime;
   readonly options: Options;
+  /** Asked before the dialects are; one that finds the key in the body asks by itself. */
+  readonly keys: ApiKeys;
   readonly hasGpu: boolean;
   /** Replies should end their connection: the server is going. */
   readonly closing: () => boolean;
