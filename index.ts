@@ -19,7 +19,12 @@ export { RequestHeaders } from './worker/api/potassium/request-headers.js';
 export { Response, Response as PotassiumResponse } from './worker/api/potassium/response.js';
 export { InvalidEndpointTypeException, RouteAlreadyInUseException } from './worker/api/potassium/errors.js';
 export { Potassium } from './worker/api/potassium/potassium.js';
-export type { PotassiumServeOptions, TestClient, TestRequest, TestResponse } from './worker/api/potassium/starter.js';
+export type {
+  PotassiumServeOptions,
+  TestClient,
+  TestRequest,
+  TestResponse,
+} from './worker/api/potassium/starter.js';
 export type {
   Background,
   BackgroundOptions,

@@ -13,6 +13,10 @@ interface ErrorSpec {
 export const ERRORS = {
   SERVE_BAD_REQUEST: { message: 'The request is malformed.', started: 'no' },
   SERVE_BAD_BODY: { message: 'The request body could not be read.', started: 'no' },
+  SERVE_UNAUTHORIZED: {
+    message: 'This needs an API key, and the request has none that is known here.',
+    started: 'no',
+  },
   SERVE_NOT_FOUND: { message: 'No such route.', started: 'no' },
   SERVE_METHOD_NOT_ALLOWED: { message: 'This route does not take that method.', started: 'no' },
   SERVE_REQUEST_TIMEOUT: { message: 'The request arrived too slowly.', started: 'no' },

@@ -10,12 +10,23 @@ export function startText(app: string, placements: readonly Placement[], url: st
   return `banana-serve ${VERSION} serves ${shown.startsWith('..') ? app : shown} with ${seatsText(placements)} on ${url}`;
 }
 
-/** A line to paste into another terminal. */
-export function tryText(model: ModelRuntime, url: string, socketPath: string | null): string {
+/** A line to paste into another terminal. Who pastes it has the key; we have not. */
+export function tryText(
+  model: ModelRuntime,
+  url: string,
+  socketPath: string | null,
+  needsKey: boolean,
+): string {
   const input = model.example === '' ? '{}' : model.example;
   const quoted = input.replaceAll("'", String.raw`'\''`);
-  const target = socketPath === null ? url : `--unix-socket ${socketPath} http://localhost/`;
-  return `Try it: curl -d '${quoted}' ${target}`;
+  const [path = '/', route] = [...(model.routes ?? [])][0] ?? [];
+  const target =
+    socketPath === null
+      ? `${url}${path === '/' ? '' : path}`
+      : `--unix-socket ${socketPath} http://localhost${path}`;
+  const type = route?.input === 'json' ? "-H 'Content-Type: application/json' " : '';
+  const key = needsKey ? '-H "Authorization: Bearer $BANANA_API_KEY" ' : '';
+  return `Try it: curl ${type}${key}-d '${quoted}' ${target}`;
 }
 
 function seatsText(placements: readonly Placement[]): string {

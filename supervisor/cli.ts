@@ -21,6 +21,7 @@ async function main(argv: readonly string[]): Promise<ExitReason> {
     if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 'drained' : 'config';
     throw thrown;
   }
+  if (command.opts()['apiKey'] !== undefined) process.title = 'banana-serve'; // takes the flags out of ps
   return runServer(async () => {
     const { serve } = await import('./serve.js');
     const [app] = command.args;
@@ -37,13 +38,18 @@ function describeCommand(): Command {
     .helpOption('-h, --help', 'Print this help.')
     .allowExcessArguments(false)
     .exitOverride()
-    .configureOutput({ outputError: (text) => say(text.replace(/^error: /, '').trimEnd()) })
+    .configureOutput({ outputError: (text) => say(withoutValue(text.replace(/^error: /, '')).trimEnd()) })
     .addHelpText('after', helpTail());
   for (const name of OPTION_NAMES) {
     const { flag, value, help, defaultText } = OPTIONS[name];
     command.addOption(new Option(value === null ? flag : `${flag} ${value}`, `${help} [${defaultText}]`));
   }
   return command;
+}
+
+/** Of an option that is not known: `--api-kye=secret` might be shown. */
+function withoutValue(text: string): string {
+  return text.replace(/^(unknown option '[^=']+)=.*'$/m, "$1'");
 }
 
 function helpTail(): string {

@@ -12,6 +12,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { ServeError, shuttingDown } from '../protocol/errors.js';
 import { startText, tryText } from './banner.js';
 import type { SendAhead } from './dispatch/send-ahead.js';
+import type { ApiKeys } from './http/api-keys.js';
 import type { Front } from './http/front.js';
 import { listen, type Listening } from './http/listen.js';
 import { OWN_PATHS } from './http/own-paths.js';
@@ -38,6 +39,7 @@ export interface ServerPlan {
   readonly app: string;
   readonly workerCommand: readonly string[] | null;
   readonly resolved: ResolvedOptions;
+  readonly keys: ApiKeys;
   readonly placements: readonly Placement[];
   /** Another rule than `dispatch/send-ahead.ts`, to measure it. */
   readonly sendAhead: SendAhead | undefined;
@@ -167,6 +169,7 @@ export class RunningServer implements ServerHandle {
       posts: { count: 0 },
       replies,
       ownPaths: OWN_PATHS,
+      keys: this.#plan.keys,
       hasGpu: this.#plan.placements.some(({ gpu }) => gpu !== null),
       closing: () => this.#lastReplies,
       inviteBody,
@@ -186,7 +189,8 @@ export class RunningServer implements ServerHandle {
 
   #onFirstReady(): void {
     this.#facts.eventLoopDelay.enable();
-    this.#log.info(tryText(this.#model, this.url, this.#listening?.socketPath ?? null));
+    const socketPath = this.#listening?.socketPath ?? null;
+    this.#log.info(tryText(this.#model, this.url, socketPath, this.#plan.keys.required));
     this.#ready.resolve();
   }
 
@@ -228,7 +232,10 @@ export class RunningServer implements ServerHandle {
     );
     const unfinished = this.#jobs.unfinished();
     if (unfinished.length > 0) {
-      this.#log.error({ jobs: unfinished }, `${unfinished.length} of them are background jobs: ${unfinished.join(', ')}`);
+      this.#log.error(
+        { jobs: unfinished },
+        `${unfinished.length} of them are background jobs: ${unfinished.join(', ')}`,
+      );
     }
     dispatcher.failQueued(shuttingDown());
     dispatcher.failInFlight(

@@ -7,6 +7,8 @@
 import { ServeError } from '../protocol/errors.js';
 import { findApp } from './app-path.js';
 import type { SendAhead } from './dispatch/send-ahead.js';
+import { ApiKeys } from './http/api-keys.js';
+import { readKeyFile } from './options/api-key.js';
 import { readConfigFile } from './options/config-file.js';
 import { readEnvironment, resolveOptions, type OptionSource } from './options/resolve.js';
 import { readServeOptions } from './options/serve-options.js';
@@ -63,7 +65,9 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
   const resolved = resolveOptions([internals.flags ?? source, environment.source, file.source]);
   const app = workerCommand === undefined ? findApp(givenApp ?? file.app, cwd) : (givenApp ?? '');
 
-  const { gpus, workers, workersPerGpu } = resolved.options;
+  const { gpus, workers, workersPerGpu, apiKey, apiKeyFile } = resolved.options;
+  const fileKeys = apiKeyFile === null ? [] : readKeyFile(apiKeyFile, cwd);
+  const keys = new ApiKeys([...(apiKey ?? []), ...fileKeys]);
   const discovery = gpus === 'none' ? { gpus: [], problem: null } : await discoverGpus(process.env);
   const placements = placeWorkers({
     workers,
@@ -79,6 +83,7 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
     app,
     workerCommand: workerCommand ?? null,
     resolved,
+    keys,
     placements,
     sendAhead: internals.sendAhead,
     warnings: [...environment.warnings, ...problem],

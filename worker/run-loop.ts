@@ -128,7 +128,9 @@ export class RunLoop {
   }
 
   #begin({ call, pieces }: Waiting): void {
-    const ctx = new CallContext(call, pieces, this.#options.worker, (...ids) => appLog(this.#channel, ...ids));
+    const ctx = new CallContext(call, pieces, this.#options.worker, (...ids) =>
+      appLog(this.#channel, ...ids),
+    );
     this.#current = { call, ctx, beganAtMs: performance.now(), stream: null };
     this.#options.noteBegun(call.id);
     this.#run(call, ctx);

@@ -2,6 +2,8 @@
 import Router from '@koa/router';
 import type { Front } from './front.js';
 
+/** Probes have no API key and need none. */
+export const HEALTH_PATHS: ReadonlySet<string> = new Set(['/healthcheck', '/livez', '/readyz']);
 
 export function builtinRoutes(front: Front): Router {
   const router = new Router({ strict: true, sensitive: true }); // a path is what docs/http.md lists, to the letter

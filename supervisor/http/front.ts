@@ -5,10 +5,13 @@ import type { Job } from '../dispatch/job.js';
 import type { KeptJobs } from '../jobs/kept-jobs.js';
 import type { ModelRuntime } from '../models/model-runtime.js';
 import type { Options } from '../options/resolve.js';
+import type { ApiKeys } from './api-keys.js';
 
 export interface Front {
   readonly model: ModelRuntime;
   readonly options: Options;
+  /** Asked before the dialects are; one that finds the key in the body asks by itself. */
+  readonly keys: ApiKeys;
   readonly hasGpu: boolean;
   readonly jobs: KeptJobs;
   /** POSTs so far, for Potassium's `sequence_number`. */

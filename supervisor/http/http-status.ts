@@ -5,6 +5,7 @@ import type { ErrorCode } from '../../protocol/errors.js';
 export const HTTP_STATUS = {
   SERVE_BAD_REQUEST: 400,
   SERVE_BAD_BODY: 400,
+  SERVE_UNAUTHORIZED: 401,
   SERVE_NOT_FOUND: 404,
   SERVE_METHOD_NOT_ALLOWED: 405,
   SERVE_REQUEST_TIMEOUT: 408,

@@ -3,13 +3,15 @@ import Koa from 'koa';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ServeError, describeThrown } from '../../protocol/errors.js';
 import type { Log } from '../observe/log.js';
-import { builtinRoutes } from './builtin.js';
+import { keyOf } from './api-keys.js';
+import { HEALTH_PATHS, builtinRoutes } from './builtin.js';
 import { countPost, leftovers, takeCall } from './calls.js';
 import type { Front } from './front.js';
 import { potassiumRoutes } from './potassium.js';
 import { refuse } from './refuse.js';
 import { echoBananaId, requestIdOf } from './request-id.js';
 import type { RequestHandler } from './server.js';
+import { pathOf } from './submit-call.js';
 
 export function createHandler(front: Front, log: Log): RequestHandler {
   const app = new Koa();
@@ -39,6 +41,10 @@ export function createHandler(front: Front, log: Log): RequestHandler {
       refuseWithoutHost(front, request, response);
       return;
     }
+    if (front.keys.required && !isHealthCheck(request) && !front.keys.allows(keyOf(request.headers))) {
+      refuseStranger(front, request, response);
+      return;
+    }
     if (takeCall(front, request, response)) return;
     handle(request, response).catch((thrown: unknown) => {
       log.error(`a request handler failed: ${describeThrown(thrown).stack}`);
@@ -47,6 +53,18 @@ export function createHandler(front: Front, log: Log): RequestHandler {
       });
     });
   };
+}
+
+function isHealthCheck({ method, url }: IncomingMessage): boolean {
+  return (method === 'GET' || method === 'HEAD') && HEALTH_PATHS.has(pathOf(url));
+}
+
+/** Before anything is read of the body, and whatever the path: who has no key does not learn which there are. */
+function refuseStranger(front: Front, request: IncomingMessage, response: ServerResponse): void {
+  const error = new ServeError('SERVE_UNAUTHORIZED');
+  const requestId = requestIdOf(request.headers);
+  refuse(request, response, error, { requestId, close: front.closing(), timing: 'queue;dur=0, run;dur=0' });
+  front.onRefused(request, requestId, error);
 }
 
 /** RFC 9112 section 3.2: a request without `Host` gets 400. */

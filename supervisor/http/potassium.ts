@@ -26,7 +26,8 @@ export function potassiumRoutes(front: Front): Router {
 
   router.get('/_k/jobs/:id', (ctx) => {
     const job = front.jobs.get(ctx.params['id'] ?? '');
-    if (job === null) throw new ServeError('SERVE_NOT_FOUND', 'There is no such job, or it is forgotten by now.');
+    if (job === null)
+      throw new ServeError('SERVE_NOT_FOUND', 'There is no such job, or it is forgotten by now.');
     ctx.type = 'application/json';
     ctx.body = describeJob(job);
   });
@@ -74,9 +75,13 @@ function describeJob(kept: KeptJob): string {
   if (result === null) return facts.replace(/}$/, ',"result":null}');
   const { head, body } = result;
   const isJson = /^application\/json\b/.test(head.contentType);
-  const text = body === null ? 'null' : isJson ? body.toString('utf8') : JSON.stringify(body.toString('base64'));
+  const text =
+    body === null ? 'null' : isJson ? body.toString('utf8') : JSON.stringify(body.toString('base64'));
   const about = `"status":${head.status},"contentType":${JSON.stringify(head.contentType)}`;
-  return facts.replace(/}$/, `,${about},"encoding":"${isJson ? 'json' : 'base64'}","result":${text || 'null'}}`);
+  return facts.replace(
+    /}$/,
+    `,${about},"encoding":"${isJson ? 'json' : 'base64'}","result":${text || 'null'}}`,
+  );
 }
 
 function closed(response: { once(event: 'close', listener: () => void): unknown }): Promise<void> {

@@ -51,6 +51,7 @@ export function refuse(
   };
   if (options.timing !== undefined) headers['Server-Timing'] = options.timing;
   if (options.allow !== undefined) headers['Allow'] = options.allow;
+  if (error.code === 'SERVE_UNAUTHORIZED') headers['WWW-Authenticate'] = 'Bearer'; // RFC 9110 section 15.5.2
   if (error.retryAfterS !== undefined) headers['Retry-After'] = error.retryAfterS;
   if (closes) headers['Connection'] = 'close';
   const status = httpStatus(error.code);

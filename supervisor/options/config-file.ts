@@ -28,16 +28,22 @@ export function readConfigFile(folder: string): ConfigFile {
 
 function readObject(path: string, name: string): Record<string, unknown> | null {
   if (!existsSync(path)) return null;
+  let text = '';
   try {
-    return asObject(JSON.parse(readFileSync(path, 'utf8')), name);
+    text = readFileSync(path, 'utf8');
+    return asObject(JSON.parse(text), name);
   } catch (cause) {
     if (cause instanceof ServeError) throw cause;
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const message = cause instanceof Error ? cause.message : String(cause);
+    const reason = /api.?key/i.test(text) ? message.replace(QUOTED_JSON, '') : message;
     throw configError(
       `${name} ${cause instanceof SyntaxError ? 'is not valid JSON' : 'cannot be read'}: ${reason}`,
     );
   }
 }
+
+/** V8 quotes the text around the mistake, which may be a key. */
+const QUOTED_JSON = /(^|, )(\.{3})?".*"(\.{3})? is not valid JSON$/s;
 
 function asObject(value: unknown, name: string): Record<string, unknown> {
   if (typeof value === 'object' && value !== null && !Array.isArray(value))

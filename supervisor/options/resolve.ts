@@ -73,9 +73,10 @@ export function readEnvironment(env: Readonly<Record<string, string | undefined>
   const warnings: string[] = [];
   const take = (name: OptionName, variable: string): void => {
     const raw = env[variable];
+    if (raw === '' && isSecret(name)) warnings.push(`${variable} is empty, which counts as not set`);
     if (raw === undefined || raw === '' || values[name] !== undefined) return;
     // Kubernetes sets NAME_PORT=tcp://… for every service in a namespace; one called "banana" would collide.
-    if (/^(tcp|udp):\/\//.test(raw))
+    if (/^(tcp|udp):\/\//.test(raw) && !isSecret(name))
       warnings.push(`${variable}=${raw} looks injected by Kubernetes and is ignored`);
     else [values[name], from[name]] = [raw, variable];
   };
@@ -90,8 +91,14 @@ export function parseOption(name: OptionName, raw: unknown, where: string): unkn
     return OPTIONS[name].parse(raw);
   } catch (cause) {
     if (!(cause instanceof NotAllowed)) throw cause;
+    if (isSecret(name)) throw configError(`${where}: what was given is not allowed; give ${cause.message}.`);
     throw notAllowed(where, raw, cause.message);
   }
+}
+
+function isSecret(name: OptionName): boolean {
+  const { secret = false }: { secret?: boolean } = OPTIONS[name];
+  return secret;
 }
 
 export function configError(message: string): ServeError {

@@ -3,6 +3,7 @@
  * config file, the app's `config`, `serve()` and docs/options.md are all read from this table.
  */
 import { availableCores } from '../pool/cores.js';
+import { parseKeys, type KeyDigest } from './api-key.js';
 import { NotAllowed, parseBytes, parseChoice, parseDurationMs, parseSwitch, parseWhole } from './units.js';
 
 /** `process`: one per server. `model`: an app may set it in its `config` export. */
@@ -17,6 +18,8 @@ export interface OptionSpec<T> {
   readonly help: string;
   readonly defaultText: string;
   readonly default: T;
+  /** No error, warning or help shows a value of it. */
+  readonly secret?: true;
   /** @throws NotAllowed */
   readonly parse: (raw: unknown) => T;
 }
@@ -62,6 +65,28 @@ export const OPTIONS = {
       } catch {
         throw new NotAllowed('a port from 0 to 65535, or the path of a unix socket');
       }
+    },
+  }),
+  apiKey: option<readonly KeyDigest[] | null>({
+    scope: 'process',
+    flag: '--api-key',
+    value: '<key>',
+    help: 'Key that calls and /status must bring; several, separated by commas, hold at once. Flags can be seen in ps for a moment: better the environment or a file.',
+    defaultText: 'no key needed',
+    default: null,
+    secret: true,
+    parse: parseKeys,
+  }),
+  apiKeyFile: option<string | null>({
+    scope: 'process',
+    flag: '--api-key-file',
+    value: '<path>',
+    help: 'File of such keys, one per line, # begins a comment line; they hold besides those of --api-key. Read at the start only.',
+    defaultText: 'no file',
+    default: null,
+    parse: (raw) => {
+      if (typeof raw !== 'string' || raw.trim() === '') throw new NotAllowed('the path of a file');
+      return raw;
     },
   }),
   workers: option<number | null>({

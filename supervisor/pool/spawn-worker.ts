@@ -12,6 +12,7 @@ import type { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { lighten } from '../../protocol/light-socket.js';
+import { envName } from '../options/table.js';
 import { BegunFile } from './begun-file.js';
 import type { Exit } from './exit-report.js';
 
@@ -19,6 +20,9 @@ const WORKER_ENTRY = fileURLToPath(new URL('../../worker/main.js', import.meta.u
 
 /** Let the kernel pick a worker before the front when memory runs out (0 is normal, 1000 is first). */
 const OOM_SCORE_ADJ = '500';
+
+/** The front alone checks keys; what an app does not have it cannot print. */
+const WITHHELD: NodeJS.ProcessEnv = { [envName('apiKey')]: undefined };
 
 export interface WorkerProcess {
   readonly pid: number;
@@ -44,7 +48,7 @@ export interface SpawnOptions {
 export function spawnWorker(options: SpawnOptions): WorkerProcess {
   const [file, ...args] = options.command ?? [process.execPath, WORKER_ENTRY];
   const begun = new BegunFile();
-  const child = spawnWith(begun, file as string, args, { ...process.env, ...options.env });
+  const child = spawnWith(begun, file as string, args, { ...process.env, ...WITHHELD, ...options.env });
   child.on('error', () => {}); // no pid tells the same, at once
   const { pid } = child;
   if (pid === undefined) {

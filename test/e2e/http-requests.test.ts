@@ -27,9 +27,9 @@ const ROUTES: readonly Route[] = [
   { request: 'GET /livez', status: 200 },
   { request: 'GET /readyz', status: 200 },
   { request: 'GET /status', status: 200 },
-  { request: 'GET /', status: 405, code: 'SERVE_METHOD_NOT_ALLOWED', allow: 'POST' },
-  { request: 'PUT /', status: 405, code: 'SERVE_METHOD_NOT_ALLOWED', allow: 'POST' },
-  { request: 'OPTIONS /', status: 405, code: 'SERVE_METHOD_NOT_ALLOWED', allow: 'POST' },
+  { request: 'GET /', status: 405, code: 'SERVE_METHOD_NOT_ALLOWED', allow: 'POST, OPTIONS' },
+  { request: 'PUT /', status: 405, code: 'SERVE_METHOD_NOT_ALLOWED', allow: 'POST, OPTIONS' },
+  { request: 'DELETE /', status: 405, code: 'SERVE_METHOD_NOT_ALLOWED', allow: 'POST, OPTIONS' },
   { request: 'POST /healthcheck', status: 405, code: 'SERVE_METHOD_NOT_ALLOWED', allow: 'GET, HEAD' },
   { request: 'DELETE /status', status: 405, code: 'SERVE_METHOD_NOT_ALLOWED', allow: 'GET, HEAD' },
   { request: 'POST /nope', status: 404, code: 'SERVE_NOT_FOUND' },
@@ -302,7 +302,7 @@ describe('over HTTP', LIMIT, () => {
     const wrong = await fetch(`${server.url}/`);
     assert.equal(
       ((await wrong.json()) as typeof error & { error: typeof error }).error.message,
-      '/ takes POST, not GET.',
+      '/ takes POST, OPTIONS, not GET.',
     );
   });
 

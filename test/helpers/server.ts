@@ -13,6 +13,8 @@ export interface StartOptions {
   /** On top of this process's own; undefined: not set. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly cwd?: string;
+  /** The API key for `/status`, which helpers ask. */
+  readonly key?: string;
   /** An installed command instead of this checkout's. */
   readonly command?: string;
   /** Checked at the end: a restart that no test expects hides a bug. */
@@ -142,7 +144,10 @@ export async function startServer(app: string, options: StartOptions = {}): Prom
   await Promise.race([untilPrinted(/ on http:\/\/[^\s"]+/), early]);
   early.catch(() => {});
   const url = / on (http:\/\/[^\s"]+)/.exec(command.stderr())?.[1] as string;
-  const status = async (): Promise<Status> => (await (await fetch(`${url}/status`)).json()) as Status;
+  const headers: Record<string, string> =
+    options.key === undefined ? {} : { 'x-banana-api-key': options.key };
+  const status = async (): Promise<Status> =>
+    (await (await fetch(`${url}/status`, { headers })).json()) as Status;
 
   return {
     url,

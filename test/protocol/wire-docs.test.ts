@@ -135,7 +135,9 @@ for (const { title, type, direction } of MESSAGE_TITLES) {
         assert.equal(field['#'], String(i + 1));
         assertIs(field['type'] as string, raw[i], `${type}.${field['field']}`);
         const named = at(sample.message, field['field'] as string);
-        if (type !== 'call') assert.deepEqual(raw[i], named, `${type}.${field['field']} is field ${i + 1}`);
+        // Calls are compared below; a route that is a path alone is short for a map (codec.test.ts has both).
+        if (type !== 'call' && type !== 'loaded')
+          assert.deepEqual(raw[i], named, `${type}.${field['field']} is field ${i + 1}`);
       }
     }
   });

@@ -55,7 +55,10 @@ function handle({ endpoints, context }: Definition, route: string, input: unknow
 /** A legacy handler gives JSON, a list or a text included. */
 function jsonOf(output: unknown): unknown {
   if (isPromise(output)) return output.then(jsonOf);
-  return new Reply({ status: 200, contentType: 'application/json', headers: '' }, { kind: 'json', value: output });
+  return new Reply(
+    { status: 200, contentType: 'application/json', headers: '' },
+    { kind: 'json', value: output },
+  );
 }
 
 function replyOf(output: unknown): Reply {

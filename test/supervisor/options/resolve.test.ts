@@ -214,7 +214,7 @@ describe('the environment', () => {
     const [, warnings] = read({
       BANANA_PROT: '1',
       BANANA_RUN_TIMOUT: '1s',
-      BANANA_API_KEY: 'x',
+      BANANA_MODEL_KEY: 'x',
       BANANA_SERVER: 'x',
       HOST: 'x',
     });

@@ -38,7 +38,15 @@ test('every flag is its key in kebab case', () => {
 });
 
 /** Not text that the parser reads: what happens without the option, in words. */
-const IN_WORDS: readonly string[] = ['workers', 'gpus', 'workersPerGpu', 'accessLog', 'spawnConcurrency'];
+const IN_WORDS: readonly OptionName[] = [
+  'apiKey',
+  'apiKeyFile',
+  'workers',
+  'gpus',
+  'workersPerGpu',
+  'accessLog',
+  'spawnConcurrency',
+];
 
 for (const name of OPTION_NAMES) {
   const { defaultText, default: value, parse } = OPTIONS[name];
@@ -56,6 +64,8 @@ const SIZE = 'a size such as 512kb, 10mb or 1gb';
 const BAD: Readonly<Record<OptionName, readonly [raw: string, allowed: string]>> = {
   host: [' ', 'an address or a host name'],
   port: ['65536', 'a port from 0 to 65535, or the path of a unix socket'],
+  apiKey: ['key, ,', 'one key or several, separated by commas, each of up to 1024 visible ASCII characters'],
+  apiKeyFile: [' ', 'the path of a file'],
   workers: ['0', 'a whole number from 1 to 1024'],
   gpus: ['fast', 'all, none, or a comma-separated list such as 0,2 or GPU-5d5ba0d6 or MIG-c7384736'],
   workersPerGpu: ['65', 'a whole number from 1 to 64'],
@@ -83,7 +93,8 @@ for (const name of OPTION_NAMES) {
   const { flag } = OPTIONS[name];
   const [raw, allowed] = BAD[name];
   test(`${flag} ${raw} is refused: option, value, what is allowed`, () => {
-    const message = `${flag}: ${JSON.stringify(raw)} is not allowed; give ${allowed}.`;
+    const given = name === 'apiKey' ? 'what was given' : JSON.stringify(raw);
+    const message = `${flag}: ${given} is not allowed; give ${allowed}.`;
     assert.throws(() => parseOption(name, raw, flag), { code: 'SERVE_CONFIG', message });
   });
 }

@@ -44,6 +44,7 @@ export function setStarter(starter: Starter): void {
 }
 
 export function starter(): Starter {
-  if (current === null) throw new Error("import Potassium from 'banana-serve': nothing else can start a server");
+  if (current === null)
+    throw new Error("import Potassium from 'banana-serve': nothing else can start a server");
   return current;
 }

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test, type TestContext } from 'node:test';
+import { digestOf, parseKeys, readKeyFile } from '../../../supervisor/options/api-key.js';
+import { parseOption, readEnvironment } from '../../../supervisor/options/resolve.js';
+import { readConfigFile } from '../../../supervisor/options/config-file.js';
+
+const LONGEST = 'k'.repeat(1024);
+
+function folder(t: TestContext, files: Readonly<Record<string, string>>): string {
+  const path = mkdtempSync(join(tmpdir(), 'banana-keys-'));
+  t.after(() => rmSync(path, { recursive: true }));
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(path, name), text);
+  return path;
+}
+
+test('keys are given one or several, as a list in text or an array, and only their digests are kept', () => {
+  assert.deepEqual(parseKeys('one'), [digestOf('one')]);
+  assert.deepEqual(parseKeys(' one , two'), [digestOf('one'), digestOf('two')]);
+  assert.deepEqual(parseKeys(['one', LONGEST]), [digestOf('one'), digestOf(LONGEST)]);
+});
+
+const NO_KEYS = [
+  '',
+  ' ',
+  ',',
+  'fine,',
+  'with space',
+  'clé',
+  'a\nb',
+  `${LONGEST}k`,
+  [],
+  ['fine', ''],
+  ['a,b'],
+  [1],
+  7,
+  null,
+];
+for (const raw of NO_KEYS) {
+  test(`${JSON.stringify(raw).slice(0, 20)} is refused, and is not shown`, () => {
+    assert.throws(() => parseOption('apiKey', raw, 'BANANA_API_KEY'), {
+      code: 'SERVE_CONFIG',
+      message:
+        'BANANA_API_KEY: what was given is not allowed; give one key or several, separated by commas, each of up to 1024 visible ASCII characters.',
+    });
+  });
+}
+
+test('a key may look like what Kubernetes injects; an empty variable is warned about', () => {
+  const { source, warnings } = readEnvironment({ BANANA_API_KEY: 'tcp://secret' });
+  assert.deepEqual([source.values, warnings], [{ apiKey: 'tcp://secret' }, []]);
+  const empty = readEnvironment({ BANANA_API_KEY: '' });
+  assert.deepEqual(
+    [empty.source.values, empty.warnings],
+    [{}, ['BANANA_API_KEY is empty, which counts as not set']],
+  );
+});
+
+test('a config file that is broken around its key does not show it', (t) => {
+  for (const text of [
+    '{ "apiKey": s3cret }',
+    '"apiKey s3cret',
+    `{ "apiKey": "s3cret" "x": 1 ${' '.repeat(99)}`,
+  ]) {
+    const cwd = folder(t, { 'banana.json': text });
+    assert.throws(
+      () => readConfigFile(cwd),
+      ({ message }: Error) => /^banana\.json is not valid JSON: ./.test(message) && !message.includes('s3c'),
+    );
+  }
+});
+
+describe('a key file', () => {
+  test('has a key per line, besides comments, blanks and a byte order mark', (t) => {
+    const cwd = folder(t, { keys: '\ufeffone\r\n# two\n\n  three#3  \n' });
+    assert.deepEqual(readKeyFile('keys', cwd), [digestOf('one'), digestOf('three#3')]);
+    assert.deepEqual(readKeyFile(join(cwd, 'keys'), '/'), [digestOf('one'), digestOf('three#3')]);
+  });
+
+  const REFUSED: readonly (readonly [what: string, text: string, says: string])[] = [
+    ['an empty file', '', 'it holds no key; give one per line.'],
+    ['nothing but comments', '# none\n\n', 'it holds no key; give one per line.'],
+    [
+      'a line that is no key',
+      'one\n# x\ns3cret word',
+      'line 3 is no key; give one of up to 1024 visible ASCII characters, without a comma.',
+    ],
+  ];
+  for (const [what, text, says] of REFUSED) {
+    test(`${what} is refused`, (t) => {
+      const cwd = folder(t, { keys: text });
+      assert.throws(() => readKeyFile('keys', cwd), {
+        code: 'SERVE_CONFIG',
+        message: `--api-key-file keys: ${says}`,
+      });
+    });
+  }
+
+  test('that is missing or a folder is refused', (t) => {
+    const cwd = folder(t, {});
+    assert.throws(() => readKeyFile('keys', cwd), {
+      code: 'SERVE_CONFIG',
+      message: /^--api-key-file keys: it cannot be read: ENOENT/,
+    });
+    assert.throws(() => readKeyFile('.', cwd), { message: /^--api-key-file \.: it cannot be read: EISDIR/ });
+  });
+});
