@@ -136,7 +136,8 @@ export class RunningServer implements ServerHandle {
 
   #newModel(): ModelRuntime {
     const { app, workerCommand, resolved, placements } = this.#plan;
-    const { logFormat, spawnConcurrency } = this.#options;
+    const { logFormat, logPrefix, spawnConcurrency } = this.#options;
+    const printFormat = logFormat === 'text' && logPrefix === 'potassium' ? logPrefix : logFormat;
     const name = basename(app).replace(/\.\w+$/, '') || 'model';
     return new ModelRuntime(
       { name, version: '1', app, workerCommand },
@@ -145,9 +146,9 @@ export class RunningServer implements ServerHandle {
       {
         gate: new SpawnGate(spawnConcurrency),
         guard: this.#guard,
-        relay: new OutputRelay(logFormat, this.#writers),
+        relay: new OutputRelay(printFormat, placements.length, this.#writers),
         log: this.#log,
-        attributePrints: logFormat === 'json',
+        attributePrints: printFormat !== 'text',
         sendAhead: this.#plan.sendAhead,
       },
       {

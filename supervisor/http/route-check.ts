@@ -1,7 +1,9 @@
 /** Whether a request fits the route it asks for: before its body is read if the routes are known by then, else when they are. */
 import type { IncomingMessage } from 'node:http';
+import { joinPieces } from '../../protocol/body-assembler.js';
 import { ServeError } from '../../protocol/errors.js';
 import type { Route } from '../../protocol/messages.js';
+import { scanTopLevelFields } from './top-level-fields.js';
 
 /** What is wrong with the request's route or content type; null if nothing is. */
 export function routeMistake(route: Route | undefined, request: IncomingMessage): ServeError | null {
@@ -12,9 +14,21 @@ export function routeMistake(route: Route | undefined, request: IncomingMessage)
 }
 
 /** The same, of the whole body. */
-export function bodyMistake(route: Route, bodyBytes: number): ServeError | null {
-  if (route.input === 'any' || bodyBytes > 0) return null;
-  return new ServeError('SERVE_BAD_BODY', 'This route takes JSON, and the body is empty.');
+export function bodyMistake(route: Route, pieces: readonly Buffer[], bodyBytes: number): ServeError | null {
+  if (route.input === 'any') return null;
+  if (bodyBytes === 0)
+    return new ServeError('SERVE_BAD_BODY', 'This route takes JSON, and the body is empty.');
+  // The caller of a background route is gone before a worker reads the body.
+  return route.kind === 'background' ? jsonMistake(joinPieces(pieces)) : null;
+}
+
+function jsonMistake(body: Buffer): ServeError | null {
+  const scan = scanTopLevelFields(body, []);
+  if (scan.is !== 'malformed') return null;
+  return new ServeError(
+    'SERVE_BAD_BODY',
+    `The body is not valid JSON: it breaks off or goes wrong at byte ${scan.at}.`,
+  );
 }
 
 function isJson(contentType = ''): boolean {

@@ -81,7 +81,7 @@ export function submitCall(
       },
       onWhole: (pieces, bytes) => {
         const settleRoute = (route: Route | undefined): ServeError | null => {
-          const mistake = routeMistake(route, request) ?? bodyMistake(route as Route, bytes);
+          const mistake = routeMistake(route, request) ?? bodyMistake(route as Route, pieces, bytes);
           if (mistake === null && job !== null && route?.kind === 'background') {
             isKept = true;
             answerStarted(front, request, response, job);

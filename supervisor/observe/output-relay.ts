@@ -14,20 +14,26 @@ export interface PrintSource {
   runningRequestId(): string;
 }
 
+/** `text`: as it came. `json`: wrapped. `potassium`: each line behind the words that Potassium put there. */
+export type PrintFormat = 'text' | 'json' | 'potassium';
+
 type StreamName = 'stdout' | 'stderr';
 
 const LF = 0x0a;
 const CR = 0x0d;
 
 export class OutputRelay {
-  readonly #format: 'text' | 'json';
+  readonly #format: PrintFormat;
+  readonly #workers: number;
   readonly #writers: Readonly<Record<StreamName, OutputWriter>>;
   /** Who has left a line unfinished on each writer. */
   readonly #unfinished = new Map<OutputWriter, PrintSource>();
   readonly #paused = new Map<OutputWriter, Set<Readable>>();
 
-  constructor(format: 'text' | 'json', writers: Readonly<Record<StreamName, OutputWriter>>) {
+  /** `workers`: how many there are to tell apart. */
+  constructor(format: PrintFormat, workers: number, writers: Readonly<Record<StreamName, OutputWriter>>) {
     this.#format = format;
+    this.#workers = workers;
     this.#writers = writers;
     for (const writer of Object.values(writers)) {
       this.#paused.set(writer, new Set());
@@ -40,9 +46,9 @@ export class OutputRelay {
     const writer = this.#writers[name];
     const splitter = new LineSplitter(source.mark, (text, requestId, ended) => {
       const bytes =
-        this.#format === 'text'
-          ? this.#bare(writer, text, source, ended)
-          : wrapped(name, text, source, requestId);
+        this.#format === 'json'
+          ? wrapped(name, text, source, requestId)
+          : this.#bare(writer, this.#prefixed(writer, text, source, requestId), source, ended);
       if (bytes.length > 0 && !writer.write(bytes)) this.#pause(writer, stream);
     });
     stream.on('data', (chunk: Buffer) => splitter.push(chunk));
@@ -61,6 +67,16 @@ export class OutputRelay {
     return owner === undefined || owner === source ? text : Buffer.concat([LINE_END, text]);
   }
 
+  #prefixed(writer: OutputWriter, text: Buffer, source: PrintSource, requestId: string | null): Buffer {
+    if (this.#format === 'text') return text;
+    const id = requestId ?? source.runningRequestId();
+    const facts = this.#workers > 1 ? [`worker ${source.worker}`] : [];
+    if (id !== '') facts.push(`requestID ${id}`);
+    if (facts.length === 0) return text;
+    const continues = this.#unfinished.get(writer) === source;
+    return prefixLines(text, Buffer.from(`[${facts.join(', ')}] `), continues);
+  }
+
   #pause(writer: OutputWriter, stream: Readable): void {
     stream.pause();
     this.#paused.get(writer)?.add(stream);
@@ -74,6 +90,19 @@ export class OutputRelay {
 }
 
 const LINE_END = Buffer.from('\n');
+
+/** `continues`: the first line has its prefix already. */
+function prefixLines(text: Buffer, prefix: Buffer, continues: boolean): Buffer {
+  const parts: Buffer[] = [];
+  for (let start = 0; start < text.length;) {
+    const end = lineEnd(text, start);
+    const next = text[end] === CR && text[end + 1] === LF ? end + 2 : end + 1;
+    if (start > 0 || !continues) parts.push(prefix);
+    parts.push(text.subarray(start, next));
+    start = next;
+  }
+  return Buffer.concat(parts);
+}
 
 /** A JSON line for each line that is not empty. */
 function wrapped(stream: StreamName, text: Buffer, source: PrintSource, requestId: string | null): string {

@@ -268,6 +268,15 @@ export const OPTIONS = {
     default: 'text',
     parse: (raw) => parseChoice(raw, ['text', 'json']),
   }),
+  logPrefix: option<'none' | 'potassium'>({
+    scope: 'process',
+    flag: '--log-prefix',
+    value: '<style>',
+    help: "none: the app's own prints as they are; potassium: each line behind [requestID ...], and [worker ...] if there are several. Of no effect on --log-format json.",
+    defaultText: 'none',
+    default: 'none',
+    parse: (raw) => parseChoice(raw, ['none', 'potassium']),
+  }),
   logLevel: option<LogLevel>({
     scope: 'process',
     flag: '--log-level',

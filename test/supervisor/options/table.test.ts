@@ -85,6 +85,7 @@ const BAD: Readonly<Record<OptionName, readonly [raw: string, allowed: string]>>
   stallTimeout: ['0ms', POSITIVE],
   accessLog: ['yes', 'true or false'],
   logFormat: ['xml', 'one of text, json'],
+  logPrefix: ['banana', 'one of none, potassium'],
   logLevel: ['loud', 'one of debug, info, warn, error, silent'],
   spawnConcurrency: ['0', 'a whole number from 1 to 1024'],
 };
