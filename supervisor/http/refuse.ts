@@ -23,6 +23,8 @@ export interface RefusalHeaders {
   /** Tell the client not to send more on this connection. */
   readonly close?: boolean;
   readonly allow?: string;
+  /** Tell the client what the log is told: the stack of the app's own error. */
+  readonly expose?: boolean;
 }
 
 /** The one shape of an error body. */
@@ -42,10 +44,11 @@ export function refuse(
     breakOff(response);
     return;
   }
-  const body = errorBody(error, options.requestId);
+  const isExposed = options.expose === true && error.detail !== '';
+  const body = isExposed ? Buffer.from(error.detail) : errorBody(error, options.requestId);
   const closes = options.close === true || error.code === 'SERVE_REQUEST_TIMEOUT' || mayBringMuch(request);
   const headers: Record<string, string | number> = {
-    'Content-Type': 'application/json',
+    'Content-Type': isExposed ? 'text/plain; charset=utf-8' : 'application/json',
     'Content-Length': body.length,
     'X-Request-Id': options.requestId,
   };

@@ -12,6 +12,7 @@ export interface ReplySinkOptions {
   readonly response: ServerResponse;
   readonly requestId: string;
   readonly stallTimeoutMs: number;
+  readonly exposeErrors: boolean;
   /** Whether the connection should end with this reply: the server is draining. */
   shouldClose(): boolean;
   /** The rest of the answer cannot reach the client; `reason` is for the app. Leads to `fail`. */
@@ -105,6 +106,7 @@ export class ReplySink implements Sink {
         requestId,
         timing: serverTiming(job),
         close: this.#options.shouldClose(),
+        expose: this.#options.exposeErrors && error.code === 'SERVE_INFERENCE_FAILED',
       });
     this.#options.onSettled(job, response.statusCode, error);
   }

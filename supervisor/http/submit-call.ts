@@ -102,6 +102,7 @@ export function submitCall(
           response,
           requestId,
           stallTimeoutMs: front.options.stallTimeout,
+          exposeErrors: front.options.exposeErrors,
           shouldClose: front.closing,
           giveUp: (unsendable, error, reason) => dispatcher.giveUp(unsendable, error, reason),
           onSettled: (settled, status, error) => front.onSettled(request, settled, status, error),

@@ -259,6 +259,15 @@ export const OPTIONS = {
     default: false,
     parse: parseSwitch,
   }),
+  exposeErrors: option<boolean>({
+    scope: 'process',
+    flag: '--expose-errors',
+    value: null,
+    help: "Answer with the stack, as text, when the app throws: for development. Off: a stack tells a stranger about your code, and may hold a caller's data.",
+    defaultText: 'off',
+    default: false,
+    parse: parseSwitch,
+  }),
   logFormat: option<'text' | 'json'>({
     scope: 'process',
     flag: '--log-format',

@@ -45,6 +45,7 @@ const IN_WORDS: readonly OptionName[] = [
   'gpus',
   'workersPerGpu',
   'accessLog',
+  'exposeErrors',
   'spawnConcurrency',
 ];
 
@@ -84,6 +85,7 @@ const BAD: Readonly<Record<OptionName, readonly [raw: string, allowed: string]>>
   bodyTimeout: ['1 parsec', DURATION],
   stallTimeout: ['0ms', POSITIVE],
   accessLog: ['yes', 'true or false'],
+  exposeErrors: ['yes', 'true or false'],
   logFormat: ['xml', 'one of text, json'],
   logPrefix: ['banana', 'one of none, potassium'],
   logLevel: ['loud', 'one of debug, info, warn, error, silent'],

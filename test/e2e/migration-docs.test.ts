@@ -1,0 +1,61 @@
+/** docs/from-potassium.md and docs/from-banana.md: every app on them is served, its curl line run, its answer compared. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { promisify } from 'node:util';
+import { ROOT, startServer } from '../helpers/server.js';
+
+interface Example {
+  readonly title: string;
+  readonly app: string;
+  readonly curl: string;
+  readonly language: string;
+  readonly answer: string;
+}
+
+const EXAMPLE = /```ts\n(.*?)```\n\n {4}(curl [^\n]+)\n\n```(json|text)\n(.*?)\n```/gs;
+
+function examplesOf(page: string): Example[] {
+  const text = readFileSync(`${ROOT}docs/${page}`, 'utf8');
+  const examples = [...text.matchAll(EXAMPLE)].map(
+    ([, app = '', curl = '', language = '', answer = ''], i) => ({
+      title: `${page}, example ${i + 1}`,
+      app,
+      curl,
+      language,
+      answer,
+    }),
+  );
+  assert.equal(examples.length, text.match(/```ts\n/g)?.length, 'every app has a call and an answer');
+  return examples;
+}
+
+function writeApp(t: TestContext, source: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'banana-docs-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  mkdirSync(join(folder, 'node_modules'));
+  symlinkSync(ROOT, join(folder, 'node_modules/banana-serve'));
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+  const path = join(folder, 'app.ts');
+  writeFileSync(path, source);
+  return path;
+}
+
+for (const { title, app, curl, language, answer } of [
+  ...examplesOf('from-potassium.md'),
+  ...examplesOf('from-banana.md'),
+]) {
+  test(title, { timeout: 60_000 }, async (t) => {
+    const server = await startServer(writeApp(t, app), { t });
+    await server.until(({ state }) => state === 'ready');
+    const line = curl.replace('http://localhost:8000', server.url);
+    assert.notEqual(line, curl);
+    const { stdout } = await promisify(execFile)('sh', ['-c', line.replace(/^curl/, 'curl -sS')]);
+    if (language === 'json') assert.deepEqual(JSON.parse(stdout), JSON.parse(answer));
+    else assert.equal(stdout.trim(), answer);
+    await server.stop();
+  });
+}
