@@ -42,13 +42,25 @@ function describeCommand(): Command {
     .helpOption('-h, --help', 'Print this help.')
     .allowExcessArguments(false)
     .exitOverride()
-    .configureOutput({ outputError: (text) => say(text.replace(/^error: /, '').trimEnd()) })
+    .configureOutput({
+      outputError: (text) =>
+        say(
+          withoutSecrets(text)
+            .replace(/^error: /, '')
+            .trimEnd(),
+        ),
+    })
     .addHelpText('after', helpTail());
   for (const name of OPTION_NAMES) {
     const { flag, value, help, defaultText } = OPTIONS[name];
     command.addOption(new Option(value === null ? flag : `${flag} ${value}`, `${help} [${defaultText}]`));
   }
   return command;
+}
+
+/** A mistyped flag is quoted with its value: `--webhook-secert=whsec_…`. */
+function withoutSecrets(text: string): string {
+  return text.replace(/whsec_[^\s'",]*/g, 'whsec_…');
 }
 
 function helpTail(): string {

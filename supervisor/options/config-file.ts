@@ -26,13 +26,22 @@ export function readConfigFile(folder: string): ConfigFile {
   return { source: { values: options, where, alsoTakes: ['app'] }, app: app ?? null };
 }
 
+/** JSON.parse quotes what stands around a mistake. */
+const WITHHELD = 'where is not shown, because the file holds a secret';
+
 function readObject(path: string, name: string): Record<string, unknown> | null {
   if (!existsSync(path)) return null;
+  let text = '';
   try {
-    return asObject(JSON.parse(readFileSync(path, 'utf8')), name);
+    text = readFileSync(path, 'utf8');
+    return asObject(JSON.parse(text), name);
   } catch (cause) {
     if (cause instanceof ServeError) throw cause;
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = /secret|whsec_/i.test(text)
+      ? WITHHELD
+      : cause instanceof Error
+        ? cause.message
+        : String(cause);
     throw configError(
       `${name} ${cause instanceof SyntaxError ? 'is not valid JSON' : 'cannot be read'}: ${reason}`,
     );

@@ -90,6 +90,8 @@ export function parseOption(name: OptionName, raw: unknown, where: string): unkn
     return OPTIONS[name].parse(raw);
   } catch (cause) {
     if (!(cause instanceof NotAllowed)) throw cause;
+    if (OPTIONS[name].secret === true)
+      throw configError(`${where}: this value is not allowed; give ${cause.message}.`);
     throw notAllowed(where, raw, cause.message);
   }
 }

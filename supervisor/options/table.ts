@@ -3,6 +3,7 @@
  * config file, the app's `config`, `serve()` and docs/options.md are all read from this table.
  */
 import { availableCores } from '../pool/cores.js';
+import { parseWebhookSecrets, type WebhookSigner } from '../webhooks/sign.js';
 import { NotAllowed, parseBytes, parseChoice, parseDurationMs, parseSwitch, parseWhole } from './units.js';
 
 /** `process`: one per server. `model`: an app may set it in its `config` export. */
@@ -17,6 +18,8 @@ export interface OptionSpec<T> {
   readonly help: string;
   readonly defaultText: string;
   readonly default: T;
+  /** A refusal does not repeat the value. */
+  readonly secret?: boolean;
   /** @throws NotAllowed */
   readonly parse: (raw: unknown) => T;
 }
@@ -251,6 +254,16 @@ export const OPTIONS = {
     defaultText: 'info',
     default: 'info',
     parse: (raw) => parseChoice(raw, LOG_LEVELS),
+  }),
+  webhookSecret: option<WebhookSigner | null>({
+    scope: 'process',
+    flag: '--webhook-secret',
+    value: '<secret>',
+    help: 'Signs webhooks (Standard Webhooks): whsec_ and base64; several, apart by spaces or commas, all sign. Best given in the environment.',
+    defaultText: 'not signed',
+    default: null,
+    secret: true,
+    parse: parseWebhookSecrets,
   }),
   spawnConcurrency: option<number>({
     scope: 'process',

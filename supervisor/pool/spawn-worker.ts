@@ -12,6 +12,7 @@ import type { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { lighten } from '../../protocol/light-socket.js';
+import { envName } from '../options/table.js';
 import { BegunFile } from './begun-file.js';
 import type { Exit } from './exit-report.js';
 
@@ -40,11 +41,18 @@ export interface SpawnOptions {
   readonly env: Readonly<Record<string, string>>;
 }
 
+/** The front signs; an app, and what it prints, has no business with the key. */
+const NOT_FOR_WORKERS = { [envName('webhookSecret')]: undefined };
+
 /** @throws Error if the program cannot be started at all */
 export function spawnWorker(options: SpawnOptions): WorkerProcess {
   const [file, ...args] = options.command ?? [process.execPath, WORKER_ENTRY];
   const begun = new BegunFile();
-  const child = spawnWith(begun, file as string, args, { ...process.env, ...options.env });
+  const child = spawnWith(begun, file as string, args, {
+    ...process.env,
+    ...NOT_FOR_WORKERS,
+    ...options.env,
+  });
   child.on('error', () => {}); // no pid tells the same, at once
   const { pid } = child;
   if (pid === undefined) {

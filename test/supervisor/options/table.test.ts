@@ -38,7 +38,14 @@ test('every flag is its key in kebab case', () => {
 });
 
 /** Not text that the parser reads: what happens without the option, in words. */
-const IN_WORDS: readonly string[] = ['workers', 'gpus', 'workersPerGpu', 'accessLog', 'spawnConcurrency'];
+const IN_WORDS: readonly string[] = [
+  'workers',
+  'gpus',
+  'workersPerGpu',
+  'accessLog',
+  'webhookSecret',
+  'spawnConcurrency',
+];
 
 for (const name of OPTION_NAMES) {
   const { defaultText, default: value, parse } = OPTIONS[name];
@@ -76,14 +83,19 @@ const BAD: Readonly<Record<OptionName, readonly [raw: string, allowed: string]>>
   accessLog: ['yes', 'true or false'],
   logFormat: ['xml', 'one of text, json'],
   logLevel: ['loud', 'one of debug, info, warn, error, silent'],
+  webhookSecret: [
+    'whsec_dG9vc2hvcnQ=',
+    'whsec_ and the base64 of 24 to 64 bytes; several apart by spaces or commas',
+  ],
   spawnConcurrency: ['0', 'a whole number from 1 to 1024'],
 };
 
 for (const name of OPTION_NAMES) {
-  const { flag } = OPTIONS[name];
+  const { flag, secret } = OPTIONS[name];
   const [raw, allowed] = BAD[name];
+  const shown = secret === true ? 'this value' : JSON.stringify(raw);
   test(`${flag} ${raw} is refused: option, value, what is allowed`, () => {
-    const message = `${flag}: ${JSON.stringify(raw)} is not allowed; give ${allowed}.`;
+    const message = `${flag}: ${shown} is not allowed; give ${allowed}.`;
     assert.throws(() => parseOption(name, raw, flag), { code: 'SERVE_CONFIG', message });
   });
 }
