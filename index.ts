@@ -13,6 +13,7 @@ export type {
   UploadedFile,
   WorkerInfo,
 } from './worker/api/types.js';
+export { sendWebhook, type SendWebhookOptions } from './worker/api/send-webhook.js';
 export type { ServeOptions, ServerEnd, ServerHandle } from './supervisor/serve.js';
 export type { ErrorCode } from './protocol/errors.js';
 
