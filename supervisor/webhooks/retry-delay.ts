@@ -1,7 +1,7 @@
 /**
  * Pure: what one attempt came to in, what follows it out.
- * With three retries the last attempt begins 21 to 26 s after the first, if the receiver fails at once and asks for
- * no pause; at the most, with an attempt's whole timeout and a Retry-After each time, it is over within 4 min.
+ * With three retries the last attempt begins 21 to 27 s after the first, if the receiver fails at once and asks for
+ * no pause; at the most, with an attempt's whole timeout and a Retry-After each time, it is over within 5 min.
  */
 import { formatMs } from '../options/units.js';
 

@@ -57,9 +57,9 @@ export interface WebhooksOptions {
 }
 
 export interface WebhookLimits {
-  /** Owed at a time; more are dropped. */
+  /** Owed at a time, half of them to one receiver; more are dropped. */
   readonly maxOwed: number;
-  /** Of bodies owed; one that would pass it is dropped. An answer of the default --max-output fits. */
+  /** Of bodies owed, likewise; a single one may take all of it, so an answer of the default --max-output fits. */
   readonly maxOwedBytes: number;
   readonly perReceiver: number;
   /** Attempts at a time over all receivers: each is an open file. */
@@ -90,6 +90,7 @@ const SYSTEM_CLOCK: Clock = {
 
 interface Owed extends Required<Omit<Webhook, 'url'>> {
   readonly url: URL;
+  readonly receiver: Receiver;
   readonly onEnd: (end: WebhookEnd) => void;
   attempts: number;
   why: string;
@@ -97,9 +98,13 @@ interface Owed extends Required<Omit<Webhook, 'url'>> {
   retry: { readonly atMs: number; readonly cancel: () => void } | null;
 }
 
+/** Known while something is owed to it. */
 interface Receiver {
+  readonly origin: string;
   readonly queue: Owed[];
   running: number;
+  owed: number;
+  owedBytes: number;
 }
 
 export class Webhooks {
@@ -147,13 +152,14 @@ export class Webhooks {
       retries: Math.min(MAX_WEBHOOK_RETRIES, webhook.retries ?? DEFAULT_RETRIES),
       url: new URL(webhook.url),
       body: Buffer.from(webhook.body),
+      receiver: this.#receiver(new URL(webhook.url).origin),
       onEnd,
       attempts: 0,
       why: '',
       retry: null,
     };
     this.#owed.add(owed);
-    this.#owedBytes += owed.body.length;
+    this.#count(owed, 1);
     this.#queue(owed);
     return true;
   }
@@ -183,7 +189,6 @@ export class Webhooks {
     if (this.#closed) return;
     this.#closed = true;
     for (const owed of [...this.#owed]) this.#giveUpUnsent(owed);
-    this.#receivers.clear();
     this.#delivery.close();
     this.#drain?.done();
   }
@@ -196,20 +201,36 @@ export class Webhooks {
       return (thrown as TypeError).message;
     }
     const { maxOwed, maxOwedBytes } = this.#limits;
-    if (this.#owed.size >= maxOwed) return `${maxOwed} others are still to be delivered`;
-    if (this.#owedBytes + body.length <= maxOwedBytes) return null;
-    return `with its ${formatBytes(body.length)}, more than ${formatBytes(maxOwedBytes)} would be waiting for delivery`;
+    const all = { owed: this.#owed.size, owedBytes: this.#owedBytes };
+    const itsOwn = this.#receivers.get(new URL(url).origin) ?? NONE;
+    return (
+      excess(body.length, all, maxOwed, maxOwedBytes, '') ??
+      (itsOwn.owed === 0
+        ? null // the first may be as large as all of it
+        : excess(body.length, itsOwn, maxOwed / 2, maxOwedBytes / 2, ' to this receiver'))
+    );
+  }
+
+  #receiver(origin: string): Receiver {
+    let receiver = this.#receivers.get(origin);
+    if (receiver === undefined) {
+      receiver = { origin, queue: [], running: 0, owed: 0, owedBytes: 0 };
+      this.#receivers.set(origin, receiver);
+    }
+    return receiver;
+  }
+
+  /** One more, or one less. */
+  #count({ receiver, body }: Owed, change: 1 | -1): void {
+    receiver.owed += change;
+    receiver.owedBytes += change * body.length;
+    this.#owedBytes += change * body.length;
+    if (receiver.owed === 0) this.#receivers.delete(receiver.origin);
   }
 
   #queue(owed: Owed): void {
-    const { origin } = owed.url;
-    let receiver = this.#receivers.get(origin);
-    if (receiver === undefined) {
-      receiver = { queue: [], running: 0 };
-      this.#receivers.set(origin, receiver);
-    }
-    receiver.queue.push(owed);
-    this.#startNext(receiver);
+    owed.receiver.queue.push(owed);
+    this.#startNext(owed.receiver);
   }
 
   #startNext(receiver: Receiver): void {
@@ -217,11 +238,12 @@ export class Webhooks {
     while (receiver.running < perReceiver && this.#running < atOnce) {
       const owed = receiver.queue.shift();
       if (owed === undefined) return;
-      void this.#attempt(owed, receiver);
+      void this.#attempt(owed);
     }
   }
 
-  async #attempt(owed: Owed, receiver: Receiver): Promise<void> {
+  async #attempt(owed: Owed): Promise<void> {
+    const { receiver } = owed;
     receiver.running += 1;
     this.#running += 1;
     owed.attempts += 1;
@@ -234,17 +256,19 @@ export class Webhooks {
     if (next.action === 'retry') this.#retryLater(owed, next.delayMs, next.why);
     else if (next.action === 'give up') this.#fail(owed, next.why);
     else this.#delivered(owed);
-    this.#afterAttempt(owed.url.origin, receiver);
+    this.#fillPlaces(receiver);
   }
 
-  /** A place is free: for the same receiver, then for those that waited for a place at all. */
-  #afterAttempt(origin: string, receiver: Receiver): void {
-    this.#startNext(receiver);
-    if (receiver.running === 0 && receiver.queue.length === 0) this.#receivers.delete(origin);
-    for (const other of this.#receivers.values()) {
-      if (this.#running >= this.#limits.atOnce) return;
-      this.#startNext(other);
+  /** A place is free. If all were taken, receivers get it in turn: the one that had it goes behind the others. */
+  #fillPlaces(receiver: Receiver): void {
+    if (this.#running === this.#limits.atOnce - 1) {
+      if (this.#receivers.delete(receiver.origin)) this.#receivers.set(receiver.origin, receiver);
+      for (const next of this.#receivers.values()) {
+        this.#startNext(next);
+        if (this.#running >= this.#limits.atOnce) return;
+      }
     }
+    this.#startNext(receiver);
   }
 
   #headers({ id, body, contentType, requestId }: Owed): Record<string, string> {
@@ -297,7 +321,7 @@ export class Webhooks {
   #end(owed: Owed, end: WebhookEnd): void {
     owed.retry?.cancel();
     this.#owed.delete(owed);
-    this.#owedBytes -= owed.body.length;
+    this.#count(owed, -1);
     owed.onEnd(end);
     if (this.#owed.size === 0) this.#drain?.done();
   }
@@ -309,6 +333,26 @@ export class Webhooks {
   #report(about: WebhookFacts, what: string): void {
     this.#log.warn(about, `Webhook to ${about.url} ${what}`);
   }
+}
+
+interface Amount {
+  readonly owed: number;
+  readonly owedBytes: number;
+}
+
+const NONE: Amount = { owed: 0, owedBytes: 0 };
+
+/** Why one more is too much; null if it is not. */
+function excess(
+  bytes: number,
+  { owed, owedBytes }: Amount,
+  max: number,
+  maxBytes: number,
+  to: string,
+): string | null {
+  if (owed >= max) return `${owed} others${to} are still to be delivered`;
+  if (owedBytes + bytes <= maxBytes) return null;
+  return `with its ${formatBytes(bytes)}, more than ${formatBytes(maxBytes)}${to} would be waiting for delivery`;
 }
 
 interface WebhookFacts {
