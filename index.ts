@@ -33,6 +33,7 @@ export type {
   PotassiumOptions,
   RouteOptions,
 } from './worker/api/potassium/potassium.js';
+export { sendWebhook, type SendWebhookOptions } from './worker/api/send-webhook.js';
 export type { ServeOptions, ServerEnd, ServerHandle } from './supervisor/serve.js';
 export type { ErrorCode } from './protocol/errors.js';
 

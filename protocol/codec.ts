@@ -7,14 +7,17 @@ import { Packr, Unpackr } from 'msgpackr';
 import { protocolError, type ServeError } from './errors.js';
 import {
   FORMATS,
+  FIRST_WEBHOOK_REF,
   MAX_HEAD_BYTES,
   ROUTE_INPUTS,
   ROUTE_KINDS,
+  WEBHOOK_OUTCOMES,
   type Call,
   type LoadedInfo,
   type Message,
   type Route,
   type StartSpec,
+  type WebhookOutcome,
 } from './messages.js';
 
 // Records are a msgpackr dialect; plain msgpack is what another language reads.
@@ -86,6 +89,20 @@ function toFields(message: Message): unknown[] {
       return ['error', message.id, message.code, message.message, message.detail, message.runMs];
     case 'log':
       return ['log', message.level, message.message, message.fields, message.requestId];
+    case 'webhook':
+      return [
+        'webhook',
+        message.ref,
+        message.url,
+        message.contentType,
+        message.requestId,
+        message.timeoutMs,
+        message.retries,
+        message.wait,
+        message.bodyBytes,
+      ];
+    case 'webhookDone':
+      return ['webhookDone', message.ref, message.outcome];
     case 'fatal':
       return ['fatal', message.code, message.message, message.detail, message.permanent];
   }
@@ -155,6 +172,20 @@ function fromFields(type: string, f: Fields): Message {
       };
     case 'log':
       return { type, level: f.string(1), message: f.string(2), fields: f.string(3), requestId: f.string(4) };
+    case 'webhook':
+      return {
+        type,
+        ref: f.webhookRef(1),
+        url: f.string(2),
+        contentType: f.string(3),
+        requestId: f.string(4),
+        timeoutMs: f.number(5),
+        retries: f.uint(6),
+        wait: f.boolean(7),
+        bodyBytes: f.uint(8),
+      };
+    case 'webhookDone':
+      return { type, ref: f.webhookRef(1), outcome: f.outcome(2) };
     case 'fatal':
       return {
         type,
@@ -244,6 +275,18 @@ class Fields {
 
   numberOrNull(i: number): number | null {
     return this.#fields[i] === null ? null : this.number(i);
+  }
+
+  webhookRef(i: number): number {
+    const value = this.uint(i);
+    if (value >= FIRST_WEBHOOK_REF) return value;
+    throw malformed(`webhook ${value} is numbered below ${FIRST_WEBHOOK_REF}`);
+  }
+
+  outcome(i: number): WebhookOutcome {
+    const value = this.#fields[i] as WebhookOutcome;
+    if (WEBHOOK_OUTCOMES.includes(value)) return value;
+    throw malformed(`field ${i} is not the outcome of a webhook`);
   }
 
   status(i: number): number {

@@ -15,8 +15,10 @@
  *   front  -> worker  credit   this stream may send that many more bytes
  *   front  -> worker  stop     no more calls: shut down and exit
  *   worker -> front   log      a line for the server's log
+ *   worker -> front   webhook  send this to somebody else's server   } the front sends them, so that a worker's
+ *   front  -> worker  webhookDone  taken over; or how it ended       } death loses none
  *   worker -> front   fatal    this worker is finished, and why
- *   both              body     the next fragment of a call's or a result's body
+ *   both              body     the next fragment of a call's, a result's or a webhook's body
  *
  * `codec.ts` turns these shapes into frame heads, `frame.ts` frames into bytes; `docs/wire.md` is the page
  * for writing a worker in another language.
@@ -33,6 +35,16 @@ export const MAX_HEAD_BYTES = 1024 * 1024;
 
 /** Senders cut texts (errors, logs) to this many characters, so that a few of them always fit into one head. */
 export const MAX_TEXT_CHARS = 64 * 1024;
+
+/** Longest body of a webhook that a worker hands over. */
+export const MAX_WEBHOOK_BYTES = 16 * 1024 * 1024;
+
+/** Longest that one attempt to deliver a webhook may take, and how often one is tried again. */
+export const MAX_WEBHOOK_TIMEOUT_MS = 60_000;
+export const MAX_WEBHOOK_RETRIES = 10;
+
+/** Webhooks are numbered from here, above every call's id: so a `body` frame tells what it continues. */
+export const FIRST_WEBHOOK_REF = 2 ** 32;
 
 /** Bytes a stream may send before the first `credit`. */
 export const STREAM_WINDOW_BYTES = 256 * 1024;
@@ -121,12 +133,35 @@ export interface ReplyHead {
   readonly headers: string;
 }
 
+/** A webhook that the worker hands over. */
+export interface WebhookOrder {
+  /** From {@link FIRST_WEBHOOK_REF}; unique among the webhooks of this worker that have no `webhookDone` yet. */
+  readonly ref: number;
+  readonly url: string;
+  readonly contentType: string;
+  /** Empty outside a call. */
+  readonly requestId: string;
+  /** For one attempt. */
+  readonly timeoutMs: number;
+  /** Attempts after the first. */
+  readonly retries: number;
+  /** `webhookDone` comes when it was delivered or given up; else as soon as the front has it. */
+  readonly wait: boolean;
+  /** Whole body, over all fragments; at most {@link MAX_WEBHOOK_BYTES}. */
+  readonly bodyBytes: number;
+}
+
+/** `taken`: the front has it, and nobody asked to wait. `dropped`: it is not sent. `unsent`: the server stopped first. */
+export const WEBHOOK_OUTCOMES = ['taken', 'dropped', 'delivered', 'failed', 'unsent'] as const;
+export type WebhookOutcome = (typeof WEBHOOK_OUTCOMES)[number];
+
 export type DownMessage =
   | { readonly type: 'start'; readonly spec: StartSpec }
   | { readonly type: 'call'; readonly calls: readonly Call[]; readonly inlineBytes: readonly number[] }
   | { readonly type: 'body'; readonly id: number }
   | { readonly type: 'cancel'; readonly id: number; readonly reason: string }
   | { readonly type: 'credit'; readonly id: number; readonly bytes: number }
+  | { readonly type: 'webhookDone'; readonly ref: number; readonly outcome: WebhookOutcome }
   | { readonly type: 'stop'; readonly graceMs: number };
 
 export type UpMessage =
@@ -160,6 +195,7 @@ export type UpMessage =
       /** Empty outside a call. */
       readonly requestId: string;
     }
+  | ({ readonly type: 'webhook' } & WebhookOrder)
   | {
       readonly type: 'fatal';
       readonly code: string;

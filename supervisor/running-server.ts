@@ -4,7 +4,7 @@
  * 1. `open`: the port first (a port in use starts nothing), then the workers; Koa is loaded while they boot, and
  *    requests wait for it. Calls are held from the first moment.
  * 2. `close`: health says draining, calls are taken a little longer, then refused; what is accepted is finished,
- *    the workers stop. Bounded by the drain timeout.
+ *    the workers stop, webhooks still owed are sent. Bounded by the drain timeout.
  * 3. `kill`: nothing is waited for.
  */
 import { basename } from 'node:path';
@@ -31,6 +31,7 @@ import { OrphanGuard } from './pool/orphan-guard.js';
 import type { Placement } from './pool/placement.js';
 import { SpawnGate } from './pool/spawn-gate.js';
 import { TERM_GRACE_MS } from './pool/worker-handle.js';
+import { Webhooks } from './webhooks/webhooks.js';
 import type { ServerEnd, ServerHandle } from './serve.js';
 import { VERSION } from './version.js';
 
@@ -59,6 +60,7 @@ export class RunningServer implements ServerHandle {
   readonly #writers = { stdout: new OutputWriter(1), stderr: new OutputWriter(2) };
   readonly #log: Log;
   readonly #guard: OrphanGuard;
+  readonly #webhooks: Webhooks;
   readonly #model: ModelRuntime;
   readonly #facts: ServerFacts & { readonly replies: Map<string, number> };
   readonly #jobs = new KeptJobs(() => requestIdOf({}));
@@ -82,6 +84,7 @@ export class RunningServer implements ServerHandle {
       replies: new Map<string, number>(),
     };
     this.#guard = new OrphanGuard((why) => this.#warnUnguarded(why));
+    this.#webhooks = new Webhooks({ log: this.#log, signer: this.#options.webhookSecret });
     this.#model = this.#newModel();
     this.#ready.promise.catch(() => {}); // whoever asks for it is told; nobody has to
   }
@@ -148,6 +151,7 @@ export class RunningServer implements ServerHandle {
         guard: this.#guard,
         relay: new OutputRelay(printFormat, placements.length, this.#writers),
         log: this.#log,
+        webhooks: this.#webhooks,
         attributePrints: printFormat !== 'text',
         sendAhead: this.#plan.sendAhead,
       },
@@ -167,6 +171,7 @@ export class RunningServer implements ServerHandle {
       model: this.#model,
       options: this.#options,
       jobs: this.#jobs,
+      webhooks: this.#webhooks,
       posts: { count: 0 },
       replies,
       ownPaths: OWN_PATHS,
@@ -204,7 +209,7 @@ export class RunningServer implements ServerHandle {
     }
     this.#log.error(`${what}: ${error.detail}`);
     // Held callers have been answered; `finish` lets the answers reach them.
-    void this.#finish({ reason: 'failed', error });
+    void this.#finish({ reason: 'failed', error }, performance.now() + this.#options.drainTimeout);
   }
 
   async #drain(lagMs: number): Promise<void> {
@@ -222,7 +227,7 @@ export class RunningServer implements ServerHandle {
     await this.#workersClosed.promise;
     // A worker that died in the meantime gave back what it had not begun.
     this.#model.dispatcher.failQueued(shuttingDown());
-    await this.#finish({ reason: quiet ? 'drained' : 'cut', error: null });
+    await this.#finish({ reason: quiet ? 'drained' : 'cut', error: null }, endAtMs);
   }
 
   #cutOff(): void {
@@ -245,10 +250,16 @@ export class RunningServer implements ServerHandle {
     );
   }
 
-  async #finish(end: ServerEnd): Promise<void> {
+  async #finish(end: ServerEnd, endAtMs: number): Promise<void> {
     this.#lastReplies = true;
-    await this.#listening?.close();
+    await Promise.all([this.#listening?.close(), this.#drainWebhooks(endAtMs - performance.now())]);
     await this.#tearDown(end);
+  }
+
+  async #drainWebhooks(limitMs: number): Promise<void> {
+    const { owed } = this.#webhooks;
+    if (owed > 0) this.#log.info(`sending ${owed} webhooks (at most ${formatMs(Math.max(0, limitMs))})`);
+    await this.#webhooks.drain(limitMs);
   }
 
   /** The first end is the one that counts: a kill during a drain, a drain after a failed start. */
@@ -262,6 +273,7 @@ export class RunningServer implements ServerHandle {
     this.#model.dispatcher.close();
     this.#jobs.close();
     this.#model.killAll();
+    this.#webhooks.close();
     this.#guard.close();
     this.#facts.eventLoopDelay.disable();
     this.#log.info(endText(end));

@@ -21,6 +21,7 @@ import {
 import { appLog } from './app-log.js';
 import { noteBegun } from './begun-note.js';
 import { blockOnOutput } from './blocking-output.js';
+import { offerWebhooks } from './api/send-webhook.js';
 import type { WorkerInfo } from './api/types.js';
 import { CallContext } from './call-context.js';
 import { AppLoadError } from './explain-load-error.js';
@@ -30,6 +31,7 @@ import { NO_ATTRIBUTION, attributePrints, type PrintAttribution } from './print-
 import { RunLoop } from './run-loop.js';
 import { firstFrameOutside } from './stack-frame.js';
 import { SLEEP_AT_ONCE, StayAwake } from './stay-awake.js';
+import { WebhookHandover } from './webhook-handover.js';
 
 /** A 64-pixel image as JSON fits. */
 const MAX_EXAMPLE_CHARS = 240;
@@ -47,6 +49,8 @@ const channel = new Channel(
   { onMessage, onReadEnd: () => loop?.pump(), onEnd, onWriteError: dieWithFront },
   writeUp,
 );
+const webhooks = new WebhookHandover(channel, () => loop?.runningRequestId ?? '');
+offerWebhooks(webhooks);
 channel.send({ type: 'hello', protocol: PROTOCOL_VERSION, runtime: `node ${process.version}` });
 channel.flush();
 
@@ -96,6 +100,9 @@ function onMessage(message: Message, pieces: Buffer[]): void {
       return;
     case 'credit':
       runLoop().grantCredit(message.id, message.bytes);
+      return;
+    case 'webhookDone':
+      webhooks.onDone(message.ref, message.outcome);
       return;
     case 'stop':
       stop();

@@ -67,6 +67,11 @@ export class RunLoop {
     this.#channel = options.channel;
   }
 
+  /** Empty between calls. */
+  get runningRequestId(): string {
+    return this.#current?.call.requestId ?? '';
+  }
+
   /** Takes a call whose body is whole; `pump` begins it. */
   accept(call: Call, pieces: Buffer[]): void {
     this.#inbox.push({ call, pieces });

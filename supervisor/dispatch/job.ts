@@ -41,6 +41,8 @@ export class Job {
   /** What the owner has to say to the route, for a job that was taken before the routes were known. */
   settleRoute: (route: Route | undefined) => ServeError | null = (route) =>
     route === undefined ? new ServeError('SERVE_NOT_FOUND') : null;
+  /** Also told of a whole answer, before the sink is: the pieces are the sink's. */
+  onReply: ((head: ReplyHead, pieces: readonly Buffer[]) => void) | null = null;
   /** Workers that died holding this job before it began. */
   losses = 0;
   /** 0 until begun. */
@@ -97,7 +99,9 @@ export class Job {
   }
 
   reply(head: ReplyHead, pieces: Buffer[], bodyBytes: number, runMs: number): void {
-    if (this.#settle(runMs)) this.#sink.reply(this, head, pieces, bodyBytes);
+    if (!this.#settle(runMs)) return;
+    this.onReply?.(head, pieces);
+    this.#sink.reply(this, head, pieces, bodyBytes);
   }
 
   head(head: ReplyHead): void {

@@ -4,6 +4,7 @@ import type { ServeError } from '../../protocol/errors.js';
 import type { Job } from '../dispatch/job.js';
 import type { KeptJobs } from '../jobs/kept-jobs.js';
 import type { ModelRuntime } from '../models/model-runtime.js';
+import type { Webhooks } from '../webhooks/webhooks.js';
 import type { Options } from '../options/resolve.js';
 import type { ApiKeys } from './api-keys.js';
 
@@ -14,6 +15,7 @@ export interface Front {
   readonly keys: ApiKeys;
   readonly hasGpu: boolean;
   readonly jobs: KeptJobs;
+  readonly webhooks: Webhooks;
   /** POSTs so far, for Potassium's `sequence_number`. */
   readonly posts: { count: number };
   /** Answers to calls so far, by `ok` or error code. */

@@ -18,6 +18,7 @@ import { announcedBytes, readBody } from './read-body.js';
 import { refuse } from './refuse.js';
 import { ReplySink } from './reply-sink.js';
 import { JOB_ID_HEADER } from './potassium.js';
+import { postResult } from './result-webhook.js';
 import { echoBananaId, requestIdOf } from './request-id.js';
 import { bodyMistake, routeMistake } from './route-check.js';
 
@@ -82,11 +83,13 @@ export function submitCall(
       onWhole: (pieces, bytes) => {
         const settleRoute = (route: Route | undefined): ServeError | null => {
           const mistake = routeMistake(route, request) ?? bodyMistake(route as Route, pieces, bytes);
-          if (mistake === null && job !== null && route?.kind === 'background') {
+          if (mistake !== null || job === null || route === undefined) return mistake;
+          if (route.webhook !== '') postResult(front.webhooks, route.webhook, job);
+          if (route.kind === 'background') {
             isKept = true;
             answerStarted(front, request, response, job);
           }
-          return mistake;
+          return null;
         };
         const known = front.model.routes;
         const mistake = known === null ? null : settleRoute(known.get(target.route));

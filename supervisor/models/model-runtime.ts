@@ -15,6 +15,7 @@ import type { Placement } from '../pool/placement.js';
 import { Slot, type SlotListener } from '../pool/slot.js';
 import type { SpawnGate } from '../pool/spawn-gate.js';
 import type { WorkerDeath } from '../pool/worker-death.js';
+import { newWebhookId, type Webhooks } from '../webhooks/webhooks.js';
 import { WorkerHandle, type WorkerLimits, type WorkerListener } from '../pool/worker-handle.js';
 import { ModelLog } from './model-log.js';
 
@@ -33,6 +34,7 @@ export interface ServerResources {
   readonly guard: OrphanGuard;
   readonly relay: OutputRelay;
   readonly log: Log;
+  readonly webhooks: Pick<Webhooks, 'send'>;
   /** Marks prints with their call, for the JSON log. */
   readonly attributePrints: boolean;
   /** The rule of `dispatch/send-ahead.ts` unless given; bench/send-ahead.ts compares others with it. */
@@ -213,6 +215,8 @@ export class ModelRuntime {
       },
       onAppLog: (level, message, fields, requestId) =>
         this.#log.appLine(index, level, message, fields, requestId),
+      onWebhook: (order, body, onEnd) =>
+        this.#resources.webhooks.send({ ...order, id: newWebhookId(), body }, onEnd),
       onCallError: (job, error) => this.#log.callError(index, job.call, error),
       onTransition: (from, to, event) => {
         this.#log.transition(index, from, to, event);

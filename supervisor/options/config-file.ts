@@ -35,7 +35,7 @@ function readObject(path: string, name: string): Record<string, unknown> | null 
   } catch (cause) {
     if (cause instanceof ServeError) throw cause;
     const message = cause instanceof Error ? cause.message : String(cause);
-    const reason = /api.?key/i.test(text) ? message.replace(QUOTED_JSON, '') : message;
+    const reason = /api.?key|secret|whsec_/i.test(text) ? message.replace(QUOTED_JSON, '') : message;
     throw configError(
       `${name} ${cause instanceof SyntaxError ? 'is not valid JSON' : 'cannot be read'}: ${reason}`,
     );

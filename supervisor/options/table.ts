@@ -3,6 +3,7 @@
  * config file, the app's `config`, `serve()` and docs/options.md are all read from this table.
  */
 import { availableCores } from '../pool/cores.js';
+import { parseWebhookSecrets, type WebhookSigner } from '../webhooks/sign.js';
 import { parseKeys, type KeyDigest } from './api-key.js';
 import { NotAllowed, parseBytes, parseChoice, parseDurationMs, parseSwitch, parseWhole } from './units.js';
 
@@ -294,6 +295,16 @@ export const OPTIONS = {
     defaultText: 'info',
     default: 'info',
     parse: (raw) => parseChoice(raw, LOG_LEVELS),
+  }),
+  webhookSecret: option<WebhookSigner | null>({
+    scope: 'process',
+    flag: '--webhook-secret',
+    value: '<secret>',
+    help: 'Signs webhooks (Standard Webhooks): whsec_ and base64; several, apart by spaces or commas, all sign. Best given in the environment.',
+    defaultText: 'not signed',
+    default: null,
+    secret: true,
+    parse: parseWebhookSecrets,
   }),
   spawnConcurrency: option<number>({
     scope: 'process',

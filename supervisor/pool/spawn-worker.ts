@@ -21,8 +21,8 @@ const WORKER_ENTRY = fileURLToPath(new URL('../../worker/main.js', import.meta.u
 /** Let the kernel pick a worker before the front when memory runs out (0 is normal, 1000 is first). */
 const OOM_SCORE_ADJ = '500';
 
-/** The front alone checks keys; what an app does not have it cannot print. */
-const WITHHELD: NodeJS.ProcessEnv = { [envName('apiKey')]: undefined };
+/** The front alone checks keys and signs; what an app does not have it cannot print. */
+const WITHHELD: NodeJS.ProcessEnv = { [envName('apiKey')]: undefined, [envName('webhookSecret')]: undefined };
 
 export interface WorkerProcess {
   readonly pid: number;

@@ -18,6 +18,7 @@ import { spawnWorker, type SpawnOptions, type WorkerProcess } from './spawn-work
 import { Tail } from './tail.js';
 import { Timers } from './timers.js';
 import type { Fatal, WorkerDeath } from './worker-death.js';
+import { WorkerWebhooks, type WebhookTaker } from './worker-webhooks.js';
 import { nextState, type WorkerEvent, type WorkerState } from './worker-lifecycle.js';
 
 /** Between SIGTERM and SIGKILL, and for a worker that said it is finished. */
@@ -49,6 +50,7 @@ export interface WorkerListener {
   onLost(jobs: Job[], error: ServeError): void;
   onGone(death: WorkerDeath): void;
   onAppLog(level: string, message: string, fields: string, requestId: string): void;
+  onWebhook: WebhookTaker;
   onCallError(job: Job, error: ServeError): void;
   onTransition(from: WorkerState, to: WorkerState, event: WorkerEvent): void;
 }
@@ -60,6 +62,7 @@ export class WorkerHandle implements ReadyWorker {
   readonly #listener: WorkerListener;
   readonly #spec: StartSpec;
   readonly #calls: HeldCalls;
+  readonly #webhooks: WorkerWebhooks;
   readonly #stderrTail = new Tail(STDERR_TAIL_BYTES);
   readonly #spawnedAtMs = performance.now();
   readonly #oomKillsBefore = readOomKills();
@@ -95,6 +98,7 @@ export class WorkerHandle implements ReadyWorker {
       onCallError: listener.onCallError,
       onHopeless: (cause) => this.kill(cause),
     });
+    this.#webhooks = new WorkerWebhooks(this.#channel, listener.onWebhook);
     this.#process.onExit((exit) => this.#onExit(exit));
     this.#initTimer = this.#timers.start(limits.initTimeoutMs, () => this.kill('init timeout'));
   }
@@ -181,7 +185,7 @@ export class WorkerHandle implements ReadyWorker {
   }
 
   #onMessage(message: Message, pieces: Buffer[]): void {
-    if (this.#calls.take(message, pieces)) return;
+    if (this.#webhooks.take(message, pieces) || this.#calls.take(message, pieces)) return;
     switch (message.type) {
       case 'log':
         return this.#listener.onAppLog(message.level, message.message, message.fields, message.requestId);
@@ -311,6 +315,7 @@ export class WorkerHandle implements ReadyWorker {
     this.#enter('ended');
     this.#timers.stopAll();
     this.#calls.close();
+    this.#webhooks.close();
     this.#process.begun.close();
     this.#listener.onGone(this.#describeDeath(exit));
   }

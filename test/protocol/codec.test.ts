@@ -74,6 +74,8 @@ const HEADS: Record<Message['type'], unknown[]> = {
   end: [1, 2.5],
   error: [1, 'SERVE_BAD_BODY', 'bad', '', 0],
   log: ['info', 'text', '', ''],
+  webhook: [2 ** 32, 'https://example.com/hook', 'application/json', '', 10_000, 3, false, 2],
+  webhookDone: [2 ** 32, 'taken'],
   fatal: ['SERVE_INIT_FAILED', 'no', '', false],
 };
 
@@ -154,6 +156,9 @@ for (const [what, fields] of [
     'loaded with an example that is no text',
     ['loaded', { routes: [], batch: 1, modelOptions: {}, example: 5 }],
   ],
+  ['a webhook numbered like a call', ['webhook', 1, 'http://a/', '', '', 1, 0, false, 0]],
+  ['the end of a webhook numbered like a call', ['webhookDone', 1, 'taken']],
+  ['an outcome of a webhook that there is not', ['webhookDone', 2 ** 32, 'lost']],
   ['an unknown type', ['shrug', 1]],
   ['a type named like a method of objects', ['constructor']],
   ['no array', { type: 'body', id: 1 }],
@@ -262,6 +267,17 @@ const anyMessage = fc.oneof(
     runMs: ms,
   }),
   record({ type: fc.constant('log'), level: text, message: text, fields: text, requestId: text }),
+  record({
+    type: fc.constant('webhook'),
+    ref: fc.nat().map((n) => 2 ** 32 + n),
+    url: text,
+    contentType: text,
+    requestId: text,
+    timeoutMs: ms,
+    retries: uint,
+    wait: fc.boolean(),
+    bodyBytes: uint,
+  }),
   record({ type: fc.constant('cancel'), id: uint, reason: text }),
   record({ type: fc.constant('credit'), id: uint, bytes: uint }),
 );

@@ -46,5 +46,7 @@ export const SENDERS: Record<Message['type'], readonly ('front' | 'worker')[]> =
   end: ['worker'],
   error: ['worker'],
   log: ['worker'],
+  webhook: ['worker'],
+  webhookDone: ['front'],
   fatal: ['worker'],
 };

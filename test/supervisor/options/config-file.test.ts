@@ -45,6 +45,11 @@ const REFUSED: readonly (readonly [what: string, files: Record<string, string>, 
   ],
   ['broken JSON', { 'banana.json': '{ "port": }' }, /^banana\.json is not valid JSON: /],
   ['broken JSON', { 'package.json': '{' }, /^package\.json is not valid JSON: /],
+  [
+    'broken JSON with a secret, which is not quoted',
+    { 'banana.json': '{ "webhookSecret": "whsec_hunter2" "port": 1 }' },
+    /^banana\.json is not valid JSON: (?!.*hunter2)/,
+  ],
   ['an array', { 'banana.json': '[]' }, /^banana\.json must hold an object/],
   [
     'a string',

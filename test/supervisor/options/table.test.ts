@@ -46,6 +46,7 @@ const IN_WORDS: readonly OptionName[] = [
   'workersPerGpu',
   'accessLog',
   'exposeErrors',
+  'webhookSecret',
   'spawnConcurrency',
 ];
 
@@ -89,15 +90,19 @@ const BAD: Readonly<Record<OptionName, readonly [raw: string, allowed: string]>>
   logFormat: ['xml', 'one of text, json'],
   logPrefix: ['banana', 'one of none, potassium'],
   logLevel: ['loud', 'one of debug, info, warn, error, silent'],
+  webhookSecret: [
+    'whsec_dG9vc2hvcnQ=',
+    'whsec_ and the base64 of 24 to 64 bytes; several apart by spaces or commas',
+  ],
   spawnConcurrency: ['0', 'a whole number from 1 to 1024'],
 };
 
 for (const name of OPTION_NAMES) {
-  const { flag } = OPTIONS[name];
+  const { flag, secret } = OPTIONS[name];
   const [raw, allowed] = BAD[name];
+  const shown = secret === true ? 'what was given' : JSON.stringify(raw);
   test(`${flag} ${raw} is refused: option, value, what is allowed`, () => {
-    const given = name === 'apiKey' ? 'what was given' : JSON.stringify(raw);
-    const message = `${flag}: ${given} is not allowed; give ${allowed}.`;
+    const message = `${flag}: ${shown} is not allowed; give ${allowed}.`;
     assert.throws(() => parseOption(name, raw, flag), { code: 'SERVE_CONFIG', message });
   });
 }

@@ -97,6 +97,7 @@ export class Bench {
       onFinished: ignore,
       onLost: ignore,
       onAppLog: ignore,
+      onWebhook: () => false,
       onCallError: ignore,
       onTransition: ignore,
       onSlotChange: (slot) => this.states.push(slot.state.name),

@@ -1,0 +1,78 @@
+/** Webhooks one worker hands over: their bodies put together, the worker told that they are taken, or how they ended. */
+import { BodyAssembler, joinPieces } from '../../protocol/body-assembler.js';
+import type { Channel } from '../../protocol/channel.js';
+import { protocolError } from '../../protocol/errors.js';
+import {
+  FIRST_WEBHOOK_REF,
+  MAX_WEBHOOK_BYTES,
+  type Message,
+  type WebhookOrder,
+  type WebhookOutcome,
+} from '../../protocol/messages.js';
+
+/** Returns whether it is taken; `onEnd` is called once, later, if so. `body` must not be kept. */
+export type WebhookTaker = (
+  order: WebhookOrder,
+  body: Buffer,
+  onEnd: (end: 'delivered' | 'failed' | 'unsent') => void,
+) => boolean;
+
+export class WorkerWebhooks {
+  readonly #channel: Channel;
+  readonly #taker: WebhookTaker;
+  readonly #bodies = new BodyAssembler<WebhookOrder>();
+  /** The one whose body is not whole: there is at most one, so that what is promised memory is bounded. */
+  #unfinished: number | null = null;
+  #closed = false;
+
+  constructor(channel: Channel, taker: WebhookTaker) {
+    this.#channel = channel;
+    this.#taker = taker;
+  }
+
+  /** Takes a message about a webhook. Returns false if it is about something else. @throws SERVE_PROTOCOL */
+  take(message: Message, pieces: Buffer[]): boolean {
+    if (message.type === 'webhook') {
+      this.#start(message, pieces);
+      return true;
+    }
+    if (message.type !== 'body' || message.id < FIRST_WEBHOOK_REF) return false;
+    const whole = this.#bodies.add(message.id, pieces);
+    if (whole === null) return true;
+    this.#unfinished = null;
+    this.#handOver(whole.owner, whole.pieces);
+    return true;
+  }
+
+  /** The worker is gone: nobody is told any more. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  #start(order: WebhookOrder, pieces: Buffer[]): void {
+    const { ref, bodyBytes } = order;
+    if (bodyBytes > MAX_WEBHOOK_BYTES) {
+      throw protocolError(`a webhook of ${bodyBytes} bytes; ${MAX_WEBHOOK_BYTES} are allowed`);
+    }
+    if (this.#unfinished !== null) {
+      throw protocolError(`webhook ${ref} before the end of webhook ${this.#unfinished}`);
+    }
+    const whole = this.#bodies.start(ref, order, bodyBytes, pieces);
+    if (whole === null) this.#unfinished = ref;
+    else this.#handOver(order, whole);
+  }
+
+  #handOver(order: WebhookOrder, pieces: Buffer[]): void {
+    const taken = this.#taker(order, joinPieces(pieces), (end) => {
+      if (order.wait) this.#tell(order.ref, end);
+    });
+    if (!taken) this.#tell(order.ref, 'dropped');
+    else if (!order.wait) this.#tell(order.ref, 'taken');
+  }
+
+  #tell(ref: number, outcome: WebhookOutcome): void {
+    if (this.#closed) return;
+    this.#channel.send({ type: 'webhookDone', ref, outcome });
+    this.#channel.flush();
+  }
+}

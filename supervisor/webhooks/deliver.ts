@@ -1,0 +1,109 @@
+/**
+ * One attempt to deliver a webhook. The only importer of undici, which is loaded with the first one: it takes 0.1 s,
+ * and most servers send none.
+ */
+import type { Agent, request } from 'undici';
+import type { Attempt } from './retry-delay.js';
+
+/** Of an answer's body, so that the connection can be used again; a longer one is cut off. Nobody reads it. */
+const MAX_ANSWER_BYTES = 64 * 1024;
+
+/** The seam for tests of what is above. */
+export interface Delivery {
+  /** Never rejects. Takes at most `timeoutMs`, from the connection to the end of the answer. */
+  attempt(
+    url: URL,
+    headers: Readonly<Record<string, string>>,
+    body: Uint8Array,
+    timeoutMs: number,
+  ): Promise<Attempt>;
+  /** Cuts every connection: attempts under way end. */
+  close(): void;
+}
+
+interface Client {
+  readonly request: typeof request;
+  readonly agent: Agent;
+}
+
+export class HttpDelivery implements Delivery {
+  #client: Promise<Client> | null = null;
+  #closed = false;
+
+  async attempt(
+    url: URL,
+    headers: Readonly<Record<string, string>>,
+    body: Uint8Array,
+    timeoutMs: number,
+  ): Promise<Attempt> {
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new AbortController();
+    try {
+      const { request: post, agent } = await (this.#client ??= this.#connect());
+      timer = setTimeout(() => timeout.abort(), timeoutMs);
+      const answer = await post(withoutCredentials(url), {
+        method: 'POST',
+        headers: { ...authorization(url), ...headers },
+        body,
+        dispatcher: agent,
+        signal: timeout.signal,
+        // One limit for all of it is the signal's.
+        headersTimeout: 0,
+        bodyTimeout: 0,
+      });
+      const after = answer.headers['retry-after'];
+      // The answer is known; an end of its body that is slow, endless or broken changes nothing.
+      await answer.body.dump({ limit: MAX_ANSWER_BYTES, signal: timeout.signal }).catch(() => {});
+      return {
+        kind: 'answered',
+        status: answer.statusCode,
+        retryAfter: (Array.isArray(after) ? after[0] : after) ?? null,
+      };
+    } catch (thrown) {
+      if (timeout.signal.aborted) return { kind: 'timeout', timeoutMs };
+      return { kind: 'unreachable', why: describeFailure(thrown) };
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#client?.then(({ agent }) => agent.destroy()).catch(() => {});
+  }
+
+  async #connect(): Promise<Client> {
+    const { Agent, request } = await import('undici');
+    const agent = new Agent({ keepAliveTimeout: 4000, keepAliveMaxTimeout: 10_000 });
+    if (this.#closed) await agent.destroy();
+    return { request, agent };
+  }
+}
+
+function withoutCredentials(url: URL): URL {
+  if (url.username === '' && url.password === '') return url;
+  const bare = new URL(url);
+  bare.username = '';
+  bare.password = '';
+  return bare;
+}
+
+function authorization({ username, password }: URL): Record<string, string> {
+  if (username === '' && password === '') return {};
+  const pair = `${decoded(username)}:${decoded(password)}`;
+  return { authorization: `Basic ${Buffer.from(pair).toString('base64')}` };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // a percent sign that stands for itself
+  }
+}
+
+/** A name with several addresses fails with an error for each and no message of its own. */
+function describeFailure(thrown: unknown): string {
+  const { message, code, errors } = thrown as { message?: string; code?: string; errors?: Error[] };
+  return message || errors?.[0]?.message || code || 'unknown';
+}

@@ -1,0 +1,67 @@
+/** `resultWebhook`: what handlers answer is posted too, and no receiver can harm a caller. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ask } from '../helpers/ask.js';
+import { deadUrl, startReceiver } from '../helpers/receiver.js';
+import { fixture, startServer } from '../helpers/server.js';
+
+const LIMIT = { timeout: 60_000 };
+const APP = fixture('result-webhook.mjs');
+
+test(
+  'JSON answers of handlers that succeed are posted, with the id of the call; others are not',
+  LIMIT,
+  async (t) => {
+    const receiver = await startReceiver(t);
+    const server = await startServer(APP, { t, env: { HOOK: receiver.url } });
+    const slow = { url: `${server.url}/slow` };
+    assert.equal((await ask(server, { throws: true })).status, 500);
+    assert.equal((await ask(server, { text: true })).status, 200);
+    assert.equal((await ask(server, { status: 400 })).status, 400);
+    assert.equal((await ask({ url: `${server.url}/quiet` }, {})).status, 200);
+    assert.deepEqual((await ask(server, { ask: 'ü' }, { id: 'r1' })).json(), { answer: 'ü' });
+    await receiver.until(1);
+    assert.deepEqual((await ask(slow, { ask: 2 }, { id: 'r2' })).json(), { started: true });
+    await receiver.until(2);
+    assert.deepEqual(
+      receiver.arrivals.map(({ path, headers, body }) => [
+        path,
+        headers['x-banana-request-id'],
+        body.toString(),
+      ]),
+      [
+        ['/', 'r1', '{"answer":"ü"}'],
+        ['/slow', 'r2', '{"slow":2}'],
+      ],
+    );
+    await server.stop();
+  },
+);
+
+test('calls sent before the routes are known have their results posted as well', LIMIT, async (t) => {
+  const receiver = await startReceiver(t);
+  const server = await startServer(APP, { t, env: { HOOK: receiver.url } });
+  const answers = await Promise.all([1, 2].map((n) => ask(server, { ask: n })));
+  assert.deepEqual(
+    answers.map((answer) => answer.json()),
+    [{ answer: 1 }, { answer: 2 }],
+  );
+  await receiver.until(2);
+  await server.stop();
+});
+
+test(
+  'a hanging receiver and a dead one delay no caller and fail no call; one line for each lost webhook',
+  LIMIT,
+  async (t) => {
+    const receiver = await startReceiver(t, () => {});
+    for (const hook of [receiver.url, await deadUrl()]) {
+      const server = await startServer(APP, { t, env: { HOOK: hook }, args: ['--drain-timeout', '2s'] });
+      await server.until(({ state }) => state === 'ready');
+      for (let n = 0; n < 5; n += 1) assert.deepEqual((await ask(server, { ask: n })).json(), { answer: n });
+      if (hook === receiver.url) await receiver.until(1);
+      await server.stop();
+      assert.equal(server.stderr().match(/WARN: Webhook to /g)?.length, 5);
+    }
+  },
+);
