@@ -11,6 +11,7 @@ import { digits } from './cases/digits.js';
 import { echo } from './cases/echo.js';
 import { latency } from './cases/latency.js';
 import { overload } from './cases/overload.js';
+import { potassium } from './cases/potassium.js';
 import { soak } from './cases/soak.js';
 import { smallJson } from './cases/small-json.js';
 import { sleep } from './cases/sleep.js';
@@ -31,6 +32,7 @@ const CASES: readonly BenchCase[] = [
   crash,
   startup,
   soak,
+  potassium,
 ];
 
 interface Outcome {

@@ -1,7 +1,6 @@
 /** Hundreds of thousands of calls: does anything stay behind in the front or in the worker? */
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Bench, BenchCase } from '../case.js';
-import { openFilesOf, rssMbOf } from '../proc.js';
+import { readAfterGc, type Reading } from '../memory.js';
 import type { Row } from '../report.js';
 import { processesOf } from '../servers/banana.js';
 import { source } from '../servers/child-server.js';
@@ -9,13 +8,6 @@ import { smallJsonRequest } from './requests.js';
 
 const STEP_CALLS = 100_000;
 const STEPS = 3;
-/** Collected several times: finalizers and freed pages lag one collection behind. */
-const COLLECTIONS = 4;
-
-interface Reading {
-  readonly rssMb: number;
-  readonly files: number;
-}
 
 export const soak: BenchCase = {
   name: 'soak',
@@ -46,14 +38,6 @@ async function sendCalls(bench: Bench, url: string): Promise<void> {
     maxRequests: STEP_CALLS,
   });
   if (ok !== STEP_CALLS) throw new Error(`${ok} of ${STEP_CALLS} calls were answered, ${failed} failed`);
-}
-
-async function readAfterGc(pid: number): Promise<Reading> {
-  for (let i = 0; i < COLLECTIONS; i += 1) {
-    process.kill(pid, 'SIGUSR2');
-    await delay(250);
-  }
-  return { rssMb: rssMbOf(pid), files: openFilesOf(pid) };
 }
 
 /** Growth after the first reading: until then caches fill and code is compiled. */

@@ -61,15 +61,15 @@ function potassiumStatus({ model, posts, replies }: Front): object {
 
 /** JSON results stand in it as they are, whatever their size; others in base64. */
 function describeJob(kept: KeptJob): string {
-  const { id, job, createdAt, endedAt, error, result } = kept;
+  const { id, requestId, route, runMs, createdAt, endedAt, error, result } = kept;
   const facts = JSON.stringify({
     id,
     state: kept.state,
-    requestId: job.call.requestId,
-    route: job.call.route,
+    requestId,
+    route,
     createdAt: createdAt.toISOString(),
     endedAt: endedAt?.toISOString() ?? null,
-    runMs: job.runMs,
+    runMs,
     error: error === null ? null : { code: error.code, message: error.message },
   });
   if (result === null) return facts.replace(/}$/, ',"result":null}');

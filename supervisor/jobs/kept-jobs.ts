@@ -30,13 +30,18 @@ export interface KeptResult {
 
 export class KeptJob implements Sink {
   readonly id: string;
-  readonly job: Job;
+  readonly requestId: string;
+  readonly route: string;
+  /** As the worker measured it; 0 if it never ran. */
+  runMs = 0;
   readonly createdAt = new Date();
   endedAt: Date | null = null;
   /** Null until it has succeeded. */
   result: KeptResult | null = null;
   error: ServeError | null = null;
   readonly #maxBytes: number;
+  /** Null once it has ended: its body and headers are needed no more. */
+  #job: Job | null;
   readonly #onEnded: (job: KeptJob) => void;
   readonly #waiting = new Set<() => void>();
   #streamHead: ReplyHead = { status: 200, contentType: '', headers: '' };
@@ -46,15 +51,17 @@ export class KeptJob implements Sink {
   constructor(id: string, job: Job, maxBytes: number, onEnded: (job: KeptJob) => void) {
     this.id = id;
     this.#maxBytes = maxBytes;
-    this.job = job;
+    this.requestId = job.call.requestId;
+    this.route = job.call.route;
+    this.#job = job;
     this.#onEnded = onEnded;
   }
 
   get state(): KeptState {
     if (this.error !== null) return LOST.has(this.error.code) ? 'lost' : 'failed';
     if (this.result !== null) return 'succeeded';
-    this.job.holder?.learnBegun();
-    return this.job.state === 'begun' ? 'running' : 'queued';
+    this.#job?.holder?.learnBegun();
+    return this.#job?.state === 'begun' ? 'running' : 'queued';
   }
 
   get ended(): boolean {
@@ -102,6 +109,8 @@ export class KeptJob implements Sink {
 
   #finish(): void {
     this.#streamed = [];
+    this.runMs = this.#job?.runMs ?? 0;
+    this.#job = null;
     this.endedAt = new Date();
     this.#onEnded(this);
     for (const callback of this.#waiting) callback();

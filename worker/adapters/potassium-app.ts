@@ -1,4 +1,7 @@
-/** The Potassium way of writing an app: an instance of `Potassium`, exported as default or `app`, or served. */
+/**
+ * The Potassium way of writing an app: an instance of `Potassium`, exported as default or `app`, or served. `config`
+ * and `shutdown` may be exported beside it.
+ */
 import type { Route } from '../../protocol/messages.js';
 import { DEFINITION, type Definition, type Endpoint } from '../api/potassium/potassium.js';
 import { Request } from '../api/potassium/request.js';
@@ -6,17 +9,20 @@ import { RESPONSE, type Response } from '../api/potassium/response.js';
 import type { CallInfo, LoadedApp } from '../loaded-app.js';
 import { Reply, checkedHeaders, type ReplyBody } from '../reply/reply.js';
 import { iteratorOf } from '../reply/stream.js';
+import { assertFunctionOrNone, configOf } from './exports.js';
 
 /** Returns null if the exports are not a Potassium app. */
 export function fromPotassiumApp(exports: Readonly<Record<string, unknown>>): LoadedApp | null {
-  const definition = definitionOf(exports) ?? definitionOf(exports['app']);
+  const definition = definitionOf(exports) ?? definitionOf(exports['default']) ?? definitionOf(exports['app']);
   if (definition === null) return null;
+  assertFunctionOrNone(exports, 'shutdown');
+  const { shutdown } = exports as { shutdown?: () => unknown };
   return {
     routes: routesOf(definition),
-    modelOptions: {},
+    modelOptions: configOf(exports),
     init: ({ worker }) => initContext(definition, worker.index),
     handle: (route, input, ctx) => handle(definition, route, input, ctx),
-    shutdown: () => {},
+    shutdown: () => shutdown?.(),
     example: null,
   };
 }

@@ -1,0 +1,89 @@
+/** What the Potassium form costs beside the Banana form, and whether background calls leave anything behind. */
+import { checkSameAnswers } from '../answers.js';
+import type { Bench, BenchCase } from '../case.js';
+import { readAfterGc, type Reading } from '../memory.js';
+import type { Row } from '../report.js';
+import { measureInTurn, medianRatio, type Side } from '../rounds.js';
+import { processesOf } from '../servers/banana.js';
+import { source } from '../servers/child-server.js';
+import { cpuNote, rateText } from '../sides.js';
+import { smallJsonRequest } from './requests.js';
+
+const CALLS = 10_000;
+
+/** As many jobs as are kept, and some: from then on every new one takes an old one's place. */
+const WARM_UP_CALLS = 30_000;
+
+export const potassium: BenchCase = {
+  name: 'potassium',
+  async run(bench) {
+    return [await adapterCost(bench), ...(await growth(bench))];
+  },
+};
+
+async function adapterCost(bench: Bench): Promise<Row> {
+  const load = { request: smallJsonRequest(), connections: 32 };
+  const sides = [
+    await startSide(bench, 'Potassium form', 'bench/apps/potassium.mjs'),
+    await startSide(bench, 'Banana form', 'bench/apps/small.mjs'),
+  ];
+  await checkSameAnswers(sides, load.request);
+  const results = await measureInTurn(bench.generator, sides, load, bench.duration);
+  bench.note(cpuNote('Potassium form, c=32', sides, results));
+  const [potassiumRounds = [], banana = []] = results;
+  return {
+    name: 'Potassium form, 200 B JSON, c=32, vs the Banana form',
+    ours: rateText(potassiumRounds),
+    baseline: rateText(banana),
+    value: medianRatio(potassiumRounds, banana, ({ perSecond }) => perSecond),
+    goal: { must: 0.95, better: 'higher', unit: 'x' },
+  };
+}
+
+async function startSide(bench: Bench, name: string, app: string): Promise<Side> {
+  const server = await bench.startBanana(source(app));
+  return { name, url: server.url, pids: await processesOf(server) };
+}
+
+async function growth(bench: Bench): Promise<Row[]> {
+  const server = await bench.startBanana(source('bench/apps/potassium.mjs'), {
+    preload: 'servers/preload-gc.js',
+  });
+  const pids = await processesOf(server);
+  await sendBoth(bench, server.url, WARM_UP_CALLS);
+  const before = await Promise.all(pids.map(readAfterGc));
+  await sendBoth(bench, server.url, CALLS);
+  const after = await Promise.all(pids.map(readAfterGc));
+  return ['front', 'worker'].flatMap((who, i) => rows(who, before[i] as Reading, after[i] as Reading));
+}
+
+async function sendBoth(bench: Bench, url: string, calls: number): Promise<void> {
+  for (const path of ['/', '/background']) {
+    const { ok, failed } = await bench.generator.runClosed({
+      request: { ...smallJsonRequest(), url: `${url}${path}` },
+      connections: 32,
+      durationMs: Infinity,
+      maxRequests: calls,
+    });
+    if (ok !== calls) throw new Error(`${path}: ${ok} of ${calls} calls were answered, ${failed} failed`);
+  }
+}
+
+function rows(who: string, before: Reading, after: Reading): Row[] {
+  return [
+    {
+      name: `10k calls and 10k background calls, ${who}: RSS after GC, growth`,
+      ours: `${before.rssMb.toFixed(1)}, ${after.rssMb.toFixed(1)} MB`,
+      baseline: '',
+      value: after.rssMb - before.rssMb,
+      goal: { must: 5, better: 'lower', unit: 'MB' },
+    },
+    {
+      name: `10k calls and 10k background calls, ${who}: open files, growth`,
+      ours: `${before.files}, ${after.files}`,
+      baseline: '',
+      value: after.files - before.files,
+      goal: { must: 0, better: 'lower', unit: 'fds' },
+    },
+  ];
+}
