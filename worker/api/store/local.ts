@@ -12,6 +12,7 @@ import { resolve } from 'node:path';
 import type { Database, RootDatabase } from 'lmdb';
 import { expiryOf, NEVER_MS, type Backend } from './backend.js';
 import { loadPackage } from './load-package.js';
+import { prepareFile } from './local-file.js';
 import { Sweeper } from './sweeper.js';
 
 type Table = Database<Uint8Array, Uint8Array>;
@@ -34,13 +35,14 @@ export class LocalBackend implements Backend {
     const file = resolve(path);
     const table = { encoding: 'binary', keyEncoding: 'binary', useVersions: true } as const;
     try {
+      prepareFile(file);
       const root = open<Uint8Array, Uint8Array>({
         path: file,
         noSubdir: true,
         // A commit is on disk before anyone sees it: the plainest of the library's ways, and no slower here.
         overlappingSync: false,
         maxReaders: MAX_READERS,
-        permissionsMode: 0o600,
+        permissionsMode: 0o600, // of the lock file
         ...table,
       } as Parameters<typeof open>[0]) as RootDatabase<Uint8Array, Uint8Array>;
       return new LocalBackend(root, root.openDB('values', table), root.openDB('expiries', table));

@@ -1,0 +1,47 @@
+/** Programs that use a store in a process of their own, as a worker does. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+
+const INDEX = new URL('../../../../index.js', import.meta.url).href;
+
+export interface Program {
+  readonly process: ChildProcess;
+  /** Resolves with the next line on stdout. @throws if the program ends first */
+  line(): Promise<string>;
+  readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
+}
+
+/** Runs `body` as a module that has `Store`, `options` and `say(line)`. Killed with the test. */
+export function runProgram(
+  t: { after(undo: () => Promise<unknown>): void },
+  body: string,
+  options: unknown,
+): Program {
+  const source = `import { Store } from ${JSON.stringify(INDEX)};
+    import { writeSync } from 'node:fs';
+    const options = ${JSON.stringify(options)};
+    const say = (line) => writeSync(1, line + '\\n');
+    ${body}`;
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', source], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const ended = once(child, 'exit').then(([code, signal]) => ({
+    code: code as number | null,
+    signal: signal as NodeJS.Signals | null,
+  }));
+  t.after(() => {
+    child.kill('SIGKILL');
+    return ended;
+  });
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+  return {
+    process: child,
+    ended,
+    async line() {
+      const { value, done } = await lines.next();
+      if (done === true) throw new Error('the program ended and said no more');
+      return value;
+    },
+  };
+}
