@@ -44,7 +44,7 @@ export class LocalBackend implements Backend {
         maxReaders: MAX_READERS,
         permissionsMode: 0o600, // of the lock file
         ...table,
-      } as Parameters<typeof open>[0]) as RootDatabase<Uint8Array, Uint8Array>;
+      } as Parameters<typeof open>[0]);
       return new LocalBackend(root, root.openDB('values', table), root.openDB('expiries', table));
     } catch (cause) {
       throw new Error(`The local store ${file} cannot be opened: ${(cause as Error).message}`, { cause });

@@ -39,9 +39,9 @@ export function runProgram(
     process: child,
     ended,
     async line() {
-      const { value, done } = await lines.next();
-      if (done === true) throw new Error('the program ended and said no more');
-      return value;
+      const next = await lines.next();
+      if (next.done === true) throw new Error('the program ended and said no more');
+      return next.value;
     },
   };
 }
