@@ -23,6 +23,7 @@ const MAX_READERS = 1024;
 const MAX_KEY_BYTES = 1024;
 
 export class LocalBackend implements Backend {
+  readonly #file: string;
   readonly #root: RootDatabase<Uint8Array, Uint8Array>;
   readonly #values: Table;
   readonly #expiries: Table;
@@ -41,17 +42,25 @@ export class LocalBackend implements Backend {
         noSubdir: true,
         // A commit is on disk before anyone sees it: the plainest of the library's ways, and no slower here.
         overlappingSync: false,
+        // `#write` makes the transactions; the library's own, one per turn, fail with a promise that nobody sees.
+        eventTurnBatching: false,
         maxReaders: MAX_READERS,
         permissionsMode: 0o600, // of the lock file
         ...table,
       } as Parameters<typeof open>[0]);
-      return new LocalBackend(root, root.openDB('values', table), root.openDB('expiries', table));
+      return new LocalBackend(file, root, root.openDB('values', table), root.openDB('expiries', table));
     } catch (cause) {
       throw new Error(`The local store ${file} cannot be opened: ${(cause as Error).message}`, { cause });
     }
   }
 
-  private constructor(root: RootDatabase<Uint8Array, Uint8Array>, values: Table, expiries: Table) {
+  private constructor(
+    file: string,
+    root: RootDatabase<Uint8Array, Uint8Array>,
+    values: Table,
+    expiries: Table,
+  ) {
+    this.#file = file;
     this.#root = root;
     this.#values = values;
     this.#expiries = expiries;
@@ -64,11 +73,10 @@ export class LocalBackend implements Backend {
   async set(key: string, bytes: Buffer, ttlMs: number | null): Promise<void> {
     const id = keyBytes(key);
     const expiresAtMs = expiryOf(ttlMs);
-    const written = this.#root.batch(() => {
-      void this.#values.put(id, bytes, expiresAtMs);
-      if (expiresAtMs === NEVER_MS) void this.#expiries.remove(id);
-      else void this.#expiries.put(id, NOTHING, expiresAtMs);
-    });
+    const written = this.#write(() => [
+      this.#values.put(id, bytes, expiresAtMs),
+      expiresAtMs === NEVER_MS ? this.#expiries.remove(id) : this.#expiries.put(id, NOTHING, expiresAtMs),
+    ]);
     this.#sweeper.afterWrite();
     await written;
   }
@@ -76,10 +84,7 @@ export class LocalBackend implements Backend {
   async delete(key: string): Promise<boolean> {
     const id = keyBytes(key);
     const existed = this.#read(id) !== null;
-    await this.#root.batch(() => {
-      void this.#values.remove(id);
-      void this.#expiries.remove(id);
-    });
+    await this.#write(() => [this.#values.remove(id), this.#expiries.remove(id)]);
     return existed;
   }
 
@@ -113,15 +118,27 @@ export class LocalBackend implements Backend {
     this.#cursor = seen.length < limit ? FIRST : (seen.at(-1)?.key ?? FIRST);
     const expired = seen.filter(({ version }) => (version as number) <= now);
     if (expired.length === 0) return;
-    // Nobody waits for it, and what fails today is swept another day.
-    this.#root
-      .batch(() => {
-        for (const { key, version } of expired) {
-          void this.#values.remove(key, version as number);
-          void this.#expiries.remove(key, version as number);
-        }
-      })
-      .catch(() => {});
+    const removed = this.#write(() =>
+      expired.flatMap(({ key, version }) => [
+        this.#values.remove(key, version as number),
+        this.#expiries.remove(key, version as number),
+      ]),
+    );
+    removed.catch(() => {}); // nobody waits for it; what stays is swept another time
+  }
+
+  /** All of it or nothing. A promise of the library's that failed unseen would end the process. */
+  async #write(begin: () => Promise<boolean>[]): Promise<void> {
+    let parts: Promise<boolean>[] = [];
+    const whole = this.#root.batch(() => {
+      parts = begin();
+    });
+    try {
+      await Promise.all([whole, ...parts]);
+    } catch (cause) {
+      (cause as { commitError?: Promise<unknown> }).commitError?.catch(() => {});
+      throw new Error(`The local store ${this.#file} cannot be written; the disk may be full.`, { cause });
+    }
   }
 
   /** A snapshot kept while an app computes would keep every page of its time, and the file would grow. */

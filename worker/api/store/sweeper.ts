@@ -16,11 +16,18 @@ export class Sweeper {
   }
 
   afterWrite(): void {
-    this.#timer ??= setInterval(() => this.#sweep(AT_EVERY_TICK), TICK_MS).unref();
-    this.#sweep(AT_EVERY_WRITE);
+    this.#timer ??= setInterval(() => this.#step(AT_EVERY_TICK), TICK_MS).unref();
+    this.#step(AT_EVERY_WRITE);
   }
 
   stop(): void {
     if (this.#timer !== null) clearInterval(this.#timer);
+  }
+  #step(limit: number): void {
+    try {
+      this.#sweep(limit);
+    } catch {
+      // Whatever ails the store is told to the calls that meet it; what was not swept is swept another time.
+    }
   }
 }

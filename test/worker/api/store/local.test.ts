@@ -126,6 +126,27 @@ test('a value set anew by one process is not swept for what another saw expire',
   }
 });
 
+test('a file that cannot grow is an error for the call, and what was there before can be read and deleted', async (t) => {
+  const path = join(scratchFolder(t), 'store.lmdb');
+  const body = `
+    const store = new Store(options);
+    const text = 'x'.repeat(500_000);
+    await store.set('first', text, null);
+    const failed = [];
+    for (let i = 0; i < 9; i += 1) await store.set('more ' + i, text, null).catch((error) => failed.push(error.message));
+    say(new Set(failed).size + ' ' + failed[0]);
+    say(String(await store.get('first') === text));
+    say(String(await store.delete('first')));
+    await store.set('small', 1);
+    say(String(await store.get('small')));
+    await store.close();
+  `;
+  const program = runProgram(t, body, { backend: 'local', config: { path } }, 3000);
+  assert.equal(await program.line(), `1 The local store ${path} cannot be written; the disk may be full.`);
+  assert.deepEqual([await program.line(), await program.line(), await program.line()], ['true', 'true', '1']);
+  assert.deepEqual(await program.ended, { code: 0, signal: null });
+});
+
 test('the files are for their owner only', async (t) => {
   const path = join(scratchFolder(t), 'folder', 'that', 'is', 'made', 'store.lmdb');
   const store = new Store({ backend: 'local', config: { path } });

@@ -17,13 +17,17 @@ export function runProgram(
   t: { after(undo: () => Promise<unknown>): void },
   body: string,
   options: unknown,
+  /** In blocks of 1024 bytes: no file may outgrow it. */
+  maxFileBlocks: number | 'unlimited' = 'unlimited',
 ): Program {
   const source = `import { Store } from ${JSON.stringify(INDEX)};
     import { writeSync } from 'node:fs';
     const options = ${JSON.stringify(options)};
     const say = (line) => writeSync(1, line + '\\n');
     ${body}`;
-  const child = spawn(process.execPath, ['--input-type=module', '--eval', source], {
+  const limited = 'ulimit -f "$1"; shift; exec "$@"';
+  const command = [process.execPath, '--input-type=module', '--eval', source];
+  const child = spawn('bash', ['-c', limited, 'bash', String(maxFileBlocks), ...command], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const ended = once(child, 'exit').then(([code, signal]) => ({

@@ -95,6 +95,7 @@ test('values are what other programs write and read: plain JSON under the plain 
   const store = storeAt(t, { port: redis.port });
   const { createClient } = await import('redis');
   const other = createClient({ socket: { host: '127.0.0.1', port: redis.port } });
+  other.on('error', () => {}); // its Redis ends before it does
   await other.connect();
   t.after(() => other.destroy());
   await store.set('ours', { a: [1] });
