@@ -36,6 +36,9 @@ export type {
 export { sendWebhook, type SendWebhookOptions } from './worker/api/send-webhook.js';
 export type { ServeOptions, ServerEnd, ServerHandle } from './supervisor/serve.js';
 export type { ErrorCode } from './protocol/errors.js';
+export type { LocalConfig, MemoryConfig, StoreOptions } from './worker/api/store/config.js';
+export { RedisConfig, S3Config } from './worker/api/store/config.js';
+export { Store } from './worker/api/store/store.js';
 
 /**
  * Serves an app from this process and resolves once the port is open; calls are held until a worker is ready.

@@ -60,7 +60,9 @@ test('the Python worker starts and answers a call', OPTIONS, async (t) => {
   assert.equal(hello.message.protocol, PROTOCOL_VERSION);
   assert.match(hello.message.runtime, /^python 3/);
   worker.sendStart('model.bin');
-  assert.deepEqual((await worker.next('loaded')).message.info.routes, [{ path: '/', kind: 'handler', input: 'any', webhook: '' }]);
+  assert.deepEqual((await worker.next('loaded')).message.info.routes, [
+    { path: '/', kind: 'handler', input: 'any', webhook: '' },
+  ]);
   assert.equal((await worker.next('log')).message.fields, '{"app": "model.bin"}');
   await worker.next('ready');
   worker.callJson(4_294_967_295, { prompt: 'hé' });

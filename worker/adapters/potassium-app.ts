@@ -13,7 +13,8 @@ import { assertFunctionOrNone, configOf } from './exports.js';
 
 /** Returns null if the exports are not a Potassium app. */
 export function fromPotassiumApp(exports: Readonly<Record<string, unknown>>): LoadedApp | null {
-  const definition = definitionOf(exports) ?? definitionOf(exports['default']) ?? definitionOf(exports['app']);
+  const definition =
+    definitionOf(exports) ?? definitionOf(exports['default']) ?? definitionOf(exports['app']);
   if (definition === null) return null;
   assertFunctionOrNone(exports, 'shutdown');
   const { shutdown } = exports as { shutdown?: () => unknown };

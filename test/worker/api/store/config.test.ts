@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { RedisConfig, S3Config, Store, type StoreOptions } from '../../../../index.js';
+import { checkOptions } from '../../../../worker/api/store/config.js';
+
+const HOST = { host: 'redis.example' };
+const REDIS = (config: unknown): unknown => ({ backend: 'redis', config });
+
+const MISTAKES: readonly [options: unknown, message: RegExp][] = [
+  [undefined, /takes \{ backend, config \}/],
+  [{}, /must be 'memory', 'local' or 'redis', not undefined/],
+  [{ backend: 'postgres' }, /must be 'memory', 'local' or 'redis', not "postgres"/],
+  [
+    { backend: 's3', config: new S3Config({ awsAccessKeyId: 'a', awsSecretAccessKey: 'b', bucket: 'c' }) },
+    /'s3' is not supported yet/,
+  ],
+  [{ backend: 'memory', config: [] }, /config of a memory store is an object of encoding/],
+  [{ backend: 'local', config: { file: 'x' } }, /an object of path, encoding; it has no "file"/],
+  [{ backend: 'local', config: { path: 5 } }, /path of a store must be a string/],
+  [{ backend: 'local', config: { encoding: 'pickle' } }, /Use 'msgpack'/],
+  [{ backend: 'local', config: { encoding: 'xml' } }, /is 'json' or 'msgpack', not "xml"/],
+  [REDIS(undefined), /config of a redis store is an object of host, port, username, password, db, url/],
+  [REDIS('localhost'), /is an object of host/],
+  [REDIS({}), /needs host \(and port\), or url/],
+  [REDIS({ ...HOST, hots: 1 }), /it has no "hots"/],
+  [REDIS({ ...HOST, port: 0 }), /port .* from 1 to 65535/],
+  [REDIS({ ...HOST, port: '63x' }), /port .* from 1 to 65535/],
+  [REDIS({ ...HOST, db: -1 }), /db .* whole number/],
+  [REDIS({ ...HOST, password: 5 }), /password of a store must be a string/],
+  [REDIS({ ...HOST, url: 'redis://a' }), /both url and host/],
+  [REDIS({ url: 'http://user:hunter2@a' }), /must be redis:\/\//],
+  [REDIS({ url: 'redis://user:hunter2@a b' }), /must be redis:\/\//],
+  [REDIS({ url: 'redis://user:hunter2%@a' }), /%25/],
+  [REDIS({ url: 'redis://a/x' }), /db .* whole number/],
+];
+
+for (const [options, message] of MISTAKES) {
+  test(`new Store refuses what ${message.source} tells`, () => {
+    assert.throws(
+      () => new Store(options as StoreOptions),
+      (error: Error) => {
+        assert.ok(error instanceof TypeError);
+        assert.match(error.message, message);
+        assert.doesNotMatch(`${error.stack}${String(error.cause)}`, /hunter2/);
+        return true;
+      },
+    );
+  });
+}
+
+test('host, port and url say the same', () => {
+  const address = { host: 'a', port: 7, username: 'u', password: 'p@', db: 3, tls: false };
+  const plan = { backend: 'redis', encoding: 'json', address };
+  const fields = { host: 'a', port: '7', username: 'u', password: 'p@', db: 3 };
+  assert.deepEqual(checkOptions({ backend: 'redis', config: fields }), plan);
+  assert.deepEqual(checkOptions({ backend: 'redis', config: new RedisConfig(fields) }), plan);
+  assert.deepEqual(checkOptions({ backend: 'redis', config: { url: 'redis://u:p%40@a:7/3' } }), plan);
+});
+
+test('a url alone may leave out all but the host', () => {
+  const { address } = checkOptions({ backend: 'redis', config: { url: 'rediss://[::1]' } }) as {
+    address?: unknown;
+  };
+  assert.deepEqual(address, {
+    host: '::1',
+    port: 6379,
+    username: undefined,
+    password: undefined,
+    db: 0,
+    tls: true,
+  });
+});

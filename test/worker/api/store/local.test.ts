@@ -1,0 +1,199 @@
+/** One file, several processes, some of which die. */
+import assert from 'node:assert/strict';
+import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { test } from 'node:test';
+import { Store } from '../../../../index.js';
+import { LocalBackend } from '../../../../worker/api/store/local.js';
+import { eventually } from '../../../helpers/server.js';
+import { runProgram } from './programs.js';
+import { scratchFolder } from './scratch-folder.js';
+
+/** Writes whole values over a few keys, forever: a number, and text made of it. */
+const WRITER = `
+  const store = new Store(options);
+  for (let i = 0; ; i += 1) {
+    const text = String(i).repeat(1 + (i * 7919) % 4000);
+    await Promise.all([store.set('key ' + i % 50, { i, text }, i % 3 ? 60 : null), store.set('brief ' + i % 9, { i, text }, 0.01)]);
+    if (i === 20) say('armed');
+  }
+`;
+
+test('a writer killed at any moment, over and over, leaves only whole values', async (t) => {
+  const options = { backend: 'local', config: { path: join(scratchFolder(t), 'store.lmdb') } } as const;
+  const witness = runProgram(t, WRITER, options); // one that lives on while others die
+  await witness.line();
+  for (let round = 0; round < 15; round += 1) {
+    const writer = runProgram(t, WRITER, options);
+    await writer.line();
+    await new Promise((resolve) => setTimeout(resolve, round * 5)); // each round dies somewhere else
+    writer.process.kill('SIGKILL');
+    assert.equal((await writer.ended).signal, 'SIGKILL');
+    const store = new Store(options);
+    assert.ok((await wholeValues(store)) > 0);
+    await store.set('survivor', round);
+    assert.equal(await store.get('survivor'), round, 'the lock that the dead held is free');
+    await store.close();
+  }
+  assert.equal(witness.process.exitCode, null, 'the writer that nobody killed is at work');
+  witness.process.kill('SIGKILL');
+  await witness.ended;
+  const store = new Store(options);
+  assert.ok((await wholeValues(store)) >= 50);
+  await store.close();
+});
+
+async function wholeValues(store: Store): Promise<number> {
+  let found = 0;
+  for (let i = 0; i < 50; i += 1) {
+    const value = await store.get<{ i: number; text: string }>(`key ${i}`);
+    if (value === null) continue;
+    found += 1;
+    assert.equal(value.i % 50, i);
+    assert.equal(value.text, String(value.i).repeat(1 + ((value.i * 7919) % 4000)));
+  }
+  return found;
+}
+
+test('what one process sets, another gets at once, while the file outgrows its first size', async (t) => {
+  const options = { backend: 'local', config: { path: join(scratchFolder(t), 'store.lmdb') } } as const;
+  const store = new Store(options);
+  t.after(() => store.close());
+  assert.equal(await store.get('round'), null);
+  const body = `
+    const store = new Store(options);
+    let round = 0;
+    for await (const _ of process.stdin) {
+      await store.set('big ' + round, 'x'.repeat(1_000_000), null);
+      await store.set('round', round, null);
+      say('set');
+      round += 1;
+    }
+    await store.close();
+  `;
+  const other = runProgram(t, body, options);
+  for (let round = 0; round < 20; round += 1) {
+    other.process.stdin?.write('go');
+    await other.line();
+    assert.equal(await store.get('round'), round);
+    assert.equal((await store.get<string>(`big ${round}`))?.length, 1_000_000);
+    await store.set(`mine ${round}`, 'y'.repeat(300_000));
+  }
+  other.process.stdin?.end();
+  assert.deepEqual(await other.ended, { code: 0, signal: null });
+});
+
+test('expired values leave the file, which does not grow with them', async (t) => {
+  const path = join(scratchFolder(t), 'store.lmdb');
+  const backend = await LocalBackend.open(path);
+  t.after(() => backend.close());
+  await backend.set('lasting', Buffer.from('value'), null);
+  const sizes: number[] = [];
+  for (let round = 0; round < 20; round += 1) {
+    const keys = Array.from({ length: 200 }, (_, i) => `round ${round}, key ${i}`);
+    await Promise.all(keys.map((key) => backend.set(key, Buffer.alloc(10_000), 20)));
+    const last = keys.at(-1) as string;
+    await eventually(
+      async () => !(await backend.has(last)),
+      5000,
+      () => 'the round did not expire',
+    );
+    sizes.push(statSync(path).size);
+  }
+  assert.ok(backend.size < 1000, `${backend.size} of 4000 values are still there`);
+  assert.ok((sizes.at(-1) as number) < 10_000_000, `40 MB went through a file of ${String(sizes)} bytes`);
+  assert.ok(await backend.has('lasting'));
+});
+
+test('a value set anew by one process is not swept for what another saw expire', async (t) => {
+  const backend = await LocalBackend.open(join(scratchFolder(t), 'store.lmdb'));
+  t.after(() => backend.close());
+  for (let round = 0; round < 50; round += 1) {
+    await backend.set('key', Buffer.from('old'), 1);
+    await eventually(
+      async () => !(await backend.has('key')),
+      5000,
+      () => 'the value did not expire',
+    );
+    // Each of these looks for expired values, and sees the old one until the first is written.
+    await Promise.all([
+      backend.set('other', Buffer.from('x'), null),
+      backend.set('key', Buffer.from('new'), 60_000),
+      backend.set('another', Buffer.from('x'), null),
+    ]);
+    await backend.set('other', Buffer.from('x'), null);
+    assert.deepEqual(await backend.get('key'), Buffer.from('new'));
+  }
+});
+
+test('a file that cannot grow is an error for the call, and what was there before can be read and deleted', async (t) => {
+  const path = join(scratchFolder(t), 'store.lmdb');
+  const body = `
+    const store = new Store(options);
+    const text = 'x'.repeat(500_000);
+    await store.set('first', text, null);
+    const failed = [];
+    for (let i = 0; i < 9; i += 1) await store.set('more ' + i, text, null).catch((error) => failed.push(error.message));
+    say(new Set(failed).size + ' ' + failed[0]);
+    say(String(await store.get('first') === text));
+    say(String(await store.delete('first')));
+    await store.set('small', 1);
+    say(String(await store.get('small')));
+    await store.close();
+  `;
+  const program = runProgram(t, body, { backend: 'local', config: { path } }, 3000);
+  assert.equal(await program.line(), `1 The local store ${path} cannot be written; the disk may be full.`);
+  assert.deepEqual([await program.line(), await program.line(), await program.line()], ['true', 'true', '1']);
+  assert.deepEqual(await program.ended, { code: 0, signal: null });
+});
+
+test('the files are for their owner only', async (t) => {
+  const path = join(scratchFolder(t), 'folder', 'that', 'is', 'made', 'store.lmdb');
+  const store = new Store({ backend: 'local', config: { path } });
+  await store.set('key', 1);
+  for (const file of [path, `${path}-lock`]) assert.equal(statSync(file).mode & 0o777, 0o600);
+  await store.close();
+});
+
+const UNUSABLE: Record<string, (path: string) => void> = {
+  'a long file of something else': (path) => writeFileSync(path, 'hello '.repeat(2000)),
+  'a short one': (path) => writeFileSync(path, 'x'),
+  'a folder': (path) => mkdirSync(path),
+  'a file in place of its folder': (path) => {
+    rmSync(dirname(path), { recursive: true });
+    writeFileSync(dirname(path), '');
+  },
+};
+
+for (const [name, make] of Object.entries(UNUSABLE)) {
+  test(`${name} is an error for the call, and works once it is out of the way`, async (t) => {
+    const path = join(scratchFolder(t), 'folder', 'store.lmdb');
+    mkdirSync(dirname(path));
+    make(path);
+    const store = new Store({ backend: 'local', config: { path } });
+    t.after(() => store.close());
+    await assert.rejects(store.get('key'), (error: Error) => {
+      assert.ok(error.message.startsWith(`The local store ${path} cannot be opened: `), error.message);
+      return true;
+    });
+    rmSync(dirname(path), { recursive: true });
+    assert.equal(await store.get('key'), null);
+  });
+}
+
+test('stores opened and closed over and over leave no open file', async (t) => {
+  const path = join(scratchFolder(t), 'store.lmdb');
+  const options = { backend: 'local', config: { path } } as const;
+  const kept = new Store(options);
+  t.after(() => kept.close());
+  await kept.set('key', 'value');
+  const openFiles = (): number => readdirSync('/dev/fd').length;
+  const before = openFiles();
+  for (let round = 0; round < 30; round += 1) {
+    const store = new Store(options);
+    await store.set('round', round);
+    await store.close();
+  }
+  assert.equal(openFiles(), before);
+  assert.equal(await kept.get('round'), 29);
+});

@@ -1,0 +1,51 @@
+/** Programs that use a store in a process of their own, as a worker does. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+
+const INDEX = new URL('../../../../index.js', import.meta.url).href;
+
+export interface Program {
+  readonly process: ChildProcess;
+  /** Resolves with the next line on stdout. @throws if the program ends first */
+  line(): Promise<string>;
+  readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
+}
+
+/** Runs `body` as a module that has `Store`, `options` and `say(line)`. Killed with the test. */
+export function runProgram(
+  t: { after(undo: () => Promise<unknown>): void },
+  body: string,
+  options: unknown,
+  /** In blocks of 1024 bytes: no file may outgrow it. */
+  maxFileBlocks: number | 'unlimited' = 'unlimited',
+): Program {
+  const source = `import { Store } from ${JSON.stringify(INDEX)};
+    import { writeSync } from 'node:fs';
+    const options = ${JSON.stringify(options)};
+    const say = (line) => writeSync(1, line + '\\n');
+    ${body}`;
+  const limited = 'ulimit -f "$1"; shift; exec "$@"';
+  const command = [process.execPath, '--input-type=module', '--eval', source];
+  const child = spawn('bash', ['-c', limited, 'bash', String(maxFileBlocks), ...command], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const ended = once(child, 'exit').then(([code, signal]) => ({
+    code: code as number | null,
+    signal: signal as NodeJS.Signals | null,
+  }));
+  t.after(() => {
+    child.kill('SIGKILL');
+    return ended;
+  });
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+  return {
+    process: child,
+    ended,
+    async line() {
+      const next = await lines.next();
+      if (next.done === true) throw new Error('the program ended and said no more');
+      return next.value;
+    },
+  };
+}

@@ -1,0 +1,19 @@
+/** What a place to keep bytes must do; `Store` adds encoding, checks and the end. */
+export interface Backend {
+  /** Null if the key is missing or expired. */
+  get(key: string): Promise<Buffer | null>;
+  /** `ttlMs` null: the value never expires. */
+  set(key: string, bytes: Buffer, ttlMs: number | null): Promise<void>;
+  /** Whether there was an unexpired value. */
+  delete(key: string): Promise<boolean>;
+  has(key: string): Promise<boolean>;
+  /** No call is running and none follows. */
+  close(): Promise<void>;
+}
+
+/** Of a value without expiry; later than any clock, and still a number that a file can hold. */
+export const NEVER_MS = Number.MAX_SAFE_INTEGER;
+
+export function expiryOf(ttlMs: number | null): number {
+  return ttlMs === null ? NEVER_MS : Date.now() + ttlMs;
+}

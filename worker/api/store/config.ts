@@ -1,0 +1,220 @@
+/** What `new Store` accepts, and its check: a mistake is told at construction, with what is allowed. */
+import type { EncodingName } from './encoding.js';
+
+export interface MemoryConfig {
+  readonly encoding?: EncodingName | undefined;
+}
+
+export interface LocalConfig {
+  /** The file, relative to the working directory; `.banana-store.lmdb`. A second file, `…-lock`, stands beside it. */
+  readonly path?: string | undefined;
+  readonly encoding?: EncodingName | undefined;
+}
+
+interface RedisFields {
+  readonly host?: string | undefined;
+  /** 6379 */
+  readonly port?: number | string | undefined;
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
+  /** 0 */
+  readonly db?: number | undefined;
+  /** In place of all of the above: `redis[s]://[[user][:password]@]host[:port][/db]`; `rediss` is TLS. */
+  readonly url?: string | undefined;
+  readonly encoding?: EncodingName | undefined;
+}
+
+interface S3Fields {
+  readonly awsAccessKeyId: string;
+  readonly awsSecretAccessKey: string;
+  readonly bucket: string;
+  readonly encoding?: EncodingName | undefined;
+}
+
+/** A plain object with the same fields does as well. */
+export class RedisConfig implements RedisFields {
+  declare readonly host?: string | undefined;
+  declare readonly port?: number | string | undefined;
+  declare readonly username?: string | undefined;
+  declare readonly password?: string | undefined;
+  declare readonly db?: number | undefined;
+  declare readonly url?: string | undefined;
+  declare readonly encoding?: EncodingName | undefined;
+
+  constructor(fields: RedisFields) {
+    Object.assign(this, fields);
+  }
+}
+
+/** The backend `s3` is not supported yet; the name is here for programs that import it. */
+export class S3Config implements S3Fields {
+  declare readonly awsAccessKeyId: string;
+  declare readonly awsSecretAccessKey: string;
+  declare readonly bucket: string;
+  declare readonly encoding?: EncodingName | undefined;
+
+  constructor(fields: S3Fields) {
+    Object.assign(this, fields);
+  }
+}
+
+export type StoreOptions =
+  | { readonly backend: 'memory'; readonly config?: MemoryConfig | undefined }
+  | { readonly backend: 'local'; readonly config?: LocalConfig | undefined }
+  | { readonly backend: 'redis'; readonly config: RedisConfig }
+  | { readonly backend: 's3'; readonly config: S3Config };
+
+export interface RedisAddress {
+  readonly host: string;
+  readonly port: number;
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
+  readonly db: number;
+  readonly tls: boolean;
+}
+
+/** Options that passed the check. */
+export type StorePlan = { readonly encoding: EncodingName } & (
+  | { readonly backend: 'memory' }
+  | { readonly backend: 'local'; readonly path: string }
+  | { readonly backend: 'redis'; readonly address: RedisAddress }
+);
+
+const DEFAULT_PATH = '.banana-store.lmdb';
+const DEFAULT_REDIS_PORT = 6379;
+
+const FIELDS = {
+  memory: ['encoding'],
+  local: ['path', 'encoding'],
+  redis: ['host', 'port', 'username', 'password', 'db', 'url', 'encoding'],
+} as const;
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** @throws TypeError naming the mistake and what is allowed; never a value of `config` */
+export function checkOptions(options: unknown): StorePlan {
+  const { backend, config } = objectOf(options, 'new Store() takes { backend, config }');
+  switch (backend) {
+    case 'memory':
+      return { backend, encoding: encodingOf(fieldsOf(backend, config ?? {})) };
+    case 'local': {
+      const fields = fieldsOf(backend, config ?? {});
+      return { backend, path: text(fields, 'path') ?? DEFAULT_PATH, encoding: encodingOf(fields) };
+    }
+    case 'redis': {
+      const fields = fieldsOf(backend, config);
+      return { backend, address: addressOf(fields), encoding: encodingOf(fields) };
+    }
+    case 's3':
+      throw new TypeError("The store backend 's3' is not supported yet. Use 'redis', 'local' or 'memory'.");
+    default:
+      throw new TypeError(`The store backend must be 'memory', 'local' or 'redis', not ${shown(backend)}.`);
+  }
+}
+
+function fieldsOf(backend: keyof typeof FIELDS, config: unknown): Fields {
+  const allowed: readonly string[] = FIELDS[backend];
+  const takes = `The config of a ${backend} store is an object of ${allowed.join(', ')}`;
+  const fields = objectOf(config, takes);
+  const unknown = Object.keys(fields).find((name) => !allowed.includes(name));
+  if (unknown !== undefined) throw new TypeError(`${takes}; it has no ${shown(unknown)}.`);
+  return fields;
+}
+
+function encodingOf({ encoding = 'json' }: Fields): EncodingName {
+  if (encoding === 'json' || encoding === 'msgpack') return encoding;
+  if (encoding === 'pickle') {
+    throw new TypeError(
+      "The encoding 'pickle' is Python's alone. Use 'msgpack' for binary values, or 'json'.",
+    );
+  }
+  throw new TypeError(`The encoding of a store is 'json' or 'msgpack', not ${shown(encoding)}.`);
+}
+
+function addressOf(fields: Fields): RedisAddress {
+  const url = text(fields, 'url');
+  const host = text(fields, 'host');
+  if (url !== undefined) {
+    const rival = ['host', 'port', 'username', 'password', 'db'].find((name) => fields[name] !== undefined);
+    if (rival !== undefined)
+      throw new TypeError(
+        `A redis store takes either a url or host and port: both url and ${rival} are set.`,
+      );
+    return addressOfUrl(url);
+  }
+  if (host === undefined) throw new TypeError('A redis store needs host (and port), or url.');
+  return {
+    host,
+    port: portOf(fields['port']),
+    username: text(fields, 'username'),
+    password: text(fields, 'password'),
+    db: dbOf(fields['db']),
+    tls: false,
+  };
+}
+
+const URL_FORM = 'redis://[[user][:password]@]host[:port][/db], or rediss:// for TLS';
+
+function addressOfUrl(text: string): RedisAddress {
+  // Nothing of what URL throws may go on: it carries the text, password included.
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const tls = url?.protocol === 'rediss:';
+  if (url === null || url.hostname === '' || (url.protocol !== 'redis:' && !tls)) {
+    throw new TypeError(`The url of a redis store must be ${URL_FORM}.`);
+  }
+  return {
+    host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: portOf(url.port === '' ? undefined : url.port),
+    username: decoded(url.username),
+    password: decoded(url.password),
+    db: dbOf(url.pathname.length > 1 ? numberIn(url.pathname.slice(1)) : undefined),
+    tls,
+  };
+}
+
+function decoded(part: string): string | undefined {
+  if (part === '') return undefined;
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw new TypeError(
+      'The user or password in the url of a redis store has a % that encodes nothing; write %25.',
+    );
+  }
+}
+
+function portOf(port: unknown = DEFAULT_REDIS_PORT): number {
+  const number = typeof port === 'string' ? numberIn(port) : port;
+  if (isWhole(number) && number >= 1 && number <= 65_535) return number;
+  throw new TypeError('The port of a redis store must be a number from 1 to 65535.');
+}
+
+function dbOf(db: unknown = 0): number {
+  if (isWhole(db) && db >= 0) return db;
+  throw new TypeError('The db of a redis store must be a whole number from 0.');
+}
+
+function isWhole(value: unknown): value is number {
+  return Number.isInteger(value);
+}
+
+function numberIn(text: string): number {
+  return /^\d+$/.test(text) ? Number(text) : NaN;
+}
+
+function text(fields: Fields, name: string): string | undefined {
+  const value = fields[name];
+  if (value === undefined || value === null) return undefined;
+  if (typeof value === 'string' && value !== '') return value;
+  throw new TypeError(`The ${name} of a store must be a string that is not empty.`);
+}
+
+function objectOf(value: unknown, takes: string): Fields {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields;
+  throw new TypeError(`${takes}.`);
+}
+
+/** A word the caller wrote, for a message; anything else only by its type. */
+function shown(value: unknown): string {
+  return typeof value === 'string' ? JSON.stringify(value.slice(0, 40)) : typeof value;
+}

@@ -1,0 +1,63 @@
+/** Values in this process alone, gone with it. */
+import { expiryOf, type Backend } from './backend.js';
+import { Sweeper } from './sweeper.js';
+
+interface Entry {
+  readonly bytes: Buffer;
+  readonly expiresAtMs: number;
+}
+
+export class MemoryBackend implements Backend {
+  readonly #entries = new Map<string, Entry>();
+  readonly #sweeper = new Sweeper((limit) => this.#sweep(limit));
+  #cursor = this.#entries.entries();
+
+  /** Values held, expired ones not yet removed included. */
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  get(key: string): Promise<Buffer | null> {
+    return Promise.resolve(this.#read(key)?.bytes ?? null);
+  }
+
+  set(key: string, bytes: Buffer, ttlMs: number | null): Promise<void> {
+    this.#entries.set(key, { bytes, expiresAtMs: expiryOf(ttlMs) });
+    this.#sweeper.afterWrite();
+    return Promise.resolve();
+  }
+
+  delete(key: string): Promise<boolean> {
+    const existed = this.#read(key) !== undefined;
+    this.#entries.delete(key);
+    return Promise.resolve(existed);
+  }
+
+  has(key: string): Promise<boolean> {
+    return Promise.resolve(this.#read(key) !== undefined);
+  }
+
+  close(): Promise<void> {
+    this.#sweeper.stop();
+    this.#entries.clear();
+    return Promise.resolve();
+  }
+
+  #read(key: string): Entry | undefined {
+    const entry = this.#entries.get(key);
+    return entry !== undefined && entry.expiresAtMs > Date.now() ? entry : undefined;
+  }
+
+  #sweep(limit: number): void {
+    const now = Date.now();
+    for (let looked = 0; looked < limit; looked += 1) {
+      const next = this.#cursor.next();
+      if (next.done === true) {
+        this.#cursor = this.#entries.entries();
+        return;
+      }
+      const [key, { expiresAtMs }] = next.value;
+      if (expiresAtMs <= now) this.#entries.delete(key);
+    }
+  }
+}

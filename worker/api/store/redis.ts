@@ -1,0 +1,141 @@
+/**
+ * Values in a Redis, as plain `SET key value PX ttl`: other programs can read and write them.
+ *
+ * One connection, opened by the first call that needs it. There is no reconnecting in the background: a call that
+ * finds no connection opens one, so a Redis that is away costs each call one attempt, and none after it is back.
+ */
+import type { createClient } from 'redis';
+import type { Backend } from './backend.js';
+import type { RedisAddress } from './config.js';
+import { loadPackage } from './load-package.js';
+
+type Client = ReturnType<typeof createClient>;
+type Library = typeof import('redis');
+
+interface Connection {
+  readonly client: Client;
+  readonly opened: Promise<unknown>;
+}
+
+/** Of one call, connecting included. */
+const CALL_LIMIT_MS = 5000;
+
+export class RedisBackend implements Backend {
+  readonly #library: Library;
+  readonly #address: RedisAddress;
+  readonly #limitMs: number;
+  #connection: Connection | null = null;
+
+  static async open(address: RedisAddress, limitMs = CALL_LIMIT_MS): Promise<RedisBackend> {
+    return new RedisBackend(await loadPackage('redis', () => import('redis')), address, limitMs);
+  }
+
+  private constructor(library: Library, address: RedisAddress, limitMs: number) {
+    this.#library = library;
+    this.#address = address;
+    this.#limitMs = limitMs;
+  }
+
+  async get(key: string): Promise<Buffer | null> {
+    return (await this.#call(['GET', key])) as Buffer | null;
+  }
+
+  async set(key: string, bytes: Buffer, ttlMs: number | null): Promise<void> {
+    await this.#call(['SET', key, bytes, ...(ttlMs === null ? [] : ['PX', String(Math.ceil(ttlMs))])]);
+  }
+
+  async delete(key: string): Promise<boolean> {
+    return (await this.#call(['DEL', key])) === 1;
+  }
+
+  async has(key: string): Promise<boolean> {
+    return (await this.#call(['EXISTS', key])) === 1;
+  }
+
+  close(): Promise<void> {
+    if (this.#connection !== null) this.#drop(this.#connection);
+    return Promise.resolve();
+  }
+
+  /** The timer also keeps the process alive for the call; the idle connection does not. */
+  async #call(command: (string | Buffer)[]): Promise<unknown> {
+    const late = new TooLate();
+    let timer: NodeJS.Timeout | undefined;
+    const limit = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(late), this.#limitMs);
+    });
+    try {
+      return await this.#ask(command, limit);
+    } catch (cause) {
+      throw this.#explain(cause);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** A kept connection may have died unnoticed while the app computed: then the call is made once more on a new one. */
+  async #ask(command: (string | Buffer)[], limit: Promise<never>): Promise<unknown> {
+    for (;;) {
+      const connection = this.#connection ?? this.#dial();
+      const kept = connection.client.isReady;
+      try {
+        await Promise.race([connection.opened, limit]);
+        const reply = connection.client.sendCommand(command, { typeMapping: this.#binary });
+        return await Promise.race([reply, limit]);
+      } catch (thrown) {
+        const refused = thrown instanceof this.#library.ErrorReply;
+        if (refused && kept) throw thrown;
+        this.#drop(connection);
+        if (!kept || thrown instanceof TooLate) throw thrown;
+      }
+    }
+  }
+
+  get #binary(): Record<number, unknown> {
+    return { [this.#library.RESP_TYPES.BLOB_STRING]: Buffer };
+  }
+
+  #dial(): Connection {
+    const { host, port, tls, username, password, db } = this.#address;
+    const client = this.#library.createClient({
+      socket: {
+        host,
+        port,
+        connectTimeout: this.#limitMs,
+        reconnectStrategy: false,
+        ...(tls ? { tls } : {}),
+      },
+      ...(username === undefined ? {} : { username }),
+      ...(password === undefined ? {} : { password }),
+      database: db,
+      RESP: 2,
+      disableOfflineQueue: true,
+      disableClientInfo: true,
+    }) as unknown as Client;
+    const connection = { client, opened: client.connect().then(() => client.unref()) };
+    // What goes wrong reaches the calls that meet it; here it only ends the connection.
+    client.on('error', () => this.#drop(connection));
+    this.#connection = connection;
+    return connection;
+  }
+
+  #drop(connection: Connection): void {
+    if (this.#connection === connection) this.#connection = null;
+    if (connection.client.isOpen) connection.client.destroy();
+  }
+
+  /** Names host and port; a reply of Redis's may quote the command, so all of it from there on is left out. */
+  #explain(cause: unknown): Error {
+    const where = `Redis at ${this.#address.host}:${this.#address.port}`;
+    if (cause instanceof TooLate) return new Error(`${where} did not answer within ${this.#limitMs} ms.`);
+    if (cause instanceof this.#library.ErrorReply) {
+      return new Error(
+        `${where} refused: ${cause.message.replace(/[,;]? with args beginning with.*$/s, '')}`,
+      );
+    }
+    const { code, message } = cause as { code?: unknown; message: string };
+    return new Error(`${where} cannot be reached: ${typeof code === 'string' ? code : message}`, { cause });
+  }
+}
+
+class TooLate extends Error {}
