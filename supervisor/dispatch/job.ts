@@ -20,6 +20,9 @@ export interface Sink {
   fail(job: Job, error: ServeError): void;
 }
 
+/** Of a job that is detached before it is submitted. */
+export const NOWHERE: Sink = { reply() {}, head() {}, chunk() {}, end() {}, fail() {} };
+
 /** A worker, as far as a job it holds is concerned. */
 export interface JobHolder {
   /** Finds out which of its jobs have begun, and tells them. */
@@ -32,7 +35,7 @@ export type JobState = 'queued' | 'sent' | 'begun' | 'settled';
 
 export class Job {
   readonly call: JobCall;
-  readonly pieces: readonly Buffer[];
+  pieces: readonly Buffer[];
   readonly acceptedAtMs: number;
   /** When the client stops waiting, on the monotonic clock; null without a deadline. */
   deadlineAtMs: number | null;
@@ -94,6 +97,11 @@ export class Job {
     this.deadlineAtMs = null;
     if (this.deadlineTimer !== null) clearTimeout(this.deadlineTimer);
     this.deadlineTimer = null;
+  }
+
+  /** Its input is not needed any more; for whoever knows a job beyond its end. */
+  dropBody(): void {
+    this.pieces = [];
   }
 
   reply(head: ReplyHead, pieces: Buffer[], bodyBytes: number, runMs: number): void {

@@ -17,6 +17,7 @@ export function bodyMistake(route: Route, bodyBytes: number): ServeError | null 
   return new ServeError('SERVE_BAD_BODY', 'This route takes JSON, and the body is empty.');
 }
 
-function isJson(contentType = ''): boolean {
+/** Of a content type: JSON by name, or by suffix. */
+export function isJson(contentType = ''): boolean {
   return /^application\/(?:[\w.!#$&^-]+\+)?json\s*(?:;|$)/i.test(contentType.trim());
 }

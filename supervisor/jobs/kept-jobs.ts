@@ -102,6 +102,7 @@ export class KeptJob implements Sink {
 
   #finish(): void {
     this.#streamed = [];
+    this.job.dropBody();
     this.endedAt = new Date();
     this.#onEnded(this);
     for (const callback of this.#waiting) callback();
@@ -191,6 +192,6 @@ export class KeptJobs {
   }
 }
 
-function bytesOf({ result }: KeptJob): number {
-  return result?.body?.length ?? 0;
+function bytesOf({ result, job }: KeptJob): number {
+  return (result?.body?.length ?? 0) + job.call.headers.length;
 }
