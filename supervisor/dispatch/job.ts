@@ -20,6 +20,9 @@ export interface Sink {
   fail(job: Job, error: ServeError): void;
 }
 
+/** Of a job that is detached before it is submitted. */
+export const NOWHERE: Sink = { reply() {}, head() {}, chunk() {}, end() {}, fail() {} };
+
 /** A worker, as far as a job it holds is concerned. */
 export interface JobHolder {
   /** Finds out which of its jobs have begun, and tells them. */

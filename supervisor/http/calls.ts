@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Middleware } from 'koa';
 import { ServeError } from '../../protocol/errors.js';
 import type { Front } from './front.js';
+import { GATEWAY_PATHS } from './gateway-paths.js';
 import { refuse } from './refuse.js';
 import { requestIdOf } from './request-id.js';
 import { pathOf, submitCall } from './submit-call.js';
@@ -22,14 +23,20 @@ export function takeCall(front: Front, request: IncomingMessage, response: Serve
 }
 
 /**
- * Counts a POST for Potassium's `sequence_number`: whatever becomes of it, once. Only one that a path of the server's
- * own does not take is not counted.
+ * Counts a POST for Potassium's `sequence_number`: whatever becomes of it, once. Not counted are one that a path of the
+ * server's own does not take, and questions about calls.
  */
 export function countPost(front: Front, request: IncomingMessage): void {
   if (request.method !== 'POST') return;
   const path = pathOf(request.url);
   const own = front.model.routes?.has(path) === true ? undefined : front.ownPaths.get(path);
-  if (own === undefined || own.includes('POST')) front.posts.count += 1;
+  if (own === undefined || (own.includes('POST') && !isQuestion(path))) front.posts.count += 1;
+}
+
+/** Of the gateway's clients, about a call that was counted when it came. */
+function isQuestion(path: string): boolean {
+  const operation = GATEWAY_PATHS.get(path);
+  return operation !== undefined && operation.is !== 'start';
 }
 
 /** What nobody took: a known path with another method, or no such path. */

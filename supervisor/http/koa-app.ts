@@ -7,6 +7,7 @@ import { keyOf } from './api-keys.js';
 import { HEALTH_PATHS, builtinRoutes } from './builtin.js';
 import { countPost, leftovers, takeCall } from './calls.js';
 import type { Front } from './front.js';
+import { gatewayOperation, takeGateway } from './gateway.js';
 import { potassiumRoutes } from './potassium.js';
 import { refuse } from './refuse.js';
 import { echoBananaId, requestIdOf } from './request-id.js';
@@ -41,11 +42,15 @@ export function createHandler(front: Front, log: Log): RequestHandler {
       refuseWithoutHost(front, request, response);
       return;
     }
-    if (front.keys.required && !isHealthCheck(request) && !front.keys.allows(keyOf(request.headers))) {
+    if (
+      front.keys.required &&
+      !findsKeyItself(front, request) &&
+      !front.keys.allows(keyOf(request.headers))
+    ) {
       refuseStranger(front, request, response);
       return;
     }
-    if (takeCall(front, request, response)) return;
+    if (takeCall(front, request, response) || takeGateway(front, log, request, response)) return;
     handle(request, response).catch((thrown: unknown) => {
       log.error(`a request handler failed: ${describeThrown(thrown).stack}`);
       refuse(request, response, new ServeError('SERVE_INTERNAL'), {
@@ -53,6 +58,11 @@ export function createHandler(front: Front, log: Log): RequestHandler {
       });
     });
   };
+}
+
+/** Needs no key, or may have it elsewhere than in its headers. */
+function findsKeyItself(front: Front, request: IncomingMessage): boolean {
+  return isHealthCheck(request) || gatewayOperation(front, request) !== null;
 }
 
 function isHealthCheck({ method, url }: IncomingMessage): boolean {

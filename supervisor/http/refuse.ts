@@ -46,7 +46,7 @@ export function refuse(
   }
   const isExposed = options.expose === true && error.detail !== '';
   const body = isExposed ? Buffer.from(error.detail) : errorBody(error, options.requestId);
-  const closes = options.close === true || error.code === 'SERVE_REQUEST_TIMEOUT' || mayBringMuch(request);
+  const closes = options.close === true || closesAfter(request, error);
   const headers: Record<string, string | number> = {
     'Content-Type': isExposed ? 'text/plain; charset=utf-8' : 'application/json',
     'Content-Length': body.length,
@@ -57,7 +57,23 @@ export function refuse(
   if (error.code === 'SERVE_UNAUTHORIZED') headers['WWW-Authenticate'] = 'Bearer'; // RFC 9110 section 15.5.2
   if (error.retryAfterS !== undefined) headers['Retry-After'] = error.retryAfterS;
   if (closes) headers['Connection'] = 'close';
-  const status = httpStatus(error.code);
+  answerUnread(request, response, { status: httpStatus(error.code), headers, body, closes });
+}
+
+export interface UnreadAnswer {
+  readonly status: number;
+  /** Those of a connection that closes included. */
+  readonly headers: Readonly<Record<string, string | number>>;
+  readonly body: Buffer;
+  readonly closes: boolean;
+}
+
+/** Answers a request whose body may still be arriving, and which nobody will read. */
+export function answerUnread(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { status, headers, body, closes }: UnreadAnswer,
+): void {
   response.writeHead(status, STATUS_CODES[status] ?? '', headers);
   if (request.complete) {
     response.end(body);
@@ -65,6 +81,11 @@ export function refuse(
   }
   response.write(body);
   linger(request, response, closes);
+}
+
+/** Whether a refusal ends the connection, because of what may still come on it. */
+export function closesAfter(request: IncomingMessage, { code }: ServeError): boolean {
+  return code === 'SERVE_REQUEST_TIMEOUT' || mayBringMuch(request);
 }
 
 /**

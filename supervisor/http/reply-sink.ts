@@ -34,7 +34,7 @@ export class ReplySink implements Sink {
   reply(job: Job, head: ReplyHead, pieces: Buffer[], bodyBytes: number): void {
     const headers = this.#headers(head);
     if (mayHaveBody(head.status)) headers['Content-Length'] = bodyBytes;
-    headers['Server-Timing'] = serverTiming(job);
+    headers['Server-Timing'] = timingOf(job);
     const invalid = this.#writeHead(head.status, headers);
     if (invalid !== null) {
       this.fail(job, invalid);
@@ -104,7 +104,7 @@ export class ReplySink implements Sink {
     else
       refuse(request, response, error, {
         requestId,
-        timing: serverTiming(job),
+        timing: timingOf(job),
         close: this.#options.shouldClose(),
         expose: this.#options.exposeErrors && error.code === 'SERVE_INFERENCE_FAILED',
       });
@@ -159,8 +159,12 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
 ]);
 
 /** `queue;dur=1.20, run;dur=3.40` in ms, as the Server-Timing draft wants it. */
-export function serverTiming(job: Job): string {
-  return `queue;dur=${twoDecimals(job.queueMs(performance.now()))}, run;dur=${twoDecimals(job.runMs)}`;
+export function serverTiming({ queueMs, runMs }: { queueMs: number; runMs: number }): string {
+  return `queue;dur=${twoDecimals(queueMs)}, run;dur=${twoDecimals(runMs)}`;
+}
+
+function timingOf(job: Job): string {
+  return serverTiming({ queueMs: job.queueMs(performance.now()), runMs: job.runMs });
 }
 
 function mayHaveBody(status: number): boolean {

@@ -11,8 +11,11 @@ const BATCH_IDS = 256;
 let pool = '';
 let used = 0;
 
-export function requestIdOf(headers: IncomingHttpHeaders): string {
-  return sane(headers['x-request-id']) ?? sane(headers['x-banana-request-id']) ?? newRequestId();
+/** `inBody`: what the body calls the request, where a dialect has that; the headers count first. */
+export function requestIdOf(headers: IncomingHttpHeaders, inBody?: string | null): string {
+  return (
+    sane(headers['x-request-id']) ?? sane(headers['x-banana-request-id']) ?? sane(inBody) ?? newRequestId()
+  );
 }
 
 /** Banana's clients look for their id under the name they sent it by. */
@@ -21,7 +24,7 @@ export function echoBananaId(request: IncomingMessage, response: ServerResponse)
   if (id !== null) response.setHeader('X-Banana-Request-Id', id);
 }
 
-function sane(id: string | string[] | undefined): string | null {
+function sane(id: string | string[] | null | undefined): string | null {
   return typeof id === 'string' && SANE.test(id) ? id : null;
 }
 

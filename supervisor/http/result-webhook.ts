@@ -1,10 +1,12 @@
 /** `resultWebhook`: what a route answers goes to another address as well. */
 import { joinPieces } from '../../protocol/body-assembler.js';
+import type { Route } from '../../protocol/messages.js';
 import type { Job } from '../dispatch/job.js';
 import { newWebhookId, type Webhooks } from '../webhooks/webhooks.js';
 
-/** Posts the job's answer to `url`, if it is JSON and the app calls it a success; the caller's reply does not wait. */
-export function postResult(webhooks: Webhooks, url: string, job: Job): void {
+/** If the route has a webhook: posts the job's answer, if that is JSON and a success. No caller waits for it. */
+export function postResult(webhooks: Webhooks, { webhook: url }: Route, job: Job): void {
+  if (url === '') return;
   job.onReply = ({ status, contentType }, pieces) => {
     if (status >= 300 || !/^application\/json\b/.test(contentType)) return;
     const body = joinPieces(pieces); // `send` copies it

@@ -31,6 +31,7 @@ function jsonMistake(body: Buffer): ServeError | null {
   );
 }
 
-function isJson(contentType = ''): boolean {
+/** Of a content type: JSON by name, or by suffix. */
+export function isJson(contentType = ''): boolean {
   return /^application\/(?:[\w.!#$&^-]+\+)?json\s*(?:;|$)/i.test(contentType.trim());
 }

@@ -84,7 +84,7 @@ export function submitCall(
         const settleRoute = (route: Route | undefined): ServeError | null => {
           const mistake = routeMistake(route, request) ?? bodyMistake(route as Route, pieces, bytes);
           if (mistake !== null || job === null || route === undefined) return mistake;
-          if (route.webhook !== '') postResult(front.webhooks, route.webhook, job);
+          postResult(front.webhooks, route, job);
           if (route.kind === 'background') {
             isKept = true;
             answerStarted(front, request, response, job);
@@ -136,8 +136,8 @@ function answerStarted(front: Front, request: IncomingMessage, response: ServerR
   front.onSettled(request, job, 200, null);
 }
 
-/** The reply is out, or the client has left. */
-function onceClosed(request: IncomingMessage, response: ServerResponse, callback: () => void): void {
+/** Calls back when the reply is out, or the client has left. */
+export function onceClosed(request: IncomingMessage, response: ServerResponse, callback: () => void): void {
   response.once('close', callback);
   if (response.socket !== null) return;
   // Pipelined behind another call: this response has no connection yet, and would never hear that it closed.
@@ -147,7 +147,7 @@ function onceClosed(request: IncomingMessage, response: ServerResponse, callback
   response.once('close', () => socket.off('close', callback));
 }
 
-function describeCall(
+export function describeCall(
   request: IncomingMessage,
   requestId: string,
   { route, format }: CallTarget,

@@ -34,6 +34,8 @@ export class KeptJob implements Sink {
   readonly route: string;
   /** As the worker measured it; 0 if it never ran. */
   runMs = 0;
+  /** How long it waited; 0 until it has ended. */
+  queueMs = 0;
   readonly createdAt = new Date();
   endedAt: Date | null = null;
   /** Null until it has succeeded. */
@@ -110,6 +112,7 @@ export class KeptJob implements Sink {
   #finish(): void {
     this.#streamed = [];
     this.runMs = this.#job?.runMs ?? 0;
+    this.queueMs = this.#job?.queueMs(performance.now()) ?? 0;
     this.#job = null;
     this.endedAt = new Date();
     this.#onEnded(this);

@@ -1,0 +1,253 @@
+/** The published clients of majors 3 and 4, unmodified: what they ask of the platform's gateway, they get here. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, request as httpRequest } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { test, type TestContext } from 'node:test';
+import { makeCues } from '../helpers/cues.js';
+import { Thrown, startClient } from '../helpers/published-client.js';
+import { eventually, fixture, isAlive, startServer, type Server } from '../helpers/server.js';
+
+const LIMIT = { timeout: 60_000 };
+
+interface Outcome {
+  readonly id: string;
+  readonly message: string;
+  readonly created: number;
+  readonly apiVersion: string;
+  readonly callID?: string;
+  readonly modelOutputs: readonly [unknown];
+}
+
+interface Worked {
+  readonly input: unknown;
+  readonly pid: number;
+}
+
+for (const major of [3, 4] as const) {
+  test(
+    `${major}.0.0: run of a long call gets the reply as documented, in ${major === 3 ? 'a start and one check' : 'one request'}`,
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const server = await startServer(fixture('works.mjs'), { t, env: cues.env });
+      const paths: string[] = [];
+      const client = await startClient(t, major, await notingProxy(t, server, paths));
+      const run = client.ask<Outcome>('run', 'key', 'model', { until: 'go on', text: 'hi' });
+      await cues.untilNoted(/^begun /);
+      cues.give('go on');
+      const { id, created, apiVersion, callID, modelOutputs, ...rest } = await run;
+      assert.deepEqual(rest, { message: 'success' });
+      assert.match(id, /^[\w-]{32,36}$/);
+      assert.ok(Math.abs(created - Date.now() / 1000) < 60, 'seconds');
+      assert.equal(typeof apiVersion, 'string');
+      assert.deepEqual((modelOutputs[0] as Worked).input, { until: 'go on', text: 'hi' });
+      assert.equal(modelOutputs.length, 1);
+      if (major === 3) assert.match(callID as string, /^call_\w+$/);
+      const asked = major === 3 ? ['/start/v2/', '/check/v2/'] : ['/start/v4/'];
+      assert.deepEqual(paths, asked, 'nobody asks again while nothing has changed');
+      await server.stop();
+    },
+  );
+
+  test(
+    `${major}.0.0: start answers while the call runs; check holds, and gives the result again`,
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const server = await startServer(fixture('works.mjs'), { t, env: cues.env });
+      const paths: string[] = [];
+      const client = await startClient(t, major, await notingProxy(t, server, paths));
+      const callID = await client.ask<string>('start', 'key', 'model', { until: 'go on' });
+      await cues.untilNoted(/^begun /);
+      const held = client.ask<Outcome>('check', 'key', callID);
+      await eventually(
+        () => paths.length === 2,
+        5000,
+        () => `asked for ${paths.join()}`,
+      );
+      cues.give('go on');
+      const first = await held;
+      assert.equal(first.message, 'success');
+      assert.deepEqual((first.modelOutputs[0] as Worked).input, { until: 'go on' });
+      const again = await client.ask<Outcome>('check', 'key', callID);
+      assert.deepEqual(again.modelOutputs, first.modelOutputs);
+      assert.equal(cues.notes().filter((note) => note.startsWith('begun')).length, 1, 'ran once');
+      await server.stop();
+    },
+  );
+
+  test(`${major}.0.0: a run that comes during a slow init is held, and answered`, LIMIT, async (t) => {
+    const cues = makeCues(t);
+    cues.give('init may not end');
+    const server = await startServer(fixture('works.mjs'), { t, env: cues.env });
+    const client = await startClient(t, major, server);
+    const run = client.ask<Outcome>('run', 'key', 'model', { early: true });
+    await server.until(({ model }) => model.queue.waiting === 1);
+    cues.give('init may end');
+    assert.deepEqual(((await run).modelOutputs[0] as Worked).input, { early: true });
+    await server.stop();
+  });
+
+  test(`${major}.0.0: a megabyte of non-ASCII text goes there and back`, LIMIT, async (t) => {
+    const server = await startServer(fixture('echoes.mjs'), { t });
+    const client = await startClient(t, major, server);
+    const inputs = { text: 'Grüße, 世界 🍌 \u2028'.repeat(50_000) };
+    const { modelOutputs } = await client.ask<Outcome>('run', 'key', 'model', inputs);
+    assert.ok(Buffer.byteLength(inputs.text) > 1e6);
+    assert.ok(JSON.stringify(modelOutputs) === JSON.stringify([inputs]), 'not a character is different');
+    await server.stop();
+  });
+
+  test(`${major}.0.0: throws a string that says what went wrong`, LIMIT, async (t) => {
+    const server = await startServer(fixture('ends-as-told.mjs'), { t });
+    const client = await startClient(t, major, server);
+    const run = (end: string): Promise<unknown> => client.ask('run', 'key', 'model', { end });
+    await assert.rejects(run('throws'), says(/^inference server error: The model failed on this call/));
+    await assert.rejects(run('bytes'), says(/application\/octet-stream, and only JSON/));
+    await assert.rejects(run('stream'), says(/and only JSON/));
+    await assert.rejects(run('refuses'), says(/status 403: \{"message":"not for you"\}/));
+    await assert.rejects(run('lies'), says(/application\/json, and only JSON/));
+    await assert.rejects(
+      client.ask('check', 'key', 'call_unknown'),
+      says(/callID does not exist.*: call_unknown$/),
+    );
+    const { modelOutputs } = (await run('list')) as Outcome;
+    assert.deepEqual(modelOutputs, [[1, 'zwei', null]]);
+    await server.stop();
+  });
+
+  test(`${major}.0.0: a full queue is told at once, and the next run works`, LIMIT, async (t) => {
+    const cues = makeCues(t);
+    const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args: ['--queue-size', '0'] });
+    await server.until(({ state }) => state === 'ready');
+    const client = await startClient(t, major, server);
+    const callID = await client.ask<string>('start', 'key', 'model', { until: 'go on' });
+    await cues.untilNoted(/^begun /);
+    await assert.rejects(
+      client.ask('run', 'key', 'model', {}),
+      says(/^inference server error: The queue is full/),
+    );
+    cues.give('go on');
+    assert.equal((await client.ask<Outcome>('check', 'key', callID)).message, 'success');
+    assert.equal((await client.ask<Outcome>('run', 'key', 'model', {})).message, 'success');
+    await server.stop();
+  });
+
+  test(
+    `${major}.0.0: kill -9 of the worker fails the run that it had, and the next one works`,
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const server = await startServer(fixture('works.mjs'), { t, env: cues.env, expectedRestarts: 1 });
+      const client = await startClient(t, major, server);
+      const run = client.ask('run', 'key', 'model', { until: 'never' });
+      await cues.untilNoted(/^begun /);
+      const killedAtMs = performance.now();
+      process.kill((await server.status()).model.workers[0]?.pid as number, 'SIGKILL');
+      await assert.rejects(run, says(/^inference server error: .*SIGKILL/));
+      assert.ok(performance.now() - killedAtMs < 1000, 'told at once');
+      assert.equal((await client.ask<Outcome>('run', 'key', 'model', {})).message, 'success');
+      await server.stop();
+    },
+  );
+
+  test(`${major}.0.0: SIGTERM lets a run end and refuses the next one`, LIMIT, async (t) => {
+    const cues = makeCues(t);
+    const server = await startServer(fixture('works.mjs'), {
+      t,
+      env: cues.env,
+      args: ['--drain-lag', '0ms'],
+    });
+    const client = await startClient(t, major, server);
+    const run = client.ask<Outcome>('run', 'key', 'model', { until: 'go on' });
+    await cues.untilNoted(/^begun /);
+    const { model } = await server.status();
+    server.process.kill('SIGTERM');
+    await server.until(({ state }) => state === 'draining');
+    await assert.rejects(client.ask('run', 'key', 'model', {}), says(/error: The server is shutting down/));
+    cues.give('go on');
+    assert.equal((await run).message, 'success');
+    assert.deepEqual(await server.ended, { code: 0, signal: null });
+    assert.ok(model.workers.every(({ pid, restarts }) => restarts === 0 && !isAlive(pid as number)));
+  });
+
+  test(`${major}.0.0: the drain timeout fails a run that does not end, and says so`, LIMIT, async (t) => {
+    const cues = makeCues(t);
+    const args = ['--drain-timeout', '1s', '--drain-lag', '0ms'];
+    const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args });
+    const client = await startClient(t, major, server);
+    const run = client.ask('run', 'key', 'model', { until: 'never' });
+    await cues.untilNoted(/^begun /);
+    server.process.kill('SIGTERM');
+    await assert.rejects(run, says(/error: The server stopped before this call was finished/));
+    assert.equal((await server.ended).code, 5);
+  });
+
+  test(`${major}.0.0: with API keys, the one in the body counts, and is in no log`, LIMIT, async (t) => {
+    const key = 's3cret-of-the-gateway';
+    const args = ['--api-key', key, '--access-log', '--log-level', 'debug'];
+    const server = await startServer(fixture('tells-context.mjs'), { t, args, key });
+    const client = await startClient(t, major, server);
+    assert.equal((await fetch(`${server.url}/livez`)).status, 200);
+    const { message, modelOutputs } = await client.ask<Outcome>('run', key, 'model', {});
+    assert.equal(message, 'success');
+    assert.ok(!JSON.stringify(modelOutputs).includes(key), 'the app is not told');
+    const refusal = says(/^inference server error: The apiKey is none that is known here/);
+    await assert.rejects(client.ask('run', 'wrong', 'model', {}), refusal);
+    await assert.rejects(client.ask('check', 'wrong', 'call_1'), refusal);
+    if (major === 3) {
+      await assert.rejects(client.ask('feedback', 'wrong', 'call_1', {}), refusal);
+      assert.equal((await client.ask<Outcome>('feedback', key, 'call_1', { ok: 1 })).message, 'success');
+    }
+    await server.stop();
+    assert.ok(!(server.stdout() + server.stderr()).includes(key));
+  });
+}
+
+test('3.0.0: feedback is taken, and logged in one bounded line', LIMIT, async (t) => {
+  const server = await startServer(fixture('echoes.mjs'), { t, args: ['--log-format', 'json'] });
+  const client = await startClient(t, 3, server);
+  const feedback = { rating: 'süß', text: 'x'.repeat(10_000) };
+  const reply = await client.ask<Outcome>('feedback', 'key', 'call_1', feedback);
+  assert.equal(reply.message, 'success');
+  await server.untilPrinted('feedback on a call');
+  const line = server
+    .stderr()
+    .split('\n')
+    .find((text) => text.includes('feedback on a call')) as string;
+  const logged = JSON.parse(line) as { callID: string; feedback: string };
+  assert.equal(logged.callID, 'call_1');
+  assert.ok(logged.feedback.startsWith('{"rating":"süß","text":"xxx'), logged.feedback);
+  assert.ok(line.length < 3000, 'bounded');
+  await server.stop();
+});
+
+function says(text: RegExp): (thrown: unknown) => boolean {
+  return (thrown) => {
+    assert.ok(thrown instanceof Thrown);
+    assert.equal(thrown.kind, 'string', thrown.message);
+    assert.match(thrown.message, text);
+    return true;
+  };
+}
+
+/** Hands everything on, and notes the paths that were asked for. */
+async function notingProxy(t: TestContext, server: Server, paths: string[]): Promise<{ url: string }> {
+  const proxy = createServer((request, response) => {
+    paths.push(request.url ?? '');
+    const { method = '', headers } = request;
+    const onward = httpRequest(`${server.url}${request.url}`, { method, headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 0, answer.headers);
+      answer.pipe(response);
+    });
+    onward.on('error', () => response.destroy());
+    request.pipe(onward);
+  }).listen(0, '127.0.0.1');
+  t.after(() => {
+    proxy.close();
+    proxy.closeAllConnections();
+  });
+  await once(proxy, 'listening');
+  return { url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` };
+}
