@@ -6,7 +6,8 @@ import type { Front } from './front.js';
 import { GATEWAY_PATHS } from './gateway-paths.js';
 import { refuse } from './refuse.js';
 import { requestIdOf } from './request-id.js';
-import { pathOf, submitCall } from './submit-call.js';
+import { pathOf } from './request-facts.js';
+import { submitCall } from './submit-call.js';
 
 /**
  * Takes every POST to a route of the app; before the routes are known, every POST (it is checked when they are) but

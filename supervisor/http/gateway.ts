@@ -29,7 +29,7 @@ import { answerUnread, closesAfter } from './refuse.js';
 import { postResult } from './result-webhook.js';
 import { serverTiming } from './reply-sink.js';
 import { echoBananaId, requestIdOf } from './request-id.js';
-import { describeCall, onceClosed, pathOf } from './submit-call.js';
+import { describeCall, onceClosed, pathOf } from './request-facts.js';
 
 /** What the platform held a client for; load balancers in front of a server give up after 60 s. */
 const HOLD_MS = 50_000;

@@ -12,7 +12,7 @@ import { potassiumRoutes } from './potassium.js';
 import { refuse } from './refuse.js';
 import { echoBananaId, requestIdOf } from './request-id.js';
 import type { RequestHandler } from './server.js';
-import { pathOf } from './submit-call.js';
+import { pathOf } from './request-facts.js';
 
 export function createHandler(front: Front, log: Log): RequestHandler {
   const app = new Koa();

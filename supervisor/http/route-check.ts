@@ -33,5 +33,8 @@ function jsonMistake(body: Buffer): ServeError | null {
 
 /** Of a content type: JSON by name, or by suffix. */
 export function isJson(contentType = ''): boolean {
-  return /^application\/(?:[\w.!#$&^-]+\+)?json\s*(?:;|$)/i.test(contentType.trim());
+  return (
+    contentType === 'application/json' ||
+    /^application\/(?:[\w.!#$&^-]+\+)?json\s*(?:;|$)/i.test(contentType.trim())
+  );
 }

@@ -1,31 +1,28 @@
 /**
- * One call over HTTP, top to bottom, the same for every dialect:
+ * One call over HTTP, top to bottom, the same for every app:
  *
  * 1. Who it is, how long it may take, whether there is a place for it: decided before the body is read.
  * 2. The body, in pieces, within its limits.
- * 3. A job whose answer goes back on this response, by way of the dispatcher, a worker and the reply sink.
+ * 3. A job whose answer goes back on this response, by way of the dispatcher, a worker and the reply sink. Of a
+ *    background route the caller is answered now, and the job is kept.
  *
- * Leaves sideways with `refuse`: an error reply in the dialect's envelope.
+ * Leaves sideways with `refuse`: an error reply. Which route it is, is known at 1 unless the app is still loading; then
+ * it is looked up at 3, or while the job waits.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ServeError } from '../../protocol/errors.js';
-import { joinHeaderLines } from '../../protocol/header-lines.js';
-import type { Format, Route } from '../../protocol/messages.js';
+import type { Route } from '../../protocol/messages.js';
 import type { Admission } from '../dispatch/arrivals.js';
-import { Job, type JobCall } from '../dispatch/job.js';
+import { Job } from '../dispatch/job.js';
 import type { Front } from './front.js';
+import { JOB_ID_HEADER } from './potassium.js';
 import { announcedBytes, readBody } from './read-body.js';
 import { refuse } from './refuse.js';
 import { ReplySink } from './reply-sink.js';
-import { JOB_ID_HEADER } from './potassium.js';
-import { postResult } from './result-webhook.js';
+import { describeCall, onceClosed, type CallTarget } from './request-facts.js';
 import { echoBananaId, requestIdOf } from './request-id.js';
+import { postResult } from './result-webhook.js';
 import { bodyMistake, routeMistake } from './route-check.js';
-
-export interface CallTarget {
-  readonly route: string;
-  readonly format: Format;
-}
 
 export function submitCall(
   front: Front,
@@ -33,90 +30,155 @@ export function submitCall(
   response: ServerResponse,
   target: CallTarget,
 ): void {
-  const acceptedAtMs = performance.now();
-  const { headers } = request;
-  const requestId = requestIdOf(headers);
-  const { dispatcher, routes } = front.model;
-  echoBananaId(request, response);
+  new HttpCall(front, request, response, target).admit();
+}
 
-  const turnAway = (error: ServeError): void => {
-    const timing = `queue;dur=${(performance.now() - acceptedAtMs).toFixed(2)}, run;dur=0`;
-    refuse(request, response, error, { requestId, timing, close: front.closing() });
-    front.onRefused(request, requestId, error);
-  };
+class HttpCall {
+  readonly #front: Front;
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  readonly #target: CallTarget;
+  readonly #acceptedAtMs = performance.now();
+  readonly #requestId: string;
+  /** Undefined until it is known, and found to fit. */
+  #route: Route | undefined;
+  #deadlineMs: number | null = null;
+  #job: Job | null = null;
+  /** The caller is answered, and its leaving is no reason to stop. */
+  #isKept = false;
 
-  let deadlineMs: number | null;
-  let admission: Admission;
-  let announced: number;
-  try {
-    const mistake = routes === null ? null : routeMistake(routes.get(target.route), request);
-    if (mistake !== null) throw mistake;
-    deadlineMs = deadlineOf(headers['x-request-timeout-seconds']);
-    announced = announcedBytes(request, front.options.maxBody);
-    admission = dispatcher.admit(announced, deadlineMs === null ? null : acceptedAtMs + deadlineMs);
-  } catch (thrown) {
-    if (!(thrown instanceof ServeError)) throw thrown;
-    turnAway(thrown);
-    return;
+  constructor(front: Front, request: IncomingMessage, response: ServerResponse, target: CallTarget) {
+    this.#front = front;
+    this.#request = request;
+    this.#response = response;
+    this.#target = target;
+    this.#requestId = requestIdOf(request.headers);
   }
 
-  let job: Job | null = null;
-  let isKept = false;
-  onceClosed(request, response, () => {
-    if (job === null) admission.release();
-    else if (!job.settled && !isKept) dispatcher.giveUp(job, 'SERVE_CANCELLED', 'the client left');
-  });
-  front.inviteBody(request, response);
-  readBody(
-    request,
-    {
-      announcedBytes: announced,
-      maxBodyBytes: front.options.maxBody,
-      bodyTimeoutMs: front.options.bodyTimeout,
-    },
-    {
-      onBytes: (bytes) => admission.grow(bytes),
-      onFailed: (error) => {
-        admission.release();
-        turnAway(error);
-      },
-      onWhole: (pieces, bytes) => {
-        const settleRoute = (route: Route | undefined): ServeError | null => {
-          const mistake = routeMistake(route, request) ?? bodyMistake(route as Route, pieces, bytes);
-          if (mistake !== null || job === null || route === undefined) return mistake;
-          postResult(front.webhooks, route, job);
-          if (route.kind === 'background') {
-            isKept = true;
-            answerStarted(front, request, response, job);
+  admit(): void {
+    const { maxBody } = this.#front.options;
+    const { dispatcher } = this.#front.model;
+    echoBananaId(this.#request, this.#response);
+    let admission: Admission;
+    let announced: number;
+    try {
+      this.#findRoute();
+      const deadlineMs = deadlineOf(this.#request.headers['x-request-timeout-seconds']);
+      if (this.#route?.kind !== 'background') this.#deadlineMs = deadlineMs; // nobody waits for its answer
+      announced = announcedBytes(this.#request, maxBody);
+      admission = dispatcher.admit(announced, this.#deadlineAtMs);
+    } catch (thrown) {
+      if (!(thrown instanceof ServeError)) throw thrown;
+      this.#turnAway(thrown);
+      return;
+    }
+    onceClosed(this.#request, this.#response, () => this.#onClosed(admission));
+    this.#front.inviteBody(this.#request, this.#response);
+    this.#receive(admission, announced);
+  }
+
+  #receive(admission: Admission, announced: number): void {
+    const { maxBody, bodyTimeout } = this.#front.options;
+    const leave = (error: ServeError): void => {
+      admission.release();
+      this.#turnAway(error);
+    };
+    readBody(
+      this.#request,
+      { announcedBytes: announced, maxBodyBytes: maxBody, bodyTimeoutMs: bodyTimeout },
+      {
+        onBytes: (bytes) => admission.grow(bytes),
+        onFailed: leave,
+        onWhole: (pieces, bytes) => {
+          try {
+            this.#findRoute();
+            if (this.#route !== undefined) checkBody(this.#route, pieces, bytes);
+          } catch (thrown) {
+            if (!(thrown instanceof ServeError)) throw thrown;
+            leave(thrown);
+            return;
           }
-          return null;
-        };
-        const known = front.model.routes;
-        const mistake = known === null ? null : settleRoute(known.get(target.route));
-        if (mistake !== null) {
-          admission.release();
-          turnAway(mistake);
-          return;
-        }
-        const call = describeCall(request, requestId, target, deadlineMs, bytes);
-        const times = { acceptedAtMs, deadlineAtMs: deadlineMs === null ? null : acceptedAtMs + deadlineMs };
-        const sink = new ReplySink({
-          request,
-          response,
-          requestId,
-          stallTimeoutMs: front.options.stallTimeout,
-          exposeErrors: front.options.exposeErrors,
-          shouldClose: front.closing,
-          giveUp: (unsendable, error, reason) => dispatcher.giveUp(unsendable, error, reason),
-          onSettled: (settled, status, error) => front.onSettled(request, settled, status, error),
-        });
-        job = new Job(call, pieces, times, sink);
-        if (known === null) job.settleRoute = settleRoute;
-        dispatcher.submit(job, admission);
-        if (known !== null && !job.settled) settleRoute(known.get(target.route));
+          this.#submit(admission, pieces, bytes);
+        },
       },
-    },
-  );
+    );
+  }
+
+  #submit(admission: Admission, pieces: Buffer[], bytes: number): void {
+    const { dispatcher } = this.#front.model;
+    const call = describeCall(this.#request, this.#requestId, this.#target, this.#deadlineMs, bytes);
+    const times = { acceptedAtMs: this.#acceptedAtMs, deadlineAtMs: this.#deadlineAtMs };
+    const job = new Job(call, pieces, times, this.#newSink());
+    this.#job = job;
+    if (this.#route === undefined) job.settleRoute = (route) => this.#settleRoute(route, pieces, bytes, job);
+    dispatcher.submit(job, admission);
+    if (this.#route !== undefined && !job.settled) this.#adopt(this.#route, job);
+  }
+
+  /** @throws SERVE_NOT_FOUND, SERVE_BAD_REQUEST if the request and its route do not fit */
+  #findRoute(): void {
+    const { routes } = this.#front.model;
+    if (this.#route !== undefined || routes === null) return;
+    const route = routes.get(this.#target.route);
+    const mistake = routeMistake(route, this.#request);
+    if (mistake !== null) throw mistake;
+    this.#route = route;
+  }
+
+  /** The app is loaded, and the job still waits. */
+  #settleRoute(route: Route | undefined, pieces: Buffer[], bytes: number, job: Job): ServeError | null {
+    const mistake = routeMistake(route, this.#request) ?? bodyMistake(route as Route, pieces, bytes);
+    if (mistake === null) this.#adopt(route as Route, job);
+    return mistake;
+  }
+
+  /** What a route wants besides an answer to its caller. */
+  #adopt(route: Route, job: Job): void {
+    postResult(this.#front.webhooks, route, job);
+    if (route.kind !== 'background') return;
+    this.#isKept = true;
+    answerStarted(this.#front, this.#request, this.#response, job);
+  }
+
+  #onClosed(admission: Admission): void {
+    const job = this.#job;
+    if (job === null) admission.release();
+    else if (!job.settled && !this.#isKept) {
+      this.#front.model.dispatcher.giveUp(job, 'SERVE_CANCELLED', 'the client left');
+    }
+  }
+
+  #newSink(): ReplySink {
+    const front = this.#front;
+    const request = this.#request;
+    return new ReplySink({
+      request,
+      response: this.#response,
+      requestId: this.#requestId,
+      stallTimeoutMs: front.options.stallTimeout,
+      exposeErrors: front.options.exposeErrors,
+      shouldClose: front.closing,
+      giveUp: (unsendable, error, reason) => front.model.dispatcher.giveUp(unsendable, error, reason),
+      onSettled: (settled, status, error) => front.onSettled(request, settled, status, error),
+    });
+  }
+
+  #turnAway(error: ServeError): void {
+    const timing = `queue;dur=${(performance.now() - this.#acceptedAtMs).toFixed(2)}, run;dur=0`;
+    const close = this.#front.closing();
+    refuse(this.#request, this.#response, error, { requestId: this.#requestId, timing, close });
+    this.#front.onRefused(this.#request, this.#requestId, error);
+  }
+
+  get #deadlineAtMs(): number | null {
+    return this.#deadlineMs === null ? null : this.#acceptedAtMs + this.#deadlineMs;
+  }
+}
+
+/** @throws SERVE_BAD_BODY */
+function checkBody(route: Route, pieces: Buffer[], bytes: number): void {
+  const mistake = bodyMistake(route, pieces, bytes);
+  if (mistake !== null) throw mistake;
 }
 
 /** The caller of a background route is answered, and its job lives on. */
@@ -134,49 +196,6 @@ function answerStarted(front: Front, request: IncomingMessage, response: ServerR
   response.writeHead(200, headers);
   response.end(body);
   front.onSettled(request, job, 200, null);
-}
-
-/** Calls back when the reply is out, or the client has left. */
-export function onceClosed(request: IncomingMessage, response: ServerResponse, callback: () => void): void {
-  response.once('close', callback);
-  if (response.socket !== null) return;
-  // Pipelined behind another call: this response has no connection yet, and would never hear that it closed.
-  const { socket } = request;
-  socket.setMaxListeners(0);
-  socket.once('close', callback);
-  response.once('close', () => socket.off('close', callback));
-}
-
-export function describeCall(
-  request: IncomingMessage,
-  requestId: string,
-  { route, format }: CallTarget,
-  deadlineMs: number | null,
-  bodyBytes: number,
-): JobCall {
-  const { headers, rawHeaders } = request;
-  const url = request.url ?? '/';
-  const question = url.indexOf('?');
-  return {
-    id: 0,
-    bodyBytes,
-    requestId,
-    route,
-    path: pathOf(url),
-    query: question < 0 ? '' : url.slice(question + 1),
-    format,
-    contentType: headers['content-type'] ?? '',
-    accept: headers.accept ?? '',
-    deadlineMs: deadlineMs === null ? null : Date.now() + deadlineMs,
-    headers: joinHeaderLines(rawHeaders),
-  };
-}
-
-/** The request's path as written, without the query; of the absolute form (RFC 9112 section 3.2.2) too. */
-export function pathOf(url = '/'): string {
-  if (!url.startsWith('/')) return URL.canParse(url) ? new URL(url).pathname : url;
-  const question = url.indexOf('?');
-  return question < 0 ? url : url.slice(0, question);
 }
 
 /** The client's own time limit in ms from now; null without one. @throws SERVE_BAD_REQUEST if it is no duration */
