@@ -10,6 +10,7 @@ import { crash } from './cases/crash.js';
 import { digits } from './cases/digits.js';
 import { echo } from './cases/echo.js';
 import { latency } from './cases/latency.js';
+import { longPolls } from './cases/long-polls.js';
 import { overload } from './cases/overload.js';
 import { potassium } from './cases/potassium.js';
 import { soak } from './cases/soak.js';
@@ -29,6 +30,7 @@ const CASES: readonly BenchCase[] = [
   sleep,
   digits,
   overload,
+  longPolls,
   crash,
   startup,
   soak,
