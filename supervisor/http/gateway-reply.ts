@@ -5,7 +5,7 @@
  * with "error" in it for one. So no other message may hold that word, and a client's own text stands only in failures.
  */
 import type { ServeError } from '../../protocol/errors.js';
-import type { KeptJob } from '../jobs/kept-jobs.js';
+import type { KeptJob, KeptResult } from '../jobs/kept-jobs.js';
 import { isJson } from './route-check.js';
 import { scanTopLevelFields } from './top-level-fields.js';
 
@@ -39,10 +39,22 @@ function commonFields(id: string, message: string): Fields {
   return { id, message, created: Math.floor(Date.now() / 1000), apiVersion: API_VERSION };
 }
 
-function outcomeOf({ error, result }: KeptJob): { json: Buffer } | Pick<ServeError, 'code' | 'message'> {
+type Outcome = { readonly json: Buffer } | Pick<ServeError, 'code' | 'message'>;
+
+/** What came of the results that were asked for: thousands may wait for one of many megabytes, which is scanned once. */
+const outcomes = new WeakMap<KeptResult, Outcome>();
+
+function outcomeOf({ error, result }: KeptJob): Outcome {
   if (error !== null) return error;
   if (result === null) throw new Error('the job has not ended');
-  const { head, body } = result;
+  const known = outcomes.get(result);
+  if (known !== undefined) return known;
+  const outcome = readResult(result);
+  outcomes.set(result, outcome);
+  return outcome;
+}
+
+function readResult({ head, body }: KeptResult): Outcome {
   if (body === null)
     return { code: 'SERVE_OUTPUT_TOO_LARGE', message: 'The output is too large to be kept for its caller.' };
   if (head.status >= 400) {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { makeCues } from '../helpers/cues.js';
+import { RawConnection } from '../helpers/raw-http.js';
 import { call, fixture, startServer, type Answer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -197,6 +198,35 @@ test("a route that the app has itself is the app's, once its routes are known", 
   assert.deepEqual(own, { own: { a: 1 } });
   const gateway = await post(server, '/start/v4', { id: 'late', modelInputs: { a: 2 } });
   assert.deepEqual(gateway.modelOutputs, [{ root: { a: 2 }, id: 'late' }], 'to the letter');
+  await server.stop();
+});
+
+test(
+  'a start of an app without the route / is told so, before its routes are known and after',
+  LIMIT,
+  async (t) => {
+    const cues = makeCues(t);
+    cues.give('import may not end');
+    const server = await startServer(fixture('has-no-root.mjs'), { t, env: cues.env });
+    const early = post(server, '/start/v4/', {});
+    await server.until(({ model }) => model.queue.waiting === 1);
+    cues.give('import may end');
+    const refused =
+      'inference server error: The app has no route /, which is the one that is called this way.';
+    assert.equal((await early).message, refused);
+    await server.until(({ state }) => state === 'ready');
+    assert.equal((await post(server, '/start/v2/', {})).message, refused);
+    await server.stop();
+  },
+);
+
+test('who leaves while the body of a start arrives gives the place back', LIMIT, async (t) => {
+  const server = await startServer(fixture('echoes.mjs'), { t });
+  const connection = await RawConnection.open(server);
+  connection.send('POST /start/v4/ HTTP/1.1\r\nHost: test\r\nContent-Length: 1000\r\n\r\n{"modelInputs"');
+  await server.until(({ model }) => model.queue.arriving === 1);
+  connection.destroy();
+  await server.until(({ model }) => model.queue.arriving === 0 && model.queue.bytes === 0);
   await server.stop();
 });
 
