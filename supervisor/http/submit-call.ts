@@ -82,7 +82,8 @@ export function submitCall(
       onWhole: (pieces, bytes) => {
         const settleRoute = (route: Route | undefined): ServeError | null => {
           const mistake = routeMistake(route, request) ?? bodyMistake(route as Route, bytes);
-          if (mistake === null && job !== null && route?.kind === 'background') {
+          // Asked again by every worker that loads the app; answered once.
+          if (mistake === null && job !== null && !isKept && route?.kind === 'background') {
             isKept = true;
             answerStarted(front, request, response, job);
           }
