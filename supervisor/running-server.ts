@@ -240,7 +240,7 @@ export class RunningServer implements ServerHandle {
     if (unfinished.length > 0) {
       this.#log.error(
         { jobs: unfinished },
-        `${unfinished.length} of them are background jobs: ${unfinished.join(', ')}`,
+        `${unfinished.length} of them are jobs whose callers were told that they are taken: ${unfinished.join(', ')}`,
       );
     }
     dispatcher.failQueued(shuttingDown());

@@ -1,4 +1,5 @@
 /** Places in a stack trace that are the app's own. */
+import { isAbsolute } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** Place of the innermost stack frame in the app's own code. */
@@ -7,6 +8,21 @@ export function firstFrameOutside(stack: string): string | null {
     const place = /(?:\(|at |^)(?:async )?((?:file:\/\/)?\/[^()\s]+:\d+(?::\d+)?)\)?/.exec(line.trim())?.[1];
     if (place === undefined || place.includes('/node_modules/') || place.includes(OWN_FOLDER)) continue;
     return place.startsWith('file:') ? place.replace(/^file:\/\//, '') : place;
+  }
+  return null;
+}
+
+/** The file of the innermost code on the stack that is neither ours nor a package's; null if there is none. */
+export function callingFile(): string | null {
+  const { prepareStackTrace } = Error;
+  // As data: in the text of a stack a path with spaces cannot be told from what stands around it.
+  Error.prepareStackTrace = (_error, sites) => sites;
+  const sites = new Error().stack as unknown as NodeJS.CallSite[];
+  Error.prepareStackTrace = prepareStackTrace;
+  for (const site of sites) {
+    const name = site.getFileName() ?? '';
+    const file = name.startsWith('file:') ? fileURLToPath(name) : name;
+    if (isAbsolute(file) && !file.includes('/node_modules/') && !file.startsWith(OWN_FOLDER)) return file;
   }
   return null;
 }

@@ -125,11 +125,14 @@ class HttpCall {
     this.#route = route;
   }
 
-  /** The app is loaded, and the job still waits. */
+  /** The app is loaded, and the job still waits. Asked by every worker that loads it; answered once. */
   #settleRoute(route: Route | undefined, pieces: Buffer[], bytes: number, job: Job): ServeError | null {
+    if (this.#route !== undefined) return null;
     const mistake = routeMistake(route, this.#request) ?? bodyMistake(route as Route, pieces, bytes);
-    if (mistake === null) this.#adopt(route as Route, job);
-    return mistake;
+    if (mistake !== null) return mistake;
+    this.#route = route as Route;
+    this.#adopt(this.#route, job);
+    return null;
   }
 
   /** What a route wants besides an answer to its caller. */

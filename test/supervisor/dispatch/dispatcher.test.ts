@@ -284,6 +284,34 @@ test('failInFlight answers every caller, by what is known of its call, and tells
   assert.equal(bench.workers.flatMap(({ abandoned }) => abandoned).length, 2);
 });
 
+test('settleRoutes tells waiting calls their route, and answers those that have none', (t) => {
+  const bench = new Bench(t, 0, { queueBytes: 1000 });
+  const told: (string | undefined)[] = [];
+  for (const id of ['default', 'taken', 'refused', 'kept']) {
+    const job = bench.submit(id, { bytes: 10 });
+    if (id === 'default') continue;
+    job.settleRoute = (route) => {
+      told.push(route?.path);
+      return id === 'refused' ? new ServeError('SERVE_BAD_REQUEST') : null;
+    };
+  }
+  bench.dispatcher.settleRoutes((path) => ({ path, kind: 'handler', input: 'any', webhook: '' }));
+  assert.deepEqual(told, ['/', '/', '/']);
+  assert.deepEqual([...bench.outcomes], [['refused', 'SERVE_BAD_REQUEST']]);
+  bench.dispatcher.settleRoutes(() => undefined);
+  assert.equal(bench.outcomes.get('default'), 'SERVE_NOT_FOUND');
+  assert.deepEqual([bench.dispatcher.queued, bench.dispatcher.waitingBytes], [2, 20]);
+});
+
+test('settleRoutes leaves alone what a worker has', (t) => {
+  const bench = new Bench(t, 1);
+  bench.submit('sent');
+  bench.dispatcher.settleRoutes(() => undefined);
+  assert.equal(bench.outcomes.size, 0);
+  bench.finish(bench.workers[0] as FakeWorker);
+  assert.equal(bench.outcomes.get('sent'), 'ok');
+});
+
 test('a free worker is tried even if calls have been slow: a slow spell is not believed for ever', (t) => {
   const bench = new Bench(t, 1);
   bench.learn(700);

@@ -8,7 +8,7 @@ import type { Request } from './request.js';
 import type { Response } from './response.js';
 import { serveInWorker } from './in-worker.js';
 import { starter, type PotassiumServeOptions, type TestClient } from './starter.js';
-import { firstFrameOutside } from '../../stack-frame.js';
+import { callingFile } from '../../stack-frame.js';
 
 /** Where the adapter finds an app's definition. A registered symbol: the app may hold another instance of this module. */
 export const DEFINITION = Symbol.for('banana-serve.potassium.definition');
@@ -26,6 +26,11 @@ export type Background<Context, Json = any> = (context: Context, request: Reques
 
 /** A handler of Potassium up to 0.0.4: JSON in, JSON out. */
 export type LegacyHandler<Context, Json = any> = (cache: Context, jsonIn: Json) => unknown;
+
+/** Or a promise of anything would count as an object that `init` returns. */
+interface NoPromise {
+  readonly then?: never;
+}
 
 export interface RouteOptions {
   /** Takes any body by its content type (bytes, MessagePack, multipart) and not JSON alone. */
@@ -71,7 +76,8 @@ export class Potassium<Context extends object = any> {
   /** Models given to `optimize` in that mode. */
   readonly toOptimize: unknown[] = [];
   readonly [DEFINITION]: Definition;
-  readonly #createdAt = new Error().stack ?? '';
+  /** The file that made it, which a test need not be. */
+  readonly #madeIn = callingFile();
 
   constructor(name: string, options: PotassiumOptions = {}) {
     this.name = name;
@@ -90,7 +96,9 @@ export class Potassium<Context extends object = any> {
    * Runs once per worker, before its first call; gets the worker's number. Must return the context, an object, unless
    * it called `setCache`. Returns the app, with the context's type: `const app = new Potassium('x').init(...)`.
    */
-  init<Returned extends object>(fn: (workerNum: number) => Returned | Promise<Returned>): Potassium<Returned>;
+  init<Returned extends object & NoPromise>(
+    fn: (workerNum: number) => Returned | Promise<Returned>,
+  ): Potassium<Returned>;
   init(fn: (workerNum: number) => void | Promise<void>): this;
   init(fn: (workerNum: number) => unknown): unknown {
     assertFunction(fn, 'init');
@@ -109,10 +117,14 @@ export class Potassium<Context extends object = any> {
   ): Handler<Context, Json, Output>;
   /** The same as a function to be given the handler: `app.handler('/x')(fn)`. */
   handler(route?: string, options?: RouteOptions): <F extends Handler<Context>>(fn: F) => F;
-  /** The one handler of an app of Potassium up to 0.0.4, at `/`; a later one takes its place. */
+  /**
+   * The one handler of an app of Potassium up to 0.0.4, at `/`; a later one takes its place.
+   * @throws RouteAlreadyInUseException if a route has it
+   */
   handler<Json = any>(fn: LegacyHandler<Context, Json>): LegacyHandler<Context, Json>;
   handler(first: unknown = '/', second?: unknown, third?: RouteOptions): unknown {
     if (typeof first === 'function') {
+      if (this.#endpoints.get('/')?.legacy === false) throw new RouteAlreadyInUseException();
       const run = first as Endpoint['run'];
       this.#endpoints.set('/', { kind: 'handler', input: 'any', legacy: true, webhook: null, run });
       return first;
@@ -177,18 +189,13 @@ export class Potassium<Context extends object = any> {
     // What stands behind the line is for after the server's end, and in a worker that never comes.
     if (serveInWorker(this)) return new Promise(() => {});
     const given = typeof first === 'object' ? first : withoutUndefined({ host: first, port });
-    return starter().serve(this.#file(), { ...this.#workers(), ...given });
+    // The file of this line, which need not be the one that made the app: the same line must run in a worker.
+    return starter().serve(fileOf(callingFile()), { ...this.#workers(), ...given });
   }
 
   /** A server of this app for a test: init runs for real, in a worker, on a free port. Close it at the end. */
-  testClient(options: PotassiumServeOptions = {}): Promise<TestClient> {
-    return starter().testClient(this.#file(), { ...this.#workers(), ...options });
-  }
-
-  #file(): string {
-    const place = firstFrameOutside(this.#createdAt);
-    if (place !== null) return place.replace(/(:\d+){1,2}$/, '');
-    throw new Error('this app was made outside any file, and cannot start a server; use banana-serve <file>');
+  async testClient(options: PotassiumServeOptions = {}): Promise<TestClient> {
+    return starter().testClient(fileOf(this.#madeIn), { ...this.#workers(), ...options });
   }
 
   #workers(): PotassiumServeOptions {
@@ -223,6 +230,11 @@ export class Potassium<Context extends object = any> {
     if (this.#endpoints.has(path)) throw new RouteAlreadyInUseException();
     return path;
   }
+}
+
+function fileOf(file: string | null): string {
+  if (file !== null) return file;
+  throw new Error('this app was made outside any file, and cannot start a server; use banana-serve <file>');
 }
 
 function withoutUndefined(values: Readonly<Record<string, unknown>>): Record<string, unknown> {

@@ -32,8 +32,7 @@ export class RequestHeaders implements Iterable<[string, string]> {
   #find(name: string): string | undefined {
     if (typeof name !== 'string') throw new TypeError(`a header's name is text, not ${typeof name}`);
     const wanted = canonical(name);
-    const direct = this.#headers[wanted];
-    if (direct !== undefined) return direct;
+    if (Object.hasOwn(this.#headers, wanted)) return this.#headers[wanted];
     return Object.entries(this.#headers).find(([key]) => canonical(key) === wanted)?.[1];
   }
 }

@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, mock, test } from 'node:test';
+import { ServeError, type ErrorCode } from '../../../protocol/errors.js';
+import { KeptJobs, type KeepLimits, type KeptJob } from '../../../supervisor/jobs/kept-jobs.js';
+import { newJob } from '../dispatch/jobs.js';
+
+const HEAD = { status: 200, contentType: 'application/json', headers: '' };
+
+beforeEach(() => mock.timers.enable({ apis: ['setTimeout', 'Date'] }));
+afterEach(() => mock.timers.reset());
+
+let made = 0;
+function jobsWith(limits: Partial<KeepLimits> = {}): KeptJobs {
+  made = 0;
+  return new KeptJobs(() => `job-${(made += 1)}`, { keepMs: 1000, maxJobs: 10, maxBytes: 400, ...limits });
+}
+
+/** Keeps a job that ends at once, with a result of this size. */
+function keepEnded(jobs: KeptJobs, bytes = 1): KeptJob {
+  const job = newJob('x');
+  const kept = jobs.keep(job);
+  job.reply(HEAD, [Buffer.alloc(bytes, 0x31)], bytes, 1);
+  return kept;
+}
+
+test('a job is queued, running, then succeeded with its result', () => {
+  const jobs = jobsWith();
+  const job = newJob('x');
+  const kept = jobs.keep(job);
+  assert.deepEqual([kept.id, kept.state, kept.ended, kept.result], ['job-1', 'queued', false, null]);
+  job.state = 'sent';
+  assert.equal(kept.state, 'queued', 'a job that was sent ahead waits in its worker');
+  job.begin(performance.now());
+  assert.equal(kept.state, 'running');
+  job.reply(HEAD, [Buffer.from('{"a"'), Buffer.from(':1}')], 7, 5);
+  assert.deepEqual([kept.state, kept.ended, kept.error], ['succeeded', true, null]);
+  assert.deepEqual([kept.result?.head, kept.result?.body?.toString()], [HEAD, '{"a":1}']);
+  assert.equal(jobs.get('job-1'), kept);
+  assert.equal(jobs.get('job-2'), null);
+});
+
+test('whether a job has begun is asked of the worker that holds it', () => {
+  const job = newJob('x');
+  const kept = jobsWith().keep(job);
+  job.state = 'sent';
+  job.holder = { learnBegun: () => job.begin(1), abandon: () => {} };
+  assert.equal(kept.state, 'running');
+});
+
+for (const [code, state] of [
+  ['SERVE_INFERENCE_FAILED', 'failed'],
+  ['SERVE_INFERENCE_TIMEOUT', 'failed'],
+  ['SERVE_QUEUE_TIMEOUT', 'failed'],
+  ['SERVE_SHUTTING_DOWN', 'failed'],
+  ['SERVE_NOT_BEGUN', 'failed'],
+  ['SERVE_WORKER_LOST', 'lost'],
+] as const satisfies readonly (readonly [ErrorCode, string])[]) {
+  test(`a job that ends with ${code} is ${state}`, () => {
+    const job = newJob('x');
+    const kept = jobsWith().keep(job);
+    job.fail(new ServeError(code));
+    assert.deepEqual([kept.state, kept.ended, kept.error?.code, kept.result], [state, true, code, null]);
+  });
+}
+
+test('a result is a copy: the memory it came in may be used again', () => {
+  const job = newJob('x');
+  const kept = jobsWith().keep(job);
+  const piece = Buffer.from('before');
+  job.reply(HEAD, [piece], 6, 1);
+  piece.fill(0);
+  assert.equal(kept.result?.body?.toString(), 'before');
+});
+
+test('a stream is kept whole, with its head, and its worker may always go on', () => {
+  const job = newJob('x');
+  const kept = jobsWith().keep(job);
+  let taken = 0;
+  job.head({ ...HEAD, status: 201 });
+  job.chunk([Buffer.from('a')], () => (taken += 1));
+  job.chunk([Buffer.from('b'), Buffer.from('c')], () => (taken += 1));
+  assert.deepEqual([kept.ended, taken], [false, 2]);
+  job.end(3);
+  assert.deepEqual(
+    [kept.state, kept.result?.head.status, kept.result?.body?.toString()],
+    ['succeeded', 201, 'abc'],
+  );
+});
+
+test('a stream that breaks off has failed, and nothing of it is kept', () => {
+  const job = newJob('x');
+  const kept = jobsWith().keep(job);
+  job.head(HEAD);
+  job.chunk([Buffer.from('a')], () => {});
+  job.fail(new ServeError('SERVE_INFERENCE_FAILED'));
+  assert.deepEqual([kept.state, kept.result], ['failed', null]);
+});
+
+test('a result above a quarter of all room has succeeded without its body, whole or streamed', () => {
+  const jobs = jobsWith({ maxBytes: 400 });
+  assert.equal(keepEnded(jobs, 100).result?.body?.length, 100);
+  const whole = keepEnded(jobs, 101);
+  assert.deepEqual([whole.state, whole.result], ['succeeded', { head: HEAD, body: null }]);
+  const job = newJob('x');
+  const streamed = jobs.keep(job);
+  let taken = 0;
+  for (let i = 0; i < 3; i += 1) job.chunk([Buffer.alloc(50)], () => (taken += 1));
+  job.end(1);
+  assert.deepEqual([streamed.state, streamed.result?.body, taken], ['succeeded', null, 3]);
+});
+
+test('of too many that have ended the oldest ends go first; those that have not are never forgotten', () => {
+  const jobs = jobsWith({ maxJobs: 2 });
+  const waiting = jobs.keep(newJob('waits'));
+  const ended = [keepEnded(jobs), keepEnded(jobs), keepEnded(jobs)];
+  const known = [waiting, ...ended].map(({ id }) => jobs.get(id) !== null);
+  assert.deepEqual(known, [true, false, true, true]);
+  assert.equal(jobs.size, 3);
+  assert.deepEqual(jobs.unfinished(), [waiting.id]);
+});
+
+test('who ended first goes first, whoever came first', () => {
+  const jobs = jobsWith({ maxJobs: 1 });
+  const job = newJob('slow');
+  const slow = jobs.keep(job);
+  const quick = keepEnded(jobs);
+  job.fail(new ServeError('SERVE_INFERENCE_FAILED'));
+  assert.deepEqual([jobs.get(quick.id), jobs.get(slow.id)], [null, slow]);
+});
+
+test('of too many bytes the oldest go first', () => {
+  const jobs = jobsWith({ maxBytes: 400 });
+  const ended = Array.from({ length: 5 }, () => keepEnded(jobs, 100));
+  assert.deepEqual(
+    ended.map(({ id }) => jobs.get(id) !== null),
+    [false, true, true, true, true],
+  );
+});
+
+test('a job is forgotten a time after its end, each by its own', () => {
+  const jobs = jobsWith({ keepMs: 1000 });
+  const waiting = jobs.keep(newJob('waits'));
+  const first = keepEnded(jobs);
+  mock.timers.tick(600);
+  const second = keepEnded(jobs);
+  const known = (): boolean[] => [first, second, waiting].map(({ id }) => jobs.get(id) !== null);
+  mock.timers.tick(399);
+  assert.deepEqual(known(), [true, true, true]);
+  mock.timers.tick(1);
+  assert.deepEqual(known(), [false, true, true]);
+  mock.timers.tick(600);
+  assert.deepEqual(known(), [false, false, true]);
+  assert.equal(jobs.size, 1);
+});
+
+test('who waits for the end is called once: at the end, or at once if it was', () => {
+  const jobs = jobsWith();
+  const job = newJob('x');
+  const kept = jobs.keep(job);
+  const calls: string[] = [];
+  kept.onceEnded(() => calls.push('waited'));
+  const stop = kept.onceEnded(() => calls.push('left'));
+  stop();
+  assert.equal(calls.length, 0);
+  job.fail(new ServeError('SERVE_INFERENCE_FAILED'));
+  job.fail(new ServeError('SERVE_INFERENCE_FAILED'));
+  assert.deepEqual(calls, ['waited']);
+  kept.onceEnded(() => calls.push('late'));
+  assert.deepEqual(calls, ['waited', 'late']);
+});
+
+test('a kept job has no deadline any more', () => {
+  const job = newJob('x', { deadlineAtMs: performance.now() + 5 });
+  let fired = false;
+  job.deadlineTimer = setTimeout(() => (fired = true), 5);
+  jobsWith().keep(job);
+  mock.timers.tick(10);
+  assert.deepEqual([job.deadlineAtMs, job.deadlineTimer, fired], [null, null, false]);
+});

@@ -1,0 +1,303 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { fromPotassiumApp } from '../../../worker/adapters/potassium-app.js';
+import { Potassium, type PotassiumOptions } from '../../../worker/api/potassium/potassium.js';
+import { Request } from '../../../worker/api/potassium/request.js';
+import { Response, type ResponseBody } from '../../../worker/api/potassium/response.js';
+import type { InitContext } from '../../../worker/api/types.js';
+import type { CallInfo, LoadedApp } from '../../../worker/loaded-app.js';
+import { Reply } from '../../../worker/reply/reply.js';
+import { serveError } from '../refusals.js';
+
+const CTX = { requestId: 'req-1', headers: {}, body: Buffer.from('"in"') } as unknown as CallInfo;
+const OPTIONS: PotassiumOptions = {};
+
+function initContext(index = 0): InitContext {
+  return { worker: { index, gpu: null, threads: 1 } } as unknown as InitContext;
+}
+
+function load(app: Potassium): LoadedApp {
+  return fromPotassiumApp({ default: 1, app }) as LoadedApp;
+}
+
+function initOf(app: Potassium): Promise<unknown> {
+  return load(app).init(initContext()) as Promise<unknown>;
+}
+
+/** What an app with this one handler answers. */
+function answerOf(handler: (context: unknown, request: Request) => unknown): unknown {
+  const app = new Potassium('x', OPTIONS);
+  app.handler('/', handler as () => Response);
+  return load(app).handle('/', 'in', CTX);
+}
+
+function replyOf(response: Response): Reply {
+  const reply = answerOf(() => response);
+  assert.ok(reply instanceof Reply);
+  return reply;
+}
+
+test('an app is found as the default export itself or under the name app', () => {
+  const app = new Potassium('x');
+  app.handler(() => 1);
+  assert.ok(fromPotassiumApp({ app }) !== null);
+  assert.ok(fromPotassiumApp(app as unknown as Record<string, unknown>) !== null);
+  for (const exports of [{}, { app: 5 }, { app: null }, { app: {} }, { other: app }])
+    assert.equal(fromPotassiumApp(exports), null);
+});
+
+test('routes tell their kind, their input and their webhook', () => {
+  const app = new Potassium('x');
+  app.handler('/a', () => new Response());
+  app.handler('/b', () => new Response(), { raw: true });
+  app.background('/c', () => {});
+  app.background('/d', () => {}, { resultWebhook: 'http://own.test/' });
+  const tell = (): unknown[] => load(app).routes.map((route) => Object.values(route).join(' '));
+  assert.deepEqual(tell(), [
+    '/a handler json ',
+    '/b handler any ',
+    '/c background json ',
+    '/d background json http://own.test/',
+  ]);
+  app.resultWebhook('http://all.test/');
+  assert.deepEqual(tell(), [
+    '/a handler json http://all.test/',
+    '/b handler any http://all.test/',
+    '/c background json ',
+    '/d background json http://own.test/',
+  ]);
+});
+
+// init
+
+for (const [what, init, context] of [
+  ['returns an object', () => ({ a: 1 }), { a: 1 }],
+  ['resolves with an object', () => Promise.resolve({ a: 2 }), { a: 2 }],
+  ['returns a list', () => [1], [1]],
+] as const) {
+  test(`an init that ${what} gives the context`, async () => {
+    const app = new Potassium('x').init(init as () => object);
+    await load(app).init(initContext());
+    assert.deepEqual(app.getContext(), context);
+  });
+}
+
+test('init gets the number of its worker', async () => {
+  const app = new Potassium('x').init((workerNum) => ({ workerNum }));
+  await load(app).init(initContext(3));
+  assert.deepEqual(app.getContext(), { workerNum: 3 });
+});
+
+test('an app without init has an empty context', async () => {
+  const app = new Potassium('x');
+  await load(app).init(initContext());
+  assert.deepEqual(app.getContext(), {});
+});
+
+test('an init that called setCache need not return anything', async () => {
+  const app = new Potassium<object>('x');
+  app.init(() => app.setCache({ a: 1 }));
+  await load(app).init(initContext());
+  assert.deepEqual(app.getContext(), { a: 1 });
+});
+
+test('what init returns counts over what it gave to setCache', async () => {
+  const app = new Potassium<object>('x');
+  app.init(() => {
+    app.setCache({ a: 1 });
+    return { b: 2 };
+  });
+  await load(app).init(initContext());
+  assert.deepEqual(app.getContext(), { b: 2 });
+});
+
+for (const returned of [undefined, null, 5, 'text', true]) {
+  test(`an init that returns ${String(returned)} is refused`, async () => {
+    const app = new Potassium('x');
+    app.init((() => returned) as unknown as () => object);
+    await assert.rejects(initOf(app), /init\(\) must return an object/);
+  });
+}
+
+test('an init that called setCache may still not return anything but an object', async () => {
+  const app = new Potassium<object>('x');
+  app.init((() => {
+    app.setCache({});
+    return 5;
+  }) as unknown as () => object);
+  await assert.rejects(initOf(app), /init\(\) must return an object/);
+});
+
+// handlers
+
+test('a handler gets the context, live, and the request', async () => {
+  const app = new Potassium('x').init(() => ({ calls: 0 }));
+  app.handler('/', (context, request) => {
+    context.calls += 1;
+    return new Response({ json: [context.calls, request.json, request.id, request.body.length] });
+  });
+  const loaded = load(app);
+  await loaded.init(initContext());
+  await loaded.handle('/', 'in', CTX);
+  const reply = loaded.handle('/', 'in', CTX) as Reply;
+  assert.deepEqual(reply.body, { kind: 'json', value: [2, 'in', 'req-1', 4] });
+});
+
+test('a context that a handler puts in place of the old is the one of the next call', async () => {
+  const app = new Potassium<Record<string, number>>('x');
+  app.handler('/', (context) => {
+    app.setCache({ calls: (context['calls'] ?? 0) + 1 });
+    return new Response({ json: context });
+  });
+  const loaded = load(app);
+  await loaded.init(initContext());
+  await loaded.handle('/', null, CTX);
+  const reply = loaded.handle('/', null, CTX) as Reply;
+  assert.deepEqual(reply.body, { kind: 'json', value: { calls: 1 } });
+});
+
+for (const [what, json] of [
+  ['an object', { a: 1 }],
+  ['a list', [1, 2]],
+  ['null', null],
+  ['a text', 'x'],
+  ['false', false],
+] as const) {
+  test(`${what} as json is JSON, whatever content type its headers say`, () => {
+    const { head, body } = replyOf(new Response({ json, headers: { 'content-type': 'text/plain' } }));
+    assert.deepEqual(head, { status: 200, contentType: 'application/json', headers: '' });
+    assert.deepEqual(body, { kind: 'json', value: json });
+  });
+}
+
+for (const [what, body, contentType, bytes] of [
+  ['nothing', undefined, '', ''],
+  ['text', 'é', 'text/plain; charset=utf-8', 'é'],
+  ['an empty text', '', 'text/plain; charset=utf-8', ''],
+  ['a Buffer', Buffer.from('b'), 'application/octet-stream', 'b'],
+  ['a Uint8Array', new Uint8Array([0x75]), 'application/octet-stream', 'u'],
+  ['an ArrayBuffer', new Uint8Array([0x61]).buffer, 'application/octet-stream', 'a'],
+] as const) {
+  test(`${what} as body is sent as it is`, () => {
+    const { head, body: sent } = replyOf(
+      new Response({ status: 201, ...(body === undefined ? {} : { body }) }),
+    );
+    assert.deepEqual(head, { status: 201, contentType, headers: '' });
+    assert.equal(sent.kind === 'bytes' && Buffer.from(sent.bytes).toString(), bytes);
+  });
+}
+
+for (const [what, body] of [
+  ['a list', ['a', 'b']],
+  ['a Set', new Set(['a', 'b'])],
+  [
+    'a generator',
+    (function* () {
+      yield* ['a', 'b'];
+    })(),
+  ],
+  [
+    'an async generator',
+    (async function* () {
+      await Promise.resolve();
+      yield* ['a', 'b'];
+    })(),
+  ],
+  ['a web stream', new Blob(['a', 'b']).stream()],
+] as const) {
+  test(`${what} as body is a stream`, async () => {
+    const { head, body: sent } = replyOf(new Response({ body: body as ResponseBody }));
+    assert.equal(head.contentType, 'application/octet-stream');
+    assert.ok(sent.kind === 'stream');
+    const items: string[] = [];
+    for (;;) {
+      const step = await sent.iterator.next();
+      if (step.done === true) break;
+      items.push(Buffer.from(step.value as string).toString());
+    }
+    assert.equal(items.join(''), 'ab');
+  });
+}
+
+test('headers are kept, repeated ones too; a content type is taken in any case', () => {
+  const headers = { 'X-One': '1', 'X-Two': ['2', '3'], 'CONTENT-TYPE': 'image/png' };
+  const { head } = replyOf(new Response({ body: Buffer.from(''), headers }));
+  assert.deepEqual(head, { status: 200, contentType: 'image/png', headers: 'X-One\n1\nX-Two\n2\nX-Two\n3' });
+});
+
+test('a promise of a Response is waited for', async () => {
+  const reply = await answerOf(() => Promise.resolve(new Response({ json: 5 })));
+  assert.deepEqual((reply as Reply).body, { kind: 'json', value: 5 });
+});
+
+for (const [what, value] of [
+  ['nothing', undefined],
+  ['null', null],
+  ['a plain object', { json: 1 }],
+  ['a text', 'x'],
+  ['a list', [new Response()]],
+  ["the web's Response", new globalThis.Response('x')],
+] as const) {
+  test(`a handler that returns ${what} returns no Response`, async () => {
+    const message = new TypeError('Potassium Response object not returned');
+    assert.throws(() => answerOf(() => value), message);
+    await assert.rejects(answerOf(() => Promise.resolve(value)) as Promise<unknown>, message);
+  });
+}
+
+for (const body of [5, true, {}, { length: 1 }]) {
+  test(`a body that is ${JSON.stringify(body)} is refused`, () => {
+    const response = new Response({ body: body as unknown as ResponseBody });
+    assert.throws(() => replyOf(response), /body must be text, bytes, or an iterable of them/);
+  });
+}
+
+test('headers that no client would read are refused', () => {
+  const response = new Response({ json: 1, headers: { 'X-Long': 'x'.repeat(100_000) } });
+  assert.throws(() => replyOf(response), serveError('SERVE_OUTPUT_INVALID', /response headers/));
+});
+
+// background
+
+test('what a background function returns is its result: JSON, a Response, or nothing', async () => {
+  const app = new Potassium('x');
+  app.background('/json', () => ({ a: 1 }));
+  app.background('/nothing', () => {});
+  app.background('/later', () => Promise.resolve([1]));
+  app.background('/response', () => new Response({ status: 201, body: 'x' }));
+  const loaded = load(app);
+  const resultOf = async (route: string): Promise<Reply> => (await loaded.handle(route, null, CTX)) as Reply;
+  assert.deepEqual((await resultOf('/json')).body, { kind: 'json', value: { a: 1 } });
+  assert.deepEqual((await resultOf('/nothing')).body, { kind: 'json', value: undefined });
+  assert.deepEqual((await resultOf('/later')).body, { kind: 'json', value: [1] });
+  assert.equal((await resultOf('/response')).head.status, 201);
+});
+
+// legacy
+
+for (const [what, output] of [
+  ['an object', { a: 1 }],
+  ['a list', [1]],
+  ['a text', 'x'],
+  ['null', null],
+  ['nothing', undefined],
+  ['bytes', new Uint8Array([1])],
+] as const) {
+  test(`a legacy handler gets (cache, jsonIn), and ${what} from it is JSON`, async () => {
+    for (const wrap of [(value: unknown) => value, (value: unknown) => Promise.resolve(value)]) {
+      const app = new Potassium<object>('x');
+      const seen: unknown[] = [];
+      app.init(() => app.setCache({ cached: 1 }));
+      app.handler((cache, jsonIn) => {
+        seen.push(cache, jsonIn);
+        return wrap(output);
+      });
+      const loaded = load(app);
+      await loaded.init(initContext());
+      const reply = (await loaded.handle('/', 'in', CTX)) as Reply;
+      assert.deepEqual(seen, [{ cached: 1 }, 'in']);
+      assert.deepEqual(reply.head, { status: 200, contentType: 'application/json', headers: '' });
+      assert.deepEqual(reply.body, { kind: 'json', value: output });
+    }
+  });
+}
