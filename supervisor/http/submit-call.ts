@@ -130,7 +130,7 @@ class HttpCall {
     if (this.#route !== undefined) return null;
     const mistake = routeMistake(route, this.#request) ?? bodyMistake(route as Route, pieces, bytes);
     if (mistake !== null) return mistake;
-    this.#route = route as Route;
+    this.#route = route;
     this.#adopt(this.#route, job);
     return null;
   }
