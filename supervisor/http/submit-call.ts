@@ -129,9 +129,9 @@ class HttpCall {
   #settleRoute(route: Route | undefined, pieces: Buffer[], bytes: number, job: Job): ServeError | null {
     if (this.#route !== undefined) return null;
     const mistake = routeMistake(route, this.#request) ?? bodyMistake(route as Route, pieces, bytes);
-    if (mistake !== null) return mistake;
+    if (mistake !== null || route === undefined) return mistake;
     this.#route = route;
-    this.#adopt(this.#route, job);
+    this.#adopt(route, job);
     return null;
   }
 
