@@ -2,6 +2,7 @@
  * The Potassium way of writing an app: an instance of `Potassium`, exported as default or `app`, or served. `config`
  * and `shutdown` may be exported beside it.
  */
+import { ServeError } from '../../protocol/errors.js';
 import type { Route } from '../../protocol/messages.js';
 import { DEFINITION, type Definition, type Endpoint } from '../api/potassium/potassium.js';
 import { Request } from '../api/potassium/request.js';
@@ -81,8 +82,9 @@ function resultOf(output: unknown): unknown {
   return isResponse(output) ? replyOf(output) : jsonOf(output);
 }
 
-function bodyOf({ isJson, json, body }: Response): ReplyBody {
-  if (isJson) return { kind: 'json', value: json };
+function bodyOf(response: Response): ReplyBody {
+  if (response.isJson) return { kind: 'json', value: response.json };
+  const { body } = response;
   if (body === undefined) return { kind: 'bytes', bytes: new Uint8Array(0) };
   if (typeof body === 'string') return { kind: 'bytes', bytes: Buffer.from(body) };
   if (body instanceof Uint8Array) return { kind: 'bytes', bytes: body };
@@ -96,12 +98,23 @@ function headersOf({ headers }: Response): { contentType: string; headers: strin
   let contentType = '';
   const lines: string[] = [];
   for (const [name, value] of Object.entries(headers)) {
-    for (const each of typeof value === 'string' ? [value] : value) {
+    for (const each of Array.isArray(value) ? (value as string[]) : [String(value)]) {
+      assertOneLine(name, each);
       if (name.toLowerCase() === 'content-type') contentType = each;
       else lines.push(name, each);
     }
   }
   return { contentType, headers: lines.join('\n') };
+}
+
+/** A line break would end the header, and begin one that nobody meant. @throws SERVE_OUTPUT_INVALID */
+function assertOneLine(name: string, value: string): void {
+  if (!/[\r\n]/.test(name) && !/[\r\n]/.test(value)) return;
+  const shown = JSON.stringify(name.slice(0, 100));
+  throw new ServeError(
+    'SERVE_OUTPUT_INVALID',
+    `The model's response header ${shown} has a line break in it.`,
+  );
 }
 
 function typeOf(body: Response['body']): string {

@@ -252,6 +252,16 @@ for (const body of [5, true, {}, { length: 1 }]) {
   });
 }
 
+test('a header with a line break in it is refused: behind the break another header could stand', () => {
+  for (const headers of [
+    { 'X-One': 'a\r\nSet-Cookie: b' },
+    { 'X-One\nX-Two': 'a' },
+    { 'Content-Type': 'a\nb' },
+  ]) {
+    assert.throws(() => replyOf(new Response({ body: '', headers })), { code: 'SERVE_OUTPUT_INVALID' });
+  }
+});
+
 test('headers that no client would read are refused', () => {
   const response = new Response({ json: 1, headers: { 'X-Long': 'x'.repeat(100_000) } });
   assert.throws(() => replyOf(response), serveError('SERVE_OUTPUT_INVALID', /response headers/));
