@@ -18,7 +18,7 @@ import { listen, type Listening } from './http/listen.js';
 import { OWN_PATHS } from './http/own-paths.js';
 import { requestIdOf } from './http/request-id.js';
 import { LateHandler, createHttpServer, inviteBody } from './http/server.js';
-import { KeptJobs } from './jobs/kept-jobs.js';
+import { KeptJobs, type KeptJob } from './jobs/kept-jobs.js';
 import { ModelRuntime } from './models/model-runtime.js';
 import { AccessLog } from './observe/access-log.js';
 import { createLog, type Log } from './observe/log.js';
@@ -63,7 +63,10 @@ export class RunningServer implements ServerHandle {
   readonly #webhooks: Webhooks;
   readonly #model: ModelRuntime;
   readonly #facts: ServerFacts & { readonly replies: Map<string, number> };
-  readonly #jobs = new KeptJobs(() => requestIdOf({}));
+  readonly #jobs = new KeptJobs(
+    () => requestIdOf({}),
+    (job) => this.#onJobEnded(job),
+  );
   readonly #ready = deferred<void>();
   readonly #ended = deferred<ServerEnd>();
   readonly #workersClosed = deferred<void>();
@@ -133,6 +136,7 @@ export class RunningServer implements ServerHandle {
   }
 
   kill(): void {
+    this.#reportUnfinished();
     this.#killNow();
     void this.#tearDown({ reason: 'killed', error: null });
   }
@@ -181,12 +185,10 @@ export class RunningServer implements ServerHandle {
       inviteBody,
       onSettled: (request, job, status, error) => {
         count(error?.code ?? 'ok');
-        this.#model.noteIdle();
         accessLog?.settled(request, status, job, error);
       },
       onRefused: (request, requestId, error) => {
-        count(error.code);
-        this.#model.noteIdle();
+        if (request.method === 'POST') count(error.code); // nothing else is a call
         accessLog?.refused(request, requestId, error);
       },
       status: () => this.status(),
@@ -236,18 +238,24 @@ export class RunningServer implements ServerHandle {
     this.#log.error(
       `the drain timeout passed with ${inFlight} calls running and ${queued} waiting; they are cut off`,
     );
-    const unfinished = this.#jobs.unfinished();
-    if (unfinished.length > 0) {
-      this.#log.error(
-        { jobs: unfinished },
-        `${unfinished.length} of them are jobs whose callers were told that they are taken: ${unfinished.join(', ')}`,
-      );
-    }
+    this.#reportUnfinished();
     dispatcher.failQueued(shuttingDown());
     dispatcher.failInFlight(
       new ServeError('SERVE_WORKER_LOST', 'The server stopped before this call was finished.'),
       shuttingDown(),
     );
+  }
+
+  /** Their callers were told that they are taken, and hear nothing more. */
+  #reportUnfinished(): void {
+    const jobs = this.#jobs.unfinished();
+    if (jobs.length > 0) this.#log.error({ jobs }, `background jobs cut off: ${jobs.join(', ')}`);
+  }
+
+  #onJobEnded({ id, requestId, error }: KeptJob): void {
+    if (error === null) return;
+    const text = `the background job ${id} failed: ${error.message}`;
+    this.#log.warn({ job: id, requestId, code: error.code }, text);
   }
 
   async #finish(end: ServerEnd, endAtMs: number): Promise<void> {

@@ -27,12 +27,13 @@ interface TestClient {
 
 /** Resolves once a worker is ready. @throws ServeError if none can start; then nothing is left running */
 export async function startTestClient(options: ServeOptions): Promise<TestClient> {
-  const server = await serve({ host: '127.0.0.1', port: 0, logLevel: 'warn', accessLog: false, ...options });
+  const server = await serve({ host: '127.0.0.1', port: 0, logLevel: 'warn', restartLimit: 0, ...options });
   try {
     await server.ready;
   } catch (error) {
     await server.close();
-    throw error;
+    const { message, detail } = error as ServeError;
+    throw new Error(`The app cannot be tested: ${detail || message}`, { cause: error });
   }
   const send = async (path: string, init: RequestInit): Promise<TestResponse> => {
     const response = await fetch(new URL(path, server.url), { ...init, keepalive: false });

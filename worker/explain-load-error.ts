@@ -31,8 +31,14 @@ export function explainImportError(path: string, thrown: unknown): AppLoadError 
   const frame = firstFrameOutside(stack);
   return new AppLoadError(`${frame ?? path}: importing the app threw: ${message}\n${stack}`, {
     cause: thrown,
-    permanent: false,
+    permanent: isAppsMistake(thrown),
   });
+}
+
+/** Told by name: the class may be another instance of ours. */
+function isAppsMistake(thrown: unknown): boolean {
+  const name = (thrown as { name?: unknown } | null)?.name;
+  return name === 'RouteAlreadyInUseException' || name === 'InvalidEndpointTypeException';
 }
 
 /** A `.ts` file outside a package of type `module` is translated to CommonJS, as Node and TypeScript would. */

@@ -8,7 +8,7 @@ import { basename, dirname, extname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { fromBananaApp } from './adapters/banana-app.js';
 import { fromPotassiumApp } from './adapters/potassium-app.js';
-import { onServe } from './api/potassium/in-worker.js';
+import { setImportingWorker } from './api/potassium/in-worker.js';
 import { AppLoadError, explainImportError, locateText } from './explain-load-error.js';
 import type { LoadedApp } from './loaded-app.js';
 
@@ -22,9 +22,11 @@ export async function loadApp(path: string): Promise<LoadedApp> {
   const imported = importApp(path).catch((thrown: unknown) => {
     throw explainImportError(path, thrown);
   });
-  // A file may end in `await app.serve()`, which returns when the server ends: then the import never does.
-  const namespace = await Promise.race([imported, served.first]);
-  const candidates = [...exportCandidates(namespace), ...served.apps()];
+  // After `await app.serve()` the import is never done, and nothing that the file exports can be seen.
+  const namespace = await Promise.race([imported, served.awaited]);
+  const candidates = namespace === null ? [] : exportCandidates(namespace);
+  const [app] = served.apps;
+  if (app !== undefined) candidates.unshift({ ...namespace, app });
   for (const exports of candidates) {
     for (const adapt of ADAPTERS) {
       const app = adaptOrExplain(path, exports, adapt);
@@ -35,15 +37,15 @@ export async function loadApp(path: string): Promise<LoadedApp> {
 }
 
 /** Apps that call `serve()` while they are imported: in a worker it means "this is the app". */
-function listenForServe(): { first: Promise<Exports>; apps(): Exports[] } {
-  const apps: Exports[] = [];
-  const first = new Promise<Exports>((resolve) => {
-    onServe((app) => {
-      apps.push({ app });
-      resolve({ app });
+function listenForServe(): { readonly apps: unknown[]; readonly awaited: Promise<null> } {
+  const apps: unknown[] = [];
+  const awaited = new Promise<null>((resolve) => {
+    setImportingWorker({
+      onServe: (app) => apps.push(app),
+      onAwaited: () => setImmediate(() => resolve(null)), // `serve().then(...)` is the last thing a file may do, too
     });
   });
-  return { first, apps: () => apps };
+  return { apps, awaited };
 }
 
 async function importApp(path: string): Promise<Exports> {

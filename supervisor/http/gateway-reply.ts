@@ -4,6 +4,7 @@
  * Always pure ASCII, and always with a `message`: its clients read nothing else of a failure, and take every message
  * with "error" in it for one. So no other message may hold that word, and a client's own text stands only in failures.
  */
+import { isAscii } from 'node:buffer';
 import type { ServeError } from '../../protocol/errors.js';
 import type { KeptJob, KeptResult } from '../jobs/kept-jobs.js';
 import { isJson } from './route-check.js';
@@ -66,7 +67,8 @@ function readResult({ head, body }: KeptResult): Outcome {
   }
   if (body.length === 0) return { json: NULL };
   // Scanned, as an app may call anything JSON: one output that is not would spoil the whole reply.
-  if (isJson(head.contentType) && scanTopLevelFields(body, []).is !== 'malformed') return { json: body };
+  if (isJson(head.contentType) && scanTopLevelFields(body, []).is !== 'malformed')
+    return { json: isAscii(body) ? body : Buffer.from(escapeNonAscii(body.toString('utf8'))) };
   const type = head.contentType === '' ? 'something without a type' : head.contentType;
   return {
     code: 'SERVE_OUTPUT_INVALID',
@@ -80,8 +82,10 @@ const MAX_APP_TEXT_BYTES = 1000;
 const NULL = Buffer.from('null');
 
 function asciiJson(value: object): string {
-  return JSON.stringify(value).replace(
-    /[\u007f-\uffff]/g,
-    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
+  return escapeNonAscii(JSON.stringify(value));
+}
+
+/** Our worker has done so already (worker/reply/encode-output.ts), but for JSON that an app wrote itself. */
+function escapeNonAscii(json: string): string {
+  return json.replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

@@ -28,7 +28,7 @@ import { announcedBytes, readBody } from './read-body.js';
 import { answerUnread, closesAfter } from './refuse.js';
 import { postResult } from './result-webhook.js';
 import { serverTiming } from './reply-sink.js';
-import { echoBananaId, requestIdOf } from './request-id.js';
+import { bananaIdHeader, requestIdOf } from './request-id.js';
 import { describeCall, onceClosed, pathOf } from './request-facts.js';
 
 /** What the platform held a client for; load balancers in front of a server give up after 60 s. */
@@ -72,7 +72,6 @@ export function takeGateway(
   const operation = gatewayOperation(front, request);
   if (operation === null) return false;
   const requestId = requestIdOf(request.headers);
-  echoBananaId(request, response);
   receive({ front, log, request, response, requestId, acceptedAtMs: performance.now() }, operation);
   return true;
 }
@@ -207,8 +206,12 @@ function hold({ request, response }: Exchange, kept: KeptJob, limitMs: number, g
 }
 
 /** `ended`: the job whose times the reply tells. */
-function answer({ front, response, requestId }: Exchange, pieces: readonly Buffer[], ended?: KeptJob): void {
-  response.writeHead(200, replyHeaders(front, requestId, pieces, ended));
+function answer(
+  { front, request, response, requestId }: Exchange,
+  pieces: readonly Buffer[],
+  ended?: KeptJob,
+): void {
+  response.writeHead(200, replyHeaders(front, request, requestId, pieces, ended));
   response.cork(); // one gathered write
   for (const piece of pieces) response.write(piece);
   response.end();
@@ -218,7 +221,7 @@ function answer({ front, response, requestId }: Exchange, pieces: readonly Buffe
 function turnAway({ front, request, response, requestId }: Exchange, error: ServeError): void {
   const pieces = failureReply(requestId, error);
   const closes = front.closing() || closesAfter(request, error);
-  const headers = replyHeaders(front, requestId, pieces);
+  const headers = replyHeaders(front, request, requestId, pieces);
   if (closes) headers['Connection'] = 'close';
   answerUnread(request, response, { status: 200, headers, body: Buffer.concat(pieces), closes });
   front.onRefused(request, requestId, error);
@@ -226,6 +229,7 @@ function turnAway({ front, request, response, requestId }: Exchange, error: Serv
 
 function replyHeaders(
   front: Front,
+  request: IncomingMessage,
   requestId: string,
   pieces: readonly Buffer[],
   ended?: KeptJob,
@@ -234,6 +238,7 @@ function replyHeaders(
     'Content-Type': 'application/json',
     'Content-Length': pieces.reduce((sum, piece) => sum + piece.length, 0),
     'X-Request-Id': requestId,
+    ...bananaIdHeader(request),
   };
   if (ended !== undefined) headers['Server-Timing'] = serverTiming(ended);
   if (front.closing()) headers['Connection'] = 'close';

@@ -10,7 +10,7 @@ import type { Front } from './front.js';
 import { gatewayOperation, takeGateway } from './gateway.js';
 import { potassiumRoutes } from './potassium.js';
 import { refuse } from './refuse.js';
-import { echoBananaId, requestIdOf } from './request-id.js';
+import { bananaIdHeader, requestIdOf } from './request-id.js';
 import type { RequestHandler } from './server.js';
 import { pathOf } from './request-facts.js';
 
@@ -19,7 +19,7 @@ export function createHandler(front: Front, log: Log): RequestHandler {
   app.use(async (ctx, next) => {
     ctx.set('X-Request-Id', requestIdOf(ctx.req.headers));
     if (front.closing()) ctx.set('Connection', 'close');
-    echoBananaId(ctx.req, ctx.res);
+    ctx.set(bananaIdHeader(ctx.req));
     try {
       await next();
     } catch (thrown) {

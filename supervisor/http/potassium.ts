@@ -1,11 +1,11 @@
 /** The Potassium dialect's own paths: status, warm-up and background jobs. Its routes are calls like any other. */
+import { isUtf8 } from 'node:buffer';
 import Router, { type RouterMiddleware } from '@koa/router';
 import { ServeError } from '../../protocol/errors.js';
-import type { KeptJob } from '../jobs/kept-jobs.js';
+import type { KeptJob, KeptResult } from '../jobs/kept-jobs.js';
 import type { Front } from './front.js';
-
-/** Names the job of a background call in the answer to it. */
-export const JOB_ID_HEADER = 'X-Banana-Job-Id';
+import { isJson } from './route-check.js';
+import { scanTopLevelFields } from './top-level-fields.js';
 
 const STATUS_PATHS = ['/_k/status', '/__status__'];
 
@@ -37,7 +37,8 @@ export function potassiumRoutes(front: Front): Router {
 /** The four keys that the platform's balancer reads come first; the rest is for people. Times in whole ms. */
 function potassiumStatus({ model, posts, replies }: Front): object {
   const { dispatcher } = model;
-  const inProgress = dispatcher.queued + dispatcher.arriving + dispatcher.inFlight;
+  // Calls that nobody waits for any more hold their worker until they end there.
+  const inProgress = dispatcher.queued + dispatcher.arriving + model.heldCalls;
   const available = model.readyWorkers === model.slots.length && inProgress < model.slots.length;
   const nowMs = performance.now();
   const beganAtMs = model.oldestBeganAtMs;
@@ -60,28 +61,31 @@ function potassiumStatus({ model, posts, replies }: Front): object {
 }
 
 /** JSON results stand in it as they are, whatever their size; others in base64. */
-function describeJob(kept: KeptJob): string {
+function describeJob(kept: KeptJob): Buffer {
   const { id, requestId, route, runMs, createdAt, endedAt, error, result } = kept;
-  const facts = JSON.stringify({
+  const facts = {
     id,
     state: kept.state,
     requestId,
     route,
     createdAt: createdAt.toISOString(),
     endedAt: endedAt?.toISOString() ?? null,
-    runMs,
+    runMs: Math.round(runMs * 1000) / 1000,
     error: error === null ? null : { code: error.code, message: error.message },
-  });
-  if (result === null) return facts.replace(/}$/, ',"result":null}');
-  const { head, body } = result;
-  const isJson = /^application\/json\b/.test(head.contentType);
-  const text =
-    body === null ? 'null' : isJson ? body.toString('utf8') : JSON.stringify(body.toString('base64'));
-  const about = `"status":${head.status},"contentType":${JSON.stringify(head.contentType)}`;
-  return facts.replace(
-    /}$/,
-    `,${about},"encoding":"${isJson ? 'json' : 'base64'}","result":${text || 'null'}}`,
-  );
+  };
+  if (result === null) return Buffer.from(JSON.stringify({ ...facts, result: null }));
+  const { status, contentType } = result.head;
+  const [encoding, bytes] = encodeResult(result);
+  const before = JSON.stringify({ ...facts, status, contentType, encoding }).slice(0, -1);
+  return Buffer.concat([Buffer.from(`${before},"result":`), bytes, Buffer.from('}')]);
+}
+
+/** What an app calls JSON need not be: one result that is not would spoil the whole reply. */
+function encodeResult({ head, body }: KeptResult): ['json' | 'base64', Buffer] {
+  if (body === null || body.length === 0) return ['json', Buffer.from('null')];
+  if (isJson(head.contentType) && isUtf8(body) && scanTopLevelFields(body, []).is !== 'malformed')
+    return ['json', body];
+  return ['base64', Buffer.from(JSON.stringify(body.toString('base64')))];
 }
 
 function closed(response: { once(event: 'close', listener: () => void): unknown }): Promise<void> {

@@ -8,6 +8,7 @@
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import { ServeError } from '../../protocol/errors.js';
 import { httpStatus } from './http-status.js';
+import { bananaIdHeader } from './request-id.js';
 
 /** How much of an unwanted body is read and thrown away before the connection is cut. */
 const LINGER_BYTES = 256 * 1024 * 1024;
@@ -51,6 +52,7 @@ export function refuse(
     'Content-Type': isExposed ? 'text/plain; charset=utf-8' : 'application/json',
     'Content-Length': body.length,
     'X-Request-Id': options.requestId,
+    ...bananaIdHeader(request),
   };
   if (options.timing !== undefined) headers['Server-Timing'] = options.timing;
   if (options.allow !== undefined) headers['Allow'] = options.allow;

@@ -6,6 +6,7 @@ import type { ReplyHead } from '../../protocol/messages.js';
 import type { Job, Sink } from '../dispatch/job.js';
 import { slabs } from '../memory/slabs.js';
 import { refuse } from './refuse.js';
+import { bananaIdHeader } from './request-id.js';
 
 export interface ReplySinkOptions {
   readonly request: IncomingMessage;
@@ -122,6 +123,7 @@ export class ReplySink implements Sink {
       }
     }
     headers['X-Request-Id'] = this.#options.requestId;
+    Object.assign(headers, bananaIdHeader(this.#options.request));
     if (this.#options.shouldClose()) headers['Connection'] = 'close';
     return headers;
   }
@@ -155,6 +157,7 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
   'trailer',
   'transfer-encoding',
   'upgrade',
+  'x-banana-request-id',
   'x-request-id',
 ]);
 

@@ -1,6 +1,6 @@
 /** The id of a request: the client's if it is sane, else a new one. */
 import { randomBytes } from 'node:crypto';
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 
 /** What may go into a header, a log line and a file name as it is. */
 const SANE = /^[\w.:@/+=-]{1,128}$/;
@@ -19,10 +19,12 @@ export function requestIdOf(headers: IncomingHttpHeaders, inBody?: string | null
 }
 
 /** Banana's clients look for their id under the name they sent it by. */
-export function echoBananaId(request: IncomingMessage, response: ServerResponse): void {
-  const id = sane(request.headers['x-banana-request-id']);
-  if (id !== null) response.setHeader('X-Banana-Request-Id', id);
+export function bananaIdHeader({ headers }: IncomingMessage): Record<string, string> {
+  const id = sane(headers['x-banana-request-id']);
+  return id === null ? NO_HEADER : { 'X-Banana-Request-Id': id };
 }
+
+const NO_HEADER = {};
 
 function sane(id: string | string[] | null | undefined): string | null {
   return typeof id === 'string' && SANE.test(id) ? id : null;

@@ -2,13 +2,14 @@
 import { joinPieces } from '../../protocol/body-assembler.js';
 import type { Route } from '../../protocol/messages.js';
 import type { Job } from '../dispatch/job.js';
+import { isJson } from './route-check.js';
 import { newWebhookId, type Webhooks } from '../webhooks/webhooks.js';
 
 /** If the route has a webhook: posts the job's answer, if that is JSON and a success. No caller waits for it. */
 export function postResult(webhooks: Webhooks, { webhook: url }: Route, job: Job): void {
   if (url === '') return;
   job.onReply = ({ status, contentType }, pieces) => {
-    if (status >= 300 || !/^application\/json\b/.test(contentType)) return;
+    if (status >= 300 || !isJson(contentType)) return;
     const body = joinPieces(pieces); // `send` copies it
     webhooks.send({ id: newWebhookId(), url, body, contentType, requestId: job.call.requestId });
   };

@@ -15,12 +15,12 @@ import type { Route } from '../../protocol/messages.js';
 import type { Admission } from '../dispatch/arrivals.js';
 import { Job } from '../dispatch/job.js';
 import type { Front } from './front.js';
-import { JOB_ID_HEADER } from './potassium.js';
+import { answerStarted } from './answer-started.js';
 import { announcedBytes, readBody } from './read-body.js';
 import { refuse } from './refuse.js';
 import { ReplySink } from './reply-sink.js';
 import { describeCall, onceClosed, type CallTarget } from './request-facts.js';
-import { echoBananaId, requestIdOf } from './request-id.js';
+import { requestIdOf } from './request-id.js';
 import { postResult } from './result-webhook.js';
 import { bodyMistake, routeMistake } from './route-check.js';
 
@@ -58,7 +58,6 @@ class HttpCall {
   admit(): void {
     const { maxBody } = this.#front.options;
     const { dispatcher } = this.#front.model;
-    echoBananaId(this.#request, this.#response);
     let admission: Admission;
     let announced: number;
     try {
@@ -182,23 +181,6 @@ class HttpCall {
 function checkBody(route: Route, pieces: Buffer[], bytes: number): void {
   const mistake = bodyMistake(route, pieces, bytes);
   if (mistake !== null) throw mistake;
-}
-
-/** The caller of a background route is answered, and its job lives on. */
-function answerStarted(front: Front, request: IncomingMessage, response: ServerResponse, job: Job): void {
-  const kept = front.jobs.keep(job);
-  kept.onceEnded(() => front.model.noteIdle());
-  const body = '{"started":true}\n';
-  const headers: Record<string, string | number> = {
-    'Content-Type': 'application/json',
-    'Content-Length': body.length,
-    'X-Request-Id': job.call.requestId,
-    [JOB_ID_HEADER]: kept.id,
-  };
-  if (front.closing()) headers['Connection'] = 'close';
-  response.writeHead(200, headers);
-  response.end(body);
-  front.onSettled(request, job, 200, null);
 }
 
 /** The client's own time limit in ms from now; null without one. @throws SERVE_BAD_REQUEST if it is no duration */

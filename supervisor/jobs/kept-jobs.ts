@@ -6,7 +6,7 @@
  * go first when they are too many, too large or too old.
  */
 import { totalBytes } from '../../protocol/body-assembler.js';
-import type { ErrorCode, ServeError } from '../../protocol/errors.js';
+import { ServeError, type ErrorCode } from '../../protocol/errors.js';
 import type { ReplyHead } from '../../protocol/messages.js';
 import type { Job, Sink } from '../dispatch/job.js';
 
@@ -22,7 +22,7 @@ export const KEEP_LIMITS: KeepLimits = { keepMs: 15 * 60_000, maxJobs: 10_000, m
 
 export type KeptState = 'queued' | 'running' | 'succeeded' | 'failed' | 'lost';
 
-/** A whole answer. Its body is null if it was too large to keep. */
+/** A whole answer, but for headers that only its own caller could want. Its body is null if it was too large to keep. */
 export interface KeptResult {
   readonly head: ReplyHead;
   readonly body: Buffer | null;
@@ -99,13 +99,17 @@ export class KeptJob implements Sink {
   }
 
   fail(_job: Job, error: ServeError): void {
-    this.error = error;
+    // Without its detail, which is for the log, and may be long.
+    this.error = new ServeError(error.code, error.message);
     this.#finish();
   }
 
   /** The memory that an answer came in may be used again: this is a copy. */
   #succeed(head: ReplyHead, pieces: readonly Buffer[], bytes: number): void {
-    this.result = { head, body: bytes > this.#maxBytes ? null : Buffer.concat(pieces) };
+    this.result = {
+      head: { ...head, headers: '' },
+      body: bytes > this.#maxBytes ? null : Buffer.concat(pieces),
+    };
     this.#finish();
   }
 
@@ -127,14 +131,21 @@ const LOST: ReadonlySet<ErrorCode> = new Set(['SERVE_WORKER_LOST']);
 export class KeptJobs {
   readonly #limits: KeepLimits;
   readonly #newId: () => string;
+  readonly #tell: (job: KeptJob) => void;
   readonly #jobs = new Map<string, KeptJob>();
   /** In the order of their ends. */
   readonly #ended = new Set<KeptJob>();
   #bytes = 0;
   #sweep: NodeJS.Timeout | null = null;
 
-  constructor(newId: () => string, limits: KeepLimits = KEEP_LIMITS) {
+  /** `onEnded` is told of every job, once, when it has ended. */
+  constructor(
+    newId: () => string,
+    onEnded: (job: KeptJob) => void = () => {},
+    limits: KeepLimits = KEEP_LIMITS,
+  ) {
     this.#newId = newId;
+    this.#tell = onEnded;
     this.#limits = limits;
   }
 
@@ -166,6 +177,7 @@ export class KeptJobs {
   }
 
   #onEnded(job: KeptJob): void {
+    this.#tell(job);
     this.#ended.add(job);
     this.#bytes += bytesOf(job);
     for (const oldest of this.#ended) {

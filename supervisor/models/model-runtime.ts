@@ -115,13 +115,18 @@ export class ModelRuntime {
     return this.slots.some((slot) => slot.lastDeath !== null) ? 'unhealthy' : 'starting';
   }
 
-  /** Since when nothing has been asked of it, as Potassium tells it: since the last answer, or the server's start. */
+  /** When a call last ended in a worker, on the monotonic clock; before that, when the server started. */
   get idleSinceMs(): number {
     return this.#idleSinceMs;
   }
 
   noteIdle(): void {
     this.#idleSinceMs = performance.now();
+  }
+
+  /** Calls that the workers hold, those that nobody waits for any more included. */
+  get heldCalls(): number {
+    return this.#ready.reduce((sum, worker) => sum + worker.load, 0);
   }
 
   /** When the oldest of the calls that run now began; null if none runs. */
@@ -208,8 +213,12 @@ export class ModelRuntime {
     const listener: SlotListener = {
       onLoaded: (info) => this.#onLoaded(info),
       onReady: () => this.#onReady(index),
-      onFinished: (job, runMs) => this.dispatcher.finished(job, runMs),
+      onFinished: (job, runMs) => {
+        this.noteIdle();
+        this.dispatcher.finished(job, runMs);
+      },
       onLost: (jobs, error) => {
+        this.noteIdle();
         this.#refreshReady(); // before anything is offered to the dead
         this.dispatcher.lost(jobs, error);
       },

@@ -63,6 +63,8 @@ function handle({ endpoints, context }: Definition, route: string, input: unknow
 /** A legacy handler gives JSON, a list or a text included. */
 function jsonOf(output: unknown): unknown {
   if (isPromise(output)) return output.then(jsonOf);
+  if (iteratorOf(output) !== null)
+    throw new TypeError('a generator was returned where JSON is; a Response can stream it');
   return new Reply(
     { status: 200, contentType: 'application/json', headers: '' },
     { kind: 'json', value: output },
@@ -71,10 +73,14 @@ function jsonOf(output: unknown): unknown {
 
 function replyOf(output: unknown): Reply {
   if (!isResponse(output)) throw new TypeError('Potassium Response object not returned');
+  const { status } = output;
+  if (!Number.isInteger(status) || status < 200 || status > 599) {
+    throw new RangeError(`status ${String(status)} is not a whole number from 200 to 599`);
+  }
   const body = bodyOf(output);
   const { contentType, headers } = headersOf(output);
   const type = body.kind === 'json' ? 'application/json' : contentType || typeOf(output.body);
-  return new Reply({ status: output.status, contentType: type, headers: checkedHeaders(headers) }, body);
+  return new Reply({ status, contentType: type, headers: checkedHeaders(headers) }, body);
 }
 
 /** A background function may return nothing. */

@@ -12,7 +12,12 @@ afterEach(() => mock.timers.reset());
 let made = 0;
 function jobsWith(limits: Partial<KeepLimits> = {}): KeptJobs {
   made = 0;
-  return new KeptJobs(() => `job-${(made += 1)}`, { keepMs: 1000, maxJobs: 10, maxBytes: 400, ...limits });
+  const all = { keepMs: 1000, maxJobs: 10, maxBytes: 400, ...limits };
+  return new KeptJobs(
+    () => `job-${(made += 1)}`,
+    () => {},
+    all,
+  );
 }
 
 /** Keeps a job that ends at once, with a result of this size. */

@@ -1,19 +1,47 @@
 /**
- * How `app.serve()` knows that it runs in a worker. On `globalThis`, under a registered symbol: a TypeScript app may be
- * given another instance of this module than the worker has.
+ * How an app that starts itself knows that it runs in a worker. On `globalThis`, under a registered symbol: a TypeScript
+ * app may be given another instance of this module than the worker has.
  */
 const IN_WORKER = Symbol.for('banana-serve.in-worker');
 
-type Holder = { [IN_WORKER]?: (app: unknown) => void };
-
-/** For the worker: `listener` gets every app that calls `serve()` from now on. */
-export function onServe(listener: (app: unknown) => void): void {
-  (globalThis as Holder)[IN_WORKER] = listener;
+/** Who imports the app. */
+export interface ImportingWorker {
+  /** The app asked to be served. */
+  onServe(app: unknown): void;
+  /** The file waits for the server's end: its import will never be done. */
+  onAwaited(): void;
 }
 
-/** Hands the app to the worker that imports it. Returns false outside a worker. */
-export function serveInWorker(app: unknown): boolean {
-  const listener = (globalThis as Holder)[IN_WORKER];
-  listener?.(app);
-  return listener !== undefined;
+type Holder = { [IN_WORKER]?: ImportingWorker };
+
+export function setImportingWorker(worker: ImportingWorker): void {
+  (globalThis as Holder)[IN_WORKER] = worker;
+}
+
+/** Hands the app to the worker that imports it; what is returned never settles. Null outside a worker. */
+export function serveInWorker(app: unknown): Promise<never> | null {
+  const worker = (globalThis as Holder)[IN_WORKER];
+  if (worker === undefined) return null;
+  worker.onServe(app);
+  return new ServerEndInWorker(() => worker.onAwaited());
+}
+
+/** What stands behind `await app.serve()` is for after the server's end, and in a worker that never comes. */
+class ServerEndInWorker extends Promise<never> {
+  readonly #onAwaited: () => void;
+
+  constructor(onAwaited: () => void) {
+    super(() => {});
+    this.#onAwaited = onAwaited;
+  }
+
+  /** Plain promises for whatever is derived from this one. */
+  static override get [Symbol.species](): PromiseConstructor {
+    return Promise;
+  }
+
+  override then: Promise<never>['then'] = (onFulfilled, onRejected) => {
+    this.#onAwaited();
+    return super.then(onFulfilled, onRejected);
+  };
 }

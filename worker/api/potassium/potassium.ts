@@ -185,16 +185,18 @@ export class Potassium<Context extends object = any> {
    */
   serve(options?: PotassiumServeOptions): Promise<void>;
   serve(host?: string, port?: number): Promise<void>;
-  async serve(first?: string | PotassiumServeOptions, port?: number): Promise<void> {
-    // What stands behind the line is for after the server's end, and in a worker that never comes.
-    if (serveInWorker(this)) return new Promise(() => {});
+  serve(first?: string | PotassiumServeOptions, port?: number): Promise<void> {
+    const inWorker = serveInWorker(this);
+    if (inWorker !== null) return inWorker;
     const given = typeof first === 'object' ? first : withoutUndefined({ host: first, port });
     // The file of this line, which need not be the one that made the app: the same line must run in a worker.
     return starter().serve(fileOf(callingFile()), { ...this.#workers(), ...given });
   }
 
   /** A server of this app for a test: init runs for real, in a worker, on a free port. Close it at the end. */
-  async testClient(options: PotassiumServeOptions = {}): Promise<TestClient> {
+  testClient(options: PotassiumServeOptions = {}): Promise<TestClient> {
+    const inWorker = serveInWorker(this); // the file that made the app is the test
+    if (inWorker !== null) return inWorker;
     return starter().testClient(fileOf(this.#madeIn), { ...this.#workers(), ...options });
   }
 

@@ -12,15 +12,26 @@ export type ResponseBody =
   | Iterable<string | Uint8Array>
   | AsyncIterable<string | Uint8Array>;
 
-export interface ResponseInit<Json = unknown> {
+interface AnyResponse {
   /** From 200 to 599; 200 if left out. */
   readonly status?: number;
-  /** Any JSON value; its content type is `application/json`, whatever `headers` say. Not together with `body`. */
-  readonly json?: Json;
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
-  /** Text, bytes, or an iterable or stream of them, which is sent as it comes. */
-  readonly body?: ResponseBody;
 }
+
+interface JsonResponse<Json> extends AnyResponse {
+  /** Any JSON value; its content type is `application/json`, whatever `headers` say. */
+  readonly json?: Json;
+  readonly body?: undefined;
+}
+
+interface BodyResponse extends AnyResponse {
+  readonly json?: undefined;
+  /** Text, bytes, or an iterable or stream of them, which is sent as it comes. */
+  readonly body: ResponseBody;
+}
+
+/** JSON or a body, not both. */
+export type ResponseInit<Json = unknown> = JsonResponse<Json> | BodyResponse;
 
 export class Response<Json = unknown> {
   readonly [RESPONSE] = true;

@@ -4,7 +4,7 @@ import {
   InvalidEndpointTypeException,
   RouteAlreadyInUseException,
 } from '../../../../worker/api/potassium/errors.js';
-import { onServe } from '../../../../worker/api/potassium/in-worker.js';
+import { setImportingWorker } from '../../../../worker/api/potassium/in-worker.js';
 import { DEFINITION, Potassium } from '../../../../worker/api/potassium/potassium.js';
 import { Response } from '../../../../worker/api/potassium/response.js';
 
@@ -193,11 +193,15 @@ for (const url of ['', 'two.test', '/path', 'ftp://two.test', 'file:///etc/passw
   });
 }
 
-test('in a worker serve() hands the app over, and does not come back', async () => {
+test('in a worker serve() and testClient() hand the app over, and do not come back', async () => {
   const served: unknown[] = [];
-  onServe((app) => served.push(app));
+  let awaited = 0;
+  setImportingWorker({ onServe: (app) => served.push(app), onAwaited: () => (awaited += 1) });
   const app = new Potassium('x');
   const end = app.serve();
-  assert.deepEqual(served, [app]);
+  void app.testClient();
+  assert.deepEqual(served, [app, app]);
+  assert.equal(awaited, 0, 'whoever does not wait goes on');
   assert.equal(await Promise.race([end, Promise.resolve('still waiting')]), 'still waiting');
+  assert.equal(awaited, 1);
 });

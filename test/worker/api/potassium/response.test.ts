@@ -16,7 +16,7 @@ test('json and body together are refused, even where one of them is empty', () =
     { json: {}, body: 'x' },
     { json: null, body: '' },
   ])
-    assert.throws(() => new Response(both), new Error(message));
+    assert.throws(() => new Response(both as unknown as ResponseInit), new Error(message));
 });
 
 for (const status of [199, 600, 0, 200.5, NaN, '200', null]) {

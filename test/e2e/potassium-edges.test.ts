@@ -1,0 +1,208 @@
+/** Potassium apps where two things meet: a cold start and a background call, a worker and its own test, a result and JSON. */
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { ask, errorOf } from '../helpers/ask.js';
+import { ROOT, eventually, runCommand, startServer, type Server } from '../helpers/server.js';
+import { spawn } from 'node:child_process';
+
+const LIMIT = { timeout: 60_000 };
+
+const HEAD = `import { Potassium, Response } from 'banana-serve';\nconst app = new Potassium('edges');\n`;
+
+/** An app in a folder of its own, whose name is one that paths must survive. */
+function appOf(t: TestContext, source: string): string {
+  const folder = join(mkdtempSync(join(tmpdir(), 'banana-edges-')), 'my app (1)');
+  t.after(() => rmSync(folder, { recursive: true }));
+  mkdirSync(join(folder, 'node_modules'), { recursive: true });
+  symlinkSync(ROOT, join(folder, 'node_modules/banana-serve'));
+  const path = join(folder, 'app.mjs');
+  writeFileSync(path, HEAD + source);
+  return path;
+}
+
+interface KeptAnswer {
+  readonly state: string;
+  readonly encoding: string;
+  readonly result: unknown;
+}
+
+async function startJob(server: Server, path: string, input: unknown = {}): Promise<string> {
+  const answer = await ask({ url: `${server.url}${path}` }, input);
+  assert.deepEqual(answer.json(), { started: true });
+  return answer.headers.get('x-banana-job-id') as string;
+}
+
+async function endOf(server: Server, id: string): Promise<KeptAnswer> {
+  let kept: KeptAnswer | undefined;
+  const hasEnded = async (): Promise<boolean> => {
+    kept = (await (await fetch(`${server.url}/_k/jobs/${id}`)).json()) as KeptAnswer;
+    return !['queued', 'running'].includes(kept.state);
+  };
+  await eventually(hasEnded, 15_000, () => JSON.stringify(kept));
+  return kept as KeptAnswer;
+}
+
+async function statusOf(server: Server): Promise<Record<string, number | boolean>> {
+  return (await (await fetch(`${server.url}/_k/status`)).json()) as Record<string, number | boolean>;
+}
+
+test('a background call that waits while several workers load is answered once', LIMIT, async (t) => {
+  const app = appOf(
+    t,
+    `app.init(async (n) => { await new Promise((go) => setTimeout(go, 300 * (n + 1))); return {}; });
+     app.background('/bg', () => ({ done: true }));
+     export default app;`,
+  );
+  const server = await startServer(app, { t, args: ['--workers', '3'] });
+  const id = await startJob(server, '/bg');
+  await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
+  assert.deepEqual((await endOf(server, id)).result, { done: true });
+  await server.stop();
+});
+
+test('results of jobs are told as they are, whatever is in them', LIMIT, async (t) => {
+  const app = appOf(
+    t,
+    `const json = { headers: { 'Content-Type': 'application/json' } };
+     app.background('/dollars', () => ({ price: "US$& $$ $' $\`" }));
+     app.background('/broken', () => new Response({ body: '{not json', ...json }));
+     app.background('/latin', () => new Response({ body: Uint8Array.of(34, 233, 34), ...json }));
+     app.background('/empty', () => new Response({ body: '', ...json }));
+     app.background('/nothing', () => {});
+     app.background('/generator', function* () { yield 1; });
+     export default app;`,
+  );
+  const server = await startServer(app, { t });
+  const resultOf = async (path: string): Promise<[string, unknown]> => {
+    const { encoding, result } = await endOf(server, await startJob(server, path));
+    return [encoding, result];
+  };
+  assert.deepEqual(await resultOf('/dollars'), ['json', { price: "US$& $$ $' $`" }]);
+  assert.deepEqual(await resultOf('/broken'), ['base64', Buffer.from('{not json').toString('base64')]);
+  assert.deepEqual(await resultOf('/latin'), ['base64', Buffer.from([34, 233, 34]).toString('base64')]);
+  assert.deepEqual(await resultOf('/empty'), ['json', null]);
+  assert.deepEqual(await resultOf('/nothing'), ['json', null]);
+  const id = await startJob(server, '/generator');
+  assert.equal((await endOf(server, id)).state, 'failed', 'a generator would never run');
+  assert.match(server.stderr(), new RegExp(`the background job ${id} failed`));
+  const { completed, failed } = await statusOf(server);
+  assert.deepEqual([completed, failed], [5, 1], 'a background call counts as it ended');
+  await server.stop();
+});
+
+test('a worker that is still busy with a call whose client left is not available', LIMIT, async (t) => {
+  const app = appOf(
+    t,
+    `app.handler('/', async (_context, request) => {
+       console.log('running ' + request.id);
+       await new Promise((go) => setTimeout(go, request.json.ms ?? 0));
+       console.log('ended ' + request.id);
+       return new Response({ json: 1 });
+     });
+     export default app;`,
+  );
+  const server = await startServer(app, { t });
+  const leaving = new AbortController();
+  const left = ask(server, { ms: 2000 }, { id: 'leaver', signal: leaving.signal });
+  await server.untilPrinted('running leaver');
+  leaving.abort();
+  await assert.rejects(left);
+  const { gpu_available: available, idle_time: idleMs } = await statusOf(server);
+  assert.deepEqual([available, idleMs], [false, 0]);
+  await server.untilPrinted('ended leaver');
+  await eventually(
+    async () => (await statusOf(server))['gpu_available'] === true,
+    5000,
+    () => 'it is never available again',
+  );
+  await server.stop();
+});
+
+test('what is no call does not count as activity', LIMIT, async (t) => {
+  const server = await startServer(
+    appOf(t, `app.handler('/', () => new Response({ json: 1 })); export default app;`),
+    { t },
+  );
+  await ask(server, {});
+  const before = await statusOf(server);
+  for (const path of ['/favicon.ico', '/', '/_k/status']) await fetch(`${server.url}${path}`);
+  const after = await statusOf(server);
+  assert.ok((after['idle_time'] as number) >= (before['idle_time'] as number));
+  assert.equal(after['failed'], 0);
+  assert.equal(after['sequence_number'], 1);
+  await server.stop();
+});
+
+test('a status that no answer can have is an error of that call, and no death', LIMIT, async (t) => {
+  const app = appOf(
+    t,
+    `app.handler('/', (_context, request) => {
+       const response = new Response({ json: 1 });
+       if (request.json.status) response.status = request.json.status;
+       return response;
+     });
+     export default app;`,
+  );
+  const server = await startServer(app, { t });
+  const answer = await ask(server, { status: 99 });
+  assert.deepEqual([answer.status, errorOf(answer).code], [500, 'SERVE_INFERENCE_FAILED']);
+  assert.equal((await ask(server, {})).status, 200);
+  await server.stop();
+});
+
+test('config and shutdown beside an app that serves itself are obeyed', LIMIT, async (t) => {
+  const app = appOf(
+    t,
+    `export const config = { runTimeout: '300ms' };
+     export function shutdown() { console.log('shutdown ran'); }
+     app.handler('/', (_context, { signal }) => new Promise((_go, fail) => signal.addEventListener('abort', () => fail(signal.reason))));
+     void app.serve();`,
+  );
+  const server = await startServer(app, { t });
+  assert.equal((await ask(server, {})).status, 504);
+  await server.stop();
+  assert.match(server.stdout(), /shutdown ran/);
+});
+
+test('a route that is taken ends the start at once, with the reason', LIMIT, async (t) => {
+  const app = appOf(t, `app.handler('/a', () => {}); app.background('a', () => {}); export default app;`);
+  const command = runCommand([app, '--port', '0'], { t });
+  assert.deepEqual(await command.ended, { code: 3, signal: null });
+  assert.match(command.stderr(), /Route already in use/);
+  assert.doesNotMatch(command.stderr(), /restarting/);
+});
+
+for (const [what, init, said] of [
+  [
+    'a test client in the file of its app: init runs in a worker, the call is answered',
+    'return {}',
+    /^\{"ok":true\} 200\n$/,
+  ],
+  ['a test client whose init fails says why', `throw new Error('no weights')`, /^rejected: .*no weights/],
+] as const) {
+  test(`${what}; the process ends by itself`, LIMIT, async (t) => {
+    const path = appOf(
+      t,
+      `app.init(() => { ${init} });
+       app.handler('/', () => new Response({ json: { ok: true } }));
+       try {
+         const client = await app.testClient();
+         const { text, statusCode } = await client.post('/', { json: {} });
+         console.log(text, statusCode);
+         await client.close();
+       } catch (error) {
+         console.log('rejected: ' + error.message.replaceAll('\\n', ' '));
+       }`,
+    );
+    const child = spawn(process.execPath, [path], { stdio: ['ignore', 'pipe', 'inherit'] });
+    t.after(() => child.kill('SIGKILL'));
+    let out = '';
+    child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
+    const code = await new Promise((resolve) => child.once('close', resolve));
+    assert.match(out, said);
+    assert.equal(code, 0);
+  });
+}
