@@ -130,6 +130,7 @@ export class RunningServer implements ServerHandle {
   }
 
   kill(): void {
+    this.#reportUnfinished();
     this.#killNow();
     void this.#tearDown({ reason: 'killed', error: null });
   }
@@ -183,6 +184,10 @@ export class RunningServer implements ServerHandle {
         this.#model.noteIdle();
         accessLog?.refused(request, requestId, error);
       },
+      onJobEnded: (kept) => {
+        this.#model.noteIdle();
+        if (kept.error !== null) this.#warnJobFailed(kept.id, kept.job.call.requestId, kept.error);
+      },
       status: () => this.status(),
     };
   }
@@ -230,18 +235,22 @@ export class RunningServer implements ServerHandle {
     this.#log.error(
       `the drain timeout passed with ${inFlight} calls running and ${queued} waiting; they are cut off`,
     );
-    const unfinished = this.#jobs.unfinished();
-    if (unfinished.length > 0) {
-      this.#log.error(
-        { jobs: unfinished },
-        `${unfinished.length} of them are background jobs: ${unfinished.join(', ')}`,
-      );
-    }
+    this.#reportUnfinished();
     dispatcher.failQueued(shuttingDown());
     dispatcher.failInFlight(
       new ServeError('SERVE_WORKER_LOST', 'The server stopped before this call was finished.'),
       shuttingDown(),
     );
+  }
+
+  /** Background jobs that are cut off: nobody waits for them who could be told. */
+  #reportUnfinished(): void {
+    const jobs = this.#jobs.unfinished();
+    if (jobs.length > 0) this.#log.error({ jobs }, `background jobs cut off: ${jobs.join(', ')}`);
+  }
+
+  #warnJobFailed(job: string, requestId: string, { code, message }: ServeError): void {
+    this.#log.warn({ job, requestId, code }, `the background job ${job} failed: ${message}`);
   }
 
   async #finish(end: ServerEnd): Promise<void> {

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ServeError } from '../../protocol/errors.js';
 import type { Job } from '../dispatch/job.js';
-import type { KeptJobs } from '../jobs/kept-jobs.js';
+import type { KeptJob, KeptJobs } from '../jobs/kept-jobs.js';
 import type { ModelRuntime } from '../models/model-runtime.js';
 import type { Options } from '../options/resolve.js';
 import type { ApiKeys } from './api-keys.js';
@@ -26,5 +26,7 @@ export interface Front {
   inviteBody(request: IncomingMessage, response: ServerResponse): void;
   onSettled(request: IncomingMessage, job: Job, status: number, error: ServeError | null): void;
   onRefused(request: IncomingMessage, requestId: string, error: ServeError): void;
+  /** A background job has ended, whose caller is told nothing more. */
+  onJobEnded(job: KeptJob): void;
   status(): object;
 }

@@ -62,6 +62,7 @@ function isHealthCheck({ method, url }: IncomingMessage): boolean {
 /** Before anything is read of the body, and whatever the path: who has no key does not learn which there are. */
 function refuseStranger(front: Front, request: IncomingMessage, response: ServerResponse): void {
   const error = new ServeError('SERVE_UNAUTHORIZED');
+  echoBananaId(request, response);
   const requestId = requestIdOf(request.headers);
   refuse(request, response, error, { requestId, close: front.closing(), timing: 'queue;dur=0, run;dur=0' });
   front.onRefused(request, requestId, error);
@@ -70,6 +71,7 @@ function refuseStranger(front: Front, request: IncomingMessage, response: Server
 /** RFC 9112 section 3.2: a request without `Host` gets 400. */
 function refuseWithoutHost(front: Front, request: IncomingMessage, response: ServerResponse): void {
   const error = new ServeError('SERVE_BAD_REQUEST', 'The request has no Host header.');
+  echoBananaId(request, response);
   const requestId = requestIdOf(request.headers);
   refuse(request, response, error, { requestId, close: true });
   front.onRefused(request, requestId, error);

@@ -119,7 +119,7 @@ export function submitCall(
 /** The caller of a background route is answered, and its job lives on. */
 function answerStarted(front: Front, request: IncomingMessage, response: ServerResponse, job: Job): void {
   const kept = front.jobs.keep(job);
-  kept.onceEnded(() => front.model.noteIdle());
+  kept.onceEnded(() => front.onJobEnded(kept));
   const body = '{"started":true}\n';
   const headers: Record<string, string | number> = {
     'Content-Type': 'application/json',
