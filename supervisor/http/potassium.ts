@@ -37,7 +37,7 @@ export function potassiumRoutes(front: Front): Router {
 /** The four keys that the platform's balancer reads come first; the rest is for people. Times in whole ms. */
 function potassiumStatus({ model, posts, replies }: Front): object {
   const { dispatcher } = model;
-  const inProgress = dispatcher.queued + dispatcher.arriving + dispatcher.inFlight;
+  const inProgress = dispatcher.queued + dispatcher.arriving + model.held;
   const available = model.readyWorkers === model.slots.length && inProgress < model.slots.length;
   const nowMs = performance.now();
   const beganAtMs = model.oldestBeganAtMs;

@@ -122,6 +122,11 @@ export class ModelRuntime {
     this.#idleSinceMs = performance.now();
   }
 
+  /** Calls that workers hold: also those that nobody waits for any more, which take up a worker all the same. */
+  get held(): number {
+    return this.#ready.reduce((sum, worker) => sum + worker.load, 0);
+  }
+
   /** When the oldest of the calls that run now began; null if none runs. */
   get oldestBeganAtMs(): number | null {
     const begun = this.#ready.map((worker) => worker.callBeganAtMs).filter((atMs) => atMs !== null);
@@ -206,7 +211,10 @@ export class ModelRuntime {
     const listener: SlotListener = {
       onLoaded: (info) => this.#onLoaded(info),
       onReady: () => this.#onReady(index),
-      onFinished: (job, runMs) => this.dispatcher.finished(job, runMs),
+      onFinished: (job, runMs) => {
+        this.noteIdle(); // nobody may be waiting for its answer, which would note it too
+        this.dispatcher.finished(job, runMs);
+      },
       onLost: (jobs, error) => {
         this.#refreshReady(); // before anything is offered to the dead
         this.dispatcher.lost(jobs, error);
