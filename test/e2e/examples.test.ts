@@ -201,6 +201,32 @@ test('fill-mask', LIMIT, async (t) => {
   }
 });
 
+// potassium
+
+test('potassium', LIMIT, async (t) => {
+  const expected = (await readJson('fill-mask/models/bert-tiny/expected.json')) as Record<
+    string,
+    Candidate[]
+  >;
+  const server = await startServer(`${EXAMPLES}potassium/app.ts`);
+  try {
+    for (const [prompt, candidates] of Object.entries(expected)) {
+      await t.test(prompt, async () => {
+        const { outputs } = (await postJson(server, { prompt })) as { outputs: Candidate[] };
+        assert.deepEqual(outputs.map(words), candidates.map(words));
+        assertClose(outputs.map(score), candidates.map(score), 1e-3, prompt);
+      });
+    }
+
+    await t.test('no prompt is an answer and no error, no JSON is an error', async () => {
+      assert.deepEqual(await postJson(server, {}), { message: 'No prompt provided' });
+      assert.equal((await send(server, 'prompt', 'text/plain')).status, 400);
+    });
+  } finally {
+    await server.stop();
+  }
+});
+
 function words({ token, token_str, sequence }: Candidate): Omit<Candidate, 'score'> {
   return { token, token_str, sequence };
 }

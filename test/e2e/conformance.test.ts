@@ -1,0 +1,211 @@
+/** The conformance checklist of the Banana and Potassium contract, by the numbers of its points. */
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { Agent, request as httpRequest } from 'node:http';
+import { test } from 'node:test';
+import { errorOf } from '../helpers/ask.js';
+import { makeCues } from '../helpers/cues.js';
+import { endOf, post, potassiumStatus, startJob, untilPotassium } from '../helpers/potassium.js';
+import { ROOT, eventually, fixture, startServer, type Server, type StartOptions } from '../helpers/server.js';
+
+const LIMIT = { timeout: 120_000 };
+const JSON_TYPE = { 'content-type': 'application/json' };
+
+async function startPotassium(options: StartOptions): Promise<Server> {
+  const server = await startServer(fixture('potassium.mjs'), options);
+  await server.until(({ state }) => state === 'ready');
+  return server;
+}
+
+test('1: five cold calls of the seed exercise: one init, five answers, in turn', LIMIT, async (t) => {
+  const env = { GREETING_INIT_MS: '1000' };
+  const server = await startServer(`${ROOT}examples/greeting/app.ts`, { t, env });
+  const calls = Array.from({ length: 5 }, () => fetch(server.url, { method: 'POST' }));
+  for (const reply of await Promise.all(calls)) {
+    assert.equal(reply.status, 200);
+    assert.deepEqual(await reply.json(), { greeting: 'hello world' });
+  }
+  await server.stop();
+  const lines = server.stdout().split('\n').slice(0, -1);
+  assert.deepEqual(lines, ['hello', ...Array<string>(5).fill('hello world')]);
+});
+
+test('2: every kind of request has its status', LIMIT, async (t) => {
+  const server = await startPotassium({ t, env: makeCues(t).env });
+  const rows: readonly (readonly [
+    method: string,
+    path: string,
+    body: string | null,
+    type: string,
+    status: number,
+  ])[] = [
+    ['POST', '/', '{}', 'application/json', 200],
+    ['POST', '/answer', '"a status"', 'application/json', 201],
+    ['POST', '/answer', '"bytes"', 'application/json', 200],
+    ['POST', '/answer', '"chunks"', 'application/json', 200],
+    ['POST', '/later', '{}', 'application/json', 200],
+    ['POST', '/', '{', 'application/json', 400],
+    ['POST', '/', null, 'application/json', 400],
+    ['POST', '/', '{}', 'text/plain', 400],
+    ['POST', '/', 'null', 'application/ld+json', 200],
+    ['POST', '/work/', '{}', 'application/json', 404],
+    ['GET', '/', null, '', 405],
+    ['PUT', '/later', '{}', 'application/json', 405],
+    ['OPTIONS', '/', null, '', 200],
+    ['POST', '/answer', '"a throw"', 'application/json', 500],
+    ['POST', '/answer', '"nothing"', 'application/json', 500],
+    ['POST', '/_k/warmup', null, '', 200],
+    ['GET', '/_k/warmup', null, '', 200],
+    ['GET', '/_k/status', null, '', 200],
+    ['HEAD', '/__status__', null, '', 200],
+    ['POST', '/_k/status', '{}', 'application/json', 404],
+    ['GET', '/healthcheck', null, '', 200],
+  ];
+  for (const [method, path, body, type, status] of rows) {
+    const headers: Record<string, string> = type === '' ? {} : { 'content-type': type };
+    const reply = await fetch(server.url + path, { method, body, headers });
+    assert.equal(reply.status, status, `${method} ${path} ${body}: ${await reply.text()}`);
+  }
+  await server.stop();
+});
+
+test('3: sequence_number goes up by one with every POST, and with nothing else', LIMIT, async (t) => {
+  const server = await startPotassium({ t, env: makeCues(t).env, args: ['--max-body', '1kb'] });
+  const posts: readonly (() => Promise<unknown>)[] = [
+    () => post(server, '/', {}),
+    () => post(server, '/later', {}, 'job'),
+    () => post(server, '/answer', 'a throw'),
+    () => post(server, '/', 'x'.repeat(2000)),
+    () => post(server, '/nope', {}),
+    () => post(server, '/_k/warmup', {}),
+    () => fetch(server.url, { method: 'POST', body: '{', headers: JSON_TYPE }),
+    () => fetch(server.url, { method: 'POST', body: '{}' }),
+  ];
+  for (const [i, send] of posts.entries()) {
+    await send();
+    assert.equal((await potassiumStatus(server)).sequence_number, i + 1);
+  }
+  for (const method of ['GET', 'PUT', 'HEAD', 'OPTIONS']) await fetch(server.url, { method });
+  assert.equal((await potassiumStatus(server)).sequence_number, posts.length);
+  await server.stop();
+});
+
+test(
+  '6: process.exit in the middle of a call is a 500 within a second; the next call is answered',
+  LIMIT,
+  async (t) => {
+    const server = await startPotassium({ t, env: makeCues(t).env, expectedRestarts: 1 });
+    const startedAtMs = performance.now();
+    const lost = await post(server, '/work', { dies: 'exit 7' }, 'doomed');
+    assert.ok(performance.now() - startedAtMs < 1000);
+    assert.deepEqual([lost.status, errorOf(lost).code], [500, 'SERVE_WORKER_LOST']);
+    assert.equal((await post(server, '/', {})).status, 200);
+    await server.stop();
+  },
+);
+
+test('7: 10,000 calls leave no descriptor behind and no memory', LIMIT, async (t) => {
+  const server = await startPotassium({ t, env: makeCues(t).env });
+  const pids = [server.pid, (await server.status()).model.workers[0]?.pid as number];
+  const descriptors = (): number[] => pids.map((pid) => readdirSync(`/proc/${pid}/fd`).length);
+  const before = descriptors();
+  await callManyTimes(server, 3000);
+  const warmBytes = (await server.status()).front.rssBytes;
+  await callManyTimes(server, 10_000);
+  const grownBytes = (await server.status()).front.rssBytes - warmBytes;
+  assert.ok(grownBytes < 48 * 1024 ** 2, `${grownBytes} bytes`);
+  await eventually(
+    () => descriptors().every((count, i) => count <= (before[i] as number)),
+    15_000,
+    () => `descriptors before: ${before.join()}, after: ${descriptors().join()}`,
+  );
+  assert.equal((await potassiumStatus(server)).sequence_number, 13_000);
+  await server.stop();
+});
+
+async function callManyTimes(server: Server, calls: number): Promise<void> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 8 });
+  let left = calls;
+  const lane = async (): Promise<void> => {
+    while (left > 0) {
+      left -= 1;
+      const status = await new Promise((resolve, reject) => {
+        const call = httpRequest(server.url, { method: 'POST', agent, headers: JSON_TYPE }, (response) => {
+          response.resume().once('end', () => resolve(response.statusCode));
+        });
+        call.once('error', reject);
+        call.end('{"prompt":"a"}');
+      });
+      assert.equal(status, 200);
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, lane));
+  agent.destroy();
+}
+
+test(
+  '8: a generator that throws breaks the connection off, and gpu_available comes back',
+  LIMIT,
+  async (t) => {
+    const server = await startPotassium({ t, env: makeCues(t).env });
+    const response = await fetch(`${server.url}/answer`, {
+      method: 'POST',
+      body: '"a throw after a chunk"',
+      headers: JSON_TYPE,
+    });
+    assert.equal(response.status, 200);
+    await assert.rejects(response.text());
+    const { inference_time } = await untilPotassium(server, ({ gpu_available }) => gpu_available);
+    assert.equal(inference_time, 0);
+    await server.stop();
+  },
+);
+
+test('11: binary noise on stdout breaks no frame', LIMIT, async (t) => {
+  const server = await startPotassium({ t, env: makeCues(t).env });
+  for (let i = 0; i < 20; i += 1) {
+    const answer = await post(server, '/noise', { bytes: 10_000, i });
+    assert.deepEqual([answer.status, answer.json()], [200, { i }]);
+  }
+  await server.untilPrinted('end of the noise');
+  await server.stop();
+});
+
+for (const [what, says] of [
+  ['twice', /Route already in use/],
+  ['reserved', /Route already in use: \/_k\/warmup is the server's own/],
+] as const) {
+  test(
+    `12: an app that takes a route ${what === 'twice' ? 'twice' : "of the server's own"} does not start`,
+    LIMIT,
+    async (t) => {
+      const args = ['--restart-limit', '0'];
+      const server = await startServer(fixture('potassium-bad-route.mjs'), { t, args, env: { ROUTE: what } });
+      assert.equal((await server.ended).code, 3);
+      assert.match(server.stderr(), says);
+    },
+  );
+}
+
+test('13: a background function that throws leaves the server well', LIMIT, async (t) => {
+  const server = await startPotassium({ t, env: makeCues(t).env });
+  const job = await endOf(server, await startJob(server, '/later', { throws: 'the app broke' }, 'job'));
+  assert.deepEqual([job.state, job.error?.code], ['failed', 'SERVE_INFERENCE_FAILED']);
+  assert.match(server.stderr(), /the app broke/);
+  assert.equal((await post(server, '/', {})).status, 200);
+  assert.equal((await potassiumStatus(server)).gpu_available, true);
+  assert.equal((await fetch(`${server.url}/healthcheck`)).status, 200);
+  await server.stop();
+});
+
+test('14: headers by any spelling, a Response read and written, a legacy handler', LIMIT, async (t) => {
+  const server = await startPotassium({ t, env: makeCues(t).env });
+  const seen = await post(server, '/', {}, undefined, { 'x-CUSTOM': 'yes' });
+  assert.equal(seen.json<{ custom: string }>().custom, 'yes');
+  const rewritten = await post(server, '/answer', 'rewritten');
+  assert.deepEqual(rewritten.json(), { was: { a: 1 }, none: null });
+  await server.stop();
+  const legacy = await startServer(fixture('potassium-legacy.ts'), { t, env: { TEST_PORT: '1' } });
+  assert.deepEqual((await post(legacy, '/', { name: 'you' })).json(), { out: 'hello you' });
+  await legacy.stop();
+});

@@ -1,0 +1,420 @@
+/** Potassium over HTTP: who gets which status, what counts as a call, what becomes of an answer. */
+import assert from 'node:assert/strict';
+import { Packr } from 'msgpackr';
+import { after, before, describe, test } from 'node:test';
+import { errorOf } from '../helpers/ask.js';
+import { makeCues, type Cues } from '../helpers/cues.js';
+import { jobIdOf, post, potassiumStatus } from '../helpers/potassium.js';
+import { RawConnection, type RawReply } from '../helpers/raw-http.js';
+import { fixture, startServer, type Server } from '../helpers/server.js';
+
+const LIMIT = { timeout: 60_000 };
+const JSON_TYPE = 'Content-Type: application/json';
+
+interface Row {
+  readonly what: string;
+  readonly method?: string;
+  readonly path?: string;
+  readonly headers?: readonly string[];
+  readonly body?: string;
+  readonly status: number;
+  readonly code?: string;
+  readonly allow?: string;
+  /** What the balancer must see of it. */
+  readonly counts: boolean;
+}
+
+const ROWS: readonly Row[] = [
+  { what: 'JSON', headers: [JSON_TYPE], body: '{"a":1}', status: 200, counts: true },
+  { what: 'a query', path: '/?q=1', headers: [JSON_TYPE], body: '{}', status: 200, counts: true },
+  {
+    what: 'bad JSON',
+    headers: [JSON_TYPE],
+    body: '{"a":',
+    status: 400,
+    code: 'SERVE_BAD_BODY',
+    counts: true,
+  },
+  { what: 'an empty body', headers: [JSON_TYPE], status: 400, code: 'SERVE_BAD_BODY', counts: true },
+  { what: 'no content type', body: '{}', status: 400, code: 'SERVE_BAD_REQUEST', counts: true },
+  {
+    what: 'another content type',
+    headers: ['Content-Type: text/plain'],
+    body: '{}',
+    status: 400,
+    code: 'SERVE_BAD_REQUEST',
+    counts: true,
+  },
+  {
+    what: 'JSON of another kind',
+    headers: ['Content-Type: application/ld+json'],
+    body: '1',
+    status: 200,
+    counts: true,
+  },
+  {
+    what: 'no such route',
+    path: '/nope',
+    headers: [JSON_TYPE],
+    body: '{}',
+    status: 404,
+    code: 'SERVE_NOT_FOUND',
+    counts: true,
+  },
+  {
+    what: 'a slash too many',
+    path: '/work/',
+    headers: [JSON_TYPE],
+    body: '{}',
+    status: 404,
+    code: 'SERVE_NOT_FOUND',
+    counts: true,
+  },
+  {
+    what: 'another case',
+    path: '/Work',
+    headers: [JSON_TYPE],
+    body: '{}',
+    status: 404,
+    code: 'SERVE_NOT_FOUND',
+    counts: true,
+  },
+  {
+    what: 'no such route and no content type',
+    path: '/nope',
+    status: 404,
+    code: 'SERVE_NOT_FOUND',
+    counts: true,
+  },
+  { what: 'a POST to the status', path: '/_k/status', status: 404, code: 'SERVE_NOT_FOUND', counts: true },
+  { what: 'a POST to a job', path: '/_k/jobs/5', status: 404, code: 'SERVE_NOT_FOUND', counts: true },
+  { what: 'a warm-up', path: '/_k/warmup', status: 200, counts: true },
+  {
+    what: 'a warm-up with a body',
+    path: '/_k/warmup',
+    headers: [JSON_TYPE],
+    body: '{}',
+    status: 200,
+    counts: true,
+  },
+  { what: 'a warm-up by GET', method: 'GET', path: '/_k/warmup', status: 200, counts: false },
+  {
+    what: 'a body that is too large',
+    headers: [JSON_TYPE],
+    body: `"${'x'.repeat(2048)}"`,
+    status: 413,
+    code: 'SERVE_BODY_TOO_LARGE',
+    counts: true,
+  },
+  {
+    what: 'a handler that throws',
+    path: '/answer',
+    headers: [JSON_TYPE],
+    body: '"a throw"',
+    status: 500,
+    code: 'SERVE_INFERENCE_FAILED',
+    counts: true,
+  },
+  { what: 'a background call', path: '/later', headers: [JSON_TYPE], body: '{}', status: 200, counts: true },
+  {
+    what: 'a background call with bad JSON is taken: its caller waits for nothing',
+    path: '/later',
+    headers: [JSON_TYPE],
+    body: '{',
+    status: 200,
+    counts: true,
+  },
+  {
+    what: 'a background call of no JSON',
+    path: '/later',
+    body: '{}',
+    status: 400,
+    code: 'SERVE_BAD_REQUEST',
+    counts: true,
+  },
+  {
+    what: 'a background call of nothing',
+    path: '/later',
+    headers: [JSON_TYPE],
+    status: 400,
+    code: 'SERVE_BAD_BODY',
+    counts: true,
+  },
+  { what: 'the status', method: 'GET', path: '/_k/status', status: 200, counts: false },
+  { what: 'the status by its older name', method: 'GET', path: '/__status__', status: 200, counts: false },
+  {
+    what: 'GET of a route',
+    method: 'GET',
+    path: '/work',
+    status: 405,
+    allow: 'POST, OPTIONS',
+    code: 'SERVE_METHOD_NOT_ALLOWED',
+    counts: false,
+  },
+  {
+    what: 'PUT to a route',
+    method: 'PUT',
+    path: '/later',
+    status: 405,
+    allow: 'POST, OPTIONS',
+    code: 'SERVE_METHOD_NOT_ALLOWED',
+    counts: false,
+  },
+  {
+    what: 'GET of no route',
+    method: 'GET',
+    path: '/nope',
+    status: 404,
+    code: 'SERVE_NOT_FOUND',
+    counts: false,
+  },
+  {
+    what: 'PUT to the warm-up',
+    method: 'PUT',
+    path: '/_k/warmup',
+    status: 405,
+    allow: 'GET, HEAD, POST',
+    code: 'SERVE_METHOD_NOT_ALLOWED',
+    counts: false,
+  },
+  {
+    what: 'POST to the probe',
+    path: '/healthcheck',
+    status: 405,
+    allow: 'GET, HEAD',
+    code: 'SERVE_METHOD_NOT_ALLOWED',
+    counts: false,
+  },
+  {
+    what: 'a job that nobody knows',
+    method: 'GET',
+    path: '/_k/jobs/nope',
+    status: 404,
+    code: 'SERVE_NOT_FOUND',
+    counts: false,
+  },
+  {
+    what: 'OPTIONS of a route',
+    method: 'OPTIONS',
+    path: '/work',
+    status: 200,
+    allow: 'POST, OPTIONS',
+    counts: false,
+  },
+  {
+    what: 'OPTIONS of no route',
+    method: 'OPTIONS',
+    path: '/nope',
+    status: 404,
+    code: 'SERVE_NOT_FOUND',
+    counts: false,
+  },
+];
+
+describe('a Potassium app over HTTP', LIMIT, () => {
+  let server: Server;
+  let cues: Cues;
+  const folder = { after: [] as (() => void)[] };
+  before(async () => {
+    cues = makeCues({ after: (callback: () => void) => folder.after.push(callback) } as never);
+    const args = ['--max-body', '2kb'];
+    server = await startServer(fixture('potassium.mjs'), { args, env: cues.env });
+    await server.until(({ state }) => state === 'ready');
+  });
+  after(async () => {
+    await server.stop();
+    folder.after.forEach((callback) => callback());
+  });
+
+  /** Sends by hand, reads one reply, hangs up. */
+  const send = async (text: string): Promise<RawReply> => {
+    const connection = await RawConnection.open(server);
+    connection.send(text);
+    const reply = await connection.reply();
+    connection.destroy();
+    return reply;
+  };
+
+  for (const { what, method = 'POST', path = '/', headers = [], body = '', ...expected } of ROWS) {
+    test(`${what}: ${method} ${path} is ${expected.status}${expected.counts ? ' and counts' : ''}`, async () => {
+      const before = (await potassiumStatus(server)).sequence_number;
+      const length = method === 'POST' ? [`Content-Length: ${body.length}`] : [];
+      const lines = [
+        `${method} ${path} HTTP/1.1`,
+        'Host: x',
+        'X-Banana-Request-Id: b-1',
+        ...length,
+        ...headers,
+      ];
+      const reply = await send(`${lines.join('\r\n')}\r\n\r\n${body}`);
+      assert.equal(reply.status, expected.status, reply.body);
+      assert.equal(reply.headers['allow'], expected.allow);
+      assert.equal(reply.headers['x-banana-request-id'], 'b-1', 'the id is echoed');
+      assert.equal(reply.headers['x-request-id'], 'b-1', 'and is the id of the call');
+      if (expected.code !== undefined) {
+        const { error } = JSON.parse(reply.body) as { error: { code: string; requestId: string } };
+        assert.deepEqual([error.code, error.requestId], [expected.code, 'b-1']);
+        assert.equal(reply.headers['content-type'], 'application/json');
+      }
+      const after = (await potassiumStatus(server)).sequence_number;
+      assert.equal(after - before, expected.counts ? 1 : 0, 'sequence_number');
+    });
+  }
+
+  test('HEAD of the status is a GET without its body, on both paths', async () => {
+    for (const path of ['/_k/status', '/__status__']) {
+      const reply = await fetch(server.url + path, { method: 'HEAD' });
+      assert.deepEqual([reply.status, await reply.text()], [200, '']);
+    }
+  });
+
+  test('the warm-up says that it is warm, OPTIONS says nothing', async () => {
+    for (const method of ['GET', 'POST']) {
+      const reply = await fetch(`${server.url}/_k/warmup`, { method });
+      assert.deepEqual(await reply.json(), { warm: true });
+    }
+    const options = await fetch(`${server.url}/work`, { method: 'OPTIONS' });
+    assert.deepEqual([options.headers.get('content-length'), await options.text()], ['0', '']);
+  });
+
+  for (const json of [null, 0, false, 'text', [1, 2], { a: 'é' }]) {
+    test(`${JSON.stringify(json)} reaches the handler as it is`, async () => {
+      assert.deepEqual((await post(server, '/', json)).json<{ json: unknown }>().json, json);
+    });
+  }
+
+  test('a handler sees the id, headers by any spelling, the query and the body', async () => {
+    const answer = await post(server, '/?q=a%20b', 'é', 'id-7', { 'X-Custom': 'yes' });
+    const { calls: _calls, pid: _pid, ...seen } = answer.json<Record<string, unknown>>();
+    assert.deepEqual(seen, { id: 'id-7', json: 'é', custom: 'yes', query: 'a b', bytes: 4 });
+  });
+
+  test('the context lives on from call to call', async () => {
+    const callsOf = async (): Promise<number> => (await post(server, '/', 1)).json<{ calls: number }>().calls;
+    const before = await callsOf();
+    assert.equal(await callsOf(), before + 1);
+  });
+
+  test('a body in chunks is taken', async () => {
+    const head = ['POST / HTTP/1.1', 'Host: x', JSON_TYPE, 'Transfer-Encoding: chunked'].join('\r\n');
+    const reply = await send(`${head}\r\n\r\n4\r\n{"a"\r\n3\r\n:1}\r\n0\r\n\r\n`);
+    assert.equal(reply.status, 200, reply.body);
+    assert.deepEqual((JSON.parse(reply.body) as { json: unknown }).json, { a: 1 });
+  });
+
+  for (const [kind, status, contentType, text] of [
+    ['a status', 201, 'application/json', '{"made":true}'],
+    ['headers', 200, 'application/json', '1'],
+    ['not ASCII', 200, 'application/json', '"é漢"'],
+    ['no number', 200, 'application/json', '[null,null,1]'],
+    ['text', 200, 'text/plain; charset=utf-8', 'text'],
+    ['typed bytes', 200, 'text/html', '<b>'],
+    ['chunks', 200, 'application/octet-stream', 'é\x01c'],
+    ['late chunks', 203, 'application/octet-stream', 'ab'],
+    ['empty', 200, null, ''],
+    ['an empty status', 204, null, ''],
+  ] as const) {
+    test(`an answer with ${kind} is ${status}, ${contentType ?? 'no content type'}`, async () => {
+      const answer = await post(server, '/answer', kind);
+      assert.deepEqual(
+        [answer.status, answer.headers.get('content-type'), answer.text],
+        [status, contentType, text],
+      );
+      const isStream = kind.endsWith('chunks');
+      assert.equal(answer.headers.get('transfer-encoding'), isStream ? 'chunked' : null);
+    });
+  }
+
+  test('bytes come as they are', async () => {
+    const init = { method: 'POST', body: '"bytes"', headers: { 'content-type': 'application/json' } };
+    const response = await fetch(`${server.url}/answer`, init);
+    assert.equal(response.headers.get('content-type'), 'application/octet-stream');
+    assert.deepEqual([...new Uint8Array(await response.arrayBuffer())], [1, 2, 255]);
+  });
+
+  test('headers of a Response are kept, repeated ones too', async () => {
+    const { headers } = await post(server, '/answer', 'headers');
+    assert.deepEqual([headers.get('x-model'), headers.get('x-many')], ['m', 'a, b']);
+  });
+
+  test('JSON is ASCII for a Banana client, and UTF-8 for others', async () => {
+    assert.equal((await post(server, '/answer', 'not ASCII', 'id')).text, String.raw`"\u00e9\u6f22"`);
+    const withKey = await post(server, '/answer', 'not ASCII', undefined, { 'X-Banana-Api-Key': 'k' });
+    assert.equal(withKey.text, String.raw`"\u00e9\u6f22"`);
+    assert.equal((await post(server, '/answer', 'not ASCII')).text, '"é漢"');
+  });
+
+  for (const [kind, code] of [
+    ['nothing', 'SERVE_INFERENCE_FAILED'],
+    ['an object', 'SERVE_INFERENCE_FAILED'],
+    ['a wrong body', 'SERVE_INFERENCE_FAILED'],
+    ['a throw', 'SERVE_INFERENCE_FAILED'],
+    ['a late throw', 'SERVE_INFERENCE_FAILED'],
+    ['a throw in the first chunk', 'SERVE_INFERENCE_FAILED'],
+    ['no JSON', 'SERVE_OUTPUT_INVALID'],
+  ] as const) {
+    test(`a handler that answers with ${kind} is 500 ${code}, its detail in the log alone`, async () => {
+      const answer = await post(server, '/answer', kind, 'failing');
+      assert.deepEqual([answer.status, errorOf(answer).code], [500, code]);
+      assert.equal(errorOf(answer).requestId, 'failing');
+      assert.doesNotMatch(answer.text, /secret|potassium\.mjs/);
+    });
+  }
+
+  test('why a handler failed is in the log, with its stack', () => {
+    assert.match(server.stderr(), /secret detail[\s\S]*potassium\.mjs:\d+/);
+    assert.match(server.stderr(), /Potassium Response object not returned/);
+  });
+
+  test('a generator that throws breaks the answer off, and the server is available again', async () => {
+    await assert.rejects(post(server, '/answer', 'a throw after a chunk'));
+    assert.equal((await post(server, '/', 1)).status, 200);
+    assert.equal((await potassiumStatus(server)).gpu_available, true);
+  });
+
+  test('a raw route takes bytes, MessagePack, forms, JSON and nothing', async () => {
+    const send = async (body: Exclude<RequestInit['body'], undefined>, type?: string): Promise<unknown> => {
+      const headers: Record<string, string> = type === undefined ? {} : { 'content-type': type };
+      const reply = await fetch(`${server.url}/raw`, { method: 'POST', body, headers });
+      return ((await reply.json()) as { json: unknown }).json;
+    };
+    assert.equal(await send(new Uint8Array([1, 2]), 'application/octet-stream'), 'bytes');
+    const packed = new Packr({ useRecords: false }).pack({ a: 1 });
+    assert.deepEqual(await send(new Uint8Array(packed), 'application/msgpack'), { a: 1 });
+    const form = new FormData();
+    form.set('field', 'value');
+    assert.deepEqual(await send(form), { field: 'value' });
+    assert.deepEqual(await send('{"a":1}', 'application/json'), { a: 1 });
+    assert.equal(await send(null), null);
+  });
+
+  test('a handler call waits behind a background job, and a warm-up does not', async () => {
+    const job = await post(server, '/later', { until: 'background may end' }, 'slow');
+    assert.match(jobIdOf(job), /^\w{8,}$/);
+    await cues.untilNoted('begun slow');
+    const waiting = post(server, '/work', {}, 'behind');
+    await server.until(({ model }) => model.queue.waiting + model.inFlight === 2);
+    assert.equal((await post(server, '/_k/warmup', {})).status, 200);
+    cues.give('background may end');
+    assert.equal((await waiting).status, 200);
+    const order = cues.notes().filter((line) => / (slow|behind)$/.test(line));
+    assert.deepEqual(order, ['begun slow', 'done slow', 'begun behind', 'done behind']);
+  });
+});
+
+test('with keys, who has none is 401 with its id echoed, which counts too', LIMIT, async (t) => {
+  const key = 'correct-horse-battery-staple';
+  const env = { ...makeCues(t).env, BANANA_API_KEY: key };
+  const server = await startServer(fixture('potassium.mjs'), { t, key, env });
+  const sequence = async (): Promise<number> => {
+    const headers = { 'x-banana-api-key': key };
+    const reply = await fetch(`${server.url}/_k/status`, { headers });
+    return ((await reply.json()) as { sequence_number: number }).sequence_number;
+  };
+  const stranger = await post(server, '/', {}, 'stranger');
+  assert.deepEqual([stranger.status, stranger.headers.get('x-banana-request-id')], [401, 'stranger']);
+  assert.equal(await sequence(), 1);
+  assert.equal((await post(server, '/', {}, 'friend', { 'x-banana-api-key': key })).status, 200);
+  assert.equal(await sequence(), 2);
+  await server.stop();
+});
