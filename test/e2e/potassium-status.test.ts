@@ -167,7 +167,7 @@ test('whatever is sent, in whatever mix: sequence_number counts every POST once'
   await fc.assert(
     fc.asyncProperty(fc.array(fc.constantFrom(...names), { minLength: 1, maxLength: 12 }), async (batch) => {
       const before = await potassiumStatus(server);
-      await Promise.all(batch.map((name) => (WAYS[name] ?? NO_POSTS[name])?.(mix)));
+      await Promise.all(batch.map(async (name) => (WAYS[name] ?? NO_POSTS[name])?.(mix)));
       const posts = batch.filter((name) => name in WAYS).length;
       const after = await untilPotassium(
         server,
