@@ -82,7 +82,7 @@ function describeJob(kept: KeptJob): Buffer {
 
 /** What an app calls JSON need not be: one result that is not would spoil the whole reply. */
 function encodeResult({ head, body }: KeptResult): ['json' | 'base64', Buffer] {
-  if (body === null || body.length === 0) return ['json', Buffer.from('null')];
+  if (body === null) return ['json', Buffer.from('null')];
   if (isJson(head.contentType) && isUtf8(body) && scanTopLevelFields(body, []).is !== 'malformed')
     return ['json', body];
   return ['base64', Buffer.from(JSON.stringify(body.toString('base64')))];

@@ -117,11 +117,12 @@ const ROWS: readonly Row[] = [
   },
   { what: 'a background call', path: '/later', headers: [JSON_TYPE], body: '{}', status: 200, counts: true },
   {
-    what: 'a background call with bad JSON is taken: its caller waits for nothing',
+    what: 'a background call with bad JSON',
     path: '/later',
     headers: [JSON_TYPE],
     body: '{',
-    status: 200,
+    status: 400,
+    code: 'SERVE_BAD_BODY',
     counts: true,
   },
   {

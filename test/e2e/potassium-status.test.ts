@@ -65,19 +65,18 @@ test('a worker whose caller has left is not available until it has ended', LIMIT
   assert.equal(late.status, 504);
   const busy = await potassiumStatus(server);
   assert.deepEqual([busy.gpu_available, busy.idle_time, busy.in_flight], [false, 0, 0]);
-  assert.ok(busy.inference_time >= 100, 'it runs');
+  assert.ok(busy.inference_time > 0, 'it runs');
   cues.give('go on');
   await untilPotassium(server, ({ gpu_available, inference_time }) => gpu_available && inference_time === 0);
   await server.stop();
 });
 
-test('idle_time grows until something is asked: a call, a warm-up, a POST to nowhere', LIMIT, async (t) => {
+test('idle_time grows until a call, a warm-up or a job ends; a POST to nowhere is none', LIMIT, async (t) => {
   const server = await startServer(fixture('potassium.mjs'), { t, env: makeCues(t).env });
   await server.until(({ state }) => state === 'ready');
   const asks = [
     () => post(server, '/work', {}, 'id'),
     () => post(server, '/_k/warmup', {}),
-    () => post(server, '/nope', {}),
     async () => endOf(server, jobIdOf(await post(server, '/later', {}, 'job'))),
   ];
   for (const ask of asks) {
@@ -87,6 +86,9 @@ test('idle_time grows until something is asked: a call, a warm-up, a POST to now
     const { idle_time } = await potassiumStatus(server);
     assert.ok(idle_time <= performance.now() - askedAtMs, `${idle_time} after ${before.idle_time}`);
   }
+  const before = await potassiumStatus(server);
+  assert.equal((await post(server, '/nope', {})).status, 404);
+  assert.ok((await potassiumStatus(server)).idle_time >= before.idle_time);
   await server.stop();
 });
 
