@@ -115,7 +115,7 @@ export class ModelRuntime {
     return this.slots.some((slot) => slot.lastDeath !== null) ? 'unhealthy' : 'starting';
   }
 
-  /** When a call last ended in a worker, on the monotonic clock; before that, when the server started. */
+  /** When a call last ended in a worker, or a worker came back, on the monotonic clock; at first, the server's start. */
   get idleSinceMs(): number {
     return this.#idleSinceMs;
   }
@@ -289,7 +289,9 @@ export class ModelRuntime {
     this.#lastInitMs = worker.initMs;
     this.#refreshReady();
     this.#log.ready(index, worker.pid, worker.initMs);
-    if (!this.#everReady) {
+    if (this.#everReady)
+      this.noteIdle(); // one that died is there again
+    else {
       this.#everReady = true;
       this.#firstReadyAtMs = performance.now();
       this.#listener.onFirstReady();

@@ -5,6 +5,8 @@ import { Agent, request as httpRequest } from 'node:http';
 import { test } from 'node:test';
 import { errorOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
+import { startClient } from '../helpers/published-client.js';
+import { deadUrl } from '../helpers/receiver.js';
 import { endOf, post, potassiumStatus, startJob, untilPotassium } from '../helpers/potassium.js';
 import { ROOT, eventually, fixture, startServer, type Server, type StartOptions } from '../helpers/server.js';
 
@@ -90,6 +92,62 @@ test('3: sequence_number goes up by one with every POST, and with nothing else',
   await server.stop();
 });
 
+interface RunAnswer {
+  readonly message: string;
+  readonly modelOutputs: readonly { readonly json: unknown }[];
+}
+
+interface CallAnswer {
+  readonly json: { readonly json: unknown };
+}
+
+test('4: the published clients 3.0.0, 4.0.0 and 6.2.0 call a Potassium app', LIMIT, async (t) => {
+  const server = await startPotassium({ t, env: makeCues(t).env });
+  for (const major of [3, 4] as const) {
+    const client = await startClient(t, major, server);
+    const ran = await client.ask<RunAnswer>('run', 'key', 'model', { major });
+    assert.deepEqual([ran.message, ran.modelOutputs[0]?.json], ['success', { major }]);
+    const callID = await client.ask<string>('start', 'key', 'model', { later: major });
+    const checked = await untilChecked(client, callID);
+    assert.deepEqual(checked.modelOutputs[0]?.json, { later: major });
+    if (major === 3) await client.ask('feedback', 'key', callID, { good: true });
+  }
+  const client = await startClient(t, 6, server);
+  assert.deepEqual((await client.ask<CallAnswer>('call', '/', { major: 6 })).json.json, { major: 6 });
+  assert.deepEqual((await client.ask<{ json: unknown }>('warmup')).json, { warm: true });
+  await server.stop();
+});
+
+async function untilChecked(
+  client: Awaited<ReturnType<typeof startClient>>,
+  callID: string,
+): Promise<RunAnswer> {
+  for (;;) {
+    const answer = await client.ask<RunAnswer>('check', 'key', callID);
+    if (answer.message === 'success') return answer;
+  }
+}
+
+test('5: calls that come during init are answered, whatever client they come from', LIMIT, async (t) => {
+  const cues = makeCues(t);
+  cues.give('init may not end');
+  const server = await startServer(fixture('potassium.mjs'), { t, env: cues.env });
+  const clients = await Promise.all(([3, 4, 6] as const).map((major) => startClient(t, major, server)));
+  const [three, four, six] = clients as [(typeof clients)[0], (typeof clients)[0], (typeof clients)[0]];
+  const answers = Promise.all([
+    three.ask<RunAnswer>('run', 'key', 'model', { major: 3 }),
+    four.ask<RunAnswer>('run', 'key', 'model', { major: 4 }),
+    six.ask<CallAnswer>('call', '/', { major: 6 }),
+  ]);
+  await server.until(({ model }) => model.queue.waiting === 3);
+  cues.give('init may end');
+  const [ofThree, ofFour, ofSix] = await answers;
+  assert.deepEqual(ofThree.modelOutputs[0]?.json, { major: 3 });
+  assert.deepEqual(ofFour.modelOutputs[0]?.json, { major: 4 });
+  assert.deepEqual(ofSix.json.json, { major: 6 });
+  await server.stop();
+});
+
 test(
   '6: process.exit in the middle of a call is a 500 within a second; the next call is answered',
   LIMIT,
@@ -161,6 +219,28 @@ test(
   },
 );
 
+test('9: a megabyte of non-ASCII text comes back whole through 6.2.0', LIMIT, async (t) => {
+  const server = await startPotassium({ t, env: makeCues(t).env });
+  const client = await startClient(t, 6, server);
+  const text = 'ü漢🍌'.repeat(100_000);
+  assert.equal((await client.ask<CallAnswer>('call', '/', text)).json.json, text);
+  await server.stop();
+});
+
+test('10: 6.2.0 asks again after a full queue, until it is served', LIMIT, async (t) => {
+  const cues = makeCues(t);
+  const server = await startPotassium({ t, env: cues.env, args: ['--queue-size', '0'] });
+  const running = post(server, '/work', { until: 'go on' }, 'first');
+  await cues.untilNoted('begun first');
+  const client = await startClient(t, 6, server);
+  const refused = client.ask<CallAnswer>('call', '/', { second: true });
+  await client.untilPrinted('Retrying...');
+  cues.give('go on');
+  assert.equal((await running).status, 200);
+  assert.deepEqual((await refused).json.json, { second: true });
+  await server.stop();
+});
+
 test('11: binary noise on stdout breaks no frame', LIMIT, async (t) => {
   const server = await startPotassium({ t, env: makeCues(t).env });
   for (let i = 0; i < 20; i += 1) {
@@ -208,4 +288,16 @@ test('14: headers by any spelling, a Response read and written, a legacy handler
   const legacy = await startServer(fixture('potassium-legacy.ts'), { t, env: { TEST_PORT: '1' } });
   assert.deepEqual((await post(legacy, '/', { name: 'you' })).json(), { out: 'hello you' });
   await legacy.stop();
+});
+
+test('15: a webhook to a dead port: no caller is affected, and the log has one line', LIMIT, async (t) => {
+  const env = { HOOK: await deadUrl() };
+  const server = await startServer(fixture('result-webhook.mjs'), {
+    t,
+    env,
+    args: ['--drain-timeout', '2s'],
+  });
+  assert.deepEqual((await post(server, '/', { ask: 1 })).json(), { answer: 1 });
+  await server.stop();
+  assert.equal(server.stderr().match(/Webhook to /g)?.length, 1);
 });
