@@ -11,6 +11,7 @@ import { basename } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { ServeError, shuttingDown } from '../protocol/errors.js';
 import { startText, tryText } from './banner.js';
+import { Arrivals } from './dispatch/arrivals.js';
 import type { SendAhead } from './dispatch/send-ahead.js';
 import type { ApiKeys } from './http/api-keys.js';
 import type { Front } from './http/front.js';
@@ -175,6 +176,7 @@ export class RunningServer implements ServerHandle {
       model: this.#model,
       options: this.#options,
       jobs: this.#jobs,
+      strangers: new Arrivals(),
       webhooks: this.#webhooks,
       posts: { count: 0 },
       replies,

@@ -1,6 +1,7 @@
 /** What the HTTP side knows of the server behind it. Built in `running-server.ts`, handed to every dialect. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ServeError } from '../../protocol/errors.js';
+import type { Arrivals } from '../dispatch/arrivals.js';
 import type { Job } from '../dispatch/job.js';
 import type { KeptJobs } from '../jobs/kept-jobs.js';
 import type { ModelRuntime } from '../models/model-runtime.js';
@@ -15,6 +16,8 @@ export interface Front {
   readonly keys: ApiKeys;
   readonly hasGpu: boolean;
   readonly jobs: KeptJobs;
+  /** Calls whose key is in a body that is still arriving. */
+  readonly strangers: Arrivals;
   readonly webhooks: Webhooks;
   /** POSTs so far, for Potassium's `sequence_number`. */
   readonly posts: { count: number };

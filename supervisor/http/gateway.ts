@@ -80,11 +80,15 @@ function receive(exchange: Exchange, operation: GatewayOperation): void {
   const { front, request, response } = exchange;
   const { maxBody, bodyTimeout } = front.options;
   const maxBodyBytes = operation.is === 'start' ? maxBody : Math.min(maxBody, MAX_WORDS_BYTES);
+  const { dispatcher } = front.model;
+  // Whose key is in the body is a stranger until that is read, and takes no place in the queue from those who are none.
+  const isKnown = front.keys.allows(keyOf(request.headers));
   let place: Admission | null = null;
   let announced: number;
   try {
     announced = announcedBytes(request, maxBodyBytes);
-    if (operation.is === 'start') place = front.model.dispatcher.admit(announced, null);
+    if (operation.is === 'start')
+      place = isKnown ? dispatcher.admit(announced, null) : waitOutside(front, announced);
   } catch (thrown) {
     if (!(thrown instanceof ServeError)) throw thrown;
     turnAway(exchange, thrown);
@@ -106,7 +110,11 @@ function receive(exchange: Exchange, operation: GatewayOperation): void {
         try {
           const envelope = readEnvelope(joinPieces(pieces)); // one piece, unless it came chunked or is small
           exchange.requestId = requestIdOf(request.headers, envelope.id);
-          checkKey(front, request, envelope);
+          checkKey(front, isKnown, envelope);
+          if (place !== null && !isKnown) {
+            place.release();
+            place = dispatcher.admit(bytes, null);
+          }
           if (place !== null) start(exchange, place, envelope, bytes, operation);
           else if (operation.is === 'check') check(exchange, envelope);
           else takeFeedback(exchange, envelope);
@@ -119,9 +127,27 @@ function receive(exchange: Exchange, operation: GatewayOperation): void {
   );
 }
 
+/** @throws SERVE_QUEUE_FULL */
+function waitOutside({ strangers }: Front, announced: number): Admission {
+  const checkRoom = (moreBytes: number): void => {
+    if (strangers.bytes + moreBytes > MAX_STRANGER_BYTES) throw noRoom();
+  };
+  if (strangers.count >= MAX_STRANGERS) throw noRoom();
+  checkRoom(announced);
+  return strangers.add(announced, checkRoom);
+}
+
+function noRoom(): ServeError {
+  return new ServeError('SERVE_QUEUE_FULL', undefined, { retryAfterS: 1 });
+}
+
+/** Starts whose key has not come yet, at a time; the clients send at most 10 MiB each. */
+const MAX_STRANGERS = 64;
+const MAX_STRANGER_BYTES = 128 * 1024 * 1024;
+
 /** @throws SERVE_UNAUTHORIZED */
-function checkKey({ keys }: Front, { headers }: IncomingMessage, { apiKey }: GatewayEnvelope): void {
-  if (keys.allows(keyOf(headers)) || keys.allows(apiKey)) return;
+function checkKey({ keys }: Front, isKnown: boolean, { apiKey }: GatewayEnvelope): void {
+  if (isKnown || keys.allows(apiKey)) return;
   throw new ServeError('SERVE_UNAUTHORIZED', 'The apiKey is none that is known here.');
 }
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { makeCues } from '../helpers/cues.js';
 import { RawConnection } from '../helpers/raw-http.js';
-import { call, fixture, startServer, type Answer, type Server } from '../helpers/server.js';
+import { call, eventually, fixture, startServer, type Answer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 
@@ -240,3 +240,29 @@ async function sequenceNumber(server: Server): Promise<number> {
   const status = (await (await fetch(`${server.url}/_k/status`)).json()) as { sequence_number: number };
   return status.sequence_number;
 }
+
+test(
+  'with keys, strangers whose body never comes take no place from callers who are none',
+  LIMIT,
+  async (t) => {
+    const args = ['--api-key', 'right', '--queue-size', '4'];
+    const server = await startServer(fixture('echoes.mjs'), { t, args, key: 'right' });
+    await server.until(({ state }) => state === 'ready');
+    const strangers = await Promise.all(Array.from({ length: 70 }, () => RawConnection.open(server)));
+    for (const { socket } of strangers)
+      socket.write('POST /start/v4/ HTTP/1.1\r\nHost: test\r\nContent-Length: 100000\r\n\r\n{');
+    const refused = (): number => strangers.filter(({ rest }) => rest.includes('SERVE_QUEUE_FULL')).length;
+    await eventually(
+      () => refused() === 6,
+      5000,
+      () => `only so many are heard at a time, and ${refused()} were refused`,
+    );
+    const known = await call(server.url, '{}', { authorization: 'Bearer right' });
+    assert.equal(known.status, 200);
+    for (const { socket } of strangers) socket.destroy();
+    const later = async (): Promise<boolean> =>
+      (await post(server, '/start/v4/', { apiKey: 'right', modelInputs: 1 })).message === 'success';
+    await eventually(later, 5000, () => 'the key in a body is not heard any more');
+    await server.stop();
+  },
+);
