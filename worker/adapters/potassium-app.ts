@@ -100,10 +100,15 @@ function bodyOf(response: Response): ReplyBody {
   throw new TypeError('Potassium Response object body must be text, bytes, or an iterable of them');
 }
 
+const NO_HEADERS = { contentType: '', headers: '' };
+
 function headersOf({ headers }: Response): { contentType: string; headers: string } {
+  const names = Object.keys(headers);
+  if (names.length === 0) return NO_HEADERS;
   let contentType = '';
   const lines: string[] = [];
-  for (const [name, value] of Object.entries(headers)) {
+  for (const name of names) {
+    const value = headers[name];
     for (const each of Array.isArray(value) ? (value as string[]) : [String(value)]) {
       assertOneLine(name, each);
       if (name.toLowerCase() === 'content-type') contentType = each;
