@@ -153,6 +153,42 @@ test('a status that no answer can have is an error of that call, and no death', 
   await server.stop();
 });
 
+test(
+  'headers of an answer that cannot be sent are not on the error, and nobody forges the id',
+  LIMIT,
+  async (t) => {
+    const app = appOf(
+      t,
+      `app.handler('/', (_context, request) => new Response({ json: 1, headers: request.json }));
+     export default app;`,
+    );
+    const server = await startServer(app, { t });
+    const id = { 'x-banana-request-id': 'mine' };
+    const bad = { 'Content-Encoding': 'gzip', 'Set-Cookie': 'a=1', 'bad name': 'x' };
+    const broken = await ask(server, bad, { headers: id });
+    assert.deepEqual([broken.status, errorOf(broken).code], [500, 'SERVE_OUTPUT_INVALID']);
+    assert.equal(broken.headers.get('content-encoding'), null);
+    assert.equal(broken.headers.get('set-cookie'), null);
+    assert.equal(broken.headers.get('x-banana-request-id'), 'mine');
+    const forged = await ask(server, { 'X-Banana-Request-Id': 'forged' }, { headers: id });
+    assert.equal(forged.headers.get('x-banana-request-id'), 'mine');
+    await server.stop();
+  },
+);
+
+test('JSON that an app wrote itself reaches the clients of the gateway as ASCII', LIMIT, async (t) => {
+  const app = appOf(
+    t,
+    `app.handler('/', () => new Response({ body: '{"a":"é🍌"}', headers: { 'Content-Type': 'application/json' } }));
+     export default app;`,
+  );
+  const server = await startServer(app, { t });
+  const answer = await ask({ url: `${server.url}/start/v4/` }, { modelInputs: {} });
+  assert.match(answer.text, /^[\x20-\x7e]+$/);
+  assert.deepEqual(answer.json<{ modelOutputs: unknown[] }>().modelOutputs, [{ a: 'é🍌' }]);
+  await server.stop();
+});
+
 test('config and shutdown beside an app that serves itself are obeyed', LIMIT, async (t) => {
   const app = appOf(
     t,

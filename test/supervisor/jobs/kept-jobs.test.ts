@@ -182,3 +182,15 @@ test('a kept job has no deadline any more', () => {
   mock.timers.tick(10);
   assert.deepEqual([job.deadlineAtMs, job.deadlineTimer, fired], [null, null, false]);
 });
+
+test('what nobody can ask for is not kept: headers of an answer, the detail of an error', () => {
+  const jobs = jobsWith();
+  const answered = newJob('x');
+  const kept = jobs.keep(answered);
+  answered.reply({ ...HEAD, headers: `X-Long\n${'x'.repeat(1000)}` }, [Buffer.from('1')], 1, 1);
+  assert.deepEqual(kept.result?.head, HEAD);
+  const failed = newJob('x');
+  const lost = jobs.keep(failed);
+  failed.fail(new ServeError('SERVE_INFERENCE_FAILED', undefined, { detail: 'x'.repeat(1000) }));
+  assert.deepEqual([lost.error?.code, lost.error?.detail], ['SERVE_INFERENCE_FAILED', '']);
+});
