@@ -12,9 +12,10 @@ export type {
   InferenceContext,
   InitContext,
   UploadedFile,
+  WebSocketConnection,
   WorkerInfo,
 } from './worker/api/types.js';
-export { Request } from './worker/api/potassium/request.js';
+export { Request, WebSocketRequest } from './worker/api/potassium/request.js';
 export { RequestHeaders } from './worker/api/potassium/request-headers.js';
 export { Response, Response as PotassiumResponse } from './worker/api/potassium/response.js';
 export { InvalidEndpointTypeException, RouteAlreadyInUseException } from './worker/api/potassium/errors.js';
@@ -32,6 +33,7 @@ export type {
   LegacyHandler,
   PotassiumOptions,
   RouteOptions,
+  WebSocketHandler,
 } from './worker/api/potassium/potassium.js';
 export { sendWebhook, type SendWebhookOptions } from './worker/api/send-webhook.js';
 export type { ServeOptions, ServerEnd, ServerHandle } from './supervisor/serve.js';

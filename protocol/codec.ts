@@ -4,20 +4,17 @@
  * The only importer of the msgpack library on the wire side.
  */
 import { Packr, Unpackr } from 'msgpackr';
-import { protocolError, type ServeError } from './errors.js';
+import { Fields, malformed } from './fields.js';
 import {
   FORMATS,
-  FIRST_WEBHOOK_REF,
   MAX_HEAD_BYTES,
   ROUTE_INPUTS,
   ROUTE_KINDS,
-  WEBHOOK_OUTCOMES,
   type Call,
   type LoadedInfo,
   type Message,
   type Route,
   type StartSpec,
-  type WebhookOutcome,
 } from './messages.js';
 
 // Records are a msgpackr dialect; plain msgpack is what another language reads.
@@ -85,6 +82,12 @@ function toFields(message: Message): unknown[] {
       return ['chunk', message.id];
     case 'end':
       return ['end', message.id, message.runMs];
+    case 'data':
+      return ['data', message.id, message.text, message.last];
+    case 'waiting':
+      return ['waiting', message.id, message.received];
+    case 'close':
+      return ['close', message.id, message.code, message.reason];
     case 'error':
       return ['error', message.id, message.code, message.message, message.detail, message.runMs];
     case 'log':
@@ -161,6 +164,12 @@ function fromFields(type: string, f: Fields): Message {
       return { type, id: f.uint(1) };
     case 'end':
       return { type, id: f.uint(1), runMs: f.number(2) };
+    case 'data':
+      return { type, id: f.uint(1), text: f.boolean(2), last: f.boolean(3) };
+    case 'waiting':
+      return { type, id: f.uint(1), received: f.uint(2) };
+    case 'close':
+      return { type, id: f.uint(1), code: f.closeCode(2), reason: f.string(3) };
     case 'error':
       return {
         type,
@@ -252,83 +261,4 @@ function readRoute(route: unknown): Route {
     input: fields.oneOf(2, ROUTE_INPUTS, 'an input of a route'),
     webhook: fields.string(3),
   };
-}
-
-/** Typed access to a head's fields; every getter throws SERVE_PROTOCOL when the field is not what it says. */
-class Fields {
-  readonly #fields: readonly unknown[];
-  constructor(fields: readonly unknown[]) {
-    this.#fields = fields;
-  }
-
-  uint(i: number): number {
-    const value = this.#fields[i];
-    if (Number.isSafeInteger(value) && (value as number) >= 0) return value as number;
-    throw malformed(`field ${i} is not a whole number`);
-  }
-
-  number(i: number): number {
-    const value = this.#fields[i];
-    if (Number.isFinite(value)) return value as number;
-    throw malformed(`field ${i} is not a number`);
-  }
-
-  numberOrNull(i: number): number | null {
-    return this.#fields[i] === null ? null : this.number(i);
-  }
-
-  webhookRef(i: number): number {
-    const value = this.uint(i);
-    if (value >= FIRST_WEBHOOK_REF) return value;
-    throw malformed(`webhook ${value} is numbered below ${FIRST_WEBHOOK_REF}`);
-  }
-
-  outcome(i: number): WebhookOutcome {
-    const value = this.#fields[i] as WebhookOutcome;
-    if (WEBHOOK_OUTCOMES.includes(value)) return value;
-    throw malformed(`field ${i} is not the outcome of a webhook`);
-  }
-
-  status(i: number): number {
-    const value = this.uint(i);
-    if (value >= 200 && value <= 599) return value;
-    throw malformed(`status ${value} is not between 200 and 599`);
-  }
-
-  string(i: number): string {
-    const value = this.#fields[i];
-    if (typeof value === 'string') return value;
-    throw malformed(`field ${i} is not a string`);
-  }
-
-  oneOf<T extends string>(i: number, allowed: readonly T[], what: string): T {
-    const value = this.#fields[i] as T;
-    if (allowed.includes(value)) return value;
-    throw malformed(`field ${i} is not ${what}`);
-  }
-
-  boolean(i: number): boolean {
-    const value = this.#fields[i];
-    if (typeof value === 'boolean') return value;
-    throw malformed(`field ${i} is not a boolean`);
-  }
-
-  array(i: number): unknown[] {
-    const value = this.#fields[i];
-    if (Array.isArray(value)) return value;
-    throw malformed(`field ${i} is not an array`);
-  }
-
-  object(i: number): Record<string, unknown> {
-    const value = this.#fields[i];
-    // A map, and not an array, binary or a timestamp.
-    if (typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype) {
-      return value as Record<string, unknown>;
-    }
-    throw malformed(`field ${i} is not a map`);
-  }
-}
-
-function malformed(detail: string, cause?: unknown): ServeError {
-  return protocolError(`malformed message: ${detail}`, cause);
 }

@@ -19,6 +19,7 @@ export const ERRORS = {
   },
   SERVE_NOT_FOUND: { message: 'No such route.', started: 'no' },
   SERVE_METHOD_NOT_ALLOWED: { message: 'This route does not take that method.', started: 'no' },
+  SERVE_UPGRADE_REQUIRED: { message: 'This route is a WebSocket.', started: 'no' },
   SERVE_REQUEST_TIMEOUT: { message: 'The request arrived too slowly.', started: 'no' },
   SERVE_BODY_TOO_LARGE: { message: 'The request body is larger than this server accepts.', started: 'no' },
   SERVE_HEADERS_TOO_LARGE: { message: 'The request headers are too large.', started: 'no' },

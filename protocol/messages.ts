@@ -13,6 +13,10 @@
  *   worker -> front   error    a failed call        } cancelled ones included
  *   front  -> worker  cancel   nobody waits for this call any more
  *   front  -> worker  credit   this stream may send that many more bytes
+ *   both              data     part of a message on a call's WebSocket }
+ *   worker -> front   credit   the client may send that much more      } between such a call's beginning and its
+ *   worker -> front   waiting  the app has had all, and waits for more } ending, which is `end` or `error`
+ *   worker -> front   close    the app closes it, with this code       }
  *   front  -> worker  stop     no more calls: shut down and exit
  *   worker -> front   log      a line for the server's log
  *   worker -> front   webhook  send this to somebody else's server   } the front sends them, so that a worker's
@@ -49,8 +53,11 @@ export const FIRST_WEBHOOK_REF = 2 ** 32;
 /** Bytes a stream may send before the first `credit`. */
 export const STREAM_WINDOW_BYTES = 256 * 1024;
 
-/** How the worker shall read a call's body. `auto`: by its content type. */
-export const FORMATS = ['auto', 'json', 'msgpack', 'multipart', 'bytes'] as const;
+/** What a `data` frame to the worker costs of the credit besides its bytes: empty messages must not pile up either. */
+export const DATA_OVERHEAD_BYTES = 64;
+
+/** How the worker shall read a call's body. `auto`: by its content type; `websocket`: none, `data` follows. */
+export const FORMATS = ['auto', 'json', 'msgpack', 'multipart', 'bytes', 'websocket'] as const;
 export type Format = (typeof FORMATS)[number];
 
 /** What the worker needs to know of a call; the body travels beside it as raw bytes. */
@@ -98,8 +105,11 @@ export interface StartSpec {
   readonly printMark: string;
 }
 
-/** `handler`: the caller waits for the answer. `background`: the caller is told that the call is taken. */
-export const ROUTE_KINDS = ['handler', 'background'] as const;
+/**
+ * `handler`: the caller waits for the answer. `background`: the caller is told that the call is taken. `websocket`: the
+ * call lasts as long as the connection.
+ */
+export const ROUTE_KINDS = ['handler', 'background', 'websocket'] as const;
 export type RouteKind = (typeof ROUTE_KINDS)[number];
 
 /** What a route takes. `any`: every body, by its content type. `json`: JSON that says so, and not nothing. */
@@ -155,12 +165,22 @@ export interface WebhookOrder {
 export const WEBHOOK_OUTCOMES = ['taken', 'dropped', 'delivered', 'failed', 'unsent'] as const;
 export type WebhookOutcome = (typeof WEBHOOK_OUTCOMES)[number];
 
+/** Part of one message on a WebSocket, at most one fragment of it in the frame's body. */
+export interface DataPart {
+  readonly id: number;
+  /** The message is text, in UTF-8; a part may end inside a character. */
+  readonly text: boolean;
+  /** The message ends with this part. */
+  readonly last: boolean;
+}
+
 export type DownMessage =
   | { readonly type: 'start'; readonly spec: StartSpec }
   | { readonly type: 'call'; readonly calls: readonly Call[]; readonly inlineBytes: readonly number[] }
   | { readonly type: 'body'; readonly id: number }
   | { readonly type: 'cancel'; readonly id: number; readonly reason: string }
   | { readonly type: 'credit'; readonly id: number; readonly bytes: number }
+  | ({ readonly type: 'data' } & DataPart)
   | { readonly type: 'webhookDone'; readonly ref: number; readonly outcome: WebhookOutcome }
   | { readonly type: 'stop'; readonly graceMs: number };
 
@@ -178,6 +198,11 @@ export type UpMessage =
   | ({ readonly type: 'head'; readonly id: number } & ReplyHead)
   | { readonly type: 'chunk'; readonly id: number }
   | { readonly type: 'end'; readonly id: number; readonly runMs: number }
+  | ({ readonly type: 'data' } & DataPart)
+  | { readonly type: 'credit'; readonly id: number; readonly bytes: number }
+  /** `received`: how many `data` frames of this call had come by then; the app has had them all. */
+  | { readonly type: 'waiting'; readonly id: number; readonly received: number }
+  | { readonly type: 'close'; readonly id: number; readonly code: number; readonly reason: string }
   | {
       readonly type: 'error';
       readonly id: number;

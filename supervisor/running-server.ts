@@ -18,6 +18,7 @@ import type { Front } from './http/front.js';
 import { listen, type Listening } from './http/listen.js';
 import { OWN_PATHS } from './http/own-paths.js';
 import { requestIdOf } from './http/request-id.js';
+import type { WebSocketCall } from './http/websocket-call.js';
 import { LateHandler, createHttpServer, inviteBody } from './http/server.js';
 import { KeptJobs, type KeptJob } from './jobs/kept-jobs.js';
 import { ModelRuntime } from './models/model-runtime.js';
@@ -68,6 +69,7 @@ export class RunningServer implements ServerHandle {
     () => requestIdOf({}),
     (job) => this.#onJobEnded(job),
   );
+  readonly #sockets = new Set<WebSocketCall>();
   readonly #ready = deferred<void>();
   readonly #ended = deferred<ServerEnd>();
   readonly #workersClosed = deferred<void>();
@@ -119,7 +121,7 @@ export class RunningServer implements ServerHandle {
     const handler = new LateHandler();
     const { headerTimeout, host, port } = this.#options;
     try {
-      this.#listening = await listen(createHttpServer(headerTimeout, handler.handle), host, port);
+      this.#listening = await listen(createHttpServer(headerTimeout, handler), host, port);
     } catch (error) {
       this.#guard.close();
       throw error;
@@ -176,6 +178,7 @@ export class RunningServer implements ServerHandle {
       model: this.#model,
       options: this.#options,
       jobs: this.#jobs,
+      sockets: this.#sockets,
       strangers: new Arrivals(),
       webhooks: this.#webhooks,
       posts: { count: 0 },
@@ -224,6 +227,7 @@ export class RunningServer implements ServerHandle {
     if (lagMs > 0) await delay(Math.min(lagMs, drainTimeout));
     this.#lastReplies = true;
     this.#model.refuseCalls();
+    for (const socket of this.#sockets) socket.goAway();
     const reserveMs = Math.min(drainTimeout / 5, WORKER_STOP_RESERVE_MS);
     const quiet = await quietBefore(this.#model, endAtMs - reserveMs);
     if (!quiet) this.#cutOff();

@@ -13,7 +13,10 @@ export interface LoadedApp {
   readonly routes: readonly Route[];
   readonly modelOptions: Readonly<Record<string, unknown>>;
   init(ctx: InitContext): unknown;
-  /** Answers one call; the value is what `reply/` encodes, or a `Reply`. May return a promise. */
+  /**
+   * Answers one call; the value is what `reply/` encodes, or a `Reply`. May return a promise. Of a WebSocket route
+   * `input` is its `WebSocketConnection`, and what is returned counts for nothing.
+   */
   handle(route: string, input: unknown, ctx: CallInfo): unknown;
   shutdown(): unknown;
   /** A sample call to run before the worker is ready. */

@@ -101,6 +101,9 @@ function onMessage(message: Message, pieces: Buffer[]): void {
     case 'credit':
       runLoop().grantCredit(message.id, message.bytes);
       return;
+    case 'data':
+      runLoop().takeData(message, pieces);
+      return;
     case 'webhookDone':
       webhooks.onDone(message.ref, message.outcome);
       return;

@@ -7,12 +7,14 @@
  *
  * Before: `main.ts` hands over messages. After: `reply/` encodes, the channel sends.
  */
+import { totalBytes } from '../protocol/body-assembler.js';
 import type { Channel } from '../protocol/channel.js';
 import { ServeError, describeThrown } from '../protocol/errors.js';
-import { MAX_TEXT_CHARS, type Call, type ReplyHead } from '../protocol/messages.js';
+import { MAX_TEXT_CHARS, type Call, type DataPart, type ReplyHead } from '../protocol/messages.js';
 import type { WorkerInfo } from './api/types.js';
 import { appLog } from './app-log.js';
 import { CallContext } from './call-context.js';
+import { CallSocket } from './call-socket.js';
 import { readInput } from './formats/read-input.js';
 import type { LoadedApp } from './loaded-app.js';
 import type { PrintAttribution } from './print-attribution.js';
@@ -47,6 +49,7 @@ interface Running {
   readonly ctx: CallContext;
   readonly beganAtMs: number;
   stream: StreamSender | null;
+  readonly socket: CallSocket | null;
 }
 
 /** A call that held the thread this long lets pending cancels in before the next begins. */
@@ -83,6 +86,7 @@ export class RunLoop {
     if (this.#current?.call.id === id) {
       this.#current.ctx.abort(reason);
       this.#current.stream?.cancel();
+      this.#current.socket?.cancel();
       return;
     }
     const index = this.#inbox.findIndex(({ call }) => call.id === id);
@@ -98,7 +102,13 @@ export class RunLoop {
   }
 
   grantCredit(id: number, bytes: number): void {
-    if (this.#current?.call.id === id) this.#current.stream?.grant(bytes);
+    if (this.#current?.call.id === id) (this.#current.stream ?? this.#current.socket)?.grant(bytes);
+  }
+
+  /** A part of a message from the client of a WebSocket; one whose call has ended by now is nobody's. */
+  takeData({ id, text, last }: DataPart, pieces: readonly Buffer[]): void {
+    if (this.#current?.call.id !== id) return;
+    this.#current.socket?.onData(pieces, totalBytes(pieces), text, last);
   }
 
   /** Begins no further call; tells the running one that it should end. */
@@ -136,8 +146,12 @@ export class RunLoop {
     const ctx = new CallContext(call, pieces, this.#options.worker, (...ids) =>
       appLog(this.#channel, ...ids),
     );
-    this.#current = { call, ctx, beganAtMs: performance.now(), stream: null };
+    const beganAtMs = performance.now();
     this.#options.noteBegun(call.id);
+    const { streamWindowBytes } = this.#options;
+    const socket =
+      call.format === 'websocket' ? new CallSocket(this.#channel, call.id, streamWindowBytes) : null;
+    this.#current = { call, ctx, beganAtMs, stream: null, socket };
     this.#run(call, ctx);
   }
 
@@ -154,13 +168,17 @@ export class RunLoop {
 
   #handle(call: Call, ctx: CallContext): unknown {
     const { app } = this.#options;
-    const input = readInput(call, ctx.body);
+    const input = this.#current?.socket ?? readInput(call, ctx.body);
     if (isThenable(input)) return input.then((value) => app.handle(call.route, value, ctx));
     return app.handle(call.route, input, ctx);
   }
 
   #deliver(output: unknown): void {
-    const { call } = this.#current as Running;
+    const { call, socket } = this.#current as Running;
+    if (socket !== null) {
+      this.#deliverSends(socket).catch(this.#fail);
+      return;
+    }
     try {
       if (isResponse(output)) {
         this.#deliverResponse(output).catch(this.#fail);
@@ -213,6 +231,14 @@ export class RunLoop {
     this.#finish();
   }
 
+  /** The function of a WebSocket route has returned: the connection ends with what it has sent. */
+  async #deliverSends(socket: CallSocket): Promise<void> {
+    await socket.flushed();
+    if (socket.cancelled) throw new ServeError('SERVE_CANCELLED');
+    this.#channel.send({ type: 'end', id: (this.#current as Running).call.id, runMs: this.#runMs() });
+    this.#finish();
+  }
+
   #succeed(output: EncodedOutput & Partial<ReplyHead>): void {
     const { call } = this.#current as Running;
     const { body, contentType, status = 200, headers = '' } = output;
@@ -257,6 +283,7 @@ export class RunLoop {
 
   #finish(): void {
     const held = this.#runMs() > YIELD_AFTER_MS;
+    this.#current?.socket?.end();
     this.#current = null;
     if (this.#retired) {
       this.#channel.flush();

@@ -19,6 +19,8 @@ export interface ReadyWorker extends JobHolder {
   readonly load: number;
   /** How long the first of them has been running, or waited for by us; 0 if there is none. */
   readonly runningMs: number;
+  /** What runs lasts as long as its client likes: nothing may be sent ahead behind it. */
+  readonly isEngaged: boolean;
   /** Those calls, in the order sent. */
   heldJobs(): Job[];
   assign(job: Job): void;
@@ -178,7 +180,7 @@ export class Dispatcher {
   /** While a job waits and a worker may take it: pair them. */
   pump(): void {
     for (let job = this.#queue.peek(); job !== null; job = this.#queue.peek()) {
-      const worker = this.#choose();
+      const worker = this.#choose(job);
       if (worker === null) return;
       this.#queue.shift();
       if (this.#wouldMissDeadline(job, worker)) {
@@ -204,9 +206,9 @@ export class Dispatcher {
     if (this.#sweep !== null) clearTimeout(this.#sweep);
   }
 
-  #choose(): ReadyWorker | null {
+  #choose(job: Job): ReadyWorker | null {
     const workers = this.#supply.readyWorkers();
-    const ahead = this.#sendAhead(this.#service);
+    const ahead = job.conversation === null ? this.#sendAhead(this.#service) : 0;
     const longMs = longCallMs(this.#service);
     let least: ReadyWorker | null = null;
     this.#rotation += 1;
@@ -215,7 +217,7 @@ export class Dispatcher {
       const { load } = worker;
       if (load === 0) return worker;
       if (load > ahead || (least !== null && load >= least.load)) continue;
-      if (worker.runningMs <= longMs) least = worker;
+      if (!worker.isEngaged && worker.runningMs <= longMs) least = worker;
     }
     return least;
   }

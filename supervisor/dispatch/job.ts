@@ -3,7 +3,7 @@
  * happens to its client, its worker or the server.
  */
 import { ServeError } from '../../protocol/errors.js';
-import type { Call, ReplyHead, Route } from '../../protocol/messages.js';
+import type { Call, DataPart, ReplyHead, Route } from '../../protocol/messages.js';
 
 /** A call as a dialect describes it. Its number on the wire is written when a worker gets it: a copy cost 2 us. */
 export type JobCall = Omit<Call, 'id'> & { id: number };
@@ -20,6 +20,18 @@ export interface Sink {
   fail(job: Job, error: ServeError): void;
 }
 
+/** The client's side of a call that talks both ways, besides its sink: what the worker says on it. */
+export interface Conversation {
+  /** Part of a message for the client. `taken` is called once the connection has room for more. */
+  data(part: DataPart, pieces: Buffer[], taken: () => void): void;
+  /** The worker takes that much more: bytes, and DATA_OVERHEAD_BYTES per part. */
+  credit(bytes: number): void;
+  /** The app waits for the client's next message; it has had all that was sent. */
+  waiting(): void;
+  /** The app closes the connection; the call ends with its function. */
+  close(code: number, reason: string): void;
+}
+
 /** Of a job that is detached before it is submitted. */
 export const NOWHERE: Sink = { reply() {}, head() {}, chunk() {}, end() {}, fail() {} };
 
@@ -29,6 +41,8 @@ export interface JobHolder {
   learnBegun(): void;
   /** Nobody waits for this job any more. */
   abandon(job: Job, reason: string): void;
+  /** A part of a message from the client, within the credit given. The worker's from now on. */
+  sendData(job: Job, part: Omit<DataPart, 'id'>, bytes: Uint8Array): void;
 }
 
 export type JobState = 'queued' | 'sent' | 'begun' | 'settled';
@@ -46,6 +60,8 @@ export class Job {
     route === undefined ? new ServeError('SERVE_NOT_FOUND') : null;
   /** Also told of a whole answer, before the sink is: the pieces are the sink's. */
   onReply: ((head: ReplyHead, pieces: readonly Buffer[]) => void) | null = null;
+  /** Of a call that talks both ways. */
+  conversation: Conversation | null = null;
   /** Workers that died holding this job before it began. */
   losses = 0;
   /** 0 until begun. */

@@ -43,8 +43,11 @@ function isQuestion(path: string): boolean {
 /** What nobody took: a known path with another method, or no such path. */
 export function leftovers(front: Front): Middleware {
   return (ctx) => {
-    const isRoute = front.model.routes?.has(ctx.path) ?? ctx.path === '/';
-    const allow = isRoute ? 'POST, OPTIONS' : front.ownPaths.get(ctx.path);
+    const { routes } = front.model;
+    const isRoute = routes?.has(ctx.path) ?? ctx.path === '/';
+    const isWebSocket = routes?.get(ctx.path)?.kind === 'websocket';
+    const taken = isWebSocket ? 'GET, OPTIONS' : 'POST, OPTIONS';
+    const allow = isRoute ? taken : front.ownPaths.get(ctx.path);
     if (isRoute && ctx.method === 'OPTIONS') {
       ctx.status = 200;
       ctx.set('Allow', allow as string);
@@ -52,13 +55,19 @@ export function leftovers(front: Front): Middleware {
       return;
     }
     ctx.respond = false;
-    const error =
-      allow === undefined
-        ? new ServeError('SERVE_NOT_FOUND', `There is no ${ctx.method} ${ctx.path} here.`)
-        : new ServeError('SERVE_METHOD_NOT_ALLOWED', `${ctx.path} takes ${allow}, not ${ctx.method}.`);
+    const error = isWebSocket ? new ServeError('SERVE_UPGRADE_REQUIRED') : mistakeOf(ctx, allow);
     const requestId = requestIdOf(ctx.req.headers);
     const headers = { requestId, close: front.closing(), timing: 'queue;dur=0, run;dur=0' };
     refuse(ctx.req, ctx.res, error, allow === undefined ? headers : { ...headers, allow });
     front.onRefused(ctx.req, requestId, error);
   };
+}
+
+function mistakeOf(
+  { method, path }: { method: string; path: string },
+  allow: string | undefined,
+): ServeError {
+  return allow === undefined
+    ? new ServeError('SERVE_NOT_FOUND', `There is no ${method} ${path} here.`)
+    : new ServeError('SERVE_METHOD_NOT_ALLOWED', `${path} takes ${allow}, not ${method}.`);
 }

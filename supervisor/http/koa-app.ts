@@ -3,18 +3,18 @@ import Koa from 'koa';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ServeError, describeThrown } from '../../protocol/errors.js';
 import type { Log } from '../observe/log.js';
-import { keyOf } from './api-keys.js';
-import { HEALTH_PATHS, builtinRoutes } from './builtin.js';
+import { builtinRoutes } from './builtin.js';
 import { countPost, leftovers, takeCall } from './calls.js';
 import type { Front } from './front.js';
-import { gatewayOperation, takeGateway } from './gateway.js';
+import { gateMistake } from './gate.js';
+import { takeGateway } from './gateway.js';
 import { potassiumRoutes } from './potassium.js';
 import { refuse } from './refuse.js';
 import { bananaIdHeader, requestIdOf } from './request-id.js';
-import type { RequestHandler } from './server.js';
-import { pathOf } from './request-facts.js';
+import type { HttpHandler } from './server.js';
+import { createTakeUpgrade } from './upgrades.js';
 
-export function createHandler(front: Front, log: Log): RequestHandler {
+export function createHandler(front: Front, log: Log): HttpHandler {
   const app = new Koa();
   app.use(async (ctx, next) => {
     ctx.set('X-Request-Id', requestIdOf(ctx.req.headers));
@@ -36,18 +36,11 @@ export function createHandler(front: Front, log: Log): RequestHandler {
     log.error({ path: ctx?.path }, `a request handler failed: ${describeThrown(thrown).stack}`);
   });
   const handle = app.callback();
-  return (request, response) => {
+  const request: HttpHandler['request'] = (request, response) => {
     countPost(front, request);
-    if (request.headers.host === undefined && request.httpVersion === '1.1') {
-      refuseWithoutHost(front, request, response);
-      return;
-    }
-    if (
-      front.keys.required &&
-      !findsKeyItself(front, request) &&
-      !front.keys.allows(keyOf(request.headers))
-    ) {
-      refuseStranger(front, request, response);
+    const mistake = gateMistake(front, request);
+    if (mistake !== null) {
+      turnAway(front, request, response, mistake);
       return;
     }
     if (takeCall(front, request, response) || takeGateway(front, log, request, response)) return;
@@ -58,29 +51,12 @@ export function createHandler(front: Front, log: Log): RequestHandler {
       });
     });
   };
+  return { request, upgrade: createTakeUpgrade(front) };
 }
 
-/** Needs no key, or may have it elsewhere than in its headers. */
-function findsKeyItself(front: Front, request: IncomingMessage): boolean {
-  return isHealthCheck(request) || gatewayOperation(front, request) !== null;
-}
-
-function isHealthCheck({ method, url }: IncomingMessage): boolean {
-  return (method === 'GET' || method === 'HEAD') && HEALTH_PATHS.has(pathOf(url));
-}
-
-/** Before anything is read of the body, and whatever the path: who has no key does not learn which there are. */
-function refuseStranger(front: Front, request: IncomingMessage, response: ServerResponse): void {
-  const error = new ServeError('SERVE_UNAUTHORIZED');
+function turnAway(front: Front, request: IncomingMessage, response: ServerResponse, error: ServeError): void {
   const requestId = requestIdOf(request.headers);
-  refuse(request, response, error, { requestId, close: front.closing(), timing: 'queue;dur=0, run;dur=0' });
-  front.onRefused(request, requestId, error);
-}
-
-/** RFC 9112 section 3.2: a request without `Host` gets 400. */
-function refuseWithoutHost(front: Front, request: IncomingMessage, response: ServerResponse): void {
-  const error = new ServeError('SERVE_BAD_REQUEST', 'The request has no Host header.');
-  const requestId = requestIdOf(request.headers);
-  refuse(request, response, error, { requestId, close: true });
+  const close = error.code === 'SERVE_BAD_REQUEST' || front.closing(); // a client that knows no HTTP/1.1 is not heard again
+  refuse(request, response, error, { requestId, close, timing: 'queue;dur=0, run;dur=0' });
   front.onRefused(request, requestId, error);
 }

@@ -8,6 +8,7 @@ import { scanTopLevelFields } from './top-level-fields.js';
 /** What is wrong with the request's route or content type; null if nothing is. */
 export function routeMistake(route: Route | undefined, request: IncomingMessage): ServeError | null {
   if (route === undefined) return new ServeError('SERVE_NOT_FOUND');
+  if (route.kind === 'websocket') return new ServeError('SERVE_UPGRADE_REQUIRED');
   if (route.input === 'any' || isJson(request.headers['content-type'])) return null;
   // 400, not 415: Potassium's answer, and a Banana client hides a 415 and its body.
   return new ServeError('SERVE_BAD_REQUEST', 'This route takes JSON: send Content-Type: application/json.');

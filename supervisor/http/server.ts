@@ -27,10 +27,14 @@ const REQUEST_MS = 30 * 60_000;
 /** A client that sent nonsense gets this long to read the answer; one that never hangs up must not keep its connection. */
 const BROKEN_GRACE_MS = 1000;
 
-export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void;
+export interface HttpHandler {
+  request(request: IncomingMessage, response: ServerResponse): void;
+  /** A request for another protocol, on a connection that is read no more. Returns false if it is not granted. */
+  upgrade(request: IncomingMessage, socket: Socket, head: Buffer): boolean;
+}
 
 /** An HTTP server that does not listen yet. */
-export function createHttpServer(headerTimeoutMs: number, handler: RequestHandler): Server {
+export function createHttpServer(headerTimeoutMs: number, late: LateHandler): Server {
   const server = createServer({
     keepAliveTimeout: KEEP_ALIVE_MS,
     headersTimeout: headerTimeoutMs,
@@ -38,12 +42,20 @@ export function createHttpServer(headerTimeoutMs: number, handler: RequestHandle
     connectionsCheckingInterval: CHECK_INTERVAL_MS,
     requireHostHeader: false, // ours to refuse (koa-app.ts), with an error body
   });
-  server.on('request', handler);
+  const onRequest = (request: IncomingMessage, response: ServerResponse): void =>
+    late.use((handler) => handler.request(request, response));
+  server.on('request', onRequest);
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     waitingToSend.add(request);
-    handler(request, response);
+    onRequest(request, response);
   });
-  server.on('checkExpectation', handler); // nobody has to understand an expectation (RFC 9110 section 10.1.1)
+  server.on('checkExpectation', onRequest); // nobody has to understand an expectation (RFC 9110 section 10.1.1)
+  server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+    socket.on('error', () => {}); // it may hang up before anybody else listens
+    late.use((handler) => {
+      if (!handler.upgrade(request, socket, head)) readOnWithoutUpgrade(server, request, socket, head);
+    });
+  });
   server.on('connect', (_request, socket: Socket) => answerByHand(socket, 'SERVE_METHOD_NOT_ALLOWED'));
   server.on('clientError', answerBrokenRequest);
   return server;
@@ -54,21 +66,34 @@ export function createHttpServer(headerTimeoutMs: number, handler: RequestHandle
  * takes longer to load than a worker to start, comes last. Requests wait in their order.
  */
 export class LateHandler {
-  #arrive!: (handler: RequestHandler) => void;
-  readonly #arrived = new Promise<RequestHandler>((resolve) => {
-    this.#arrive = resolve;
-  });
-  #handler: RequestHandler | null = null;
+  #handler: HttpHandler | null = null;
+  #waiting: ((handler: HttpHandler) => void)[] = [];
 
-  readonly handle: RequestHandler = (request, response) => {
-    if (this.#handler !== null) this.#handler(request, response);
-    else void this.#arrived.then((handler) => handler(request, response));
-  };
-
-  arrive(handler: RequestHandler): void {
-    this.#handler = handler;
-    this.#arrive(handler);
+  /** Calls back with the handler, at once if it is there. */
+  use(callback: (handler: HttpHandler) => void): void {
+    if (this.#handler !== null) callback(this.#handler);
+    else this.#waiting.push(callback);
   }
+
+  arrive(handler: HttpHandler): void {
+    this.#handler = handler;
+    for (const callback of this.#waiting.splice(0)) callback(handler);
+  }
+}
+
+/**
+ * Nobody has to grant an upgrade (RFC 9110 section 7.8), but Node's parser has left the connection: it gets the request
+ * again, without the wish.
+ */
+function readOnWithoutUpgrade(server: Server, request: IncomingMessage, socket: Socket, head: Buffer): void {
+  const { method, url, httpVersion, rawHeaders } = request;
+  const lines = [`${method} ${url} HTTP/${httpVersion}`];
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] as string;
+    if (name.toLowerCase() !== 'upgrade') lines.push(`${name}: ${rawHeaders[i + 1]}`);
+  }
+  socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), head]));
+  server.emit('connection', socket);
 }
 
 /** Requests whose client waits for `100 Continue` before it sends the body. */

@@ -161,6 +161,15 @@ export const OPTIONS = {
     default: 5 * MINUTE,
     parse: positiveMs,
   }),
+  websocketIdleTimeout: option<number>({
+    scope: 'model',
+    flag: '--websocket-idle-timeout',
+    value: '<duration>',
+    help: 'Longest silence of a WebSocket client that the app waits for; then it is closed. It holds a worker all the while.',
+    defaultText: '1m',
+    default: MINUTE,
+    parse: positiveMs,
+  }),
   initTimeout: option<number>({
     scope: 'model',
     flag: '--init-timeout',

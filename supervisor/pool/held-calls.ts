@@ -9,11 +9,12 @@ import { MONOTONIC_OFFSET_MS, type BegunNote } from '../../protocol/begun-note.j
 import { BodyAssembler, totalBytes } from '../../protocol/body-assembler.js';
 import type { Channel } from '../../protocol/channel.js';
 import { ServeError, asCallErrorCode, protocolError } from '../../protocol/errors.js';
-import { STREAM_WINDOW_BYTES, type Message, type ReplyHead } from '../../protocol/messages.js';
+import type { DataPart, Message, ReplyHead } from '../../protocol/messages.js';
 import type { Job } from '../dispatch/job.js';
 import { slabs } from '../memory/slabs.js';
 import type { KillCause } from './exit-report.js';
 import { RunClock, resume, type ClockedCall } from './run-clock.js';
+import { Turns } from './turns.js';
 
 /** A handler that was told to abort gets this long before its process is killed. */
 export const ABORT_GRACE_MS = 1000;
@@ -26,8 +27,8 @@ interface Assignment extends ClockedCall {
   readonly id: number;
   readonly job: Job;
   begun: boolean;
-  /** Stream bytes sent by the worker and not yet taken by the client. */
-  unreadBytes: number;
+  /** Of a call that streams or talks. */
+  turns: Turns | null;
 }
 
 export interface CallLimits {
@@ -42,6 +43,8 @@ export interface HeldCallsListener {
   /** Only the death of the process helps: a handler that did not obey, or a call that never even began. */
   onHopeless(cause: KillCause): void;
 }
+
+type ConversationMessage = Message & { type: 'data' | 'credit' | 'waiting' | 'close' };
 
 /** An answer whose body is still arriving. */
 interface PartialResult {
@@ -120,7 +123,7 @@ export class HeldCalls {
       graceMs: this.#beginGraceMs,
       pausedMs: 0,
       pausedSinceMs: null,
-      unreadBytes: 0,
+      turns: null,
     });
     if (isFirst) this.#runClock.start();
     this.#channel.sendBody({ type: 'call', calls: [call], inlineBytes: [bodyBytes] }, id, pieces, bodyBytes);
@@ -140,6 +143,14 @@ export class HeldCalls {
     }
   }
 
+  sendData(job: Job, part: Omit<DataPart, 'id'>, bytes: Uint8Array): void {
+    const assignment = this.#held.find((candidate) => candidate.job === job);
+    if (assignment === undefined) return;
+    turnsOf(assignment).onSaid();
+    this.#channel.send({ type: 'data', id: assignment.id, ...part }, bytes);
+    this.#flushSoon();
+  }
+
   /** Takes a message about a call. Returns false if it is about something else. @throws SERVE_PROTOCOL */
   take(message: Message, pieces: Buffer[]): boolean {
     switch (message.type) {
@@ -156,6 +167,12 @@ export class HeldCalls {
         return true;
       case 'chunk':
         this.#onChunk(this.#findBegun(message.id), pieces);
+        return true;
+      case 'data':
+      case 'credit':
+      case 'waiting':
+      case 'close':
+        this.#onConversation(this.#findBegun(message.id), message, pieces);
         return true;
       case 'end':
         this.#onEnd(this.#findBegun(message.id), message.runMs);
@@ -228,17 +245,31 @@ export class HeldCalls {
 
   #onChunk(assignment: Assignment, pieces: Buffer[]): void {
     if (assignment.job.settled) return; // cancelled: it needs no credit to see that
-    const bytes = totalBytes(pieces);
-    assignment.unreadBytes += bytes;
-    if (assignment.unreadBytes >= STREAM_WINDOW_BYTES) assignment.pausedSinceMs ??= performance.now();
-    assignment.job.chunk(pieces, () => this.#onTaken(assignment, bytes));
+    assignment.job.chunk(pieces, this.#onceTaken(assignment, pieces));
   }
 
-  #onTaken(assignment: Assignment, bytes: number): void {
-    assignment.unreadBytes -= bytes;
-    if (assignment.unreadBytes < STREAM_WINDOW_BYTES) resume(assignment);
-    this.#channel.send({ type: 'credit', id: assignment.id, bytes });
-    this.#flushSoon();
+  /** @throws SERVE_PROTOCOL if the call is no WebSocket */
+  #onConversation(assignment: Assignment, message: ConversationMessage, pieces: Buffer[]): void {
+    const { job, id } = assignment;
+    const { conversation } = job;
+    if (conversation === null) throw protocolError(`${message.type} in call ${id}, which is no WebSocket`);
+    if (job.settled) return;
+    if (message.type === 'data') conversation.data(message, pieces, this.#onceTaken(assignment, pieces));
+    else if (message.type === 'credit') conversation.credit(message.bytes);
+    else if (message.type === 'close') conversation.close(message.code, message.reason);
+    else if (turnsOf(assignment).onWaiting(message.received)) conversation.waiting();
+  }
+
+  /** The worker sent these to the client; to be called back when that has taken them, and may be sent as much again. */
+  #onceTaken(assignment: Assignment, pieces: readonly Buffer[]): () => void {
+    const bytes = totalBytes(pieces);
+    const turns = turnsOf(assignment);
+    turns.onSent(bytes);
+    return () => {
+      turns.onTaken(bytes);
+      this.#channel.send({ type: 'credit', id: assignment.id, bytes });
+      this.#flushSoon();
+    };
   }
 
   #onCallError(message: Message & { type: 'error' }): void {
@@ -338,4 +369,8 @@ export class HeldCalls {
       (assignment) => this.#onRunTimeout(assignment),
     );
   }
+}
+
+function turnsOf(assignment: Assignment): Turns {
+  return (assignment.turns ??= new Turns(assignment));
 }

@@ -60,3 +60,9 @@ export function resume(call: ClockedCall): void {
   call.pausedMs += performance.now() - call.pausedSinceMs;
   call.pausedSinceMs = null;
 }
+
+/** The call has something new to do, and all its time for that. */
+export function restart(call: ClockedCall): void {
+  call.pausedSinceMs = null;
+  call.pausedMs = performance.now() - call.beganAtMs - call.graceMs;
+}

@@ -9,7 +9,13 @@
 import { performance } from 'node:perf_hooks';
 import { Channel } from '../../protocol/channel.js';
 import { ServeError, protocolError } from '../../protocol/errors.js';
-import { PROTOCOL_VERSION, type LoadedInfo, type Message, type StartSpec } from '../../protocol/messages.js';
+import {
+  PROTOCOL_VERSION,
+  type DataPart,
+  type LoadedInfo,
+  type Message,
+  type StartSpec,
+} from '../../protocol/messages.js';
 import type { ReadyWorker } from '../dispatch/dispatcher.js';
 import type { Job } from '../dispatch/job.js';
 import { describeExit, exitHint, readOomKills, type Exit, type KillCause } from './exit-report.js';
@@ -112,6 +118,10 @@ export class WorkerHandle implements ReadyWorker {
     return this.#calls.count;
   }
 
+  get isEngaged(): boolean {
+    return this.#calls.first !== null && this.#calls.first.job.conversation !== null;
+  }
+
   get finishedCalls(): number {
     return this.#calls.finished;
   }
@@ -162,6 +172,10 @@ export class WorkerHandle implements ReadyWorker {
 
   abandon(job: Job, reason: string): void {
     this.#calls.abandon(job, reason);
+  }
+
+  sendData(job: Job, part: Omit<DataPart, 'id'>, bytes: Uint8Array): void {
+    this.#calls.sendData(job, part, bytes);
   }
 
   /** Asks it to stop: a message, SIGTERM after `graceMs`, SIGKILL after another second. */

@@ -1,4 +1,4 @@
-/** docs/from-potassium.md and docs/from-banana.md: every app on them is served, its curl line run, its answer compared. */
+/** docs/from-potassium.md and docs/from-banana.md: every app on them is served, its command run, its answer compared. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -11,20 +11,20 @@ import { ROOT, startServer } from '../helpers/server.js';
 interface Example {
   readonly title: string;
   readonly app: string;
-  readonly curl: string;
+  readonly command: string;
   readonly language: string;
   readonly answer: string;
 }
 
-const EXAMPLE = /```ts\n(.*?)```\n\n {4}(curl [^\n]+)\n\n```(json|text)\n(.*?)\n```/gs;
+const EXAMPLE = /```ts\n(.*?)```\n\n {4}((?:curl|node) [^\n]+)\n\n```(json|text)\n(.*?)\n```/gs;
 
 function examplesOf(page: string): Example[] {
   const text = readFileSync(`${ROOT}docs/${page}`, 'utf8');
   const examples = [...text.matchAll(EXAMPLE)].map(
-    ([, app = '', curl = '', language = '', answer = ''], i) => ({
+    ([, app = '', command = '', language = '', answer = ''], i) => ({
       title: `${page}, example ${i + 1}`,
       app,
-      curl,
+      command,
       language,
       answer,
     }),
@@ -44,15 +44,15 @@ function writeApp(t: TestContext, source: string): string {
   return path;
 }
 
-for (const { title, app, curl, language, answer } of [
+for (const { title, app, command, language, answer } of [
   ...examplesOf('from-potassium.md'),
   ...examplesOf('from-banana.md'),
 ]) {
   test(title, { timeout: 60_000 }, async (t) => {
     const server = await startServer(writeApp(t, app), { t });
     await server.until(({ state }) => state === 'ready');
-    const line = curl.replace('http://localhost:8000', server.url);
-    assert.notEqual(line, curl);
+    const line = command.replace('localhost:8000', new URL(server.url).host);
+    assert.notEqual(line, command);
     const { stdout } = await promisify(execFile)('sh', ['-c', line.replace(/^curl/, 'curl -sS')]);
     if (language === 'json') assert.deepEqual(JSON.parse(stdout), JSON.parse(answer));
     else assert.equal(stdout.trim(), answer);

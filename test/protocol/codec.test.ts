@@ -72,6 +72,9 @@ const HEADS: Record<Message['type'], unknown[]> = {
   head: [1, 200, 'text/plain', ''],
   chunk: [1],
   end: [1, 2.5],
+  data: [1, true, false],
+  waiting: [1, 2],
+  close: [1, 4000, 'bye'],
   error: [1, 'SERVE_BAD_BODY', 'bad', '', 0],
   log: ['info', 'text', '', ''],
   webhook: [2 ** 32, 'https://example.com/hook', 'application/json', '', 10_000, 3, false, 2],
@@ -126,6 +129,9 @@ for (const [what, fields] of [
   ['a fractional id', ['body', 1.5]],
   ['an id beyond 2^53', ['body', 2 ** 60]],
   ['an id that is text', ['chunk', '2']],
+  ['a close code that no program may send', ['close', 1, 1005, '']],
+  ['a close code of the protocol itself', ['close', 1, 1001, '']],
+  ['a close code above 4999', ['close', 1, 5000, '']],
   ['a status below 200', ['head', 1, 101, '', '']],
   ['a status above 599', ['result', 1, 600, '', '', 0, 1]],
   ['a duration that is not finite', ['ready', Number.POSITIVE_INFINITY]],
@@ -280,6 +286,9 @@ const anyMessage = fc.oneof(
   }),
   record({ type: fc.constant('cancel'), id: uint, reason: text }),
   record({ type: fc.constant('credit'), id: uint, bytes: uint }),
+  record({ type: fc.constant('data'), id: uint, text: fc.boolean(), last: fc.boolean() }),
+  record({ type: fc.constant('waiting'), id: uint, received: uint }),
+  record({ type: fc.constant('close'), id: uint, code: fc.integer({ min: 3000, max: 4999 }), reason: text }),
 );
 
 test('any message survives encoding and decoding, odd texts and large numbers included', () => {

@@ -127,3 +127,21 @@ const elsewhere: Background<{ gpus: number }> = () => {};
 app.background('/elsewhere', elsewhere);
 
 export { useRequest };
+
+// A WebSocket route knows the context and its connection.
+
+app.websocket('/chat', async (context, request) => {
+  context.calls += 1;
+  const message = await request.ws.receive();
+  same<typeof message, string | Uint8Array | null>();
+  for await (const next of request.ws) same<typeof next, string | Uint8Array>();
+  await request.ws.send('text');
+  await request.ws.close(4000, 'why');
+  // @ts-expect-error an object is no message
+  await request.ws.send({ a: 1 });
+  // @ts-expect-error the context has no such member
+  void context.tokens;
+});
+app.websocket('/chat-later')((context, { ws }) => ws.send(context.model('a')));
+// @ts-expect-error a handler's request has no connection
+app.handler('/no-chat', (_context, { ws }) => new Response({ json: ws }));

@@ -5,8 +5,9 @@
 import { ServeError } from '../../protocol/errors.js';
 import type { Route } from '../../protocol/messages.js';
 import { DEFINITION, type Definition, type Endpoint } from '../api/potassium/potassium.js';
-import { Request } from '../api/potassium/request.js';
+import { Request, WebSocketRequest } from '../api/potassium/request.js';
 import { RESPONSE, type Response } from '../api/potassium/response.js';
+import type { WebSocketConnection } from '../api/types.js';
 import type { CallInfo, LoadedApp } from '../loaded-app.js';
 import { Reply, checkedHeaders, type ReplyBody } from '../reply/reply.js';
 import { iteratorOf } from '../reply/stream.js';
@@ -55,6 +56,8 @@ async function initContext(definition: Definition, workerNum: number): Promise<v
 function handle({ endpoints, context }: Definition, route: string, input: unknown, ctx: CallInfo): unknown {
   const endpoint = endpoints.get(route) as Endpoint;
   if (endpoint.legacy) return jsonOf(endpoint.run(context, input));
+  if (endpoint.kind === 'websocket')
+    return endpoint.run(context, new WebSocketRequest(input as WebSocketConnection, ctx));
   const output = endpoint.run(context, new Request(input, ctx));
   const answer = endpoint.kind === 'handler' ? replyOf : resultOf;
   return isPromise(output) ? output.then(answer) : answer(output);

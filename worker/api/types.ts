@@ -41,6 +41,22 @@ export interface InferenceContext {
   readonly log: AppLog;
 }
 
+/**
+ * The client of a WebSocket route. Messages are text or bytes, in both directions, of any length up to `--max-body`;
+ * bytes received are the app's own.
+ */
+export interface WebSocketConnection extends AsyncIterable<string | Uint8Array> {
+  /** The client's next message, in order; null once it has left, or `close` was called. The iterator ends then. */
+  receive(): Promise<string | Uint8Array | null>;
+  /**
+   * Resolves when the message is on its way to the client and there is room for more: awaiting it keeps a fast app in
+   * step with a slow client. Rejects with an `AbortError` once the connection is closed; may be left unawaited.
+   */
+  send(message: string | Uint8Array): Promise<void>;
+  /** After what was sent. `code`: 1000, or 3000 to 4999; `reason`: up to 123 bytes. Returning from the function closes with 1000. */
+  close(code?: number, reason?: string): Promise<void>;
+}
+
 /** One file of a `multipart/form-data` body. */
 export interface UploadedFile {
   readonly filename: string;
@@ -58,6 +74,7 @@ export interface AppConfig {
   readonly queueBytes?: string | number;
   readonly queueTimeout?: string | number;
   readonly runTimeout?: string | number;
+  readonly websocketIdleTimeout?: string | number;
   readonly initTimeout?: string | number;
   readonly restartLimit?: number;
 }

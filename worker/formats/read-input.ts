@@ -19,6 +19,8 @@ export function readInput(call: Call, body: Buffer): unknown {
       return import('./multipart.js').then(({ readMultipart }) => readMultipart(body, call.contentType));
     case 'bytes':
       return readBytes(body);
+    case 'websocket':
+      return null; // it has no body
   }
 }
 

@@ -415,3 +415,24 @@ function assertInvariants({ dispatcher, workers, outcomes }: Bench, jobs: readon
       'nobody idles while a call waits',
     );
 }
+
+test('nothing is sent ahead behind a call that lasts as long as its client likes, and no such call behind another', (t) => {
+  const bench = new Bench(t, 1);
+  bench.learn(1);
+  const [worker] = bench.workers as [FakeWorker];
+  const talk = (id: string): Job => {
+    const job = newJob(id, {});
+    job.conversation = { data() {}, credit() {}, waiting() {}, close() {} };
+    bench.dispatcher.submit(job, bench.dispatcher.admit(0, null));
+    return job;
+  };
+  talk('a');
+  bench.submit('b');
+  assert.deepEqual(worker.ids, ['a']);
+  bench.finish(worker);
+  assert.deepEqual(worker.ids, ['b']);
+  bench.submit('c');
+  assert.deepEqual(worker.ids, ['b', 'c'], 'others do go ahead');
+  talk('d');
+  assert.deepEqual(worker.ids, ['b', 'c']);
+});

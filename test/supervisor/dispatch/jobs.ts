@@ -45,6 +45,11 @@ export class FakeWorker implements ReadyWorker {
   /** Its first job has begun, and nobody asked yet. */
   beganUnseen = false;
   runningMs = 0;
+  readonly said: Buffer[] = [];
+
+  get isEngaged(): boolean {
+    return this.held.some(({ conversation }) => conversation !== null);
+  }
 
   get load(): number {
     return this.held.length;
@@ -70,6 +75,10 @@ export class FakeWorker implements ReadyWorker {
 
   abandon(job: Job, reason: string): void {
     this.abandoned.push(`${job.call.requestId}: ${reason}`);
+  }
+
+  sendData(_job: Job, _part: unknown, bytes: Uint8Array): void {
+    this.said.push(Buffer.from(bytes));
   }
 
   begin(): Job {

@@ -48,7 +48,7 @@ test('whether a job has begun is asked of the worker that holds it', () => {
   const job = newJob('x');
   const kept = jobsWith().keep(job);
   job.state = 'sent';
-  job.holder = { learnBegun: () => job.begin(1), abandon: () => {} };
+  job.holder = { learnBegun: () => job.begin(1), abandon: () => {}, sendData: () => {} };
   assert.equal(kept.state, 'running');
 });
 

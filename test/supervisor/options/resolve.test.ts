@@ -129,6 +129,7 @@ describe("an app's config", () => {
       queueTimeout: '3s',
       runTimeout: '4s',
       initTimeout: '5s',
+      websocketIdleTimeout: '6s',
       restartLimit: 6,
     };
     const options = withAppConfig(resolved, config, '/app.ts');
@@ -143,6 +144,7 @@ describe("an app's config", () => {
         ['queueTimeout', 3000],
         ['restartLimit', 6],
         ['runTimeout', 4000],
+        ['websocketIdleTimeout', 6000],
       ],
     );
   });

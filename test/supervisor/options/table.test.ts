@@ -75,6 +75,7 @@ const BAD: Readonly<Record<OptionName, readonly [raw: string, allowed: string]>>
   queueBytes: ['1tb', SIZE],
   queueTimeout: ['0s', POSITIVE],
   runTimeout: ['30', DURATION],
+  websocketIdleTimeout: ['0s', POSITIVE],
   initTimeout: ['25d', DURATION],
   drainTimeout: ['soon', DURATION],
   drainLag: ['-1s', DURATION],

@@ -11,6 +11,6 @@ export class InvalidEndpointTypeException extends Error {
   override readonly name = 'InvalidEndpointTypeException';
 
   constructor() {
-    super("Invalid endpoint type. Must be 'handler' or 'background'");
+    super("Invalid endpoint type. Must be 'handler' or 'background'"); // as Potassium says it
   }
 }

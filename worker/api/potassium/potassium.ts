@@ -4,7 +4,7 @@
  */
 import type { RouteInput, RouteKind } from '../../../protocol/messages.js';
 import { RouteAlreadyInUseException, InvalidEndpointTypeException } from './errors.js';
-import type { Request } from './request.js';
+import type { Request, WebSocketRequest } from './request.js';
 import type { Response } from './response.js';
 import { serveInWorker } from './in-worker.js';
 import { starter, type PotassiumServeOptions, type TestClient } from './starter.js';
@@ -23,6 +23,9 @@ export type Handler<Context, Json = any, Output = any> = (
 
 /** Runs after its caller was told that the call is taken; what it returns is kept for `GET /_k/jobs/:id`. */
 export type Background<Context, Json = any> = (context: Context, request: Request<Json>) => unknown;
+
+/** Talks with one client, and has the worker to itself until it returns, which closes the connection. */
+export type WebSocketHandler<Context> = (context: Context, request: WebSocketRequest) => unknown;
 
 /** A handler of Potassium up to 0.0.4: JSON in, JSON out. */
 export type LegacyHandler<Context, Json = any> = (cache: Context, jsonIn: Json) => unknown;
@@ -143,6 +146,16 @@ export class Potassium<Context extends object = any> {
     return this.#register('background', route, second, third);
   }
 
+  /**
+   * A WebSocket, for `new WebSocket('ws://host/route')`: `for await (const message of request.ws) ...`.
+   * @throws RouteAlreadyInUseException
+   */
+  websocket(route: string, fn: WebSocketHandler<Context>): WebSocketHandler<Context>;
+  websocket(route?: string): <F extends WebSocketHandler<Context>>(fn: F) => F;
+  websocket(route: unknown = '/', second?: unknown): unknown {
+    return this.#register('websocket', route, second, { raw: true });
+  }
+
   /** @deprecated `background`, as Potassium 0.0.5 to 0.0.8 called it. */
   asyncHandler(route = '/', options: BackgroundOptions = {}): <F extends Background<Context>>(fn: F) => F {
     return this.background(route, options);
@@ -213,7 +226,7 @@ export class Potassium<Context extends object = any> {
     if (typeof given !== 'string') throw new InvalidEndpointTypeException();
     const path = this.#freePath(given);
     if (typeof second !== 'function') {
-      const options = (second ?? {}) as BackgroundOptions;
+      const options = (second ?? third) as BackgroundOptions;
       // The route is taken from now on, as the decorator's was.
       this.#endpoints.set(path, endpoint(kind, options, missing(path)));
       return (fn: Endpoint['run']) => {

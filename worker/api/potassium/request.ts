@@ -1,6 +1,6 @@
 /** What a Potassium handler gets of a call. */
 import type { CallInfo } from '../../loaded-app.js';
-import type { AppLog } from '../types.js';
+import type { AppLog, WebSocketConnection } from '../types.js';
 import { RequestHeaders } from './request-headers.js';
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the author declares what the route takes
@@ -40,5 +40,15 @@ export class Request<Json = any> {
 
   get log(): AppLog {
     return this.#ctx.log;
+  }
+}
+
+/** What the function of a WebSocket route gets: the handshake, and the connection. */
+export class WebSocketRequest extends Request<null> {
+  readonly ws: WebSocketConnection;
+
+  constructor(ws: WebSocketConnection, ctx: CallInfo) {
+    super(null, ctx);
+    this.ws = ws;
   }
 }

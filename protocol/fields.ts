@@ -1,0 +1,89 @@
+/** The fields of a frame's head, checked one by one as they are read. */
+import { protocolError, type ServeError } from './errors.js';
+import { FIRST_WEBHOOK_REF, WEBHOOK_OUTCOMES, type WebhookOutcome } from './messages.js';
+
+/** Typed access to a head's fields; every getter throws SERVE_PROTOCOL when the field is not what it says. */
+export class Fields {
+  readonly #fields: readonly unknown[];
+  constructor(fields: readonly unknown[]) {
+    this.#fields = fields;
+  }
+
+  uint(i: number): number {
+    const value = this.#fields[i];
+    if (Number.isSafeInteger(value) && (value as number) >= 0) return value as number;
+    throw malformed(`field ${i} is not a whole number`);
+  }
+
+  number(i: number): number {
+    const value = this.#fields[i];
+    if (Number.isFinite(value)) return value as number;
+    throw malformed(`field ${i} is not a number`);
+  }
+
+  numberOrNull(i: number): number | null {
+    return this.#fields[i] === null ? null : this.number(i);
+  }
+
+  webhookRef(i: number): number {
+    const value = this.uint(i);
+    if (value >= FIRST_WEBHOOK_REF) return value;
+    throw malformed(`webhook ${value} is numbered below ${FIRST_WEBHOOK_REF}`);
+  }
+
+  outcome(i: number): WebhookOutcome {
+    const value = this.#fields[i] as WebhookOutcome;
+    if (WEBHOOK_OUTCOMES.includes(value)) return value;
+    throw malformed(`field ${i} is not the outcome of a webhook`);
+  }
+
+  status(i: number): number {
+    const value = this.uint(i);
+    if (value >= 200 && value <= 599) return value;
+    throw malformed(`status ${value} is not between 200 and 599`);
+  }
+
+  /** That a program may close a WebSocket with (RFC 6455 section 7.4). */
+  closeCode(i: number): number {
+    const value = this.uint(i);
+    if (value === 1000 || (value >= 3000 && value <= 4999)) return value;
+    throw malformed(`close code ${value} is neither 1000 nor between 3000 and 4999`);
+  }
+
+  string(i: number): string {
+    const value = this.#fields[i];
+    if (typeof value === 'string') return value;
+    throw malformed(`field ${i} is not a string`);
+  }
+
+  oneOf<T extends string>(i: number, allowed: readonly T[], what: string): T {
+    const value = this.#fields[i] as T;
+    if (allowed.includes(value)) return value;
+    throw malformed(`field ${i} is not ${what}`);
+  }
+
+  boolean(i: number): boolean {
+    const value = this.#fields[i];
+    if (typeof value === 'boolean') return value;
+    throw malformed(`field ${i} is not a boolean`);
+  }
+
+  array(i: number): unknown[] {
+    const value = this.#fields[i];
+    if (Array.isArray(value)) return value;
+    throw malformed(`field ${i} is not an array`);
+  }
+
+  object(i: number): Record<string, unknown> {
+    const value = this.#fields[i];
+    // A map, and not an array, binary or a timestamp.
+    if (typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype) {
+      return value as Record<string, unknown>;
+    }
+    throw malformed(`field ${i} is not a map`);
+  }
+}
+
+export function malformed(detail: string, cause?: unknown): ServeError {
+  return protocolError(`malformed message: ${detail}`, cause);
+}

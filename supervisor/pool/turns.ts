@@ -1,0 +1,53 @@
+/**
+ * Whose turn it is in a call that streams or talks: the app's, whose clock runs, or the client's, who has to read or
+ * to say something.
+ */
+import { STREAM_WINDOW_BYTES } from '../../protocol/messages.js';
+import { restart, resume, type ClockedCall } from './run-clock.js';
+
+export class Turns {
+  readonly #call: ClockedCall;
+  /** Sent by the worker and not yet taken by the client. */
+  #unreadBytes = 0;
+  /** `data` frames sent to the worker. */
+  #sentParts = 0;
+  #isWaiting = false;
+
+  constructor(call: ClockedCall) {
+    this.#call = call;
+  }
+
+  /** The worker sent something for the client. */
+  onSent(bytes: number): void {
+    this.#unreadBytes += bytes;
+    this.#setClock();
+  }
+
+  /** The client took it. */
+  onTaken(bytes: number): void {
+    this.#unreadBytes -= bytes;
+    this.#setClock();
+  }
+
+  /** The client said something: its answer has the whole run timeout, however long they have talked. */
+  onSaid(): void {
+    this.#sentParts += 1;
+    if (!this.#isWaiting) return;
+    this.#isWaiting = false;
+    restart(this.#call);
+    this.#setClock();
+  }
+
+  /** The app has had so many parts and waits for the next one. Returns false if one is on its way to it. */
+  onWaiting(receivedParts: number): boolean {
+    if (receivedParts !== this.#sentParts) return false;
+    this.#isWaiting = true;
+    this.#setClock();
+    return true;
+  }
+
+  #setClock(): void {
+    if (!this.#isWaiting && this.#unreadBytes < STREAM_WINDOW_BYTES) resume(this.#call);
+    else this.#call.pausedSinceMs ??= performance.now();
+  }
+}

@@ -1,0 +1,39 @@
+/** How much a call may send before the front grants more. One sender at a time waits for it. */
+export class Credit {
+  #bytes: number;
+  #wake: (() => void) | null = null;
+  cancelled = false;
+
+  constructor(bytes: number) {
+    this.#bytes = bytes;
+  }
+
+  spend(bytes: number): void {
+    this.#bytes -= bytes;
+  }
+
+  /** Null if something may be sent now; else resolves once it may, or once cancelled. */
+  wait(): Promise<void> | null {
+    if (this.#bytes > 0 || this.cancelled) return null;
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  grant(bytes: number): void {
+    this.#bytes += bytes;
+    if (this.#bytes > 0) this.#release();
+  }
+
+  /** Nobody takes anything any more. */
+  cancel(): void {
+    this.cancelled = true;
+    this.#release();
+  }
+
+  #release(): void {
+    const wake = this.#wake;
+    this.#wake = null;
+    wake?.();
+  }
+}
