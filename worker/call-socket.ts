@@ -76,11 +76,11 @@ export class CallSocket implements WebSocketConnection {
     if (Buffer.byteLength(reason) > MAX_REASON_BYTES) {
       throw new RangeError(`close() takes a reason of up to ${MAX_REASON_BYTES} bytes`);
     }
-    const closed = this.#afterSends(() => this.#post({ type: 'close', id: this.#id, code, reason }));
+    const sent = this.#afterSends(() => this.#post({ type: 'close', id: this.#id, code, reason }));
     this.#isClosed = true;
     this.#inbox = [];
     this.#tellReceivers(null);
-    return closed;
+    return sent;
   }
 
   /** A part of the client's next message. */
@@ -131,7 +131,7 @@ export class CallSocket implements WebSocketConnection {
   #afterSends(step: () => void | Promise<void>): Promise<void> {
     const wasClosed = this.#isClosed;
     const done = this.#sends.then(() => {
-      if (wasClosed || this.cancelled) throw new DOMException('The WebSocket is closed.', 'AbortError');
+      if (wasClosed || this.cancelled) throw closed();
       return step();
     });
     this.#sends = done.catch(() => {}); // whoever awaits `done` is told; nobody has to
@@ -143,7 +143,7 @@ export class CallSocket implements WebSocketConnection {
     do {
       const credit = this.#credit.wait();
       if (credit !== null) await credit;
-      if (this.cancelled) return;
+      if (this.cancelled) throw closed();
       const part = bytes.subarray(offset, offset + MAX_FRAGMENT_BYTES);
       offset += part.length;
       this.#credit.spend(part.length);
@@ -156,4 +156,8 @@ export class CallSocket implements WebSocketConnection {
     this.#channel.send(message, body);
     this.#channel.flush();
   }
+}
+
+function closed(): DOMException {
+  return new DOMException('The WebSocket is closed.', 'AbortError');
 }
