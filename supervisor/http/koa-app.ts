@@ -5,6 +5,7 @@ import { ServeError, describeThrown } from '../../protocol/errors.js';
 import type { Log } from '../observe/log.js';
 import { keyOf } from './api-keys.js';
 import { HEALTH_PATHS, builtinRoutes } from './builtin.js';
+import { Cors, answerPreflight, isPreflight } from './cors.js';
 import { countPost, leftovers, takeCall } from './calls.js';
 import type { Front } from './front.js';
 import { gatewayOperation, takeGateway } from './gateway.js';
@@ -36,10 +37,17 @@ export function createHandler(front: Front, log: Log): RequestHandler {
     log.error({ path: ctx?.path }, `a request handler failed: ${describeThrown(thrown).stack}`);
   });
   const handle = app.callback();
+  const { corsOrigin } = front.options;
+  const cors = corsOrigin === null ? null : new Cors(corsOrigin);
   return (request, response) => {
     countPost(front, request);
+    cors?.mark(request, response);
     if (request.headers.host === undefined && request.httpVersion === '1.1') {
       refuseWithoutHost(front, request, response);
+      return;
+    }
+    if (cors !== null && isPreflight(request)) {
+      answerPreflight(request, response, front.closing());
       return;
     }
     if (

@@ -117,8 +117,11 @@ export class ReplySink implements Sink {
     if (contentType !== '') headers['Content-Type'] = contentType;
     if (lines !== '') {
       for (const [name, value] of splitHeaderLines(lines)) {
-        if (OWN_HEADERS.has(name.toLowerCase())) continue;
-        const before = headers[name];
+        const lower = name.toLowerCase();
+        if (OWN_HEADERS.has(lower)) continue;
+        // What the front says that a reply varies by holds besides.
+        const before =
+          headers[name] ?? (lower === 'vary' ? this.#options.response.getHeader(name) : undefined);
         headers[name] = before === undefined ? value : [before, value].flat().map(String);
       }
     }
@@ -134,6 +137,8 @@ export class ReplySink implements Sink {
       this.#options.response.writeHead(status, headers);
       return null;
     } catch (cause) {
+      // Node takes them over one by one if the response has some already; those before the bad one must not stay.
+      for (const name of Object.keys(headers)) this.#options.response.removeHeader(name);
       const reason = cause instanceof Error ? cause.message : 'it cannot be sent';
       return new ServeError('SERVE_OUTPUT_INVALID', `The model's response header is invalid: ${reason}.`);
     }
