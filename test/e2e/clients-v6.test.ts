@@ -1,6 +1,7 @@
 /** The published client of major 6, unmodified: it calls routes, and asks again only after the statuses it knows. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { logLines } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { Thrown, startClient } from '../helpers/published-client.js';
 import { fixture, isAlive, startServer } from '../helpers/server.js';
@@ -60,6 +61,30 @@ test('6.2.0: after a full queue it asks again until it is served', LIMIT, async 
   await assert.rejects(client.ask('call', '/', {}, {}, false), tells('SERVE_QUEUE_FULL'));
   cues.give('go on again');
   assert.deepEqual((await again).json.input, impatient);
+  await server.stop();
+});
+
+test('6.2.0: the access log counts the attempts of a call that is tried again', LIMIT, async (t) => {
+  const cues = makeCues(t);
+  const args = ['--queue-size', '0', '--access-log', '--log-format', 'json'];
+  const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args });
+  const client = await startClient(t, 6, server);
+  await client.ask('warmup');
+  const running = client.ask<Answer>('call', '/', { until: 'go on' });
+  await cues.untilNoted(/^begun /);
+  const call = client.ask<Answer>('call', '/', {}, { 'X-BANANA-REQUEST-ID': 'tried-again' });
+  await server.untilPrinted('"requestId":"tried-again","attempt":3');
+  cues.give('go on');
+  await Promise.all([running, call]);
+  await server.untilPrinted(/"requestId":"tried-again","attempt":\d+,"status":200/);
+  const lines = logLines(server);
+  const tries = lines.filter(({ requestId }) => requestId === 'tried-again');
+  assert.deepEqual(
+    tries.map(({ attempt }) => attempt),
+    tries.map((_, i) => (i === 0 ? undefined : i + 1)),
+  );
+  assert.deepEqual(new Set(tries.slice(0, -1).map(({ code }) => code)), new Set(['SERVE_QUEUE_FULL']));
+  assert.equal(lines.filter(({ attempt }) => attempt !== undefined).length, tries.length - 1, 'of no other');
   await server.stop();
 });
 
