@@ -17,6 +17,7 @@ export const ERRORS = {
     message: 'This needs an API key, and the request has none that is known here.',
     started: 'no',
   },
+  SERVE_ORIGIN_REFUSED: { message: 'Pages of this origin may not connect here.', started: 'no' },
   SERVE_NOT_FOUND: { message: 'No such route.', started: 'no' },
   SERVE_METHOD_NOT_ALLOWED: { message: 'This route does not take that method.', started: 'no' },
   SERVE_UPGRADE_REQUIRED: { message: 'This route is a WebSocket.', started: 'no' },
@@ -47,6 +48,46 @@ export const ERRORS = {
 } as const satisfies Record<string, ErrorSpec>;
 
 export type ErrorCode = keyof typeof ERRORS;
+
+/**
+ * Whose code kept the call from its answer: the app's own, which threw, took too long or gave what cannot be sent; or
+ * the server, which refused the request, could not run it, or lost the worker. Says where to look first.
+ */
+export type ErrorSource = 'app' | 'server';
+
+export const ERROR_SOURCE = {
+  SERVE_BAD_REQUEST: 'server',
+  SERVE_BAD_BODY: 'server',
+  SERVE_UNAUTHORIZED: 'server',
+  SERVE_ORIGIN_REFUSED: 'server',
+  SERVE_NOT_FOUND: 'server',
+  SERVE_METHOD_NOT_ALLOWED: 'server',
+  SERVE_UPGRADE_REQUIRED: 'server',
+  SERVE_REQUEST_TIMEOUT: 'server',
+  SERVE_BODY_TOO_LARGE: 'server',
+  SERVE_HEADERS_TOO_LARGE: 'server',
+  SERVE_QUEUE_FULL: 'server',
+  SERVE_OVERLOADED: 'server',
+  SERVE_NOT_READY: 'server',
+  SERVE_SHUTTING_DOWN: 'server',
+  SERVE_NOT_BEGUN: 'server',
+  SERVE_QUEUE_TIMEOUT: 'server',
+  SERVE_DEADLINE: 'server',
+  SERVE_INFERENCE_FAILED: 'app',
+  SERVE_OUTPUT_INVALID: 'app',
+  SERVE_OUTPUT_TOO_LARGE: 'app',
+  SERVE_INFERENCE_TIMEOUT: 'app',
+  SERVE_WORKER_LOST: 'server', // a drain that cuts a call off, the kernel's memory killer: the app need not be at fault
+  SERVE_SLOW_READER: 'server',
+  SERVE_CANCELLED: 'server',
+  SERVE_PROTOCOL: 'server',
+  SERVE_INTERNAL: 'server',
+  SERVE_APP_INVALID: 'app',
+  SERVE_INIT_FAILED: 'app',
+  SERVE_INIT_TIMEOUT: 'app',
+  SERVE_CRASH_LOOP: 'server',
+  SERVE_CONFIG: 'server',
+} as const satisfies Record<ErrorCode, ErrorSource>;
 
 export interface ServeErrorOptions {
   /** For the log only: stacks, paths, whatever a client must not see. */

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { ServeError } from '../../protocol/errors.js';
 import { keyOf } from './api-keys.js';
 import { HEALTH_PATHS } from './builtin.js';
+import { isPreflight } from './cors.js';
 import type { Front } from './front.js';
 import { gatewayOperation } from './gateway.js';
 import { pathOf } from './request-facts.js';
@@ -21,7 +22,8 @@ export function gateMistake(front: Front, request: IncomingMessage): ServeError 
 
 /** Needs no key, or may have it elsewhere than in its headers. */
 function findsKeyItself(front: Front, request: IncomingMessage): boolean {
-  return isHealthCheck(request) || gatewayOperation(front, request) !== null;
+  const isAsked = front.options.corsOrigin !== null && isPreflight(request); // a browser sends no key with it
+  return isAsked || isHealthCheck(request) || gatewayOperation(front, request) !== null;
 }
 
 function isHealthCheck({ method, url }: IncomingMessage): boolean {

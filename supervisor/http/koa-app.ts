@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ServeError, describeThrown } from '../../protocol/errors.js';
 import type { Log } from '../observe/log.js';
 import { builtinRoutes } from './builtin.js';
+import { Cors, answerPreflight, isPreflight } from './cors.js';
 import { countPost, leftovers, takeCall } from './calls.js';
 import type { Front } from './front.js';
 import { gateMistake } from './gate.js';
@@ -36,11 +37,18 @@ export function createHandler(front: Front, log: Log): HttpHandler {
     log.error({ path: ctx?.path }, `a request handler failed: ${describeThrown(thrown).stack}`);
   });
   const handle = app.callback();
+  const { corsOrigin } = front.options;
+  const cors = corsOrigin === null ? null : new Cors(corsOrigin);
   const request: HttpHandler['request'] = (request, response) => {
     countPost(front, request);
+    cors?.mark(request, response);
     const mistake = gateMistake(front, request);
     if (mistake !== null) {
       turnAway(front, request, response, mistake);
+      return;
+    }
+    if (cors !== null && isPreflight(request)) {
+      answerPreflight(request, response, front.closing());
       return;
     }
     if (takeCall(front, request, response) || takeGateway(front, log, request, response)) return;
@@ -51,7 +59,7 @@ export function createHandler(front: Front, log: Log): HttpHandler {
       });
     });
   };
-  return { request, upgrade: createTakeUpgrade(front) };
+  return { request, upgrade: createTakeUpgrade(front, cors) };
 }
 
 function turnAway(front: Front, request: IncomingMessage, response: ServerResponse, error: ServeError): void {

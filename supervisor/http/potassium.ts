@@ -1,7 +1,7 @@
 /** The Potassium dialect's own paths: status, warm-up and background jobs. Its routes are calls like any other. */
 import { isUtf8 } from 'node:buffer';
 import Router, { type RouterMiddleware } from '@koa/router';
-import { ServeError } from '../../protocol/errors.js';
+import { ERROR_SOURCE, ServeError } from '../../protocol/errors.js';
 import type { KeptJob, KeptResult } from '../jobs/kept-jobs.js';
 import type { Front } from './front.js';
 import { isJson } from './route-check.js';
@@ -71,13 +71,17 @@ function describeJob(kept: KeptJob): Buffer {
     createdAt: createdAt.toISOString(),
     endedAt: endedAt?.toISOString() ?? null,
     runMs: Math.round(runMs * 1000) / 1000,
-    error: error === null ? null : { code: error.code, message: error.message },
+    error: error === null ? null : describeError(error),
   };
   if (result === null) return Buffer.from(JSON.stringify({ ...facts, result: null }));
   const { status, contentType } = result.head;
   const [encoding, bytes] = encodeResult(result);
   const before = JSON.stringify({ ...facts, status, contentType, encoding }).slice(0, -1);
   return Buffer.concat([Buffer.from(`${before},"result":`), bytes, Buffer.from('}')]);
+}
+
+function describeError({ code, message }: ServeError): object {
+  return { code, message, source: ERROR_SOURCE[code] };
 }
 
 /** What an app calls JSON need not be: one result that is not would spoil the whole reply. */

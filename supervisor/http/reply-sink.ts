@@ -33,6 +33,10 @@ export class ReplySink implements Sink {
   }
 
   reply(job: Job, head: ReplyHead, pieces: Buffer[], bodyBytes: number): void {
+    if (head.status === RESET_CONTENT && bodyBytes > 0) {
+      this.reply(job, head, [], 0);
+      return;
+    }
     const headers = this.#headers(head);
     if (mayHaveBody(head.status)) headers['Content-Length'] = bodyBytes;
     headers['Server-Timing'] = timingOf(job);
@@ -63,12 +67,18 @@ export class ReplySink implements Sink {
   }
 
   head(job: Job, head: ReplyHead): void {
-    const invalid = this.#writeHead(head.status, this.#headers(head));
+    const headers = this.#headers(head);
+    if (head.status === RESET_CONTENT) headers['Content-Length'] = 0;
+    const invalid = this.#writeHead(head.status, headers);
     if (invalid !== null) this.#options.giveUp(job, invalid, invalid.message); // no chunk may follow
   }
 
   chunk(job: Job, pieces: Buffer[], taken: () => void): void {
     const { response } = this.#options;
+    if (response.statusCode === RESET_CONTENT) {
+      taken();
+      return;
+    }
     let room = true;
     for (const piece of pieces) room = response.write(piece);
     if (room || response.destroyed) {
@@ -117,8 +127,11 @@ export class ReplySink implements Sink {
     if (contentType !== '') headers['Content-Type'] = contentType;
     if (lines !== '') {
       for (const [name, value] of splitHeaderLines(lines)) {
-        if (OWN_HEADERS.has(name.toLowerCase())) continue;
-        const before = headers[name];
+        const lower = name.toLowerCase();
+        if (OWN_HEADERS.has(lower)) continue;
+        // What the front says that a reply varies by holds besides.
+        const before =
+          headers[name] ?? (lower === 'vary' ? this.#options.response.getHeader(name) : undefined);
         headers[name] = before === undefined ? value : [before, value].flat().map(String);
       }
     }
@@ -134,6 +147,8 @@ export class ReplySink implements Sink {
       this.#options.response.writeHead(status, headers);
       return null;
     } catch (cause) {
+      // Node takes them over one by one if the response has some already; those before the bad one must not stay.
+      for (const name of Object.keys(headers)) this.#options.response.removeHeader(name);
       const reason = cause instanceof Error ? cause.message : 'it cannot be sent';
       return new ServeError('SERVE_OUTPUT_INVALID', `The model's response header is invalid: ${reason}.`);
     }
@@ -169,6 +184,9 @@ export function serverTiming({ queueMs, runMs }: { queueMs: number; runMs: numbe
 function timingOf(job: Job): string {
   return serverTiming({ queueMs: job.queueMs(performance.now()), runMs: job.runMs });
 }
+
+/** Has no content (RFC 9110 section 15.3.6) but a length, which is 0. Of 204 and 304 Node leaves the body out itself. */
+const RESET_CONTENT = 205;
 
 function mayHaveBody(status: number): boolean {
   return status !== 204 && status !== 304;

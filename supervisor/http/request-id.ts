@@ -20,8 +20,13 @@ export function requestIdOf(headers: IncomingHttpHeaders, inBody?: string | null
 
 /** Banana's clients look for their id under the name they sent it by. */
 export function bananaIdHeader({ headers }: IncomingMessage): Record<string, string> {
-  const id = sane(headers['x-banana-request-id']);
+  const id = bananaId(headers);
   return id === null ? NO_HEADER : { 'X-Banana-Request-Id': id };
+}
+
+/** The id that Banana's clients give a call, the same for every retry of it; null if there is no sane one. */
+export function bananaId(headers: IncomingHttpHeaders): string | null {
+  return sane(headers['x-banana-request-id']);
 }
 
 const NO_HEADER = {};

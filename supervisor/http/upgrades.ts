@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { WebSocketServer } from 'ws';
 import { ServeError } from '../../protocol/errors.js';
 import type { Admission } from '../dispatch/arrivals.js';
+import type { Cors } from './cors.js';
 import type { Front } from './front.js';
 import { gateMistake } from './gate.js';
 import { refuse } from './refuse.js';
@@ -14,7 +15,8 @@ import { WebSocketCall, isWebSocketRoute } from './websocket-call.js';
 /** Returns false if it is not for this: the request is to be answered as if it had not asked. */
 export type TakeUpgrade = (request: IncomingMessage, socket: Socket, head: Buffer) => boolean;
 
-export function createTakeUpgrade(front: Front): TakeUpgrade {
+/** `cors`: browsers do not ask it before they open a WebSocket, so it is asked here; null if every page may. */
+export function createTakeUpgrade(front: Front, cors: Cors | null): TakeUpgrade {
   const handshakes = new WebSocketServer({
     noServer: true,
     clientTracking: false,
@@ -22,7 +24,7 @@ export function createTakeUpgrade(front: Front): TakeUpgrade {
   });
   return (request, socket, head) => {
     if (!asksForWebSocket(request) || !mayBeRoute(front, pathOf(request.url))) return false;
-    open(front, handshakes, request, socket, head);
+    open(front, cors, handshakes, request, socket, head);
     return true;
   };
 }
@@ -38,6 +40,7 @@ function mayBeRoute({ model, ownPaths }: Front, path: string): boolean {
 
 function open(
   front: Front,
+  cors: Cors | null,
   handshakes: WebSocketServer,
   request: IncomingMessage,
   socket: Socket,
@@ -46,7 +49,7 @@ function open(
   const requestId = requestIdOf(request.headers);
   let admission: Admission;
   try {
-    const mistake = gateMistake(front, request) ?? handshakeMistake(request);
+    const mistake = gateMistake(front, request) ?? originMistake(cors, request) ?? handshakeMistake(request);
     if (mistake !== null) throw mistake;
     admission = front.model.dispatcher.admit(0, null);
   } catch (thrown) {
@@ -64,6 +67,10 @@ function open(
   });
   handshakes.off('headers', name);
   if (!isOpen) admission.release(); // a handshake with a mistake in it, and answered so
+}
+
+function originMistake(cors: Cors | null, request: IncomingMessage): ServeError | null {
+  return cors === null || cors.allows(request) ? null : new ServeError('SERVE_ORIGIN_REFUSED');
 }
 
 /** RFC 6455 section 4.1. */

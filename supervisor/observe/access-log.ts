@@ -4,10 +4,13 @@ import type { ServeError } from '../../protocol/errors.js';
 import { validTraceparent } from '../../protocol/traceparent.js';
 import type { Job } from '../dispatch/job.js';
 import { HTTP_STATUS } from '../http/http-status.js';
+import { bananaId } from '../http/request-id.js';
+import { Attempts } from './attempts.js';
 import type { Log } from './log.js';
 
 export class AccessLog {
   readonly #log: Log;
+  readonly #attempts = new Attempts();
 
   constructor(log: Log) {
     this.#log = log;
@@ -23,11 +26,20 @@ export class AccessLog {
     };
     // Who has left got no status.
     const outcome = error === null ? { status } : { status: HTTP_STATUS[error.code], code: error.code };
-    this.#log.info({ ...traceOf(request), requestId, ...outcome, ...times }, `${request.method} ${path}`);
+    const fields = { ...traceOf(request), requestId, ...this.#attemptOf(request), ...outcome, ...times };
+    this.#log.info(fields, `${request.method} ${path}`);
   }
 
   refused(request: IncomingMessage, requestId: string, { code }: ServeError): void {
-    this.#log.info({ ...traceOf(request), requestId, code }, `${request.method} ${request.url} refused`);
+    const fields = { ...traceOf(request), requestId, ...this.#attemptOf(request), code };
+    this.#log.info(fields, `${request.method} ${request.url} refused`);
+  }
+
+  /** Said from the second on. A client tries again when it has its reply, so attempts end in the order they are made. */
+  #attemptOf({ headers }: IncomingMessage): { attempt?: number } {
+    const id = bananaId(headers);
+    const attempt = id === null ? 1 : this.#attempts.count(id);
+    return attempt === 1 ? {} : { attempt };
   }
 }
 

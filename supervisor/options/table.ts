@@ -5,6 +5,7 @@
 import { availableCores } from '../pool/cores.js';
 import { parseWebhookSecrets, type WebhookSigner } from '../webhooks/sign.js';
 import { parseKeys, type KeyDigest } from './api-key.js';
+import { parseOrigins, type AllowedOrigins } from './cors-origin.js';
 import { NotAllowed, parseBytes, parseChoice, parseDurationMs, parseSwitch, parseWhole } from './units.js';
 
 /** `process`: one per server. `model`: an app may set it in its `config` export. */
@@ -89,6 +90,15 @@ export const OPTIONS = {
       if (typeof raw !== 'string' || raw.trim() === '') throw new NotAllowed('the path of a file');
       return raw;
     },
+  }),
+  corsOrigin: option<AllowedOrigins | null>({
+    scope: 'process',
+    flag: '--cors-origin',
+    value: '<origin>',
+    help: 'Origin whose pages may call from a browser, such as https://app.example.com; several, separated by commas, or * for all. Off: a page of another origin cannot read any reply.',
+    defaultText: 'off',
+    default: null,
+    parse: parseOrigins,
   }),
   workers: option<number | null>({
     scope: 'process',

@@ -194,8 +194,9 @@ describe("an app's output", LIMIT, () => {
     test(`${kind} is a 500 that says what is wrong with it`, async () => {
       const answer = await get(kind);
       assert.equal(answer.status, 500);
-      assert.equal(errorOf(answer).code, 'SERVE_OUTPUT_INVALID');
-      assert.match(errorOf(answer).message, message);
+      const error = errorOf(answer);
+      assert.deepEqual([error.code, error.source], ['SERVE_OUTPUT_INVALID', 'app']);
+      assert.match(error.message, message);
     });
   }
 
@@ -207,6 +208,7 @@ describe("an app's output", LIMIT, () => {
         code: 'SERVE_INFERENCE_FAILED',
         message: 'The model failed on this call.',
         requestId: `failing-${kind}`,
+        source: 'app',
       });
       assert.ok(answer.headers.has('server-timing'));
       await server.untilPrinted(`failing-${kind}`);

@@ -89,6 +89,31 @@ for (const major of [3, 4] as const) {
     await server.stop();
   });
 
+  test(
+    `${major}.0.0: a run that finds no place during a slow init is told why, and works when tried again`,
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      cues.give('init may not end');
+      const server = await startServer(fixture('works.mjs'), {
+        t,
+        env: cues.env,
+        args: ['--queue-size', '1'],
+      });
+      const client = await startClient(t, major, server);
+      const held = client.ask<Outcome>('run', 'key', 'model', { n: 1 });
+      await server.until(({ model }) => model.queue.waiting === 1);
+      const full = says(/^inference server error: The queue is full; try again later\.$/);
+      await assert.rejects(client.ask('run', 'key', 'model', { n: 2 }), full);
+      assert.equal((await server.status()).state, 'starting');
+      cues.give('init may end');
+      assert.deepEqual(((await held).modelOutputs[0] as Worked).input, { n: 1 });
+      const again = await client.ask<Outcome>('run', 'key', 'model', { n: 2 });
+      assert.deepEqual((again.modelOutputs[0] as Worked).input, { n: 2 });
+      await server.stop();
+    },
+  );
+
   test(`${major}.0.0: a megabyte of non-ASCII text goes there and back`, LIMIT, async (t) => {
     const server = await startServer(fixture('echoes.mjs'), { t });
     const client = await startClient(t, major, server);

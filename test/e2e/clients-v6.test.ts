@@ -1,6 +1,7 @@
 /** The published client of major 6, unmodified: it calls routes, and asks again only after the statuses it knows. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { ask, errorOf, logLines } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { Thrown, startClient } from '../helpers/published-client.js';
 import { fixture, isAlive, startServer } from '../helpers/server.js';
@@ -41,6 +42,48 @@ test('6.2.0: warmup and call are held during a slow init, and never asked twice'
   await server.stop();
 });
 
+test(
+  '6.2.0: where nothing may wait, a call during a slow init is refused until a worker is ready',
+  LIMIT,
+  async (t) => {
+    const cues = makeCues(t);
+    cues.give('init may not end');
+    const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args: ['--queue-size', '0'] });
+    const client = await startClient(t, 6, server);
+    const called = client.ask<Answer>('call', '/', { early: true });
+    await client.untilPrinted(/(Status code: 503\n.*SERVE_QUEUE_FULL[^]*Retrying\.\.\.[^]*){3}/);
+    const refused = await ask(server, {});
+    assert.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '1']);
+    assert.deepEqual([errorOf(refused).code, errorOf(refused).source], ['SERVE_QUEUE_FULL', 'server']);
+    assert.equal((await server.status()).state, 'starting');
+    cues.give('init may end');
+    assert.deepEqual((await called).json.input, { early: true });
+    assert.equal(cues.notes().filter((note) => note.startsWith('begun')).length, 1, 'ran once');
+    await server.stop();
+  },
+);
+
+test(
+  '6.2.0: of two calls during a slow init and one place to wait, both are served in the end',
+  LIMIT,
+  async (t) => {
+    const cues = makeCues(t);
+    cues.give('init may not end');
+    const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args: ['--queue-size', '1'] });
+    const client = await startClient(t, 6, server);
+    const held = client.ask<Answer>('call', '/', { n: 1 });
+    await server.until(({ model }) => model.queue.waiting === 1);
+    assert.doesNotMatch(client.printed(), /Retrying/);
+    const refused = client.ask<Answer>('call', '/', { n: 2 });
+    await client.untilPrinted(/Status code: 503\n.*SERVE_QUEUE_FULL[^]*Retrying\.\.\./);
+    assert.equal((await server.status()).state, 'starting');
+    cues.give('init may end');
+    assert.deepEqual((await held).json.input, { n: 1 });
+    assert.deepEqual((await refused).json.input, { n: 2 });
+    await server.stop();
+  },
+);
+
 test('6.2.0: after a full queue it asks again until it is served', LIMIT, async (t) => {
   const cues = makeCues(t);
   const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args: ['--queue-size', '0'] });
@@ -60,6 +103,30 @@ test('6.2.0: after a full queue it asks again until it is served', LIMIT, async 
   await assert.rejects(client.ask('call', '/', {}, {}, false), tells('SERVE_QUEUE_FULL'));
   cues.give('go on again');
   assert.deepEqual((await again).json.input, impatient);
+  await server.stop();
+});
+
+test('6.2.0: the access log counts the attempts of a call that is tried again', LIMIT, async (t) => {
+  const cues = makeCues(t);
+  const args = ['--queue-size', '0', '--access-log', '--log-format', 'json'];
+  const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args });
+  const client = await startClient(t, 6, server);
+  await client.ask('warmup');
+  const running = client.ask<Answer>('call', '/', { until: 'go on' });
+  await cues.untilNoted(/^begun /);
+  const call = client.ask<Answer>('call', '/', {}, { 'X-BANANA-REQUEST-ID': 'tried-again' });
+  await server.untilPrinted('"requestId":"tried-again","attempt":3');
+  cues.give('go on');
+  await Promise.all([running, call]);
+  await server.untilPrinted(/"requestId":"tried-again","attempt":\d+,"status":200/);
+  const lines = logLines(server);
+  const tries = lines.filter(({ requestId }) => requestId === 'tried-again');
+  assert.deepEqual(
+    tries.map(({ attempt }) => attempt),
+    tries.map((_, i) => (i === 0 ? undefined : i + 1)),
+  );
+  assert.deepEqual(new Set(tries.slice(0, -1).map(({ code }) => code)), new Set(['SERVE_QUEUE_FULL']));
+  assert.equal(lines.filter(({ attempt }) => attempt !== undefined).length, tries.length - 1, 'of no other');
   await server.stop();
 });
 

@@ -45,8 +45,9 @@ function codeOf({ status, headers, body }: RawReply): string {
   assert.ok(status >= 400, `${status} ${body}`);
   assert.equal(headers['content-type'], 'application/json');
   const { error, ...rest } = JSON.parse(body) as { error: Record<string, string> };
-  assert.deepEqual([Object.keys(rest), Object.keys(error)], [[], ['code', 'message', 'requestId']]);
+  assert.deepEqual([Object.keys(rest), Object.keys(error)], [[], ['code', 'message', 'requestId', 'source']]);
   assert.equal(error['requestId'], headers['x-request-id']);
+  assert.equal(error['source'], 'server', 'the app never saw it');
   assert.ok((error['message'] ?? '').length > 5);
   return error['code'] ?? '';
 }

@@ -71,6 +71,7 @@ for (const [kind, state, facts] of [
     for (const [name, value] of Object.entries(facts))
       assert.deepEqual(job[name as keyof typeof job], value, name);
     assert.equal(job.error?.code, state === 'failed' ? 'SERVE_INFERENCE_FAILED' : undefined);
+    assert.equal(job.error?.source, state === 'failed' ? 'app' : undefined);
     assert.equal((await post(server, '/', {})).status, 200, 'the server is well');
     await server.stop();
   });
@@ -126,6 +127,7 @@ test('a job whose worker dies is lost, those behind it run', LIMIT, async (t) =>
   const second = await startJob(server, '/later', { result: 5 }, 'behind');
   const lost = await endOf(server, first);
   assert.deepEqual([lost.state, lost.error?.code, lost.result], ['lost', 'SERVE_WORKER_LOST', null]);
+  assert.equal(lost.error?.source, 'server');
   const behind = await endOf(server, second);
   assert.deepEqual([behind.state, behind.result], ['succeeded', 5]);
   await untilPotassium(server, ({ gpu_available }) => gpu_available);

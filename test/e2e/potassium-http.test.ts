@@ -326,6 +326,26 @@ describe('a Potassium app over HTTP', LIMIT, () => {
     });
   }
 
+  for (const [kind, status, length] of [
+    ['204 with a body', 204, null],
+    ['205 with JSON', 205, '0'],
+    ['205 with chunks', 205, '0'],
+    ['304 with a body', 304, null],
+  ] as const) {
+    test(`${kind} has no content, and the connection goes on`, async (t) => {
+      const connection = await RawConnection.open(server);
+      t.after(() => connection.destroy());
+      connection.post(JSON.stringify(kind), [JSON_TYPE, 'X-Request-Id: none'], '/answer');
+      connection.post('1', [JSON_TYPE, 'X-Request-Id: next'], '/');
+      await connection.received('"id":"next"');
+      const [head = '', next = ''] = connection.rest.split('\r\n\r\n');
+      assert.match(head, new RegExp(`^HTTP/1.1 ${status} `));
+      assert.equal(/^Content-Length: (.*)$/m.exec(head)?.[1] ?? null, length);
+      assert.doesNotMatch(head, /Transfer-Encoding/i);
+      assert.match(next, /^HTTP\/1.1 200 OK/, 'nothing between the two');
+    });
+  }
+
   test('bytes come as they are', async () => {
     const init = { method: 'POST', body: '"bytes"', headers: { 'content-type': 'application/json' } };
     const response = await fetch(`${server.url}/answer`, init);

@@ -30,8 +30,8 @@ test('death in a call', LIMIT, async (t) => {
       async () => {
         const answer = await ask(server, { by }, { id });
         assert.equal(answer.status, 500, answer.text);
-        const { code, message, requestId } = errorOf(answer);
-        assert.equal(code, 'SERVE_WORKER_LOST');
+        const { code, message, requestId, source } = errorOf(answer);
+        assert.deepEqual([code, source], ['SERVE_WORKER_LOST', 'server']);
         assert.equal(requestId, id);
         assert.ok(message.includes(`(${how})`), message);
         assert.equal((await ask(server, {})).status, 200);

@@ -17,7 +17,8 @@ test('a handler that never returns', LIMIT, async (t) => {
   await t.test('and obeys the abort: its caller gets 504, the worker lives on', async () => {
     const answer = await ask(server, { obeys: true });
     assert.equal(answer.status, 504, answer.text);
-    assert.equal(errorOf(answer).code, 'SERVE_INFERENCE_TIMEOUT');
+    const { code, source } = errorOf(answer);
+    assert.deepEqual([code, source], ['SERVE_INFERENCE_TIMEOUT', 'app']);
     await cues.untilNoted('aborted: the run timeout passed');
     assert.equal(await pidOf(server), pid);
   });

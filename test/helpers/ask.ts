@@ -14,10 +14,17 @@ export function ask(server: Pick<Server, 'url'>, input: unknown, options: AskOpt
   return call(server.url, JSON.stringify(input), headers, init);
 }
 
+export interface ErrorBody {
+  readonly code: string;
+  readonly message: string;
+  readonly requestId: string;
+  readonly source: string;
+}
+
 /** The error of an answer; all fields empty if it is none. */
-export function errorOf(answer: Answer): { code: string; message: string; requestId: string } {
-  const { error } = answer.json<{ error?: { code: string; message: string; requestId: string } }>();
-  return error ?? { code: '', message: '', requestId: '' };
+export function errorOf(answer: Answer): ErrorBody {
+  const { error } = answer.json<{ error?: ErrorBody }>();
+  return error ?? { code: '', message: '', requestId: '', source: '' };
 }
 
 /** Which worker process answered. */

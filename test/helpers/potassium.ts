@@ -24,7 +24,7 @@ export interface KeptJob {
   readonly route: string;
   readonly endedAt: string | null;
   readonly runMs: number;
-  readonly error: { readonly code: string; readonly message: string } | null;
+  readonly error: { readonly code: string; readonly message: string; readonly source: string } | null;
   readonly status?: number;
   readonly contentType?: string;
   readonly encoding?: string;

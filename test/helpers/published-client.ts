@@ -19,7 +19,7 @@ export interface PublishedClient {
   ask<T = unknown>(method: string, ...args: unknown[]): Promise<T>;
   /** What the client printed. */
   readonly printed: () => string;
-  untilPrinted(text: string): Promise<void>;
+  untilPrinted(text: string | RegExp): Promise<void>;
 }
 
 interface News {
@@ -69,9 +69,9 @@ export async function startClient(
     printed: () => printed,
     untilPrinted: (text) =>
       eventually(
-        () => printed.includes(text),
+        () => (typeof text === 'string' ? printed.includes(text) : text.test(printed)),
         15_000,
-        () => `waiting for ${text} in:\n${printed}`,
+        () => `waiting for ${String(text)} in:\n${printed}`,
       ),
   };
 }

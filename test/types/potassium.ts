@@ -132,9 +132,9 @@ export { useRequest };
 
 app.websocket('/chat', async (context, request) => {
   context.calls += 1;
-  const message = await request.ws.receive();
-  same<typeof message, string | Uint8Array | null>();
-  for await (const next of request.ws) same<typeof next, string | Uint8Array>();
+  const _message = await request.ws.receive();
+  same<typeof _message, string | Uint8Array | null>();
+  for await (const _next of request.ws) same<typeof _next, string | Uint8Array>();
   await request.ws.send('text');
   await request.ws.close(4000, 'why');
   // @ts-expect-error an object is no message
@@ -144,4 +144,4 @@ app.websocket('/chat', async (context, request) => {
 });
 app.websocket('/chat-later')((context, { ws }) => ws.send(context.model('a')));
 // @ts-expect-error a handler's request has no connection
-app.handler('/no-chat', (_context, { ws }) => new Response({ json: ws }));
+app.handler('/no-chat', (_context, request) => new Response({ json: String(request.ws) }));

@@ -47,8 +47,9 @@ function routesOf({ endpoints, resultWebhook }: Definition): Route[] {
 async function initContext(definition: Definition, workerNum: number): Promise<void> {
   if (definition.init === null) return;
   const returned = await definition.init(workerNum);
-  if (typeof returned === 'object' && returned !== null) definition.context = returned;
-  else if (returned !== undefined || !definition.hasContext) {
+  if (typeof returned === 'object' && returned !== null && !Array.isArray(returned)) {
+    definition.context = returned;
+  } else if (returned !== undefined || !definition.hasContext) {
     throw new TypeError('Potassium init() must return an object, or call setCache() and return nothing');
   }
 }

@@ -41,6 +41,7 @@ test('every flag is its key in kebab case', () => {
 const IN_WORDS: readonly OptionName[] = [
   'apiKey',
   'apiKeyFile',
+  'corsOrigin',
   'workers',
   'gpus',
   'workersPerGpu',
@@ -68,6 +69,10 @@ const BAD: Readonly<Record<OptionName, readonly [raw: string, allowed: string]>>
   port: ['65536', 'a port from 0 to 65535, or the path of a unix socket'],
   apiKey: ['key, ,', 'one key or several, separated by commas, each of up to 1024 visible ASCII characters'],
   apiKeyFile: [' ', 'the path of a file'],
+  corsOrigin: [
+    'https://app.example.com/',
+    '* for every page, or origins as browsers write them, separated by commas: https://app.example.com, no path, no slash at the end',
+  ],
   workers: ['0', 'a whole number from 1 to 1024'],
   gpus: ['fast', 'all, none, or a comma-separated list such as 0,2 or GPU-5d5ba0d6 or MIG-c7384736'],
   workersPerGpu: ['65', 'a whole number from 1 to 64'],

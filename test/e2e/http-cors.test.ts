@@ -1,0 +1,272 @@
+/** Pages of other origins: who may call, what their browsers are told before and with every reply, header by header. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { after, before, describe, test } from 'node:test';
+import { RawConnection } from '../helpers/raw-http.js';
+import { fixture, runCommand, startServer, type Server } from '../helpers/server.js';
+
+const LIMIT = { timeout: 60_000 };
+const KEY = 's3cret';
+const PAGE = 'https://app.example.com';
+const OTHER_PAGE = 'http://localhost:5173';
+const STRANGER = 'https://evil.example.com';
+const EXPOSED = 'X-Request-Id, X-Banana-Request-Id, X-Banana-Job-Id, Server-Timing, Retry-After';
+
+interface Reply {
+  readonly status: number;
+  /** Every line with that name, in its order. */
+  all(name: string): string[];
+  /** Names in lower case, as sent. */
+  readonly names: readonly string[];
+  readonly text: string;
+}
+
+interface Sent {
+  readonly origin?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly key?: string | null;
+}
+
+/** `line`: such as `POST /`. */
+async function send({ url }: Pick<Server, 'url'>, line: string, sent: Sent = {}): Promise<Reply> {
+  const [method = '', path = ''] = line.split(' ');
+  const { origin, body = '', key = KEY } = sent;
+  const headers: Record<string, string> = { 'content-type': 'application/json', ...sent.headers };
+  if (origin !== undefined) headers['origin'] = origin;
+  if (key !== null) headers['x-banana-api-key'] = key;
+  const request = httpRequest(`${url}${path}`, { method, headers });
+  request.end(body);
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  const chunks = (await response.toArray()) as Buffer[];
+  const { rawHeaders } = response;
+  const names = rawHeaders.filter((_, i) => i % 2 === 0).map((name) => name.toLowerCase());
+  return {
+    status: response.statusCode ?? 0,
+    all: (name) => names.flatMap((one, i) => (one === name ? [rawHeaders[2 * i + 1] as string] : [])),
+    names,
+    text: Buffer.concat(chunks).toString(),
+  };
+}
+
+function preflight(method: string, headers = ''): Readonly<Record<string, string>> {
+  const asked: Record<string, string> = headers === '' ? {} : { 'access-control-request-headers': headers };
+  return { 'access-control-request-method': method, ...asked };
+}
+
+function corsHeaders({ names }: Reply): string[] {
+  return names.filter((name) => name.startsWith('access-control-') || name === 'vary');
+}
+
+/** Of every kind: an answer, a stream, a job, errors of the app, of the front and of the gateway, health and status. */
+const REPLIES: readonly (readonly [line: string, status: number, sent?: Sent])[] = [
+  ['POST /', 200, { body: '{"a":1}' }],
+  ['POST /stream', 200, { body: '{}' }],
+  ['POST /later', 200, { body: '{}' }],
+  ['POST /throws', 500, { body: '{}' }],
+  ['POST /bad-header', 500, { body: '{}' }],
+  ['POST /', 400, { body: '{"a":' }],
+  ['POST /', 413, { body: `"${'x'.repeat(3000)}"` }],
+  ['POST /', 401, { body: '{}', key: 'wrong' }],
+  ['POST /nowhere', 404, { body: '{}' }],
+  ['GET /nowhere', 404],
+  ['GET /', 405],
+  ['OPTIONS /', 200], // without Access-Control-Request-Method no browser asks for leave
+  ['POST /start/v4/', 200, { body: '{"modelInputs":{"a":1}}' }],
+  ['POST /check/v4/', 200, { body: '{"callID":"call_unknown"}' }],
+  ['GET /healthcheck', 200, { key: null }],
+  ['GET /status', 200],
+  ['GET /_k/status', 200],
+  ['POST /_k/warmup', 200],
+  ['GET /_k/jobs/unknown', 404],
+];
+
+async function startWith(origins: string): Promise<Server> {
+  const args = ['--cors-origin', origins, '--api-key', KEY, '--max-body', '2kb'];
+  const server = await startServer(fixture('own-cors.mjs'), { args, key: KEY });
+  await server.until(({ state }) => state === 'ready');
+  return server;
+}
+
+describe('--cors-origin with a list', LIMIT, () => {
+  let server: Server;
+  before(async () => {
+    server = await startWith(`${PAGE}, ${OTHER_PAGE}`);
+  });
+  after(async () => {
+    await server.stop();
+  });
+
+  for (const [line, status, sent] of REPLIES) {
+    test(`${line} (${status}) can be read by the pages of the list, and by no others`, async () => {
+      for (const origin of [PAGE, OTHER_PAGE]) {
+        const reply = await send(server, line, { ...sent, origin });
+        assert.equal(reply.status, status, reply.text);
+        assert.deepEqual(reply.all('access-control-allow-origin'), [origin]);
+        assert.deepEqual(reply.all('vary'), ['Origin']);
+        assert.deepEqual(reply.all('access-control-expose-headers'), [EXPOSED]);
+        assert.deepEqual(reply.all('access-control-allow-credentials'), []);
+      }
+      const strange = await send(server, line, { ...sent, origin: STRANGER });
+      assert.equal(strange.status, status, 'whoever is no browser is not stopped');
+      assert.deepEqual(corsHeaders(strange), ['vary']);
+      assert.deepEqual(corsHeaders(await send(server, line, sent)), ['vary'], 'nor who has no origin');
+    });
+  }
+
+  for (const origin of [
+    'https://app.example.com:8443',
+    'http://app.example.com',
+    'null',
+    `${PAGE}.evil.com`,
+  ]) {
+    test(`${origin} is not the page of the list`, async () => {
+      assert.deepEqual(corsHeaders(await send(server, 'POST /', { origin, body: '1' })), ['vary']);
+    });
+  }
+
+  for (const path of [
+    '/',
+    '/stream',
+    '/later',
+    '/nowhere',
+    '/start/v4/',
+    '/check/v2',
+    '/status',
+    '/livez',
+    '/_k/warmup',
+  ]) {
+    test(`a preflight of ${path} needs no key, and is the same for every path`, async () => {
+      const headers = preflight('POST', 'content-type,x-banana-api-key,x-mine');
+      const reply = await send(server, `OPTIONS ${path}`, { origin: PAGE, headers, key: null });
+      assert.deepEqual([reply.status, reply.text], [204, '']);
+      assert.deepEqual(reply.all('access-control-allow-origin'), [PAGE]);
+      assert.deepEqual(reply.all('access-control-allow-methods'), ['GET, HEAD, POST']);
+      assert.deepEqual(reply.all('access-control-allow-headers'), ['content-type,x-banana-api-key,x-mine']);
+      assert.deepEqual(reply.all('access-control-max-age'), ['7200']);
+      assert.deepEqual(reply.all('vary'), ['Origin']);
+      assert.match(reply.all('x-request-id').join(), /^\w{32}$/);
+      const strange = await send(server, `OPTIONS ${path}`, { origin: STRANGER, headers, key: null });
+      assert.deepEqual([strange.status, corsHeaders(strange)], [204, ['vary']]);
+    });
+  }
+
+  test('a preflight without headers to ask for, and one that asks for GET', async () => {
+    const reply = await send(server, 'OPTIONS /status', {
+      origin: PAGE,
+      headers: preflight('GET'),
+      key: null,
+    });
+    assert.equal(reply.status, 204);
+    assert.deepEqual(reply.all('access-control-allow-headers'), []);
+  });
+
+  test('a preflight without Host is 400, as every request', async () => {
+    const connection = await RawConnection.open(server);
+    connection.send(`OPTIONS / HTTP/1.1\r\nOrigin: ${PAGE}\r\nAccess-Control-Request-Method: POST\r\n\r\n`);
+    const { status, headers } = await connection.reply();
+    assert.deepEqual([status, headers['access-control-allow-origin']], [400, PAGE]);
+    connection.destroy();
+  });
+
+  test('OPTIONS that is no preflight needs a key', async () => {
+    assert.equal((await send(server, 'OPTIONS /', { origin: PAGE, key: null })).status, 401);
+    assert.equal((await send(server, 'OPTIONS /', { headers: preflight('POST'), key: null })).status, 401);
+  });
+
+  test('preflights are no calls', async () => {
+    const countOf = async (): Promise<unknown> =>
+      (JSON.parse((await send(server, 'GET /_k/status')).text) as Record<string, unknown>)['sequence_number'];
+    const before = await countOf();
+    await send(server, 'OPTIONS /', { origin: PAGE, headers: preflight('POST') });
+    assert.equal(await countOf(), before);
+  });
+
+  test('what the app itself says counts, and is said once', async () => {
+    const reply = await send(server, 'POST /own', { origin: PAGE, body: '{}' });
+    assert.deepEqual(reply.all('access-control-allow-origin'), ['https://its-own.test']);
+    assert.deepEqual(reply.all('access-control-expose-headers'), ['X-Model']);
+  });
+
+  test("an app's Vary stands beside ours", async () => {
+    const reply = await send(server, 'POST /varies', { origin: PAGE, body: '{}' });
+    assert.deepEqual(reply.all('vary').sort(), ['Accept', 'Origin']);
+  });
+
+  test('no header of an answer that cannot be sent is left on its error', async () => {
+    const reply = await send(server, 'POST /bad-header', { origin: PAGE, body: '{}' });
+    assert.deepEqual([reply.all('x-model'), reply.all('content-encoding')], [[], []]);
+    assert.match(reply.text, /SERVE_OUTPUT_INVALID/);
+  });
+
+  test('a browser client reads its ids, its job and the times', async () => {
+    const reply = await send(server, 'POST /later', {
+      origin: PAGE,
+      body: '{}',
+      headers: { 'x-banana-request-id': 'mine' },
+    });
+    const exposed = reply.all('access-control-expose-headers').join().toLowerCase();
+    for (const name of ['x-request-id', 'x-banana-request-id', 'x-banana-job-id']) {
+      assert.equal(reply.all(name).length, 1, name);
+      assert.ok(exposed.includes(name), name);
+    }
+  });
+});
+
+describe('--cors-origin *', LIMIT, () => {
+  let server: Server;
+  before(async () => {
+    server = await startWith('*');
+  });
+  after(async () => {
+    await server.stop();
+  });
+
+  for (const [line, status, sent] of REPLIES) {
+    test(`${line} (${status}) can be read by every page`, async () => {
+      for (const origin of [STRANGER, 'null']) {
+        const reply = await send(server, line, { ...sent, origin });
+        assert.equal(reply.status, status, reply.text);
+        assert.deepEqual(reply.all('access-control-allow-origin'), ['*']);
+        assert.deepEqual(reply.all('access-control-expose-headers'), [EXPOSED]);
+        assert.deepEqual(reply.all('vary'), []);
+      }
+    });
+  }
+
+  test('a preflight', async () => {
+    const headers = preflight('POST', 'authorization');
+    const reply = await send(server, 'OPTIONS /', { origin: 'null', headers, key: null });
+    assert.deepEqual([reply.status, reply.all('access-control-allow-origin')], [204, ['*']]);
+    assert.deepEqual(reply.all('access-control-allow-headers'), ['authorization'], 'which no * would cover');
+  });
+});
+
+test('without --cors-origin no page is told anything', LIMIT, async (t) => {
+  const server = await startServer(fixture('own-cors.mjs'), { t });
+  await server.until(({ state }) => state === 'ready');
+  for (const line of ['POST /', 'GET /status', 'POST /nowhere'])
+    assert.deepEqual(corsHeaders(await send(server, line, { origin: PAGE, body: '{}' })), [], line);
+  const asked = await send(server, 'OPTIONS /', { origin: PAGE, headers: preflight('POST') });
+  assert.deepEqual([asked.status, asked.all('allow'), corsHeaders(asked)], [200, ['POST, OPTIONS'], []]);
+  const own = await send(server, 'POST /own', { origin: PAGE, body: '{}' });
+  assert.deepEqual(own.all('access-control-allow-origin'), ['https://its-own.test']);
+  await server.stop();
+});
+
+for (const [given, env] of [
+  ['--cors-origin https://app.example.com/', {}],
+  ['--cors-origin app.example.com', {}],
+  ['', { BANANA_CORS_ORIGIN: '*,https://a.test' }],
+] as const) {
+  test(`${given}${Object.entries(env).join()} is refused by name, with exit code 2`, LIMIT, async (t) => {
+    const args = given === '' ? [] : given.split(' ');
+    const command = runCommand([fixture('own-cors.mjs'), ...args], { t, env });
+    assert.equal((await command.ended).code, 2);
+    assert.match(
+      command.stderr(),
+      /^banana-serve: (--cors-origin|BANANA_CORS_ORIGIN): ".*" is not allowed; give \*/,
+    );
+  });
+}
