@@ -15,7 +15,8 @@ import type { Placement } from '../pool/placement.js';
 import { Slot, type SlotListener } from '../pool/slot.js';
 import type { SpawnGate } from '../pool/spawn-gate.js';
 import type { WorkerDeath } from '../pool/worker-death.js';
-import { newWebhookId, type Webhooks } from '../webhooks/webhooks.js';
+import { newWebhookId } from '../webhooks/webhook.js';
+import type { Webhooks } from '../webhooks/webhooks.js';
 import { WorkerHandle, type WorkerLimits, type WorkerListener } from '../pool/worker-handle.js';
 import { ModelLog } from './model-log.js';
 
