@@ -19,6 +19,7 @@ import { newWebhookId } from '../webhooks/webhook.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
 import { WorkerHandle, type WorkerLimits, type WorkerListener } from '../pool/worker-handle.js';
 import { ModelLog } from './model-log.js';
+import { ReadyWaiters } from './ready-waiters.js';
 
 export interface ModelSpec {
   readonly name: string;
@@ -71,7 +72,7 @@ export class ModelRuntime {
   #lastInitMs: number | null = null;
   #firstReadyAtMs: number | null = null;
   #idleSinceMs = performance.now();
-  readonly #waitingForReady = new Set<() => void>();
+  readonly #waiters = new ReadyWaiters(() => this.#isReady());
 
   constructor(
     spec: ModelSpec,
@@ -137,19 +138,8 @@ export class ModelRuntime {
   }
 
   /** Resolves once a worker is ready, or when `givenUp` does. @throws SERVE_NOT_READY, SERVE_SHUTTING_DOWN */
-  async whenReady(givenUp: Promise<unknown>): Promise<void> {
-    let left = false;
-    void givenUp.then(() => (left = true));
-    for (;;) {
-      const refusal = this.#drain === 'refusing' ? shuttingDown() : this.#hopeless();
-      if (refusal !== null) throw refusal;
-      if (this.#ready.length > 0 || left) return;
-      let wake!: () => void;
-      const changed = new Promise<void>((resolve) => (wake = resolve));
-      this.#waitingForReady.add(wake);
-      await Promise.race([changed, givenUp]);
-      this.#waitingForReady.delete(wake);
-    }
+  whenReady(givenUp: Promise<unknown>): Promise<void> {
+    return this.#waiters.wait(givenUp);
   }
 
   start(): void {
@@ -164,7 +154,7 @@ export class ModelRuntime {
   /** New calls are refused from now on; those taken go on. */
   refuseCalls(): void {
     this.#drain = 'refusing';
-    this.#wakeWaiting();
+    this.#waiters.wake();
   }
 
   /** Nothing is waiting, arriving or running. */
@@ -187,10 +177,20 @@ export class ModelRuntime {
   #supply(): Supply {
     return {
       readyWorkers: () => this.#ready,
-      refusal: () => (this.#drain === 'refusing' ? shuttingDown() : this.#hopeless()),
+      refusal: () => this.#refusal(),
       hopeless: () => this.#hopeless(),
       readyInMs: () => this.#readyInMs(),
     };
+  }
+
+  #refusal(): ServeError | null {
+    return this.#drain === 'refusing' ? shuttingDown() : this.#hopeless();
+  }
+
+  #isReady(): boolean {
+    const refusal = this.#refusal();
+    if (refusal !== null) throw refusal;
+    return this.#ready.length > 0;
   }
 
   #hopeless(): ServeError | null {
@@ -307,11 +307,7 @@ export class ModelRuntime {
   #refreshReady(): void {
     const workers = this.slots.map((slot) => slot.worker);
     this.#ready = workers.filter((worker): worker is WorkerHandle => worker?.state === 'ready');
-    this.#wakeWaiting();
-  }
-
-  #wakeWaiting(): void {
-    for (const wake of this.#waitingForReady) wake();
+    this.#waiters.wake();
   }
 
   #onSlotChange(slot: Slot, death: WorkerDeath | null): void {
@@ -324,7 +320,7 @@ export class ModelRuntime {
   #checkLatched(error: ServeError): void {
     if (this.#latched !== null || !this.slots.every(({ state }) => state.name === 'latched')) return;
     this.#latched = error;
-    this.#wakeWaiting();
+    this.#waiters.wake();
     this.dispatcher.failQueued(new ServeError('SERVE_NOT_READY', undefined, { retryAfterS: 30 }));
     this.#listener.onLatched(error, this.#everReady);
   }
