@@ -24,7 +24,6 @@ import { plainReply } from './gateway-reply.js';
 import { waitOutside } from './gateway-strangers.js';
 import { announcedBytes } from './read-body.js';
 import { requestIdOf } from './request-id.js';
-import { pathOf } from './request-facts.js';
 import { takeBody, type BodyOwner, type ExpectedBody } from './take-body.js';
 
 /** Of a request that starts nothing: ids and a few words. They are taken without a place in the queue. */
@@ -34,9 +33,12 @@ const MAX_WORDS_BYTES = 64 * 1024;
 const MAX_LOGGED_BYTES = 2048;
 
 /** What a request asks of the gateway; null if it is somebody else's. A route that the app has itself is the app's. */
-export function gatewayOperation(front: Front, { method, url }: IncomingMessage): GatewayOperation | null {
+export function gatewayOperation(
+  front: Front,
+  { method }: IncomingMessage,
+  path: string,
+): GatewayOperation | null {
   if (method !== 'POST') return null;
-  const path = pathOf(url);
   const operation = GATEWAY_PATHS.get(path);
   return operation === undefined || front.model.routes?.has(path) === true ? null : operation;
 }
@@ -47,8 +49,9 @@ export function takeGateway(
   log: Log,
   request: IncomingMessage,
   response: ServerResponse,
+  path: string,
 ): boolean {
-  const operation = gatewayOperation(front, request);
+  const operation = gatewayOperation(front, request, path);
   if (operation === null) return false;
   takeBody(front, request, response, new GatewayRequest(front, log, request, response, operation));
   return true;

@@ -37,20 +37,21 @@ export function createHandler(front: Front, log: Log): RequestHandler {
   });
   const handle = app.callback();
   return (request, response) => {
-    countPost(front, request);
+    const path = pathOf(request.url);
+    countPost(front, request, path);
     if (request.headers.host === undefined && request.httpVersion === '1.1') {
       refuseWithoutHost(front, request, response);
       return;
     }
     if (
       front.keys.required &&
-      !findsKeyItself(front, request) &&
+      !findsKeyItself(front, request, path) &&
       !front.keys.allows(keyOf(request.headers))
     ) {
       refuseStranger(front, request, response);
       return;
     }
-    if (takeCall(front, request, response) || takeGateway(front, log, request, response)) return;
+    if (takeCall(front, request, response, path) || takeGateway(front, log, request, response, path)) return;
     handle(request, response).catch((thrown: unknown) => {
       log.error(`a request handler failed: ${describeThrown(thrown).stack}`);
       refuse(request, response, new ServeError('SERVE_INTERNAL'), {
@@ -61,12 +62,12 @@ export function createHandler(front: Front, log: Log): RequestHandler {
 }
 
 /** Needs no key, or may have it elsewhere than in its headers. */
-function findsKeyItself(front: Front, request: IncomingMessage): boolean {
-  return isHealthCheck(request) || gatewayOperation(front, request) !== null;
+function findsKeyItself(front: Front, request: IncomingMessage, path: string): boolean {
+  return isHealthCheck(request, path) || gatewayOperation(front, request, path) !== null;
 }
 
-function isHealthCheck({ method, url }: IncomingMessage): boolean {
-  return (method === 'GET' || method === 'HEAD') && HEALTH_PATHS.has(pathOf(url));
+function isHealthCheck({ method }: IncomingMessage, path: string): boolean {
+  return (method === 'GET' || method === 'HEAD') && HEALTH_PATHS.has(path);
 }
 
 /** Before anything is read of the body, and whatever the path: who has no key does not learn which there are. */
