@@ -23,8 +23,9 @@ const HEAD = `
 
 /** An app in a folder of its own, whose name is one that paths must survive. */
 function appOf(t: TestContext, source: string): string {
-  const folder = join(mkdtempSync(join(tmpdir(), 'banana-edges-')), 'my app (1)');
-  t.after(() => rmSync(folder, { recursive: true }));
+  const parent = mkdtempSync(join(tmpdir(), 'banana-edges-'));
+  t.after(() => rmSync(parent, { recursive: true }));
+  const folder = join(parent, 'my app (1)');
   mkdirSync(join(folder, 'node_modules'), { recursive: true });
   symlinkSync(ROOT, join(folder, 'node_modules/banana-serve'));
   const path = join(folder, 'app.mjs');
