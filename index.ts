@@ -20,12 +20,8 @@ export { RequestHeaders } from './worker/api/potassium/request-headers.js';
 export { Response, Response as PotassiumResponse } from './worker/api/potassium/response.js';
 export { InvalidEndpointTypeException, RouteAlreadyInUseException } from './worker/api/potassium/errors.js';
 export { Potassium } from './worker/api/potassium/potassium.js';
-export type {
-  PotassiumServeOptions,
-  TestClient,
-  TestRequest,
-  TestResponse,
-} from './worker/api/potassium/starter.js';
+export type { PotassiumServeOptions } from './worker/api/potassium/starter.js';
+export type { TestClient, TestRequest, TestResponse } from './worker/api/potassium/test-client.js';
 export type {
   Background,
   BackgroundOptions,
@@ -60,8 +56,9 @@ setStarter({
     const reason = await runServer(() => serve({ ...options, app }));
     process.exitCode = EXIT_CODES[reason].code;
   },
-  async testClient(app, options) {
-    const { startTestClient } = await import('./supervisor/test-client.js');
-    return startTestClient({ ...options, app });
+  async startForTest(app, options) {
+    const { startTestServer } = await import('./supervisor/test-server.js');
+    const server = await startTestServer({ ...options, app });
+    return { url: server.url, close: async () => void (await server.close()) };
   },
 });

@@ -32,6 +32,11 @@ export class Bench {
     return this.keep(await startBaseline(kind, app));
   }
 
+  /** How long to measure what a short round could not show. */
+  secondsAtLeast(seconds: number): number {
+    return Math.max(seconds, this.duration.secondsPerRound);
+  }
+
   keep(server: ChildServer): ChildServer {
     this.#servers.push(server);
     return server;

@@ -18,7 +18,7 @@ const IDLE_MS = 1000;
 export const longPolls: BenchCase = {
   name: 'long-polls',
   async run(bench) {
-    const probeS = Math.max(MIN_PROBE_S, bench.duration.secondsPerRound);
+    const probeS = bench.secondsAtLeast(MIN_PROBE_S);
     const server = await bench.startBanana(source('bench/apps/waits.mjs'));
     const before = await probe(server.url, probeS);
     const rssBeforeMb = rssMbOf(server.pid);

@@ -14,7 +14,7 @@ const MIN_SECONDS = 3;
 export const overload: BenchCase = {
   name: 'overload',
   async run(bench) {
-    const seconds = Math.max(MIN_SECONDS, bench.duration.secondsPerRound);
+    const seconds = bench.secondsAtLeast(MIN_SECONDS);
     const server = await bench.startBanana(source('bench/apps/busy.mjs'));
     const side: Side = { name: 'ours', url: server.url, pids: await processesOf(server) };
     const patient = jsonRequest({});

@@ -1,6 +1,6 @@
 /** Calls that were admitted and whose bodies are still arriving: how many, and their bytes. */
 
-/** A place in line for a call whose body is still arriving. Give it back exactly once: `submit` or `release`. */
+/** A place in line for a call whose body is still arriving. Give it back: `submit` or `release`; more of them do nothing. */
 export interface Admission {
   /** Counts body bytes beyond those announced. @throws SERVE_QUEUE_FULL */
   grow(bytes: number): void;

@@ -11,9 +11,10 @@ import { gateMistake } from './gate.js';
 import { takeGateway } from './gateway.js';
 import { potassiumRoutes } from './potassium.js';
 import { refuse } from './refuse.js';
+import { pathOf } from './request-facts.js';
 import { bananaIdHeader, requestIdOf } from './request-id.js';
 import type { HttpHandler } from './server.js';
-import { createTakeUpgrade } from './upgrades.js';
+import { Upgrades } from './upgrades.js';
 
 export function createHandler(front: Front, log: Log): HttpHandler {
   const app = new Koa();
@@ -40,9 +41,10 @@ export function createHandler(front: Front, log: Log): HttpHandler {
   const { corsOrigin } = front.options;
   const cors = corsOrigin === null ? null : new Cors(corsOrigin);
   const request: HttpHandler['request'] = (request, response) => {
-    countPost(front, request);
+    const path = pathOf(request.url);
+    countPost(front, request, path);
     cors?.mark(request, response);
-    const mistake = gateMistake(front, request);
+    const mistake = gateMistake(front, request, path);
     if (mistake !== null) {
       turnAway(front, request, response, mistake);
       return;
@@ -51,7 +53,7 @@ export function createHandler(front: Front, log: Log): HttpHandler {
       answerPreflight(request, response, front.closing());
       return;
     }
-    if (takeCall(front, request, response) || takeGateway(front, log, request, response)) return;
+    if (takeCall(front, request, response, path) || takeGateway(front, log, request, response, path)) return;
     handle(request, response).catch((thrown: unknown) => {
       log.error(`a request handler failed: ${describeThrown(thrown).stack}`);
       refuse(request, response, new ServeError('SERVE_INTERNAL'), {
@@ -59,7 +61,8 @@ export function createHandler(front: Front, log: Log): HttpHandler {
       });
     });
   };
-  return { request, upgrade: createTakeUpgrade(front, cors) };
+  const upgrades = new Upgrades(front, cors);
+  return { request, upgrade: (asked, socket, head) => upgrades.take(asked, socket, head) };
 }
 
 function turnAway(front: Front, request: IncomingMessage, response: ServerResponse, error: ServeError): void {

@@ -6,6 +6,8 @@ import type { JobCall } from '../dispatch/job.js';
 
 export interface CallTarget {
   readonly route: string;
+  /** Of the request, as `pathOf` reads it. */
+  readonly path: string;
   readonly format: Format;
 }
 
@@ -23,7 +25,7 @@ export function onceClosed(request: IncomingMessage, response: ServerResponse, c
 export function describeCall(
   request: IncomingMessage,
   requestId: string,
-  { route, format }: CallTarget,
+  { route, path, format }: CallTarget,
   deadlineMs: number | null,
   bodyBytes: number,
 ): JobCall {
@@ -35,7 +37,7 @@ export function describeCall(
     bodyBytes,
     requestId,
     route,
-    path: pathOf(url),
+    path,
     query: question < 0 ? '' : url.slice(question + 1),
     format,
     contentType: headers['content-type'] ?? '',

@@ -3,7 +3,8 @@ import { joinPieces } from '../../protocol/body-assembler.js';
 import type { Route } from '../../protocol/messages.js';
 import type { Job } from '../dispatch/job.js';
 import { isJson } from './route-check.js';
-import { newWebhookId, type Webhooks } from '../webhooks/webhooks.js';
+import { newWebhookId } from '../webhooks/webhook.js';
+import type { Webhooks } from '../webhooks/webhooks.js';
 
 /** If the route has a webhook: posts the job's answer, if that is JSON and a success. No caller waits for it. */
 export function postResult(webhooks: Webhooks, { webhook: url }: Route, job: Job): void {

@@ -2,7 +2,7 @@
  * One call over HTTP, top to bottom, the same for every app:
  *
  * 1. Who it is, how long it may take, whether there is a place for it: decided before the body is read.
- * 2. The body, in pieces, within its limits.
+ * 2. The body, in pieces, within its limits (take-body.ts).
  * 3. A job whose answer goes back on this response, by way of the dispatcher, a worker and the reply sink. Of a
  *    background route the caller is answered now, and the job is kept.
  *
@@ -16,13 +16,14 @@ import type { Admission } from '../dispatch/arrivals.js';
 import { Job } from '../dispatch/job.js';
 import type { Front } from './front.js';
 import { answerStarted } from './answer-started.js';
-import { announcedBytes, readBody } from './read-body.js';
+import { announcedBytes } from './read-body.js';
 import { refuse } from './refuse.js';
 import { ReplySink } from './reply-sink.js';
-import { describeCall, onceClosed, type CallTarget } from './request-facts.js';
+import { describeCall, type CallTarget } from './request-facts.js';
 import { requestIdOf } from './request-id.js';
 import { postResult } from './result-webhook.js';
 import { bodyMistake, routeMistake } from './route-check.js';
+import { takeBody, type BodyOwner, type ExpectedBody } from './take-body.js';
 
 export function submitCall(
   front: Front,
@@ -30,10 +31,10 @@ export function submitCall(
   response: ServerResponse,
   target: CallTarget,
 ): void {
-  new HttpCall(front, request, response, target).admit();
+  takeBody(front, request, response, new HttpCall(front, request, response, target));
 }
 
-class HttpCall {
+class HttpCall implements BodyOwner {
   readonly #front: Front;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
@@ -55,63 +56,39 @@ class HttpCall {
     this.#requestId = requestIdOf(request.headers);
   }
 
-  admit(): void {
-    const { maxBody } = this.#front.options;
-    const { dispatcher } = this.#front.model;
-    let admission: Admission;
-    let announced: number;
-    try {
-      this.#findRoute();
-      const deadlineMs = deadlineOf(this.#request.headers['x-request-timeout-seconds']);
-      if (this.#route?.kind !== 'background') this.#deadlineMs = deadlineMs; // nobody waits for its answer
-      announced = announcedBytes(this.#request, maxBody);
-      admission = dispatcher.admit(announced, this.#deadlineAtMs);
-    } catch (thrown) {
-      if (!(thrown instanceof ServeError)) throw thrown;
-      this.#turnAway(thrown);
-      return;
-    }
-    onceClosed(this.#request, this.#response, () => this.#onClosed(admission));
-    this.#front.inviteBody(this.#request, this.#response);
-    this.#receive(admission, announced);
+  admit(): ExpectedBody {
+    const { maxBody: maxBodyBytes } = this.#front.options;
+    this.#findRoute();
+    const deadlineMs = deadlineOf(this.#request.headers['x-request-timeout-seconds']);
+    if (this.#route?.kind !== 'background') this.#deadlineMs = deadlineMs; // nobody waits for its answer
+    const announced = announcedBytes(this.#request, maxBodyBytes);
+    const place = this.#front.model.dispatcher.admit(announced, this.#deadlineAtMs);
+    return { place, announcedBytes: announced, maxBodyBytes };
   }
 
-  #receive(admission: Admission, announced: number): void {
-    const { maxBody, bodyTimeout } = this.#front.options;
-    const leave = (error: ServeError): void => {
-      admission.release();
-      this.#turnAway(error);
-    };
-    readBody(
-      this.#request,
-      { announcedBytes: announced, maxBodyBytes: maxBody, bodyTimeoutMs: bodyTimeout },
-      {
-        onBytes: (bytes) => admission.grow(bytes),
-        onFailed: leave,
-        onWhole: (pieces, bytes) => {
-          try {
-            this.#findRoute();
-            if (this.#route !== undefined) checkBody(this.#route, pieces, bytes);
-          } catch (thrown) {
-            if (!(thrown instanceof ServeError)) throw thrown;
-            leave(thrown);
-            return;
-          }
-          this.#submit(admission, pieces, bytes);
-        },
-      },
-    );
-  }
-
-  #submit(admission: Admission, pieces: Buffer[], bytes: number): void {
-    const { dispatcher } = this.#front.model;
+  onWhole(pieces: Buffer[], bytes: number, place: Admission): void {
+    this.#findRoute();
+    if (this.#route !== undefined) checkBody(this.#route, pieces, bytes);
     const call = describeCall(this.#request, this.#requestId, this.#target, this.#deadlineMs, bytes);
     const times = { acceptedAtMs: this.#acceptedAtMs, deadlineAtMs: this.#deadlineAtMs };
     const job = new Job(call, pieces, times, this.#newSink());
     this.#job = job;
     if (this.#route === undefined) job.settleRoute = (route) => this.#settleRoute(route, pieces, bytes, job);
-    dispatcher.submit(job, admission);
+    this.#front.model.dispatcher.submit(job, place);
     if (this.#route !== undefined && !job.settled) this.#adopt(this.#route, job);
+  }
+
+  turnAway(error: ServeError): void {
+    const timing = `queue;dur=${(performance.now() - this.#acceptedAtMs).toFixed(2)}, run;dur=0`;
+    const close = this.#front.closing();
+    refuse(this.#request, this.#response, error, { requestId: this.#requestId, timing, close });
+    this.#front.onRefused(this.#request, this.#requestId, error);
+  }
+
+  onClosed(): void {
+    const job = this.#job;
+    if (job === null || job.settled || this.#isKept) return;
+    this.#front.model.dispatcher.giveUp(job, 'SERVE_CANCELLED', 'the client left');
   }
 
   /** @throws SERVE_NOT_FOUND, SERVE_BAD_REQUEST if the request and its route do not fit */
@@ -142,14 +119,6 @@ class HttpCall {
     answerStarted(this.#front, this.#request, this.#response, job);
   }
 
-  #onClosed(admission: Admission): void {
-    const job = this.#job;
-    if (job === null) admission.release();
-    else if (!job.settled && !this.#isKept) {
-      this.#front.model.dispatcher.giveUp(job, 'SERVE_CANCELLED', 'the client left');
-    }
-  }
-
   #newSink(): ReplySink {
     const front = this.#front;
     const request = this.#request;
@@ -163,13 +132,6 @@ class HttpCall {
       giveUp: (unsendable, error, reason) => front.model.dispatcher.giveUp(unsendable, error, reason),
       onSettled: (settled, status, error) => front.onSettled(request, settled, status, error),
     });
-  }
-
-  #turnAway(error: ServeError): void {
-    const timing = `queue;dur=${(performance.now() - this.#acceptedAtMs).toFixed(2)}, run;dur=0`;
-    const close = this.#front.closing();
-    refuse(this.#request, this.#response, error, { requestId: this.#requestId, timing, close });
-    this.#front.onRefused(this.#request, this.#requestId, error);
   }
 
   get #deadlineAtMs(): number | null {

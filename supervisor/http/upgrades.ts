@@ -1,9 +1,8 @@
 /** Requests that ask for another protocol: WebSockets to the app's routes for them; all others are requests like any. */
 import { ServerResponse, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { WebSocketServer } from 'ws';
+import { WebSocketServer, type WebSocket } from 'ws';
 import { ServeError } from '../../protocol/errors.js';
-import type { Admission } from '../dispatch/arrivals.js';
 import type { Cors } from './cors.js';
 import type { Front } from './front.js';
 import { gateMistake } from './gate.js';
@@ -12,61 +11,79 @@ import { pathOf } from './request-facts.js';
 import { requestIdOf } from './request-id.js';
 import { WebSocketCall, isWebSocketRoute } from './websocket-call.js';
 
-/** Returns false if it is not for this: the request is to be answered as if it had not asked. */
-export type TakeUpgrade = (request: IncomingMessage, socket: Socket, head: Buffer) => boolean;
+export class Upgrades {
+  readonly #front: Front;
+  readonly #cors: Cors | null;
+  readonly #handshakes: WebSocketServer;
 
-/** `cors`: browsers do not ask it before they open a WebSocket, so it is asked here; null if every page may. */
-export function createTakeUpgrade(front: Front, cors: Cors | null): TakeUpgrade {
-  const handshakes = new WebSocketServer({
-    noServer: true,
-    clientTracking: false,
-    maxPayload: front.options.maxBody,
-  });
-  return (request, socket, head) => {
-    if (!asksForWebSocket(request) || !mayBeRoute(front, pathOf(request.url))) return false;
-    open(front, cors, handshakes, request, socket, head);
+  /** `cors`: browsers do not ask it before they open a WebSocket, so it is asked here; null if every page may. */
+  constructor(front: Front, cors: Cors | null) {
+    this.#front = front;
+    this.#cors = cors;
+    this.#handshakes = new WebSocketServer({
+      noServer: true,
+      clientTracking: false,
+      maxPayload: front.options.maxBody,
+    });
+  }
+
+  /** Returns false if it is not for this: the request is to be answered as if it had not asked. */
+  take(request: IncomingMessage, socket: Socket, head: Buffer): boolean {
+    const path = pathOf(request.url);
+    if (!asksForWebSocket(request) || !this.#mayBeRoute(path)) return false;
+    const requestId = requestIdOf(request.headers);
+    try {
+      this.#check(request, path);
+      const place = this.#front.model.dispatcher.admit(0, null);
+      const isOpen = this.#shakeHands(request, requestId, socket, head, (ws) =>
+        new WebSocketCall(this.#front, request, path, ws, requestId).submit(place),
+      );
+      if (!isOpen) place.release();
+    } catch (thrown) {
+      if (!(thrown instanceof ServeError)) throw thrown;
+      refuseUpgrade(request, socket, requestId, thrown);
+      this.#front.onRefused(request, requestId, thrown);
+    }
     return true;
-  };
+  }
+
+  /** Before the app is loaded every path may be one but the server's own. */
+  #mayBeRoute(path: string): boolean {
+    const { model, ownPaths } = this.#front;
+    return model.routes === null ? !ownPaths.has(path) : isWebSocketRoute(model.routes.get(path));
+  }
+
+  /** @throws SERVE_UNAUTHORIZED, SERVE_ORIGIN_REFUSED, SERVE_BAD_REQUEST */
+  #check(request: IncomingMessage, path: string): void {
+    const mistake =
+      gateMistake(this.#front, request, path) ??
+      originMistake(this.#cors, request) ??
+      handshakeMistake(request);
+    if (mistake !== null) throw mistake;
+  }
+
+  /** Returns false if the handshake has a mistake in it, and was answered so. */
+  #shakeHands(
+    request: IncomingMessage,
+    requestId: string,
+    socket: Socket,
+    head: Buffer,
+    onOpen: (ws: WebSocket) => void,
+  ): boolean {
+    const addId = (lines: string[]): unknown => lines.push(`X-Request-Id: ${requestId}`);
+    let isOpen = false;
+    this.#handshakes.on('headers', addId);
+    this.#handshakes.handleUpgrade(request, socket, head, (ws) => {
+      isOpen = true;
+      onOpen(ws);
+    });
+    this.#handshakes.off('headers', addId);
+    return isOpen;
+  }
 }
 
 function asksForWebSocket({ method, headers }: IncomingMessage): boolean {
   return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket';
-}
-
-/** Before the app is loaded every path may be one but the server's own. */
-function mayBeRoute({ model, ownPaths }: Front, path: string): boolean {
-  return model.routes === null ? !ownPaths.has(path) : isWebSocketRoute(model.routes.get(path));
-}
-
-function open(
-  front: Front,
-  cors: Cors | null,
-  handshakes: WebSocketServer,
-  request: IncomingMessage,
-  socket: Socket,
-  head: Buffer,
-): void {
-  const requestId = requestIdOf(request.headers);
-  let admission: Admission;
-  try {
-    const mistake = gateMistake(front, request) ?? originMistake(cors, request) ?? handshakeMistake(request);
-    if (mistake !== null) throw mistake;
-    admission = front.model.dispatcher.admit(0, null);
-  } catch (thrown) {
-    if (!(thrown instanceof ServeError)) throw thrown;
-    refuseUpgrade(request, socket, requestId, thrown);
-    front.onRefused(request, requestId, thrown);
-    return;
-  }
-  const name = (lines: string[]): unknown => lines.push(`X-Request-Id: ${requestId}`);
-  handshakes.on('headers', name);
-  let isOpen = false;
-  handshakes.handleUpgrade(request, socket, head, (ws) => {
-    isOpen = true;
-    new WebSocketCall(front, request, ws, requestId).submit(admission);
-  });
-  handshakes.off('headers', name);
-  if (!isOpen) admission.release(); // a handshake with a mistake in it, and answered so
 }
 
 function originMistake(cors: Cors | null, request: IncomingMessage): ServeError | null {

@@ -18,7 +18,7 @@ import type { Admission } from '../dispatch/arrivals.js';
 import { Job, type Conversation, type Sink } from '../dispatch/job.js';
 import { formatMs } from '../options/units.js';
 import type { Front } from './front.js';
-import { describeCall, pathOf } from './request-facts.js';
+import { describeCall } from './request-facts.js';
 import { closeCodeOf, closeReason } from './websocket-close.js';
 
 /** Common proxies cut a connection on which nothing moved for 60 s. */
@@ -50,11 +50,11 @@ export class WebSocketCall implements Sink, Conversation {
   #clientLeft: string | null = null;
   #appClosed = false;
 
-  constructor(front: Front, request: IncomingMessage, ws: WebSocket, requestId: string) {
+  constructor(front: Front, request: IncomingMessage, path: string, ws: WebSocket, requestId: string) {
     this.#front = front;
     this.#request = request;
     this.#ws = ws;
-    const target = { route: pathOf(request.url), format: 'websocket' } as const;
+    const target = { route: path, path, format: 'websocket' } as const;
     const call = describeCall(request, requestId, target, null, 0);
     this.#job = new Job(call, [], { acceptedAtMs: performance.now(), deadlineAtMs: null }, this);
     this.#job.conversation = this;

@@ -2,41 +2,28 @@
  * Everything that serves one model: its queue, its seats, its options, its health.
  * Before: the HTTP dialects bring jobs. After: seats run workers; news comes back through the listeners below.
  */
-import { randomBytes } from 'node:crypto';
 import { ServeError, shuttingDown } from '../../protocol/errors.js';
-import { STREAM_WINDOW_BYTES, type LoadedInfo, type Route, type StartSpec } from '../../protocol/messages.js';
+import type { LoadedInfo, Route } from '../../protocol/messages.js';
 import { Dispatcher, type Supply } from '../dispatch/dispatcher.js';
 import type { SendAhead } from '../dispatch/send-ahead.js';
 import type { Log } from '../observe/log.js';
-import type { OutputRelay } from '../observe/output-relay.js';
 import { withAppConfig, type Options, type ResolvedOptions } from '../options/resolve.js';
-import type { OrphanGuard } from '../pool/orphan-guard.js';
 import type { Placement } from '../pool/placement.js';
 import { Slot, type SlotListener } from '../pool/slot.js';
 import type { SpawnGate } from '../pool/spawn-gate.js';
 import type { WorkerDeath } from '../pool/worker-death.js';
-import { newWebhookId, type Webhooks } from '../webhooks/webhooks.js';
-import { WorkerHandle, type WorkerLimits, type WorkerListener } from '../pool/worker-handle.js';
+import { newWebhookId } from '../webhooks/webhook.js';
+import type { Webhooks } from '../webhooks/webhooks.js';
+import type { WorkerHandle, WorkerLimits } from '../pool/worker-handle.js';
 import { ModelLog } from './model-log.js';
-
-export interface ModelSpec {
-  readonly name: string;
-  readonly version: string;
-  /** Absolute path of the app. */
-  readonly app: string;
-  /** Program that speaks the wire; null: our own Node worker. */
-  readonly workerCommand: readonly string[] | null;
-}
+import { ReadyWaiters } from './ready-waiters.js';
+import { startWorker, workerLimits, type ModelSpec, type WorkerResources } from './start-worker.js';
 
 /** Shared by all models of a server. */
-export interface ServerResources {
+export interface ServerResources extends WorkerResources {
   readonly gate: SpawnGate;
-  readonly guard: OrphanGuard;
-  readonly relay: OutputRelay;
   readonly log: Log;
   readonly webhooks: Pick<Webhooks, 'send'>;
-  /** Marks prints with their call, for the JSON log. */
-  readonly attributePrints: boolean;
   /** The rule of `dispatch/send-ahead.ts` unless given; bench/send-ahead.ts compares others with it. */
   readonly sendAhead: SendAhead | undefined;
 }
@@ -70,7 +57,7 @@ export class ModelRuntime {
   #lastInitMs: number | null = null;
   #firstReadyAtMs: number | null = null;
   #idleSinceMs = performance.now();
-  readonly #waitingForReady = new Set<() => void>();
+  readonly #waiters = new ReadyWaiters(() => this.#isReady());
 
   constructor(
     spec: ModelSpec,
@@ -136,19 +123,8 @@ export class ModelRuntime {
   }
 
   /** Resolves once a worker is ready, or when `givenUp` does. @throws SERVE_NOT_READY, SERVE_SHUTTING_DOWN */
-  async whenReady(givenUp: Promise<unknown>): Promise<void> {
-    let left = false;
-    void givenUp.then(() => (left = true));
-    for (;;) {
-      const refusal = this.#drain === 'refusing' ? shuttingDown() : this.#hopeless();
-      if (refusal !== null) throw refusal;
-      if (this.#ready.length > 0 || left) return;
-      let wake!: () => void;
-      const changed = new Promise<void>((resolve) => (wake = resolve));
-      this.#waitingForReady.add(wake);
-      await Promise.race([changed, givenUp]);
-      this.#waitingForReady.delete(wake);
-    }
+  whenReady(givenUp: Promise<unknown>): Promise<void> {
+    return this.#waiters.wait(givenUp);
   }
 
   start(): void {
@@ -163,7 +139,7 @@ export class ModelRuntime {
   /** New calls are refused from now on; those taken go on. */
   refuseCalls(): void {
     this.#drain = 'refusing';
-    this.#wakeWaiting();
+    this.#waiters.wake();
   }
 
   /** Nothing is waiting, arriving or running. */
@@ -186,10 +162,20 @@ export class ModelRuntime {
   #supply(): Supply {
     return {
       readyWorkers: () => this.#ready,
-      refusal: () => (this.#drain === 'refusing' ? shuttingDown() : this.#hopeless()),
+      refusal: () => this.#refusal(),
       hopeless: () => this.#hopeless(),
       readyInMs: () => this.#readyInMs(),
     };
+  }
+
+  #refusal(): ServeError | null {
+    return this.#drain === 'refusing' ? shuttingDown() : this.#hopeless();
+  }
+
+  #isReady(): boolean {
+    const refusal = this.#refusal();
+    if (refusal !== null) throw refusal;
+    return this.#ready.length > 0;
   }
 
   #hopeless(): ServeError | null {
@@ -238,40 +224,10 @@ export class ModelRuntime {
       device: placement.device,
       gate: this.#resources.gate,
       restartLimit: () => this.#options.restartLimit,
-      spawn: (workerListener) => this.#spawn(index, placement, workerListener),
+      spawn: (workerListener) =>
+        startWorker(this.spec, this.#options, this.#resources, { index, placement }, workerListener),
       listener,
     });
-  }
-
-  #spawn(index: number, placement: Placement, listener: WorkerListener): WorkerHandle {
-    const mark = this.#resources.attributePrints ? randomBytes(8).toString('hex') : '';
-    const spec: StartSpec = {
-      app: this.spec.app,
-      model: this.spec.name,
-      version: this.spec.version,
-      worker: index,
-      device: { gpu: placement.gpu, threads: placement.threads },
-      limits: { maxOutputBytes: this.#options.maxOutput, streamWindowBytes: STREAM_WINDOW_BYTES },
-      printMark: mark,
-    };
-    const { guard, relay } = this.#resources;
-    const worker = new WorkerHandle(
-      { command: this.spec.workerCommand, env: placement.env },
-      spec,
-      workerLimits(this.#options),
-      {
-        ...listener,
-        onGone: (death) => {
-          guard.remove(death.pid);
-          listener.onGone(death);
-        },
-      },
-    );
-    guard.add(worker.pid);
-    const source = { worker: index, mark, runningRequestId: () => worker.runningRequestId };
-    relay.attach(worker.stdout, 'stdout', source);
-    relay.attach(worker.stderr, 'stderr', source);
-    return worker;
   }
 
   #onLoaded(info: LoadedInfo): WorkerLimits {
@@ -306,11 +262,7 @@ export class ModelRuntime {
   #refreshReady(): void {
     const workers = this.slots.map((slot) => slot.worker);
     this.#ready = workers.filter((worker): worker is WorkerHandle => worker?.state === 'ready');
-    this.#wakeWaiting();
-  }
-
-  #wakeWaiting(): void {
-    for (const wake of this.#waitingForReady) wake();
+    this.#waiters.wake();
   }
 
   #onSlotChange(slot: Slot, death: WorkerDeath | null): void {
@@ -323,7 +275,7 @@ export class ModelRuntime {
   #checkLatched(error: ServeError): void {
     if (this.#latched !== null || !this.slots.every(({ state }) => state.name === 'latched')) return;
     this.#latched = error;
-    this.#wakeWaiting();
+    this.#waiters.wake();
     this.dispatcher.failQueued(new ServeError('SERVE_NOT_READY', undefined, { retryAfterS: 30 }));
     this.#listener.onLatched(error, this.#everReady);
   }
@@ -338,13 +290,5 @@ function dispatchLimits(options: Options): { queueSize: number; queueBytes: numb
     queueSize: options.queueSize,
     queueBytes: options.queueBytes,
     queueTimeoutMs: options.queueTimeout,
-  };
-}
-
-function workerLimits(options: Options): WorkerLimits {
-  return {
-    initTimeoutMs: options.initTimeout,
-    runTimeoutMs: options.runTimeout,
-    maxOutputBytes: options.maxOutput,
   };
 }

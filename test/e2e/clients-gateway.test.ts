@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { createServer, request as httpRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
-import { makeCues } from '../helpers/cues.js';
-import { Thrown, startClient } from '../helpers/published-client.js';
+import { makeCues, type Cues } from '../helpers/cues.js';
+import { Thrown, startClient, type PublishedClient } from '../helpers/published-client.js';
 import { eventually, fixture, isAlive, startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -29,10 +29,7 @@ for (const major of [3, 4] as const) {
     `${major}.0.0: run of a long call gets the reply as documented, in ${major === 3 ? 'a start and one check' : 'one request'}`,
     LIMIT,
     async (t) => {
-      const cues = makeCues(t);
-      const server = await startServer(fixture('works.mjs'), { t, env: cues.env });
-      const paths: string[] = [];
-      const client = await startClient(t, major, await notingProxy(t, server, paths));
+      const { cues, server, client, paths } = await startNoted(t, major);
       const run = client.ask<Outcome>('run', 'key', 'model', { until: 'go on', text: 'hi' });
       await cues.untilNoted(/^begun /);
       cues.give('go on');
@@ -54,10 +51,7 @@ for (const major of [3, 4] as const) {
     `${major}.0.0: start answers while the call runs; check holds, and gives the result again`,
     LIMIT,
     async (t) => {
-      const cues = makeCues(t);
-      const server = await startServer(fixture('works.mjs'), { t, env: cues.env });
-      const paths: string[] = [];
-      const client = await startClient(t, major, await notingProxy(t, server, paths));
+      const { cues, server, client, paths } = await startNoted(t, major);
       const callID = await client.ask<string>('start', 'key', 'model', { until: 'go on' });
       await cues.untilNoted(/^begun /);
       const held = client.ask<Outcome>('check', 'key', callID);
@@ -255,6 +249,23 @@ function says(text: RegExp): (thrown: unknown) => boolean {
     assert.match(thrown.message, text);
     return true;
   };
+}
+
+interface Noted {
+  readonly cues: Cues;
+  readonly server: Server;
+  readonly client: PublishedClient;
+  /** That the client asked for. */
+  readonly paths: readonly string[];
+}
+
+/** A server whose calls end on a cue, and a client that asks through a proxy. */
+async function startNoted(t: TestContext, major: 3 | 4): Promise<Noted> {
+  const cues = makeCues(t);
+  const server = await startServer(fixture('works.mjs'), { t, env: cues.env });
+  const paths: string[] = [];
+  const client = await startClient(t, major, await notingProxy(t, server, paths));
+  return { cues, server, client, paths };
 }
 
 /** Hands everything on, and notes the paths that were asked for. */

@@ -70,15 +70,6 @@ describe('over HTTP', LIMIT, () => {
     assert.doesNotMatch(server.stderr(), /Warning|WARN|ERROR/);
   });
 
-  /** Sends by hand, reads one reply, hangs up. */
-  const send = async (text: string): Promise<RawReply> => {
-    const connection = await RawConnection.open(server);
-    connection.send(text);
-    const reply = await connection.reply();
-    connection.destroy();
-    return reply;
-  };
-
   for (const { request, status, code, allow } of ROUTES) {
     test(`${request} is ${status}${allow === undefined ? '' : `, Allow: ${allow}`}`, async () => {
       const connection = await RawConnection.open(server);
@@ -206,12 +197,18 @@ describe('over HTTP', LIMIT, () => {
   });
 
   test('an expectation that nobody knows is no obstacle', async () => {
-    const { status } = await send('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: tea\r\n\r\n{}');
+    const { status } = await RawConnection.ask(
+      server,
+      'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: tea\r\n\r\n{}',
+    );
     assert.equal(status, 200);
   });
 
   test('HTTP/1.0 is answered', async () => {
-    const { status, body } = await send('POST / HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}');
+    const { status, body } = await RawConnection.ask(
+      server,
+      'POST / HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}',
+    );
     assert.deepEqual([status, body], [200, '{}']);
   });
 

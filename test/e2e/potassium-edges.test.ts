@@ -4,18 +4,28 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { ask, errorOf } from '../helpers/ask.js';
-import { ROOT, eventually, runCommand, startServer, type Server } from '../helpers/server.js';
+import { makeCues } from '../helpers/cues.js';
+import { endOf, potassiumStatus, startJob, untilPotassium } from '../helpers/potassium.js';
+import { ROOT, runCommand, startServer } from '../helpers/server.js';
 import { spawn } from 'node:child_process';
 
 const LIMIT = { timeout: 60_000 };
 
-const HEAD = `import { Potassium, Response } from 'banana-serve';\nconst app = new Potassium('edges');\n`;
+const CUES = pathToFileURL(`${ROOT}test/fixtures/apps/lib/cues.mjs`).href;
+
+const HEAD = `
+  import { Potassium, Response } from 'banana-serve';
+  import { given, note } from '${CUES}';
+  const app = new Potassium('edges');
+`;
 
 /** An app in a folder of its own, whose name is one that paths must survive. */
 function appOf(t: TestContext, source: string): string {
-  const folder = join(mkdtempSync(join(tmpdir(), 'banana-edges-')), 'my app (1)');
-  t.after(() => rmSync(folder, { recursive: true }));
+  const parent = mkdtempSync(join(tmpdir(), 'banana-edges-'));
+  t.after(() => rmSync(parent, { recursive: true }));
+  const folder = join(parent, 'my app (1)');
   mkdirSync(join(folder, 'node_modules'), { recursive: true });
   symlinkSync(ROOT, join(folder, 'node_modules/banana-serve'));
   const path = join(folder, 'app.mjs');
@@ -23,43 +33,24 @@ function appOf(t: TestContext, source: string): string {
   return path;
 }
 
-interface KeptAnswer {
-  readonly state: string;
-  readonly encoding: string;
-  readonly result: unknown;
-}
-
-async function startJob(server: Server, path: string, input: unknown = {}): Promise<string> {
-  const answer = await ask({ url: `${server.url}${path}` }, input);
-  assert.deepEqual(answer.json(), { started: true });
-  return answer.headers.get('x-banana-job-id') as string;
-}
-
-async function endOf(server: Server, id: string): Promise<KeptAnswer> {
-  let kept: KeptAnswer | undefined;
-  const hasEnded = async (): Promise<boolean> => {
-    kept = (await (await fetch(`${server.url}/_k/jobs/${id}`)).json()) as KeptAnswer;
-    return !['queued', 'running'].includes(kept.state);
-  };
-  await eventually(hasEnded, 15_000, () => JSON.stringify(kept));
-  return kept as KeptAnswer;
-}
-
-async function statusOf(server: Server): Promise<Record<string, number | boolean>> {
-  return (await (await fetch(`${server.url}/_k/status`)).json()) as Record<string, number | boolean>;
-}
-
 test('a background call that waits while several workers load is answered once', LIMIT, async (t) => {
   const app = appOf(
     t,
-    `app.init(async (n) => { await new Promise((go) => setTimeout(go, 300 * (n + 1))); return {}; });
-     app.background('/bg', () => ({ done: true }));
+    `app.init(async (n) => { note('loaded ' + n); await given('init ' + n + ' may end'); return {}; });
+     app.background('/bg', () => { note('ran'); return { done: true }; });
      export default app;`,
   );
-  const server = await startServer(app, { t, args: ['--workers', '3'] });
-  const id = await startJob(server, '/bg');
-  await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
+  const cues = makeCues(t);
+  const args = ['--workers', '3', '--spawn-concurrency', '3'];
+  const server = await startServer(app, { t, args, env: cues.env });
+  const id = await startJob(server, '/bg', {});
+  for (const n of [0, 1, 2]) await cues.untilNoted(`loaded ${n}`);
+  for (const n of [0, 1, 2]) {
+    cues.give(`init ${n} may end`);
+    await server.until(({ model }) => model.workers[n]?.state === 'idle');
+  }
   assert.deepEqual((await endOf(server, id)).result, { done: true });
+  assert.equal(cues.notes().filter((note) => note === 'ran').length, 1);
   await server.stop();
 });
 
@@ -76,8 +67,8 @@ test('results of jobs are told as they are, whatever is in them', LIMIT, async (
      export default app;`,
   );
   const server = await startServer(app, { t });
-  const resultOf = async (path: string): Promise<[string, unknown]> => {
-    const { encoding, result } = await endOf(server, await startJob(server, path));
+  const resultOf = async (path: string): Promise<[string | undefined, unknown]> => {
+    const { encoding, result } = await endOf(server, await startJob(server, path, {}));
     return [encoding, result];
   };
   assert.deepEqual(await resultOf('/dollars'), ['json', { price: "US$& $$ $' $`" }]);
@@ -85,10 +76,10 @@ test('results of jobs are told as they are, whatever is in them', LIMIT, async (
   assert.deepEqual(await resultOf('/latin'), ['base64', Buffer.from([34, 233, 34]).toString('base64')]);
   assert.deepEqual(await resultOf('/empty'), ['base64', '']);
   assert.deepEqual(await resultOf('/nothing'), ['json', null]);
-  const id = await startJob(server, '/generator');
+  const id = await startJob(server, '/generator', {});
   assert.equal((await endOf(server, id)).state, 'failed', 'a generator would never run');
   assert.match(server.stderr(), new RegExp(`the background job ${id} failed`));
-  const { completed, failed } = await statusOf(server);
+  const { completed, failed } = await potassiumStatus(server);
   assert.deepEqual([completed, failed], [5, 1], 'a background call counts as it ended');
   await server.stop();
 });
@@ -97,27 +88,25 @@ test('a worker that is still busy with a call whose client left is not available
   const app = appOf(
     t,
     `app.handler('/', async (_context, request) => {
-       console.log('running ' + request.id);
-       await new Promise((go) => setTimeout(go, request.json.ms ?? 0));
-       console.log('ended ' + request.id);
+       note('running ' + request.id);
+       await given('go on');
+       note('ended ' + request.id);
        return new Response({ json: 1 });
      });
      export default app;`,
   );
-  const server = await startServer(app, { t });
+  const cues = makeCues(t);
+  const server = await startServer(app, { t, env: cues.env });
   const leaving = new AbortController();
-  const left = ask(server, { ms: 2000 }, { id: 'leaver', signal: leaving.signal });
-  await server.untilPrinted('running leaver');
+  const left = ask(server, {}, { id: 'leaver', signal: leaving.signal });
+  await cues.untilNoted('running leaver');
   leaving.abort();
   await assert.rejects(left);
-  const { gpu_available: available, idle_time: idleMs } = await statusOf(server);
-  assert.deepEqual([available, idleMs], [false, 0]);
-  await server.untilPrinted('ended leaver');
-  await eventually(
-    async () => (await statusOf(server))['gpu_available'] === true,
-    5000,
-    () => 'it is never available again',
-  );
+  const { gpu_available, idle_time } = await potassiumStatus(server);
+  assert.deepEqual([gpu_available, idle_time], [false, 0]);
+  cues.give('go on');
+  await cues.untilNoted('ended leaver');
+  await untilPotassium(server, ({ gpu_available }) => gpu_available);
   await server.stop();
 });
 
@@ -127,12 +116,12 @@ test('what is no call does not count as activity', LIMIT, async (t) => {
     { t },
   );
   await ask(server, {});
-  const before = await statusOf(server);
+  const before = await potassiumStatus(server);
   for (const path of ['/favicon.ico', '/', '/_k/status']) await fetch(`${server.url}${path}`);
-  const after = await statusOf(server);
-  assert.ok((after['idle_time'] as number) >= (before['idle_time'] as number));
-  assert.equal(after['failed'], 0);
-  assert.equal(after['sequence_number'], 1);
+  const after = await potassiumStatus(server);
+  assert.ok(after.idle_time >= before.idle_time);
+  assert.equal(after.failed, 0);
+  assert.equal(after.sequence_number, 1);
   await server.stop();
 });
 

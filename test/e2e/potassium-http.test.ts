@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { errorOf } from '../helpers/ask.js';
 import { makeCues, type Cues } from '../helpers/cues.js';
 import { jobIdOf, post, potassiumStatus } from '../helpers/potassium.js';
-import { RawConnection, type RawReply } from '../helpers/raw-http.js';
+import { RawConnection } from '../helpers/raw-http.js';
 import { fixture, startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -227,15 +227,6 @@ describe('a Potassium app over HTTP', LIMIT, () => {
     folder.after.forEach((callback) => callback());
   });
 
-  /** Sends by hand, reads one reply, hangs up. */
-  const send = async (text: string): Promise<RawReply> => {
-    const connection = await RawConnection.open(server);
-    connection.send(text);
-    const reply = await connection.reply();
-    connection.destroy();
-    return reply;
-  };
-
   for (const { what, method = 'POST', path = '/', headers = [], body = '', ...expected } of ROWS) {
     test(`${what}: ${method} ${path} is ${expected.status}${expected.counts ? ' and counts' : ''}`, async () => {
       const before = (await potassiumStatus(server)).sequence_number;
@@ -247,7 +238,7 @@ describe('a Potassium app over HTTP', LIMIT, () => {
         ...length,
         ...headers,
       ];
-      const reply = await send(`${lines.join('\r\n')}\r\n\r\n${body}`);
+      const reply = await RawConnection.ask(server, `${lines.join('\r\n')}\r\n\r\n${body}`);
       assert.equal(reply.status, expected.status, reply.body);
       assert.equal(reply.headers['allow'], expected.allow);
       assert.equal(reply.headers['x-banana-request-id'], 'b-1', 'the id is echoed');
@@ -298,7 +289,7 @@ describe('a Potassium app over HTTP', LIMIT, () => {
 
   test('a body in chunks is taken', async () => {
     const head = ['POST / HTTP/1.1', 'Host: x', JSON_TYPE, 'Transfer-Encoding: chunked'].join('\r\n');
-    const reply = await send(`${head}\r\n\r\n4\r\n{"a"\r\n3\r\n:1}\r\n0\r\n\r\n`);
+    const reply = await RawConnection.ask(server, `${head}\r\n\r\n4\r\n{"a"\r\n3\r\n:1}\r\n0\r\n\r\n`);
     assert.equal(reply.status, 200, reply.body);
     assert.deepEqual((JSON.parse(reply.body) as { json: unknown }).json, { a: 1 });
   });

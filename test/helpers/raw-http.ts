@@ -35,6 +35,15 @@ export class RawConnection {
     return new RawConnection(socket);
   }
 
+  /** Sends on a connection of its own, reads one reply, hangs up. */
+  static async ask(server: Pick<Server, 'url'>, text: string): Promise<RawReply> {
+    const connection = await RawConnection.open(server);
+    connection.send(text);
+    const reply = await connection.reply();
+    connection.destroy();
+    return reply;
+  }
+
   /** What has arrived and was not read as a reply. */
   get rest(): string {
     return this.#received.toString('latin1');

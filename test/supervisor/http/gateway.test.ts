@@ -120,7 +120,7 @@ async function openGateway(t: TestContext): Promise<Gateway> {
   } as unknown as Front;
   const log = {} as Log;
   const server = createServer((incoming, response) => {
-    assert.ok(takeGateway(front, log, incoming, response));
+    assert.ok(takeGateway(front, log, incoming, response, incoming.url ?? ''));
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => {

@@ -7,7 +7,8 @@ import { RouteAlreadyInUseException, InvalidEndpointTypeException } from './erro
 import type { Request, WebSocketRequest } from './request.js';
 import type { Response } from './response.js';
 import { serveInWorker } from './in-worker.js';
-import { starter, type PotassiumServeOptions, type TestClient } from './starter.js';
+import { starter, type PotassiumServeOptions } from './starter.js';
+import { testClientOf, type TestClient } from './test-client.js';
 import { callingFile } from '../../stack-frame.js';
 
 /** Where the adapter finds an app's definition. A registered symbol: the app may hold another instance of this module. */
@@ -210,7 +211,10 @@ export class Potassium<Context extends object = any> {
   testClient(options: PotassiumServeOptions = {}): Promise<TestClient> {
     const inWorker = serveInWorker(this); // the file that made the app is the test
     if (inWorker !== null) return inWorker;
-    return starter().testClient(fileOf(this.#madeIn), { ...this.#workers(), ...options });
+    const app = fileOf(this.#madeIn);
+    return starter()
+      .startForTest(app, { ...this.#workers(), ...options })
+      .then(testClientOf);
   }
 
   #workers(): PotassiumServeOptions {

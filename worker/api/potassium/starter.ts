@@ -1,4 +1,5 @@
 /** How an app of its own file becomes a server. `index.ts` says how: nothing here may know the supervisor. */
+import type { TestServer } from './test-client.js';
 
 /** Where and how `app.serve()` listens; any other option by the names of docs/options.md. */
 export interface PotassiumServeOptions {
@@ -7,34 +8,11 @@ export interface PotassiumServeOptions {
   readonly [option: string]: unknown;
 }
 
-export interface TestRequest {
-  readonly json?: unknown;
-  readonly data?: string | Uint8Array;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly contentType?: string;
-}
-
-export interface TestResponse {
-  readonly statusCode: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly data: Buffer;
-  readonly text: string;
-  /** The body as JSON; null if it is none. */
-  readonly json: unknown;
-}
-
-export interface TestClient {
-  readonly url: string;
-  post(path: string, request?: TestRequest): Promise<TestResponse>;
-  get(path: string): Promise<TestResponse>;
-  /** Stops the server and its workers; nothing of it keeps the process alive. */
-  close(): Promise<void>;
-}
-
 /** `app`: the file that made it. */
 export interface Starter {
   serve(app: string, options: PotassiumServeOptions): Promise<void>;
-  testClient(app: string, options: PotassiumServeOptions): Promise<TestClient>;
+  /** Resolves once a worker is ready. */
+  startForTest(app: string, options: PotassiumServeOptions): Promise<TestServer>;
 }
 
 let current: Starter | null = null;

@@ -1,42 +1,36 @@
-/** A server for one test: a real worker runs init, a free port of this machine, calls by path. */
-import { ServeError } from '../protocol/errors.js';
-import { serve, type ServeOptions } from './serve.js';
+/** What a test does with an app's server: calls by path, answers whole. */
+import { ServeError } from '../../../protocol/errors.js';
 
-/** As `worker/api/potassium/starter.ts` declares them for authors. */
-interface TestRequest {
+export interface TestRequest {
   readonly json?: unknown;
   readonly data?: string | Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
   readonly contentType?: string;
 }
 
-interface TestResponse {
+export interface TestResponse {
   readonly statusCode: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly data: Buffer;
   readonly text: string;
+  /** The body as JSON; null if it is none. */
   readonly json: unknown;
 }
 
-interface TestClient {
+export interface TestClient {
   readonly url: string;
   post(path: string, request?: TestRequest): Promise<TestResponse>;
   get(path: string): Promise<TestResponse>;
+  /** Stops the server and its workers; nothing of it keeps the process alive. */
   close(): Promise<void>;
 }
 
-/** Resolves once a worker is ready. @throws ServeError if none can start; then nothing is left running */
-export async function startTestClient(options: ServeOptions): Promise<TestClient> {
-  const server = await serve({ host: '127.0.0.1', port: 0, logLevel: 'warn', restartLimit: 0, ...options });
-  try {
-    await server.ready;
-  } catch (error) {
-    await server.close();
-    const { message, detail } = error as ServeError;
-    throw new Error(`The app cannot be tested: ${detail || message}`, { cause: error });
-  }
+/** The part of it that a server has itself. */
+export type TestServer = Pick<TestClient, 'url' | 'close'>;
+
+export function testClientOf({ url, close }: TestServer): TestClient {
   const send = async (path: string, init: RequestInit): Promise<TestResponse> => {
-    const response = await fetch(new URL(path, server.url), { ...init, keepalive: false });
+    const response = await fetch(new URL(path, url), { ...init, keepalive: false });
     const data = Buffer.from(await response.arrayBuffer());
     const text = data.toString('utf8');
     return {
@@ -48,12 +42,10 @@ export async function startTestClient(options: ServeOptions): Promise<TestClient
     };
   };
   return {
-    url: server.url,
+    url,
     post: (path, request = {}) => send(path, { method: 'POST', ...bodyOf(request) }),
     get: (path) => send(path, { headers: { Connection: 'close' } }),
-    close: async () => {
-      await server.close();
-    },
+    close,
   };
 }
 

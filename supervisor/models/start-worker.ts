@@ -1,0 +1,74 @@
+/** A worker for a seat: what it is told, where its output goes, that it dies with the server. */
+import { randomBytes } from 'node:crypto';
+import { STREAM_WINDOW_BYTES, type StartSpec } from '../../protocol/messages.js';
+import type { OutputRelay } from '../observe/output-relay.js';
+import type { Options } from '../options/resolve.js';
+import type { OrphanGuard } from '../pool/orphan-guard.js';
+import type { Placement } from '../pool/placement.js';
+import { WorkerHandle, type WorkerLimits, type WorkerListener } from '../pool/worker-handle.js';
+
+export interface ModelSpec {
+  readonly name: string;
+  readonly version: string;
+  /** Absolute path of the app. */
+  readonly app: string;
+  /** Program that speaks the wire; null: our own Node worker. */
+  readonly workerCommand: readonly string[] | null;
+}
+
+/** What every worker of a server shares. */
+export interface WorkerResources {
+  readonly guard: OrphanGuard;
+  readonly relay: OutputRelay;
+  /** Marks prints with their call, for the JSON log. */
+  readonly attributePrints: boolean;
+}
+
+export interface Seat {
+  readonly index: number;
+  readonly placement: Placement;
+}
+
+export function startWorker(
+  model: ModelSpec,
+  options: Options,
+  { guard, relay, attributePrints }: WorkerResources,
+  { index, placement }: Seat,
+  listener: WorkerListener,
+): WorkerHandle {
+  const mark = attributePrints ? randomBytes(8).toString('hex') : '';
+  const spec: StartSpec = {
+    app: model.app,
+    model: model.name,
+    version: model.version,
+    worker: index,
+    device: { gpu: placement.gpu, threads: placement.threads },
+    limits: { maxOutputBytes: options.maxOutput, streamWindowBytes: STREAM_WINDOW_BYTES },
+    printMark: mark,
+  };
+  const worker = new WorkerHandle(
+    { command: model.workerCommand, env: placement.env },
+    spec,
+    workerLimits(options),
+    {
+      ...listener,
+      onGone: (death) => {
+        guard.remove(death.pid);
+        listener.onGone(death);
+      },
+    },
+  );
+  guard.add(worker.pid);
+  const source = { worker: index, mark, runningRequestId: () => worker.runningRequestId };
+  relay.attach(worker.stdout, 'stdout', source);
+  relay.attach(worker.stderr, 'stderr', source);
+  return worker;
+}
+
+export function workerLimits(options: Options): WorkerLimits {
+  return {
+    initTimeoutMs: options.initTimeout,
+    runTimeoutMs: options.runTimeout,
+    maxOutputBytes: options.maxOutput,
+  };
+}

@@ -1,0 +1,16 @@
+/** A server for one test: a real worker runs init, a free port of this machine, no restarts. */
+import type { ServeError } from '../protocol/errors.js';
+import { serve, type ServeOptions, type ServerHandle } from './serve.js';
+
+/** Resolves once a worker is ready. @throws Error if none can start; then nothing is left running */
+export async function startTestServer(options: ServeOptions): Promise<ServerHandle> {
+  const server = await serve({ host: '127.0.0.1', port: 0, logLevel: 'warn', restartLimit: 0, ...options });
+  try {
+    await server.ready;
+  } catch (error) {
+    await server.close();
+    const { message, detail } = error as ServeError;
+    throw new Error(`The app cannot be tested: ${detail || message}`, { cause: error });
+  }
+  return server;
+}

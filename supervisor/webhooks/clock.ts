@@ -1,0 +1,15 @@
+/** What the waits between attempts go by; tests have one of their own. */
+export interface Clock {
+  /** Since the epoch. */
+  now(): number;
+  /** Calls back after `ms`, unless the returned function is called before. */
+  after(ms: number, callback: () => void): () => void;
+}
+
+export const SYSTEM_CLOCK: Clock = {
+  now: () => Date.now(),
+  after: (ms, callback) => {
+    const timer = setTimeout(callback, ms);
+    return () => clearTimeout(timer);
+  },
+};

@@ -1,0 +1,137 @@
+/**
+ * Who gets webhooks, each origin with a queue of its own and a few attempts at a time: one that hangs holds up its own
+ * only, and one that is down leaves room for what is owed to the others.
+ *
+ * 1. `excess` tells whether there is room for one more; `add` counts it and queues it.
+ * 2. `start` is called for each whose turn has come. When its attempt is over, `leave` gives the place to the next.
+ * 3. What is to be tried again goes to `queue`; what has come to its end, to `remove`.
+ */
+import { formatBytes } from '../options/units.js';
+
+/** What is owed to a receiver. */
+export interface Addressed {
+  readonly url: URL;
+  readonly body: Uint8Array;
+}
+
+export interface ReceiverLimits {
+  /** Owed at a time, half of them to one receiver; more are dropped. */
+  readonly maxOwed: number;
+  /** Of bodies owed, likewise; a single one may take all of it, so an answer of the default --max-output fits. */
+  readonly maxOwedBytes: number;
+  readonly perReceiver: number;
+  /** Attempts at a time over all receivers: each is an open file. */
+  readonly atOnce: number;
+}
+
+interface Amount {
+  owed: number;
+  owedBytes: number;
+}
+
+/** Known while something is owed to it. */
+interface Receiver<Item> extends Amount {
+  readonly queue: Item[];
+  running: number;
+}
+
+const NOTHING: Readonly<Amount> = { owed: 0, owedBytes: 0 };
+
+export class Receivers<Item extends Addressed> {
+  readonly #limits: ReceiverLimits;
+  readonly #start: (item: Item) => void;
+  /** By origin. Whose turn is next comes first. */
+  readonly #receivers = new Map<string, Receiver<Item>>();
+  readonly #all: Amount = { owed: 0, owedBytes: 0 };
+  #running = 0;
+
+  /** `start` may be called within `add`, `queue` and `leave`; each call is owed a `leave`. */
+  constructor(limits: ReceiverLimits, start: (item: Item) => void) {
+    this.#limits = limits;
+    this.#start = start;
+  }
+
+  /** Why one more is too much; null if it is not. */
+  excess({ origin }: URL, bytes: number): string | null {
+    const { maxOwed, maxOwedBytes } = this.#limits;
+    const itsOwn = this.#receivers.get(origin) ?? NOTHING;
+    return (
+      excessOf(bytes, this.#all, maxOwed, maxOwedBytes, '') ??
+      (itsOwn.owed === 0
+        ? null // the first may be as large as all of it
+        : excessOf(bytes, itsOwn, maxOwed / 2, maxOwedBytes / 2, ' to this receiver'))
+    );
+  }
+
+  add(item: Item): void {
+    const { origin } = item.url;
+    if (!this.#receivers.has(origin)) {
+      this.#receivers.set(origin, { queue: [], running: 0, owed: 0, owedBytes: 0 });
+    }
+    this.#count(item, 1);
+    this.queue(item);
+  }
+
+  queue(item: Item): void {
+    const receiver = this.#receiverOf(item);
+    receiver.queue.push(item);
+    this.#startNext(receiver);
+  }
+
+  /** Its place is free. If all were taken, receivers get it in turn: the one that had it goes behind the others. */
+  leave(item: Item): void {
+    const receiver = this.#receiverOf(item);
+    const wereAllTaken = this.#running === this.#limits.atOnce;
+    receiver.running -= 1;
+    this.#running -= 1;
+    if (wereAllTaken) {
+      this.#receivers.delete(item.url.origin);
+      this.#receivers.set(item.url.origin, receiver);
+      for (const next of this.#receivers.values()) {
+        this.#startNext(next);
+        if (this.#running === this.#limits.atOnce) return;
+      }
+    } else this.#startNext(receiver);
+  }
+
+  /** Nothing more of it will be asked. */
+  remove(item: Item): void {
+    this.#count(item, -1);
+    if (this.#receiverOf(item).owed === 0) this.#receivers.delete(item.url.origin);
+  }
+
+  /** One more, or one less. */
+  #count(item: Item, change: 1 | -1): void {
+    for (const amount of [this.#all, this.#receiverOf(item)]) {
+      amount.owed += change;
+      amount.owedBytes += change * item.body.length;
+    }
+  }
+
+  #receiverOf({ url }: Item): Receiver<Item> {
+    return this.#receivers.get(url.origin) as Receiver<Item>;
+  }
+
+  #startNext(receiver: Receiver<Item>): void {
+    const { perReceiver, atOnce } = this.#limits;
+    while (receiver.running < perReceiver && this.#running < atOnce) {
+      const item = receiver.queue.shift();
+      if (item === undefined) return;
+      receiver.running += 1;
+      this.#running += 1;
+      this.#start(item);
+    }
+  }
+}
+
+function excessOf(
+  bytes: number,
+  { owed, owedBytes }: Readonly<Amount>,
+  max: number,
+  maxBytes: number,
+  to: string,
+): string | null {
+  if (owed >= max) return `${owed} others${to} are still to be delivered`;
+  if (owedBytes + bytes <= maxBytes) return null;
+  return `with its ${formatBytes(bytes)}, more than ${formatBytes(maxBytes)}${to} would be waiting for delivery`;
+}

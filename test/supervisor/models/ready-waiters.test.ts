@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ReadyWaiters } from '../../../supervisor/models/ready-waiters.js';
+
+const NEVER = new Promise<never>(() => {});
+
+interface Model {
+  state: 'starting' | 'ready' | 'hopeless';
+  readonly waiters: ReadyWaiters;
+}
+
+function makeModel(): Model {
+  const waiters = new ReadyWaiters(() => {
+    if (model.state === 'hopeless') throw new Error('in vain');
+    return model.state === 'ready';
+  });
+  const model: Model = { state: 'starting', waiters };
+  return model;
+}
+
+test('who waits goes on once it is ready, and not at a change before', async () => {
+  const model = makeModel();
+  let gone = 0;
+  const waits = [1, 2].map(() => model.waiters.wait(NEVER).then(() => (gone += 1)));
+  model.waiters.wake();
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(gone, 0);
+  model.state = 'ready';
+  model.waiters.wake();
+  await Promise.all(waits);
+  await model.waiters.wait(NEVER);
+});
+
+test('who waits in vain is told, whether before or meanwhile', async () => {
+  const model = makeModel();
+  const wait = model.waiters.wait(NEVER);
+  model.state = 'hopeless';
+  model.waiters.wake();
+  await assert.rejects(wait, /in vain/);
+  await assert.rejects(model.waiters.wait(NEVER), /in vain/);
+});
+
+test('who gives up is waited for no more', async () => {
+  const model = makeModel();
+  let leave!: () => void;
+  const wait = model.waiters.wait(new Promise<void>((resolve) => (leave = resolve)));
+  leave();
+  await wait;
+});

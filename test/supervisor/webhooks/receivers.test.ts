@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Receivers, type Addressed, type ReceiverLimits } from '../../../supervisor/webhooks/receivers.js';
+
+interface Parcel extends Addressed {
+  readonly name: string;
+}
+
+const LIMITS: ReceiverLimits = { maxOwed: 100, maxOwedBytes: 1000, perReceiver: 2, atOnce: 3 };
+
+/** Addressed to `http://<first letter>/`. */
+function parcel(name: string, bytes = 0): Parcel {
+  return { name, url: new URL(`http://${name.slice(0, 1)}/${name}`), body: Buffer.alloc(bytes) };
+}
+
+function setUp(limits: Partial<ReceiverLimits> = {}): {
+  receivers: Receivers<Parcel>;
+  started: () => string[];
+} {
+  const started: string[] = [];
+  const receivers = new Receivers<Parcel>({ ...LIMITS, ...limits }, ({ name }) => started.push(name));
+  return { receivers, started: () => started.splice(0) };
+}
+
+/** The parcel's attempt is over, and nothing more of it is asked. */
+function finish(receivers: Receivers<Parcel>, item: Parcel): void {
+  receivers.leave(item);
+  receivers.remove(item);
+}
+
+test('a receiver has a few at a time, in the order they came; another has its own', () => {
+  const { receivers, started } = setUp();
+  const items = ['a1', 'a2', 'a3', 'b1'].map((name) => parcel(name));
+  for (const item of items) receivers.add(item);
+  assert.deepEqual(started(), ['a1', 'a2', 'b1']);
+  finish(receivers, items[0] as Parcel);
+  assert.deepEqual(started(), ['a3']);
+});
+
+test('places that are free after all were taken go to the receivers in turn', () => {
+  const { receivers, started } = setUp({ atOnce: 1 });
+  const items = new Map(['a1', 'a2', 'a3', 'b1', 'c1', 'b2'].map((name) => [name, parcel(name)]));
+  for (const item of items.values()) receivers.add(item);
+  const order = started();
+  for (let name = order[0]; name !== undefined; name = order[order.length - 1]) {
+    finish(receivers, items.get(name) as Parcel);
+    const next = started();
+    if (next.length === 0) break;
+    order.push(...next);
+  }
+  assert.deepEqual(order, ['a1', 'b1', 'c1', 'a2', 'b2', 'a3']);
+});
+
+test('what is tried again queues behind the others of its receiver', () => {
+  const { receivers, started } = setUp({ perReceiver: 1 });
+  const [first, second] = [parcel('a1'), parcel('a2')];
+  receivers.add(first);
+  receivers.add(second);
+  receivers.leave(first);
+  assert.deepEqual(started(), ['a1', 'a2']);
+  receivers.queue(first);
+  assert.deepEqual(started(), [], 'one at a time');
+  finish(receivers, second);
+  assert.deepEqual(started(), ['a1']);
+});
+
+test('a receiver that was owed nothing for a moment is like any other', () => {
+  const { receivers, started } = setUp({ atOnce: 1 });
+  const [first, second, third] = [parcel('a1'), parcel('a2'), parcel('a3')];
+  receivers.add(first);
+  finish(receivers, first);
+  receivers.add(second);
+  receivers.add(third);
+  assert.deepEqual(started(), ['a1', 'a2']);
+  finish(receivers, second);
+  assert.deepEqual(started(), ['a3']);
+  finish(receivers, third);
+  assert.equal(receivers.excess(first.url, 1000), null, 'nothing is owed');
+});
+
+test('there is room for half of all to one receiver, for the first whatever its size', () => {
+  const { receivers } = setUp({ maxOwed: 4 });
+  const { url } = parcel('a');
+  assert.equal(receivers.excess(url, 1000), null);
+  assert.match(receivers.excess(url, 1001) as string, /^with its 1001 bytes, more than 1000 bytes would be/);
+  receivers.add(parcel('a1', 300));
+  assert.equal(receivers.excess(url, 200), null);
+  assert.match(receivers.excess(url, 201) as string, /more than 500 bytes to this receiver would be waiting/);
+  receivers.add(parcel('a2'));
+  assert.equal(receivers.excess(url, 0), '2 others to this receiver are still to be delivered');
+  receivers.add(parcel('b1'));
+  receivers.add(parcel('c1'));
+  assert.equal(receivers.excess(parcel('d').url, 0), '4 others are still to be delivered');
+});
