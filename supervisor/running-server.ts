@@ -18,7 +18,7 @@ import type { Front } from './http/front.js';
 import { listen, type Listening } from './http/listen.js';
 import { OWN_PATHS } from './http/own-paths.js';
 import { requestIdOf } from './http/request-id.js';
-import type { WebSocketCall } from './http/websocket-call.js';
+import type { WebSocketCall } from './http/websocket/websocket-call.js';
 import { LateHandler, createHttpServer, inviteBody } from './http/server.js';
 import { KeptJobs, type KeptJob } from './jobs/kept-jobs.js';
 import { ModelRuntime } from './models/model-runtime.js';

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Middleware } from 'koa';
 import { ServeError } from '../../protocol/errors.js';
 import type { Front } from './front.js';
-import { GATEWAY_PATHS } from './gateway-paths.js';
+import { GATEWAY_PATHS } from './gateway/paths.js';
 import { refuse } from './refuse.js';
 import { requestIdOf } from './request-id.js';
 import { submitCall } from './submit-call.js';

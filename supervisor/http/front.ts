@@ -8,7 +8,7 @@ import type { ModelRuntime } from '../models/model-runtime.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
 import type { Options } from '../options/resolve.js';
 import type { ApiKeys } from './api-keys.js';
-import type { WebSocketCall } from './websocket-call.js';
+import type { WebSocketCall } from './websocket/websocket-call.js';
 
 export interface Front {
   readonly model: ModelRuntime;

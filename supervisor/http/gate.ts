@@ -5,7 +5,7 @@ import { keyOf } from './api-keys.js';
 import { HEALTH_PATHS } from './builtin.js';
 import { isPreflight } from './cors.js';
 import type { Front } from './front.js';
-import { gatewayOperation } from './gateway.js';
+import { gatewayOperation } from './gateway/gateway.js';
 
 /**
  * SERVE_BAD_REQUEST without a `Host` (RFC 9112 section 3.2), SERVE_UNAUTHORIZED without a key where one is needed:

@@ -8,13 +8,13 @@ import { Cors, answerPreflight, isPreflight } from './cors.js';
 import { countPost, leftovers, takeCall } from './calls.js';
 import type { Front } from './front.js';
 import { gateMistake } from './gate.js';
-import { takeGateway } from './gateway.js';
+import { takeGateway } from './gateway/gateway.js';
 import { potassiumRoutes } from './potassium.js';
 import { refuse } from './refuse.js';
 import { pathOf } from './request-facts.js';
 import { bananaIdHeader, requestIdOf } from './request-id.js';
 import type { HttpHandler } from './server.js';
-import { Upgrades } from './upgrades.js';
+import { Upgrades } from './websocket/upgrades.js';
 
 export function createHandler(front: Front, log: Log): HttpHandler {
   const app = new Koa();

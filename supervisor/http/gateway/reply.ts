@@ -5,10 +5,10 @@
  * with "error" in it for one. So no other message may hold that word, and a client's own text stands only in failures.
  */
 import { isAscii } from 'node:buffer';
-import type { ServeError } from '../../protocol/errors.js';
-import type { KeptJob, KeptResult } from '../jobs/kept-jobs.js';
-import { isJson } from './route-check.js';
-import { scanTopLevelFields } from './top-level-fields.js';
+import type { ServeError } from '../../../protocol/errors.js';
+import type { KeptJob, KeptResult } from '../../jobs/kept-jobs.js';
+import { isJson } from '../route-check.js';
+import { scanTopLevelFields } from '../top-level-fields.js';
 
 /** The published clients hand it on and never look at it. */
 const API_VERSION = 'banana-serve 1';

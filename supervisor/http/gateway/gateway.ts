@@ -10,21 +10,21 @@
  * Every reply is HTTP 200, failures too (gateway-reply.ts).
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { joinPieces } from '../../protocol/body-assembler.js';
-import { ServeError } from '../../protocol/errors.js';
-import type { Admission } from '../dispatch/arrivals.js';
-import type { Log } from '../observe/log.js';
-import { keyOf } from './api-keys.js';
-import type { Front } from './front.js';
-import { checkCall, startCall } from './gateway-calls.js';
-import { readEnvelope, type GatewayEnvelope } from './gateway-envelope.js';
-import { answer, turnAway, type Exchange } from './gateway-exchange.js';
-import { GATEWAY_PATHS, type GatewayOperation } from './gateway-paths.js';
-import { plainReply } from './gateway-reply.js';
-import { waitOutside } from './gateway-strangers.js';
-import { announcedBytes } from './read-body.js';
-import { requestIdOf } from './request-id.js';
-import { takeBody, type BodyOwner, type ExpectedBody } from './take-body.js';
+import { joinPieces } from '../../../protocol/body-assembler.js';
+import { ServeError } from '../../../protocol/errors.js';
+import type { Admission } from '../../dispatch/arrivals.js';
+import type { Log } from '../../observe/log.js';
+import { keyOf } from '../api-keys.js';
+import type { Front } from '../front.js';
+import { checkCall, startCall } from './calls.js';
+import { readEnvelope, type GatewayEnvelope } from './envelope.js';
+import { answer, turnAway, type Exchange } from './exchange.js';
+import { GATEWAY_PATHS, type GatewayOperation } from './paths.js';
+import { plainReply } from './reply.js';
+import { waitOutside } from './strangers.js';
+import { announcedBytes } from '../read-body.js';
+import { requestIdOf } from '../request-id.js';
+import { takeBody, type BodyOwner, type ExpectedBody } from '../take-body.js';
 
 /** Of a request that starts nothing: ids and a few words. They are taken without a place in the queue. */
 const MAX_WORDS_BYTES = 64 * 1024;

@@ -4,15 +4,15 @@
  * Waiting costs a timer and no work. It needs no end at a drain: a job that has not ended is waited for then too,
  * and is failed if that takes too long. An answer of "running" would be followed by the next question at once.
  */
-import { ServeError } from '../../protocol/errors.js';
-import type { Admission } from '../dispatch/arrivals.js';
-import type { KeptJob } from '../jobs/kept-jobs.js';
-import { answer, type Exchange } from './gateway-exchange.js';
-import type { GatewayEnvelope } from './gateway-envelope.js';
-import { GATEWAY_ROUTE, newGatewayJob } from './gateway-input.js';
-import { endedReply, plainReply } from './gateway-reply.js';
-import { onceClosed } from './request-facts.js';
-import { postResult } from './result-webhook.js';
+import { ServeError } from '../../../protocol/errors.js';
+import type { Admission } from '../../dispatch/arrivals.js';
+import type { KeptJob } from '../../jobs/kept-jobs.js';
+import { answer, type Exchange } from './exchange.js';
+import type { GatewayEnvelope } from './envelope.js';
+import { GATEWAY_ROUTE, newGatewayJob } from './input.js';
+import { endedReply, plainReply } from './reply.js';
+import { onceClosed } from '../request-facts.js';
+import { postResult } from '../result-webhook.js';
 
 /** What the platform held a client for; load balancers in front of a server give up after 60 s. */
 const HOLD_MS = 50_000;

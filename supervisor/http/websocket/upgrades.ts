@@ -2,13 +2,13 @@
 import { ServerResponse, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { WebSocketServer, type WebSocket } from 'ws';
-import { ServeError } from '../../protocol/errors.js';
-import type { Cors } from './cors.js';
-import type { Front } from './front.js';
-import { gateMistake } from './gate.js';
-import { refuse } from './refuse.js';
-import { pathOf } from './request-facts.js';
-import { requestIdOf } from './request-id.js';
+import { ServeError } from '../../../protocol/errors.js';
+import type { Cors } from '../cors.js';
+import type { Front } from '../front.js';
+import { gateMistake } from '../gate.js';
+import { refuse } from '../refuse.js';
+import { pathOf } from '../request-facts.js';
+import { requestIdOf } from '../request-id.js';
 import { WebSocketCall, isWebSocketRoute } from './websocket-call.js';
 
 export class Upgrades {

@@ -1,7 +1,7 @@
 /** Starts whose key is in a body that is still arriving: they wait outside, and take no place in the queue. */
-import { ServeError } from '../../protocol/errors.js';
-import type { Admission } from '../dispatch/arrivals.js';
-import type { Front } from './front.js';
+import { ServeError } from '../../../protocol/errors.js';
+import type { Admission } from '../../dispatch/arrivals.js';
+import type { Front } from '../front.js';
 
 /** At a time; the clients send at most 10 MiB each. */
 const MAX_STRANGERS = 64;

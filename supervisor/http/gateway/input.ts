@@ -1,9 +1,9 @@
 /** What a worker gets of a call that came through the gateway: the model's input, without what was wrapped around it. */
 import type { IncomingMessage } from 'node:http';
-import { Job, NOWHERE, type JobCall } from '../dispatch/job.js';
-import type { Exchange } from './gateway-exchange.js';
-import type { GatewayEnvelope } from './gateway-envelope.js';
-import { describeCall, pathOf } from './request-facts.js';
+import { Job, NOWHERE, type JobCall } from '../../dispatch/job.js';
+import type { Exchange } from './exchange.js';
+import type { GatewayEnvelope } from './envelope.js';
+import { describeCall, pathOf } from '../request-facts.js';
 
 /** The app's route that is called this way. */
 export const GATEWAY_ROUTE = '/';

@@ -1,5 +1,5 @@
 /** How a WebSocket says why it is closed: what a status and an error body are to other calls. */
-import type { ErrorCode, ServeError } from '../../protocol/errors.js';
+import type { ErrorCode, ServeError } from '../../../protocol/errors.js';
 
 /** A close frame's payload is at most 125 bytes, two of them the code (RFC 6455 section 5.5). */
 const MAX_REASON_BYTES = 123;

@@ -5,12 +5,12 @@ import { createServer, request, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
-import type { Job } from '../../../supervisor/dispatch/job.js';
-import { ApiKeys } from '../../../supervisor/http/api-keys.js';
-import type { Front } from '../../../supervisor/http/front.js';
-import { takeGateway } from '../../../supervisor/http/gateway.js';
-import { KeptJobs, type KeptJob } from '../../../supervisor/jobs/kept-jobs.js';
-import type { Log } from '../../../supervisor/observe/log.js';
+import type { Job } from '../../../../supervisor/dispatch/job.js';
+import { ApiKeys } from '../../../../supervisor/http/api-keys.js';
+import type { Front } from '../../../../supervisor/http/front.js';
+import { takeGateway } from '../../../../supervisor/http/gateway/gateway.js';
+import { KeptJobs, type KeptJob } from '../../../../supervisor/jobs/kept-jobs.js';
+import type { Log } from '../../../../supervisor/observe/log.js';
 
 const LIMIT = { timeout: 20_000 };
 const HEAD = { status: 200, contentType: 'application/json', headers: '' };

@@ -1,12 +1,12 @@
 /** One request to the gateway, and the replies to it: HTTP 200 whatever they say. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ServeError } from '../../protocol/errors.js';
-import type { KeptJob } from '../jobs/kept-jobs.js';
-import type { Front } from './front.js';
-import { failureReply } from './gateway-reply.js';
-import { answerUnread, closesAfter } from './refuse.js';
-import { serverTiming } from './reply-sink.js';
-import { bananaIdHeader } from './request-id.js';
+import type { ServeError } from '../../../protocol/errors.js';
+import type { KeptJob } from '../../jobs/kept-jobs.js';
+import type { Front } from '../front.js';
+import { failureReply } from './reply.js';
+import { answerUnread, closesAfter } from '../refuse.js';
+import { serverTiming } from '../reply-sink.js';
+import { bananaIdHeader } from '../request-id.js';
 
 export interface Exchange {
   readonly front: Front;

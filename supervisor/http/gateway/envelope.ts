@@ -3,8 +3,8 @@
  *
  * `created` says nothing that the server's clock does not, and `modelKey` chooses among models where one is served.
  */
-import { ServeError } from '../../protocol/errors.js';
-import { readBoolean, readString, scanTopLevelFields } from './top-level-fields.js';
+import { ServeError } from '../../../protocol/errors.js';
+import { readBoolean, readString, scanTopLevelFields } from '../top-level-fields.js';
 
 export interface GatewayEnvelope {
   /** The client's name for this request. */

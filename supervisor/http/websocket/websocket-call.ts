@@ -5,21 +5,21 @@
  */
 import type { IncomingMessage } from 'node:http';
 import type { RawData, WebSocket } from 'ws';
-import { joinPieces } from '../../protocol/body-assembler.js';
-import { ServeError, protocolError } from '../../protocol/errors.js';
+import { joinPieces } from '../../../protocol/body-assembler.js';
+import { ServeError, protocolError } from '../../../protocol/errors.js';
 import {
   DATA_OVERHEAD_BYTES,
   MAX_FRAGMENT_BYTES,
   STREAM_WINDOW_BYTES,
   type DataPart,
   type Route,
-} from '../../protocol/messages.js';
-import type { Admission } from '../dispatch/arrivals.js';
-import { Job, type Conversation, type Sink } from '../dispatch/job.js';
-import { formatMs } from '../options/units.js';
-import type { Front } from './front.js';
-import { describeCall } from './request-facts.js';
-import { closeCodeOf, closeReason } from './websocket-close.js';
+} from '../../../protocol/messages.js';
+import type { Admission } from '../../dispatch/arrivals.js';
+import { Job, type Conversation, type Sink } from '../../dispatch/job.js';
+import { formatMs } from '../../options/units.js';
+import type { Front } from '../front.js';
+import { describeCall } from '../request-facts.js';
+import { closeCodeOf, closeReason } from './close.js';
 
 /** Common proxies cut a connection on which nothing moved for 60 s. */
 const PING_MS = 30_000;
