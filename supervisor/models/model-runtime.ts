@@ -16,7 +16,12 @@ import { Slot, type SlotListener } from '../pool/slot.js';
 import type { SpawnGate } from '../pool/spawn-gate.js';
 import type { WorkerDeath } from '../pool/worker-death.js';
 import { newWebhookId, type Webhooks } from '../webhooks/webhooks.js';
-import { WorkerHandle, type WorkerLimits, type WorkerListener } from '../pool/worker-handle.js';
+import {
+  WorkerHandle,
+  type RetireLimits,
+  type WorkerLimits,
+  type WorkerListener,
+} from '../pool/worker-handle.js';
 import { ModelLog } from './model-log.js';
 
 export interface ModelSpec {
@@ -64,7 +69,8 @@ export class ModelRuntime {
   #routes: ReadonlyMap<string, Route> | null = null;
   #example = '';
   #ready: WorkerHandle[] = [];
-  #everReady = false;
+  /** A worker of the present code was ready. */
+  #hasServed = false;
   #latched: ServeError | null = null;
   #drain: 'no' | 'announced' | 'refusing' = 'no';
   #lastInitMs: number | null = null;
@@ -111,7 +117,7 @@ export class ModelRuntime {
   get health(): Health {
     if (this.#drain !== 'no') return 'draining';
     if (this.#ready.length > 0) return 'ready';
-    if (this.#latched !== null || this.#everReady) return 'unhealthy';
+    if (this.#latched !== null || this.#hasServed) return 'unhealthy';
     return this.slots.some((slot) => slot.lastDeath !== null) ? 'unhealthy' : 'starting';
   }
 
@@ -126,12 +132,12 @@ export class ModelRuntime {
 
   /** Calls that the workers hold, those that nobody waits for any more included. */
   get heldCalls(): number {
-    return this.#ready.reduce((sum, worker) => sum + worker.load, 0);
+    return this.#workers.reduce((sum, worker) => sum + worker.load, 0);
   }
 
   /** When the oldest of the calls that run now began; null if none runs. */
   get oldestBeganAtMs(): number | null {
-    const begun = this.#ready.map((worker) => worker.callBeganAtMs).filter((atMs) => atMs !== null);
+    const begun = this.#workers.map((worker) => worker.callBeganAtMs).filter((atMs) => atMs !== null);
     return begun.length === 0 ? null : Math.min(...begun);
   }
 
@@ -153,6 +159,20 @@ export class ModelRuntime {
 
   start(): void {
     for (const slot of this.slots) slot.start();
+  }
+
+  /**
+   * The app has changed: every seat begins anew, with what is on disk now, and nothing that its code said holds any
+   * more. Calls are held meanwhile. Of no effect once the server drains.
+   */
+  replaceWorkers(limits: RetireLimits): void {
+    if (this.#drain !== 'no') return;
+    this.#hasServed = false;
+    this.#latched = null;
+    this.#routes = null;
+    this.#options = this.#resolved.options;
+    this.dispatcher.limits = dispatchLimits(this.#options);
+    for (const slot of this.slots) slot.replace(limits);
   }
 
   /** Health says draining from now on; calls are still taken. */
@@ -204,7 +224,7 @@ export class ModelRuntime {
     const nowMs = performance.now();
     const waits = this.slots.flatMap(({ state }) => {
       if (state.name === 'backoff') return [state.untilMs - nowMs];
-      return state.name === 'waiting' || state.name === 'live' ? [0] : [];
+      return state.name === 'waiting' || state.name === 'live' || state.name === 'replacing' ? [0] : [];
     });
     return waits.length === 0 ? null : Math.min(...waits) + (this.#lastInitMs ?? 1000);
   }
@@ -289,13 +309,11 @@ export class ModelRuntime {
     this.#lastInitMs = worker.initMs;
     this.#refreshReady();
     this.#log.ready(index, worker.pid, worker.initMs);
-    if (this.#everReady)
-      this.noteIdle(); // one that died is there again
-    else {
-      this.#everReady = true;
+    this.#hasServed = true;
+    if (this.#firstReadyAtMs === null) {
       this.#firstReadyAtMs = performance.now();
       this.#listener.onFirstReady();
-    }
+    } else this.noteIdle(); // one that died or was replaced is there again
     this.dispatcher.pump();
   }
 
@@ -303,9 +321,12 @@ export class ModelRuntime {
     return this.#firstReadyAtMs;
   }
 
+  get #workers(): WorkerHandle[] {
+    return this.slots.map((slot) => slot.worker).filter((worker) => worker !== null);
+  }
+
   #refreshReady(): void {
-    const workers = this.slots.map((slot) => slot.worker);
-    this.#ready = workers.filter((worker): worker is WorkerHandle => worker?.state === 'ready');
+    this.#ready = this.#workers.filter((worker) => worker.state === 'ready');
     this.#wakeWaiting();
   }
 
@@ -325,7 +346,7 @@ export class ModelRuntime {
     this.#latched = error;
     this.#wakeWaiting();
     this.dispatcher.failQueued(new ServeError('SERVE_NOT_READY', undefined, { retryAfterS: 30 }));
-    this.#listener.onLatched(error, this.#everReady);
+    this.#listener.onLatched(error, this.#firstReadyAtMs !== null);
   }
 
   #checkClosed(): void {

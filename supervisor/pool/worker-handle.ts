@@ -40,6 +40,14 @@ export interface WorkerLimits extends CallLimits {
   readonly initTimeoutMs: number;
 }
 
+/** How long a worker that goes may take. */
+export interface RetireLimits {
+  /** For the calls it holds. */
+  readonly finishMs: number;
+  /** Between the message that asks it to stop and SIGTERM. */
+  readonly graceMs: number;
+}
+
 /** News for the slot and the dispatcher above. */
 export interface WorkerListener {
   /** The app is imported. Returns the limits that hold from now on. @throws SERVE_CONFIG if its options are wrong */
@@ -73,6 +81,7 @@ export class WorkerHandle implements ReadyWorker {
   #fatal: Fatal | null = null;
   #killCause: KillCause | null = null;
   #wanted = false;
+  #retireGraceMs = 0;
   #streamEnded = false;
   #exit: Exit | null = null;
   #dyingDuring: { during: WorkerDeath['during']; requestId: string | null } | null = null;
@@ -94,7 +103,10 @@ export class WorkerHandle implements ReadyWorker {
     });
     const { begun } = this.#process;
     this.#calls = new HeldCalls(this.#channel, () => begun.read(), limits, {
-      onFinished: listener.onFinished,
+      onFinished: (job, runMs) => {
+        listener.onFinished(job, runMs);
+        this.#stopIfFinished();
+      },
       onCallError: listener.onCallError,
       onHopeless: (cause) => this.kill(cause),
     });
@@ -164,6 +176,19 @@ export class WorkerHandle implements ReadyWorker {
     this.#calls.abandon(job, reason);
   }
 
+  /** Gives it no more calls, and asks it to stop once those it holds have ended, or have had their time. */
+  retire({ finishMs, graceMs }: RetireLimits): void {
+    this.#enter('retireRequested');
+    if (this.#state !== 'finishing') return; // it is on its way out
+    this.#retireGraceMs = graceMs;
+    this.#timers.start(finishMs, () => this.#state === 'finishing' && this.stop(graceMs));
+    this.#stopIfFinished();
+  }
+
+  #stopIfFinished(): void {
+    if (this.#state === 'finishing' && this.load === 0) this.stop(this.#retireGraceMs);
+  }
+
   /** Asks it to stop: a message, SIGTERM after `graceMs`, SIGKILL after another second. */
   stop(graceMs: number): void {
     if (this.#state === 'gone') return;
@@ -216,6 +241,7 @@ export class WorkerHandle implements ReadyWorker {
 
   #onLoaded(info: LoadedInfo): void {
     this.#enter('loaded');
+    if (this.#state !== 'initializing') return; // asked to stop meanwhile: what it has loaded may be out of date
     try {
       this.#limits = this.#listener.onLoaded(info);
     } catch (thrown) {
