@@ -6,7 +6,7 @@
  * The system says when to look, the reading what has changed: news that is lost, doubled or late does no harm.
  */
 import { realpathSync, watch, type FSWatcher } from 'node:fs';
-import { dirname } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { changedFiles, isAppFile, isIgnored, readTree, type FileTree } from './file-tree.js';
 
 export interface AppFilesListener {
@@ -108,17 +108,19 @@ export class AppFiles {
 
   #watch(folder: string): void {
     if (ONE_WATCH_FOR_ALL && this.#watchers.length > 0) return;
+    const isAbove = folder !== this.#folder && isWithin(this.#folder, folder);
     try {
-      const options = { recursive: ONE_WATCH_FOR_ALL };
-      const isAbove = !`${folder}/`.startsWith(`${this.#folder}/`);
-      // What is above is watched for one thing only, whatever its name.
-      const watcher = watch(folder, options, (event, path) => this.#onNews(event, isAbove ? null : path));
+      const watcher = watch(folder, { recursive: ONE_WATCH_FOR_ALL }, (event, path) => {
+        // A folder tells of its own end by its own name; one above is watched for the return of the app's.
+        const isAnyName = isAbove || path === basename(folder);
+        this.#onNews(event, isAnyName ? null : path);
+      });
       watcher.on('error', (error) => this.#tellProblem(error));
       this.#watchers.push(watcher);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') this.#tellProblem(error);
       // The app's own folder is gone: whoever makes it again does so in the one above.
-      else if (`${this.#folder}/`.startsWith(`${folder}/`)) this.#watch(dirname(folder));
+      else if (isWithin(this.#folder, folder)) this.#watch(dirname(folder));
     }
   }
 
@@ -130,7 +132,7 @@ export class AppFiles {
   }
 }
 
-/** `app.ts, lib/labels.json and 3 more files` */
+/** `app.ts, lib/labels.json, lib/shout.ts and 3 more` */
 export function changeText(files: readonly string[]): string {
   const named = files.slice(0, MAX_NAMED);
   const more = files.length - named.length;
@@ -138,6 +140,10 @@ export function changeText(files: readonly string[]): string {
 }
 
 const MAX_NAMED = 3;
+
+function isWithin(path: string, folder: string): boolean {
+  return `${path}/`.startsWith(`${folder}/`);
+}
 
 function closeAll(watchers: readonly FSWatcher[]): void {
   for (const watcher of watchers) watcher.close();
