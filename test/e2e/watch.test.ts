@@ -10,26 +10,30 @@ import { eventually, isAlive, startServer, type Server, type Status } from '../h
 
 const LIMIT = { timeout: 60_000 };
 
-describe('--watch', LIMIT, () => {
-  test('what was saved answers the next call: init runs again, the port stays open, no restart is counted', async (t) => {
-    const app = editedApp(t, { 'app.ts': IMPORTS_ITS_ANSWER, 'lib/answer.ts': answerOf(1) });
-    const server = await watched(t, app, 'app.ts');
-    assert.deepEqual(await answer(server), { answer: 1, loads: 1 });
-    const [before] = (await server.status()).model.workers;
+describe('--watch', () => {
+  test(
+    'what was saved answers the next call: init runs again, the port stays open, no restart is counted',
+    LIMIT,
+    async (t) => {
+      const app = editedApp(t, { 'app.ts': IMPORTS_ITS_ANSWER, 'lib/answer.ts': answerOf(1) });
+      const server = await watched(t, app, 'app.ts');
+      assert.deepEqual(await answer(server), { answer: 1, loads: 1 });
+      const [before] = (await server.status()).model.workers;
 
-    app.save('lib/answer.ts', answerOf(2));
-    await server.untilPrinted('lib/answer.ts changed: starting the workers again');
-    assert.deepEqual(await answer(server), { answer: 2, loads: 1 });
-    const [after] = (await server.status()).model.workers;
-    assert.notEqual(after?.pid, before?.pid);
-    assert.equal(isAlive(before?.pid as number), false);
-    assert.deepEqual([after?.restarts, after?.lastExit, after?.calls], [0, null, 2]);
-    assert.deepEqual(await server.stop(), { code: 0, signal: null });
-    assert.equal(changes(server).length, 1);
-    assert.doesNotMatch(server.stderr(), /died/);
-  });
+      app.save('lib/answer.ts', answerOf(2));
+      await server.untilPrinted('lib/answer.ts changed: starting the workers again');
+      assert.deepEqual(await answer(server), { answer: 2, loads: 1 });
+      const [after] = (await server.status()).model.workers;
+      assert.notEqual(after?.pid, before?.pid);
+      assert.equal(isAlive(before?.pid as number), false);
+      assert.deepEqual([after?.restarts, after?.lastExit, after?.calls], [0, null, 2]);
+      assert.deepEqual(await server.stop(), { code: 0, signal: null });
+      assert.equal(changes(server).length, 1);
+      assert.doesNotMatch(server.stderr(), /died/);
+    },
+  );
 
-  test('every worker is replaced', async (t) => {
+  test('every worker is replaced', LIMIT, async (t) => {
     const app = editedApp(t, { 'app.mjs': versionApp(1) });
     const server = await watched(t, app, 'app.mjs', ['--workers', '3']);
     const isReady = (pids: readonly unknown[]) =>
@@ -44,7 +48,7 @@ describe('--watch', LIMIT, () => {
     await server.stop();
   });
 
-  test('calls that come while the new code starts are held; health does not say ready', async (t) => {
+  test('calls that come while the new code starts are held; health does not say ready', LIMIT, async (t) => {
     const cues = makeCues(t);
     const app = editedApp(t, { 'app.mjs': versionApp(1) });
     const server = await watched(t, app, 'app.mjs', [], cues.env);
@@ -60,23 +64,27 @@ describe('--watch', LIMIT, () => {
     await server.stop();
   });
 
-  test('a call that runs ends first, by the old code and undisturbed; one that comes meanwhile waits for the new', async (t) => {
-    const cues = makeCues(t);
-    const app = editedApp(t, { 'app.mjs': waitingApp(1) });
-    const server = await watched(t, app, 'app.mjs', [], cues.env);
-    const running = ask(server, { until: 'finish' });
-    await cues.untilNoted('begun 1');
-    app.save('app.mjs', waitingApp(2));
-    await server.until(({ model }) => model.workers[0]?.state === 'finishing');
-    const next = ask(server, {});
-    await server.until(({ model }) => model.queue.waiting === 1);
-    cues.give('finish');
-    assert.deepEqual((await running).json(), { version: 1, aborted: false });
-    assert.deepEqual((await next).json(), { version: 2, aborted: false });
-    await server.stop();
-  });
+  test(
+    'a call that runs ends first, by the old code and undisturbed; one that comes meanwhile waits for the new',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const app = editedApp(t, { 'app.mjs': waitingApp(1) });
+      const server = await watched(t, app, 'app.mjs', [], cues.env);
+      const running = ask(server, { until: 'finish' });
+      await cues.untilNoted('begun 1');
+      app.save('app.mjs', waitingApp(2));
+      await server.until(({ model }) => model.workers[0]?.state === 'finishing');
+      const next = ask(server, {});
+      await server.until(({ model }) => model.queue.waiting === 1);
+      cues.give('finish');
+      assert.deepEqual((await running).json(), { version: 1, aborted: false });
+      assert.deepEqual((await next).json(), { version: 2, aborted: false });
+      await server.stop();
+    },
+  );
 
-  test('a call that does not end within the drain timeout is aborted, and told so', async (t) => {
+  test('a call that does not end within the drain timeout is aborted, and told so', LIMIT, async (t) => {
     const cues = makeCues(t);
     const app = editedApp(t, { 'app.mjs': waitingApp(1) });
     const server = await watched(t, app, 'app.mjs', ['--drain-timeout', '1s'], cues.env);
@@ -102,24 +110,28 @@ describe('--watch', LIMIT, () => {
       /port/,
     ],
   ] as const) {
-    test(`${what}: told in the log and by health, 503 for calls; the next save mends it`, async (t) => {
-      const app = editedApp(t, { 'app.mjs': versionApp(1) });
-      const server = await watched(t, app, 'app.mjs');
-      assert.deepEqual(await answer(server), { version: 1 });
-      app.save('app.mjs', broken);
-      await server.untilPrinted(
-        /no worker can be restarted: .*Answering 503 until a file of the app changes/,
-      );
-      assert.match(server.stderr(), told);
-      await refusesCalls(server);
-      app.save('app.mjs', versionApp(2));
-      await server.untilPrinted(/app\.mjs changed: .*\n[^]*app\.mjs changed: /);
-      assert.deepEqual(await answer(server), { version: 2 });
-      assert.deepEqual(await readiness(server), [200, 'ready']);
-      await server.stop();
-    });
+    test(
+      `${what}: told in the log and by health, 503 for calls; the next save mends it`,
+      LIMIT,
+      async (t) => {
+        const app = editedApp(t, { 'app.mjs': versionApp(1) });
+        const server = await watched(t, app, 'app.mjs');
+        assert.deepEqual(await answer(server), { version: 1 });
+        app.save('app.mjs', broken);
+        await server.untilPrinted(
+          /no worker can be restarted: .*Answering 503 until a file of the app changes/,
+        );
+        assert.match(server.stderr(), told);
+        await refusesCalls(server);
+        app.save('app.mjs', versionApp(2));
+        await server.untilPrinted(/app\.mjs changed: .*\n[^]*app\.mjs changed: /);
+        assert.deepEqual(await answer(server), { version: 2 });
+        assert.deepEqual(await readiness(server), [200, 'ready']);
+        await server.stop();
+      },
+    );
 
-    test(`${what} at the very start does not end the server; the next save mends it`, async (t) => {
+    test(`${what} at the very start does not end the server; the next save mends it`, LIMIT, async (t) => {
       const app = editedApp(t, { 'app.mjs': broken });
       const server = await watched(t, app, 'app.mjs', ['--on-crash-loop', 'exit']);
       await server.untilPrinted(/no worker could start: .*Answering 503 until a file of the app changes/);
@@ -132,7 +144,7 @@ describe('--watch', LIMIT, () => {
     });
   }
 
-  test('a start that is broken and saved again and again: every save is tried at once', async (t) => {
+  test('a start that is broken and saved again and again: every save is tried at once', LIMIT, async (t) => {
     const app = editedApp(t, { 'app.mjs': 'throw new Error("broken 0");' });
     const server = await watched(t, app, 'app.mjs');
     for (let i = 0; i < 4; i += 1) {
@@ -146,7 +158,7 @@ describe('--watch', LIMIT, () => {
     await server.stop();
   });
 
-  test('a save while the workers start: what starts is stopped, the newest answers', async (t) => {
+  test('a save while the workers start: what starts is stopped, the newest answers', LIMIT, async (t) => {
     const cues = makeCues(t);
     const app = editedApp(t, { 'app.mjs': slowApp(1, 'never') });
     const server = await watched(t, app, 'app.mjs', [], cues.env);
@@ -157,7 +169,7 @@ describe('--watch', LIMIT, () => {
     await server.stop();
   });
 
-  test('routes are those of the new code: for calls to come and for calls that wait', async (t) => {
+  test('routes are those of the new code: for calls to come and for calls that wait', LIMIT, async (t) => {
     const cues = makeCues(t);
     const app = editedApp(t, { 'app.mjs': routesApp(['/old', '/both']) });
     const server = await watched(t, app, 'app.mjs', [], cues.env);
@@ -178,7 +190,7 @@ describe('--watch', LIMIT, () => {
     await server.stop();
   });
 
-  test("the app's config is the new code's, also what it does not say any more", async (t) => {
+  test("the app's config is the new code's, also what it does not say any more", LIMIT, async (t) => {
     const app = editedApp(t, { 'app.mjs': configApp('{ queueSize: 7, initTimeout: 1 }') });
     const server = await watched(t, app, 'app.mjs');
     await server.untilPrinted('killed by the server: init timeout');
@@ -189,7 +201,7 @@ describe('--watch', LIMIT, () => {
     await server.stop();
   });
 
-  test('what is no code of the app, and what is saved unchanged, starts nothing again', async (t) => {
+  test('what is no code of the app, and what is saved unchanged, starts nothing again', LIMIT, async (t) => {
     const app = editedApp(t, {
       'app.mjs': versionApp(1),
       'same.json': '{}',
@@ -213,7 +225,7 @@ describe('--watch', LIMIT, () => {
     assert.deepEqual(changes(server), ['app.mjs']);
   });
 
-  test('new folders, folders made anew, and files that go: all are seen', async (t) => {
+  test('new folders, folders made anew, and files that go: all are seen', LIMIT, async (t) => {
     const app = editedApp(t, { 'app.mjs': reads('deep/er/value.json') });
     const server = await watched(t, app, 'app.mjs');
     assert.deepEqual(await answer(server), { value: null });
@@ -226,30 +238,34 @@ describe('--watch', LIMIT, () => {
     await server.stop();
   });
 
-  test('a checkout that writes 500 files leads to one or two starts, one after the other', async (t) => {
-    const cues = makeCues(t);
-    const app = editedApp(t, { 'app.mjs': notingApp(0) });
-    const server = await watched(t, app, 'app.mjs', [], cues.env);
-    await answer(server);
-    for (let i = 0; i < 500; i += 1) app.save(`lib/${i % 25}/${i}.ts`, `export const i = ${i};`);
-    app.save('app.mjs', notingApp(1));
-    await eventually(async () => (await answer(server))['version'] === 1, 15_000, server.stderr);
-    await server.stop();
-    const notes = cues.notes();
-    assert.ok(notes.length >= 4 && notes.length <= 6, notes.join(', '));
-    assert.ok(
-      notes.every((note, i) => note === (i % 2 === 0 ? 'start' : 'end')),
-      notes.join(', '),
-    );
-    assert.match(server.stderr(), /, lib\/\S+ and \d+ more changed: starting the workers again/);
-  });
+  test(
+    'a checkout that writes 500 files leads to one or two starts, one after the other',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const app = editedApp(t, { 'app.mjs': notingApp(0) });
+      const server = await watched(t, app, 'app.mjs', [], cues.env);
+      await answer(server);
+      for (let i = 0; i < 500; i += 1) app.save(`lib/${i % 25}/${i}.ts`, `export const i = ${i};`);
+      app.save('app.mjs', notingApp(1));
+      await eventually(async () => (await answer(server))['version'] === 1, 15_000, server.stderr);
+      await server.stop();
+      const notes = cues.notes();
+      assert.ok(notes.length >= 4 && notes.length <= 6, notes.join(', '));
+      assert.ok(
+        notes.every((note, i) => note === (i % 2 === 0 ? 'start' : 'end')),
+        notes.join(', '),
+      );
+      assert.match(server.stderr(), /, lib\/\S+ and \d+ more changed: starting the workers again/);
+    },
+  );
 
-  test('callers that never pause notice nothing of saves that never pause', async (t) => {
+  test('callers that never pause notice nothing of saves that never pause', LIMIT, async (t) => {
     const app = editedApp(t, { 'app.mjs': versionApp(0) });
     const server = await watched(t, app, 'app.mjs', ['--workers', '2']);
     let last = 0;
     const caller = async (): Promise<void> => {
-      for (let version = 0; version < 5; ) {
+      for (let version = 0; version < 5;) {
         version = Number((await answer(server))['version']);
         assert.ok(version <= last, 'nobody sees what was not saved');
       }
@@ -263,43 +279,51 @@ describe('--watch', LIMIT, () => {
     await server.stop();
   });
 
-  test('a drain during the new start: held calls are answered by it, and nothing is watched any more', async (t) => {
-    const cues = makeCues(t);
-    const app = editedApp(t, { 'app.mjs': versionApp(1) });
-    const server = await watched(t, app, 'app.mjs', [], cues.env);
-    await answer(server);
-    app.save('app.mjs', slowApp(2, 'go on'));
-    await cues.untilNoted('init 2');
-    const held = answer(server);
-    await server.until(({ model }) => model.queue.waiting === 1);
-    const [worker] = (await server.status()).model.workers;
-    server.process.kill('SIGINT');
-    await server.untilPrinted('draining');
-    app.save('app.mjs', versionApp(3));
-    cues.give('go on');
-    assert.deepEqual(await held, { version: 2 });
-    assert.deepEqual(await server.ended, { code: 0, signal: null });
-    assert.deepEqual(changes(server), ['app.mjs']);
-    assert.equal(isAlive(worker?.pid as number), false);
-  });
+  test(
+    'a drain during the new start: held calls are answered by it, and nothing is watched any more',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const app = editedApp(t, { 'app.mjs': versionApp(1) });
+      const server = await watched(t, app, 'app.mjs', [], cues.env);
+      await answer(server);
+      app.save('app.mjs', slowApp(2, 'go on'));
+      await cues.untilNoted('init 2');
+      const held = answer(server);
+      await server.until(({ model }) => model.queue.waiting === 1);
+      const [worker] = (await server.status()).model.workers;
+      server.process.kill('SIGINT');
+      await server.untilPrinted('draining');
+      app.save('app.mjs', versionApp(3));
+      cues.give('go on');
+      assert.deepEqual(await held, { version: 2 });
+      assert.deepEqual(await server.ended, { code: 0, signal: null });
+      assert.deepEqual(changes(server), ['app.mjs']);
+      assert.equal(isAlive(worker?.pid as number), false);
+    },
+  );
 
-  test('a drain while the old worker ends a call: the call is answered, nothing is left', async (t) => {
-    const cues = makeCues(t);
-    const app = editedApp(t, { 'app.mjs': waitingApp(1) });
-    const server = await watched(t, app, 'app.mjs', [], cues.env);
-    const running = ask(server, { until: 'finish' });
-    await cues.untilNoted('begun 1');
-    app.save('app.mjs', waitingApp(2));
-    const { model } = await server.until((status) => status.model.workers[0]?.state === 'finishing');
-    server.process.kill('SIGINT');
-    await server.untilPrinted('draining');
-    cues.give('finish');
-    assert.deepEqual((await running).json(), { version: 1, aborted: false });
-    assert.deepEqual(await server.ended, { code: 0, signal: null });
-    assert.equal(isAlive(model.workers[0]?.pid as number), false);
-  });
+  test(
+    'a drain while the old worker ends a call: the call is answered, nothing is left',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const app = editedApp(t, { 'app.mjs': waitingApp(1) });
+      const server = await watched(t, app, 'app.mjs', [], cues.env);
+      const running = ask(server, { until: 'finish' });
+      await cues.untilNoted('begun 1');
+      app.save('app.mjs', waitingApp(2));
+      const { model } = await server.until((status) => status.model.workers[0]?.state === 'finishing');
+      server.process.kill('SIGINT');
+      await server.untilPrinted('draining');
+      cues.give('finish');
+      assert.deepEqual((await running).json(), { version: 1, aborted: false });
+      assert.deepEqual(await server.ended, { code: 0, signal: null });
+      assert.equal(isAlive(model.workers[0]?.pid as number), false);
+    },
+  );
 
-  test('a second Ctrl-C in the midst of it stops at once', async (t) => {
+  test('a second Ctrl-C in the midst of it stops at once', LIMIT, async (t) => {
     const cues = makeCues(t);
     const app = editedApp(t, { 'app.mjs': waitingApp(1) });
     const server = await watched(t, app, 'app.mjs', [], cues.env);
@@ -315,7 +339,7 @@ describe('--watch', LIMIT, () => {
     assert.equal(isAlive(model.workers[0]?.pid as number), false);
   });
 
-  test('off unless asked for', async (t) => {
+  test('off unless asked for', LIMIT, async (t) => {
     const app = editedApp(t, { 'app.mjs': versionApp(1) });
     const server = await startServer(app.path('app.mjs'), { t });
     await answer(server);
@@ -329,12 +353,12 @@ describe('--watch', LIMIT, () => {
   });
 });
 
-describe('watch, given in other ways', LIMIT, () => {
+describe('watch, given in other ways', () => {
   for (const [what, files, env] of [
     ['the environment', {}, { BANANA_WATCH: 'true' }],
     ['banana.json', { 'banana.json': '{ "watch": true }' }, {}],
   ] as const) {
-    test(what, async (t) => {
+    test(what, LIMIT, async (t) => {
       const app = editedApp(t, { 'app.mjs': versionApp(1), ...files });
       const server = await startServer(app.path('app.mjs'), { t, env, cwd: app.folder });
       await answer(server);
@@ -344,7 +368,7 @@ describe('watch, given in other ways', LIMIT, () => {
     });
   }
 
-  test('serve({ watch: true }): ready resolves once the app is mended', async (t) => {
+  test('serve({ watch: true }): ready resolves once the app is mended', LIMIT, async (t) => {
     const app = editedApp(t, { 'app.mjs': 'broken(' });
     const options = { host: '127.0.0.1', port: 0, logLevel: 'silent' };
     const server = await serve({ app: app.path('app.mjs'), watch: true, ...options });
@@ -360,7 +384,7 @@ describe('watch, given in other ways', LIMIT, () => {
     assert.equal((await server.close()).reason, 'drained');
   });
 
-  test('app.serve({ watch: true })', async (t) => {
+  test('app.serve({ watch: true })', LIMIT, async (t) => {
     const app = editedApp(t, { 'app.mjs': servesItself(1) });
     const server = await startServer(app.path('app.mjs'), { t, command: process.execPath });
     assert.deepEqual(await answer(server), { version: 1 });
@@ -369,7 +393,7 @@ describe('watch, given in other ways', LIMIT, () => {
     await server.stop();
   });
 
-  test('a worker in another language is refused: which files are its own is not known', async () => {
+  test('a worker in another language is refused: which files are its own is not known', LIMIT, async () => {
     await assert.rejects(serve({ workerCommand: ['python3', 'worker.py'], watch: true, port: 0 }), {
       code: 'SERVE_CONFIG',
       message: /--watch/,
