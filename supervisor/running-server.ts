@@ -18,7 +18,6 @@ import type { Front } from './http/front.js';
 import { listen, type Listening } from './http/listen.js';
 import { OWN_PATHS } from './http/own-paths.js';
 import { requestIdOf } from './http/request-id.js';
-import type { WebSocketCall } from './http/websocket/websocket-call.js';
 import { LateHandler, createHttpServer, inviteBody } from './http/server.js';
 import { KeptJobs, type KeptJob } from './jobs/kept-jobs.js';
 import { ModelRuntime } from './models/model-runtime.js';
@@ -33,6 +32,7 @@ import { OrphanGuard } from './pool/orphan-guard.js';
 import type { Placement } from './pool/placement.js';
 import { SpawnGate } from './pool/spawn-gate.js';
 import { TERM_GRACE_MS } from './pool/worker-handle.js';
+import { AppFiles, changeText } from './watch/app-files.js';
 import { Webhooks } from './webhooks/webhooks.js';
 import type { ServerEnd, ServerHandle } from './serve.js';
 import { VERSION } from './version.js';
@@ -69,11 +69,11 @@ export class RunningServer implements ServerHandle {
     () => requestIdOf({}),
     (job) => this.#onJobEnded(job),
   );
-  readonly #sockets = new Set<WebSocketCall>();
   readonly #ready = deferred<void>();
   readonly #ended = deferred<ServerEnd>();
   readonly #workersClosed = deferred<void>();
   #listening: Listening | null = null;
+  #appFiles: AppFiles | null = null;
   #closing: Promise<void> | null = null;
   #hasEnded = false;
   /** Replies end their connections: a new one could find nobody. */
@@ -128,6 +128,7 @@ export class RunningServer implements ServerHandle {
     }
     process.on('exit', this.#killNow);
     this.#log.info(startText(this.#plan.app, this.#plan.placements, this.url));
+    if (this.#options.watch) await this.#watchApp(); // before it is loaded: no change may slip between
     this.#model.start();
     const { createHandler } = await import('./http/koa-app.js');
     handler.arrive(createHandler(this.#newFront(), this.#log));
@@ -178,7 +179,6 @@ export class RunningServer implements ServerHandle {
       model: this.#model,
       options: this.#options,
       jobs: this.#jobs,
-      sockets: this.#sockets,
       strangers: new Arrivals(),
       webhooks: this.#webhooks,
       posts: { count: 0 },
@@ -200,6 +200,24 @@ export class RunningServer implements ServerHandle {
     };
   }
 
+  async #watchApp(): Promise<void> {
+    this.#appFiles = new AppFiles(this.#plan.app, {
+      onChange: (files) => this.#onAppChanged(files),
+      onProblem: (problem) => this.#log.error(`--watch: ${problem}`),
+    });
+    await this.#appFiles.open();
+  }
+
+  #onAppChanged(files: readonly string[]): void {
+    const { drainTimeout } = this.#options;
+    const reserveMs = stopReserveMs(drainTimeout);
+    this.#log.info(`${changeText(files)} changed: starting the workers again`);
+    this.#model.replaceWorkers({
+      finishMs: drainTimeout - reserveMs,
+      graceMs: Math.max(0, reserveMs - TERM_GRACE_MS),
+    });
+  }
+
   #onFirstReady(): void {
     this.#facts.eventLoopDelay.enable();
     const socketPath = this.#listening?.socketPath ?? null;
@@ -208,8 +226,12 @@ export class RunningServer implements ServerHandle {
   }
 
   #onLatched(error: ServeError, everReady: boolean): void {
-    this.#ready.reject(error);
     const what = everReady ? 'no worker can be restarted' : 'no worker could start';
+    if (this.#options.watch) {
+      this.#log.error(`${what}: ${error.detail}. Answering 503 until a file of the app changes (--watch)`);
+      return;
+    }
+    this.#ready.reject(error);
     if (everReady && this.#options.onCrashLoop === 'stay') {
       this.#log.error(`${what}: ${error.detail}. Staying up and answering 503 (--on-crash-loop)`);
       return;
@@ -223,13 +245,12 @@ export class RunningServer implements ServerHandle {
     const { drainTimeout } = this.#options;
     const endAtMs = performance.now() + drainTimeout;
     this.#model.announceDrain();
+    this.#appFiles?.close();
     this.#log.info(`draining (at most ${formatMs(drainTimeout)})`);
     if (lagMs > 0) await delay(Math.min(lagMs, drainTimeout));
     this.#lastReplies = true;
     this.#model.refuseCalls();
-    for (const socket of this.#sockets) socket.goAway();
-    const reserveMs = Math.min(drainTimeout / 5, WORKER_STOP_RESERVE_MS);
-    const quiet = await quietBefore(this.#model, endAtMs - reserveMs);
+    const quiet = await quietBefore(this.#model, endAtMs - stopReserveMs(drainTimeout));
     if (!quiet) this.#cutOff();
     this.#model.close(Math.max(0, endAtMs - performance.now() - TERM_GRACE_MS));
     await this.#workersClosed.promise;
@@ -284,6 +305,7 @@ export class RunningServer implements ServerHandle {
       end.error ?? new ServeError('SERVE_SHUTTING_DOWN', 'The server ended before it was ready.'),
     );
     process.off('exit', this.#killNow);
+    this.#appFiles?.close();
     this.#model.dispatcher.close();
     this.#jobs.close();
     this.#model.killAll();
@@ -305,6 +327,10 @@ export class RunningServer implements ServerHandle {
       `orphan guard: ${why}; if this server is killed, a worker inside native code ends only when it returns`,
     );
   }
+}
+
+function stopReserveMs(drainTimeoutMs: number): number {
+  return Math.min(drainTimeoutMs / 5, WORKER_STOP_RESERVE_MS);
 }
 
 /** Resolves true once nothing waits or runs, false at the limit. Asked often: it is one sum. */

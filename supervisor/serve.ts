@@ -10,7 +10,7 @@ import type { SendAhead } from './dispatch/send-ahead.js';
 import { ApiKeys } from './http/api-keys.js';
 import { readKeyFile } from './options/api-key.js';
 import { readConfigFile } from './options/config-file.js';
-import { readEnvironment, resolveOptions, type OptionSource } from './options/resolve.js';
+import { configError, readEnvironment, resolveOptions, type OptionSource } from './options/resolve.js';
 import { readServeOptions } from './options/serve-options.js';
 import { availableCores } from './pool/cores.js';
 import { discoverGpus } from './pool/gpu-discovery.js';
@@ -38,7 +38,10 @@ export interface ServerEnd {
 export interface ServerHandle {
   /** Where it listens, such as `http://localhost:8000`; `unix:/path` for a socket. */
   readonly url: string;
-  /** Resolves with the first worker; rejects (SERVE_CRASH_LOOP, SERVE_APP_INVALID) if none can start. */
+  /**
+   * Resolves with the first worker; rejects (SERVE_CRASH_LOOP, SERVE_APP_INVALID) if none can start. With `watch` that
+   * is never sure before the server ends.
+   */
   readonly ready: Promise<void>;
   /** Resolves when the server has ended, however that came. */
   readonly ended: Promise<ServerEnd>;
@@ -64,6 +67,10 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
   const file = readConfigFile(cwd);
   const resolved = resolveOptions([internals.flags ?? source, environment.source, file.source]);
   const app = workerCommand === undefined ? findApp(givenApp ?? file.app, cwd) : (givenApp ?? '');
+  if (resolved.options.watch && workerCommand !== undefined)
+    throw configError(
+      '--watch knows the files of apps in JavaScript and TypeScript; leave it out with workerCommand.',
+    );
 
   const { gpus, workers, workersPerGpu, apiKey, apiKeyFile } = resolved.options;
   const fileKeys = apiKeyFile === null ? [] : readKeyFile(apiKeyFile, cwd);

@@ -28,6 +28,8 @@ export interface Conversation {
   credit(bytes: number): void;
   /** The app waits for the client's next message; it has had all that was sent. */
   waiting(): void;
+  /** Ends as soon as the app waits for the client, who is told why. */
+  goAway(why: ServeError): void;
   /** The app closes the connection; the call ends with its function. */
   close(code: number, reason: string): void;
 }

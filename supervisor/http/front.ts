@@ -8,7 +8,6 @@ import type { ModelRuntime } from '../models/model-runtime.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
 import type { Options } from '../options/resolve.js';
 import type { ApiKeys } from './api-keys.js';
-import type { WebSocketCall } from './websocket/websocket-call.js';
 
 export interface Front {
   readonly model: ModelRuntime;
@@ -19,8 +18,6 @@ export interface Front {
   readonly jobs: KeptJobs;
   /** Calls whose key is in a body that is still arriving. */
   readonly strangers: Arrivals;
-  /** Those that are open. */
-  readonly sockets: Set<WebSocketCall>;
   readonly webhooks: Webhooks;
   /** POSTs so far, for Potassium's `sequence_number`. */
   readonly posts: { count: number };

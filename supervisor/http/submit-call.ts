@@ -103,7 +103,7 @@ class HttpCall implements BodyOwner {
 
   /** The app is loaded, and the job still waits. Asked by every worker that loads it; answered once. */
   #settleRoute(route: Route | undefined, pieces: Buffer[], bytes: number, job: Job): ServeError | null {
-    if (this.#route !== undefined) return null;
+    if (this.#route !== undefined) return route === undefined ? new ServeError('SERVE_NOT_FOUND') : null;
     const mistake = routeMistake(route, this.#request) ?? bodyMistake(route as Route, pieces, bytes);
     if (mistake !== null || route === undefined) return mistake;
     this.#route = route;

@@ -85,6 +85,7 @@ function nextStep({ state }: Slot): string {
       return 'the server is stopping';
     case 'waiting':
     case 'live':
+    case 'replacing':
       return 'restarting now';
   }
 }

@@ -14,7 +14,7 @@ import type { SpawnGate } from '../pool/spawn-gate.js';
 import type { WorkerDeath } from '../pool/worker-death.js';
 import { newWebhookId } from '../webhooks/webhook.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
-import type { WorkerHandle, WorkerLimits } from '../pool/worker-handle.js';
+import type { RetireLimits, WorkerHandle, WorkerLimits } from '../pool/worker-handle.js';
 import { ModelLog } from './model-log.js';
 import { ReadyWaiters } from './ready-waiters.js';
 import { startWorker, workerLimits, type ModelSpec, type WorkerResources } from './start-worker.js';
@@ -51,7 +51,8 @@ export class ModelRuntime {
   #routes: ReadonlyMap<string, Route> | null = null;
   #example = '';
   #ready: WorkerHandle[] = [];
-  #everReady = false;
+  /** A worker of the present code was ready. */
+  #hasServed = false;
   #latched: ServeError | null = null;
   #drain: 'no' | 'announced' | 'refusing' = 'no';
   #lastInitMs: number | null = null;
@@ -98,7 +99,7 @@ export class ModelRuntime {
   get health(): Health {
     if (this.#drain !== 'no') return 'draining';
     if (this.#ready.length > 0) return 'ready';
-    if (this.#latched !== null || this.#everReady) return 'unhealthy';
+    if (this.#latched !== null || this.#hasServed) return 'unhealthy';
     return this.slots.some((slot) => slot.lastDeath !== null) ? 'unhealthy' : 'starting';
   }
 
@@ -113,12 +114,12 @@ export class ModelRuntime {
 
   /** Calls that the workers hold, those that nobody waits for any more included. */
   get heldCalls(): number {
-    return this.#ready.reduce((sum, worker) => sum + worker.load, 0);
+    return this.#workers.reduce((sum, worker) => sum + worker.load, 0);
   }
 
   /** When the oldest of the calls that run now began; null if none runs. */
   get oldestBeganAtMs(): number | null {
-    const begun = this.#ready.map((worker) => worker.callBeganAtMs).filter((atMs) => atMs !== null);
+    const begun = this.#workers.map((worker) => worker.callBeganAtMs).filter((atMs) => atMs !== null);
     return begun.length === 0 ? null : Math.min(...begun);
   }
 
@@ -131,14 +132,29 @@ export class ModelRuntime {
     for (const slot of this.slots) slot.start();
   }
 
+  /**
+   * The app has changed: every seat begins anew, with what is on disk now, and nothing that its code said holds any
+   * more. Calls are held meanwhile. Of no effect once the server drains.
+   */
+  replaceWorkers(limits: RetireLimits): void {
+    if (this.#drain !== 'no') return;
+    this.#hasServed = false;
+    this.#latched = null;
+    this.#routes = null;
+    this.#options = this.#resolved.options;
+    this.dispatcher.limits = dispatchLimits(this.#options);
+    for (const slot of this.slots) slot.replace(limits);
+  }
+
   /** Health says draining from now on; calls are still taken. */
   announceDrain(): void {
     if (this.#drain === 'no') this.#drain = 'announced';
   }
 
-  /** New calls are refused from now on; those taken go on. */
+  /** New calls are refused from now on; those taken go on, conversations until their app waits for the client. */
   refuseCalls(): void {
     this.#drain = 'refusing';
+    for (const worker of this.#workers) worker.endConversations(shuttingDown());
     this.#waiters.wake();
   }
 
@@ -190,7 +206,7 @@ export class ModelRuntime {
     const nowMs = performance.now();
     const waits = this.slots.flatMap(({ state }) => {
       if (state.name === 'backoff') return [state.untilMs - nowMs];
-      return state.name === 'waiting' || state.name === 'live' ? [0] : [];
+      return state.name === 'waiting' || state.name === 'live' || state.name === 'replacing' ? [0] : [];
     });
     return waits.length === 0 ? null : Math.min(...waits) + (this.#lastInitMs ?? 1000);
   }
@@ -245,13 +261,11 @@ export class ModelRuntime {
     this.#lastInitMs = worker.initMs;
     this.#refreshReady();
     this.#log.ready(index, worker.pid, worker.initMs);
-    if (this.#everReady)
-      this.noteIdle(); // one that died is there again
-    else {
-      this.#everReady = true;
+    this.#hasServed = true;
+    if (this.#firstReadyAtMs === null) {
       this.#firstReadyAtMs = performance.now();
       this.#listener.onFirstReady();
-    }
+    } else this.noteIdle(); // one that died or was replaced is there again
     this.dispatcher.pump();
   }
 
@@ -259,9 +273,12 @@ export class ModelRuntime {
     return this.#firstReadyAtMs;
   }
 
+  get #workers(): WorkerHandle[] {
+    return this.slots.map((slot) => slot.worker).filter((worker) => worker !== null);
+  }
+
   #refreshReady(): void {
-    const workers = this.slots.map((slot) => slot.worker);
-    this.#ready = workers.filter((worker): worker is WorkerHandle => worker?.state === 'ready');
+    this.#ready = this.#workers.filter((worker) => worker.state === 'ready');
     this.#waiters.wake();
   }
 
@@ -277,7 +294,7 @@ export class ModelRuntime {
     this.#latched = error;
     this.#waiters.wake();
     this.dispatcher.failQueued(new ServeError('SERVE_NOT_READY', undefined, { retryAfterS: 30 }));
-    this.#listener.onLatched(error, this.#everReady);
+    this.#listener.onLatched(error, this.#firstReadyAtMs !== null);
   }
 
   #checkClosed(): void {

@@ -37,6 +37,8 @@ export function resolveOptions(sources: readonly OptionSource[]): ResolvedOption
       explicit.add(known);
     }
   }
+  // What cannot start is tried again when it has changed. An app's `config` may still say otherwise.
+  if (values['watch'] === true && !explicit.has('restartLimit')) values['restartLimit'] = 0;
   const options = Object.freeze(values as unknown as OptionValues);
   checkTogether(options);
   return { options, explicit };

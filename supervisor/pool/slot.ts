@@ -6,11 +6,12 @@ import { ServeError } from '../../protocol/errors.js';
 import { NEW_SEAT, afterDeath, type SeatHistory } from './restart-policy.js';
 import type { SpawnGate } from './spawn-gate.js';
 import { neverStarted, type WorkerDeath } from './worker-death.js';
-import type { WorkerHandle, WorkerListener } from './worker-handle.js';
+import type { RetireLimits, WorkerHandle, WorkerListener } from './worker-handle.js';
 
 export type SlotState =
   | { readonly name: 'waiting' }
   | { readonly name: 'live'; readonly worker: WorkerHandle }
+  | { readonly name: 'replacing'; readonly worker: WorkerHandle }
   | { readonly name: 'backoff'; readonly untilMs: number }
   | { readonly name: 'latched'; readonly error: ServeError }
   | { readonly name: 'closing'; readonly worker: WorkerHandle }
@@ -20,6 +21,7 @@ export type SlotState =
 export const SLOT_STATES: Readonly<Record<SlotState['name'], string>> = {
   waiting: 'Its turn to start has not come.',
   live: 'It has a worker.',
+  replacing: 'Its worker ends its calls and goes; the next one starts then.',
   backoff: 'Its worker died; the next start is set.',
   latched: 'Its workers keep dying, or can never start: none is started again.',
   closing: 'The server stops; its worker ends its work.',
@@ -63,10 +65,10 @@ export class Slot {
   }
 
   get worker(): WorkerHandle | null {
-    return this.#state.name === 'live' || this.#state.name === 'closing' ? this.#state.worker : null;
+    return 'worker' in this.#state ? this.#state.worker : null;
   }
 
-  /** Workers started after the first. */
+  /** Workers started after the first because one died. */
   get restarts(): number {
     return this.#restarts;
   }
@@ -76,6 +78,7 @@ export class Slot {
     return this.#calls + (this.worker?.finishedCalls ?? 0);
   }
 
+  /** Since the seat was last to begin anew. */
   get lastDeath(): WorkerDeath | null {
     return this.#lastDeath;
   }
@@ -83,6 +86,21 @@ export class Slot {
   /** Starts a worker as soon as the device and the cap allow. */
   start(): void {
     this.#queueAtGate();
+  }
+
+  /** The seat begins anew: once the present worker has ended its calls and gone, or at once if there is none. */
+  replace(limits: RetireLimits): void {
+    if (this.#state.name === 'closing' || this.#state.name === 'closed') return;
+    this.#history = NEW_SEAT;
+    this.#lastDeath = null;
+    if (this.#state.name === 'live') {
+      const { worker } = this.#state;
+      this.#enter({ name: 'replacing', worker }, null);
+      worker.retire(limits);
+    } else if (this.#state.name === 'backoff' || this.#state.name === 'latched') {
+      this.#cancelStart();
+      this.#restartIn(0, null);
+    }
   }
 
   /** No worker will follow the present one; ends the present one politely. */
@@ -134,8 +152,12 @@ export class Slot {
 
   #onGone(death: WorkerDeath): void {
     this.#leave();
-    this.#lastDeath = death;
     this.#calls += death.finishedCalls;
+    if (this.#state.name === 'replacing') {
+      this.#restartIn(0, death);
+      return;
+    }
+    this.#lastDeath = death;
     if (this.#state.name === 'closing') {
       this.#enter({ name: 'closed' }, death);
       return;
@@ -153,7 +175,7 @@ export class Slot {
     this.#restartIn(decision.delayMs, death);
   }
 
-  #restartIn(delayMs: number, death: WorkerDeath): void {
+  #restartIn(delayMs: number, death: WorkerDeath | null): void {
     if (delayMs === 0) {
       this.#enter({ name: 'waiting' }, death);
       this.#queueAtGate();

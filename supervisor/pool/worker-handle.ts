@@ -46,6 +46,14 @@ export interface WorkerLimits extends CallLimits {
   readonly initTimeoutMs: number;
 }
 
+/** How long a worker that goes may take. */
+export interface RetireLimits {
+  /** For the calls it holds. */
+  readonly finishMs: number;
+  /** Between the message that asks it to stop and SIGTERM. */
+  readonly graceMs: number;
+}
+
 /** News for the slot and the dispatcher above. */
 export interface WorkerListener {
   /** The app is imported. Returns the limits that hold from now on. @throws SERVE_CONFIG if its options are wrong */
@@ -79,6 +87,7 @@ export class WorkerHandle implements ReadyWorker {
   #fatal: Fatal | null = null;
   #killCause: KillCause | null = null;
   #wanted = false;
+  #retireGraceMs = 0;
   #streamEnded = false;
   #exit: Exit | null = null;
   #dyingDuring: { during: WorkerDeath['during']; requestId: string | null } | null = null;
@@ -100,7 +109,10 @@ export class WorkerHandle implements ReadyWorker {
     });
     const { begun } = this.#process;
     this.#calls = new HeldCalls(this.#channel, () => begun.read(), limits, {
-      onFinished: listener.onFinished,
+      onFinished: (job, runMs) => {
+        listener.onFinished(job, runMs);
+        this.#stopIfFinished();
+      },
       onCallError: listener.onCallError,
       onHopeless: (cause) => this.kill(cause),
     });
@@ -178,6 +190,27 @@ export class WorkerHandle implements ReadyWorker {
     this.#calls.sendData(job, part, bytes);
   }
 
+  /** Each as soon as its app waits for the client. */
+  endConversations(why: ServeError): void {
+    for (const { conversation } of this.heldJobs()) conversation?.goAway(why);
+  }
+
+  /** Gives it no more calls, and asks it to stop once those it holds have ended, or have had their time. */
+  retire({ finishMs, graceMs }: RetireLimits): void {
+    this.#enter('retireRequested');
+    if (this.#state !== 'finishing') return; // it is on its way out
+    this.#retireGraceMs = graceMs;
+    this.endConversations(
+      new ServeError('SERVE_SHUTTING_DOWN', 'The worker of this connection is replaced.'),
+    );
+    this.#timers.start(finishMs, () => this.#state === 'finishing' && this.stop(graceMs));
+    this.#stopIfFinished();
+  }
+
+  #stopIfFinished(): void {
+    if (this.#state === 'finishing' && this.load === 0) this.stop(this.#retireGraceMs);
+  }
+
   /** Asks it to stop: a message, SIGTERM after `graceMs`, SIGKILL after another second. */
   stop(graceMs: number): void {
     if (this.#state === 'gone') return;
@@ -230,6 +263,7 @@ export class WorkerHandle implements ReadyWorker {
 
   #onLoaded(info: LoadedInfo): void {
     this.#enter('loaded');
+    if (this.#state !== 'initializing') return; // asked to stop meanwhile: what it has loaded may be out of date
     try {
       this.#limits = this.#listener.onLoaded(info);
     } catch (thrown) {

@@ -10,6 +10,7 @@ export const WORKER_STATES = {
   loading: 'It speaks the protocol and imports the app.',
   initializing: 'The app is imported; init and the example run.',
   ready: 'It takes calls; idle or busy by the calls it holds.',
+  finishing: 'Another worker is to take its seat: it ends the calls it holds, and gets no more.',
   stopping: 'It was asked to stop, or said that it is finished; it gets no more calls and a limited time.',
   killing: 'SIGKILL was sent to its process group.',
   gone: 'Its last frame was read and its exit is known.',
@@ -20,6 +21,7 @@ export const WORKER_EVENTS = {
   loaded: 'The worker has imported the app.',
   ready: 'The worker has run init and the example.',
   fatal: 'The worker says that it is finished, and why.',
+  retireRequested: 'The front wants its seat for another worker.',
   stopRequested: 'The front asks it to stop.',
   killRequested: 'A limit passed, or the protocol was broken.',
   ended: 'Its stream ended and its exit is known.',
@@ -30,18 +32,20 @@ export type WorkerEvent = keyof typeof WORKER_EVENTS;
 
 /** `null`: the pair makes no sense. */
 const TRANSITIONS: Readonly<Record<WorkerState, Readonly<Record<WorkerEvent, WorkerState | null>>>> = {
-  spawning: row('loading', null, null, 'stopping', 'stopping', 'killing'),
-  loading: row(null, 'initializing', null, 'stopping', 'stopping', 'killing'),
-  initializing: row(null, null, 'ready', 'stopping', 'stopping', 'killing'),
-  ready: row(null, null, null, 'stopping', 'stopping', 'killing'),
+  spawning: row('loading', null, null, 'stopping', 'finishing', 'stopping', 'killing'),
+  loading: row(null, 'initializing', null, 'stopping', 'finishing', 'stopping', 'killing'),
+  initializing: row(null, null, 'ready', 'stopping', 'finishing', 'stopping', 'killing'),
+  ready: row(null, null, null, 'stopping', 'finishing', 'stopping', 'killing'),
+  finishing: row(null, null, null, 'stopping', 'finishing', 'stopping', 'killing'),
   // News sent before the worker read the stop is no reason to complain.
-  stopping: row('stopping', 'stopping', 'stopping', 'stopping', 'stopping', 'killing'),
-  killing: row('killing', 'killing', 'killing', 'killing', 'killing', 'killing'),
+  stopping: row('stopping', 'stopping', 'stopping', 'stopping', 'stopping', 'stopping', 'killing'),
+  killing: row('killing', 'killing', 'killing', 'killing', 'killing', 'killing', 'killing'),
   gone: {
     hello: null,
     loaded: null,
     ready: null,
     fatal: null,
+    retireRequested: 'gone',
     stopRequested: 'gone',
     killRequested: 'gone',
     ended: null,
@@ -53,10 +57,11 @@ function row(
   loaded: WorkerState | null,
   ready: WorkerState | null,
   fatal: WorkerState,
+  retireRequested: WorkerState,
   stopRequested: WorkerState,
   killRequested: WorkerState,
 ): Record<WorkerEvent, WorkerState | null> {
-  return { hello, loaded, ready, fatal, stopRequested, killRequested, ended: 'gone' };
+  return { hello, loaded, ready, fatal, retireRequested, stopRequested, killRequested, ended: 'gone' };
 }
 
 /** @throws SERVE_PROTOCOL if the event makes no sense in this state */

@@ -6,7 +6,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { RawData, WebSocket } from 'ws';
 import { joinPieces } from '../../../protocol/body-assembler.js';
-import { ServeError, protocolError } from '../../../protocol/errors.js';
+import { ServeError, protocolError, shuttingDown } from '../../../protocol/errors.js';
 import {
   DATA_OVERHEAD_BYTES,
   MAX_FRAGMENT_BYTES,
@@ -47,6 +47,7 @@ export class WebSocketCall implements Sink, Conversation {
   readonly #pingTimer: NodeJS.Timeout;
   #isAlive = true;
   #isWaiting = false;
+  #goingAway: ServeError | null = null;
   #clientLeft: string | null = null;
   #appClosed = false;
 
@@ -67,13 +68,12 @@ export class WebSocketCall implements Sink, Conversation {
   }
 
   submit(admission: Admission): void {
-    this.#front.sockets.add(this);
     this.#front.model.dispatcher.submit(this.#job, admission);
   }
 
-  /** The server is draining: nothing new is begun here. */
-  goAway(): void {
-    if (this.#isWaiting) this.#giveUp(new ServeError('SERVE_SHUTTING_DOWN'), 'the server is stopping');
+  goAway(why: ServeError): void {
+    this.#goingAway ??= why;
+    if (this.#isWaiting) this.#giveUp(this.#goingAway, this.#goingAway.message);
   }
 
   data({ text, last }: DataPart, pieces: Buffer[], taken: () => void): void {
@@ -94,8 +94,9 @@ export class WebSocketCall implements Sink, Conversation {
 
   waiting(): void {
     this.#isWaiting = true;
-    if (this.#front.closing()) {
-      this.goAway();
+    const goingAway = this.#goingAway ?? (this.#front.closing() ? shuttingDown() : null);
+    if (goingAway !== null) {
+      this.goAway(goingAway);
       return;
     }
     const { websocketIdleTimeout } = this.#front.model.options;
@@ -179,7 +180,6 @@ export class WebSocketCall implements Sink, Conversation {
   }
 
   #onSettled(error: ServeError | null): void {
-    this.#front.sockets.delete(this);
     for (const timer of [this.#idleTimer, this.#stallTimer]) if (timer !== null) clearTimeout(timer);
     this.#outbox = [];
     this.#front.onSettled(this.#request, this.#job, 101, error);

@@ -422,7 +422,7 @@ test('nothing is sent ahead behind a call that lasts as long as its client likes
   const [worker] = bench.workers as [FakeWorker];
   const talk = (id: string): Job => {
     const job = newJob(id, {});
-    job.conversation = { data() {}, credit() {}, waiting() {}, close() {} };
+    job.conversation = { data() {}, credit() {}, waiting() {}, goAway() {}, close() {} };
     bench.dispatcher.submit(job, bench.dispatcher.admit(0, null));
     return job;
   };

@@ -36,6 +36,16 @@ describe('precedence: flag > environment > file > config > default', () => {
   }
 });
 
+test('with watch, what cannot start waits for the next change, unless the operator or the app says otherwise', () => {
+  const limit = (given: Record<string, unknown>, config = {}): number =>
+    withAppConfig(resolveOptions([source('flag', { watch: true, ...given })]), config, '/app.ts')
+      .restartLimit;
+  assert.equal(limit({}), 0);
+  assert.equal(limit({ watch: false }), 5);
+  assert.equal(limit({ restartLimit: 2 }), 2);
+  assert.equal(limit({}, { restartLimit: 3 }), 3);
+});
+
 test('sources are laid over each other option by option, and an undefined value is no value', () => {
   const { options } = resolveOptions([
     source('flag', { port: '1', host: undefined }),

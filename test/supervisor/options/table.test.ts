@@ -47,6 +47,7 @@ const IN_WORDS: readonly OptionName[] = [
   'workersPerGpu',
   'accessLog',
   'exposeErrors',
+  'watch',
   'webhookSecret',
   'spawnConcurrency',
 ];
@@ -93,6 +94,7 @@ const BAD: Readonly<Record<OptionName, readonly [raw: string, allowed: string]>>
   stallTimeout: ['0ms', POSITIVE],
   accessLog: ['yes', 'true or false'],
   exposeErrors: ['yes', 'true or false'],
+  watch: ['yes', 'true or false'],
   logFormat: ['xml', 'one of text, json'],
   logPrefix: ['banana', 'one of none, potassium'],
   logLevel: ['loud', 'one of debug, info, warn, error, silent'],

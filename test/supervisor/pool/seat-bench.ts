@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test';
 import { Slot, type SlotListener, type SlotState } from '../../../supervisor/pool/slot.js';
 import { SpawnGate } from '../../../supervisor/pool/spawn-gate.js';
 import type { WorkerDeath } from '../../../supervisor/pool/worker-death.js';
-import type { WorkerHandle, WorkerListener } from '../../../supervisor/pool/worker-handle.js';
+import type { RetireLimits, WorkerHandle, WorkerListener } from '../../../supervisor/pool/worker-handle.js';
 
 /** A seat with workers that do as they are told, and a time that passes by hand. */
 export class Bench {
@@ -11,6 +11,7 @@ export class Bench {
   readonly slot: Slot;
   readonly spawned: WorkerListener[] = [];
   readonly stopped: number[] = [];
+  readonly retired: RetireLimits[] = [];
   readonly states: string[] = [];
   failSpawn = false;
   restartLimit: number;
@@ -86,6 +87,7 @@ export class Bench {
     return {
       finishedCalls: 0,
       stop: (graceMs: number) => this.stopped.push(graceMs),
+      retire: (limits: RetireLimits) => this.retired.push(limits),
     } as unknown as WorkerHandle;
   }
 
@@ -121,6 +123,7 @@ const HEALTHY: WorkerDeath = {
   stderrTail: [],
   wanted: false,
 };
+export const RETIRE: RetireLimits = { finishMs: 20_000, graceMs: 4000 };
 export const AT_START: Partial<WorkerDeath> = { during: 'start', finishedCalls: 0, readyMs: 0 };
 export const PERMANENT: Partial<WorkerDeath> = {
   ...AT_START,
@@ -131,6 +134,10 @@ export const PERMANENT: Partial<WorkerDeath> = {
 export const INTO: Readonly<Record<SlotState['name'], (bench: Bench) => void>> = {
   waiting: () => {},
   live: (bench) => bench.start(),
+  replacing: (bench) => {
+    bench.start();
+    bench.slot.replace(RETIRE);
+  },
   backoff: (bench) => {
     bench.start();
     bench.die(AT_START);
@@ -153,6 +160,7 @@ export const SEAT_EVENTS = {
   badDeath: 'Its worker dies, or there is no process to be had: the next one has to wait.',
   lastDeath: 'The same, once too often or of what would happen again: there is no next one.',
   pauseOver: 'The pause before the next start is over.',
+  replace: 'The app has changed: the seat begins anew.',
   serverStops: 'The server stops: no worker follows the present one.',
 } as const;
 
@@ -167,6 +175,7 @@ export const HAPPENS: Readonly<Record<SeatEvent, (bench: Bench) => void>> = {
     HAPPENS.badDeath(bench);
   },
   pauseOver: (bench) => bench.tick(30_000),
+  replace: (bench) => bench.slot.replace(RETIRE),
   serverStops: (bench) => bench.slot.close(500),
 };
 
@@ -175,19 +184,30 @@ export const SEAT_GRID: readonly (readonly [SlotState['name'], SeatEvent, SlotSt
   ['waiting', 'turn', 'live'],
   ['waiting', 'badDeath', 'backoff'],
   ['waiting', 'lastDeath', 'latched'],
+  ['waiting', 'replace', 'waiting'],
   ['waiting', 'serverStops', 'closed'],
   ['live', 'death', 'waiting'],
   ['live', 'badDeath', 'backoff'],
   ['live', 'lastDeath', 'latched'],
+  ['live', 'replace', 'replacing'],
   ['live', 'serverStops', 'closing'],
+  ['replacing', 'death', 'waiting'],
+  ['replacing', 'badDeath', 'waiting'],
+  ['replacing', 'lastDeath', 'waiting'],
+  ['replacing', 'replace', 'replacing'],
+  ['replacing', 'serverStops', 'closing'],
   ['backoff', 'pauseOver', 'waiting'],
+  ['backoff', 'replace', 'waiting'],
   ['backoff', 'serverStops', 'closed'],
   ['latched', 'pauseOver', 'latched'],
+  ['latched', 'replace', 'waiting'],
   ['latched', 'serverStops', 'closed'],
   ['closing', 'death', 'closed'],
   ['closing', 'badDeath', 'closed'],
   ['closing', 'lastDeath', 'closed'],
+  ['closing', 'replace', 'closing'],
   ['closing', 'serverStops', 'closing'],
   ['closed', 'pauseOver', 'closed'],
+  ['closed', 'replace', 'closed'],
   ['closed', 'serverStops', 'closed'],
 ];

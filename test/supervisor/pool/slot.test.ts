@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SlotState } from '../../../supervisor/pool/slot.js';
-import { AT_START, Bench, HAPPENS, INTO, SEAT_GRID } from './seat-bench.js';
+import { AT_START, Bench, HAPPENS, INTO, RETIRE, SEAT_GRID } from './seat-bench.js';
 
 for (const [from, event, to] of SEAT_GRID) {
   test(`a seat that is ${from}: ${event} makes it ${to}`, (t) => {
@@ -92,3 +92,51 @@ test('strikes latch a seat with the cause of the last death; restarts and calls 
   assert.equal(state.error.code, 'SERVE_CRASH_LOOP');
   assert.equal(state.error.detail, 'signal SIGSEGV native code crashed');
 });
+
+test('a seat that begins anew gives its worker the time it was told, and counts no restart', (t) => {
+  const bench = new Bench(t);
+  bench.start();
+  bench.ready();
+  bench.slot.replace(RETIRE);
+  bench.slot.replace(RETIRE);
+  assert.deepEqual(bench.retired, [RETIRE], 'once');
+  bench.turn();
+  assert.equal(bench.spawned.length, 1, 'two workers never share a seat');
+  bench.die({ wanted: true });
+  bench.turn();
+  assert.equal(bench.spawned.length, 2);
+  assert.equal(bench.slot.restarts, 0);
+  assert.equal(bench.slot.calls, 3);
+  assert.equal(bench.slot.lastDeath, null);
+});
+
+test('a seat that begins anew while its worker starts keeps the device until that one has gone', (t) => {
+  const bench = new Bench(t);
+  bench.start();
+  bench.slot.replace(RETIRE);
+  assert.equal(bench.gateIsOpen(), false);
+  bench.die({ ...AT_START, wanted: true });
+  assert.equal(bench.state, 'waiting');
+  bench.turn();
+  assert.equal(bench.spawned.length, 2);
+});
+
+for (const [from, start] of [
+  ['backoff', AT_START],
+  ['latched', { ...AT_START, fatal: { code: '', message: 'broken', detail: '', permanent: true } }],
+] as const) {
+  test(`a seat that is ${from} and begins anew has no past: no pause, no strike, no last death`, (t) => {
+    const bench = new Bench(t, 1);
+    bench.start();
+    bench.die(start);
+    assert.equal(bench.state, from);
+    bench.slot.replace(RETIRE);
+    assert.equal(bench.slot.lastDeath, null);
+    bench.turn();
+    assert.equal(bench.spawned.length, 2, 'started at once');
+    bench.die(AT_START);
+    assert.equal(bench.state, 'backoff', 'the first strike');
+    bench.pass(30_000);
+    assert.equal(bench.spawned.length, 3, 'the pause before the change starts nobody');
+  });
+}

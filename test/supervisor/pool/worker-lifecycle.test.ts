@@ -15,14 +15,15 @@ const EVENTS = Object.keys(WORKER_EVENTS) as WorkerEvent[];
 
 /** Every state times every event, written down a second time; `-` makes no sense. */
 const GRID = `
-              hello     loaded        ready     fatal     stopRequested killRequested ended
-spawning      loading   -             -         stopping  stopping      killing       gone
-loading       -         initializing  -         stopping  stopping      killing       gone
-initializing  -         -             ready     stopping  stopping      killing       gone
-ready         -         -             -         stopping  stopping      killing       gone
-stopping      stopping  stopping      stopping  stopping  stopping      killing       gone
-killing       killing   killing       killing   killing   killing       killing       gone
-gone          -         -             -         -         gone          gone          -
+              hello     loaded        ready     fatal     retireRequested stopRequested killRequested ended
+spawning      loading   -             -         stopping  finishing       stopping      killing       gone
+loading       -         initializing  -         stopping  finishing       stopping      killing       gone
+initializing  -         -             ready     stopping  finishing       stopping      killing       gone
+ready         -         -             -         stopping  finishing       stopping      killing       gone
+finishing     -         -             -         stopping  finishing       stopping      killing       gone
+stopping      stopping  stopping      stopping  stopping  stopping        stopping      killing       gone
+killing       killing   killing       killing   killing   killing         killing       killing       gone
+gone          -         -             -         -         gone            gone          gone          -
 `;
 
 const [header = [], ...rows] = GRID.trim()
@@ -66,7 +67,7 @@ test('whatever happens in whatever order: calls are taken only between ready and
         } catch {
           continue; // a broken protocol changes nothing by itself
         }
-        ending ||= ['fatal', 'stopRequested', 'killRequested', 'ended'].includes(event);
+        ending ||= ['fatal', 'retireRequested', 'stopRequested', 'killRequested', 'ended'].includes(event);
         if (ending) assert.notEqual(state, 'ready');
         if (state === 'gone') assert.ok(events.includes('ended'));
       }

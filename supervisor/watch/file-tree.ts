@@ -1,0 +1,98 @@
+/**
+ * What the code and JSON files below a folder hold, and in which of them two such readings differ.
+ * Told apart by content: a save that changes nothing is no change, and an app that writes the same file whenever it
+ * starts does not start itself again.
+ */
+import { hash } from 'node:crypto';
+import type { Stats } from 'node:fs';
+import { readFile, readdir, stat } from 'node:fs/promises';
+import { extname, join, sep } from 'node:path';
+
+interface FileMark {
+  readonly bytes: number;
+  /** Every write moves it, also one that sets the time of modification back. */
+  readonly statusChangedAtMs: number;
+  readonly content: string;
+}
+
+/** By path below the folder. */
+export type FileTree = ReadonlyMap<string, FileMark>;
+
+const EXTENSIONS: ReadonlySet<string> = new Set([
+  '.ts',
+  '.mts',
+  '.cts',
+  '.tsx',
+  '.js',
+  '.mjs',
+  '.cjs',
+  '.jsx',
+  '.json',
+]);
+
+/** Packages, what builds and tests leave behind, and the server's own options, which are read at its start only. */
+const IGNORED: ReadonlySet<string> = new Set([
+  'node_modules',
+  'dist',
+  'build',
+  'out',
+  'coverage',
+  'banana.json',
+]);
+
+/** Larger ones are data: reading them at every start and change would take longer than it may. */
+const MAX_HASHED_BYTES = 1024 * 1024;
+
+/** Whether nothing at or below this path, taken from the folder on, counts. */
+export function isIgnored(path: string): boolean {
+  return path.split(sep).some((name) => name.startsWith('.') || IGNORED.has(name));
+}
+
+export function isAppFile(name: string): boolean {
+  return EXTENSIONS.has(extname(name));
+}
+
+/**
+ * Reads the tree; what seems untouched since `before` is not read again. `onFolder` is called for every folder before
+ * it is read, so that what changes from then on can be noticed. What vanishes meanwhile is left out.
+ */
+export async function readTree(
+  root: string,
+  before: FileTree,
+  onFolder: (path: string) => void,
+): Promise<FileTree> {
+  const tree = new Map<string, FileMark>();
+  const folders = [''];
+  for (let below = folders.pop(); below !== undefined; below = folders.pop()) {
+    const folder = join(root, below);
+    onFolder(folder);
+    const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+    for (const entry of entries) {
+      const path = join(below, entry.name);
+      if (isIgnored(entry.name)) continue;
+      if (entry.isDirectory()) folders.push(path);
+      else if (isAppFile(entry.name)) {
+        const mark = await markOf(join(root, path), before.get(path)).catch(() => null);
+        if (mark !== null) tree.set(path, mark);
+      }
+    }
+  }
+  return tree;
+}
+
+/** Changed, new and removed files, in order. */
+export function changedFiles(before: FileTree, after: FileTree): string[] {
+  const paths = new Set([...before.keys(), ...after.keys()]);
+  return [...paths].filter((path) => before.get(path)?.content !== after.get(path)?.content).sort();
+}
+
+async function markOf(file: string, before: FileMark | undefined): Promise<FileMark> {
+  const stats = await stat(file); // first: a write that comes between is seen in the next reading
+  const { size: bytes, ctimeMs: statusChangedAtMs } = stats;
+  if (before?.bytes === bytes && before.statusChangedAtMs === statusChangedAtMs) return before;
+  return { bytes, statusChangedAtMs, content: await contentOf(file, stats) };
+}
+
+async function contentOf(file: string, { size, mtimeMs }: Stats): Promise<string> {
+  return size > MAX_HASHED_BYTES ? `${size} bytes of ${mtimeMs}` : hash('sha1', await readFile(file));
+}

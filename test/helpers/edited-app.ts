@@ -1,0 +1,36 @@
+/** An app that its author is working on: real files in a folder of its own, saved as editors save. */
+import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { appFolder } from '../worker/app-folder.js';
+import { ROOT } from './server.js';
+
+export interface EditedApp {
+  readonly folder: string;
+  path(name: string): string;
+  /** In one step for who looks: written beside, then renamed. */
+  save(name: string, text: string): void;
+  remove(name: string): void;
+}
+
+/** Removed when the test ends. */
+export function editedApp(t: TestContext, files: Readonly<Record<string, string>>): EditedApp {
+  const folder = appFolder(t, files);
+  const path = (name: string): string => join(folder, name);
+  return {
+    folder,
+    path,
+    save: (name, text) => {
+      mkdirSync(dirname(path(name)), { recursive: true });
+      writeFileSync(`${path(name)}~`, text);
+      renameSync(`${path(name)}~`, path(name));
+    },
+    remove: (name) => rmSync(path(name), { recursive: true }),
+  };
+}
+
+/** For apps in such a folder that wait for cues. */
+export const CUES_MODULE = `${ROOT}test/fixtures/apps/lib/cues.mjs`;
+
+/** For apps in such a folder that import the package. */
+export const PACKAGE = `${ROOT}dist/index.js`;

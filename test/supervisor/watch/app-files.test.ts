@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, renameSync, symlinkSync } from 'node:fs';
+import { test, type TestContext } from 'node:test';
+import { AppFiles, changeText } from '../../../supervisor/watch/app-files.js';
+import { editedApp, type EditedApp } from '../../helpers/edited-app.js';
+import { eventually } from '../../helpers/server.js';
+
+const LIMIT = { timeout: 30_000 };
+
+interface Watched {
+  readonly files: AppFiles;
+  /** Burst by burst. */
+  readonly told: (readonly string[])[];
+  untilTold(file: string): Promise<void>;
+}
+
+async function watched(t: TestContext, app: EditedApp, name = 'app.ts'): Promise<Watched> {
+  const told: (readonly string[])[] = [];
+  const files = new AppFiles(app.path(name), {
+    onChange: (changed) => told.push(changed),
+    onProblem: (problem) => assert.fail(problem),
+  });
+  t.after(() => files.close());
+  await files.open();
+  const untilTold = (file: string): Promise<void> =>
+    eventually(
+      () => told.some((changed) => changed.includes(file)),
+      10_000,
+      () => JSON.stringify(told),
+    );
+  return { files, told, untilTold };
+}
+
+function hasWatches(): boolean {
+  return process.getActiveResourcesInfo().includes('FSEventWrap');
+}
+
+function untilNoWatches(): Promise<void> {
+  return eventually(
+    () => !hasWatches(),
+    10_000,
+    () => 'a folder is still watched',
+  );
+}
+
+test('a burst is told once, with every file that changed', LIMIT, async (t) => {
+  const app = editedApp(t, { 'app.ts': '1', 'lib/a.ts': '1', 'lib/b.ts': '1' });
+  const { told, untilTold } = await watched(t, app);
+  app.save('lib/b.ts', '2');
+  app.save('app.ts', 'half');
+  app.save('app.ts', '2');
+  app.save('lib/a.ts', '1');
+  await untilTold('app.ts');
+  assert.deepEqual(told, [['app.ts', 'lib/b.ts']]);
+});
+
+test('a change that is undone within the burst is none', LIMIT, async (t) => {
+  const app = editedApp(t, { 'app.ts': '1', 'last.ts': '1' });
+  const { told, untilTold } = await watched(t, app);
+  app.save('app.ts', '2');
+  app.save('app.ts', '1');
+  app.save('last.ts', '2');
+  await untilTold('last.ts');
+  assert.deepEqual(told, [['last.ts']]);
+});
+
+test('who never stops writing is told about all the same', LIMIT, async (t) => {
+  const app = editedApp(t, { 'app.ts': '0' });
+  const { told } = await watched(t, app);
+  let writes = 0;
+  const writer = setInterval(() => app.save('app.ts', String((writes += 1))), 10);
+  t.after(() => clearInterval(writer));
+  await eventually(
+    () => told.length > 1,
+    10_000,
+    () => `${writes} writes`,
+  );
+});
+
+test("the app's own folder, moved away and made again, is watched as before", LIMIT, async (t) => {
+  const app = editedApp(t, { 'dist/app.ts': '1' });
+  const { told, untilTold } = await watched(t, app, 'dist/app.ts');
+  renameSync(app.path('dist'), app.path('elsewhere'));
+  await untilTold('app.ts');
+  mkdirSync(app.path('dist'));
+  app.save('dist/app.ts', '2');
+  await eventually(() => told.length === 2, 10_000, String);
+  app.save('dist/other.ts', '1');
+  await untilTold('other.ts');
+  assert.deepEqual(told, [['app.ts'], ['app.ts'], ['other.ts']]);
+});
+
+test('an app that is a link is watched where its code is', LIMIT, async (t) => {
+  const app = editedApp(t, { 'code/app.ts': '1' });
+  symlinkSync(app.path('code/app.ts'), app.path('app.ts'));
+  const { untilTold } = await watched(t, app);
+  app.save('code/app.ts', '2');
+  await untilTold('app.ts');
+});
+
+test('nothing is left open after the end, whenever that comes', LIMIT, async (t) => {
+  const app = editedApp(t, { 'app.ts': '1', 'lib/a.ts': '1' });
+  await untilNoWatches(); // those of the tests before
+  const { files } = await watched(t, app);
+  assert.ok(hasWatches());
+  files.close();
+  await untilNoWatches();
+
+  const opening = new AppFiles(app.path('app.ts'), { onChange() {}, onProblem() {} });
+  const opened = opening.open();
+  opening.close();
+  await opened;
+  await untilNoWatches();
+});
+
+for (const [files, text] of [
+  [['app.ts'], 'app.ts'],
+  [['a.ts', 'b.ts', 'lib/c.ts'], 'a.ts, b.ts, lib/c.ts'],
+  [['a.ts', 'b.ts', 'c.ts', 'd.ts', 'e.ts'], 'a.ts, b.ts, c.ts and 2 more'],
+] as const) {
+  test(`${files.length} files read: ${text}`, () => assert.equal(changeText(files), text));
+}
