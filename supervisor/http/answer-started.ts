@@ -1,6 +1,7 @@
 /** The caller of a background route is answered, and its job lives on. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Job } from '../dispatch/job.js';
+import type { KeptJob } from '../jobs/kept-jobs.js';
 import type { Front } from './front.js';
 import { bananaIdHeader } from './request-id.js';
 
@@ -14,7 +15,7 @@ export function answerStarted(
   request: IncomingMessage,
   response: ServerResponse,
   job: Job,
-): void {
+): KeptJob {
   const kept = front.jobs.keep(job);
   kept.onceEnded(() => front.onSettled(request, job, 200, kept.error));
   const headers: Record<string, string | number> = {
@@ -27,4 +28,5 @@ export function answerStarted(
   if (front.closing()) headers['Connection'] = 'close';
   response.writeHead(200, headers);
   response.end(BODY);
+  return kept;
 }

@@ -21,7 +21,7 @@ import { refuse } from './refuse.js';
 import { ReplySink } from './reply-sink.js';
 import { describeCall, type CallTarget } from './request-facts.js';
 import { requestIdOf } from './request-id.js';
-import { postResult } from './result-webhook.js';
+import { postFailure, postResult } from './result-webhook.js';
 import { bodyMistake, routeMistake } from './route-check.js';
 import { takeBody, type BodyOwner, type ExpectedBody } from './take-body.js';
 
@@ -116,7 +116,8 @@ class HttpCall implements BodyOwner {
     postResult(this.#front.webhooks, route, job);
     if (route.kind !== 'background') return;
     this.#isKept = true;
-    answerStarted(this.#front, this.#request, this.#response, job);
+    const kept = answerStarted(this.#front, this.#request, this.#response, job);
+    postFailure(this.#front.webhooks, route, kept);
   }
 
   #newSink(): ReplySink {

@@ -38,6 +38,32 @@ test(
   },
 );
 
+test(
+  'of a background function that fails, or dies with its worker, the error is posted',
+  LIMIT,
+  async (t) => {
+    const receiver = await startReceiver(t);
+    const env = { HOOK: receiver.url };
+    const server = await startServer(APP, { t, env, expectedRestarts: 1 });
+    const slow = { url: `${server.url}/slow` };
+    assert.equal((await ask(slow, { throws: true }, { id: 'r1' })).status, 200);
+    await receiver.until(1);
+    assert.equal((await ask(slow, { exits: true }, { id: 'r2' })).status, 200);
+    await receiver.until(2);
+    assert.deepEqual(
+      receiver.arrivals.map(({ path, headers, body }) => {
+        const { error } = JSON.parse(body.toString()) as { error: Record<string, string> };
+        return [path, headers['x-banana-request-id'], error['requestId'], error['code'], error['source']];
+      }),
+      [
+        ['/slow', 'r1', 'r1', 'SERVE_INFERENCE_FAILED', 'app'],
+        ['/slow', 'r2', 'r2', 'SERVE_WORKER_LOST', 'server'],
+      ],
+    );
+    await server.stop();
+  },
+);
+
 test('calls sent before the routes are known have their results posted as well', LIMIT, async (t) => {
   const receiver = await startReceiver(t);
   const server = await startServer(APP, { t, env: { HOOK: receiver.url } });

@@ -101,12 +101,13 @@ function encoderFor(accept: string): ItemEncoder {
 function serverSentEvents(): ItemEncoder {
   return {
     head: () => ({ status: 200, contentType: 'text/event-stream', headers: 'Cache-Control\nno-cache' }),
-    // Text may hold line breaks; each line is a `data:` field of one event (HTML standard, 9.2.6).
-    item: (item) => {
-      const text = typeof item === 'string' ? item : jsonText(item);
-      return Buffer.from(`data: ${text.replace(/\r\n|\r|\n/g, '\ndata: ')}\n\n`);
-    },
+    item: (item) => event(typeof item === 'string' ? item : jsonText(item)),
   };
+}
+
+/** Text may hold line breaks; each line is a `data:` field of one event (HTML standard, 9.2.6). */
+function event(text: string): Buffer {
+  return Buffer.from(`data: ${text.replace(/\r\n|\r|\n/g, '\ndata: ')}\n\n`);
 }
 
 function jsonLines(): ItemEncoder {
@@ -124,8 +125,12 @@ function chunks(): ItemEncoder {
   };
 }
 
+/** Bytes and text as they are: an app with a head of its own may write events itself. Other values by its type. */
 function rawItems(head: ReplyHead): ItemEncoder {
-  return { head: () => head, item: (item) => rawBytes(item) ?? Buffer.concat([encodeJson(item), NEWLINE]) };
+  const isEvents = /^text\/event-stream\b/i.test(head.contentType);
+  const encode = (item: unknown): Buffer =>
+    isEvents ? event(jsonText(item)) : Buffer.concat([encodeJson(item), NEWLINE]);
+  return { head: () => head, item: (item) => rawBytes(item) ?? encode(item) };
 }
 
 const NEWLINE = Buffer.from('\n');

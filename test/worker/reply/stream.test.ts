@@ -151,6 +151,19 @@ test('values in a stream are encoded as in an answer: typed arrays, NaN, undefin
   assert.equal(client.text, '{"v":[1]}\nnull\nnull\n');
 });
 
+for (const [contentType, text] of [
+  ['text/event-stream', 'data: mine\n\ndata: {"n":1}\n\n'],
+  ['text/event-stream; charset=utf-8', 'data: mine\n\ndata: {"n":1}\n\n'],
+  ['application/x-ndjson', 'data: mine\n\n{"n":1}\n'],
+] as const) {
+  test(`with a fixed head of ${contentType}, texts are raw and other values are written for it`, async () => {
+    const client = new Client();
+    const items = ['data: mine\n\n', { n: 1 }].values();
+    await sendStream(items, '', { status: 200, contentType, headers: '' }, client);
+    assert.equal(client.text, text);
+  });
+}
+
 test('a fixed head is used as it is, and its items are raw', async () => {
   const client = new Client();
   const head: ReplyHead = { status: 201, contentType: 'audio/wav', headers: 'X-A\n1' };
