@@ -4,6 +4,7 @@
  */
 import type { ServeOptions, ServerHandle } from './supervisor/serve.js';
 import { setStarter } from './worker/api/potassium/starter.js';
+import { serveFunctions, type ServedFunctions } from './worker/api/serve-functions.js';
 
 export type {
   AppConfig,
@@ -31,6 +32,7 @@ export type {
   RouteOptions,
   WebSocketHandler,
 } from './worker/api/potassium/potassium.js';
+export type { ServedFunctions } from './worker/api/serve-functions.js';
 export { sendWebhook, type SendWebhookOptions } from './worker/api/send-webhook.js';
 export type { ServeOptions, ServerEnd, ServerHandle } from './supervisor/serve.js';
 export type { ErrorCode } from './protocol/errors.js';
@@ -39,11 +41,27 @@ export { RedisConfig, S3Config } from './worker/api/store/config.js';
 export { Store } from './worker/api/store/store.js';
 
 /**
+ * Makes this process the server of the functions given, as `banana-serve` would of a file that exports them, and
+ * resolves when it has ended, with `process.exitCode` set: for the last line of the file that has them. A worker runs
+ * that file again, and takes the functions from the same line.
+ * @throws TypeError if `inference` is no function
+ */
+export function serve(app: ServedFunctions): Promise<void>;
+/**
  * Serves an app from this process and resolves once the port is open; calls are held until a worker is ready.
  * Rejects with `code: 'SERVE_CONFIG'` if an option is wrong, with nothing started, and with the system's error if
  * the port cannot be opened. Signals are the caller's business: call `close()`.
  */
-export async function serve(options: ServeOptions = {}): Promise<ServerHandle> {
+export function serve(options?: ServeOptions): Promise<ServerHandle>;
+export function serve(given: ServeOptions | ServedFunctions = {}): Promise<ServerHandle | void> {
+  return isServedFunctions(given) ? serveFunctions(given) : serveFile(given);
+}
+
+function isServedFunctions(given: ServeOptions | ServedFunctions): given is ServedFunctions {
+  return typeof given === 'object' && given !== null && 'inference' in given;
+}
+
+async function serveFile(options: ServeOptions): Promise<ServerHandle> {
   const supervisor = await import('./supervisor/serve.js');
   return supervisor.serve(options);
 }
@@ -53,7 +71,7 @@ setStarter({
   async serve(app, options) {
     const { EXIT_CODES } = await import('./supervisor/exit-codes.js');
     const { runServer } = await import('./supervisor/run-server.js');
-    const reason = await runServer(() => serve({ ...options, app }));
+    const reason = await runServer(() => serveFile({ ...options, app }));
     process.exitCode = EXIT_CODES[reason].code;
   },
   async startForTest(app, options) {

@@ -26,7 +26,7 @@ export async function loadApp(path: string): Promise<LoadedApp> {
   const namespace = await Promise.race([imported, served.awaited]);
   const candidates = namespace === null ? [] : exportCandidates(namespace);
   const [app] = served.apps;
-  if (app !== undefined) candidates.unshift({ ...namespace, app });
+  if (app !== undefined) candidates.unshift({ ...namespace, app }, app);
   for (const exports of candidates) {
     for (const adapt of ADAPTERS) {
       const app = adaptOrExplain(path, exports, adapt);
@@ -36,12 +36,12 @@ export async function loadApp(path: string): Promise<LoadedApp> {
   throw missingInference(path, candidates);
 }
 
-/** Apps that call `serve()` while they are imported: in a worker it means "this is the app". */
-function listenForServe(): { readonly apps: unknown[]; readonly awaited: Promise<null> } {
-  const apps: unknown[] = [];
+/** Apps that are served while they are imported: in a worker it means "this is the app". */
+function listenForServe(): { readonly apps: Exports[]; readonly awaited: Promise<null> } {
+  const apps: Exports[] = [];
   const awaited = new Promise<null>((resolve) => {
     setImportingWorker({
-      onServe: (app) => apps.push(app),
+      onServe: (app) => apps.push(app as Exports),
       onAwaited: () => setImmediate(() => resolve(null)), // `serve().then(...)` is the last thing a file may do, too
     });
   });

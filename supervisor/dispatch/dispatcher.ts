@@ -56,6 +56,8 @@ export class Dispatcher {
   readonly #supply: Supply;
   readonly #sendAhead: SendAhead;
   #limits: DispatchLimits;
+  /** Of conversations: came from their clients, and no worker has taken it. */
+  #saidBytes = 0;
   #inFlight = 0;
   #sweep: NodeJS.Timeout | null = null;
   #rotation = 0;
@@ -81,7 +83,7 @@ export class Dispatcher {
   }
 
   get waitingBytes(): number {
-    return this.#queue.bytes + this.#arrivals.bytes;
+    return this.#queue.bytes + this.#arrivals.bytes + this.#saidBytes;
   }
 
   /** Jobs that a worker holds and somebody waits for. */
@@ -108,6 +110,12 @@ export class Dispatcher {
     if (deadlineAtMs !== null && this.#tooLateFor(deadlineAtMs, waiting))
       throw this.#refusal('SERVE_OVERLOADED');
     return this.#arrivals.add(announcedBytes, (bytes) => this.#checkRoom(bytes));
+  }
+
+  /** Counts what a conversation's client says, until a worker takes it (a negative number). @throws SERVE_QUEUE_FULL */
+  countSaid(bytes: number): void {
+    if (bytes > 0) this.#checkRoom(bytes);
+    this.#saidBytes += bytes;
   }
 
   /** Takes a job over; it will settle. */

@@ -1,4 +1,4 @@
-/** Ways to start a Potassium app: by the command, by the app itself, for a test. The same server each time. */
+/** Ways to start an app: by the command, by the app itself, for a test. The same server each time. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
@@ -6,6 +6,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { serve, type ServedFunctions } from '../../index.js';
 import { makeCues } from '../helpers/cues.js';
 import { post, untilPotassium } from '../helpers/potassium.js';
 import { ROOT, eventually, fixture, isAlive, startServer, type Exit } from '../helpers/server.js';
@@ -32,6 +33,7 @@ test(
     for (const [name, path] of [
       ['potassium-serves.ts', { workerNum: 0, json: { name: 'you' } }],
       ['potassium-legacy.ts', { out: 'hello you' }],
+      ['functions-serve.ts', { out: 'hello you' }],
     ] as const) {
       const server = await startServer(fixture(name), { t, env: { TEST_PORT: '1' } });
       assert.deepEqual((await post(server, '/', { name: 'you' })).json(), path);
@@ -76,6 +78,12 @@ function runApp(t: TestContext, path: string, env: Record<string, string>, cwd =
   return { pid: child.pid as number, stdout: () => stdout, stderr: () => stderr, ended, kill };
 }
 
+const PRINTED = {
+  'potassium-serves.ts': 'ended with 0\n',
+  'potassium-legacy.ts': '',
+  'functions-serve.ts': 'shut down\nended with 0\n',
+};
+
 async function untilAnswers(url: string, program: Program): Promise<void> {
   const isReady = async (): Promise<boolean> =>
     fetch(`${url}/healthcheck`).then(
@@ -88,6 +96,7 @@ async function untilAnswers(url: string, program: Program): Promise<void> {
 for (const [name, workers, signal] of [
   ['potassium-serves.ts', 2, 'SIGTERM'],
   ['potassium-legacy.ts', 1, 'SIGINT'],
+  ['functions-serve.ts', 1, 'SIGINT'],
 ] as const) {
   test(`${name}, run directly, is the server: it answers, and ends by ${signal} with 0`, LIMIT, async (t) => {
     const port = await freePort();
@@ -103,8 +112,7 @@ for (const [name, workers, signal] of [
     program.kill(signal);
     assert.deepEqual(await program.ended, { code: 0, signal: null });
     assert.deepEqual(pids.filter(isAlive), []);
-    if (name === 'potassium-serves.ts')
-      assert.equal(program.stdout(), 'ended with 0\n', 'once, in this process');
+    assert.equal(program.stdout(), PRINTED[name], 'the end is told once, by this process');
   });
 }
 
@@ -153,6 +161,14 @@ test('testClient runs init in a worker, and leaves nothing that keeps the proces
     missing: 404,
     sequence: 5,
     refused: 'refused',
+  });
+});
+
+test('serve() of functions of which one is none says so', () => {
+  const wrong = { inference: 'no function' } as unknown as ServedFunctions;
+  assert.throws(() => serve(wrong), {
+    name: 'TypeError',
+    message: /serve\(\{ inference \}\) needs a function/,
   });
 });
 

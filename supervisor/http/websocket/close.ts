@@ -12,6 +12,7 @@ const CLOSE_CODES: Partial<Record<ErrorCode, number>> = {
   SERVE_SLOW_READER: 1008,
   SERVE_NOT_BEGUN: 1013, // try again later
   SERVE_NOT_READY: 1013,
+  SERVE_QUEUE_FULL: 1013,
   SERVE_QUEUE_TIMEOUT: 1013,
 };
 

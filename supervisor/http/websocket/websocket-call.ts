@@ -40,6 +40,10 @@ export class WebSocketCall implements Sink, Conversation {
   #creditBytes = 0;
   #outbox: Outgoing[] = [];
   #outboxBytes = 0;
+  /** Of a message that is not whole yet; about, as a read may bring the beginning of the next one. */
+  #partialBytes = 0;
+  /** Of both, as the dispatcher counts it. */
+  #countedBytes = 0;
   /** Parts of the app's messages that the connection has not taken. */
   #untaken = 0;
   #stallTimer: NodeJS.Timeout | null = null;
@@ -60,6 +64,8 @@ export class WebSocketCall implements Sink, Conversation {
     this.#job = new Job(call, [], { acceptedAtMs: performance.now(), deadlineAtMs: null }, this);
     this.#job.conversation = this;
     this.#job.settleRoute = (route) => (isWebSocketRoute(route) ? null : new ServeError('SERVE_NOT_FOUND'));
+    // Before the one that makes messages of what came.
+    request.socket.prependListener('data', (chunk: Buffer) => this.#onBytes(chunk.length));
     ws.on('message', (data, isBinary) => this.#onMessage(data, !isBinary));
     ws.on('close', (code) => this.#onClosed(`the client closed the connection (${code})`));
     ws.on('error', () => {}); // a frame that breaks the rules: `close` follows
@@ -94,6 +100,7 @@ export class WebSocketCall implements Sink, Conversation {
 
   waiting(): void {
     this.#isWaiting = true;
+    if (this.#idleTimer !== null) clearTimeout(this.#idleTimer); // an app may wait more than once at a time
     const goingAway = this.#goingAway ?? (this.#front.closing() ? shuttingDown() : null);
     if (goingAway !== null) {
       this.goAway(goingAway);
@@ -117,7 +124,6 @@ export class WebSocketCall implements Sink, Conversation {
 
   fail(_job: Job, error: ServeError): void {
     this.#ws.close(closeCodeOf(error), closeReason(error));
-    this.#ws.resume(); // or the client's own close would not be read
     this.#onSettled(error);
   }
 
@@ -134,7 +140,26 @@ export class WebSocketCall implements Sink, Conversation {
     taken();
   }
 
+  /** What is held for a worker counts against `--queue-bytes`, like the bodies of calls that wait. */
+  #onBytes(bytes: number): void {
+    this.#partialBytes += bytes;
+    this.#count();
+  }
+
+  #count(): void {
+    if (this.#job.settled) return;
+    const heldBytes = this.#partialBytes + this.#outboxBytes;
+    try {
+      this.#front.model.dispatcher.countSaid(heldBytes - this.#countedBytes);
+      this.#countedBytes = heldBytes;
+    } catch (thrown) {
+      if (!(thrown instanceof ServeError)) throw thrown;
+      this.#giveUp(thrown, thrown.message);
+    }
+  }
+
   #onMessage(data: RawData, text: boolean): void {
+    this.#partialBytes = 0;
     if (this.#job.settled || this.#appClosed) return;
     this.#isWaiting = false;
     if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
@@ -159,6 +184,7 @@ export class WebSocketCall implements Sink, Conversation {
       this.#outbox.shift();
       this.#outboxBytes -= bytes.length + DATA_OVERHEAD_BYTES;
     }
+    this.#count();
     if (this.#outboxBytes >= STREAM_WINDOW_BYTES) this.#ws.pause();
     else if (this.#ws.isPaused) this.#ws.resume();
     if (this.#outbox.length === 0 && this.#clientLeft !== null) this.#giveUpLeft();
@@ -182,6 +208,9 @@ export class WebSocketCall implements Sink, Conversation {
   #onSettled(error: ServeError | null): void {
     for (const timer of [this.#idleTimer, this.#stallTimer]) if (timer !== null) clearTimeout(timer);
     this.#outbox = [];
+    this.#outboxBytes = 0;
+    this.#front.model.dispatcher.countSaid(-this.#countedBytes);
+    this.#ws.resume(); // or the client's own close would not be read
     this.#front.onSettled(this.#request, this.#job, 101, error);
   }
 

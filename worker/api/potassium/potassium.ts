@@ -7,7 +7,7 @@ import { RouteAlreadyInUseException, InvalidEndpointTypeException } from './erro
 import type { Request, WebSocketRequest } from './request.js';
 import type { Response } from './response.js';
 import { serveInWorker } from './in-worker.js';
-import { starter, type PotassiumServeOptions } from './starter.js';
+import { appFile, starter, type PotassiumServeOptions } from './starter.js';
 import { testClientOf, type TestClient } from './test-client.js';
 import { callingFile } from '../../stack-frame.js';
 
@@ -204,14 +204,14 @@ export class Potassium<Context extends object = any> {
     if (inWorker !== null) return inWorker;
     const given = typeof first === 'object' ? first : withoutUndefined({ host: first, port });
     // The file of this line, which need not be the one that made the app: the same line must run in a worker.
-    return starter().serve(fileOf(callingFile()), { ...this.#workers(), ...given });
+    return starter().serve(appFile(callingFile()), { ...this.#workers(), ...given });
   }
 
   /** A server of this app for a test: init runs for real, in a worker, on a free port. Close it at the end. */
   testClient(options: PotassiumServeOptions = {}): Promise<TestClient> {
     const inWorker = serveInWorker(this); // the file that made the app is the test
     if (inWorker !== null) return inWorker;
-    const app = fileOf(this.#madeIn);
+    const app = appFile(this.#madeIn);
     return starter()
       .startForTest(app, { ...this.#workers(), ...options })
       .then(testClientOf);
@@ -250,11 +250,6 @@ export class Potassium<Context extends object = any> {
     if (this.#endpoints.has(path)) throw new RouteAlreadyInUseException();
     return path;
   }
-}
-
-function fileOf(file: string | null): string {
-  if (file !== null) return file;
-  throw new Error('this app was made outside any file, and cannot start a server; use banana-serve <file>');
 }
 
 function withoutUndefined(values: Readonly<Record<string, unknown>>): Record<string, unknown> {

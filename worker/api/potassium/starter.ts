@@ -22,7 +22,12 @@ export function setStarter(starter: Starter): void {
 }
 
 export function starter(): Starter {
-  if (current === null)
-    throw new Error("import Potassium from 'banana-serve': nothing else can start a server");
+  if (current === null) throw new Error("import from 'banana-serve': nothing else can start a server");
   return current;
+}
+
+/** The file that a worker shall import, which is where `callingFile` found the app to be made or served. */
+export function appFile(file: string | null): string {
+  if (file !== null) return file;
+  throw new Error('this app was made outside any file, and cannot start a server; use banana-serve <file>');
 }

@@ -1,0 +1,19 @@
+/** `serve({ init, inference })`: the Banana functions of a file that starts itself. */
+import { serveInWorker } from './potassium/in-worker.js';
+import { appFile, starter, type PotassiumServeOptions } from './potassium/starter.js';
+import { callingFile } from '../stack-frame.js';
+import type { BananaApp } from './types.js';
+
+/** An app, and options of its server beside it: `host`, `port` and the others of docs/options.md. */
+export type ServedFunctions = BananaApp & PotassiumServeOptions;
+
+/** In a worker, where the same line runs again, hands the functions over; what is returned never settles there. */
+export function serveFunctions(given: ServedFunctions): Promise<void> {
+  if (typeof given.inference !== 'function')
+    throw new TypeError(`serve({ inference }) needs a function, not ${typeof given.inference}`);
+  const inWorker = serveInWorker(given);
+  if (inWorker !== null) return inWorker;
+  const options: Record<string, unknown> = { ...given };
+  for (const name of ['init', 'inference', 'shutdown', 'example', 'config']) delete options[name];
+  return starter().serve(appFile(callingFile()), options);
+}
