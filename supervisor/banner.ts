@@ -1,7 +1,8 @@
-/** What a person needs to know at start-up, on stderr. */
+/** What a person needs to know at the start and at the end, on stderr. */
 import { relative } from 'node:path';
 import type { ModelRuntime } from './models/model-runtime.js';
 import type { Placement } from './pool/placement.js';
+import type { ServerEnd } from './serve.js';
 import { VERSION } from './version.js';
 
 /** `banana-serve 0.1.0  ./app.ts  2 workers on 2 GPUs (0, 1)  http://localhost:8000` */
@@ -27,6 +28,19 @@ export function tryText(
   const type = route?.input === 'json' ? "-H 'Content-Type: application/json' " : '';
   const key = needsKey ? '-H "Authorization: Bearer $BANANA_API_KEY" ' : '';
   return `Try it: curl ${type}${key}-d '${quoted}' ${target}`;
+}
+
+export function endText(end: ServerEnd): string {
+  switch (end.reason) {
+    case 'drained':
+      return 'stopped; every call was answered';
+    case 'cut':
+      return 'stopped; some calls were cut off';
+    case 'failed':
+      return 'stopped; no worker could start';
+    case 'killed':
+      return 'stopped at once';
+  }
 }
 
 function seatsText(placements: readonly Placement[]): string {

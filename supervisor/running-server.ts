@@ -3,16 +3,18 @@
  *
  * 1. `open`: the port first (a port in use starts nothing), then the workers; Koa is loaded while they boot, and
  *    requests wait for it. Calls are held from the first moment.
- * 2. `close`: health says draining, calls are taken a little longer, then refused; what is accepted is finished,
- *    the workers stop, webhooks still owed are sent. Bounded by the drain timeout.
+ * 2. `close`: calls and workers come to their end (`drain.ts`), webhooks still owed are sent. Bounded by the drain
+ *    timeout.
  * 3. `kill`: nothing is waited for.
  */
 import { basename } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { ServeError, shuttingDown } from '../protocol/errors.js';
-import { startText, tryText } from './banner.js';
+import { ServeError } from '../protocol/errors.js';
+import { endText, startText, tryText } from './banner.js';
+import { deferred } from './deferred.js';
 import { Arrivals } from './dispatch/arrivals.js';
 import type { SendAhead } from './dispatch/send-ahead.js';
+import { drain, retireLimits } from './drain.js';
 import type { ApiKeys } from './http/api-keys.js';
 import type { Front } from './http/front.js';
 import { listen, type Listening } from './http/listen.js';
@@ -31,7 +33,6 @@ import { formatMs } from './options/units.js';
 import { OrphanGuard } from './pool/orphan-guard.js';
 import type { Placement } from './pool/placement.js';
 import { SpawnGate } from './pool/spawn-gate.js';
-import { TERM_GRACE_MS } from './pool/worker-handle.js';
 import { AppFiles, changeText } from './watch/app-files.js';
 import { Webhooks } from './webhooks/webhooks.js';
 import type { ServerEnd, ServerHandle } from './serve.js';
@@ -49,9 +50,6 @@ export interface ServerPlan {
   /** Said in the log at the start. */
   readonly warnings: readonly string[];
 }
-
-/** Kept at the end of a drain for the workers' own shutdown. */
-const WORKER_STOP_RESERVE_MS = 5000;
 
 /** For the last lines of the workers and of the log; a reader that takes none must not delay the end. */
 const FLUSH_MS = 500;
@@ -209,13 +207,8 @@ export class RunningServer implements ServerHandle {
   }
 
   #onAppChanged(files: readonly string[]): void {
-    const { drainTimeout } = this.#options;
-    const reserveMs = stopReserveMs(drainTimeout);
     this.#log.info(`${changeText(files)} changed: starting the workers again`);
-    this.#model.replaceWorkers({
-      finishMs: drainTimeout - reserveMs,
-      graceMs: Math.max(0, reserveMs - TERM_GRACE_MS),
-    });
+    this.#model.replaceWorkers(retireLimits(this.#options.drainTimeout));
   }
 
   #onFirstReady(): void {
@@ -242,35 +235,19 @@ export class RunningServer implements ServerHandle {
   }
 
   async #drain(lagMs: number): Promise<void> {
-    const { drainTimeout } = this.#options;
-    const endAtMs = performance.now() + drainTimeout;
-    this.#model.announceDrain();
+    const timeoutMs = this.#options.drainTimeout;
+    const endAtMs = performance.now() + timeoutMs;
     this.#appFiles?.close();
-    this.#log.info(`draining (at most ${formatMs(drainTimeout)})`);
-    if (lagMs > 0) await delay(Math.min(lagMs, drainTimeout));
-    this.#lastReplies = true;
-    this.#model.refuseCalls();
-    const quiet = await quietBefore(this.#model, endAtMs - stopReserveMs(drainTimeout));
-    if (!quiet) this.#cutOff();
-    this.#model.close(Math.max(0, endAtMs - performance.now() - TERM_GRACE_MS));
-    await this.#workersClosed.promise;
-    // A worker that died in the meantime gave back what it had not begun.
-    this.#model.dispatcher.failQueued(shuttingDown());
-    await this.#finish({ reason: quiet ? 'drained' : 'cut', error: null }, endAtMs);
-  }
-
-  #cutOff(): void {
-    const { dispatcher } = this.#model;
-    const { queued, inFlight } = dispatcher;
-    this.#log.error(
-      `the drain timeout passed with ${inFlight} calls running and ${queued} waiting; they are cut off`,
-    );
-    this.#reportUnfinished();
-    dispatcher.failQueued(shuttingDown());
-    dispatcher.failInFlight(
-      new ServeError('SERVE_WORKER_LOST', 'The server stopped before this call was finished.'),
-      shuttingDown(),
-    );
+    const reason = await drain({
+      model: this.#model,
+      log: this.#log,
+      lagMs,
+      timeoutMs,
+      workersClosed: this.#workersClosed.promise,
+      onRefusing: () => (this.#lastReplies = true),
+      onCut: () => this.#reportUnfinished(),
+    });
+    await this.#finish({ reason, error: null }, endAtMs);
   }
 
   /** Their callers were told that they are taken, and hear nothing more. */
@@ -327,48 +304,4 @@ export class RunningServer implements ServerHandle {
       `orphan guard: ${why}; if this server is killed, a worker inside native code ends only when it returns`,
     );
   }
-}
-
-function stopReserveMs(drainTimeoutMs: number): number {
-  return Math.min(drainTimeoutMs / 5, WORKER_STOP_RESERVE_MS);
-}
-
-/** Resolves true once nothing waits or runs, false at the limit. Asked often: it is one sum. */
-async function quietBefore(model: ModelRuntime, limitMs: number): Promise<boolean> {
-  while (!model.quiet) {
-    if (performance.now() >= limitMs) return false;
-    await delay(10);
-  }
-  return true;
-}
-
-function endText(end: ServerEnd): string {
-  switch (end.reason) {
-    case 'drained':
-      return 'stopped; every call was answered';
-    case 'cut':
-      return 'stopped; some calls were cut off';
-    case 'failed':
-      return 'stopped; no worker could start';
-    case 'killed':
-      return 'stopped at once';
-  }
-}
-
-function delay(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
-}
-
-function deferred<T>(): {
-  readonly promise: Promise<T>;
-  readonly resolve: (value: T) => void;
-  readonly reject: (error: unknown) => void;
-} {
-  let resolve!: (value: T) => void;
-  let reject!: (error: unknown) => void;
-  const promise = new Promise<T>((yes, no) => {
-    resolve = yes;
-    reject = no;
-  });
-  return { promise, resolve, reject };
 }

@@ -3,37 +3,17 @@
  *
  * 1. `accept` puts a call in the inbox; its body may still be arriving elsewhere.
  * 2. `pump` takes the next call, once the answer of the last one is in the kernel.
- * 3. A note says that it begins, then the app runs: so a death tells exactly which calls may have run.
+ * 3. `call-runner.ts` runs it to its end, and says so.
  *
- * Before: `main.ts` hands over messages. After: `reply/` encodes, the channel sends.
+ * Before: `main.ts` hands over messages. After: the channel sends.
  */
-import { totalBytes } from '../protocol/body-assembler.js';
 import type { Channel } from '../protocol/channel.js';
-import { ServeError, describeThrown } from '../protocol/errors.js';
-import { MAX_TEXT_CHARS, type Call, type DataPart, type ReplyHead } from '../protocol/messages.js';
-import type { WorkerInfo } from './api/types.js';
-import { appLog } from './app-log.js';
-import { CallContext } from './call-context.js';
-import { CallSocket } from './call-socket.js';
-import { readInput } from './formats/read-input.js';
-import type { LoadedApp } from './loaded-app.js';
-import type { PrintAttribution } from './print-attribution.js';
-import { encodeJsonOutput, encodeOutput, type EncodedOutput } from './reply/encode-output.js';
-import { Reply } from './reply/reply.js';
-import { iteratorOf, sendStream } from './reply/stream.js';
-import { isResponse, responseBody, responseHead } from './reply/web-response.js';
+import { ServeError } from '../protocol/errors.js';
+import type { Call, DataPart } from '../protocol/messages.js';
+import { CallRunner, sendError, type CallRunnerOptions } from './call-runner.js';
 import type { Idleness } from './stay-awake.js';
-import { StreamSender } from './stream-sender.js';
 
-export interface RunLoopOptions {
-  readonly channel: Channel;
-  readonly app: LoadedApp;
-  readonly worker: WorkerInfo;
-  readonly prints: PrintAttribution;
-  readonly maxOutputBytes: number;
-  readonly streamWindowBytes: number;
-  /** The front must know that this call may have run, even if this process dies at once. */
-  noteBegun(id: number): void;
+export interface RunLoopOptions extends CallRunnerOptions {
   /** Called when no call runs and none will be begun, after `retire`. */
   onIdleAfterRetire(): void;
   readonly idleness: Idleness;
@@ -44,22 +24,14 @@ interface Waiting {
   readonly pieces: Buffer[];
 }
 
-interface Running {
-  readonly call: Call;
-  readonly ctx: CallContext;
-  readonly beganAtMs: number;
-  stream: StreamSender | null;
-  readonly socket: CallSocket | null;
-}
-
 /** A call that held the thread this long lets pending cancels in before the next begins. */
 const YIELD_AFTER_MS = 1;
 
 export class RunLoop {
   readonly #options: RunLoopOptions;
   readonly #channel: Channel;
+  readonly #runner: CallRunner;
   #inbox: Waiting[] = [];
-  #current: Running | null = null;
   #pumping = false;
   /** Waiting for the kernel to take an answer, or for pending cancels to be read. */
   #resting = false;
@@ -68,11 +40,12 @@ export class RunLoop {
   constructor(options: RunLoopOptions) {
     this.#options = options;
     this.#channel = options.channel;
+    this.#runner = new CallRunner(options, (runMs) => this.#onEnded(runMs));
   }
 
   /** Empty between calls. */
   get runningRequestId(): string {
-    return this.#current?.call.requestId ?? '';
+    return this.#runner.requestId;
   }
 
   /** Takes a call whose body is whole; `pump` begins it. */
@@ -83,10 +56,8 @@ export class RunLoop {
 
   /** Nobody waits for this call: drops it if it has not begun, else tells the app. */
   cancel(id: number, reason: string): void {
-    if (this.#current?.call.id === id) {
-      this.#current.ctx.abort(reason);
-      this.#current.stream?.cancel();
-      this.#current.socket?.cancel();
+    if (this.#runner.runs(id)) {
+      this.#runner.cancel(reason);
       return;
     }
     const index = this.#inbox.findIndex(({ call }) => call.id === id);
@@ -97,41 +68,44 @@ export class RunLoop {
 
   /** The ending of a call that never began. */
   sendCancelled(id: number): void {
-    this.#sendError(id, new ServeError('SERVE_CANCELLED'), 0);
+    sendError(this.#channel, id, new ServeError('SERVE_CANCELLED'), 0);
     this.#channel.flush();
   }
 
   grantCredit(id: number, bytes: number): void {
-    if (this.#current?.call.id === id) (this.#current.stream ?? this.#current.socket)?.grant(bytes);
+    this.#runner.grantCredit(id, bytes);
   }
 
-  /** A part of a message from the client of a WebSocket; one whose call has ended by now is nobody's. */
-  takeData({ id, text, last }: DataPart, pieces: readonly Buffer[]): void {
-    if (this.#current?.call.id !== id) return;
-    this.#current.socket?.onData(pieces, totalBytes(pieces), text, last);
+  takeData(part: DataPart, pieces: readonly Buffer[]): void {
+    this.#runner.takeData(part, pieces);
   }
 
   /** Begins no further call; tells the running one that it should end. */
   retire(abortReason: string | null): void {
     this.#retired = true;
     this.#inbox = [];
-    if (abortReason !== null) this.#current?.ctx.abort(abortReason);
-    if (this.#current === null) this.#options.onIdleAfterRetire();
+    if (abortReason !== null) this.#runner.abort(abortReason);
+    if (!this.#runner.isRunning) this.#options.onIdleAfterRetire();
   }
 
   /** Begins the next call, if none runs. Once per read: a cancel behind a call is seen before the call begins. */
   pump(): void {
     if (this.#pumping) return;
     this.#pumping = true;
-    while (this.#current === null && !this.#resting && !this.#retired && this.#inbox.length > 0) {
+    while (!this.#runner.isRunning && !this.#resting && !this.#retired && this.#inbox.length > 0) {
       this.#channel.flush();
       // An answer that is not in the kernel dies with the process, and its call may not be taken for ended.
-      if (this.#channel.flushed) this.#begin(this.#inbox.shift() as Waiting);
+      if (this.#channel.flushed) this.#beginNext();
       else this.#restUntilFlushed();
     }
     this.#pumping = false;
     this.#channel.flush();
-    if (this.#current === null && this.#inbox.length === 0) this.#options.idleness.onIdle();
+    if (!this.#runner.isRunning && this.#inbox.length === 0) this.#options.idleness.onIdle();
+  }
+
+  #beginNext(): void {
+    const { call, pieces } = this.#inbox.shift() as Waiting;
+    this.#runner.begin(call, pieces);
   }
 
   #restUntilFlushed(): void {
@@ -142,153 +116,11 @@ export class RunLoop {
     });
   }
 
-  #begin({ call, pieces }: Waiting): void {
-    const ctx = new CallContext(call, pieces, this.#options.worker, (...ids) =>
-      appLog(this.#channel, ...ids),
-    );
-    const beganAtMs = performance.now();
-    this.#options.noteBegun(call.id);
-    const { streamWindowBytes } = this.#options;
-    const socket =
-      call.format === 'websocket' ? new CallSocket(this.#channel, call.id, streamWindowBytes) : null;
-    this.#current = { call, ctx, beganAtMs, stream: null, socket };
-    this.#run(call, ctx);
-  }
-
-  #run(call: Call, ctx: CallContext): void {
-    try {
-      const output = this.#options.prints.run(call.requestId, () => this.#handle(call, ctx));
-      // A thenable of the app's own may call back twice; a promise settles once.
-      if (isThenable(output)) Promise.resolve(output).then((value) => this.#deliver(value), this.#fail);
-      else this.#deliver(output);
-    } catch (thrown) {
-      this.#fail(thrown);
-    }
-  }
-
-  #handle(call: Call, ctx: CallContext): unknown {
-    const { app } = this.#options;
-    const input = this.#current?.socket ?? readInput(call, ctx.body);
-    if (isThenable(input)) return input.then((value) => app.handle(call.route, value, ctx));
-    return app.handle(call.route, input, ctx);
-  }
-
-  #deliver(output: unknown): void {
-    const { call, socket } = this.#current as Running;
-    if (socket !== null) {
-      this.#deliverSends(socket).catch(this.#fail);
-      return;
-    }
-    try {
-      if (isResponse(output)) {
-        this.#deliverResponse(output).catch(this.#fail);
-        return;
-      }
-      if (output instanceof Reply) {
-        this.#deliverReply(output);
-        return;
-      }
-      const iterator = iteratorOf(output);
-      if (iterator !== null) {
-        this.#deliverStream(iterator, null).catch(this.#fail);
-        return;
-      }
-      const encoded = encodeOutput(output, call);
-      if (encoded instanceof Promise) encoded.then((late) => this.#succeed(late), this.#fail);
-      else this.#succeed(encoded);
-    } catch (thrown) {
-      this.#fail(thrown);
-    }
-  }
-
-  #deliverReply({ head, body }: Reply): void {
-    const { call } = this.#current as Running;
-    if (body.kind === 'stream') this.#deliverStream(body.iterator, head).catch(this.#fail);
-    else if (body.kind === 'bytes') this.#succeed({ ...head, body: body.bytes });
-    else this.#succeed({ ...head, ...encodeJsonOutput(body.value, call) });
-  }
-
-  async #deliverResponse(response: Response): Promise<void> {
-    const head = responseHead(response);
-    const body = await responseBody(response);
-    if (body.kind === 'whole') this.#succeed({ ...head, body: body.body });
-    else await this.#deliverStream(body.chunks, head);
-  }
-
-  async #deliverStream(
-    iterator: Iterator<unknown> | AsyncIterator<unknown>,
-    head: ReplyHead | null,
-  ): Promise<void> {
-    const running = this.#current as Running;
-    const { call } = running;
-    const stream = new StreamSender(this.#channel, call.id, this.#options.streamWindowBytes);
-    running.stream = stream;
-    if (running.ctx.aborted) stream.cancel();
-    const { prints } = this.#options;
-    await prints.run(call.requestId, () => sendStream(iterator, call.accept, head, stream));
-    if (stream.cancelled) throw new ServeError('SERVE_CANCELLED');
-    this.#channel.send({ type: 'end', id: call.id, runMs: this.#runMs() });
-    this.#finish();
-  }
-
-  /** The function of a WebSocket route has returned: the connection ends with what it has sent. */
-  async #deliverSends(socket: CallSocket): Promise<void> {
-    await socket.flushed();
-    if (socket.cancelled) throw new ServeError('SERVE_CANCELLED');
-    this.#channel.send({ type: 'end', id: (this.#current as Running).call.id, runMs: this.#runMs() });
-    this.#finish();
-  }
-
-  #succeed(output: EncodedOutput & Partial<ReplyHead>): void {
-    const { call } = this.#current as Running;
-    const { body, contentType, status = 200, headers = '' } = output;
-    const { maxOutputBytes } = this.#options;
-    if (body.length > maxOutputBytes) {
-      const message = `The model's output is ${body.length} bytes; --max-output allows ${maxOutputBytes}.`;
-      this.#fail(new ServeError('SERVE_OUTPUT_TOO_LARGE', message));
-      return;
-    }
-    const { id } = call;
-    const runMs = this.#runMs();
-    this.#channel.sendBody(
-      { type: 'result', id, status, contentType, headers, bodyBytes: body.length, runMs },
-      id,
-      [body],
-      body.length,
-    );
-    this.#finish();
-  }
-
-  readonly #fail = (thrown: unknown): void => {
-    const { call } = this.#current as Running;
-    const error =
-      thrown instanceof ServeError
-        ? thrown
-        : new ServeError('SERVE_INFERENCE_FAILED', undefined, { detail: describeThrown(thrown).stack });
-    this.#sendError(call.id, error, this.#runMs());
-    this.#finish();
-  };
-
-  #sendError(id: number, error: ServeError, runMs: number): void {
-    const { code, message, detail } = error;
-    this.#channel.send({
-      type: 'error',
-      id,
-      code,
-      message: message.slice(0, MAX_TEXT_CHARS),
-      detail: detail.slice(0, MAX_TEXT_CHARS),
-      runMs,
-    });
-  }
-
-  #finish(): void {
-    const held = this.#runMs() > YIELD_AFTER_MS;
-    this.#current?.socket?.end();
-    this.#current = null;
+  #onEnded(runMs: number): void {
     if (this.#retired) {
       this.#channel.flush();
       this.#options.onIdleAfterRetire();
-    } else if (held && this.#inbox.length > 0) {
+    } else if (runMs > YIELD_AFTER_MS && this.#inbox.length > 0) {
       this.#resting = true;
       this.#channel.flush();
       setImmediate(() => {
@@ -299,14 +131,4 @@ export class RunLoop {
       this.pump();
     }
   }
-
-  #runMs(): number {
-    return performance.now() - (this.#current as Running).beganAtMs;
-  }
-}
-
-function isThenable(value: unknown): value is Promise<unknown> {
-  return (
-    typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
-  );
 }

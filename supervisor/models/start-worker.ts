@@ -5,7 +5,8 @@ import type { OutputRelay } from '../observe/output-relay.js';
 import type { Options } from '../options/resolve.js';
 import type { OrphanGuard } from '../pool/orphan-guard.js';
 import type { Placement } from '../pool/placement.js';
-import { WorkerHandle, type WorkerLimits, type WorkerListener } from '../pool/worker-handle.js';
+import { WorkerHandle } from '../pool/worker-handle.js';
+import type { WorkerLimits, WorkerListener } from '../pool/worker-listener.js';
 
 export interface ModelSpec {
   readonly name: string;

@@ -31,6 +31,12 @@ export function parseKeys(raw: unknown): readonly KeyDigest[] {
 
 const ALLOWED = 'one key or several, separated by commas, each of up to 1024 visible ASCII characters';
 
+/** What `readKeyFile` is to read. @throws NotAllowed */
+export function parseKeyFilePath(raw: unknown): string {
+  if (typeof raw !== 'string' || raw.trim() === '') throw new NotAllowed('the path of a file');
+  return raw;
+}
+
 /** A key per line; empty lines and those that begin with # do not count. @throws SERVE_CONFIG naming file and line, never a key */
 export function readKeyFile(path: string, folder: string): readonly KeyDigest[] {
   const lines = readText(path, folder)

@@ -4,9 +4,18 @@
  */
 import { availableCores } from '../pool/cores.js';
 import { parseWebhookSecrets, type WebhookSigner } from '../webhooks/sign.js';
-import { parseKeys, type KeyDigest } from './api-key.js';
+import { parseHost, parsePort } from './address.js';
+import { parseKeyFilePath, parseKeys, type KeyDigest } from './api-key.js';
 import { parseOrigins, type AllowedOrigins } from './cors-origin.js';
-import { NotAllowed, parseBytes, parseChoice, parseDurationMs, parseSwitch, parseWhole } from './units.js';
+import { parseGpus } from './gpu-list.js';
+import {
+  parseBytes,
+  parseChoice,
+  parseDurationMs,
+  parsePositiveMs,
+  parseSwitch,
+  parseWhole,
+} from './units.js';
 
 /** `process`: one per server. `model`: an app may set it in its `config` export. */
 export type OptionScope = 'process' | 'model';
@@ -30,12 +39,6 @@ const MIB = 1024 ** 2;
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 
-const positiveMs = (raw: unknown): number => {
-  const ms = parseDurationMs(raw);
-  if (ms <= 0) throw new NotAllowed('a duration above 0, such as 500ms, 30s or 5m');
-  return ms;
-};
-
 function option<T>(spec: OptionSpec<T>): OptionSpec<T> {
   return spec;
 }
@@ -48,10 +51,7 @@ export const OPTIONS = {
     help: 'Address to listen on. All interfaces, as a container needs; use 127.0.0.1 to keep it to this machine.',
     defaultText: '0.0.0.0',
     default: '0.0.0.0',
-    parse: (raw) => {
-      if (typeof raw !== 'string' || raw.trim() === '') throw new NotAllowed('an address or a host name');
-      return raw.trim();
-    },
+    parse: parseHost,
   }),
   port: option<number | string>({
     scope: 'process',
@@ -60,14 +60,7 @@ export const OPTIONS = {
     help: 'TCP port, 0 for a free one, or the path of a unix socket (anything with a /). PORT in the environment counts too.',
     defaultText: '8000',
     default: 8000,
-    parse: (raw) => {
-      if (typeof raw === 'string' && raw.includes('/') && !raw.includes('://')) return raw;
-      try {
-        return parseWhole(raw, 0, 65_535);
-      } catch {
-        throw new NotAllowed('a port from 0 to 65535, or the path of a unix socket');
-      }
-    },
+    parse: parsePort,
   }),
   apiKey: option<readonly KeyDigest[] | null>({
     scope: 'process',
@@ -86,10 +79,7 @@ export const OPTIONS = {
     help: 'File of such keys, one per line, # begins a comment line; they hold besides those of --api-key. Read at the start only.',
     defaultText: 'no file',
     default: null,
-    parse: (raw) => {
-      if (typeof raw !== 'string' || raw.trim() === '') throw new NotAllowed('the path of a file');
-      return raw;
-    },
+    parse: parseKeyFilePath,
   }),
   corsOrigin: option<AllowedOrigins | null>({
     scope: 'process',
@@ -116,15 +106,7 @@ export const OPTIONS = {
     help: 'all, none, or a list of indexes or ids as nvidia-smi prints them: 0,2 or GPU-uuid or MIG-uuid.',
     defaultText: 'all that nvidia-smi finds',
     default: null,
-    parse: (raw) => {
-      const text = typeof raw === 'number' ? String(raw) : raw;
-      if (typeof text !== 'string' || !GPU_LIST.test(text)) {
-        throw new NotAllowed(
-          'all, none, or a comma-separated list such as 0,2 or GPU-5d5ba0d6 or MIG-c7384736',
-        );
-      }
-      return text;
-    },
+    parse: parseGpus,
   }),
   workersPerGpu: option<number | null>({
     scope: 'process',
@@ -160,7 +142,7 @@ export const OPTIONS = {
     help: 'Longest wait for a worker before 504. As long as common clients wait.',
     defaultText: '5m',
     default: 5 * MINUTE,
-    parse: positiveMs,
+    parse: parsePositiveMs,
   }),
   runTimeout: option<number>({
     scope: 'model',
@@ -169,7 +151,7 @@ export const OPTIONS = {
     help: 'Longest run of one call: then the abort signal, a grace of 1s, SIGKILL; the caller gets 504.',
     defaultText: '5m',
     default: 5 * MINUTE,
-    parse: positiveMs,
+    parse: parsePositiveMs,
   }),
   websocketIdleTimeout: option<number>({
     scope: 'model',
@@ -178,7 +160,7 @@ export const OPTIONS = {
     help: 'Longest silence of a WebSocket client that the app waits for; then it is closed. It holds a worker all the while.',
     defaultText: '1m',
     default: MINUTE,
-    parse: positiveMs,
+    parse: parsePositiveMs,
   }),
   initTimeout: option<number>({
     scope: 'model',
@@ -187,7 +169,7 @@ export const OPTIONS = {
     help: 'Longest start of a worker, from spawn to ready. Large models take minutes to load.',
     defaultText: '10m',
     default: 10 * MINUTE,
-    parse: positiveMs,
+    parse: parsePositiveMs,
   }),
   drainTimeout: option<number>({
     scope: 'process',
@@ -250,7 +232,7 @@ export const OPTIONS = {
     help: 'Longest arrival of request headers, against clients that send a byte at a time; then 408.',
     defaultText: '20s',
     default: 20 * SECOND,
-    parse: positiveMs,
+    parse: parsePositiveMs,
   }),
   bodyTimeout: option<number>({
     scope: 'process',
@@ -259,7 +241,7 @@ export const OPTIONS = {
     help: 'Longest pause inside a request body; then 408.',
     defaultText: '30s',
     default: 30 * SECOND,
-    parse: positiveMs,
+    parse: parsePositiveMs,
   }),
   stallTimeout: option<number>({
     scope: 'process',
@@ -268,7 +250,7 @@ export const OPTIONS = {
     help: 'Longest time a client may leave a streamed answer unread before it is cut off.',
     defaultText: '60s',
     default: 60 * SECOND,
-    parse: positiveMs,
+    parse: parsePositiveMs,
   }),
   accessLog: option<boolean>({
     scope: 'process',
@@ -347,7 +329,6 @@ export const OPTIONS = {
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'silent'];
-const GPU_LIST = /^(all|none|(?:\d+|(?:GPU|MIG)-[\w/-]+)(?:,\s*(?:\d+|(?:GPU|MIG)-[\w/-]+))*)$/;
 
 export type OptionName = keyof typeof OPTIONS;
 export type OptionValues = {

@@ -25,6 +25,13 @@ export function parseDurationMs(value: unknown): number {
   return ms;
 }
 
+/** The same, but for 0. @throws NotAllowed */
+export function parsePositiveMs(value: unknown): number {
+  const ms = parseDurationMs(value);
+  if (ms <= 0) throw new NotAllowed('a duration above 0, such as 500ms, 30s or 5m');
+  return ms;
+}
+
 /** `10mb`, `512kb`, `1gb` (powers of 1024) in bytes; a bare number is bytes. @throws NotAllowed */
 export function parseBytes(value: unknown): number {
   const bytes = typeof value === 'number' ? value : withUnit(value, SIZE_UNITS, 1);

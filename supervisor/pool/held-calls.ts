@@ -4,6 +4,8 @@
  * 1. `assign` sends a call. 2. Its ending frees the seat, then answers the owner. Whether a call has begun is looked
  * up in the worker's note, when it matters: at a death, when a limit seems to be over, when somebody asks.
  * A call whose owner has gone keeps its seat until the worker has ended it.
+ *
+ * Beside: `run-timeout.ts` watches the first call, `call-traffic.ts` is for calls that stream or talk.
  */
 import { MONOTONIC_OFFSET_MS, type BegunNote } from '../../protocol/begun-note.js';
 import { BodyAssembler, totalBytes } from '../../protocol/body-assembler.js';
@@ -12,56 +14,36 @@ import { ServeError, asCallErrorCode, protocolError } from '../../protocol/error
 import type { DataPart, Message, ReplyHead } from '../../protocol/messages.js';
 import type { Job } from '../dispatch/job.js';
 import { slabs } from '../memory/slabs.js';
-import type { KillCause } from './exit-report.js';
-import { RunClock, resume, type ClockedCall } from './run-clock.js';
-import { Turns } from './turns.js';
-
-/** A handler that was told to abort gets this long before its process is killed. */
-export const ABORT_GRACE_MS = 1000;
-
-/** However short the run timeout, a worker has this long to begin: a large body, a busy machine are no fault of it. */
-export const MIN_BEGIN_MS = 5000;
-
-/** A call the worker holds, in the order sent. */
-interface Assignment extends ClockedCall {
-  readonly id: number;
-  readonly job: Job;
-  begun: boolean;
-  /** Of a call that streams or talks. */
-  turns: Turns | null;
-}
+import { CallTraffic } from './call-traffic.js';
+import { begin, type HeldCall } from './held-call.js';
+import { resume } from './run-clock.js';
+import { RunTimeout, type RunTimeoutListener, type TimedCalls } from './run-timeout.js';
 
 export interface CallLimits {
   readonly runTimeoutMs: number;
   readonly maxOutputBytes: number;
 }
 
-export interface HeldCallsListener {
+export interface HeldCallsListener extends RunTimeoutListener {
   onFinished(job: Job, runMs: number | null): void;
-  /** The call failed for a reason that the log may want to know. */
-  onCallError(job: Job, error: ServeError): void;
-  /** Only the death of the process helps: a handler that did not obey, or a call that never even began. */
-  onHopeless(cause: KillCause): void;
 }
-
-type ConversationMessage = Message & { type: 'data' | 'credit' | 'waiting' | 'close' };
 
 /** An answer whose body is still arriving. */
 interface PartialResult {
-  readonly assignment: Assignment;
+  readonly call: HeldCall;
   readonly head: ReplyHead;
   readonly runMs: number;
 }
 
-export class HeldCalls {
+export class HeldCalls implements TimedCalls {
   readonly #channel: Channel;
   readonly #listener: HeldCallsListener;
   readonly #readBegun: () => BegunNote;
   readonly #results = new BodyAssembler<PartialResult>((bytes) => slabs.take(bytes));
+  readonly #timeout: RunTimeout;
+  readonly #traffic: CallTraffic;
   #limits: CallLimits;
-  #runClock: RunClock<Assignment>;
-  #graceTimer: NodeJS.Timeout | null = null;
-  #held: Assignment[] = [];
+  #held: HeldCall[] = [];
   #nextId = 1;
   #inBurst = false;
   #finished = 0;
@@ -71,14 +53,14 @@ export class HeldCalls {
     this.#readBegun = readBegun;
     this.#listener = listener;
     this.#limits = limits;
-    this.#runClock = this.#newRunClock();
+    this.#timeout = new RunTimeout(limits.runTimeoutMs, channel, this, listener);
+    this.#traffic = new CallTraffic(channel, () => this.#flushSoon());
   }
 
   /** Holds for calls that begin from now on. */
   set limits(limits: CallLimits) {
     this.#limits = limits;
-    this.#runClock.stop();
-    this.#runClock = this.#newRunClock();
+    this.#timeout.limitMs = limits.runTimeoutMs;
   }
 
   get count(): number {
@@ -91,21 +73,29 @@ export class HeldCalls {
   }
 
   /** Looks up whether the first call has begun. */
-  get running(): Assignment | null {
-    this.learnBegun();
-    const { first } = this;
+  get running(): HeldCall | null {
+    const first = this.lookUpFirst();
     return first?.begun === true ? first : null;
   }
 
   /** The running call, or the one that should begin now. */
-  get first(): Assignment | null {
+  get first(): HeldCall | null {
     return this.#held[0] ?? null;
+  }
+
+  lookUpFirst(): HeldCall | null {
+    this.learnBegun();
+    return this.first;
+  }
+
+  holds(call: HeldCall): boolean {
+    return this.#held.includes(call);
   }
 
   /** All of them, and which have begun is up to date. */
   jobs(): Job[] {
     this.learnBegun();
-    return this.#held.map((assignment) => assignment.job);
+    return this.#held.map((call) => call.job);
   }
 
   /** Sends a call. */
@@ -120,35 +110,32 @@ export class HeldCalls {
       job,
       begun: false,
       beganAtMs: isFirst ? performance.now() : 0,
-      graceMs: this.#beginGraceMs,
+      graceMs: this.#timeout.beginGraceMs,
       pausedMs: 0,
       pausedSinceMs: null,
       turns: null,
     });
-    if (isFirst) this.#runClock.start();
+    if (isFirst) this.#timeout.start();
     this.#channel.sendBody({ type: 'call', calls: [call], inlineBytes: [bodyBytes] }, id, pieces, bodyBytes);
     this.#flushSoon();
   }
 
   /** The job is settled; tells the worker to stop working for it. */
   abandon(job: Job, reason: string): void {
-    const assignment = this.#held.find((candidate) => candidate.job === job);
-    if (assignment === undefined) return;
-    resume(assignment); // from now on it waits for no reader: its clock runs
-    if (this.#channel.dropBody(assignment.id)) {
-      this.#channel.send({ type: 'cancel', id: assignment.id, reason });
+    const call = this.#held.find((candidate) => candidate.job === job);
+    if (call === undefined) return;
+    resume(call); // from now on it waits for no reader: its clock runs
+    if (this.#channel.dropBody(call.id)) {
+      this.#channel.send({ type: 'cancel', id: call.id, reason });
       this.#flushSoon();
     } else {
-      this.#release(assignment, null); // it never left: the worker knows nothing of it
+      this.#release(call, null); // it never left: the worker knows nothing of it
     }
   }
 
   sendData(job: Job, part: Omit<DataPart, 'id'>, bytes: Uint8Array): void {
-    const assignment = this.#held.find((candidate) => candidate.job === job);
-    if (assignment === undefined) return;
-    turnsOf(assignment).onSaid();
-    this.#channel.send({ type: 'data', id: assignment.id, ...part }, bytes);
-    this.#flushSoon();
+    const call = this.#held.find((candidate) => candidate.job === job);
+    if (call !== undefined) this.#traffic.say(call, part, bytes);
   }
 
   /** Takes a message about a call. Returns false if it is about something else. @throws SERVE_PROTOCOL */
@@ -166,13 +153,13 @@ export class HeldCalls {
         this.#findBegun(message.id).job.head(message);
         return true;
       case 'chunk':
-        this.#onChunk(this.#findBegun(message.id), pieces);
+        this.#traffic.onChunk(this.#findBegun(message.id), pieces);
         return true;
       case 'data':
       case 'credit':
       case 'waiting':
       case 'close':
-        this.#onConversation(this.#findBegun(message.id), message, pieces);
+        this.#traffic.onConversation(this.#findBegun(message.id), message, pieces);
         return true;
       case 'end':
         this.#onEnd(this.#findBegun(message.id), message.runMs);
@@ -194,32 +181,21 @@ export class HeldCalls {
 
   /** Stops all timers. */
   close(): void {
-    this.#runClock.stop();
-    if (this.#graceTimer !== null) clearTimeout(this.#graceTimer);
+    this.#timeout.close();
   }
 
   /** Marks what the worker's note says has begun: the call it names, and those sent before it. */
   learnBegun(): void {
     if (this.#held.length === 0) return;
     const { id, atMs } = this.#readBegun();
-    const last = this.#held.findIndex((assignment) => assignment.id === id);
-    for (const assignment of this.#held.slice(0, last + 1)) {
-      if (!assignment.begun) this.#begin(assignment, atMs - MONOTONIC_OFFSET_MS);
+    const last = this.#held.findIndex((call) => call.id === id);
+    for (const call of this.#held.slice(0, last + 1)) {
+      if (!call.begun) begin(call, atMs - MONOTONIC_OFFSET_MS);
     }
   }
 
-  #begin(assignment: Assignment, atMs: number): void {
-    const nowMs = performance.now();
-    // A time that cannot be is another clock's.
-    const beganAtMs = atMs >= assignment.job.acceptedAtMs && atMs <= nowMs ? atMs : nowMs;
-    assignment.begun = true;
-    assignment.beganAtMs = beganAtMs;
-    assignment.graceMs = 0;
-    assignment.job.begin(beganAtMs);
-  }
-
   #onResult(message: Message & { type: 'result' }, pieces: Buffer[]): void {
-    const assignment = this.#findAnswered(message.id, message.runMs);
+    const call = this.#findAnswered(message.id, message.runMs);
     if (this.#channel.isSending(message.id)) {
       throw protocolError(`an answer to call ${message.id}, whose body was not read to its end`);
     }
@@ -228,66 +204,37 @@ export class HeldCalls {
         `a result of ${message.bodyBytes} bytes; ${this.#limits.maxOutputBytes} are allowed`,
       );
     }
-    const owner = { assignment, head: message, runMs: message.runMs };
+    const owner = { call, head: message, runMs: message.runMs };
     const whole = this.#results.start(message.id, owner, message.bodyBytes, pieces);
     if (whole !== null) this.#onWholeResult(owner, whole);
   }
 
-  #onWholeResult({ assignment, head, runMs }: PartialResult, pieces: Buffer[]): void {
+  #onWholeResult({ call, head, runMs }: PartialResult, pieces: Buffer[]): void {
     const bodyBytes = totalBytes(pieces);
-    assignment.job.replyBytes = bodyBytes;
+    call.job.replyBytes = bodyBytes;
     // Feed the worker first, then answer the client.
-    this.#release(assignment, runMs);
+    this.#release(call, runMs);
     // An answer proves that the worker has read the whole body: nothing of it waits in the pipe.
-    for (const piece of assignment.job.pieces) slabs.give(piece);
-    assignment.job.reply(head, pieces, bodyBytes, runMs);
-  }
-
-  #onChunk(assignment: Assignment, pieces: Buffer[]): void {
-    if (assignment.job.settled) return; // cancelled: it needs no credit to see that
-    assignment.job.chunk(pieces, this.#onceTaken(assignment, pieces));
-  }
-
-  /** @throws SERVE_PROTOCOL if the call is no WebSocket */
-  #onConversation(assignment: Assignment, message: ConversationMessage, pieces: Buffer[]): void {
-    const { job, id } = assignment;
-    const { conversation } = job;
-    if (conversation === null) throw protocolError(`${message.type} in call ${id}, which is no WebSocket`);
-    if (job.settled) return;
-    if (message.type === 'data') conversation.data(message, pieces, this.#onceTaken(assignment, pieces));
-    else if (message.type === 'credit') conversation.credit(message.bytes);
-    else if (message.type === 'close') conversation.close(message.code, message.reason);
-    else if (turnsOf(assignment).onWaiting(message.received)) conversation.waiting();
-  }
-
-  /** The worker sent these to the client; to be called back when that has taken them, and may be sent as much again. */
-  #onceTaken(assignment: Assignment, pieces: readonly Buffer[]): () => void {
-    const bytes = totalBytes(pieces);
-    const turns = turnsOf(assignment);
-    turns.onSent(bytes);
-    return () => {
-      turns.onTaken(bytes);
-      this.#channel.send({ type: 'credit', id: assignment.id, bytes });
-      this.#flushSoon();
-    };
+    for (const piece of call.job.pieces) slabs.give(piece);
+    call.job.reply(head, pieces, bodyBytes, runMs);
   }
 
   #onCallError(message: Message & { type: 'error' }): void {
-    const assignment = this.#find(message.id);
-    if (!assignment.begun && message.runMs > 0) this.#begin(assignment, performance.now() - message.runMs);
+    const call = this.#find(message.id);
+    if (!call.begun && message.runMs > 0) begin(call, performance.now() - message.runMs);
     const error = new ServeError(asCallErrorCode(message.code), message.message, { detail: message.detail });
-    if (!assignment.job.settled) this.#listener.onCallError(assignment.job, error);
-    assignment.job.fail(error, message.runMs);
-    this.#release(assignment, null);
+    if (!call.job.settled) this.#listener.onCallError(call.job, error);
+    call.job.fail(error, message.runMs);
+    this.#release(call, null);
   }
 
   /** The call has ended in the worker: its seat is free. `runMs` null: it tells nothing about the next ones. */
-  #release(assignment: Assignment, runMs: number | null): void {
-    const index = this.#held.indexOf(assignment);
+  #release(call: HeldCall, runMs: number | null): void {
+    const index = this.#held.indexOf(call);
     if (index >= 0) this.#held.splice(index, 1);
     if (index === 0) this.#awaitBegin();
-    if (assignment.begun) this.#finished += 1;
-    this.#listener.onFinished(assignment.job, runMs);
+    if (call.begun) this.#finished += 1;
+    this.#listener.onFinished(call.job, runMs);
   }
 
   /** The next call's turn has come: it begins in time, or its worker is frozen. */
@@ -295,53 +242,33 @@ export class HeldCalls {
     const [first] = this.#held;
     if (first === undefined) return;
     if (!first.begun) first.beganAtMs = performance.now();
-    this.#runClock.start(); // also for one that has begun: the clock may have run out on the one before
+    this.#timeout.start(); // also for one that has begun: the clock may have run out on the one before
   }
 
-  get #beginGraceMs(): number {
-    return Math.max(0, MIN_BEGIN_MS - this.#limits.runTimeoutMs);
-  }
-
-  #onRunTimeout(assignment: Assignment): void {
-    if (!assignment.begun) {
-      this.#listener.onHopeless('it did not begin its call');
-      return;
-    }
-    const message = `The call ran longer than ${this.#limits.runTimeoutMs} ms (--run-timeout).`;
-    const error = new ServeError('SERVE_INFERENCE_TIMEOUT', message);
-    if (!assignment.job.settled) this.#listener.onCallError(assignment.job, error);
-    assignment.job.fail(error, this.#limits.runTimeoutMs);
-    this.#channel.send({ type: 'cancel', id: assignment.id, reason: 'the run timeout passed' });
-    this.#channel.flush();
-    this.#graceTimer = setTimeout(() => {
-      if (this.#held.includes(assignment)) this.#listener.onHopeless('run timeout');
-    }, ABORT_GRACE_MS);
-  }
-
-  #onEnd(assignment: Assignment, runMs: number): void {
-    assignment.job.end(runMs);
+  #onEnd(call: HeldCall, runMs: number): void {
+    call.job.end(runMs);
     // How long a stream lasts is up to its reader as well; it predicts nothing.
-    this.#release(assignment, null);
+    this.#release(call, null);
   }
 
-  #find(id: number): Assignment {
-    const assignment = this.#held.find((candidate) => candidate.id === id);
-    if (assignment !== undefined) return assignment;
+  #find(id: number): HeldCall {
+    const call = this.#held.find((candidate) => candidate.id === id);
+    if (call !== undefined) return call;
     throw protocolError(`call ${id} is not held by this worker`);
   }
 
   /** An answer proves that its call has begun; the first one, whether the worker leaves notes at all. */
-  #findAnswered(id: number, runMs: number): Assignment {
+  #findAnswered(id: number, runMs: number): HeldCall {
     if (this.#finished === 0) return this.#findBegun(id);
-    const assignment = this.#find(id);
-    if (!assignment.begun) this.#begin(assignment, performance.now() - runMs);
-    return assignment;
+    const call = this.#find(id);
+    if (!call.begun) begin(call, performance.now() - runMs);
+    return call;
   }
 
-  #findBegun(id: number): Assignment {
-    const assignment = this.#find(id);
-    if (!assignment.begun) this.learnBegun();
-    if (assignment.begun) return assignment;
+  #findBegun(id: number): HeldCall {
+    const call = this.#find(id);
+    if (!call.begun) this.learnBegun();
+    if (call.begun) return call;
     throw protocolError(`an answer to call ${id}, which never began`);
   }
 
@@ -358,19 +285,4 @@ export class HeldCalls {
     this.#inBurst = false;
     this.#channel.flush();
   };
-
-  #newRunClock(): RunClock<Assignment> {
-    return new RunClock(
-      this.#limits.runTimeoutMs,
-      () => {
-        this.learnBegun();
-        return this.first;
-      },
-      (assignment) => this.#onRunTimeout(assignment),
-    );
-  }
-}
-
-function turnsOf(assignment: Assignment): Turns {
-  return (assignment.turns ??= new Turns(assignment));
 }

@@ -6,7 +6,8 @@ import { ServeError } from '../../protocol/errors.js';
 import { NEW_SEAT, afterDeath, type SeatHistory } from './restart-policy.js';
 import type { SpawnGate } from './spawn-gate.js';
 import { neverStarted, type WorkerDeath } from './worker-death.js';
-import type { RetireLimits, WorkerHandle, WorkerListener } from './worker-handle.js';
+import type { WorkerHandle } from './worker-handle.js';
+import type { RetireLimits, WorkerListener } from './worker-listener.js';
 
 export type SlotState =
   | { readonly name: 'waiting' }

@@ -1,10 +1,10 @@
 /**
- * One worker process seen from the front: its channel, its state, its timers, its death.
+ * One worker process seen from the front: its channel, its state, its limits.
  *
  * 1. Spawned by its slot; `hello` -> `start` -> `loaded` -> `ready` walk the lifecycle (`worker-lifecycle.ts`).
  * 2. Calls are the business of `held-calls.ts`.
- * 3. Death is visible with the end of its stream or its exit, whichever is first; the calls it held are settled
- *    at once, and it is gone when both are known.
+ * 3. It goes because it is asked to, killed, or dies: `worker-end.ts` tells when it is dead, then what it held is
+ *    handed over, and gone, then its death is reported.
  */
 import { performance } from 'node:perf_hooks';
 import { Channel } from '../../protocol/channel.js';
@@ -18,56 +18,21 @@ import {
 } from '../../protocol/messages.js';
 import type { ReadyWorker } from '../dispatch/dispatcher.js';
 import type { Job } from '../dispatch/job.js';
-import { describeExit, exitHint, readOomKills, type Exit, type KillCause } from './exit-report.js';
-import { HeldCalls, type CallLimits } from './held-calls.js';
+import { DeathNotes } from './death-notes.js';
+import type { Exit, KillCause } from './exit-report.js';
+import { HeldCalls } from './held-calls.js';
 import { spawnWorker, type SpawnOptions, type WorkerProcess } from './spawn-worker.js';
-import { Tail } from './tail.js';
 import { Timers } from './timers.js';
-import type { Fatal, WorkerDeath } from './worker-death.js';
-import { WorkerWebhooks, type WebhookTaker } from './worker-webhooks.js';
+import type { WorkerDeath } from './worker-death.js';
+import { WorkerEnd } from './worker-end.js';
 import { nextState, type WorkerEvent, type WorkerState } from './worker-lifecycle.js';
+import type { RetireLimits, WorkerLimits, WorkerListener } from './worker-listener.js';
+import { WorkerWebhooks } from './worker-webhooks.js';
 
 /** Between SIGTERM and SIGKILL, and for a worker that said it is finished. */
 export const TERM_GRACE_MS = 1000;
 
-/** The second sign of a death (stream end, exit) follows the first within a few ms; callers do not wait longer. */
-const SECOND_SIGN_MS = 25;
-
-/** A stream can outlive its process only if somebody else holds the other end. */
-const STREAM_LINGER_MS = 500;
-
-/** Longest wait for the rest of what a dead worker printed. */
-const LAST_WORDS_MS = 50;
-
-const STDERR_TAIL_BYTES = 64 * 1024;
-const REPORTED_LINES = 20;
-
-export interface WorkerLimits extends CallLimits {
-  readonly initTimeoutMs: number;
-}
-
-/** How long a worker that goes may take. */
-export interface RetireLimits {
-  /** For the calls it holds. */
-  readonly finishMs: number;
-  /** Between the message that asks it to stop and SIGTERM. */
-  readonly graceMs: number;
-}
-
-/** News for the slot and the dispatcher above. */
-export interface WorkerListener {
-  /** The app is imported. Returns the limits that hold from now on. @throws SERVE_CONFIG if its options are wrong */
-  onLoaded(info: LoadedInfo): WorkerLimits;
-  onReady(): void;
-  onFinished(job: Job, runMs: number | null): void;
-  /** Calls it held when it died, in order. */
-  onLost(jobs: Job[], error: ServeError): void;
-  onGone(death: WorkerDeath): void;
-  onAppLog(level: string, message: string, fields: string, requestId: string): void;
-  onWebhook: WebhookTaker;
-  onCallError(job: Job, error: ServeError): void;
-  onTransition(from: WorkerState, to: WorkerState, event: WorkerEvent): void;
-}
+type Moment = Pick<WorkerDeath, 'during' | 'requestId'>;
 
 export class WorkerHandle implements ReadyWorker {
   readonly pid: number;
@@ -77,31 +42,26 @@ export class WorkerHandle implements ReadyWorker {
   readonly #spec: StartSpec;
   readonly #calls: HeldCalls;
   readonly #webhooks: WorkerWebhooks;
-  readonly #stderrTail = new Tail(STDERR_TAIL_BYTES);
+  readonly #end: WorkerEnd;
+  readonly #notes = new DeathNotes();
+  readonly #timers = new Timers();
   readonly #spawnedAtMs = performance.now();
-  readonly #oomKillsBefore = readOomKills();
-  #limits: WorkerLimits;
   #state: WorkerState = 'spawning';
   #readyAtMs = 0;
   #initMs = 0;
-  #fatal: Fatal | null = null;
-  #killCause: KillCause | null = null;
   #wanted = false;
   #retireGraceMs = 0;
-  #streamEnded = false;
-  #exit: Exit | null = null;
-  #dyingDuring: { during: WorkerDeath['during']; requestId: string | null } | null = null;
-  readonly #timers = new Timers();
+  /** What it was doing when it fell silent. */
+  #lastMoment: Moment = { during: 'start', requestId: null };
   #initTimer: NodeJS.Timeout;
 
   /** @throws Error if the program cannot be started */
   constructor(spawn: SpawnOptions, spec: StartSpec, limits: WorkerLimits, listener: WorkerListener) {
     this.#spec = spec;
-    this.#limits = limits;
     this.#listener = listener;
     this.#process = spawnWorker(spawn);
     this.pid = this.#process.pid;
-    this.#process.stderr.on('data', (chunk: Buffer) => this.#stderrTail.push(chunk));
+    this.#process.stderr.on('data', (chunk: Buffer) => this.#notes.printed(chunk));
     this.#channel = new Channel(this.#process.framesIn, this.#process.framesOut, {
       onMessage: (message, pieces) => this.#onMessage(message, pieces),
       onEnd: (error) => this.#onStreamEnd(error),
@@ -117,7 +77,12 @@ export class WorkerHandle implements ReadyWorker {
       onHopeless: (cause) => this.kill(cause),
     });
     this.#webhooks = new WorkerWebhooks(this.#channel, listener.onWebhook);
-    this.#process.onExit((exit) => this.#onExit(exit));
+    this.#end = new WorkerEnd(this.#process, this.#timers, {
+      onSign: () => this.#onEndSign(),
+      onUnreachable: () => this.kill('it closed its connection'), // others get its calls once it is dead
+      onDead: (exit) => this.#loseCalls(exit),
+      onGone: (exit) => this.#becomeGone(exit),
+    });
     this.#initTimer = this.#timers.start(limits.initTimeoutMs, () => this.kill('init timeout'));
   }
 
@@ -226,7 +191,7 @@ export class WorkerHandle implements ReadyWorker {
   kill(cause: KillCause): void {
     if (this.#state === 'gone') return;
     if (cause === 'stop') this.#wanted = true;
-    this.#killCause ??= cause;
+    this.#notes.killedFor(cause);
     this.#enter('killRequested');
     this.#process.kill('SIGKILL');
   }
@@ -243,7 +208,7 @@ export class WorkerHandle implements ReadyWorker {
       case 'ready':
         return this.#onReady(message.initMs);
       case 'fatal':
-        this.#fatal ??= message;
+        this.#notes.said(message);
         this.#enter('fatal');
         this.#timers.start(TERM_GRACE_MS, () => this.kill('did not stop in time'));
         return;
@@ -264,18 +229,19 @@ export class WorkerHandle implements ReadyWorker {
   #onLoaded(info: LoadedInfo): void {
     this.#enter('loaded');
     if (this.#state !== 'initializing') return; // asked to stop meanwhile: what it has loaded may be out of date
+    let limits: WorkerLimits;
     try {
-      this.#limits = this.#listener.onLoaded(info);
+      limits = this.#listener.onLoaded(info);
     } catch (thrown) {
       if (!(thrown instanceof ServeError)) throw thrown;
-      this.#fatal ??= { code: thrown.code, message: thrown.message, detail: '', permanent: true };
+      this.#notes.said({ code: thrown.code, message: thrown.message, detail: '', permanent: true });
       this.kill('stop');
       this.#wanted = false;
       return;
     }
-    this.#calls.limits = this.#limits;
+    this.#calls.limits = limits;
     this.#timers.stop(this.#initTimer);
-    const leftMs = this.#limits.initTimeoutMs - this.uptimeMs;
+    const leftMs = limits.initTimeoutMs - this.uptimeMs;
     this.#initTimer = this.#timers.start(Math.max(0, leftMs), () => this.kill('init timeout'));
   }
 
@@ -289,77 +255,32 @@ export class WorkerHandle implements ReadyWorker {
   }
 
   #onStreamEnd(error: ServeError | null): void {
-    this.#streamEnded = true;
     // A frame that is cut by the worker's death breaks no rule.
     const wasCut = this.#process.framesIn.readableEnded;
     if (error !== null && !wasCut) this.#onBrokenFrames(error);
-    this.#noteDeath();
+    this.#lastMoment = this.#describeMoment();
+    this.#end.onStreamEnd();
   }
 
   #onBrokenFrames({ code, message, detail }: ServeError): void {
-    this.#fatal ??= { code, message, detail, permanent: false };
+    this.#notes.said({ code, message, detail, permanent: false });
     this.kill('protocol error');
   }
 
-  #onExit(exit: Exit): void {
-    this.#exit = exit;
-    this.#noteDeath();
-    if (!this.#streamEnded) this.#timers.start(STREAM_LINGER_MS, () => this.#cutStream());
+  /** No call may go to it from now on. */
+  #onEndSign(): void {
+    if (this.#state !== 'gone') this.#enter('killRequested');
   }
 
-  #cutStream(): void {
-    if (!this.#streamEnded) this.#process.framesIn.destroy();
-  }
-
-  #noteDeath(): void {
-    if (this.#state !== 'gone') this.#enter('killRequested'); // no call may go to it from now on
-    if (!this.#streamEnded) return; // what it said last is still to be read
-    this.#dyingDuring ??= this.#describeMoment();
-    const exit = this.#exit;
-    if (exit === null) {
-      this.#timers.start(SECOND_SIGN_MS, () => this.#killUnreachable());
-      return;
-    }
-    this.#loseCalls(exit);
-    this.#process.kill('SIGKILL'); // its children, if it left any
-    this.#afterLastWords(() => this.#becomeGone(exit));
-  }
-
-  /** What it printed last arrives with its exit, unless a stranger holds the pipes or nobody takes our own output. */
-  #afterLastWords(callback: () => void): void {
-    const { stdout, stderr } = this.#process;
-    const open = new Set([stdout, stderr].filter(({ closed }) => !closed));
-    if (open.size === 0) callback();
-    for (const stream of open) {
-      stream.once('close', () => open.delete(stream) && open.size === 0 && callback());
-    }
-    this.#timers.start(LAST_WORDS_MS, callback);
-  }
-
-  #describeMoment(): { during: WorkerDeath['during']; requestId: string | null } {
-    const { running } = this.#calls;
-    if (running !== null) return { during: 'call', requestId: running.job.call.requestId };
-    return { during: this.#readyAtMs === 0 ? 'start' : 'idle', requestId: null };
-  }
-
-  /** Its own death would have shown by now: it lives, and can neither speak nor hear. Others get its calls once it is dead. */
-  #killUnreachable(): void {
-    if (this.#exit === null) this.kill('it closed its connection');
-  }
-
-  /** Everything the worker ever said is read: what it held and did not answer is lost. */
+  /** What it held and did not answer is lost. */
   #loseCalls(exit: Exit): void {
     const jobs = this.#calls.lose();
     if (jobs.length === 0) return;
-    const how = describeExit(exit, this.#killCause);
-    this.#listener.onLost(
-      jobs,
-      new ServeError('SERVE_WORKER_LOST', `The worker died while running this call (${how}).`),
-    );
+    const message = `The worker died while running this call (${this.#notes.how(exit)}).`;
+    this.#listener.onLost(jobs, new ServeError('SERVE_WORKER_LOST', message));
   }
 
   #becomeGone(exit: Exit): void {
-    if (this.#state === 'gone') return;
     this.#enter('ended');
     this.#timers.stopAll();
     this.#calls.close();
@@ -369,26 +290,21 @@ export class WorkerHandle implements ReadyWorker {
   }
 
   #describeDeath(exit: Exit): WorkerDeath {
-    const nowMs = performance.now();
-    const stderrTail = this.#stderrTail.lastLines(REPORTED_LINES);
-    const oomKills = (readOomKills() ?? 0) - (this.#oomKillsBefore ?? 0);
-    const moment = this.#dyingDuring ?? this.#describeMoment();
-    return {
+    return this.#notes.describe(exit, {
       pid: this.pid,
-      at: new Date(),
-      exit,
-      how: describeExit(exit, this.#killCause),
-      hint: exitHint(exit, this.#killCause, stderrTail.join('\n'), oomKills),
-      fatal: this.#fatal,
-      during: moment.during,
-      requestId: moment.requestId,
-      readyMs: this.#readyAtMs === 0 ? 0 : nowMs - this.#readyAtMs,
+      ...this.#lastMoment,
+      readyMs: this.#readyAtMs === 0 ? 0 : performance.now() - this.#readyAtMs,
       initMs: this.#initMs,
       uptimeMs: this.uptimeMs,
       finishedCalls: this.#calls.finished,
-      stderrTail,
       wanted: this.#wanted,
-    };
+    });
+  }
+
+  #describeMoment(): Moment {
+    const { running } = this.#calls;
+    if (running !== null) return { during: 'call', requestId: running.job.call.requestId };
+    return { during: this.#readyAtMs === 0 ? 'start' : 'idle', requestId: null };
   }
 
   /** The one place where the state changes. */

@@ -1,4 +1,4 @@
-/** An answer with a status and headers of its own, as an adapter describes it; the run loop sends it. */
+/** An answer with a status and headers of its own, as an adapter describes it; `call-runner.ts` sends it. */
 import { ServeError } from '../../protocol/errors.js';
 import type { ReplyHead } from '../../protocol/messages.js';
 

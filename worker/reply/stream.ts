@@ -9,7 +9,7 @@ import { encodeJson, jsonText } from './json-encoding.js';
 
 type AnyIterator = Iterator<unknown> | AsyncIterator<unknown>;
 
-/** Where a stream goes; `run-loop.ts` implements it over the channel. */
+/** Where a stream goes; `stream-sender.ts` implements it over the channel. */
 export interface StreamOut {
   head(head: ReplyHead): void;
   chunk(bytes: Uint8Array): void;

@@ -3,9 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
-import { digestOf, parseKeys, readKeyFile } from '../../../supervisor/options/api-key.js';
+import { digestOf, parseKeyFilePath, parseKeys, readKeyFile } from '../../../supervisor/options/api-key.js';
 import { parseOption, readEnvironment } from '../../../supervisor/options/resolve.js';
 import { readConfigFile } from '../../../supervisor/options/config-file.js';
+import { NotAllowed } from '../../../supervisor/options/units.js';
 
 const LONGEST = 'k'.repeat(1024);
 
@@ -106,4 +107,9 @@ describe('a key file', () => {
     });
     assert.throws(() => readKeyFile('.', cwd), { message: /^--api-key-file \.: it cannot be read: EISDIR/ });
   });
+});
+
+test('the path of a file of keys is any text but a blank one', () => {
+  assert.equal(parseKeyFilePath(' keys of ours.txt'), ' keys of ours.txt');
+  for (const raw of ['', ' ', 7, null, ['keys.txt']]) assert.throws(() => parseKeyFilePath(raw), NotAllowed);
 });

@@ -7,6 +7,7 @@ import {
   parseBytes,
   parseChoice,
   parseDurationMs,
+  parsePositiveMs,
   parseSwitch,
   parseWhole,
 } from '../../../supervisor/options/units.js';
@@ -69,6 +70,18 @@ readsOnly(
     {},
     ['5s'],
   ],
+);
+
+readsOnly(
+  'parsePositiveMs',
+  parsePositiveMs,
+  [
+    ['1ms', 1],
+    ['0.5ms', 0.5],
+    ['5m', 300_000],
+    [1, 1],
+  ],
+  ['0', '0s', '0.0ms', 0, -1, '30', '600h', '', null],
 );
 
 readsOnly(

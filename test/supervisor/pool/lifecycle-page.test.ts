@@ -1,6 +1,6 @@
 /** docs/lifecycle.md is held to the code: its tables are printed from it. `UPDATE_DOCS=1` writes them anew. */
-import { ABORT_GRACE_MS } from '../../../supervisor/pool/held-calls.js';
 import { FIRST_DELAY_MS, MAX_DELAY_MS, MIN_STABLE_MS } from '../../../supervisor/pool/restart-policy.js';
+import { ABORT_GRACE_MS } from '../../../supervisor/pool/run-timeout.js';
 import { SLOT_STATES } from '../../../supervisor/pool/slot.js';
 import { TERM_GRACE_MS } from '../../../supervisor/pool/worker-handle.js';
 import {

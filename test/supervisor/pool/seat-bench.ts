@@ -3,7 +3,8 @@ import type { TestContext } from 'node:test';
 import { Slot, type SlotListener, type SlotState } from '../../../supervisor/pool/slot.js';
 import { SpawnGate } from '../../../supervisor/pool/spawn-gate.js';
 import type { WorkerDeath } from '../../../supervisor/pool/worker-death.js';
-import type { RetireLimits, WorkerHandle, WorkerListener } from '../../../supervisor/pool/worker-handle.js';
+import type { WorkerHandle } from '../../../supervisor/pool/worker-handle.js';
+import type { RetireLimits, WorkerListener } from '../../../supervisor/pool/worker-listener.js';
 
 /** A seat with workers that do as they are told, and a time that passes by hand. */
 export class Bench {

@@ -1,0 +1,18 @@
+/** Where the server listens. */
+import { NotAllowed, parseWhole } from './units.js';
+
+/** @throws NotAllowed */
+export function parseHost(raw: unknown): string {
+  if (typeof raw !== 'string' || raw.trim() === '') throw new NotAllowed('an address or a host name');
+  return raw.trim();
+}
+
+/** A TCP port, or the path of a unix socket: anything with a slash that is no URL. @throws NotAllowed */
+export function parsePort(raw: unknown): number | string {
+  if (typeof raw === 'string' && raw.includes('/') && !raw.includes('://')) return raw;
+  try {
+    return parseWhole(raw, 0, 65_535);
+  } catch {
+    throw new NotAllowed('a port from 0 to 65535, or the path of a unix socket');
+  }
+}

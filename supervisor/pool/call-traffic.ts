@@ -1,0 +1,59 @@
+/**
+ * What passes between a worker and the clients of its calls that stream or talk: parts of answers up, credit for more
+ * of them down, messages of a WebSocket both ways. Each of them may change whose turn it is (`turns.ts`).
+ */
+import { totalBytes } from '../../protocol/body-assembler.js';
+import type { Channel } from '../../protocol/channel.js';
+import { protocolError } from '../../protocol/errors.js';
+import type { DataPart, Message } from '../../protocol/messages.js';
+import { turnsOf, type HeldCall } from './held-call.js';
+
+export type ConversationMessage = Message & { type: 'data' | 'credit' | 'waiting' | 'close' };
+
+export class CallTraffic {
+  readonly #channel: Channel;
+  readonly #flushSoon: () => void;
+
+  /** `flushSoon` sends what is in the channel, at the latest at the end of this turn of the event loop. */
+  constructor(channel: Channel, flushSoon: () => void) {
+    this.#channel = channel;
+    this.#flushSoon = flushSoon;
+  }
+
+  /** The client of a WebSocket says something. */
+  say(call: HeldCall, part: Omit<DataPart, 'id'>, bytes: Uint8Array): void {
+    turnsOf(call).onSaid();
+    this.#channel.send({ type: 'data', id: call.id, ...part }, bytes);
+    this.#flushSoon();
+  }
+
+  /** Part of a streamed answer. */
+  onChunk(call: HeldCall, pieces: Buffer[]): void {
+    if (call.job.settled) return; // cancelled: it needs no credit to see that
+    call.job.chunk(pieces, this.#onceTaken(call, pieces));
+  }
+
+  /** @throws SERVE_PROTOCOL if the call is no WebSocket */
+  onConversation(call: HeldCall, message: ConversationMessage, pieces: Buffer[]): void {
+    const { job, id } = call;
+    const { conversation } = job;
+    if (conversation === null) throw protocolError(`${message.type} in call ${id}, which is no WebSocket`);
+    if (job.settled) return;
+    if (message.type === 'data') conversation.data(message, pieces, this.#onceTaken(call, pieces));
+    else if (message.type === 'credit') conversation.credit(message.bytes);
+    else if (message.type === 'close') conversation.close(message.code, message.reason);
+    else if (turnsOf(call).onWaiting(message.received)) conversation.waiting();
+  }
+
+  /** The worker sent these to the client; to be called back when that has taken them, and may be sent as much again. */
+  #onceTaken(call: HeldCall, pieces: readonly Buffer[]): () => void {
+    const bytes = totalBytes(pieces);
+    const turns = turnsOf(call);
+    turns.onSent(bytes);
+    return () => {
+      turns.onTaken(bytes);
+      this.#channel.send({ type: 'credit', id: call.id, bytes });
+      this.#flushSoon();
+    };
+  }
+}

@@ -1,0 +1,27 @@
+/** A call that a worker holds: running, or sent ahead. Whether it has begun is what its worker's note says. */
+import type { Job } from '../dispatch/job.js';
+import type { ClockedCall } from './run-clock.js';
+import { Turns } from './turns.js';
+
+export interface HeldCall extends ClockedCall {
+  readonly id: number;
+  readonly job: Job;
+  begun: boolean;
+  /** Of a call that streams or talks. */
+  turns: Turns | null;
+}
+
+/** It began at `atMs` on the monotonic clock, as its worker says. */
+export function begin(call: HeldCall, atMs: number): void {
+  const nowMs = performance.now();
+  // A time that cannot be is another clock's.
+  const beganAtMs = atMs >= call.job.acceptedAtMs && atMs <= nowMs ? atMs : nowMs;
+  call.begun = true;
+  call.beganAtMs = beganAtMs;
+  call.graceMs = 0;
+  call.job.begin(beganAtMs);
+}
+
+export function turnsOf(call: HeldCall): Turns {
+  return (call.turns ??= new Turns(call));
+}

@@ -1,0 +1,136 @@
+/** A run loop whose app and front are the test's. */
+import assert from 'node:assert/strict';
+import { PassThrough } from 'node:stream';
+import type { TestContext } from 'node:test';
+import { Channel } from '../../protocol/channel.js';
+import type { Call, Message } from '../../protocol/messages.js';
+import type { InferenceContext } from '../../worker/api/types.js';
+import { RunLoop } from '../../worker/run-loop.js';
+import { Tap, nextTurn, type Received } from '../protocol/streams.js';
+import { callWith } from './calls.js';
+
+export const WINDOW_BYTES = 1000;
+export const MAX_OUTPUT_BYTES = 2 * 1024 * 1024;
+
+type Handle = (input: unknown, ctx: InferenceContext) => unknown;
+
+/** A run loop over a real channel; the front is a tap on what it writes. */
+export class Bench {
+  readonly tap = new Tap();
+  readonly loop: RunLoop;
+  /** Inputs the app has seen, in order. */
+  readonly seen: unknown[] = [];
+  readonly printsOf: string[] = [];
+  readonly #notes: { id: number; afterWrites: number }[] = [];
+  idleCalls = 0;
+  /** What it tells of calls that came and of having answered all. */
+  readonly comings: string[] = [];
+
+  constructor(handle: Handle) {
+    const refuse = (): never => assert.fail('the front did nothing');
+    const channel = new Channel(new PassThrough(), this.tap, {
+      onMessage: refuse,
+      onEnd: refuse,
+      onWriteError: refuse,
+    });
+    this.loop = new RunLoop({
+      channel,
+      app: {
+        routes: [],
+        modelOptions: {},
+        example: null,
+        init: () => {},
+        shutdown: () => {},
+        handle: (_route, input, ctx) => {
+          this.seen.push(input);
+          return handle(input, ctx);
+        },
+      },
+      worker: { index: 0, gpu: null, threads: 1 },
+      prints: {
+        run: (requestId, code) => {
+          this.printsOf.push(requestId);
+          return code();
+        },
+      },
+      maxOutputBytes: MAX_OUTPUT_BYTES,
+      streamWindowBytes: WINDOW_BYTES,
+      noteBegun: (id) => this.#notes.push({ id, afterWrites: this.tap.writes.length }),
+      onIdleAfterRetire: () => (this.idleCalls += 1),
+      idleness: {
+        onCall: () => this.comings.push('call'),
+        onIdle: () => this.comings.push('idle'),
+      },
+    });
+  }
+
+  /** Hands in a call whose JSON body is `input`. */
+  call(id: number, input: unknown = id, fields: Partial<Call> = {}): void {
+    const body = Buffer.from(JSON.stringify(input));
+    this.loop.accept(callWith({ id, requestId: `r${id}`, bodyBytes: body.length, ...fields }), [body]);
+    this.loop.pump();
+  }
+
+  get messages(): Message[] {
+    return this.tap.received.map(({ message }) => message);
+  }
+
+  /** Such as `begin 1`, `result 1`. */
+  get story(): string[] {
+    const begun = (writes: number): string[] =>
+      this.#notes.filter(({ afterWrites }) => afterWrites === writes).map(({ id }) => `begin ${id}`);
+    const told = this.tap.writes.flatMap((write, i) => [...begun(i), ...readStory(write)]);
+    return [...told, ...begun(this.tap.writes.length)];
+  }
+
+  get begun(): number[] {
+    return this.#notes.map(({ id }) => id);
+  }
+
+  of(type: Message['type'], id: number): Received | undefined {
+    return this.tap.received.find(
+      ({ message }) => message.type === type && (message as { id?: number }).id === id,
+    );
+  }
+
+  text(id: number): string {
+    const chunks = this.tap.received.filter(({ message }) => message.type === 'chunk' && message.id === id);
+    return Buffer.concat(chunks.map(({ body }) => body)).toString();
+  }
+
+  /** Resolves once the call has its ending. */
+  async ended(id: number): Promise<void> {
+    // Not counted in turns: a format that is loaded on first use takes as many as the machine is slow.
+    const limitMs = Date.now() + 10_000;
+    while (Date.now() < limitMs) {
+      if (this.endings(id) > 0) return;
+      await nextTurn();
+    }
+    assert.fail(`call ${id} has no ending: ${this.story.join('; ')}`);
+  }
+
+  endings(id: number): number {
+    const endings = ['result', 'end', 'error'];
+    return this.messages.filter(
+      (message) => endings.includes(message.type) && (message as { id: number }).id === id,
+    ).length;
+  }
+}
+
+function told(message: Message): string {
+  if (message.type === 'error') return `error ${message.id} ${message.code}`;
+  return 'id' in message ? `${message.type} ${message.id}` : message.type;
+}
+
+function readStory(bytes: Buffer): string[] {
+  const tap = new Tap();
+  tap.writes.push(bytes);
+  return tap.received.map(({ message }) => told(message));
+}
+
+/** Time stands still unless the test moves it. */
+export function frozenClock(t: TestContext): { advance(ms: number): void } {
+  let nowMs = 1000;
+  t.mock.method(performance, 'now', () => nowMs);
+  return { advance: (ms) => (nowMs += ms) };
+}
