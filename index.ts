@@ -43,8 +43,7 @@ export { Store } from './worker/api/store/store.js';
 /**
  * Makes this process the server of the functions given, as `banana-serve` would of a file that exports them, and
  * resolves when it has ended, with `process.exitCode` set: for the last line of the file that has them. A worker runs
- * that file again, and takes the functions from the same line.
- * @throws TypeError if `inference` is no function
+ * that file again, and takes the functions from the same line. Rejects with a TypeError if `inference` is no function.
  */
 export function serve(app: ServedFunctions): Promise<void>;
 /**
@@ -58,7 +57,7 @@ export function serve(given: ServeOptions | ServedFunctions = {}): Promise<Serve
 }
 
 function isServedFunctions(given: ServeOptions | ServedFunctions): given is ServedFunctions {
-  return typeof given === 'object' && given !== null && 'inference' in given;
+  return typeof given === 'object' && given !== null && given['inference'] !== undefined;
 }
 
 async function serveFile(options: ServeOptions): Promise<ServerHandle> {

@@ -169,7 +169,7 @@ function fromFields(type: string, f: Fields): Message {
     case 'waiting':
       return { type, id: f.uint(1), received: f.uint(2) };
     case 'close':
-      return { type, id: f.uint(1), code: f.closeCode(2), reason: f.string(3) };
+      return { type, id: f.uint(1), code: f.closeCode(2), reason: f.closeReason(3) };
     case 'error':
       return {
         type,

@@ -1,6 +1,11 @@
 /** The fields of a frame's head, checked one by one as they are read. */
 import { protocolError, type ServeError } from './errors.js';
-import { FIRST_WEBHOOK_REF, WEBHOOK_OUTCOMES, type WebhookOutcome } from './messages.js';
+import {
+  FIRST_WEBHOOK_REF,
+  MAX_CLOSE_REASON_BYTES,
+  WEBHOOK_OUTCOMES,
+  type WebhookOutcome,
+} from './messages.js';
 
 /** Typed access to a head's fields; every getter throws SERVE_PROTOCOL when the field is not what it says. */
 export class Fields {
@@ -48,6 +53,12 @@ export class Fields {
     const value = this.uint(i);
     if (value === 1000 || (value >= 3000 && value <= 4999)) return value;
     throw malformed(`close code ${value} is neither 1000 nor between 3000 and 4999`);
+  }
+
+  closeReason(i: number): string {
+    const value = this.string(i);
+    if (Buffer.byteLength(value) <= MAX_CLOSE_REASON_BYTES) return value;
+    throw malformed(`a close reason of more than ${MAX_CLOSE_REASON_BYTES} bytes`);
   }
 
   string(i: number): string {

@@ -14,7 +14,7 @@
  *   front  -> worker  cancel   nobody waits for this call any more
  *   front  -> worker  credit   this stream may send that many more bytes
  *   both              data     part of a message on a call's WebSocket }
- *   worker -> front   credit   the client may send that much more      } between such a call's beginning and its
+ *   worker -> front   credit   the client may say that much more       } between such a call's beginning and its
  *   worker -> front   waiting  the app has had all, and waits for more } ending, which is `end` or `error`
  *   worker -> front   close    the app closes it, with this code       }
  *   front  -> worker  stop     no more calls: shut down and exit
@@ -53,8 +53,11 @@ export const FIRST_WEBHOOK_REF = 2 ** 32;
 /** Bytes a stream may send before the first `credit`. */
 export const STREAM_WINDOW_BYTES = 256 * 1024;
 
-/** What a `data` frame to the worker costs of the credit besides its bytes: empty messages must not pile up either. */
+/** What a `data` frame costs of its credit besides its bytes: small messages must not pile up either. */
 export const DATA_OVERHEAD_BYTES = 64;
+
+/** Longest reason of a `close`: a close frame's payload is at most 125 bytes, two of them the code (RFC 6455 section 5.5). */
+export const MAX_CLOSE_REASON_BYTES = 123;
 
 /** How the worker shall read a call's body. `auto`: by its content type; `websocket`: none, `data` follows. */
 export const FORMATS = ['auto', 'json', 'msgpack', 'multipart', 'bytes', 'websocket'] as const;

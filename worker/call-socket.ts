@@ -5,7 +5,12 @@
  * the client. Out: messages leave in the order of `send`, in parts, within the credit that the front has granted.
  */
 import type { Channel } from '../protocol/channel.js';
-import { DATA_OVERHEAD_BYTES, MAX_FRAGMENT_BYTES, type UpMessage } from '../protocol/messages.js';
+import {
+  DATA_OVERHEAD_BYTES,
+  MAX_CLOSE_REASON_BYTES,
+  MAX_FRAGMENT_BYTES,
+  type UpMessage,
+} from '../protocol/messages.js';
 import type { WebSocketConnection } from './api/types.js';
 import { Credit } from './credit.js';
 
@@ -14,9 +19,6 @@ interface Received {
   /** Its last part's; the parts before gave theirs back when they came. */
   readonly credit: number;
 }
-
-/** A close frame's payload is at most 125 bytes, two of them the code (RFC 6455 section 5.5). */
-const MAX_REASON_BYTES = 123;
 
 export class CallSocket implements WebSocketConnection {
   readonly #channel: Channel;
@@ -52,7 +54,7 @@ export class CallSocket implements WebSocketConnection {
       return first.message;
     }
     if (this.cancelled || this.#isClosed || this.#hasEnded) return null;
-    this.#post({ type: 'waiting', id: this.#id, received: this.#receivedFrames });
+    this.#sayWaiting();
     return new Promise((resolve) => this.#receivers.push(resolve));
   }
 
@@ -73,8 +75,8 @@ export class CallSocket implements WebSocketConnection {
     if (code !== 1000 && !(Number.isInteger(code) && code >= 3000 && code <= 4999)) {
       throw new RangeError(`close() takes the code 1000, or one from 3000 to 4999, not ${String(code)}`);
     }
-    if (Buffer.byteLength(reason) > MAX_REASON_BYTES) {
-      throw new RangeError(`close() takes a reason of up to ${MAX_REASON_BYTES} bytes`);
+    if (Buffer.byteLength(reason) > MAX_CLOSE_REASON_BYTES) {
+      throw new RangeError(`close() takes a reason of up to ${MAX_CLOSE_REASON_BYTES} bytes`);
     }
     const sent = this.#afterSends(() => this.#post({ type: 'close', id: this.#id, code, reason }));
     this.#isClosed = true;
@@ -101,6 +103,7 @@ export class CallSocket implements WebSocketConnection {
     }
     this.#post({ type: 'credit', id: this.#id, bytes: credit });
     receiver(message);
+    if (this.#receivers.length > 0) this.#sayWaiting();
   }
 
   grant(bytes: number): void {
@@ -122,6 +125,10 @@ export class CallSocket implements WebSocketConnection {
   end(): void {
     this.#hasEnded = true;
     this.cancel();
+  }
+
+  #sayWaiting(): void {
+    this.#post({ type: 'waiting', id: this.#id, received: this.#receivedFrames });
   }
 
   #tellReceivers(message: null): void {
@@ -146,7 +153,7 @@ export class CallSocket implements WebSocketConnection {
       if (this.cancelled) throw closed();
       const part = bytes.subarray(offset, offset + MAX_FRAGMENT_BYTES);
       offset += part.length;
-      this.#credit.spend(part.length);
+      this.#credit.spend(part.length + DATA_OVERHEAD_BYTES);
       this.#post({ type: 'data', id: this.#id, text, last: offset === bytes.length }, part);
     } while (offset < bytes.length);
   }
@@ -158,6 +165,16 @@ export class CallSocket implements WebSocketConnection {
   }
 }
 
+/** What `send` rejects with once the connection is closed. */
+const CLOSED = new WeakSet<object>();
+
 function closed(): DOMException {
-  return new DOMException('The WebSocket is closed.', 'AbortError');
+  const error = new DOMException('The WebSocket is closed.', 'AbortError');
+  CLOSED.add(error);
+  return error;
+}
+
+/** Whether a rejection says only that a client has left: no sign of trouble, whoever did not handle it. */
+export function isClosedSocket(reason: unknown): boolean {
+  return typeof reason === 'object' && reason !== null && CLOSED.has(reason);
 }

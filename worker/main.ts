@@ -24,6 +24,7 @@ import { blockOnOutput } from './blocking-output.js';
 import { offerWebhooks } from './api/send-webhook.js';
 import type { WorkerInfo } from './api/types.js';
 import { CallContext } from './call-context.js';
+import { isClosedSocket } from './call-socket.js';
 import { AppLoadError } from './explain-load-error.js';
 import { loadApp } from './load-app.js';
 import type { LoadedApp } from './loaded-app.js';
@@ -55,6 +56,7 @@ channel.send({ type: 'hello', protocol: PROTOCOL_VERSION, runtime: `node ${proce
 channel.flush();
 
 process.on('unhandledRejection', (reason) => {
+  if (isClosedSocket(reason)) return; // a client has left, and a timer of the app's went on sending
   process.stderr.write(`Unhandled rejection: ${describeThrown(reason).stack}\n`);
   const error = new ServeError(
     'SERVE_WORKER_LOST',

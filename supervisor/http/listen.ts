@@ -30,6 +30,7 @@ export async function listen(server: Server, host: string, port: number | string
   });
   const sockets = new Set<Socket>();
   server.on('connection', (socket) => {
+    if (sockets.has(socket)) return; // read on after an upgrade that was not granted
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });

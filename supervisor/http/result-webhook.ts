@@ -8,11 +8,14 @@ import { isJson } from './route-check.js';
 import { newWebhookId } from '../webhooks/webhook.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
 
-/** If the route has a webhook: posts the job's answer, if that is JSON and a success. No caller waits for it. */
-export function postResult(webhooks: Webhooks, { webhook: url }: Route, job: Job): void {
+/**
+ * If the route has a webhook: posts the job's answer, if that is JSON, and a success or what only the webhook will tell. No
+ * caller waits for it.
+ */
+export function postResult(webhooks: Webhooks, { webhook: url, kind }: Route, job: Job): void {
   if (url === '') return;
   job.onReply = ({ status, contentType }, pieces) => {
-    if (status >= 300 || !isJson(contentType)) return;
+    if ((status >= 300 && kind !== 'background') || !isJson(contentType)) return;
     const body = joinPieces(pieces); // `send` copies it
     webhooks.send({ id: newWebhookId(), url, body, contentType, requestId: job.call.requestId });
   };

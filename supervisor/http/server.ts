@@ -40,7 +40,7 @@ export function createHttpServer(headerTimeoutMs: number, late: LateHandler): Se
     headersTimeout: headerTimeoutMs,
     requestTimeout: Math.max(REQUEST_MS, 2 * headerTimeoutMs),
     connectionsCheckingInterval: CHECK_INTERVAL_MS,
-    requireHostHeader: false, // ours to refuse (koa-app.ts), with an error body
+    requireHostHeader: false, // ours to refuse (gate.ts), with an error body
   });
   const onRequest = (request: IncomingMessage, response: ServerResponse): void =>
     late.use((handler) => handler.request(request, response));
@@ -51,10 +51,13 @@ export function createHttpServer(headerTimeoutMs: number, late: LateHandler): Se
   });
   server.on('checkExpectation', onRequest); // nobody has to understand an expectation (RFC 9110 section 10.1.1)
   server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
-    socket.on('error', () => {}); // it may hang up before anybody else listens
-    late.use((handler) => {
-      if (!handler.upgrade(request, socket, head)) readOnWithoutUpgrade(server, request, socket, head);
-    });
+    if (!upgrading.has(socket)) socket.on('error', () => {}); // it may hang up before anybody else listens
+    upgrading.add(socket);
+    late.use((handler) =>
+      onceAnswered(socket, () => {
+        if (!handler.upgrade(request, socket, head)) readOnWithoutUpgrade(server, request, socket, head);
+      }),
+    );
   });
   server.on('connect', (_request, socket: Socket) => answerByHand(socket, 'SERVE_METHOD_NOT_ALLOWED'));
   server.on('clientError', answerBrokenRequest);
@@ -81,6 +84,17 @@ export class LateHandler {
   }
 }
 
+/** Connections on which another protocol was asked for. */
+const upgrading = new WeakSet<Socket>();
+
+/** Calls back once the requests before this one are answered: what follows must not get between. Node's own field. */
+function onceAnswered(socket: Socket & { _httpMessage?: ServerResponse | null }, callback: () => void): void {
+  if (socket.destroyed) return;
+  const answer = socket._httpMessage;
+  if (answer === undefined || answer === null) callback();
+  else answer.once('close', () => onceAnswered(socket, callback)); // the next one has taken its place by then
+}
+
 /**
  * Nobody has to grant an upgrade (RFC 9110 section 7.8), but Node's parser has left the connection: it gets the request
  * again, without the wish.
@@ -92,6 +106,7 @@ function readOnWithoutUpgrade(server: Server, request: IncomingMessage, socket: 
     const name = rawHeaders[i] as string;
     if (name.toLowerCase() !== 'upgrade') lines.push(`${name}: ${rawHeaders[i + 1]}`);
   }
+  socket.setTimeout(0); // that of a connection without a request
   socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), head]));
   server.emit('connection', socket);
 }

@@ -157,7 +157,7 @@ export const OPTIONS = {
     scope: 'model',
     flag: '--websocket-idle-timeout',
     value: '<duration>',
-    help: 'Longest silence of a WebSocket client that the app waits for; then it is closed. It holds a worker all the while.',
+    help: 'Longest silence, on both sides, of a WebSocket whose app waits for its client; then it is closed. It holds a worker all the while.',
     defaultText: '1m',
     default: MINUTE,
     parse: parsePositiveMs,

@@ -5,7 +5,7 @@
 import { totalBytes } from '../../protocol/body-assembler.js';
 import type { Channel } from '../../protocol/channel.js';
 import { protocolError } from '../../protocol/errors.js';
-import type { DataPart, Message } from '../../protocol/messages.js';
+import { DATA_OVERHEAD_BYTES, type DataPart, type Message } from '../../protocol/messages.js';
 import { turnsOf, type HeldCall } from './held-call.js';
 
 export type ConversationMessage = Message & { type: 'data' | 'credit' | 'waiting' | 'close' };
@@ -30,7 +30,7 @@ export class CallTraffic {
   /** Part of a streamed answer. */
   onChunk(call: HeldCall, pieces: Buffer[]): void {
     if (call.job.settled) return; // cancelled: it needs no credit to see that
-    call.job.chunk(pieces, this.#onceTaken(call, pieces));
+    call.job.chunk(pieces, this.#onceTaken(call, totalBytes(pieces)));
   }
 
   /** @throws SERVE_PROTOCOL if the call is no WebSocket */
@@ -39,15 +39,16 @@ export class CallTraffic {
     const { conversation } = job;
     if (conversation === null) throw protocolError(`${message.type} in call ${id}, which is no WebSocket`);
     if (job.settled) return;
-    if (message.type === 'data') conversation.data(message, pieces, this.#onceTaken(call, pieces));
-    else if (message.type === 'credit') conversation.credit(message.bytes);
+    if (message.type === 'data') {
+      const cost = totalBytes(pieces) + DATA_OVERHEAD_BYTES;
+      conversation.data(message, pieces, this.#onceTaken(call, cost));
+    } else if (message.type === 'credit') conversation.credit(message.bytes);
     else if (message.type === 'close') conversation.close(message.code, message.reason);
     else if (turnsOf(call).onWaiting(message.received)) conversation.waiting();
   }
 
-  /** The worker sent these to the client; to be called back when that has taken them, and may be sent as much again. */
-  #onceTaken(call: HeldCall, pieces: readonly Buffer[]): () => void {
-    const bytes = totalBytes(pieces);
+  /** The worker sent so much to the client; to be called back when that has taken it, and may be sent as much again. */
+  #onceTaken(call: HeldCall, bytes: number): () => void {
     const turns = turnsOf(call);
     turns.onSent(bytes);
     return () => {

@@ -1,6 +1,6 @@
 /**
  * Whose turn it is in a call that streams or talks: the app's, whose clock runs, or the client's, who has to read or
- * to say something.
+ * to say something. An app that waits for its client while it works counts as waiting: only it could tell the difference.
  */
 import { STREAM_WINDOW_BYTES } from '../../protocol/messages.js';
 import { restart, resume, type ClockedCall } from './run-clock.js';

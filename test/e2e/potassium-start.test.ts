@@ -166,7 +166,7 @@ test('testClient runs init in a worker, and leaves nothing that keeps the proces
 
 test('serve() of functions of which one is none says so', () => {
   const wrong = { inference: 'no function' } as unknown as ServedFunctions;
-  assert.throws(() => serve(wrong), {
+  return assert.rejects(serve(wrong), {
     name: 'TypeError',
     message: /serve\(\{ inference \}\) needs a function/,
   });

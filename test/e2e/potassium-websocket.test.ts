@@ -244,7 +244,7 @@ test('the run timeout is for one message; a client that says nothing is sent awa
   }
   assert.deepEqual(await patient.closed, [
     1008,
-    'SERVE_REQUEST_TIMEOUT: The client sent nothing for 300 ms (--websocket-idle-timeout).',
+    'SERVE_REQUEST_TIMEOUT: Nothing was said for 300 ms (--websocket-idle-timeout).',
   ]);
   const slow = await openSocket(t, server, '/does');
   slow.socket.send('spin never');

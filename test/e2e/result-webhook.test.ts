@@ -64,6 +64,15 @@ test(
   },
 );
 
+test('of a background function every JSON answer is posted, whatever its status', LIMIT, async (t) => {
+  const receiver = await startReceiver(t);
+  const server = await startServer(APP, { t, env: { HOOK: receiver.url } });
+  await ask({ url: `${server.url}/slow` }, { status: 404 });
+  await receiver.until(1);
+  assert.equal(receiver.arrivals[0]?.body.toString(), '{"failed":true}');
+  await server.stop();
+});
+
 test('calls sent before the routes are known have their results posted as well', LIMIT, async (t) => {
   const receiver = await startReceiver(t);
   const server = await startServer(APP, { t, env: { HOOK: receiver.url } });

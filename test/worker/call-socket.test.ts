@@ -69,6 +69,18 @@ test('the app that waits says so, with how much it has had; what comes goes to t
   assert.equal(bench.story.at(-1), 'waiting 2');
 });
 
+test('while others wait still, the app says so again after each message', async () => {
+  const bench = new Bench();
+  const all = Promise.all([bench.socket.receive(), bench.socket.receive(), bench.socket.receive()]);
+  bench.hear('a');
+  assert.equal(bench.story.at(-1), 'waiting 1');
+  bench.hear('b');
+  assert.equal(bench.story.at(-1), 'waiting 2');
+  bench.hear('c');
+  assert.match(bench.story.at(-1) as string, /^credit/);
+  assert.deepEqual(await all, ['a', 'b', 'c']);
+});
+
 test('parts become one message, cut within a character or not; those before the last are paid for at once', async () => {
   const bench = new Bench();
   const bytes = Buffer.from('aé');
@@ -86,9 +98,12 @@ test('sends leave in their order, in parts, within the credit', async () => {
   void bench.socket.send('second');
   await settle();
   assert.deepEqual(bench.story.slice(1), [`data part ${MAX_FRAGMENT_BYTES}`]);
-  bench.socket.grant(MAX_FRAGMENT_BYTES);
+  bench.socket.grant(MAX_FRAGMENT_BYTES + DATA_OVERHEAD_BYTES);
   await settle();
-  assert.deepEqual(bench.story.slice(2), ['data last 1', 'data last 6']);
+  assert.deepEqual(bench.story.slice(2), ['data last 1'], 'small messages have their price too');
+  bench.socket.grant(1 + DATA_OVERHEAD_BYTES);
+  await settle();
+  assert.deepEqual(bench.story.slice(3), ['data last 6']);
 });
 
 test('what is sent is copied: the app may use its buffer again', async () => {

@@ -9,8 +9,10 @@ export type ServedFunctions = BananaApp & PotassiumServeOptions;
 
 /** In a worker, where the same line runs again, hands the functions over; what is returned never settles there. */
 export function serveFunctions(given: ServedFunctions): Promise<void> {
-  if (typeof given.inference !== 'function')
-    throw new TypeError(`serve({ inference }) needs a function, not ${typeof given.inference}`);
+  if (typeof given.inference !== 'function') {
+    const what = `serve({ inference }) needs a function, not ${typeof given.inference}`;
+    return Promise.reject(new TypeError(what));
+  }
   const inWorker = serveInWorker(given);
   if (inWorker !== null) return inWorker;
   const options: Record<string, unknown> = { ...given };

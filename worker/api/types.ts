@@ -50,7 +50,7 @@ export interface WebSocketConnection extends AsyncIterable<string | Uint8Array> 
   receive(): Promise<string | Uint8Array | null>;
   /**
    * Resolves when the message is on its way to the client and there is room for more: awaiting it keeps a fast app in
-   * step with a slow client. Rejects with an `AbortError` once the connection is closed; may be left unawaited.
+   * step with a slow client. Rejects with an `AbortError` once the connection is closed, which nobody has to handle.
    */
   send(message: string | Uint8Array): Promise<void>;
   /** After what was sent. `code`: 1000, or 3000 to 4999; `reason`: up to 123 bytes. Returning from the function closes with 1000. */

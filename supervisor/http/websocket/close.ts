@@ -1,8 +1,6 @@
 /** How a WebSocket says why it is closed: what a status and an error body are to other calls. */
 import type { ErrorCode, ServeError } from '../../../protocol/errors.js';
-
-/** A close frame's payload is at most 125 bytes, two of them the code (RFC 6455 section 5.5). */
-const MAX_REASON_BYTES = 123;
+import { MAX_CLOSE_REASON_BYTES } from '../../../protocol/messages.js';
 
 /** RFC 6455 section 7.4.1, and 1013 of its registry. What is not here: 1011, the server failed. */
 const CLOSE_CODES: Partial<Record<ErrorCode, number>> = {
@@ -23,6 +21,6 @@ export function closeCodeOf({ code }: ServeError): number {
 /** Code and message, as far as they fit; cut at a whole character. */
 export function closeReason({ code, message }: ServeError): string {
   const text = `${code}: ${message}`;
-  const cut = new TextEncoder().encodeInto(text, new Uint8Array(MAX_REASON_BYTES)).read;
+  const cut = new TextEncoder().encodeInto(text, new Uint8Array(MAX_CLOSE_REASON_BYTES)).read;
   return text.slice(0, cut);
 }

@@ -35,10 +35,13 @@ export class Upgrades {
     try {
       this.#check(request, path);
       const place = this.#front.model.dispatcher.admit(0, null);
-      const isOpen = this.#shakeHands(request, requestId, socket, head, (ws) =>
-        new WebSocketCall(this.#front, request, path, ws, requestId).submit(place),
-      );
-      if (!isOpen) place.release();
+      let isOpen = false;
+      const mistake = this.#shakeHands(request, requestId, socket, head, (ws) => {
+        isOpen = true;
+        new WebSocketCall(this.#front, request, path, ws, requestId).submit(place);
+      });
+      if (!isOpen) place.release(); // or the client has hung up
+      if (mistake !== null) throw mistake;
     } catch (thrown) {
       if (!(thrown instanceof ServeError)) throw thrown;
       refuseUpgrade(request, socket, requestId, thrown);
@@ -62,28 +65,29 @@ export class Upgrades {
     if (mistake !== null) throw mistake;
   }
 
-  /** Returns false if the handshake has a mistake in it, and was answered so. */
+  /** Returns what is wrong with the handshake, and nothing was answered. */
   #shakeHands(
     request: IncomingMessage,
     requestId: string,
     socket: Socket,
     head: Buffer,
     onOpen: (ws: WebSocket) => void,
-  ): boolean {
+  ): ServeError | null {
     const addId = (lines: string[]): unknown => lines.push(`X-Request-Id: ${requestId}`);
-    let isOpen = false;
-    this.#handshakes.on('headers', addId);
-    this.#handshakes.handleUpgrade(request, socket, head, (ws) => {
-      isOpen = true;
-      onOpen(ws);
-    });
-    this.#handshakes.off('headers', addId);
-    return isOpen;
+    const onMistake = ({ message }: Error): void => {
+      mistake = new ServeError('SERVE_BAD_REQUEST', `This is no WebSocket handshake: ${message}.`);
+    };
+    let mistake: ServeError | null = null;
+    this.#handshakes.on('headers', addId).on('wsClientError', onMistake);
+    this.#handshakes.handleUpgrade(request, socket, head, onOpen);
+    this.#handshakes.off('headers', addId).off('wsClientError', onMistake);
+    return mistake;
   }
 }
 
-function asksForWebSocket({ method, headers }: IncomingMessage): boolean {
-  return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket';
+/** HTTP/1.0 knows no upgrades (RFC 9110 section 7.8). */
+function asksForWebSocket({ method, headers, httpVersion }: IncomingMessage): boolean {
+  return method === 'GET' && httpVersion === '1.1' && headers.upgrade?.toLowerCase() === 'websocket';
 }
 
 function originMistake(cors: Cors | null, request: IncomingMessage): ServeError | null {
@@ -94,6 +98,8 @@ function originMistake(cors: Cors | null, request: IncomingMessage): ServeError 
 function handshakeMistake({ headers }: IncomingMessage): ServeError | null {
   const isRight =
     headers['sec-websocket-version'] === '13' &&
+    headers['content-length'] === undefined &&
+    headers['transfer-encoding'] === undefined &&
     /^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? '');
   if (isRight) return null;
   return new ServeError('SERVE_BAD_REQUEST', 'This is no WebSocket handshake of version 13 (RFC 6455).');

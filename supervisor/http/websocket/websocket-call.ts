@@ -1,59 +1,46 @@
 /**
- * One WebSocket, a call that lasts as long as it: messages from the client wait here until the worker takes them,
- * those of the app go out as they come. Handshake, pings and the closing are the front's, so that a worker deep in a
- * model keeps nobody waiting for them.
+ * One WebSocket, a call that lasts as long as it: messages from the client wait in the outbox until the worker takes
+ * them, those of the app go out as they come. Handshake, pings and the closing are the front's, so that a worker deep in
+ * a model keeps nobody waiting for them.
  */
 import type { IncomingMessage } from 'node:http';
 import type { RawData, WebSocket } from 'ws';
 import { joinPieces } from '../../../protocol/body-assembler.js';
 import { ServeError, protocolError, shuttingDown } from '../../../protocol/errors.js';
-import {
-  DATA_OVERHEAD_BYTES,
-  MAX_FRAGMENT_BYTES,
-  STREAM_WINDOW_BYTES,
-  type DataPart,
-  type Route,
-} from '../../../protocol/messages.js';
+import type { DataPart, Route } from '../../../protocol/messages.js';
 import type { Admission } from '../../dispatch/arrivals.js';
 import { Job, type Conversation, type Sink } from '../../dispatch/job.js';
 import { formatMs } from '../../options/units.js';
 import type { Front } from '../front.js';
 import { describeCall } from '../request-facts.js';
 import { closeCodeOf, closeReason } from './close.js';
+import { Ending } from './ending.js';
+import { Heartbeat } from './heartbeat.js';
+import { Outbox } from './outbox.js';
+import { Silence } from './silence.js';
 
-/** Common proxies cut a connection on which nothing moved for 60 s. */
-const PING_MS = 30_000;
+/** Of both sides, before a connection that has to go is closed: an app may listen while it talks. */
+const GOING_AWAY_SILENCE_MS = 1000;
 
-/** A message of the client's on its way to the worker, in parts. */
-interface Outgoing {
-  readonly bytes: Buffer;
-  readonly text: boolean;
-  offset: number;
-}
+/** Who has said that it is over; the job may go on a while. */
+type State = 'open' | 'client left' | 'app closed';
 
 export class WebSocketCall implements Sink, Conversation {
   readonly #front: Front;
   readonly #request: IncomingMessage;
   readonly #ws: WebSocket;
   readonly #job: Job;
-  /** What the worker takes now. */
-  #creditBytes = 0;
-  #outbox: Outgoing[] = [];
-  #outboxBytes = 0;
-  /** Of a message that is not whole yet; about, as a read may bring the beginning of the next one. */
-  #partialBytes = 0;
-  /** Of both, as the dispatcher counts it. */
-  #countedBytes = 0;
+  readonly #outbox: Outbox;
+  readonly #heartbeat: Heartbeat;
+  readonly #silence = new Silence(() => this.#onSilence());
+  #state: State = 'open';
+  /** Why the client left. */
+  #farewell = '';
+  #goingAway: ServeError | null = null;
+  #ending: Ending | null = null;
   /** Parts of the app's messages that the connection has not taken. */
   #untaken = 0;
   #stallTimer: NodeJS.Timeout | null = null;
-  #idleTimer: NodeJS.Timeout | null = null;
-  readonly #pingTimer: NodeJS.Timeout;
-  #isAlive = true;
-  #isWaiting = false;
-  #goingAway: ServeError | null = null;
-  #clientLeft: string | null = null;
-  #appClosed = false;
 
   constructor(front: Front, request: IncomingMessage, path: string, ws: WebSocket, requestId: string) {
     this.#front = front;
@@ -64,28 +51,26 @@ export class WebSocketCall implements Sink, Conversation {
     this.#job = new Job(call, [], { acceptedAtMs: performance.now(), deadlineAtMs: null }, this);
     this.#job.conversation = this;
     this.#job.settleRoute = (route) => (isWebSocketRoute(route) ? null : new ServeError('SERVE_NOT_FOUND'));
-    // Before the one that makes messages of what came.
-    request.socket.prependListener('data', (chunk: Buffer) => this.#onBytes(chunk.length));
-    ws.on('message', (data, isBinary) => this.#onMessage(data, !isBinary));
-    ws.on('close', (code) => this.#onClosed(`the client closed the connection (${code})`));
-    ws.on('error', () => {}); // a frame that breaks the rules: `close` follows
-    ws.on('pong', () => (this.#isAlive = true));
-    this.#pingTimer = setInterval(() => this.#ping(), PING_MS);
+    this.#outbox = new Outbox((bytes) => front.model.dispatcher.countSaid(bytes));
+    this.#heartbeat = new Heartbeat(ws);
+    this.#listen();
   }
 
-  submit(admission: Admission): void {
-    this.#front.model.dispatcher.submit(this.#job, admission);
+  submit(place: Admission): void {
+    this.#front.model.dispatcher.submit(this.#job, place);
   }
 
   goAway(why: ServeError): void {
     this.#goingAway ??= why;
-    if (this.#isWaiting) this.#giveUp(this.#goingAway, this.#goingAway.message);
+    if (this.#silence.isRunning) this.#silence.begin(GOING_AWAY_SILENCE_MS);
   }
 
   data({ text, last }: DataPart, pieces: Buffer[], taken: () => void): void {
     const bytes = joinPieces(pieces);
+    this.#silence.break();
     this.#untaken += 1;
     this.#watchReader();
+    this.#writeInBursts();
     this.#ws.send(bytes, { binary: !text, fin: last }, () => {
       this.#untaken -= 1;
       this.#watchReader();
@@ -94,36 +79,28 @@ export class WebSocketCall implements Sink, Conversation {
   }
 
   credit(bytes: number): void {
-    this.#creditBytes += bytes;
+    this.#outbox.grant(bytes);
     this.#sendOn();
   }
 
   waiting(): void {
-    this.#isWaiting = true;
-    if (this.#idleTimer !== null) clearTimeout(this.#idleTimer); // an app may wait more than once at a time
-    const goingAway = this.#goingAway ?? (this.#front.closing() ? shuttingDown() : null);
-    if (goingAway !== null) {
-      this.goAway(goingAway);
-      return;
-    }
+    if (this.#front.closing()) this.#goingAway ??= shuttingDown();
     const { websocketIdleTimeout } = this.#front.model.options;
-    const said = `The client sent nothing for ${formatMs(websocketIdleTimeout)} (--websocket-idle-timeout).`;
-    const error = new ServeError('SERVE_REQUEST_TIMEOUT', said);
-    this.#idleTimer = setTimeout(() => this.#giveUp(error, said), websocketIdleTimeout);
+    this.#silence.begin(this.#goingAway === null ? websocketIdleTimeout : GOING_AWAY_SILENCE_MS);
   }
 
   close(code: number, reason: string): void {
-    this.#appClosed = true;
-    this.#ws.close(code, reason);
+    if (this.#state === 'open') this.#state = 'app closed';
+    this.#close(code, reason);
   }
 
   end(): void {
-    this.#ws.close(1000);
+    this.#close(1000);
     this.#onSettled(null);
   }
 
   fail(_job: Job, error: ServeError): void {
-    this.#ws.close(closeCodeOf(error), closeReason(error));
+    this.#close(closeCodeOf(error), closeReason(error));
     this.#onSettled(error);
   }
 
@@ -140,78 +117,110 @@ export class WebSocketCall implements Sink, Conversation {
     taken();
   }
 
-  /** What is held for a worker counts against `--queue-bytes`, like the bodies of calls that wait. */
-  #onBytes(bytes: number): void {
-    this.#partialBytes += bytes;
-    this.#count();
+  #listen(): void {
+    const { socket } = this.#request;
+    const ws = this.#ws;
+    socket.prependListener('data', (chunk: Buffer) => this.#onBytes(chunk.length)); // before it is read as frames
+    socket.on('data', () => this.#onRead()); // and after
+    ws.on('message', (data, isBinary) => this.#onMessage(data, !isBinary));
+    ws.on('ping', ({ length }) => this.#held(() => this.#outbox.onControlFrame(length)));
+    ws.on('pong', ({ length }) => this.#held(() => this.#outbox.onControlFrame(length)));
+    ws.on('error', ({ message }) => this.#onLeft(`the client broke the protocol: ${message}`));
+    ws.on('close', (code) => {
+      this.#onLeft(`the client closed the connection (${code})`);
+      this.#heartbeat.stop();
+      this.#ending?.stop();
+      this.#outbox.onGone();
+    });
   }
 
-  #count(): void {
+  #onBytes(bytes: number): void {
+    this.#heartbeat.onBytes();
+    if (this.#ending !== null) this.#ending.onBytes(bytes);
+    else this.#held(() => this.#outbox.onBytes(bytes));
+  }
+
+  #onRead(): void {
+    if (this.#outbox.partialBytes > 0) this.#silence.onPart();
+    // Its goodbye, for which there is no event; `close` waits for the end of the connection.
+    if (this.#ws.readyState === this.#ws.CLOSING) this.#onLeft('the client closed the connection');
+  }
+
+  #onMessage(data: RawData, text: boolean): void {
+    if (this.#job.settled || this.#state !== 'open') return;
+    this.#silence.end();
+    this.#outbox.push(data as Buffer, text); // of a server with the default `binaryType`
+    this.#sendOn();
+  }
+
+  #sendOn(): void {
+    const { holder } = this.#job;
+    if (holder !== null)
+      this.#held(() => this.#outbox.drain((part, bytes) => holder.sendData(this.#job, part, bytes)));
+    if (this.#outbox.isFull) this.#ws.pause();
+    else if (this.#ws.isPaused) this.#ws.resume();
+    if (this.#outbox.isEmpty && this.#state === 'client left') this.#giveUpLeft();
+  }
+
+  /** What is held for a worker counts, and there may be no room for it. */
+  #held(change: () => void): void {
     if (this.#job.settled) return;
-    const heldBytes = this.#partialBytes + this.#outboxBytes;
     try {
-      this.#front.model.dispatcher.countSaid(heldBytes - this.#countedBytes);
-      this.#countedBytes = heldBytes;
+      change();
     } catch (thrown) {
       if (!(thrown instanceof ServeError)) throw thrown;
       this.#giveUp(thrown, thrown.message);
     }
   }
 
-  #onMessage(data: RawData, text: boolean): void {
-    this.#partialBytes = 0;
-    if (this.#job.settled || this.#appClosed) return;
-    this.#isWaiting = false;
-    if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
-    const bytes = data as Buffer; // of a server with the default `binaryType`
-    this.#outbox.push({ bytes, text, offset: 0 });
-    this.#outboxBytes += bytes.length + DATA_OVERHEAD_BYTES;
-    this.#sendOn();
-  }
-
-  /** As much as the worker takes. What waits here is bounded: the client is not read while it is a window's worth. */
-  #sendOn(): void {
-    for (let [message] = this.#outbox; message !== undefined; [message] = this.#outbox) {
-      const { holder } = this.#job;
-      if (this.#creditBytes <= 0 || holder === null) break;
-      const { bytes, text, offset } = message;
-      const part = bytes.subarray(offset, offset + MAX_FRAGMENT_BYTES);
-      message.offset += part.length;
-      const last = message.offset === bytes.length;
-      this.#creditBytes -= part.length + DATA_OVERHEAD_BYTES;
-      holder.sendData(this.#job, { text, last }, part);
-      if (!last) continue;
-      this.#outbox.shift();
-      this.#outboxBytes -= bytes.length + DATA_OVERHEAD_BYTES;
-    }
-    this.#count();
-    if (this.#outboxBytes >= STREAM_WINDOW_BYTES) this.#ws.pause();
-    else if (this.#ws.isPaused) this.#ws.resume();
-    if (this.#outbox.length === 0 && this.#clientLeft !== null) this.#giveUpLeft();
-  }
-
-  #onClosed(why: string): void {
-    clearInterval(this.#pingTimer);
-    this.#clientLeft = why;
+  #onLeft(why: string): void {
+    if (this.#state !== 'open') return;
+    this.#state = 'client left';
+    this.#farewell = why;
+    this.#ending ??= new Ending(this.#ws, this.#request.socket);
     // What it sent before it left is still for the app, if that has begun.
-    if (this.#outbox.length === 0 || this.#job.state === 'queued') this.#giveUpLeft();
+    if (this.#outbox.isEmpty || this.#job.state === 'queued') this.#giveUpLeft();
   }
 
   #giveUpLeft(): void {
-    if (!this.#appClosed) this.#giveUp(new ServeError('SERVE_CANCELLED'), this.#clientLeft as string);
+    this.#giveUp(new ServeError('SERVE_CANCELLED'), this.#farewell);
+  }
+
+  #onSilence(): void {
+    const error = this.#goingAway ?? this.#tooSilent();
+    this.#giveUp(error, error.message);
+  }
+
+  #tooSilent(): ServeError {
+    const limit = formatMs(this.#front.model.options.websocketIdleTimeout);
+    return new ServeError(
+      'SERVE_REQUEST_TIMEOUT',
+      `Nothing was said for ${limit} (--websocket-idle-timeout).`,
+    );
   }
 
   #giveUp(error: ServeError, reason: string): void {
     this.#front.model.dispatcher.giveUp(this.#job, error, reason);
   }
 
+  #close(code: number, reason?: string): void {
+    this.#ws.close(code, reason);
+    this.#ending ??= new Ending(this.#ws, this.#request.socket);
+  }
+
   #onSettled(error: ServeError | null): void {
-    for (const timer of [this.#idleTimer, this.#stallTimer]) if (timer !== null) clearTimeout(timer);
-    this.#outbox = [];
-    this.#outboxBytes = 0;
-    this.#front.model.dispatcher.countSaid(-this.#countedBytes);
-    this.#ws.resume(); // or the client's own close would not be read
+    this.#silence.end();
+    if (this.#stallTimer !== null) clearTimeout(this.#stallTimer);
+    this.#outbox.clear();
     this.#front.onSettled(this.#request, this.#job, 101, error);
+  }
+
+  /** What the worker sends in one turn leaves in one write. */
+  #writeInBursts(): void {
+    const { socket } = this.#request;
+    if (socket.writableCorked > 0) return;
+    socket.cork();
+    process.nextTick(() => socket.uncork());
   }
 
   /** A client that does not read for as long as this holds its worker for nothing. */
@@ -223,16 +232,6 @@ export class WebSocketCall implements Sink, Conversation {
       () => this.#giveUp(new ServeError('SERVE_SLOW_READER'), 'the client stopped reading'),
       this.#front.options.stallTimeout,
     );
-  }
-
-  #ping(): void {
-    if (this.#ws.isPaused) return; // its pong would not be read
-    if (!this.#isAlive) {
-      this.#ws.terminate();
-      return;
-    }
-    this.#isAlive = false;
-    this.#ws.ping();
   }
 }
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { DATA_OVERHEAD_BYTES } from '../../../protocol/messages.js';
 import { test, type TestContext } from 'node:test';
 import type { Conversation } from '../../../supervisor/dispatch/job.js';
 import { CallTraffic, type ConversationMessage } from '../../../supervisor/pool/call-traffic.js';
@@ -45,7 +46,7 @@ test('the worker may send as much again once the client has taken what it sent, 
   traffic.onConversation(call, DATA, PIECES);
   assert.deepEqual(channel.sent, []);
   take();
-  assert.deepEqual(channel.sent, [{ type: 'credit', id: 7, bytes: 3 }]);
+  assert.deepEqual(channel.sent, [{ type: 'credit', id: 7, bytes: 3 + DATA_OVERHEAD_BYTES }]);
   assert.equal(channel.flushes, 1);
 });
 

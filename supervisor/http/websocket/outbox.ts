@@ -1,0 +1,107 @@
+/**
+ * What a client says, on its way to the worker: messages wait here, whole, until the worker takes them in parts. Bounded:
+ * nothing is read of a client while a window's worth of it waits, and all of it counts against `--queue-bytes`.
+ */
+import {
+  DATA_OVERHEAD_BYTES,
+  MAX_FRAGMENT_BYTES,
+  STREAM_WINDOW_BYTES,
+  type DataPart,
+} from '../../../protocol/messages.js';
+
+/** The least that a frame of a client's takes besides its payload (RFC 6455 section 5.2). */
+const FRAME_HEAD_BYTES = 6;
+
+interface Message {
+  readonly bytes: Buffer;
+  readonly text: boolean;
+  offset: number;
+}
+
+export class Outbox {
+  /** Tells the owner of the count how much more is held, or less. @throws SERVE_QUEUE_FULL */
+  readonly #count: (bytes: number) => void;
+  #messages: Message[] = [];
+  #waitingBytes = 0;
+  /** Of a message that is not whole yet; about, as one read may bring the beginning of the next. */
+  #partialBytes = 0;
+  #countedBytes = 0;
+  /** What the worker takes now. */
+  #creditBytes = 0;
+
+  constructor(count: (bytes: number) => void) {
+    this.#count = count;
+  }
+
+  get isEmpty(): boolean {
+    return this.#messages.length === 0;
+  }
+
+  get isFull(): boolean {
+    return this.#waitingBytes >= STREAM_WINDOW_BYTES;
+  }
+
+  /** Within a message: more of it is to come. */
+  get partialBytes(): number {
+    return this.#partialBytes;
+  }
+
+  /** Bytes came, before it is known what they are. @throws SERVE_QUEUE_FULL */
+  onBytes(bytes: number): void {
+    this.#partialBytes += bytes;
+    this.#recount();
+  }
+
+  /** They were a ping or a pong. */
+  onControlFrame(payloadBytes: number): void {
+    this.#partialBytes = Math.max(0, this.#partialBytes - payloadBytes - FRAME_HEAD_BYTES);
+    this.#recount();
+  }
+
+  push(bytes: Buffer, text: boolean): void {
+    this.#partialBytes = 0;
+    this.#messages.push({ bytes, text, offset: 0 });
+    this.#waitingBytes += bytes.length + DATA_OVERHEAD_BYTES;
+  }
+
+  grant(bytes: number): void {
+    this.#creditBytes += bytes;
+  }
+
+  /** Gives `send` as much as the worker takes. @throws SERVE_QUEUE_FULL */
+  drain(send: (part: Omit<DataPart, 'id'>, bytes: Buffer) => void): void {
+    for (let [message] = this.#messages; message !== undefined; [message] = this.#messages) {
+      if (this.#creditBytes <= 0) break;
+      const { bytes, text, offset } = message;
+      const part = bytes.subarray(offset, offset + MAX_FRAGMENT_BYTES);
+      message.offset += part.length;
+      const last = message.offset === bytes.length;
+      this.#creditBytes -= part.length + DATA_OVERHEAD_BYTES;
+      send({ text, last }, part);
+      if (!last) continue;
+      this.#messages.shift();
+      this.#waitingBytes -= bytes.length + DATA_OVERHEAD_BYTES;
+    }
+    this.#recount();
+  }
+
+  /** Nobody will take what waits. A message that is not whole yet is held on, and counted, until the connection is gone. */
+  clear(): void {
+    this.#messages = [];
+    this.#waitingBytes = 0;
+    this.#partialBytes = Math.min(this.#partialBytes, this.#countedBytes); // without what there was no room for
+    this.#recount();
+  }
+
+  /** The connection is gone, and with it a message that is not whole. */
+  onGone(): void {
+    this.#partialBytes = 0;
+    this.#recount();
+  }
+
+  #recount(): void {
+    const heldBytes = this.#partialBytes + this.#waitingBytes;
+    this.#count(heldBytes - this.#countedBytes);
+    this.#countedBytes = heldBytes;
+  }
+}

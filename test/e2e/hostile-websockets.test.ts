@@ -1,0 +1,219 @@
+/** Clients of WebSockets that are slow, rude or gone, and connections on which upgrades are piled up. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import WebSocket from 'ws';
+import { makeCues } from '../helpers/cues.js';
+import { post } from '../helpers/potassium.js';
+import { RawConnection } from '../helpers/raw-http.js';
+import { BINARY, HANDSHAKE, TEXT, frameHead, openRawSocket } from '../helpers/raw-web-socket.js';
+import { fixture, startServer } from '../helpers/server.js';
+import { openSocket } from '../helpers/web-socket.js';
+
+const LIMIT = { timeout: 60_000 };
+const APP = fixture('websockets.mjs');
+const MIB = 2 ** 20;
+const H2C = 'Host: test\r\nConnection: Upgrade\r\nUpgrade: h2c';
+
+test('upgrades that are not granted, one behind the other, are answered one by one', LIMIT, async (t) => {
+  for (const args of [[], ['--api-key', 'k']]) {
+    const server = await startServer(APP, { t, args, key: 'k' });
+    const connection = await RawConnection.open(server);
+    t.after(() => connection.destroy());
+    connection.send(`GET /livez HTTP/1.1\r\n${H2C}\r\n\r\n`.repeat(3));
+    connection.send(`POST / HTTP/1.1\r\n${H2C}\r\nContent-Length: 2\r\n\r\n{}`);
+    connection.get('/livez');
+    const statuses: number[] = [];
+    for (let i = 0; i < 5; i += 1) statuses.push((await connection.reply()).status);
+    assert.deepEqual(statuses, [200, 200, 200, args.length === 0 ? 400 : 401, 200]);
+    await server.stop();
+  }
+});
+
+test('a handshake behind a call that runs waits for its answer', LIMIT, async (t) => {
+  const cues = makeCues(t);
+  const server = await startServer(APP, { t, env: cues.env });
+  const connection = await RawConnection.open(server);
+  t.after(() => connection.destroy());
+  connection.post('1', ['Content-Type: application/json'], '/held');
+  connection.send(`GET /echo HTTP/1.1\r\n${HANDSHAKE}\r\n\r\n`);
+  await cues.untilNoted('held');
+  assert.equal(connection.rest, '');
+  cues.give('let go');
+  assert.equal((await connection.reply()).body, '"held"');
+  await connection.received('101 Switching Protocols');
+  connection.send(Buffer.concat([frameHead(TEXT, 5), Buffer.from('hello')]));
+  await connection.received('\x81\x05hello');
+  connection.destroy();
+  await server.stop();
+});
+
+test('many upgrades on one connection leave nothing behind', LIMIT, async (t) => {
+  const server = await startServer(APP, { t });
+  const connection = await RawConnection.open(server);
+  t.after(() => connection.destroy());
+  for (let i = 0; i < 40; i += 1) {
+    connection.send(`GET /livez HTTP/1.1\r\n${H2C}\r\n\r\n`);
+    assert.equal((await connection.reply()).status, 200);
+  }
+  await server.stop();
+  assert.doesNotMatch(server.stderr(), /MaxListeners/);
+});
+
+test('a handshake with a mistake in it is refused like any request', LIMIT, async (t) => {
+  const server = await startServer(APP, { t });
+  await server.until(({ state }) => state === 'ready');
+  for (const mistake of ['Sec-WebSocket-Protocol: a,,b', 'Content-Length: 2']) {
+    const connection = await RawConnection.open(server);
+    t.after(() => connection.destroy());
+    connection.send(`GET /echo HTTP/1.1\r\n${HANDSHAKE}\r\n${mistake}\r\n\r\n`);
+    const { status, body } = await connection.reply();
+    assert.deepEqual(
+      [status, (JSON.parse(body) as { error: { code: string } }).error.code],
+      [400, 'SERVE_BAD_REQUEST'],
+    );
+  }
+  const old = await RawConnection.open(server);
+  t.after(() => old.destroy());
+  old.send(`GET /echo HTTP/1.0\r\n${HANDSHAKE}\r\n\r\n`);
+  assert.equal((await old.reply()).status, 426);
+  assert.equal((await server.status()).model.queue.arriving, 0, 'no place is lost');
+  await server.stop();
+});
+
+test(
+  'clients that are refused for --queue-bytes fill no memory, whatever they go on sending',
+  LIMIT,
+  async (t) => {
+    const cues = makeCues(t);
+    const server = await startServer(APP, { t, env: cues.env, args: ['--queue-bytes', '8mb'] });
+    const first = await openSocket(t, server, '/does');
+    first.socket.send('await go');
+    await cues.untilNoted(/^heard/);
+    const { rssBytes } = (await server.status()).front;
+    const clients = await Promise.all(Array.from({ length: 6 }, () => openRawSocket(server, '/late')));
+    for (const client of clients) {
+      client.send(frameHead(BINARY, 90 * MIB));
+      client.send(Buffer.alloc(80 * MIB));
+    }
+    for (const client of clients) await client.closed();
+    const after = await server.until(({ model }) => model.queue.bytes === 0 && model.inFlight === 1);
+    const grown = after.front.rssBytes - rssBytes;
+    assert.ok(grown < 150 * MIB, `the front grew by ${Math.round(grown / MIB)} MiB for 480`);
+    assert.equal(after.replies['SERVE_QUEUE_FULL'], 6);
+    cues.give('go');
+    await first.heard(1);
+    for (const client of clients) client.destroy();
+    await server.stop();
+  },
+);
+
+test('pings count against nothing', LIMIT, async (t) => {
+  const server = await startServer(APP, { t, args: ['--queue-bytes', '256kb'] });
+  const client = await openSocket(t, server, '/echo');
+  const payload = Buffer.alloc(125);
+  for (let round = 0; round < 80; round += 1) {
+    let pongs = 0;
+    const all = new Promise<void>((resolve) => {
+      client.socket.removeAllListeners('pong').on('pong', () => {
+        pongs += 1;
+        if (pongs === 50) resolve();
+      });
+    });
+    for (let i = 0; i < 50; i += 1) client.socket.ping(payload);
+    await all;
+  }
+  assert.ok((await server.status()).model.queue.bytes < 64 * 1024, 'what one read may bring');
+  client.socket.send('still here');
+  await client.heard(1);
+  await server.stop();
+});
+
+test('a message that arrives slowly is no silence, and needs no pong', LIMIT, async (t) => {
+  const server = await startServer(APP, { t, args: ['--websocket-idle-timeout', '300ms'] });
+  await server.until(({ state }) => state === 'ready');
+  const client = await openRawSocket(server, '/echo');
+  t.after(() => client.destroy());
+  client.send(frameHead(TEXT, 10));
+  for (const letter of 'tenletters') {
+    client.send(letter);
+    await new Promise((resolve) => setTimeout(resolve, 100)); // three times the silence that is allowed, in all
+  }
+  await client.received('tenletters');
+  await server.stop();
+});
+
+test(
+  'an app that listens while it talks is not interrupted, neither by silence nor by a drain',
+  LIMIT,
+  async (t) => {
+    const server = await startServer(APP, { t, args: ['--websocket-idle-timeout', '300ms'] });
+    await server.until(({ state }) => state === 'ready');
+    const first = await openSocket(t, server, '/both?ms=100');
+    assert.deepEqual(await first.closed, [1000, '']);
+    assert.equal(first.messages.length, 10);
+    const second = await openSocket(t, server, '/both?ms=100');
+    await second.heard(1);
+    server.process.kill('SIGINT');
+    assert.deepEqual(await second.closed, [1000, '']);
+    assert.equal(second.messages.length, 10);
+    assert.deepEqual(await server.ended, { code: 0, signal: null });
+  },
+);
+
+test(
+  'an app that goes on sending to a client that left, and handles nothing, keeps its worker',
+  LIMIT,
+  async (t) => {
+    const cues = makeCues(t);
+    const server = await startServer(APP, { t, env: cues.env });
+    for (let i = 0; i < 5; i += 1) {
+      const client = await openSocket(t, server, '/ticks');
+      await client.heard(2);
+      client.socket.terminate();
+      await server.until(({ model }) => model.inFlight === 0);
+    }
+    assert.equal((await post(server, '/', {})).status, 200);
+    cues.give('stop');
+    await server.stop();
+    assert.doesNotMatch(server.stderr(), /rejection/);
+  },
+);
+
+test(
+  'who says goodbye, or breaks the protocol, and leaves the connection open holds no worker',
+  LIMIT,
+  async (t) => {
+    const server = await startServer(APP, { t });
+    for (const rude of [frameHead(8, 0), frameHead(TEXT, 1, false), Buffer.from([0xff, 0xff])]) {
+      const client = await openRawSocket(server, '/echo');
+      t.after(() => client.destroy());
+      client.send(rude);
+      await server.until(({ model }) => model.inFlight === 0, 10_000);
+      await client.closed(10_000);
+    }
+    assert.equal((await post(server, '/', {})).status, 200);
+    await server.stop();
+  },
+);
+
+test('five hundred short conversations leave no open file behind', LIMIT, async (t) => {
+  const server = await startServer(APP, { t, args: ['--workers', '2'] });
+  await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
+  for (let round = 0; round < 50; round += 1) {
+    await Promise.all(
+      Array.from({ length: 10 }, async (_, i) => {
+        const socket = new WebSocket(`${server.url.replace('http', 'ws')}/echo`);
+        socket.on('error', () => {});
+        await once(socket, 'open');
+        if (i % 3 === 0) socket.terminate();
+        else socket.send('x', () => (i % 3 === 1 ? socket.close() : socket.terminate()));
+        await once(socket, 'close');
+      }),
+    );
+  }
+  const { model } = await server.until(({ model: { inFlight, queue } }) => inFlight + queue.waiting === 0);
+  assert.deepEqual([model.queue.bytes, model.queue.arriving], [0, 0]);
+  assert.equal((await post(server, '/', {})).status, 200);
+  await server.stop();
+});

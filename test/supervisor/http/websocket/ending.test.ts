@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { EventEmitter } from 'node:events';
+import type { Socket } from 'node:net';
+import { test, type TestContext } from 'node:test';
+import type { WebSocket } from 'ws';
+import { Ending } from '../../../../supervisor/http/websocket/ending.js';
+
+function setUp(t: TestContext) {
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  const story: string[] = [];
+  const ws = { bufferedAmount: 0, resume: () => story.push('read'), terminate: () => story.push('cut') };
+  const socket = new EventEmitter();
+  socket.on('data', () => story.push('frames'));
+  const ending = new Ending(ws as unknown as WebSocket, socket as unknown as Socket);
+  return { ending, ws, socket, story, pass: () => t.mock.timers.tick(2000) };
+}
+
+test('the client is read on, and has 2 s for its goodbye', (t) => {
+  const { story, pass } = setUp(t);
+  assert.deepEqual(story, ['read']);
+  pass();
+  assert.deepEqual(story, ['read', 'cut']);
+});
+
+test('one that still takes what it was sent has longer; one that takes nothing has not', (t) => {
+  const { ws, story, pass } = setUp(t);
+  ws.bufferedAmount = 200;
+  pass();
+  ws.bufferedAmount = 100;
+  pass();
+  assert.deepEqual(story, ['read']);
+  pass();
+  assert.deepEqual(story, ['read', 'cut']);
+});
+
+test('what it goes on saying is thrown away', (t) => {
+  const { ending, socket, story } = setUp(t);
+  ending.onBytes(64 * 1024);
+  socket.emit('data');
+  assert.deepEqual(story, ['read', 'frames']);
+  ending.onBytes(1);
+  socket.emit('data');
+  assert.deepEqual(story, ['read', 'frames']);
+});
+
+test('an ending that was stopped cuts nothing', (t) => {
+  const { ending, story, pass } = setUp(t);
+  ending.stop();
+  pass();
+  assert.deepEqual(story, ['read']);
+});

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { Heartbeat } from '../../../../supervisor/http/websocket/heartbeat.js';
+
+function setUp(t: TestContext) {
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  const story: string[] = [];
+  const ws = { isPaused: false, ping: () => story.push('ping'), terminate: () => story.push('terminate') };
+  return { heartbeat: new Heartbeat(ws), ws, story, pass: () => t.mock.timers.tick(30_000) };
+}
+
+test('a client is pinged every 30 s, and cut off if nothing comes until the next time', (t) => {
+  const { heartbeat, story, pass } = setUp(t);
+  pass();
+  heartbeat.onBytes();
+  pass();
+  assert.deepEqual(story, ['ping', 'ping']);
+  pass();
+  assert.deepEqual(story, ['ping', 'ping', 'terminate']);
+});
+
+test('one that is not read cannot answer, and is left alone', (t) => {
+  const { ws, story, pass } = setUp(t);
+  pass();
+  ws.isPaused = true;
+  pass();
+  pass();
+  assert.deepEqual(story, ['ping']);
+});
+
+test('a heartbeat that was stopped is still', (t) => {
+  const { heartbeat, story, pass } = setUp(t);
+  heartbeat.stop();
+  pass();
+  assert.deepEqual(story, []);
+});

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { Silence } from '../../../../supervisor/http/websocket/silence.js';
+
+function setUp(t: TestContext) {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  let nowMs = 1000;
+  t.mock.method(performance, 'now', () => nowMs);
+  let ended = 0;
+  const silence = new Silence(() => (ended += 1));
+  const pass = (ms: number): void => {
+    nowMs += ms;
+    t.mock.timers.tick(ms);
+  };
+  return { silence, pass, ended: () => ended };
+}
+
+test('silence counts from when the app begins to wait, and from whatever is said', (t) => {
+  const { silence, pass, ended } = setUp(t);
+  silence.begin(100);
+  assert.equal(silence.isRunning, true);
+  pass(99);
+  silence.break();
+  pass(99);
+  assert.equal(ended(), 0);
+  pass(1);
+  assert.equal(ended(), 1);
+});
+
+test('waiting twice is one wait, and what the client says ends it', (t) => {
+  const { silence, pass, ended } = setUp(t);
+  silence.begin(100);
+  silence.begin(100);
+  silence.end();
+  assert.equal(silence.isRunning, false);
+  silence.break();
+  pass(1000);
+  assert.equal(ended(), 0);
+});
+
+test('a message that arrives in parts is no silence, but it may not take for ever', (t) => {
+  const { silence, pass, ended } = setUp(t);
+  silence.begin(60_000);
+  for (let minutes = 0; minutes < 30; minutes += 0.5) {
+    pass(30_000);
+    silence.onPart();
+  }
+  assert.equal(ended(), 0);
+  for (let i = 0; i < 5; i += 1) {
+    pass(30_000);
+    silence.onPart();
+  }
+  assert.equal(ended(), 1);
+});
