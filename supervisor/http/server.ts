@@ -14,6 +14,7 @@ import { ServeError, type ErrorCode } from '../../protocol/errors.js';
 import { httpStatus } from './http-status.js';
 import { errorBody } from './refuse.js';
 import { requestIdOf } from './request-id.js';
+import { hasBody } from './websocket/asks.js';
 
 /** Above the 60 s after which common load balancers drop idle connections: they must close first. */
 const KEEP_ALIVE_MS = 75_000;
@@ -35,13 +36,17 @@ export interface HttpHandler {
 
 /** An HTTP server that does not listen yet. */
 export function createHttpServer(headerTimeoutMs: number, late: LateHandler): Server {
-  const server = createServer({
+  const options = {
     keepAliveTimeout: KEEP_ALIVE_MS,
     headersTimeout: headerTimeoutMs,
     requestTimeout: Math.max(REQUEST_MS, 2 * headerTimeoutMs),
     connectionsCheckingInterval: CHECK_INTERVAL_MS,
     requireHostHeader: false, // ours to refuse (gate.ts), with an error body
-  });
+    // From Node 24.9 on: only a request without a body leaves its parser when it asks for another protocol. One that
+    // has a body, and is never granted any, is answered like any other, but what is pipelined behind it is lost.
+    shouldUpgradeCallback: (request: IncomingMessage) => !hasBody(request),
+  };
+  const server = createServer(options);
   const onRequest = (request: IncomingMessage, response: ServerResponse): void =>
     late.use((handler) => handler.request(request, response));
   server.on('request', onRequest);

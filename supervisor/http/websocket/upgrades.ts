@@ -9,6 +9,7 @@ import { gateMistake } from '../gate.js';
 import { refuse } from '../refuse.js';
 import { pathOf } from '../request-facts.js';
 import { requestIdOf } from '../request-id.js';
+import { asksForWebSocket } from './asks.js';
 import { WebSocketCall, isWebSocketRoute } from './websocket-call.js';
 
 export class Upgrades {
@@ -85,11 +86,6 @@ export class Upgrades {
   }
 }
 
-/** HTTP/1.0 knows no upgrades (RFC 9110 section 7.8). */
-function asksForWebSocket({ method, headers, httpVersion }: IncomingMessage): boolean {
-  return method === 'GET' && httpVersion === '1.1' && headers.upgrade?.toLowerCase() === 'websocket';
-}
-
 function originMistake(cors: Cors | null, request: IncomingMessage): ServeError | null {
   return cors === null || cors.allows(request) ? null : new ServeError('SERVE_ORIGIN_REFUSED');
 }
@@ -98,8 +94,6 @@ function originMistake(cors: Cors | null, request: IncomingMessage): ServeError 
 function handshakeMistake({ headers }: IncomingMessage): ServeError | null {
   const isRight =
     headers['sec-websocket-version'] === '13' &&
-    headers['content-length'] === undefined &&
-    headers['transfer-encoding'] === undefined &&
     /^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? '');
   if (isRight) return null;
   return new ServeError('SERVE_BAD_REQUEST', 'This is no WebSocket handshake of version 13 (RFC 6455).');
