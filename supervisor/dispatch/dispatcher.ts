@@ -5,7 +5,7 @@
  * 2. `submit` puts the job in line; `pump` gives the head of the line to a worker, as long as one may take it.
  * 3. A worker's news (`finished`, `lost`) changes the facts and calls `pump` again.
  */
-import { ServeError, type ErrorCode } from '../../protocol/errors.js';
+import { ServeError, shuttingDown, type ErrorCode } from '../../protocol/errors.js';
 import type { Route } from '../../protocol/messages.js';
 import { Arrivals, type Admission } from './arrivals.js';
 import type { Job, JobHolder } from './job.js';
@@ -61,6 +61,7 @@ export class Dispatcher {
   #inFlight = 0;
   #sweep: NodeJS.Timeout | null = null;
   #rotation = 0;
+  #isClosed = false;
 
   constructor(supply: Supply, limits: DispatchLimits, ahead: SendAhead = sendAhead) {
     this.#supply = supply;
@@ -178,6 +179,7 @@ export class Dispatcher {
       if (job.settled) continue;
       job.losses += 1;
       if (job.state === 'begun') this.#failLost(job, error);
+      else if (this.#isClosed) this.#failLost(job, shuttingDown());
       else if (job.losses > 1) this.#failLost(job, this.#refusal('SERVE_NOT_BEGUN'));
       else this.#requeue(job);
     }
@@ -209,9 +211,11 @@ export class Dispatcher {
     return Math.min(300, Math.max(1, Math.ceil(waitMs / 1000)));
   }
 
-  /** Stops its timer; for a server that is gone. */
+  /** For a server that is gone: nothing waits any more, not even what a dying worker gives back. */
   close(): void {
-    if (this.#sweep !== null) clearTimeout(this.#sweep);
+    this.#isClosed = true;
+    this.#stopSweep();
+    this.failQueued(shuttingDown());
   }
 
   #choose(job: Job): ReadyWorker | null {
@@ -308,9 +312,13 @@ export class Dispatcher {
   }
 
   #watchQueueAnew(): void {
-    this.close();
-    this.#sweep = null;
+    this.#stopSweep();
     this.#watchQueue();
+  }
+
+  #stopSweep(): void {
+    if (this.#sweep !== null) clearTimeout(this.#sweep);
+    this.#sweep = null;
   }
 
   #sweepQueue(): void {

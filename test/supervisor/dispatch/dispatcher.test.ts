@@ -436,3 +436,15 @@ test('nothing is sent ahead behind a call that lasts as long as its client likes
   talk('d');
   assert.deepEqual(worker.ids, ['b', 'c']);
 });
+
+test('a server that is gone keeps nothing: neither what waits, nor what a dying worker gives back', (t) => {
+  const bench = new Bench(t, 1);
+  const [worker] = bench.workers as [FakeWorker];
+  bench.submit('sent');
+  bench.submit('waits');
+  bench.dispatcher.close();
+  assert.equal(bench.outcomes.get('waits'), 'SERVE_SHUTTING_DOWN');
+  bench.lose(worker);
+  assert.equal(bench.outcomes.get('sent'), 'SERVE_SHUTTING_DOWN');
+  assert.equal(bench.dispatcher.queued, 0);
+});
