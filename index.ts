@@ -3,7 +3,7 @@
  * The supervisor is loaded on first use, so that an app importing from here brings no HTTP server into its worker.
  */
 import type { ServeOptions, ServerHandle } from './supervisor/serve.js';
-import { setStarter } from './worker/api/potassium/starter.js';
+import { setStarter } from './worker/api/starter.js';
 import { serveFunctions, type ServedFunctions } from './worker/api/serve-functions.js';
 
 export type {
@@ -21,8 +21,8 @@ export { RequestHeaders } from './worker/api/potassium/request-headers.js';
 export { Response, Response as PotassiumResponse } from './worker/api/potassium/response.js';
 export { InvalidEndpointTypeException, RouteAlreadyInUseException } from './worker/api/potassium/errors.js';
 export { Potassium } from './worker/api/potassium/potassium.js';
-export type { PotassiumServeOptions } from './worker/api/potassium/starter.js';
-export type { TestClient, TestRequest, TestResponse } from './worker/api/potassium/test-client.js';
+export type { AppServeOptions } from './worker/api/starter.js';
+export type { TestClient, TestRequest, TestResponse } from './worker/api/test-client.js';
 export type {
   Background,
   BackgroundOptions,

@@ -4,90 +4,95 @@
  * HTTP statuses are the front's business (supervisor/http/http-status.ts).
  */
 
-interface ErrorSpec {
-  /** Safe for a client: says what happened without a secret, a path or a stack. */
-  readonly message: string;
-  readonly started: 'no' | 'maybe' | 'yes';
-}
-
-export const ERRORS = {
-  SERVE_BAD_REQUEST: { message: 'The request is malformed.', started: 'no' },
-  SERVE_BAD_BODY: { message: 'The request body could not be read.', started: 'no' },
-  SERVE_UNAUTHORIZED: {
-    message: 'This needs an API key, and the request has none that is known here.',
-    started: 'no',
-  },
-  SERVE_ORIGIN_REFUSED: { message: 'Pages of this origin may not connect here.', started: 'no' },
-  SERVE_NOT_FOUND: { message: 'No such route.', started: 'no' },
-  SERVE_METHOD_NOT_ALLOWED: { message: 'This route does not take that method.', started: 'no' },
-  SERVE_UPGRADE_REQUIRED: { message: 'This route is a WebSocket.', started: 'no' },
-  SERVE_REQUEST_TIMEOUT: { message: 'The request arrived too slowly.', started: 'no' },
-  SERVE_BODY_TOO_LARGE: { message: 'The request body is larger than this server accepts.', started: 'no' },
-  SERVE_HEADERS_TOO_LARGE: { message: 'The request headers are too large.', started: 'no' },
-  SERVE_QUEUE_FULL: { message: 'The queue is full; try again later.', started: 'no' },
-  SERVE_OVERLOADED: { message: 'The call could not be answered before its deadline.', started: 'no' },
-  SERVE_NOT_READY: { message: 'No worker of this model can start.', started: 'no' },
-  SERVE_SHUTTING_DOWN: { message: 'The server is shutting down.', started: 'no' },
-  SERVE_NOT_BEGUN: { message: 'Two workers died before this call began; it did not run.', started: 'no' },
-  SERVE_QUEUE_TIMEOUT: { message: 'The call waited too long for a worker.', started: 'no' },
-  SERVE_DEADLINE: { message: "The client's deadline passed.", started: 'maybe' },
-  SERVE_INFERENCE_FAILED: { message: 'The model failed on this call.', started: 'yes' },
-  SERVE_OUTPUT_INVALID: { message: "The model's output could not be encoded.", started: 'yes' },
-  SERVE_OUTPUT_TOO_LARGE: { message: "The model's output is larger than allowed.", started: 'yes' },
-  SERVE_INFERENCE_TIMEOUT: { message: 'The model took too long on this call.', started: 'yes' },
-  SERVE_WORKER_LOST: { message: 'The worker died while running this call.', started: 'yes' },
-  SERVE_SLOW_READER: { message: 'The client stopped reading the stream.', started: 'yes' },
-  SERVE_CANCELLED: { message: 'The client left.', started: 'maybe' },
-  SERVE_PROTOCOL: { message: 'A worker broke the protocol.', started: 'maybe' },
-  SERVE_INTERNAL: { message: 'The server failed on this request.', started: 'maybe' },
-  SERVE_APP_INVALID: { message: 'The app cannot be loaded.', started: 'no' },
-  SERVE_INIT_FAILED: { message: "The app's init failed.", started: 'no' },
-  SERVE_INIT_TIMEOUT: { message: "The app's init took too long.", started: 'no' },
-  SERVE_CRASH_LOOP: { message: 'The workers keep dying.', started: 'no' },
-  SERVE_CONFIG: { message: 'An option is wrong.', started: 'no' },
-} as const satisfies Record<string, ErrorSpec>;
-
-export type ErrorCode = keyof typeof ERRORS;
-
 /**
  * Whose code kept the call from its answer: the app's own, which threw, took too long or gave what cannot be sent; or
  * the server, which refused the request, could not run it, or lost the worker. Says where to look first.
  */
 export type ErrorSource = 'app' | 'server';
 
-export const ERROR_SOURCE = {
-  SERVE_BAD_REQUEST: 'server',
-  SERVE_BAD_BODY: 'server',
-  SERVE_UNAUTHORIZED: 'server',
-  SERVE_ORIGIN_REFUSED: 'server',
-  SERVE_NOT_FOUND: 'server',
-  SERVE_METHOD_NOT_ALLOWED: 'server',
-  SERVE_UPGRADE_REQUIRED: 'server',
-  SERVE_REQUEST_TIMEOUT: 'server',
-  SERVE_BODY_TOO_LARGE: 'server',
-  SERVE_HEADERS_TOO_LARGE: 'server',
-  SERVE_QUEUE_FULL: 'server',
-  SERVE_OVERLOADED: 'server',
-  SERVE_NOT_READY: 'server',
-  SERVE_SHUTTING_DOWN: 'server',
-  SERVE_NOT_BEGUN: 'server',
-  SERVE_QUEUE_TIMEOUT: 'server',
-  SERVE_DEADLINE: 'server',
-  SERVE_INFERENCE_FAILED: 'app',
-  SERVE_OUTPUT_INVALID: 'app',
-  SERVE_OUTPUT_TOO_LARGE: 'app',
-  SERVE_INFERENCE_TIMEOUT: 'app',
-  SERVE_WORKER_LOST: 'server', // a drain that cuts a call off, the kernel's memory killer: the app need not be at fault
-  SERVE_SLOW_READER: 'server',
-  SERVE_CANCELLED: 'server',
-  SERVE_PROTOCOL: 'server',
-  SERVE_INTERNAL: 'server',
-  SERVE_APP_INVALID: 'app',
-  SERVE_INIT_FAILED: 'app',
-  SERVE_INIT_TIMEOUT: 'app',
-  SERVE_CRASH_LOOP: 'server',
-  SERVE_CONFIG: 'server',
-} as const satisfies Record<ErrorCode, ErrorSource>;
+interface ErrorSpec {
+  /** Safe for a client: says what happened without a secret, a path or a stack. */
+  readonly message: string;
+  readonly started: 'no' | 'maybe' | 'yes';
+  readonly source: ErrorSource;
+}
+
+export const ERRORS = {
+  SERVE_BAD_REQUEST: { message: 'The request is malformed.', started: 'no', source: 'server' },
+  SERVE_BAD_BODY: { message: 'The request body could not be read.', started: 'no', source: 'server' },
+  SERVE_UNAUTHORIZED: {
+    message: 'This needs an API key, and the request has none that is known here.',
+    started: 'no',
+    source: 'server',
+  },
+  SERVE_ORIGIN_REFUSED: {
+    message: 'Pages of this origin may not connect here.',
+    started: 'no',
+    source: 'server',
+  },
+  SERVE_NOT_FOUND: { message: 'No such route.', started: 'no', source: 'server' },
+  SERVE_METHOD_NOT_ALLOWED: {
+    message: 'This route does not take that method.',
+    started: 'no',
+    source: 'server',
+  },
+  SERVE_UPGRADE_REQUIRED: { message: 'This route is a WebSocket.', started: 'no', source: 'server' },
+  SERVE_REQUEST_TIMEOUT: { message: 'The request arrived too slowly.', started: 'no', source: 'server' },
+  SERVE_BODY_TOO_LARGE: {
+    message: 'The request body is larger than this server accepts.',
+    started: 'no',
+    source: 'server',
+  },
+  SERVE_HEADERS_TOO_LARGE: { message: 'The request headers are too large.', started: 'no', source: 'server' },
+  SERVE_QUEUE_FULL: { message: 'The queue is full; try again later.', started: 'no', source: 'server' },
+  SERVE_OVERLOADED: {
+    message: 'The call could not be answered before its deadline.',
+    started: 'no',
+    source: 'server',
+  },
+  SERVE_NOT_READY: { message: 'No worker of this model can start.', started: 'no', source: 'server' },
+  SERVE_SHUTTING_DOWN: { message: 'The server is shutting down.', started: 'no', source: 'server' },
+  SERVE_NOT_BEGUN: {
+    message: 'Two workers died before this call began; it did not run.',
+    started: 'no',
+    source: 'server',
+  },
+  SERVE_QUEUE_TIMEOUT: { message: 'The call waited too long for a worker.', started: 'no', source: 'server' },
+  SERVE_DEADLINE: { message: "The client's deadline passed.", started: 'maybe', source: 'server' },
+  SERVE_INFERENCE_FAILED: { message: 'The model failed on this call.', started: 'yes', source: 'app' },
+  SERVE_OUTPUT_INVALID: {
+    message: "The model's output could not be encoded.",
+    started: 'yes',
+    source: 'app',
+  },
+  SERVE_OUTPUT_TOO_LARGE: {
+    message: "The model's output is larger than allowed.",
+    started: 'yes',
+    source: 'app',
+  },
+  SERVE_INFERENCE_TIMEOUT: {
+    message: 'The model took too long on this call.',
+    started: 'yes',
+    source: 'app',
+  },
+  // A drain that cuts a call off, the kernel's memory killer: the app need not be at fault.
+  SERVE_WORKER_LOST: {
+    message: 'The worker died while running this call.',
+    started: 'yes',
+    source: 'server',
+  },
+  SERVE_SLOW_READER: { message: 'The client stopped reading the stream.', started: 'yes', source: 'server' },
+  SERVE_CANCELLED: { message: 'The client left.', started: 'maybe', source: 'server' },
+  SERVE_PROTOCOL: { message: 'A worker broke the protocol.', started: 'maybe', source: 'server' },
+  SERVE_INTERNAL: { message: 'The server failed on this request.', started: 'maybe', source: 'server' },
+  SERVE_APP_INVALID: { message: 'The app cannot be loaded.', started: 'no', source: 'app' },
+  SERVE_INIT_FAILED: { message: "The app's init failed.", started: 'no', source: 'app' },
+  SERVE_INIT_TIMEOUT: { message: "The app's init took too long.", started: 'no', source: 'app' },
+  SERVE_CRASH_LOOP: { message: 'The workers keep dying.', started: 'no', source: 'server' },
+  SERVE_CONFIG: { message: 'An option is wrong.', started: 'no', source: 'server' },
+} as const satisfies Record<string, ErrorSpec>;
+
+export type ErrorCode = keyof typeof ERRORS;
 
 export interface ServeErrorOptions {
   /** For the log only: stacks, paths, whatever a client must not see. */

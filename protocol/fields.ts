@@ -1,4 +1,5 @@
 /** The fields of a frame's head, checked one by one as they are read. */
+import { isCloseCode } from './close-code.js';
 import { protocolError, type ServeError } from './errors.js';
 import {
   FIRST_WEBHOOK_REF,
@@ -48,10 +49,9 @@ export class Fields {
     throw malformed(`status ${value} is not between 200 and 599`);
   }
 
-  /** That a program may close a WebSocket with (RFC 6455 section 7.4). */
   closeCode(i: number): number {
     const value = this.uint(i);
-    if (value === 1000 || (value >= 3000 && value <= 4999)) return value;
+    if (isCloseCode(value)) return value;
     throw malformed(`close code ${value} is neither 1000 nor between 3000 and 4999`);
   }
 

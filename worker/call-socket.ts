@@ -4,6 +4,7 @@
  * In: parts become messages, messages wait for the app to `receive` them, and each one taken gives its credit back to
  * the client. Out: messages leave in the order of `send`, in parts, within the credit that the front has granted.
  */
+import { isCloseCode } from '../protocol/close-code.js';
 import type { Channel } from '../protocol/channel.js';
 import {
   DATA_OVERHEAD_BYTES,
@@ -72,7 +73,7 @@ export class CallSocket implements WebSocketConnection {
   }
 
   close(code = 1000, reason = ''): Promise<void> {
-    if (code !== 1000 && !(Number.isInteger(code) && code >= 3000 && code <= 4999)) {
+    if (!isCloseCode(code)) {
       throw new RangeError(`close() takes the code 1000, or one from 3000 to 4999, not ${String(code)}`);
     }
     if (Buffer.byteLength(reason) > MAX_CLOSE_REASON_BYTES) {

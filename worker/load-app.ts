@@ -8,7 +8,7 @@ import { basename, dirname, extname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { fromBananaApp } from './adapters/banana-app.js';
 import { fromPotassiumApp } from './adapters/potassium-app.js';
-import { setImportingWorker } from './api/potassium/in-worker.js';
+import { setImportingWorker } from './api/in-worker.js';
 import { AppLoadError, explainImportError, locateText } from './explain-load-error.js';
 import type { LoadedApp } from './loaded-app.js';
 

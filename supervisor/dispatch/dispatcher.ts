@@ -9,6 +9,7 @@ import { ServeError, shuttingDown, type ErrorCode } from '../../protocol/errors.
 import type { Route } from '../../protocol/messages.js';
 import { Arrivals, type Admission } from './arrivals.js';
 import type { Job, JobHolder } from './job.js';
+import { QueueTimeout } from './queue-timeout.js';
 import { JobQueue } from './queue.js';
 import { longCallMs, sendAhead, type SendAhead } from './send-ahead.js';
 import { ServiceTime } from './service-time.js';
@@ -53,13 +54,13 @@ export class Dispatcher {
   readonly #queue = new JobQueue();
   readonly #arrivals = new Arrivals();
   readonly #service = new ServiceTime();
+  readonly #timeout: QueueTimeout;
   readonly #supply: Supply;
   readonly #sendAhead: SendAhead;
   #limits: DispatchLimits;
   /** Of conversations: came from their clients, and no worker has taken it. */
   #saidBytes = 0;
   #inFlight = 0;
-  #sweep: NodeJS.Timeout | null = null;
   #rotation = 0;
   #isClosed = false;
 
@@ -67,11 +68,14 @@ export class Dispatcher {
     this.#supply = supply;
     this.#sendAhead = ahead;
     this.#limits = limits;
+    this.#timeout = new QueueTimeout(this.#queue, limits.queueTimeoutMs, (job) =>
+      this.#failWaiting(job, this.#refusal('SERVE_QUEUE_TIMEOUT')),
+    );
   }
 
   set limits(limits: DispatchLimits) {
     this.#limits = limits;
-    this.#watchQueueAnew();
+    this.#timeout.limitMs = limits.queueTimeoutMs;
   }
 
   /** Jobs in line, not counting those still arriving. */
@@ -130,7 +134,7 @@ export class Dispatcher {
     this.#queue.push(job);
     if (job.deadlineAtMs !== null) this.#watchDeadline(job, job.deadlineAtMs);
     this.pump();
-    if (job.state === 'queued') this.#watchQueue();
+    if (job.state === 'queued') this.#timeout.watch();
   }
 
   /** Gives up on a job: `code` is what its owner is told, `reason` what the app is told. */
@@ -184,7 +188,7 @@ export class Dispatcher {
       else this.#requeue(job);
     }
     this.pump();
-    this.#watchQueueAnew(); // the head may be an older job now
+    this.#timeout.watchAnew();
   }
 
   /** While a job waits and a worker may take it: pair them. */
@@ -214,7 +218,7 @@ export class Dispatcher {
   /** For a server that is gone: nothing waits any more, not even what a dying worker gives back. */
   close(): void {
     this.#isClosed = true;
-    this.#stopSweep();
+    this.#timeout.stop();
     this.failQueued(shuttingDown());
   }
 
@@ -301,35 +305,5 @@ export class Dispatcher {
       () => this.giveUp(job, 'SERVE_DEADLINE', "the client's deadline passed"),
       Math.max(0, deadlineAtMs - performance.now()),
     );
-  }
-
-  /** One timer for the whole line: the head has waited longest. */
-  #watchQueue(): void {
-    const head = this.#queue.peek();
-    if (head === null || this.#sweep !== null) return;
-    const dueMs = head.acceptedAtMs + this.#limits.queueTimeoutMs - performance.now();
-    this.#sweep = setTimeout(() => this.#sweepQueue(), Math.max(1, dueMs));
-  }
-
-  #watchQueueAnew(): void {
-    this.#stopSweep();
-    this.#watchQueue();
-  }
-
-  #stopSweep(): void {
-    if (this.#sweep !== null) clearTimeout(this.#sweep);
-    this.#sweep = null;
-  }
-
-  #sweepQueue(): void {
-    this.#sweep = null;
-    const nowMs = performance.now();
-    for (let job = this.#queue.peek(); job !== null; job = this.#queue.peek()) {
-      if (nowMs - job.acceptedAtMs < this.#limits.queueTimeoutMs) break;
-      this.#queue.shift();
-      job.fail(new ServeError('SERVE_QUEUE_TIMEOUT', undefined, { retryAfterS: this.retryAfterS() }));
-      this.#forget(job);
-    }
-    this.#watchQueue();
   }
 }

@@ -1,7 +1,7 @@
 /** The Potassium dialect's own paths: status, warm-up and background jobs. Its routes are calls like any other. */
 import { isUtf8 } from 'node:buffer';
 import Router, { type RouterMiddleware } from '@koa/router';
-import { ERROR_SOURCE, ServeError } from '../../protocol/errors.js';
+import { ERRORS, ServeError } from '../../protocol/errors.js';
 import type { KeptJob, KeptResult } from '../jobs/kept-jobs.js';
 import type { Front } from './front.js';
 import { isJson } from './route-check.js';
@@ -81,7 +81,7 @@ function describeJob(kept: KeptJob): Buffer {
 }
 
 function describeError({ code, message }: ServeError): object {
-  return { code, message, source: ERROR_SOURCE[code] };
+  return { code, message, source: ERRORS[code].source };
 }
 
 /** What an app calls JSON need not be: one result that is not would spoil the whole reply. */

@@ -6,7 +6,7 @@
  * told to come back later should not need a new one. Otherwise it is closed then.
  */
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
-import { ERROR_SOURCE, ServeError } from '../../protocol/errors.js';
+import { ERRORS, ServeError } from '../../protocol/errors.js';
 import { httpStatus } from './http-status.js';
 import { bananaIdHeader } from './request-id.js';
 
@@ -31,7 +31,7 @@ export interface RefusalHeaders {
 /** The one shape of an error body. */
 export function errorBody(error: ServeError, requestId: string): Buffer {
   const { code, message } = error;
-  return Buffer.from(JSON.stringify({ error: { code, message, requestId, source: ERROR_SOURCE[code] } }));
+  return Buffer.from(JSON.stringify({ error: { code, message, requestId, source: ERRORS[code].source } }));
 }
 
 /** Sends the error; throws away what is still arriving of the request's body, in order to keep or to close the connection. */

@@ -1,11 +1,11 @@
 /** `serve({ init, inference })`: the Banana functions of a file that starts itself. */
-import { serveInWorker } from './potassium/in-worker.js';
-import { appFile, starter, type PotassiumServeOptions } from './potassium/starter.js';
+import { serveInWorker } from './in-worker.js';
+import { appFile, starter, type AppServeOptions } from './starter.js';
 import { callingFile } from '../stack-frame.js';
 import type { BananaApp } from './types.js';
 
 /** An app, and options of its server beside it: `host`, `port` and the others of docs/options.md. */
-export type ServedFunctions = BananaApp & PotassiumServeOptions;
+export type ServedFunctions = BananaApp & AppServeOptions;
 
 /** In a worker, where the same line runs again, hands the functions over; what is returned never settles there. */
 export function serveFunctions(given: ServedFunctions): Promise<void> {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { ERRORS, ERROR_SOURCE, type ErrorCode } from '../../../protocol/errors.js';
+import { ERRORS, type ErrorCode } from '../../../protocol/errors.js';
 import { HTTP_STATUS, httpStatus } from '../../../supervisor/http/http-status.js';
 import { tableRows } from '../../helpers/doc-page.js';
 import { ROOT } from '../../helpers/server.js';
@@ -20,7 +20,7 @@ test('docs/errors.md lists every code once, those that clients see first', () =>
 for (const { code = '', status, source, 'ran?': ran, fault, meaning, 'what to do': cure } of ROWS) {
   test(`docs/errors.md has status, source, fault and cure of ${code}`, () => {
     assert.equal(status, String(HTTP_STATUS[code as ErrorCode] ?? '–'));
-    assert.equal(source, ERROR_SOURCE[code as ErrorCode]);
+    assert.equal(source, ERRORS[code as ErrorCode].source);
     assert.equal(ran, ERRORS[code as ErrorCode].started);
     assert.match(fault ?? '', /^(client|load|model|operator|server)$/);
     for (const text of [meaning, cure]) assert.match(text ?? '', /\.$/, 'a sentence');

@@ -6,9 +6,9 @@ import type { RouteInput, RouteKind } from '../../../protocol/messages.js';
 import { RouteAlreadyInUseException, InvalidEndpointTypeException } from './errors.js';
 import type { Request, WebSocketRequest } from './request.js';
 import type { Response } from './response.js';
-import { serveInWorker } from './in-worker.js';
-import { appFile, starter, type PotassiumServeOptions } from './starter.js';
-import { testClientOf, type TestClient } from './test-client.js';
+import { serveInWorker } from '../in-worker.js';
+import { appFile, starter, type AppServeOptions } from '../starter.js';
+import { testClientOf, type TestClient } from '../test-client.js';
 import { callingFile } from '../../stack-frame.js';
 
 /** Where the adapter finds an app's definition. A registered symbol: the app may hold another instance of this module. */
@@ -197,9 +197,9 @@ export class Potassium<Context extends object = any> {
    * Makes this process the server of the file that made the app, as `banana-serve ./app.ts` would, and resolves when it
    * has ended, with `process.exitCode` set. In a worker, where the same line runs again, it hands the app over instead.
    */
-  serve(options?: PotassiumServeOptions): Promise<void>;
+  serve(options?: AppServeOptions): Promise<void>;
   serve(host?: string, port?: number): Promise<void>;
-  serve(first?: string | PotassiumServeOptions, port?: number): Promise<void> {
+  serve(first?: string | AppServeOptions, port?: number): Promise<void> {
     const inWorker = serveInWorker(this);
     if (inWorker !== null) return inWorker;
     const given = typeof first === 'object' ? first : withoutUndefined({ host: first, port });
@@ -208,7 +208,7 @@ export class Potassium<Context extends object = any> {
   }
 
   /** A server of this app for a test: init runs for real, in a worker, on a free port. Close it at the end. */
-  testClient(options: PotassiumServeOptions = {}): Promise<TestClient> {
+  testClient(options: AppServeOptions = {}): Promise<TestClient> {
     const inWorker = serveInWorker(this); // the file that made the app is the test
     if (inWorker !== null) return inWorker;
     const app = appFile(this.#madeIn);
@@ -217,7 +217,7 @@ export class Potassium<Context extends object = any> {
       .then(testClientOf);
   }
 
-  #workers(): PotassiumServeOptions {
+  #workers(): AppServeOptions {
     const { numWorkers, experimentalNumWorkers } = this.options;
     return withoutUndefined({ workers: numWorkers ?? experimentalNumWorkers });
   }

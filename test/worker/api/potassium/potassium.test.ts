@@ -4,7 +4,7 @@ import {
   InvalidEndpointTypeException,
   RouteAlreadyInUseException,
 } from '../../../../worker/api/potassium/errors.js';
-import { setImportingWorker } from '../../../../worker/api/potassium/in-worker.js';
+import { setImportingWorker } from '../../../../worker/api/in-worker.js';
 import { DEFINITION, Potassium } from '../../../../worker/api/potassium/potassium.js';
 import { Response } from '../../../../worker/api/potassium/response.js';
 

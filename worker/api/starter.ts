@@ -2,7 +2,7 @@
 import type { TestServer } from './test-client.js';
 
 /** Where and how `app.serve()` listens; any other option by the names of docs/options.md. */
-export interface PotassiumServeOptions {
+export interface AppServeOptions {
   readonly host?: string;
   readonly port?: number;
   readonly [option: string]: unknown;
@@ -10,9 +10,9 @@ export interface PotassiumServeOptions {
 
 /** `app`: the file that made it. */
 export interface Starter {
-  serve(app: string, options: PotassiumServeOptions): Promise<void>;
+  serve(app: string, options: AppServeOptions): Promise<void>;
   /** Resolves once a worker is ready. */
-  startForTest(app: string, options: PotassiumServeOptions): Promise<TestServer>;
+  startForTest(app: string, options: AppServeOptions): Promise<TestServer>;
 }
 
 let current: Starter | null = null;

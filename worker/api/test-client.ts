@@ -1,5 +1,5 @@
 /** What a test does with an app's server: calls by path, answers whole. */
-import { ServeError } from '../../../protocol/errors.js';
+import { ServeError } from '../../protocol/errors.js';
 
 export interface TestRequest {
   readonly json?: unknown;

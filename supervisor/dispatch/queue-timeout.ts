@@ -1,0 +1,52 @@
+/** How long a job may wait in line, with one timer for the whole line: its head has waited longest. */
+import type { Job } from './job.js';
+import type { JobQueue } from './queue.js';
+
+export class QueueTimeout {
+  readonly #queue: JobQueue;
+  /** Takes a job out of the line, and tells it. */
+  readonly #fail: (job: Job) => void;
+  #limitMs: number;
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(queue: JobQueue, limitMs: number, fail: (job: Job) => void) {
+    this.#queue = queue;
+    this.#limitMs = limitMs;
+    this.#fail = fail;
+  }
+
+  /** Holds for the jobs that wait now, too. */
+  set limitMs(limitMs: number) {
+    this.#limitMs = limitMs;
+    this.watchAnew();
+  }
+
+  /** A job waits. */
+  watch(): void {
+    const head = this.#queue.peek();
+    if (head === null || this.#timer !== null) return;
+    const dueMs = head.acceptedAtMs + this.#limitMs - performance.now();
+    this.#timer = setTimeout(() => this.#sweep(), Math.max(1, dueMs));
+  }
+
+  /** The head may be an older job now. */
+  watchAnew(): void {
+    this.stop();
+    this.watch();
+  }
+
+  stop(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+  }
+
+  #sweep(): void {
+    this.#timer = null;
+    const nowMs = performance.now();
+    for (let job = this.#queue.peek(); job !== null; job = this.#queue.peek()) {
+      if (nowMs - job.acceptedAtMs < this.#limitMs) break;
+      this.#fail(job);
+    }
+    this.watch();
+  }
+}
