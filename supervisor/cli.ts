@@ -4,7 +4,14 @@ import { Command, CommanderError, Option } from 'commander';
 import { EXIT_CODES, type ExitReason } from './exit-codes.js';
 import { collectSeldom } from './memory/gc.js';
 import { slabs } from './memory/slabs.js';
-import { OPTIONS, OPTION_NAMES, envName } from './options/table.js';
+import {
+  OPTIONS,
+  OPTION_GROUPS,
+  OPTION_NAMES,
+  envName,
+  optionsOf,
+  type OptionName,
+} from './options/table.js';
 import { runServer, say } from './run-server.js';
 import { VERSION } from './version.js';
 
@@ -38,18 +45,27 @@ function describeCommand(): Command {
     .helpOption('-h, --help', 'Print this help.')
     .allowExcessArguments(false)
     .exitOverride()
-    .configureOutput({ outputError: (text) => say(withoutValue(text.replace(/^error: /, '')).trimEnd()) })
+    .configureOutput({ outputError: (text) => say(refusalText(text)) })
     .addHelpText('after', helpTail());
-  for (const name of OPTION_NAMES) {
-    const { flag, value, help, defaultText } = OPTIONS[name];
-    command.addOption(new Option(value === null ? flag : `${flag} ${value}`, `${help} [${defaultText}]`));
+  for (const group of OPTION_GROUPS) {
+    for (const name of optionsOf(group)) command.addOption(describeOption(name).helpGroup(`${group}:`));
   }
   return command;
 }
 
-/** Of an option that is not known: `--api-kye=secret` might be shown. */
-function withoutValue(text: string): string {
-  return text.replace(/^(unknown option '[^=']+)=.*'$/m, "$1'");
+function describeOption(name: OptionName): Option {
+  const { flag, value, help, defaultText } = OPTIONS[name];
+  return new Option(value === null ? flag : `${flag} ${value}`, `${help} [${defaultText}]`);
+}
+
+/** The value after `=` is left out: `--api-kye=secret` might be shown. */
+function refusalText(text: string): string {
+  const said = text.replace(/^error: /, '').trimEnd();
+  const [unknown, flag] = /^unknown option '([^=']+)=.*'$/m.exec(said) ?? [];
+  if (unknown === undefined) return said;
+  if (OPTION_NAMES.some((name) => OPTIONS[name].flag === flag))
+    return `${flag} is a switch and takes no value: write ${flag}, or leave it out.`;
+  return said.replace(unknown, `unknown option '${flag}'`);
 }
 
 function helpTail(): string {
@@ -57,6 +73,10 @@ function helpTail(): string {
     ({ code, meaning }) => `  ${String(code).padStart(3)}  ${meaning}`,
   );
   return `
+Examples:
+  banana-serve ./app.ts --watch                        while you write it
+  banana-serve ./app.ts --workers 4 --run-timeout 30s  four processes, 30 seconds for a call
+
 Every option is also an environment variable (${envName('runTimeout')}=30s), a key of banana.json or of "banana" in
 package.json ("runTimeout": "30s"); those of a model may stand in the app's \`config\` export.
 Flags win over the environment, the environment over files, files over the app.

@@ -5,7 +5,7 @@
 import { inspect } from 'node:util';
 import { ServeError } from '../../protocol/errors.js';
 import { suggest } from './suggest.js';
-import { OPTIONS, OPTION_NAMES, envName, type OptionName, type OptionValues } from './table.js';
+import { OPTIONS, OPTION_NAMES, envName, isDuration, type OptionName, type OptionValues } from './table.js';
 import { NotAllowed } from './units.js';
 
 export type Options = Readonly<OptionValues>;
@@ -16,6 +16,8 @@ export interface OptionSource {
   where(name: string): string;
   /** Names it takes besides the table's, to be told to who mistypes one. */
   readonly alsoTakes?: readonly string[];
+  /** A program's durations may be numbers, which are ms; a person who writes 30 into a file may mean seconds. */
+  readonly numbersAreMs?: true;
 }
 
 export interface ResolvedOptions {
@@ -33,6 +35,7 @@ export function resolveOptions(sources: readonly OptionSource[]): ResolvedOption
     for (const [name, raw] of Object.entries(source.values)) {
       if (raw === undefined) continue;
       const known = knownName(name, source);
+      assertUnit(known, raw, source);
       values[known] = parseOption(known, raw, source.where(name));
       explicit.add(known);
     }
@@ -59,6 +62,7 @@ export function withAppConfig(
         `${source.where(name)}: this option belongs to the server, not to a model. Set ${OPTIONS[known].flag} or ${envName(known)} instead.`,
       );
     }
+    assertUnit(known, raw, source);
     const value = parseOption(known, raw, source.where(name));
     if (!resolved.explicit.has(known)) values[known] = value;
   }
@@ -96,6 +100,14 @@ export function parseOption(name: OptionName, raw: unknown, where: string): unkn
     if (isSecret(name)) throw configError(`${where}: what was given is not allowed; give ${cause.message}.`);
     throw notAllowed(where, raw, cause.message);
   }
+}
+
+/** 0 is the same in every unit. @throws SERVE_CONFIG */
+function assertUnit(name: OptionName, raw: unknown, source: OptionSource): void {
+  if (source.numbersAreMs || !isDuration(name) || typeof raw !== 'number' || raw <= 0) return;
+  throw configError(
+    `${source.where(name)}: ${raw} has no unit; write "${raw}s" for seconds or "${raw}ms" for milliseconds.`,
+  );
 }
 
 function isSecret(name: OptionName): boolean {

@@ -32,6 +32,7 @@ export function readServeOptions(given: unknown): CheckedServeOptions {
       values,
       where: (name) => `serve({ ${name} })`,
       alsoTakes: ['app', 'workerCommand', 'cwd'],
+      numbersAreMs: true,
     },
   };
 }

@@ -20,7 +20,23 @@ import {
 /** `process`: one per server. `model`: an app may set it in its `config` export. */
 export type OptionScope = 'process' | 'model';
 
+/** In the order of the help and of docs/options.md. */
+export const OPTION_GROUPS = [
+  'Listening',
+  'Access',
+  'Workers',
+  'Calls',
+  'Clients',
+  'Stopping',
+  'Development',
+  'Logs',
+  'Webhooks',
+] as const;
+
+export type OptionGroup = (typeof OPTION_GROUPS)[number];
+
 export interface OptionSpec<T> {
+  readonly group: OptionGroup;
   readonly scope: OptionScope;
   readonly flag: string;
   /** What stands after the flag in the help; null for a switch. */
@@ -35,6 +51,7 @@ export interface OptionSpec<T> {
   readonly parse: (raw: unknown) => T;
 }
 
+const DURATION = '<duration>';
 const MIB = 1024 ** 2;
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -45,6 +62,7 @@ function option<T>(spec: OptionSpec<T>): OptionSpec<T> {
 
 export const OPTIONS = {
   host: option<string>({
+    group: 'Listening',
     scope: 'process',
     flag: '--host',
     value: '<address>',
@@ -54,6 +72,7 @@ export const OPTIONS = {
     parse: parseHost,
   }),
   port: option<number | string>({
+    group: 'Listening',
     scope: 'process',
     flag: '--port',
     value: '<port>',
@@ -63,6 +82,7 @@ export const OPTIONS = {
     parse: parsePort,
   }),
   apiKey: option<readonly KeyDigest[] | null>({
+    group: 'Access',
     scope: 'process',
     flag: '--api-key',
     value: '<key>',
@@ -73,6 +93,7 @@ export const OPTIONS = {
     parse: parseKeys,
   }),
   apiKeyFile: option<string | null>({
+    group: 'Access',
     scope: 'process',
     flag: '--api-key-file',
     value: '<path>',
@@ -82,6 +103,7 @@ export const OPTIONS = {
     parse: parseKeyFilePath,
   }),
   corsOrigin: option<AllowedOrigins | null>({
+    group: 'Access',
     scope: 'process',
     flag: '--cors-origin',
     value: '<origin>',
@@ -91,6 +113,7 @@ export const OPTIONS = {
     parse: parseOrigins,
   }),
   workers: option<number | null>({
+    group: 'Workers',
     scope: 'process',
     flag: '--workers',
     value: '<n>',
@@ -100,6 +123,7 @@ export const OPTIONS = {
     parse: (raw) => parseWhole(raw, 1, 1024),
   }),
   gpus: option<string | null>({
+    group: 'Workers',
     scope: 'process',
     flag: '--gpus',
     value: '<which>',
@@ -109,6 +133,7 @@ export const OPTIONS = {
     parse: parseGpus,
   }),
   workersPerGpu: option<number | null>({
+    group: 'Workers',
     scope: 'process',
     flag: '--workers-per-gpu',
     value: '<n>',
@@ -118,6 +143,7 @@ export const OPTIONS = {
     parse: (raw) => parseWhole(raw, 1, 64),
   }),
   queueSize: option<number>({
+    group: 'Calls',
     scope: 'model',
     flag: '--queue-size',
     value: '<n>',
@@ -127,6 +153,7 @@ export const OPTIONS = {
     parse: (raw) => parseWhole(raw, 0, 1_000_000),
   }),
   queueBytes: option<number>({
+    group: 'Calls',
     scope: 'model',
     flag: '--queue-bytes',
     value: '<size>',
@@ -136,60 +163,67 @@ export const OPTIONS = {
     parse: parseBytes,
   }),
   queueTimeout: option<number>({
+    group: 'Calls',
     scope: 'model',
     flag: '--queue-timeout',
-    value: '<duration>',
+    value: DURATION,
     help: 'Longest wait for a worker before 504. As long as common clients wait.',
     defaultText: '5m',
     default: 5 * MINUTE,
     parse: parsePositiveMs,
   }),
   runTimeout: option<number>({
+    group: 'Calls',
     scope: 'model',
     flag: '--run-timeout',
-    value: '<duration>',
+    value: DURATION,
     help: 'Longest run of one call: then the abort signal, a grace of 1s, SIGKILL; the caller gets 504.',
     defaultText: '5m',
     default: 5 * MINUTE,
     parse: parsePositiveMs,
   }),
   websocketIdleTimeout: option<number>({
+    group: 'Calls',
     scope: 'model',
     flag: '--websocket-idle-timeout',
-    value: '<duration>',
+    value: DURATION,
     help: 'Longest silence, on both sides, of a WebSocket whose app waits for its client; then it is closed. It holds a worker all the while.',
     defaultText: '1m',
     default: MINUTE,
     parse: parsePositiveMs,
   }),
   initTimeout: option<number>({
+    group: 'Workers',
     scope: 'model',
     flag: '--init-timeout',
-    value: '<duration>',
+    value: DURATION,
     help: 'Longest start of a worker, from spawn to ready. Large models take minutes to load.',
     defaultText: '10m',
     default: 10 * MINUTE,
     parse: parsePositiveMs,
   }),
   drainTimeout: option<number>({
+    group: 'Stopping',
     scope: 'process',
     flag: '--drain-timeout',
-    value: '<duration>',
+    value: DURATION,
     help: "Longest stop. Below Kubernetes' 30s; docker stop waits only 10s unless told otherwise (docker stop -t 30).",
     defaultText: '25s',
     default: 25 * SECOND,
     parse: parseDurationMs,
   }),
   drainLag: option<number>({
+    group: 'Stopping',
     scope: 'process',
     flag: '--drain-lag',
-    value: '<duration>',
+    value: DURATION,
     help: 'After SIGTERM, how long calls are still accepted while load balancers notice that /readyz says 503. Ctrl-C: 0.',
     defaultText: '2s',
     default: 2 * SECOND,
     parse: parseDurationMs,
   }),
   maxBody: option<number>({
+    group: 'Clients',
     scope: 'process',
     flag: '--max-body',
     value: '<size>',
@@ -199,6 +233,7 @@ export const OPTIONS = {
     parse: parseBytes,
   }),
   maxOutput: option<number>({
+    group: 'Clients',
     scope: 'process',
     flag: '--max-output',
     value: '<size>',
@@ -208,6 +243,7 @@ export const OPTIONS = {
     parse: (raw) => Math.min(parseBytes(raw), 2 ** 32 - 1),
   }),
   restartLimit: option<number>({
+    group: 'Workers',
     scope: 'model',
     flag: '--restart-limit',
     value: '<n>',
@@ -217,6 +253,7 @@ export const OPTIONS = {
     parse: (raw) => parseWhole(raw, 0, 1_000_000),
   }),
   onCrashLoop: option<'stay' | 'exit'>({
+    group: 'Workers',
     scope: 'process',
     flag: '--on-crash-loop',
     value: '<what>',
@@ -226,33 +263,37 @@ export const OPTIONS = {
     parse: (raw) => parseChoice(raw, ['stay', 'exit']),
   }),
   headerTimeout: option<number>({
+    group: 'Clients',
     scope: 'process',
     flag: '--header-timeout',
-    value: '<duration>',
+    value: DURATION,
     help: 'Longest arrival of request headers, against clients that send a byte at a time; then 408.',
     defaultText: '20s',
     default: 20 * SECOND,
     parse: parsePositiveMs,
   }),
   bodyTimeout: option<number>({
+    group: 'Clients',
     scope: 'process',
     flag: '--body-timeout',
-    value: '<duration>',
+    value: DURATION,
     help: 'Longest pause inside a request body; then 408.',
     defaultText: '30s',
     default: 30 * SECOND,
     parse: parsePositiveMs,
   }),
   stallTimeout: option<number>({
+    group: 'Clients',
     scope: 'process',
     flag: '--stall-timeout',
-    value: '<duration>',
+    value: DURATION,
     help: 'Longest time a client may leave a streamed answer unread before it is cut off.',
     defaultText: '60s',
     default: 60 * SECOND,
     parse: parsePositiveMs,
   }),
   accessLog: option<boolean>({
+    group: 'Logs',
     scope: 'process',
     flag: '--access-log',
     value: null,
@@ -262,6 +303,7 @@ export const OPTIONS = {
     parse: parseSwitch,
   }),
   exposeErrors: option<boolean>({
+    group: 'Development',
     scope: 'process',
     flag: '--expose-errors',
     value: null,
@@ -271,6 +313,7 @@ export const OPTIONS = {
     parse: parseSwitch,
   }),
   watch: option<boolean>({
+    group: 'Development',
     scope: 'process',
     flag: '--watch',
     value: null,
@@ -280,6 +323,7 @@ export const OPTIONS = {
     parse: parseSwitch,
   }),
   logFormat: option<'text' | 'json'>({
+    group: 'Logs',
     scope: 'process',
     flag: '--log-format',
     value: '<format>',
@@ -289,6 +333,7 @@ export const OPTIONS = {
     parse: (raw) => parseChoice(raw, ['text', 'json']),
   }),
   logPrefix: option<'none' | 'potassium'>({
+    group: 'Logs',
     scope: 'process',
     flag: '--log-prefix',
     value: '<style>',
@@ -298,6 +343,7 @@ export const OPTIONS = {
     parse: (raw) => parseChoice(raw, ['none', 'potassium']),
   }),
   logLevel: option<LogLevel>({
+    group: 'Logs',
     scope: 'process',
     flag: '--log-level',
     value: '<level>',
@@ -307,6 +353,7 @@ export const OPTIONS = {
     parse: (raw) => parseChoice(raw, LOG_LEVELS),
   }),
   webhookSecret: option<WebhookSigner | null>({
+    group: 'Webhooks',
     scope: 'process',
     flag: '--webhook-secret',
     value: '<secret>',
@@ -317,6 +364,7 @@ export const OPTIONS = {
     parse: parseWebhookSecrets,
   }),
   spawnConcurrency: option<number>({
+    group: 'Workers',
     scope: 'process',
     flag: '--spawn-concurrency',
     value: '<n>',
@@ -336,6 +384,15 @@ export type OptionValues = {
 };
 
 export const OPTION_NAMES = Object.keys(OPTIONS) as OptionName[];
+
+export function optionsOf(group: OptionGroup): OptionName[] {
+  return OPTION_NAMES.filter((name) => OPTIONS[name].group === group);
+}
+
+/** Whether its values are lengths of time. */
+export function isDuration(name: OptionName): boolean {
+  return OPTIONS[name].value === DURATION;
+}
 
 /** `runTimeout` is BANANA_RUN_TIMEOUT in the environment. */
 export function envName(name: OptionName): string {

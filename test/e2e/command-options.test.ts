@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { EXIT_CODES } from '../../supervisor/exit-codes.js';
-import { OPTIONS, OPTION_NAMES } from '../../supervisor/options/table.js';
+import { OPTIONS, OPTION_GROUPS, OPTION_NAMES, optionsOf } from '../../supervisor/options/table.js';
 import { ask } from '../helpers/ask.js';
 import {
   ROOT,
@@ -51,6 +51,29 @@ describe('the command', RUNS, () => {
     assert.match(text, /BANANA_RUN_TIMEOUT=30s/);
   });
 
+  test('--help groups the options, and its examples are commands that it takes', async (t) => {
+    const { out } = await run(t, ['--help']);
+    const headings = [...out.matchAll(/^(\w+):$/gm)].map(([, heading]) => heading);
+    assert.deepEqual(headings, ['Arguments', 'Options', ...OPTION_GROUPS, 'Examples']);
+    for (const group of OPTION_GROUPS) {
+      const section = out.split(`\n${group}:\n`)[1]?.split('\n\n')[0] ?? '';
+      const flags = [...section.matchAll(/^ {2}(--[\w-]+)/gm)].map(([, flag]) => flag);
+      assert.deepEqual(
+        flags,
+        optionsOf(group).map((name) => OPTIONS[name].flag),
+      );
+    }
+    const examples = [...out.matchAll(/^ {2}banana-serve (\S.*?) {2,}/gm)].map(([, line = '']) =>
+      line.split(' '),
+    );
+    assert.equal(examples.length, 2);
+    // With an app that is not there, a bad option would be told first.
+    for (const [, ...args] of examples) {
+      const { err } = await run(t, ['./none.ts', ...args]);
+      assert.equal(err, 'banana-serve: ./none.ts: no such file.\n');
+    }
+  });
+
   test('--version prints the version of the package and nothing else', async (t) => {
     const { version } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as { version: string };
     assert.deepEqual(await run(t, ['--version']), { code: 0, out: `${version}\n`, err: '' });
@@ -74,6 +97,11 @@ describe('the command', RUNS, () => {
       '--run-timeout: "30" is not allowed; give a duration with a unit, such as 500ms, 30s or 5m, up to 24 days.',
     ],
     [['--max-body', '10mbb'], '--max-body: "10mbb" is not allowed; give a size such as 512kb, 10mb or 1gb.'],
+    [['--watch=yes'], '--watch is a switch and takes no value: write --watch, or leave it out.'],
+    [
+      ['--access-log=false'],
+      '--access-log is a switch and takes no value: write --access-log, or leave it out.',
+    ],
     [['other.mjs'], 'too many arguments. Expected 1 argument but got 2.'],
   ];
 
@@ -135,6 +163,18 @@ describe('the environment and the config file', RUNS, () => {
       { 'package.json': '{ "banana": { "logFormat": "yaml" } }' },
       {},
       'package.json, key "banana": logFormat: "yaml" is not allowed; give one of text, json.',
+    ],
+    [
+      'a duration without a unit in banana.json',
+      { 'banana.json': '{ "runTimeout": 30 }' },
+      {},
+      'banana.json: runTimeout: 30 has no unit; write "30s" for seconds or "30ms" for milliseconds.',
+    ],
+    [
+      'a duration without a unit in package.json',
+      { 'package.json': '{ "banana": { "drainTimeout": 25 } }' },
+      {},
+      'package.json, key "banana": drainTimeout: 25 has no unit; write "25s" for seconds or "25ms" for milliseconds.',
     ],
     [
       'two files',

@@ -211,7 +211,7 @@ describe('--watch', () => {
   });
 
   test("the app's config is the new code's, also what it does not say any more", LIMIT, async (t) => {
-    const app = editedApp(t, { 'app.mjs': configApp('{ queueSize: 7, initTimeout: 1 }') });
+    const app = editedApp(t, { 'app.mjs': configApp('{ queueSize: 7, initTimeout: "1ms" }') });
     const server = await watched(t, app, 'app.mjs');
     await server.untilPrinted('killed by the server: init timeout');
     app.save('app.mjs', configApp('{ queueSize: 7 }'));

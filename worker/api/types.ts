@@ -67,7 +67,7 @@ export interface UploadedFile {
 
 /**
  * Options an app may set for itself; each yields to the flag, the environment and the config file.
- * Durations are `'500ms'`, `'30s'`, `'5m'`, sizes `'10mb'`, numbers are ms and bytes.
+ * Durations have a unit, `'500ms'`, `'30s'`, `'5m'`; sizes are `'10mb'` or a number of bytes.
  */
 export interface AppConfig {
   readonly queueSize?: number;

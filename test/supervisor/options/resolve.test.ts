@@ -6,7 +6,7 @@ import {
   withAppConfig,
   type OptionSource,
 } from '../../../supervisor/options/resolve.js';
-import { OPTIONS, OPTION_NAMES, envName } from '../../../supervisor/options/table.js';
+import { OPTIONS, OPTION_NAMES, envName, isDuration } from '../../../supervisor/options/table.js';
 
 function source(label: string, values: Record<string, unknown>): OptionSource {
   return { values, where: (name) => `${label} ${name}` };
@@ -95,6 +95,35 @@ for (const [values, message] of REFUSED) {
     assert.throws(() => resolveOptions([source('in', values)]), { code: 'SERVE_CONFIG', message });
   });
 }
+
+describe('a duration without a unit', () => {
+  const durations = OPTION_NAMES.filter((name) => isDuration(name));
+
+  for (const name of durations) {
+    test(`${name}: 30 is refused where a person wrote it, with what to write instead`, () => {
+      const message = `banana.json: ${name}: 30 has no unit; write "30s" for seconds or "30ms" for milliseconds.`;
+      const file = { values: { [name]: 30 }, where: (key: string) => `banana.json: ${key}` };
+      assert.throws(() => resolveOptions([file]), { code: 'SERVE_CONFIG', message });
+    });
+
+    test(`${name}: 30 is 30 ms where a program gives it`, () => {
+      const program: OptionSource = { ...source('serve', { [name]: 30 }), numbersAreMs: true };
+      assert.equal(resolveOptions([program]).options[name], 30);
+    });
+  }
+
+  test('0 needs none', () => {
+    assert.equal(resolveOptions([source('in', { drainLag: 0 })]).options.drainLag, 0);
+  });
+
+  test("is refused in the app's config, with its file", () => {
+    assert.throws(() => withAppConfig(resolveOptions([NONE]), { runTimeout: 30 }, '/app.ts'), {
+      code: 'SERVE_CONFIG',
+      message:
+        '/app.ts: config.runTimeout: 30 has no unit; write "30s" for seconds or "30ms" for milliseconds.',
+    });
+  });
+});
 
 const GPU_LISTS = [
   'all',

@@ -3,26 +3,31 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { EXIT_CODES } from '../../../supervisor/exit-codes.js';
 import { parseOption } from '../../../supervisor/options/resolve.js';
-import { OPTIONS, OPTION_NAMES, envName, type OptionName } from '../../../supervisor/options/table.js';
+import {
+  OPTIONS,
+  OPTION_GROUPS,
+  OPTION_NAMES,
+  envName,
+  optionsOf,
+  type OptionName,
+} from '../../../supervisor/options/table.js';
 import { holdsSection, printTable } from '../../helpers/doc-page.js';
 
-holdsSection('options.md', 'options', () =>
-  printTable(
-    ['flag', 'key', 'environment', 'scope', 'default', 'meaning, and why'],
-    OPTION_NAMES.map((name) => {
-      const { flag, value, scope, defaultText, help } = OPTIONS[name];
-      const given = value === null ? `\`${flag}\`` : `\`${flag} ${value}\``;
-      return [
-        given,
-        `\`${name}\``,
-        `\`${envName(name)}\``,
-        scope === 'process' ? 'server' : 'model',
-        defaultText,
-        help,
-      ];
-    }),
-  ),
-);
+holdsSection('options.md', 'options', () => {
+  const tables = OPTION_GROUPS.map(
+    (group) => `### ${group}\n${printTable(HEADER, optionsOf(group).map(rowOf))}`,
+  );
+  return `\n${tables.join('')}`;
+});
+
+const HEADER = ['flag', 'key', 'environment', 'scope', 'default', 'meaning, and why'];
+
+function rowOf(name: OptionName): string[] {
+  const { flag, value, scope, defaultText, help } = OPTIONS[name];
+  const given = value === null ? `\`${flag}\`` : `\`${flag} ${value}\``;
+  const whose = scope === 'process' ? 'server' : 'model';
+  return [given, `\`${name}\``, `\`${envName(name)}\``, whose, defaultText, help];
+}
 
 holdsSection('options.md', 'exit-codes', () =>
   printTable(
