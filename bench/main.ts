@@ -9,6 +9,7 @@ import { bigJson } from './cases/big-json.js';
 import { crash } from './cases/crash.js';
 import { digits } from './cases/digits.js';
 import { echo } from './cases/echo.js';
+import { killers } from './cases/killers.js';
 import { latency } from './cases/latency.js';
 import { longPolls } from './cases/long-polls.js';
 import { overload } from './cases/overload.js';
@@ -32,6 +33,7 @@ const CASES: readonly BenchCase[] = [
   overload,
   longPolls,
   crash,
+  killers,
   startup,
   soak,
   potassium,

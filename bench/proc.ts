@@ -1,13 +1,13 @@
 /** What Linux tells of another process: CPU, memory, open files, whether it lives. */
-import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 
-const TICKS_PER_SECOND = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
-
-/** User and system time of all its threads so far; a resolution of 10 ms. */
+/**
+ * Time on a core of all threads it has, in the kernel as well as out of it. The kernel counts it in nanoseconds
+ * (`schedstat`); `/proc/PID/stat` rounds the same time to ticks of 10 ms.
+ */
 export function cpuSecondsOf(pid: number): number {
-  const fields = statFields(pid);
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+  const threads = readdirSync(`/proc/${pid}/task`);
+  return threads.reduce((sum, thread) => sum + onCoreNs(`/proc/${pid}/task/${thread}/schedstat`), 0) / 1e9;
 }
 
 export function rssMbOf(pid: number): number {
@@ -19,8 +19,6 @@ export function openFilesOf(pid: number): number {
   return readdirSync(`/proc/${pid}/fd`).length;
 }
 
-/** Fields of /proc/pid/stat from the third on (state); the command before them may hold spaces. */
-function statFields(pid: number): string[] {
-  const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  return text.slice(text.lastIndexOf(')') + 2).split(' ');
+function onCoreNs(schedstat: string): number {
+  return Number(readFileSync(schedstat, 'utf8').split(' ', 1)[0]);
 }

@@ -10,7 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { bigBytesRequest, bigJsonRequest, smallJsonRequest } from './cases/requests.js';
 import { readProfile, type SelfTimes } from './cpu-profile.js';
 import { LoadGenerator } from './load/client.js';
-import { processesOf, startBanana } from './servers/banana.js';
+import { pidsOf, startBanana } from './servers/banana.js';
 import { source } from './servers/child-server.js';
 
 const SECONDS = 4;
@@ -37,7 +37,7 @@ async function profile(connections: number, { app, request }: (typeof WORKLOADS)
   });
   const generator = new LoadGenerator();
   try {
-    const [front = NaN, worker = NaN] = await processesOf(server);
+    const [front = NaN, worker = NaN] = await pidsOf(server);
     const plan = { request: { ...request(), url: server.url }, connections, maxRequests: Infinity };
     await generator.runClosed({ ...plan, durationMs: 2000 }); // warm-up
     await toggleProfiles([front, worker]);

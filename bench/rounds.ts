@@ -11,8 +11,16 @@ export interface Side {
   readonly name: string;
   readonly url: string;
   /** The processes whose CPU counts as this side's. */
-  readonly pids: readonly number[];
+  readonly processes: readonly ServerProcess[];
 }
+
+/** Our server is a front and its workers; a baseline is one process, called a front too: it speaks HTTP. */
+export interface ServerProcess {
+  readonly role: Role;
+  readonly pid: number;
+}
+
+export type Role = 'front' | 'worker';
 
 export interface Load {
   readonly request: Omit<RequestSpec, 'url'>;
@@ -21,7 +29,8 @@ export interface Load {
 
 export interface Round extends ClosedResult {
   readonly perSecond: number;
-  readonly serverCpuMs: number;
+  /** CPU of all processes with that role. */
+  readonly cpuMsOf: Readonly<Record<Role, number>>;
   /** Of all CPU that this round used, on both sides of the socket. */
   readonly generatorShare: number;
 }
@@ -70,24 +79,27 @@ export async function measureOnce(
   load: Load,
   seconds: number,
 ): Promise<Round> {
-  const cpuBefore = cpuOf(side.pids);
+  const before = cpuByRole(side.processes);
   const result = await generator.runClosed({
     request: { ...load.request, url: side.url },
     connections: load.connections,
     durationMs: seconds * 1000,
     maxRequests: Infinity,
   });
-  const serverCpuMs = (cpuOf(side.pids) - cpuBefore) * 1000;
+  const after = cpuByRole(side.processes);
+  const cpuMsOf = { front: after.front - before.front, worker: after.worker - before.worker };
   if (result.failed > 0)
     throw new Error(`${side.name}: ${result.failed} of ${result.failed + result.ok} requests failed`);
   return {
     ...result,
     perSecond: (result.ok / result.elapsedMs) * 1000,
-    serverCpuMs,
-    generatorShare: result.cpuMs / (result.cpuMs + serverCpuMs),
+    cpuMsOf,
+    generatorShare: result.cpuMs / (result.cpuMs + cpuMsOf.front + cpuMsOf.worker),
   };
 }
 
-function cpuOf(pids: readonly number[]): number {
-  return pids.reduce((sum, pid) => sum + cpuSecondsOf(pid), 0);
+function cpuByRole(processes: readonly ServerProcess[]): Record<Role, number> {
+  const totalMs = { front: 0, worker: 0 };
+  for (const { role, pid } of processes) totalMs[role] += cpuSecondsOf(pid) * 1000;
+  return totalMs;
 }

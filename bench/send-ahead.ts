@@ -14,7 +14,7 @@ const generator = new LoadGenerator();
 console.log(['spin ms', ...AHEAD].map((word) => word.padStart(8)).join(''), '  calls/s');
 for (const spinMs of SPIN_MS) {
   const servers = await Promise.all(AHEAD.map((ahead) => startWith(ahead, spinMs)));
-  const sides: Side[] = servers.map(({ url }, i) => ({ name: AHEAD[i] as string, url, pids: [] }));
+  const sides: Side[] = servers.map(({ url }, i) => ({ name: AHEAD[i] as string, url, processes: [] }));
   const load = { request: jsonRequest({}), connections: 32 };
   const results = await measureInTurn(generator, sides, load, { rounds: 3, secondsPerRound: 1 });
   const rates = results.map((rounds) => medianOf(rounds, ({ perSecond }) => perSecond).toFixed(0));

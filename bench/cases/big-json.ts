@@ -2,7 +2,7 @@
 import { checkSameAnswers } from '../answers.js';
 import type { BenchCase } from '../case.js';
 import { measureInTurn, medianRatio } from '../rounds.js';
-import { cpuNote, rateText, startSides } from '../sides.js';
+import { cpuNote, frontCpuRow, rateText, startSides } from '../sides.js';
 import { bigJsonRequest } from './requests.js';
 
 export const bigJson: BenchCase = {
@@ -15,6 +15,7 @@ export const bigJson: BenchCase = {
     bench.note(cpuNote('1 MB JSON, c=4', sides, results));
     const [ours = [], koa = []] = results;
     return [
+      frontCpuRow('1 MB JSON in and out, c=4, vs Koa', [ours, koa], null),
       {
         name: '1 MB JSON in and out, c=4',
         ours: rateText(ours),

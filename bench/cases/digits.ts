@@ -6,7 +6,7 @@ import type { BenchCase } from '../case.js';
 import { measureInTurn, medianRatio } from '../rounds.js';
 import { statusOf } from '../servers/banana.js';
 import { source } from '../servers/child-server.js';
-import { cpuNote, rateText, startSides } from '../sides.js';
+import { cpuNote, frontCpuRow, rateText, startSides } from '../sides.js';
 import { jsonRequest } from './requests.js';
 
 export const digits: BenchCase = {
@@ -19,6 +19,7 @@ export const digits: BenchCase = {
     bench.note(cpuNote('digits, c=8', sides, results));
     const [ours = [], koa = []] = results;
     return [
+      frontCpuRow('digits model, c=8, vs Koa', [ours, koa], null),
       {
         name: 'digits model, c=8',
         ours: rateText(ours),

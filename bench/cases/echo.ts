@@ -2,7 +2,7 @@
 import { checkSameAnswers } from '../answers.js';
 import type { BenchCase } from '../case.js';
 import { measureInTurn, medianOf, medianRatio, type Round } from '../rounds.js';
-import { cpuNote, startSides } from '../sides.js';
+import { cpuNote, frontCpuRow, serverCpuUs, startSides } from '../sides.js';
 import { BIG_BYTES, bigBytesRequest } from './requests.js';
 
 export const echo: BenchCase = {
@@ -19,6 +19,7 @@ export const echo: BenchCase = {
     bench.note(`10 MB echo, server CPU per GB (10^9 bytes, each in and out once): ${perGb.join('; ')}.`);
     const [ours = [], koa = []] = results;
     return [
+      frontCpuRow('10 MB bytes echo, c=2, vs Koa', [ours, koa], null),
       {
         name: '10 MB bytes echo, c=2',
         ours: rateInGb(ours),
@@ -34,6 +35,6 @@ function rateInGb(rounds: readonly Round[]): string {
   return `${((medianOf(rounds, ({ perSecond }) => perSecond) * BIG_BYTES) / 1e9).toFixed(2)} GB/s`;
 }
 
-function cpuSecondsPerGb({ serverCpuMs, ok }: Round): number {
-  return serverCpuMs / 1000 / ((ok * BIG_BYTES) / 1e9);
+function cpuSecondsPerGb(round: Round): number {
+  return serverCpuUs(round) / 1e6 / (BIG_BYTES / 1e9);
 }

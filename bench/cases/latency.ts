@@ -2,7 +2,7 @@
 import { checkSameAnswers } from '../answers.js';
 import type { BenchCase } from '../case.js';
 import { measureInTurn, medianOf, medianRatio, type Round } from '../rounds.js';
-import { cpuNote, startSides } from '../sides.js';
+import { cpuNote, frontCpuRow, startSides } from '../sides.js';
 import { smallJsonRequest } from './requests.js';
 
 export const latency: BenchCase = {
@@ -19,6 +19,7 @@ export const latency: BenchCase = {
     bench.note(`200 B JSON, c=1, p99: ${p99.join('; ')}.`);
     const [ours = [], koa = [], fastify = []] = results;
     return [
+      frontCpuRow('200 B JSON, c=1, vs Koa', [ours, koa], null),
       {
         name: '200 B JSON, c=1, p50, vs Koa',
         ours: inUs(ours, p50),

@@ -1,9 +1,9 @@
 /** Twice the load that can be served, from strangers who do not wait: is the capacity spent on answers that count? */
 import type { BenchCase } from '../case.js';
 import type { OpenResult } from '../load/plan.js';
-import { measureOnce, type Side } from '../rounds.js';
-import { processesOf } from '../servers/banana.js';
+import { measureOnce, type Round } from '../rounds.js';
 import { source } from '../servers/child-server.js';
+import { cpuNote, rateText, sideOf } from '../sides.js';
 import { median } from '../statistics.js';
 import { jsonRequest } from './requests.js';
 
@@ -16,26 +16,26 @@ export const overload: BenchCase = {
   async run(bench) {
     const seconds = bench.secondsAtLeast(MIN_SECONDS);
     const server = await bench.startBanana(source('bench/apps/busy.mjs'));
-    const side: Side = { name: 'ours', url: server.url, pids: await processesOf(server) };
+    const side = await sideOf('ours', server);
     const patient = jsonRequest({});
     const hasty = {
       ...patient,
       headers: { ...patient.headers, 'X-Request-Timeout-Seconds': String(DEADLINE_MS / 1000) },
     };
-    const capacities: number[] = [];
+    const capacities: Round[] = [];
     const runs: OpenResult[] = [];
     for (let round = 0; round < bench.duration.rounds; round += 1) {
-      const { perSecond } = await measureOnce(
+      const capacity = await measureOnce(
         bench.generator,
         side,
         { request: patient, connections: 4 },
         seconds,
       );
-      capacities.push(perSecond);
+      capacities.push(capacity);
       runs.push(
         await bench.generator.runOpen({
           request: { ...hasty, url: side.url },
-          ratePerSecond: OVERLOAD * perSecond,
+          ratePerSecond: OVERLOAD * capacity.perSecond,
           durationMs: seconds * 1000,
           deadlineMs: DEADLINE_MS,
           maxConnections: 512,
@@ -43,14 +43,15 @@ export const overload: BenchCase = {
         }),
       );
     }
+    bench.note(cpuNote('10 ms model, c=4', [side], [capacities]));
     bench.note(outcomeNote(runs));
     const goodPerSecond = runs.map(({ good, elapsedMs }) => (good / elapsedMs) * 1000);
     return [
       {
         name: '2x overload, 10 ms model, 100 ms deadline: goodput of capacity',
         ours: `${median(goodPerSecond).toFixed(1)} good/s`,
-        baseline: `${median(capacities).toFixed(1)} req/s`,
-        value: median(goodPerSecond.map((rate, i) => (100 * rate) / (capacities[i] as number))),
+        baseline: rateText(capacities, 1),
+        value: median(goodPerSecond.map((rate, i) => (100 * rate) / (capacities[i] as Round).perSecond)),
         goal: { must: 95, stretch: 99, better: 'higher', unit: '%' },
       },
     ];

@@ -2,9 +2,9 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { BenchCase } from '../case.js';
-import { measureOnce, type Side } from '../rounds.js';
-import { processesOf } from '../servers/banana.js';
+import { measureOnce, type Round } from '../rounds.js';
 import { compiled, source } from '../servers/child-server.js';
+import { cpuNote, rateText, sideOf } from '../sides.js';
 import { median } from '../statistics.js';
 import { jsonRequest } from './requests.js';
 
@@ -19,21 +19,22 @@ export const sleep: BenchCase = {
     const { rounds } = bench.duration;
     const secondsPerRound = LONGER * bench.duration.secondsPerRound;
     const server = await bench.startBanana(APP, { workers: WORKERS });
-    const side: Side = { name: 'ours', url: server.url, pids: await processesOf(server) };
+    const side = await sideOf('ours', server);
     const load = { request: jsonRequest({}), connections: 100 };
     await measureOnce(bench.generator, side, load, secondsPerRound); // warm-up
-    const ours: number[] = [];
+    const ours: Round[] = [];
     const alone: number[] = [];
     for (let round = 0; round < rounds; round += 1) {
-      ours.push((await measureOnce(bench.generator, side, load, secondsPerRound)).perSecond);
+      ours.push(await measureOnce(bench.generator, side, load, secondsPerRound));
       alone.push(await loopsAlone(secondsPerRound * 1000));
     }
+    bench.note(cpuNote('4 workers x 10 ms sleep', [side], [ours]));
     return [
       {
         name: '4 workers x 10 ms sleep, c=100, of the loops alone',
-        ours: `${median(ours).toFixed(1)} req/s`,
+        ours: rateText(ours, 1),
         baseline: `${median(alone).toFixed(1)} calls/s`,
-        value: median(ours.map((rate, i) => (100 * rate) / (alone[i] as number))),
+        value: median(ours.map(({ perSecond }, i) => (100 * perSecond) / (alone[i] as number))),
         goal: { must: 98, stretch: 99.5, better: 'higher', unit: '%' },
       },
     ];

@@ -2,7 +2,7 @@
 import type { Bench, BenchCase } from '../case.js';
 import { readAfterGc, type Reading } from '../memory.js';
 import type { Row } from '../report.js';
-import { processesOf } from '../servers/banana.js';
+import { pidsOf } from '../servers/banana.js';
 import { source } from '../servers/child-server.js';
 import { smallJsonRequest } from './requests.js';
 
@@ -15,7 +15,7 @@ export const soak: BenchCase = {
     const server = await bench.startBanana(source('bench/apps/small.mjs'), {
       preload: 'servers/preload-gc.js',
     });
-    const [front = NaN, worker = NaN] = await processesOf(server);
+    const [front = NaN, worker = NaN] = await pidsOf(server);
     const readings: { front: Reading; worker: Reading }[] = [];
     for (let step = 0; step < STEPS; step += 1) {
       await sendCalls(bench, server.url);

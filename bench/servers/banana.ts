@@ -35,8 +35,8 @@ export async function statusOf(url: string): Promise<Status> {
   return (await (await fetch(`${url}/status`)).json()) as Status;
 }
 
-/** The processes whose CPU a call costs: the front, then its workers. */
-export async function processesOf(server: ChildServer): Promise<number[]> {
+/** The front, then its workers. */
+export async function pidsOf(server: ChildServer): Promise<number[]> {
   const { model } = await statusOf(server.url);
   return [server.pid, ...model.workers.map(({ pid }) => pid)];
 }

@@ -1,12 +1,13 @@
 /**
  * The same app without this project: its `inference` called inside a web server's own process.
- * `node baseline-main.js koa|koa-bytes|fastify APP` prints its URL on stderr.
+ * `node baseline-main.js koa|koa-bytes|fastify|bare APP` prints its URL on stderr.
  *
  * "koa": Koa and its router, body collected, `JSON.parse`, an object as the body. "koa-bytes": bytes in, bytes out.
- * "fastify": its plain POST route.
+ * "fastify": its plain POST route. "bare": node:http that sends back the bytes it got, the floor under all of them;
+ * it never calls the app.
  */
 import { once } from 'node:events';
-import type { IncomingMessage, Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { pathToFileURL } from 'node:url';
@@ -41,8 +42,10 @@ async function start(kind: string, inference: Inference): Promise<Server> {
       return startKoa((body) => inference(body, CONTEXT));
     case 'fastify':
       return startFastify(inference);
+    case 'bare':
+      return startBare();
     default:
-      throw new RangeError(`no baseline is called "${kind}": koa, koa-bytes or fastify`);
+      throw new RangeError(`no baseline is called "${kind}": koa, koa-bytes, fastify or bare`);
   }
 }
 
@@ -63,6 +66,17 @@ async function startFastify(inference: Inference): Promise<Server> {
   app.post('/', (request) => Promise.resolve(inference(request.body, CONTEXT)));
   await app.listen({ port: 0, host: '127.0.0.1' });
   return app.server;
+}
+
+async function startBare(): Promise<Server> {
+  const server = createServer((request, response) => {
+    void readBody(request).then((body) => {
+      response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': body.length });
+      response.end(body);
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return server;
 }
 
 /** By events: `for await` over a request costs the baseline several microseconds more. */
