@@ -1,16 +1,15 @@
 /**
  * Imports the user's file and finds the adapter that fits its exports.
- * TypeScript always goes through tsx with the app's own tsconfig: type stripping alone knows neither enums nor
- * path aliases. JavaScript is left to Node.
+ * TypeScript always goes through tsx (register-typescript.ts); JavaScript is left to Node.
  */
-import { existsSync } from 'node:fs';
-import { basename, dirname, extname, join } from 'node:path';
+import { basename, dirname, extname } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { fromBananaApp } from './adapters/banana-app.js';
 import { fromPotassiumApp } from './adapters/potassium-app.js';
 import { setImportingWorker } from './api/in-worker.js';
 import { AppLoadError, explainImportError, locateText } from './explain-load-error.js';
 import type { LoadedApp } from './loaded-app.js';
+import { registerTypeScript } from './register-typescript.js';
 
 type Exports = Readonly<Record<string, unknown>>;
 
@@ -51,30 +50,11 @@ function listenForServe(): { readonly apps: Exports[]; readonly awaited: Promise
 async function importApp(path: string): Promise<Exports> {
   const extension = extname(path);
   if (!extension.endsWith('ts')) return (await import(pathToFileURL(path).href)) as Exports;
-  await registerTypeScript(nearestTsconfig(dirname(path)));
+  await registerTypeScript(dirname(path));
   const cjs = await import('tsx/cjs/api');
   // Node's own loader hands ESM syntax in a .cts file to the CommonJS parser; tsx's require translates it first.
   if (extension === '.cts') return cjs.require(path, import.meta.url) as Exports;
   return (await import(pathToFileURL(path).href)) as Exports;
-}
-
-async function registerTypeScript(tsconfig: string | null): Promise<void> {
-  const [cjs, esm] = await Promise.all([import('tsx/cjs/api'), import('tsx/esm/api')]);
-  // The CommonJS half takes it from the environment only, and only now; the app's children have their own.
-  const before = process.env['TSX_TSCONFIG_PATH'];
-  if (tsconfig !== null) process.env['TSX_TSCONFIG_PATH'] = tsconfig;
-  cjs.register();
-  esm.register(tsconfig === null ? undefined : { tsconfig });
-  if (before === undefined) delete process.env['TSX_TSCONFIG_PATH'];
-  else process.env['TSX_TSCONFIG_PATH'] = before;
-}
-
-function nearestTsconfig(folder: string): string | null {
-  for (let at = folder; ; at = dirname(at)) {
-    const candidate = join(at, 'tsconfig.json');
-    if (existsSync(candidate)) return candidate;
-    if (at === dirname(at)) return null;
-  }
 }
 
 /** The namespace, its default export, and the default inside that: CommonJS output nests them. */

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { ask, errorOf } from '../helpers/ask.js';
-import { fixture, runCommand, startServer, type Server } from '../helpers/server.js';
+import { CLI, fixture, runCommand, startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 
@@ -72,6 +72,28 @@ test(
     await server.stop();
   },
 );
+
+for (const [where, tmp] of [
+  ['nothing can be written', '/proc'],
+  ['a file stands where a folder should', CLI],
+] as const) {
+  test(
+    `TypeScript is served with a TMPDIR in which ${where}, as a module and as CommonJS`,
+    LIMIT,
+    async (t) => {
+      const cts = folder(t, { 'app.cts': 'export = { inference: (x: string): string => x + "!" };' });
+      for (const [app, input, output] of [
+        [fixture('typescript/app.ts'), { label: 1 }, 'DOG!'],
+        [join(cts, 'app.cts'), 'hi', 'hi!'],
+      ] as const) {
+        const server = await startServer(app, { t, env: { TMPDIR: tmp } });
+        const answer = (await ask(server, input)).json<string | { answer: string }>();
+        assert.equal(typeof answer === 'string' ? answer : answer.answer, output);
+        await server.stop();
+      }
+    },
+  );
+}
 
 test(
   'import, init, the example, calls, shutdown: in this order, once each; globals live on',

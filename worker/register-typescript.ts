@@ -1,0 +1,59 @@
+/**
+ * Makes this process able to import TypeScript, through tsx with the app's own tsconfig: type stripping alone knows
+ * neither enums nor path aliases.
+ */
+import { existsSync, mkdirSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+
+/** `folder`: of the app; the nearest tsconfig from there upwards counts. */
+export async function registerTypeScript(folder: string): Promise<void> {
+  const tsconfig = nearestTsconfig(folder);
+  const restore = setEnvironment({
+    // tsx's CommonJS half takes it from the environment only.
+    TSX_TSCONFIG_PATH: tsconfig ?? process.env['TSX_TSCONFIG_PATH'],
+    TSX_DISABLE_CACHE: hasCacheFolder() ? process.env['TSX_DISABLE_CACHE'] : '1',
+  });
+  try {
+    const [cjs, esm] = await Promise.all([import('tsx/cjs/api'), import('tsx/esm/api')]);
+    cjs.register();
+    esm.register(tsconfig === null ? undefined : { tsconfig });
+  } finally {
+    restore(); // the app's children have their own
+  }
+}
+
+function nearestTsconfig(folder: string): string | null {
+  for (let at = folder; ; at = dirname(at)) {
+    const candidate = join(at, 'tsconfig.json');
+    if (existsSync(candidate)) return candidate;
+    if (at === dirname(at)) return null;
+  }
+}
+
+/**
+ * tsx keeps what it has translated in this folder and fails where the folder cannot be made: the disk is full or
+ * read-only. A file that it cannot write there does not trouble it. Not `recursive`: Node 20 never returns from that
+ * in a file system without folders of our own, such as /proc.
+ */
+function hasCacheFolder(): boolean {
+  const folder = join(tmpdir(), `tsx-${process.geteuid?.() ?? ''}`);
+  try {
+    mkdirSync(folder);
+    return true;
+  } catch {
+    return existsSync(folder) && statSync(folder).isDirectory();
+  }
+}
+
+/** Returns how to set it back. */
+function setEnvironment(values: Readonly<Record<string, string | undefined>>): () => void {
+  const before = Object.entries(values).map(([name]) => [name, process.env[name]] as const);
+  for (const [name, value] of Object.entries(values)) setVariable(name, value);
+  return () => before.forEach(([name, value]) => setVariable(name, value));
+}
+
+function setVariable(name: string, value: string | undefined): void {
+  if (value === undefined) delete process.env[name];
+  else process.env[name] = value;
+}
