@@ -1,47 +1,41 @@
-/** `multipart/form-data` bodies, read with busboy into one object of fields and files. */
-import busboy from '@fastify/busboy';
+/** `multipart/form-data` bodies, read into one object of fields and files. */
 import { ServeError } from '../../protocol/errors.js';
 import type { UploadedFile } from '../api/types.js';
+import { collectFields } from './fields.js';
+import { decodeText } from './header-params.js';
+import { partsOf, type Part } from './multipart-parts.js';
 
 type Field = string | UploadedFile;
 
 /** Fields as strings, files as {@link UploadedFile}; a repeated name becomes an array. @throws SERVE_BAD_BODY */
-export function readMultipart(body: Buffer, contentType: string): Promise<Record<string, Field | Field[]>> {
-  return new Promise((resolve, reject) => {
-    const fields: Record<string, Field | Field[]> = Object.create(null) as Record<string, Field | Field[]>;
-    const fail = (cause: unknown): void => {
-      const reason = cause instanceof Error ? cause.message : String(cause);
-      reject(new ServeError('SERVE_BAD_BODY', `The multipart body could not be read: ${reason}`, { cause }));
-    };
-    try {
-      const limits = { fieldSize: Infinity, fields: Infinity, fileSize: Infinity };
-      const parser = new busboy.Busboy({ headers: { 'content-type': contentType }, limits });
-      parser.on('field', (name, value) => add(fields, name, value));
-      parser.on('file', (name, stream, filename, _encoding, mimeType) => {
-        const chunks: Buffer[] = [];
-        stream.on('data', (chunk: Buffer) => chunks.push(chunk));
-        stream.on('error', fail);
-        // The library's types miss that `application/octet-stream` makes a file of a part without a filename.
-        stream.on('end', () =>
-          add(fields, name, {
-            filename: filename ?? '',
-            contentType: mimeType,
-            data: new Uint8Array(Buffer.concat(chunks)),
-          }),
-        );
-      });
-      parser.on('error', fail);
-      parser.on('finish', () => resolve({ ...fields }));
-      parser.end(body);
-    } catch (cause) {
-      fail(cause);
-    }
-  });
+export function readMultipart(body: Buffer, contentType: string): Record<string, Field | Field[]> {
+  try {
+    return collectFields(fieldsOf(body, contentType));
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new ServeError('SERVE_BAD_BODY', `The multipart body could not be read: ${reason}`, { cause });
+  }
 }
 
-function add(fields: Record<string, Field | Field[]>, name: string, value: Field): void {
-  const before = fields[name];
-  if (before === undefined) fields[name] = value;
-  else if (Array.isArray(before)) before.push(value);
-  else fields[name] = [before, value];
+function* fieldsOf(body: Buffer, contentType: string): Generator<[name: string, value: Field]> {
+  for (const part of partsOf(body, contentType))
+    yield [part.disposition.params.get('name') as string, valueOf(part)];
+}
+
+/** A part with a file name or of a type for bytes is a file. */
+function valueOf({ disposition, contentType, content }: Part): Field {
+  const filename = disposition.params.get('filename');
+  if (filename === undefined && contentType.value !== 'application/octet-stream')
+    return decodeText(content, contentType.params.get('charset') ?? '');
+  return {
+    filename: baseName(filename ?? ''),
+    contentType: contentType.value || 'text/plain',
+    data: new Uint8Array(content), // a copy
+  };
+}
+
+/** Without the folders that some clients send along. */
+function baseName(path: string): string {
+  const name = path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1);
+  return name === '.' || name === '..' ? '' : name;
 }

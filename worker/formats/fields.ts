@@ -1,0 +1,15 @@
+/** Named values of a form, collected into one object. */
+
+/** A name that comes again gets an array of its values, in order. Any name is a property of the object's own. */
+export function collectFields<Value>(
+  pairs: Iterable<readonly [name: string, value: Value]>,
+): Record<string, Value | Value[]> {
+  const fields = Object.create(null) as Record<string, Value | Value[]>;
+  for (const [name, value] of pairs) {
+    const before = fields[name];
+    if (before === undefined) fields[name] = value;
+    else if (Array.isArray(before)) before.push(value);
+    else fields[name] = [before, value];
+  }
+  return { ...fields };
+}

@@ -1,0 +1,47 @@
+/** Header values with parameters, such as `form-data; name="a"; filename*=UTF-8''b.txt`. */
+
+export interface HeaderValue {
+  /** What stands before the first parameter, in lower case. */
+  readonly value: string;
+  /** By name in lower case; of a name that comes twice, the extended form (RFC 5987) counts, else the last. */
+  readonly params: ReadonlyMap<string, string>;
+}
+
+const PARAM = /;\s*([^=;\s"*]+)(\*?)\s*=\s*(?:"((?:[^"\\]|\\[^])*)"|([^;\s"]*))/g;
+
+/** Skips what is no parameter. Takes time in proportion to the length of `header`, which is a few kB at most. */
+export function paramsOf(header: string): HeaderValue {
+  const semicolon = header.indexOf(';');
+  const value = (semicolon < 0 ? header : header.slice(0, semicolon)).trim().toLowerCase();
+  const params = new Map<string, string>();
+  const extended = new Set<string>();
+  for (const [, name = '', star, quoted, token = ''] of header.matchAll(PARAM)) {
+    const key = name.toLowerCase();
+    if (star === '*') extended.add(key);
+    else if (extended.has(key)) continue;
+    const plain = quoted === undefined ? token : quoted.replace(/\\(["\\])/g, '$1');
+    params.set(key, star === '*' ? decodeExtended(plain) : plain);
+  }
+  return { value, params };
+}
+
+/** `charset'language'percent-encoded`; anything else stays as it is. */
+function decodeExtended(text: string): string {
+  const [, charset, encoded] = /^([^']*)'[^']*'(.*)$/s.exec(text) ?? [];
+  if (charset === undefined || encoded === undefined) return text;
+  const bytes = encoded.replace(/%([0-9a-f]{2})/gi, (_, hex: string) =>
+    String.fromCharCode(parseInt(hex, 16)),
+  );
+  return decodeText(Buffer.from(bytes, 'latin1'), charset);
+}
+
+/** UTF-8 if the charset is empty. @throws Error if it is none that this process knows */
+export function decodeText(bytes: Uint8Array, charset: string): string {
+  if (charset === '' || /^utf-?8$/i.test(charset))
+    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
+  try {
+    return new TextDecoder(charset).decode(bytes);
+  } catch (cause) {
+    throw new Error(`the charset ${JSON.stringify(charset.slice(0, 40))} is not known`, { cause });
+  }
+}
