@@ -68,8 +68,8 @@ async function serveFile(options: ServeOptions): Promise<ServerHandle> {
 // An app that starts itself becomes a server here: what authors import must not know the supervisor.
 setStarter({
   async serve(app, options) {
-    const { EXIT_CODES } = await import('./supervisor/exit-codes.js');
-    const { runServer } = await import('./supervisor/run-server.js');
+    const { EXIT_CODES } = await import('./supervisor/server/exit-codes.js');
+    const { runServer } = await import('./supervisor/server/server-process.js');
     const reason = await runServer(() => serveFile({ ...options, app }));
     process.exitCode = EXIT_CODES[reason].code;
   },

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** `banana-serve [app]`: argv to options, signals to `close` and `kill`, ends to exit codes. No logic. */
 import { Command, CommanderError, Option } from 'commander';
-import { EXIT_CODES, type ExitReason } from './exit-codes.js';
+import { EXIT_CODES, type ExitReason } from './server/exit-codes.js';
 import { collectSeldom } from './memory/gc.js';
 import { slabs } from './memory/slabs.js';
 import {
@@ -12,7 +12,7 @@ import {
   optionsOf,
   type OptionName,
 } from './options/table.js';
-import { runServer, say } from './run-server.js';
+import { runServer, say } from './server/server-process.js';
 import { VERSION } from './version.js';
 
 slabs.onUse = collectSeldom;

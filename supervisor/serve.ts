@@ -5,17 +5,17 @@
  * 2. `running-server.ts` opens the port, starts the workers, and ends both.
  */
 import { ServeError } from '../protocol/errors.js';
-import { findApp } from './app-path.js';
+import { findApp } from './server/app-path.js';
 import type { SendAhead } from './dispatch/send-ahead.js';
-import { ApiKeys } from './http/api-keys.js';
+import { ApiKeys } from './http/call/api-keys.js';
 import { readKeyFile } from './options/api-key.js';
 import { readConfigFile } from './options/config-file.js';
 import { configError, readEnvironment, resolveOptions, type OptionSource } from './options/resolve.js';
 import { readServeOptions } from './options/serve-options.js';
-import { availableCores } from './pool/cores.js';
-import { discoverGpus } from './pool/gpu-discovery.js';
-import { placeWorkers } from './pool/placement.js';
-import { RunningServer } from './running-server.js';
+import { availableCores } from './machine/cores.js';
+import { discoverGpus } from './machine/gpu-discovery.js';
+import { placeWorkers } from './machine/placement.js';
+import { RunningServer } from './server/server.js';
 
 /** Options of `serve()`, by the names of docs/options.md; durations and sizes as on the command line. */
 export interface ServeOptions {

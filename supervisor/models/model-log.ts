@@ -5,8 +5,8 @@ import { validTraceparent } from '../../protocol/traceparent.js';
 import type { JobCall } from '../dispatch/job.js';
 import type { Log } from '../observe/log.js';
 import { formatMs } from '../options/units.js';
-import type { Slot } from '../pool/slot.js';
-import type { WorkerDeath } from '../pool/worker-death.js';
+import type { Slot } from '../slots/slot.js';
+import type { WorkerDeath } from '../processes/worker-death.js';
 
 export class ModelLog {
   readonly #log: Log;

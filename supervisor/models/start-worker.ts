@@ -3,10 +3,10 @@ import { randomBytes } from 'node:crypto';
 import { STREAM_WINDOW_BYTES, type StartSpec } from '../../protocol/messages.js';
 import type { OutputRelay } from '../observe/output-relay.js';
 import type { Options } from '../options/resolve.js';
-import type { OrphanGuard } from '../pool/orphan-guard.js';
-import type { Placement } from '../pool/placement.js';
-import { WorkerHandle } from '../pool/worker-handle.js';
-import type { WorkerLimits, WorkerListener } from '../pool/worker-listener.js';
+import type { OrphanGuard } from '../processes/orphan-guard.js';
+import type { Placement } from '../machine/placement.js';
+import { WorkerHandle } from '../processes/worker-handle.js';
+import type { WorkerLimits, WorkerListener } from '../processes/worker-listener.js';
 
 export interface ModelSpec {
   readonly name: string;

@@ -2,8 +2,8 @@
  * Every option: names, meaning, default and its reason, what is allowed. The command line, the environment, the
  * config file, the app's `config`, `serve()` and docs/options.md are all read from this table.
  */
-import { availableCores } from '../pool/cores.js';
-import { parseWebhookSecrets, type WebhookSigner } from '../webhooks/sign.js';
+import { availableCores } from '../machine/cores.js';
+import { parseWebhookSecrets, type WebhookSigner } from './webhook-signer.js';
 import { parseHost, parsePort } from './address.js';
 import { parseKeyFilePath, parseKeys, type KeyDigest } from './api-key.js';
 import { parseOrigins, type AllowedOrigins } from './cors-origin.js';

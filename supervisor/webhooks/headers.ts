@@ -1,6 +1,6 @@
 /** What an attempt says about its webhook. Nothing in it can break a header: what would is left out. */
 import { VERSION } from '../version.js';
-import type { WebhookSigner } from './sign.js';
+import type { WebhookSigner } from '../options/webhook-signer.js';
 import type { Webhook } from './webhook.js';
 
 /** Of an attempt made at `nowMs` since the epoch: each is signed anew. A null signer signs nothing. */

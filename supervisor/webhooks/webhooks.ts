@@ -15,7 +15,7 @@ import { HttpDelivery, type Delivery } from './deliver.js';
 import { webhookHeaders } from './headers.js';
 import { Receivers, type ReceiverLimits } from './receivers.js';
 import { nextStep } from './retry-delay.js';
-import type { WebhookSigner } from './sign.js';
+import type { WebhookSigner } from '../options/webhook-signer.js';
 import type { UnsentWebhook, Webhook, WebhookEnd } from './webhook.js';
 import { WebhookLog, shownUrl } from './webhook-log.js';
 

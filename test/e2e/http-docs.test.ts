@@ -1,7 +1,7 @@
 /** docs/http.md is held to a running server: its table of paths is requested row by row, its headers are looked for. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { OWN_PATHS } from '../../supervisor/http/own-paths.js';
+import { OWN_PATHS } from '../../supervisor/http/dialects/own-paths.js';
 import { formatOf } from '../../worker/formats/read-input.js';
 import { ask } from '../helpers/ask.js';
 import { tableRows } from '../helpers/doc-page.js';

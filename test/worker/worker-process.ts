@@ -8,7 +8,7 @@ import type { BegunNote } from '../../protocol/begun-note.js';
 import { joinPieces } from '../../protocol/body-assembler.js';
 import { Channel } from '../../protocol/channel.js';
 import type { Call, Message, StartSpec } from '../../protocol/messages.js';
-import { BegunFile } from '../../supervisor/pool/begun-file.js';
+import { BegunFile } from '../../supervisor/processes/begun-file.js';
 import { deferred, type Received } from '../protocol/streams.js';
 import { callWith } from './calls.js';
 

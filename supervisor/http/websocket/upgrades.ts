@@ -3,12 +3,12 @@ import { ServerResponse, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { ServeError } from '../../../protocol/errors.js';
-import type { Cors } from '../cors.js';
-import type { Front } from '../front.js';
-import { gateMistake } from '../gate.js';
-import { refuse } from '../refuse.js';
-import { pathOf } from '../request-facts.js';
-import { requestIdOf } from '../request-id.js';
+import type { Cors } from '../call/cors.js';
+import type { Front } from '../call/backend.js';
+import { gateMistake } from '../dialects/gate.js';
+import { refuse } from '../socket/refuse.js';
+import { pathOf } from '../call/request-facts.js';
+import { requestIdOf } from '../socket/request-id.js';
 import { asksForWebSocket } from './asks.js';
 import { WebSocketCall, isWebSocketRoute } from './websocket-call.js';
 

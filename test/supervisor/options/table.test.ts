@@ -1,7 +1,7 @@
 /** The table of options, and docs/options.md, whose tables are printed from it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { EXIT_CODES } from '../../../supervisor/exit-codes.js';
+import { EXIT_CODES } from '../../../supervisor/server/exit-codes.js';
 import { parseOption } from '../../../supervisor/options/resolve.js';
 import {
   OPTIONS,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { Webhook as Verifier } from 'standardwebhooks';
 import type { Clock } from '../../../supervisor/webhooks/clock.js';
-import { parseWebhookSecrets } from '../../../supervisor/webhooks/sign.js';
+import { parseWebhookSecrets } from '../../../supervisor/options/webhook-signer.js';
 import { newWebhookId, type Webhook, type WebhookEnd } from '../../../supervisor/webhooks/webhook.js';
 import { Webhooks, type WebhooksOptions } from '../../../supervisor/webhooks/webhooks.js';
 import { deadUrl, startReceiver } from '../../helpers/receiver.js';

@@ -1,0 +1,95 @@
+/**
+ * What follows when a call of a worker has used up its time (`run-clock.ts` tells).
+ *
+ * 1. One that runs: its owner is told, its handler too; if it has not ended after a grace, its process is killed.
+ * 2. One whose turn came and that never began: its process is killed.
+ */
+import type { Channel } from '../../protocol/channel.js';
+import { ServeError } from '../../protocol/errors.js';
+import type { Job } from '../dispatch/job.js';
+import type { KillCause } from '../processes/exit-report.js';
+import type { HeldCall } from './held-call.js';
+import { RunClock } from './run-clock.js';
+
+/** A handler that was told to abort gets this long before its process is killed. */
+export const ABORT_GRACE_MS = 1000;
+
+/** However short the run timeout, a worker has this long to begin: a large body, a busy machine are no fault of it. */
+export const MIN_BEGIN_MS = 5000;
+
+export interface RunTimeoutListener {
+  /** The call failed for a reason that the log may want to know. */
+  onCallError(job: Job, error: ServeError): void;
+  /** Only the death of the process helps: a handler that did not obey, or a call that never even began. */
+  onHopeless(cause: KillCause): void;
+}
+
+/** The calls of the worker. */
+export interface TimedCalls {
+  /** The running one, or the one that should begin now; whether it has begun is looked up. */
+  lookUpFirst(): HeldCall | null;
+  holds(call: HeldCall): boolean;
+}
+
+export class RunTimeout {
+  readonly #channel: Channel;
+  readonly #calls: TimedCalls;
+  readonly #listener: RunTimeoutListener;
+  #limitMs: number;
+  #clock: RunClock<HeldCall>;
+  #graceTimer: NodeJS.Timeout | null = null;
+
+  constructor(limitMs: number, channel: Channel, calls: TimedCalls, listener: RunTimeoutListener) {
+    this.#channel = channel;
+    this.#calls = calls;
+    this.#listener = listener;
+    this.#limitMs = limitMs;
+    this.#clock = this.#newClock();
+  }
+
+  /** Holds for calls that begin from now on. */
+  set limitMs(limitMs: number) {
+    this.#limitMs = limitMs;
+    this.#clock.stop();
+    this.#clock = this.#newClock();
+  }
+
+  /** What a call may take longer whose turn has come and that has not begun. */
+  get beginGraceMs(): number {
+    return Math.max(0, MIN_BEGIN_MS - this.#limitMs);
+  }
+
+  /** To be called when a call's turn comes. */
+  start(): void {
+    this.#clock.start();
+  }
+
+  close(): void {
+    this.#clock.stop();
+    if (this.#graceTimer !== null) clearTimeout(this.#graceTimer);
+  }
+
+  #onTimeout(call: HeldCall): void {
+    if (!call.begun) {
+      this.#listener.onHopeless('it did not begin its call');
+      return;
+    }
+    const message = `The call ran longer than ${this.#limitMs} ms (--run-timeout).`;
+    const error = new ServeError('SERVE_INFERENCE_TIMEOUT', message);
+    if (!call.job.settled) this.#listener.onCallError(call.job, error);
+    call.job.fail(error, this.#limitMs);
+    this.#channel.send({ type: 'cancel', id: call.id, reason: 'the run timeout passed' });
+    this.#channel.flush();
+    this.#graceTimer = setTimeout(() => {
+      if (this.#calls.holds(call)) this.#listener.onHopeless('run timeout');
+    }, ABORT_GRACE_MS);
+  }
+
+  #newClock(): RunClock<HeldCall> {
+    return new RunClock(
+      this.#limitMs,
+      () => this.#calls.lookUpFirst(),
+      (call) => this.#onTimeout(call),
+    );
+  }
+}

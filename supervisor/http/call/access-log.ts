@@ -1,0 +1,50 @@
+/** One line for each call that was taken, or refused: who, what came of it, how long each part took. */
+import type { IncomingMessage } from 'node:http';
+import type { ServeError } from '../../../protocol/errors.js';
+import { validTraceparent } from '../../../protocol/traceparent.js';
+import type { Job } from '../../dispatch/job.js';
+import { HTTP_STATUS } from '../socket/http-status.js';
+import { bananaId } from '../socket/request-id.js';
+import { Attempts } from './attempts.js';
+import type { Log } from '../../observe/log.js';
+
+export class AccessLog {
+  readonly #log: Log;
+  readonly #attempts = new Attempts();
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  settled(request: IncomingMessage, status: number, job: Job, error: ServeError | null): void {
+    const nowMs = performance.now();
+    const { path, requestId } = job.call;
+    const times = {
+      queueMs: Math.round(job.queueMs(nowMs)),
+      runMs: Math.round(job.runMs),
+      ms: Math.round(nowMs - job.acceptedAtMs),
+    };
+    // Who has left got no status.
+    const outcome = error === null ? { status } : { status: HTTP_STATUS[error.code], code: error.code };
+    const fields = { ...traceOf(request), requestId, ...this.#attemptOf(request), ...outcome, ...times };
+    this.#log.info(fields, `${request.method} ${path}`);
+  }
+
+  refused(request: IncomingMessage, requestId: string, { code }: ServeError): void {
+    const fields = { ...traceOf(request), requestId, ...this.#attemptOf(request), code };
+    this.#log.info(fields, `${request.method} ${request.url} refused`);
+  }
+
+  /** Said from the second on. A client tries again when it has its reply, so attempts end in the order they are made. */
+  #attemptOf({ headers }: IncomingMessage): { attempt?: number } {
+    const id = bananaId(headers);
+    const attempt = id === null ? 1 : this.#attempts.count(id);
+    return attempt === 1 ? {} : { attempt };
+  }
+}
+
+/** The caller's trace, to find a line of the log by it. */
+function traceOf(request: IncomingMessage): { traceparent?: string } {
+  const traceparent = validTraceparent(request.headers['traceparent']);
+  return traceparent === null ? {} : { traceparent };
+}

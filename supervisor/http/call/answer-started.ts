@@ -1,0 +1,32 @@
+/** The caller of a background route is answered, and its job lives on. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Job } from '../../dispatch/job.js';
+import type { KeptJob } from '../../jobs/kept-jobs.js';
+import type { Front } from './backend.js';
+import { bananaIdHeader } from '../socket/request-id.js';
+
+/** Names the job, for `GET /_k/jobs/:id`. */
+export const JOB_ID_HEADER = 'X-Banana-Job-Id';
+
+const BODY = '{"started":true}\n';
+
+export function answerStarted(
+  front: Front,
+  request: IncomingMessage,
+  response: ServerResponse,
+  job: Job,
+): KeptJob {
+  const kept = front.jobs.keep(job);
+  kept.onceEnded(() => front.onSettled(request, job, 200, kept.error));
+  const headers: Record<string, string | number> = {
+    'Content-Type': 'application/json',
+    'Content-Length': BODY.length,
+    'X-Request-Id': job.call.requestId,
+    ...bananaIdHeader(request),
+    [JOB_ID_HEADER]: kept.id,
+  };
+  if (front.closing()) headers['Connection'] = 'close';
+  response.writeHead(200, headers);
+  response.end(BODY);
+  return kept;
+}

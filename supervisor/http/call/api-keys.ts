@@ -1,0 +1,32 @@
+/** Who may call: whoever knows one of the keys, if there are any. Several hold at once, so that one can replace another. */
+import { timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { digestOf, type KeyDigest } from '../../options/api-key.js';
+
+export class ApiKeys {
+  /** Without any key everybody may call. */
+  readonly required: boolean;
+  readonly #digests: readonly KeyDigest[];
+
+  constructor(digests: readonly KeyDigest[]) {
+    this.required = digests.length > 0;
+    this.#digests = digests;
+  }
+
+  /** Takes as long for a wrong key as for a right one, whichever it is. Null, as undefined: there was none. */
+  allows(candidate: string | null | undefined): boolean {
+    if (!this.required) return true;
+    if (candidate === null || candidate === undefined) return false;
+    const digest = digestOf(candidate);
+    let matches = 0;
+    for (const known of this.#digests) matches |= Number(timingSafeEqual(known, digest));
+    return matches !== 0;
+  }
+}
+
+/** The key a client sent in its headers: that of the Banana clients, else a bearer token. */
+export function keyOf(headers: IncomingHttpHeaders): string | undefined {
+  const own = headers['x-banana-api-key'];
+  if (typeof own === 'string' && own !== '') return own;
+  return /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
+}

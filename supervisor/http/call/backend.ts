@@ -1,0 +1,35 @@
+/** What the HTTP side knows of the server behind it. Built in `running-server.ts`, handed to every dialect. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServeError } from '../../../protocol/errors.js';
+import type { Arrivals } from '../../dispatch/arrivals.js';
+import type { Job } from '../../dispatch/job.js';
+import type { KeptJobs } from '../../jobs/kept-jobs.js';
+import type { ModelRuntime } from '../../models/model-runtime.js';
+import type { Webhooks } from '../../webhooks/webhooks.js';
+import type { Options } from '../../options/resolve.js';
+import type { ApiKeys } from './api-keys.js';
+
+export interface Front {
+  readonly model: ModelRuntime;
+  readonly options: Options;
+  /** Asked before the dialects are; one that finds the key in the body asks by itself. */
+  readonly keys: ApiKeys;
+  readonly hasGpu: boolean;
+  readonly jobs: KeptJobs;
+  /** Calls whose key is in a body that is still arriving. */
+  readonly strangers: Arrivals;
+  readonly webhooks: Webhooks;
+  /** POSTs so far, for Potassium's `sequence_number`. */
+  readonly posts: { count: number };
+  /** Answers to calls so far, by `ok` or error code. */
+  readonly replies: ReadonlyMap<string, number>;
+  /** The server's own paths, and the methods that each takes, as an `Allow` header lists them. */
+  readonly ownPaths: ReadonlyMap<string, string>;
+  /** Replies should end their connection: the server is going. */
+  readonly closing: () => boolean;
+  /** Answers `Expect: 100-continue` once the call has a place. */
+  inviteBody(request: IncomingMessage, response: ServerResponse): void;
+  onSettled(request: IncomingMessage, job: Job, status: number, error: ServeError | null): void;
+  onRefused(request: IncomingMessage, requestId: string, error: ServeError): void;
+  status(): object;
+}

@@ -1,0 +1,66 @@
+/**
+ * Cross-origin resource sharing (the Fetch standard): which pages' browsers may show them our replies.
+ *
+ * 1. `mark` comes before anything else: what the headers are set on is the response itself, so that every reply has
+ *    them, whoever writes it. A header that an app sets itself takes the place of ours.
+ * 2. A preflight is answered here, whatever the path and without a key: browsers send none with it. It tells a page
+ *    only what it may try.
+ *
+ * Cookies are never allowed for: a key is in a header that only the page itself can set.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AllowedOrigins } from '../../options/cors-origin.js';
+import { requestIdOf } from '../socket/request-id.js';
+
+/** Of our own headers, what a page may read besides the few that the standard lets it. */
+const EXPOSED = 'X-Request-Id, X-Banana-Request-Id, X-Banana-Job-Id, Server-Timing, Retry-After';
+
+/** How long a browser may remember a preflight: Chromium's own limit. */
+const MAX_AGE_S = 7200;
+
+export class Cors {
+  /** Null: every page may call. */
+  readonly #origins: ReadonlySet<string> | null;
+
+  constructor(allowed: AllowedOrigins) {
+    this.#origins = allowed === '*' ? null : new Set(allowed);
+  }
+
+  /** Whether this comes from a page that may call, or from no page at all. */
+  allows({ headers: { origin } }: IncomingMessage): boolean {
+    return this.#origins === null || origin === undefined || this.#origins.has(origin);
+  }
+
+  mark({ headers: { origin } }: IncomingMessage, response: ServerResponse): void {
+    if (this.#origins !== null) {
+      response.setHeader('Vary', 'Origin'); // also for those who get nothing: a cache must not hand that to others
+      if (origin === undefined || !this.#origins.has(origin)) return;
+    }
+    response.setHeader('Access-Control-Allow-Origin', this.#origins === null ? '*' : (origin as string));
+    response.setHeader('Access-Control-Expose-Headers', EXPOSED);
+  }
+}
+
+/** Only a browser asks for leave in this way; any other OPTIONS is a request like all. */
+export function isPreflight({ method, headers }: IncomingMessage): boolean {
+  return (
+    method === 'OPTIONS' &&
+    headers.origin !== undefined &&
+    headers['access-control-request-method'] !== undefined
+  );
+}
+
+/** Of a response that is marked. `closes`: the connection should end with it. */
+export function answerPreflight(request: IncomingMessage, response: ServerResponse, closes: boolean): void {
+  if (response.hasHeader('Access-Control-Allow-Origin')) {
+    response.removeHeader('Access-Control-Expose-Headers'); // means nothing here
+    response.setHeader('Access-Control-Allow-Methods', 'GET, HEAD, POST');
+    // As asked: an app may read any header, and `*` would leave out `Authorization`.
+    const asked = request.headers['access-control-request-headers'];
+    if (asked !== undefined) response.setHeader('Access-Control-Allow-Headers', asked);
+    response.setHeader('Access-Control-Max-Age', MAX_AGE_S);
+  }
+  response.setHeader('X-Request-Id', requestIdOf(request.headers));
+  if (closes) response.setHeader('Connection', 'close');
+  response.writeHead(204).end();
+}

@@ -1,0 +1,200 @@
+/** Where a job's answer goes when its owner is an HTTP client: status, headers and bytes, as they come. */
+import type { ServerResponse, IncomingMessage } from 'node:http';
+import { splitHeaderLines } from '../../../protocol/header-lines.js';
+import { ServeError } from '../../../protocol/errors.js';
+import type { ReplyHead } from '../../../protocol/messages.js';
+import type { Job, Sink } from '../../dispatch/job.js';
+import { slabs } from '../../memory/slabs.js';
+import { refuse } from '../socket/refuse.js';
+import { bananaIdHeader } from '../socket/request-id.js';
+
+export interface ReplySinkOptions {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly requestId: string;
+  readonly stallTimeoutMs: number;
+  readonly exposeErrors: boolean;
+  /** Whether the connection should end with this reply: the server is draining. */
+  shouldClose(): boolean;
+  /** The rest of the answer cannot reach the client; `reason` is for the app. Leads to `fail`. */
+  giveUp(job: Job, error: ServeError, reason: string): void;
+  /** The reply is on its way, or the connection was cut. */
+  onSettled(job: Job, status: number, error: ServeError | null): void;
+}
+
+export class ReplySink implements Sink {
+  readonly #options: ReplySinkOptions;
+  #stallTimer: NodeJS.Timeout | null = null;
+  /** Of the chunks that wait for room in the connection. */
+  #untaken: (() => void)[] = [];
+
+  constructor(options: ReplySinkOptions) {
+    this.#options = options;
+  }
+
+  reply(job: Job, head: ReplyHead, pieces: Buffer[], bodyBytes: number): void {
+    if (head.status === RESET_CONTENT && bodyBytes > 0) {
+      this.reply(job, head, [], 0);
+      return;
+    }
+    const headers = this.#headers(head);
+    if (mayHaveBody(head.status)) headers['Content-Length'] = bodyBytes;
+    headers['Server-Timing'] = timingOf(job);
+    const invalid = this.#writeHead(head.status, headers);
+    if (invalid !== null) {
+      this.fail(job, invalid);
+      return;
+    }
+    this.#end(pieces, bodyBytes);
+    this.#options.onSettled(job, head.status, null);
+  }
+
+  #end(pieces: readonly Buffer[], bodyBytes: number): void {
+    const { response } = this.#options;
+    const [first] = pieces;
+    if (pieces.length > 1) {
+      response.cork(); // the pieces leave in one gathered write
+      for (const piece of pieces) response.write(piece);
+      response.end();
+      response.uncork();
+    } else if (first === undefined) {
+      response.end();
+    } else if (bodyBytes < ONE_WRITE_BYTES) {
+      response.end(first.toString('latin1'), 'latin1'); // any byte is one character of it
+    } else {
+      response.end(first, () => slabs.give(first)); // the kernel has it, or the connection is gone
+    }
+  }
+
+  head(job: Job, head: ReplyHead): void {
+    const headers = this.#headers(head);
+    if (head.status === RESET_CONTENT) headers['Content-Length'] = 0;
+    const invalid = this.#writeHead(head.status, headers);
+    if (invalid !== null) this.#options.giveUp(job, invalid, invalid.message); // no chunk may follow
+  }
+
+  chunk(job: Job, pieces: Buffer[], taken: () => void): void {
+    const { response } = this.#options;
+    if (response.statusCode === RESET_CONTENT) {
+      taken();
+      return;
+    }
+    let room = true;
+    for (const piece of pieces) room = response.write(piece);
+    if (room || response.destroyed) {
+      taken();
+      return;
+    }
+    this.#untaken.push(taken);
+    if (this.#untaken.length > 1) return; // waiting already
+    this.#stallTimer = setTimeout(() => this.#onStalled(job), this.#options.stallTimeoutMs);
+    response.once('drain', () => this.#onDrain());
+  }
+
+  #onStalled(job: Job): void {
+    this.#options.giveUp(job, new ServeError('SERVE_SLOW_READER'), 'the client stopped reading');
+  }
+
+  #onDrain(): void {
+    this.#clearStallTimer();
+    const untaken = this.#untaken;
+    this.#untaken = [];
+    for (const taken of untaken) taken();
+  }
+
+  end(job: Job): void {
+    this.#clearStallTimer();
+    this.#options.response.end();
+    this.#options.onSettled(job, this.#options.response.statusCode, null);
+  }
+
+  fail(job: Job, error: ServeError): void {
+    this.#clearStallTimer();
+    const { request, response, requestId } = this.#options;
+    if (error.code === 'SERVE_CANCELLED') response.destroy();
+    else
+      refuse(request, response, error, {
+        requestId,
+        timing: timingOf(job),
+        close: this.#options.shouldClose(),
+        expose: this.#options.exposeErrors && error.code === 'SERVE_INFERENCE_FAILED',
+      });
+    this.#options.onSettled(job, response.statusCode, error);
+  }
+
+  #headers({ contentType, headers: lines }: ReplyHead): Record<string, string | number | string[]> {
+    const headers: Record<string, string | number | string[]> = {};
+    if (contentType !== '') headers['Content-Type'] = contentType;
+    if (lines !== '') {
+      for (const [name, value] of splitHeaderLines(lines)) {
+        const lower = name.toLowerCase();
+        if (OWN_HEADERS.has(lower)) continue;
+        // What the front says that a reply varies by holds besides.
+        const before =
+          headers[name] ?? (lower === 'vary' ? this.#options.response.getHeader(name) : undefined);
+        headers[name] = before === undefined ? value : [before, value].flat().map(String);
+      }
+    }
+    headers['X-Request-Id'] = this.#options.requestId;
+    Object.assign(headers, bananaIdHeader(this.#options.request));
+    if (this.#options.shouldClose()) headers['Connection'] = 'close';
+    return headers;
+  }
+
+  /** Headers come from the app, and may be none that HTTP allows: returns what is wrong with them, or null. */
+  #writeHead(status: number, headers: Record<string, string | number | string[]>): ServeError | null {
+    try {
+      this.#options.response.writeHead(status, headers);
+      return null;
+    } catch (cause) {
+      // Node takes them over one by one if the response has some already; those before the bad one must not stay.
+      for (const name of Object.keys(headers)) this.#options.response.removeHeader(name);
+      const reason = cause instanceof Error ? cause.message : 'it cannot be sent';
+      return new ServeError('SERVE_OUTPUT_INVALID', `The model's response header is invalid: ${reason}.`);
+    }
+  }
+
+  #clearStallTimer(): void {
+    if (this.#stallTimer !== null) clearTimeout(this.#stallTimer);
+    this.#stallTimer = null;
+  }
+}
+
+/** Node joins a text this small with the headers into one write; bytes would take a gathered one, 3 us more. */
+const ONE_WRITE_BYTES = 4 * 1024;
+
+/** The front's to write: they belong to the connection, or the caller relies on them. */
+const OWN_HEADERS: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'content-type',
+  'keep-alive',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'x-banana-request-id',
+  'x-request-id',
+]);
+
+/** `queue;dur=1.20, run;dur=3.40` in ms, as the Server-Timing draft wants it. */
+export function serverTiming({ queueMs, runMs }: { queueMs: number; runMs: number }): string {
+  return `queue;dur=${twoDecimals(queueMs)}, run;dur=${twoDecimals(runMs)}`;
+}
+
+function timingOf(job: Job): string {
+  return serverTiming({ queueMs: job.queueMs(performance.now()), runMs: job.runMs });
+}
+
+/** Has no content (RFC 9110 section 15.3.6) but a length, which is 0. Of 204 and 304 Node leaves the body out itself. */
+const RESET_CONTENT = 205;
+
+function mayHaveBody(status: number): boolean {
+  return status !== 204 && status !== 304;
+}
+
+/** From whole numbers, whose texts V8 keeps: `toFixed`, or the text of a fraction, takes several times as long. */
+function twoDecimals(ms: number): string {
+  const hundredths = Math.round(ms * 100);
+  const rest = hundredths % 100;
+  return `${(hundredths - rest) / 100}.${rest < 10 ? '0' : ''}${rest}`;
+}

@@ -1,0 +1,98 @@
+/**
+ * What the gateway's clients do with calls: start one, and ask for its result.
+ *
+ * Waiting costs a timer and no work. It needs no end at a drain: a job that has not ended is waited for then too,
+ * and is failed if that takes too long. An answer of "running" would be followed by the next question at once.
+ */
+import { ServeError } from '../../../../protocol/errors.js';
+import type { Admission } from '../../../dispatch/arrivals.js';
+import type { KeptJob } from '../../../jobs/kept-jobs.js';
+import { answer, type Exchange } from './exchange.js';
+import type { GatewayEnvelope } from './envelope.js';
+import { GATEWAY_ROUTE, newGatewayJob } from './input.js';
+import { endedReply, plainReply } from './reply.js';
+import { onceClosed } from '../../call/request-facts.js';
+import { postResult } from '../../call/result-webhook.js';
+
+/** What the platform held a client for; load balancers in front of a server give up after 60 s. */
+const HOLD_MS = 50_000;
+
+const CALL_PREFIX = 'call_';
+
+/** `mayWait`: the client takes the result at once, if it asks for no other. @throws SERVE_NOT_FOUND, with nothing started */
+export function startCall(
+  exchange: Exchange,
+  place: Admission,
+  envelope: GatewayEnvelope,
+  wholeBytes: number,
+  mayWait: boolean,
+): void {
+  const { front, request } = exchange;
+  const { model, jobs } = front;
+  if (model.routes?.has(GATEWAY_ROUTE) === false) throw noRoute();
+  const job = newGatewayJob(exchange, envelope, wholeBytes);
+  job.settleRoute = (route) => {
+    if (route === undefined) return noRoute();
+    postResult(front.webhooks, route, job);
+    return null;
+  };
+  const kept = jobs.keep(job);
+  kept.onceEnded(() => front.onSettled(request, job, 200, kept.error));
+  if (model.routes !== null) job.settleRoute(model.routes.get(GATEWAY_ROUTE));
+  model.dispatcher.submit(job, place);
+  const waits = mayWait && !envelope.startOnly;
+  const callID = CALL_PREFIX + kept.id;
+  hold(exchange, kept, waits ? HOLD_MS : 0, () => {
+    const { requestId } = exchange;
+    // Only who waited hears of the end; but nobody is told to come back for what failed before it began to wait.
+    const tellsEnd = kept.ended && (waits || kept.error !== null);
+    if (tellsEnd) answer(exchange, endedReply(requestId, kept, { callID, finished: true }), kept);
+    else answer(exchange, plainReply(requestId, 'success', { callID, finished: false }));
+  });
+}
+
+/** @throws SERVE_NOT_FOUND */
+export function checkCall(exchange: Exchange, { callID, longPoll }: GatewayEnvelope): void {
+  const { front, requestId } = exchange;
+  const kept =
+    callID?.startsWith(CALL_PREFIX) === true ? front.jobs.get(callID.slice(CALL_PREFIX.length)) : null;
+  if (kept === null) {
+    const named = callID === null ? 'there is none in the body' : callID.slice(0, 100);
+    throw new ServeError(
+      'SERVE_NOT_FOUND',
+      `callID does not exist, or its result is forgotten by now: ${named}`,
+    );
+  }
+  hold(exchange, kept, longPoll ? HOLD_MS : 0, () => {
+    if (kept.ended) answer(exchange, endedReply(requestId, kept), kept);
+    else answer(exchange, plainReply(requestId, 'running'));
+  });
+}
+
+/** Goes on when the job has ended or the time is up, and never if the client leaves before. */
+function hold({ request, response }: Exchange, kept: KeptJob, limitMs: number, goOn: () => void): void {
+  if (kept.ended || limitMs === 0) {
+    goOn();
+    return;
+  }
+  const stop = (): void => {
+    clearTimeout(timer);
+    stopListening();
+  };
+  const timer = setTimeout(() => {
+    stop();
+    goOn();
+  }, limitMs);
+  const stopListening = kept.onceEnded(() => {
+    stop();
+    goOn();
+  });
+  onceClosed(request, response, stop);
+}
+
+function noRoute(): ServeError {
+  return new ServeError(
+    'SERVE_NOT_FOUND',
+    `The app has no route ${GATEWAY_ROUTE}, which is the one that is called this way.`,
+  );
+}

@@ -1,0 +1,53 @@
+/**
+ * What the gateway's clients wrap around the model's input: control fields, found without parsing the input.
+ *
+ * `created` says nothing that the server's clock does not, and `modelKey` chooses among models where one is served.
+ */
+import { ServeError } from '../../../../protocol/errors.js';
+import { readBoolean, readString, scanTopLevelFields } from '../../call/top-level-fields.js';
+
+export interface GatewayEnvelope {
+  /** The client's name for this request. */
+  readonly id: string | null;
+  readonly apiKey: string | null;
+  readonly callID: string | null;
+  readonly longPoll: boolean;
+  readonly startOnly: boolean;
+  /** JSON text, a view of the body; null if absent. */
+  readonly modelInputs: Buffer | null;
+  readonly feedback: Buffer | null;
+}
+
+const FIELDS = ['id', 'apiKey', 'callID', 'longPoll', 'startOnly', 'modelInputs', 'feedback'] as const;
+
+/** Of a control field, as written. */
+const MAX_FIELD_BYTES = 4096;
+
+/** Blocks for as long as reading the bytes takes (bench/top-level-fields.ts). @throws SERVE_BAD_BODY */
+export function readEnvelope(body: Buffer): GatewayEnvelope {
+  const scanned = scanTopLevelFields(body, FIELDS);
+  if (scanned.is === 'malformed')
+    throw new ServeError('SERVE_BAD_BODY', `The body is not JSON: it goes wrong at byte ${scanned.at}.`);
+  if (scanned.is === 'other') throw new ServeError('SERVE_BAD_BODY', 'The body must be a JSON object.');
+  const text = (name: (typeof FIELDS)[number]): string | null => {
+    const range = scanned.fields.get(name);
+    return range === undefined ? null : readString(body, range, MAX_FIELD_BYTES);
+  };
+  const isTrue = (name: (typeof FIELDS)[number]): boolean => {
+    const range = scanned.fields.get(name);
+    return range !== undefined && readBoolean(body, range) === true;
+  };
+  const part = (name: (typeof FIELDS)[number]): Buffer | null => {
+    const range = scanned.fields.get(name);
+    return range === undefined ? null : body.subarray(range.start, range.end);
+  };
+  return {
+    id: text('id'),
+    apiKey: text('apiKey'),
+    callID: text('callID'),
+    longPoll: isTrue('longPoll'),
+    startOnly: isTrue('startOnly'),
+    modelInputs: part('modelInputs'),
+    feedback: part('feedback'),
+  };
+}

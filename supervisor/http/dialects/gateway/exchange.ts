@@ -1,0 +1,59 @@
+/** One request to the gateway, and the replies to it: HTTP 200 whatever they say. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServeError } from '../../../../protocol/errors.js';
+import type { KeptJob } from '../../../jobs/kept-jobs.js';
+import type { Front } from '../../call/backend.js';
+import { failureReply } from './reply.js';
+import { answerUnread, closesAfter } from '../../socket/refuse.js';
+import { serverTiming } from '../../call/reply-sink.js';
+import { bananaIdHeader } from '../../socket/request-id.js';
+
+export interface Exchange {
+  readonly front: Front;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly acceptedAtMs: number;
+  /** The header's, else the body's once that is read. */
+  requestId: string;
+}
+
+/** `ended`: the job whose times the reply tells. */
+export function answer(
+  { front, request, response, requestId }: Exchange,
+  pieces: readonly Buffer[],
+  ended?: KeptJob,
+): void {
+  response.writeHead(200, replyHeaders(front, request, requestId, pieces, ended));
+  response.cork(); // one gathered write
+  for (const piece of pieces) response.write(piece);
+  response.end();
+  response.uncork();
+}
+
+/** Sends a failure to a client that may still be sending its body. */
+export function turnAway({ front, request, response, requestId }: Exchange, error: ServeError): void {
+  const pieces = failureReply(requestId, error);
+  const closes = front.closing() || closesAfter(request, error);
+  const headers = replyHeaders(front, request, requestId, pieces);
+  if (closes) headers['Connection'] = 'close';
+  answerUnread(request, response, { status: 200, headers, body: Buffer.concat(pieces), closes });
+  front.onRefused(request, requestId, error);
+}
+
+function replyHeaders(
+  front: Front,
+  request: IncomingMessage,
+  requestId: string,
+  pieces: readonly Buffer[],
+  ended?: KeptJob,
+): Record<string, string | number> {
+  const headers: Record<string, string | number> = {
+    'Content-Type': 'application/json',
+    'Content-Length': pieces.reduce((sum, piece) => sum + piece.length, 0),
+    'X-Request-Id': requestId,
+    ...bananaIdHeader(request),
+  };
+  if (ended !== undefined) headers['Server-Timing'] = serverTiming(ended);
+  if (front.closing()) headers['Connection'] = 'close';
+  return headers;
+}

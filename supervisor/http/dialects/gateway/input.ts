@@ -1,0 +1,54 @@
+/** What a worker gets of a call that came through the gateway: the model's input, without what was wrapped around it. */
+import type { IncomingMessage } from 'node:http';
+import { Job, NOWHERE, type JobCall } from '../../../dispatch/job.js';
+import type { Exchange } from './exchange.js';
+import type { GatewayEnvelope } from './envelope.js';
+import { describeCall, pathOf } from '../../call/request-facts.js';
+
+/** The app's route that is called this way. */
+export const GATEWAY_ROUTE = '/';
+
+const EMPTY_INPUT = Buffer.from('{}');
+
+/** A job of its own: nobody's leaving ends it. `wholeBytes`: of the body that the input is a part of. */
+export function newGatewayJob(
+  exchange: Exchange,
+  { modelInputs }: Pick<GatewayEnvelope, 'modelInputs'>,
+  wholeBytes: number,
+): Job {
+  const input = modelInputs === null ? EMPTY_INPUT : ownBytes(modelInputs, wholeBytes);
+  const times = { acceptedAtMs: exchange.acceptedAtMs, deadlineAtMs: null };
+  return new Job(describeStart(exchange, input), [input], times, NOWHERE);
+}
+
+/** A small part of a large body is copied, so that it is all that is kept, as the queue's limit counts it. */
+function ownBytes(part: Buffer, wholeBytes: number): Buffer {
+  return 2 * part.length < wholeBytes ? Buffer.from(part) : part;
+}
+
+/** A JSON call like any other, whose client can only read ASCII (as its id tells the worker, under Banana's name). */
+function describeStart({ request, requestId }: Exchange, input: Buffer): JobCall {
+  const target = { route: GATEWAY_ROUTE, path: pathOf(request.url), format: 'json' } as const;
+  const call = describeCall(request, requestId, target, null, input.length);
+  const type = 'application/json';
+  const headers = [...headersOfCaller(request), 'Content-Type', type, 'X-Banana-Request-Id', requestId];
+  return { ...call, contentType: type, accept: type, headers: headers.join('\n') };
+}
+
+/** Those that do not speak of the envelope. */
+function headersOfCaller({ rawHeaders }: IncomingMessage): string[] {
+  const kept: string[] = [];
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    const [name = '', value = ''] = rawHeaders.slice(i, i + 2);
+    if (!ENVELOPE_HEADERS.has(name.toLowerCase())) kept.push(name, value);
+  }
+  return kept;
+}
+
+const ENVELOPE_HEADERS: ReadonlySet<string> = new Set([
+  'accept',
+  'content-length',
+  'content-type',
+  'transfer-encoding',
+  'x-banana-request-id',
+]);

@@ -1,0 +1,91 @@
+/**
+ * The gateway's replies as bytes, the model's output in the middle as it came.
+ *
+ * Always pure ASCII, and always with a `message`: its clients read nothing else of a failure, and take every message
+ * with "error" in it for one. So no other message may hold that word, and a client's own text stands only in failures.
+ */
+import { isAscii } from 'node:buffer';
+import type { ServeError } from '../../../../protocol/errors.js';
+import type { KeptJob, KeptResult } from '../../../jobs/kept-jobs.js';
+import { isJson } from '../../call/route-check.js';
+import { scanTopLevelFields } from '../../call/top-level-fields.js';
+
+/** The published clients hand it on and never look at it. */
+const API_VERSION = 'banana-serve 1';
+
+type Fields = Readonly<Record<string, string | number | boolean>>;
+
+/** A reply without an output. `fields` follow those that every reply has. */
+export function plainReply(requestId: string, message: 'success' | 'running', fields: Fields = {}): Buffer[] {
+  return [Buffer.from(asciiJson({ ...commonFields(requestId, message), ...fields }))];
+}
+
+/** HTTP 200 like every other: these clients throw away the body of anything else, and never try again by themselves. */
+export function failureReply(
+  requestId: string,
+  { code, message }: Pick<ServeError, 'code' | 'message'>,
+): Buffer[] {
+  return [Buffer.from(asciiJson({ ...commonFields(requestId, `inference server error: ${message}`), code }))];
+}
+
+/** The reply to whoever asks for a job that has ended: its output, or what kept it from one. */
+export function endedReply(requestId: string, kept: KeptJob, fields: Fields = {}): Buffer[] {
+  const outcome = outcomeOf(kept);
+  if ('code' in outcome) return failureReply(requestId, outcome);
+  const before = asciiJson({ ...commonFields(requestId, 'success'), ...fields });
+  return [Buffer.from(`${before.slice(0, -1)},"modelOutputs":[`), outcome.json, Buffer.from(']}')];
+}
+
+function commonFields(id: string, message: string): Fields {
+  return { id, message, created: Math.floor(Date.now() / 1000), apiVersion: API_VERSION };
+}
+
+type Outcome = { readonly json: Buffer } | Pick<ServeError, 'code' | 'message'>;
+
+/** What came of the results that were asked for: thousands may wait for one of many megabytes, which is scanned once. */
+const outcomes = new WeakMap<KeptResult, Outcome>();
+
+function outcomeOf({ error, result }: KeptJob): Outcome {
+  if (error !== null) return error;
+  if (result === null) throw new Error('the job has not ended');
+  const known = outcomes.get(result);
+  if (known !== undefined) return known;
+  const outcome = readResult(result);
+  outcomes.set(result, outcome);
+  return outcome;
+}
+
+function readResult({ head, body }: KeptResult): Outcome {
+  if (body === null)
+    return { code: 'SERVE_OUTPUT_TOO_LARGE', message: 'The output is too large to be kept for its caller.' };
+  if (head.status >= 400) {
+    const text = body.toString('utf8', 0, MAX_APP_TEXT_BYTES);
+    return {
+      code: 'SERVE_INFERENCE_FAILED',
+      message: `The app answered with status ${head.status}: ${text}`,
+    };
+  }
+  if (body.length === 0) return { json: NULL };
+  // Scanned, as an app may call anything JSON: one output that is not would spoil the whole reply.
+  if (isJson(head.contentType) && scanTopLevelFields(body, []).is !== 'malformed')
+    return { json: isAscii(body) ? body : Buffer.from(escapeNonAscii(body.toString('utf8'))) };
+  const type = head.contentType === '' ? 'something without a type' : head.contentType;
+  return {
+    code: 'SERVE_OUTPUT_INVALID',
+    message: `The app answered with ${type}, and only JSON can be sent this way. Call its route itself.`,
+  };
+}
+
+/** Of an error page that an app wrote. */
+const MAX_APP_TEXT_BYTES = 1000;
+
+const NULL = Buffer.from('null');
+
+function asciiJson(value: object): string {
+  return escapeNonAscii(JSON.stringify(value));
+}
+
+/** Our worker has done so already (worker/reply/encode-output.ts), but for JSON that an app wrote itself. */
+function escapeNonAscii(json: string): string {
+  return json.replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}

@@ -1,0 +1,157 @@
+/**
+ * The HTTP server below Koa: node:http with the limits that keep slow or hostile clients from hurting others.
+ * What becomes a request goes to the handler of `koa-app.ts`.
+ */
+import {
+  STATUS_CODES,
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import type { Socket } from 'node:net';
+import { ServeError, type ErrorCode } from '../../../protocol/errors.js';
+import { httpStatus } from './http-status.js';
+import { errorBody } from './refuse.js';
+import { requestIdOf } from './request-id.js';
+import { hasBody } from '../websocket/asks.js';
+
+/** Above the 60 s after which common load balancers drop idle connections: they must close first. */
+const KEEP_ALIVE_MS = 75_000;
+
+/** Node looks for slow clients this often; its default of 30 s would make a 20 s limit mean up to 50 s. */
+const CHECK_INTERVAL_MS = 1000;
+
+/** Whole request, headers and body. The pause limit inside a body is shorter (read-body.ts). */
+const REQUEST_MS = 30 * 60_000;
+
+/** A client that sent nonsense gets this long to read the answer; one that never hangs up must not keep its connection. */
+const BROKEN_GRACE_MS = 1000;
+
+export interface HttpHandler {
+  request(request: IncomingMessage, response: ServerResponse): void;
+  /** A request for another protocol, on a connection that is read no more. Returns false if it is not granted. */
+  upgrade(request: IncomingMessage, socket: Socket, head: Buffer): boolean;
+}
+
+/** An HTTP server that does not listen yet. */
+export function createHttpServer(headerTimeoutMs: number, late: LateHandler): Server {
+  const options = {
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    headersTimeout: headerTimeoutMs,
+    requestTimeout: Math.max(REQUEST_MS, 2 * headerTimeoutMs),
+    connectionsCheckingInterval: CHECK_INTERVAL_MS,
+    requireHostHeader: false, // ours to refuse (gate.ts), with an error body
+    // From Node 24.9 on: only a request without a body leaves its parser when it asks for another protocol. One that
+    // has a body, and is never granted any, is answered like any other, but what is pipelined behind it is lost.
+    shouldUpgradeCallback: (request: IncomingMessage) => !hasBody(request),
+  };
+  const server = createServer(options);
+  const onRequest = (request: IncomingMessage, response: ServerResponse): void =>
+    late.use((handler) => handler.request(request, response));
+  server.on('request', onRequest);
+  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+    waitingToSend.add(request);
+    onRequest(request, response);
+  });
+  server.on('checkExpectation', onRequest); // nobody has to understand an expectation (RFC 9110 section 10.1.1)
+  server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+    if (!upgrading.has(socket)) socket.on('error', () => {}); // it may hang up before anybody else listens
+    upgrading.add(socket);
+    late.use((handler) =>
+      onceAnswered(socket, () => {
+        if (!handler.upgrade(request, socket, head)) readOnWithoutUpgrade(server, request, socket, head);
+      }),
+    );
+  });
+  server.on('connect', (_request, socket: Socket) => answerByHand(socket, 'SERVE_METHOD_NOT_ALLOWED'));
+  server.on('clientError', answerBrokenRequest);
+  return server;
+}
+
+/**
+ * Stands in for the real handler until that is loaded: the port is open first, workers boot next, and Koa, which
+ * takes longer to load than a worker to start, comes last. Requests wait in their order.
+ */
+export class LateHandler {
+  #handler: HttpHandler | null = null;
+  #waiting: ((handler: HttpHandler) => void)[] = [];
+
+  /** Calls back with the handler, at once if it is there. */
+  use(callback: (handler: HttpHandler) => void): void {
+    if (this.#handler !== null) callback(this.#handler);
+    else this.#waiting.push(callback);
+  }
+
+  arrive(handler: HttpHandler): void {
+    this.#handler = handler;
+    for (const callback of this.#waiting.splice(0)) callback(handler);
+  }
+}
+
+/** Connections on which another protocol was asked for. */
+const upgrading = new WeakSet<Socket>();
+
+/** Calls back once the requests before this one are answered: what follows must not get between. Node's own field. */
+function onceAnswered(socket: Socket & { _httpMessage?: ServerResponse | null }, callback: () => void): void {
+  if (socket.destroyed) return;
+  const answer = socket._httpMessage;
+  if (answer === undefined || answer === null) callback();
+  else answer.once('close', () => onceAnswered(socket, callback)); // the next one has taken its place by then
+}
+
+/**
+ * Nobody has to grant an upgrade (RFC 9110 section 7.8), but Node's parser has left the connection: it gets the request
+ * again, without the wish.
+ */
+function readOnWithoutUpgrade(server: Server, request: IncomingMessage, socket: Socket, head: Buffer): void {
+  const { method, url, httpVersion, rawHeaders } = request;
+  const lines = [`${method} ${url} HTTP/${httpVersion}`];
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] as string;
+    if (name.toLowerCase() !== 'upgrade') lines.push(`${name}: ${rawHeaders[i + 1]}`);
+  }
+  socket.setTimeout(0); // that of a connection without a request
+  socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), head]));
+  server.emit('connection', socket);
+}
+
+/** Requests whose client waits for `100 Continue` before it sends the body. */
+const waitingToSend = new WeakSet<IncomingMessage>();
+
+export function inviteBody(request: IncomingMessage, response: ServerResponse): void {
+  if (waitingToSend.has(request)) response.writeContinue();
+}
+
+/** What the HTTP parser refused never became a request. */
+function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable || isAnswering(socket)) socket.destroy();
+  else answerByHand(socket, brokenRequestCode(error.code));
+}
+
+/** An answer is on its way on this connection; an error in its midst would look like a part of it. Node's own field. */
+function isAnswering(socket: Socket & { _httpMessage?: ServerResponse | null }): boolean {
+  return socket._httpMessage?.headersSent === true;
+}
+
+function answerByHand(socket: Socket, code: ErrorCode): void {
+  socket.on('error', () => {}); // it may hang up first
+  const reply = new ServeError(code);
+  const status = httpStatus(reply.code);
+  const requestId = requestIdOf({});
+  const body = errorBody(reply, requestId);
+  const lines = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
+    'Content-Type: application/json',
+    `Content-Length: ${body.length}`,
+    `X-Request-Id: ${requestId}`,
+    'Connection: close',
+  ];
+  socket.end(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), body]));
+  setTimeout(() => socket.destroy(), BROKEN_GRACE_MS).unref();
+}
+
+function brokenRequestCode(code: string | undefined): ErrorCode {
+  if (code === 'HPE_HEADER_OVERFLOW') return 'SERVE_HEADERS_TOO_LARGE';
+  return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'SERVE_REQUEST_TIMEOUT' : 'SERVE_BAD_REQUEST';
+}

@@ -1,0 +1,42 @@
+/** Error code to HTTP status in the house dialect. 503 and 500, never 429 or 502: common clients hide those. */
+import type { ErrorCode } from '../../../protocol/errors.js';
+
+/** `null`: no client ever gets this one; it ends a worker or the server. */
+export const HTTP_STATUS = {
+  SERVE_BAD_REQUEST: 400,
+  SERVE_BAD_BODY: 400,
+  SERVE_UNAUTHORIZED: 401,
+  SERVE_ORIGIN_REFUSED: 403,
+  SERVE_NOT_FOUND: 404,
+  SERVE_METHOD_NOT_ALLOWED: 405,
+  SERVE_REQUEST_TIMEOUT: 408,
+  SERVE_BODY_TOO_LARGE: 413,
+  SERVE_UPGRADE_REQUIRED: 426,
+  SERVE_HEADERS_TOO_LARGE: 431,
+  SERVE_QUEUE_FULL: 503,
+  SERVE_OVERLOADED: 503,
+  SERVE_NOT_READY: 503,
+  SERVE_SHUTTING_DOWN: 503,
+  SERVE_NOT_BEGUN: 503,
+  SERVE_QUEUE_TIMEOUT: 504,
+  SERVE_DEADLINE: 504,
+  SERVE_INFERENCE_FAILED: 500,
+  SERVE_OUTPUT_INVALID: 500,
+  SERVE_OUTPUT_TOO_LARGE: 500,
+  SERVE_INFERENCE_TIMEOUT: 504,
+  SERVE_WORKER_LOST: 500,
+  SERVE_INTERNAL: 500,
+  SERVE_SLOW_READER: null,
+  SERVE_CANCELLED: null,
+  SERVE_PROTOCOL: null, // that worker's callers get SERVE_WORKER_LOST
+  SERVE_APP_INVALID: null,
+  SERVE_INIT_FAILED: null,
+  SERVE_INIT_TIMEOUT: null,
+  SERVE_CRASH_LOOP: null,
+  SERVE_CONFIG: null,
+} as const satisfies Record<ErrorCode, number | null>;
+
+/** The status a client sees; codes that were never meant for one are a 500. */
+export function httpStatus(code: ErrorCode): number {
+  return HTTP_STATUS[code] ?? 500;
+}

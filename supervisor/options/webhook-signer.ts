@@ -1,0 +1,52 @@
+/** Standard Webhooks signatures (https://www.standardwebhooks.com): HMAC-SHA256 over id, timestamp and raw body. */
+import { createHmac } from 'node:crypto';
+import { NotAllowed } from './units.js';
+
+const PREFIX = 'whsec_';
+const MIN_KEY_BYTES = 24;
+const MAX_KEY_BYTES = 64;
+
+/** Holds the keys where neither JSON.stringify nor inspect sees them. */
+export class WebhookSigner {
+  readonly #keys: readonly Buffer[];
+
+  constructor(keys: readonly Buffer[]) {
+    this.#keys = keys;
+  }
+
+  /** Value of `webhook-signature`: one signature for each key, so that a receiver may know the old or the new one. */
+  sign(id: string, timestampS: number, body: Uint8Array): string {
+    return this.#keys
+      .map((key) => {
+        const hmac = createHmac('sha256', key).update(`${id}.${timestampS}.`).update(body);
+        return `v1,${hmac.digest('base64')}`;
+      })
+      .join(' ');
+  }
+}
+
+/** `whsec_` and base64 of 24 to 64 bytes; several, apart by spaces or commas, all sign. @throws NotAllowed */
+export function parseWebhookSecrets(raw: unknown): WebhookSigner {
+  const keys =
+    typeof raw === 'string'
+      ? raw
+          .split(/[\s,]+/)
+          .filter((part) => part !== '')
+          .map(keyOf)
+      : [];
+  if (keys.length === 0 || keys.includes(null)) {
+    throw new NotAllowed(
+      `${PREFIX} and the base64 of ${MIN_KEY_BYTES} to ${MAX_KEY_BYTES} bytes; several apart by spaces or commas`,
+    );
+  }
+  return new WebhookSigner(keys as Buffer[]);
+}
+
+function keyOf(secret: string): Buffer | null {
+  const text = secret.slice(PREFIX.length);
+  if (!secret.startsWith(PREFIX) || !/^[A-Za-z0-9+/]+={0,2}$/.test(text)) return null;
+  const key = Buffer.from(text, 'base64');
+  // Node skips what is not base64; what does not read back was not.
+  const isWhole = key.toString('base64').replace(/=+$/, '') === text.replace(/=+$/, '');
+  return isWhole && key.length >= MIN_KEY_BYTES && key.length <= MAX_KEY_BYTES ? key : null;
+}

@@ -1,0 +1,35 @@
+/** What a worker and the seat it fills say to each other, besides calls: limits go down, news comes up. */
+import type { ServeError } from '../../protocol/errors.js';
+import type { LoadedInfo } from '../../protocol/messages.js';
+import type { Job } from '../dispatch/job.js';
+import type { CallLimits } from '../calls/held-calls.js';
+import type { WorkerDeath } from './worker-death.js';
+import type { WorkerEvent, WorkerState } from './worker-lifecycle.js';
+import type { WebhookTaker } from './worker-webhooks.js';
+
+export interface WorkerLimits extends CallLimits {
+  readonly initTimeoutMs: number;
+}
+
+/** How long a worker that goes may take. */
+export interface RetireLimits {
+  /** For the calls it holds. */
+  readonly finishMs: number;
+  /** Between the message that asks it to stop and SIGTERM. */
+  readonly graceMs: number;
+}
+
+/** News for the slot and the dispatcher above. */
+export interface WorkerListener {
+  /** The app is imported. Returns the limits that hold from now on. @throws SERVE_CONFIG if its options are wrong */
+  onLoaded(info: LoadedInfo): WorkerLimits;
+  onReady(): void;
+  onFinished(job: Job, runMs: number | null): void;
+  /** Calls it held when it died, in order. */
+  onLost(jobs: Job[], error: ServeError): void;
+  onGone(death: WorkerDeath): void;
+  onAppLog(level: string, message: string, fields: string, requestId: string): void;
+  onWebhook: WebhookTaker;
+  onCallError(job: Job, error: ServeError): void;
+  onTransition(from: WorkerState, to: WorkerState, event: WorkerEvent): void;
+}

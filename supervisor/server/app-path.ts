@@ -1,0 +1,44 @@
+/** Finds the app a person meant. */
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { basename, dirname, extname, join, relative, resolve } from 'node:path';
+import { configError } from '../options/resolve.js';
+import { suggest } from '../options/suggest.js';
+
+const EXTENSIONS = ['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs'];
+const DEFAULT_NAMES = EXTENSIONS.map((extension) => `app${extension}`);
+
+/** Absolute path of the app. `given` null: `app.ts` and its like in `folder`. @throws SERVE_CONFIG with a suggestion */
+export function findApp(given: string | null, folder: string): string {
+  if (given === null)
+    return (
+      appIn(folder) ??
+      fail(
+        `no app was given, and there is no ${DEFAULT_NAMES.join(', ')} in ${folder}. Run: banana-serve ./app.ts`,
+      )
+    );
+  const path = resolve(folder, given);
+  if (!existsSync(path)) return fail(`${given}: no such file.${hintFor(path, folder)}`);
+  if (statSync(path).isDirectory())
+    return appIn(path) ?? fail(`${given} is a folder without ${DEFAULT_NAMES.join(', ')}.`);
+  if (EXTENSIONS.includes(extname(path))) return path;
+  return fail(
+    `${given}: an app is one of ${EXTENSIONS.join(' ')}, not ${extname(path) || 'a file without extension'}.`,
+  );
+}
+
+function appIn(folder: string): string | null {
+  const found = DEFAULT_NAMES.map((name) => join(folder, name)).find((path) => existsSync(path));
+  return found ?? null;
+}
+
+function hintFor(path: string, folder: string): string {
+  const parent = dirname(path);
+  if (!existsSync(parent)) return ` The folder ${relative(folder, parent) || parent} does not exist either.`;
+  const apps = readdirSync(parent).filter((name) => EXTENSIONS.includes(extname(name)));
+  const close = suggest(basename(path), apps);
+  return close === null ? '' : ` Did you mean ${relative(folder, join(parent, close))}?`;
+}
+
+function fail(message: string): never {
+  throw configError(message);
+}

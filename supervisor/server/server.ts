@@ -1,0 +1,307 @@
+/**
+ * A server from its open port to its end: the only place that makes the parts and joins them.
+ *
+ * 1. `open`: the port first (a port in use starts nothing), then the workers; Koa is loaded while they boot, and
+ *    requests wait for it. Calls are held from the first moment.
+ * 2. `close`: calls and workers come to their end (`drain.ts`), webhooks still owed are sent. Bounded by the drain
+ *    timeout.
+ * 3. `kill`: nothing is waited for.
+ */
+import { basename } from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { ServeError } from '../../protocol/errors.js';
+import { endText, startText, tryText } from './banner.js';
+import { deferred } from './deferred.js';
+import { Arrivals } from '../dispatch/arrivals.js';
+import type { SendAhead } from '../dispatch/send-ahead.js';
+import { drain, retireLimits } from './drain.js';
+import type { ApiKeys } from '../http/call/api-keys.js';
+import type { Front } from '../http/call/backend.js';
+import { listen, type Listening } from '../http/socket/listen.js';
+import { OWN_PATHS } from '../http/dialects/own-paths.js';
+import { requestIdOf } from '../http/socket/request-id.js';
+import { LateHandler, createHttpServer, inviteBody } from '../http/socket/http-server.js';
+import { KeptJobs, type KeptJob } from '../jobs/kept-jobs.js';
+import { ModelRuntime } from '../models/model-runtime.js';
+import { AccessLog } from '../http/call/access-log.js';
+import { createLog, type Log } from '../observe/log.js';
+import { OutputRelay } from '../observe/output-relay.js';
+import { OutputWriter } from '../observe/output-writer.js';
+import { DELAY_RESOLUTION_MS, serverStatus, type ServerFacts } from './status.js';
+import type { Options, ResolvedOptions } from '../options/resolve.js';
+import { formatMs } from '../options/units.js';
+import { OrphanGuard } from '../processes/orphan-guard.js';
+import type { Placement } from '../machine/placement.js';
+import { SpawnGate } from '../slots/spawn-gate.js';
+import { AppFiles, changeText } from '../watch/app-files.js';
+import { Webhooks } from '../webhooks/webhooks.js';
+import type { ServerEnd, ServerHandle } from '../serve.js';
+import { VERSION } from '../version.js';
+
+/** What is to be served, all of it checked. */
+export interface ServerPlan {
+  readonly app: string;
+  readonly workerCommand: readonly string[] | null;
+  readonly resolved: ResolvedOptions;
+  readonly keys: ApiKeys;
+  readonly placements: readonly Placement[];
+  /** Another rule than `dispatch/send-ahead.ts`, to measure it. */
+  readonly sendAhead: SendAhead | undefined;
+  /** Said in the log at the start. */
+  readonly warnings: readonly string[];
+}
+
+/** For the last lines of the workers and of the log; a reader that takes none must not delay the end. */
+const FLUSH_MS = 500;
+
+export class RunningServer implements ServerHandle {
+  readonly #plan: ServerPlan;
+  readonly #options: Options;
+  readonly #writers = { stdout: new OutputWriter(1), stderr: new OutputWriter(2) };
+  readonly #log: Log;
+  readonly #guard: OrphanGuard;
+  readonly #webhooks: Webhooks;
+  readonly #model: ModelRuntime;
+  readonly #facts: ServerFacts & { readonly replies: Map<string, number> };
+  readonly #jobs = new KeptJobs(
+    () => requestIdOf({}),
+    (job) => this.#onJobEnded(job),
+  );
+  readonly #ready = deferred<void>();
+  readonly #ended = deferred<ServerEnd>();
+  readonly #workersClosed = deferred<void>();
+  #listening: Listening | null = null;
+  #appFiles: AppFiles | null = null;
+  #closing: Promise<void> | null = null;
+  #hasEnded = false;
+  /** Replies end their connections: a new one could find nobody. */
+  #lastReplies = false;
+
+  constructor(plan: ServerPlan) {
+    this.#plan = plan;
+    this.#options = plan.resolved.options;
+    this.#log = createLog(this.#options.logFormat, this.#options.logLevel, this.#writers.stderr);
+    this.#facts = {
+      version: VERSION,
+      startedAt: new Date(),
+      eventLoopDelay: monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS }),
+      replies: new Map<string, number>(),
+    };
+    this.#guard = new OrphanGuard((why) => this.#warnUnguarded(why));
+    this.#webhooks = new Webhooks({ log: this.#log, signer: this.#options.webhookSecret });
+    this.#model = this.#newModel();
+    this.#ready.promise.catch(() => {}); // whoever asks for it is told; nobody has to
+  }
+
+  get url(): string {
+    return this.#listening?.url ?? '';
+  }
+
+  get ready(): Promise<void> {
+    return this.#ready.promise;
+  }
+
+  get ended(): Promise<ServerEnd> {
+    return this.#ended.promise;
+  }
+
+  get drainLagMs(): number {
+    return this.#options.drainLag;
+  }
+
+  status(): object {
+    return serverStatus(this.#facts, this.#model);
+  }
+
+  /** Rejects with the system's error if the port cannot be opened; then nothing was started. */
+  async open(): Promise<void> {
+    for (const warning of this.#plan.warnings) this.#log.warn(warning);
+    const handler = new LateHandler();
+    const { headerTimeout, host, port } = this.#options;
+    try {
+      this.#listening = await listen(createHttpServer(headerTimeout, handler), host, port);
+    } catch (error) {
+      this.#guard.close();
+      throw error;
+    }
+    process.on('exit', this.#killNow);
+    this.#log.info(startText(this.#plan.app, this.#plan.placements, this.url));
+    if (this.#options.watch) await this.#watchApp(); // before it is loaded: no change may slip between
+    this.#model.start();
+    const { createHandler } = await import('../http/handler.js');
+    handler.arrive(createHandler(this.#newFront(), this.#log));
+  }
+
+  close({ lagMs = 0 }: { lagMs?: number } = {}): Promise<ServerEnd> {
+    if (this.#closing === null) this.#closing = this.#drain(lagMs);
+    return this.ended;
+  }
+
+  kill(): void {
+    this.#reportUnfinished();
+    this.#killNow();
+    void this.#tearDown({ reason: 'killed', error: null });
+  }
+
+  #newModel(): ModelRuntime {
+    const { app, workerCommand, resolved, placements } = this.#plan;
+    const { logFormat, logPrefix, spawnConcurrency } = this.#options;
+    const printFormat = logFormat === 'text' && logPrefix === 'potassium' ? logPrefix : logFormat;
+    const name = basename(app).replace(/\.\w+$/, '') || 'model';
+    return new ModelRuntime(
+      { name, version: '1', app, workerCommand },
+      resolved,
+      placements,
+      {
+        gate: new SpawnGate(spawnConcurrency),
+        guard: this.#guard,
+        relay: new OutputRelay(printFormat, placements.length, this.#writers),
+        log: this.#log,
+        webhooks: this.#webhooks,
+        attributePrints: printFormat !== 'text',
+        sendAhead: this.#plan.sendAhead,
+      },
+      {
+        onFirstReady: () => this.#onFirstReady(),
+        onLatched: (error, everReady) => this.#onLatched(error, everReady),
+        onClosed: () => this.#workersClosed.resolve(),
+      },
+    );
+  }
+
+  #newFront(): Front {
+    const { replies } = this.#facts;
+    const count = (outcome: string): unknown => replies.set(outcome, (replies.get(outcome) ?? 0) + 1);
+    const accessLog = this.#options.accessLog ? new AccessLog(this.#log) : null;
+    return {
+      model: this.#model,
+      options: this.#options,
+      jobs: this.#jobs,
+      strangers: new Arrivals(),
+      webhooks: this.#webhooks,
+      posts: { count: 0 },
+      replies,
+      ownPaths: OWN_PATHS,
+      keys: this.#plan.keys,
+      hasGpu: this.#plan.placements.some(({ gpu }) => gpu !== null),
+      closing: () => this.#lastReplies,
+      inviteBody,
+      onSettled: (request, job, status, error) => {
+        count(error?.code ?? 'ok');
+        accessLog?.settled(request, status, job, error);
+      },
+      onRefused: (request, requestId, error) => {
+        if (request.method === 'POST') count(error.code); // nothing else is a call
+        accessLog?.refused(request, requestId, error);
+      },
+      status: () => this.status(),
+    };
+  }
+
+  async #watchApp(): Promise<void> {
+    this.#appFiles = new AppFiles(this.#plan.app, {
+      onChange: (files) => this.#onAppChanged(files),
+      onProblem: (problem) => this.#log.error(`--watch: ${problem}`),
+    });
+    await this.#appFiles.open();
+  }
+
+  #onAppChanged(files: readonly string[]): void {
+    this.#log.info(`${changeText(files)} changed: starting the workers again`);
+    this.#model.replaceWorkers(retireLimits(this.#options.drainTimeout));
+  }
+
+  #onFirstReady(): void {
+    this.#facts.eventLoopDelay.enable();
+    const socketPath = this.#listening?.socketPath ?? null;
+    this.#log.info(tryText(this.#model, this.url, socketPath, this.#plan.keys.required));
+    this.#ready.resolve();
+  }
+
+  #onLatched(error: ServeError, everReady: boolean): void {
+    const what = everReady ? 'no worker can be restarted' : 'no worker could start';
+    if (this.#options.watch) {
+      this.#log.error(`${what}: ${error.detail}. Answering 503 until a file of the app changes (--watch)`);
+      return;
+    }
+    this.#ready.reject(error);
+    if (everReady && this.#options.onCrashLoop === 'stay') {
+      this.#log.error(`${what}: ${error.detail}. Staying up and answering 503 (--on-crash-loop)`);
+      return;
+    }
+    this.#log.error(`${what}: ${error.detail}`);
+    // Held callers have been answered; `finish` lets the answers reach them.
+    void this.#finish({ reason: 'failed', error }, performance.now() + this.#options.drainTimeout);
+  }
+
+  async #drain(lagMs: number): Promise<void> {
+    const timeoutMs = this.#options.drainTimeout;
+    const endAtMs = performance.now() + timeoutMs;
+    this.#appFiles?.close();
+    const reason = await drain({
+      model: this.#model,
+      log: this.#log,
+      lagMs,
+      timeoutMs,
+      workersClosed: this.#workersClosed.promise,
+      onRefusing: () => (this.#lastReplies = true),
+      onCut: () => this.#reportUnfinished(),
+    });
+    await this.#finish({ reason, error: null }, endAtMs);
+  }
+
+  /** Their callers were told that they are taken, and hear nothing more. */
+  #reportUnfinished(): void {
+    const jobs = this.#jobs.unfinished();
+    if (jobs.length > 0) this.#log.error({ jobs }, `background jobs cut off: ${jobs.join(', ')}`);
+  }
+
+  #onJobEnded({ id, requestId, error }: KeptJob): void {
+    if (error === null) return;
+    const text = `the background job ${id} failed: ${error.message}`;
+    this.#log.warn({ job: id, requestId, code: error.code }, text);
+  }
+
+  async #finish(end: ServerEnd, endAtMs: number): Promise<void> {
+    this.#lastReplies = true;
+    await Promise.all([this.#listening?.close(), this.#drainWebhooks(endAtMs - performance.now())]);
+    await this.#tearDown(end);
+  }
+
+  async #drainWebhooks(limitMs: number): Promise<void> {
+    const { owed } = this.#webhooks;
+    if (owed > 0) this.#log.info(`sending ${owed} webhooks (at most ${formatMs(Math.max(0, limitMs))})`);
+    await this.#webhooks.drain(limitMs);
+  }
+
+  /** The first end is the one that counts: a kill during a drain, a drain after a failed start. */
+  async #tearDown(end: ServerEnd): Promise<void> {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#ready.reject(
+      end.error ?? new ServeError('SERVE_SHUTTING_DOWN', 'The server ended before it was ready.'),
+    );
+    process.off('exit', this.#killNow);
+    this.#appFiles?.close();
+    this.#model.dispatcher.close();
+    this.#jobs.close();
+    this.#model.killAll();
+    this.#webhooks.close();
+    this.#guard.close();
+    this.#facts.eventLoopDelay.disable();
+    this.#log.info(endText(end));
+    await Promise.all(Object.values(this.#writers).map((writer) => writer.flush(FLUSH_MS)));
+    this.#ended.resolve(end);
+  }
+
+  readonly #killNow = (): void => {
+    this.#model.killAll();
+    this.#listening?.destroy();
+  };
+
+  #warnUnguarded(why: string): void {
+    this.#log.warn(
+      `orphan guard: ${why}; if this server is killed, a worker inside native code ends only when it returns`,
+    );
+  }
+}

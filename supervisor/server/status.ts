@@ -1,0 +1,99 @@
+/** `GET /status`: one snapshot of everything an operator asks at 3 a.m. Times in ms, sizes in bytes. */
+import type { IntervalHistogram } from 'node:perf_hooks';
+import type { ModelRuntime } from '../models/model-runtime.js';
+import type { Slot } from '../slots/slot.js';
+
+/** Period of the timer that measures the event loop's delay. */
+export const DELAY_RESOLUTION_MS = 10;
+
+export interface ServerFacts {
+  readonly version: string;
+  readonly startedAt: Date;
+  readonly eventLoopDelay: IntervalHistogram;
+  readonly replies: ReadonlyMap<string, number>;
+}
+
+export function serverStatus(facts: ServerFacts, model: ModelRuntime): object {
+  return {
+    state: model.health,
+    version: facts.version,
+    pid: process.pid,
+    startedAt: facts.startedAt.toISOString(),
+    uptimeMs: Date.now() - facts.startedAt.getTime(),
+    model: modelStatus(model),
+    /** Replies to calls so far, by `ok` or error code. */
+    replies: Object.fromEntries(facts.replies),
+    front: {
+      rssBytes: process.memoryUsage.rss(),
+      eventLoopDelayMs: delayStatus(facts.eventLoopDelay),
+    },
+  };
+}
+
+function modelStatus(model: ModelRuntime): object {
+  const { dispatcher, options } = model;
+  return {
+    name: model.spec.name,
+    version: model.spec.version,
+    app: model.spec.app,
+    routes: model.routes === null ? null : [...model.routes.keys()],
+    queue: {
+      waiting: dispatcher.queued,
+      arriving: dispatcher.arriving,
+      bytes: dispatcher.waitingBytes,
+      maxCalls: options.queueSize,
+      maxBytes: options.queueBytes,
+    },
+    inFlight: dispatcher.inFlight,
+    runMs: { mean: rounded(dispatcher.service.meanMs), slow: rounded(dispatcher.service.slowMs) },
+    workers: model.slots.map(slotStatus),
+  };
+}
+
+function slotStatus(slot: Slot): object {
+  const { worker, state, lastDeath } = slot;
+  return {
+    index: slot.index,
+    state:
+      worker === null
+        ? state.name
+        : worker.state === 'ready' && worker.load > 0
+          ? 'busy'
+          : idleOr(worker.state),
+    pid: worker?.pid ?? null,
+    device: slot.device,
+    uptimeMs: worker === null ? null : Math.round(worker.uptimeMs),
+    initMs: worker === null ? null : rounded(worker.initMs),
+    calls: slot.calls,
+    held: worker?.load ?? 0,
+    restarts: slot.restarts,
+    retryInMs: state.name === 'backoff' ? Math.max(0, Math.round(state.untilMs - performance.now())) : null,
+    lastExit:
+      lastDeath === null
+        ? null
+        : {
+            how: lastDeath.how,
+            why: lastDeath.fatal?.message ?? lastDeath.hint,
+            code: lastDeath.exit.code,
+            signal: lastDeath.exit.signal,
+            at: lastDeath.at.toISOString(),
+            during: lastDeath.during,
+            requestId: lastDeath.requestId,
+            uptimeMs: Math.round(lastDeath.uptimeMs),
+          },
+  };
+}
+
+function idleOr(state: string): string {
+  return state === 'ready' ? 'idle' : state;
+}
+
+/** The histogram holds the time between two ticks of a timer; what is beyond its period is delay. */
+function delayStatus(delay: IntervalHistogram): object {
+  const ms = (ns: number): number => Number(Math.max(0, ns / 1e6 - DELAY_RESOLUTION_MS).toFixed(2));
+  return { p50: ms(delay.percentile(50)), p99: ms(delay.percentile(99)), max: ms(delay.max) };
+}
+
+function rounded(ms: number | null): number | null {
+  return ms === null ? null : Number(ms.toFixed(3));
+}

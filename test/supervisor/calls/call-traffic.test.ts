@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { DATA_OVERHEAD_BYTES } from '../../../protocol/messages.js';
+import { test, type TestContext } from 'node:test';
+import type { Conversation } from '../../../supervisor/dispatch/job.js';
+import { CallTraffic, type ConversationMessage } from '../../../supervisor/calls/call-traffic.js';
+import { turnsOf } from '../../../supervisor/calls/held-call.js';
+import { FakeChannel, heldCall } from './held-call.js';
+
+const PIECES = [Buffer.from('ab'), Buffer.from('c')];
+const DATA: ConversationMessage = { type: 'data', id: 7, text: true, last: true };
+const WAITING: ConversationMessage = { type: 'waiting', id: 7, received: 0 };
+
+/** A call that talks with a client whose reading is up to the test. */
+function setUp(t: TestContext) {
+  t.mock.method(performance, 'now', () => 1000);
+  const channel = new FakeChannel();
+  const story: string[] = [];
+  const takes: (() => void)[] = [];
+  const call = heldCall(7);
+  const conversation: Conversation = {
+    data: (_part, pieces, taken) => {
+      story.push(`data ${Buffer.concat(pieces).toString()}`);
+      takes.push(taken);
+    },
+    credit: (bytes) => story.push(`credit ${bytes}`),
+    waiting: () => story.push('waiting'),
+    goAway: () => assert.fail('nobody asked for that'),
+    close: (code, reason) => story.push(`close ${code} ${reason}`),
+  };
+  call.job.conversation = conversation;
+  const traffic = new CallTraffic(channel.asChannel, () => channel.flush());
+  return { traffic, call, channel, story, take: () => takes.forEach((taken) => taken()) };
+}
+
+test('what a worker says on a WebSocket reaches its client, in order', (t) => {
+  const { traffic, call, story } = setUp(t);
+  traffic.onConversation(call, DATA, PIECES);
+  traffic.onConversation(call, { type: 'credit', id: 7, bytes: 9 }, []);
+  traffic.onConversation(call, WAITING, []);
+  traffic.onConversation(call, { type: 'close', id: 7, code: 3000, reason: 'done' }, []);
+  assert.deepEqual(story, ['data abc', 'credit 9', 'waiting', 'close 3000 done']);
+});
+
+test('the worker may send as much again once the client has taken what it sent, and not before', (t) => {
+  const { traffic, call, channel, take } = setUp(t);
+  traffic.onConversation(call, DATA, PIECES);
+  assert.deepEqual(channel.sent, []);
+  take();
+  assert.deepEqual(channel.sent, [{ type: 'credit', id: 7, bytes: 3 + DATA_OVERHEAD_BYTES }]);
+  assert.equal(channel.flushes, 1);
+});
+
+test('so may the worker of a streamed answer', (t) => {
+  const { traffic, call, channel } = setUp(t);
+  traffic.onChunk(call, PIECES); // the test's sink takes it at once
+  assert.deepEqual(channel.sent, [{ type: 'credit', id: 7, bytes: 3 }]);
+});
+
+test('what the client says goes to the worker, and a wait that it answers is no wait any more', (t) => {
+  const { traffic, call, channel, story } = setUp(t);
+  traffic.say(call, { text: false, last: true }, Buffer.from('hi'));
+  assert.deepEqual(channel.sent, [{ type: 'data', id: 7, text: false, last: true }]);
+  assert.equal(channel.flushes, 1);
+  traffic.onConversation(call, WAITING, []); // sent before it came
+  assert.deepEqual(story, []);
+});
+
+test('a call that is settled gets and gives nothing more', (t) => {
+  const { traffic, call, channel, story } = setUp(t);
+  call.job.end(0);
+  traffic.onChunk(call, PIECES);
+  for (const message of [DATA, WAITING]) traffic.onConversation(call, message, PIECES);
+  assert.deepEqual([story, channel.sent], [[], []]);
+  assert.equal(turnsOf(call).onWaiting(0), true);
+});
+
+for (const type of ['data', 'credit', 'waiting', 'close'] as const) {
+  test(`${type} in a call that is no WebSocket breaks the protocol`, (t) => {
+    const { traffic, call } = setUp(t);
+    call.job.conversation = null;
+    const message = { type, id: 7 } as ConversationMessage;
+    assert.throws(() => traffic.onConversation(call, message, []), {
+      code: 'SERVE_PROTOCOL',
+      detail: `${type} in call 7, which is no WebSocket`,
+    });
+  });
+}

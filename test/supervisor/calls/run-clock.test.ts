@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { RunClock, runTimeMs, type ClockedCall } from '../../../supervisor/calls/run-clock.js';
+
+const LIMIT_MS = 1000;
+
+/** A clock over one worker whose running call is `running`, and a time that passes by hand. */
+function clockwork(t: TestContext) {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  let nowMs = 10_000;
+  t.mock.method(performance, 'now', () => nowMs);
+  const state = { running: null as ClockedCall | null, timedOut: [] as ClockedCall[] };
+  const clock = new RunClock<ClockedCall>(
+    LIMIT_MS,
+    () => state.running,
+    (call) => state.timedOut.push(call),
+  );
+  return {
+    state,
+    begin: (): ClockedCall => {
+      const call = { beganAtMs: nowMs, graceMs: 0, pausedMs: 0, pausedSinceMs: null };
+      state.running = call;
+      clock.start();
+      return call;
+    },
+    /** In small steps, as time passes. */
+    pass: (ms: number): void => {
+      for (let i = 0; i < ms; i += 1) {
+        nowMs += 1;
+        t.mock.timers.tick(1);
+      }
+    },
+    now: () => nowMs,
+    stop: () => clock.stop(),
+  };
+}
+
+test('a call that runs longer than the limit times out, once', (t) => {
+  const { begin, pass, state } = clockwork(t);
+  const call = begin();
+  pass(LIMIT_MS - 1);
+  assert.deepEqual(state.timedOut, []);
+  pass(1);
+  assert.deepEqual(state.timedOut, [call]);
+  pass(5 * LIMIT_MS);
+  assert.equal(state.timedOut.length, 1);
+});
+
+test('each call has the whole limit, however the one timer falls', (t) => {
+  const { begin, pass, state } = clockwork(t);
+  for (let i = 0; i < 10; i += 1) {
+    begin();
+    pass(LIMIT_MS * 0.7);
+  }
+  assert.deepEqual(state.timedOut, []);
+  pass(LIMIT_MS * 0.3);
+  assert.equal(state.timedOut.length, 1);
+});
+
+test('a worker without a running call times nothing out, and its next call is watched again', (t) => {
+  const { begin, pass, state } = clockwork(t);
+  begin();
+  pass(100);
+  state.running = null;
+  pass(10 * LIMIT_MS);
+  assert.deepEqual(state.timedOut, []);
+  const call = begin();
+  pass(LIMIT_MS);
+  assert.deepEqual(state.timedOut, [call]);
+});
+
+test('time in which a stream waits for its reader does not count', (t) => {
+  const { begin, pass, state, now } = clockwork(t);
+  const call = begin();
+  pass(600);
+  call.pausedSinceMs = now();
+  pass(3 * LIMIT_MS);
+  assert.deepEqual(state.timedOut, [], 'waiting');
+  call.pausedMs += now() - call.pausedSinceMs;
+  call.pausedSinceMs = null;
+  pass(399);
+  assert.deepEqual(state.timedOut, []);
+  pass(1);
+  assert.deepEqual(state.timedOut, [call]);
+});
+
+test('a clock that was stopped says nothing', (t) => {
+  const { begin, pass, stop, state } = clockwork(t);
+  begin();
+  stop();
+  pass(5 * LIMIT_MS);
+  assert.deepEqual(state.timedOut, []);
+});
+
+test('runTimeMs leaves out past and present pauses', () => {
+  assert.equal(runTimeMs({ beganAtMs: 100, graceMs: 0, pausedMs: 0, pausedSinceMs: null }, 350), 250);
+  assert.equal(runTimeMs({ beganAtMs: 100, graceMs: 0, pausedMs: 50, pausedSinceMs: null }, 350), 200);
+  assert.equal(runTimeMs({ beganAtMs: 100, graceMs: 0, pausedMs: 50, pausedSinceMs: 300 }, 350), 150);
+});

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import type { HeldCall } from '../../../supervisor/calls/held-call.js';
+import { ABORT_GRACE_MS, MIN_BEGIN_MS, RunTimeout } from '../../../supervisor/calls/run-timeout.js';
+import { FakeChannel, heldCall } from './held-call.js';
+
+const LIMIT_MS = 1000;
+
+/** The timeout of a worker that holds what the test says, and a time that passes by hand. */
+function setUp(t: TestContext) {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  let nowMs = 10_000;
+  t.mock.method(performance, 'now', () => nowMs);
+  const channel = new FakeChannel();
+  const held: HeldCall[] = [];
+  const story: string[] = [];
+  const timeout = new RunTimeout(
+    LIMIT_MS,
+    channel.asChannel,
+    { lookUpFirst: () => held[0] ?? null, holds: (call) => held.includes(call) },
+    {
+      onCallError: (job, { code }) => story.push(`log ${job.call.requestId} ${code}`),
+      onHopeless: (cause) => story.push(cause),
+    },
+  );
+  return {
+    channel,
+    held,
+    timeout,
+    story,
+    /** Holds one more call. */
+    take: (id: number): HeldCall => {
+      const call = heldCall(id, { onSettled: (outcome) => story.push(`r${id} ${outcome}`) });
+      held.push(call);
+      timeout.start();
+      return call;
+    },
+    pass: (ms: number): void => {
+      for (let i = 0; i < ms; i += 1) {
+        nowMs += 1;
+        t.mock.timers.tick(1);
+      }
+    },
+  };
+}
+
+const TIMED_OUT = ['log r7 SERVE_INFERENCE_TIMEOUT', 'r7 SERVE_INFERENCE_TIMEOUT'];
+const CANCEL = { type: 'cancel', id: 7, reason: 'the run timeout passed' };
+
+test('a call over the limit fails, its worker is told, and killed if it holds it after the grace', (t) => {
+  const { take, pass, story, channel } = setUp(t);
+  take(7);
+  pass(LIMIT_MS - 1);
+  assert.deepEqual(story, []);
+  pass(1);
+  assert.deepEqual(story, TIMED_OUT);
+  assert.deepEqual(channel.sent, [CANCEL]);
+  assert.equal(channel.flushes, 1);
+  pass(ABORT_GRACE_MS - 1);
+  assert.deepEqual(story, TIMED_OUT);
+  pass(1);
+  assert.deepEqual(story, [...TIMED_OUT, 'run timeout']);
+});
+
+test('a worker that ends the call within the grace lives on', (t) => {
+  const { take, pass, story, held } = setUp(t);
+  take(7);
+  pass(LIMIT_MS);
+  held.shift();
+  pass(10 * LIMIT_MS);
+  assert.deepEqual(story, TIMED_OUT);
+});
+
+test('a call whose owner has gone is told to the worker only', (t) => {
+  const { take, pass, story, channel } = setUp(t);
+  take(7).job.end(0);
+  story.length = 0;
+  pass(LIMIT_MS);
+  assert.deepEqual(story, []);
+  assert.deepEqual(channel.sent, [CANCEL]);
+});
+
+test('a call that never began has the time to begin besides; then its worker is killed, and nobody told', (t) => {
+  const { take, pass, story, channel, timeout } = setUp(t);
+  const call = take(7);
+  call.begun = false;
+  call.graceMs = timeout.beginGraceMs;
+  pass(MIN_BEGIN_MS - 1);
+  assert.deepEqual(story, []);
+  pass(1);
+  assert.deepEqual(story, ['it did not begin its call']);
+  assert.deepEqual(channel.sent, []);
+});
+
+test('the time to begin is at least 5 s, and no longer than a longer limit', (t) => {
+  const { timeout } = setUp(t);
+  assert.equal(timeout.beginGraceMs, 4000);
+  timeout.limitMs = 5000;
+  assert.equal(timeout.beginGraceMs, 0);
+  timeout.limitMs = 300_000;
+  assert.equal(timeout.beginGraceMs, 0);
+});
+
+test('another limit holds for the calls that follow', (t) => {
+  const { take, pass, story, timeout } = setUp(t);
+  timeout.limitMs = 2 * LIMIT_MS;
+  take(7);
+  pass(2 * LIMIT_MS - 1);
+  assert.deepEqual(story, []);
+  pass(1);
+  assert.deepEqual(story, TIMED_OUT);
+});
+
+test('once closed, nothing follows: neither from the limit nor from the grace', (t) => {
+  const { take, pass, story, timeout } = setUp(t);
+  take(7);
+  pass(LIMIT_MS);
+  timeout.close();
+  pass(10 * LIMIT_MS);
+  assert.deepEqual(story, TIMED_OUT);
+});

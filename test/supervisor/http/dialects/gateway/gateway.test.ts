@@ -1,0 +1,154 @@
+/** How the gateway holds those who wait, with a clock of our own: an hour of long polls in no time. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, request, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { test, type TestContext } from 'node:test';
+import type { Job } from '../../../../../supervisor/dispatch/job.js';
+import { ApiKeys } from '../../../../../supervisor/http/call/api-keys.js';
+import type { Front } from '../../../../../supervisor/http/call/backend.js';
+import { takeGateway } from '../../../../../supervisor/http/dialects/gateway/gateway.js';
+import { KeptJobs, type KeptJob } from '../../../../../supervisor/jobs/kept-jobs.js';
+import type { Log } from '../../../../../supervisor/observe/log.js';
+
+const LIMIT = { timeout: 20_000 };
+const HEAD = { status: 200, contentType: 'application/json', headers: '' };
+
+interface Reply {
+  readonly message: string;
+  readonly callID: string;
+  readonly finished?: boolean;
+  readonly modelOutputs?: readonly unknown[];
+}
+
+test(
+  'a start that is held for 50 s is told to ask, a check that it runs, until the job ends',
+  LIMIT,
+  async (t) => {
+    const gateway = await openGateway(t);
+    const started = gateway.post('/start/v4/', { modelInputs: 1 });
+    await gateway.untilHeld(1);
+    t.mock.timers.tick(49_999);
+    assert.equal(gateway.heldNow(), 1);
+    t.mock.timers.tick(1);
+    const { message, callID, finished } = await started;
+    assert.deepEqual([message, finished], ['success', false]);
+
+    const running = gateway.post('/check/v4/', { callID, longPoll: true });
+    await gateway.untilHeld(1);
+    t.mock.timers.tick(50_000);
+    assert.equal((await running).message, 'running');
+
+    const ended = gateway.post('/check/v4/', { callID, longPoll: true });
+    await gateway.untilHeld(1);
+    const [job] = gateway.jobs as [Job];
+    job.reply(HEAD, [Buffer.from('"out"')], 5, 1);
+    assert.deepEqual((await ended).modelOutputs, ['out']);
+    assert.equal(gateway.heldNow(), 0);
+  },
+);
+
+test('who leaves a long poll is waited for no more', LIMIT, async (t) => {
+  const gateway = await openGateway(t);
+  const { callID } = await gateway.post('/start/v2/', {});
+  const poll = gateway.open('/check/v2/', { callID, longPoll: true });
+  await gateway.untilHeld(1);
+  poll.destroy();
+  await gateway.untilHeld(0);
+});
+
+test('a result is there for at least ten minutes, and not for ever', LIMIT, async (t) => {
+  const gateway = await openGateway(t);
+  const { callID } = await gateway.post('/start/v2/', {});
+  (gateway.jobs[0] as Job).reply(HEAD, [Buffer.from('1')], 1, 1);
+  t.mock.timers.tick(10 * 60_000);
+  assert.deepEqual((await gateway.post('/check/v2/', { callID })).modelOutputs, [1]);
+  t.mock.timers.tick(10 * 60_000);
+  assert.match((await gateway.post('/check/v2/', { callID })).message, /error: callID does not exist/);
+});
+
+interface Gateway {
+  /** Those that were started. */
+  readonly jobs: readonly Job[];
+  open(path: string, body: object): ReturnType<typeof request>;
+  post(path: string, body: object): Promise<Reply>;
+  /** Requests that wait for a job now. */
+  heldNow(): number;
+  untilHeld(count: number): Promise<void>;
+}
+
+/** The dialect over real HTTP, before a queue that lets jobs lie. */
+async function openGateway(t: TestContext): Promise<Gateway> {
+  t.mock.timers.enable({ apis: ['setTimeout', 'Date'] });
+  const jobs: Job[] = [];
+  const held = new Set<() => void>();
+  let ids = 0;
+  const keptJobs = new KeptJobs(() => String((ids += 1)));
+  const keep = keptJobs.keep.bind(keptJobs);
+  keptJobs.keep = (job): KeptJob => {
+    const kept = keep(job);
+    let isFirst = true; // the front's own, for its log
+    const onceEnded = kept.onceEnded.bind(kept);
+    kept.onceEnded = (callback) => {
+      if (isFirst) {
+        isFirst = false;
+        return onceEnded(callback);
+      }
+      const stop = onceEnded(callback);
+      held.add(callback);
+      return () => {
+        held.delete(callback);
+        stop();
+      };
+    };
+    return kept;
+  };
+  const admission = { grow: (): void => {}, release: (): void => {} };
+  const front = {
+    model: {
+      routes: null,
+      dispatcher: { admit: () => admission, submit: (job: Job) => jobs.push(job) },
+    },
+    options: { maxBody: 1e6, bodyTimeout: 1e9 },
+    keys: new ApiKeys([]),
+    jobs: keptJobs,
+    closing: () => false,
+    inviteBody: () => {},
+    onSettled: () => {},
+    onRefused: () => {},
+  } as unknown as Front;
+  const log = {} as Log;
+  const server = createServer((incoming, response) => {
+    assert.ok(takeGateway(front, log, incoming, response, incoming.url ?? ''));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    keptJobs.close();
+    server.close();
+    server.closeAllConnections();
+  });
+  const { port } = server.address() as AddressInfo;
+  const open = (path: string, body: object): ReturnType<typeof request> => {
+    const outgoing = request({ host: '127.0.0.1', port, path, method: 'POST' });
+    outgoing.on('error', () => {}); // of those that are torn down
+    outgoing.end(JSON.stringify(body));
+    return outgoing;
+  };
+  return {
+    jobs,
+    open,
+    post: async (path, body) => {
+      const [response] = (await once(open(path, body), 'response')) as [IncomingMessage];
+      return JSON.parse(await text(response)) as Reply;
+    },
+    heldNow: () => held.size,
+    untilHeld: async (count) => {
+      const endMs = performance.now() + 5000;
+      while (held.size !== count) {
+        assert.ok(performance.now() < endMs, `${held.size} are held, not ${count}`);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    },
+  };
+}

@@ -1,0 +1,44 @@
+/** docs/errors.md is held to the codes, their statuses and whether user code may have run. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { ERRORS, type ErrorCode } from '../../../../protocol/errors.js';
+import { HTTP_STATUS, httpStatus } from '../../../../supervisor/http/socket/http-status.js';
+import { tableRows } from '../../../helpers/doc-page.js';
+import { ROOT } from '../../../helpers/server.js';
+
+const CODES = Object.keys(ERRORS) as ErrorCode[];
+const ROWS = tableRows('errors.md', 'Codes', 'code');
+
+test('docs/errors.md lists every code once, those that clients see first', () => {
+  const listed = ROWS.map(({ code }) => code);
+  const seen = CODES.filter((code) => HTTP_STATUS[code] !== null);
+  const unseen = CODES.filter((code) => HTTP_STATUS[code] === null);
+  assert.deepEqual(listed, [...seen, ...unseen]);
+});
+
+for (const { code = '', status, source, 'ran?': ran, fault, meaning, 'what to do': cure } of ROWS) {
+  test(`docs/errors.md has status, source, fault and cure of ${code}`, () => {
+    assert.equal(status, String(HTTP_STATUS[code as ErrorCode] ?? '–'));
+    assert.equal(source, ERRORS[code as ErrorCode].source);
+    assert.equal(ran, ERRORS[code as ErrorCode].started);
+    assert.match(fault ?? '', /^(client|load|model|operator|server)$/);
+    for (const text of [meaning, cure]) assert.match(text ?? '', /\.$/, 'a sentence');
+  });
+}
+
+test('docs/errors.md says of every 503 where its Retry-After comes from', () => {
+  const page = readFileSync(`${ROOT}docs/errors.md`, 'utf8');
+  const promise = page.split('\n').find((line) => line.startsWith('- `Retry-After` is on every 503')) ?? '';
+  const named = new Set(promise.match(/SERVE_\w+/g));
+  const refusals = CODES.filter((code) => HTTP_STATUS[code] === 503);
+  assert.deepEqual([...named].sort(), [...refusals, 'SERVE_QUEUE_TIMEOUT'].sort());
+});
+
+test('no status that common clients hide', () => {
+  for (const code of CODES) assert.ok(![429, 502].includes(httpStatus(code)), code);
+});
+
+test('a code that was never meant for a client is a 500', () => {
+  assert.equal(httpStatus('SERVE_CONFIG'), 500);
+});

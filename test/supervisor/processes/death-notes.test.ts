@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { DeathNotes, type WorkerFacts } from '../../../supervisor/processes/death-notes.js';
+
+const KILLED = { code: null, signal: 'SIGKILL' };
+const FACTS: WorkerFacts = {
+  pid: 7,
+  during: 'idle',
+  requestId: null,
+  readyMs: 3,
+  initMs: 2,
+  uptimeMs: 5,
+  finishedCalls: 1,
+  wanted: false,
+};
+
+test('of two causes of a kill the first is told, and no hint besides', () => {
+  const notes = new DeathNotes();
+  notes.killedFor('run timeout');
+  notes.killedFor('stop');
+  assert.equal(notes.how(KILLED), 'killed by the server: run timeout');
+  const { how, hint } = notes.describe(KILLED, FACTS);
+  assert.equal(how, 'killed by the server: run timeout');
+  assert.equal(hint, '');
+});
+
+test('of two reasons that a worker gives the first is told', () => {
+  const notes = new DeathNotes();
+  const fatal = { code: 'SERVE_INIT_FAILED', message: 'no weights', detail: '', permanent: false };
+  notes.said(fatal);
+  notes.said({ ...fatal, message: 'and no disk' });
+  assert.equal(notes.describe(KILLED, FACTS).fatal?.message, 'no weights');
+});
+
+test('the last 20 lines of stderr are told, and read for a hint', () => {
+  const notes = new DeathNotes();
+  for (let i = 1; i <= 20; i += 1) notes.printed(Buffer.from(`line ${i}\n`));
+  notes.printed(Buffer.from('FATAL ERROR: JavaScript heap out of memory\n'));
+  const { stderrTail, hint } = notes.describe({ code: null, signal: 'SIGABRT' }, FACTS);
+  assert.deepEqual(
+    [stderrTail.length, stderrTail[0], stderrTail[19]],
+    [20, 'line 2', 'FATAL ERROR: JavaScript heap out of memory'],
+  );
+  assert.match(hint, /^the JavaScript heap was full/);
+});
+
+test('what its owner knows stands beside what was noted', () => {
+  const { at, ...death } = new DeathNotes().describe({ code: 3, signal: null }, FACTS);
+  assert.ok(Math.abs(Date.now() - at.getTime()) < 10_000);
+  const noted = {
+    exit: { code: 3, signal: null },
+    how: 'exit code 3',
+    hint: '',
+    fatal: null,
+    stderrTail: [],
+  };
+  assert.deepEqual(death, { ...FACTS, ...noted });
+});

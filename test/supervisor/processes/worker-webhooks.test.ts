@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Channel } from '../../../protocol/channel.js';
+import { MAX_WEBHOOK_BYTES, type Message, type WebhookOrder } from '../../../protocol/messages.js';
+import { WorkerWebhooks } from '../../../supervisor/processes/worker-webhooks.js';
+
+const REF = 2 ** 32;
+
+function order(fields: Partial<WebhookOrder> = {}): Message {
+  return {
+    type: 'webhook',
+    ref: REF,
+    url: 'http://localhost/',
+    contentType: '',
+    requestId: '',
+    timeoutMs: 1000,
+    retries: 0,
+    wait: false,
+    bodyBytes: 4,
+    ...fields,
+  };
+}
+
+/** `taken`: bodies that came; `told`: what the worker heard; `end` ends all that were taken. */
+function setUp(takes = true): {
+  webhooks: WorkerWebhooks;
+  taken: string[];
+  told: unknown[];
+  end: () => void;
+} {
+  const taken: string[] = [];
+  const told: unknown[] = [];
+  const ends: (() => void)[] = [];
+  const channel = {
+    send: (message: Message) =>
+      void (message.type === 'webhookDone' && told.push([message.ref, message.outcome])),
+    flush: () => {},
+  } as unknown as Channel;
+  const webhooks = new WorkerWebhooks(channel, (_order, body, onEnd) => {
+    taken.push(body.toString());
+    ends.push(() => onEnd('failed'));
+    return takes;
+  });
+  return { webhooks, taken, told, end: () => ends.forEach((one) => one()) };
+}
+
+const pieces = (text: string): Buffer[] => [Buffer.from(text)];
+
+test('a webhook in one frame is taken, and the worker told at once', () => {
+  const { webhooks, taken, told, end } = setUp();
+  assert.equal(webhooks.take(order(), pieces('body')), true);
+  end();
+  assert.deepEqual(taken, ['body']);
+  assert.deepEqual(told, [[REF, 'taken']]);
+});
+
+test('a worker that waits is told how it ended, and only that', () => {
+  const { webhooks, told, end } = setUp();
+  webhooks.take(order({ wait: true }), pieces('body'));
+  assert.deepEqual(told, []);
+  end();
+  assert.deepEqual(told, [[REF, 'failed']]);
+});
+
+test('a webhook that is not taken is dropped, for one that waits too', () => {
+  const { webhooks, told } = setUp(false);
+  webhooks.take(order(), pieces('body'));
+  webhooks.take(order({ ref: REF + 1, wait: true }), pieces('body'));
+  assert.deepEqual(told, [
+    [REF, 'dropped'],
+    [REF + 1, 'dropped'],
+  ]);
+});
+
+test('a webhook in fragments is put together; those of calls are left to others', () => {
+  const { webhooks, taken } = setUp();
+  webhooks.take(order(), pieces('bo'));
+  assert.equal(webhooks.take({ type: 'body', id: 1 }, pieces('xx')), false);
+  assert.equal(webhooks.take({ type: 'ready', initMs: 1 }, []), false);
+  assert.deepEqual(taken, []);
+  assert.equal(webhooks.take({ type: 'body', id: REF }, pieces('dy')), true);
+  webhooks.take(order({ ref: REF + 1, bodyBytes: 0 }), []);
+  assert.deepEqual(taken, ['body', '']);
+});
+
+test('a worker that is gone is told nothing', () => {
+  const { webhooks, told, end } = setUp();
+  webhooks.take(order({ wait: true }), pieces('body'));
+  webhooks.close();
+  end();
+  assert.deepEqual(told, []);
+});
+
+for (const [what, messages] of [
+  ['over the limit, before memory is given', [[order({ bodyBytes: MAX_WEBHOOK_BYTES + 1 }), '']]],
+  ['longer than announced', [[order(), 'body!']]],
+  [
+    'before the end of another',
+    [
+      [order(), 'bo'],
+      [order({ ref: REF + 1 }), 'body'],
+    ],
+  ],
+  ['whose fragment belongs to none', [[{ type: 'body', id: REF }, 'body']]],
+] as readonly (readonly [string, readonly (readonly [Message, string])[]])[]) {
+  test(`a webhook ${what} breaks the protocol`, () => {
+    const { webhooks } = setUp();
+    assert.throws(() => messages.forEach(([message, text]) => webhooks.take(message, pieces(text))), {
+      code: 'SERVE_PROTOCOL',
+    });
+  });
+}

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { drain, retireLimits } from '../../../supervisor/server/drain.js';
+import { deferred, nextTurn } from '../../protocol/streams.js';
+
+const TIMEOUT_MS = 1000;
+/** What is left then is the workers'. */
+const CUT_AT_MS = 800;
+
+/** A model that is busy until the test says otherwise, and a time that passes by hand. */
+function setUp(t: TestContext, lagMs = 0) {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  let nowMs = 10_000;
+  t.mock.method(performance, 'now', () => nowMs);
+  const story: string[] = [];
+  const closed = deferred();
+  const model = {
+    quiet: false,
+    announceDrain: () => story.push('announced'),
+    refuseCalls: () => story.push('refused'),
+    close: (graceMs: number) => story.push(`workers stop within ${graceMs}`),
+    dispatcher: {
+      queued: 2,
+      inFlight: 1,
+      failQueued: ({ code }: { code: string }) => story.push(`queued: ${code}`),
+      failInFlight: (begun: { code: string }, notBegun: { code: string }) =>
+        story.push(`in flight: ${begun.code} ${notBegun.code}`),
+    },
+  };
+  const end = drain({
+    model,
+    log: { info: (text: string) => story.push(text), error: (text: string) => story.push(text) },
+    lagMs,
+    timeoutMs: TIMEOUT_MS,
+    workersClosed: closed.promise,
+    onRefusing: () => story.push('refusing'),
+    onCut: () => story.push('cut'),
+  });
+  return {
+    model,
+    end,
+    workersGo: closed.resolve,
+    pass: async (ms: number): Promise<void> => {
+      for (let i = 0; i < ms; i += 5) {
+        nowMs += 5;
+        t.mock.timers.tick(5);
+        await nextTurn();
+      }
+    },
+    /** What happened since it was last asked. */
+    told: (): string[] => story.splice(0),
+  };
+}
+
+const ANNOUNCED = ['announced', 'draining (at most 1 s)'];
+
+test('a drain refuses calls at once, waits for those it has, then for the workers', async (t) => {
+  const { model, end, workersGo, pass, told } = setUp(t);
+  assert.deepEqual(told(), [...ANNOUNCED, 'refusing', 'refused']);
+  await pass(500);
+  assert.deepEqual(told(), []);
+  model.quiet = true;
+  await pass(10);
+  assert.deepEqual(told(), ['workers stop within 0']); // 490 ms are left, the last second is SIGKILL's
+  workersGo();
+  assert.equal(await end, 'drained');
+  assert.deepEqual(told(), ['queued: SERVE_SHUTTING_DOWN']);
+});
+
+test('for as long as load balancers need to notice, calls are still taken', async (t) => {
+  const { pass, told } = setUp(t, 300);
+  await pass(295);
+  assert.deepEqual(told(), ANNOUNCED);
+  await pass(5);
+  assert.deepEqual(told(), ['refusing', 'refused']);
+});
+
+test('that lag is part of the timeout, however long it is', async (t) => {
+  const { pass, told } = setUp(t, 60_000);
+  await pass(TIMEOUT_MS - 5);
+  assert.deepEqual(told(), ANNOUNCED);
+  await pass(5);
+  assert.deepEqual(told().slice(0, 2), ['refusing', 'refused']);
+});
+
+test('calls that have not ended when only the workers have time left are cut off', async (t) => {
+  const { end, workersGo, pass, told } = setUp(t);
+  told();
+  await pass(CUT_AT_MS - 5);
+  assert.deepEqual(told(), []);
+  await pass(5);
+  assert.deepEqual(told(), [
+    'the drain timeout passed with 1 calls running and 2 waiting; they are cut off',
+    'cut',
+    'queued: SERVE_SHUTTING_DOWN',
+    'in flight: SERVE_WORKER_LOST SERVE_SHUTTING_DOWN',
+    'workers stop within 0',
+  ]);
+  workersGo();
+  assert.equal(await end, 'cut');
+});
+
+for (const [timeoutMs, finishMs, graceMs] of [
+  [25_000, 20_000, 4000],
+  [60_000, 55_000, 4000],
+  [10_000, 8000, 1000],
+  [1000, 800, 0],
+  [0, 0, 0],
+] as const) {
+  test(`of ${timeoutMs} ms a worker has ${finishMs} for its calls, then ${graceMs} before SIGTERM`, () => {
+    assert.deepEqual(retireLimits(timeoutMs), { finishMs, graceMs });
+  });
+}

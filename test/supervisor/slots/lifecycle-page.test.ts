@@ -1,0 +1,62 @@
+/** docs/lifecycle.md is held to the code: its tables are printed from it. `UPDATE_DOCS=1` writes them anew. */
+import { FIRST_DELAY_MS, MAX_DELAY_MS, MIN_STABLE_MS } from '../../../supervisor/slots/restart-policy.js';
+import { ABORT_GRACE_MS } from '../../../supervisor/calls/run-timeout.js';
+import { SLOT_STATES } from '../../../supervisor/slots/slot.js';
+import { TERM_GRACE_MS } from '../../../supervisor/processes/worker-handle.js';
+import {
+  WORKER_EVENTS,
+  WORKER_STATES,
+  nextState,
+  type WorkerEvent,
+  type WorkerState,
+} from '../../../supervisor/processes/worker-lifecycle.js';
+import { formatMs } from '../../../supervisor/options/units.js';
+import { holdsSection, printTable } from '../../helpers/doc-page.js';
+import { SEAT_EVENTS, SEAT_GRID } from './slot-bench.js';
+
+const STATES = Object.keys(WORKER_STATES) as WorkerState[];
+const EVENTS = Object.keys(WORKER_EVENTS) as WorkerEvent[];
+
+/** What stands between `<!-- name -->` and `<!-- /name -->`. */
+const SECTIONS: Readonly<Record<string, () => string>> = {
+  'worker-states': () => printTable(['state', 'meaning'], Object.entries(WORKER_STATES)),
+  'worker-events': () => printTable(['event', 'meaning'], Object.entries(WORKER_EVENTS)),
+  'worker-transitions': () =>
+    printTable(
+      ['', ...EVENTS],
+      STATES.map((state) => [`**${state}**`, ...EVENTS.map((event) => next(state, event))]),
+    ),
+  'seat-states': () => printTable(['state', 'meaning'], Object.entries(SLOT_STATES)),
+  'seat-events': () => printTable(['event', 'meaning'], Object.entries(SEAT_EVENTS)),
+  'seat-transitions': () => {
+    const events = Object.keys(SEAT_EVENTS);
+    const cell = (state: string, event: string): string =>
+      SEAT_GRID.find(([from, happens]) => from === state && happens === event)?.[2] ?? '–';
+    const rows = Object.keys(SLOT_STATES).map((state) => [
+      `**${state}**`,
+      ...events.map((event) => cell(state, event)),
+    ]);
+    return printTable(['', ...events], rows);
+  },
+  limits: () =>
+    printTable(
+      ['limit', 'value'],
+      [
+        ['grace between the abort signal of a run timeout and SIGKILL', formatMs(ABORT_GRACE_MS)],
+        ['grace between SIGTERM and SIGKILL', formatMs(TERM_GRACE_MS)],
+        ['first backoff, doubled with every further death in a row', formatMs(FIRST_DELAY_MS)],
+        ['longest backoff', formatMs(MAX_DELAY_MS)],
+        ['ready time after which a seat counts as healthy again (at least)', formatMs(MIN_STABLE_MS)],
+      ],
+    ),
+};
+
+for (const [name, print] of Object.entries(SECTIONS)) holdsSection('lifecycle.md', name, print);
+
+function next(state: WorkerState, event: WorkerEvent): string {
+  try {
+    return nextState(state, event);
+  } catch {
+    return '–';
+  }
+}

@@ -1,0 +1,214 @@
+/** A real seat driven by hand, and everything that can happen to it. */
+import type { TestContext } from 'node:test';
+import { Slot, type SlotListener, type SlotState } from '../../../supervisor/slots/slot.js';
+import { SpawnGate } from '../../../supervisor/slots/spawn-gate.js';
+import type { WorkerDeath } from '../../../supervisor/processes/worker-death.js';
+import type { WorkerHandle } from '../../../supervisor/processes/worker-handle.js';
+import type { RetireLimits, WorkerListener } from '../../../supervisor/processes/worker-listener.js';
+
+/** A seat with workers that do as they are told, and a time that passes by hand. */
+export class Bench {
+  readonly gate: SpawnGate;
+  readonly slot: Slot;
+  readonly spawned: WorkerListener[] = [];
+  readonly stopped: number[] = [];
+  readonly retired: RetireLimits[] = [];
+  readonly states: string[] = [];
+  failSpawn = false;
+  restartLimit: number;
+  readonly #t: TestContext;
+  readonly #immediates: (() => void)[] = [];
+
+  constructor(t: TestContext, restartLimit = 1, gate = new SpawnGate(1)) {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    // By hand: Node 20's own mock mixes up an immediate that a timer asks for.
+    t.mock.method(globalThis, 'setImmediate', (callback: () => void) => this.#immediates.push(callback));
+    t.mock.method(Math, 'random', () => 1);
+    this.#t = t;
+    this.gate = gate;
+    this.restartLimit = restartLimit;
+    this.slot = new Slot({
+      index: 0,
+      device: 'gpu 0',
+      gate,
+      restartLimit: () => this.restartLimit,
+      spawn: (listener) => this.#spawn(listener),
+      listener: this.#listener(),
+    });
+  }
+
+  get state(): SlotState['name'] {
+    return this.slot.state.name;
+  }
+
+  start(): void {
+    this.slot.start();
+    this.turn();
+  }
+
+  /** The gate's next turn of the event loop. */
+  turn(): void {
+    for (let next = this.#immediates.shift(); next !== undefined; next = this.#immediates.shift()) next();
+  }
+
+  pass(ms: number): void {
+    this.tick(ms);
+    this.turn();
+  }
+
+  /** Time passes, and nobody's turn comes. */
+  tick(ms: number): void {
+    this.#t.mock.timers.tick(ms);
+  }
+
+  ready(): void {
+    this.spawned.at(-1)?.onReady();
+  }
+
+  die(death: Partial<WorkerDeath> = {}): void {
+    this.spawned.at(-1)?.onGone({ ...HEALTHY, ...death });
+  }
+
+  /** Its turn comes, and the system has no process to give. */
+  failToStart(): void {
+    this.failSpawn = true;
+    this.start();
+  }
+
+  /** Whether the device is free for another seat. */
+  gateIsOpen(): boolean {
+    let open = false;
+    this.gate.enter('gpu 0', () => (open = true))();
+    return open;
+  }
+
+  #spawn(listener: WorkerListener): WorkerHandle {
+    if (this.failSpawn) throw new Error('no such program');
+    this.spawned.push(listener);
+    return {
+      finishedCalls: 0,
+      stop: (graceMs: number) => this.stopped.push(graceMs),
+      retire: (limits: RetireLimits) => this.retired.push(limits),
+    } as unknown as WorkerHandle;
+  }
+
+  #listener(): SlotListener {
+    const ignore = (): void => {};
+    return {
+      onLoaded: () => ({ initTimeoutMs: 1, runTimeoutMs: 1, maxOutputBytes: 1 }),
+      onReady: ignore,
+      onFinished: ignore,
+      onLost: ignore,
+      onAppLog: ignore,
+      onWebhook: () => false,
+      onCallError: ignore,
+      onTransition: ignore,
+      onSlotChange: (slot) => this.states.push(slot.state.name),
+    };
+  }
+}
+
+const HEALTHY: WorkerDeath = {
+  pid: 1,
+  at: new Date(0),
+  exit: { code: 1, signal: null },
+  how: 'exit code 1',
+  hint: '',
+  fatal: null,
+  during: 'call',
+  requestId: null,
+  readyMs: 1000,
+  initMs: 10,
+  uptimeMs: 1010,
+  finishedCalls: 3,
+  stderrTail: [],
+  wanted: false,
+};
+export const RETIRE: RetireLimits = { finishMs: 20_000, graceMs: 4000 };
+export const AT_START: Partial<WorkerDeath> = { during: 'start', finishedCalls: 0, readyMs: 0 };
+export const PERMANENT: Partial<WorkerDeath> = {
+  ...AT_START,
+  fatal: { code: 'SERVE_APP_INVALID', message: 'no inference export', detail: '', permanent: true },
+};
+
+/** How to bring a seat into each of its states. */
+export const INTO: Readonly<Record<SlotState['name'], (bench: Bench) => void>> = {
+  waiting: () => {},
+  live: (bench) => bench.start(),
+  replacing: (bench) => {
+    bench.start();
+    bench.slot.replace(RETIRE);
+  },
+  backoff: (bench) => {
+    bench.start();
+    bench.die(AT_START);
+  },
+  latched: (bench) => {
+    bench.start();
+    bench.die(PERMANENT);
+  },
+  closing: (bench) => {
+    bench.start();
+    bench.slot.close(500);
+  },
+  closed: (bench) => bench.slot.close(500),
+};
+
+/** What can happen to a seat, in the words of docs/lifecycle.md. */
+export const SEAT_EVENTS = {
+  turn: 'Its device and `--spawn-concurrency` allow a start.',
+  death: 'Its worker dies, and was in good health: the next one may start at once.',
+  badDeath: 'Its worker dies, or there is no process to be had: the next one has to wait.',
+  lastDeath: 'The same, once too often or of what would happen again: there is no next one.',
+  pauseOver: 'The pause before the next start is over.',
+  replace: 'The app has changed: the seat begins anew.',
+  serverStops: 'The server stops: no worker follows the present one.',
+} as const;
+
+export type SeatEvent = keyof typeof SEAT_EVENTS;
+
+export const HAPPENS: Readonly<Record<SeatEvent, (bench: Bench) => void>> = {
+  turn: (bench) => bench.start(),
+  death: (bench) => bench.die(),
+  badDeath: (bench) => (bench.state === 'waiting' ? bench.failToStart() : bench.die(AT_START)),
+  lastDeath: (bench) => {
+    bench.restartLimit = 0;
+    HAPPENS.badDeath(bench);
+  },
+  pauseOver: (bench) => bench.tick(30_000),
+  replace: (bench) => bench.slot.replace(RETIRE),
+  serverStops: (bench) => bench.slot.close(500),
+};
+
+/** Every state times every event that can happen in it. `slot.test.ts` drives a seat through all; the page prints them. */
+export const SEAT_GRID: readonly (readonly [SlotState['name'], SeatEvent, SlotState['name']])[] = [
+  ['waiting', 'turn', 'live'],
+  ['waiting', 'badDeath', 'backoff'],
+  ['waiting', 'lastDeath', 'latched'],
+  ['waiting', 'replace', 'waiting'],
+  ['waiting', 'serverStops', 'closed'],
+  ['live', 'death', 'waiting'],
+  ['live', 'badDeath', 'backoff'],
+  ['live', 'lastDeath', 'latched'],
+  ['live', 'replace', 'replacing'],
+  ['live', 'serverStops', 'closing'],
+  ['replacing', 'death', 'waiting'],
+  ['replacing', 'badDeath', 'waiting'],
+  ['replacing', 'lastDeath', 'waiting'],
+  ['replacing', 'replace', 'replacing'],
+  ['replacing', 'serverStops', 'closing'],
+  ['backoff', 'pauseOver', 'waiting'],
+  ['backoff', 'replace', 'waiting'],
+  ['backoff', 'serverStops', 'closed'],
+  ['latched', 'pauseOver', 'latched'],
+  ['latched', 'replace', 'waiting'],
+  ['latched', 'serverStops', 'closed'],
+  ['closing', 'death', 'closed'],
+  ['closing', 'badDeath', 'closed'],
+  ['closing', 'lastDeath', 'closed'],
+  ['closing', 'replace', 'closing'],
+  ['closing', 'serverStops', 'closing'],
+  ['closed', 'pauseOver', 'closed'],
+  ['closed', 'replace', 'closed'],
+  ['closed', 'serverStops', 'closed'],
+];

@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { SlotState } from '../../../supervisor/slots/slot.js';
+import { AT_START, Bench, HAPPENS, INTO, RETIRE, SEAT_GRID } from './slot-bench.js';
+
+for (const [from, event, to] of SEAT_GRID) {
+  test(`a seat that is ${from}: ${event} makes it ${to}`, (t) => {
+    const bench = new Bench(t);
+    INTO[from](bench);
+    assert.equal(bench.state, from, 'brought there');
+    HAPPENS[event](bench);
+    assert.equal(bench.state, to);
+  });
+}
+
+test('the device is taken from the start of a worker until it is ready', (t) => {
+  const bench = new Bench(t);
+  bench.start();
+  assert.equal(bench.gateIsOpen(), false);
+  bench.ready();
+  assert.equal(bench.gateIsOpen(), true);
+  bench.die();
+  bench.turn();
+  assert.equal(bench.spawned.length, 2);
+  assert.equal(bench.gateIsOpen(), false, 'its successor starts');
+});
+
+test('a worker that dies before it is ready gives the device back', (t) => {
+  const bench = new Bench(t);
+  bench.start();
+  bench.die(AT_START);
+  assert.equal(bench.gateIsOpen(), true);
+});
+
+test('a seat closed while it waits for its device never starts a worker, and holds nobody up', (t) => {
+  const bench = new Bench(t);
+  const leave = bench.gate.enter('gpu 0', () => {});
+  bench.start();
+  bench.slot.close(500);
+  leave();
+  bench.pass(60_000);
+  assert.deepEqual(bench.spawned, []);
+  assert.equal(bench.gateIsOpen(), true);
+});
+
+test('a seat closed in the very turn in which its worker would start', (t) => {
+  const bench = new Bench(t);
+  bench.slot.start();
+  bench.slot.close(500);
+  bench.turn();
+  assert.deepEqual(bench.spawned, []);
+  assert.equal(bench.gateIsOpen(), true);
+});
+
+test('closing asks the worker to stop, with the grace it was given, and counts no restart', (t) => {
+  const bench = new Bench(t);
+  bench.start();
+  bench.slot.close(700);
+  assert.deepEqual(bench.stopped, [700]);
+  bench.die();
+  assert.equal(bench.slot.restarts, 0);
+});
+
+test('a worker for which there is no process is tried again later, and its device is free meanwhile', (t) => {
+  const bench = new Bench(t, 1);
+  bench.failToStart();
+  assert.equal(bench.state, 'backoff');
+  assert.equal(bench.slot.lastDeath?.how, 'could not be started: no such program');
+  assert.equal(bench.gateIsOpen(), true);
+});
+
+test('a worker for which there is no process, and no restart allowed, latches the seat and says why', (t) => {
+  const bench = new Bench(t, 0);
+  bench.failToStart();
+  assert.equal(bench.state, 'latched');
+  const { error } = bench.slot.state as SlotState & { name: 'latched' };
+  assert.equal(error.detail, 'could not be started: no such program');
+});
+
+test('strikes latch a seat with the cause of the last death; restarts and calls are counted over all its workers', (t) => {
+  const bench = new Bench(t, 1);
+  bench.start();
+  bench.die();
+  bench.turn();
+  bench.die(AT_START);
+  bench.pass(30_000);
+  bench.die({ ...AT_START, how: 'signal SIGSEGV', hint: 'native code crashed' });
+  assert.equal(bench.slot.restarts, 2);
+  assert.equal(bench.slot.calls, 3);
+  const { state } = bench.slot;
+  assert.ok(state.name === 'latched');
+  assert.equal(state.error.code, 'SERVE_CRASH_LOOP');
+  assert.equal(state.error.detail, 'signal SIGSEGV native code crashed');
+});
+
+test('a seat that begins anew gives its worker the time it was told, and counts no restart', (t) => {
+  const bench = new Bench(t);
+  bench.start();
+  bench.ready();
+  bench.slot.replace(RETIRE);
+  bench.slot.replace(RETIRE);
+  assert.deepEqual(bench.retired, [RETIRE], 'once');
+  bench.turn();
+  assert.equal(bench.spawned.length, 1, 'two workers never share a seat');
+  bench.die({ wanted: true });
+  bench.turn();
+  assert.equal(bench.spawned.length, 2);
+  assert.equal(bench.slot.restarts, 0);
+  assert.equal(bench.slot.calls, 3);
+  assert.equal(bench.slot.lastDeath, null);
+});
+
+test('a seat that begins anew while its worker starts keeps the device until that one has gone', (t) => {
+  const bench = new Bench(t);
+  bench.start();
+  bench.slot.replace(RETIRE);
+  assert.equal(bench.gateIsOpen(), false);
+  bench.die({ ...AT_START, wanted: true });
+  assert.equal(bench.state, 'waiting');
+  bench.turn();
+  assert.equal(bench.spawned.length, 2);
+});
+
+for (const [from, start] of [
+  ['backoff', AT_START],
+  ['latched', { ...AT_START, fatal: { code: '', message: 'broken', detail: '', permanent: true } }],
+] as const) {
+  test(`a seat that is ${from} and begins anew has no past: no pause, no strike, no last death`, (t) => {
+    const bench = new Bench(t, 1);
+    bench.start();
+    bench.die(start);
+    assert.equal(bench.state, from);
+    bench.slot.replace(RETIRE);
+    assert.equal(bench.slot.lastDeath, null);
+    bench.turn();
+    assert.equal(bench.spawned.length, 2, 'started at once');
+    bench.die(AT_START);
+    assert.equal(bench.state, 'backoff', 'the first strike');
+    bench.pass(30_000);
+    assert.equal(bench.spawned.length, 3, 'the pause before the change starts nobody');
+  });
+}

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { SpawnGate } from '../../../supervisor/slots/spawn-gate.js';
+
+/** Goes on record when its turn comes. */
+function enter(gate: SpawnGate, device: string, name: string, record: string[]): () => void {
+  return gate.enter(device, () => record.push(name));
+}
+
+test('one at a time per GPU, in order; GPUs do not wait for each other', () => {
+  const gate = new SpawnGate(8);
+  const record: string[] = [];
+  const leaveA = enter(gate, 'gpu 0', 'a', record);
+  const leaveB = enter(gate, 'gpu 0', 'b', record);
+  enter(gate, 'gpu 0', 'c', record);
+  enter(gate, 'gpu 1', 'd', record);
+  assert.deepEqual(record, ['a', 'd']);
+  leaveA();
+  assert.deepEqual(record, ['a', 'd', 'b']);
+  leaveB();
+  assert.deepEqual(record, ['a', 'd', 'b', 'c']);
+});
+
+test('on the CPU only the cap counts', () => {
+  const gate = new SpawnGate(2);
+  const record: string[] = [];
+  const leaveA = enter(gate, 'cpu', 'a', record);
+  for (const name of ['b', 'c', 'd']) enter(gate, 'cpu', name, record);
+  assert.deepEqual(record, ['a', 'b']);
+  leaveA();
+  assert.deepEqual(record, ['a', 'b', 'c']);
+});
+
+test('who withdraws while waiting is never called, and holds nobody up', () => {
+  const gate = new SpawnGate(1);
+  const record: string[] = [];
+  const leaveA = enter(gate, 'gpu 0', 'a', record);
+  const withdrawB = enter(gate, 'gpu 0', 'b', record);
+  enter(gate, 'gpu 1', 'c', record);
+  withdrawB();
+  leaveA();
+  assert.deepEqual(record, ['a', 'c']);
+});
+
+test('whoever comes and goes: never two on a GPU, never more than the cap, nobody waits without a reason', () => {
+  const step = fc.oneof(
+    fc.record({ enter: fc.constantFrom('cpu', 'gpu 0', 'gpu 1', 'gpu 2') }),
+    fc.record({ leave: fc.nat(20) }),
+  );
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 4 }), fc.array(step, { maxLength: 60 }), (cap, steps) => {
+      const gate = new SpawnGate(cap);
+      const inside: { device: string; leave: () => void }[] = [];
+      const waiting: { device: string; leave: () => void }[] = [];
+      for (const now of steps) {
+        if ('enter' in now) {
+          const entry = { device: now.enter, leave: () => {} };
+          waiting.push(entry);
+          entry.leave = gate.enter(now.enter, () => {
+            waiting.splice(waiting.indexOf(entry), 1);
+            inside.push(entry);
+          });
+        } else {
+          const all = [...inside, ...waiting];
+          const entry = all[now.leave % Math.max(1, all.length)];
+          if (entry === undefined) continue;
+          for (const list of [inside, waiting]) if (list.includes(entry)) list.splice(list.indexOf(entry), 1);
+          entry.leave();
+        }
+        const gpus = inside.map(({ device }) => device).filter((device) => device !== 'cpu');
+        assert.equal(new Set(gpus).size, gpus.length, 'one per GPU');
+        assert.ok(inside.length <= cap);
+        const mayGo = waiting.filter(({ device }) => device === 'cpu' || !gpus.includes(device));
+        if (inside.length < cap) assert.deepEqual(mayGo, [], 'nobody waits without a reason');
+      }
+    }),
+  );
+});
