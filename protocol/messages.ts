@@ -3,7 +3,7 @@
  * frames to the worker on its fd 4, and a note of what has begun on fd 5.
  *
  *   worker -> front   hello    which protocol and runtime this is
- *   front  -> worker  start    the app, its seat, the limits
+ *   front  -> worker  start    the app, its slot, the limits
  *   worker -> front   loaded   the app is imported; these are its routes and options
  *   worker -> front   ready    init (and the example) ran; calls may come
  *   front  -> worker  call     one or more calls, bodies attached; more may be sent ahead
@@ -88,7 +88,7 @@ export interface Call {
   readonly headers: string;
 }
 
-/** One seat's device as the worker sees it. */
+/** One slot's device as the worker sees it. */
 export interface Device {
   /** Value of CUDA_VISIBLE_DEVICES for this worker; null: no GPU. */
   readonly gpu: string | null;

@@ -2,7 +2,7 @@
  * `serve()`: everything that can be refused is refused here, before anything starts; then the server runs.
  *
  * 1. Options from flags, environment and config file; the app's path; the devices.
- * 2. `running-server.ts` opens the port, starts the workers, and ends both.
+ * 2. `server/server.ts` opens the port, starts the workers, and ends both.
  */
 import { ServeError } from '../protocol/errors.js';
 import { findApp } from './server/app-path.js';

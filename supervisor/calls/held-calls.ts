@@ -1,9 +1,9 @@
 /**
  * The calls one worker holds, in the order sent: the running one first, those sent ahead behind it.
  *
- * 1. `assign` sends a call. 2. Its ending frees the seat, then answers the owner. Whether a call has begun is looked
+ * 1. `assign` sends a call. 2. Its ending frees its place in the worker, then answers the owner. Whether a call has begun is looked
  * up in the worker's note, when it matters: at a death, when a limit seems to be over, when somebody asks.
- * A call whose owner has gone keeps its seat until the worker has ended it.
+ * A call whose owner has gone keeps its place until the worker has ended it.
  *
  * Beside: `run-timeout.ts` watches the first call, `call-traffic.ts` is for calls that stream or talk.
  */
@@ -228,7 +228,7 @@ export class HeldCalls implements TimedCalls {
     this.#release(call, null);
   }
 
-  /** The call has ended in the worker: its seat is free. `runMs` null: it tells nothing about the next ones. */
+  /** The call has ended in the worker: its place is free. `runMs` null: it tells nothing about the next ones. */
   #release(call: HeldCall, runMs: number | null): void {
     const index = this.#held.indexOf(call);
     if (index >= 0) this.#held.splice(index, 1);

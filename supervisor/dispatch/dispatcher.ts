@@ -169,7 +169,7 @@ export class Dispatcher {
     }
   }
 
-  /** A worker has a seat free again: the job it held is settled. `runMs` null: it never ran. */
+  /** A worker has room again: the job it held is settled. `runMs` null: it never ran. */
   finished(job: Job, runMs: number | null): void {
     if (runMs !== null) this.#service.add(runMs, job.bodyBytes + job.replyBytes);
     this.#forget(job);

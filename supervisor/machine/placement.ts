@@ -1,9 +1,9 @@
-/** Which seat gets which device: options, discovery and an inherited mask in, one entry per worker out. Pure. */
+/** Which slot gets which device: options, discovery and an inherited mask in, one entry per worker out. Pure. */
 import { configError } from '../options/resolve.js';
 import type { Gpu } from './gpu-discovery.js';
 
 export interface Placement {
-  /** Seats with the same device share its one-init-at-a-time rule. */
+  /** Slots with the same device share its one-init-at-a-time rule. */
   readonly device: string;
   /** What the app is told, and CUDA_VISIBLE_DEVICES; null: no GPU. */
   readonly gpu: string | null;
@@ -36,21 +36,21 @@ export function placeWorkers(input: PlacementInput): Placement[] {
       throw configError('--workers-per-gpu: no GPU was found here. Give --workers instead.');
     }
     const count = input.workers ?? 1;
-    return Array.from({ length: count }, () => cpuSeat(input, count));
+    return Array.from({ length: count }, () => cpuSlot(input, count));
   }
   const perGpu = input.workersPerGpu ?? 1;
   const threads = threadsFor(input.cores, chosen.length * perGpu);
-  return chosen.flatMap((id) => Array.from({ length: perGpu }, () => gpuSeat(id, threads)));
+  return chosen.flatMap((id) => Array.from({ length: perGpu }, () => gpuSlot(id, threads)));
 }
 
 /** Without --gpus, nothing hides a device that nvidia-smi does not list (other vendors); `none` does. */
-function cpuSeat(input: PlacementInput, count: number): Placement {
+function cpuSlot(input: PlacementInput, count: number): Placement {
   const hidden = { CUDA_VISIBLE_DEVICES: '', HIP_VISIBLE_DEVICES: '' };
   const env = input.gpus === 'none' ? hidden : {};
   return { device: 'cpu', gpu: null, env, threads: threadsFor(input.cores, count) };
 }
 
-function gpuSeat(id: string, threads: number): Placement {
+function gpuSlot(id: string, threads: number): Placement {
   return {
     device: `gpu ${id}`,
     gpu: id,

@@ -1,6 +1,6 @@
 /**
- * Everything that serves one model: its queue, its seats, its options, its health.
- * Before: the HTTP dialects bring jobs. After: seats run workers; news comes back through the listeners below.
+ * Everything that serves one model: its queue, its slots, its options, its health.
+ * Before: the HTTP dialects bring jobs. After: slots run workers; news comes back through the listeners below.
  */
 import { ServeError, shuttingDown } from '../../protocol/errors.js';
 import type { LoadedInfo, Route } from '../../protocol/messages.js';
@@ -34,7 +34,7 @@ export interface ModelListener {
   onFirstReady(): void;
   /** No worker can start any more. `everReady`: the model has served before. */
   onLatched(error: ServeError, everReady: boolean): void;
-  /** Every seat is closed. */
+  /** Every slot is closed. */
   onClosed(): void;
 }
 
@@ -134,7 +134,7 @@ export class ModelRuntime {
   }
 
   /**
-   * The app has changed: every seat begins anew, with what is on disk now, and nothing that its code said holds any
+   * The app has changed: every slot begins anew, with what is on disk now, and nothing that its code said holds any
    * more. Calls are held meanwhile. Of no effect once the server drains.
    */
   replaceWorkers(limits: RetireLimits): void {

@@ -1,4 +1,4 @@
-/** A worker for a seat: what it is told, where its output goes, that it dies with the server. */
+/** A worker for a slot: what it is told, where its output goes, that it dies with the server. */
 import { randomBytes } from 'node:crypto';
 import { STREAM_WINDOW_BYTES, type StartSpec } from '../../protocol/messages.js';
 import type { OutputRelay } from '../observe/output-relay.js';
@@ -25,7 +25,7 @@ export interface WorkerResources {
   readonly attributePrints: boolean;
 }
 
-export interface Seat {
+export interface SlotPlacement {
   readonly index: number;
   readonly placement: Placement;
 }
@@ -34,7 +34,7 @@ export function startWorker(
   model: ModelSpec,
   options: Options,
   { guard, relay, attributePrints }: WorkerResources,
-  { index, placement }: Seat,
+  { index, placement }: SlotPlacement,
   listener: WorkerListener,
 ): WorkerHandle {
   const mark = attributePrints ? randomBytes(8).toString('hex') : '';

@@ -1,4 +1,4 @@
-/** Which GPUs are to be used, as nvidia-smi names them; `pool/placement.ts` finds them. */
+/** Which GPUs are to be used, as nvidia-smi names them; `machine/placement.ts` finds them. */
 import { NotAllowed } from './units.js';
 
 /** `all`, `none`, or indexes and ids separated by commas. @throws NotAllowed */

@@ -90,7 +90,7 @@ export class WorkerHandle implements ReadyWorker {
     return this.#state;
   }
 
-  /** Calls it holds, running or sent ahead, abandoned ones included: the seat is taken until they end. */
+  /** Calls it holds, running or sent ahead, abandoned ones included: they keep the worker busy until they end. */
   get load(): number {
     return this.#calls.count;
   }

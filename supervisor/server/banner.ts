@@ -8,7 +8,7 @@ import { VERSION } from '../version.js';
 /** `banana-serve 0.1.0  ./app.ts  2 workers on 2 GPUs (0, 1)  http://localhost:8000` */
 export function startText(app: string, placements: readonly Placement[], url: string): string {
   const shown = relative(process.cwd(), app);
-  return `banana-serve ${VERSION} serves ${shown.startsWith('..') ? app : shown} with ${seatsText(placements)} on ${url}`;
+  return `banana-serve ${VERSION} serves ${shown.startsWith('..') ? app : shown} with ${slotsText(placements)} on ${url}`;
 }
 
 /** A line to paste into another terminal. Who pastes it has the key; we have not. */
@@ -43,7 +43,7 @@ export function endText(end: ServerEnd): string {
   }
 }
 
-function seatsText(placements: readonly Placement[]): string {
+function slotsText(placements: readonly Placement[]): string {
   const gpus = [...new Set(placements.flatMap(({ gpu }) => (gpu === null ? [] : [gpu])))];
   const workers = plural(placements.length, 'worker');
   if (gpus.length === 0)

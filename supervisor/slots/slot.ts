@@ -1,9 +1,9 @@
 /**
- * A seat on a device: it holds a worker, and decides what follows its death. Survives restarts.
+ * A slot on a device: it holds a worker, and decides what follows its death. Survives restarts.
  * Which event takes it from which state to which is a table of docs/lifecycle.md.
  */
 import { ServeError } from '../../protocol/errors.js';
-import { NEW_SEAT, afterDeath, type SeatHistory } from './restart-policy.js';
+import { NEW_SLOT, afterDeath, type SlotHistory } from './restart-policy.js';
 import type { SpawnGate } from './spawn-gate.js';
 import { neverStarted, type WorkerDeath } from '../processes/worker-death.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
@@ -30,7 +30,7 @@ export const SLOT_STATES: Readonly<Record<SlotState['name'], string>> = {
 };
 
 export interface SlotListener extends Omit<WorkerListener, 'onGone'> {
-  /** The seat's state changed; `death` if a worker's death was the cause. */
+  /** The slot's state changed; `death` if a worker's death was the cause. */
   onSlotChange(slot: Slot, death: WorkerDeath | null): void;
 }
 
@@ -48,7 +48,7 @@ export class Slot {
   readonly device: string;
   readonly #options: SlotOptions;
   #state: SlotState = { name: 'waiting' };
-  #history: SeatHistory = NEW_SEAT;
+  #history: SlotHistory = NEW_SLOT;
   #leaveGate: (() => void) | null = null;
   #backoffTimer: NodeJS.Timeout | null = null;
   #restarts = 0;
@@ -74,12 +74,12 @@ export class Slot {
     return this.#restarts;
   }
 
-  /** Calls ended here, over all workers of this seat. */
+  /** Calls ended here, over all workers of this slot. */
   get calls(): number {
     return this.#calls + (this.worker?.finishedCalls ?? 0);
   }
 
-  /** Since the seat was last to begin anew. */
+  /** Since the slot was last to begin anew. */
   get lastDeath(): WorkerDeath | null {
     return this.#lastDeath;
   }
@@ -89,10 +89,10 @@ export class Slot {
     this.#queueAtGate();
   }
 
-  /** The seat begins anew: once the present worker has ended its calls and gone, or at once if there is none. */
+  /** The slot begins anew: once the present worker has ended its calls and gone, or at once if there is none. */
   replace(limits: RetireLimits): void {
     if (this.#state.name === 'closing' || this.#state.name === 'closed') return;
-    this.#history = NEW_SEAT;
+    this.#history = NEW_SLOT;
     this.#lastDeath = null;
     if (this.#state.name === 'live') {
       const { worker } = this.#state;

@@ -10,7 +10,7 @@ const LIMIT = { timeout: 60_000 };
 const MAX_BODY = 100 * 1024;
 const HEADER_TIMEOUT_MS = 400;
 const BODY_TIMEOUT_MS = 500;
-/** How often the server looks for slow headers (supervisor/http/server.ts), and room for a busy machine. */
+/** How often the server looks for slow headers (supervisor/http/socket/http-server.ts), and room for a busy machine. */
 const CHECK_MS = 1000;
 const SLACK_MS = 3000;
 

@@ -107,9 +107,9 @@ test(
   },
 );
 
-test('one seat that cannot live does not end the others', LIMIT, async (t) => {
+test('one slot that cannot live does not end the others', LIMIT, async (t) => {
   const args = ['--workers', '2', '--restart-limit', '0'];
-  const server = await startServer(fixture('throws-in-one-seat.mjs'), { t, args });
+  const server = await startServer(fixture('throws-in-one-slot.mjs'), { t, args });
   const { model, state } = await server.until(
     (status) => status.model.workers[1]?.state === 'latched' && status.state === 'ready',
   );

@@ -179,7 +179,7 @@ for (const [again, codes] of [
   });
 }
 
-test('a signal while the only seat waits out its backoff ends the server at once', LIMIT, async (t) => {
+test('a signal while the only slot waits out its backoff ends the server at once', LIMIT, async (t) => {
   const cues = makeCues(t);
   const args = ['--restart-limit', '100'];
   const server = await startServer(fixture('throws-in-init.mjs'), { t, env: cues.env, args });

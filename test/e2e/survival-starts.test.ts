@@ -42,7 +42,7 @@ test('a worker that dies in init gives its GPU to the next one waiting', LIMIT, 
   const cues = makeCues(t);
   const args = ['--workers-per-gpu', '2', '--restart-limit', '0'];
   const env = { PATH: pathWithGpus(cues.folder, 1) };
-  const server = await startServer(fixture('throws-in-one-seat.mjs'), { t, env, args });
+  const server = await startServer(fixture('throws-in-one-slot.mjs'), { t, env, args });
   const { model } = await server.until((status) =>
     status.model.workers.every(({ state }) => state === 'latched' || state === 'idle'),
   );

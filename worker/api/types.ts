@@ -9,7 +9,7 @@ export interface AppLog {
 }
 
 export interface WorkerInfo {
-  /** Seat number, from 0; stays the same over restarts. */
+  /** Slot number, from 0; stays the same over restarts. */
   readonly index: number;
   /** The one GPU this worker sees, as in CUDA_VISIBLE_DEVICES; null without a GPU. */
   readonly gpu: string | null;

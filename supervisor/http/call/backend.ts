@@ -1,4 +1,4 @@
-/** What the HTTP side knows of the server behind it. Built in `running-server.ts`, handed to every dialect. */
+/** What the HTTP side knows of the server behind it. Built in `server/server.ts`, handed to every dialect. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ServeError } from '../../../protocol/errors.js';
 import type { Arrivals } from '../../dispatch/arrivals.js';

@@ -1,6 +1,6 @@
 /**
  * The HTTP server below Koa: node:http with the limits that keep slow or hostile clients from hurting others.
- * What becomes a request goes to the handler of `koa-app.ts`.
+ * What becomes a request goes to the handler of `handler.ts`.
  */
 import {
   STATUS_CODES,

@@ -1,6 +1,6 @@
 /** How long an app has waited for a client that says nothing, and that is told nothing. */
 
-/** One message may not take longer, as one request may not (`http/server.ts`). */
+/** One message may not take longer, as one request may not (`http/socket/http-server.ts`). */
 const MESSAGE_MS = 30 * 60_000;
 
 export class Silence {

@@ -194,7 +194,7 @@ test('a caller that is given up on while its call runs is told how long it waite
   assert.ok(job.beganAtMs > 0, 'it was asked whether it had begun');
 });
 
-test('a deadline that passes while the call runs answers its caller and tells the worker, which keeps its seat taken', (t) => {
+test('a deadline that passes while the call runs answers its caller and tells the worker, which stays busy until the call ends', (t) => {
   const bench = new Bench(t, 1);
   bench.submit('runs', { deadlineAtMs: bench.nowMs + 100 });
   bench.pass(100);

@@ -12,7 +12,7 @@ import {
 } from '../../../supervisor/processes/worker-lifecycle.js';
 import { formatMs } from '../../../supervisor/options/units.js';
 import { holdsSection, printTable } from '../../helpers/doc-page.js';
-import { SEAT_EVENTS, SEAT_GRID } from './slot-bench.js';
+import { SLOT_EVENTS, SLOT_GRID } from './slot-bench.js';
 
 const STATES = Object.keys(WORKER_STATES) as WorkerState[];
 const EVENTS = Object.keys(WORKER_EVENTS) as WorkerEvent[];
@@ -26,12 +26,12 @@ const SECTIONS: Readonly<Record<string, () => string>> = {
       ['', ...EVENTS],
       STATES.map((state) => [`**${state}**`, ...EVENTS.map((event) => next(state, event))]),
     ),
-  'seat-states': () => printTable(['state', 'meaning'], Object.entries(SLOT_STATES)),
-  'seat-events': () => printTable(['event', 'meaning'], Object.entries(SEAT_EVENTS)),
-  'seat-transitions': () => {
-    const events = Object.keys(SEAT_EVENTS);
+  'slot-states': () => printTable(['state', 'meaning'], Object.entries(SLOT_STATES)),
+  'slot-events': () => printTable(['event', 'meaning'], Object.entries(SLOT_EVENTS)),
+  'slot-transitions': () => {
+    const events = Object.keys(SLOT_EVENTS);
     const cell = (state: string, event: string): string =>
-      SEAT_GRID.find(([from, happens]) => from === state && happens === event)?.[2] ?? '–';
+      SLOT_GRID.find(([from, happens]) => from === state && happens === event)?.[2] ?? '–';
     const rows = Object.keys(SLOT_STATES).map((state) => [
       `**${state}**`,
       ...events.map((event) => cell(state, event)),
@@ -46,7 +46,7 @@ const SECTIONS: Readonly<Record<string, () => string>> = {
         ['grace between SIGTERM and SIGKILL', formatMs(TERM_GRACE_MS)],
         ['first backoff, doubled with every further death in a row', formatMs(FIRST_DELAY_MS)],
         ['longest backoff', formatMs(MAX_DELAY_MS)],
-        ['ready time after which a seat counts as healthy again (at least)', formatMs(MIN_STABLE_MS)],
+        ['ready time after which a slot counts as healthy again (at least)', formatMs(MIN_STABLE_MS)],
       ],
     ),
 };

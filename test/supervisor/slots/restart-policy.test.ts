@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import {
-  NEW_SEAT,
+  NEW_SLOT,
   afterDeath,
   type Death,
   type Decision,
-  type SeatHistory,
+  type SlotHistory,
 } from '../../../supervisor/slots/restart-policy.js';
 
 const BUSY: Death = { during: 'call', readyMs: 1000, initMs: 100, finishedCalls: 3, permanent: false };
@@ -25,7 +25,7 @@ const random = fc.double({ min: 0, max: 1, noNaN: true });
 /** Decisions after each of these deaths; stops with the first latch. */
 function live(deaths: readonly Death[], restartLimit: number, chance = 1): Decision[] {
   const decisions: Decision[] = [];
-  let history: SeatHistory = NEW_SEAT;
+  let history: SlotHistory = NEW_SLOT;
   for (const death of deaths) {
     const decision = afterDeath(history, death, restartLimit, chance);
     decisions.push(decision);
@@ -39,7 +39,7 @@ function delays(decisions: readonly Decision[]): (number | string)[] {
   return decisions.map((decision) => (decision.action === 'restart' ? decision.delayMs : 'latch'));
 }
 
-test('a seat that has worked is restarted at once; further deaths wait 0.5 s, doubling up to 30 s', () => {
+test('a slot that has worked is restarted at once; further deaths wait 0.5 s, doubling up to 30 s', () => {
   const deaths = Array<Death>(10).fill(BUSY);
   assert.deepEqual(
     delays(live(deaths, 5)),
@@ -65,7 +65,7 @@ for (const [what, death] of [
   }
 }
 
-test('deaths during calls never give a seat up, not even the first call of each worker', () => {
+test('deaths during calls never give a slot up, not even the first call of each worker', () => {
   const first = { ...BUSY, finishedCalls: 0 };
   fc.assert(
     fc.property(fc.array(fc.constantFrom(BUSY, first), { maxLength: 100 }), (deaths) => {
@@ -74,10 +74,10 @@ test('deaths during calls never give a seat up, not even the first call of each 
   );
 });
 
-test('a death that would repeat gives a seat up at once, whatever was before', () => {
+test('a death that would repeat gives a slot up at once, whatever was before', () => {
   fc.assert(
     fc.property(fc.array(anyDeath, { maxLength: 5 }), anyDeath, (past, last) => {
-      const before = live(past, 1000).at(-1)?.history ?? NEW_SEAT;
+      const before = live(past, 1000).at(-1)?.history ?? NEW_SLOT;
       assert.equal(afterDeath(before, { ...last, permanent: true }, 1000, 0.5).action, 'latch');
     }),
   );
@@ -104,7 +104,7 @@ for (const [initMs, readyMs, healthy] of [
 test('whatever dies: pauses are from 0 to 30 s, a restart is immediate only after finished calls, and history only grows or is forgiven', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(anyDeath, random), { maxLength: 50 }), fc.nat(10), (deaths, limit) => {
-      let history = NEW_SEAT;
+      let history = NEW_SLOT;
       for (const [death, chance] of deaths) {
         const decision = afterDeath(history, death, limit, chance);
         assert.ok(decision.history.deaths >= 1 && decision.history.strikes <= decision.history.deaths);
@@ -121,7 +121,7 @@ test('whatever dies: pauses are from 0 to 30 s, a restart is immediate only afte
   );
 });
 
-test('a seat whose workers never finish a call nor run one is given up after a bounded number of deaths', () => {
+test('a slot whose workers never finish a call nor run one is given up after a bounded number of deaths', () => {
   const useless = fc.constantFrom(AT_START, IDLE_UNUSED);
   fc.assert(
     fc.property(fc.array(useless, { minLength: 30, maxLength: 30 }), fc.nat(20), (deaths, limit) => {

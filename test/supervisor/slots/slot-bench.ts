@@ -1,4 +1,4 @@
-/** A real seat driven by hand, and everything that can happen to it. */
+/** A real slot driven by hand, and everything that can happen to it. */
 import type { TestContext } from 'node:test';
 import { Slot, type SlotListener, type SlotState } from '../../../supervisor/slots/slot.js';
 import { SpawnGate } from '../../../supervisor/slots/spawn-gate.js';
@@ -6,7 +6,7 @@ import type { WorkerDeath } from '../../../supervisor/processes/worker-death.js'
 import type { WorkerHandle } from '../../../supervisor/processes/worker-handle.js';
 import type { RetireLimits, WorkerListener } from '../../../supervisor/processes/worker-listener.js';
 
-/** A seat with workers that do as they are told, and a time that passes by hand. */
+/** A slot with workers that do as they are told, and a time that passes by hand. */
 export class Bench {
   readonly gate: SpawnGate;
   readonly slot: Slot;
@@ -75,7 +75,7 @@ export class Bench {
     this.start();
   }
 
-  /** Whether the device is free for another seat. */
+  /** Whether the device is free for another slot. */
   gateIsOpen(): boolean {
     let open = false;
     this.gate.enter('gpu 0', () => (open = true))();
@@ -131,7 +131,7 @@ export const PERMANENT: Partial<WorkerDeath> = {
   fatal: { code: 'SERVE_APP_INVALID', message: 'no inference export', detail: '', permanent: true },
 };
 
-/** How to bring a seat into each of its states. */
+/** How to bring a slot into each of its states. */
 export const INTO: Readonly<Record<SlotState['name'], (bench: Bench) => void>> = {
   waiting: () => {},
   live: (bench) => bench.start(),
@@ -154,20 +154,20 @@ export const INTO: Readonly<Record<SlotState['name'], (bench: Bench) => void>> =
   closed: (bench) => bench.slot.close(500),
 };
 
-/** What can happen to a seat, in the words of docs/lifecycle.md. */
-export const SEAT_EVENTS = {
+/** What can happen to a slot, in the words of docs/lifecycle.md. */
+export const SLOT_EVENTS = {
   turn: 'Its device and `--spawn-concurrency` allow a start.',
   death: 'Its worker dies, and was in good health: the next one may start at once.',
   badDeath: 'Its worker dies, or there is no process to be had: the next one has to wait.',
   lastDeath: 'The same, once too often or of what would happen again: there is no next one.',
   pauseOver: 'The pause before the next start is over.',
-  replace: 'The app has changed: the seat begins anew.',
+  replace: 'The app has changed: the slot begins anew.',
   serverStops: 'The server stops: no worker follows the present one.',
 } as const;
 
-export type SeatEvent = keyof typeof SEAT_EVENTS;
+export type SlotEvent = keyof typeof SLOT_EVENTS;
 
-export const HAPPENS: Readonly<Record<SeatEvent, (bench: Bench) => void>> = {
+export const HAPPENS: Readonly<Record<SlotEvent, (bench: Bench) => void>> = {
   turn: (bench) => bench.start(),
   death: (bench) => bench.die(),
   badDeath: (bench) => (bench.state === 'waiting' ? bench.failToStart() : bench.die(AT_START)),
@@ -180,8 +180,8 @@ export const HAPPENS: Readonly<Record<SeatEvent, (bench: Bench) => void>> = {
   serverStops: (bench) => bench.slot.close(500),
 };
 
-/** Every state times every event that can happen in it. `slot.test.ts` drives a seat through all; the page prints them. */
-export const SEAT_GRID: readonly (readonly [SlotState['name'], SeatEvent, SlotState['name']])[] = [
+/** Every state times every event that can happen in it. `slot.test.ts` drives a slot through all; the page prints them. */
+export const SLOT_GRID: readonly (readonly [SlotState['name'], SlotEvent, SlotState['name']])[] = [
   ['waiting', 'turn', 'live'],
   ['waiting', 'badDeath', 'backoff'],
   ['waiting', 'lastDeath', 'latched'],

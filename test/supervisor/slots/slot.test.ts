@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SlotState } from '../../../supervisor/slots/slot.js';
-import { AT_START, Bench, HAPPENS, INTO, RETIRE, SEAT_GRID } from './slot-bench.js';
+import { AT_START, Bench, HAPPENS, INTO, RETIRE, SLOT_GRID } from './slot-bench.js';
 
-for (const [from, event, to] of SEAT_GRID) {
-  test(`a seat that is ${from}: ${event} makes it ${to}`, (t) => {
+for (const [from, event, to] of SLOT_GRID) {
+  test(`a slot that is ${from}: ${event} makes it ${to}`, (t) => {
     const bench = new Bench(t);
     INTO[from](bench);
     assert.equal(bench.state, from, 'brought there');
@@ -32,7 +32,7 @@ test('a worker that dies before it is ready gives the device back', (t) => {
   assert.equal(bench.gateIsOpen(), true);
 });
 
-test('a seat closed while it waits for its device never starts a worker, and holds nobody up', (t) => {
+test('a slot closed while it waits for its device never starts a worker, and holds nobody up', (t) => {
   const bench = new Bench(t);
   const leave = bench.gate.enter('gpu 0', () => {});
   bench.start();
@@ -43,7 +43,7 @@ test('a seat closed while it waits for its device never starts a worker, and hol
   assert.equal(bench.gateIsOpen(), true);
 });
 
-test('a seat closed in the very turn in which its worker would start', (t) => {
+test('a slot closed in the very turn in which its worker would start', (t) => {
   const bench = new Bench(t);
   bench.slot.start();
   bench.slot.close(500);
@@ -69,7 +69,7 @@ test('a worker for which there is no process is tried again later, and its devic
   assert.equal(bench.gateIsOpen(), true);
 });
 
-test('a worker for which there is no process, and no restart allowed, latches the seat and says why', (t) => {
+test('a worker for which there is no process, and no restart allowed, latches the slot and says why', (t) => {
   const bench = new Bench(t, 0);
   bench.failToStart();
   assert.equal(bench.state, 'latched');
@@ -77,7 +77,7 @@ test('a worker for which there is no process, and no restart allowed, latches th
   assert.equal(error.detail, 'could not be started: no such program');
 });
 
-test('strikes latch a seat with the cause of the last death; restarts and calls are counted over all its workers', (t) => {
+test('strikes latch a slot with the cause of the last death; restarts and calls are counted over all its workers', (t) => {
   const bench = new Bench(t, 1);
   bench.start();
   bench.die();
@@ -93,7 +93,7 @@ test('strikes latch a seat with the cause of the last death; restarts and calls 
   assert.equal(state.error.detail, 'signal SIGSEGV native code crashed');
 });
 
-test('a seat that begins anew gives its worker the time it was told, and counts no restart', (t) => {
+test('a slot that begins anew gives its worker the time it was told, and counts no restart', (t) => {
   const bench = new Bench(t);
   bench.start();
   bench.ready();
@@ -101,7 +101,7 @@ test('a seat that begins anew gives its worker the time it was told, and counts 
   bench.slot.replace(RETIRE);
   assert.deepEqual(bench.retired, [RETIRE], 'once');
   bench.turn();
-  assert.equal(bench.spawned.length, 1, 'two workers never share a seat');
+  assert.equal(bench.spawned.length, 1, 'two workers never share a slot');
   bench.die({ wanted: true });
   bench.turn();
   assert.equal(bench.spawned.length, 2);
@@ -110,7 +110,7 @@ test('a seat that begins anew gives its worker the time it was told, and counts 
   assert.equal(bench.slot.lastDeath, null);
 });
 
-test('a seat that begins anew while its worker starts keeps the device until that one has gone', (t) => {
+test('a slot that begins anew while its worker starts keeps the device until that one has gone', (t) => {
   const bench = new Bench(t);
   bench.start();
   bench.slot.replace(RETIRE);
@@ -125,7 +125,7 @@ for (const [from, start] of [
   ['backoff', AT_START],
   ['latched', { ...AT_START, fatal: { code: '', message: 'broken', detail: '', permanent: true } }],
 ] as const) {
-  test(`a seat that is ${from} and begins anew has no past: no pause, no strike, no last death`, (t) => {
+  test(`a slot that is ${from} and begins anew has no past: no pause, no strike, no last death`, (t) => {
     const bench = new Bench(t, 1);
     bench.start();
     bench.die(start);

@@ -17,7 +17,7 @@ import { Sweeper } from './sweeper.js';
 
 type Table = Database<Uint8Array, Uint8Array>;
 
-/** Each reading thread has a seat; the library's default is 126. */
+/** Each reading thread takes one entry of the reader table; the library's default is 126. */
 const MAX_READERS = 1024;
 /** The library allows 1978. */
 const MAX_KEY_BYTES = 1024;

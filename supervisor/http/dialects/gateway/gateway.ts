@@ -7,7 +7,7 @@
  * 3. A start becomes a kept job of the app's route `/`, whether its client stays or not. Whoever waits for the
  *    result, in the start itself or in a check, is told when the job ends, or after a time that it still runs.
  *
- * Every reply is HTTP 200, failures too (gateway-reply.ts).
+ * Every reply is HTTP 200, failures too (reply.ts).
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { joinPieces } from '../../../../protocol/body-assembler.js';
