@@ -6,7 +6,7 @@ import type { Log } from '../observe/log.js';
 import { builtinRoutes } from './dialects/builtin.js';
 import { Cors, answerPreflight, isPreflight } from './call/cors.js';
 import { countPost, leftovers, takeCall } from './dialects/calls.js';
-import type { Front } from './call/backend.js';
+import type { Backend } from './call/backend.js';
 import { gateMistake } from './dialects/gate.js';
 import { takeGateway } from './dialects/gateway/gateway.js';
 import { potassiumRoutes } from './dialects/potassium.js';
@@ -16,44 +16,45 @@ import { bananaIdHeader, requestIdOf } from './socket/request-id.js';
 import type { HttpHandler } from './socket/http-server.js';
 import { Upgrades } from './websocket/upgrades.js';
 
-export function createHandler(front: Front, log: Log): HttpHandler {
+export function createHandler(backend: Backend, log: Log): HttpHandler {
   const app = new Koa();
   app.use(async (ctx, next) => {
     ctx.set('X-Request-Id', requestIdOf(ctx.req.headers));
-    if (front.closing()) ctx.set('Connection', 'close');
+    if (backend.closing()) ctx.set('Connection', 'close');
     ctx.set(bananaIdHeader(ctx.req));
     try {
       await next();
     } catch (thrown) {
       if (!(thrown instanceof ServeError)) throw thrown;
       ctx.respond = false;
-      refuse(ctx.req, ctx.res, thrown, { requestId: requestIdOf(ctx.req.headers), close: front.closing() });
+      refuse(ctx.req, ctx.res, thrown, { requestId: requestIdOf(ctx.req.headers), close: backend.closing() });
     }
   });
-  app.use(builtinRoutes(front).routes());
-  app.use(potassiumRoutes(front).routes());
-  app.use(leftovers(front));
+  app.use(builtinRoutes(backend).routes());
+  app.use(potassiumRoutes(backend).routes());
+  app.use(leftovers(backend));
   app.on('error', (thrown: unknown, ctx?: Koa.Context) => {
     if (ctx?.req.socket.destroyed === true) return; // the client hung up: no failure of ours, and it may do so often
     log.error({ path: ctx?.path }, `a request handler failed: ${describeThrown(thrown).stack}`);
   });
   const handle = app.callback();
-  const { corsOrigin } = front.options;
+  const { corsOrigin } = backend.options;
   const cors = corsOrigin === null ? null : new Cors(corsOrigin);
   const request: HttpHandler['request'] = (request, response) => {
     const path = pathOf(request.url);
-    countPost(front, request, path);
+    countPost(backend, request, path);
     cors?.mark(request, response);
-    const mistake = gateMistake(front, request, path);
+    const mistake = gateMistake(backend, request, path);
     if (mistake !== null) {
-      turnAway(front, request, response, mistake);
+      turnAway(backend, request, response, mistake);
       return;
     }
     if (cors !== null && isPreflight(request)) {
-      answerPreflight(request, response, front.closing());
+      answerPreflight(request, response, backend.closing());
       return;
     }
-    if (takeCall(front, request, response, path) || takeGateway(front, log, request, response, path)) return;
+    if (takeCall(backend, request, response, path) || takeGateway(backend, log, request, response, path))
+      return;
     handle(request, response).catch((thrown: unknown) => {
       log.error(`a request handler failed: ${describeThrown(thrown).stack}`);
       refuse(request, response, new ServeError('SERVE_INTERNAL'), {
@@ -61,13 +62,18 @@ export function createHandler(front: Front, log: Log): HttpHandler {
       });
     });
   };
-  const upgrades = new Upgrades(front, cors);
+  const upgrades = new Upgrades(backend, cors);
   return { request, upgrade: (asked, socket, head) => upgrades.take(asked, socket, head) };
 }
 
-function turnAway(front: Front, request: IncomingMessage, response: ServerResponse, error: ServeError): void {
+function turnAway(
+  backend: Backend,
+  request: IncomingMessage,
+  response: ServerResponse,
+  error: ServeError,
+): void {
   const requestId = requestIdOf(request.headers);
-  const close = error.code === 'SERVE_BAD_REQUEST' || front.closing(); // a client that knows no HTTP/1.1 is not heard again
+  const close = error.code === 'SERVE_BAD_REQUEST' || backend.closing(); // a client that knows no HTTP/1.1 is not heard again
   refuse(request, response, error, { requestId, close, timing: 'queue;dur=0, run;dur=0' });
-  front.onRefused(request, requestId, error);
+  backend.onRefused(request, requestId, error);
 }

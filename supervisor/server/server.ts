@@ -16,7 +16,7 @@ import { Arrivals } from '../dispatch/arrivals.js';
 import type { SendAhead } from '../dispatch/send-ahead.js';
 import { drain, retireLimits } from './drain.js';
 import type { ApiKeys } from '../http/call/api-keys.js';
-import type { Front } from '../http/call/backend.js';
+import type { Backend } from '../http/call/backend.js';
 import { listen, type Listening } from '../http/socket/listen.js';
 import { OWN_PATHS } from '../http/dialects/own-paths.js';
 import { requestIdOf } from '../http/socket/request-id.js';
@@ -129,7 +129,7 @@ export class RunningServer implements ServerHandle {
     if (this.#options.watch) await this.#watchApp(); // before it is loaded: no change may slip between
     this.#model.start();
     const { createHandler } = await import('../http/handler.js');
-    handler.arrive(createHandler(this.#newFront(), this.#log));
+    handler.arrive(createHandler(this.#newBackend(), this.#log));
   }
 
   close({ lagMs = 0 }: { lagMs?: number } = {}): Promise<ServerEnd> {
@@ -169,7 +169,7 @@ export class RunningServer implements ServerHandle {
     );
   }
 
-  #newFront(): Front {
+  #newBackend(): Backend {
     const { replies } = this.#facts;
     const count = (outcome: string): unknown => replies.set(outcome, (replies.get(outcome) ?? 0) + 1);
     const accessLog = this.#options.accessLog ? new AccessLog(this.#log) : null;

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Job } from '../../dispatch/job.js';
 import type { KeptJob } from '../../jobs/kept-jobs.js';
-import type { Front } from './backend.js';
+import type { Backend } from './backend.js';
 import { bananaIdHeader } from '../socket/request-id.js';
 
 /** Names the job, for `GET /_k/jobs/:id`. */
@@ -11,13 +11,13 @@ export const JOB_ID_HEADER = 'X-Banana-Job-Id';
 const BODY = '{"started":true}\n';
 
 export function answerStarted(
-  front: Front,
+  backend: Backend,
   request: IncomingMessage,
   response: ServerResponse,
   job: Job,
 ): KeptJob {
-  const kept = front.jobs.keep(job);
-  kept.onceEnded(() => front.onSettled(request, job, 200, kept.error));
+  const kept = backend.jobs.keep(job);
+  kept.onceEnded(() => backend.onSettled(request, job, 200, kept.error));
   const headers: Record<string, string | number> = {
     'Content-Type': 'application/json',
     'Content-Length': BODY.length,
@@ -25,7 +25,7 @@ export function answerStarted(
     ...bananaIdHeader(request),
     [JOB_ID_HEADER]: kept.id,
   };
-  if (front.closing()) headers['Connection'] = 'close';
+  if (backend.closing()) headers['Connection'] = 'close';
   response.writeHead(200, headers);
   response.end(BODY);
   return kept;

@@ -1,4 +1,4 @@
-/** What the HTTP side knows of the server behind it. Built in `server/server.ts`, handed to every dialect. */
+/** Everything that the HTTP side knows of the server behind it. Built in `server/server.ts`, handed to every dialect. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ServeError } from '../../../protocol/errors.js';
 import type { Arrivals } from '../../dispatch/arrivals.js';
@@ -9,7 +9,7 @@ import type { Webhooks } from '../../webhooks/webhooks.js';
 import type { Options } from '../../options/resolve.js';
 import type { ApiKeys } from './api-keys.js';
 
-export interface Front {
+export interface Backend {
   readonly model: ModelRuntime;
   readonly options: Options;
   /** Asked before the dialects are; one that finds the key in the body asks by itself. */

@@ -14,7 +14,7 @@ import { ServeError } from '../../../protocol/errors.js';
 import type { Route } from '../../../protocol/messages.js';
 import type { Admission } from '../../dispatch/arrivals.js';
 import { Job } from '../../dispatch/job.js';
-import type { Front } from './backend.js';
+import type { Backend } from './backend.js';
 import { answerStarted } from './answer-started.js';
 import { announcedBytes } from '../socket/read-body.js';
 import { refuse } from '../socket/refuse.js';
@@ -26,16 +26,16 @@ import { bodyMistake, routeMistake } from './route-check.js';
 import { takeBody, type BodyOwner, type ExpectedBody } from './take-body.js';
 
 export function submitCall(
-  front: Front,
+  backend: Backend,
   request: IncomingMessage,
   response: ServerResponse,
   target: CallTarget,
 ): void {
-  takeBody(front, request, response, new HttpCall(front, request, response, target));
+  takeBody(backend, request, response, new HttpCall(backend, request, response, target));
 }
 
 class HttpCall implements BodyOwner {
-  readonly #front: Front;
+  readonly #backend: Backend;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   readonly #target: CallTarget;
@@ -48,8 +48,8 @@ class HttpCall implements BodyOwner {
   /** The caller is answered, and its leaving is no reason to stop. */
   #isKept = false;
 
-  constructor(front: Front, request: IncomingMessage, response: ServerResponse, target: CallTarget) {
-    this.#front = front;
+  constructor(backend: Backend, request: IncomingMessage, response: ServerResponse, target: CallTarget) {
+    this.#backend = backend;
     this.#request = request;
     this.#response = response;
     this.#target = target;
@@ -57,12 +57,12 @@ class HttpCall implements BodyOwner {
   }
 
   admit(): ExpectedBody {
-    const { maxBody: maxBodyBytes } = this.#front.options;
+    const { maxBody: maxBodyBytes } = this.#backend.options;
     this.#findRoute();
     const deadlineMs = deadlineOf(this.#request.headers['x-request-timeout-seconds']);
     if (this.#route?.kind !== 'background') this.#deadlineMs = deadlineMs; // nobody waits for its answer
     const announced = announcedBytes(this.#request, maxBodyBytes);
-    const place = this.#front.model.dispatcher.admit(announced, this.#deadlineAtMs);
+    const place = this.#backend.model.dispatcher.admit(announced, this.#deadlineAtMs);
     return { place, announcedBytes: announced, maxBodyBytes };
   }
 
@@ -74,26 +74,26 @@ class HttpCall implements BodyOwner {
     const job = new Job(call, pieces, times, this.#newSink());
     this.#job = job;
     if (this.#route === undefined) job.settleRoute = (route) => this.#settleRoute(route, pieces, bytes, job);
-    this.#front.model.dispatcher.submit(job, place);
+    this.#backend.model.dispatcher.submit(job, place);
     if (this.#route !== undefined && !job.settled) this.#adopt(this.#route, job);
   }
 
   turnAway(error: ServeError): void {
     const timing = `queue;dur=${(performance.now() - this.#acceptedAtMs).toFixed(2)}, run;dur=0`;
-    const close = this.#front.closing();
+    const close = this.#backend.closing();
     refuse(this.#request, this.#response, error, { requestId: this.#requestId, timing, close });
-    this.#front.onRefused(this.#request, this.#requestId, error);
+    this.#backend.onRefused(this.#request, this.#requestId, error);
   }
 
   onClosed(): void {
     const job = this.#job;
     if (job === null || job.settled || this.#isKept) return;
-    this.#front.model.dispatcher.giveUp(job, 'SERVE_CANCELLED', 'the client left');
+    this.#backend.model.dispatcher.giveUp(job, 'SERVE_CANCELLED', 'the client left');
   }
 
   /** @throws SERVE_NOT_FOUND, SERVE_BAD_REQUEST if the request and its route do not fit */
   #findRoute(): void {
-    const { routes } = this.#front.model;
+    const { routes } = this.#backend.model;
     if (this.#route !== undefined || routes === null) return;
     const route = routes.get(this.#target.route);
     const mistake = routeMistake(route, this.#request);
@@ -113,25 +113,25 @@ class HttpCall implements BodyOwner {
 
   /** What a route wants besides an answer to its caller. */
   #adopt(route: Route, job: Job): void {
-    postResult(this.#front.webhooks, route, job);
+    postResult(this.#backend.webhooks, route, job);
     if (route.kind !== 'background') return;
     this.#isKept = true;
-    const kept = answerStarted(this.#front, this.#request, this.#response, job);
-    postFailure(this.#front.webhooks, route, kept);
+    const kept = answerStarted(this.#backend, this.#request, this.#response, job);
+    postFailure(this.#backend.webhooks, route, kept);
   }
 
   #newSink(): ReplySink {
-    const front = this.#front;
+    const backend = this.#backend;
     const request = this.#request;
     return new ReplySink({
       request,
       response: this.#response,
       requestId: this.#requestId,
-      stallTimeoutMs: front.options.stallTimeout,
-      exposeErrors: front.options.exposeErrors,
-      shouldClose: front.closing,
-      giveUp: (unsendable, error, reason) => front.model.dispatcher.giveUp(unsendable, error, reason),
-      onSettled: (settled, status, error) => front.onSettled(request, settled, status, error),
+      stallTimeoutMs: backend.options.stallTimeout,
+      exposeErrors: backend.options.exposeErrors,
+      shouldClose: backend.closing,
+      giveUp: (unsendable, error, reason) => backend.model.dispatcher.giveUp(unsendable, error, reason),
+      onSettled: (settled, status, error) => backend.onSettled(request, settled, status, error),
     });
   }
 

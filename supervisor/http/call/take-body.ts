@@ -5,7 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ServeError } from '../../../protocol/errors.js';
 import type { Admission } from '../../dispatch/arrivals.js';
-import type { Front } from './backend.js';
+import type { Backend } from './backend.js';
 import { readBody, type BodyLimits } from '../socket/read-body.js';
 import { onceClosed } from './request-facts.js';
 
@@ -26,7 +26,7 @@ export interface BodyOwner {
 
 /** Calls exactly one of `onWhole` and `turnAway`, or both in this order, or neither if the client leaves before. */
 export function takeBody(
-  front: Front,
+  backend: Backend,
   request: IncomingMessage,
   response: ServerResponse,
   owner: BodyOwner,
@@ -48,10 +48,10 @@ export function takeBody(
     place.release();
     owner.onClosed();
   });
-  front.inviteBody(request, response);
+  backend.inviteBody(request, response);
   readBody(
     request,
-    { announcedBytes, maxBodyBytes, bodyTimeoutMs: front.options.bodyTimeout },
+    { announcedBytes, maxBodyBytes, bodyTimeoutMs: backend.options.bodyTimeout },
     {
       onBytes: (bytes) => place.grow(bytes),
       onFailed: leave,

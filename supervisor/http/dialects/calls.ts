@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Middleware } from 'koa';
 import { ServeError } from '../../../protocol/errors.js';
-import type { Front } from '../call/backend.js';
+import type { Backend } from '../call/backend.js';
 import { GATEWAY_PATHS } from './gateway/paths.js';
 import { refuse } from '../socket/refuse.js';
 import { requestIdOf } from '../socket/request-id.js';
@@ -14,15 +14,15 @@ import { submitCall } from '../call/submit-call.js';
  * Below Koa, not in it: a Koa context costs a call 8 us of 40.
  */
 export function takeCall(
-  front: Front,
+  backend: Backend,
   request: IncomingMessage,
   response: ServerResponse,
   path: string,
 ): boolean {
   if (request.method !== 'POST') return false;
-  const isRoute = front.model.routes?.has(path);
-  if (isRoute === false || (isRoute === undefined && front.ownPaths.has(path))) return false;
-  submitCall(front, request, response, { route: path, path, format: 'auto' });
+  const isRoute = backend.model.routes?.has(path);
+  if (isRoute === false || (isRoute === undefined && backend.ownPaths.has(path))) return false;
+  submitCall(backend, request, response, { route: path, path, format: 'auto' });
   return true;
 }
 
@@ -30,10 +30,10 @@ export function takeCall(
  * Counts a POST for Potassium's `sequence_number`: whatever becomes of it, once. Not counted are one that a path of the
  * server's own does not take, and questions about calls.
  */
-export function countPost(front: Front, { method }: IncomingMessage, path: string): void {
+export function countPost(backend: Backend, { method }: IncomingMessage, path: string): void {
   if (method !== 'POST') return;
-  const own = front.model.routes?.has(path) === true ? undefined : front.ownPaths.get(path);
-  if (own === undefined || (own.includes('POST') && !isQuestion(path))) front.posts.count += 1;
+  const own = backend.model.routes?.has(path) === true ? undefined : backend.ownPaths.get(path);
+  if (own === undefined || (own.includes('POST') && !isQuestion(path))) backend.posts.count += 1;
 }
 
 /** Of the gateway's clients, about a call that was counted when it came. */
@@ -43,13 +43,13 @@ function isQuestion(path: string): boolean {
 }
 
 /** What nobody took: a known path with another method, or no such path. */
-export function leftovers(front: Front): Middleware {
+export function leftovers(backend: Backend): Middleware {
   return (ctx) => {
-    const { routes } = front.model;
+    const { routes } = backend.model;
     const isRoute = routes?.has(ctx.path) ?? ctx.path === '/';
     const isWebSocket = routes?.get(ctx.path)?.kind === 'websocket';
     const taken = isWebSocket ? 'GET, OPTIONS' : 'POST, OPTIONS';
-    const allow = isRoute ? taken : front.ownPaths.get(ctx.path);
+    const allow = isRoute ? taken : backend.ownPaths.get(ctx.path);
     if (isRoute && ctx.method === 'OPTIONS') {
       ctx.status = 200;
       ctx.set('Allow', allow as string);
@@ -59,9 +59,9 @@ export function leftovers(front: Front): Middleware {
     ctx.respond = false;
     const error = isWebSocket ? new ServeError('SERVE_UPGRADE_REQUIRED') : mistakeOf(ctx, allow);
     const requestId = requestIdOf(ctx.req.headers);
-    const headers = { requestId, close: front.closing(), timing: 'queue;dur=0, run;dur=0' };
+    const headers = { requestId, close: backend.closing(), timing: 'queue;dur=0, run;dur=0' };
     refuse(ctx.req, ctx.res, error, allow === undefined ? headers : { ...headers, allow });
-    front.onRefused(ctx.req, requestId, error);
+    backend.onRefused(ctx.req, requestId, error);
   };
 }
 

@@ -3,29 +3,29 @@ import { isUtf8 } from 'node:buffer';
 import Router, { type RouterMiddleware } from '@koa/router';
 import { ERRORS, ServeError } from '../../../protocol/errors.js';
 import type { KeptJob, KeptResult } from '../../jobs/kept-jobs.js';
-import type { Front } from '../call/backend.js';
+import type { Backend } from '../call/backend.js';
 import { isJson } from '../call/route-check.js';
 import { scanTopLevelFields } from '../call/top-level-fields.js';
 
 const STATUS_PATHS = ['/_k/status', '/__status__'];
 
-export function potassiumRoutes(front: Front): Router {
+export function potassiumRoutes(backend: Backend): Router {
   const router = new Router({ strict: true, sensitive: true });
   router.get(STATUS_PATHS, (ctx) => {
-    ctx.body = potassiumStatus(front);
+    ctx.body = potassiumStatus(backend);
   });
 
   // Holds until a worker is ready, however long that takes, for a client that does not ask again.
   const warmUp: RouterMiddleware = async (ctx) => {
-    await front.model.whenReady(closed(ctx.res));
-    front.model.noteIdle();
+    await backend.model.whenReady(closed(ctx.res));
+    backend.model.noteIdle();
     ctx.body = { warm: true };
   };
   router.get('/_k/warmup', warmUp);
   router.post('/_k/warmup', warmUp);
 
   router.get('/_k/jobs/:id', (ctx) => {
-    const job = front.jobs.get(ctx.params['id'] ?? '');
+    const job = backend.jobs.get(ctx.params['id'] ?? '');
     if (job === null)
       throw new ServeError('SERVE_NOT_FOUND', 'There is no such job, or it is forgotten by now.');
     ctx.type = 'application/json';
@@ -35,7 +35,7 @@ export function potassiumRoutes(front: Front): Router {
 }
 
 /** The four keys that the platform's balancer reads come first; the rest is for people. Times in whole ms. */
-function potassiumStatus({ model, posts, replies }: Front): object {
+function potassiumStatus({ model, posts, replies }: Backend): object {
   const { dispatcher } = model;
   // Calls that nobody waits for any more hold their worker until they end there.
   const inProgress = dispatcher.queued + dispatcher.arriving + model.heldCalls;

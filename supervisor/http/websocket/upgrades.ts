@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { ServeError } from '../../../protocol/errors.js';
 import type { Cors } from '../call/cors.js';
-import type { Front } from '../call/backend.js';
+import type { Backend } from '../call/backend.js';
 import { gateMistake } from '../dialects/gate.js';
 import { refuse } from '../socket/refuse.js';
 import { pathOf } from '../call/request-facts.js';
@@ -13,18 +13,18 @@ import { asksForWebSocket } from './asks.js';
 import { WebSocketCall, isWebSocketRoute } from './websocket-call.js';
 
 export class Upgrades {
-  readonly #front: Front;
+  readonly #backend: Backend;
   readonly #cors: Cors | null;
   readonly #handshakes: WebSocketServer;
 
   /** `cors`: browsers do not ask it before they open a WebSocket, so it is asked here; null if every page may. */
-  constructor(front: Front, cors: Cors | null) {
-    this.#front = front;
+  constructor(backend: Backend, cors: Cors | null) {
+    this.#backend = backend;
     this.#cors = cors;
     this.#handshakes = new WebSocketServer({
       noServer: true,
       clientTracking: false,
-      maxPayload: front.options.maxBody,
+      maxPayload: backend.options.maxBody,
     });
   }
 
@@ -35,32 +35,32 @@ export class Upgrades {
     const requestId = requestIdOf(request.headers);
     try {
       this.#check(request, path);
-      const place = this.#front.model.dispatcher.admit(0, null);
+      const place = this.#backend.model.dispatcher.admit(0, null);
       let isOpen = false;
       const mistake = this.#shakeHands(request, requestId, socket, head, (ws) => {
         isOpen = true;
-        new WebSocketCall(this.#front, request, path, ws, requestId).submit(place);
+        new WebSocketCall(this.#backend, request, path, ws, requestId).submit(place);
       });
       if (!isOpen) place.release(); // or the client has hung up
       if (mistake !== null) throw mistake;
     } catch (thrown) {
       if (!(thrown instanceof ServeError)) throw thrown;
       refuseUpgrade(request, socket, requestId, thrown);
-      this.#front.onRefused(request, requestId, thrown);
+      this.#backend.onRefused(request, requestId, thrown);
     }
     return true;
   }
 
   /** Before the app is loaded every path may be one but the server's own. */
   #mayBeRoute(path: string): boolean {
-    const { model, ownPaths } = this.#front;
+    const { model, ownPaths } = this.#backend;
     return model.routes === null ? !ownPaths.has(path) : isWebSocketRoute(model.routes.get(path));
   }
 
   /** @throws SERVE_UNAUTHORIZED, SERVE_ORIGIN_REFUSED, SERVE_BAD_REQUEST */
   #check(request: IncomingMessage, path: string): void {
     const mistake =
-      gateMistake(this.#front, request, path) ??
+      gateMistake(this.#backend, request, path) ??
       originMistake(this.#cors, request) ??
       handshakeMistake(request);
     if (mistake !== null) throw mistake;

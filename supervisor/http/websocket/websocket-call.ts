@@ -11,7 +11,7 @@ import type { DataPart, Route } from '../../../protocol/messages.js';
 import type { Admission } from '../../dispatch/arrivals.js';
 import { Job, type Conversation, type Sink } from '../../dispatch/job.js';
 import { formatMs } from '../../options/units.js';
-import type { Front } from '../call/backend.js';
+import type { Backend } from '../call/backend.js';
 import { describeCall } from '../call/request-facts.js';
 import { closeCodeOf, closeReason } from './close.js';
 import { Ending } from './ending.js';
@@ -26,7 +26,7 @@ const GOING_AWAY_SILENCE_MS = 1000;
 type State = 'open' | 'client left' | 'app closed';
 
 export class WebSocketCall implements Sink, Conversation {
-  readonly #front: Front;
+  readonly #backend: Backend;
   readonly #request: IncomingMessage;
   readonly #ws: WebSocket;
   readonly #job: Job;
@@ -42,8 +42,8 @@ export class WebSocketCall implements Sink, Conversation {
   #untaken = 0;
   #stallTimer: NodeJS.Timeout | null = null;
 
-  constructor(front: Front, request: IncomingMessage, path: string, ws: WebSocket, requestId: string) {
-    this.#front = front;
+  constructor(backend: Backend, request: IncomingMessage, path: string, ws: WebSocket, requestId: string) {
+    this.#backend = backend;
     this.#request = request;
     this.#ws = ws;
     const target = { route: path, path, format: 'websocket' } as const;
@@ -51,13 +51,13 @@ export class WebSocketCall implements Sink, Conversation {
     this.#job = new Job(call, [], { acceptedAtMs: performance.now(), deadlineAtMs: null }, this);
     this.#job.conversation = this;
     this.#job.settleRoute = (route) => (isWebSocketRoute(route) ? null : new ServeError('SERVE_NOT_FOUND'));
-    this.#outbox = new Outbox((bytes) => front.model.dispatcher.countSaid(bytes));
+    this.#outbox = new Outbox((bytes) => backend.model.dispatcher.countSaid(bytes));
     this.#heartbeat = new Heartbeat(ws);
     this.#listen();
   }
 
   submit(place: Admission): void {
-    this.#front.model.dispatcher.submit(this.#job, place);
+    this.#backend.model.dispatcher.submit(this.#job, place);
   }
 
   goAway(why: ServeError): void {
@@ -84,8 +84,8 @@ export class WebSocketCall implements Sink, Conversation {
   }
 
   waiting(): void {
-    if (this.#front.closing()) this.#goingAway ??= shuttingDown();
-    const { websocketIdleTimeout } = this.#front.model.options;
+    if (this.#backend.closing()) this.#goingAway ??= shuttingDown();
+    const { websocketIdleTimeout } = this.#backend.model.options;
     this.#silence.begin(this.#goingAway === null ? websocketIdleTimeout : GOING_AWAY_SILENCE_MS);
   }
 
@@ -192,7 +192,7 @@ export class WebSocketCall implements Sink, Conversation {
   }
 
   #tooSilent(): ServeError {
-    const limit = formatMs(this.#front.model.options.websocketIdleTimeout);
+    const limit = formatMs(this.#backend.model.options.websocketIdleTimeout);
     return new ServeError(
       'SERVE_REQUEST_TIMEOUT',
       `Nothing was said for ${limit} (--websocket-idle-timeout).`,
@@ -200,7 +200,7 @@ export class WebSocketCall implements Sink, Conversation {
   }
 
   #giveUp(error: ServeError, reason: string): void {
-    this.#front.model.dispatcher.giveUp(this.#job, error, reason);
+    this.#backend.model.dispatcher.giveUp(this.#job, error, reason);
   }
 
   #close(code: number, reason?: string): void {
@@ -212,7 +212,7 @@ export class WebSocketCall implements Sink, Conversation {
     this.#silence.end();
     if (this.#stallTimer !== null) clearTimeout(this.#stallTimer);
     this.#outbox.clear();
-    this.#front.onSettled(this.#request, this.#job, 101, error);
+    this.#backend.onSettled(this.#request, this.#job, 101, error);
   }
 
   /** What the worker sends in one turn leaves in one write. */
@@ -230,7 +230,7 @@ export class WebSocketCall implements Sink, Conversation {
     if (this.#untaken === 0 || this.#job.settled) return;
     this.#stallTimer = setTimeout(
       () => this.#giveUp(new ServeError('SERVE_SLOW_READER'), 'the client stopped reading'),
-      this.#front.options.stallTimeout,
+      this.#backend.options.stallTimeout,
     );
   }
 }

@@ -27,17 +27,17 @@ export function startCall(
   wholeBytes: number,
   mayWait: boolean,
 ): void {
-  const { front, request } = exchange;
-  const { model, jobs } = front;
+  const { backend, request } = exchange;
+  const { model, jobs } = backend;
   if (model.routes?.has(GATEWAY_ROUTE) === false) throw noRoute();
   const job = newGatewayJob(exchange, envelope, wholeBytes);
   job.settleRoute = (route) => {
     if (route === undefined) return noRoute();
-    postResult(front.webhooks, route, job);
+    postResult(backend.webhooks, route, job);
     return null;
   };
   const kept = jobs.keep(job);
-  kept.onceEnded(() => front.onSettled(request, job, 200, kept.error));
+  kept.onceEnded(() => backend.onSettled(request, job, 200, kept.error));
   if (model.routes !== null) job.settleRoute(model.routes.get(GATEWAY_ROUTE));
   model.dispatcher.submit(job, place);
   const waits = mayWait && !envelope.startOnly;
@@ -53,9 +53,9 @@ export function startCall(
 
 /** @throws SERVE_NOT_FOUND */
 export function checkCall(exchange: Exchange, { callID, longPoll }: GatewayEnvelope): void {
-  const { front, requestId } = exchange;
+  const { backend, requestId } = exchange;
   const kept =
-    callID?.startsWith(CALL_PREFIX) === true ? front.jobs.get(callID.slice(CALL_PREFIX.length)) : null;
+    callID?.startsWith(CALL_PREFIX) === true ? backend.jobs.get(callID.slice(CALL_PREFIX.length)) : null;
   if (kept === null) {
     const named = callID === null ? 'there is none in the body' : callID.slice(0, 100);
     throw new ServeError(

@@ -2,14 +2,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ServeError } from '../../../../protocol/errors.js';
 import type { KeptJob } from '../../../jobs/kept-jobs.js';
-import type { Front } from '../../call/backend.js';
+import type { Backend } from '../../call/backend.js';
 import { failureReply } from './reply.js';
 import { answerUnread, closesAfter } from '../../socket/refuse.js';
 import { serverTiming } from '../../call/reply-sink.js';
 import { bananaIdHeader } from '../../socket/request-id.js';
 
 export interface Exchange {
-  readonly front: Front;
+  readonly backend: Backend;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly acceptedAtMs: number;
@@ -19,11 +19,11 @@ export interface Exchange {
 
 /** `ended`: the job whose times the reply tells. */
 export function answer(
-  { front, request, response, requestId }: Exchange,
+  { backend, request, response, requestId }: Exchange,
   pieces: readonly Buffer[],
   ended?: KeptJob,
 ): void {
-  response.writeHead(200, replyHeaders(front, request, requestId, pieces, ended));
+  response.writeHead(200, replyHeaders(backend, request, requestId, pieces, ended));
   response.cork(); // one gathered write
   for (const piece of pieces) response.write(piece);
   response.end();
@@ -31,17 +31,17 @@ export function answer(
 }
 
 /** Sends a failure to a client that may still be sending its body. */
-export function turnAway({ front, request, response, requestId }: Exchange, error: ServeError): void {
+export function turnAway({ backend, request, response, requestId }: Exchange, error: ServeError): void {
   const pieces = failureReply(requestId, error);
-  const closes = front.closing() || closesAfter(request, error);
-  const headers = replyHeaders(front, request, requestId, pieces);
+  const closes = backend.closing() || closesAfter(request, error);
+  const headers = replyHeaders(backend, request, requestId, pieces);
   if (closes) headers['Connection'] = 'close';
   answerUnread(request, response, { status: 200, headers, body: Buffer.concat(pieces), closes });
-  front.onRefused(request, requestId, error);
+  backend.onRefused(request, requestId, error);
 }
 
 function replyHeaders(
-  front: Front,
+  backend: Backend,
   request: IncomingMessage,
   requestId: string,
   pieces: readonly Buffer[],
@@ -54,6 +54,6 @@ function replyHeaders(
     ...bananaIdHeader(request),
   };
   if (ended !== undefined) headers['Server-Timing'] = serverTiming(ended);
-  if (front.closing()) headers['Connection'] = 'close';
+  if (backend.closing()) headers['Connection'] = 'close';
   return headers;
 }

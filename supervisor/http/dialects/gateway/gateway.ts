@@ -15,7 +15,7 @@ import { ServeError } from '../../../../protocol/errors.js';
 import type { Admission } from '../../../dispatch/arrivals.js';
 import type { Log } from '../../../observe/log.js';
 import { keyOf } from '../../call/api-keys.js';
-import type { Front } from '../../call/backend.js';
+import type { Backend } from '../../call/backend.js';
 import { checkCall, startCall } from './calls.js';
 import { readEnvelope, type GatewayEnvelope } from './envelope.js';
 import { answer, turnAway, type Exchange } from './exchange.js';
@@ -34,26 +34,26 @@ const MAX_LOGGED_BYTES = 2048;
 
 /** What a request asks of the gateway; null if it is somebody else's. A route that the app has itself is the app's. */
 export function gatewayOperation(
-  front: Front,
+  backend: Backend,
   { method }: IncomingMessage,
   path: string,
 ): GatewayOperation | null {
   if (method !== 'POST') return null;
   const operation = GATEWAY_PATHS.get(path);
-  return operation === undefined || front.model.routes?.has(path) === true ? null : operation;
+  return operation === undefined || backend.model.routes?.has(path) === true ? null : operation;
 }
 
 /** Takes what is the gateway's; returns false for everything else. Checks the API key itself: it is in the body. */
 export function takeGateway(
-  front: Front,
+  backend: Backend,
   log: Log,
   request: IncomingMessage,
   response: ServerResponse,
   path: string,
 ): boolean {
-  const operation = gatewayOperation(front, request, path);
+  const operation = gatewayOperation(backend, request, path);
   if (operation === null) return false;
-  takeBody(front, request, response, new GatewayRequest(front, log, request, response, operation));
+  takeBody(backend, request, response, new GatewayRequest(backend, log, request, response, operation));
   return true;
 }
 
@@ -65,28 +65,30 @@ class GatewayRequest implements BodyOwner {
   readonly #isKnown: boolean;
 
   constructor(
-    front: Front,
+    backend: Backend,
     log: Log,
     request: IncomingMessage,
     response: ServerResponse,
     operation: GatewayOperation,
   ) {
     const requestId = requestIdOf(request.headers);
-    this.#exchange = { front, request, response, requestId, acceptedAtMs: performance.now() };
+    this.#exchange = { backend, request, response, requestId, acceptedAtMs: performance.now() };
     this.#log = log;
     this.#operation = operation;
-    this.#isKnown = front.keys.allows(keyOf(request.headers));
+    this.#isKnown = backend.keys.allows(keyOf(request.headers));
   }
 
   admit(): ExpectedBody {
-    const { front, request } = this.#exchange;
-    const { maxBody } = front.options;
+    const { backend, request } = this.#exchange;
+    const { maxBody } = backend.options;
     const startsCall = this.#operation.is === 'start';
     const maxBodyBytes = startsCall ? maxBody : Math.min(maxBody, MAX_WORDS_BYTES);
     const announced = announcedBytes(request, maxBodyBytes);
     let place = NO_PLACE;
     if (startsCall)
-      place = this.#isKnown ? front.model.dispatcher.admit(announced, null) : waitOutside(front, announced);
+      place = this.#isKnown
+        ? backend.model.dispatcher.admit(announced, null)
+        : waitOutside(backend, announced);
     return { place, announcedBytes: announced, maxBodyBytes };
   }
 
@@ -112,12 +114,12 @@ class GatewayRequest implements BodyOwner {
   /** A stranger who showed a key: is there a place in the queue? The job comes to it at once. @throws as `admit` does */
   #comeIn(place: Admission, bytes: number): void {
     place.release();
-    this.#exchange.front.model.dispatcher.admit(bytes, null).release();
+    this.#exchange.backend.model.dispatcher.admit(bytes, null).release();
   }
 
   /** @throws SERVE_UNAUTHORIZED */
   #checkKey({ apiKey }: GatewayEnvelope): void {
-    if (this.#isKnown || this.#exchange.front.keys.allows(apiKey)) return;
+    if (this.#isKnown || this.#exchange.backend.keys.allows(apiKey)) return;
     throw new ServeError('SERVE_UNAUTHORIZED', 'The apiKey is none that is known here.');
   }
 }

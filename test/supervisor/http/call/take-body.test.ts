@@ -5,7 +5,7 @@ import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
 import { ServeError } from '../../../../protocol/errors.js';
 import { Arrivals } from '../../../../supervisor/dispatch/arrivals.js';
-import type { Front } from '../../../../supervisor/http/call/backend.js';
+import type { Backend } from '../../../../supervisor/http/call/backend.js';
 import { takeBody, type BodyOwner } from '../../../../supervisor/http/call/take-body.js';
 
 interface Taken {
@@ -29,11 +29,11 @@ function take(overrides: (arrivals: Arrivals) => Partial<BodyOwner> = () => ({})
     onClosed: () => told.push('closed'),
     ...overrides(arrivals),
   };
-  const front = {
+  const backend = {
     options: { bodyTimeout: 10_000 },
     inviteBody: () => told.push('invited'),
-  } as unknown as Front;
-  takeBody(front, request as unknown as IncomingMessage, response as unknown as ServerResponse, owner);
+  } as unknown as Backend;
+  takeBody(backend, request as unknown as IncomingMessage, response as unknown as ServerResponse, owner);
   return { request, response, arrivals, told };
 }
 

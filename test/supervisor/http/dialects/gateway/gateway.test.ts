@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
 import type { Job } from '../../../../../supervisor/dispatch/job.js';
 import { ApiKeys } from '../../../../../supervisor/http/call/api-keys.js';
-import type { Front } from '../../../../../supervisor/http/call/backend.js';
+import type { Backend } from '../../../../../supervisor/http/call/backend.js';
 import { takeGateway } from '../../../../../supervisor/http/dialects/gateway/gateway.js';
 import { KeptJobs, type KeptJob } from '../../../../../supervisor/jobs/kept-jobs.js';
 import type { Log } from '../../../../../supervisor/observe/log.js';
@@ -105,7 +105,7 @@ async function openGateway(t: TestContext): Promise<Gateway> {
     return kept;
   };
   const admission = { grow: (): void => {}, release: (): void => {} };
-  const front = {
+  const backend = {
     model: {
       routes: null,
       dispatcher: { admit: () => admission, submit: (job: Job) => jobs.push(job) },
@@ -117,10 +117,10 @@ async function openGateway(t: TestContext): Promise<Gateway> {
     inviteBody: () => {},
     onSettled: () => {},
     onRefused: () => {},
-  } as unknown as Front;
+  } as unknown as Backend;
   const log = {} as Log;
   const server = createServer((incoming, response) => {
-    assert.ok(takeGateway(front, log, incoming, response, incoming.url ?? ''));
+    assert.ok(takeGateway(backend, log, incoming, response, incoming.url ?? ''));
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => {
