@@ -1,6 +1,56 @@
 import js from '@eslint/js';
 import tseslint from 'typescript-eslint';
 
+/**
+ * The rooms of the supervisor, from the entry down: each may import those below it and none above. News travels back up
+ * through listeners that are handed down.
+ */
+export const ROOMS = [
+  'cli.ts',
+  'test-server.ts',
+  'serve.ts',
+  'server',
+  'http/handler.ts',
+  'http/websocket',
+  'http/dialects',
+  'http/call',
+  'http/socket',
+  'models',
+  'slots',
+  'processes',
+  'calls',
+  'watch',
+  'jobs',
+  'webhooks',
+  'dispatch',
+  'observe',
+  'options',
+  'machine',
+  'memory',
+  'version.ts',
+];
+
+/** How a relative import names the room, from inside `http/` or from elsewhere. */
+function importOf(room) {
+  const path = room.endsWith('.ts') ? room.replace(/\.ts$/, String.raw`\.js$`) : `${room}/`;
+  return String.raw`^(?:\.{1,2}/)+${path.replace(/^http\//, '(?:http/)?')}`;
+}
+
+const oneWay = ROOMS.slice(1).map((room, i) => ({
+  files: [room.endsWith('.ts') ? `supervisor/${room}` : `supervisor/${room}/**`],
+  rules: {
+    'no-restricted-imports': [
+      'error',
+      {
+        patterns: ROOMS.slice(0, i + 1).map((above) => ({
+          regex: importOf(above),
+          message: `${room} stands below ${above} (ROOMS in eslint.config.js).`,
+        })),
+      },
+    ],
+  },
+}));
+
 export default tseslint.config(
   { ignores: ['dist/**', 'node_modules/**', 'test/fixtures/**', '**/*.js', '**/*.mjs', '**/*.cjs'] },
   js.configs.recommended,
@@ -21,6 +71,7 @@ export default tseslint.config(
       eqeqeq: 'error',
     },
   },
+  ...oneWay,
   { files: ['bench/**/*.ts', 'examples/**/*.ts'], rules: { 'no-console': 'off' } },
   {
     // node:test's `test()` returns a promise that the runner itself awaits.

@@ -2,7 +2,8 @@
  * The public face of banana-serve: what model authors import, `serve()` for programs.
  * The supervisor is loaded on first use, so that an app importing from here brings no HTTP server into its worker.
  */
-import type { ServeOptions, ServerHandle } from './supervisor/serve.js';
+import type { ServeOptions } from './supervisor/serve.js';
+import type { ServerHandle } from './supervisor/server/server-handle.js';
 import { setStarter } from './worker/api/starter.js';
 import { serveFunctions, type ServedFunctions } from './worker/api/serve-functions.js';
 
@@ -34,7 +35,8 @@ export type {
 } from './worker/api/potassium/potassium.js';
 export type { ServedFunctions } from './worker/api/serve-functions.js';
 export { sendWebhook, type SendWebhookOptions } from './worker/api/send-webhook.js';
-export type { ServeOptions, ServerEnd, ServerHandle } from './supervisor/serve.js';
+export type { ServeOptions } from './supervisor/serve.js';
+export type { ServerEnd, ServerHandle } from './supervisor/server/server-handle.js';
 export type { ErrorCode } from './protocol/errors.js';
 export type { LocalConfig, MemoryConfig, StoreOptions } from './worker/api/store/config.js';
 export { RedisConfig, S3Config } from './worker/api/store/config.js';
@@ -69,8 +71,8 @@ async function serveFile(options: ServeOptions): Promise<ServerHandle> {
 setStarter({
   async serve(app, options) {
     const { EXIT_CODES } = await import('./supervisor/server/exit-codes.js');
-    const { runServer } = await import('./supervisor/server/server-process.js');
-    const reason = await runServer(() => serveFile({ ...options, app }));
+    const { runServerProcess } = await import('./supervisor/server/server-process.js');
+    const reason = await runServerProcess(() => serveFile({ ...options, app }));
     process.exitCode = EXIT_CODES[reason].code;
   },
   async startForTest(app, options) {

@@ -124,6 +124,11 @@ export function protocolError(detail: string, cause?: unknown): ServeError {
   return new ServeError('SERVE_PROTOCOL', undefined, { detail, cause });
 }
 
+/** What the operator or the app's author has set cannot be; `message` names the option, where it stands and the cure. */
+export function configError(message: string): ServeError {
+  return new ServeError('SERVE_CONFIG', message);
+}
+
 /** No new call is taken, and none that waits will run; another server may be up in a second. */
 export function shuttingDown(): ServeError {
   return new ServeError('SERVE_SHUTTING_DOWN', undefined, { retryAfterS: 1 });

@@ -12,7 +12,7 @@ import {
   optionsOf,
   type OptionName,
 } from './options/table.js';
-import { runServer, say } from './server/server-process.js';
+import { runServerProcess, say } from './server/server-process.js';
 import { VERSION } from './version.js';
 
 slabs.onUse = collectSeldom;
@@ -29,7 +29,7 @@ async function main(argv: readonly string[]): Promise<ExitReason> {
     throw thrown;
   }
   if (command.opts()['apiKey'] !== undefined) process.title = 'banana-serve'; // takes the flags out of ps
-  return runServer(async () => {
+  return runServerProcess(async () => {
     const { serve } = await import('./serve.js');
     const [app] = command.args;
     const flags = { values: command.opts(), where: (name: string) => flagOf(name) };

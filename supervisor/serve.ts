@@ -4,18 +4,19 @@
  * 1. Options from flags, environment and config file; the app's path; the devices.
  * 2. `server/server.ts` opens the port, starts the workers, and ends both.
  */
-import { ServeError } from '../protocol/errors.js';
 import { findApp } from './server/app-path.js';
 import type { SendAhead } from './dispatch/send-ahead.js';
 import { ApiKeys } from './http/call/api-keys.js';
 import { readKeyFile } from './options/api-key.js';
 import { readConfigFile } from './options/config-file.js';
-import { configError, readEnvironment, resolveOptions, type OptionSource } from './options/resolve.js';
+import { configError } from '../protocol/errors.js';
+import { readEnvironment, resolveOptions, type OptionSource } from './options/resolve.js';
 import { readServeOptions } from './options/serve-options.js';
 import { availableCores } from './machine/cores.js';
 import { discoverGpus } from './machine/gpu-discovery.js';
 import { placeWorkers } from './machine/placement.js';
-import { RunningServer } from './server/server.js';
+import type { ServerHandle } from './server/server-handle.js';
+import { Server } from './server/server.js';
 
 /** Options of `serve()`, by the names of docs/options.md; durations and sizes as on the command line. */
 export interface ServeOptions {
@@ -26,32 +27,6 @@ export interface ServeOptions {
   /** Folder of the config file and of relative paths; the current one. */
   readonly cwd?: string;
   readonly [option: string]: unknown;
-}
-
-/** Why a server ended. */
-export interface ServerEnd {
-  /** `drained`: every call was answered. `cut`: the drain timeout passed first. `failed`: no worker could start. */
-  readonly reason: 'drained' | 'cut' | 'failed' | 'killed';
-  readonly error: ServeError | null;
-}
-
-export interface ServerHandle {
-  /** Where it listens, such as `http://localhost:8000`; `unix:/path` for a socket. */
-  readonly url: string;
-  /**
-   * Resolves with the first worker; rejects (SERVE_CRASH_LOOP, SERVE_APP_INVALID) if none can start. With `watch` that
-   * is never sure before the server ends.
-   */
-  readonly ready: Promise<void>;
-  /** Resolves when the server has ended, however that came. */
-  readonly ended: Promise<ServerEnd>;
-  /** `--drain-lag` in force. */
-  readonly drainLagMs: number;
-  status(): object;
-  /** Drains and stops. `lagMs`: how long calls are still accepted first; 0 by default. */
-  close(options?: { lagMs?: number }): Promise<ServerEnd>;
-  /** Stops at once: workers are killed, connections cut. */
-  kill(): void;
 }
 
 /** What the command line (its source of options) and the benchmarks add. */
@@ -86,7 +61,7 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
   });
   const problem =
     discovery.problem === null ? [] : [`GPU discovery: ${discovery.problem}; continuing without`];
-  const server = new RunningServer({
+  const server = new Server({
     app,
     workerCommand: workerCommand ?? null,
     resolved,

@@ -1,6 +1,7 @@
 /** A server for one test: a real worker runs init, a free port of this machine, no restarts. */
 import type { ServeError } from '../protocol/errors.js';
-import { serve, type ServeOptions, type ServerHandle } from './serve.js';
+import { serve, type ServeOptions } from './serve.js';
+import type { ServerHandle } from './server/server-handle.js';
 
 /** Resolves once a worker is ready. @throws Error if none can start; then nothing is left running */
 export async function startTestServer(options: ServeOptions): Promise<ServerHandle> {

@@ -7,7 +7,6 @@
 import type { Channel } from '../../protocol/channel.js';
 import { ServeError } from '../../protocol/errors.js';
 import type { Job } from '../dispatch/job.js';
-import type { KillCause } from '../processes/exit-report.js';
 import type { HeldCall } from './held-call.js';
 import { RunClock } from './run-clock.js';
 
@@ -17,11 +16,14 @@ export const ABORT_GRACE_MS = 1000;
 /** However short the run timeout, a worker has this long to begin: a large body, a busy machine are no fault of it. */
 export const MIN_BEGIN_MS = 5000;
 
+/** Why the process of a call has to be killed. */
+export type HopelessCause = 'run timeout' | 'it did not begin its call';
+
 export interface RunTimeoutListener {
   /** The call failed for a reason that the log may want to know. */
   onCallError(job: Job, error: ServeError): void;
   /** Only the death of the process helps: a handler that did not obey, or a call that never even began. */
-  onHopeless(cause: KillCause): void;
+  onHopeless(cause: HopelessCause): void;
 }
 
 /** The calls of the worker. */

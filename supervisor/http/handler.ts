@@ -3,15 +3,14 @@ import Koa from 'koa';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ServeError, describeThrown } from '../../protocol/errors.js';
 import type { Log } from '../observe/log.js';
-import { builtinRoutes } from './dialects/builtin.js';
 import { Cors, answerPreflight, isPreflight } from './call/cors.js';
-import { countPost, leftovers, takeCall } from './dialects/calls.js';
+import { answerUnclaimed, builtinRoutes, countPost, takeCall } from './dialects/banana.js';
 import type { Backend } from './call/backend.js';
 import { gateMistake } from './dialects/gate.js';
 import { takeGateway } from './dialects/gateway/gateway.js';
 import { potassiumRoutes } from './dialects/potassium.js';
 import { refuse } from './socket/refuse.js';
-import { pathOf } from './call/request-facts.js';
+import { pathOf } from './socket/request-facts.js';
 import { bananaIdHeader, requestIdOf } from './socket/request-id.js';
 import type { HttpHandler } from './socket/http-server.js';
 import { Upgrades } from './websocket/upgrades.js';
@@ -32,7 +31,7 @@ export function createHandler(backend: Backend, log: Log): HttpHandler {
   });
   app.use(builtinRoutes(backend).routes());
   app.use(potassiumRoutes(backend).routes());
-  app.use(leftovers(backend));
+  app.use(answerUnclaimed(backend));
   app.on('error', (thrown: unknown, ctx?: Koa.Context) => {
     if (ctx?.req.socket.destroyed === true) return; // the client hung up: no failure of ours, and it may do so often
     log.error({ path: ctx?.path }, `a request handler failed: ${describeThrown(thrown).stack}`);

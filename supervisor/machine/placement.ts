@@ -1,5 +1,5 @@
 /** Which slot gets which device: options, discovery and an inherited mask in, one entry per worker out. Pure. */
-import { configError } from '../options/resolve.js';
+import { configError } from '../../protocol/errors.js';
 import type { Gpu } from './gpu-discovery.js';
 
 export interface Placement {

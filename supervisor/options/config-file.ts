@@ -1,8 +1,8 @@
 /** Options from `banana.json`, or the `banana` key of package.json, in the folder the server is started in. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ServeError } from '../../protocol/errors.js';
-import { configError, notAllowed, type OptionSource } from './resolve.js';
+import { ServeError, configError } from '../../protocol/errors.js';
+import { notAllowed, type OptionSource } from './resolve.js';
 
 export interface ConfigFile {
   readonly source: OptionSource;

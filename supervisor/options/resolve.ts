@@ -3,7 +3,7 @@
  * The app's part comes late (a worker has to load it), so explicit values and their sources are kept.
  */
 import { inspect } from 'node:util';
-import { ServeError } from '../../protocol/errors.js';
+import { ServeError, configError } from '../../protocol/errors.js';
 import { suggest } from './suggest.js';
 import { OPTIONS, OPTION_NAMES, envName, isDuration, type OptionName, type OptionValues } from './table.js';
 import { NotAllowed } from './units.js';
@@ -113,10 +113,6 @@ function assertUnit(name: OptionName, raw: unknown, source: OptionSource): void 
 function isSecret(name: OptionName): boolean {
   const { secret = false }: { secret?: boolean } = OPTIONS[name];
   return secret;
-}
-
-export function configError(message: string): ServeError {
-  return new ServeError('SERVE_CONFIG', message);
 }
 
 /** `raw` may be anything, as a program may give it: a BigInt, a cycle, a function. */

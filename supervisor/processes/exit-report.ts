@@ -1,5 +1,6 @@
 /** What a dead worker's exit tells, in words for the person who reads the log. */
 import { readFileSync } from 'node:fs';
+import type { HopelessCause } from '../calls/run-timeout.js';
 
 export interface Exit {
   readonly code: number | null;
@@ -8,8 +9,7 @@ export interface Exit {
 
 /** Why we killed it, if we did; the first cause wins. */
 export type KillCause =
-  | 'run timeout'
-  | 'it did not begin its call'
+  | HopelessCause
   | 'init timeout'
   | 'protocol error'
   | 'it closed its connection'

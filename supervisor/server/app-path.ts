@@ -1,7 +1,7 @@
 /** Finds the app a person meant. */
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, extname, join, relative, resolve } from 'node:path';
-import { configError } from '../options/resolve.js';
+import { configError } from '../../protocol/errors.js';
 import { suggest } from '../options/suggest.js';
 
 const EXTENSIONS = ['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs'];

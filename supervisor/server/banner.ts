@@ -2,7 +2,7 @@
 import { relative } from 'node:path';
 import type { ModelRuntime } from '../models/model-runtime.js';
 import type { Placement } from '../machine/placement.js';
-import type { ServerEnd } from '../serve.js';
+import type { ServerEnd } from './server-handle.js';
 import { VERSION } from '../version.js';
 
 /** `banana-serve 0.1.0  ./app.ts  2 workers on 2 GPUs (0, 1)  http://localhost:8000` */

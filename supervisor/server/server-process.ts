@@ -1,10 +1,10 @@
 /** A server as the business of its whole process: signals to `close` and `kill`, ends and errors to exit reasons. */
 import { ServeError } from '../../protocol/errors.js';
 import { EXIT_CODES, type ExitReason } from './exit-codes.js';
-import type { ServerEnd, ServerHandle } from '../serve.js';
+import type { ServerEnd, ServerHandle } from './server-handle.js';
 
 /** Resolves once the server that `start` gives has ended; what kept it from starting is told on stderr. */
-export async function runServer(start: () => Promise<ServerHandle>): Promise<ExitReason> {
+export async function runServerProcess(start: () => Promise<ServerHandle>): Promise<ExitReason> {
   const signals = watchSignals();
   try {
     return await signals.obey(await start());

@@ -35,7 +35,7 @@ import type { Placement } from '../machine/placement.js';
 import { SpawnGate } from '../slots/spawn-gate.js';
 import { AppFiles, changeText } from '../watch/app-files.js';
 import { Webhooks } from '../webhooks/webhooks.js';
-import type { ServerEnd, ServerHandle } from '../serve.js';
+import type { ServerEnd, ServerHandle } from './server-handle.js';
 import { VERSION } from '../version.js';
 
 /** What is to be served, all of it checked. */
@@ -54,7 +54,7 @@ export interface ServerPlan {
 /** For the last lines of the workers and of the log; a reader that takes none must not delay the end. */
 const FLUSH_MS = 500;
 
-export class RunningServer implements ServerHandle {
+export class Server implements ServerHandle {
   readonly #plan: ServerPlan;
   readonly #options: Options;
   readonly #writers = { stdout: new OutputWriter(1), stderr: new OutputWriter(2) };
@@ -177,7 +177,7 @@ export class RunningServer implements ServerHandle {
       model: this.#model,
       options: this.#options,
       jobs: this.#jobs,
-      strangers: new Arrivals(),
+      unauthenticated: new Arrivals(),
       webhooks: this.#webhooks,
       posts: { count: 0 },
       replies,

@@ -17,7 +17,7 @@ export interface Backend {
   readonly hasGpu: boolean;
   readonly jobs: KeptJobs;
   /** Calls whose key is in a body that is still arriving. */
-  readonly strangers: Arrivals;
+  readonly unauthenticated: Arrivals;
   readonly webhooks: Webhooks;
   /** POSTs so far, for Potassium's `sequence_number`. */
   readonly posts: { count: number };

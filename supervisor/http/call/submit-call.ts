@@ -19,7 +19,7 @@ import { answerStarted } from './answer-started.js';
 import { announcedBytes } from '../socket/read-body.js';
 import { refuse } from '../socket/refuse.js';
 import { ReplySink } from './reply-sink.js';
-import { describeCall, type CallTarget } from './request-facts.js';
+import { describeCall, type CallTarget } from './describe-call.js';
 import { requestIdOf } from '../socket/request-id.js';
 import { postFailure, postResult } from './result-webhook.js';
 import { bodyMistake, routeMistake } from './route-check.js';

@@ -7,7 +7,7 @@ import { ServeError } from '../../../protocol/errors.js';
 import type { Admission } from '../../dispatch/arrivals.js';
 import type { Backend } from './backend.js';
 import { readBody, type BodyLimits } from '../socket/read-body.js';
-import { onceClosed } from './request-facts.js';
+import { onceClosed } from '../socket/request-facts.js';
 
 export interface ExpectedBody extends Pick<BodyLimits, 'announcedBytes' | 'maxBodyBytes'> {
   readonly place: Admission;

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { ServeError } from '../../../protocol/errors.js';
 import { keyOf } from '../call/api-keys.js';
-import { HEALTH_PATHS } from './builtin.js';
+import { HEALTH_PATHS } from './own-paths.js';
 import { isPreflight } from '../call/cors.js';
 import type { Backend } from '../call/backend.js';
 import { gatewayOperation } from './gateway/gateway.js';

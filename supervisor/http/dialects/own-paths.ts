@@ -1,6 +1,32 @@
-/** The server's own paths that no call may have, and the methods that each takes, as an `Allow` header lists them. */
-import { GATEWAY_PATHS } from './gateway/paths.js';
+/** The server's own paths, which no call may have. */
 
+/** Probes have no API key and need none. */
+export const HEALTH_PATHS: ReadonlySet<string> = new Set(['/healthcheck', '/livez', '/readyz']);
+
+export type GatewayOperation =
+  /** `waits`: the caller of `run` may get the result at once, without asking again. */
+  { readonly is: 'start'; readonly waits: boolean } | { readonly is: 'check' } | { readonly is: 'feedback' };
+
+const OPERATIONS: readonly (readonly [path: string, operation: GatewayOperation])[] = [
+  ['/start/v2', { is: 'start', waits: false }],
+  ['/start/v4', { is: 'start', waits: true }],
+  ['/check/v2', { is: 'check' }],
+  ['/check/v4', { is: 'check' }],
+  ['/feedback/v2', { is: 'feedback' }],
+];
+
+/**
+ * Where Banana's first clients (majors 2 to 4 of their SDKs) look for the platform's gateway.
+ * The clients write a slash at the end; people do not.
+ */
+export const GATEWAY_PATHS: ReadonlyMap<string, GatewayOperation> = new Map(
+  OPERATIONS.flatMap(([path, operation]) => [
+    [path, operation],
+    [`${path}/`, operation],
+  ]),
+);
+
+/** All of them, and the methods that each takes, as an `Allow` header lists them. */
 export const OWN_PATHS: ReadonlyMap<string, string> = new Map([
   ['/healthcheck', 'GET, HEAD'],
   ['/livez', 'GET, HEAD'],

@@ -14,7 +14,7 @@ import { ServeError, type ErrorCode } from '../../../protocol/errors.js';
 import { httpStatus } from './http-status.js';
 import { errorBody } from './refuse.js';
 import { requestIdOf } from './request-id.js';
-import { hasBody } from '../websocket/asks.js';
+import { hasBody } from './request-facts.js';
 
 /** Above the 60 s after which common load balancers drop idle connections: they must close first. */
 const KEEP_ALIVE_MS = 75_000;

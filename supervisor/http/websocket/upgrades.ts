@@ -7,9 +7,8 @@ import type { Cors } from '../call/cors.js';
 import type { Backend } from '../call/backend.js';
 import { gateMistake } from '../dialects/gate.js';
 import { refuse } from '../socket/refuse.js';
-import { pathOf } from '../call/request-facts.js';
+import { hasBody, pathOf } from '../socket/request-facts.js';
 import { requestIdOf } from '../socket/request-id.js';
-import { asksForWebSocket } from './asks.js';
 import { WebSocketCall, isWebSocketRoute } from './websocket-call.js';
 
 export class Upgrades {
@@ -106,4 +105,15 @@ function refuseUpgrade(request: IncomingMessage, socket: Socket, requestId: stri
   response.assignSocket(socket);
   response.once('finish', () => socket.destroySoon());
   refuse(request, response, error, { requestId, close: true });
+}
+
+/** RFC 6455 section 4.1. HTTP/1.0 knows no upgrades (RFC 9110 section 7.8), and no frame could follow a body. */
+function asksForWebSocket(request: IncomingMessage): boolean {
+  const { method, headers, httpVersion } = request;
+  return (
+    method === 'GET' &&
+    httpVersion === '1.1' &&
+    headers.upgrade?.toLowerCase() === 'websocket' &&
+    !hasBody(request)
+  );
 }

@@ -12,12 +12,10 @@ import type { Admission } from '../../dispatch/arrivals.js';
 import { Job, type Conversation, type Sink } from '../../dispatch/job.js';
 import { formatMs } from '../../options/units.js';
 import type { Backend } from '../call/backend.js';
-import { describeCall } from '../call/request-facts.js';
-import { closeCodeOf, closeReason } from './close.js';
-import { Ending } from './ending.js';
-import { Heartbeat } from './heartbeat.js';
+import { describeCall } from '../call/describe-call.js';
+import { ClosingHandshake, closeCodeOf, closeReason } from './closing.js';
+import { Heartbeat, SilenceLimit } from './liveness.js';
 import { Outbox } from './outbox.js';
-import { Silence } from './silence.js';
 
 /** Of both sides, before a connection that has to go is closed: an app may listen while it talks. */
 const GOING_AWAY_SILENCE_MS = 1000;
@@ -32,12 +30,12 @@ export class WebSocketCall implements Sink, Conversation {
   readonly #job: Job;
   readonly #outbox: Outbox;
   readonly #heartbeat: Heartbeat;
-  readonly #silence = new Silence(() => this.#onSilence());
+  readonly #silence = new SilenceLimit(() => this.#onSilence());
   #state: State = 'open';
   /** Why the client left. */
   #farewell = '';
   #goingAway: ServeError | null = null;
-  #ending: Ending | null = null;
+  #closing: ClosingHandshake | null = null;
   /** Parts of the app's messages that the connection has not taken. */
   #untaken = 0;
   #stallTimer: NodeJS.Timeout | null = null;
@@ -129,14 +127,14 @@ export class WebSocketCall implements Sink, Conversation {
     ws.on('close', (code) => {
       this.#onLeft(`the client closed the connection (${code})`);
       this.#heartbeat.stop();
-      this.#ending?.stop();
+      this.#closing?.stop();
       this.#outbox.onGone();
     });
   }
 
   #onBytes(bytes: number): void {
     this.#heartbeat.onBytes();
-    if (this.#ending !== null) this.#ending.onBytes(bytes);
+    if (this.#closing !== null) this.#closing.onBytes(bytes);
     else this.#held(() => this.#outbox.onBytes(bytes));
   }
 
@@ -177,7 +175,7 @@ export class WebSocketCall implements Sink, Conversation {
     if (this.#state !== 'open') return;
     this.#state = 'client left';
     this.#farewell = why;
-    this.#ending ??= new Ending(this.#ws, this.#request.socket);
+    this.#closing ??= new ClosingHandshake(this.#ws, this.#request.socket);
     // What it sent before it left is still for the app, if that has begun.
     if (this.#outbox.isEmpty || this.#job.state === 'queued') this.#giveUpLeft();
   }
@@ -205,7 +203,7 @@ export class WebSocketCall implements Sink, Conversation {
 
   #close(code: number, reason?: string): void {
     this.#ws.close(code, reason);
-    this.#ending ??= new Ending(this.#ws, this.#request.socket);
+    this.#closing ??= new ClosingHandshake(this.#ws, this.#request.socket);
   }
 
   #onSettled(error: ServeError | null): void {

@@ -11,7 +11,7 @@ import { answer, type Exchange } from './exchange.js';
 import type { GatewayEnvelope } from './envelope.js';
 import { GATEWAY_ROUTE, newGatewayJob } from './input.js';
 import { endedReply, plainReply } from './reply.js';
-import { onceClosed } from '../../call/request-facts.js';
+import { onceClosed } from '../../socket/request-facts.js';
 import { postResult } from '../../call/result-webhook.js';
 
 /** What the platform held a client for; load balancers in front of a server give up after 60 s. */

@@ -19,9 +19,8 @@ import type { Backend } from '../../call/backend.js';
 import { checkCall, startCall } from './calls.js';
 import { readEnvelope, type GatewayEnvelope } from './envelope.js';
 import { answer, turnAway, type Exchange } from './exchange.js';
-import { GATEWAY_PATHS, type GatewayOperation } from './paths.js';
+import { GATEWAY_PATHS, type GatewayOperation } from '../own-paths.js';
 import { plainReply } from './reply.js';
-import { waitOutside } from './strangers.js';
 import { announcedBytes } from '../../socket/read-body.js';
 import { requestIdOf } from '../../socket/request-id.js';
 import { takeBody, type BodyOwner, type ExpectedBody } from '../../call/take-body.js';
@@ -88,7 +87,7 @@ class GatewayRequest implements BodyOwner {
     if (startsCall)
       place = this.#isKnown
         ? backend.model.dispatcher.admit(announced, null)
-        : waitOutside(backend, announced);
+        : admitUnauthenticated(backend, announced);
     return { place, announcedBytes: announced, maxBodyBytes };
   }
 
@@ -132,4 +131,22 @@ function takeFeedback(exchange: Exchange, log: Log, { callID, feedback }: Gatewa
   const text = feedback?.toString('utf8', 0, MAX_LOGGED_BYTES).replace(/\s+/g, ' ') ?? '';
   log.info({ requestId, callID: callID?.slice(0, 100) ?? null, feedback: text }, 'feedback on a call');
   answer(exchange, plainReply(requestId, 'success'));
+}
+
+/** Starts at a time whose key is in a body that is still arriving: they take no place in the queue. The clients send at most 10 MiB each. */
+const MAX_UNAUTHENTICATED = 64;
+const MAX_UNAUTHENTICATED_BYTES = 128 * 1024 * 1024;
+
+/** @throws SERVE_QUEUE_FULL */
+function admitUnauthenticated({ unauthenticated }: Backend, announced: number): Admission {
+  const checkRoom = (moreBytes: number): void => {
+    if (unauthenticated.bytes + moreBytes > MAX_UNAUTHENTICATED_BYTES) throw noRoom();
+  };
+  if (unauthenticated.count >= MAX_UNAUTHENTICATED) throw noRoom();
+  checkRoom(announced);
+  return unauthenticated.add(announced, checkRoom);
+}
+
+function noRoom(): ServeError {
+  return new ServeError('SERVE_QUEUE_FULL', undefined, { retryAfterS: 1 });
 }

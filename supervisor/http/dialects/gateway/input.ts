@@ -3,7 +3,8 @@ import type { IncomingMessage } from 'node:http';
 import { Job, NOWHERE, type JobCall } from '../../../dispatch/job.js';
 import type { Exchange } from './exchange.js';
 import type { GatewayEnvelope } from './envelope.js';
-import { describeCall, pathOf } from '../../call/request-facts.js';
+import { describeCall } from '../../call/describe-call.js';
+import { pathOf } from '../../socket/request-facts.js';
 
 /** The app's route that is called this way. */
 export const GATEWAY_ROUTE = '/';

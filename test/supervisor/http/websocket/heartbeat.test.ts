@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { Heartbeat } from '../../../../supervisor/http/websocket/heartbeat.js';
+import { Heartbeat } from '../../../../supervisor/http/websocket/liveness.js';
 
 function setUp(t: TestContext) {
   t.mock.timers.enable({ apis: ['setInterval'] });

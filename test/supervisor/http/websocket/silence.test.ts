@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { Silence } from '../../../../supervisor/http/websocket/silence.js';
+import { SilenceLimit } from '../../../../supervisor/http/websocket/liveness.js';
 
 function setUp(t: TestContext) {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let nowMs = 1000;
   t.mock.method(performance, 'now', () => nowMs);
   let ended = 0;
-  const silence = new Silence(() => (ended += 1));
+  const silence = new SilenceLimit(() => (ended += 1));
   const pass = (ms: number): void => {
     nowMs += ms;
     t.mock.timers.tick(ms);

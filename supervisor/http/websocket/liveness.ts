@@ -1,9 +1,44 @@
-/** How long an app has waited for a client that says nothing, and that is told nothing. */
+/** Two ways to find out that a WebSocket's client is gone: it answers no ping, or it says nothing while the app waits for it. */
+import type { WebSocket } from 'ws';
+
+/** Common proxies cut a connection on which nothing moved for 60 s. */
+const PING_MS = 30_000;
+
+export class Heartbeat {
+  readonly #ws: Pick<WebSocket, 'isPaused' | 'ping' | 'terminate'>;
+  readonly #timer: NodeJS.Timeout;
+  #isAlive = true;
+
+  constructor(ws: Pick<WebSocket, 'isPaused' | 'ping' | 'terminate'>) {
+    this.#ws = ws;
+    this.#timer = setInterval(() => this.#beat(), PING_MS);
+  }
+
+  /** Something came: a pong need not, and cannot before a long message has ended. */
+  onBytes(): void {
+    this.#isAlive = true;
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  #beat(): void {
+    if (this.#ws.isPaused) return; // its pong would not be read
+    if (!this.#isAlive) {
+      this.#ws.terminate();
+      return;
+    }
+    this.#isAlive = false;
+    this.#ws.ping();
+  }
+}
 
 /** One message may not take longer, as one request may not (`http/socket/http-server.ts`). */
 const MESSAGE_MS = 30 * 60_000;
 
-export class Silence {
+/** Bounds how long an app waits for a client that says nothing, and that is told nothing. */
+export class SilenceLimit {
   readonly #onTooLong: () => void;
   #timer: NodeJS.Timeout | null = null;
   #limitMs = 0;

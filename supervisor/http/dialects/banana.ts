@@ -1,9 +1,13 @@
-/** Calls of the app: `POST` to its routes, whatever way it is written in; the body's format follows its content type. */
+/**
+ * The house dialect, which is Banana's: `POST` to the app's routes, whatever way the app is written in (the body's format
+ * follows its content type), and health and status, answered at once however busy the workers are.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import Router from '@koa/router';
 import type { Middleware } from 'koa';
 import { ServeError } from '../../../protocol/errors.js';
 import type { Backend } from '../call/backend.js';
-import { GATEWAY_PATHS } from './gateway/paths.js';
+import { GATEWAY_PATHS } from './own-paths.js';
 import { refuse } from '../socket/refuse.js';
 import { requestIdOf } from '../socket/request-id.js';
 import { submitCall } from '../call/submit-call.js';
@@ -42,8 +46,8 @@ function isQuestion(path: string): boolean {
   return operation !== undefined && operation.is !== 'start';
 }
 
-/** What nobody took: a known path with another method, or no such path. */
-export function leftovers(backend: Backend): Middleware {
+/** Answers what no dialect claims: a known path with another method, or no such path. */
+export function answerUnclaimed(backend: Backend): Middleware {
   return (ctx) => {
     const { routes } = backend.model;
     const isRoute = routes?.has(ctx.path) ?? ctx.path === '/';
@@ -72,4 +76,33 @@ function mistakeOf(
   return allow === undefined
     ? new ServeError('SERVE_NOT_FOUND', `There is no ${method} ${path} here.`)
     : new ServeError('SERVE_METHOD_NOT_ALLOWED', `${path} takes ${allow}, not ${method}.`);
+}
+
+/** Health and status. */
+export function builtinRoutes(backend: Backend): Router {
+  const router = new Router({ strict: true, sensitive: true }); // a path is what docs/http.md lists, to the letter
+
+  // The Banana platform's probe: `state` and `gpu` first, any 200 means ready.
+  router.get('/healthcheck', (ctx) => {
+    const { health } = backend.model;
+    ctx.status = health === 'ready' ? 200 : 503;
+    ctx.body = { state: health === 'ready' ? 'healthy' : health, gpu: backend.hasGpu };
+  });
+
+  // The front is alive if it can answer; restarting it would not mend a model, and would lose the warm workers.
+  router.get('/livez', (ctx) => {
+    ctx.body = { state: 'alive' };
+  });
+
+  router.get('/readyz', (ctx) => {
+    const { health } = backend.model;
+    ctx.status = health === 'ready' ? 200 : 503;
+    ctx.body = { state: health };
+  });
+
+  router.get('/status', (ctx) => {
+    ctx.body = backend.status();
+  });
+
+  return router;
 }

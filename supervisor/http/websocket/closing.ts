@@ -1,9 +1,34 @@
 /**
- * The end of a connection that the server has closed: the client gets what was sent before, and time for its own goodbye,
- * and what it goes on saying is thrown away.
+ * How the server closes a WebSocket: the code and reason that say why, as a status and an error body do for other calls,
+ * and the time that the client has to take what was sent before and to say its own goodbye.
  */
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
+import type { ErrorCode, ServeError } from '../../../protocol/errors.js';
+import { MAX_CLOSE_REASON_BYTES } from '../../../protocol/messages.js';
+
+/** RFC 6455 section 7.4.1, and 1013 of its registry. What is not here: 1011, the server failed. */
+const CLOSE_CODES: Partial<Record<ErrorCode, number>> = {
+  SERVE_SHUTTING_DOWN: 1001, // going away
+  SERVE_NOT_FOUND: 1008, // against the rules
+  SERVE_REQUEST_TIMEOUT: 1008,
+  SERVE_SLOW_READER: 1008,
+  SERVE_NOT_BEGUN: 1013, // try again later
+  SERVE_NOT_READY: 1013,
+  SERVE_QUEUE_FULL: 1013,
+  SERVE_QUEUE_TIMEOUT: 1013,
+};
+
+export function closeCodeOf({ code }: ServeError): number {
+  return CLOSE_CODES[code] ?? 1011;
+}
+
+/** Code and message, as far as they fit; cut at a whole character. */
+export function closeReason({ code, message }: ServeError): string {
+  const text = `${code}: ${message}`;
+  const cut = new TextEncoder().encodeInto(text, new Uint8Array(MAX_CLOSE_REASON_BYTES)).read;
+  return text.slice(0, cut);
+}
 
 /** For the client's goodbye, once it has been told; and for each bit of progress until then. */
 const GOODBYE_MS = 2000;
@@ -11,7 +36,7 @@ const GOODBYE_MS = 2000;
 /** What a client may have had under way when it was told. */
 const LATE_BYTES = 64 * 1024;
 
-export class Ending {
+export class ClosingHandshake {
   readonly #ws: WebSocket;
   readonly #socket: Socket;
   readonly #timer: NodeJS.Timeout;

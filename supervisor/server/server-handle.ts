@@ -1,0 +1,28 @@
+/** What `serve()` gives to a program: a running server, and how it ended. */
+import type { ServeError } from '../../protocol/errors.js';
+
+/** Why a server ended. */
+export interface ServerEnd {
+  /** `drained`: every call was answered. `cut`: the drain timeout passed first. `failed`: no worker could start. */
+  readonly reason: 'drained' | 'cut' | 'failed' | 'killed';
+  readonly error: ServeError | null;
+}
+
+export interface ServerHandle {
+  /** Where it listens, such as `http://localhost:8000`; `unix:/path` for a socket. */
+  readonly url: string;
+  /**
+   * Resolves with the first worker; rejects (SERVE_CRASH_LOOP, SERVE_APP_INVALID) if none can start. With `watch` that
+   * is never sure before the server ends.
+   */
+  readonly ready: Promise<void>;
+  /** Resolves when the server has ended, however that came. */
+  readonly ended: Promise<ServerEnd>;
+  /** `--drain-lag` in force. */
+  readonly drainLagMs: number;
+  status(): object;
+  /** Drains and stops. `lagMs`: how long calls are still accepted first; 0 by default. */
+  close(options?: { lagMs?: number }): Promise<ServerEnd>;
+  /** Stops at once: workers are killed, connections cut. */
+  kill(): void;
+}
