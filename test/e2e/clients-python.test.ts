@@ -5,10 +5,11 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { makeCues, type Cues } from '../helpers/cues.js';
-import { NO_PYTHON, startPython, type PythonClients, type PythonReply } from '../helpers/python-clients.js';
+import { startPython, type PythonClients, type PythonReply } from '../helpers/python-clients.js';
+import { needs } from '../helpers/needs.js';
 import { fixture, startServer, type Server } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000, skip: NO_PYTHON };
+const LIMIT = { timeout: 60_000, skip: needs('python3') };
 const KEY = 's3cret';
 
 interface Outcome {

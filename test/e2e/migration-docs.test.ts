@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
+import { needs } from '../helpers/needs.js';
 import { ROOT, startServer } from '../helpers/server.js';
 
 interface Example {
@@ -48,7 +49,8 @@ for (const { title, app, command, language, answer } of [
   ...examplesOf('from-potassium.md'),
   ...examplesOf('from-banana.md'),
 ]) {
-  test(title, { timeout: 60_000 }, async (t) => {
+  const skip = command.startsWith('curl') && needs('curl');
+  test(title, { timeout: 60_000, skip }, async (t) => {
     const server = await startServer(writeApp(t, app), { t });
     await server.until(({ state }) => state === 'ready');
     const line = command.replace('localhost:8000', new URL(server.url).host);

@@ -1,6 +1,6 @@
 /** A worker in another language, written from docs/wire.md: over bare frames, and served for real. */
 import assert from 'node:assert/strict';
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Unpackr } from 'msgpackr';
@@ -13,13 +13,13 @@ import { PROTOCOL_VERSION } from '../../protocol/messages.js';
 import { GOLDEN, GOLDEN_FILE } from '../protocol/golden-frames.js';
 import { callWith } from '../worker/calls.js';
 import { WorkerProcess } from '../worker/worker-process.js';
+import { needs } from '../helpers/needs.js';
 import { ROOT, call, eventually } from '../helpers/server.js';
 
 const FOLDER = `${ROOT}test/fixtures/python`;
 const COMMAND = ['python3', '-B', '-u', `${FOLDER}/worker.py`];
 
-const hasPython = spawnSync('python3', ['--version']).status === 0;
-const OPTIONS = { timeout: 60_000, skip: hasPython ? false : 'python3 is not installed' };
+const OPTIONS = { timeout: 60_000, skip: needs('python3') };
 
 async function startedWorker(t: TestContext): Promise<WorkerProcess> {
   const worker = new WorkerProcess(t, COMMAND);

@@ -1,12 +1,8 @@
 /** The requests of Banana's Python clients, sent by a real Python process (test/fixtures/clients/python_clients.py). */
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { TestContext } from 'node:test';
 import { ROOT, type Server } from './server.js';
-
-/** For a test's `skip`: why it cannot run here, or false. */
-export const NO_PYTHON =
-  spawnSync('python3', ['--version']).status === 0 ? false : 'python3 is not installed';
 
 export interface PythonReply {
   readonly status: number;

@@ -141,7 +141,7 @@ test('a file that cannot grow is an error for the call, and what was there befor
     say(String(await store.get('small')));
     await store.close();
   `;
-  const program = runProgram(t, body, { backend: 'local', config: { path } }, 3000);
+  const program = runProgram(t, body, { backend: 'local', config: { path } }, 6000);
   assert.equal(await program.line(), `1 The local store ${path} cannot be written; the disk may be full.`);
   assert.deepEqual([await program.line(), await program.line(), await program.line()], ['true', 'true', '1']);
   assert.deepEqual(await program.ended, { code: 0, signal: null });

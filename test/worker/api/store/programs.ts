@@ -17,7 +17,7 @@ export function runProgram(
   t: { after(undo: () => Promise<unknown>): void },
   body: string,
   options: unknown,
-  /** In blocks of 1024 bytes: no file may outgrow it. */
+  /** In blocks of 512 bytes, which sh counts: no file may outgrow it. */
   maxFileBlocks: number | 'unlimited' = 'unlimited',
 ): Program {
   const source = `import { Store } from ${JSON.stringify(INDEX)};
@@ -27,7 +27,7 @@ export function runProgram(
     ${body}`;
   const limited = 'ulimit -f "$1"; shift; exec "$@"';
   const command = [process.execPath, '--input-type=module', '--eval', source];
-  const child = spawn('bash', ['-c', limited, 'bash', String(maxFileBlocks), ...command], {
+  const child = spawn('sh', ['-c', limited, 'sh', String(maxFileBlocks), ...command], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const ended = once(child, 'exit').then(([code, signal]) => ({

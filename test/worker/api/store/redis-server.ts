@@ -27,13 +27,7 @@ export class RedisServer {
     const child = spawn('redis-server', ['--port', String(this.port), ...fixed, ...this.#args], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
-    const spawned = await new Promise<Error | null>((resolve) => {
-      child.once('spawn', () => resolve(null));
-      child.once('error', resolve);
-    });
-    if (spawned !== null) {
-      throw new Error('these tests need a Redis. Run: apt-get install redis-server', { cause: spawned });
-    }
+    await once(child, 'spawn');
     let said = '';
     for await (const line of createInterface(child.stdout)) {
       said += `${line}\n`;

@@ -3,7 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Store } from '../../../../index.js';
 import { RedisBackend } from '../../../../worker/api/store/redis.js';
+import { needs } from '../../../helpers/needs.js';
 import { freePort, RedisServer } from './redis-server.js';
+
+const OPTIONS = { skip: needs('redis-server') };
 
 function storeAt(t: { after(undo: () => Promise<void>): void }, config: object): Store {
   const store = new Store({ backend: 'redis', config: { host: '127.0.0.1', ...config } });
@@ -31,7 +34,7 @@ test('calls to a Redis that is not there name host and port', async (t) => {
   }
 });
 
-test('a call after the Redis is back works, without a failed one in between', async (t) => {
+test('a call after the Redis is back works, without a failed one in between', OPTIONS, async (t) => {
   const redis = await startRedis(t);
   const store = storeAt(t, { port: redis.port });
   await store.set('key', 'value');
@@ -47,7 +50,7 @@ test('a call after the Redis is back works, without a failed one in between', as
   }
 });
 
-test('a Redis that does not answer costs a call its limit, then works again', async (t) => {
+test('a Redis that does not answer costs a call its limit, then works again', OPTIONS, async (t) => {
   const redis = await startRedis(t);
   const address = { host: '127.0.0.1', port: redis.port, db: 0, tls: false };
   const backend = await RedisBackend.open(address, 300);
@@ -61,25 +64,29 @@ test('a Redis that does not answer costs a call its limit, then works again', as
   assert.deepEqual(await backend.get('key'), Buffer.from('value'));
 });
 
-test('a wrong password is refused without being repeated; the right one works, in a url too', async (t) => {
-  const redis = await startRedis(t, '--requirepass', 'right');
-  for (const config of [{ password: 'hunter2' }, { username: 'hunter2', password: 'hunter2' }, {}]) {
-    await assert.rejects(storeAt(t, { port: redis.port, ...config }).get('key'), (error: Error) => {
-      assert.match(error.message, /^Redis at 127\.0\.0\.1:\d+ refused: (WRONGPASS|NOAUTH) /);
-      assert.doesNotMatch(`${error.stack}${String(error.cause)}`, /hunter2/);
-      return true;
+test(
+  'a wrong password is refused without being repeated; the right one works, in a url too',
+  OPTIONS,
+  async (t) => {
+    const redis = await startRedis(t, '--requirepass', 'right');
+    for (const config of [{ password: 'hunter2' }, { username: 'hunter2', password: 'hunter2' }, {}]) {
+      await assert.rejects(storeAt(t, { port: redis.port, ...config }).get('key'), (error: Error) => {
+        assert.match(error.message, /^Redis at 127\.0\.0\.1:\d+ refused: (WRONGPASS|NOAUTH) /);
+        assert.doesNotMatch(`${error.stack}${String(error.cause)}`, /hunter2/);
+        return true;
+      });
+    }
+    await storeAt(t, { port: redis.port, password: 'right' }).set('key', 'value');
+    const byUrl = new Store({
+      backend: 'redis',
+      config: { url: `redis://default:right@127.0.0.1:${redis.port}/0` },
     });
-  }
-  await storeAt(t, { port: redis.port, password: 'right' }).set('key', 'value');
-  const byUrl = new Store({
-    backend: 'redis',
-    config: { url: `redis://default:right@127.0.0.1:${redis.port}/0` },
-  });
-  t.after(() => byUrl.close());
-  assert.equal(await byUrl.get('key'), 'value');
-});
+    t.after(() => byUrl.close());
+    assert.equal(await byUrl.get('key'), 'value');
+  },
+);
 
-test('a refusal quotes nothing of the value', async (t) => {
+test('a refusal quotes nothing of the value', OPTIONS, async (t) => {
   const redis = await startRedis(t, '--rename-command', 'SET', '');
   const store = storeAt(t, { port: redis.port });
   await assert.rejects(store.set('key', 'hunter2'), (error: Error) => {
@@ -90,7 +97,7 @@ test('a refusal quotes nothing of the value', async (t) => {
   assert.equal(await store.get('key'), null, 'the connection lives on');
 });
 
-test('values are what other programs write and read: plain JSON under the plain key', async (t) => {
+test('values are what other programs write and read: plain JSON under the plain key', OPTIONS, async (t) => {
   const redis = await startRedis(t);
   const store = storeAt(t, { port: redis.port });
   const { createClient } = await import('redis');

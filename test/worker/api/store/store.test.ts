@@ -6,17 +6,20 @@ import { join } from 'node:path';
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
 import { Store } from '../../../../index.js';
 import type { StoreOptions } from '../../../../worker/api/store/config.js';
+import { needs } from '../../../helpers/needs.js';
 import { eventually } from '../../../helpers/server.js';
 import { RedisServer } from './redis-server.js';
+
+const NO_REDIS = needs('redis-server');
 
 let redis: RedisServer;
 let folder: string;
 before(async () => {
-  redis = await RedisServer.start();
+  if (NO_REDIS === false) redis = await RedisServer.start();
   folder = mkdtempSync(join(tmpdir(), 'banana-store-'));
 });
 after(async () => {
-  await redis.down();
+  if (NO_REDIS === false) await redis.down();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -49,7 +52,8 @@ const VALUES: readonly unknown[] = [
 
 for (const [backend, optionsFor] of Object.entries(BACKENDS)) {
   for (const encoding of ['json', 'msgpack'] as const) {
-    describe(`${backend}, ${encoding}`, () => suite(() => optionsFor(encoding), encoding));
+    const skip = backend === 'redis' && NO_REDIS;
+    describe(`${backend}, ${encoding}`, { skip }, () => suite(() => optionsFor(encoding), encoding));
   }
 }
 
@@ -189,7 +193,7 @@ function suite(options: () => StoreOptions, encoding: EncodingName): void {
   });
 }
 
-test('a value of another encoding is an error that quotes nothing of it', async () => {
+test('a value of another encoding is an error that quotes nothing of it', { skip: NO_REDIS }, async () => {
   const config = { host: '127.0.0.1', port: redis.port, db: 2 };
   const [json, msgpack] = [
     new Store({ backend: 'redis', config }),

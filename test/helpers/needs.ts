@@ -1,0 +1,45 @@
+/** Programs beside Node and npm: a test that needs one is skipped where it is missing, unless all must run. */
+import { spawnSync } from 'node:child_process';
+
+interface Program {
+  /** Ends with status 0 where the program is there and may do its work. */
+  readonly probe: readonly [file: string, ...args: string[]];
+  readonly install: string;
+}
+
+const PROGRAMS = {
+  curl: { probe: ['curl', '--version'], install: 'apt-get install curl' },
+  python3: { probe: ['python3', '--version'], install: 'apt-get install python3' },
+  'redis-server': { probe: ['redis-server', '--version'], install: 'apt-get install redis-server' },
+  script: { probe: ['script', '--version'], install: 'apt-get install bsdutils' },
+  /** Linux namespaces, as containers have them; root of its own in each. */
+  unshare: {
+    probe: ['unshare', '--map-root-user', '--mount', '--pid', '--fork', '--mount-proc', 'true'],
+    install: 'apt-get install util-linux, on a Linux that allows namespaces',
+  },
+} satisfies Record<string, Program>;
+
+export type ProgramName = keyof typeof PROGRAMS;
+
+const found = new Map<ProgramName, boolean>();
+
+/**
+ * For a test's `skip`: false if every program is there, else one line that says which is missing and how to install it.
+ * @throws that line instead if BANANA_TEST_ALL is 1, as .ci/run sets it: there a skip would hide what was not tested.
+ */
+export function needs(...names: readonly ProgramName[]): string | false {
+  const missing = names.filter((name) => !isFound(name));
+  if (missing.length === 0) return false;
+  const line = missing.map((name) => `${name} is missing: ${PROGRAMS[name].install}`).join('; ');
+  if (process.env['BANANA_TEST_ALL'] === '1') throw new Error(line);
+  return line;
+}
+
+function isFound(name: ProgramName): boolean {
+  const known = found.get(name);
+  if (known !== undefined) return known;
+  const [file, ...args] = PROGRAMS[name].probe;
+  const works = spawnSync(file, args, { stdio: 'ignore' }).status === 0;
+  found.set(name, works);
+  return works;
+}
