@@ -3,6 +3,7 @@
  * `started` says whether user code may have run, which decides if anyone may safely try again.
  * HTTP statuses are the front's business (supervisor/http/http-status.ts).
  */
+import { inspect } from 'node:util';
 
 /**
  * Whose code kept the call from its answer: the app's own, which threw, took too long or gave what cannot be sent; or
@@ -148,18 +149,53 @@ export function asCallErrorCode(code: string): ErrorCode {
   return CALL_ERRORS.has(code) ? (code as ErrorCode) : 'SERVE_INFERENCE_FAILED';
 }
 
-/** Text of anything a program may throw, `undefined` and hostile objects included, with up to `causes` causes. Never throws. */
-export function describeThrown(thrown: unknown, causes = 8): { message: string; stack: string } {
+const MAX_NESTED = 8;
+
+/**
+ * Text of anything a program may throw: of an error its stack, up to 8 of its causes and parts (of an AggregateError),
+ * of anything else its content, for which no code of its own is run. Never throws.
+ */
+export function describeThrown(thrown: unknown): { message: string; stack: string } {
+  return describe(thrown, { left: MAX_NESTED });
+}
+
+/** How many more errors behind the one that was thrown are shown. */
+interface Room {
+  left: number;
+}
+
+function describe(thrown: unknown, room: Room): { message: string; stack: string } {
   try {
-    if (thrown instanceof Error) {
-      const stack = typeof thrown.stack === 'string' ? thrown.stack : '';
-      const hasCause = causes > 0 && thrown.cause !== undefined;
-      const cause = hasCause ? `\n  caused by: ${describeThrown(thrown.cause, causes - 1).stack}` : '';
-      return { message: String(thrown.message), stack: (stack || String(thrown)) + cause };
+    if (!(thrown instanceof Error)) {
+      const text = typeof thrown === 'string' ? thrown : `thrown value: ${contentOf(thrown)}`;
+      return { message: text, stack: text };
     }
-    const text = typeof thrown === 'string' ? thrown : `thrown value: ${String(thrown)}`;
-    return { message: text, stack: text };
+    const stack = typeof thrown.stack === 'string' ? thrown.stack : '';
+    return { message: String(thrown.message), stack: (stack || String(thrown)) + behind(thrown, room) };
   } catch {
-    return { message: 'a value that cannot be shown was thrown', stack: '' };
+    const text = 'a value that cannot be shown was thrown';
+    return { message: text, stack: text };
   }
+}
+
+/** Text of what stands behind an error: the parts of an AggregateError, further in, then the cause. */
+function behind(error: Error & { errors?: unknown }, room: Room): string {
+  const parts = error instanceof AggregateError ? error.errors : [];
+  const texts = parts.slice(0, room.left).map((part, i) => {
+    return nested(`part ${i + 1} of ${parts.length}`, part, room).replaceAll('\n', '\n  ');
+  });
+  if (texts.length < parts.length) texts.push(`\n    and ${parts.length - texts.length} parts more`);
+  if (error.cause !== undefined) texts.push(nested('caused by', error.cause, room));
+  return texts.join('');
+}
+
+function nested(title: string, thrown: unknown, room: Room): string {
+  if (room.left === 0) return '';
+  room.left -= 1;
+  return `\n  ${title}: ${describe(thrown, room).stack}`;
+}
+
+/** One line. Getters are not called, nor is a Proxy's handler. */
+function contentOf(value: unknown): string {
+  return inspect(value, { depth: 4, compact: true, breakLength: Infinity, customInspect: false });
 }

@@ -96,7 +96,8 @@ for (const [thrown, message] of [
   [null, 'thrown value: null'],
   ['text', 'text'],
   [5, 'thrown value: 5'],
-  [5n, 'thrown value: 5'],
+  [5n, 'thrown value: 5n'],
+  [['a', { b: 1 }], "thrown value: [ 'a', { b: 1 } ]"],
   [Symbol('s'), 'thrown value: Symbol(s)'],
   [new TypeError('bad'), 'bad'],
 ] as const) {
@@ -111,6 +112,35 @@ test('describeThrown shows the stack and every cause', () => {
     stack,
     /^Error: outer\n\s+at [^]*\n {2}caused by: Error: middle\n\s+at [^]*\n {2}caused by: inner$/,
   );
+});
+
+test('describeThrown shows the parts of an AggregateError, each with its causes, and how many are left out', () => {
+  const part = new Error('part', { cause: 'its cause' });
+  const { message, stack } = describeThrown(new AggregateError([part, 'text'], 'both', { cause: 'why' }));
+  assert.equal(message, 'both');
+  assert.match(
+    stack,
+    /^AggregateError: both\n\s+at [^]*\n {2} {2}part 1 of 2: Error: part\n\s+at [^]*\n {4}caused by: its cause\n {4}part 2 of 2: text\n {2}caused by: why$/,
+  );
+  const many = describeThrown(new AggregateError(Array.from({ length: 100 }, (_, i) => `try ${i}`)));
+  assert.match(many.stack, /part 8 of 100: try 7\n {4}and 92 parts more$/);
+});
+
+test('describeThrown shows what an object holds, and runs none of its code', () => {
+  const thrown = {
+    code: 5,
+    nested: { list: ['a'] },
+    get secret(): never {
+      throw new Error('was read');
+    },
+    toString: () => 'own words',
+  };
+  const { message, stack } = describeThrown(thrown);
+  assert.equal(
+    message,
+    "thrown value: { code: 5, nested: { list: [ 'a' ] }, secret: [Getter], toString: [Function: toString] }",
+  );
+  assert.equal(stack, message);
 });
 
 test('describeThrown stays short on an error that is its own cause', () => {
