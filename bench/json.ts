@@ -1,6 +1,7 @@
 /**
  * `node dist/bench/json.js`: typed arrays and BigInts as JSON, by accessors on the built-in prototypes, by a replacer
- * function, or by a walk that copies first? Behind worker/reply/json-encoding.ts.
+ * function, or by a walk that copies first? And what does the search for symbols cost? Behind
+ * worker/reply/json-encoding.ts and worker/reply/not-data.ts.
  */
 import { compareSteps } from './micro.js';
 
@@ -17,6 +18,7 @@ const VALUES: Readonly<Record<string, unknown>> = {
       tags: ['a', 'b'],
     })),
   },
+  'an object of 50,000 keys': Object.fromEntries(Array.from({ length: 50_000 }, (_, i) => [`key ${i}`, i])),
   'a Float32Array of 100,000 inside an object': {
     data: Float32Array.from({ length: 100_000 }, (_, i) => i / 3),
   },
@@ -29,6 +31,7 @@ for (const [title, value] of Object.entries(VALUES)) {
 }
 
 const { encodeJson } = await import('../worker/reply/json-encoding.js');
+const { holdsSymbol } = await import('../worker/reply/not-data.js');
 
 for (const [title, value] of Object.entries(VALUES)) {
   compareSteps(title, {
@@ -36,6 +39,7 @@ for (const [title, value] of Object.entries(VALUES)) {
     'a replacer function': () => Buffer.from(JSON.stringify(value, replace)),
     'a walk, then JSON.stringify': () => Buffer.from(JSON.stringify(walk(value))),
     'JSON.stringify (typed arrays come out wrong)': () => Buffer.from(JSON.stringify(value)),
+    'the search for symbols, a part of encodeJson': () => holdsSymbol(value as object),
   });
 }
 

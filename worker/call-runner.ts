@@ -118,7 +118,7 @@ export class CallRunner {
 
   #handle(call: Call, ctx: CallContext): unknown {
     const { app } = this.#options;
-    const input = this.#current?.socket ?? readInput(call, ctx.body, app.wishes(call.route));
+    const input = this.#current?.socket ?? readInput(call, ctx.body);
     if (isThenable(input)) return input.then((value) => app.handle(call.route, value, ctx));
     return app.handle(call.route, input, ctx);
   }
@@ -130,6 +130,10 @@ export class CallRunner {
       return;
     }
     try {
+      if (output instanceof Error) {
+        this.#fail(output);
+        return;
+      }
       if (isResponse(output)) {
         this.#deliverResponse(output).catch(this.#fail);
         return;
@@ -155,7 +159,7 @@ export class CallRunner {
     const { call } = this.#current as Running;
     if (body.kind === 'stream') this.#deliverStream(body.iterator, head).catch(this.#fail);
     else if (body.kind === 'bytes') this.#succeed({ ...head, body: body.bytes });
-    else this.#succeed({ ...head, ...encodeJsonOutput(body.value, call) });
+    else this.#succeed({ ...encodeJsonOutput(body.value, call), ...head });
   }
 
   async #deliverResponse(response: Response): Promise<void> {
@@ -209,13 +213,14 @@ export class CallRunner {
     this.#finish();
   }
 
+  /** A Response that is thrown is the answer, as one that is returned, while there is none yet. */
   readonly #fail = (thrown: unknown): void => {
-    const { call } = this.#current as Running;
-    const error =
-      thrown instanceof ServeError
-        ? thrown
-        : new ServeError('SERVE_INFERENCE_FAILED', undefined, { detail: describeThrown(thrown).stack });
-    sendError(this.#channel, call.id, error, this.#runMs());
+    const { call, stream, socket } = this.#current as Running;
+    if (isResponse(thrown) && socket === null && stream?.begun !== true) {
+      this.#deliverResponse(thrown).catch(this.#fail);
+      return;
+    }
+    sendError(this.#channel, call.id, asServeError(thrown), this.#runMs());
     this.#finish();
   };
 
@@ -229,6 +234,16 @@ export class CallRunner {
   #runMs(): number {
     return performance.now() - (this.#current as Running).beganAtMs;
   }
+}
+
+/** What is not ours is the app's failure. */
+function asServeError(thrown: unknown): ServeError {
+  try {
+    if (thrown instanceof ServeError) return thrown;
+  } catch {
+    // A Proxy may refuse even this; then it is none of ours.
+  }
+  return new ServeError('SERVE_INFERENCE_FAILED', undefined, { detail: describeThrown(thrown).stack });
 }
 
 /** The ending of a call that failed. */

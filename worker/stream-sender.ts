@@ -8,6 +8,7 @@ export class StreamSender implements StreamOut {
   readonly #channel: Channel;
   readonly #id: number;
   readonly #credit: Credit;
+  #begun = false;
 
   constructor(channel: Channel, id: number, windowBytes: number) {
     this.#channel = channel;
@@ -19,7 +20,13 @@ export class StreamSender implements StreamOut {
     return this.#credit.cancelled;
   }
 
+  /** The client has the status: no other answer can take its place. */
+  get begun(): boolean {
+    return this.#begun;
+  }
+
   head(head: ReplyHead): void {
+    this.#begun = true;
     this.#channel.send({ type: 'head', id: this.#id, ...head });
   }
 

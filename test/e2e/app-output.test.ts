@@ -24,7 +24,6 @@ const JSON_ROWS: readonly (readonly [kind: string, text: string])[] = [
   ['unicode', '"ü\u{1F34C}\u2028"'],
   ['notFinite', '{"nan":null,"inf":[null,null]}'],
   ['date', '{"at":"1970-01-01T00:00:00.000Z"}'],
-  ['mapAndSet', '{"map":{"k":[1,2]}}'],
   ['typedArrays', '{"f32":[0.5,1.5],"u8":[1,2],"i64":[1,-2],"buffer":[9],"deep":[{"f64":[0.1]}]}'],
   ['bigintSmall', '{"n":9007199254740991}'],
 ];
@@ -33,7 +32,6 @@ const MSGPACK_ROWS: readonly (readonly [kind: string, value: unknown])[] = [
   ['object', { a: [1, 'two', null, true], b: { c: 1.5 } }],
   ['string', 'text'],
   ['undefined', null],
-  ['mapAndSet', { map: { k: [1, 2] } }],
   [
     'typedArrays',
     {
@@ -71,11 +69,30 @@ const MISTAKES: readonly (readonly [kind: string, message: RegExp])[] = [
   ['cycle', /output\.list\[0\]\.back refers back to an object that contains it/],
   ['forgottenAwait', /output\.result is a promise; await it/],
   ['getter', /output\.model\.weights throws when read: no weights/],
-  ['function', /it is a function/],
+  ['function', /output is a function; call it, or leave it out/],
+  ['nestedFunction', /output\.label is a function/],
+  ['map', /output\.scores\[0\] is a Map; return Object\.fromEntries\(map\)/],
+  ['set', /output is a Set; return \[\.\.\.set\]/],
+  ['symbol', /output\.rows\[0\]\.kind is a symbol/],
   ['responseError', /Response\.error\(\), which has no status/],
 ];
 
-const FAILURES = ['throws', 'rejects', 'throwsUndefined', 'throwsResponse', 'breaksAtOnce'] as const;
+const FAILURES: readonly (readonly [kind: string, log: RegExp])[] = [
+  ['throws', /Error: secret path \/etc\/model\n\s+at .*answers\.ts:\d+/],
+  ['rejects', /TypeError: late\n\s+at .*answers\.ts:\d+/],
+  ['returnsError', /Error: returned and not thrown\n\s+at .*answers\.ts:\d+/],
+  ['throwsUndefined', /thrown value: undefined/],
+  [
+    'throwsObject',
+    /thrown value: \{ reason: 'no credit', left: \[ \{ cents: 5 \} \], hostile: \[Getter\] \}/,
+  ],
+  ['throwsHostile', /a value that cannot be shown was thrown/],
+  [
+    'throwsParts',
+    /All promises were rejected[^]*part 1 of 2: Error: first try\n\s+at .*answers\.ts[^]*part 2 of 2: second try/,
+  ],
+  ['breaksAtOnce', /Error: the stream broke/],
+];
 
 describe("an app's output", LIMIT, () => {
   let server: Server;
@@ -136,6 +153,11 @@ describe("an app's output", LIMIT, () => {
     });
   }
 
+  test('a Blob is its bytes, with its own content type', async () => {
+    const { type, bytes } = await bytesOf('blob', '*/*');
+    assert.deepEqual([type, bytes.toString('hex')], ['image/png', '00ff']);
+  });
+
   test("a Response's status, headers, cookies and body are honoured", async () => {
     const { status, headers, text } = await get('response');
     assert.deepEqual([status, text], [201, '<b>hi</b>']);
@@ -192,15 +214,18 @@ describe("an app's output", LIMIT, () => {
 
   for (const [kind, message] of MISTAKES) {
     test(`${kind} is a 500 that says what is wrong with it`, async () => {
-      const answer = await get(kind);
-      assert.equal(answer.status, 500);
-      const error = errorOf(answer);
-      assert.deepEqual([error.code, error.source], ['SERVE_OUTPUT_INVALID', 'app']);
-      assert.match(error.message, message);
+      for (const accept of ['*/*', 'application/msgpack']) {
+        if (kind === 'bigint' && accept !== '*/*') continue; // MessagePack has integers of 64 bits
+        const answer = await get(kind, { accept });
+        assert.equal(answer.status, 500);
+        const error = errorOf(answer);
+        assert.deepEqual([error.code, error.source], ['SERVE_OUTPUT_INVALID', 'app']);
+        assert.match(error.message, message);
+      }
     });
   }
 
-  for (const kind of FAILURES) {
+  for (const [kind, words] of FAILURES) {
     test(`an app that ${kind} is a 500 without the app's words; the log has them, with the id`, async () => {
       const answer = await get(kind, { 'x-request-id': `failing-${kind}` });
       assert.equal(answer.status, 500);
@@ -212,15 +237,24 @@ describe("an app's output", LIMIT, () => {
       });
       assert.ok(answer.headers.has('server-timing'));
       await server.untilPrinted(`failing-${kind}`);
+      await server.untilPrinted(words);
     });
   }
 
-  test('the log of a failed call has the stack, with the line of the app', async () => {
-    await server.untilPrinted(/Error: secret path \/etc\/model\n\s+at .*answers\.ts:\d+/);
-  });
+  for (const [kind, status, text] of [
+    ['throwsResponse', 402, 'buy more'],
+    ['streamThrowsResponse', 404, 'not today'],
+  ] as const) {
+    test(`an app that ${kind}: the thrown Response is the answer`, async () => {
+      const answer = await get(kind);
+      assert.deepEqual([answer.status, answer.text], [status, text]);
+      assert.equal(answer.headers.get('x-left'), kind === 'throwsResponse' ? '0' : null);
+    });
+  }
 
   for (const [kind, last] of [
     ['breaksMidway', 'part 1;'],
+    ['streamThrowsResponseLate', 'part 1;'],
     ['yieldsTooMuch', '1\n'],
   ] as const) {
     test(`a stream that ${kind}: what came before arrives, then the connection breaks, never a clean end`, async () => {

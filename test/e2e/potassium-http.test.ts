@@ -305,6 +305,13 @@ describe('a Potassium app over HTTP', LIMIT, () => {
     ['late chunks', 203, 'application/octet-stream', 'ab'],
     ['empty', 200, null, ''],
     ['an empty status', 204, null, ''],
+    ['JSON of a type set afterwards', 200, 'application/problem+json', '{"title":"x"}'],
+    ['a returned Blob', 200, 'image/png', 'bytes'],
+    ['Blob chunks', 202, 'image/gif', 'bytes'],
+    ["the web's Response", 203, 'text/html', 'web'],
+    ['a thrown Response', 404, 'application/json', '{"message":"no such model"}'],
+    ['a Response thrown late', 404, 'text/plain; charset=utf-8', 'late'],
+    ["the web's Response, thrown", 402, 'application/json', '{"left":0}'],
   ] as const) {
     test(`an answer with ${kind} is ${status}, ${contentType ?? 'no content type'}`, async () => {
       const answer = await post(server, '/answer', kind);
@@ -363,7 +370,9 @@ describe('a Potassium app over HTTP', LIMIT, () => {
     ['a throw', 'SERVE_INFERENCE_FAILED'],
     ['a late throw', 'SERVE_INFERENCE_FAILED'],
     ['a throw in the first chunk', 'SERVE_INFERENCE_FAILED'],
+    ['a returned Error', 'SERVE_INFERENCE_FAILED'],
     ['no JSON', 'SERVE_OUTPUT_INVALID'],
+    ['a Map', 'SERVE_OUTPUT_INVALID'],
   ] as const) {
     test(`a handler that answers with ${kind} is 500 ${code}, its detail in the log alone`, async () => {
       const answer = await post(server, '/answer', kind, 'failing');
@@ -375,6 +384,8 @@ describe('a Potassium app over HTTP', LIMIT, () => {
 
   test('why a handler failed is in the log, with its stack', () => {
     assert.match(server.stderr(), /secret detail[\s\S]*potassium\.mjs:\d+/);
+    assert.match(server.stderr(), /secret detail, returned[\s\S]*potassium\.mjs:\d+/);
+    assert.match(server.stderr(), /output\.rows\[0\] is a Map/);
     assert.match(server.stderr(), /Potassium Response object not returned/);
   });
 
@@ -398,30 +409,6 @@ describe('a Potassium app over HTTP', LIMIT, () => {
     assert.deepEqual(await send(form), { field: 'value' });
     assert.deepEqual(await send('{"a":1}', 'application/json'), { a: 1 });
     assert.equal(await send(null), null);
-  });
-
-  test('a route gets forms and text if it asks for them, each for itself', async () => {
-    const form = new URLSearchParams([
-      ['a', '1'],
-      ['a', '2'],
-      ['b', 'x y'],
-    ]);
-    const send = (path: string, body: string | URLSearchParams): Promise<globalThis.Response> =>
-      fetch(`${server.url}${path}`, { method: 'POST', body }); // fetch says what type it is
-    assert.deepEqual(await (await send('/forms', form)).json(), { json: { a: ['1', '2'], b: 'x y' } });
-    assert.deepEqual(await (await send('/text', '{"a"')).json(), { json: '{"a"' });
-    for (const [path, body, code, said] of [
-      ['/text', form, 'SERVE_BAD_BODY', '`forms: true`'],
-      ['/forms', 'hello', 'SERVE_BAD_BODY', '`text: true`'],
-      ['/raw', form, 'SERVE_BAD_BODY', '`forms: true`'],
-      ['/', form, 'SERVE_BAD_REQUEST', '`forms`'],
-    ] as const) {
-      const refusal = await send(path, body);
-      assert.equal(refusal.status, 400, path);
-      const { error } = (await refusal.json()) as { error: { code: string; message: string } };
-      assert.equal(error.code, code, path);
-      assert.ok(error.message.includes(said), error.message);
-    }
   });
 
   test('a handler call waits behind a background job, and a warm-up does not', async () => {

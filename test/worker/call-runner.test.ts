@@ -12,6 +12,11 @@ async function rejectWithText(): Promise<never> {
   throw 'boom' as unknown as Error;
 }
 
+async function rejectWithObject(): Promise<never> {
+  await Promise.resolve();
+  throw { boom: 1 } as unknown as Error;
+}
+
 for (const [what, handle, detail] of [
   [
     'throws',
@@ -28,6 +33,8 @@ for (const [what, handle, detail] of [
     },
     /^thrown value: undefined$/,
   ],
+  ['returns an Error', () => new Error('boom'), /^Error: boom\n/],
+  ['throws an object', () => rejectWithObject(), /^thrown value: \{ boom: 1 \}$/],
   ['rejects with text', () => nextTurn().then(() => rejectWithText()), /^boom$/],
 ] as const) {
   test(`an app that ${what} fails that call with its words for the log only, and the next call runs`, async () => {
@@ -124,6 +131,33 @@ test('a Response keeps its status, type and headers', async () => {
   );
   assert.equal(body.toString(), 'made');
 });
+
+test('a Response that is thrown is the answer; thrown by its own body it is one too, and a used one fails', async () => {
+  const used = new Response('used');
+  await used.text();
+  const answers = [
+    new Response('first', { status: 404 }),
+    new Response(new ReadableStream({ pull: () => throwIt(new Response('inner', { status: 405 })) })),
+    used,
+  ];
+  const bench = new Bench((input) => Promise.resolve().then(() => throwIt(answers[(input as number) - 1])));
+  for (const id of [1, 2, 3]) bench.call(id);
+  await bench.ended(3);
+  const endings = ['result 1', 'result 2', 'error 3 SERVE_INFERENCE_FAILED'];
+  assert.deepEqual(
+    bench.story,
+    endings.flatMap((ending, i) => [`begin ${i + 1}`, ending]),
+  );
+  const statuses = bench.messages.map((message) => (message.type === 'result' ? message.status : null));
+  assert.deepEqual(
+    statuses.filter((status) => status !== null),
+    [404, 405],
+  );
+});
+
+function throwIt(thrown: unknown): never {
+  throw thrown as Error;
+}
 
 test('a generator streams: head, chunks, end, and only then the next call begins', async () => {
   const bench = new Bench((input) => (input === 1 ? ['a', 'b'].values() : 2));

@@ -2,15 +2,17 @@
  * The Potassium way of writing an app: an instance of `Potassium`, exported as default or `app`, or served. `config`
  * and `shutdown` may be exported beside it.
  */
+import { Blob } from 'node:buffer';
 import { ServeError } from '../../protocol/errors.js';
 import type { Route } from '../../protocol/messages.js';
 import { DEFINITION, type Definition, type Endpoint } from '../api/potassium/potassium.js';
 import { Request, WebSocketRequest } from '../api/potassium/request.js';
-import { RESPONSE, type Response } from '../api/potassium/response.js';
+import { CONTENT_TYPE, JSON_TYPE, RESPONSE, type Response } from '../api/potassium/response.js';
 import type { WebSocketConnection } from '../api/types.js';
 import type { CallInfo, LoadedApp } from '../loaded-app.js';
 import { Reply, checkedHeaders, type ReplyBody } from '../reply/reply.js';
 import { iteratorOf } from '../reply/stream.js';
+import { isResponse as isWebResponse } from '../reply/web-response.js';
 import { assertFunctionOrNone, configOf } from './exports.js';
 
 /** Returns null if the exports are not a Potassium app. */
@@ -23,7 +25,6 @@ export function fromPotassiumApp(exports: Readonly<Record<string, unknown>>): Lo
   return {
     routes: routesOf(definition),
     modelOptions: configOf(exports),
-    wishes: (route) => endpointOf(definition, route).wishes,
     init: ({ worker }) => initContext(definition, worker.index),
     handle: (route, input, ctx) => handle(definition, route, input, ctx),
     shutdown: () => shutdown?.(),
@@ -55,25 +56,34 @@ async function initContext(definition: Definition, workerNum: number): Promise<v
   }
 }
 
-/** The front calls the routes that it was told of, and no other. */
-function endpointOf({ endpoints }: Definition, route: string): Endpoint {
-  return endpoints.get(route) as Endpoint;
-}
-
-function handle(definition: Definition, route: string, input: unknown, ctx: CallInfo): unknown {
-  const { context } = definition;
-  const endpoint = endpointOf(definition, route);
-  if (endpoint.legacy) return jsonOf(endpoint.run(context, input));
+function handle({ endpoints, context }: Definition, route: string, input: unknown, ctx: CallInfo): unknown {
+  const endpoint = endpoints.get(route) as Endpoint;
   if (endpoint.kind === 'websocket')
     return endpoint.run(context, new WebSocketRequest(input as WebSocketConnection, ctx));
-  const output = endpoint.run(context, new Request(input, ctx));
-  const answer = endpoint.kind === 'handler' ? replyOf : resultOf;
-  return isPromise(output) ? output.then(answer) : answer(output);
+  const answer = endpoint.legacy ? jsonOf : endpoint.kind === 'handler' ? replyOf : resultOf;
+  let output: unknown;
+  try {
+    output = endpoint.run(context, endpoint.legacy ? input : new Request(input, ctx));
+  } catch (thrown) {
+    return replyOfThrown(thrown);
+  }
+  return isPromise(output) ? output.then(answer, replyOfThrown) : answer(output);
+}
+
+/** A `Response` that is thrown, from however deep, is the answer. */
+function replyOfThrown(thrown: unknown): unknown {
+  if (isResponse(thrown)) return replyOf(thrown);
+  throw thrown;
+}
+
+/** What means the same in every kind of app; `call-runner.ts` makes the answer of it. */
+function speaksForItself(output: unknown): boolean {
+  return output instanceof Error || output instanceof Blob || isWebResponse(output);
 }
 
 /** A legacy handler gives JSON, a list or a text included. */
 function jsonOf(output: unknown): unknown {
-  if (isPromise(output)) return output.then(jsonOf);
+  if (speaksForItself(output)) return output;
   if (iteratorOf(output) !== null)
     throw new TypeError('a generator was returned where JSON is; a Response can stream it');
   return new Reply(
@@ -82,15 +92,18 @@ function jsonOf(output: unknown): unknown {
   );
 }
 
-function replyOf(output: unknown): Reply {
-  if (!isResponse(output)) throw new TypeError('Potassium Response object not returned');
+function replyOf(output: unknown): unknown {
+  if (!isResponse(output)) {
+    if (speaksForItself(output)) return output;
+    throw new TypeError('Potassium Response object not returned');
+  }
   const { status } = output;
   if (!Number.isInteger(status) || status < 200 || status > 599) {
     throw new RangeError(`status ${String(status)} is not a whole number from 200 to 599`);
   }
   const body = bodyOf(output);
   const { contentType, headers } = headersOf(output);
-  const type = body.kind === 'json' ? 'application/json' : contentType || typeOf(output.body);
+  const type = contentType || (body.kind === 'json' ? JSON_TYPE : typeOf(output.body));
   return new Reply({ status, contentType: type, headers: checkedHeaders(headers) }, body);
 }
 
@@ -106,6 +119,7 @@ function bodyOf(response: Response): ReplyBody {
   if (typeof body === 'string') return { kind: 'bytes', bytes: Buffer.from(body) };
   if (body instanceof Uint8Array) return { kind: 'bytes', bytes: body };
   if (body instanceof ArrayBuffer) return { kind: 'bytes', bytes: new Uint8Array(body) };
+  if (body instanceof Blob) return { kind: 'stream', iterator: body.stream()[Symbol.asyncIterator]() };
   const iterator = iteratorOf(body) ?? (body as Partial<Iterable<unknown>>)[Symbol.iterator]?.();
   if (iterator !== undefined) return { kind: 'stream', iterator };
   throw new TypeError('Potassium Response object body must be text, bytes, or an iterable of them');
@@ -120,6 +134,10 @@ function headersOf({ headers }: Response): { contentType: string; headers: strin
   const lines: string[] = [];
   for (const name of names) {
     const value = headers[name];
+    if (value === JSON_TYPE && name === CONTENT_TYPE) {
+      contentType = value;
+      continue;
+    }
     for (const each of Array.isArray(value) ? (value as string[]) : [String(value)]) {
       assertOneLine(name, each);
       if (name.toLowerCase() === 'content-type') contentType = each;
@@ -141,11 +159,17 @@ function assertOneLine(name: string, value: string): void {
 
 function typeOf(body: Response['body']): string {
   if (body === undefined) return '';
+  if (body instanceof Blob && body.type !== '') return body.type;
   return typeof body === 'string' ? 'text/plain; charset=utf-8' : 'application/octet-stream';
 }
 
+/** Never throws, whatever a Proxy does. */
 function isResponse(value: unknown): value is Response {
-  return typeof value === 'object' && value !== null && RESPONSE in value;
+  try {
+    return typeof value === 'object' && value !== null && RESPONSE in value;
+  } catch {
+    return false;
+  }
 }
 
 function isPromise(value: unknown): value is Promise<unknown> {

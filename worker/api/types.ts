@@ -77,10 +77,6 @@ export interface AppConfig {
   readonly websocketIdleTimeout?: string | number;
   readonly initTimeout?: string | number;
   readonly restartLimit?: number;
-  /** A form (`application/x-www-form-urlencoded`) is an object of fields, and not JSON; one that comes again is an array. */
-  readonly forms?: boolean;
-  /** `text/plain` and other text is a string, and not JSON. */
-  readonly text?: boolean;
 }
 
 /** The functions of a Banana app: exported by name, or together as the default export. */

@@ -6,6 +6,7 @@ import { isResponse } from './web-response.js';
 
 /** Drains a stream, encodes a value. Rejects with what a caller would have got as an error. */
 export async function consumeOutput(output: unknown, call: Call): Promise<void> {
+  if (output instanceof Error) throw output;
   if (isResponse(output)) {
     await output.arrayBuffer();
     return;

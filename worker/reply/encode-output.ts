@@ -1,4 +1,5 @@
 /** A handler's whole answer to bytes: by what it is, then by what the client accepts. */
+import { Blob } from 'node:buffer';
 import type { Call } from '../../protocol/messages.js';
 import { asksFor } from './accept.js';
 import { jsonText } from './json-encoding.js';
@@ -10,12 +11,13 @@ export interface EncodedOutput {
   readonly body: Uint8Array;
 }
 
-/** May return a promise, for formats loaded on first use. @throws SERVE_OUTPUT_INVALID (or rejects with it) */
+/** May return a promise, for a Blob and for formats loaded on first use. @throws SERVE_OUTPUT_INVALID (or rejects with it) */
 export function encodeOutput(value: unknown, call: Call): EncodedOutput | Promise<EncodedOutput> {
   if (value instanceof Uint8Array) return { contentType: 'application/octet-stream', body: value };
   if (value instanceof ArrayBuffer) {
     return { contentType: 'application/octet-stream', body: new Uint8Array(value) };
   }
+  if (value instanceof Blob) return blobOutput(value);
   if (asksFor(call.accept, 'application/msgpack')) {
     return import('../formats/msgpack.js').then(({ writeMsgpack }) => ({
       contentType: 'application/msgpack',
@@ -23,6 +25,11 @@ export function encodeOutput(value: unknown, call: Call): EncodedOutput | Promis
     }));
   }
   return encodeJsonOutput(value, call);
+}
+
+async function blobOutput(blob: Blob): Promise<EncodedOutput> {
+  const body = new Uint8Array(await blob.arrayBuffer());
+  return { contentType: blob.type || 'application/octet-stream', body };
 }
 
 /** @throws SERVE_OUTPUT_INVALID */

@@ -1,12 +1,13 @@
 /**
- * Values to JSON at native speed, with what `JSON.stringify` gets wrong put right: typed arrays become arrays,
- * BigInts within 2^53 numbers, Maps objects, Sets arrays; a forgotten `await` and a BigInt too large are errors.
+ * Values to JSON at native speed, with what `JSON.stringify` gets wrong put right: typed arrays and buffers become
+ * arrays, BigInts within 2^53 numbers; a BigInt too large, and what is no data (`not-data.ts`), are errors.
  *
  * How: `toJSON` accessors on the built-in prototypes answer only while this module encodes, so the app's own
  * JSON.stringify keeps its meaning. A replacer function or a walk over every value would cost several times more
  * (bench/json.ts). An app that assigns its own toJSON wins.
  */
-import { ServeError } from '../../protocol/errors.js';
+import { ServeError, describeThrown } from '../../protocol/errors.js';
+import { holdsSymbol, NOT_DATA } from './not-data.js';
 import { findProblem, numberOf } from './output-problem.js';
 
 let encoding = false;
@@ -20,18 +21,33 @@ export function encodeJson(value: unknown): Buffer {
 export function jsonText(value: unknown): string {
   encoding = true;
   let text: string | undefined;
+  let maySayLess = typeof value === 'symbol';
   try {
     text = JSON.stringify(value);
+    if (typeof value === 'object' && value !== null) maySayLess = mayHoldSymbol(value);
   } catch (cause) {
     encoding = false;
-    const problem = findProblem(value) ?? (cause instanceof Error ? cause.message : 'it cannot be encoded');
-    throw new ServeError('SERVE_OUTPUT_INVALID', `The output is not JSON: ${problem}.`, { cause });
+    throw notJson(findProblem(value) ?? describeThrown(cause).message, cause);
   } finally {
     encoding = false;
   }
-  if (text !== undefined) return text;
-  if (value === undefined) return 'null';
-  throw new ServeError('SERVE_OUTPUT_INVALID', `The output is not JSON: it is a ${typeof value}.`);
+  if (maySayLess) {
+    const problem = findProblem(value);
+    if (problem !== null) throw notJson(problem);
+  }
+  return text ?? 'null';
+}
+
+function mayHoldSymbol(value: object): boolean {
+  try {
+    return holdsSymbol(value);
+  } catch {
+    return true; // a getter that throws the second time, or a cycle in a prototype: the thorough search decides
+  }
+}
+
+function notJson(problem: string, cause?: unknown): ServeError {
+  return new ServeError('SERVE_OUTPUT_INVALID', `The output is not JSON: ${problem}.`, { cause });
 }
 
 function answerWhileEncoding(prototype: object, convert: (this: never) => unknown): void {
@@ -73,12 +89,14 @@ answerWhileEncoding(Buffer.prototype as object, arrayOf);
 answerWhileEncoding(BigInt.prototype, function (this: bigint) {
   return numberOf(this.valueOf());
 });
-answerWhileEncoding(Map.prototype, function (this: Map<unknown, unknown>) {
-  return Object.fromEntries(this);
+answerWhileEncoding(ArrayBuffer.prototype, function (this: ArrayBuffer) {
+  return [...new Uint8Array(this)];
 });
-answerWhileEncoding(Set.prototype, function (this: Set<unknown>) {
-  return [...this];
+answerWhileEncoding(DataView.prototype, function (this: DataView) {
+  return [...new Uint8Array(this.buffer, this.byteOffset, this.byteLength)];
 });
-answerWhileEncoding(Promise.prototype, function () {
-  throw new TypeError('a promise');
-});
+for (const [prototype, kind] of NOT_DATA) {
+  answerWhileEncoding(prototype, () => {
+    throw new TypeError(`${kind} is no JSON`);
+  });
+}

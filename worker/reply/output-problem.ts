@@ -1,4 +1,6 @@
 /** Finds, after an encoder has failed, the property that made it fail. Slow and thorough; never on the good path. */
+import { describeThrown } from '../../protocol/errors.js';
+import { notDataOf } from './not-data.js';
 
 /** A BigInt as a number, if no digit is lost. @throws a RangeError otherwise */
 export function numberOf(value: bigint): number {
@@ -28,12 +30,19 @@ function search(value: unknown, path: string, ancestors: Set<object>, range: Big
   if (typeof value === 'bigint') {
     return range.fits(value) ? null : `${path} is a BigInt beyond ${range.limit}; return it as a string`;
   }
+  const toJson = toJsonOf(value);
+  if (toJson !== null) {
+    const given = attempt(() => toJson.call(value));
+    if (given instanceof Failure) return `${path}.toJSON() throws: ${given.reason}`;
+    return given === value ? null : search(given, path, ancestors, range);
+  }
+  const notData = notDataOf(value);
+  if (notData !== null) return `${path} is ${notData[0]}; ${notData[1]}`;
   if (typeof value !== 'object' || value === null) return null;
   if (ancestors.has(value)) return `${path} refers back to an object that contains it`;
-  if (value instanceof Promise) return `${path} is a promise; await it`;
   ancestors.add(value);
   for (const [key, child] of childrenOf(value, path)) {
-    if (child instanceof GetterFailure) return `${key} throws when read: ${child.reason}`;
+    if (child instanceof Failure) return `${key} throws when read: ${child.reason}`;
     const problem = search(child, key, ancestors, range);
     if (problem !== null) return problem;
   }
@@ -41,8 +50,23 @@ function search(value: unknown, path: string, ancestors: Set<object>, range: Big
   return null;
 }
 
-class GetterFailure {
+/** The `toJSON` of the object itself or of its class; what it returns stands for the object. */
+function toJsonOf(value: unknown): ((this: unknown) => unknown) | null {
+  if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return null;
+  const { toJSON } = value as { toJSON?: unknown };
+  return typeof toJSON === 'function' ? (toJSON as () => unknown) : null;
+}
+
+class Failure {
   constructor(readonly reason: string) {}
+}
+
+function attempt(read: () => unknown): unknown {
+  try {
+    return read();
+  } catch (thrown) {
+    return new Failure(describeThrown(thrown).message);
+  }
 }
 
 function* childrenOf(value: object, path: string): Generator<[string, unknown]> {
@@ -51,23 +75,8 @@ function* childrenOf(value: object, path: string): Generator<[string, unknown]> 
     return;
   }
   if (ArrayBuffer.isView(value)) return;
-  if (value instanceof Map) {
-    for (const [key, child] of value) yield [`${path}.${String(key)}`, child];
-    return;
-  }
-  if (value instanceof Set) {
-    let i = 0;
-    for (const child of value) yield [`${path}[${i++}]`, child];
-    return;
-  }
-  for (const key of Object.keys(value)) yield [propertyPath(path, key), read(value, key)];
-}
-
-function read(value: object, key: string): unknown {
-  try {
-    return (value as Record<string, unknown>)[key];
-  } catch (thrown) {
-    return new GetterFailure(thrown instanceof Error ? thrown.message : 'it throws');
+  for (const key of Object.keys(value)) {
+    yield [propertyPath(path, key), attempt(() => (value as Record<string, unknown>)[key])];
   }
 }
 

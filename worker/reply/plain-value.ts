@@ -1,5 +1,6 @@
 /** Values to what every MessagePack reader knows: no extension types, the same meaning as the JSON output. */
-import { ServeError } from '../../protocol/errors.js';
+import { ServeError, describeThrown } from '../../protocol/errors.js';
+import { notDataOf } from './not-data.js';
 import { findProblem, type BigIntRange } from './output-problem.js';
 
 /** MessagePack's int64 and uint64. */
@@ -8,25 +9,25 @@ const RANGE: BigIntRange = {
   limit: '64 bits',
 };
 
-/** @throws SERVE_OUTPUT_INVALID naming the property, on cycles, promises and integers beyond 64 bits */
+/** @throws SERVE_OUTPUT_INVALID naming the property, on cycles, integers beyond 64 bits and what is no data */
 export function plainValue(value: unknown): unknown {
   try {
     return convert(value, new Set());
   } catch (cause) {
-    const problem =
-      findProblem(value, RANGE) ?? (cause instanceof Error ? cause.message : 'it cannot be encoded');
+    const problem = findProblem(value, RANGE) ?? describeThrown(cause).message;
     throw new ServeError('SERVE_OUTPUT_INVALID', `The output is not MessagePack: ${problem}.`, { cause });
   }
 }
 
 function convert(value: unknown, ancestors: Set<object>): unknown {
   if (typeof value === 'bigint' && !RANGE.fits(value)) throw new RangeError('a BigInt beyond 64 bits');
-  if (typeof value === 'function' || typeof value === 'symbol') return null;
-  if (typeof value !== 'object' || value === null) return value;
+  if (typeof value === 'symbol') throw new TypeError('a symbol');
+  if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return value;
   if (value instanceof Uint8Array) return value;
-  if (ArrayBuffer.isView(value) && !(value instanceof DataView)) return Array.from(value as Float32Array);
+  if (value instanceof ArrayBuffer) return new Uint8Array(value);
+  if (value instanceof DataView) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+  if (ArrayBuffer.isView(value)) return Array.from(value as Float32Array);
   if (ancestors.has(value)) throw new TypeError('a cycle');
-  if (value instanceof Promise) throw new TypeError('a promise');
   ancestors.add(value);
   const plain = convertChildren(value, ancestors);
   ancestors.delete(value);
@@ -35,11 +36,18 @@ function convert(value: unknown, ancestors: Set<object>): unknown {
 
 function convertChildren(value: object, ancestors: Set<object>): unknown {
   if (Array.isArray(value)) return value.map((item) => convert(item, ancestors));
-  if (value instanceof Set) return [...value].map((item) => convert(item, ancestors));
   const toJson = (value as { toJSON?: unknown }).toJSON;
   if (typeof toJson === 'function') return convert(toJson.call(value), ancestors);
-  const entries = value instanceof Map ? [...value] : Object.entries(value);
-  return Object.fromEntries(
-    entries.map(([key, item]: [unknown, unknown]) => [String(key), convert(item, ancestors)]),
-  );
+  if (!isPlain(value)) throwIfNotData(value);
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, convert(item, ancestors)]));
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+function throwIfNotData(value: object): void {
+  const notData = notDataOf(value);
+  if (notData !== null) throw new TypeError(notData[0]);
 }

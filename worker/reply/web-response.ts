@@ -20,10 +20,14 @@ const HOP_HEADERS = new Set([
 
 /**
  * Told by its tag, not with `instanceof`: naming the global class makes Node load its whole fetch, 45 ms on the
- * first call, and a Response of another implementation is as good.
+ * first call, and a Response of another implementation is as good. Never throws, whatever a Proxy does.
  */
 export function isResponse(value: unknown): value is Response {
-  return Object.prototype.toString.call(value) === '[object Response]';
+  try {
+    return Object.prototype.toString.call(value) === '[object Response]';
+  } catch {
+    return false;
+  }
 }
 
 /** @throws SERVE_OUTPUT_INVALID on what no HTTP reply can carry */

@@ -11,10 +11,7 @@ export function routeMistake(route: Route | undefined, request: IncomingMessage)
   if (route.kind === 'websocket') return new ServeError('SERVE_UPGRADE_REQUIRED');
   if (route.input === 'any' || isJson(request.headers['content-type'])) return null;
   // 400, not 415: Potassium's answer, and a Banana client hides a 415 and its body.
-  return new ServeError(
-    'SERVE_BAD_REQUEST',
-    'This route takes JSON: send Content-Type: application/json. Its app can take other bodies with `raw`, `forms` or `text`.',
-  );
+  return new ServeError('SERVE_BAD_REQUEST', 'This route takes JSON: send Content-Type: application/json.');
 }
 
 /** Read in 3 ms (bench/top-level-fields.ts). */

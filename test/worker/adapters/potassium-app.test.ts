@@ -235,7 +235,6 @@ for (const [what, value] of [
   ['a plain object', { json: 1 }],
   ['a text', 'x'],
   ['a list', [new Response()]],
-  ["the web's Response", new globalThis.Response('x')],
 ] as const) {
   test(`a handler that returns ${what} returns no Response`, async () => {
     const message = new TypeError('Potassium Response object not returned');
@@ -243,6 +242,60 @@ for (const [what, value] of [
     await assert.rejects(answerOf(() => Promise.resolve(value)) as Promise<unknown>, message);
   });
 }
+
+for (const [what, value] of [
+  ['an Error', new Error('e')],
+  ["the web's Response", new globalThis.Response('x')],
+  ['a Blob', new Blob(['x'])],
+] as const) {
+  test(`${what} from any kind of route goes on as it is`, async () => {
+    const app = new Potassium('x');
+    app.handler('/handler', (() => value) as unknown as () => Response);
+    app.background('/background', () => value);
+    for (const route of ['/handler', '/background']) assert.equal(load(app).handle(route, 'in', CTX), value);
+    const legacy = new Potassium('x');
+    legacy.handler(() => Promise.resolve(value));
+    assert.equal(await load(legacy).handle('/', 'in', CTX), value);
+  });
+}
+
+test('a Response that is thrown, at once or later, is the answer; anything else is thrown on', async () => {
+  const thrown = new Response({ status: 404, json: 'gone' });
+  const thrower = (): never => {
+    throw thrown as unknown as Error;
+  };
+  const later = (): Promise<never> => Promise.resolve().then(thrower);
+  const app = new Potassium('x');
+  app.background('/background', later);
+  const legacy = new Potassium('x');
+  legacy.handler(thrower);
+  for (const answer of [
+    answerOf(thrower),
+    await answerOf(later),
+    await load(app).handle('/background', 'in', CTX),
+    load(legacy).handle('/', 'in', CTX),
+  ]) {
+    assert.ok(answer instanceof Reply);
+    assert.equal(answer.head.status, 404);
+  }
+  const { proxy: revoked, revoke } = Proxy.revocable({}, {});
+  revoke();
+  for (const other of [new Error('e'), undefined, { status: 404 }, revoked]) {
+    const throwOther = (): never => {
+      throw other as Error;
+    };
+    assert.throws(
+      () => answerOf(throwOther),
+      (seen) => seen === other,
+    );
+  }
+});
+
+test('a content type set after the json goes before it', () => {
+  const response = new Response({ json: 1 });
+  response.headers['content-type'] = 'application/problem+json';
+  assert.equal(replyOf(response).head.contentType, 'application/problem+json');
+});
 
 for (const body of [5, true, {}, { length: 1 }]) {
   test(`a body that is ${JSON.stringify(body)} is refused`, () => {

@@ -7,6 +7,8 @@ for (const [what, value, accept, contentType, hex] of [
   ['bytes', new Uint8Array([1, 2]), '*/*', 'application/octet-stream', '0102'],
   ['bytes, whatever is accepted', Buffer.from([3]), 'application/msgpack', 'application/octet-stream', '03'],
   ['an ArrayBuffer', new Uint8Array([4]).buffer, '*/*', 'application/octet-stream', '04'],
+  ['a Blob', new Blob(['hi'], { type: 'image/png' }), 'application/msgpack', 'image/png', '6869'],
+  ['a Blob without a type', new Blob([new Uint8Array([5])]), '*/*', 'application/octet-stream', '05'],
   ['a value', { a: 1 }, '*/*', 'application/json', Buffer.from('{"a":1}').toString('hex')],
   ['nothing', undefined, '', 'application/json', Buffer.from('null').toString('hex')],
   ['a string', 'hi', 'text/plain', 'application/json', Buffer.from('"hi"').toString('hex')],

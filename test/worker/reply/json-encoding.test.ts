@@ -27,15 +27,37 @@ for (const [what, value, json] of [
   ['a negative BigInt within 2^53', [-(2n ** 53n - 1n)], '[-9007199254740991]'],
   ['a BigInt at the top', 5n, '5'],
   ['a BigInt64Array within 2^53', { ids: new BigInt64Array([1n, -2n]) }, '{"ids":[1,-2]}'],
-  ['a Map', new Map<string, unknown>([['a', new Map([['b', 1]])]]), '{"a":{"b":1}}'],
-  ['a Map with numbers as keys', new Map([[1, 'x']]), '{"1":"x"}'],
-  ['a Set', { s: new Set(['x', 2n]) }, '{"s":["x",2]}'],
+  ['an ArrayBuffer and a DataView', [bytesOf(1, 2), new DataView(bytesOf(3))], '[[1,2],[3]]'],
+  ['an object with a symbol as a key', { [Symbol('k')]: 1, a: 1 }, '{"a":1}'],
+  ['methods of a class, and what only a prototype has', inherits(), '{"own":1}'],
+  ['a toJSON that returns its own object', selfGiven(), '{"a":1}'],
   ['a Date', { d: new Date(0) }, '{"d":"1970-01-01T00:00:00.000Z"}'],
   ['an object with its own toJSON', { v: { toJSON: () => 'mine' } }, '{"v":"mine"}'],
   ['the same object twice', sameTwice(), '[{"a":1},{"a":1}]'],
   ['a boxed string', [Object('x')], '["x"]'],
 ] as const) {
   test(`encodeJson writes ${what}`, () => assert.equal(text(value), json));
+}
+
+function bytesOf(...bytes: number[]): ArrayBuffer {
+  return Uint8Array.from(bytes).buffer;
+}
+
+/** Its prototype has a symbol and a cycle, which no encoder meets. */
+function inherits(): object {
+  const prototype: Record<string, unknown> = { symbol: Symbol('inherited'), method() {} };
+  prototype['cycle'] = prototype;
+  return Object.assign(Object.create(prototype) as object, { own: 1 });
+}
+
+function selfGiven(): object {
+  return {
+    a: 1,
+    toJSON() {
+      const { a } = this as { a: number };
+      return { a };
+    },
+  };
 }
 
 function typedArrays(): unknown[] {
@@ -60,6 +82,18 @@ const throwing = {
   },
 };
 
+function throwText(text: string): never {
+  throw text as unknown as Error;
+}
+
+function* numbers(): Generator<number> {
+  yield 1;
+}
+
+async function* events(): AsyncGenerator<number> {
+  yield Promise.resolve(1);
+}
+
 for (const [what, value, message] of [
   [
     'a BigInt beyond 2^53',
@@ -72,8 +106,6 @@ for (const [what, value, message] of [
     /output\.ids\[1\] is a BigInt beyond/,
   ],
   ['a BigInt beyond 2^53 at the top', 2n ** 64n, /output is a BigInt beyond/],
-  ['a BigInt beyond 2^53 in a Map', new Map([['k', 2n ** 64n]]), /output\.k is a BigInt beyond/],
-  ['a BigInt beyond 2^53 in a Set', new Set([1n, 2n ** 64n]), /output\[1\] is a BigInt beyond/],
   ['a BigInt beyond 2^53 under an odd name', { 'a b': 2n ** 64n }, /output\["a b"\] is a BigInt beyond/],
   ['a cycle', cyclic(), /output\.children\[0\]\.parent refers back to an object that contains it/],
   ['a forgotten await', { label: Promise.resolve('cat') }, /output\.label is a promise; await it/],
@@ -85,10 +117,32 @@ for (const [what, value, message] of [
         throw new Error('not today');
       },
     },
-    /not today/,
+    /output\.toJSON\(\) throws: not today/,
   ],
-  ['a function', () => 1, /it is a function/],
-  ['a symbol', Symbol('x'), /it is a symbol/],
+  [
+    'a toJSON that throws no error',
+    { a: { toJSON: () => throwText('gone') } },
+    /output\.a\.toJSON\(\) throws: gone/,
+  ],
+  ['a Map', new Map([['a', 1]]), /output is a Map; return Object\.fromEntries\(map\)/],
+  ['a nested Map', { rows: [{ by: new Map() }] }, /output\.rows\[0\]\.by is a Map; return/],
+  ['a Set', { tags: new Set(['x']) }, /output\.tags is a Set; return \[\.\.\.set\]/],
+  ['a Map given by a toJSON', { a: { toJSON: () => ({ m: new Map() }) } }, /output\.a\.m is a Map/],
+  ['a WeakMap', { cache: new WeakMap() }, /output\.cache is a WeakMap/],
+  ['a symbol', Symbol('x'), /output is a symbol; return its description/],
+  ['a nested symbol', { rows: [{ ok: 1 }, { kind: Symbol('cat') }] }, /output\.rows\[1\]\.kind is a symbol/],
+  ['a symbol in a list', { list: ['a', Symbol('b')] }, /output\.list\[1\] is a symbol/],
+  ['a function', () => 1, /output is a function; call it, or leave it out/],
+  ['a nested function', { label: () => 'cat' }, /output\.label is a function; call it/],
+  ['a class', [class {}], /output\[0\] is a function/],
+  [
+    'a nested error',
+    { error: new TypeError('bad') },
+    /output\.error is an Error; return its message, or throw it/,
+  ],
+  ['a nested Blob', { image: new Blob(['x']) }, /output\.image is a Blob; return its bytes/],
+  ['a nested generator', { rows: numbers() }, /output\.rows is an iterator; return \[\.\.\.iterator\]/],
+  ['a nested async generator', { rows: events() }, /output\.rows is an iterator; return what it yields/],
 ] as const) {
   test(`encodeJson refuses ${what} and says where it is`, () => {
     assert.throws(() => encodeJson(value), serveError('SERVE_OUTPUT_INVALID', message));
@@ -101,7 +155,9 @@ for (const [what, value, message] of [
 
 test("outside encodeJson the app's own JSON.stringify means what Node means, also after a failure", () => {
   assert.throws(() => encodeJson({ n: 2n ** 64n }));
-  encodeJson({ v: new Float32Array([1]), b: Buffer.from('a'), m: new Map(), s: new Set(), n: 1n });
+  encodeJson({ v: new Float32Array([1]), b: Buffer.from('a'), n: 1n });
+  assert.throws(() => encodeJson(new Map()));
+  assert.equal(JSON.stringify({ f: () => 1, e: new Error('x') }), '{"e":{}}');
   assert.equal(JSON.stringify(new Float32Array([1, 2])), '{"0":1,"1":2}');
   assert.equal(JSON.stringify(Buffer.from([1])), '{"type":"Buffer","data":[1]}');
   assert.equal(JSON.stringify([new Map([['a', 1]]), new Set([1]), Promise.resolve()]), '[{},{},{}]');
@@ -110,7 +166,16 @@ test("outside encodeJson the app's own JSON.stringify means what Node means, als
 });
 
 test('encodeJson adds nothing that a loop over an object would meet', () => {
-  for (const value of [new Map(), new Set(), new Float32Array(1), Buffer.alloc(1), Promise.resolve()]) {
+  const values = [
+    new Map(),
+    new Set(),
+    new Float32Array(1),
+    Buffer.alloc(1),
+    Promise.resolve(),
+    () => 1,
+    new Error(),
+  ];
+  for (const value of values) {
     const keys: string[] = [];
     for (const key in value as object) keys.push(key);
     assert.ok(!keys.includes('toJSON'), value.constructor.name);
@@ -138,7 +203,7 @@ test('a toJSON that the app gives one object, or its own class, wins', () => {
   class Late extends Set {}
   (Late.prototype as WithToJson).toJSON = () => 'late';
   assert.equal(text(new Late()), '"late"');
-  assert.equal(text(new Set([1])), '[1]');
+  assert.throws(() => text(new Set([1])), /output is a Set/);
 });
 
 test('the common `BigInt.prototype.toJSON = …` of an app wins, at any time', () => {

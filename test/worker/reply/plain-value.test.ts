@@ -11,10 +11,11 @@ for (const [what, value, plain] of [
   ['a BigInt64Array as a list', { a: new BigInt64Array([5n]) }, { a: [5n] }],
   ['a signed BigInt of 64 bits as it is', -(2n ** 63n), -(2n ** 63n)],
   ['an unsigned BigInt of 64 bits as it is', 2n ** 64n - 1n, 2n ** 64n - 1n],
-  ['a Map as an object', new Map([[1, new Set(['x'])]]), { '1': ['x'] }],
+  ['an ArrayBuffer as bytes', [bytes.buffer, new DataView(bytes.buffer)], [bytes, bytes]],
   ['a Date as its text', [new Date(0)], ['1970-01-01T00:00:00.000Z']],
   ['what toJSON gives', { toJSON: () => ({ n: new Float32Array([1]) }) }, { n: [1] }],
-  ['a function as null', { f: () => 1, s: Symbol('s') }, { f: null, s: null }],
+  ['an object without a prototype', Object.assign(Object.create(null) as object, { a: 1 }), { a: 1 }],
+  ['an error that says itself what it is', Object.assign(new Error('e'), { toJSON: () => 'e' }), 'e'],
 ] as const) {
   test(`plainValue gives ${what}`, () => assert.deepEqual(plainValue(value), plain));
 }
@@ -25,6 +26,11 @@ cycle['self'] = [cycle];
 for (const [what, value, message] of [
   ['a cycle', cycle, /output\.self\[0\] refers back/],
   ['a forgotten await', { p: Promise.resolve() }, /output\.p is a promise; await it/],
+  ['a Map', { m: [new Map()] }, /output\.m\[0\] is a Map; return Object\.fromEntries\(map\)/],
+  ['a Set', new Set(), /output is a Set/],
+  ['a symbol', { s: Symbol('s') }, /output\.s is a symbol/],
+  ['a function', { f: () => 1 }, /output\.f is a function/],
+  ['a nested error', { e: new Error('e') }, /output\.e is an Error/],
   ['an integer beyond 64 bits', { n: 2n ** 64n }, /output\.n is a BigInt beyond/],
 ] as const) {
   test(`plainValue refuses ${what} and says where it is`, () => {

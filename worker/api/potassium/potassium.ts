@@ -6,7 +6,6 @@ import type { RouteInput, RouteKind } from '../../../protocol/messages.js';
 import { RouteAlreadyInUseException, InvalidEndpointTypeException } from './errors.js';
 import type { Request, WebSocketRequest } from './request.js';
 import type { Response } from './response.js';
-import { NO_WISHES, inputWishes, type InputWishes } from '../input-wishes.js';
 import { serveInWorker } from '../in-worker.js';
 import { appFile, starter, type AppServeOptions } from '../starter.js';
 import { testClientOf, type TestClient } from '../test-client.js';
@@ -40,10 +39,6 @@ interface NoPromise {
 export interface RouteOptions {
   /** Takes any body by its content type (bytes, MessagePack, multipart) and not JSON alone. */
   readonly raw?: boolean;
-  /** As `raw`, and a form (`application/x-www-form-urlencoded`) is an object of fields; one that comes again is an array. */
-  readonly forms?: boolean;
-  /** As `raw`, and `text/plain` or other text is a string. */
-  readonly text?: boolean;
 }
 
 export interface BackgroundOptions extends RouteOptions {
@@ -54,7 +49,6 @@ export interface BackgroundOptions extends RouteOptions {
 export interface Endpoint {
   readonly kind: RouteKind;
   readonly input: RouteInput;
-  readonly wishes: InputWishes;
   readonly legacy: boolean;
   readonly webhook: string | null;
   readonly run: (context: any, request: any) => unknown;
@@ -136,14 +130,7 @@ export class Potassium<Context extends object = any> {
     if (typeof first === 'function') {
       if (this.#endpoints.get('/')?.legacy === false) throw new RouteAlreadyInUseException();
       const run = first as Endpoint['run'];
-      this.#endpoints.set('/', {
-        kind: 'handler',
-        input: 'any',
-        wishes: NO_WISHES,
-        legacy: true,
-        webhook: null,
-        run,
-      });
+      this.#endpoints.set('/', { kind: 'handler', input: 'any', legacy: true, webhook: null, run });
       return first;
     }
     return this.#register('handler', first, second, third);
@@ -245,14 +232,14 @@ export class Potassium<Context extends object = any> {
     if (typeof second !== 'function') {
       const options = (second ?? third) as BackgroundOptions;
       // The route is taken from now on, as the decorator's was.
-      this.#endpoints.set(path, endpoint(kind, path, options, missing(path)));
+      this.#endpoints.set(path, endpoint(kind, options, missing(path)));
       return (fn: Endpoint['run']) => {
         assertFunction(fn, `${kind}('${path}')`);
-        this.#endpoints.set(path, endpoint(kind, path, options, fn));
+        this.#endpoints.set(path, endpoint(kind, options, fn));
         return fn;
       };
     }
-    this.#endpoints.set(path, endpoint(kind, path, third, second as Endpoint['run']));
+    this.#endpoints.set(path, endpoint(kind, third, second as Endpoint['run']));
     return second;
   }
 
@@ -269,11 +256,10 @@ function withoutUndefined(values: Readonly<Record<string, unknown>>): Record<str
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 }
 
-function endpoint(kind: RouteKind, path: string, options: BackgroundOptions, run: Endpoint['run']): Endpoint {
-  const wishes = inputWishes({ ...options }, `${kind}('${path}')`);
-  const input = options.raw === true || wishes.forms || wishes.text ? 'any' : 'json';
+function endpoint(kind: RouteKind, options: BackgroundOptions, run: Endpoint['run']): Endpoint {
+  const input = options.raw === true ? 'any' : 'json';
   const webhook = options.resultWebhook === undefined ? null : checkedUrl(options.resultWebhook);
-  return { kind, input, wishes, legacy: false, webhook, run };
+  return { kind, input, legacy: false, webhook, run };
 }
 
 function missing(path: string): () => never {

@@ -4,10 +4,14 @@
  */
 export const RESPONSE = Symbol.for('banana-serve.potassium.response');
 
+export const CONTENT_TYPE = 'Content-Type';
+export const JSON_TYPE = 'application/json';
+
 export type ResponseBody =
   | string
   | Uint8Array
   | ArrayBuffer
+  | Blob
   | ReadableStream
   | Iterable<string | Uint8Array>
   | AsyncIterable<string | Uint8Array>;
@@ -36,6 +40,7 @@ export type ResponseInit<Json = unknown> = JsonResponse<Json> | BodyResponse;
 export class Response<Json = unknown> {
   readonly [RESPONSE] = true;
   status: number;
+  /** With `json` set, `Content-Type` is `application/json`; what is written here afterwards goes before it. */
   headers: Record<string, string | readonly string[]>;
   body: ResponseBody | undefined;
   #json: Json | undefined;
@@ -51,7 +56,7 @@ export class Response<Json = unknown> {
     this.status = status;
     this.headers = { ...headers };
     this.body = body;
-    this.#json = json;
+    if (json !== undefined) this.json = json;
   }
 
   /** The value given, or the body read as JSON; null if there is neither. */
@@ -69,6 +74,10 @@ export class Response<Json = unknown> {
   set json(value: Json) {
     this.#json = value;
     this.body = undefined;
+    for (const name of Object.keys(this.headers)) {
+      if (name.toLowerCase() === 'content-type') delete this.headers[name];
+    }
+    if (value !== undefined) this.headers[CONTENT_TYPE] = JSON_TYPE;
   }
 
   /** Whether the answer is `json`, and not `body`. */

@@ -20,7 +20,7 @@ export async function loadEncoding(name: EncodingName): Promise<Encoding> {
       } catch {
         // The encoder's own words quote the value.
         throw new TypeError(
-          `The value cannot be stored as ${name}: it holds a cycle, a promise, a getter that throws or a BigInt too large.`,
+          `The value cannot be stored as ${name}: it holds a cycle, a getter that throws, a BigInt too large, or what is no data (a promise, Map, Set, function, error).`,
         );
       }
     },

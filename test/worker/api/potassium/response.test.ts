@@ -58,6 +58,15 @@ test('setting json takes the place of the body, and of the json before', () => {
   assert.equal(response.json, 5);
 });
 
+test('json sets Content-Type, over whatever was given under that name in any case', () => {
+  const given = new Response({ json: 1, headers: { 'content-type': 'text/plain', 'X-Model': 'm' } });
+  assert.deepEqual(given.headers, { 'X-Model': 'm', 'Content-Type': 'application/json' });
+  const response = new Response({ body: '1', headers: { 'CONTENT-TYPE': 'text/plain' } });
+  assert.deepEqual(response.headers, { 'CONTENT-TYPE': 'text/plain' });
+  response.json = 2;
+  assert.deepEqual(response.headers, { 'Content-Type': 'application/json' });
+});
+
 test('headers are a copy: changing them changes no other answer', () => {
   const shared = { 'X-Model': 'a' };
   new Response({ headers: shared }).headers['X-Model'] = 'b';
