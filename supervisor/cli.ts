@@ -12,6 +12,7 @@ import {
   optionsOf,
   type OptionName,
 } from './options/table.js';
+import type { ServerHandle } from './server/server-handle.js';
 import { runServerProcess, say } from './server/server-process.js';
 import { VERSION } from './version.js';
 
@@ -29,12 +30,13 @@ async function main(argv: readonly string[]): Promise<ExitReason> {
     throw thrown;
   }
   if (command.opts()['apiKey'] !== undefined) process.title = 'banana-serve'; // takes the flags out of ps
-  return runServerProcess(async () => {
+  const start = async (): Promise<ServerHandle> => {
     const { serve } = await import('./serve.js');
     const [app] = command.args;
     const flags = { values: command.opts(), where: (name: string) => flagOf(name) };
     return serve(app === undefined ? {} : { app }, { flags });
-  });
+  };
+  return runServerProcess(start, { endsWithNpm: true });
 }
 
 function describeCommand(): Command {

@@ -1,35 +1,51 @@
 /** A server as the business of its whole process: signals to `close` and `kill`, ends and errors to exit reasons. */
+import { isatty } from 'node:tty';
 import { ServeError } from '../../protocol/errors.js';
 import { EXIT_CODES, type ExitReason } from './exit-codes.js';
+import { watchNpmShell } from './npm-shell.js';
 import type { ServerEnd, ServerHandle } from './server-handle.js';
 
+export interface ServerProcess {
+  /** Whether the end of npm's shell ends this server too, if that shell started it. */
+  readonly endsWithNpm: boolean;
+}
+
 /** Resolves once the server that `start` gives has ended; what kept it from starting is told on stderr. */
-export async function runServerProcess(start: () => Promise<ServerHandle>): Promise<ExitReason> {
-  const signals = watchSignals();
+export async function runServerProcess(
+  start: () => Promise<ServerHandle>,
+  { endsWithNpm }: ServerProcess = { endsWithNpm: false },
+): Promise<ExitReason> {
+  const ends = watchEnds(endsWithNpm);
   try {
-    return await signals.obey(await start());
+    return await ends.obey(await start());
   } catch (thrown) {
     return explain(thrown);
   }
 }
 
 /**
- * First signal: drain. Second: stop at once. Watched from the start of the process, so that one which comes while
- * the server opens is obeyed once it has.
+ * SIGINT or SIGTERM: the first one drains, the second stops at once. A hang-up of the server's terminal, or the end of
+ * npm's shell, drains like SIGTERM and hastens nothing: the kernel, the shell and npm may each send their own. All are
+ * watched from the start of the process, so that what comes while the server opens is obeyed once it has.
  */
-function watchSignals(): { obey(server: ServerHandle): Promise<ExitReason> } {
+function watchEnds(endsWithNpm: boolean): { obey(server: ServerHandle): Promise<ExitReason> } {
   let server: ServerHandle | null = null;
   let first: 'SIGINT' | 'SIGTERM' | null = null;
+  let signals = 0;
   let stopped: 'interrupted' | 'terminated' | null = null;
   const drain = (): void => {
     if (server === null || first === null) return;
     // A person at a terminal waits; a load balancer needs a moment to notice.
     void server.close({ lagMs: first === 'SIGINT' ? 0 : server.drainLagMs });
   };
+  const drainAs = (signal: 'SIGINT' | 'SIGTERM'): void => {
+    first ??= signal;
+    drain();
+  };
   const onSignal = (signal: 'SIGINT' | 'SIGTERM'): void => {
-    if (first === null) {
-      first = signal;
-      drain();
+    signals += 1;
+    if (signals === 1) {
+      drainAs(signal);
       return;
     }
     stopped ??= signal === 'SIGINT' ? 'interrupted' : 'terminated';
@@ -38,6 +54,12 @@ function watchSignals(): { obey(server: ServerHandle): Promise<ExitReason> } {
   };
   process.on('SIGINT', () => onSignal('SIGINT'));
   process.on('SIGTERM', () => onSignal('SIGTERM'));
+  const forgetNpm = endsWithNpm ? watchNpmShell(() => drainAs('SIGTERM')) : () => {};
+  const ownTerminal = isAtTerminal();
+  process.on('SIGHUP', () => {
+    if (ownTerminal) drainAs('SIGTERM');
+    else forgetNpm(); // it died of the hang-up that this server is to survive
+  });
   return {
     obey: async (started) => {
       server = started;
@@ -46,6 +68,14 @@ function watchSignals(): { obey(server: ServerHandle): Promise<ExitReason> } {
       return stopped ?? reasonOf(end);
     },
   };
+}
+
+/**
+ * Whether a terminal's hang-up is meant for this process. Node forgets that `nohup` had the signal ignored; but nohup
+ * takes the terminal out of all three streams (on other systems than Linux, out of the two that are written to).
+ */
+function isAtTerminal(): boolean {
+  return isatty(1) || isatty(2) || (process.platform === 'linux' && isatty(0));
 }
 
 function reasonOf({ reason }: ServerEnd): ExitReason {
