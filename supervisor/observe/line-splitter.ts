@@ -34,6 +34,19 @@ export class LineSplitter {
     this.#rest = this.#cutLongLine(this.#takeLines(data));
   }
 
+  /** Whether a line has begun that was not emitted yet. */
+  get holdsText(): boolean {
+    return this.#rest.length > 0;
+  }
+
+  /** Emits the line that has begun, as far as it has come; the rest of a character that is cut waits for its end. */
+  emitBegun(): void {
+    const whole = wholeCharacters(this.#rest);
+    const text = this.#rest.subarray(0, whole);
+    this.#rest = this.#rest.subarray(whole);
+    if (whole > 0) this.#onText(text, this.#requestId, false);
+  }
+
   /** The output has ended: what is left is a line. */
   end(): void {
     const rest = this.#rest;
@@ -73,6 +86,14 @@ export class LineSplitter {
     }
     return rest;
   }
+}
+
+/** How many bytes come before a UTF-8 character that the end of `data` cuts; all of them if it cuts none. */
+function wholeCharacters(data: Buffer): number {
+  const start = characterStart(data, data.length - 1);
+  const first = data[start] ?? 0;
+  const length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 1;
+  return start + length > data.length ? start : data.length;
 }
 
 /** The start of the UTF-8 character that holds byte `at`. */

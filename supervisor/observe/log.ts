@@ -11,7 +11,7 @@ const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
 
 export function createLog(format: 'text' | 'json', level: LogLevel, writer: OutputWriter): Log {
   const write = (line: string): void => {
-    if (writer.writableLength < MAX_UNREAD_BYTES) writer.write(line);
+    if (writer.writableLength < MAX_UNREAD_BYTES) writer.writeLines(line);
   };
   if (format === 'json') {
     return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, { write });

@@ -1,6 +1,6 @@
 /**
  * The app's own output, promptly, to the server's stdout and stderr: the bare line, or wrapped as JSON with worker
- * and request id. When the reader of our output is slow, the workers' pipes fill up and they wait: nothing is
+ * and request id. In text a line is shown as it grows, unless another worker's is open. When the reader of our output is slow, the workers' pipes fill up and they wait: nothing is
  * buffered without bound and the front never blocks.
  */
 import type { Readable } from 'node:stream';
@@ -26,8 +26,8 @@ export class OutputRelay {
   readonly #format: PrintFormat;
   readonly #workers: number;
   readonly #writers: Readonly<Record<StreamName, OutputWriter>>;
-  /** Who has left a line unfinished on each writer. */
-  readonly #unfinished = new Map<OutputWriter, PrintSource>();
+  /** Lines that have begun behind a line of another worker. */
+  readonly #waiting = new Map<OutputWriter, Map<Readable, LineSplitter>>();
   readonly #paused = new Map<OutputWriter, Set<Readable>>();
 
   /** `workers`: how many there are to tell apart. */
@@ -37,7 +37,9 @@ export class OutputRelay {
     this.#writers = writers;
     for (const writer of Object.values(writers)) {
       this.#paused.set(writer, new Set());
+      this.#waiting.set(writer, new Map());
       writer.on('drain', () => this.#resume(writer));
+      writer.on('lineEnd', () => this.#showBegun(writer));
     }
   }
 
@@ -48,32 +50,59 @@ export class OutputRelay {
       const bytes =
         this.#format === 'json'
           ? wrapped(name, text, source, requestId)
-          : this.#bare(writer, this.#prefixed(writer, text, source, requestId), source, ended);
+          : this.#bare(writer, this.#prefixed(writer, text, source, requestId, stream), stream, ended);
       if (bytes.length > 0 && !writer.write(bytes)) this.#pause(writer, stream);
     });
-    stream.on('data', (chunk: Buffer) => splitter.push(chunk));
+    stream.on('data', (chunk: Buffer) => {
+      splitter.push(chunk);
+      if (this.#format !== 'text') return;
+      if (splitter.holdsText) this.#waiting.get(writer)?.set(stream, splitter);
+      this.#showBegun(writer);
+    });
     stream.on('error', () => splitter.end());
     stream.on('close', () => {
       splitter.end();
-      this.#paused.get(writer)?.delete(stream);
+      this.#forget(writer, stream);
     });
   }
 
-  /** The bytes as they came; if another worker left a line unfinished, that line is ended first. */
-  #bare(writer: OutputWriter, text: Buffer, source: PrintSource, ended: boolean): Buffer {
-    const owner = this.#unfinished.get(writer);
-    if (ended) this.#unfinished.delete(writer);
-    else this.#unfinished.set(writer, source);
-    return owner === undefined || owner === source ? text : Buffer.concat([LINE_END, text]);
+  /** Shows the lines that have begun, the longest waiting first, unless another worker's is open. */
+  #showBegun(writer: OutputWriter): void {
+    const waiting = this.#waiting.get(writer) as Map<Readable, LineSplitter>;
+    for (const [stream, splitter] of waiting) {
+      if (writer.lineOf !== null && writer.lineOf !== stream && writer.lineOf !== ABANDONED) continue;
+      waiting.delete(stream);
+      splitter.emitBegun();
+    }
   }
 
-  #prefixed(writer: OutputWriter, text: Buffer, source: PrintSource, requestId: string | null): Buffer {
+  #forget(writer: OutputWriter, stream: Readable): void {
+    this.#paused.get(writer)?.delete(stream);
+    this.#waiting.get(writer)?.delete(stream);
+    if (writer.lineOf === stream) writer.lineOf = ABANDONED;
+    this.#showBegun(writer);
+  }
+
+  /** The bytes as they came; if another worker left a line unfinished, that line is ended first. */
+  #bare(writer: OutputWriter, text: Buffer, stream: Readable, ended: boolean): Buffer {
+    const owner = writer.lineOf;
+    writer.lineOf = ended ? null : stream;
+    return owner === null || owner === stream ? text : Buffer.concat([LINE_END, text]);
+  }
+
+  #prefixed(
+    writer: OutputWriter,
+    text: Buffer,
+    source: PrintSource,
+    requestId: string | null,
+    stream: Readable,
+  ): Buffer {
     if (this.#format === 'text') return text;
     const id = requestId ?? source.runningRequestId();
     const facts = this.#workers > 1 ? [`worker ${source.worker}`] : [];
     if (id !== '') facts.push(`requestID ${id}`);
     if (facts.length === 0) return text;
-    const continues = this.#unfinished.get(writer) === source;
+    const continues = writer.lineOf === stream;
     return prefixLines(text, Buffer.from(`[${facts.join(', ')}] `), continues);
   }
 
@@ -88,6 +117,9 @@ export class OutputRelay {
     paused.clear();
   }
 }
+
+/** Has left a line unfinished that nobody will go on with. */
+const ABANDONED = {};
 
 const LINE_END = Buffer.from('\n');
 

@@ -10,6 +10,8 @@ import { Writable } from 'node:stream';
 const RETRY_MS = 10;
 
 export class OutputWriter extends Writable {
+  /** Who has left a line unfinished, so that nobody else may go on in it; null at the start of a line. */
+  lineOf: object | null = null;
   readonly #send: (data: Buffer, done: () => void) => void;
 
   constructor(fd: 1 | 2) {
@@ -25,6 +27,17 @@ export class OutputWriter extends Writable {
   override _writev(parts: { chunk: Buffer }[], done: () => void): void {
     const data = Buffer.concat(parts.map(({ chunk }) => chunk));
     this._write(data, 'utf8', done);
+  }
+
+  /** Writes whole lines, behind the end of a line that somebody left unfinished, who is told with `lineEnd`. */
+  writeLines(lines: string): void {
+    if (this.lineOf === null) {
+      this.write(lines);
+      return;
+    }
+    this.lineOf = null;
+    this.write(`\n${lines}`);
+    this.emit('lineEnd');
   }
 
   /** Resolves once everything is out, at the latest after `limitMs`: a reader that has stopped must not hold us. */

@@ -82,6 +82,37 @@ test('prints of every kind', LIMIT, async (t) => {
   await server.stop();
 });
 
+test('a line is seen as it grows, and two workers never share one', LIMIT, async (t) => {
+  const cues = makeCues(t);
+  const args = ['--workers', '2'];
+  const server = await startServer(fixture('prints-noise.mjs'), { t, env: cues.env, args });
+  await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
+  const armed = 'armed: prints noise\n'.repeat(2);
+  const untilPrinted = (text: string): Promise<void> =>
+    eventually(
+      () => server.stdout() === armed + text,
+      5000,
+      () => server.stdout(),
+    );
+  const first = ask(server, { begins: 'Loading\u2026 ', until: 'go on', ends: 'done\n' });
+  await untilPrinted('Loading\u2026 ');
+  const second = ask(server, { begins: 'Second: ', until: 'end', ends: 'ended\n' });
+  await cues.untilNoted('begun Second: ');
+  cues.give('go on');
+  await untilPrinted('Loading\u2026 done\nSecond: ');
+  cues.give('end');
+  await untilPrinted('Loading\u2026 done\nSecond: ended\n');
+  assert.deepEqual([(await first).status, (await second).status], [200, 200]);
+  await ask(server, { ways: ['begunError'] });
+  await server.untilPrinted(/begun on stderr$/);
+  await server.stop();
+  assert.match(
+    server.stderr(),
+    /begun on stderr\n\[[\d:.]+\] INFO: draining/,
+    'nor does the log go on in it',
+  );
+});
+
 test(
   'a grandchild that keeps stdout and stderr open delays neither the report of a death, nor the restart, nor the end',
   LIMIT,

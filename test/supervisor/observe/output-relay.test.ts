@@ -8,6 +8,7 @@ import type { OutputWriter } from '../../../supervisor/observe/output-writer.js'
 /** Takes whatever is written, and keeps it. */
 class Written extends EventEmitter {
   text = '';
+  lineOf: object | null = null;
   write(bytes: Uint8Array | string): boolean {
     this.text += Buffer.from(bytes as Uint8Array).toString();
     return true;
@@ -25,8 +26,10 @@ function relayOf(format: PrintFormat, workers: number) {
     relay.attach(stream, 'stdout', { worker, mark: '', runningRequestId: () => running[worker] ?? '' });
     return stream;
   });
-  const print = (text: string, worker = 0): unknown => streams[worker]?.emit('data', Buffer.from(text));
-  return { stdout, running, print };
+  const printBytes = (bytes: Buffer, worker = 0): unknown => streams[worker]?.emit('data', bytes);
+  const print = (text: string, worker = 0): unknown => printBytes(Buffer.from(text), worker);
+  const end = (worker: number): unknown => streams[worker]?.emit('close');
+  return { stdout, running, print, printBytes, end };
 }
 
 test('potassium, one worker: lines of a call carry its id, others nothing', () => {
@@ -62,6 +65,54 @@ test('potassium: a line too long to wait for its end has one prefix', () => {
   print('y\n');
   assert.equal(stdout.text.match(/\[requestID r\] /g)?.length, 1);
   assert.match(stdout.text, /x{150000}y\n$/);
+});
+
+test('text: a line is shown as it grows', () => {
+  const { stdout, print } = relayOf('text', 2);
+  print('Loading');
+  assert.equal(stdout.text, 'Loading');
+  print('... ');
+  print('done\nnext');
+  assert.equal(stdout.text, 'Loading... done\nnext');
+});
+
+test('text: a line that begins while another worker\u2019s is open waits for its end, whole lines end it', () => {
+  const { stdout, print } = relayOf('text', 3);
+  print('a1 ', 0);
+  print('b1 ', 1);
+  print('c1 ', 2);
+  assert.equal(stdout.text, 'a1 ', 'two wait');
+  print('a2\n', 0);
+  assert.equal(stdout.text, 'a1 a2\nb1 ', 'the first that waited has its turn');
+  print('c2\n', 2);
+  assert.equal(stdout.text, 'a1 a2\nb1 \nc1 c2\n', 'a whole line waits for nobody');
+  print('b2\n', 1);
+  assert.equal(stdout.text, 'a1 a2\nb1 \nc1 c2\nb2\n');
+});
+
+test('text: a worker that ends within a line leaves it to nobody, and holds up none', () => {
+  const { stdout, print, end } = relayOf('text', 2);
+  print('half a li', 0);
+  print('other', 1);
+  end(0);
+  assert.equal(stdout.text, 'half a li\nother');
+});
+
+test('text: a character that is cut is not shown before it is whole', () => {
+  const { stdout, printBytes } = relayOf('text', 2);
+  const banana = Buffer.from('x\u{1F34C}');
+  printBytes(banana.subarray(0, 3));
+  assert.equal(stdout.text, 'x');
+  printBytes(banana.subarray(3));
+  assert.equal(stdout.text, 'x\u{1F34C}');
+});
+
+test('potassium and json: a line that has begun waits for its end, its prefix needs the whole of it', () => {
+  for (const format of ['potassium', 'json'] as const) {
+    const { stdout, print } = relayOf(format, 2);
+    print('begun');
+    assert.equal(stdout.text, '');
+  }
 });
 
 test('text: what was printed is what comes out', () => {
