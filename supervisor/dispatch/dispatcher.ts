@@ -224,7 +224,8 @@ export class Dispatcher {
 
   #choose(job: Job): ReadyWorker | null {
     const workers = this.#supply.readyWorkers();
-    const ahead = job.conversation === null ? this.#sendAhead(this.#service) : 0;
+    // A call that was lost once waits for an idle worker: behind a call that kills, it would be lost for good.
+    const ahead = job.conversation === null && job.losses === 0 ? this.#sendAhead(this.#service) : 0;
     const longMs = longCallMs(this.#service);
     let least: ReadyWorker | null = null;
     this.#rotation += 1;

@@ -247,7 +247,7 @@ export const OPTIONS = {
     scope: 'model',
     flag: '--restart-limit',
     value: '<n>',
-    help: 'Restarts in a row without one finished call; after that a worker is not restarted any more. With --watch 0, unless given: the next change is the next try.',
+    help: 'Failed starts in a row (a worker that dies before it is ready, or idle before its first call) that are tried again; after that it is not started any more. With --watch 0, unless given: the next change is the next try.',
     defaultText: '5',
     default: 5,
     parse: (raw) => parseWhole(raw, 0, 1_000_000),

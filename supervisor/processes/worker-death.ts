@@ -21,8 +21,6 @@ export interface WorkerDeath {
   readonly fatal: Fatal | null;
   readonly during: 'start' | 'idle' | 'call';
   readonly requestId: string | null;
-  readonly readyMs: number;
-  readonly initMs: number;
   readonly uptimeMs: number;
   readonly finishedCalls: number;
   readonly stderrTail: readonly string[];
@@ -41,8 +39,6 @@ export function neverStarted(cause: unknown): WorkerDeath {
     fatal: null,
     during: 'start',
     requestId: null,
-    readyMs: 0,
-    initMs: 0,
     uptimeMs: 0,
     finishedCalls: 0,
     stderrTail: [],

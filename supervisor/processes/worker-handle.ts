@@ -293,8 +293,6 @@ export class WorkerHandle implements ReadyWorker {
     return this.#notes.describe(exit, {
       pid: this.pid,
       ...this.#lastMoment,
-      readyMs: this.#readyAtMs === 0 ? 0 : performance.now() - this.#readyAtMs,
-      initMs: this.#initMs,
       uptimeMs: this.uptimeMs,
       finishedCalls: this.#calls.finished,
       wanted: this.#wanted,
@@ -304,6 +302,8 @@ export class WorkerHandle implements ReadyWorker {
   #describeMoment(): Moment {
     const { running } = this.#calls;
     if (running !== null) return { during: 'call', requestId: running.job.call.requestId };
+    // A call that it was reading may have killed it as well, though no code of the app ran for it.
+    if (this.#calls.first !== null) return { during: 'call', requestId: null };
     return { during: this.#readyAtMs === 0 ? 'start' : 'idle', requestId: null };
   }
 

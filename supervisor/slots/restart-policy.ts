@@ -1,65 +1,57 @@
 /**
  * What to do after a worker's death: past and death in, decision out. Pure.
  *
- * - A slot that was healthy gets its first restart at once; further deaths back off: 500 ms doubling to 30 s,
- *   times a random 0.5 to 1 so that slots on one device do not move together.
- * - Health returns after max(30 s, twice the init time) of ready time with at least one finished call.
- * - Only deaths before `ready`, and idle deaths with no call finished, count towards giving up. A death during a
- *   call may be the call's fault: it backs off but never gives up, so no input can take the service down.
+ * - Backoff is for starts that fail, never for inputs that kill. A worker that died during a call, or idle with a
+ *   call finished (an input may kill a moment after its answer), is replaced at once, every time, whatever was
+ *   before: a client that sends such inputs must not keep the calls of others waiting.
+ * - A death before `ready`, or idle with no call finished, is a failed start. Failed starts in a row wait 500 ms,
+ *   doubled up to 30 s, times a random 0.5 to 1 so that slots on one device do not move together; more of them than
+ *   `restartLimit` give the slot up.
  * - A load error that would repeat gives up at once.
  */
 
 export interface Death {
   /** Where in its life the worker died. */
   readonly during: 'start' | 'idle' | 'call';
-  /** Time it was ready. */
-  readonly readyMs: number;
-  readonly initMs: number;
   readonly finishedCalls: number;
   /** The same would happen again. */
   readonly permanent: boolean;
 }
 
 export interface SlotHistory {
-  /** Deaths in a row without the slot becoming healthy again. */
-  readonly deaths: number;
-  /** Those of them that count towards giving up. */
-  readonly strikes: number;
+  /** Failed starts in a row: no worker between them finished a call or died during one. */
+  readonly failedStarts: number;
 }
 
 export type Decision =
   | { readonly action: 'restart'; readonly delayMs: number; readonly history: SlotHistory }
   | { readonly action: 'latch'; readonly history: SlotHistory };
 
-export const NEW_SLOT: SlotHistory = { deaths: 0, strikes: 0 };
+export const NEW_SLOT: SlotHistory = { failedStarts: 0 };
 
 export const FIRST_DELAY_MS = 500;
 export const MAX_DELAY_MS = 30_000;
-export const MIN_STABLE_MS = 30_000;
 
-/** `restartLimit`: strikes that are forgiven. `random`: from 0 to 1. */
+/** `restartLimit`: failed starts that are forgiven. `random`: from 0 to 1. */
 export function afterDeath(
-  history: SlotHistory,
+  { failedStarts }: SlotHistory,
   death: Death,
   restartLimit: number,
   random: number,
 ): Decision {
-  const past = forgive(history, death);
-  const counts = death.during === 'start' || (death.during === 'idle' && death.finishedCalls === 0);
-  const next: SlotHistory = { deaths: past.deaths + 1, strikes: past.strikes + (counts ? 1 : 0) };
-  if (death.permanent || (counts && next.strikes > restartLimit)) return { action: 'latch', history: next };
-  const healthy = death.finishedCalls > 0 && past.deaths === 0;
-  return { action: 'restart', delayMs: healthy ? 0 : backoffMs(next.deaths, random), history: next };
+  if (death.permanent) return { action: 'latch', history: { failedStarts: failedStarts + 1 } };
+  if (!isFailedStart(death)) return { action: 'restart', delayMs: 0, history: NEW_SLOT };
+  const history = { failedStarts: failedStarts + 1 };
+  if (history.failedStarts > restartLimit) return { action: 'latch', history };
+  return { action: 'restart', delayMs: backoffMs(history.failedStarts, random), history };
 }
 
-function forgive(history: SlotHistory, death: Death): SlotHistory {
-  if (death.finishedCalls === 0) return history;
-  const stableMs = Math.max(MIN_STABLE_MS, 2 * death.initMs);
-  return death.readyMs >= stableMs ? NEW_SLOT : { ...history, strikes: 0 };
+function isFailedStart({ during, finishedCalls }: Death): boolean {
+  return during === 'start' || (during === 'idle' && finishedCalls === 0);
 }
 
-/** `deaths` counts the present one. */
-function backoffMs(deaths: number, random: number): number {
-  const limit = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** (deaths - 1));
+/** `failedStarts` counts the present one. */
+function backoffMs(failedStarts: number, random: number): number {
+  const limit = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** (failedStarts - 1));
   return limit * (0.5 + random / 2);
 }

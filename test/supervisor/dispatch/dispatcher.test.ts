@@ -235,14 +235,35 @@ test('a lost worker: what began is lost, the rest goes to the head in its order,
   const second = new FakeWorker();
   bench.workers.push(second);
   bench.dispatcher.pump();
-  assert.deepEqual(ids(second), ['b', 'c', 'd'], 'before those that never left');
-  second.begin();
+  assert.deepEqual(ids(second), ['b'], 'before those that never left, and not behind another call again');
+  bench.finish(second);
+  assert.deepEqual(ids(second), ['c', 'd']);
   bench.lose(second);
-  assert.equal(bench.outcomes.get('b'), 'SERVE_WORKER_LOST');
   assert.equal(bench.outcomes.get('c'), 'SERVE_NOT_BEGUN');
   assert.equal(bench.outcomes.has('d'), false, 'its first loss');
   assert.equal(bench.dispatcher.queued, 2);
   assert.equal(bench.dispatcher.inFlight, 0);
+});
+
+test('a call that was lost behind one that kills is not sent ahead again: the next killer costs it nothing', (t) => {
+  const bench = new Bench(t, 2, { queueSize: 100 });
+  bench.learn(1);
+  const [first, second] = bench.workers as [FakeWorker, FakeWorker];
+  for (const id of ['killer 1', 'killer 2', 'good 1', 'good 2']) bench.submit(id);
+  for (const worker of [first, second]) {
+    assert.equal(worker.load, 2, 'a good call is sent ahead behind each killer');
+    worker.begin();
+  }
+  bench.lose(first);
+  assert.equal(second.load, 2, 'the good call that came back waits for an idle worker');
+  assert.equal(bench.dispatcher.queued, 1);
+  bench.lose(second);
+  const third = new FakeWorker();
+  bench.workers.push(third);
+  bench.dispatcher.pump();
+  for (let i = 0; i < 2; i += 1) bench.finish(third);
+  const outcomes = Object.fromEntries(bench.outcomes);
+  assert.deepEqual([outcomes['good 1'], outcomes['good 2']], ['ok', 'ok']);
 });
 
 test('a call whose client left is not sent again when its worker dies', (t) => {

@@ -7,8 +7,6 @@ const FACTS: WorkerFacts = {
   pid: 7,
   during: 'idle',
   requestId: null,
-  readyMs: 3,
-  initMs: 2,
   uptimeMs: 5,
   finishedCalls: 1,
   wanted: false,

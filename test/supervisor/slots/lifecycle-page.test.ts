@@ -1,5 +1,5 @@
 /** docs/lifecycle.md is held to the code: its tables are printed from it. `UPDATE_DOCS=1` writes them anew. */
-import { FIRST_DELAY_MS, MAX_DELAY_MS, MIN_STABLE_MS } from '../../../supervisor/slots/restart-policy.js';
+import { FIRST_DELAY_MS, MAX_DELAY_MS } from '../../../supervisor/slots/restart-policy.js';
 import { ABORT_GRACE_MS } from '../../../supervisor/calls/run-timeout.js';
 import { SLOT_STATES } from '../../../supervisor/slots/slot.js';
 import { TERM_GRACE_MS } from '../../../supervisor/processes/worker-handle.js';
@@ -44,9 +44,8 @@ const SECTIONS: Readonly<Record<string, () => string>> = {
       [
         ['grace between the abort signal of a run timeout and SIGKILL', formatMs(ABORT_GRACE_MS)],
         ['grace between SIGTERM and SIGKILL', formatMs(TERM_GRACE_MS)],
-        ['first backoff, doubled with every further death in a row', formatMs(FIRST_DELAY_MS)],
+        ['first backoff, doubled with every further failed start in a row', formatMs(FIRST_DELAY_MS)],
         ['longest backoff', formatMs(MAX_DELAY_MS)],
-        ['ready time after which a slot counts as healthy again (at least)', formatMs(MIN_STABLE_MS)],
       ],
     ),
 };

@@ -9,17 +9,15 @@ import {
   type SlotHistory,
 } from '../../../supervisor/slots/restart-policy.js';
 
-const BUSY: Death = { during: 'call', readyMs: 1000, initMs: 100, finishedCalls: 3, permanent: false };
-const AT_START: Death = { during: 'start', readyMs: 0, initMs: 0, finishedCalls: 0, permanent: false };
-const IDLE_UNUSED: Death = { ...BUSY, during: 'idle', finishedCalls: 0 };
+const AT_START: Death = { during: 'start', finishedCalls: 0, permanent: false };
+const IDLE_UNUSED: Death = { during: 'idle', finishedCalls: 0, permanent: false };
+const IDLE_USED: Death = { during: 'idle', finishedCalls: 1, permanent: false };
+const IN_FIRST_CALL: Death = { during: 'call', finishedCalls: 0, permanent: false };
+const IN_LATER_CALL: Death = { during: 'call', finishedCalls: 3, permanent: false };
 
-const anyDeath = fc.record<Death>({
-  during: fc.constantFrom('start', 'idle', 'call'),
-  readyMs: fc.nat(200_000),
-  initMs: fc.nat(100_000),
-  finishedCalls: fc.nat(3),
-  permanent: fc.constant(false),
-});
+const failedStart = fc.constantFrom(AT_START, IDLE_UNUSED);
+const callsDeath = fc.constantFrom(IDLE_USED, IN_FIRST_CALL, IN_LATER_CALL);
+const anyDeath = fc.oneof(failedStart, callsDeath);
 const random = fc.double({ min: 0, max: 1, noNaN: true });
 
 /** Decisions after each of these deaths; stops with the first latch. */
@@ -39,12 +37,26 @@ function delays(decisions: readonly Decision[]): (number | string)[] {
   return decisions.map((decision) => (decision.action === 'restart' ? decision.delayMs : 'latch'));
 }
 
-test('a slot that has worked is restarted at once; further deaths wait 0.5 s, doubling up to 30 s', () => {
-  const deaths = Array<Death>(10).fill(BUSY);
-  assert.deepEqual(
-    delays(live(deaths, 5)),
-    [0, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000, 30_000],
-  );
+for (const [what, death] of [
+  ['during its first call', IN_FIRST_CALL],
+  ['during a later call', IN_LATER_CALL],
+  ['idle after a finished call', IDLE_USED],
+] as const) {
+  test(`a worker that died ${what} is replaced at once, however often, and after whatever was before`, () => {
+    assert.deepEqual(delays(live(Array<Death>(100).fill(death), 0)), Array<number>(100).fill(0));
+    fc.assert(
+      fc.property(fc.array(anyDeath, { maxLength: 20 }), random, (past, chance) => {
+        const before = live(past, 1000).at(-1)?.history ?? NEW_SLOT;
+        const decision = afterDeath(before, death, 0, chance);
+        assert.deepEqual(decision, { action: 'restart', delayMs: 0, history: NEW_SLOT });
+      }),
+    );
+  });
+}
+
+test('failed starts in a row wait 0.5 s, doubling up to 30 s', () => {
+  const deaths = Array<Death>(9).fill(AT_START);
+  assert.deepEqual(delays(live(deaths, 9)), [500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000]);
 });
 
 test('a pause is between half of it and all of it', () => {
@@ -52,26 +64,23 @@ test('a pause is between half of it and all of it', () => {
   assert.deepEqual(delays(live([AT_START, AT_START], 5, 1)), [500, 1000]);
 });
 
-for (const [what, death] of [
-  ['before ready', AT_START],
-  ['idle without a finished call', IDLE_UNUSED],
-] as const) {
-  for (const limit of [0, 1, 5]) {
-    test(`deaths ${what}: ${limit} restarts, then no more`, () => {
-      const decisions = live(Array<Death>(10).fill(death), limit);
-      assert.equal(decisions.length, limit + 1);
-      assert.equal(decisions.at(-1)?.action, 'latch');
-    });
-  }
+for (const limit of [0, 1, 5]) {
+  test(`deaths before ready or idle without a finished call: ${limit} restarts, then no more`, () => {
+    fc.assert(
+      fc.property(fc.array(failedStart, { minLength: 10, maxLength: 10 }), (deaths) => {
+        const decisions = live(deaths, limit);
+        assert.equal(decisions.length, limit + 1);
+        assert.equal(decisions.at(-1)?.action, 'latch');
+      }),
+    );
+  });
 }
 
-test('deaths during calls never give a slot up, not even the first call of each worker', () => {
-  const first = { ...BUSY, finishedCalls: 0 };
-  fc.assert(
-    fc.property(fc.array(fc.constantFrom(BUSY, first), { maxLength: 100 }), (deaths) => {
-      assert.ok(live(deaths, 0).every(({ action }) => action === 'restart'));
-    }),
-  );
+test('a worker that served, or died of a call, ends the row of failed starts', () => {
+  for (const between of [IDLE_USED, IN_FIRST_CALL, IN_LATER_CALL]) {
+    const decisions = live([AT_START, IDLE_UNUSED, between, AT_START, IDLE_UNUSED, AT_START], 2);
+    assert.deepEqual(delays(decisions), [500, 1000, 0, 500, 1000, 'latch']);
+  }
 });
 
 test('a death that would repeat gives a slot up at once, whatever was before', () => {
@@ -83,49 +92,16 @@ test('a death that would repeat gives a slot up at once, whatever was before', (
   );
 });
 
-test('one finished call forgives the strikes, and only a healthy spell forgives the backoff', () => {
-  const decisions = live([AT_START, AT_START, BUSY, AT_START, AT_START, AT_START], 2);
-  assert.deepEqual(delays(decisions), [500, 1000, 2000, 4000, 8000, 'latch']);
-});
-
-for (const [initMs, readyMs, healthy] of [
-  [100, 29_999, false],
-  [100, 30_000, true],
-  [60_000, 119_999, false],
-  [60_000, 120_000, true],
-] as const) {
-  test(`an init of ${initMs} ms and ${readyMs} ms of ready time ${healthy ? 'are' : 'are not'} a healthy spell`, () => {
-    const last: Death = { ...BUSY, initMs, readyMs };
-    const [, , decision] = live([BUSY, BUSY, last], 5);
-    assert.equal(decision?.action === 'restart' && decision.delayMs === 0, healthy);
-  });
-}
-
-test('whatever dies: pauses are from 0 to 30 s, a restart is immediate only after finished calls, and history only grows or is forgiven', () => {
+test('a slot is given up only after more failed starts in a row than are forgiven', () => {
   fc.assert(
-    fc.property(fc.array(fc.tuple(anyDeath, random), { maxLength: 50 }), fc.nat(10), (deaths, limit) => {
-      let history = NEW_SLOT;
-      for (const [death, chance] of deaths) {
-        const decision = afterDeath(history, death, limit, chance);
-        assert.ok(decision.history.deaths >= 1 && decision.history.strikes <= decision.history.deaths);
-        if (decision.action === 'latch') {
-          assert.ok(decision.history.strikes > limit);
-          return;
-        }
-        assert.ok(decision.delayMs >= 0 && decision.delayMs <= 30_000);
-        if (decision.delayMs === 0) assert.ok(death.finishedCalls > 0);
-        else assert.ok(decision.delayMs >= 250);
-        history = decision.history;
+    fc.property(fc.array(anyDeath, { maxLength: 50 }), fc.nat(10), random, (deaths, limit, chance) => {
+      let row = 0;
+      for (const [i, decision] of live(deaths, limit, chance).entries()) {
+        const failed = deaths[i] === AT_START || deaths[i] === IDLE_UNUSED;
+        row = failed ? row + 1 : 0;
+        assert.equal(decision.action === 'latch', row > limit);
+        assert.equal(decision.action === 'restart' && decision.delayMs === 0, !failed);
       }
-    }),
-  );
-});
-
-test('a slot whose workers never finish a call nor run one is given up after a bounded number of deaths', () => {
-  const useless = fc.constantFrom(AT_START, IDLE_UNUSED);
-  fc.assert(
-    fc.property(fc.array(useless, { minLength: 30, maxLength: 30 }), fc.nat(20), (deaths, limit) => {
-      assert.equal(live(deaths, limit).length, limit + 1);
     }),
   );
 });

@@ -117,15 +117,13 @@ const HEALTHY: WorkerDeath = {
   fatal: null,
   during: 'call',
   requestId: null,
-  readyMs: 1000,
-  initMs: 10,
   uptimeMs: 1010,
   finishedCalls: 3,
   stderrTail: [],
   wanted: false,
 };
 export const RETIRE: RetireLimits = { finishMs: 20_000, graceMs: 4000 };
-export const AT_START: Partial<WorkerDeath> = { during: 'start', finishedCalls: 0, readyMs: 0 };
+export const AT_START: Partial<WorkerDeath> = { during: 'start', finishedCalls: 0 };
 export const PERMANENT: Partial<WorkerDeath> = {
   ...AT_START,
   fatal: { code: 'SERVE_APP_INVALID', message: 'no inference export', detail: '', permanent: true },
@@ -157,9 +155,9 @@ export const INTO: Readonly<Record<SlotState['name'], (bench: Bench) => void>> =
 /** What can happen to a slot, in the words of docs/lifecycle.md. */
 export const SLOT_EVENTS = {
   turn: 'Its device and `--spawn-concurrency` allow a start.',
-  death: 'Its worker dies, and was in good health: the next one may start at once.',
-  badDeath: 'Its worker dies, or there is no process to be had: the next one has to wait.',
-  lastDeath: 'The same, once too often or of what would happen again: there is no next one.',
+  death: 'Its worker dies during a call, or idle after a finished one: the next one may start at once.',
+  badDeath: 'Its worker dies at any other time, or there is no process to be had: the next one has to wait.',
+  lastDeath: 'The same, once too often, or of what would happen again: there is no next one.',
   pauseOver: 'The pause before the next start is over.',
   replace: 'The app has changed: the slot begins anew.',
   serverStops: 'The server stops: no worker follows the present one.',

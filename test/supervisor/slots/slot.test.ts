@@ -77,7 +77,7 @@ test('a worker for which there is no process, and no restart allowed, latches th
   assert.equal(error.detail, 'could not be started: no such program');
 });
 
-test('strikes latch a slot with the cause of the last death; restarts and calls are counted over all its workers', (t) => {
+test('failed starts in a row latch a slot with the cause of the last death; restarts and calls are counted over all its workers', (t) => {
   const bench = new Bench(t, 1);
   bench.start();
   bench.die();
@@ -125,7 +125,7 @@ for (const [from, start] of [
   ['backoff', AT_START],
   ['latched', { ...AT_START, fatal: { code: '', message: 'broken', detail: '', permanent: true } }],
 ] as const) {
-  test(`a slot that is ${from} and begins anew has no past: no pause, no strike, no last death`, (t) => {
+  test(`a slot that is ${from} and begins anew has no past: no pause, no failed start, no last death`, (t) => {
     const bench = new Bench(t, 1);
     bench.start();
     bench.die(start);
@@ -135,7 +135,7 @@ for (const [from, start] of [
     bench.turn();
     assert.equal(bench.spawned.length, 2, 'started at once');
     bench.die(AT_START);
-    assert.equal(bench.state, 'backoff', 'the first strike');
+    assert.equal(bench.state, 'backoff', 'the first failed start');
     bench.pass(30_000);
     assert.equal(bench.spawned.length, 3, 'the pause before the change starts nobody');
   });
