@@ -37,6 +37,13 @@ export type { ServedFunctions } from './worker/api/serve-functions.js';
 export { sendWebhook, type SendWebhookOptions } from './worker/api/send-webhook.js';
 export type { ServeOptions } from './supervisor/serve.js';
 export type { ServerEnd, ServerHandle } from './supervisor/server/server-handle.js';
+export type {
+  ModelStatus,
+  ServerStatus,
+  WorkerExit,
+  WorkerStateName,
+  WorkerStatus,
+} from './supervisor/server/server-status.js';
 export type { ErrorCode } from './protocol/errors.js';
 export type { LocalConfig, MemoryConfig, StoreOptions } from './worker/api/store/config.js';
 export { RedisConfig, S3Config } from './worker/api/store/config.js';
@@ -59,7 +66,9 @@ export function serve(given: ServeOptions | ServedFunctions = {}): Promise<Serve
 }
 
 function isServedFunctions(given: ServeOptions | ServedFunctions): given is ServedFunctions {
-  return typeof given === 'object' && given !== null && given['inference'] !== undefined;
+  return (
+    typeof given === 'object' && given !== null && (given as Partial<ServedFunctions>).inference !== undefined
+  );
 }
 
 async function serveFile(options: ServeOptions): Promise<ServerHandle> {

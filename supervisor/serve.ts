@@ -4,6 +4,7 @@
  * 1. Options from flags, environment and config file; the app's path; the devices.
  * 2. `server/server.ts` opens the port, starts the workers, and ends both.
  */
+import type { ProgramOptions } from '../protocol/option-types.js';
 import { findApp } from './server/app-path.js';
 import type { SendAhead } from './dispatch/send-ahead.js';
 import { ApiKeys } from './http/call/api-keys.js';
@@ -18,15 +19,14 @@ import { placeWorkers } from './machine/placement.js';
 import type { ServerHandle } from './server/server-handle.js';
 import { Server } from './server/server.js';
 
-/** Options of `serve()`, by the names of docs/options.md; durations and sizes as on the command line. */
-export interface ServeOptions {
+/** Options of `serve()`, by the names of docs/options.md; durations are ms or have a unit, as on the command line. */
+export interface ServeOptions extends ProgramOptions {
   /** Path of the app; without it, `app` of the config file, then `app.ts` and its like. */
   readonly app?: string;
   /** Program and arguments of a worker in another language (docs/wire.md). */
   readonly workerCommand?: readonly string[];
   /** Folder of the config file and of relative paths; the current one. */
   readonly cwd?: string;
-  readonly [option: string]: unknown;
 }
 
 /** What the command line (its source of options) and the benchmarks add. */

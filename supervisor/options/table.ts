@@ -2,6 +2,7 @@
  * Every option: names, meaning, default and its reason, what is allowed. The command line, the environment, the
  * config file, the app's `config`, `serve()` and docs/options.md are all read from this table.
  */
+import type { ProgramOptions } from '../../protocol/option-types.js';
 import { availableCores } from '../machine/cores.js';
 import { parseWebhookSecrets, type WebhookSigner } from './webhook-signer.js';
 import { parseHost, parsePort } from './address.js';
@@ -50,6 +51,9 @@ export interface OptionSpec<T> {
   /** @throws NotAllowed */
   readonly parse: (raw: unknown) => T;
 }
+
+/** The compiler's proof that the types of `serve()` and of `config` name the options of this table, and no others. */
+type EveryOption = Readonly<Record<keyof Required<ProgramOptions>, OptionSpec<unknown>>>;
 
 const DURATION = '<duration>';
 const MIB = 1024 ** 2;
@@ -373,7 +377,7 @@ export const OPTIONS = {
     default: Math.min(8, Math.max(2, availableCores())),
     parse: (raw) => parseWhole(raw, 1, 1024),
   }),
-} as const;
+} as const satisfies EveryOption;
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'silent'];

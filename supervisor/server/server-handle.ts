@@ -1,5 +1,6 @@
 /** What `serve()` gives to a program: a running server, and how it ended. */
 import type { ServeError } from '../../protocol/errors.js';
+import type { ServerStatus } from './server-status.js';
 
 /** Why a server ended. */
 export interface ServerEnd {
@@ -20,7 +21,8 @@ export interface ServerHandle {
   readonly ended: Promise<ServerEnd>;
   /** `--drain-lag` in force. */
   readonly drainLagMs: number;
-  status(): object;
+  /** What `GET /status` answers. */
+  status(): ServerStatus;
   /** Drains and stops. `lagMs`: how long calls are still accepted first; 0 by default. */
   close(options?: { lagMs?: number }): Promise<ServerEnd>;
   /** Stops at once: workers are killed, connections cut. */

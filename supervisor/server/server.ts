@@ -36,6 +36,7 @@ import { SpawnGate } from '../slots/spawn-gate.js';
 import { AppFiles, changeText } from '../watch/app-files.js';
 import { Webhooks } from '../webhooks/webhooks.js';
 import type { ServerEnd, ServerHandle } from './server-handle.js';
+import type { ServerStatus } from './server-status.js';
 import { VERSION } from '../version.js';
 
 /** What is to be served, all of it checked. */
@@ -109,7 +110,7 @@ export class Server implements ServerHandle {
     return this.#options.drainLag;
   }
 
-  status(): object {
+  status(): ServerStatus {
     return serverStatus(this.#facts, this.#model);
   }
 

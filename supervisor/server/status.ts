@@ -1,7 +1,9 @@
 /** `GET /status`: one snapshot of everything an operator asks at 3 a.m. Times in ms, sizes in bytes. */
 import type { IntervalHistogram } from 'node:perf_hooks';
 import type { ModelRuntime } from '../models/model-runtime.js';
+import type { WorkerState } from '../processes/worker-lifecycle.js';
 import type { Slot } from '../slots/slot.js';
+import type { ModelStatus, ServerStatus, WorkerStateName, WorkerStatus } from './server-status.js';
 
 /** Period of the timer that measures the event loop's delay. */
 export const DELAY_RESOLUTION_MS = 10;
@@ -13,7 +15,7 @@ export interface ServerFacts {
   readonly replies: ReadonlyMap<string, number>;
 }
 
-export function serverStatus(facts: ServerFacts, model: ModelRuntime): object {
+export function serverStatus(facts: ServerFacts, model: ModelRuntime): ServerStatus {
   return {
     state: model.health,
     version: facts.version,
@@ -21,7 +23,6 @@ export function serverStatus(facts: ServerFacts, model: ModelRuntime): object {
     startedAt: facts.startedAt.toISOString(),
     uptimeMs: Date.now() - facts.startedAt.getTime(),
     model: modelStatus(model),
-    /** Replies to calls so far, by `ok` or error code. */
     replies: Object.fromEntries(facts.replies),
     front: {
       rssBytes: process.memoryUsage.rss(),
@@ -30,7 +31,7 @@ export function serverStatus(facts: ServerFacts, model: ModelRuntime): object {
   };
 }
 
-function modelStatus(model: ModelRuntime): object {
+function modelStatus(model: ModelRuntime): ModelStatus {
   const { dispatcher, options } = model;
   return {
     name: model.spec.name,
@@ -50,7 +51,7 @@ function modelStatus(model: ModelRuntime): object {
   };
 }
 
-function slotStatus(slot: Slot): object {
+function slotStatus(slot: Slot): WorkerStatus {
   const { worker, state, lastDeath } = slot;
   return {
     index: slot.index,
@@ -84,12 +85,12 @@ function slotStatus(slot: Slot): object {
   };
 }
 
-function idleOr(state: string): string {
+function idleOr(state: WorkerState): WorkerStateName {
   return state === 'ready' ? 'idle' : state;
 }
 
 /** The histogram holds the time between two ticks of a timer; what is beyond its period is delay. */
-function delayStatus(delay: IntervalHistogram): object {
+function delayStatus(delay: IntervalHistogram): ServerStatus['front']['eventLoopDelayMs'] {
   const ms = (ns: number): number => Number(Math.max(0, ns / 1e6 - DELAY_RESOLUTION_MS).toFixed(2));
   return { p50: ms(delay.percentile(50)), p99: ms(delay.percentile(99)), max: ms(delay.max) };
 }

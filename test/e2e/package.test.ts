@@ -1,11 +1,12 @@
 /** The package as a stranger gets it: packed, installed in an empty folder, without this project's settings. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
+import ts from 'typescript';
 import { ROOT, call, startServer } from '../helpers/server.js';
 
 const run = promisify(execFile);
@@ -35,6 +36,30 @@ console.log(await reply.text());
 await server.close();
 `;
 
+/** Compiles under every kind of module that TypeScript knows. */
+const CONSUMER = `
+import { Potassium, Response, Store, serve, type AppConfig, type InferenceContext, type ServerHandle } from 'banana-serve';
+
+export const config: AppConfig = { runTimeout: '30s' };
+export const inference = (input: { name: string }, ctx: InferenceContext): string => input.name + ctx.path;
+export const app: Potassium<{ calls: number }> = new Potassium('consumer').init(() => ({ calls: 0 }));
+app.handler('/', (context) => new Response({ json: context.calls }));
+export const store: Store = new Store({ backend: 'memory' });
+export async function main(): Promise<number> {
+  const server: ServerHandle = await serve({ app: './app.ts', runTimeout: 30 });
+  return server.status().model.workers.length;
+}
+`;
+
+const REQUIRING = `
+const required = require('banana-serve');
+import('banana-serve').then((imported) => {
+  const names = Object.keys(imported).sort();
+  const same = names.every((name) => imported[name] === required[name]);
+  console.log(JSON.stringify({ same, missing: names.filter((name) => !(name in required)) }));
+});
+`;
+
 let folder: string;
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'banana-serve-package-'));
@@ -43,6 +68,12 @@ before(async () => {
   await writeFile(join(folder, 'package.json'), '{"name":"stranger","private":true,"type":"module"}');
   await writeFile(join(folder, 'app.ts'), APP);
   await writeFile(join(folder, 'program.ts'), PROGRAM);
+  for (const type of ['commonjs', 'module']) {
+    await mkdir(join(folder, type));
+    await writeFile(join(folder, type, 'package.json'), JSON.stringify({ type }));
+    await writeFile(join(folder, type, 'consumer.ts'), CONSUMER);
+  }
+  await writeFile(join(folder, 'requiring.cjs'), REQUIRING);
   await run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', `./${tarball}`], {
     cwd: folder,
   });
@@ -68,6 +99,41 @@ test('the types of the installed package resolve, library checks included', asyn
   await run(join(ROOT, 'node_modules/.bin/tsc'), [...flags, ...typeRoots, 'app.ts', 'program.ts'], {
     cwd: folder,
   });
+});
+
+const CONSUMERS: readonly (readonly [type: 'commonjs' | 'module', flags: string])[] = [
+  ['commonjs', '--module commonjs'],
+  ['commonjs', '--module commonjs --moduleResolution node10 --ignoreDeprecations 6.0'],
+  ['commonjs', '--module node16'],
+  ['commonjs', '--module nodenext'],
+  ['module', '--module node16'],
+  ['module', '--module nodenext'],
+  ['module', '--module preserve'],
+];
+
+for (const [type, flags] of CONSUMERS) {
+  test(`a program in a package of type ${type} compiles with ${flags}`, async () => {
+    const strict = ['--noEmit', '--strict', '--exactOptionalPropertyTypes', '--target', 'es2022'];
+    const types = ['--types', 'node', '--typeRoots', join(ROOT, 'node_modules/@types')];
+    const all = [...strict, ...types, ...flags.split(' '), 'consumer.ts'];
+    await run(join(ROOT, 'node_modules/.bin/tsc'), all, { cwd: join(folder, type) });
+  });
+}
+
+test('require() gives what import gives, the same package, without a warning', async () => {
+  const { stdout, stderr } = await run(process.execPath, ['requiring.cjs'], { cwd: folder });
+  assert.deepEqual([JSON.parse(stdout), stderr], [{ same: true, missing: [] }, '']);
+});
+
+test('the types of both faces have the same names', () => {
+  const faces = ['index.d.ts', 'index.d.cts'].map((name) => join(ROOT, 'dist', name));
+  const program = ts.createProgram(faces, { module: ts.ModuleKind.NodeNext });
+  const [imported, required] = faces.map((path) => {
+    const module = program.getTypeChecker().getSymbolAtLocation(program.getSourceFile(path) as ts.SourceFile);
+    const names = program.getTypeChecker().getExportsOfModule(module as ts.Symbol);
+    return names.map(({ name }) => name).sort();
+  });
+  assert.deepEqual(required, imported);
 });
 
 test('a program can serve an app and end by itself', async () => {

@@ -390,7 +390,7 @@ describe('watch, given in other ways', () => {
 
   test('serve({ watch: true }): ready resolves once the app is mended', LIMIT, async (t) => {
     const app = editedApp(t, { 'app.mjs': 'broken(' });
-    const options = { host: '127.0.0.1', port: 0, logLevel: 'silent' };
+    const options = { host: '127.0.0.1', port: 0, logLevel: 'silent' } as const;
     const server = await serve({ app: app.path('app.mjs'), watch: true, ...options });
     t.after(() => server.kill());
     await eventually(

@@ -1,12 +1,9 @@
 /** How an app of its own file becomes a server. `index.ts` says how: nothing here may know the supervisor. */
+import type { ProgramOptions } from '../../protocol/option-types.js';
 import type { TestServer } from './test-client.js';
 
-/** Where and how `app.serve()` listens; any other option by the names of docs/options.md. */
-export interface AppServeOptions {
-  readonly host?: string;
-  readonly port?: number;
-  readonly [option: string]: unknown;
-}
+/** Where and how `app.serve()` listens, by the names of docs/options.md; durations are ms or have a unit. */
+export type AppServeOptions = ProgramOptions;
 
 /** `app`: the file that made it. */
 export interface Starter {

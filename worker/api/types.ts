@@ -1,5 +1,7 @@
 /** Everything a model author may import, as types; `import type { … } from 'banana-serve'`. */
 
+import type { ConfigOptions } from '../../protocol/option-types.js';
+
 /** A logger whose lines appear in the server's own log with worker and request id. */
 export interface AppLog {
   debug(message: string, fields?: Record<string, unknown>): void;
@@ -69,15 +71,7 @@ export interface UploadedFile {
  * Options an app may set for itself; each yields to the flag, the environment and the config file.
  * Durations have a unit, `'500ms'`, `'30s'`, `'5m'`; sizes are `'10mb'` or a number of bytes.
  */
-export interface AppConfig {
-  readonly queueSize?: number;
-  readonly queueBytes?: string | number;
-  readonly queueTimeout?: string | number;
-  readonly runTimeout?: string | number;
-  readonly websocketIdleTimeout?: string | number;
-  readonly initTimeout?: string | number;
-  readonly restartLimit?: number;
-}
+export type AppConfig = ConfigOptions;
 
 /** The functions of a Banana app: exported by name, or together as the default export. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the author declares what the app takes

@@ -1,6 +1,7 @@
 /** The table of options, and docs/options.md, whose tables are printed from it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { ConfigOptions, ProgramOptions } from '../../../protocol/option-types.js';
 import { EXIT_CODES } from '../../../supervisor/server/exit-codes.js';
 import { parseOption } from '../../../supervisor/options/resolve.js';
 import {
@@ -119,3 +120,60 @@ for (const name of OPTION_NAMES) {
     assert.throws(() => parseOption(name, raw, flag), { code: 'SERVE_CONFIG', message });
   });
 }
+
+/** Values as the types of `serve()` know them, one of each kind. */
+const GIVEN: {
+  readonly [K in keyof Required<ProgramOptions>]: readonly Exclude<ProgramOptions[K], undefined>[];
+} = {
+  host: ['127.0.0.1'],
+  port: [0, '8000', '/run/serve.sock'],
+  apiKey: ['key', ['key', 'other']],
+  apiKeyFile: ['keys.txt'],
+  corsOrigin: ['*', ['https://a.example.com']],
+  workers: [2],
+  gpus: ['all', 0],
+  workersPerGpu: [2],
+  onCrashLoop: ['stay', 'exit'],
+  spawnConcurrency: [2],
+  restartLimit: [0],
+  queueSize: [0],
+  queueBytes: ['1mb', 5],
+  queueTimeout: ['30s', 30],
+  runTimeout: ['30s', 30],
+  websocketIdleTimeout: ['30s', 30],
+  initTimeout: ['30s', 30],
+  drainTimeout: ['30s', 0],
+  drainLag: ['30s', 0],
+  maxBody: ['1mb', 5],
+  maxOutput: ['1mb', 5],
+  headerTimeout: ['30s', 30],
+  bodyTimeout: ['30s', 30],
+  stallTimeout: ['30s', 30],
+  watch: [true, false],
+  exposeErrors: [true, false],
+  accessLog: [true, false],
+  logFormat: ['text', 'json'],
+  logPrefix: ['none', 'potassium'],
+  logLevel: ['debug', 'info', 'warn', 'error', 'silent'],
+  webhookSecret: ['whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3'],
+};
+
+for (const name of OPTION_NAMES) {
+  test(`${name} takes what the types of serve() allow`, () => {
+    for (const raw of GIVEN[name]) assert.doesNotThrow(() => parseOption(name, raw, name));
+  });
+}
+
+test('the types of `config` know the options of a model, and no others', () => {
+  const typed: Readonly<Record<keyof ConfigOptions, true>> = {
+    initTimeout: true,
+    restartLimit: true,
+    queueSize: true,
+    queueBytes: true,
+    queueTimeout: true,
+    runTimeout: true,
+    websocketIdleTimeout: true,
+  };
+  const models = OPTION_NAMES.filter((name) => OPTIONS[name].scope === 'model');
+  assert.deepEqual(Object.keys(typed).sort(), models.sort());
+});

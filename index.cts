@@ -1,0 +1,73 @@
+/**
+ * The same face for CommonJS, `require('banana-serve')`, which Node grants to ES modules since 20.19. It holds nothing
+ * of its own, so a program that imports one way here and the other way there has the one package.
+ */
+import type * as Package from './index.js' with { 'resolution-mode': 'import' };
+
+export type {
+  AppConfig,
+  AppLog,
+  AppServeOptions,
+  Background,
+  BackgroundOptions,
+  BananaApp,
+  ErrorCode,
+  Handler,
+  InferenceContext,
+  InitContext,
+  LegacyHandler,
+  LocalConfig,
+  MemoryConfig,
+  ModelStatus,
+  PotassiumOptions,
+  RouteOptions,
+  SendWebhookOptions,
+  ServedFunctions,
+  ServeOptions,
+  ServerEnd,
+  ServerHandle,
+  ServerStatus,
+  StoreOptions,
+  TestClient,
+  TestRequest,
+  TestResponse,
+  UploadedFile,
+  WebSocketConnection,
+  WebSocketHandler,
+  WorkerExit,
+  WorkerInfo,
+  WorkerStateName,
+  WorkerStatus,
+} from './index.js' with { 'resolution-mode': 'import' };
+
+// eslint-disable-next-line @typescript-eslint/no-require-imports -- it is what this file is for
+const loaded = require('./index.js') as typeof Package;
+
+export const serve: typeof Package.serve = loaded.serve;
+export const sendWebhook: typeof Package.sendWebhook = loaded.sendWebhook;
+
+/* eslint-disable @typescript-eslint/no-explicit-any -- as the classes have it */
+export const Potassium: typeof Package.Potassium = loaded.Potassium;
+export type Potassium<Context extends object = any> = Package.Potassium<Context>;
+export const Request: typeof Package.Request = loaded.Request;
+export type Request<Json = any> = Package.Request<Json>;
+export const WebSocketRequest: typeof Package.WebSocketRequest = loaded.WebSocketRequest;
+export type WebSocketRequest = Package.WebSocketRequest;
+export const RequestHeaders: typeof Package.RequestHeaders = loaded.RequestHeaders;
+export type RequestHeaders = Package.RequestHeaders;
+export const Response: typeof Package.Response = loaded.Response;
+export type Response<Json = unknown> = Package.Response<Json>;
+export const PotassiumResponse: typeof Package.PotassiumResponse = loaded.PotassiumResponse;
+export type PotassiumResponse<Json = unknown> = Package.PotassiumResponse<Json>;
+export const InvalidEndpointTypeException: typeof Package.InvalidEndpointTypeException =
+  loaded.InvalidEndpointTypeException;
+export type InvalidEndpointTypeException = Package.InvalidEndpointTypeException;
+export const RouteAlreadyInUseException: typeof Package.RouteAlreadyInUseException =
+  loaded.RouteAlreadyInUseException;
+export type RouteAlreadyInUseException = Package.RouteAlreadyInUseException;
+export const RedisConfig: typeof Package.RedisConfig = loaded.RedisConfig;
+export type RedisConfig = Package.RedisConfig;
+export const S3Config: typeof Package.S3Config = loaded.S3Config;
+export type S3Config = Package.S3Config;
+export const Store: typeof Package.Store = loaded.Store;
+export type Store = Package.Store;

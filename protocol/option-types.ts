@@ -1,0 +1,60 @@
+/**
+ * What may be given for each option, as types. Authors' `config`, `serve()` and `app.serve()` are written with them, so
+ * they stand where both sides find them; the option table of the supervisor is held to them by the compiler.
+ * docs/options.md says what each option does.
+ */
+
+/** `true` from a program, `--flag` on the command line. */
+type Switch = boolean;
+
+/** `'512kb'`, `'10mb'`, `'1gb'`, or a number of bytes. */
+type Size = string | number;
+
+/** Options of one model, which its app may set in `config`. `Duration`: how a length of time may be written. */
+export interface ModelOptionTypes<Duration> {
+  initTimeout: Duration;
+  restartLimit: number;
+  queueSize: number;
+  queueBytes: Size;
+  queueTimeout: Duration;
+  runTimeout: Duration;
+  websocketIdleTimeout: Duration;
+}
+
+/** Options of the whole server. */
+export interface ProcessOptionTypes<Duration> {
+  host: string;
+  /** A TCP port, 0 for a free one, or the path of a unix socket. */
+  port: number | string;
+  apiKey: string | readonly string[];
+  apiKeyFile: string;
+  corsOrigin: string | readonly string[];
+  workers: number;
+  gpus: string | number;
+  workersPerGpu: number;
+  onCrashLoop: 'stay' | 'exit';
+  spawnConcurrency: number;
+  maxBody: Size;
+  maxOutput: Size;
+  headerTimeout: Duration;
+  bodyTimeout: Duration;
+  stallTimeout: Duration;
+  drainTimeout: Duration;
+  drainLag: Duration;
+  watch: Switch;
+  exposeErrors: Switch;
+  accessLog: Switch;
+  logFormat: 'text' | 'json';
+  logPrefix: 'none' | 'potassium';
+  logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
+  webhookSecret: string;
+}
+
+/** Any of them, or none; `undefined` is as if it were left out. */
+export type Given<T> = { readonly [K in keyof T]?: T[K] | undefined };
+
+/** A program may give durations as numbers, which are milliseconds, or with a unit: `'500ms'`, `'30s'`, `'5m'`. */
+export type ProgramOptions = Given<ModelOptionTypes<string | number> & ProcessOptionTypes<string | number>>;
+
+/** A person writes durations with their unit: `'500ms'`, `'30s'`, `'5m'`. */
+export type ConfigOptions = Given<ModelOptionTypes<string>>;

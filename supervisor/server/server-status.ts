@@ -1,0 +1,90 @@
+/** What `GET /status` and `server.status()` say, as types. Times in ms, sizes in bytes. */
+
+export interface ServerStatus {
+  /** `unhealthy`: no worker is ready, and one has died or cannot start. */
+  readonly state: 'starting' | 'ready' | 'unhealthy' | 'draining';
+  readonly version: string;
+  readonly pid: number;
+  /** ISO 8601. */
+  readonly startedAt: string;
+  readonly uptimeMs: number;
+  readonly model: ModelStatus;
+  /** Replies to calls so far, by `ok` or error code. */
+  readonly replies: Readonly<Record<string, number>>;
+  readonly front: {
+    readonly rssBytes: number;
+    readonly eventLoopDelayMs: { readonly p50: number; readonly p99: number; readonly max: number };
+  };
+}
+
+export interface ModelStatus {
+  readonly name: string;
+  readonly version: string;
+  /** Absolute path. */
+  readonly app: string;
+  /** Null until a worker has loaded the app. */
+  readonly routes: readonly string[] | null;
+  readonly queue: {
+    readonly waiting: number;
+    /** Calls whose bodies are on their way. */
+    readonly arriving: number;
+    readonly bytes: number;
+    readonly maxCalls: number;
+    readonly maxBytes: number;
+  };
+  readonly inFlight: number;
+  /** What a call takes; null until one has ended. */
+  readonly runMs: { readonly mean: number | null; readonly slow: number | null };
+  readonly workers: readonly WorkerStatus[];
+}
+
+/** `busy` or `idle` once it is ready; else a state of docs/lifecycle.md, of the worker or of its slot. */
+export type WorkerStateName =
+  | 'busy'
+  | 'idle'
+  | 'spawning'
+  | 'loading'
+  | 'initializing'
+  | 'finishing'
+  | 'stopping'
+  | 'killing'
+  | 'gone'
+  | 'waiting'
+  | 'live'
+  | 'replacing'
+  | 'backoff'
+  | 'latched'
+  | 'closing'
+  | 'closed';
+
+export interface WorkerStatus {
+  readonly index: number;
+  readonly state: WorkerStateName;
+  /** Null while there is no process. */
+  readonly pid: number | null;
+  /** `cpu`, or `gpu 0`. */
+  readonly device: string;
+  readonly uptimeMs: number | null;
+  readonly initMs: number | null;
+  /** Calls it has finished, those of its forerunners included. */
+  readonly calls: number;
+  /** Calls it holds now. */
+  readonly held: number;
+  readonly restarts: number;
+  readonly retryInMs: number | null;
+  readonly lastExit: WorkerExit | null;
+}
+
+export interface WorkerExit {
+  /** Such as `signal SIGKILL` or `killed by the server: run timeout`. */
+  readonly how: string;
+  /** What the worker itself said, or a guess; may be empty. */
+  readonly why: string;
+  readonly code: number | null;
+  readonly signal: string | null;
+  /** ISO 8601. */
+  readonly at: string;
+  readonly during: 'start' | 'idle' | 'call';
+  readonly requestId: string | null;
+  readonly uptimeMs: number;
+}

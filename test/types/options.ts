@@ -1,0 +1,63 @@
+/**
+ * What an editor says of options. Compiled and not run: a line that should be refused says so, and one that is not
+ * refused any more is an error itself.
+ */
+import {
+  Potassium,
+  serve,
+  type AppConfig,
+  type AppServeOptions,
+  type ServedFunctions,
+  type ServeOptions,
+  type ServerStatus,
+} from '../../index.js';
+
+const inference = (input: { prompt: string }): string => input.prompt;
+const app = new Potassium('types');
+
+export const refused = async (): Promise<void> => {
+  // @ts-expect-error there is no such option
+  await serve({ prot: 1 });
+  // @ts-expect-error nor with an app
+  await serve({ app: './app.ts', prot: 1 });
+  // @ts-expect-error nor beside functions
+  await serve({ inference, prot: 1 });
+  // @ts-expect-error a server has a few levels
+  await serve({ logLevel: 'loud' });
+  // @ts-expect-error a number is no function
+  await serve({ inference: 5 });
+  // @ts-expect-error there is no such option
+  await app.serve({ prot: 1 });
+  // @ts-expect-error workers are a number
+  await app.testClient({ workers: 'two' });
+};
+
+// @ts-expect-error a duration has a unit in an app's config
+const _bare: AppConfig = { runTimeout: 30 };
+// @ts-expect-error the port is the server's
+const _port: AppConfig = { port: 80 };
+const _config: AppConfig = { runTimeout: '30s', queueBytes: '1mb', queueSize: 5, restartLimit: undefined };
+export const options: ServeOptions = {
+  app: './app.ts',
+  cwd: '.',
+  runTimeout: 30,
+  port: '8000',
+  ...(_config as object),
+};
+export const appOptions: AppServeOptions = { host: '::', port: 0, accessLog: true };
+export const functions: ServedFunctions = {
+  inference,
+  config: _config,
+  example: { prompt: 'a' },
+  workers: 2,
+};
+
+export const allowed = async (): Promise<string> => {
+  await serve({ init: () => {}, inference, port: 0, runTimeout: '1m' });
+  await app.serve({ port: Number(process.env['PORT'] ?? 8000) });
+  const server = await serve({ app: './app.ts', apiKey: process.env['KEY'], gpus: 0 });
+  const status: ServerStatus = server.status();
+  // @ts-expect-error no such field
+  void status.wokers;
+  return status.model.workers.map(({ state, lastExit }) => `${state} ${lastExit?.how ?? ''}`).join(', ');
+};
