@@ -3,6 +3,7 @@
  * and most servers send none.
  */
 import type { Agent, request } from 'undici';
+import { LookUp } from './look-up.js';
 import type { Attempt } from './retry-delay.js';
 
 /** Of an answer's body, so that the connection can be used again; a longer one is cut off. Nobody reads it. */
@@ -27,6 +28,7 @@ interface Client {
 }
 
 export class HttpDelivery implements Delivery {
+  readonly #lookUp = new LookUp();
   #client: Promise<Client> | null = null;
   #closed = false;
 
@@ -69,12 +71,17 @@ export class HttpDelivery implements Delivery {
 
   close(): void {
     this.#closed = true;
+    this.#lookUp.close();
     this.#client?.then(({ agent }) => agent.destroy()).catch(() => {});
   }
 
   async #connect(): Promise<Client> {
     const { Agent, request } = await import('undici');
-    const agent = new Agent({ keepAliveTimeout: 4000, keepAliveMaxTimeout: 10_000 });
+    const agent = new Agent({
+      keepAliveTimeout: 4000,
+      keepAliveMaxTimeout: 10_000,
+      connect: { lookup: this.#lookUp.lookup },
+    });
     if (this.#closed) await agent.destroy();
     return { request, agent };
   }

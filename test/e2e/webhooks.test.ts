@@ -134,7 +134,7 @@ test(
     const url = await deadUrl();
     const server = await startServer(APP, { t, args: JSON_LOG });
     const options = { await: true, retries: 1 };
-    assert.equal(await said(server, { url: `${url}/hook?token=abc`, json: 1, options }), 'resolved');
+    assert.equal(await said(server, { url: `${url}/hook?token=hunter2`, json: 1, options }), 'resolved');
     const lines = webhookLines(server);
     assert.equal(lines.length, 1, 'await: true waits for the last attempt');
     assert.match(
@@ -144,7 +144,7 @@ test(
     assert.equal(lines[0]?.['requestId'], 'req-1');
     assert.equal(lines[0]?.['attempts'], 2);
     await server.stop();
-    assert.doesNotMatch(server.stderr(), /abc/);
+    assert.doesNotMatch(server.stderr(), /hunter2/);
   },
 );
 
