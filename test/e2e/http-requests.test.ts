@@ -256,7 +256,25 @@ describe('over HTTP', LIMIT, () => {
       const reply = await connection.reply();
       assert.deepEqual([reply.status, codeOf(reply)], [status, code]);
       assert.equal(reply.headers['connection'], 'close');
+      assert.ok(Math.abs(Date.parse(reply.headers['date'] ?? '') - Date.now()) < 60_000, 'it is dated');
+      assert.equal(reply.headers['allow'], status === 405 ? 'GET, HEAD, POST, OPTIONS' : undefined);
       await connection.closed();
+    });
+  }
+
+  for (const [what, text] of [
+    ['too large headers', `HEAD / HTTP/1.1\r\nHost: x\r\nX-Big: ${'x'.repeat(20_000)}\r\n\r\n`],
+    ['a header that is none', 'HEAD / HTTP/1.1\r\nHost: x\r\nno colon\r\n\r\n'],
+    ['a broken chunk', 'HEAD / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n'],
+    ['no Host', 'HEAD / HTTP/1.1\r\n\r\n'],
+    ['an unknown path', 'HEAD /nope HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'],
+  ] as const) {
+    test(`HEAD with ${what} is refused without a body`, async () => {
+      const connection = await RawConnection.open(server);
+      connection.send(text);
+      await connection.closed();
+      assert.match(connection.rest, /^HTTP\/1\.1 4\d\d [^]*\r\n\r\n$/);
+      assert.equal(connection.rest.indexOf('\r\n\r\n'), connection.rest.length - 4);
     });
   }
 

@@ -64,8 +64,12 @@ export function createHttpServer(headerTimeoutMs: number, late: LateHandler): Se
       }),
     );
   });
-  server.on('connect', (_request, socket: Socket) => answerByHand(socket, 'SERVE_METHOD_NOT_ALLOWED'));
-  server.on('clientError', answerBrokenRequest);
+  server.on('connect', (_request, socket: Socket) =>
+    breakOffWith(socket, 'SERVE_METHOD_NOT_ALLOWED', 'CONNECT'),
+  );
+  server.on('clientError', (error: ClientError, socket: Socket) => {
+    if (!socket.destroyed) breakOffWith(socket, brokenRequestCode(error.code), lastMethodIn(error.rawPacket));
+  });
   return server;
 }
 
@@ -92,12 +96,21 @@ export class LateHandler {
 /** Connections on which another protocol was asked for. */
 const upgrading = new WeakSet<Socket>();
 
-/** Calls back once the requests before this one are answered: what follows must not get between. Node's own field. */
-function onceAnswered(socket: Socket & { _httpMessage?: ServerResponse | null }, callback: () => void): void {
+interface HttpSocket extends Socket {
+  /** Node's own field: the response whose turn it is on this connection. */
+  _httpMessage?: ServerResponse | null;
+}
+
+/**
+ * Calls back once every request that came whole on this connection is answered: what follows must not get between. A
+ * request whose body is not whole is the last one of its connection, and is not waited for.
+ */
+function onceAnswered(socket: HttpSocket, callback: () => void): void {
   if (socket.destroyed) return;
   const answer = socket._httpMessage;
-  if (answer === undefined || answer === null) callback();
-  else answer.once('close', () => onceAnswered(socket, callback)); // the next one has taken its place by then
+  if (answer?.req.complete === true)
+    answer.once('close', () => onceAnswered(socket, callback)); // the next one has taken its place by then
+  else callback();
 }
 
 /**
@@ -123,19 +136,40 @@ export function inviteBody(request: IncomingMessage, response: ServerResponse): 
   if (waitingToSend.has(request)) response.writeContinue();
 }
 
-/** What the HTTP parser refused never became a request. */
-function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable || isAnswering(socket)) socket.destroy();
-  else answerByHand(socket, brokenRequestCode(error.code));
+interface ClientError extends NodeJS.ErrnoException {
+  /** The piece of input in which the parser found the mistake. */
+  readonly rawPacket?: Buffer;
 }
 
-/** An answer is on its way on this connection; an error in its midst would look like a part of it. Node's own field. */
-function isAnswering(socket: Socket & { _httpMessage?: ServerResponse | null }): boolean {
-  return socket._httpMessage?.headersSent === true;
+/** The method of the last request that begins in this input; undefined if none does. */
+function lastMethodIn(input: Buffer | undefined): string | undefined {
+  return input
+    ?.toString('latin1')
+    .match(/^[A-Z]+(?= \S+ HTTP\/1\.[01]\r?$)/gm)
+    ?.at(-1);
 }
 
-function answerByHand(socket: Socket, code: ErrorCode): void {
+/** Connections whose client has sent what is no request. Node tells of each further piece of it again. */
+const broken = new WeakSet<Socket>();
+
+/** Refuses what is no request, after the answers to the requests before it, and ends the connection. */
+function breakOffWith(socket: HttpSocket, code: ErrorCode, method: string | undefined): void {
+  if (broken.has(socket)) return;
+  broken.add(socket);
   socket.on('error', () => {}); // it may hang up first
+  onceAnswered(socket, () => {
+    const partial = socket._httpMessage; // its body is what broke
+    // It may be refused already: a second answer would look like a part of the first. After `Connection: close` Node
+    // has ended the connection itself, and still sends what is left of the last answer.
+    if (partial?.headersSent === true) partial.end(() => socket.destroySoon());
+    else if (socket.writable) answerByHand(socket, code, partial?.req.method ?? method);
+  });
+}
+
+/** What CONNECT is told that it may ask instead: no path takes more. */
+const ALL_METHODS = 'GET, HEAD, POST, OPTIONS';
+
+function answerByHand(socket: Socket, code: ErrorCode, method: string | undefined): void {
   const reply = new ServeError(code);
   const status = httpStatus(reply.code);
   const requestId = requestIdOf({});
@@ -145,9 +179,12 @@ function answerByHand(socket: Socket, code: ErrorCode): void {
     'Content-Type: application/json',
     `Content-Length: ${body.length}`,
     `X-Request-Id: ${requestId}`,
+    `Date: ${new Date().toUTCString()}`,
     'Connection: close',
   ];
-  socket.end(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), body]));
+  if (code === 'SERVE_METHOD_NOT_ALLOWED') lines.push(`Allow: ${ALL_METHODS}`);
+  const head = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`);
+  socket.end(method === 'HEAD' ? head : Buffer.concat([head, body]));
   setTimeout(() => socket.destroy(), BROKEN_GRACE_MS).unref();
 }
 
