@@ -31,12 +31,12 @@ export class ModelLog {
     this.#log[write]({ ...extra, worker, ...(requestId === '' ? {} : { requestId }) }, message);
   }
 
-  callError(worker: number, { requestId, headers }: JobCall, error: ServeError): void {
+  callError(worker: number, { requestId, route, headers }: JobCall, error: ServeError): void {
     if (CALLERS_FAULT.has(error.code)) return;
     const text = error.detail === '' ? error.message : error.detail;
     const given = splitHeaderLines(headers).find(([name]) => name.toLowerCase() === 'traceparent')?.[1];
     const traceparent = validTraceparent(given) ?? undefined;
-    this.#log.error({ worker, requestId, traceparent, code: error.code }, text);
+    this.#log.error({ worker, requestId, route, traceparent, code: error.code }, text);
   }
 
   death(slot: Slot, death: WorkerDeath): void {
@@ -51,11 +51,12 @@ export class ModelLog {
       return;
     }
     const said = death.fatal === null ? '' : `: ${death.fatal.detail || death.fatal.message}`;
-    const during = death.requestId === null ? '' : ` while running call ${death.requestId}`;
+    const { call } = death;
+    const during = call === null ? '' : ` while running call ${call.requestId} of ${call.route}`;
     const hint = death.hint === '' ? '' : `; ${death.hint}`;
     const lastLines = death.stderrTail.length === 0 ? {} : { lastStderr: death.stderrTail };
     this.#log.error(
-      { ...facts, requestId: death.requestId ?? undefined, ...lastLines },
+      { ...facts, requestId: call?.requestId, route: call?.route, ...lastLines },
       `worker ${slot.index} died (${death.how})${during}${said}${hint}; ${nextStep(slot)}`,
     );
   }

@@ -20,7 +20,8 @@ export interface WorkerDeath {
   /** What the worker itself said, if it did. */
   readonly fatal: Fatal | null;
   readonly during: 'start' | 'idle' | 'call';
-  readonly requestId: string | null;
+  /** The call that it was running. */
+  readonly call: { readonly requestId: string; readonly route: string } | null;
   readonly uptimeMs: number;
   readonly finishedCalls: number;
   readonly stderrTail: readonly string[];
@@ -38,7 +39,7 @@ export function neverStarted(cause: unknown): WorkerDeath {
     hint: '',
     fatal: null,
     during: 'start',
-    requestId: null,
+    call: null,
     uptimeMs: 0,
     finishedCalls: 0,
     stderrTail: [],

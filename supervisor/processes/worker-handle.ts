@@ -32,7 +32,7 @@ import { WorkerWebhooks } from './worker-webhooks.js';
 /** Between SIGTERM and SIGKILL, and for a worker that said it is finished. */
 export const TERM_GRACE_MS = 1000;
 
-type Moment = Pick<WorkerDeath, 'during' | 'requestId'>;
+type Moment = Pick<WorkerDeath, 'during' | 'call'>;
 
 export class WorkerHandle implements ReadyWorker {
   readonly pid: number;
@@ -52,7 +52,7 @@ export class WorkerHandle implements ReadyWorker {
   #wanted = false;
   #retireGraceMs = 0;
   /** What it was doing when it fell silent. */
-  #lastMoment: Moment = { during: 'start', requestId: null };
+  #lastMoment: Moment = { during: 'start', call: null };
   #initTimer: NodeJS.Timeout;
 
   /** @throws Error if the program cannot be started */
@@ -301,10 +301,13 @@ export class WorkerHandle implements ReadyWorker {
 
   #describeMoment(): Moment {
     const { running } = this.#calls;
-    if (running !== null) return { during: 'call', requestId: running.job.call.requestId };
+    if (running !== null) {
+      const { requestId, route } = running.job.call; // without the rest, which would stay as long as the report
+      return { during: 'call', call: { requestId, route } };
+    }
     // A call that it was reading may have killed it as well, though no code of the app ran for it.
-    if (this.#calls.first !== null) return { during: 'call', requestId: null };
-    return { during: this.#readyAtMs === 0 ? 'start' : 'idle', requestId: null };
+    if (this.#calls.first !== null) return { during: 'call', call: null };
+    return { during: this.#readyAtMs === 0 ? 'start' : 'idle', call: null };
   }
 
   /** The one place where the state changes. */

@@ -257,10 +257,10 @@ export class Server implements ServerHandle {
     if (jobs.length > 0) this.#log.error({ jobs }, `background jobs cut off: ${jobs.join(', ')}`);
   }
 
-  #onJobEnded({ id, requestId, error }: KeptJob): void {
+  #onJobEnded({ id, requestId, route, error }: KeptJob): void {
     if (error === null) return;
-    const text = `the background job ${id} failed: ${error.message}`;
-    this.#log.warn({ job: id, requestId, code: error.code }, text);
+    const text = `the background job ${id} of ${route} failed: ${error.message}`;
+    this.#log.warn({ job: id, requestId, route, code: error.code }, text);
   }
 
   async #finish(end: ServerEnd, endAtMs: number): Promise<void> {

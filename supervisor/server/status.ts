@@ -79,7 +79,7 @@ function slotStatus(slot: Slot): WorkerStatus {
             signal: lastDeath.exit.signal,
             at: lastDeath.at.toISOString(),
             during: lastDeath.during,
-            requestId: lastDeath.requestId,
+            requestId: lastDeath.call?.requestId ?? null,
             uptimeMs: Math.round(lastDeath.uptimeMs),
           },
   };

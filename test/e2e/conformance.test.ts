@@ -252,7 +252,7 @@ test('11: binary noise on stdout breaks no frame', LIMIT, async (t) => {
 });
 
 for (const [what, says] of [
-  ['twice', /Route already in use/],
+  ['twice', /Route already in use: \/\w*\n/],
   ['reserved', /Route already in use: \/_k\/warmup is the server's own/],
 ] as const) {
   test(

@@ -54,6 +54,28 @@ test('a job is queued, running, succeeded; its result is kept', LIMIT, async (t)
   await server.stop();
 });
 
+test('every error line of a call names its route', LIMIT, async (t) => {
+  const { server } = await start(t, ['--log-format', 'json'], 1);
+  await post(server, '/answer', 'a throw', 'thrown');
+  await endOf(server, await startJob(server, '/later', { throws: 'x' }, 'failed-job'));
+  await post(server, '/work', { dies: 'exit 7' }, 'died');
+  await server.untilPrinted('worker 0 died');
+  const lines = logLines(server).filter(({ requestId }) => requestId !== undefined);
+  assert.deepEqual(
+    lines.map(({ requestId, route }) => [requestId, route]),
+    [
+      ['thrown', '/answer'],
+      ['failed-job', '/later'],
+      ['failed-job', '/later'],
+      ['died', '/work'],
+    ],
+  );
+  assert.match(String(lines[2]?.['msg']), /^the background job \S+ of \/later failed/);
+  assert.match(String(lines[3]?.['msg']), /^worker 0 died .* while running call died of \/work/);
+  await server.until(({ state }) => state === 'ready');
+  await server.stop();
+});
+
 for (const [kind, state, facts] of [
   ['a status', 'succeeded', { status: 201, encoding: 'json', result: { made: true } }],
   ['bytes', 'succeeded', { encoding: 'base64', contentType: 'application/octet-stream', result: 'AQL/' }],

@@ -78,7 +78,7 @@ test('results of jobs are told as they are, whatever is in them', LIMIT, async (
   assert.deepEqual(await resultOf('/nothing'), ['json', null]);
   const id = await startJob(server, '/generator', {});
   assert.equal((await endOf(server, id)).state, 'failed', 'a generator would never run');
-  assert.match(server.stderr(), new RegExp(`the background job ${id} failed`));
+  assert.match(server.stderr(), new RegExp(`the background job ${id} of /generator failed`));
   const { completed, failed } = await potassiumStatus(server);
   assert.deepEqual([completed, failed], [5, 1], 'a background call counts as it ended');
   await server.stop();
@@ -196,7 +196,7 @@ test('a route that is taken ends the start at once, with the reason', LIMIT, asy
   const app = appOf(t, `app.handler('/a', () => {}); app.background('a', () => {}); export default app;`);
   const command = runCommand([app, '--port', '0'], { t });
   assert.deepEqual(await command.ended, { code: 3, signal: null });
-  assert.match(command.stderr(), /Route already in use/);
+  assert.match(command.stderr(), /Route already in use: \/\w*\n/);
   assert.doesNotMatch(command.stderr(), /restarting/);
 });
 

@@ -40,7 +40,7 @@ test('death in a call', LIMIT, async (t) => {
     await t.test(`by ${by}: the log has the call's id, how it died, and its last words`, async () => {
       const report = await deathReport(server, id);
       assert.ok(
-        String(report['msg']).includes(`died (${how}) while running call ${id}`),
+        String(report['msg']).includes(`died (${how}) while running call ${id} of /`),
         String(report['msg']),
       );
       const lastStderr = report['lastStderr'] as string[];

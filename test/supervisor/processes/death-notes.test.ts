@@ -6,7 +6,7 @@ const KILLED = { code: null, signal: 'SIGKILL' };
 const FACTS: WorkerFacts = {
   pid: 7,
   during: 'idle',
-  requestId: null,
+  call: null,
   uptimeMs: 5,
   finishedCalls: 1,
   wanted: false,

@@ -116,7 +116,7 @@ const HEALTHY: WorkerDeath = {
   hint: '',
   fatal: null,
   during: 'call',
-  requestId: null,
+  call: null,
   uptimeMs: 1010,
   finishedCalls: 3,
   stderrTail: [],

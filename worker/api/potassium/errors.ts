@@ -2,8 +2,8 @@
 export class RouteAlreadyInUseException extends Error {
   override readonly name = 'RouteAlreadyInUseException';
 
-  constructor(detail = '') {
-    super(`Route already in use${detail}`);
+  constructor(path: string, why = '') {
+    super(`Route already in use: ${path}${why}`);
   }
 }
 

@@ -128,7 +128,7 @@ export class Potassium<Context extends object = any> {
   handler<Json = any>(fn: LegacyHandler<Context, Json>): LegacyHandler<Context, Json>;
   handler(first: unknown = '/', second?: unknown, third?: RouteOptions): unknown {
     if (typeof first === 'function') {
-      if (this.#endpoints.get('/')?.legacy === false) throw new RouteAlreadyInUseException();
+      if (this.#endpoints.get('/')?.legacy === false) throw new RouteAlreadyInUseException('/');
       const run = first as Endpoint['run'];
       this.#endpoints.set('/', { kind: 'handler', input: 'any', legacy: true, webhook: null, run });
       return first;
@@ -246,8 +246,8 @@ export class Potassium<Context extends object = any> {
   #freePath(route: string): string {
     const path = route.startsWith('/') ? route : `/${route}`;
     if (/[\s?#]/.test(path)) throw new TypeError(`no request can have the path ${JSON.stringify(path)}`);
-    if (RESERVED.test(path)) throw new RouteAlreadyInUseException(`: ${path} is the server's own`);
-    if (this.#endpoints.has(path)) throw new RouteAlreadyInUseException();
+    if (RESERVED.test(path)) throw new RouteAlreadyInUseException(path, " is the server's own");
+    if (this.#endpoints.has(path)) throw new RouteAlreadyInUseException(path);
     return path;
   }
 }
