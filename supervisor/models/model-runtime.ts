@@ -165,6 +165,11 @@ export class ModelRuntime {
     return dispatcher.queued + dispatcher.arriving + dispatcher.inFlight === 0;
   }
 
+  /** Worker processes that are there, in whatever state. */
+  get workerCount(): number {
+    return this.#workers.length;
+  }
+
   /** Stops every worker: a message, SIGTERM after `graceMs`, then SIGKILL. */
   close(graceMs: number): void {
     for (const slot of this.slots) slot.close(graceMs);

@@ -176,9 +176,13 @@ export class WorkerHandle implements ReadyWorker {
     if (this.#state === 'finishing' && this.load === 0) this.stop(this.#retireGraceMs);
   }
 
-  /** Asks it to stop: a message, SIGTERM after `graceMs`, SIGKILL after another second. */
-  stop(graceMs: number): void {
+  /**
+   * Asks it to stop: a message, SIGTERM after `limitMs`, SIGKILL after another second. One that was never ready has
+   * nothing to end, and may be in an `init` that hears no message: it gets SIGTERM at once.
+   */
+  stop(limitMs: number): void {
     if (this.#state === 'gone') return;
+    const graceMs = this.#readyAtMs === 0 ? 0 : limitMs;
     this.#wanted = true;
     this.#enter('stopRequested');
     this.#channel.send({ type: 'stop', graceMs });

@@ -3,6 +3,7 @@ import { relative } from 'node:path';
 import type { ModelRuntime } from '../models/model-runtime.js';
 import type { Placement } from '../machine/placement.js';
 import type { ServerEnd } from './server-handle.js';
+import { formatMs } from '../options/units.js';
 import { VERSION } from '../version.js';
 
 /** `banana-serve 0.1.0  ./app.ts  2 workers on 2 GPUs (0, 1)  http://localhost:8000` */
@@ -28,6 +29,31 @@ export function tryText(
   const type = route?.input === 'json' ? "-H 'Content-Type: application/json' " : '';
   const key = needsKey ? '-H "Authorization: Bearer $BANANA_API_KEY" ' : '';
   return `Try it: curl ${type}${key}-d '${quoted}' ${target}`;
+}
+
+/** What a drain has to wait for. */
+export interface DrainWaits {
+  readonly running: number;
+  /** Taken and not begun, the bodies that are still arriving included. */
+  readonly waiting: number;
+  readonly workers: number;
+  readonly webhooks: number;
+}
+
+/** `hint`: what the person who reads it may do; may be empty. */
+export function drainText(limitMs: number, waits: DrainWaits, hint: string): string {
+  const parts = [
+    counted(waits.running, 'call', ' running'),
+    counted(waits.waiting, 'call', ' waiting'),
+    counted(waits.workers, 'worker', ' to stop'),
+    counted(waits.webhooks, 'webhook', ' to send'),
+  ].flat();
+  const what = parts.length === 0 ? '' : `; waits for ${parts.join(', ')}`;
+  return `draining (at most ${formatMs(limitMs)})${what}${hint === '' ? '' : `; ${hint}`}`;
+}
+
+function counted(count: number, noun: string, what: string): string[] {
+  return count === 0 ? [] : [`${plural(count, noun)}${what}`];
 }
 
 export function endText(end: ServerEnd): string {

@@ -9,7 +9,7 @@ import { ServeError, shuttingDown } from '../../protocol/errors.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
 import type { ModelRuntime } from '../models/model-runtime.js';
 import type { Log } from '../observe/log.js';
-import { formatMs } from '../options/units.js';
+import { drainText, type DrainWaits } from './banner.js';
 import { TERM_GRACE_MS } from '../processes/worker-handle.js';
 import type { RetireLimits } from '../processes/worker-listener.js';
 
@@ -18,9 +18,9 @@ const WORKER_STOP_RESERVE_MS = 5000;
 
 export interface DrainedModel extends Pick<
   ModelRuntime,
-  'announceDrain' | 'refuseCalls' | 'quiet' | 'close'
+  'announceDrain' | 'refuseCalls' | 'quiet' | 'close' | 'workerCount'
 > {
-  readonly dispatcher: Pick<Dispatcher, 'queued' | 'inFlight' | 'failQueued' | 'failInFlight'>;
+  readonly dispatcher: Pick<Dispatcher, 'queued' | 'arriving' | 'inFlight' | 'failQueued' | 'failInFlight'>;
 }
 
 export interface Drain {
@@ -30,6 +30,9 @@ export interface Drain {
   readonly lagMs: number;
   /** For all of it, the lag included. */
   readonly timeoutMs: number;
+  readonly webhooksOwed: number;
+  /** Ends the line of the log that says what is waited for; may be empty. */
+  readonly hint: string;
   /** Resolves when every worker has gone. */
   readonly workersClosed: Promise<void>;
   /** Calls are refused from now on. */
@@ -42,7 +45,7 @@ export interface Drain {
 export async function drain({ model, log, timeoutMs, ...given }: Drain): Promise<'drained' | 'cut'> {
   const endAtMs = performance.now() + timeoutMs;
   model.announceDrain();
-  log.info(`draining (at most ${formatMs(timeoutMs)})`);
+  log.info(drainText(timeoutMs, waitsOf(model, given.webhooksOwed), given.hint));
   if (given.lagMs > 0) await delay(Math.min(given.lagMs, timeoutMs));
   given.onRefusing();
   model.refuseCalls();
@@ -53,6 +56,11 @@ export async function drain({ model, log, timeoutMs, ...given }: Drain): Promise
   // A worker that died in the meantime gave back what it had not begun.
   model.dispatcher.failQueued(shuttingDown());
   return quiet ? 'drained' : 'cut';
+}
+
+function waitsOf({ dispatcher, workerCount }: DrainedModel, webhooks: number): DrainWaits {
+  const { inFlight, queued, arriving } = dispatcher;
+  return { running: inFlight, waiting: queued + arriving, workers: workerCount, webhooks };
 }
 
 /** The same shares for one worker that has to make room for another. */

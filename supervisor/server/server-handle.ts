@@ -9,6 +9,13 @@ export interface ServerEnd {
   readonly error: ServeError | null;
 }
 
+export interface CloseOptions {
+  /** How long calls are still accepted first; 0 by default. */
+  readonly lagMs?: number;
+  /** Ends the line of the log that says what the drain waits for, such as how to hasten it. */
+  readonly hint?: string;
+}
+
 export interface ServerHandle {
   /** Where it listens, such as `http://localhost:8000`; `unix:/path` for a socket. */
   readonly url: string;
@@ -23,8 +30,8 @@ export interface ServerHandle {
   readonly drainLagMs: number;
   /** What `GET /status` answers. */
   status(): ServerStatus;
-  /** Drains and stops. `lagMs`: how long calls are still accepted first; 0 by default. */
-  close(options?: { lagMs?: number }): Promise<ServerEnd>;
+  /** Drains and stops. Only the first call says how. */
+  close(options?: CloseOptions): Promise<ServerEnd>;
   /** Stops at once: workers are killed, connections cut. */
   kill(): void;
 }

@@ -35,8 +35,12 @@ function watchEnds(endsWithNpm: boolean): { obey(server: ServerHandle): Promise<
   let stopped: 'interrupted' | 'terminated' | null = null;
   const drain = (): void => {
     if (server === null || first === null) return;
-    // A person at a terminal waits; a load balancer needs a moment to notice.
-    void server.close({ lagMs: first === 'SIGINT' ? 0 : server.drainLagMs });
+    const name = first === 'SIGINT' ? 'Ctrl-C' : first;
+    void server.close({
+      // A person at a terminal waits; a load balancer needs a moment to notice.
+      lagMs: first === 'SIGINT' ? 0 : server.drainLagMs,
+      hint: signals === 0 ? '' : `a second ${name} stops at once`,
+    });
   };
   const drainAs = (signal: 'SIGINT' | 'SIGTERM'): void => {
     first ??= signal;

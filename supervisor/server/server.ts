@@ -35,7 +35,7 @@ import type { Placement } from '../machine/placement.js';
 import { SpawnGate } from '../slots/spawn-gate.js';
 import { AppFiles, changeText } from '../watch/app-files.js';
 import { Webhooks } from '../webhooks/webhooks.js';
-import type { ServerEnd, ServerHandle } from './server-handle.js';
+import type { CloseOptions, ServerEnd, ServerHandle } from './server-handle.js';
 import type { ServerStatus } from './server-status.js';
 import { VERSION } from '../version.js';
 
@@ -133,8 +133,8 @@ export class Server implements ServerHandle {
     handler.arrive(createHandler(this.#newBackend(), this.#log));
   }
 
-  close({ lagMs = 0 }: { lagMs?: number } = {}): Promise<ServerEnd> {
-    if (this.#closing === null) this.#closing = this.#drain(lagMs);
+  close({ lagMs = 0, hint = '' }: CloseOptions = {}): Promise<ServerEnd> {
+    if (this.#closing === null) this.#closing = this.#drain(lagMs, hint);
     return this.ended;
   }
 
@@ -235,7 +235,7 @@ export class Server implements ServerHandle {
     void this.#finish({ reason: 'failed', error }, performance.now() + this.#options.drainTimeout);
   }
 
-  async #drain(lagMs: number): Promise<void> {
+  async #drain(lagMs: number, hint: string): Promise<void> {
     const timeoutMs = this.#options.drainTimeout;
     const endAtMs = performance.now() + timeoutMs;
     this.#appFiles?.close();
@@ -244,6 +244,8 @@ export class Server implements ServerHandle {
       log: this.#log,
       lagMs,
       timeoutMs,
+      hint,
+      webhooksOwed: this.#webhooks.owed,
       workersClosed: this.#workersClosed.promise,
       onRefusing: () => (this.#lastReplies = true),
       onCut: () => this.#reportUnfinished(),

@@ -191,6 +191,27 @@ test('a signal while the only slot waits out its backoff ends the server at once
   assert.ok(performance.now() - startedAtMs < 1000);
 });
 
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  test(
+    `${signal} while init blocks and no call waits: the server does not wait for init`,
+    LIMIT,
+    async (t) => {
+      const args = ['--drain-timeout', '10m', '--drain-lag', '0s'];
+      const server = await startServer(fixture('hangs-in-init.mjs'), { t, args });
+      await server.untilPrinted('armed: hangs in init');
+      server.process.kill(signal);
+      assert.deepEqual(await server.ended, { code: 0, signal: null });
+      const name = signal === 'SIGINT' ? 'Ctrl-C' : 'SIGTERM';
+      assert.match(
+        server.stderr(),
+        new RegExp(
+          `draining \\(at most 10 min\\); waits for 1 worker to stop; a second ${name} stops at once`,
+        ),
+      );
+    },
+  );
+}
+
 /** A PATH on which `nvidia-smi` answers when it gets the cue. */
 function pathWithSlowDiscovery(folder: string): string {
   const script = `#!/bin/sh

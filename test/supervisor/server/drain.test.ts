@@ -18,9 +18,11 @@ function setUp(t: TestContext, lagMs = 0) {
     quiet: false,
     announceDrain: () => story.push('announced'),
     refuseCalls: () => story.push('refused'),
+    workerCount: 3,
     close: (graceMs: number) => story.push(`workers stop within ${graceMs}`),
     dispatcher: {
       queued: 2,
+      arriving: 1,
       inFlight: 1,
       failQueued: ({ code }: { code: string }) => story.push(`queued: ${code}`),
       failInFlight: (begun: { code: string }, notBegun: { code: string }) =>
@@ -32,6 +34,8 @@ function setUp(t: TestContext, lagMs = 0) {
     log: { info: (text: string) => story.push(text), error: (text: string) => story.push(text) },
     lagMs,
     timeoutMs: TIMEOUT_MS,
+    webhooksOwed: 1,
+    hint: 'hurry with x',
     workersClosed: closed.promise,
     onRefusing: () => story.push('refusing'),
     onCut: () => story.push('cut'),
@@ -52,7 +56,10 @@ function setUp(t: TestContext, lagMs = 0) {
   };
 }
 
-const ANNOUNCED = ['announced', 'draining (at most 1 s)'];
+const ANNOUNCED = [
+  'announced',
+  'draining (at most 1 s); waits for 1 call running, 3 calls waiting, 3 workers to stop, 1 webhook to send; hurry with x',
+];
 
 test('a drain refuses calls at once, waits for those it has, then for the workers', async (t) => {
   const { model, end, workersGo, pass, told } = setUp(t);
