@@ -1,47 +1,145 @@
-/** Calls that were admitted and whose bodies are still arriving: how many, and their bytes. */
+/**
+ * Calls that were admitted and are not in line yet: how many, and the bytes of their bodies that have arrived. When room
+ * runs short, the body that arrives most slowly is refused: whoever drips must not keep others out.
+ */
+import type { ServeError } from '../../protocol/errors.js';
 
-/** A place in line for a call whose body is still arriving. Give it back: `submit` or `release`; more of them do nothing. */
+/** A place for a call whose body is still arriving. Give it back: `submit` or `release`; more of them do nothing. */
 export interface Admission {
-  /** Counts body bytes beyond those announced. @throws SERVE_QUEUE_FULL */
+  /** The body arrives from now on. `onEvicted` is called if the place is taken away to make room for others. */
+  begin(onEvicted: (error: ServeError) => void): void;
+  /** Counts bytes of the body before they are kept. @throws SERVE_QUEUE_FULL */
   grow(bytes: number): void;
+  /** The body is whole: the place is safe. */
+  complete(): void;
   release(): void;
 }
 
+/** A body this young is not judged by its rate: it may have had no chance to arrive. */
+const MIN_AGE_MS = 1000;
+
+/** The rate counts what came lately: what is older than this counts half, what is twice as old a quarter. */
+const RATE_WINDOW_MS = 5000;
+
+/** What a place asks of the arrivals that it is one of. */
+interface Room {
+  /** @throws SERVE_QUEUE_FULL if so many bytes more cannot be held */
+  checkRoom(moreBytes: number): void;
+  count(bytes: number): void;
+  remove(place: Place): void;
+}
+
 export class Arrivals {
-  #count = 0;
+  /** An array, not a Set: a Set that fills and empties all the time is rebuilt all the time. */
+  readonly #places: Place[] = [];
+  readonly #room: Room;
   #bytes = 0;
 
-  get count(): number {
-    return this.#count;
+  /** `checkRoom` throws if so many bytes more cannot be held. */
+  constructor(checkRoom: (moreBytes: number) => void) {
+    this.#room = {
+      checkRoom,
+      count: (bytes) => (this.#bytes += bytes),
+      remove: (place) => this.#remove(place),
+    };
   }
 
-  /** What was announced, and what came beyond that. */
+  get count(): number {
+    return this.#places.length;
+  }
+
+  /** Bytes that have arrived. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** `checkRoom` throws if so many bytes more cannot be held. */
-  add(announcedBytes: number, checkRoom: (moreBytes: number) => void): Admission {
-    let bytes = announcedBytes;
-    let arrivedBytes = 0;
-    let released = false;
-    this.#count += 1;
-    this.#bytes += bytes;
-    return {
-      grow: (more) => {
-        arrivedBytes += more;
-        if (arrivedBytes <= bytes || released) return;
-        const extra = arrivedBytes - bytes;
-        checkRoom(extra);
-        bytes += extra;
-        this.#bytes += extra;
-      },
-      release: () => {
-        if (released) return;
-        released = true;
-        this.#count -= 1;
-        this.#bytes -= bytes;
-      },
-    };
+  add(): Admission {
+    const place = new Place(this.#room);
+    place.index = this.#places.push(place) - 1;
+    return place;
+  }
+
+  /** Refuses the body that arrives most slowly of those that hold `minBytes`. Returns false if there is none. */
+  evictSlowest(error: ServeError, minBytes: number): boolean {
+    const nowMs = performance.now();
+    let slowest: Place | null = null;
+    let leastRate = Infinity;
+    for (const place of this.#places) {
+      const rate = place.bytesPerMs(nowMs);
+      if (rate >= leastRate || place.bytes < minBytes) continue;
+      leastRate = rate;
+      slowest = place;
+    }
+    slowest?.evict(error);
+    return slowest !== null;
+  }
+
+  #remove(place: Place): void {
+    const last = this.#places.pop() as Place;
+    if (last !== place) {
+      this.#places[place.index] = last;
+      last.index = place.index;
+    }
+    this.#bytes -= place.bytes;
+  }
+}
+
+class Place implements Admission {
+  /** Among all places; -1 once it is given back. */
+  index = 0;
+  bytes = 0;
+  readonly #room: Room;
+  #onEvicted: ((error: ServeError) => void) | null = null;
+  #beganAtMs = 0;
+  /** The time over which the rate is measured began then, and these bytes count for it. */
+  #rateSinceMs = 0;
+  #rateBytes = 0;
+
+  constructor(room: Room) {
+    this.#room = room;
+  }
+
+  begin(onEvicted: (error: ServeError) => void): void {
+    this.#onEvicted = onEvicted;
+    this.#beganAtMs = performance.now();
+    this.#rateSinceMs = this.#beganAtMs;
+  }
+
+  grow(bytes: number): void {
+    this.#room.checkRoom(bytes);
+    if (this.index < 0) return; // it was itself the slowest
+    this.bytes += bytes;
+    this.#age(performance.now());
+    this.#rateBytes += bytes;
+    this.#room.count(bytes);
+  }
+
+  complete(): void {
+    this.#onEvicted = null;
+  }
+
+  release(): void {
+    if (this.index < 0) return;
+    this.#room.remove(this);
+    this.index = -1;
+  }
+
+  evict(error: ServeError): void {
+    this.release();
+    this.#onEvicted?.(error);
+  }
+
+  /** Lately; Infinity for what cannot be judged by its rate. */
+  bytesPerMs(nowMs: number): number {
+    if (this.#onEvicted === null || nowMs - this.#beganAtMs < MIN_AGE_MS) return Infinity;
+    this.#age(nowMs);
+    return this.#rateBytes / (nowMs - this.#rateSinceMs);
+  }
+
+  #age(nowMs: number): void {
+    while (nowMs - this.#rateSinceMs > 2 * RATE_WINDOW_MS) {
+      this.#rateSinceMs += RATE_WINDOW_MS;
+      this.#rateBytes /= 2;
+    }
   }
 }

@@ -6,7 +6,6 @@
  * 3. A worker's news (`finished`, `lost`) changes the facts and calls `pump` again.
  */
 import { ServeError, shuttingDown, type ErrorCode } from '../../protocol/errors.js';
-import type { Route } from '../../protocol/messages.js';
 import { Arrivals, type Admission } from './arrivals.js';
 import type { Job, JobHolder } from './job.js';
 import { QueueTimeout } from './queue-timeout.js';
@@ -52,7 +51,7 @@ const ADMITTED_SHARE = 0.85;
 
 export class Dispatcher {
   readonly #queue = new JobQueue();
-  readonly #arrivals = new Arrivals();
+  readonly #arrivals = new Arrivals((bytes) => this.#checkRoom(bytes));
   readonly #service = new ServiceTime();
   readonly #timeout: QueueTimeout;
   readonly #supply: Supply;
@@ -101,20 +100,24 @@ export class Dispatcher {
   }
 
   /**
-   * Reserves a place before the body is read. `announcedBytes`: Content-Length, 0 if unknown.
-   * @throws SERVE_NOT_READY, SERVE_SHUTTING_DOWN, SERVE_QUEUE_FULL, SERVE_OVERLOADED, each with a Retry-After
+   * Reserves a place before the body is read; when there is none, the body that arrives most slowly loses its own.
+   * `announcedBytes`: Content-Length, 0 if unknown. They must fit now, but count only as they arrive.
+   * @throws SERVE_NOT_READY, SERVE_SHUTTING_DOWN, SERVE_QUEUE_FULL, each with a Retry-After
    */
-  admit(announcedBytes: number, deadlineAtMs: number | null): Admission {
+  admit(announcedBytes: number): Admission {
     const refusal = this.#supply.refusal();
     if (refusal !== null) throw refusal;
     const waiting = this.arriving + this.#queue.length;
     const { queueSize } = this.#limits;
-    if (waiting >= queueSize && waiting - this.#idleWorkers() >= queueSize)
-      throw this.#refusal('SERVE_QUEUE_FULL');
+    if (waiting >= queueSize && waiting - this.#idleWorkers() >= queueSize) this.#makeRoom(0);
     this.#checkRoom(announcedBytes);
-    if (deadlineAtMs !== null && this.#tooLateFor(deadlineAtMs, waiting))
-      throw this.#refusal('SERVE_OVERLOADED');
-    return this.#arrivals.add(announcedBytes, (bytes) => this.#checkRoom(bytes));
+    return this.#arrivals.add();
+  }
+
+  /** Refuses a call that has a place and would be answered too late. @throws SERVE_OVERLOADED with a Retry-After */
+  checkDeadline(deadlineAtMs: number): void {
+    const before = this.arriving + this.#queue.length - 1;
+    if (this.#tooLateFor(deadlineAtMs, before)) throw this.#refusal('SERVE_OVERLOADED');
   }
 
   /** Counts what a conversation's client says, until a worker takes it (a negative number). @throws SERVE_QUEUE_FULL */
@@ -153,12 +156,9 @@ export class Dispatcher {
     for (const job of this.#queue) this.#failWaiting(job, error);
   }
 
-  /** The app's routes are known: tells every waiting job its own, and fails those that cannot be answered. */
-  settleRoutes(routeOf: (path: string) => Route | undefined): void {
-    for (const job of this.#queue) {
-      const error = job.settleRoute(routeOf(job.call.route));
-      if (error !== null) this.#failWaiting(job, error);
-    }
+  /** The app's routes are known, perhaps anew: fails every waiting job that they cannot answer. */
+  dropUnfit(fits: (job: Job) => boolean): void {
+    for (const job of this.#queue) if (!fits(job)) this.#failWaiting(job, new ServeError('SERVE_NOT_FOUND'));
   }
 
   /** Fails every job that a worker holds, when nothing more can be waited for: with `begun` if it began. */
@@ -265,7 +265,14 @@ export class Dispatcher {
   }
 
   #checkRoom(moreBytes: number): void {
-    if (this.waitingBytes + moreBytes > this.#limits.queueBytes) throw this.#refusal('SERVE_QUEUE_FULL');
+    const missingBytes = this.waitingBytes + moreBytes - this.#limits.queueBytes;
+    if (missingBytes > 0) this.#makeRoom(missingBytes);
+  }
+
+  /** Refuses the body that arrives most slowly. @throws SERVE_QUEUE_FULL if none gives so many bytes back */
+  #makeRoom(missingBytes: number): void {
+    const full = this.#refusal('SERVE_QUEUE_FULL');
+    if (!this.#arrivals.evictSlowest(full, missingBytes)) throw full;
   }
 
   #refusal(code: ErrorCode): ServeError {

@@ -2,8 +2,8 @@
  * One call with an owner: its bytes, its times, where its answer goes. A job settles exactly once, whatever
  * happens to its client, its worker or the server.
  */
-import { ServeError } from '../../protocol/errors.js';
-import type { Call, DataPart, ReplyHead, Route } from '../../protocol/messages.js';
+import type { ServeError } from '../../protocol/errors.js';
+import type { Call, DataPart, ReplyHead } from '../../protocol/messages.js';
 
 /** A call as a dialect describes it. Its number on the wire is written when a worker gets it: a copy cost 2 us. */
 export type JobCall = Omit<Call, 'id'> & { id: number };
@@ -56,10 +56,8 @@ export class Job {
   /** When the client stops waiting, on the monotonic clock; null without a deadline. */
   deadlineAtMs: number | null;
   #sink: Sink;
+  #isDetached = false;
   state: JobState = 'queued';
-  /** What the owner has to say to the route, for a job that was taken before the routes were known. */
-  settleRoute: (route: Route | undefined) => ServeError | null = (route) =>
-    route === undefined ? new ServeError('SERVE_NOT_FOUND') : null;
   /** Also told of a whole answer, before the sink is: the pieces are the sink's. */
   onReply: ((head: ReplyHead, pieces: readonly Buffer[]) => void) | null = null;
   /** Of a call that talks both ways. */
@@ -100,6 +98,11 @@ export class Job {
     return this.state === 'settled';
   }
 
+  /** Its owner is answered already, and its client's leaving is no reason to stop. */
+  get isDetached(): boolean {
+    return this.#isDetached;
+  }
+
   /** Time spent waiting so far, or until the call began. */
   queueMs(nowMs: number): number {
     return (this.beganAtMs === 0 ? nowMs : this.beganAtMs) - this.acceptedAtMs;
@@ -114,6 +117,7 @@ export class Job {
   /** The caller has got its answer and waits for nothing more: no deadline, and what comes goes to `sink`. */
   detach(sink: Sink): void {
     this.#sink = sink;
+    this.#isDetached = true;
     this.deadlineAtMs = null;
     if (this.deadlineTimer !== null) clearTimeout(this.deadlineTimer);
     this.deadlineTimer = null;

@@ -4,10 +4,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ServeError, describeThrown } from '../../protocol/errors.js';
 import type { Log } from '../observe/log.js';
 import { Cors, answerPreflight, isPreflight } from './call/cors.js';
-import { answerUnclaimed, builtinRoutes, countPost, takeCall } from './dialects/banana.js';
+import { answerCall } from './call/answer-call.js';
+import type { Ask } from './call/ask.js';
+import { answerUnclaimed, builtinRoutes, countPost, isCall } from './dialects/banana.js';
 import type { Backend } from './call/backend.js';
 import { gateMistake } from './dialects/gate.js';
-import { takeGateway } from './dialects/gateway/gateway.js';
+import { Gateway, gatewayOperation } from './dialects/gateway/gateway.js';
 import { potassiumRoutes } from './dialects/potassium.js';
 import { refuse } from './socket/refuse.js';
 import { pathOf } from './socket/request-facts.js';
@@ -39,7 +41,16 @@ export function createHandler(backend: Backend, log: Log): HttpHandler {
   const handle = app.callback();
   const { corsOrigin } = backend.options;
   const cors = corsOrigin === null ? null : new Cors(corsOrigin);
+  const gateway = new Gateway(log);
+  /** Rejects only for a defect of ours. */
+  const answer = (ask: Ask): Promise<void> => {
+    const { request, response, path } = ask;
+    if (isCall(backend, request, path)) return answerCall(ask, { route: path, path, format: 'auto' });
+    const operation = gatewayOperation(backend, request, path);
+    return operation === null ? handle(request, response) : gateway.answer(ask, operation);
+  };
   const request: HttpHandler['request'] = (request, response) => {
+    const acceptedAtMs = performance.now();
     const path = pathOf(request.url);
     countPost(backend, request, path);
     cors?.mark(request, response);
@@ -52,14 +63,14 @@ export function createHandler(backend: Backend, log: Log): HttpHandler {
       answerPreflight(request, response, backend.closing());
       return;
     }
-    if (takeCall(backend, request, response, path) || takeGateway(backend, log, request, response, path))
-      return;
-    handle(request, response).catch((thrown: unknown) => {
-      log.error(`a request handler failed: ${describeThrown(thrown).stack}`);
-      refuse(request, response, new ServeError('SERVE_INTERNAL'), {
-        requestId: requestIdOf(request.headers),
-      });
-    });
+    answer({ backend, request, response, path, acceptedAtMs, requestId: requestIdOf(request.headers) }).catch(
+      (thrown: unknown) => {
+        log.error(`a request handler failed: ${describeThrown(thrown).stack}`);
+        refuse(request, response, new ServeError('SERVE_INTERNAL'), {
+          requestId: requestIdOf(request.headers),
+        });
+      },
+    );
   };
   const upgrades = new Upgrades(backend, cors);
   return { request, upgrade: (asked, socket, head) => upgrades.take(asked, socket, head) };

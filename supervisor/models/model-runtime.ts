@@ -5,6 +5,7 @@
 import { ServeError, shuttingDown } from '../../protocol/errors.js';
 import type { LoadedInfo, Route } from '../../protocol/messages.js';
 import { Dispatcher, type Supply } from '../dispatch/dispatcher.js';
+import type { Job } from '../dispatch/job.js';
 import type { SendAhead } from '../dispatch/send-ahead.js';
 import type { Log } from '../observe/log.js';
 import { withAppConfig, type Options, type ResolvedOptions } from '../options/resolve.js';
@@ -17,7 +18,7 @@ import type { Webhooks } from '../webhooks/webhooks.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { RetireLimits, WorkerLimits } from '../processes/worker-listener.js';
 import { ModelLog } from './model-log.js';
-import { ReadyWaiters } from './ready-waiters.js';
+import { Waiters } from './waiters.js';
 import { startWorker, workerLimits, type ModelSpec, type WorkerResources } from './start-worker.js';
 
 /** Shared by all models of a server. */
@@ -38,6 +39,9 @@ export interface ModelListener {
   onClosed(): void;
 }
 
+/** What an app can be asked, by path. */
+export type Routes = ReadonlyMap<string, Route>;
+
 export type Health = 'starting' | 'ready' | 'unhealthy' | 'draining';
 
 export class ModelRuntime {
@@ -49,7 +53,7 @@ export class ModelRuntime {
   readonly #listener: ModelListener;
   readonly #log: ModelLog;
   #options: Options;
-  #routes: ReadonlyMap<string, Route> | null = null;
+  #routes: Routes | null = null;
   #example = '';
   #ready: WorkerHandle[] = [];
   /** A worker of the present code was ready. */
@@ -59,7 +63,8 @@ export class ModelRuntime {
   #lastInitMs: number | null = null;
   #firstReadyAtMs: number | null = null;
   #idleSinceMs = performance.now();
-  readonly #waiters = new ReadyWaiters(() => this.#isReady());
+  readonly #untilReady = new Waiters(() => this.#findReady());
+  readonly #untilLoaded = new Waiters(() => this.#findRoutes());
 
   constructor(
     spec: ModelSpec,
@@ -84,7 +89,7 @@ export class ModelRuntime {
   }
 
   /** The app's routes; null until a worker has loaded it. */
-  get routes(): ReadonlyMap<string, Route> | null {
+  get routes(): Routes | null {
     return this.#routes;
   }
 
@@ -125,8 +130,16 @@ export class ModelRuntime {
   }
 
   /** Resolves once a worker is ready, or when `givenUp` does. @throws SERVE_NOT_READY, SERVE_SHUTTING_DOWN */
-  whenReady(givenUp: Promise<unknown>): Promise<void> {
-    return this.#waiters.wait(givenUp);
+  async whenReady(givenUp: Promise<unknown>): Promise<void> {
+    await this.#untilReady.wait(givenUp);
+  }
+
+  /**
+   * The routes, once a worker has loaded the app; null when `givenUp` settles first. Those who wait go on in the order
+   * they came. For calls that have a place: a drain lets them wait. @throws SERVE_NOT_READY, SERVE_SHUTTING_DOWN
+   */
+  whenLoaded(givenUp: Promise<unknown>): Promise<Routes | null> {
+    return this.#untilLoaded.wait(givenUp);
   }
 
   start(): void {
@@ -156,7 +169,7 @@ export class ModelRuntime {
   refuseCalls(): void {
     this.#drain = 'refusing';
     for (const worker of this.#workers) worker.endConversations(shuttingDown());
-    this.#waiters.wake();
+    this.#wakeWaiters();
   }
 
   /** Nothing is waiting, arriving or running. */
@@ -194,10 +207,21 @@ export class ModelRuntime {
     return this.#drain === 'refusing' ? shuttingDown() : this.#hopeless();
   }
 
-  #isReady(): boolean {
+  #findReady(): true | null {
     const refusal = this.#refusal();
     if (refusal !== null) throw refusal;
-    return this.#ready.length > 0;
+    return this.#ready.length > 0 ? true : null;
+  }
+
+  #findRoutes(): Routes | null {
+    const hopeless = this.#hopeless();
+    if (hopeless !== null) throw hopeless;
+    return this.#routes;
+  }
+
+  #wakeWaiters(): void {
+    this.#untilReady.wake();
+    this.#untilLoaded.wake();
   }
 
   #hopeless(): ServeError | null {
@@ -258,7 +282,8 @@ export class ModelRuntime {
     this.#example = info.example;
     const routes = new Map(info.routes.map((route) => [route.path, route]));
     this.#routes = routes;
-    this.dispatcher.settleRoutes((path) => routes.get(path));
+    this.dispatcher.dropUnfit((job) => fits(job, routes));
+    this.#wakeWaiters();
     return workerLimits(this.#options);
   }
 
@@ -285,7 +310,7 @@ export class ModelRuntime {
 
   #refreshReady(): void {
     this.#ready = this.#workers.filter((worker) => worker.state === 'ready');
-    this.#waiters.wake();
+    this.#wakeWaiters();
   }
 
   #onSlotChange(slot: Slot, death: WorkerDeath | null): void {
@@ -298,7 +323,7 @@ export class ModelRuntime {
   #checkLatched(error: ServeError): void {
     if (this.#latched !== null || !this.slots.every(({ state }) => state.name === 'latched')) return;
     this.#latched = error;
-    this.#waiters.wake();
+    this.#wakeWaiters();
     this.dispatcher.failQueued(new ServeError('SERVE_NOT_READY', undefined, { retryAfterS: 30 }));
     this.#listener.onLatched(error, this.#firstReadyAtMs !== null);
   }
@@ -306,6 +331,12 @@ export class ModelRuntime {
   #checkClosed(): void {
     if (this.slots.every(({ state }) => state.name === 'closed')) this.#listener.onClosed();
   }
+}
+
+/** Whether a job that waits can still be answered, now that the app is loaded, perhaps anew. */
+function fits({ call, conversation }: Job, routes: Routes): boolean {
+  const route = routes.get(call.route);
+  return route !== undefined && (route.kind === 'websocket') === (conversation !== null);
 }
 
 function dispatchLimits(options: Options): { queueSize: number; queueBytes: number; queueTimeoutMs: number } {

@@ -12,7 +12,6 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { ServeError } from '../../protocol/errors.js';
 import { endText, startText, tryText } from './banner.js';
 import { deferred } from './deferred.js';
-import { Arrivals } from '../dispatch/arrivals.js';
 import type { SendAhead } from '../dispatch/send-ahead.js';
 import { drain, retireLimits } from './drain.js';
 import type { ApiKeys } from '../http/call/api-keys.js';
@@ -178,7 +177,6 @@ export class Server implements ServerHandle {
       model: this.#model,
       options: this.#options,
       jobs: this.#jobs,
-      unauthenticated: new Arrivals(),
       webhooks: this.#webhooks,
       posts: { count: 0 },
       replies,

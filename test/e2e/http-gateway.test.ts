@@ -190,7 +190,7 @@ test("a route that the app has itself is the app's, once its routes are known", 
   cues.give('import may not end');
   const server = await startServer(fixture('has-gateway-routes.mjs'), { t, env: cues.env });
   const early = post(server, '/start/v4/', { id: 'early', modelInputs: { a: 1 } });
-  await server.until(({ model }) => model.queue.waiting === 1);
+  await server.until(({ model }) => model.queue.arriving === 1);
   cues.give('import may end');
   assert.deepEqual((await early).modelOutputs, [{ root: { a: 1 }, id: 'early' }]);
   await server.until(({ state }) => state === 'ready');
@@ -209,7 +209,7 @@ test(
     cues.give('import may not end');
     const server = await startServer(fixture('has-no-root.mjs'), { t, env: cues.env });
     const early = post(server, '/start/v4/', {});
-    await server.until(({ model }) => model.queue.waiting === 1);
+    await server.until(({ model }) => model.queue.arriving === 1);
     cues.give('import may end');
     const refused =
       'inference server error: The app has no route /, which is the one that is called this way.';

@@ -150,7 +150,7 @@ test("the app's own queueTimeout holds for a call that waits since before it was
   for (const cue of ['import may not end', 'init may not end']) cues.give(cue);
   const server = await startServer(fixture('waits-briefly.mjs'), { t, env: cues.env });
   const held = ask(server, {}, { id: 'held' });
-  await server.until(({ model }) => model.queue.waiting === 1);
+  await server.until(({ model }) => model.queue.arriving === 1);
   cues.give('import may end');
   const answer = await held; // without a worker: init goes on
   assert.deepEqual([answer.status, errorOf(answer).code], [504, 'SERVE_QUEUE_TIMEOUT']);

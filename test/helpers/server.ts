@@ -51,7 +51,12 @@ export interface Status {
   readonly replies: Readonly<Record<string, number>>;
   readonly model: {
     readonly workers: readonly WorkerStatus[];
-    readonly queue: { readonly waiting: number; readonly arriving: number; readonly bytes: number };
+    readonly queue: {
+      readonly waiting: number;
+      readonly arriving: number;
+      readonly bytes: number;
+      readonly maxBytes: number;
+    };
     readonly inFlight: number;
     readonly runMs: { readonly mean: number | null; readonly slow: number | null };
   };

@@ -1,7 +1,6 @@
 /** Everything that the HTTP side knows of the server behind it. Built in `server/server.ts`, handed to every dialect. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ServeError } from '../../../protocol/errors.js';
-import type { Arrivals } from '../../dispatch/arrivals.js';
 import type { Job } from '../../dispatch/job.js';
 import type { KeptJobs } from '../../jobs/kept-jobs.js';
 import type { ModelRuntime } from '../../models/model-runtime.js';
@@ -16,8 +15,6 @@ export interface Backend {
   readonly keys: ApiKeys;
   readonly hasGpu: boolean;
   readonly jobs: KeptJobs;
-  /** Calls whose key is in a body that is still arriving. */
-  readonly unauthenticated: Arrivals;
   readonly webhooks: Webhooks;
   /** POSTs so far, for Potassium's `sequence_number`. */
   readonly posts: { count: number };

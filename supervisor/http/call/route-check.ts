@@ -1,38 +1,38 @@
-/** Whether a request fits the route it asks for: before its body is read if the routes are known by then, else when they are. */
+/** Whether a request fits the route that it asks for, before its body is read, and whether the body does. */
 import type { IncomingMessage } from 'node:http';
 import { joinPieces } from '../../../protocol/body-assembler.js';
 import { ServeError } from '../../../protocol/errors.js';
 import type { Route } from '../../../protocol/messages.js';
+import type { Routes } from '../../models/model-runtime.js';
+import type { Body } from '../socket/receive-body.js';
 import { scanTopLevelFields } from './top-level-fields.js';
 
-/** What is wrong with the request's route or content type; null if nothing is. */
-export function routeMistake(route: Route | undefined, request: IncomingMessage): ServeError | null {
-  if (route === undefined) return new ServeError('SERVE_NOT_FOUND');
-  if (route.kind === 'websocket') return new ServeError('SERVE_UPGRADE_REQUIRED');
-  if (route.input === 'any' || isJson(request.headers['content-type'])) return null;
+/** The route at `path`, for this request. @throws SERVE_NOT_FOUND, SERVE_UPGRADE_REQUIRED, SERVE_BAD_REQUEST */
+export function fittingRoute(routes: Routes, path: string, request: IncomingMessage): Route {
+  const route = routes.get(path);
+  if (route === undefined) throw new ServeError('SERVE_NOT_FOUND');
+  if (route.kind === 'websocket') throw new ServeError('SERVE_UPGRADE_REQUIRED');
+  if (route.input === 'any' || isJson(request.headers['content-type'])) return route;
   // 400, not 415: Potassium's answer, and a Banana client hides a 415 and its body.
-  return new ServeError('SERVE_BAD_REQUEST', 'This route takes JSON: send Content-Type: application/json.');
+  throw new ServeError('SERVE_BAD_REQUEST', 'This route takes JSON: send Content-Type: application/json.');
 }
 
 /** Read in 3 ms (bench/top-level-fields.ts). */
 const MAX_SCANNED_BYTES = 1024 * 1024;
 
-/** The same, of the whole body. */
-export function bodyMistake(route: Route, pieces: readonly Buffer[], bodyBytes: number): ServeError | null {
-  if (route.input === 'any') return null;
-  if (bodyBytes === 0)
-    return new ServeError('SERVE_BAD_BODY', 'This route takes JSON, and the body is empty.');
+/** @throws SERVE_BAD_BODY */
+export function checkBody(route: Route, { pieces, bytes }: Body): void {
+  if (route.input === 'any') return;
+  if (bytes === 0) throw new ServeError('SERVE_BAD_BODY', 'This route takes JSON, and the body is empty.');
   // The caller of a background route is gone before a worker reads the body. A large one is left to the worker all the
   // same, which fails the job: nobody else may wait while the front reads it.
-  return route.kind === 'background' && bodyBytes <= MAX_SCANNED_BYTES
-    ? jsonMistake(joinPieces(pieces))
-    : null;
+  if (route.kind === 'background' && bytes <= MAX_SCANNED_BYTES) checkJson(joinPieces(pieces));
 }
 
-function jsonMistake(body: Buffer): ServeError | null {
+function checkJson(body: Buffer): void {
   const scan = scanTopLevelFields(body, []);
-  if (scan.is !== 'malformed') return null;
-  return new ServeError(
+  if (scan.is !== 'malformed') return;
+  throw new ServeError(
     'SERVE_BAD_BODY',
     `The body is not valid JSON: it breaks off or goes wrong at byte ${scan.at}.`,
   );

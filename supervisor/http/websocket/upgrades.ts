@@ -34,7 +34,7 @@ export class Upgrades {
     const requestId = requestIdOf(request.headers);
     try {
       this.#check(request, path);
-      const place = this.#backend.model.dispatcher.admit(0, null);
+      const place = this.#backend.model.dispatcher.admit(0);
       let isOpen = false;
       const mistake = this.#shakeHands(request, requestId, socket, head, (ws) => {
         isOpen = true;

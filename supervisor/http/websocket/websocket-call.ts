@@ -48,7 +48,6 @@ export class WebSocketCall implements Sink, Conversation {
     const call = describeCall(request, requestId, target, null, 0);
     this.#job = new Job(call, [], { acceptedAtMs: performance.now(), deadlineAtMs: null }, this);
     this.#job.conversation = this;
-    this.#job.settleRoute = (route) => (isWebSocketRoute(route) ? null : new ServeError('SERVE_NOT_FOUND'));
     this.#outbox = new Outbox((bytes) => backend.model.dispatcher.countSaid(bytes));
     this.#heartbeat = new Heartbeat(ws);
     this.#listen();

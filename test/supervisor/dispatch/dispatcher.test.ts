@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import fc from 'fast-check';
 import { ServeError } from '../../../protocol/errors.js';
+import type { Admission } from '../../../supervisor/dispatch/arrivals.js';
 import { Dispatcher, type DispatchLimits } from '../../../supervisor/dispatch/dispatcher.js';
 import type { Job } from '../../../supervisor/dispatch/job.js';
 import { FakeWorker, OK, newJob, type JobOptions } from './jobs.js';
@@ -35,7 +36,8 @@ class Bench {
 
   submit(id: string, options: JobOptions = {}): Job {
     const job = newJob(id, { ...options, onSettled: (outcome) => this.#settle(id, outcome) });
-    const admission = this.dispatcher.admit(job.bodyBytes, job.deadlineAtMs);
+    const admission = this.dispatcher.admit(job.bodyBytes);
+    if (job.deadlineAtMs !== null) this.dispatcher.checkDeadline(job.deadlineAtMs);
     this.dispatcher.submit(job, admission);
     return job;
   }
@@ -69,12 +71,16 @@ class Bench {
   }
 
   refusal(bytes = 0, deadlineAtMs: number | null = null): ServeError | null {
+    let admission: Admission | null = null;
     try {
-      this.dispatcher.admit(bytes, deadlineAtMs).release();
+      admission = this.dispatcher.admit(bytes);
+      if (deadlineAtMs !== null) this.dispatcher.checkDeadline(deadlineAtMs);
       return null;
     } catch (error) {
       assert.ok(error instanceof ServeError);
       return error;
+    } finally {
+      admission?.release();
     }
   }
 
@@ -146,22 +152,84 @@ test('--queue-size 0 takes a call while a worker is idle, and refuses it while n
   assert.equal(bench.refusal(), null);
 });
 
-test('admit counts announced bytes before they arrive, and arriving bytes beyond them', (t) => {
+test('bytes count as they arrive, whatever was announced; what could not be held is refused at once', (t) => {
   const bench = new Bench(t, 0);
   const { dispatcher } = bench;
-  const admission = dispatcher.admit(600, null);
+  const admission = dispatcher.admit(600);
+  assert.equal(dispatcher.waitingBytes, 0, 'announced is not arrived');
+  assert.equal(bench.refusal(1001)?.code, 'SERVE_QUEUE_FULL');
+  assert.equal(bench.refusal(1000), null);
+  admission.begin(() => {});
+  admission.grow(600);
   assert.equal(bench.refusal(401)?.code, 'SERVE_QUEUE_FULL');
-  assert.equal(bench.refusal(400), null);
-  const chunked = dispatcher.admit(0, null);
+  const chunked = dispatcher.admit(0);
+  chunked.begin(() => {});
   chunked.grow(400);
   assert.throws(() => chunked.grow(1), { code: 'SERVE_QUEUE_FULL' });
-  admission.grow(600);
   assert.equal(dispatcher.waitingBytes, 1000);
   admission.release();
   admission.release();
   chunked.release();
   assert.equal(dispatcher.waitingBytes, 0);
   assert.equal(dispatcher.arriving, 0);
+});
+
+/** A body that has begun to arrive; notes in `evicted` when its place is taken away. */
+function arrive(bench: Bench, evicted: string[], name: string): Admission {
+  const admission = bench.dispatcher.admit(0);
+  admission.begin((error) => evicted.push(`${name}: ${error.code}`));
+  return admission;
+}
+
+test('when places run short the body that arrives most slowly is refused, one at a time', (t) => {
+  const bench = new Bench(t, 0, { queueSize: 3 });
+  const evicted: string[] = [];
+  const [drips, flows] = ['drips', 'flows', 'new'].map((name) => arrive(bench, evicted, name));
+  assert.equal(bench.refusal()?.code, 'SERVE_QUEUE_FULL', 'all of them came just now');
+  bench.pass(2000);
+  drips?.grow(1);
+  flows?.grow(100);
+  const fourth = arrive(bench, evicted, 'fourth');
+  assert.deepEqual(evicted, ['new: SERVE_QUEUE_FULL']);
+  arrive(bench, evicted, 'fifth');
+  assert.deepEqual(evicted.slice(1), ['drips: SERVE_QUEUE_FULL']);
+  fourth.complete();
+  flows?.complete();
+  bench.pass(2000);
+  arrive(bench, evicted, 'sixth');
+  assert.deepEqual(evicted.slice(2), ['fifth: SERVE_QUEUE_FULL'], 'what is whole keeps its place');
+  assert.equal(bench.refusal()?.code, 'SERVE_QUEUE_FULL');
+});
+
+test('what came long ago counts little for the rate: who stops loses to who goes on', (t) => {
+  const bench = new Bench(t, 0, { queueSize: 2, queueBytes: 1e9 });
+  const evicted: string[] = [];
+  const stops = arrive(bench, evicted, 'stops');
+  stops.grow(1e6);
+  const goesOn = arrive(bench, evicted, 'goes on');
+  for (let s = 0; s < 60; s += 1) {
+    bench.pass(1000);
+    goesOn.grow(10_000);
+  }
+  arrive(bench, evicted, 'new');
+  assert.deepEqual(evicted, ['stops: SERVE_QUEUE_FULL']);
+});
+
+test('when bytes run short the slowest that holds enough of them is refused', (t) => {
+  const bench = new Bench(t, 0);
+  const evicted: string[] = [];
+  const [little, much, self] = ['little', 'much', 'self'].map((name) => arrive(bench, evicted, name));
+  little?.grow(1);
+  much?.grow(500);
+  bench.pass(2000);
+  self?.grow(499);
+  assert.equal(bench.dispatcher.waitingBytes, 1000);
+  const newcomer = arrive(bench, evicted, 'newcomer');
+  newcomer.grow(300);
+  assert.deepEqual(evicted, ['self: SERVE_QUEUE_FULL']);
+  much?.grow(400);
+  assert.deepEqual(evicted.slice(1), ['much: SERVE_QUEUE_FULL'], 'it may be the slowest itself');
+  assert.equal(bench.dispatcher.waitingBytes, 301);
 });
 
 test('a deadline that the line would miss is refused at once; without experience it is admitted', (t) => {
@@ -305,30 +373,12 @@ test('failInFlight answers every caller, by what is known of its call, and tells
   assert.equal(bench.workers.flatMap(({ abandoned }) => abandoned).length, 2);
 });
 
-test('settleRoutes tells waiting calls their route, and answers those that have none', (t) => {
-  const bench = new Bench(t, 0, { queueBytes: 1000 });
-  const told: (string | undefined)[] = [];
-  for (const id of ['default', 'taken', 'refused', 'kept']) {
-    const job = bench.submit(id, { bytes: 10 });
-    if (id === 'default') continue;
-    job.settleRoute = (route) => {
-      told.push(route?.path);
-      return id === 'refused' ? new ServeError('SERVE_BAD_REQUEST') : null;
-    };
-  }
-  bench.dispatcher.settleRoutes((path) => ({ path, kind: 'handler', input: 'any', webhook: '' }));
-  assert.deepEqual(told, ['/', '/', '/']);
-  assert.deepEqual([...bench.outcomes], [['refused', 'SERVE_BAD_REQUEST']]);
-  bench.dispatcher.settleRoutes(() => undefined);
-  assert.equal(bench.outcomes.get('default'), 'SERVE_NOT_FOUND');
-  assert.deepEqual([bench.dispatcher.queued, bench.dispatcher.waitingBytes], [2, 20]);
-});
-
-test('settleRoutes leaves alone what a worker has', (t) => {
-  const bench = new Bench(t, 1);
-  bench.submit('sent');
-  bench.dispatcher.settleRoutes(() => undefined);
-  assert.equal(bench.outcomes.size, 0);
+test('dropUnfit answers waiting calls that cannot be answered any more, and leaves alone what a worker has', (t) => {
+  const bench = new Bench(t, 1, { queueBytes: 1000 });
+  for (const id of ['sent', 'fits', 'gone']) bench.submit(id, { bytes: 10 });
+  bench.dispatcher.dropUnfit(({ call }) => call.requestId === 'fits');
+  assert.deepEqual([...bench.outcomes], [['gone', 'SERVE_NOT_FOUND']]);
+  assert.deepEqual([bench.dispatcher.queued, bench.dispatcher.waitingBytes], [1, 10]);
   bench.finish(bench.workers[0] as FakeWorker);
   assert.equal(bench.outcomes.get('sent'), 'ok');
 });
@@ -343,7 +393,7 @@ test('a free worker is tried even if calls have been slow: a slow spell is not b
 test('a call whose body came after the last hope had gone is answered at once', (t) => {
   const bench = new Bench(t, 1);
   const job = newJob('late', {});
-  const admission = bench.dispatcher.admit(0, null);
+  const admission = bench.dispatcher.admit(0);
   bench.hopeless = new ServeError('SERVE_NOT_READY');
   bench.dispatcher.submit(job, admission);
   assert.equal(job.settled, true);
@@ -444,7 +494,7 @@ test('nothing is sent ahead behind a call that lasts as long as its client likes
   const talk = (id: string): Job => {
     const job = newJob(id, {});
     job.conversation = { data() {}, credit() {}, waiting() {}, goAway() {}, close() {} };
-    bench.dispatcher.submit(job, bench.dispatcher.admit(0, null));
+    bench.dispatcher.submit(job, bench.dispatcher.admit(0));
     return job;
   };
   talk('a');

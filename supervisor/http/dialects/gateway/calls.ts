@@ -7,7 +7,9 @@
 import { ServeError } from '../../../../protocol/errors.js';
 import type { Admission } from '../../../dispatch/arrivals.js';
 import type { KeptJob } from '../../../jobs/kept-jobs.js';
-import { answer, type Exchange } from './exchange.js';
+import type { Ask } from '../../call/ask.js';
+import { awaitRoutes } from '../../call/await-routes.js';
+import { answer } from './answer.js';
 import type { GatewayEnvelope } from './envelope.js';
 import { GATEWAY_ROUTE, newGatewayJob } from './input.js';
 import { endedReply, plainReply } from './reply.js';
@@ -20,40 +22,36 @@ const HOLD_MS = 50_000;
 const CALL_PREFIX = 'call_';
 
 /** `mayWait`: the client takes the result at once, if it asks for no other. @throws SERVE_NOT_FOUND, with nothing started */
-export function startCall(
-  exchange: Exchange,
+export async function startCall(
+  ask: Ask,
   place: Admission,
   envelope: GatewayEnvelope,
   wholeBytes: number,
   mayWait: boolean,
-): void {
-  const { backend, request } = exchange;
+): Promise<void> {
+  const { backend, request } = ask;
   const { model, jobs } = backend;
-  if (model.routes?.has(GATEWAY_ROUTE) === false) throw noRoute();
-  const job = newGatewayJob(exchange, envelope, wholeBytes);
-  job.settleRoute = (route) => {
-    if (route === undefined) return noRoute();
-    postResult(backend.webhooks, route, job);
-    return null;
-  };
+  const route = (model.routes ?? (await awaitRoutes(ask, null))).get(GATEWAY_ROUTE);
+  if (route === undefined) throw noRoute();
+  const job = newGatewayJob(ask, envelope, wholeBytes);
+  postResult(backend.webhooks, route, job);
   const kept = jobs.keep(job);
   kept.onceEnded(() => backend.onSettled(request, job, 200, kept.error));
-  if (model.routes !== null) job.settleRoute(model.routes.get(GATEWAY_ROUTE));
   model.dispatcher.submit(job, place);
   const waits = mayWait && !envelope.startOnly;
   const callID = CALL_PREFIX + kept.id;
-  hold(exchange, kept, waits ? HOLD_MS : 0, () => {
-    const { requestId } = exchange;
+  hold(ask, kept, waits ? HOLD_MS : 0, () => {
+    const { requestId } = ask;
     // Only who waited hears of the end; but nobody is told to come back for what failed before it began to wait.
     const tellsEnd = kept.ended && (waits || kept.error !== null);
-    if (tellsEnd) answer(exchange, endedReply(requestId, kept, { callID, finished: true }), kept);
-    else answer(exchange, plainReply(requestId, 'success', { callID, finished: false }));
+    if (tellsEnd) answer(ask, endedReply(requestId, kept, { callID, finished: true }), kept);
+    else answer(ask, plainReply(requestId, 'success', { callID, finished: false }));
   });
 }
 
 /** @throws SERVE_NOT_FOUND */
-export function checkCall(exchange: Exchange, { callID, longPoll }: GatewayEnvelope): void {
-  const { backend, requestId } = exchange;
+export function checkCall(ask: Ask, { callID, longPoll }: GatewayEnvelope): void {
+  const { backend, requestId } = ask;
   const kept =
     callID?.startsWith(CALL_PREFIX) === true ? backend.jobs.get(callID.slice(CALL_PREFIX.length)) : null;
   if (kept === null) {
@@ -63,14 +61,14 @@ export function checkCall(exchange: Exchange, { callID, longPoll }: GatewayEnvel
       `callID does not exist, or its result is forgotten by now: ${named}`,
     );
   }
-  hold(exchange, kept, longPoll ? HOLD_MS : 0, () => {
-    if (kept.ended) answer(exchange, endedReply(requestId, kept), kept);
-    else answer(exchange, plainReply(requestId, 'running'));
+  hold(ask, kept, longPoll ? HOLD_MS : 0, () => {
+    if (kept.ended) answer(ask, endedReply(requestId, kept), kept);
+    else answer(ask, plainReply(requestId, 'running'));
   });
 }
 
 /** Goes on when the job has ended or the time is up, and never if the client leaves before. */
-function hold({ request, response }: Exchange, kept: KeptJob, limitMs: number, goOn: () => void): void {
+function hold({ request, response }: Ask, kept: KeptJob, limitMs: number, goOn: () => void): void {
   if (kept.ended || limitMs === 0) {
     goOn();
     return;

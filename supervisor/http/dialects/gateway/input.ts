@@ -1,7 +1,7 @@
 /** What a worker gets of a call that came through the gateway: the model's input, without what was wrapped around it. */
 import type { IncomingMessage } from 'node:http';
 import { Job, NOWHERE, type JobCall } from '../../../dispatch/job.js';
-import type { Exchange } from './exchange.js';
+import type { Ask } from '../../call/ask.js';
 import type { GatewayEnvelope } from './envelope.js';
 import { describeCall } from '../../call/describe-call.js';
 import { pathOf } from '../../socket/request-facts.js';
@@ -13,13 +13,13 @@ const EMPTY_INPUT = Buffer.from('{}');
 
 /** A job of its own: nobody's leaving ends it. `wholeBytes`: of the body that the input is a part of. */
 export function newGatewayJob(
-  exchange: Exchange,
+  ask: Ask,
   { modelInputs }: Pick<GatewayEnvelope, 'modelInputs'>,
   wholeBytes: number,
 ): Job {
   const input = modelInputs === null ? EMPTY_INPUT : ownBytes(modelInputs, wholeBytes);
-  const times = { acceptedAtMs: exchange.acceptedAtMs, deadlineAtMs: null };
-  return new Job(describeStart(exchange, input), [input], times, NOWHERE);
+  const times = { acceptedAtMs: ask.acceptedAtMs, deadlineAtMs: null };
+  return new Job(describeStart(ask, input), [input], times, NOWHERE);
 }
 
 /** A small part of a large body is copied, so that it is all that is kept, as the queue's limit counts it. */
@@ -28,7 +28,7 @@ function ownBytes(part: Buffer, wholeBytes: number): Buffer {
 }
 
 /** A JSON call like any other, whose client can only read ASCII (as its id tells the worker, under Banana's name). */
-function describeStart({ request, requestId }: Exchange, input: Buffer): JobCall {
+function describeStart({ request, requestId }: Ask, input: Buffer): JobCall {
   const target = { route: GATEWAY_ROUTE, path: pathOf(request.url), format: 'json' } as const;
   const call = describeCall(request, requestId, target, null, input.length);
   const type = 'application/json';

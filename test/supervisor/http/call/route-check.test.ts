@@ -1,16 +1,27 @@
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { test } from 'node:test';
-import { bodyMistake, routeMistake } from '../../../../supervisor/http/call/route-check.js';
+import { checkBody, fittingRoute } from '../../../../supervisor/http/call/route-check.js';
+import type { Body } from '../../../../supervisor/http/socket/receive-body.js';
 import type { Route, RouteInput } from '../../../../protocol/messages.js';
 
 const route = (input: RouteInput): Route => ({ path: '/', kind: 'handler', input, webhook: '' });
 const withType = (type?: string): IncomingMessage =>
   ({ headers: type === undefined ? {} : { 'content-type': type } }) as IncomingMessage;
 
+/** Asks for `/` of an app that has this route. */
+function ask(there: Route, type?: string): Route {
+  return fittingRoute(new Map([[there.path, there]]), '/', withType(type));
+}
+
 test('no such route is 404, whatever is sent', () => {
-  assert.equal(routeMistake(undefined, withType('application/json'))?.code, 'SERVE_NOT_FOUND');
-  assert.equal(routeMistake(undefined, withType())?.code, 'SERVE_NOT_FOUND');
+  const elsewhere = { ...route('any'), path: '/elsewhere' };
+  assert.throws(() => ask(elsewhere, 'application/json'), { code: 'SERVE_NOT_FOUND' });
+  assert.throws(() => ask(elsewhere), { code: 'SERVE_NOT_FOUND' });
+});
+
+test('a WebSocket route is 426', () => {
+  assert.throws(() => ask({ ...route('any'), kind: 'websocket' }), { code: 'SERVE_UPGRADE_REQUIRED' });
 });
 
 for (const type of [
@@ -22,7 +33,7 @@ for (const type of [
   'application/problem+json',
   'application/vnd.api.v1+json',
 ]) {
-  test(`a JSON route takes ${type}`, () => assert.equal(routeMistake(route('json'), withType(type)), null));
+  test(`a JSON route takes ${type}`, () => assert.equal(ask(route('json'), type).input, 'json'));
 }
 
 for (const type of [
@@ -39,21 +50,25 @@ for (const type of [
   'image/application/json',
 ]) {
   test(`${type ?? 'no type'} on a JSON route is a bad request, on a raw one it is none`, () => {
-    assert.equal(routeMistake(route('json'), withType(type))?.code, 'SERVE_BAD_REQUEST');
-    assert.equal(routeMistake(route('any'), withType(type)), null);
+    assert.throws(() => ask(route('json'), type), { code: 'SERVE_BAD_REQUEST' });
+    assert.equal(ask(route('any'), type).input, 'any');
   });
 }
 
+const body = (...parts: string[]): Body => {
+  const pieces = parts.map((part) => Buffer.from(part));
+  return { pieces, bytes: Buffer.concat(pieces).length };
+};
+
 test('an empty body is a mistake on a JSON route only', () => {
-  assert.equal(bodyMistake(route('json'), [], 0)?.code, 'SERVE_BAD_BODY');
-  assert.equal(bodyMistake(route('json'), [Buffer.from('1')], 1), null);
-  assert.equal(bodyMistake(route('any'), [], 0), null);
+  assert.throws(() => checkBody(route('json'), body()), { code: 'SERVE_BAD_BODY' });
+  checkBody(route('json'), body('1'));
+  checkBody(route('any'), body());
 });
 
 test('broken JSON is a mistake before a worker sees it only where no caller waits for one', () => {
-  const pieces = [Buffer.from('{"a"'), Buffer.from(':}')];
   const background = { ...route('json'), kind: 'background' } as const;
-  assert.equal(bodyMistake(route('json'), pieces, 6), null);
-  assert.equal(bodyMistake(background, pieces, 6)?.code, 'SERVE_BAD_BODY');
-  assert.equal(bodyMistake(background, [Buffer.from('[1, "x"]')], 8), null);
+  checkBody(route('json'), body('{"a"', ':}'));
+  assert.throws(() => checkBody(background, body('{"a"', ':}')), { code: 'SERVE_BAD_BODY' });
+  checkBody(background, body('[1, "x"]'));
 });

@@ -8,7 +8,10 @@ import { test, type TestContext } from 'node:test';
 import type { Job } from '../../../../../supervisor/dispatch/job.js';
 import { ApiKeys } from '../../../../../supervisor/http/call/api-keys.js';
 import type { Backend } from '../../../../../supervisor/http/call/backend.js';
-import { takeGateway } from '../../../../../supervisor/http/dialects/gateway/gateway.js';
+import {
+  Gateway as Dialect,
+  gatewayOperation,
+} from '../../../../../supervisor/http/dialects/gateway/gateway.js';
 import { KeptJobs, type KeptJob } from '../../../../../supervisor/jobs/kept-jobs.js';
 import type { Log } from '../../../../../supervisor/observe/log.js';
 
@@ -104,10 +107,10 @@ async function openGateway(t: TestContext): Promise<Gateway> {
     };
     return kept;
   };
-  const admission = { grow: (): void => {}, release: (): void => {} };
+  const admission = { begin: () => {}, grow: () => {}, complete: () => {}, release: () => {} };
   const backend = {
     model: {
-      routes: null,
+      routes: new Map([['/', { path: '/', kind: 'handler', input: 'any', webhook: '' }]]),
       dispatcher: { admit: () => admission, submit: (job: Job) => jobs.push(job) },
     },
     options: { maxBody: 1e6, bodyTimeout: 1e9 },
@@ -118,9 +121,20 @@ async function openGateway(t: TestContext): Promise<Gateway> {
     onSettled: () => {},
     onRefused: () => {},
   } as unknown as Backend;
-  const log = {} as Log;
+  const dialect = new Dialect({} as Log);
   const server = createServer((incoming, response) => {
-    assert.ok(takeGateway(backend, log, incoming, response, incoming.url ?? ''));
+    const path = incoming.url ?? '';
+    const operation = gatewayOperation(backend, incoming, path);
+    assert.ok(operation !== null);
+    const ask = {
+      backend,
+      request: incoming,
+      response,
+      path,
+      acceptedAtMs: performance.now(),
+      requestId: 'r',
+    };
+    void dialect.answer(ask, operation);
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => {

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ReadyWaiters } from '../../../supervisor/models/ready-waiters.js';
+import { Waiters } from '../../../supervisor/models/waiters.js';
 
 const NEVER = new Promise<never>(() => {});
 
 interface Model {
   state: 'starting' | 'ready' | 'hopeless';
-  readonly waiters: ReadyWaiters;
+  readonly waiters: Waiters<true>;
 }
 
 function makeModel(): Model {
-  const waiters = new ReadyWaiters(() => {
+  const waiters = new Waiters(() => {
     if (model.state === 'hopeless') throw new Error('in vain');
-    return model.state === 'ready';
+    return model.state === 'ready' ? true : null;
   });
   const model: Model = { state: 'starting', waiters };
   return model;

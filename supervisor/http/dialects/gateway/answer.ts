@@ -1,25 +1,17 @@
-/** One request to the gateway, and the replies to it: HTTP 200 whatever they say. */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+/** How the gateway's requests are answered: with HTTP 200, whatever the body says. */
+import type { IncomingMessage } from 'node:http';
 import type { ServeError } from '../../../../protocol/errors.js';
 import type { KeptJob } from '../../../jobs/kept-jobs.js';
+import type { Ask } from '../../call/ask.js';
 import type { Backend } from '../../call/backend.js';
 import { failureReply } from './reply.js';
 import { answerUnread, closesAfter } from '../../socket/refuse.js';
 import { serverTiming } from '../../call/reply-sink.js';
 import { bananaIdHeader } from '../../socket/request-id.js';
 
-export interface Exchange {
-  readonly backend: Backend;
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  readonly acceptedAtMs: number;
-  /** The header's, else the body's once that is read. */
-  requestId: string;
-}
-
 /** `ended`: the job whose times the reply tells. */
 export function answer(
-  { backend, request, response, requestId }: Exchange,
+  { backend, request, response, requestId }: Ask,
   pieces: readonly Buffer[],
   ended?: KeptJob,
 ): void {
@@ -31,7 +23,7 @@ export function answer(
 }
 
 /** Sends a failure to a client that may still be sending its body. */
-export function turnAway({ backend, request, response, requestId }: Exchange, error: ServeError): void {
+export function turnAway({ backend, request, response, requestId }: Ask, error: ServeError): void {
   const pieces = failureReply(requestId, error);
   const closes = backend.closing() || closesAfter(request, error);
   const headers = replyHeaders(backend, request, requestId, pieces);

@@ -1,0 +1,124 @@
+/**
+ * A request's body, within its limits: on size, on pauses, on the least rate. A small one stays the pieces it arrived in,
+ * which go to the worker's pipe as they are; one that is announced as large is copied to slabs as it arrives.
+ */
+import type { IncomingMessage } from 'node:http';
+import { ServeError } from '../../../protocol/errors.js';
+import type { Admission } from '../../dispatch/arrivals.js';
+import { MIN_SLAB_BYTES, slabs } from '../../memory/slabs.js';
+import { formatBytes } from '../../options/units.js';
+import { unwatchBody, watchBody, type WatchedBody } from './body-clock.js';
+
+export interface BodyLimits {
+  /** As `announcedBytes` tells; 0 if unknown. */
+  readonly announcedBytes: number;
+  readonly maxBodyBytes: number;
+  /** The longest pause. */
+  readonly bodyTimeoutMs: number;
+}
+
+export interface Body {
+  readonly pieces: Buffer[];
+  readonly bytes: number;
+}
+
+/**
+ * Resolves with the whole body. Rejects with SERVE_BODY_TOO_LARGE, SERVE_REQUEST_TIMEOUT or what `place` refuses it
+ * with, while the rest may still be arriving; with SERVE_CANCELLED if the client leaves before.
+ */
+export function receiveBody(request: IncomingMessage, limits: BodyLimits, place: Admission): Promise<Body> {
+  return new Promise((resolve, reject) => {
+    const memory = new BodyMemory(limits.announcedBytes);
+    const watched: WatchedBody = watchBody(limits.bodyTimeoutMs, () =>
+      fail(new ServeError('SERVE_REQUEST_TIMEOUT')),
+    );
+    let done = false;
+
+    // The listeners stay: taking three away costs a call 3 us, and `done` makes them deaf.
+    function stop(): void {
+      done = true;
+      unwatchBody(watched);
+    }
+    function fail(error: Error): void {
+      if (done) return;
+      stop();
+      reject(error);
+    }
+    place.begin(fail);
+    request.on('data', (piece: Buffer) => {
+      if (done) return;
+      watched.onBytes(piece.length);
+      if (memory.bytes + piece.length > limits.maxBodyBytes) {
+        fail(tooLarge(limits.maxBodyBytes));
+        return;
+      }
+      try {
+        place.grow(piece.length);
+        if (!done) memory.keep(piece);
+      } catch (thrown) {
+        fail(thrown as Error);
+      }
+    });
+    request.on('end', () => {
+      if (done) return;
+      stop();
+      place.complete();
+      resolve(memory);
+    });
+    request.on('close', () => fail(new ServeError('SERVE_CANCELLED')));
+  });
+}
+
+/** Content-Length as announced; 0 if absent (chunked). @throws SERVE_BODY_TOO_LARGE before a byte is read */
+export function announcedBytes(request: IncomingMessage, maxBodyBytes: number): number {
+  const header = request.headers['content-length'];
+  const bytes = header === undefined ? 0 : Number(header);
+  if (bytes > maxBodyBytes) throw tooLarge(maxBodyBytes);
+  return bytes;
+}
+
+/** Memory is taken as the bytes arrive, whatever was announced. */
+const SLAB_BYTES = 1024 * 1024;
+
+class BodyMemory implements Body {
+  readonly pieces: Buffer[] = [];
+  bytes = 0;
+  readonly #announcedBytes: number;
+  /** Bytes of the last piece that are filled; it is a slab if the body is large. */
+  #filled = 0;
+
+  constructor(announced: number) {
+    this.#announcedBytes = announced;
+  }
+
+  keep(piece: Buffer): void {
+    this.bytes += piece.length;
+    if (this.#announcedBytes < MIN_SLAB_BYTES) {
+      this.pieces.push(piece);
+      return;
+    }
+    // Node's parser may be told to be lax.
+    if (this.bytes > this.#announcedBytes) throw new ServeError('SERVE_BAD_REQUEST');
+    for (let at = 0; at < piece.length;) at += this.#fill(piece, at);
+  }
+
+  #fill(piece: Buffer, from: number): number {
+    let slab = this.pieces.at(-1);
+    if (slab === undefined || this.#filled === slab.length) {
+      const done = this.pieces.length * SLAB_BYTES;
+      slab = slabs.take(Math.min(SLAB_BYTES, this.#announcedBytes - done));
+      this.pieces.push(slab);
+      this.#filled = 0;
+    }
+    const copied = piece.copy(slab, this.#filled, from);
+    this.#filled += copied;
+    return copied;
+  }
+}
+
+function tooLarge(maxBodyBytes: number): ServeError {
+  return new ServeError(
+    'SERVE_BODY_TOO_LARGE',
+    `The body is larger than ${formatBytes(maxBodyBytes)} (--max-body).`,
+  );
+}

@@ -1,0 +1,95 @@
+/** Bodies and a time that passes by hand. */
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { unwatchBody, watchBody, type WatchedBody } from '../../../../supervisor/http/socket/body-clock.js';
+
+interface Clock {
+  /** Lets time pass as it does in a process that is not held up. */
+  pass(ms: number): void;
+  /** Lets time pass in which the process did nothing at all. */
+  stand(ms: number): void;
+  /** Watches it no more; with the last one the clock stops. */
+  end(body: WatchedBody): void;
+  watch(pauseLimitMs: number): { body: WatchedBody; tooSlow: () => boolean };
+}
+
+function setUp(t: TestContext): Clock {
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  let nowMs = 1000;
+  t.mock.method(performance, 'now', () => nowMs);
+  return {
+    pass: (ms) => {
+      for (let passed = 0; passed < ms; passed += 100) {
+        nowMs += 100;
+        t.mock.timers.tick(100);
+      }
+    },
+    stand: (ms) => {
+      nowMs += ms;
+      t.mock.timers.tick(1000);
+    },
+    end: (body) => {
+      unwatchBody(body);
+      t.mock.timers.tick(1000);
+    },
+    watch: (pauseLimitMs) => {
+      let tooSlow = false;
+      const body = watchBody(pauseLimitMs, () => (tooSlow = true));
+      return { body, tooSlow: () => tooSlow };
+    },
+  };
+}
+
+test('a pause longer than the limit is too slow, and not before', (t) => {
+  const clock = setUp(t);
+  const { body, tooSlow } = clock.watch(10_000);
+  clock.pass(9000);
+  body.onBytes(1);
+  clock.pass(9900);
+  assert.equal(tooSlow(), false);
+  clock.pass(1100);
+  assert.equal(tooSlow(), true);
+  clock.end(body);
+});
+
+test('after 30 s a body has to keep to 1 kB/s on average', (t) => {
+  const clock = setUp(t);
+  const drips = clock.watch(10_000);
+  const flows = clock.watch(10_000);
+  for (let s = 0; s < 30; s += 5) {
+    drips.body.onBytes(4900);
+    flows.body.onBytes(5300);
+    clock.pass(5000);
+  }
+  assert.deepEqual([drips.tooSlow(), flows.tooSlow()], [false, false], 'a client may need a while to begin');
+  clock.pass(1500);
+  assert.deepEqual([drips.tooSlow(), flows.tooSlow()], [true, false]);
+  clock.end(drips.body);
+  clock.end(flows.body);
+});
+
+test('time in which the process stood still is nobody’s pause', (t) => {
+  const clock = setUp(t);
+  const { body, tooSlow } = clock.watch(10_000);
+  clock.pass(5000);
+  clock.stand(3_600_000);
+  assert.equal(tooSlow(), false);
+  body.onBytes(1);
+  clock.pass(9900);
+  assert.equal(tooSlow(), false);
+  clock.pass(1200);
+  assert.equal(tooSlow(), true);
+  clock.end(body);
+});
+
+test('the clock watches as long as there are bodies, and again when others come', (t) => {
+  const clock = setUp(t);
+  const first = clock.watch(1000);
+  clock.end(first.body);
+  clock.pass(2000);
+  assert.equal(first.tooSlow(), false, 'it is whole');
+  const second = clock.watch(1000);
+  clock.pass(1200);
+  assert.equal(second.tooSlow(), true);
+  clock.end(second.body);
+});
