@@ -79,6 +79,13 @@ test('a handshake with a mistake in it is refused like any request', LIMIT, asyn
     const { error } = JSON.parse(body) as { error: { code: string } };
     assert.deepEqual([status, error.code], expected);
   }
+  for (const version of ['8', '13, 8', '']) {
+    const connection = await RawConnection.open(server);
+    t.after(() => connection.destroy());
+    connection.send(`GET /echo HTTP/1.1\r\n${HANDSHAKE.replace(': 13', `: ${version}`)}\r\n\r\n`);
+    const { status, headers, body } = await connection.reply();
+    assert.deepEqual([status, headers['sec-websocket-version']], [426, '13'], body);
+  }
   const old = await RawConnection.open(server);
   t.after(() => old.destroy());
   old.send(`GET /echo HTTP/1.0\r\n${HANDSHAKE}\r\n\r\n`);

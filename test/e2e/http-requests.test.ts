@@ -216,6 +216,16 @@ describe('over HTTP', LIMIT, () => {
     ['no HTTP at all', 'HELLO\r\n\r\n', 400, 'SERVE_BAD_REQUEST'],
     ['a TLS greeting', '\u0016\u0003\u0001\u0002\u0000\u0001\u0000', 400, 'SERVE_BAD_REQUEST'],
     ['no Host', 'POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}', 400, 'SERVE_BAD_REQUEST'],
+    ['two Hosts', 'GET /livez HTTP/1.1\r\nHost: x\r\nhOst: x\r\n\r\n', 400, 'SERVE_BAD_REQUEST'],
+    ...['two words', 'user@x', 'x/y', 'x:port', '[::1', '[x]', 'x\xe4'].map(
+      (host) =>
+        [
+          `the Host ${JSON.stringify(host)}`,
+          `GET /livez HTTP/1.1\r\nHost: ${host}\r\n\r\n`,
+          400,
+          'SERVE_BAD_REQUEST',
+        ] as const,
+    ),
     [
       'a length that is no number',
       'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: two\r\n\r\n',
@@ -259,6 +269,22 @@ describe('over HTTP', LIMIT, () => {
       assert.ok(Math.abs(Date.parse(reply.headers['date'] ?? '') - Date.now()) < 60_000, 'it is dated');
       assert.equal(reply.headers['allow'], status === 405 ? 'GET, HEAD, POST, OPTIONS' : undefined);
       await connection.closed();
+    });
+  }
+
+  for (const host of [
+    '',
+    'my_service:8000',
+    'a.b-c.example',
+    '10.0.0.1:80',
+    '[::1]',
+    '[fe80::1]:8000',
+    'x:',
+    '%41',
+  ]) {
+    test(`the Host ${JSON.stringify(host)} is taken`, async () => {
+      const text = `GET /livez HTTP/1.1\r\nHost: ${host}\r\n\r\n`;
+      assert.equal((await RawConnection.ask(server, text)).status, 200);
     });
   }
 

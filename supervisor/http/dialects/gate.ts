@@ -8,13 +8,12 @@ import type { Backend } from '../call/backend.js';
 import { gatewayOperation } from './gateway/gateway.js';
 
 /**
- * SERVE_BAD_REQUEST without a `Host` (RFC 9112 section 3.2), SERVE_UNAUTHORIZED without a key where one is needed:
- * before anything is read of the body, and whatever the path, so who has no key does not learn which there are.
+ * SERVE_BAD_REQUEST unless the request has one `Host` that can be one, SERVE_UNAUTHORIZED without a key where one is
+ * needed: before anything is read of the body, and whatever the path, so who has no key does not learn which there are.
  */
 export function gateMistake(backend: Backend, request: IncomingMessage, path: string): ServeError | null {
-  if (request.headers.host === undefined && request.httpVersion === '1.1') {
-    return new ServeError('SERVE_BAD_REQUEST', 'The request has no Host header.');
-  }
+  const hostProblem = hostProblemOf(request);
+  if (hostProblem !== null) return new ServeError('SERVE_BAD_REQUEST', hostProblem);
   if (!backend.keys.required || findsKeyItself(backend, request, path)) return null;
   return backend.keys.allows(keyOf(request.headers)) ? null : new ServeError('SERVE_UNAUTHORIZED');
 }
@@ -27,4 +26,24 @@ function findsKeyItself(backend: Backend, request: IncomingMessage, path: string
 
 function isHealthCheck({ method }: IncomingMessage, path: string): boolean {
   return (method === 'GET' || method === 'HEAD') && HEALTH_PATHS.has(path);
+}
+
+/** Names and addresses as RFC 3986 section 3.2.2 has them, a port behind them or not; the empty one is valid too. */
+const HOST = /^(?:[\w.~!$&'()*+,;=%-]*|\[[\da-f:.]+\])(?::\d*)?$/i;
+
+/** What RFC 9112 section 3.2 wants a 400 for; null if there is nothing of it. HTTP/1.0 needs no Host. */
+function hostProblemOf({ headers: { host }, httpVersion, rawHeaders }: IncomingMessage): string | null {
+  if (host === undefined) return httpVersion === '1.1' ? 'The request has no Host header.' : null;
+  if (!HOST.test(host)) return 'The Host header of the request is none: it must be a name or an address.';
+  return countHosts(rawHeaders) > 1 ? 'The request has more than one Host header.' : null;
+}
+
+/** Node's `headers` has the first one only. */
+function countHosts(rawHeaders: readonly string[]): number {
+  let count = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] as string;
+    if (name.length === 4 && name.toLowerCase() === 'host') count += 1;
+  }
+  return count;
 }

@@ -58,7 +58,10 @@ export function refuse(
   if (options.allow !== undefined) headers['Allow'] = options.allow;
   if (error.code === 'SERVE_UNAUTHORIZED') headers['WWW-Authenticate'] = 'Bearer'; // RFC 9110 section 15.5.2
   if (error.retryAfterS !== undefined) headers['Retry-After'] = error.retryAfterS;
-  if (error.code === 'SERVE_UPGRADE_REQUIRED') headers['Upgrade'] = 'websocket'; // RFC 9110 section 15.5.22
+  if (error.code === 'SERVE_UPGRADE_REQUIRED') {
+    headers['Upgrade'] = 'websocket'; // RFC 9110 section 15.5.22
+    headers['Sec-WebSocket-Version'] = '13'; // RFC 6455 section 4.4
+  }
   if (closes) headers['Connection'] = 'close';
   answerUnread(request, response, { status: httpStatus(error.code), headers, body, closes });
 }

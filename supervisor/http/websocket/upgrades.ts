@@ -56,7 +56,7 @@ export class Upgrades {
     return model.routes === null ? !ownPaths.has(path) : isWebSocketRoute(model.routes.get(path));
   }
 
-  /** @throws SERVE_UNAUTHORIZED, SERVE_ORIGIN_REFUSED, SERVE_BAD_REQUEST */
+  /** @throws SERVE_UNAUTHORIZED, SERVE_ORIGIN_REFUSED, SERVE_UPGRADE_REQUIRED, SERVE_BAD_REQUEST */
   #check(request: IncomingMessage, path: string): void {
     const mistake =
       gateMistake(this.#backend, request, path) ??
@@ -89,13 +89,21 @@ function originMistake(cors: Cors | null, request: IncomingMessage): ServeError 
   return cors === null || cors.allows(request) ? null : new ServeError('SERVE_ORIGIN_REFUSED');
 }
 
-/** RFC 6455 section 4.1. */
+/** RFC 6455 sections 4.1 and 4.4. */
 function handshakeMistake({ headers }: IncomingMessage): ServeError | null {
-  const isRight =
-    headers['sec-websocket-version'] === '13' &&
-    /^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? '');
-  if (isRight) return null;
-  return new ServeError('SERVE_BAD_REQUEST', 'This is no WebSocket handshake of version 13 (RFC 6455).');
+  const version = headers['sec-websocket-version'];
+  if (version !== '13') {
+    const asked = version === undefined ? 'no version' : `version ${version}`;
+    return new ServeError(
+      'SERVE_UPGRADE_REQUIRED',
+      `WebSockets here are of version 13, and the handshake names ${asked}.`,
+    );
+  }
+  if (/^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? '')) return null;
+  return new ServeError(
+    'SERVE_BAD_REQUEST',
+    'This is no WebSocket handshake: its Sec-WebSocket-Key is none (RFC 6455).',
+  );
 }
 
 /** As any other request is refused, on a connection that no HTTP parser reads any more. */
