@@ -9,6 +9,7 @@ export const ROOMS = [
   'cli.ts',
   'test-server.ts',
   'serve.ts',
+  'new',
   'server',
   'http/handler.ts',
   'http/websocket',

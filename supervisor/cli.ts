@@ -1,5 +1,8 @@
 #!/usr/bin/env node
-/** `banana-serve [app]`: argv to options, signals to `close` and `kill`, ends to exit codes. No logic. */
+/**
+ * `banana-serve [app]` and `banana-serve new <folder>`: argv to options, signals to `close` and `kill`, ends to exit
+ * codes. No logic.
+ */
 import { Command, CommanderError, Option } from 'commander';
 import { EXIT_CODES, type ExitReason } from './server/exit-codes.js';
 import { collectSeldom } from './memory/gc.js';
@@ -13,7 +16,7 @@ import {
   type OptionName,
 } from './options/table.js';
 import type { ServerHandle } from './server/server-handle.js';
-import { runServerProcess, say } from './server/server-process.js';
+import { explainFailure, runServerProcess, say } from './server/server-process.js';
 import { VERSION } from './version.js';
 
 slabs.onUse = collectSeldom;
@@ -22,13 +25,15 @@ process.exitCode = EXIT_CODES[await main(process.argv)].code;
 process.exit();
 
 async function main(argv: readonly string[]): Promise<ExitReason> {
-  const command = describeCommand();
+  let newFolder: string | null = null;
+  const command = describeCommand((folder) => (newFolder = folder));
   try {
     command.parse(argv);
   } catch (thrown) {
     if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 'drained' : 'config';
     throw thrown;
   }
+  if (newFolder !== null) return createProject(newFolder);
   if (command.opts()['apiKey'] !== undefined) process.title = 'banana-serve'; // takes the flags out of ps
   const start = async (): Promise<ServerHandle> => {
     const { serve } = await import('./serve.js');
@@ -39,7 +44,18 @@ async function main(argv: readonly string[]): Promise<ExitReason> {
   return runServerProcess(start, { endsWithNpm: true });
 }
 
-function describeCommand(): Command {
+async function createProject(folder: string): Promise<ExitReason> {
+  const { newProject } = await import('./new/new-project.js');
+  try {
+    process.stdout.write(newProject(folder, process.cwd()));
+    return 'drained';
+  } catch (thrown) {
+    return explainFailure(thrown);
+  }
+}
+
+/** `onNew` is called while the arguments are parsed, if they ask for a new project. An app of that name is `./new`. */
+function describeCommand(onNew: (folder: string) => void): Command {
   const command = new Command('banana-serve')
     .description('Serves a model over HTTP from worker processes.')
     .argument('[app]', 'file that exports init() and inference(modelInputs); app.ts and its like if left out')
@@ -48,7 +64,15 @@ function describeCommand(): Command {
     .allowExcessArguments(false)
     .exitOverride()
     .configureOutput({ outputError: (text) => say(refusalText(text)) })
-    .addHelpText('after', helpTail());
+    .addHelpText('after', helpTail())
+    .helpCommand(false)
+    .action(() => {});
+  command
+    .command('new')
+    .description('Writes a small project into a new folder: app, test, types, Dockerfile.')
+    .argument('<folder>', 'where; it may exist, if none of those files is in it')
+    .allowExcessArguments(false)
+    .action(onNew);
   for (const group of OPTION_GROUPS) {
     for (const name of optionsOf(group)) command.addOption(describeOption(name).helpGroup(`${group}:`));
   }
@@ -76,6 +100,7 @@ function helpTail(): string {
   );
   return `
 Examples:
+  banana-serve new my-model                            a project to begin with
   banana-serve ./app.ts --watch                        while you write it
   banana-serve ./app.ts --workers 4 --run-timeout 30s  four processes, 30 seconds for a call
 

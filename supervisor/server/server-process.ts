@@ -19,7 +19,7 @@ export async function runServerProcess(
   try {
     return await ends.obey(await start());
   } catch (thrown) {
-    return explain(thrown);
+    return explainFailure(thrown);
   }
 }
 
@@ -94,7 +94,8 @@ function reasonOf({ reason }: ServerEnd): ExitReason {
   }
 }
 
-function explain(thrown: unknown): ExitReason {
+/** Tells on stderr what kept a server from starting. */
+export function explainFailure(thrown: unknown): ExitReason {
   const { code, message } = thrown as NodeJS.ErrnoException;
   if (thrown instanceof ServeError && thrown.code === 'SERVE_CONFIG') {
     say(message);

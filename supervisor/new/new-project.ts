@@ -1,0 +1,83 @@
+/** `banana-serve new <folder>`: a small project that is right, to begin with. */
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { basename, join, relative, resolve } from 'node:path';
+import { configError } from '../../protocol/errors.js';
+
+/** What is written: its name, what it is for, and its template in `templates/new/`. */
+const FILES = [
+  ['app.ts', 'your model: init() and inference()'],
+  ['app.test.ts', 'a test of it, over HTTP'],
+  ['package.json', 'npm start, npm run dev, npm test'],
+  ['tsconfig.json', 'for your editor, and for npm test'],
+  ['Dockerfile', 'a container that finishes its calls when it is stopped'],
+  ['.dockerignore', ''],
+  ['.gitignore', ''],
+  ['.npmrc', 'for onnxruntime-node, should you use it'],
+] as const;
+
+const PACKAGE = new URL('../../../', import.meta.url);
+
+/** Writes the project and returns what to say. @throws SERVE_CONFIG, with nothing written, if anything is in the way */
+export function newProject(given: string, cwd: string): string {
+  const folder = resolve(cwd, given);
+  assertFree(folder, given);
+  const values = placeholders(folder);
+  const texts = FILES.map(([name]) => [join(folder, name), filled(name, values)] as const);
+  try {
+    mkdirSync(folder, { recursive: true });
+    for (const [path, text] of texts) writeFileSync(path, text, { flag: 'wx' });
+  } catch (cause) {
+    throw configError(`${given}: ${(cause as Error).message}. Choose another folder.`);
+  }
+  return report(relative(cwd, folder));
+}
+
+function assertFree(folder: string, given: string): void {
+  if (!existsSync(folder)) return;
+  if (!statSync(folder).isDirectory()) throw configError(`${given} is a file. Choose another folder.`);
+  const inTheWay = FILES.map(([name]) => name).filter((name) => existsSync(join(folder, name)));
+  if (inTheWay.length === 0) return;
+  const verb = inTheWay.length === 1 ? 'is' : 'are';
+  throw configError(
+    `${given}: ${inTheWay.join(', ')} ${verb} there already. Choose another folder; nothing was written.`,
+  );
+}
+
+/** Versions are those that this package is built and tested with. */
+function placeholders(folder: string): ReadonlyMap<string, string> {
+  const manifest = JSON.parse(readFileSync(new URL('package.json', PACKAGE), 'utf8')) as {
+    version: string;
+    dependencies: Record<string, string>;
+    devDependencies: Record<string, string>;
+  };
+  const { version, dependencies, devDependencies } = manifest;
+  const known = { ...devDependencies, ...dependencies, 'banana-serve': version, name: packageName(folder) };
+  return new Map(Object.entries(known));
+}
+
+/** The folder's name as npm allows it. */
+function packageName(folder: string): string {
+  const name = basename(folder)
+    .toLowerCase()
+    .replace(/[^a-z0-9._~-]+/g, '-')
+    .replace(/^[._-]+/, '');
+  return name === '' || name === 'banana-serve' ? 'my-model' : name;
+}
+
+/** Templates have no dot in front and an ending of their own: npm leaves some names out of a package, or renames them. */
+function filled(name: string, values: ReadonlyMap<string, string>): string {
+  const template = new URL(`templates/new/${name.replace(/^\./, '')}.template`, PACKAGE);
+  return readFileSync(template, 'utf8').replace(/\{\{(.+?)\}\}/g, (_, key: string) => {
+    const value = values.get(key);
+    if (value === undefined) throw new Error(`the template of ${name} asks for ${key}, which is not known`);
+    return value;
+  });
+}
+
+function report(folder: string): string {
+  const width = Math.max(...FILES.map(([name]) => name.length));
+  const files = FILES.map(([name, purpose]) => `  ${name.padEnd(width)}  ${purpose}`.trimEnd());
+  const enter = folder === '' ? [] : [`  cd ${/^[\w./-]+$/.test(folder) ? folder : JSON.stringify(folder)}`];
+  const next = [...enter, '  npm install', '  npm test', '  npm run dev'];
+  return `Created ${folder === '' ? 'here' : folder}:\n${files.join('\n')}\n\nNext:\n${next.join('\n')}\n`;
+}

@@ -1,0 +1,211 @@
+/** `banana-serve new`: the project it writes, installed from the packed package, tested, started, and built as an image. */
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test, type TestContext } from 'node:test';
+import { ask } from '../helpers/ask.js';
+import { makeCues } from '../helpers/cues.js';
+import { buildImage, type Image } from '../helpers/dockerfile.js';
+import { needs } from '../helpers/needs.js';
+import { npmInstall, packInto, run } from '../helpers/packed.js';
+import { ROOT, call, eventually, fixture, runCommand, startServer } from '../helpers/server.js';
+
+const LIMIT = { timeout: 120_000 };
+const FILES = [
+  '.dockerignore',
+  '.gitignore',
+  '.npmrc',
+  'Dockerfile',
+  'app.test.ts',
+  'app.ts',
+  'package.json',
+  'tsconfig.json',
+];
+
+let [folder, project] = ['', ''];
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'banana-new-'));
+  project = join(folder, 'my-model');
+  const tarball = await packInto(folder);
+  await npmInstall(folder, tarball);
+  const command = runCommand(['new', 'my-model'], { cwd: folder, command: installed(folder) });
+  assert.equal((await command.ended).code, 0, command.stderr());
+  assert.match(command.stdout(), /Next:\n {2}cd my-model\n {2}npm install\n {2}npm test\n {2}npm run dev\n$/);
+  assert.deepEqual((await readdir(project)).sort(), FILES);
+  await npmInstall(project, tarball);
+}, LIMIT);
+after(() => rm(folder, { recursive: true, force: true }));
+
+function installed(where: string): string {
+  return join(where, 'node_modules/.bin/banana-serve');
+}
+
+test('its own npm test passes, types included', LIMIT, async () => {
+  // The variable of this test run would make the inner one report to it.
+  const { stdout } = await run('npm', ['test'], {
+    cwd: project,
+    env: { ...process.env, NODE_TEST_CONTEXT: undefined },
+  });
+  assert.match(stdout, /the model answers in capitals/);
+});
+
+test('it starts, and answers', LIMIT, async (t) => {
+  const server = await startServer('./app.ts', { t, cwd: project, command: installed(project) });
+  assert.deepEqual((await call(server.url, '{"prompt":"hello"}')).json(), { answer: 'HELLO' });
+  assert.equal((await server.stop()).code, 0);
+});
+
+test('its package has the name of its folder, and asks for this version', async () => {
+  const fresh = join(folder, 'Ünsere KI 2');
+  assert.equal((await runCommand(['new', fresh]).ended).code, 0);
+  const { name, type, dependencies } = JSON.parse(await readFile(join(fresh, 'package.json'), 'utf8')) as {
+    name: string;
+    type: string;
+    dependencies: Record<string, string>;
+  };
+  const { version } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as { version: string };
+  assert.deepEqual([name, type, dependencies], ['nsere-ki-2', 'module', { 'banana-serve': `^${version}` }]);
+});
+
+describe('what is in the way is named, and nothing is written', () => {
+  test('a file of the project', async () => {
+    const taken = join(folder, 'taken');
+    await mkdir(taken);
+    await writeFile(join(taken, 'app.ts'), 'mine');
+    const command = runCommand(['new', 'taken'], { cwd: folder });
+    assert.equal((await command.ended).code, 2);
+    assert.equal(
+      command.stderr(),
+      'banana-serve: taken: app.ts is there already. Choose another folder; nothing was written.\n',
+    );
+    assert.deepEqual(await readdir(taken), ['app.ts']);
+  });
+
+  test('a file where the folder should be', async () => {
+    await writeFile(join(folder, 'file'), '');
+    const command = runCommand(['new', 'file'], { cwd: folder });
+    assert.equal((await command.ended).code, 2);
+    assert.equal(command.stderr(), 'banana-serve: file is a file. Choose another folder.\n');
+  });
+});
+
+test('no folder given, and an app of that name, are told apart', async (t) => {
+  const without = runCommand(['new']);
+  assert.equal((await without.ended).code, 2);
+  assert.equal(without.stderr(), "banana-serve: missing required argument 'folder'\n");
+  const apps = join(folder, 'apps');
+  await mkdir(join(apps, 'new'), { recursive: true });
+  await writeFile(join(apps, 'new/app.mjs'), 'export const inference = () => "an app called new";');
+  const server = await startServer('./new', { t, cwd: apps });
+  assert.equal((await call(server.url, '{}')).text, '"an app called new"');
+  assert.equal((await server.stop()).code, 0);
+});
+
+test('docs/deploy.md shows the very Dockerfile', async () => {
+  const page = await readFile(`${ROOT}docs/deploy.md`, 'utf8');
+  const [, shown] = /```dockerfile\n([\s\S]*?)```/.exec(page) ?? [];
+  assert.equal(shown, await readFile(join(project, 'Dockerfile'), 'utf8'));
+});
+
+describe('as process 1 of its own PID namespace', { skip: needs('unshare') }, () => {
+  let [folderOfImage, image]: [string, Image | null] = ['', null];
+  before(async () => {
+    folderOfImage = join(folder, 'image');
+    await mkdir(folderOfImage);
+    await writeFile(join(project, 'app.ts'), `export * from ${JSON.stringify(fixture('works.mjs'))};\n`);
+    image = await buildImage(project, folderOfImage);
+  }, LIMIT);
+
+  test('the Dockerfile drains: what runs is answered, and it ends with 0', LIMIT, async (t) => {
+    const cues = makeCues(t);
+    const { url, pid, ended } = await startImage(t, image as Image, folderOfImage, cues.env);
+    const running = ask({ url }, { until: 'go on' }, { id: 'running' });
+    await cues.untilNoted('begun running');
+    process.kill(pid, (image as Image).stopSignal);
+    await eventually(
+      async () => (await fetch(`${url}/readyz`)).status === 503,
+      10_000,
+      () => 'it still says that it is ready',
+    );
+    cues.give('go on');
+    assert.equal((await running).status, 200);
+    assert.equal(await ended, 0);
+  });
+
+  test('workers that are killed leave no zombies', LIMIT, async (t) => {
+    const cues = makeCues(t);
+    const { url, pid, ended } = await startImage(t, image as Image, folderOfImage, cues.env);
+    for (let restarts = 1; restarts <= 3; restarts += 1) {
+      const id = `before death ${restarts}`;
+      assert.equal((await ask({ url }, {}, { id })).status, 200);
+      const [worker] = childrenOf(pid).filter((child) => titleOf(child).startsWith('banana-serve worker'));
+      process.kill(worker as number, 'SIGKILL');
+      await eventually(
+        async () => {
+          const { model } = (await (await fetch(`${url}/status`)).json()) as {
+            model: { workers: { restarts: number; state: string }[] };
+          };
+          return model.workers[0]?.restarts === restarts && model.workers[0].state === 'idle';
+        },
+        20_000,
+        () => `worker ${worker} was not replaced`,
+      );
+    }
+    assert.deepEqual(childrenOf(pid).filter(isZombie), []);
+    process.kill(pid, 'SIGTERM');
+    assert.equal(await ended, 0);
+  });
+});
+
+interface Started {
+  readonly url: string;
+  /** As this namespace counts. */
+  readonly pid: number;
+  readonly ended: Promise<number | null>;
+}
+
+async function startImage(
+  t: TestContext,
+  { cmd, env }: Image,
+  cwd: string,
+  more: Readonly<Record<string, string | undefined>>,
+): Promise<Started> {
+  const namespace = ['--map-root-user', '--mount', '--pid', '--fork', '--mount-proc', '--kill-child'];
+  const child = spawn('unshare', [...namespace, ...cmd], {
+    cwd,
+    env: { ...process.env, ...env, ...more, PORT: '0', BANANA_HOST: '127.0.0.1' },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  const url = await urlSaid(child);
+  const [pid] = childrenOf(child.pid as number);
+  return { url, pid: pid as number, ended };
+}
+
+async function urlSaid(child: ChildProcess): Promise<string> {
+  let said = '';
+  child.stderr?.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  const urlOf = (): string | undefined => / on (http:\/\/\S+)\n/.exec(said)?.[1];
+  await eventually(
+    () => urlOf() !== undefined,
+    20_000,
+    () => `it does not listen: ${said}`,
+  );
+  return urlOf() as string;
+}
+
+function childrenOf(pid: number): number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+}
+
+function titleOf(pid: number): string {
+  return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+}
+
+function isZombie(pid: number): boolean {
+  return / Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\)/, ''));
+}
