@@ -107,8 +107,14 @@ function toFields(message: Message): unknown[] {
     case 'webhookDone':
       return ['webhookDone', message.ref, message.outcome];
     case 'fatal':
-      return ['fatal', message.code, message.message, message.detail, message.permanent];
+      return fatalFields(message);
   }
+}
+
+/** `transient` is left out when it is false. */
+function fatalFields(message: Message & { type: 'fatal' }): unknown[] {
+  const fields = ['fatal', message.code, message.message, message.detail, message.permanent];
+  return message.transient ? [...fields, true] : fields;
 }
 
 function callFields(call: Call, inlineBytes: number): unknown[] {
@@ -202,6 +208,7 @@ function fromFields(type: string, f: Fields): Message {
         message: f.string(2),
         detail: f.string(3),
         permanent: f.boolean(4),
+        transient: f.booleanOrFalse(5),
       };
     default:
       throw malformed(`unknown message type ${JSON.stringify(type.slice(0, 40))}`);

@@ -79,6 +79,11 @@ export class Fields {
     throw malformed(`field ${i} is not a boolean`);
   }
 
+  /** A field that may be left out. */
+  booleanOrFalse(i: number): boolean {
+    return this.#fields[i] !== undefined && this.boolean(i);
+  }
+
   array(i: number): unknown[] {
     const value = this.#fields[i];
     if (Array.isArray(value)) return value;

@@ -231,6 +231,8 @@ export type UpMessage =
       readonly detail: string;
       /** The same would happen again: do not restart. */
       readonly permanent: boolean;
+      /** The network or a scarce resource is to blame: the next start may succeed. */
+      readonly transient: boolean;
     };
 
 export type Message = DownMessage | UpMessage;

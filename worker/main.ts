@@ -29,6 +29,7 @@ import { AppLoadError } from './explain-load-error.js';
 import { loadApp } from './load-app.js';
 import type { LoadedApp } from './loaded-app.js';
 import { NO_ATTRIBUTION, attributePrints, type PrintAttribution } from './print-attribution.js';
+import { outlookOf, type Outlook } from './outlook.js';
 import { RunLoop } from './run-loop.js';
 import { firstFrameOutside } from './stack-frame.js';
 import { SLEEP_AT_ONCE, StayAwake } from './stay-awake.js';
@@ -62,7 +63,7 @@ process.on('unhandledRejection', (reason) => {
     'SERVE_WORKER_LOST',
     'an unhandled rejection left the app in an unknown state',
   );
-  if (loop === null) exitFatally('SERVE_INIT_FAILED', describeThrown(reason).message, '', false);
+  if (loop === null) exitFatally('SERVE_INIT_FAILED', describeThrown(reason).message, '', outlookOf(reason));
   else retireThenExit(error);
 });
 
@@ -80,7 +81,7 @@ function onMessage(message: Message, pieces: Buffer[]): void {
     case 'start':
       start(message.spec).catch((thrown: unknown) => {
         const { message: text, stack } = describeThrown(thrown);
-        exitFatally('SERVE_INTERNAL', text, stack, false);
+        exitFatally('SERVE_INTERNAL', text, stack, 'unknown');
       });
       return;
     case 'call': {
@@ -157,8 +158,9 @@ async function loadOrExit(path: string): Promise<LoadedApp | null> {
     return await loadApp(path);
   } catch (thrown) {
     const { message, stack } = describeThrown(thrown);
-    if (thrown instanceof AppLoadError) exitFatally('SERVE_APP_INVALID', message, '', thrown.permanent);
-    else exitFatally('SERVE_APP_INVALID', message, stack, false);
+    if (thrown instanceof AppLoadError) {
+      exitFatally('SERVE_APP_INVALID', message, '', thrown.permanent ? 'permanent' : outlookOf(thrown));
+    } else exitFatally('SERVE_APP_INVALID', message, stack, outlookOf(thrown));
     return null;
   }
 }
@@ -179,7 +181,7 @@ async function initOrExit(
   } catch (thrown) {
     const { message, stack } = describeThrown(thrown);
     const place = firstFrameOutside(stack) ?? path;
-    exitFatally('SERVE_INIT_FAILED', `${place}: ${step} threw: ${message}`, stack, false);
+    exitFatally('SERVE_INIT_FAILED', `${place}: ${step} threw: ${message}`, stack, outlookOf(thrown));
     return null;
   }
 }
@@ -234,7 +236,7 @@ let onIdle: () => void = () => {};
 
 /** The app is in doubt: finish the running call, begin no other, say why, go. Calls not begun go back to the queue. */
 function retireThenExit(error: ServeError): void {
-  onIdle = () => exitFatally(error.code, error.message, '', false);
+  onIdle = () => exitFatally(error.code, error.message, '', 'unknown');
   runLoop().retire(null);
 }
 
@@ -254,13 +256,14 @@ async function shutDown(): Promise<void> {
   exitWhenFlushed(0);
 }
 
-function exitFatally(code: ErrorCode, message: string, detail: string, permanent: boolean): void {
+function exitFatally(code: ErrorCode, message: string, detail: string, outlook: Outlook): void {
   channel.send({
     type: 'fatal',
     code,
     message: message.slice(0, MAX_TEXT_CHARS),
     detail: detail.slice(0, MAX_TEXT_CHARS),
-    permanent,
+    permanent: outlook === 'permanent',
+    transient: outlook === 'transient',
   });
   exitWhenFlushed(1);
 }

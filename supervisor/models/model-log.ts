@@ -6,10 +6,12 @@ import type { JobCall } from '../dispatch/job.js';
 import type { Log } from '../observe/log.js';
 import { formatMs } from '../options/units.js';
 import type { Slot } from '../slots/slot.js';
-import type { WorkerDeath } from '../processes/worker-death.js';
+import type { Fatal, WorkerDeath } from '../processes/worker-death.js';
 
 export class ModelLog {
   readonly #log: Log;
+  /** What workers said when they died, since one was last ready: it is told in full once. */
+  readonly #told = new Set<string>();
 
   constructor(log: Log) {
     this.#log = log;
@@ -20,8 +22,14 @@ export class ModelLog {
   }
 
   ready(worker: number, pid: number, initMs: number): void {
+    this.forgetErrors();
     const facts = { worker, pid, initMs: Math.round(initMs) };
     this.#log.info(facts, `worker ${worker} is ready (init ${formatMs(initMs)})`);
+  }
+
+  /** An error that was told is told in full again. */
+  forgetErrors(): void {
+    this.#told.clear();
   }
 
   /** A line of the app's own. */
@@ -50,7 +58,7 @@ export class ModelLog {
       this.#log.info(facts, `worker ${slot.index} has stopped (${death.how})`);
       return;
     }
-    const said = death.fatal === null ? '' : `: ${death.fatal.detail || death.fatal.message}`;
+    const said = death.fatal === null ? '' : `: ${this.#tellOnce(death.fatal)}`;
     const { call } = death;
     const during = call === null ? '' : ` while running call ${call.requestId} of ${call.route}`;
     const hint = death.hint === '' ? '' : `; ${death.hint}`;
@@ -60,6 +68,17 @@ export class ModelLog {
       `worker ${slot.index} died (${death.how})${during}${said}${hint}; ${nextStep(slot)}`,
     );
   }
+
+  /** In full the first time, its first line after that. */
+  #tellOnce({ message, detail }: Fatal): string {
+    if (this.#told.has(message)) return `the same error again: ${firstLine(message)}`;
+    this.#told.add(message);
+    return detail || message;
+  }
+}
+
+export function firstLine(text: string): string {
+  return text.split('\n', 1)[0] as string;
 }
 
 /** Not the server's business to log: the caller is told, and may send a thousand of them. */

@@ -154,6 +154,7 @@ export class ModelRuntime {
     if (this.#drain !== 'no') return;
     this.#hasServed = false;
     this.#latched = null;
+    this.#log.forgetErrors();
     this.#routes = null;
     this.#options = this.#resolved.options;
     this.dispatcher.limits = dispatchLimits(this.#options);
@@ -269,7 +270,7 @@ export class ModelRuntime {
       index,
       device: placement.device,
       gate: this.#resources.gate,
-      restartLimit: () => this.#options.restartLimit,
+      rules: () => ({ restartLimit: this.#options.restartLimit, everReady: this.#hasServed }),
       spawn: (workerListener) =>
         startWorker(this.spec, this.#options, this.#resources, { index, placement }, workerListener),
       listener,

@@ -1,5 +1,5 @@
 /** The report of a worker's death: facts for the restart policy, words for the log and for `/status`. */
-import { describeThrown } from '../../protocol/errors.js';
+import { describeThrown, type ErrorCode } from '../../protocol/errors.js';
 import { type Exit } from './exit-report.js';
 
 /** What a worker says of itself before it ends. */
@@ -8,6 +8,7 @@ export interface Fatal {
   readonly message: string;
   readonly detail: string;
   readonly permanent: boolean;
+  readonly transient: boolean;
 }
 
 export interface WorkerDeath {
@@ -28,6 +29,14 @@ export interface WorkerDeath {
   /** We asked for it. */
   readonly wanted: boolean;
 }
+
+/** What import or `init` threw, as text to compare; null if they threw nothing, or what may pass by itself. */
+export function thrownAtStart({ during, fatal }: WorkerDeath): string | null {
+  if (during !== 'start' || fatal === null || fatal.transient || !LOAD_ERRORS.has(fatal.code)) return null;
+  return `${fatal.code}: ${fatal.message}`;
+}
+
+const LOAD_ERRORS: ReadonlySet<string> = new Set<ErrorCode>(['SERVE_APP_INVALID', 'SERVE_INIT_FAILED']);
 
 /** The report of a worker for which there was not even a process. */
 export function neverStarted(cause: unknown): WorkerDeath {

@@ -238,7 +238,13 @@ export class WorkerHandle implements ReadyWorker {
       limits = this.#listener.onLoaded(info);
     } catch (thrown) {
       if (!(thrown instanceof ServeError)) throw thrown;
-      this.#notes.said({ code: thrown.code, message: thrown.message, detail: '', permanent: true });
+      this.#notes.said({
+        code: thrown.code,
+        message: thrown.message,
+        detail: '',
+        permanent: true,
+        transient: false,
+      });
       this.kill('stop');
       this.#wanted = false;
       return;
@@ -267,7 +273,7 @@ export class WorkerHandle implements ReadyWorker {
   }
 
   #onBrokenFrames({ code, message, detail }: ServeError): void {
-    this.#notes.said({ code, message, detail, permanent: false });
+    this.#notes.said({ code, message, detail, permanent: false, transient: false });
     this.kill('protocol error');
   }
 

@@ -20,8 +20,8 @@ export interface ServerHandle {
   /** Where it listens, such as `http://localhost:8000`; `unix:/path` for a socket. */
   readonly url: string;
   /**
-   * Resolves with the first worker; rejects (SERVE_CRASH_LOOP, SERVE_APP_INVALID) if none can start. With `watch` that
-   * is never sure before the server ends.
+   * Resolves with the first worker; rejects (SERVE_APP_INVALID, SERVE_INIT_FAILED, SERVE_CRASH_LOOP) if none can
+   * start. With `watch` that is never sure before the server ends.
    */
   readonly ready: Promise<void>;
   /** Resolves when the server has ended, however that came. */

@@ -21,6 +21,7 @@ import { OWN_PATHS } from '../http/dialects/own-paths.js';
 import { requestIdOf } from '../http/socket/request-id.js';
 import { LateHandler, createHttpServer, inviteBody } from '../http/socket/http-server.js';
 import { KeptJobs, type KeptJob } from '../jobs/kept-jobs.js';
+import { firstLine } from '../models/model-log.js';
 import { ModelRuntime } from '../models/model-runtime.js';
 import { AccessLog } from '../http/call/access-log.js';
 import { createLog, type Log } from '../observe/log.js';
@@ -218,17 +219,18 @@ export class Server implements ServerHandle {
   }
 
   #onLatched(error: ServeError, everReady: boolean): void {
-    const what = everReady ? 'no worker can be restarted' : 'no worker could start';
+    const why = firstLine(error.detail); // all of it stands above, in the report of the death
+    const what = `${everReady ? 'no worker can be restarted' : 'no worker could start'}: ${why}`;
     if (this.#options.watch) {
-      this.#log.error(`${what}: ${error.detail}. Answering 503 until a file of the app changes (--watch)`);
+      this.#log.error(`${what}. Answering 503 until a file of the app changes (--watch)`);
       return;
     }
     this.#ready.reject(error);
     if (everReady && this.#options.onCrashLoop === 'stay') {
-      this.#log.error(`${what}: ${error.detail}. Staying up and answering 503 (--on-crash-loop)`);
+      this.#log.error(`${what}. Staying up and answering 503 (--on-crash-loop)`);
       return;
     }
-    this.#log.error(`${what}: ${error.detail}`);
+    this.#log.error(what);
     // Held callers have been answered; `finish` lets the answers reach them.
     void this.#finish({ reason: 'failed', error }, performance.now() + this.#options.drainTimeout);
   }

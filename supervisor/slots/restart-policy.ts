@@ -7,7 +7,8 @@
  * - A death before `ready`, or idle with no call finished, is a failed start. Failed starts in a row wait 500 ms,
  *   doubled up to 30 s, times a random 0.5 to 1 so that slots on one device do not move together; more of them than
  *   `restartLimit` give the slot up.
- * - A load error that would repeat gives up at once.
+ * - A load error that would repeat gives up at once. Before any worker was ready, so does an error that import or
+ *   `init` threw twice in a row, unless the network or a scarce resource was to blame.
  */
 
 export interface Death {
@@ -16,33 +17,41 @@ export interface Death {
   readonly finishedCalls: number;
   /** The same would happen again. */
   readonly permanent: boolean;
+  /** What import or `init` threw, as text to compare; null if they threw nothing, or what may pass by itself. */
+  readonly thrown: string | null;
 }
 
 export interface SlotHistory {
   /** Failed starts in a row: no worker between them finished a call or died during one. */
   readonly failedStarts: number;
+  /** What the last of them threw; see {@link Death.thrown}. */
+  readonly thrown: string | null;
+}
+
+export interface RestartRules {
+  /** Failed starts in a row that are forgiven. */
+  readonly restartLimit: number;
+  /** A worker with the present code was ready before, in whatever slot. */
+  readonly everReady: boolean;
 }
 
 export type Decision =
   | { readonly action: 'restart'; readonly delayMs: number; readonly history: SlotHistory }
-  | { readonly action: 'latch'; readonly history: SlotHistory };
+  /** `repeats`: the next start would fail in the same way. */
+  | { readonly action: 'latch'; readonly repeats: boolean; readonly history: SlotHistory };
 
-export const NEW_SLOT: SlotHistory = { failedStarts: 0 };
+export const NEW_SLOT: SlotHistory = { failedStarts: 0, thrown: null };
 
 export const FIRST_DELAY_MS = 500;
 export const MAX_DELAY_MS = 30_000;
 
-/** `restartLimit`: failed starts that are forgiven. `random`: from 0 to 1. */
-export function afterDeath(
-  { failedStarts }: SlotHistory,
-  death: Death,
-  restartLimit: number,
-  random: number,
-): Decision {
-  if (death.permanent) return { action: 'latch', history: { failedStarts: failedStarts + 1 } };
+/** `random`: from 0 to 1. */
+export function afterDeath(past: SlotHistory, death: Death, rules: RestartRules, random: number): Decision {
+  const history = { failedStarts: past.failedStarts + 1, thrown: death.thrown };
+  const isSameAgain = !rules.everReady && death.thrown !== null && death.thrown === past.thrown;
+  if (death.permanent || isSameAgain) return { action: 'latch', repeats: true, history };
   if (!isFailedStart(death)) return { action: 'restart', delayMs: 0, history: NEW_SLOT };
-  const history = { failedStarts: failedStarts + 1 };
-  if (history.failedStarts > restartLimit) return { action: 'latch', history };
+  if (history.failedStarts > rules.restartLimit) return { action: 'latch', repeats: false, history };
   return { action: 'restart', delayMs: backoffMs(history.failedStarts, random), history };
 }
 

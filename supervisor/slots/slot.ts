@@ -3,9 +3,9 @@
  * Which event takes it from which state to which is a table of docs/lifecycle.md.
  */
 import { ServeError } from '../../protocol/errors.js';
-import { NEW_SLOT, afterDeath, type SlotHistory } from './restart-policy.js';
+import { NEW_SLOT, afterDeath, type RestartRules, type SlotHistory } from './restart-policy.js';
 import type { SpawnGate } from './spawn-gate.js';
-import { neverStarted, type WorkerDeath } from '../processes/worker-death.js';
+import { neverStarted, thrownAtStart, type WorkerDeath } from '../processes/worker-death.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { RetireLimits, WorkerListener } from '../processes/worker-listener.js';
 
@@ -38,7 +38,7 @@ export interface SlotOptions {
   readonly index: number;
   readonly device: string;
   readonly gate: SpawnGate;
-  restartLimit(): number;
+  rules(): RestartRules;
   spawn(listener: WorkerListener): WorkerHandle;
   readonly listener: SlotListener;
 }
@@ -163,13 +163,11 @@ export class Slot {
       this.#enter({ name: 'closed' }, death);
       return;
     }
-    const cause = { ...death, permanent: death.fatal?.permanent ?? false };
-    const decision = afterDeath(this.#history, cause, this.#options.restartLimit(), Math.random());
+    const cause = { ...death, permanent: death.fatal?.permanent ?? false, thrown: thrownAtStart(death) };
+    const decision = afterDeath(this.#history, cause, this.#options.rules(), Math.random());
     this.#history = decision.history;
     if (decision.action === 'latch') {
-      const detail = death.fatal?.message ?? `${death.how} ${death.hint}`.trim();
-      const code = death.fatal?.permanent === true ? 'SERVE_APP_INVALID' : 'SERVE_CRASH_LOOP';
-      this.#enter({ name: 'latched', error: new ServeError(code, undefined, { detail }) }, death);
+      this.#enter({ name: 'latched', error: latchError(death, decision.repeats) }, death);
       return;
     }
     this.#restarts += 1;
@@ -200,4 +198,12 @@ export class Slot {
     this.#state = state;
     this.#options.listener.onSlotChange(this, death);
   }
+}
+
+/** Why the slot is given up: what its last worker said of itself, or how it died. */
+function latchError(death: WorkerDeath, repeats: boolean): ServeError {
+  const detail = death.fatal?.message ?? `${death.how} ${death.hint}`.trim();
+  if (!repeats) return new ServeError('SERVE_CRASH_LOOP', undefined, { detail });
+  const isInit = death.fatal?.code === 'SERVE_INIT_FAILED';
+  return new ServeError(isInit ? 'SERVE_INIT_FAILED' : 'SERVE_APP_INVALID', undefined, { detail });
 }

@@ -8,12 +8,15 @@ import { fixture, runCommand, startServer, type Server } from '../helpers/server
 
 const LIMIT = { timeout: 60_000 };
 
+/** An error that may pass by itself: it is tried again, up to the limit. */
+const PASSING = { ERROR_CODE: 'ECONNREFUSED' };
+
 test(
-  'an init that always throws: restarts up to --restart-limit, then held callers get 503 and the server exits with 3',
+  'an init that always throws what may pass: restarts up to --restart-limit, then held callers get 503 and the server exits with 3',
   LIMIT,
   async (t) => {
-    const args = ['--restart-limit', '1'];
-    const server = await startServer(fixture('throws-in-init.mjs'), { t, args });
+    const args = ['--restart-limit', '2'];
+    const server = await startServer(fixture('throws-in-init.mjs'), { t, args, env: PASSING });
     const held = await Promise.all([ask(server, {}), ask(server, {})]);
     for (const answer of held) {
       assert.equal(answer.status, 503, answer.text);
@@ -21,9 +24,7 @@ test(
       assert.ok(Number(answer.headers.get('retry-after')) >= 1);
     }
     assert.deepEqual(await server.ended, { code: 3, signal: null });
-    const armed = server.stdout().match(/armed: throws in init/g) ?? [];
-    assert.equal(armed.length, 2, 'one start and one restart');
-    assert.match(server.stderr(), /the weights are missing/);
+    assert.equal(countArmed(server), 3, 'one start and two restarts');
     assert.match(server.stderr(), /restarting in \d+/);
     assert.match(
       server.stderr(),
@@ -31,6 +32,33 @@ test(
     );
   },
 );
+
+for (const [what, app, place] of [
+  ['init throws', 'throws-in-init.mjs', /at (?:Module\.)?init .*throws-in-init\.mjs/g],
+  ['import throws', 'throws-when-imported.mjs', /at loadWeights /g],
+] as const) {
+  test(
+    `an app whose ${what} the same error twice cannot start: exit code 3 after two starts of each worker, the stack is printed once`,
+    LIMIT,
+    async (t) => {
+      const server = await startServer(fixture(app), { t, args: ['--workers', '2'] });
+      const held = await Promise.all([ask(server, {}), ask(server, {})]);
+      for (const answer of held) assert.equal(errorOf(answer).code, 'SERVE_NOT_READY', answer.text);
+      assert.deepEqual(await server.ended, { code: 3, signal: null });
+      assert.equal(countArmed(server), 4, 'each slot has tried twice');
+      assert.equal((server.stderr().match(place) ?? []).length, 1, server.stderr());
+      assert.equal(
+        (server.stderr().match(/the same error again: .*the weights are missing/g) ?? []).length,
+        3,
+      );
+      assert.match(server.stderr(), /no worker could start: .*\.mjs:\d+.*the weights are missing\n/);
+    },
+  );
+}
+
+function countArmed(server: Server): number {
+  return (server.stdout().match(/armed: throws/g) ?? []).length;
+}
 
 test(
   'an app that cannot even be loaded is not tried again: exit code 3, file and line in the log',
@@ -124,7 +152,8 @@ test(
   LIMIT,
   async (t) => {
     const cues = makeCues(t);
-    const server = await startServer(fixture('throws-in-init.mjs'), { t, env: cues.env });
+    const env = { ...cues.env, ...PASSING };
+    const server = await startServer(fixture('throws-in-init.mjs'), { t, env });
     const held = ask(server, {});
     await server.untilPrinted(/worker 0 died .*; restarting in [2-5]\d\d ?ms/s);
     cues.give('intact');

@@ -79,7 +79,7 @@ const HEADS: Record<Message['type'], unknown[]> = {
   log: ['info', 'text', '', ''],
   webhook: [2 ** 32, 'https://example.com/hook', 'application/json', '', 10_000, 3, false, 2],
   webhookDone: [2 ** 32, 'taken'],
-  fatal: ['SERVE_INIT_FAILED', 'no', '', false],
+  fatal: ['SERVE_INIT_FAILED', 'no', '', false], // `transient` may be left out
 };
 
 function callFields(changes: Record<number, unknown> = {}): unknown[] {

@@ -130,8 +130,11 @@ for (const { title, type, direction } of MESSAGE_TITLES) {
     assert.ok(samples.length > 0);
     for (const sample of samples) {
       const raw = rawFields(sample);
-      assert.equal(raw.length, fields.length, `${sample.name}: number of fields`);
-      for (const [i, field] of fields.entries()) {
+      const present = fields.filter(
+        (field, i) => i < raw.length || !field['meaning']?.includes('; left out: '),
+      );
+      assert.equal(raw.length, present.length, `${sample.name}: number of fields`);
+      for (const [i, field] of present.entries()) {
         assert.equal(field['#'], String(i + 1));
         assertIs(field['type'] as string, raw[i], `${type}.${field['field']}`);
         const named = at(sample.message, field['field'] as string);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { MONOTONIC_OFFSET_MS } from '../../protocol/begun-note.js';
 import { BodyAssembler, joinPieces } from '../../protocol/body-assembler.js';
-import { MAX_FRAGMENT_BYTES, PROTOCOL_VERSION, type Message } from '../../protocol/messages.js';
+import { MAX_FRAGMENT_BYTES, PROTOCOL_VERSION } from '../../protocol/messages.js';
 import { printMark } from '../../protocol/print-mark.js';
 import { GOLDEN, type GoldenFrame } from '../protocol/golden-frames.js';
 import { appFolder } from './app-folder.js';
@@ -233,7 +233,7 @@ function* ownersOf(text: string, mark: string): Generator<[string, string]> {
 const FATALS: readonly (readonly [
   what: string,
   source: string,
-  expected: Partial<Message & { type: 'fatal' }>,
+  expected: { code: string; permanent: boolean; transient?: boolean },
   message: RegExp,
 ])[] = [
   [
@@ -267,6 +267,18 @@ const FATALS: readonly (readonly [
     /the example call threw: mid/,
   ],
   [
+    'whose init cannot reach a server',
+    "export const init = () => { throw new Error('no store', { cause: Object.assign(new Error('x'), { code: 'ECONNREFUSED' }) }); }; export const inference = () => 1;",
+    { code: 'SERVE_INIT_FAILED', permanent: false, transient: true },
+    /init threw: no store$/,
+  ],
+  [
+    'that finds the disk full when imported',
+    "throw Object.assign(new Error('no room'), { code: 'ENOSPC' });",
+    { code: 'SERVE_APP_INVALID', permanent: false, transient: true },
+    /importing the app threw: no room/,
+  ],
+  [
     'without an inference',
     'export const predict = () => 1;',
     { code: 'SERVE_APP_INVALID', permanent: true },
@@ -298,7 +310,8 @@ for (const [what, source, expected, message] of FATALS) {
     await worker.next('hello');
     worker.sendStart(app);
     const fatal = await worker.next('fatal');
-    assert.deepEqual({ code: fatal.message.code, permanent: fatal.message.permanent }, expected);
+    const { code, permanent, transient } = fatal.message;
+    assert.deepEqual({ code, permanent, transient }, { transient: false, ...expected });
     assert.match(fatal.message.message, message);
     assert.deepEqual(await worker.exit, { code: 1, signal: null });
   });

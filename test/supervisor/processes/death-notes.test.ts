@@ -24,7 +24,13 @@ test('of two causes of a kill the first is told, and no hint besides', () => {
 
 test('of two reasons that a worker gives the first is told', () => {
   const notes = new DeathNotes();
-  const fatal = { code: 'SERVE_INIT_FAILED', message: 'no weights', detail: '', permanent: false };
+  const fatal = {
+    code: 'SERVE_INIT_FAILED',
+    message: 'no weights',
+    detail: '',
+    permanent: false,
+    transient: false,
+  };
   notes.said(fatal);
   notes.said({ ...fatal, message: 'and no disk' });
   assert.equal(notes.describe(KILLED, FACTS).fatal?.message, 'no weights');

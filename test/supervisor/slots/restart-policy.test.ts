@@ -9,11 +9,13 @@ import {
   type SlotHistory,
 } from '../../../supervisor/slots/restart-policy.js';
 
-const AT_START: Death = { during: 'start', finishedCalls: 0, permanent: false };
-const IDLE_UNUSED: Death = { during: 'idle', finishedCalls: 0, permanent: false };
-const IDLE_USED: Death = { during: 'idle', finishedCalls: 1, permanent: false };
-const IN_FIRST_CALL: Death = { during: 'call', finishedCalls: 0, permanent: false };
-const IN_LATER_CALL: Death = { during: 'call', finishedCalls: 3, permanent: false };
+const AT_START: Death = { during: 'start', finishedCalls: 0, permanent: false, thrown: null };
+const IDLE_UNUSED: Death = { during: 'idle', finishedCalls: 0, permanent: false, thrown: null };
+const IDLE_USED: Death = { during: 'idle', finishedCalls: 1, permanent: false, thrown: null };
+const IN_FIRST_CALL: Death = { during: 'call', finishedCalls: 0, permanent: false, thrown: null };
+const IN_LATER_CALL: Death = { during: 'call', finishedCalls: 3, permanent: false, thrown: null };
+
+const RULES = { restartLimit: 0, everReady: false };
 
 const failedStart = fc.constantFrom(AT_START, IDLE_UNUSED);
 const callsDeath = fc.constantFrom(IDLE_USED, IN_FIRST_CALL, IN_LATER_CALL);
@@ -21,11 +23,11 @@ const anyDeath = fc.oneof(failedStart, callsDeath);
 const random = fc.double({ min: 0, max: 1, noNaN: true });
 
 /** Decisions after each of these deaths; stops with the first latch. */
-function live(deaths: readonly Death[], restartLimit: number, chance = 1): Decision[] {
+function live(deaths: readonly Death[], restartLimit: number, chance = 1, everReady = false): Decision[] {
   const decisions: Decision[] = [];
   let history: SlotHistory = NEW_SLOT;
   for (const death of deaths) {
-    const decision = afterDeath(history, death, restartLimit, chance);
+    const decision = afterDeath(history, death, { restartLimit, everReady }, chance);
     decisions.push(decision);
     if (decision.action === 'latch') break;
     history = decision.history;
@@ -47,7 +49,7 @@ for (const [what, death] of [
     fc.assert(
       fc.property(fc.array(anyDeath, { maxLength: 20 }), random, (past, chance) => {
         const before = live(past, 1000).at(-1)?.history ?? NEW_SLOT;
-        const decision = afterDeath(before, death, 0, chance);
+        const decision = afterDeath(before, death, RULES, chance);
         assert.deepEqual(decision, { action: 'restart', delayMs: 0, history: NEW_SLOT });
       }),
     );
@@ -87,7 +89,10 @@ test('a death that would repeat gives a slot up at once, whatever was before', (
   fc.assert(
     fc.property(fc.array(anyDeath, { maxLength: 5 }), anyDeath, (past, last) => {
       const before = live(past, 1000).at(-1)?.history ?? NEW_SLOT;
-      assert.equal(afterDeath(before, { ...last, permanent: true }, 1000, 0.5).action, 'latch');
+      assert.equal(
+        afterDeath(before, { ...last, permanent: true }, { ...RULES, restartLimit: 1000 }, 0.5).action,
+        'latch',
+      );
     }),
   );
 });
@@ -104,4 +109,26 @@ test('a slot is given up only after more failed starts in a row than are forgive
       }
     }),
   );
+});
+
+const BY_INIT: Death = { ...AT_START, thrown: 'no weights' };
+const OTHERWISE: Death = { ...AT_START, thrown: 'no disk' };
+
+for (const [what, deaths, expected] of [
+  ['twice in a row', [BY_INIT, BY_INIT], [500, 'latch']],
+  ['twice in a row, after others', [AT_START, OTHERWISE, BY_INIT, BY_INIT], [500, 1000, 2000, 'latch']],
+  [
+    'twice, but not in a row',
+    [BY_INIT, OTHERWISE, BY_INIT, AT_START, BY_INIT],
+    [500, 1000, 2000, 4000, 8000],
+  ],
+  ['before and after a worker that served', [BY_INIT, IDLE_USED, BY_INIT], [500, 0, 500]],
+] as const) {
+  test(`before any worker was ready, the same error ${what}: ${expected.join(', ')}`, () => {
+    assert.deepEqual(delays(live(deaths, 9)), expected);
+  });
+}
+
+test('once a worker was ready, the same error twice in a row is a failed start like any other', () => {
+  assert.deepEqual(delays(live([BY_INIT, BY_INIT, BY_INIT], 2, 1, true)), [500, 1000, 'latch']);
 });

@@ -16,6 +16,8 @@ export class Bench {
   readonly states: string[] = [];
   failSpawn = false;
   restartLimit: number;
+  /** A worker in another slot was ready. */
+  everReady = false;
   readonly #t: TestContext;
   readonly #immediates: (() => void)[] = [];
 
@@ -31,7 +33,7 @@ export class Bench {
       index: 0,
       device: 'gpu 0',
       gate,
-      restartLimit: () => this.restartLimit,
+      rules: () => ({ restartLimit: this.restartLimit, everReady: this.everReady }),
       spawn: (listener) => this.#spawn(listener),
       listener: this.#listener(),
     });
@@ -126,7 +128,13 @@ export const RETIRE: RetireLimits = { finishMs: 20_000, graceMs: 4000 };
 export const AT_START: Partial<WorkerDeath> = { during: 'start', finishedCalls: 0 };
 export const PERMANENT: Partial<WorkerDeath> = {
   ...AT_START,
-  fatal: { code: 'SERVE_APP_INVALID', message: 'no inference export', detail: '', permanent: true },
+  fatal: {
+    code: 'SERVE_APP_INVALID',
+    message: 'no inference export',
+    detail: '',
+    permanent: true,
+    transient: false,
+  },
 };
 
 /** How to bring a slot into each of its states. */

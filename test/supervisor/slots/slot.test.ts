@@ -93,6 +93,45 @@ test('failed starts in a row latch a slot with the cause of the last death; rest
   assert.equal(state.error.detail, 'signal SIGSEGV native code crashed');
 });
 
+const THROWN = {
+  code: 'SERVE_INIT_FAILED',
+  message: 'no weights',
+  detail: '',
+  permanent: false,
+  transient: false,
+};
+const BY_INIT = { ...AT_START, fatal: THROWN };
+
+test('an error that init throws twice in a row latches the slot with its own code, however many restarts are allowed', (t) => {
+  const bench = new Bench(t, 5);
+  bench.start();
+  bench.die(BY_INIT);
+  assert.equal(bench.state, 'backoff', 'once may be chance');
+  bench.pass(30_000);
+  bench.die(BY_INIT);
+  const { state } = bench.slot;
+  assert.ok(state.name === 'latched');
+  assert.deepEqual([state.error.code, state.error.detail], ['SERVE_INIT_FAILED', 'no weights']);
+});
+
+for (const [what, second, everReady] of [
+  ['another error', { ...BY_INIT, fatal: { ...THROWN, message: 'no disk' } }, false],
+  ['a death without a word', AT_START, false],
+  ['what may pass by itself', { ...BY_INIT, fatal: { ...THROWN, transient: true } }, false],
+  ['broken frames', { ...BY_INIT, fatal: { ...THROWN, code: 'SERVE_PROTOCOL' } }, false],
+  ['the same error once a worker elsewhere was ready', BY_INIT, true],
+] as const) {
+  test(`an error of init and then ${what}: the slot is tried again`, (t) => {
+    const bench = new Bench(t, 5);
+    bench.start();
+    bench.die({ ...BY_INIT, fatal: { ...THROWN, ...second.fatal, message: THROWN.message } });
+    bench.everReady = everReady;
+    bench.pass(30_000);
+    bench.die(second);
+    assert.equal(bench.state, 'backoff');
+  });
+}
+
 test('a slot that begins anew gives its worker the time it was told, and counts no restart', (t) => {
   const bench = new Bench(t);
   bench.start();
@@ -123,7 +162,10 @@ test('a slot that begins anew while its worker starts keeps the device until tha
 
 for (const [from, start] of [
   ['backoff', AT_START],
-  ['latched', { ...AT_START, fatal: { code: '', message: 'broken', detail: '', permanent: true } }],
+  [
+    'latched',
+    { ...AT_START, fatal: { code: '', message: 'broken', detail: '', permanent: true, transient: false } },
+  ],
 ] as const) {
   test(`a slot that is ${from} and begins anew has no past: no pause, no failed start, no last death`, (t) => {
     const bench = new Bench(t, 1);

@@ -1,0 +1,90 @@
+/**
+ * Whether the next start is likely to fail like this one, judged by what import or `init` threw.
+ * The network and scarce resources come back; most other things do not.
+ */
+
+/** `permanent`: it would happen every time. `transient`: the next try may succeed. `unknown`: it may be either. */
+export type Outlook = 'permanent' | 'transient' | 'unknown';
+
+/** `transient` if the error, or one behind it (causes, parts of an AggregateError), is of the network or of a scarce resource. */
+export function outlookOf(thrown: unknown): Outlook {
+  const errors = [thrown];
+  for (let i = 0; i < errors.length && i < MAX_ERRORS; i += 1) {
+    try {
+      const error = factsOf(errors[i]);
+      if (isTransient(error)) return 'transient';
+      errors.push(...error.behind);
+    } catch {
+      // Its getters throw: it tells nothing.
+    }
+  }
+  return 'unknown';
+}
+
+const MAX_ERRORS = 64;
+
+/** Codes of the system, of its resolver, and of Node's fetch. */
+const TRANSIENT_CODES: ReadonlySet<string> = new Set([
+  // The network: nobody there yet, gone, or too slow.
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ECONNABORTED',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ESOCKETTIMEDOUT',
+  'EHOSTDOWN',
+  'EHOSTUNREACH',
+  'ENETDOWN',
+  'ENETRESET',
+  'ENETUNREACH',
+  'EAI_AGAIN',
+  'EAI_FAIL',
+  'ENOTFOUND',
+  'ETIMEOUT',
+  'UND_ERR_BODY_TIMEOUT',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'UND_ERR_HEADERS_TIMEOUT',
+  'UND_ERR_SOCKET',
+  'ERR_NETWORK',
+  'ERR_STREAM_PREMATURE_CLOSE',
+  // Resources: taken by others, or used up.
+  'EADDRINUSE',
+  'EAGAIN',
+  'EBUSY',
+  'EDQUOT',
+  'EMFILE',
+  'ENFILE',
+  'ENOBUFS',
+  'ENOMEM',
+  'ENOSPC',
+  'ERR_MEMORY_ALLOCATION_FAILED',
+  'ERR_WORKER_OUT_OF_MEMORY',
+]);
+
+/** What runtimes and drivers say that have no code for it; `TimeoutError` is what `AbortSignal.timeout` throws. */
+const TRANSIENT_TEXT = /out of memory|bad_alloc|allocation failed|failed to allocate/i;
+
+interface ErrorFacts {
+  readonly code: string;
+  readonly name: string;
+  readonly message: string;
+  /** Its cause and its parts. */
+  readonly behind: readonly unknown[];
+}
+
+function factsOf(thrown: unknown): ErrorFacts {
+  if (typeof thrown !== 'object' || thrown === null) {
+    return { code: '', name: '', message: typeof thrown === 'string' ? thrown : '', behind: [] };
+  }
+  const { code, name, message, cause, errors } = thrown as Record<string, unknown>;
+  const parts: unknown[] = Array.isArray(errors) ? errors.slice(0, MAX_ERRORS) : [];
+  const text = (value: unknown): string => (typeof value === 'string' ? value : '');
+  return { code: text(code), name: text(name), message: text(message), behind: [cause, ...parts] };
+}
+
+/** A code may have been put into the message of an error that wraps the first one and forgets it. */
+function isTransient({ code, name, message }: ErrorFacts): boolean {
+  if (TRANSIENT_CODES.has(code) || name === 'TimeoutError' || TRANSIENT_TEXT.test(message)) return true;
+  const words = message.match(/\bE[A-Z_]{3,}\b/g) ?? [];
+  return words.some((word) => TRANSIENT_CODES.has(word));
+}
