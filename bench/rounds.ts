@@ -40,8 +40,10 @@ export interface Duration {
   readonly secondsPerRound: number;
 }
 
-/** Both ends still get faster in the second of these: code is compiled while it runs. */
-const WARM_UP_ROUNDS = 2;
+/** Code is compiled while it runs: CPU per call falls by two fifths over the first 60,000 (docs/benchmarks.md). */
+const WARM_UP_CALLS = 80_000;
+/** Calls that take long need fewer of them. */
+const WARM_UP_S = 10;
 
 /** One list of rounds per side, in the order of `sides`. @throws an Error if any request fails */
 export async function measureInTurn(
@@ -50,14 +52,23 @@ export async function measureInTurn(
   load: Load,
   { rounds, secondsPerRound }: Duration,
 ): Promise<Round[][]> {
+  for (const side of sides) await warmUp(generator, side, load);
   const results: Round[][] = sides.map(() => []);
-  for (let round = -WARM_UP_ROUNDS; round < rounds; round += 1) {
+  for (let round = 0; round < rounds; round += 1) {
     for (const [i, side] of sides.entries()) {
-      const measured = await measureOnce(generator, side, load, secondsPerRound);
-      if (round >= 0) (results[i] as Round[]).push(measured);
+      (results[i] as Round[]).push(await measureOnce(generator, side, load, secondsPerRound));
     }
   }
   return results;
+}
+
+async function warmUp(generator: LoadGenerator, side: Side, load: Load): Promise<void> {
+  await generator.runClosed({
+    request: { ...load.request, url: side.url },
+    connections: load.connections,
+    durationMs: WARM_UP_S * 1000,
+    maxRequests: WARM_UP_CALLS,
+  });
 }
 
 export function medianOf(rounds: readonly Round[], metric: (round: Round) => number): number {
