@@ -60,7 +60,11 @@ export class ReplySink implements Sink {
     } else if (first === undefined) {
       response.end();
     } else if (bodyBytes < ONE_WRITE_BYTES) {
-      response.end(first.toString('latin1'), 'latin1'); // any byte is one character of it
+      // Left to `end`, the text leaves with an empty part behind it, gathered: a tenth of the front's CPU for a call.
+      response.cork();
+      response.write(first.toString('latin1'), 'latin1'); // any byte is one character of it
+      response.uncork();
+      response.end();
     } else {
       response.end(first, () => slabs.give(first)); // the kernel has it, or the connection is gone
     }
