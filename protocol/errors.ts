@@ -6,8 +6,8 @@
 import { inspect } from 'node:util';
 
 /**
- * Whose code kept the call from its answer: the app's own, which threw, took too long or gave what cannot be sent; or
- * the server, which refused the request, could not run it, or lost the worker. Says where to look first.
+ * The code that kept the call from its answer, and so the place to look first. `app`: the app's own code threw, took too
+ * long or gave what cannot be sent. `server`: the server refused the request, could not run it, or lost the worker.
  */
 export type ErrorSource = 'app' | 'server';
 
@@ -125,7 +125,7 @@ export function protocolError(detail: string, cause?: unknown): ServeError {
   return new ServeError('SERVE_PROTOCOL', undefined, { detail, cause });
 }
 
-/** What the operator or the app's author has set cannot be; `message` names the option, where it stands and the cure. */
+/** An option that the operator or the app's author has set is wrong; `message` names it, where it stands and the cure. */
 export function configError(message: string): ServeError {
   return new ServeError('SERVE_CONFIG', message);
 }
@@ -135,7 +135,7 @@ export function shuttingDown(): ServeError {
   return new ServeError('SERVE_SHUTTING_DOWN', undefined, { retryAfterS: 1 });
 }
 
-/** What an `error` of one call may say. The other codes are the front's, or end a worker. */
+/** The codes that a worker may send about one call. The other codes belong to the front, or end a worker. */
 const CALL_ERRORS: ReadonlySet<string> = new Set<ErrorCode>([
   'SERVE_BAD_BODY',
   'SERVE_INFERENCE_FAILED',

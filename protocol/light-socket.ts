@@ -7,10 +7,10 @@ import { Socket } from 'node:net';
 
 const READ_BYTES = 64 * 1024;
 
-/** Less is copied: it must not keep so much memory alive. */
+/** Smaller reads are copied, so that they do not keep the whole read buffer alive. */
 const MUCH_BYTES = READ_BYTES / 2;
 
-/** What `net.Socket` takes and its types do not say of the constructor: `onread` is documented for `connect`. */
+/** `net.Socket` takes `onread` in its constructor too; its types know it for `connect` only. */
 interface LightOptions {
   readonly fd?: number;
   readonly handle?: object;

@@ -53,7 +53,7 @@ export const FIRST_WEBHOOK_REF = 2 ** 32;
 /** Bytes a stream may send before the first `credit`. */
 export const STREAM_WINDOW_BYTES = 256 * 1024;
 
-/** What a `data` frame costs of its credit besides its bytes: small messages must not pile up either. */
+/** A `data` frame uses up this much credit besides its bytes, so that small messages cannot pile up either. */
 export const DATA_OVERHEAD_BYTES = 64;
 
 /** Longest reason of a `close`: a close frame's payload is at most 125 bytes, two of them the code (RFC 6455 section 5.5). */
@@ -63,7 +63,7 @@ export const MAX_CLOSE_REASON_BYTES = 123;
 export const FORMATS = ['auto', 'json', 'msgpack', 'multipart', 'bytes', 'websocket'] as const;
 export type Format = (typeof FORMATS)[number];
 
-/** What the worker needs to know of a call; the body travels beside it as raw bytes. */
+/** A call as the worker sees it; its body travels beside it as raw bytes. */
 export interface Call {
   /** Unique among the calls in flight on this channel; chosen by the front. */
   readonly id: number;
@@ -115,7 +115,7 @@ export interface StartSpec {
 export const ROUTE_KINDS = ['handler', 'background', 'websocket'] as const;
 export type RouteKind = (typeof ROUTE_KINDS)[number];
 
-/** What a route takes. `any`: every body, by its content type. `json`: JSON that says so, and not nothing. */
+/** The bodies that a route takes. `any`: every body, by its content type. `json`: a body that is not empty and says that it is JSON. */
 export const ROUTE_INPUTS = ['any', 'json'] as const;
 export type RouteInput = (typeof ROUTE_INPUTS)[number];
 

@@ -1,5 +1,5 @@
 /**
- * What may be given for each option, as types. Authors' `config`, `serve()` and `app.serve()` are written with them, so
+ * The types of the values that each option takes. Authors' `config`, `serve()` and `app.serve()` are written with them, so
  * they stand where both sides find them; the option table of the supervisor is held to them by the compiler.
  * docs/options.md says what each option does.
  */

@@ -29,7 +29,7 @@ export interface ServeOptions extends ProgramOptions {
   readonly cwd?: string;
 }
 
-/** What the command line (its source of options) and the benchmarks add. */
+/** Settings that only the command line (its source of options) and the benchmarks give. */
 export interface ServeInternals {
   readonly flags?: OptionSource;
   readonly sendAhead?: SendAhead;
@@ -74,7 +74,7 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
   return server;
 }
 
-/** Who started this process may have left it only some of the devices. ROCm reads CUDA's variable too. */
+/** The starter of this process may have left it only some of the devices. ROCm reads CUDA's variable too. */
 function inheritedMask(env: NodeJS.ProcessEnv): { inheritedMask: string | undefined; maskVariable: string } {
   const set = ['CUDA_VISIBLE_DEVICES', 'HIP_VISIBLE_DEVICES'].find((name) => env[name] !== undefined);
   return { inheritedMask: set === undefined ? undefined : env[set], maskVariable: set ?? '' };

@@ -236,7 +236,7 @@ export class CallRunner {
   }
 }
 
-/** What is not ours is the app's failure. */
+/** An error that is not ours is the app's failure. */
 function asServeError(thrown: unknown): ServeError {
   try {
     if (thrown instanceof ServeError) return thrown;

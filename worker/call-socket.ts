@@ -117,7 +117,7 @@ export class CallSocket implements WebSocketConnection {
     this.#tellReceivers(null);
   }
 
-  /** What the app sent is on its way. */
+  /** The app's messages are on their way. */
   async flushed(): Promise<void> {
     await this.#sends;
   }
@@ -166,7 +166,7 @@ export class CallSocket implements WebSocketConnection {
   }
 }
 
-/** What `send` rejects with once the connection is closed. */
+/** The error with which `send` rejects once the connection is closed. */
 const CLOSED = new WeakSet<object>();
 
 function closed(): DOMException {

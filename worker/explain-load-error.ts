@@ -9,7 +9,7 @@ import { firstFrameOutside } from './stack-frame.js';
 /** Loading this app fails the same way every time; the message is for its author. */
 export class AppLoadError extends Error {
   override readonly name = 'AppLoadError';
-  /** What an import throws while it runs may be the weather (a download, a device); how a file is written is not. */
+  /** An error thrown while an import runs may pass (a download, a device); a mistake in a file will not. */
   readonly permanent: boolean;
 
   constructor(message: string, options: { cause?: unknown; permanent?: boolean } = {}) {

@@ -32,7 +32,7 @@ export function attributePrints(mark: string): PrintAttribution {
   });
   return {
     run: (requestId, code) => {
-      // What native code prints in this call must not pass for the last call that printed something.
+      // Native code's prints in this call must not be taken for those of the last call that printed something.
       for (const announce of announcers) announce('');
       return calls.run(requestId, code);
     },

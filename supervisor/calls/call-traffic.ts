@@ -1,6 +1,6 @@
 /**
- * What passes between a worker and the clients of its calls that stream or talk: parts of answers up, credit for more
- * of them down, messages of a WebSocket both ways. Each of them may change whose turn it is (`turns.ts`).
+ * Passes on what a worker and the clients of its streaming calls and WebSockets send each other: parts of answers go up,
+ * credit for more goes down, messages of a WebSocket go both ways. Each of them may change whose turn it is (`turns.ts`).
  */
 import { totalBytes } from '../../protocol/body-assembler.js';
 import type { Channel } from '../../protocol/channel.js';
@@ -47,7 +47,7 @@ export class CallTraffic {
     else if (turnsOf(call).onWaiting(message.received)) conversation.waiting();
   }
 
-  /** The worker sent so much to the client; to be called back when that has taken it, and may be sent as much again. */
+  /** Counts bytes sent to the client; the function returned is called once the client has taken them, and grants as much again. */
   #onceTaken(call: HeldCall, bytes: number): () => void {
     const turns = turnsOf(call);
     turns.onSent(bytes);

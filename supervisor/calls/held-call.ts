@@ -1,4 +1,4 @@
-/** A call that a worker holds: running, or sent ahead. Whether it has begun is what its worker's note says. */
+/** A call that a worker holds, running or sent ahead. The worker's note tells whether it has begun. */
 import type { Job } from '../dispatch/job.js';
 import type { ClockedCall } from './run-clock.js';
 import { Turns } from './turns.js';
@@ -7,11 +7,11 @@ export interface HeldCall extends ClockedCall {
   readonly id: number;
   readonly job: Job;
   begun: boolean;
-  /** Of a call that streams or talks. */
+  /** Set for a call that streams or talks. */
   turns: Turns | null;
 }
 
-/** It began at `atMs` on the monotonic clock, as its worker says. */
+/** Marks a call as begun at `atMs` on the monotonic clock, as its worker says. */
 export function begin(call: HeldCall, atMs: number): void {
   const nowMs = performance.now();
   // A time that cannot be is another clock's.

@@ -57,7 +57,7 @@ export class HeldCalls implements TimedCalls {
     this.#traffic = new CallTraffic(channel, () => this.#flushSoon());
   }
 
-  /** Holds for calls that begin from now on. */
+  /** Applies to calls that begin from now on. */
   set limits(limits: CallLimits) {
     this.#limits = limits;
     this.#timeout.limitMs = limits.runTimeoutMs;
@@ -92,7 +92,7 @@ export class HeldCalls implements TimedCalls {
     return this.#held.includes(call);
   }
 
-  /** All of them, and which have begun is up to date. */
+  /** All calls held; whether each has begun is up to date. */
   jobs(): Job[] {
     this.learnBegun();
     return this.#held.map((call) => call.job);
@@ -272,7 +272,7 @@ export class HeldCalls implements TimedCalls {
     throw protocolError(`an answer to call ${id}, which never began`);
   }
 
-  /** What an idle worker waits for goes out now; for a busy one, a turn's messages leave in one write at its end. */
+  /** An idle worker gets its message now; a busy one gets the messages of one turn of the event loop in one write. */
   #flushSoon(): void {
     if (this.#held.length === 1) this.#channel.flush();
     else if (!this.#inBurst) {

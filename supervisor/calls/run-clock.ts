@@ -1,17 +1,17 @@
 /**
  * The run timeout of one worker's calls, with one timer for all of them: it is re-armed only when it fires.
  * A call's clock starts when its turn has come, anew when it begins, and stands still while a stream waits for its
- * reader. That it has begun is looked up when the time seems to be over.
+ * reader. Whether it has begun is looked up when the time seems to be over.
  */
 
 export interface ClockedCall {
-  /** Or, before that, when its turn came. */
+  /** When the call began; before that, when its turn came. */
   beganAtMs: number;
-  /** What it may take longer: the time to begin. */
+  /** Time added to its limit: the time it may take to begin. */
   graceMs: number;
   /** Time spent waiting for the reader so far. */
   pausedMs: number;
-  /** Since when it is waiting now; null if it is not. */
+  /** When its present wait began; null if it is not waiting. */
   pausedSinceMs: number | null;
 }
 
@@ -28,7 +28,7 @@ export class RunClock<T extends ClockedCall> {
     this.#onTimeout = onTimeout;
   }
 
-  /** To be called when a call's turn comes. */
+  /** Call this when a call's turn comes. */
   start(): void {
     this.#timer ??= setTimeout(this.#check, this.#limitMs);
   }
@@ -48,7 +48,7 @@ export class RunClock<T extends ClockedCall> {
   };
 }
 
-/** Time the call itself has used, beyond its grace. */
+/** The time that the call itself has used, beyond its grace. */
 export function runTimeMs(call: ClockedCall, nowMs: number): number {
   const pausedNowMs = call.pausedSinceMs === null ? 0 : nowMs - call.pausedSinceMs;
   return nowMs - call.beganAtMs - call.graceMs - call.pausedMs - pausedNowMs;

@@ -1,8 +1,8 @@
 /**
- * What follows when a call of a worker has used up its time (`run-clock.ts` tells).
+ * Ends a call that has used up its time, as `run-clock.ts` measures it.
  *
- * 1. One that runs: its owner is told, its handler too; if it has not ended after a grace, its process is killed.
- * 2. One whose turn came and that never began: its process is killed.
+ * 1. A call that runs: its owner and its handler are told; if it has not ended after a grace, its process is killed.
+ * 2. A call whose turn came and that never began: its process is killed.
  */
 import type { Channel } from '../../protocol/channel.js';
 import { ServeError } from '../../protocol/errors.js';
@@ -49,19 +49,19 @@ export class RunTimeout {
     this.#clock = this.#newClock();
   }
 
-  /** Holds for calls that begin from now on. */
+  /** Applies to calls that begin from now on. */
   set limitMs(limitMs: number) {
     this.#limitMs = limitMs;
     this.#clock.stop();
     this.#clock = this.#newClock();
   }
 
-  /** What a call may take longer whose turn has come and that has not begun. */
+  /** Time added to the limit of a call whose turn has come and that has not begun. */
   get beginGraceMs(): number {
     return Math.max(0, MIN_BEGIN_MS - this.#limitMs);
   }
 
-  /** To be called when a call's turn comes. */
+  /** Call this when a call's turn comes. */
   start(): void {
     this.#clock.start();
   }

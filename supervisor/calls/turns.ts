@@ -1,15 +1,16 @@
 /**
- * Whose turn it is in a call that streams or talks: the app's, whose clock runs, or the client's, who has to read or
- * to say something. An app that waits for its client while it works counts as waiting: only it could tell the difference.
+ * In a call that streams or talks, either the app has to act, and its run clock runs, or the client has to read or say
+ * something, and the clock stands still. An app that waits for its client while it works counts as waiting: only it could
+ * tell the difference.
  */
 import { STREAM_WINDOW_BYTES } from '../../protocol/messages.js';
 import { restart, resume, type ClockedCall } from './run-clock.js';
 
 export class Turns {
   readonly #call: ClockedCall;
-  /** Sent by the worker and not yet taken by the client. */
+  /** Bytes that the worker sent and the client has not taken. */
   #unreadBytes = 0;
-  /** `data` frames sent to the worker. */
+  /** Count of `data` frames sent to the worker. */
   #sentParts = 0;
   #isWaiting = false;
 

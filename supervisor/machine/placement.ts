@@ -5,7 +5,7 @@ import type { Gpu } from './gpu-discovery.js';
 export interface Placement {
   /** Slots with the same device share its one-init-at-a-time rule. */
   readonly device: string;
-  /** What the app is told, and CUDA_VISIBLE_DEVICES; null: no GPU. */
+  /** The GPU as the app is told it, and as CUDA_VISIBLE_DEVICES names it; null without a GPU. */
   readonly gpu: string | null;
   readonly env: Readonly<Record<string, string>>;
   readonly threads: number;
@@ -117,7 +117,7 @@ function unseenGpu(index: number, mask: string | undefined): string | undefined 
 }
 
 /**
- * What an inherited CUDA_VISIBLE_DEVICES leaves, in its order. As CUDA does, the list ends at the first entry that
+ * The GPUs that an inherited CUDA_VISIBLE_DEVICES leaves, in its order. As CUDA does, the list ends at the first entry that
  * names nothing.
  */
 function visibleGpus(found: readonly Gpu[], mask: string | undefined): Gpu[] {

@@ -10,13 +10,13 @@
 /** Bodies below this are V8's: they die young, and cheaply. */
 export const MIN_SLAB_BYTES = 256 * 1024;
 
-/** What is kept for the next bodies, at most, and for how long. */
+/** The most memory that is kept for the next bodies, and for how long. */
 const KEEP_BYTES = 64 * 1024 * 1024;
 const KEEP_MS = 10_000;
 
 export class Slabs {
   readonly #free = new Map<number, ArrayBuffer[]>();
-  /** Those that were taken and not given back. Weak: the others are the collector's. */
+  /** Slabs that were taken and not given back. Weak, so that a slab that nobody gives back is collected. */
   readonly #lent = new WeakSet<ArrayBufferLike>();
   #freeBytes = 0;
   #inUse = false;
@@ -29,7 +29,7 @@ export class Slabs {
     return this.#freeBytes;
   }
 
-  /** A buffer of `bytes`; what is in it is anybody's. */
+  /** A buffer of `bytes` with anything in it. */
   take(bytes: number): Buffer {
     if (bytes < MIN_SLAB_BYTES) return Buffer.allocUnsafe(bytes);
     const size = slabBytes(bytes);
@@ -73,5 +73,5 @@ function slabBytes(bytes: number): number {
   return Math.ceil(bytes / step) * step;
 }
 
-/** Of this process: memory is nobody's in particular. */
+/** The slabs of this process. */
 export const slabs = new Slabs();

@@ -1,4 +1,4 @@
-/** What the log says of a model's workers and calls, in words for the person who reads it at night. */
+/** Writes a model's workers and calls to the log, in words for the person who reads it at night. */
 import type { ErrorCode, ServeError } from '../../protocol/errors.js';
 import { splitHeaderLines } from '../../protocol/header-lines.js';
 import { validTraceparent } from '../../protocol/traceparent.js';

@@ -39,7 +39,7 @@ export interface ModelListener {
   onClosed(): void;
 }
 
-/** What an app can be asked, by path. */
+/** The routes of an app, by path. */
 export type Routes = ReadonlyMap<string, Route>;
 
 export type Health = 'starting' | 'ready' | 'unhealthy' | 'draining';

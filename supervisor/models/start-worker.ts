@@ -17,7 +17,7 @@ export interface ModelSpec {
   readonly workerCommand: readonly string[] | null;
 }
 
-/** What every worker of a server shares. */
+/** The parts that all workers of a server share. */
 export interface WorkerResources {
   readonly guard: OrphanGuard;
   readonly relay: OutputRelay;

@@ -1,4 +1,4 @@
-/** Those who wait until a model has something for them: a ready worker, its routes. */
+/** Callers that wait until a model has what they need: a ready worker, or its routes. */
 export class Waiters<T> {
   readonly #find: () => T | null;
   readonly #waiting = new Set<() => void>();

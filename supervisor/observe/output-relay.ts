@@ -10,7 +10,7 @@ import type { OutputWriter } from './output-writer.js';
 export interface PrintSource {
   readonly worker: number;
   readonly mark: string;
-  /** Whose print it is when the output does not say. */
+  /** The call that a print belongs to when the output does not say. */
   runningRequestId(): string;
 }
 

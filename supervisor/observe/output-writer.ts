@@ -10,7 +10,7 @@ import { Writable } from 'node:stream';
 const RETRY_MS = 10;
 
 export class OutputWriter extends Writable {
-  /** Who has left a line unfinished, so that nobody else may go on in it; null at the start of a line. */
+  /** The source whose line is unfinished, so that no other may go on in it; null at the start of a line. */
   lineOf: object | null = null;
   readonly #send: (data: Buffer, done: () => void) => void;
 

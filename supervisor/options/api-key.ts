@@ -11,7 +11,7 @@ import { NotAllowed } from './units.js';
 /** SHA-256 of a key: all have one length, so comparing them tells nothing of the key. */
 export type KeyDigest = Buffer;
 
-/** What a header can carry and a list separated by commas can hold. */
+/** A key that a header can carry and a list separated by commas can hold. */
 const KEY = /^[\x21-\x2b\x2d-\x7e]{1,1024}$/;
 
 export function digestOf(key: string): KeyDigest {
@@ -31,7 +31,7 @@ export function parseKeys(raw: unknown): readonly KeyDigest[] {
 
 const ALLOWED = 'one key or several, separated by commas, each of up to 1024 visible ASCII characters';
 
-/** What `readKeyFile` is to read. @throws NotAllowed */
+/** The path of a file for `readKeyFile`. @throws NotAllowed */
 export function parseKeyFilePath(raw: unknown): string {
   if (typeof raw !== 'string' || raw.trim() === '') throw new NotAllowed('the path of a file');
   return raw;

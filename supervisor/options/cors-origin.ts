@@ -1,4 +1,4 @@
-/** Whose pages may call, as their browsers write it in `Origin`. */
+/** The origins whose pages may call, as browsers write them in `Origin`. */
 import { NotAllowed } from './units.js';
 
 /** `*`: every page. */
@@ -23,5 +23,5 @@ function isOrigin(text: string): boolean {
   return OTHER_SCHEME.test(text);
 }
 
-/** Of an app's web view, or a browser's extension. */
+/** The origin of an app's web view, or of a browser's extension. */
 const OTHER_SCHEME = /^[a-z][a-z\d+.-]*:\/\/[a-z\d.-]+(?::\d+)?$/;

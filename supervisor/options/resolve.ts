@@ -40,7 +40,7 @@ export function resolveOptions(sources: readonly OptionSource[]): ResolvedOption
       explicit.add(known);
     }
   }
-  // What cannot start is tried again when it has changed. An app's `config` may still say otherwise.
+  // An app that cannot start is tried again when its files have changed. Its `config` may still say otherwise.
   if (values['watch'] === true && !explicit.has('restartLimit')) values['restartLimit'] = 0;
   const options = Object.freeze(values as unknown as OptionValues);
   checkTogether(options);

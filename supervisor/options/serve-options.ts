@@ -1,4 +1,4 @@
-/** What a program gives to `serve()`: taken apart and checked as a stranger's, for no compiler need have seen it. */
+/** Takes apart and checks the options that a program gives to `serve()`; perhaps no compiler has seen them. */
 import { statSync } from 'node:fs';
 import { notAllowed, type OptionSource } from './resolve.js';
 

@@ -40,9 +40,9 @@ export interface OptionSpec<T> {
   readonly group: OptionGroup;
   readonly scope: OptionScope;
   readonly flag: string;
-  /** What stands after the flag in the help; null for a switch. */
+  /** The text after the flag in the help; null for a switch. */
   readonly value: string | null;
-  /** What it does and why the default is what it is. */
+  /** The meaning of the option, and the reason for its default. */
   readonly help: string;
   readonly defaultText: string;
   readonly default: T;

@@ -1,4 +1,4 @@
-/** What is noted of a worker while it lives, for the report of its death. The first cause of a kind is the one told. */
+/** Notes taken about a worker while it lives, for the report of its death. The first cause of a kind is the one told. */
 import { describeExit, exitHint, readOomKills, type Exit, type KillCause } from './exit-report.js';
 import { Tail } from './tail.js';
 import type { Fatal, WorkerDeath } from './worker-death.js';
@@ -6,7 +6,7 @@ import type { Fatal, WorkerDeath } from './worker-death.js';
 const STDERR_TAIL_BYTES = 64 * 1024;
 const REPORTED_LINES = 20;
 
-/** What the worker's owner knows of it. */
+/** Facts about the worker that its handle knows. */
 export type WorkerFacts = Omit<WorkerDeath, 'at' | 'exit' | 'how' | 'hint' | 'fatal' | 'stderrTail'>;
 
 export class DeathNotes {

@@ -1,4 +1,4 @@
-/** What a dead worker's exit tells, in words for the person who reads the log. */
+/** Puts a dead worker's exit into words for the person who reads the log. */
 import { readFileSync } from 'node:fs';
 import type { HopelessCause } from '../calls/run-timeout.js';
 
@@ -7,7 +7,7 @@ export interface Exit {
   readonly signal: string | null;
 }
 
-/** Why we killed it, if we did; the first cause wins. */
+/** The reason for which the front killed a worker; the first cause wins. */
 export type KillCause =
   | HopelessCause
   | 'init timeout'

@@ -2,7 +2,7 @@
 import { describeThrown, type ErrorCode } from '../../protocol/errors.js';
 import { type Exit } from './exit-report.js';
 
-/** What a worker says of itself before it ends. */
+/** The reason that a worker gives itself before it ends. */
 export interface Fatal {
   readonly code: string;
   readonly message: string;
@@ -18,7 +18,7 @@ export interface WorkerDeath {
   /** `signal SIGKILL`, `exit code 1`, `killed by the server: run timeout`. */
   readonly how: string;
   readonly hint: string;
-  /** What the worker itself said, if it did. */
+  /** The reason that the worker gave itself, if it gave one. */
   readonly fatal: Fatal | null;
   readonly during: 'start' | 'idle' | 'call';
   /** The call that it was running. */

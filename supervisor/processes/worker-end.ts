@@ -78,7 +78,7 @@ export class WorkerEnd {
     });
   }
 
-  /** What it printed last arrives with its exit, unless a stranger holds the pipes or nobody takes our own output. */
+  /** The worker's last prints arrive with its exit, unless another process holds the pipes or nobody takes our own output. */
   #afterLastWords(callback: () => void): void {
     const { stdout, stderr } = this.#process;
     const open = new Set([stdout, stderr].filter(({ closed }) => !closed));

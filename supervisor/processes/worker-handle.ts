@@ -51,7 +51,7 @@ export class WorkerHandle implements ReadyWorker {
   #initMs = 0;
   #wanted = false;
   #retireGraceMs = 0;
-  /** What it was doing when it fell silent. */
+  /** The phase of its start that it was in when it fell silent. */
   #lastMoment: Moment = { during: 'start', call: null };
   #initTimer: NodeJS.Timeout;
 
@@ -282,7 +282,7 @@ export class WorkerHandle implements ReadyWorker {
     if (this.#state !== 'gone') this.#enter('killRequested');
   }
 
-  /** What it held and did not answer is lost. */
+  /** The calls that it held and did not answer are lost. */
   #loseCalls(exit: Exit): void {
     const jobs = this.#calls.lose();
     if (jobs.length === 0) return;

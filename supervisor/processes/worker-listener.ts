@@ -1,4 +1,4 @@
-/** What a worker and the slot it fills say to each other, besides calls: limits go down, news comes up. */
+/** The messages between a worker and its slot, besides calls: limits go down, news comes up. */
 import type { ServeError } from '../../protocol/errors.js';
 import type { LoadedInfo } from '../../protocol/messages.js';
 import type { Job } from '../dispatch/job.js';

@@ -1,4 +1,4 @@
-/** What a person needs to know at the start and at the end, on stderr. */
+/** The lines that tell a person, on stderr, how the server started and how it ended. */
 import { relative } from 'node:path';
 import type { ModelRuntime } from '../models/model-runtime.js';
 import type { Placement } from '../machine/placement.js';
@@ -31,7 +31,7 @@ export function tryText(
   return `Try it: curl ${type}${key}-d '${quoted}' ${target}`;
 }
 
-/** What a drain has to wait for. */
+/** The work that a drain waits for. */
 export interface DrainWaits {
   readonly running: number;
   /** Taken and not begun, the bodies that are still arriving included. */

@@ -1,4 +1,4 @@
-/** What `serve()` gives to a program: a running server, and how it ended. */
+/** The types that `serve()` gives to a program: a running server, and how it ended. */
 import type { ServeError } from '../../protocol/errors.js';
 import type { ServerStatus } from './server-status.js';
 
@@ -28,7 +28,7 @@ export interface ServerHandle {
   readonly ended: Promise<ServerEnd>;
   /** `--drain-lag` in force. */
   readonly drainLagMs: number;
-  /** What `GET /status` answers. */
+  /** The answer to `GET /status`. */
   status(): ServerStatus;
   /** Drains and stops. Only the first call says how. */
   close(options?: CloseOptions): Promise<ServerEnd>;

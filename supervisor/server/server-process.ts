@@ -114,7 +114,7 @@ export function explainFailure(thrown: unknown): ExitReason {
   return 'internal';
 }
 
-/** What `listen` adds to a system error: a host that has no address has only its name, a socket only its path. */
+/** The fields that `listen` adds to a system error. A host without an address has only its name, a socket only its path. */
 interface ListenError {
   readonly hostname?: string;
   readonly address?: string;

@@ -1,4 +1,4 @@
-/** What `GET /status` and `server.status()` say, as types. Times in ms, sizes in bytes. */
+/** The types of the answer to `GET /status`, which `server.status()` gives too. Times in ms, sizes in bytes. */
 
 export interface ServerStatus {
   /** `unhealthy`: no worker is ready, and one has died or cannot start. */
@@ -33,7 +33,7 @@ export interface ModelStatus {
     readonly maxBytes: number;
   };
   readonly inFlight: number;
-  /** What a call takes; null until one has ended. */
+  /** Run time of a call; null until one has ended. */
   readonly runMs: { readonly mean: number | null; readonly slow: number | null };
   readonly workers: readonly WorkerStatus[];
 }
@@ -78,7 +78,7 @@ export interface WorkerStatus {
 export interface WorkerExit {
   /** Such as `signal SIGKILL` or `killed by the server: run timeout`. */
   readonly how: string;
-  /** What the worker itself said, or a guess; may be empty. */
+  /** The reason that the worker gave itself, or a guess; may be empty. */
   readonly why: string;
   readonly code: number | null;
   readonly signal: string | null;

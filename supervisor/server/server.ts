@@ -39,7 +39,7 @@ import type { CloseOptions, ServerEnd, ServerHandle } from './server-handle.js';
 import type { ServerStatus } from './server-status.js';
 import { VERSION } from '../version.js';
 
-/** What is to be served, all of it checked. */
+/** Everything that a server is made from, checked already. */
 export interface ServerPlan {
   readonly app: string;
   readonly workerCommand: readonly string[] | null;

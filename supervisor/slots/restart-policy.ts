@@ -1,5 +1,5 @@
 /**
- * What to do after a worker's death: past and death in, decision out. Pure.
+ * Decides what follows a worker's death: past and death in, decision out. Pure.
  *
  * - Backoff is for starts that fail, never for inputs that kill. A worker that died during a call, or idle with a
  *   call finished (an input may kill a moment after its answer), is replaced at once, every time, whatever was

@@ -1,5 +1,5 @@
 /**
- * Who may start now: one worker at a time per GPU, because memory peaks during init, and a cap over all devices.
+ * Decides which slot may start a worker now: one at a time per GPU, because memory peaks during init, and a cap over all devices.
  * CPU workers are only under the cap. First come, first served.
  */
 

@@ -59,7 +59,7 @@ export class AppFiles {
   }
 
   #onNews(event: string, path: string | null): void {
-    // What is made, moved or removed may be a folder, whatever its name.
+    // An entry that is made, moved or removed may be a folder, whatever its name.
     if (path !== null && (isIgnored(path) || (event === 'change' && !isAppFile(path)))) return;
     if (this.#state.name === 'reading') this.#state = { name: 'reading', isStale: true };
     else this.#awaitQuiet();

@@ -1,5 +1,5 @@
 /**
- * What the code and JSON files below a folder hold, and in which of them two such readings differ.
+ * Reads the code and JSON files below a folder, and tells in which of them two such readings differ.
  * Told apart by content: a save that changes nothing is no change, and an app that writes the same file whenever it
  * starts does not start itself again.
  */

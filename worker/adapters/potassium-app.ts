@@ -76,7 +76,7 @@ function replyOfThrown(thrown: unknown): unknown {
   throw thrown;
 }
 
-/** What means the same in every kind of app; `call-runner.ts` makes the answer of it. */
+/** The parts that mean the same in every kind of app; `call-runner.ts` makes the answer of them. */
 function speaksForItself(output: unknown): boolean {
   return output instanceof Error || output instanceof Blob || isWebResponse(output);
 }

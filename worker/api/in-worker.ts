@@ -4,7 +4,7 @@
  */
 const IN_WORKER = Symbol.for('banana-serve.in-worker');
 
-/** Who imports the app. */
+/** The worker that imports the app. */
 export interface ImportingWorker {
   /** The app asked to be served. */
   onServe(app: unknown): void;
@@ -26,7 +26,7 @@ export function serveInWorker(app: unknown): Promise<never> | null {
   return new ServerEndInWorker(() => worker.onAwaited());
 }
 
-/** What stands behind `await app.serve()` is for after the server's end, and in a worker that never comes. */
+/** The lines after `await app.serve()` are for after the server's end, which never comes in a worker. */
 class ServerEndInWorker extends Promise<never> {
   readonly #onAwaited: () => void;
 

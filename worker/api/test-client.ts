@@ -1,4 +1,4 @@
-/** What a test does with an app's server: calls by path, answers whole. */
+/** A test's view of an app's server: calls by path, answers whole. */
 import { ServeError } from '../../protocol/errors.js';
 
 export interface TestRequest {

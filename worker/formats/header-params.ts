@@ -1,7 +1,7 @@
 /** Header values with parameters, such as `form-data; name="a"; filename*=UTF-8''b.txt`. */
 
 export interface HeaderValue {
-  /** What stands before the first parameter, in lower case. */
+  /** The text before the first parameter, in lower case. */
   readonly value: string;
   /** By name in lower case; of a name that comes twice, the extended form (RFC 5987) counts, else the last. */
   readonly params: ReadonlyMap<string, string>;

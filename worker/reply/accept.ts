@@ -1,4 +1,4 @@
-/** What a client's Accept header asks for, as far as this server offers a choice. */
+/** Reads a client's Accept header, as far as this server offers a choice. */
 
 /** Whether `type` is acceptable by name: listed, with a quality above 0 and not below `application/json`'s. */
 export function asksFor(accept: string, type: string): boolean {

@@ -40,7 +40,7 @@ export function encodeJsonOutput(value: unknown, { headers }: Call): EncodedOutp
   return { contentType: 'application/json', body: needsAscii ? utf8InScratch(asciiOnly(text)) : body };
 }
 
-/** What a Banana client sends. It decodes an answer chunk by chunk, and breaks a character that two of them share. */
+/** The header by which a Banana client is known. It decodes an answer chunk by chunk, and breaks a character that two chunks share. */
 const BANANA_HEADER = /(?:^|\n)x-banana-(?:api-key|request-id)\n/i;
 
 function asciiOnly(text: string): string {

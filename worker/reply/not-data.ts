@@ -1,7 +1,7 @@
 /** Values that are no data: `JSON.stringify` makes `{}` of them, or leaves them out, and says nothing. */
 import { Blob } from 'node:buffer';
 
-/** What it is, and what to do instead: the end of a sentence that begins with the property. */
+/** Says what a value is and what to return instead, as the end of a sentence that begins with the property. */
 export type NotData = readonly [kind: string, instead: string];
 
 const SYMBOL: NotData = ['a symbol', 'return its description'];

@@ -9,7 +9,7 @@ export function numberOf(value: bigint): number {
   return number;
 }
 
-/** What an encoder does with BigInts. */
+/** How an encoder treats BigInts. */
 export interface BigIntRange {
   fits(value: bigint): boolean;
   readonly limit: string;

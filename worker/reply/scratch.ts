@@ -6,7 +6,7 @@
 /** UTF-16 units take at most so many bytes each. */
 const MAX_BYTES_PER_UNIT = 3;
 
-/** Of address space; only what is written to becomes memory. Longer texts get their own. */
+/** Address space; only the part that is written to becomes memory. Longer texts get memory of their own. */
 const MAX_SCRATCH_BYTES = 48 * 1024 * 1024;
 
 const encoder = new TextEncoder();

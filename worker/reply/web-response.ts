@@ -7,7 +7,7 @@ export type ResponseBody =
   | { readonly kind: 'whole'; readonly body: Uint8Array }
   | { readonly kind: 'stream'; readonly chunks: AsyncIterator<unknown> };
 
-/** Of this hop, not of the message: the front writes its own (RFC 9110 section 7.6.1). */
+/** Headers of the connection, not of the message: the front writes its own (RFC 9110 section 7.6.1). */
 const HOP_HEADERS = new Set([
   'content-length',
   'content-type',

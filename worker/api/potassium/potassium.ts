@@ -54,7 +54,7 @@ export interface Endpoint {
   readonly run: (context: any, request: any) => unknown;
 }
 
-/** What an app has defined so far. */
+/** The routes and functions that an app has defined so far. */
 export interface Definition {
   readonly name: string;
   readonly endpoints: Map<string, Endpoint>;

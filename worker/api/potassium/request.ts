@@ -1,4 +1,4 @@
-/** What a Potassium handler gets of a call. */
+/** The request as a Potassium handler gets it. */
 import type { CallInfo } from '../../loaded-app.js';
 import type { AppLog, WebSocketConnection } from '../types.js';
 import { RequestHeaders } from './request-headers.js';
@@ -43,7 +43,7 @@ export class Request<Json = any> {
   }
 }
 
-/** What the function of a WebSocket route gets: the handshake, and the connection. */
+/** The argument of a WebSocket route's function: the handshake, and the connection. */
 export class WebSocketRequest extends Request<null> {
   readonly ws: WebSocketConnection;
 

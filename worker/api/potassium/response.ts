@@ -1,5 +1,5 @@
 /**
- * What a Potassium handler answers. Known to the adapter by a brand, not by its class: a TypeScript app may have been
+ * The answer of a Potassium handler. The adapter knows it by a brand, not by its class: a TypeScript app may have been
  * given another instance of this module.
  */
 export const RESPONSE = Symbol.for('banana-serve.potassium.response');

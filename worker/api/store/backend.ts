@@ -1,4 +1,4 @@
-/** What a place to keep bytes must do; `Store` adds encoding, checks and the end. */
+/** The interface of a place that keeps bytes; `Store` adds encoding, checks and the end. */
 export interface Backend {
   /** Null if the key is missing or expired. */
   get(key: string): Promise<Buffer | null>;
@@ -11,7 +11,7 @@ export interface Backend {
   close(): Promise<void>;
 }
 
-/** Of a value without expiry; later than any clock, and still a number that a file can hold. */
+/** The expiry of a value that never expires: later than any clock, and still a number that a file can hold. */
 export const NEVER_MS = Number.MAX_SAFE_INTEGER;
 
 export function expiryOf(ttlMs: number | null): number {

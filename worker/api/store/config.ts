@@ -1,4 +1,4 @@
-/** What `new Store` accepts, and its check: a mistake is told at construction, with what is allowed. */
+/** The options of `new Store`, and their check: a mistake is told at construction, with what is allowed. */
 import type { EncodingName } from './encoding.js';
 
 export interface MemoryConfig {

@@ -17,7 +17,7 @@ interface Connection {
   readonly opened: Promise<unknown>;
 }
 
-/** Of one call, connecting included. */
+/** The time limit of one call, connecting included. */
 const CALL_LIMIT_MS = 5000;
 
 export class RedisBackend implements Backend {
@@ -113,7 +113,7 @@ export class RedisBackend implements Backend {
       disableClientInfo: true,
     }) as unknown as Client;
     const connection = { client, opened: client.connect().then(() => client.unref()) };
-    // What goes wrong reaches the calls that meet it; here it only ends the connection.
+    // An error reaches the calls that meet it; here it only ends the connection.
     client.on('error', () => this.#drop(connection));
     this.#connection = connection;
     return connection;
