@@ -1,7 +1,7 @@
 /**
  * Finds fields of a JSON object in the bytes of a body, for a dialect that hides control fields in it (a key, an id).
  *
- * 1. One pass over the bytes, a token at a time; which brackets are open is a stack of bits, so no depth is too deep.
+ * 1. One pass over the bytes, a token at a time, or in steps that may end anywhere; which brackets are open is a stack of bits, so no depth is too deep.
  * 2. Everything is checked, nested values too: malformed here is exactly what JSON.parse refuses once a byte order
  *    mark is taken off, as the worker does.
  * 3. Nothing is decoded but the wanted fields, and those only by `readString` and `readBoolean`, within a bound.
@@ -24,72 +24,176 @@ export type ScannedBody =
   /** `at`: the first byte that cannot stand there; the body's length if it ends too early. */
   | { readonly is: 'malformed'; readonly at: number };
 
-/** What the next token may be. */
-type Expected = 'value' | 'value or ]' | 'key' | 'key or }' | 'colon' | 'comma or close';
+/** What the next token may be, or which token goes on. */
+type Expected = 'value' | 'value or ]' | 'key' | 'key or }' | 'colon' | 'comma or close' | Unfinished;
+type Unfinished = 'rest of a key' | 'rest of a string' | NumberPart;
+
+/** Which digits come next in a number, if any do. */
+type NumberPart = 'nothing after 0' | 'whole digits' | 'decimals' | 'digits of the exponent';
 
 /** `wanted`: names in ASCII. Copies nothing; blocks for as long as reading the body's bytes takes. */
 export function scanTopLevelFields(body: Buffer, wanted: readonly string[]): ScannedBody {
-  for (const name of wanted) assert.match(name, /^[\x20-\x7e]*$/, 'wanted names are ASCII');
-  const fields = new Map<string, ByteRange>();
-  const open = new OpenBrackets();
-  const first = skipSpace(body, hasByteOrderMark(body) ? 3 : 0);
-  let expected: Expected = 'value';
-  let name: string | null = null; // of the top-level field whose value comes, if it is wanted
-  let start = 0; // of that value
-  let at = first;
+  return new TopLevelScan(body, wanted).step(body.length) as ScannedBody;
+}
 
-  for (; ; at = skipSpace(body, at)) {
-    if (at === body.length) {
-      if (expected !== 'comma or close' || open.depth > 0) return { is: 'malformed', at };
-      return body[first] === OPEN_BRACE ? { is: 'object', fields } : { is: 'other' };
+/** The same in steps, for bodies that are too large to be read in one go: others are served in between. */
+export class TopLevelScan {
+  readonly #body: Buffer;
+  readonly #wanted: readonly string[];
+  readonly #fields = new Map<string, ByteRange>();
+  readonly #open = new OpenBrackets();
+  #at: number;
+  #expected: Expected = 'value';
+  #isObject = false;
+  /** The top-level field whose value comes, if it is wanted. */
+  #name: string | null = null;
+  /** The first byte of that value. */
+  #start = 0;
+  #keyStart = 0;
+
+  constructor(body: Buffer, wanted: readonly string[]) {
+    for (const name of wanted) assert.match(name, /^[\x20-\x7e]*$/, 'wanted names are ASCII');
+    this.#body = body;
+    this.#wanted = wanted;
+    this.#at = hasByteOrderMark(body) ? 3 : 0;
+  }
+
+  /** Reads on, at most a few bytes more than `maxBytes`; null if that was not all. Once it was, ask no more. */
+  step(maxBytes: number): ScannedBody | null {
+    const body = this.#body;
+    const limit = Math.min(body.length, this.#at + maxBytes);
+    for (let goesOn = UNFINISHED.has(this.#expected); ; goesOn = false) {
+      if (!goesOn) this.#at = skipSpace(body, this.#at, limit);
+      const mistakeAt = this.#at < limit ? this.#readToken(limit) : -1;
+      if (mistakeAt >= 0) return { is: 'malformed', at: mistakeAt };
+      if (this.#at < limit) continue;
+      return limit < body.length ? null : this.#atEnd();
     }
-    const byte = body[at] as number;
-    switch (expected) {
+  }
+
+  #atEnd(): ScannedBody {
+    const { length } = this.#body;
+    if (NUMBER_PARTS.has(this.#expected)) this.#endValue(length);
+    if (this.#expected !== 'comma or close' || this.#open.depth > 0) return { is: 'malformed', at: length };
+    return this.#isObject ? { is: 'object', fields: this.#fields } : { is: 'other' };
+  }
+
+  /** Takes one token, or as much of it as comes before `limit`. Returns the place of a wrong byte, or -1. */
+  #readToken(limit: number): number {
+    const at = this.#at;
+    const byte = this.#body[at] as number;
+    switch (this.#expected) {
       case 'value or ]':
+        return byte === CLOSE_BRACKET ? this.#close(at, byte) : this.#beginValue(at, byte, limit);
       case 'value':
-        if (byte === CLOSE_BRACKET && expected === 'value or ]') break;
-        if (open.depth === 1) start = at;
-        if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
-          open.push(byte === OPEN_BRACE);
-          expected = byte === OPEN_BRACE ? 'key or }' : 'value or ]';
-          at += 1;
-          continue;
-        }
-        at = skipScalar(body, at, byte);
-        if (at < 0) return { is: 'malformed', at: ~at };
-        if (name !== null && open.depth === 1) fields.set(name, { start, end: at });
-        expected = 'comma or close';
-        continue;
+        return this.#beginValue(at, byte, limit);
       case 'key or }':
-      case 'key': {
-        if (byte === CLOSE_BRACE && expected === 'key or }') break;
-        const end = byte === QUOTE ? skipString(body, at) : ~at;
-        if (end < 0) return { is: 'malformed', at: ~end };
-        if (open.depth === 1) name = nameIn(wanted, body, at + 1, end - 1);
-        expected = 'colon';
-        at = end;
-        continue;
-      }
+      case 'key':
+        if (byte === CLOSE_BRACE && this.#expected === 'key or }') return this.#close(at, byte);
+        if (byte !== QUOTE) return at;
+        this.#keyStart = at + 1;
+        return this.#readText(at + 1, limit, 'rest of a key');
       case 'colon':
-        if (byte !== COLON) return { is: 'malformed', at };
-        expected = 'value';
-        at += 1;
-        continue;
+        if (byte !== COLON) return at;
+        return this.#goOn(at + 1, 'value');
       case 'comma or close':
-        if (byte !== COMMA || open.depth === 0) break;
-        expected = open.inObject ? 'key' : 'value';
-        at += 1;
-        continue;
+        if (byte !== COMMA || this.#open.depth === 0) return this.#close(at, byte);
+        return this.#goOn(at + 1, this.#open.inObject ? 'key' : 'value');
+      case 'rest of a key':
+      case 'rest of a string':
+        return this.#readText(at, limit, this.#expected);
+      default:
+        return this.#readNumber(at, limit, this.#expected);
     }
-    // Nothing but a closing bracket may stand here.
-    if (open.depth === 0 || byte !== (open.inObject ? CLOSE_BRACE : CLOSE_BRACKET))
-      return { is: 'malformed', at };
+  }
+
+  #beginValue(at: number, byte: number, limit: number): number {
+    const { depth } = this.#open;
+    if (depth === 1) this.#start = at;
+    else if (depth === 0) this.#isObject = byte === OPEN_BRACE;
+    switch (byte) {
+      case OPEN_BRACE:
+      case OPEN_BRACKET:
+        this.#open.push(byte === OPEN_BRACE);
+        return this.#goOn(at + 1, byte === OPEN_BRACE ? 'key or }' : 'value or ]');
+      case QUOTE:
+        return this.#readText(at + 1, limit, 'rest of a string');
+      case TRUE[0]:
+        return this.#endValue(skipWord(this.#body, at, TRUE));
+      case FALSE[0]:
+        return this.#endValue(skipWord(this.#body, at, FALSE));
+      case NULL[0]:
+        return this.#endValue(skipWord(this.#body, at, NULL));
+      default:
+        return this.#beginNumber(byte === MINUS ? at + 1 : at, limit);
+    }
+  }
+
+  /** Nothing but the bracket that closes the innermost one may stand at `at`. */
+  #close(at: number, byte: number): number {
+    const open = this.#open;
+    if (open.depth === 0 || byte !== (open.inObject ? CLOSE_BRACE : CLOSE_BRACKET)) return at;
     open.pop();
-    at += 1;
-    if (name !== null && open.depth === 1) fields.set(name, { start, end: at });
-    expected = 'comma or close';
+    return this.#endValue(at + 1);
+  }
+
+  /** `end`: the byte after the value, or `~place` of one that is wrong. */
+  #endValue(end: number): number {
+    if (end < 0) return ~end;
+    if (this.#name !== null && this.#open.depth === 1)
+      this.#fields.set(this.#name, { start: this.#start, end });
+    return this.#goOn(end, 'comma or close');
+  }
+
+  #goOn(at: number, expected: Expected): number {
+    this.#at = at;
+    this.#expected = expected;
+    return -1;
+  }
+
+  /** From a place inside a string. */
+  #readText(from: number, limit: number, rest: 'rest of a key' | 'rest of a string'): number {
+    const at = skipText(this.#body, from, limit);
+    if (at < 0) return ~at;
+    if (at >= limit) return this.#goOn(at, rest);
+    if (rest === 'rest of a string') return this.#endValue(at + 1);
+    if (this.#open.depth === 1) this.#name = nameIn(this.#wanted, this.#body, this.#keyStart, at);
+    return this.#goOn(at + 1, 'colon');
+  }
+
+  #beginNumber(at: number, limit: number): number {
+    const first = this.#body[at];
+    if (first === ZERO) return this.#readNumber(at + 1, limit, 'nothing after 0');
+    return isDigit(first) ? this.#readNumber(at, limit, 'whole digits') : at;
+  }
+
+  /** From a place between its digits, or behind them. */
+  #readNumber(from: number, limit: number, part: NumberPart): number {
+    const body = this.#body;
+    const at = part === 'nothing after 0' ? from : skipDigits(body, from, limit);
+    if (at >= limit) return this.#goOn(at, part);
+    const byte = body[at];
+    const isWhole = part === 'whole digits' || part === 'nothing after 0';
+    if (byte === POINT && isWhole) return this.#beginDigits(at + 1, limit, 'decimals');
+    if ((byte !== LETTER_E && byte !== CAPITAL_E) || part === 'digits of the exponent')
+      return this.#endValue(at);
+    const isSigned = body[at + 1] === MINUS || body[at + 1] === PLUS;
+    return this.#beginDigits(isSigned ? at + 2 : at + 1, limit, 'digits of the exponent');
+  }
+
+  /** There must be one at least. */
+  #beginDigits(at: number, limit: number, part: NumberPart): number {
+    return isDigit(this.#body[at]) ? this.#readNumber(at, limit, part) : at;
   }
 }
+
+const NUMBER_PARTS: ReadonlySet<Expected> = new Set<NumberPart>([
+  'nothing after 0',
+  'whole digits',
+  'decimals',
+  'digits of the exponent',
+]);
+const UNFINISHED: ReadonlySet<Expected> = new Set([...NUMBER_PARTS, 'rest of a key', 'rest of a string']);
 
 /** The text of a scanned value; null if it is no string or is longer than `maxBytes` as written, escapes and all. */
 export function readString(body: Buffer, { start, end }: ByteRange, maxBytes: number): string | null {
@@ -131,12 +235,12 @@ class OpenBrackets {
 }
 
 /*
- * The skippers take the place of a token's first byte and return that of the byte after it, or `~place` (negative)
- * of the byte that is wrong.
+ * The skippers return the place behind what they skipped, or `~place` (negative) of the byte that is wrong. Those with a
+ * `limit` stop there, or a few bytes behind it.
  */
 
-function skipSpace(body: Buffer, at: number): number {
-  while (at < body.length) {
+function skipSpace(body: Buffer, at: number, limit: number): number {
+  while (at < limit) {
     const byte = body[at] as number;
     if (byte > 0x20 || (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09)) return at;
     at += 1;
@@ -144,13 +248,11 @@ function skipSpace(body: Buffer, at: number): number {
   return at;
 }
 
-function skipString(body: Buffer, quoteAt: number): number {
-  const { length } = body;
-  let at = quoteAt + 1;
+/** What comes before a string's closing quote. */
+function skipText(body: Buffer, at: number, limit: number): number {
   while (at >= 0) {
-    while (at < length && ENDS_TEXT[body[at] as number] === 0) at += 1; // a table: with three comparisons it takes 1.5 times as long
-    if (at === length) return ~at;
-    if (body[at] === QUOTE) return at + 1;
+    while (at < limit && ENDS_TEXT[body[at] as number] === 0) at += 1; // a table: with three comparisons it takes 1.5 times as long
+    if (at >= limit || body[at] === QUOTE) return at;
     at = body[at] === BACKSLASH ? skipEscape(body, at) : ~at;
   }
   return at;
@@ -166,45 +268,14 @@ function skipEscape(body: Buffer, backslashAt: number): number {
   return at + 5;
 }
 
-/** A value that is no object and no array. */
-function skipScalar(body: Buffer, at: number, first: number): number {
-  switch (first) {
-    case QUOTE:
-      return skipString(body, at);
-    case TRUE[0]:
-      return skipWord(body, at, TRUE);
-    case FALSE[0]:
-      return skipWord(body, at, FALSE);
-    case NULL[0]:
-      return skipWord(body, at, NULL);
-    default:
-      return skipNumber(body, at);
-  }
-}
-
 function skipWord(body: Buffer, at: number, word: Buffer): number {
   for (let i = 0; i < word.length; i += 1) if (body[at + i] !== word[i]) return ~(at + i);
   return at + word.length;
 }
 
-function skipNumber(body: Buffer, start: number): number {
-  let at = body[start] === MINUS ? start + 1 : start;
-  if (body[at] === ZERO) at += 1;
-  else if ((at = skipDigits(body, at)) < 0) return at;
-  if (body[at] === POINT && (at = skipDigits(body, at + 1)) < 0) return at;
-  if (body[at] === LETTER_E || body[at] === CAPITAL_E) {
-    at += 1;
-    if (body[at] === MINUS || body[at] === PLUS) at += 1;
-    return skipDigits(body, at);
-  }
+function skipDigits(body: Buffer, at: number, limit: number): number {
+  while (at < limit && isDigit(body[at])) at += 1;
   return at;
-}
-
-/** At least one. */
-function skipDigits(body: Buffer, start: number): number {
-  let at = start;
-  while (at < body.length && isDigit(body[at] as number)) at += 1;
-  return at === start ? ~at : at;
 }
 
 /** Which of the names the key between its quotes is, as JSON.parse reads it: `"\u0061piKey"` is apiKey. */
@@ -243,8 +314,8 @@ function hexValue(byte: number): number {
   return letter >= 0x61 && letter <= 0x66 ? letter - 0x61 + 10 : -1;
 }
 
-function isDigit(byte: number): boolean {
-  return byte >= ZERO && byte <= ZERO + 9;
+function isDigit(byte: number | undefined): boolean {
+  return byte !== undefined && byte >= ZERO && byte <= ZERO + 9;
 }
 
 function hasByteOrderMark(body: Buffer): boolean {

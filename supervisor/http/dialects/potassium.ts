@@ -1,11 +1,9 @@
 /** The Potassium dialect's own paths: status, warm-up and background jobs. Its routes are calls like any other. */
-import { isUtf8 } from 'node:buffer';
+import { Readable } from 'node:stream';
 import Router, { type RouterMiddleware } from '@koa/router';
-import { ERRORS, ServeError } from '../../../protocol/errors.js';
-import type { KeptJob, KeptResult } from '../../jobs/kept-jobs.js';
+import { ServeError } from '../../../protocol/errors.js';
 import type { Backend } from '../call/backend.js';
-import { isJson } from '../call/route-check.js';
-import { scanTopLevelFields } from '../call/top-level-fields.js';
+import { describeJob } from './job-page.js';
 
 const STATUS_PATHS = ['/_k/status', '/__status__'];
 
@@ -24,12 +22,15 @@ export function potassiumRoutes(backend: Backend): Router {
   router.get('/_k/warmup', warmUp);
   router.post('/_k/warmup', warmUp);
 
-  router.get('/_k/jobs/:id', (ctx) => {
+  router.get('/_k/jobs/:id', async (ctx) => {
     const job = backend.jobs.get(ctx.params['id'] ?? '');
     if (job === null)
       throw new ServeError('SERVE_NOT_FOUND', 'There is no such job, or it is forgotten by now.');
     ctx.type = 'application/json';
-    ctx.body = describeJob(job);
+    const { pieces, bytes } = await describeJob(job);
+    // In pieces as the client takes them: thousands may ask for one result of many megabytes.
+    ctx.body = Readable.from(pieces, { objectMode: false });
+    ctx.length = bytes;
   });
   return router;
 }
@@ -58,38 +59,6 @@ function potassiumStatus({ model, posts, replies }: Backend): object {
     restarts: model.slots.reduce((sum, { restarts }) => sum + restarts, 0),
     uptime: Math.round(process.uptime() * 1000),
   };
-}
-
-/** JSON results stand in it as they are, whatever their size; others in base64. */
-function describeJob(kept: KeptJob): Buffer {
-  const { id, requestId, route, runMs, createdAt, endedAt, error, result } = kept;
-  const facts = {
-    id,
-    state: kept.state,
-    requestId,
-    route,
-    createdAt: createdAt.toISOString(),
-    endedAt: endedAt?.toISOString() ?? null,
-    runMs: Math.round(runMs * 1000) / 1000,
-    error: error === null ? null : describeError(error),
-  };
-  if (result === null) return Buffer.from(JSON.stringify({ ...facts, result: null }));
-  const { status, contentType } = result.head;
-  const [encoding, bytes] = encodeResult(result);
-  const before = JSON.stringify({ ...facts, status, contentType, encoding }).slice(0, -1);
-  return Buffer.concat([Buffer.from(`${before},"result":`), bytes, Buffer.from('}')]);
-}
-
-function describeError({ code, message }: ServeError): object {
-  return { code, message, source: ERRORS[code].source };
-}
-
-/** What an app calls JSON need not be: one result that is not would spoil the whole reply. */
-function encodeResult({ head, body }: KeptResult): ['json' | 'base64', Buffer] {
-  if (body === null) return ['json', Buffer.from('null')];
-  if (isJson(head.contentType) && isUtf8(body) && scanTopLevelFields(body, []).is !== 'malformed')
-    return ['json', body];
-  return ['base64', Buffer.from(JSON.stringify(body.toString('base64')))];
 }
 
 function closed(response: { once(event: 'close', listener: () => void): unknown }): Promise<void> {

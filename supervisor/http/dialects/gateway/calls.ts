@@ -12,7 +12,7 @@ import { awaitRoutes } from '../../call/await-routes.js';
 import { answer } from './answer.js';
 import type { GatewayEnvelope } from './envelope.js';
 import { GATEWAY_ROUTE, newGatewayJob } from './input.js';
-import { endedReply, plainReply } from './reply.js';
+import { endedReply, plainReply, type ReplyFields } from './reply.js';
 import { onceClosed } from '../../socket/request-facts.js';
 import { postResult } from '../../call/result-webhook.js';
 
@@ -44,7 +44,7 @@ export async function startCall(
     const { requestId } = ask;
     // Only who waited hears of the end; but nobody is told to come back for what failed before it began to wait.
     const tellsEnd = kept.ended && (waits || kept.error !== null);
-    if (tellsEnd) answer(ask, endedReply(requestId, kept, { callID, finished: true }), kept);
+    if (tellsEnd) answerEnded(ask, kept, { callID, finished: true });
     else answer(ask, plainReply(requestId, 'success', { callID, finished: false }));
   });
 }
@@ -62,8 +62,15 @@ export function checkCall(ask: Ask, { callID, longPoll }: GatewayEnvelope): void
     );
   }
   hold(ask, kept, longPoll ? HOLD_MS : 0, () => {
-    if (kept.ended) answer(ask, endedReply(requestId, kept), kept);
+    if (kept.ended) answerEnded(ask, kept);
     else answer(ask, plainReply(requestId, 'running'));
+  });
+}
+
+/** The output may have to be read first; meanwhile the client may leave. */
+function answerEnded(ask: Ask, kept: KeptJob, fields: ReplyFields = {}): void {
+  void endedReply(ask.requestId, kept, fields).then((pieces) => {
+    if (!ask.response.destroyed) answer(ask, pieces, kept);
   });
 }
 

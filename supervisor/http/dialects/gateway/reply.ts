@@ -4,19 +4,22 @@
  * Always pure ASCII, and always with a `message`: its clients read nothing else of a failure, and take every message
  * with "error" in it for one. So no other message may hold that word, and a client's own text stands only in failures.
  */
-import { isAscii } from 'node:buffer';
 import type { ServeError } from '../../../../protocol/errors.js';
 import type { KeptJob, KeptResult } from '../../../jobs/kept-jobs.js';
 import { isJson } from '../../call/route-check.js';
-import { scanTopLevelFields } from '../../call/top-level-fields.js';
+import { checkJson, escapeNonAscii, inSlices, writeAscii } from '../../call/slices.js';
 
 /** The published clients hand it on and never look at it. */
 const API_VERSION = 'banana-serve 1';
 
-type Fields = Readonly<Record<string, string | number | boolean>>;
+export type ReplyFields = Readonly<Record<string, string | number | boolean>>;
 
 /** A reply without an output. `fields` follow those that every reply has. */
-export function plainReply(requestId: string, message: 'success' | 'running', fields: Fields = {}): Buffer[] {
+export function plainReply(
+  requestId: string,
+  message: 'success' | 'running',
+  fields: ReplyFields = {},
+): Buffer[] {
   return [Buffer.from(asciiJson({ ...commonFields(requestId, message), ...fields }))];
 }
 
@@ -29,23 +32,27 @@ export function failureReply(
 }
 
 /** The reply to whoever asks for a job that has ended: its output, or what kept it from one. */
-export function endedReply(requestId: string, kept: KeptJob, fields: Fields = {}): Buffer[] {
-  const outcome = outcomeOf(kept);
+export async function endedReply(
+  requestId: string,
+  kept: KeptJob,
+  fields: ReplyFields = {},
+): Promise<Buffer[]> {
+  const outcome = await outcomeOf(kept);
   if ('code' in outcome) return failureReply(requestId, outcome);
   const before = asciiJson({ ...commonFields(requestId, 'success'), ...fields });
-  return [Buffer.from(`${before.slice(0, -1)},"modelOutputs":[`), outcome.json, Buffer.from(']}')];
+  return [Buffer.from(`${before.slice(0, -1)},"modelOutputs":[`), ...outcome.json, Buffer.from(']}')];
 }
 
-function commonFields(id: string, message: string): Fields {
+function commonFields(id: string, message: string): ReplyFields {
   return { id, message, created: Math.floor(Date.now() / 1000), apiVersion: API_VERSION };
 }
 
-type Outcome = { readonly json: Buffer } | Pick<ServeError, 'code' | 'message'>;
+type Outcome = { readonly json: readonly Buffer[] } | Pick<ServeError, 'code' | 'message'>;
 
 /** What came of the results that were asked for: thousands may wait for one of many megabytes, which is scanned once. */
-const outcomes = new WeakMap<KeptResult, Outcome>();
+const outcomes = new WeakMap<KeptResult, Promise<Outcome>>();
 
-function outcomeOf({ error, result }: KeptJob): Outcome {
+async function outcomeOf({ error, result }: KeptJob): Promise<Outcome> {
   if (error !== null) return error;
   if (result === null) throw new Error('the job has not ended');
   const known = outcomes.get(result);
@@ -55,7 +62,7 @@ function outcomeOf({ error, result }: KeptJob): Outcome {
   return outcome;
 }
 
-function readResult({ head, body }: KeptResult): Outcome {
+async function readResult({ head, body }: KeptResult): Promise<Outcome> {
   if (body === null)
     return { code: 'SERVE_OUTPUT_TOO_LARGE', message: 'The output is too large to be kept for its caller.' };
   if (head.status >= 400) {
@@ -65,10 +72,10 @@ function readResult({ head, body }: KeptResult): Outcome {
       message: `The app answered with status ${head.status}: ${text}`,
     };
   }
-  if (body.length === 0) return { json: NULL };
+  if (body.length === 0) return { json: [NULL] };
   // Scanned, as an app may call anything JSON: one output that is not would spoil the whole reply.
-  if (isJson(head.contentType) && scanTopLevelFields(body, []).is !== 'malformed')
-    return { json: isAscii(body) ? body : Buffer.from(escapeNonAscii(body.toString('utf8'))) };
+  if (isJson(head.contentType) && (await inSlices(checkJson(body))))
+    return { json: await inSlices(writeAscii(body)) };
   const type = head.contentType === '' ? 'something without a type' : head.contentType;
   return {
     code: 'SERVE_OUTPUT_INVALID',
@@ -83,9 +90,4 @@ const NULL = Buffer.from('null');
 
 function asciiJson(value: object): string {
   return escapeNonAscii(JSON.stringify(value));
-}
-
-/** Our worker has done so already (worker/reply/encode-output.ts), but for JSON that an app wrote itself. */
-function escapeNonAscii(json: string): string {
-  return json.replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

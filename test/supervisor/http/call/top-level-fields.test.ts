@@ -3,10 +3,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import {
+  TopLevelScan,
   readBoolean,
   readString,
   scanTopLevelFields,
   type ByteRange,
+  type ScannedBody,
 } from '../../../../supervisor/http/call/top-level-fields.js';
 
 const WANTED = ['apiKey', 'callID', 'model_name', '', '__proto__', '"\\/'];
@@ -31,10 +33,21 @@ function fieldsOf(body: Buffer, wanted = WANTED): Record<string, unknown> {
   return Object.fromEntries(entries) as Record<string, unknown>;
 }
 
-/** Verdict and wanted fields are JSON.parse's. */
+/** The scan in steps of so many bytes each. */
+function scanInSteps(body: Buffer, stepBytes: number): { scanned: ScannedBody; steps: number } {
+  const scan = new TopLevelScan(body, WANTED);
+  for (let steps = 1; ; steps += 1) {
+    const scanned = scan.step(stepBytes);
+    if (scanned !== null) return { scanned, steps };
+  }
+}
+
+/** Verdict and wanted fields are JSON.parse's, and the same in steps of any size. */
 function agrees(body: Buffer): void {
   const parsed = parse(body);
   const scanned = scanTopLevelFields(body, WANTED);
+  for (const stepBytes of [1, 2, 3, 7, 20])
+    assert.deepEqual(scanInSteps(body, stepBytes).scanned, scanned, `in steps of ${stepBytes}`);
   if (parsed === null) {
     assert.equal(scanned.is, 'malformed');
     assert.ok(scanned.is === 'malformed' && scanned.at >= 0 && scanned.at <= body.length);
@@ -130,6 +143,24 @@ describe('scanTopLevelFields', () => {
   test('finds in any object the wanted fields that JSON.parse finds, however it is written', () => {
     fc.assert(fc.property(object, agrees), { numRuns: 1000 });
   });
+
+  for (const [what, long] of [
+    ['a string', `"${'x'.repeat(10_000)}"`],
+    ['a string of escapes', `"${'\\u0041'.repeat(2000)}"`],
+    ['a number', '1'.repeat(10_000)],
+    ['decimals', `0.${'1'.repeat(10_000)}`],
+    ['an exponent', `1e+${'1'.repeat(10_000)}`],
+    ['space', `${' '.repeat(10_000)}1`],
+    ['brackets', `${'['.repeat(5000)}${']'.repeat(5000)}`],
+  ] as const) {
+    test(`reads ${what} of 10,000 bytes in steps of no more than 100`, () => {
+      const { scanned, steps } = scanInSteps(Buffer.from(long), 100);
+      assert.deepEqual(scanned, { is: 'other' });
+      assert.ok(steps >= 90, `${steps} steps`);
+      const field = Buffer.from(`{"apiKey":${long},"callID":1}`);
+      assert.deepEqual(scanInSteps(field, 100).scanned, scanTopLevelFields(field, WANTED));
+    });
+  }
 
   test('takes any JSON text for what JSON.parse takes it for', () => {
     fc.assert(

@@ -1,0 +1,82 @@
+/** What `GET /_k/jobs/:id` tells of a job, its result included, in pieces that hold nobody up. */
+import { ERRORS, type ServeError } from '../../../protocol/errors.js';
+import type { KeptJob, KeptResult } from '../../jobs/kept-jobs.js';
+import { isJson } from '../call/route-check.js';
+import { SLICE_BYTES, checkJson, inSlices, slicesOf } from '../call/slices.js';
+
+export interface Description {
+  readonly pieces: Iterable<Buffer>;
+  /** Of all pieces together. */
+  readonly bytes: number;
+}
+
+/** JSON results stand in it as they are, whatever their size; others in base64. */
+export async function describeJob(kept: KeptJob): Promise<Description> {
+  const { id, requestId, route, runMs, createdAt, endedAt, error, result } = kept;
+  const facts = {
+    id,
+    state: kept.state,
+    requestId,
+    route,
+    createdAt: createdAt.toISOString(),
+    endedAt: endedAt?.toISOString() ?? null,
+    runMs: Math.round(runMs * 1000) / 1000,
+    error: error === null ? null : describeError(error),
+  };
+  if (result === null) return whole(Buffer.from(JSON.stringify({ ...facts, result: null })));
+  const { status, contentType } = result.head;
+  const encoding = (await standsAsItIs(result)) ? 'json' : 'base64';
+  const before = Buffer.from(
+    `${JSON.stringify({ ...facts, status, contentType, encoding }).slice(0, -1)},"result":`,
+  );
+  const { pieces, bytes } = encoding === 'json' ? jsonOf(result) : base64Of(result.body as Buffer);
+  return { pieces: joined([before], pieces, [CLOSE]), bytes: before.length + bytes + CLOSE.length };
+}
+
+const CLOSE = Buffer.from('}');
+
+function describeError({ code, message }: ServeError): object {
+  return { code, message, source: ERRORS[code].source };
+}
+
+/** What an app calls JSON need not be: one result that is not would spoil the whole reply. Looked at once. */
+function standsAsItIs(result: KeptResult): Promise<boolean> {
+  const known = verdicts.get(result);
+  if (known !== undefined) return known;
+  const { head, body } = result;
+  const verdict =
+    body === null
+      ? Promise.resolve(true)
+      : isJson(head.contentType)
+        ? inSlices(checkJson(body))
+        : Promise.resolve(false);
+  verdicts.set(result, verdict);
+  return verdict;
+}
+
+const verdicts = new WeakMap<KeptResult, Promise<boolean>>();
+
+function jsonOf({ body }: KeptResult): Description {
+  return body === null ? whole(Buffer.from('null')) : { pieces: slicesOf(body), bytes: body.length };
+}
+
+/** Encoded as it is sent, and not kept: it is a third larger than what is. */
+function base64Of(body: Buffer): Description {
+  return { pieces: joined([QUOTE], base64Slices(body), [QUOTE]), bytes: 4 * Math.ceil(body.length / 3) + 2 };
+}
+
+const QUOTE = Buffer.from('"');
+
+function* base64Slices(body: Buffer): Generator<Buffer> {
+  const step = SLICE_BYTES - (SLICE_BYTES % 3); // three bytes are four characters
+  for (let start = 0; start < body.length; start += step)
+    yield Buffer.from(body.toString('base64', start, Math.min(body.length, start + step)), 'latin1');
+}
+
+function whole(bytes: Buffer): Description {
+  return { pieces: [bytes], bytes: bytes.length };
+}
+
+function* joined(...parts: readonly Iterable<Buffer>[]): Generator<Buffer> {
+  for (const part of parts) yield* part;
+}

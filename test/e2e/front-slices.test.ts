@@ -1,0 +1,68 @@
+/** Large bodies and results are read by the front in slices: whoever asks for little meanwhile is answered first. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { endOf, post, startJob } from '../helpers/potassium.js';
+import { RawConnection } from '../helpers/raw-http.js';
+import { eventually, fixture, startServer, type Server } from '../helpers/server.js';
+
+const LIMIT = { timeout: 60_000 };
+const MANY = 30_000_000;
+const GET_LIVEZ = 'GET /livez HTTP/1.1\r\nHost: test\r\n\r\n';
+
+/** Sends large requests on connections of their own, and a small one right behind; says who is answered first. */
+async function firstAnswered(server: Server, requests: readonly string[]): Promise<string> {
+  const open = (): Promise<RawConnection> => RawConnection.open(server);
+  const small = await open();
+  const large = await Promise.all(requests.map(open));
+  const answered: string[] = [];
+  small.socket.once('data', () => answered.push('small'));
+  for (const { socket } of large) {
+    socket.removeAllListeners('data'); // nobody needs 240 MB of it
+    socket.once('data', () => answered.push('large'));
+    socket.resume();
+  }
+  // In one turn: however slow this process is, the server finds them all.
+  large.forEach((connection, i) => connection.send(requests[i] as string));
+  small.send(GET_LIVEZ);
+  await eventually(
+    () => answered.length === requests.length + 1,
+    30_000,
+    () => answered.join(),
+  );
+  for (const connection of [small, ...large]) connection.destroy();
+  return answered[0] as string;
+}
+
+test('eight GETs of a large result do not hold up a small one', LIMIT, async (t) => {
+  const server = await startServer(fixture('large-results.mjs'), { t });
+  const id = await startJob(server, '/json', { bytes: MANY });
+  await server.until(({ replies }) => replies['ok'] === 1, 30_000);
+  const get = `GET /_k/jobs/${id} HTTP/1.1\r\nHost: test\r\n\r\n`;
+  assert.equal(await firstAnswered(server, Array<string>(8).fill(get)), 'small');
+  const { encoding, result } = await endOf(server, id);
+  assert.deepEqual([encoding, (result as string).length], ['json', MANY]);
+  await server.stop();
+});
+
+test('eight checks of a large result at the gateway do not hold up a small one', LIMIT, async (t) => {
+  const server = await startServer(fixture('large-results.mjs'), { t });
+  const started = await post(server, '/start/v2/', { modelInputs: { bytes: MANY } });
+  const { callID } = started.json<{ callID: string }>();
+  await server.until(({ replies }) => replies['ok'] === 1, 30_000);
+  const body = JSON.stringify({ callID });
+  const check = `POST /check/v2/ HTTP/1.1\r\nHost: test\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  assert.equal(await firstAnswered(server, Array<string>(8).fill(check)), 'small');
+  const { modelOutputs } = (await post(server, '/check/v2/', { callID })).json<{ modelOutputs: string[] }>();
+  assert.deepEqual([modelOutputs.length, modelOutputs[0]?.length], [1, MANY]);
+  await server.stop();
+});
+
+test('a result of bytes is whole in base64, however many they are', LIMIT, async (t) => {
+  const server = await startServer(fixture('large-results.mjs'), { t });
+  for (const bytes of [0, 1, 2, 3, 1_000_000]) {
+    const { encoding, result } = await endOf(server, await startJob(server, '/bytes', { bytes }));
+    assert.equal(encoding, 'base64');
+    assert.ok(result === Buffer.alloc(bytes, 7).toString('base64'), `${bytes} bytes`);
+  }
+  await server.stop();
+});
