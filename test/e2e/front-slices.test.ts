@@ -57,6 +57,29 @@ test('eight checks of a large result at the gateway do not hold up a small one',
   await server.stop();
 });
 
+test('a large body at the gateway does not hold up a small request', LIMIT, async (t) => {
+  const server = await startServer(fixture('large-results.mjs'), { t });
+  await server.until(({ state }) => state === 'ready');
+  const start = await RawConnection.open(server);
+  const small = await RawConnection.open(server);
+  const answered: string[] = [];
+  start.socket.once('data', () => answered.push('start'));
+  small.socket.once('data', () => answered.push('small'));
+  const body = JSON.stringify({ modelInputs: { bytes: 3, pad: 'x'.repeat(MANY) } });
+  start.send(`POST /start/v2/ HTTP/1.1\r\nHost: test\r\nContent-Length: ${body.length}\r\n\r\n`);
+  start.send(body.slice(0, -1));
+  await server.until(({ model }) => model.queue.bytes === body.length - 1);
+  start.send(body.slice(-1));
+  small.send(GET_LIVEZ);
+  const { body: reply } = await start.reply();
+  assert.deepEqual([answered[0], (await small.reply()).status], ['small', 200]);
+  const { callID } = JSON.parse(reply) as { callID: string };
+  const result = await post(server, '/check/v2/', { callID, longPoll: true });
+  assert.deepEqual(result.json<{ modelOutputs: string[] }>().modelOutputs, ['xxx']);
+  for (const connection of [start, small]) connection.destroy();
+  await server.stop();
+});
+
 test('a result of bytes is whole in base64, however many they are', LIMIT, async (t) => {
   const server = await startServer(fixture('large-results.mjs'), { t });
   for (const bytes of [0, 1, 2, 3, 1_000_000]) {

@@ -30,6 +30,29 @@ function takeTurn(): void {
   if (waiting.length > 0) setImmediate(takeTurn);
 }
 
+/** One buffer of them all; the only one there is, if it is one. */
+export function* joinSlices(pieces: readonly Buffer[], bytes: number): Generator<void, Buffer> {
+  const [first] = pieces;
+  if (first !== undefined && pieces.length === 1) return first;
+  const whole = Buffer.allocUnsafeSlow(bytes); // memory that is touched only as it is filled
+  let filled = 0;
+  let pausedAt = 0;
+  for (const piece of pieces) {
+    filled += piece.copy(whole, filled);
+    if (filled - pausedAt < SLICE_BYTES) continue;
+    pausedAt = filled;
+    yield;
+  }
+  return whole;
+}
+
+/** Memory of its own. */
+export function copySlices(bytes: Buffer): Generator<void, Buffer> {
+  return joinSlices([...slicesOf(bytes), EMPTY], bytes.length);
+}
+
+const EMPTY = Buffer.alloc(0);
+
 /** As `scanTopLevelFields`. */
 export function* scanSlices(body: Buffer, wanted: readonly string[]): Generator<void, ScannedBody> {
   const scan = new TopLevelScan(body, wanted);

@@ -33,7 +33,7 @@ export async function startCall(
   const { model, jobs } = backend;
   const route = (model.routes ?? (await awaitRoutes(ask, null))).get(GATEWAY_ROUTE);
   if (route === undefined) throw noRoute();
-  const job = newGatewayJob(ask, envelope, wholeBytes);
+  const job = await newGatewayJob(ask, envelope, wholeBytes);
   postResult(backend.webhooks, route, job);
   const kept = jobs.keep(job);
   kept.onceEnded(() => backend.onSettled(request, job, 200, kept.error));

@@ -4,7 +4,8 @@
  * `created` says nothing that the server's clock does not, and `modelKey` chooses among models where one is served.
  */
 import { ServeError } from '../../../../protocol/errors.js';
-import { readBoolean, readString, scanTopLevelFields } from '../../call/top-level-fields.js';
+import { scanSlices } from '../../call/slices.js';
+import { readBoolean, readString } from '../../call/top-level-fields.js';
 
 export interface GatewayEnvelope {
   /** The client's name for this request. */
@@ -23,9 +24,9 @@ const FIELDS = ['id', 'apiKey', 'callID', 'longPoll', 'startOnly', 'modelInputs'
 /** Of a control field, as written. */
 const MAX_FIELD_BYTES = 4096;
 
-/** Blocks for as long as reading the bytes takes (bench/top-level-fields.ts). @throws SERVE_BAD_BODY */
-export function readEnvelope(body: Buffer): GatewayEnvelope {
-  const scanned = scanTopLevelFields(body, FIELDS);
+/** For `inSlices`: a body may be large. @throws SERVE_BAD_BODY */
+export function* readEnvelope(body: Buffer): Generator<void, GatewayEnvelope> {
+  const scanned = yield* scanSlices(body, FIELDS);
   if (scanned.is === 'malformed')
     throw new ServeError('SERVE_BAD_BODY', `The body is not JSON: it goes wrong at byte ${scanned.at}.`);
   if (scanned.is === 'other') throw new ServeError('SERVE_BAD_BODY', 'The body must be a JSON object.');

@@ -10,19 +10,19 @@
  * Every reply is HTTP 200, failures too (reply.ts).
  */
 import type { IncomingMessage } from 'node:http';
-import { joinPieces } from '../../../../protocol/body-assembler.js';
 import { ServeError } from '../../../../protocol/errors.js';
 import { Arrivals, type Admission } from '../../../dispatch/arrivals.js';
 import type { Log } from '../../../observe/log.js';
 import { keyOf } from '../../call/api-keys.js';
 import type { Ask } from '../../call/ask.js';
 import type { Backend } from '../../call/backend.js';
+import { inSlices, joinSlices } from '../../call/slices.js';
 import { checkCall, startCall } from './calls.js';
 import { readEnvelope, type GatewayEnvelope } from './envelope.js';
 import { answer, turnAway } from './answer.js';
 import { GATEWAY_PATHS, type GatewayOperation } from '../own-paths.js';
 import { plainReply } from './reply.js';
-import { announcedBytes, receiveBody } from '../../socket/receive-body.js';
+import { announcedBytes, receiveBody, type Body } from '../../socket/receive-body.js';
 import { requestIdOf } from '../../socket/request-id.js';
 
 /** Of a request that starts nothing: ids and a few words. They are taken without a place in the queue. */
@@ -72,7 +72,7 @@ export class Gateway {
       backend.inviteBody(request, response);
       const limits = { announcedBytes: announced, maxBodyBytes, bodyTimeoutMs: bodyTimeout };
       const body = await receiveBody(request, limits, place);
-      const envelope = readEnvelope(joinPieces(body.pieces)); // one piece, unless it came chunked, is small or large
+      const envelope = await inSlices(readBody(body));
       ask.requestId = requestIdOf(request.headers, envelope.id);
       if (!isKnown && !backend.keys.allows(envelope.apiKey)) throw wrongKey();
 
@@ -102,6 +102,10 @@ export class Gateway {
     const full = new ServeError('SERVE_QUEUE_FULL', undefined, { retryAfterS: 1 });
     if (!this.#unauthenticated.evictSlowest(full, missingBytes)) throw full;
   }
+}
+
+function* readBody({ pieces, bytes }: Body): Generator<void, GatewayEnvelope> {
+  return yield* readEnvelope(yield* joinSlices(pieces, bytes));
 }
 
 function wrongKey(): ServeError {

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { Job, NOWHERE, type JobCall } from '../../../dispatch/job.js';
 import type { Ask } from '../../call/ask.js';
 import type { GatewayEnvelope } from './envelope.js';
+import { copySlices, inSlices } from '../../call/slices.js';
 import { describeCall } from '../../call/describe-call.js';
 import { pathOf } from '../../socket/request-facts.js';
 
@@ -12,19 +13,19 @@ export const GATEWAY_ROUTE = '/';
 const EMPTY_INPUT = Buffer.from('{}');
 
 /** A job of its own: nobody's leaving ends it. `wholeBytes`: of the body that the input is a part of. */
-export function newGatewayJob(
+export async function newGatewayJob(
   ask: Ask,
   { modelInputs }: Pick<GatewayEnvelope, 'modelInputs'>,
   wholeBytes: number,
-): Job {
-  const input = modelInputs === null ? EMPTY_INPUT : ownBytes(modelInputs, wholeBytes);
+): Promise<Job> {
+  const input = modelInputs === null ? EMPTY_INPUT : await ownBytes(modelInputs, wholeBytes);
   const times = { acceptedAtMs: ask.acceptedAtMs, deadlineAtMs: null };
   return new Job(describeStart(ask, input), [input], times, NOWHERE);
 }
 
 /** A small part of a large body is copied, so that it is all that is kept, as the queue's limit counts it. */
-function ownBytes(part: Buffer, wholeBytes: number): Buffer {
-  return 2 * part.length < wholeBytes ? Buffer.from(part) : part;
+async function ownBytes(part: Buffer, wholeBytes: number): Promise<Buffer> {
+  return 2 * part.length < wholeBytes ? inSlices(copySlices(part)) : part;
 }
 
 /** A JSON call like any other, whose client can only read ASCII (as its id tells the worker, under Banana's name). */

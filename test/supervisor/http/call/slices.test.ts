@@ -5,8 +5,10 @@ import fc from 'fast-check';
 import {
   SLICE_BYTES,
   checkJson,
+  copySlices,
   escapeNonAscii,
   inSlices,
+  joinSlices,
   slicesOf,
   writeAscii,
 } from '../../../../supervisor/http/call/slices.js';
@@ -71,6 +73,21 @@ test('writeAscii gives the text that JSON.parse reads alike, and no copy of what
   );
   const ascii = Buffer.alloc(3 * SLICE_BYTES, 'x');
   for (const piece of run(writeAscii(ascii)).result) assert.equal(piece.buffer, ascii.buffer);
+});
+
+test('pieces are joined in order, and a part is copied, in slices', () => {
+  const pieces = [...slicesOf(Buffer.alloc(5 * SLICE_BYTES + 7, 'abcdefg'))];
+  const whole = Buffer.concat(pieces);
+  const joined = run(joinSlices(pieces, whole.length));
+  assert.ok(joined.result.equals(whole));
+  assert.equal(joined.pauses, 5);
+  assert.equal(run(joinSlices([whole], whole.length)).result, whole, 'one piece is not copied');
+  assert.equal(run(joinSlices([], 0)).result.length, 0);
+  for (const part of [whole, whole.subarray(3, 9), Buffer.alloc(0)]) {
+    const copy = run(copySlices(part)).result;
+    assert.ok(copy.equals(part));
+    assert.notEqual(copy.buffer, part.buffer);
+  }
 });
 
 test('large work pauses after each slice', () => {
