@@ -14,7 +14,7 @@ import { configError } from '../protocol/errors.js';
 import { readEnvironment, resolveOptions, type OptionSource } from './options/resolve.js';
 import { readServeOptions } from './options/serve-options.js';
 import { availableCores } from './machine/cores.js';
-import { discoverGpus } from './machine/gpu-discovery.js';
+import { discoverGpus, type Discovery } from './machine/gpu-discovery.js';
 import { placeWorkers } from './machine/placement.js';
 import type { ServerHandle } from './server/server-handle.js';
 import { Server } from './server/server.js';
@@ -50,12 +50,13 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
   const { gpus, workers, workersPerGpu, apiKey, apiKeyFile } = resolved.options;
   const fileKeys = apiKeyFile === null ? [] : readKeyFile(apiKeyFile, cwd);
   const keys = new ApiKeys([...(apiKey ?? []), ...fileKeys]);
-  const discovery = gpus === 'none' ? { gpus: [], problem: null } : await discoverGpus(process.env);
+  const discovery = await (gpus === 'none' ? NOT_ASKED : discoverGpus(process.env));
   const placements = placeWorkers({
     workers,
     gpus,
     workersPerGpu,
     found: discovery.gpus,
+    said: discovery.said,
     ...inheritedMask(process.env),
     cores: availableCores(),
   });
@@ -73,6 +74,8 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
   await server.open();
   return server;
 }
+
+const NOT_ASKED: Discovery = { gpus: [], problem: null, said: 'none was looked for' };
 
 /** The starter of this process may have left it only some of the devices. ROCm reads CUDA's variable too. */
 function inheritedMask(env: NodeJS.ProcessEnv): { inheritedMask: string | undefined; maskVariable: string } {

@@ -17,13 +17,15 @@ export interface Discovery {
   readonly gpus: readonly Gpu[];
   /** Why there may be more than were found; null if all went well. */
   readonly problem: string | null;
+  /** What nvidia-smi found, in words. */
+  readonly said: string;
 }
 
 /** The driver may have to initialise the cards first: seconds on large machines without persistence mode. */
 const LIMIT_MS = 10_000;
 
 export async function discoverGpus(env: NodeJS.ProcessEnv, limitMs: number = LIMIT_MS): Promise<Discovery> {
-  if (!isOnPath('nvidia-smi', env)) return { gpus: [], problem: null };
+  if (!isOnPath('nvidia-smi', env)) return { gpus: [], problem: null, said: 'nvidia-smi was not found' };
   const { execa } = await import('execa'); // only where there is something to ask
   const child = execa('nvidia-smi', ['-L'], {
     reject: false,
@@ -39,13 +41,18 @@ export async function discoverGpus(env: NodeJS.ProcessEnv, limitMs: number = LIM
     child.stdout.destroy();
     child.stderr.destroy();
     child.unref();
-    return { gpus: [], problem: `nvidia-smi did not answer in ${limitMs} ms` };
+    return failed(`nvidia-smi did not answer in ${limitMs} ms`);
   }
   if (result.failed) {
     const said = `${result.stdout}\n${result.stderr}`.trim().split('\n')[0] ?? '';
-    return { gpus: [], problem: `nvidia-smi failed (exit code ${result.exitCode ?? 'none'}): ${said}` };
+    return failed(`nvidia-smi failed (exit code ${result.exitCode ?? 'none'}): ${said}`);
   }
-  return { gpus: parseList(result.stdout), problem: null };
+  const gpus = parseList(result.stdout);
+  return { gpus, problem: null, said: `nvidia-smi lists ${gpus.length === 0 ? 'none' : gpus.length}` };
+}
+
+function failed(problem: string): Discovery {
+  return { gpus: [], problem, said: problem };
 }
 
 /** `GPU 0: NVIDIA A100 (UUID: GPU-…)`, and indented below it `MIG 3g.20gb Device 0: (UUID: MIG-…)`. */

@@ -1,5 +1,5 @@
 /** Which slot gets which device: options, discovery and an inherited mask in, one entry per worker out. Pure. */
-import { configError } from '../../protocol/errors.js';
+import { configError, type ServeError } from '../../protocol/errors.js';
 import type { Gpu } from './gpu-discovery.js';
 
 export interface Placement {
@@ -16,6 +16,8 @@ export interface PlacementInput {
   readonly gpus: string | null;
   readonly workersPerGpu: number | null;
   readonly found: readonly Gpu[];
+  /** What nvidia-smi found, in words. */
+  readonly said: string;
   /** CUDA_VISIBLE_DEVICES (or ROCm's own) this process was started with; undefined if unset. */
   readonly inheritedMask: string | undefined;
   /** Which variable that was. */
@@ -33,7 +35,7 @@ export function placeWorkers(input: PlacementInput): Placement[] {
   }
   if (chosen.length === 0) {
     if (input.workersPerGpu !== null && input.gpus !== 'none') {
-      throw configError('--workers-per-gpu: no GPU was found here. Give --workers instead.');
+      throw configError(`--workers-per-gpu: no GPU was found here (${input.said}). Give --workers instead.`);
     }
     const count = input.workers ?? 1;
     return Array.from({ length: count }, () => cpuSlot(input, count));
@@ -72,7 +74,7 @@ function chooseGpus(input: PlacementInput): string[] {
   if (gpus === null) return visible.map(idOf);
   if (gpus === 'all') {
     if (visible.length > 0) return visible.map(idOf);
-    throw configError(`--gpus all: no GPU was found${maskHint(input)}. Use --gpus none to run on the CPU.`);
+    throw noGpu('all', input);
   }
   // By uuid: an index and an id may name the same card, which counts once.
   const chosen = new Map<string, string>();
@@ -104,16 +106,21 @@ function findGpu(
     if (matches.length > 1)
       throw configError(`--gpus ${wanted}: this is the start of ${matches.length} ids; write more of it.`);
   }
+  if (visible.length === 0) throw noGpu(wanted, input);
   const list = visible.map((gpu, i) => `${i} (${gpu.uuid}, ${gpu.name})`).join('; ');
-  const has = visible.length === 0 ? 'no GPU' : list;
-  throw configError(`--gpus ${wanted}: there is no such GPU. Visible here: ${has}${maskHint(input)}.`);
+  throw configError(`--gpus ${wanted}: there is no such GPU. Visible here: ${list}${maskHint(input)}.`);
 }
 
-/** Nothing was discovered: another vendor's cards, perhaps. An index is taken at its word, within an inherited mask. */
+/** An inherited mask may name cards that nvidia-smi does not know, of another maker; then it is taken at its word. */
 function unseenGpu(index: number, mask: string | undefined): string | undefined {
-  if (mask === undefined) return String(index);
-  const entry = mask.split(',')[index]?.trim();
+  const entry = mask?.split(',')[index]?.trim();
   return entry === '' ? undefined : entry;
+}
+
+function noGpu(wanted: string, input: PlacementInput): ServeError {
+  return configError(
+    `--gpus ${wanted}: no GPU was found here: ${input.said}${maskHint(input)}. Use --gpus none to run on the CPU; cards that nvidia-smi does not know are named in CUDA_VISIBLE_DEVICES or HIP_VISIBLE_DEVICES.`,
+  );
 }
 
 /**

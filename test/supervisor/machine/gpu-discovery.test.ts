@@ -49,7 +49,8 @@ for (const text of [
 }
 
 test('without nvidia-smi there is no GPU and no problem', async () => {
-  assert.deepEqual(await discoverGpus({ PATH: '/nowhere' }), { gpus: [], problem: null });
+  const said = 'nvidia-smi was not found';
+  assert.deepEqual(await discoverGpus({ PATH: '/nowhere' }), { gpus: [], problem: null, said });
 });
 
 test('a fake nvidia-smi is asked with -L', async (t) => {

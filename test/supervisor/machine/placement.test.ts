@@ -22,6 +22,7 @@ const MACHINE: PlacementInput = {
   gpus: null,
   workersPerGpu: null,
   found: [],
+  said: 'nvidia-smi was not found',
   inheritedMask: undefined,
   cores: 8,
 };
@@ -57,7 +58,6 @@ const ROWS: readonly [what: string, input: Partial<PlacementInput>, devices: str
     ['gpu 1'],
     8,
   ],
-  ['--gpus 1 with no discovery: another vendor, taken at its word', { gpus: '1' }, ['gpu 1'], 8],
 ];
 
 for (const [what, input, devices, threads] of ROWS) {
@@ -91,7 +91,13 @@ test('--gpus none hides every GPU; without it nothing is hidden that nvidia-smi 
 for (const [what, input, message] of [
   ['--workers on a machine with GPUs', { found: FOUR, workers: 2 }, /--workers-per-gpu.*--gpus none/],
   ['--workers-per-gpu without GPUs', { workersPerGpu: 2 }, /no GPU was found.*--workers/],
-  ['--gpus all without GPUs', { gpus: 'all' }, /no GPU was found.*--gpus none/],
+  [
+    '--gpus all without GPUs',
+    { gpus: 'all' },
+    /no GPU was found here: nvidia-smi was not found\. .*--gpus none/,
+  ],
+  ['--gpus 0 without GPUs', { gpus: '0' }, /no GPU was found here: nvidia-smi was not found\. .*--gpus none/],
+  ['--gpus with an id, without GPUs', { gpus: 'GPU-a' }, /no GPU was found here.*--gpus none/],
   [
     '--gpus all under an empty mask',
     { found: FOUR, gpus: 'all', inheritedMask: '' },
