@@ -12,7 +12,7 @@ import { gateMistake } from './dialects/gate.js';
 import { Gateway, gatewayOperation } from './dialects/gateway/gateway.js';
 import { potassiumRoutes } from './dialects/potassium.js';
 import { refuse } from './socket/refuse.js';
-import { pathOf } from './socket/request-facts.js';
+import { namedPath, pathMistake, writtenPath } from './socket/request-facts.js';
 import { bananaIdHeader, requestIdOf } from './socket/request-id.js';
 import type { HttpHandler } from './socket/http-server.js';
 import { Upgrades } from './websocket/upgrades.js';
@@ -23,6 +23,7 @@ export function createHandler(backend: Backend, log: Log): HttpHandler {
     ctx.set('X-Request-Id', requestIdOf(ctx.req.headers));
     if (backend.closing()) ctx.set('Connection', 'close');
     ctx.set(bananaIdHeader(ctx.req));
+    ctx.newRouterPath = namedPath(writtenPath(ctx.req.url)); // routers match this instead of the path as written
     try {
       await next();
     } catch (thrown) {
@@ -36,7 +37,10 @@ export function createHandler(backend: Backend, log: Log): HttpHandler {
   app.use(answerUnclaimed(backend));
   app.on('error', (thrown: unknown, ctx?: Koa.Context) => {
     if (ctx?.req.socket.destroyed === true) return; // the client hung up: no failure of ours, and it may do so often
-    log.error({ path: ctx?.path }, `a request handler failed: ${describeThrown(thrown).stack}`);
+    log.error(
+      { path: writtenPath(ctx?.req.url) },
+      `a request handler failed: ${describeThrown(thrown).stack}`,
+    );
   });
   const handle = app.callback();
   const { corsOrigin } = backend.options;
@@ -45,15 +49,20 @@ export function createHandler(backend: Backend, log: Log): HttpHandler {
   /** Rejects only for a defect of ours. */
   const answer = (ask: Ask): Promise<void> => {
     const { request, response, path } = ask;
-    if (isCall(backend, request, path)) return answerCall(ask, { route: path, path, format: 'auto' });
+    if (isCall(backend, request, path)) return answerCall(ask, { route: path, format: 'auto' });
     const operation = gatewayOperation(backend, request, path);
     return operation === null ? handle(request, response) : gateway.answer(ask, operation);
   };
   const request: HttpHandler['request'] = (request, response) => {
     const acceptedAtMs = performance.now();
-    const path = pathOf(request.url);
-    countPost(backend, request, path);
+    const written = writtenPath(request.url);
+    const path = namedPath(written);
+    countPost(backend, request, path ?? written);
     cors?.mark(request, response);
+    if (path === null) {
+      turnAway(backend, request, response, pathMistake());
+      return;
+    }
     const mistake = gateMistake(backend, request, path);
     if (mistake !== null) {
       turnAway(backend, request, response, mistake);

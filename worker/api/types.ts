@@ -31,6 +31,7 @@ export interface InferenceContext {
   readonly headers: Readonly<Record<string, string>>;
   /** Content-Type as sent; empty if absent. */
   readonly contentType: string;
+  /** As the client wrote it, percent escapes included. */
   readonly path: string;
   readonly query: URLSearchParams;
   /** W3C trace context as sent, if valid. */

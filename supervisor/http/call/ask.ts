@@ -6,7 +6,7 @@ export interface Ask {
   readonly backend: Backend;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** As `pathOf` reads it. */
+  /** The one that the request names, as `namedPath` reads it. */
   readonly path: string;
   /** On the monotonic clock. */
   readonly acceptedAtMs: number;

@@ -3,18 +3,17 @@ import type { IncomingMessage } from 'node:http';
 import { joinHeaderLines } from '../../../protocol/header-lines.js';
 import type { Format } from '../../../protocol/messages.js';
 import type { JobCall } from '../../dispatch/job.js';
+import { writtenPath } from '../socket/request-facts.js';
 
 export interface CallTarget {
   readonly route: string;
-  /** Of the request, as `pathOf` reads it. */
-  readonly path: string;
   readonly format: Format;
 }
 
 export function describeCall(
   request: IncomingMessage,
   requestId: string,
-  { route, path, format }: CallTarget,
+  { route, format }: CallTarget,
   deadlineMs: number | null,
   bodyBytes: number,
 ): JobCall {
@@ -26,7 +25,7 @@ export function describeCall(
     bodyBytes,
     requestId,
     route,
-    path,
+    path: writtenPath(url),
     query: question < 0 ? '' : url.slice(question + 1),
     format,
     contentType: headers['content-type'] ?? '',

@@ -9,6 +9,7 @@ import { ServeError } from '../../../protocol/errors.js';
 import type { Backend } from '../call/backend.js';
 import { GATEWAY_PATHS } from './own-paths.js';
 import { refuse } from '../socket/refuse.js';
+import { namedPath, writtenPath } from '../socket/request-facts.js';
 import { requestIdOf } from '../socket/request-id.js';
 
 /**
@@ -40,10 +41,12 @@ function isQuestion(path: string): boolean {
 export function answerUnclaimed(backend: Backend): Middleware {
   return (ctx) => {
     const { routes } = backend.model;
-    const isRoute = routes?.has(ctx.path) ?? ctx.path === '/';
-    const isWebSocket = routes?.get(ctx.path)?.kind === 'websocket';
+    const written = writtenPath(ctx.req.url);
+    const path = namedPath(written) as string; // one that cannot be read is refused before
+    const isRoute = routes?.has(path) ?? path === '/';
+    const isWebSocket = routes?.get(path)?.kind === 'websocket';
     const taken = isWebSocket ? 'GET, OPTIONS' : 'POST, OPTIONS';
-    const allow = isRoute ? taken : backend.ownPaths.get(ctx.path);
+    const allow = isRoute ? taken : backend.ownPaths.get(path);
     if (isRoute && ctx.method === 'OPTIONS') {
       ctx.status = 200;
       ctx.set('Allow', allow as string);
@@ -51,7 +54,9 @@ export function answerUnclaimed(backend: Backend): Middleware {
       return;
     }
     ctx.respond = false;
-    const error = isWebSocket ? new ServeError('SERVE_UPGRADE_REQUIRED') : mistakeOf(ctx, allow);
+    const error = isWebSocket
+      ? new ServeError('SERVE_UPGRADE_REQUIRED')
+      : mistakeOf(ctx.method, written, allow);
     const requestId = requestIdOf(ctx.req.headers);
     const headers = { requestId, close: backend.closing(), timing: 'queue;dur=0, run;dur=0' };
     refuse(ctx.req, ctx.res, error, allow === undefined ? headers : { ...headers, allow });
@@ -59,10 +64,8 @@ export function answerUnclaimed(backend: Backend): Middleware {
   };
 }
 
-function mistakeOf(
-  { method, path }: { method: string; path: string },
-  allow: string | undefined,
-): ServeError {
+/** `path`: as written, so that nothing in the error or the log can end its line. */
+function mistakeOf(method: string, path: string, allow: string | undefined): ServeError {
   return allow === undefined
     ? new ServeError('SERVE_NOT_FOUND', `There is no ${method} ${path} here.`)
     : new ServeError('SERVE_METHOD_NOT_ALLOWED', `${path} takes ${allow}, not ${method}.`);

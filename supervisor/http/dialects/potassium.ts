@@ -23,7 +23,7 @@ export function potassiumRoutes(backend: Backend): Router {
   router.post('/_k/warmup', warmUp);
 
   router.get('/_k/jobs/:id', async (ctx) => {
-    const job = backend.jobs.get(ctx.params['id'] ?? '');
+    const job = backend.jobs.get(ctx.captures?.[0] ?? '');
     if (job === null)
       throw new ServeError('SERVE_NOT_FOUND', 'There is no such job, or it is forgotten by now.');
     ctx.type = 'application/json';

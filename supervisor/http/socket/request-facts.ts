@@ -1,11 +1,41 @@
 /** What is asked of every request, whoever answers it: its path, whether it has a body, when it is over. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ServeError } from '../../../protocol/errors.js';
 
-/** The request's path as written, without the query; of the absolute form (RFC 9112 section 3.2.2) too. */
-export function pathOf(url = '/'): string {
-  if (!url.startsWith('/')) return URL.canParse(url) ? new URL(url).pathname : url;
-  const question = url.indexOf('?');
-  return question < 0 ? url : url.slice(0, question);
+/** The request's path as the client wrote it, without the query. A target that is no URL is given back as it is. */
+export function writtenPath(url = '/'): string {
+  const target = url.startsWith('/') ? url : withoutAuthority(url);
+  const question = target.indexOf('?');
+  return question < 0 ? target : target.slice(0, question);
+}
+
+/** The absolute form of a request's target (RFC 9112 section 3.2.2) names a host first. */
+function withoutAuthority(url: string): string {
+  if (!URL.canParse(url)) return url;
+  const rest = url.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i, '');
+  return rest.startsWith('/') ? rest : `/${rest}`;
+}
+
+/**
+ * The path that the written one names, as routes are declared: every segment is percent-decoded once. An encoded slash
+ * stays `%2F`, so that it never splits a segment. Null if an escape is broken or no UTF-8, or if there is no path at all.
+ */
+export function namedPath(written: string): string | null {
+  if (!written.startsWith('/')) return written === '*' ? written : null;
+  if (!written.includes('%')) return written;
+  try {
+    return decodeURIComponent(written.replace(/%2f/gi, '%252F'));
+  } catch {
+    return null;
+  }
+}
+
+/** What a request is told whose path is null. */
+export function pathMistake(): ServeError {
+  return new ServeError(
+    'SERVE_BAD_REQUEST',
+    'The request names no path that can be read: it is no URL, or a percent escape in it is broken or no UTF-8.',
+  );
 }
 
 /** Whether a body comes with the request, even an empty one. */

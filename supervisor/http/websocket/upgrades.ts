@@ -7,7 +7,7 @@ import type { Cors } from '../call/cors.js';
 import type { Backend } from '../call/backend.js';
 import { gateMistake } from '../dialects/gate.js';
 import { refuse } from '../socket/refuse.js';
-import { hasBody, pathOf } from '../socket/request-facts.js';
+import { hasBody, namedPath, writtenPath } from '../socket/request-facts.js';
 import { requestIdOf } from '../socket/request-id.js';
 import { WebSocketCall, isWebSocketRoute } from './websocket-call.js';
 
@@ -29,8 +29,8 @@ export class Upgrades {
 
   /** Returns false if it is not for this: the request is to be answered as if it had not asked. */
   take(request: IncomingMessage, socket: Socket, head: Buffer): boolean {
-    const path = pathOf(request.url);
-    if (!asksForWebSocket(request) || !this.#mayBeRoute(path)) return false;
+    const path = namedPath(writtenPath(request.url));
+    if (path === null || !asksForWebSocket(request) || !this.#mayBeRoute(path)) return false;
     const requestId = requestIdOf(request.headers);
     try {
       this.#check(request, path);

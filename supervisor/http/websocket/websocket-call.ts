@@ -44,7 +44,7 @@ export class WebSocketCall implements Sink, Conversation {
     this.#backend = backend;
     this.#request = request;
     this.#ws = ws;
-    const target = { route: path, path, format: 'websocket' } as const;
+    const target = { route: path, format: 'websocket' } as const;
     const call = describeCall(request, requestId, target, null, 0);
     this.#job = new Job(call, [], { acceptedAtMs: performance.now(), deadlineAtMs: null }, this);
     this.#job.conversation = this;

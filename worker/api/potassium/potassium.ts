@@ -245,7 +245,7 @@ export class Potassium<Context extends object = any> {
 
   #freePath(route: string): string {
     const path = route.startsWith('/') ? route : `/${route}`;
-    if (/[\s?#]/.test(path)) throw new TypeError(`no request can have the path ${JSON.stringify(path)}`);
+    if (/[?#]/.test(path)) throw new TypeError(`a route is a path, without ? and #: ${JSON.stringify(path)}`);
     if (RESERVED.test(path)) throw new RouteAlreadyInUseException(path, " is the server's own");
     if (this.#endpoints.has(path)) throw new RouteAlreadyInUseException(path);
     return path;

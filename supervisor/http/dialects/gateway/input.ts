@@ -5,7 +5,6 @@ import type { Ask } from '../../call/ask.js';
 import type { GatewayEnvelope } from './envelope.js';
 import { copySlices, inSlices } from '../../call/slices.js';
 import { describeCall } from '../../call/describe-call.js';
-import { pathOf } from '../../socket/request-facts.js';
 
 /** The app's route that is called this way. */
 export const GATEWAY_ROUTE = '/';
@@ -30,7 +29,7 @@ async function ownBytes(part: Buffer, wholeBytes: number): Promise<Buffer> {
 
 /** A JSON call like any other, whose client can only read ASCII (as its id tells the worker, under Banana's name). */
 function describeStart({ request, requestId }: Ask, input: Buffer): JobCall {
-  const target = { route: GATEWAY_ROUTE, path: pathOf(request.url), format: 'json' } as const;
+  const target = { route: GATEWAY_ROUTE, format: 'json' } as const;
   const call = describeCall(request, requestId, target, null, input.length);
   const type = 'application/json';
   const headers = [...headersOfCaller(request), 'Content-Type', type, 'X-Banana-Request-Id', requestId];
