@@ -71,22 +71,22 @@ function isServedFunctions(given: ServeOptions | ServedFunctions): given is Serv
   );
 }
 
-async function serveFile(options: ServeOptions): Promise<ServerHandle> {
+async function serveFile(options: ServeOptions, appPlace = ''): Promise<ServerHandle> {
   const supervisor = await import('./supervisor/serve.js');
-  return supervisor.serve(options);
+  return supervisor.serve(options, { appPlace });
 }
 
 // An app that starts itself becomes a server here: what authors import must not know the supervisor.
 setStarter({
-  async serve(app, options) {
+  async serve({ file, place }, options) {
     const { EXIT_CODES } = await import('./supervisor/server/exit-codes.js');
     const { runServerProcess } = await import('./supervisor/server/server-process.js');
-    const reason = await runServerProcess(() => serveFile({ ...options, app }));
+    const reason = await runServerProcess(() => serveFile({ ...options, app: file }, place));
     process.exitCode = EXIT_CODES[reason].code;
   },
-  async startForTest(app, options) {
+  async startForTest({ file, place }, options) {
     const { startTestServer } = await import('./supervisor/test-server.js');
-    const server = await startTestServer({ ...options, app });
+    const server = await startTestServer({ ...options, app: file }, place);
     return { url: server.url, close: async () => void (await server.close()) };
   },
 });

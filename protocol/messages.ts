@@ -99,6 +99,8 @@ export interface Device {
 export interface StartSpec {
   /** Absolute path of the app. */
   readonly app: string;
+  /** Which app of that file, as Node workers name them (worker/api/in-worker.ts); the one that it exports if left out. */
+  readonly appPlace?: string;
   readonly model: string;
   readonly version: string;
   readonly worker: number;

@@ -29,10 +29,12 @@ export interface ServeOptions extends ProgramOptions {
   readonly cwd?: string;
 }
 
-/** Settings that only the command line (its source of options) and the benchmarks give. */
+/** Settings that only the command line (its source of options), an app that starts itself and the benchmarks give. */
 export interface ServeInternals {
   readonly flags?: OptionSource;
   readonly sendAhead?: SendAhead;
+  /** Which app of the file, as the worker names them; empty: the one that it exports. */
+  readonly appPlace?: string;
 }
 
 /** @throws SERVE_CONFIG if an option is wrong, with nothing started; system errors of `listen` (EADDRINUSE, …) */
@@ -64,6 +66,7 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
     discovery.problem === null ? [] : [`GPU discovery: ${discovery.problem}; continuing without`];
   const server = new Server({
     app,
+    appPlace: internals.appPlace ?? '',
     workerCommand: workerCommand ?? null,
     resolved,
     keys,

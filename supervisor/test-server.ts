@@ -4,8 +4,9 @@ import { serve, type ServeOptions } from './serve.js';
 import type { ServerHandle } from './server/server-handle.js';
 
 /** Resolves once a worker is ready. @throws Error if none can start; then nothing is left running */
-export async function startTestServer(options: ServeOptions): Promise<ServerHandle> {
-  const server = await serve({ host: '127.0.0.1', port: 0, logLevel: 'warn', restartLimit: 0, ...options });
+export async function startTestServer(options: ServeOptions, appPlace: string): Promise<ServerHandle> {
+  const given: ServeOptions = { host: '127.0.0.1', port: 0, logLevel: 'warn', restartLimit: 0, ...options };
+  const server = await serve(given, { appPlace });
   try {
     await server.ready;
   } catch (error) {

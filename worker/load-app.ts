@@ -6,7 +6,7 @@ import { basename, dirname, extname } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { fromBananaApp } from './adapters/banana-app.js';
 import { fromPotassiumApp } from './adapters/potassium-app.js';
-import { setImportingWorker } from './api/in-worker.js';
+import { setImportingWorker, type AppPlace } from './api/in-worker.js';
 import { AppLoadError, explainImportError, locateText } from './explain-load-error.js';
 import type { LoadedApp } from './loaded-app.js';
 import { registerTypeScript } from './register-typescript.js';
@@ -15,17 +15,20 @@ type Exports = Readonly<Record<string, unknown>>;
 
 const ADAPTERS: readonly ((exports: Exports) => LoadedApp | null)[] = [fromPotassiumApp, fromBananaApp];
 
-/** @throws AppLoadError with file, line, cause and cure */
-export async function loadApp(path: string): Promise<LoadedApp> {
-  const served = listenForServe();
+/**
+ * `place`: which of the file's apps; empty: the one that it exports, or serves.
+ * @throws AppLoadError with file, line, cause and cure
+ */
+export async function loadApp(path: string, place: AppPlace = ''): Promise<LoadedApp> {
+  const offered = listenForApps();
   const imported = importApp(path).catch((thrown: unknown) => {
     throw explainImportError(path, thrown);
   });
   // After `await app.serve()` the import is never done, and nothing that the file exports can be seen.
-  const namespace = await Promise.race([imported, served.awaited]);
+  const namespace = await Promise.race([imported, offered.awaited]);
   const candidates = namespace === null ? [] : exportCandidates(namespace);
-  const [app] = served.apps;
-  if (app !== undefined) candidates.unshift({ ...namespace, app }, app);
+  const app = place === '' ? onlyServed(path, offered.served) : appAt(path, place, offered.byPlace);
+  if (app !== undefined) candidates.unshift(withExports(app, namespace), app);
   for (const exports of candidates) {
     for (const adapt of ADAPTERS) {
       const app = adaptOrExplain(path, exports, adapt);
@@ -35,16 +38,52 @@ export async function loadApp(path: string): Promise<LoadedApp> {
   throw missingInference(path, candidates);
 }
 
-/** Apps that are served while they are imported: in a worker it means "this is the app". */
-function listenForServe(): { readonly apps: Exports[]; readonly awaited: Promise<null> } {
-  const apps: Exports[] = [];
+/** A Potassium as if it was the file's default export, with what may stand beside it. */
+function withExports(app: Exports, namespace: Exports | null): Exports {
+  return { config: namespace?.['config'], shutdown: namespace?.['shutdown'], default: app };
+}
+
+interface OfferedApps {
+  readonly byPlace: ReadonlyMap<AppPlace, Exports>;
+  readonly served: ReadonlySet<Exports>;
+  /** Resolves once the file waits for the end of a server. */
+  readonly awaited: Promise<null>;
+}
+
+/** Apps that are made or served while they are imported: in a worker, to serve one means "this is the app". */
+function listenForApps(): OfferedApps {
+  const byPlace = new Map<AppPlace, Exports>();
+  const served = new Set<Exports>();
   const awaited = new Promise<null>((resolve) => {
     setImportingWorker({
-      onServe: (app) => apps.push(app as Exports),
+      onMade: (app, place) => byPlace.set(place, app as Exports),
+      onServe: (app, place) => {
+        byPlace.set(place, app as Exports);
+        served.add(app as Exports);
+      },
       onAwaited: () => setImmediate(() => resolve(null)), // `serve().then(...)` is the last thing a file may do, too
     });
   });
-  return { apps, awaited };
+  return { byPlace, served, awaited };
+}
+
+/** Undefined if the file serves none. @throws AppLoadError if it serves several: any choice would be a guess */
+function onlyServed(path: string, served: ReadonlySet<Exports>): Exports | undefined {
+  if (served.size > 1) {
+    throw new AppLoadError(`${path}: this file serves ${served.size} apps. Give each a file of its own.`);
+  }
+  return [...served][0];
+}
+
+/** @throws AppLoadError if the file did not make or serve that one while it was imported */
+function appAt(path: string, place: AppPlace, byPlace: ReadonlyMap<AppPlace, Exports>): Exports {
+  const app = byPlace.get(place);
+  if (app !== undefined) return app;
+  const [verb = '', nth = ''] = place.split(' ');
+  const what = `app number ${nth} that this file ${verb === 'made' ? 'makes' : 'serves'}`;
+  throw new AppLoadError(
+    `${path}: ${what} is not there when a worker imports the file. Make and define it at the top of the file, before anything is awaited, or in a file of its own.`,
+  );
 }
 
 async function importApp(path: string): Promise<Exports> {

@@ -123,7 +123,7 @@ async function start(spec: StartSpec): Promise<void> {
   process.title = `banana-serve worker ${spec.worker}`;
   const prints = spec.printMark === '' ? NO_ATTRIBUTION : attributePrints(spec.printMark);
   const worker: WorkerInfo = { index: spec.worker, gpu: spec.device.gpu, threads: spec.device.threads };
-  const loaded = await loadOrExit(spec.app);
+  const loaded = await loadOrExit(spec.app, spec.appPlace ?? '');
   if (loaded === null) return;
   channel.send({
     type: 'loaded',
@@ -153,9 +153,9 @@ async function start(spec: StartSpec): Promise<void> {
   channel.flush();
 }
 
-async function loadOrExit(path: string): Promise<LoadedApp | null> {
+async function loadOrExit(path: string, place: string): Promise<LoadedApp | null> {
   try {
-    return await loadApp(path);
+    return await loadApp(path, place);
   } catch (thrown) {
     const { message, stack } = describeThrown(thrown);
     if (thrown instanceof AppLoadError) {

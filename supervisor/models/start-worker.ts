@@ -13,6 +13,8 @@ export interface ModelSpec {
   readonly version: string;
   /** Absolute path of the app. */
   readonly app: string;
+  /** Which app of that file; empty: the one that it exports. */
+  readonly appPlace: string;
   /** Program that speaks the wire; null: our own Node worker. */
   readonly workerCommand: readonly string[] | null;
 }
@@ -40,6 +42,7 @@ export function startWorker(
   const mark = attributePrints ? randomBytes(8).toString('hex') : '';
   const spec: StartSpec = {
     app: model.app,
+    ...(model.appPlace === '' ? {} : { appPlace: model.appPlace }),
     model: model.name,
     version: model.version,
     worker: index,

@@ -42,6 +42,7 @@ import { VERSION } from '../version.js';
 /** Everything that a server is made from, checked already. */
 export interface ServerPlan {
   readonly app: string;
+  readonly appPlace: string;
   readonly workerCommand: readonly string[] | null;
   readonly resolved: ResolvedOptions;
   readonly keys: ApiKeys;
@@ -145,12 +146,12 @@ export class Server implements ServerHandle {
   }
 
   #newModel(): ModelRuntime {
-    const { app, workerCommand, resolved, placements } = this.#plan;
+    const { app, appPlace, workerCommand, resolved, placements } = this.#plan;
     const { logFormat, logPrefix, spawnConcurrency } = this.#options;
     const printFormat = logFormat === 'text' && logPrefix === 'potassium' ? logPrefix : logFormat;
     const name = basename(app).replace(/\.\w+$/, '') || 'model';
     return new ModelRuntime(
-      { name, version: '1', app, workerCommand },
+      { name, version: '1', app, appPlace, workerCommand },
       resolved,
       placements,
       {

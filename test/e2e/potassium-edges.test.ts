@@ -7,8 +7,8 @@ import { test, type TestContext } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { ask, errorOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
-import { endOf, potassiumStatus, startJob, untilPotassium } from '../helpers/potassium.js';
-import { ROOT, runCommand, startServer } from '../helpers/server.js';
+import { endOf, post, potassiumStatus, startJob, untilPotassium } from '../helpers/potassium.js';
+import { eventually, ROOT, runCommand, startServer } from '../helpers/server.js';
 import { spawn } from 'node:child_process';
 
 const LIMIT = { timeout: 60_000 };
@@ -231,3 +231,94 @@ for (const [what, init, said] of [
     assert.equal(code, 0);
   });
 }
+
+/** Runs a program to its end, and gives what it printed. */
+async function printsOf(t: TestContext, path: string): Promise<string> {
+  const program = runCommand([path], { t, command: process.execPath });
+  await program.ended;
+  return program.stdout();
+}
+
+const SAYS = `const says = (name) => {
+    const made = new Potassium(name);
+    made.handler('/', () => new Response({ json: name }));
+    return made;
+  };
+  const tell = async (made) => {
+    try {
+      const client = await made.testClient();
+      console.log((await client.post('/', { json: {} })).text);
+      await client.close();
+    } catch (error) {
+      console.log('refused: ' + error.message.replaceAll('\\n', ' '));
+    }
+  };`;
+
+test('several test clients in one file: each has its own app, in any order and at once', LIMIT, async (t) => {
+  const path = appOf(
+    t,
+    `${SAYS}
+     const [one, two, three] = [says('one'), says('two'), says('three')];
+     await tell(two);
+     await Promise.all([tell(one), tell(three)]);`,
+  );
+  const [first, ...others] = (await printsOf(t, path)).trim().split('\n');
+  assert.equal(first, '"two"');
+  assert.deepEqual(others.sort(), ['"one"', '"three"']);
+});
+
+test(
+  'a test client of an app that the worker cannot make says so, and never answers for another',
+  LIMIT,
+  async (t) => {
+    const path = appOf(t, `${SAYS} await tell(says('first')); await tell(says('second'));`);
+    const [first, second] = (await printsOf(t, path)).trim().split('\n');
+    assert.equal(first, '"first"');
+    assert.match(
+      second ?? '',
+      /^refused: .*app number 3 that this file makes is not there .*Make and define it at the top/,
+    );
+  },
+);
+
+test('an app that is exported beside another is the one that its test client tests', LIMIT, async (t) => {
+  const path = appOf(t, `${SAYS} export const other = says('other'); export default says('default');`);
+  const program = join(path, '../test.mjs');
+  writeFileSync(
+    program,
+    `${SAYS} import app, { other } from './app.mjs'; await tell(other); await tell(app);`,
+  );
+  assert.equal(await printsOf(t, program), '"other"\n"default"\n');
+});
+
+test('two serve({ inference }) in one file serve each its own function', LIMIT, async (t) => {
+  const path = appOf(
+    t,
+    `import { serve } from 'banana-serve';
+     const options = { host: '127.0.0.1', port: 0, logLevel: 'info', drainLag: '0s' };
+     void serve({ inference: () => 'one', ...options });
+     void serve({ inference: () => 'two', ...options });`,
+  );
+  const program = runCommand([path], { t, command: process.execPath });
+  const urls = (): string[] =>
+    [...program.stderr().matchAll(/ on (http:\/\/[^\s"]+)/g)].map(([, url]) => url ?? '');
+  await eventually(() => urls().length === 2, 15_000, program.stderr);
+  const answers = await Promise.all(urls().map(async (url) => (await post({ url }, '/', {})).json()));
+  assert.deepEqual(answers.sort(), ['one', 'two']);
+  program.process.kill('SIGTERM');
+  await program.ended;
+});
+
+test(
+  'a file that serves two apps cannot be started by its name: which one is not known',
+  LIMIT,
+  async (t) => {
+    const path = appOf(
+      t,
+      `import { serve } from 'banana-serve'; void serve({ inference: () => 1 }); void serve({ inference: () => 2 });`,
+    );
+    const command = runCommand([path, '--port', '0'], { t });
+    assert.deepEqual(await command.ended, { code: 3, signal: null });
+    assert.match(command.stderr(), /this file serves 2 apps\. Give each a file of its own\./);
+  },
+);

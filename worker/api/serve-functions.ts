@@ -1,5 +1,5 @@
 /** `serve({ init, inference })`: the Banana functions of a file that starts itself. */
-import { serveInWorker } from './in-worker.js';
+import { placeServed, serveInWorker } from './in-worker.js';
 import { appFile, starter, type AppServeOptions } from './starter.js';
 import { callingFile } from '../stack-frame.js';
 import type { BananaApp } from './types.js';
@@ -13,9 +13,11 @@ export function serveFunctions(given: ServedFunctions): Promise<void> {
     const what = `serve({ inference }) needs a function, not ${typeof given.inference}`;
     return Promise.reject(new TypeError(what));
   }
-  const inWorker = serveInWorker(given);
+  const file = appFile(callingFile());
+  const place = placeServed(given.inference, file);
+  const inWorker = serveInWorker(given, place);
   if (inWorker !== null) return inWorker;
   const options: Record<string, unknown> = { ...given };
   for (const name of ['init', 'inference', 'shutdown', 'example', 'config']) delete options[name];
-  return starter().serve(appFile(callingFile()), options);
+  return starter().serve({ file, place }, options);
 }

@@ -1,15 +1,21 @@
 /** How an app of its own file becomes a server. `index.ts` says how: nothing here may know the supervisor. */
 import type { ProgramOptions } from '../../protocol/option-types.js';
+import type { AppPlace } from './in-worker.js';
 import type { TestServer } from './test-client.js';
 
 /** Where and how `app.serve()` listens, by the names of docs/options.md; durations are ms or have a unit. */
 export type AppServeOptions = ProgramOptions;
 
-/** `app`: the file that made it. */
+/** `file`: what a worker imports. `place`: which of its apps is meant. */
+export interface StartedApp {
+  readonly file: string;
+  readonly place: AppPlace;
+}
+
 export interface Starter {
-  serve(app: string, options: AppServeOptions): Promise<void>;
+  serve(app: StartedApp, options: AppServeOptions): Promise<void>;
   /** Resolves once a worker is ready. */
-  startForTest(app: string, options: AppServeOptions): Promise<TestServer>;
+  startForTest(app: StartedApp, options: AppServeOptions): Promise<TestServer>;
 }
 
 let current: Starter | null = null;

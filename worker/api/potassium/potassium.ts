@@ -6,7 +6,7 @@ import type { RouteInput, RouteKind } from '../../../protocol/messages.js';
 import { RouteAlreadyInUseException, InvalidEndpointTypeException } from './errors.js';
 import type { Request, WebSocketRequest } from './request.js';
 import type { Response } from './response.js';
-import { serveInWorker } from '../in-worker.js';
+import { noteMade, placeMade, placeServed, serveInWorker, type AppPlace } from '../in-worker.js';
 import { appFile, starter, type AppServeOptions } from '../starter.js';
 import { testClientOf, type TestClient } from '../test-client.js';
 import { callingFile } from '../../stack-frame.js';
@@ -82,6 +82,7 @@ export class Potassium<Context extends object = any> {
   readonly [DEFINITION]: Definition;
   /** The file that made it, which a test need not be. */
   readonly #madeIn = callingFile();
+  readonly #place: AppPlace;
 
   constructor(name: string, options: PotassiumOptions = {}) {
     this.name = name;
@@ -94,6 +95,8 @@ export class Potassium<Context extends object = any> {
       hasContext: false,
       resultWebhook: null,
     };
+    this.#place = placeMade(this.#madeIn ?? '');
+    noteMade(this, this.#place);
   }
 
   /**
@@ -200,20 +203,22 @@ export class Potassium<Context extends object = any> {
   serve(options?: AppServeOptions): Promise<void>;
   serve(host?: string, port?: number): Promise<void>;
   serve(first?: string | AppServeOptions, port?: number): Promise<void> {
-    const inWorker = serveInWorker(this);
+    // The file of this line, which need not be the one that made the app: the same line must run in a worker.
+    const file = callingFile();
+    const place = placeServed(this, file ?? '');
+    const inWorker = serveInWorker(this, place);
     if (inWorker !== null) return inWorker;
     const given = typeof first === 'object' ? first : withoutUndefined({ host: first, port });
-    // The file of this line, which need not be the one that made the app: the same line must run in a worker.
-    return starter().serve(appFile(callingFile()), { ...this.#workers(), ...given });
+    return starter().serve({ file: appFile(file), place }, { ...this.#workers(), ...given });
   }
 
   /** A server of this app for a test: init runs for real, in a worker, on a free port. Close it at the end. */
   testClient(options: AppServeOptions = {}): Promise<TestClient> {
-    const inWorker = serveInWorker(this); // the file that made the app is the test
+    const inWorker = serveInWorker(this, this.#place); // the file that made the app is the test
     if (inWorker !== null) return inWorker;
-    const app = appFile(this.#madeIn);
+    const file = appFile(this.#madeIn);
     return starter()
-      .startForTest(app, { ...this.#workers(), ...options })
+      .startForTest({ file, place: this.#place }, { ...this.#workers(), ...options })
       .then(testClientOf);
   }
 

@@ -196,7 +196,11 @@ for (const url of ['', 'two.test', '/path', 'ftp://two.test', 'file:///etc/passw
 test('in a worker serve() and testClient() hand the app over, and do not come back', async () => {
   const served: unknown[] = [];
   let awaited = 0;
-  setImportingWorker({ onServe: (app) => served.push(app), onAwaited: () => (awaited += 1) });
+  setImportingWorker({
+    onMade: () => {},
+    onServe: (app) => served.push(app),
+    onAwaited: () => (awaited += 1),
+  });
   const app = new Potassium('x');
   const end = app.serve();
   void app.testClient();
