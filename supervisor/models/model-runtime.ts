@@ -19,6 +19,7 @@ import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { RetireLimits, WorkerLimits } from '../processes/worker-listener.js';
 import { ModelLog } from './model-log.js';
 import { Waiters } from './waiters.js';
+import { StartNews, startingWorkers, type StartTeller } from './start-news.js';
 import { startWorker, workerLimits, type ModelSpec, type WorkerResources } from './start-worker.js';
 
 /** Shared by all models of a server. */
@@ -26,6 +27,8 @@ export interface ServerResources extends WorkerResources {
   readonly gate: SpawnGate;
   readonly log: Log;
   readonly webhooks: Pick<Webhooks, 'send'>;
+  /** Told what workers are doing when a start takes its time. */
+  readonly startTeller: StartTeller;
   /** The rule of `dispatch/send-ahead.ts` unless given; bench/send-ahead.ts compares others with it. */
   readonly sendAhead: SendAhead | undefined;
 }
@@ -52,6 +55,7 @@ export class ModelRuntime {
   readonly #resources: ServerResources;
   readonly #listener: ModelListener;
   readonly #log: ModelLog;
+  readonly #startNews: StartNews;
   #options: Options;
   #routes: Routes | null = null;
   #example = '';
@@ -79,6 +83,8 @@ export class ModelRuntime {
     this.#resources = resources;
     this.#listener = listener;
     this.#log = new ModelLog(resources.log);
+    const limitMs = (): number => this.#options.initTimeout;
+    this.#startNews = new StartNews(resources.startTeller, () => startingWorkers(this.slots), limitMs);
     this.dispatcher = new Dispatcher(this.#supply(), dispatchLimits(resolved.options), resources.sendAhead);
     this.slots = placements.map((placement, index) => this.#newSlot(index, placement));
   }
@@ -311,6 +317,7 @@ export class ModelRuntime {
 
   #refreshReady(): void {
     this.#ready = this.#workers.filter((worker) => worker.state === 'ready');
+    this.#startNews.update();
     this.#wakeWaiters();
   }
 

@@ -17,6 +17,7 @@ import {
   type StartSpec,
 } from '../../protocol/messages.js';
 import type { ReadyWorker } from '../dispatch/dispatcher.js';
+import { formatMs } from '../options/units.js';
 import type { Job } from '../dispatch/job.js';
 import { DeathNotes } from './death-notes.js';
 import type { Exit, KillCause } from './exit-report.js';
@@ -25,7 +26,7 @@ import { spawnWorker, type SpawnOptions, type WorkerProcess } from './spawn-work
 import { Timers } from './timers.js';
 import type { WorkerDeath } from './worker-death.js';
 import { WorkerEnd } from './worker-end.js';
-import { nextState, type WorkerEvent, type WorkerState } from './worker-lifecycle.js';
+import { nextState, startPhase, type WorkerEvent, type WorkerState } from './worker-lifecycle.js';
 import type { RetireLimits, WorkerLimits, WorkerListener } from './worker-listener.js';
 import { WorkerWebhooks } from './worker-webhooks.js';
 
@@ -47,6 +48,8 @@ export class WorkerHandle implements ReadyWorker {
   readonly #timers = new Timers();
   readonly #spawnedAtMs = performance.now();
   #state: WorkerState = 'spawning';
+  #stateSinceMs = performance.now();
+  #initTimeoutMs: number;
   #readyAtMs = 0;
   #initMs = 0;
   #wanted = false;
@@ -83,11 +86,17 @@ export class WorkerHandle implements ReadyWorker {
       onDead: (exit) => this.#loseCalls(exit),
       onGone: (exit) => this.#becomeGone(exit),
     });
-    this.#initTimer = this.#timers.start(limits.initTimeoutMs, () => this.kill('init timeout'));
+    this.#initTimeoutMs = limits.initTimeoutMs;
+    this.#initTimer = this.#timers.start(limits.initTimeoutMs, () => this.#onInitTimeout());
   }
 
   get state(): WorkerState {
     return this.#state;
+  }
+
+  /** Time in the present state. */
+  get stateMs(): number {
+    return performance.now() - this.#stateSinceMs;
   }
 
   /** Calls it holds, running or sent ahead, abandoned ones included: they keep the worker busy until they end. */
@@ -252,7 +261,17 @@ export class WorkerHandle implements ReadyWorker {
     this.#calls.limits = limits;
     this.#timers.stop(this.#initTimer);
     const leftMs = limits.initTimeoutMs - this.uptimeMs;
-    this.#initTimer = this.#timers.start(Math.max(0, leftMs), () => this.kill('init timeout'));
+    this.#initTimeoutMs = limits.initTimeoutMs;
+    this.#initTimer = this.#timers.start(Math.max(0, leftMs), () => this.#onInitTimeout());
+  }
+
+  #onInitTimeout(): void {
+    const phase = `${startPhase(this.#state) ?? this.#state} (${formatMs(this.stateMs)} so far)`;
+    const message = `not ready within ${formatMs(this.#initTimeoutMs)} (--init-timeout), still ${phase}`;
+    const cure = 'Load less, or raise the limit.';
+    const text = { message: `${message}. ${cure}`, detail: '' };
+    this.#notes.said({ code: 'SERVE_INIT_TIMEOUT', ...text, permanent: false, transient: false });
+    this.kill('init timeout');
   }
 
   #onReady(initMs: number): void {
@@ -325,6 +344,8 @@ export class WorkerHandle implements ReadyWorker {
     const from = this.#state;
     const to = nextState(from, event);
     this.#state = to;
-    if (from !== to) this.#listener.onTransition(from, to, event);
+    if (from === to) return;
+    this.#stateSinceMs = performance.now();
+    this.#listener.onTransition(from, to, event);
   }
 }

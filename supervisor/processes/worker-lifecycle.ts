@@ -70,3 +70,14 @@ export function nextState(state: WorkerState, event: WorkerEvent): WorkerState {
   if (next !== null) return next;
   throw protocolError(`event "${event}" in state "${state}"`);
 }
+
+const START_PHASES: Partial<Record<WorkerState, string>> = {
+  spawning: 'starting the process',
+  loading: 'importing the app',
+  initializing: 'running init or the example',
+};
+
+/** What a worker in this state does on its way to `ready`, in words for people; null if it is not on the way. */
+export function startPhase(state: WorkerState): string | null {
+  return START_PHASES[state] ?? null;
+}

@@ -155,7 +155,10 @@ test(
     assert.equal(errorOf(answer).code, 'SERVE_NOT_READY');
     assert.deepEqual(await server.ended, { code: 3, signal: null });
     assert.match(server.stdout(), /armed: hangs in init/);
-    assert.match(server.stderr(), /killed by the server: init timeout/);
+    assert.match(
+      server.stderr(),
+      /killed by the server: init timeout.*not ready within 1\.5 s \(--init-timeout\), still running init/,
+    );
   },
 );
 
@@ -175,6 +178,22 @@ test(
     assert.ok(tookMs < 1500 + 2000, `took ${tookMs} ms`);
   },
 );
+
+for (const format of ['text', 'json']) {
+  test(`a slow init is told while it lasts, in ${format}`, LIMIT, async (t) => {
+    const cues = makeCues(t);
+    cues.give('init may not end');
+    const args = ['--log-format', format, '--init-timeout', '2m'];
+    const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args });
+    await server.untilPrinted(
+      /still starting: worker 0 running init or the example for \d+ s \(each has 2 min, --init-timeout\)/,
+    );
+    cues.give('init may end');
+    assert.equal((await ask(server, {})).status, 200);
+    await server.stop();
+    if (format === 'json') assert.ok(logLines(server).length > 0, 'every line is JSON');
+  });
+}
 
 test('a worker that hangs in init does not delay the end beyond the drain timeout', LIMIT, async (t) => {
   const command = runCommand([fixture('hangs-in-init.mjs'), '--port', '0', '--drain-timeout', '1s'], {

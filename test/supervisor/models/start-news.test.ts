@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { StartNews, type StartTeller, type StartingWorker } from '../../../supervisor/models/start-news.js';
+import { logTeller } from '../../../supervisor/server/start-tellers.js';
+import type { Log } from '../../../supervisor/observe/log.js';
+
+/** Workers whose states the test sets, and a clock that it moves. */
+class Bench {
+  readonly lines: string[] = [];
+  #nowMs = 0;
+  #workers: { state: StartingWorker['state']; sinceMs: number; spawnedMs: number }[] = [];
+  readonly #t: TestContext;
+  readonly #news: StartNews;
+
+  constructor(t: TestContext, teller?: StartTeller) {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    this.#t = t;
+    const log = { info: (text: string) => this.lines.push(text) } as unknown as Log;
+    this.#news = new StartNews(
+      teller ?? logTeller(log),
+      () => this.#starting(),
+      () => 600_000,
+    );
+  }
+
+  enter(worker: number, state: StartingWorker['state']): void {
+    const spawnedMs = state === 'spawning' ? this.#nowMs : (this.#workers[worker]?.spawnedMs ?? this.#nowMs);
+    this.#workers[worker] = { state, sinceMs: this.#nowMs, spawnedMs };
+    this.#news.update();
+  }
+
+  pass(seconds: number): void {
+    for (let i = 0; i < seconds; i += 1) {
+      this.#nowMs += 1000;
+      this.#t.mock.timers.tick(1000);
+    }
+  }
+
+  #starting(): StartingWorker[] {
+    return this.#workers.flatMap(({ state, sinceMs, spawnedMs }, worker) =>
+      state === 'ready'
+        ? []
+        : [{ worker, state, stateMs: this.#nowMs - sinceMs, uptimeMs: this.#nowMs - spawnedMs }],
+    );
+  }
+}
+
+test('a start of less than a few seconds is not worth a line', (t) => {
+  const bench = new Bench(t);
+  bench.enter(0, 'spawning');
+  bench.enter(0, 'loading');
+  bench.pass(2);
+  bench.enter(0, 'ready');
+  bench.pass(600);
+  assert.deepEqual(bench.lines, []);
+});
+
+test('a slow start: what the worker does, for how long, and the limit with its option', (t) => {
+  const bench = new Bench(t);
+  bench.enter(0, 'spawning');
+  bench.enter(0, 'loading');
+  bench.pass(4);
+  bench.enter(0, 'initializing');
+  bench.pass(4);
+  assert.deepEqual(bench.lines, [
+    'still starting: worker 0 importing the app for 3 s (each has 10 min, --init-timeout)',
+    'still starting: worker 0 running init or the example for 4 s (each has 10 min, --init-timeout)',
+  ]);
+});
+
+test('several workers are told in one line, and those that are ready are left out', (t) => {
+  const bench = new Bench(t);
+  for (const worker of [0, 1, 2, 3]) bench.enter(worker, 'spawning');
+  bench.enter(0, 'loading');
+  bench.enter(1, 'loading');
+  bench.enter(2, 'ready');
+  bench.enter(3, 'waiting');
+  bench.pass(3);
+  assert.deepEqual(bench.lines, [
+    'still starting: workers 0, 1 importing the app for 3 s; worker 3 waiting for a turn to start (each has 10 min, --init-timeout)',
+  ]);
+});
+
+test('ten minutes of init are about a dozen lines', (t) => {
+  const bench = new Bench(t);
+  bench.enter(0, 'spawning');
+  bench.enter(0, 'initializing');
+  bench.pass(600);
+  const times = bench.lines.map((line) => / for (\S+ \S+) \(/.exec(line)?.[1]);
+  assert.deepEqual(times.slice(0, 6), ['3 s', '8 s', '18 s', '38 s', '78 s', '2.3 min']);
+  assert.equal(bench.lines.length, 13);
+});
+
+test('workers that die and start again quickly are no news, however long that goes on', (t) => {
+  const bench = new Bench(t);
+  for (let i = 0; i < 60; i += 1) {
+    bench.enter(i % 2, 'spawning'); // the other one is still there: some worker is always starting
+    bench.pass(1);
+  }
+  assert.deepEqual(bench.lines, []);
+});
+
+test('the teller hears once that no worker is starting any more, and the next slow start is told anew', (t) => {
+  const heard: string[] = [];
+  const teller = { pauseMs: () => 1000, tell: () => heard.push('told'), end: () => heard.push('end') };
+  const bench = new Bench(t, teller);
+  for (let start = 0; start < 2; start += 1) {
+    bench.enter(0, 'spawning');
+    bench.pass(4);
+    bench.enter(0, 'ready');
+    bench.pass(10);
+  }
+  assert.deepEqual(heard, ['told', 'told', 'end', 'told', 'told', 'end']);
+});
