@@ -1,7 +1,7 @@
 /** The published clients of majors 3 and 4, unmodified: what they ask of the platform's gateway, they get here. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer, request as httpRequest } from 'node:http';
+import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { makeCues, type Cues } from '../helpers/cues.js';
@@ -287,3 +287,54 @@ async function notingProxy(t: TestContext, server: Server, paths: string[]): Pro
   await once(proxy, 'listening');
   return { url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` };
 }
+
+/** The Go SDK is not on npm: its requests are those of Go's net/http, one JSON value with a Content-Length. */
+async function goPost(server: Server, path: string, body: object): Promise<Outcome & { finished?: boolean }> {
+  const bytes = Buffer.from(JSON.stringify(body));
+  const headers = {
+    'User-Agent': 'Go-http-client/1.1',
+    'Content-Length': bytes.length,
+    'Content-Type': 'application/json',
+    'Accept-Encoding': 'gzip',
+  };
+  const request = httpRequest(`${server.url}${path}`, { method: 'POST', headers }).end(bytes);
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  const chunks = (await response.toArray()) as Buffer[];
+  assert.equal(response.statusCode, 200);
+  assert.equal(response.headers['content-encoding'], undefined, 'though gzip would be taken');
+  return JSON.parse(Buffer.concat(chunks).toString()) as Outcome;
+}
+
+test(
+  "the Go SDK: run waits in /start/v3/ and gets a callID; start's result comes from /check/v3/",
+  LIMIT,
+  async (t) => {
+    const cues = makeCues(t);
+    const server = await startServer(fixture('works.mjs'), { t, env: cues.env });
+    const envelope = { id: 'uuid', created: 1649712752, apiKey: 'key' };
+    const start = (modelInputs: object, startOnly: boolean): ReturnType<typeof goPost> =>
+      goPost(server, '/start/v3/', { ...envelope, modelKey: 'model', modelInputs, startOnly });
+    const run = start({ until: 'go on' }, false);
+    await cues.untilNoted(/^begun /);
+    cues.give('go on');
+    const ran = await run;
+    assert.deepEqual([ran.message, ran.finished, ran.modelOutputs.length], ['success', true, 1]);
+    assert.match(ran.callID ?? '', /^call_\w+$/);
+    const started = await start({ a: 1 }, true);
+    assert.deepEqual([started.message, started.finished], ['success', false]);
+    const check = { ...envelope, longPoll: true, callID: started.callID };
+    const checked = await goPost(server, '/check/v3/', check);
+    assert.deepEqual([checked.message, (checked.modelOutputs[0] as Worked).input], ['success', { a: 1 }]);
+    await server.stop();
+  },
+);
+
+test('a start that waits tells the callID of a call that failed, too', LIMIT, async (t) => {
+  const server = await startServer(fixture('ends-as-told.mjs'), { t, env: makeCues(t).env });
+  const failed = await goPost(server, '/start/v3/', { modelInputs: { end: 'throws' } });
+  assert.match(failed.message, /^inference server error: /);
+  assert.match(failed.callID ?? '', /^call_\w+$/);
+  const checked = await goPost(server, '/check/v3/', { callID: failed.callID });
+  assert.equal(checked.message, failed.message);
+  await server.stop();
+});

@@ -82,9 +82,29 @@ test('major 4: run is answered in one request; startOnly leaves the result to ch
   await server.stop();
 });
 
+test(
+  '3.0.1: run is answered in one request, with its callID; startOnly leaves the result to check',
+  LIMIT,
+  async (t) => {
+    const { server, cues, python } = await startWith(t, 'works.mjs');
+    const start = (modelInputs: object, startOnly: boolean): Promise<PythonReply> =>
+      python.send('start', { version: 3, apiKey: KEY, modelInputs, startOnly });
+    const run = start({ until: 'go on' }, false);
+    await cues.untilNoted(/^begun /);
+    cues.give('go on');
+    const ran = jsonOf<Outcome>(await run);
+    assert.deepEqual([ran.message, ran.finished, ran.modelOutputs?.length], ['success', true, 1]);
+    assert.match(ran.callID ?? '', /^call_\w+$/);
+    const { callID } = jsonOf<Outcome>(await start({ second: true }, true));
+    const checked = jsonOf<Outcome>(await python.send('check', { version: 3, apiKey: KEY, callID }));
+    assert.deepEqual(checked.modelOutputs?.[0]?.input, { second: true });
+    await server.stop();
+  },
+);
+
 test('majors 3 and 4: every failure is 200 with "error" in its message', LIMIT, async (t) => {
   const { server, python } = await startWith(t, 'ends-as-told.mjs', ['--api-key', KEY]);
-  for (const version of [2, 4]) {
+  for (const version of [2, 3, 4]) {
     const checked = await python.send('check', { version, apiKey: KEY, callID: 'call_unknown' });
     assert.match(jsonOf<Outcome>(checked).message, /error: callID does not exist.*call_unknown$/);
     const strange = await python.send('start', { version, apiKey: 'wrong', modelInputs: {} });

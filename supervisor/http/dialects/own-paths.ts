@@ -9,14 +9,17 @@ export type GatewayOperation =
 
 const OPERATIONS: readonly (readonly [path: string, operation: GatewayOperation])[] = [
   ['/start/v2', { is: 'start', waits: false }],
+  ['/start/v3', { is: 'start', waits: true }],
   ['/start/v4', { is: 'start', waits: true }],
   ['/check/v2', { is: 'check' }],
+  ['/check/v3', { is: 'check' }],
   ['/check/v4', { is: 'check' }],
   ['/feedback/v2', { is: 'feedback' }],
 ];
 
 /**
- * Where Banana's first clients (majors 2 to 4 of their SDKs) look for the platform's gateway.
+ * Where Banana's first clients (majors 2 to 4 of their SDKs; v3 is that of Go and of Python 3.0.1) look for the
+ * platform's gateway.
  * The clients write a slash at the end; people do not.
  */
 export const GATEWAY_PATHS: ReadonlyMap<string, GatewayOperation> = new Map(

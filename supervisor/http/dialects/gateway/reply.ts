@@ -27,8 +27,10 @@ export function plainReply(
 export function failureReply(
   requestId: string,
   { code, message }: Pick<ServeError, 'code' | 'message'>,
+  fields: ReplyFields = {},
 ): Buffer[] {
-  return [Buffer.from(asciiJson({ ...commonFields(requestId, `inference server error: ${message}`), code }))];
+  const common = commonFields(requestId, `inference server error: ${message}`);
+  return [Buffer.from(asciiJson({ ...common, ...fields, code }))];
 }
 
 /** The reply to whoever asks for a job that has ended: its output, or what kept it from one. */
@@ -38,7 +40,7 @@ export async function endedReply(
   fields: ReplyFields = {},
 ): Promise<Buffer[]> {
   const outcome = await outcomeOf(kept);
-  if ('code' in outcome) return failureReply(requestId, outcome);
+  if ('code' in outcome) return failureReply(requestId, outcome, fields);
   const before = asciiJson({ ...commonFields(requestId, 'success'), ...fields });
   return [Buffer.from(`${before.slice(0, -1)},"modelOutputs":[`), ...outcome.json, Buffer.from(']}')];
 }
