@@ -7,6 +7,7 @@
  */
 import { writeSync } from 'node:fs';
 import { Socket } from 'node:net';
+import { isDeepStrictEqual } from 'node:util';
 import { BodyAssembler, splitPieces } from '../protocol/body-assembler.js';
 import { Channel } from '../protocol/channel.js';
 import { ServeError, describeThrown, protocolError, type ErrorCode } from '../protocol/errors.js';
@@ -217,11 +218,13 @@ function plainOptions(options: Readonly<Record<string, unknown>>): Record<string
   return JSON.parse(JSON.stringify(options)) as Record<string, unknown>;
 }
 
-/** Short enough for a line that a person may paste; else empty. */
+/** The example as a person may paste it; empty if it is too long, or if JSON would make something else of it (bytes). */
 function exampleText({ example }: LoadedApp): string {
+  if (example === null) return '';
   try {
-    const text = example === null ? undefined : JSON.stringify(example.input);
-    return text !== undefined && text.length <= MAX_EXAMPLE_CHARS ? text : '';
+    const text = JSON.stringify(example.input) as string | undefined;
+    const isWhole = text !== undefined && isDeepStrictEqual(JSON.parse(text), example.input);
+    return isWhole && text.length <= MAX_EXAMPLE_CHARS ? text : '';
   } catch {
     return ''; // not JSON: the example itself is run and reported later
   }

@@ -12,23 +12,34 @@ export function startText(app: string, placements: readonly Placement[], url: st
   return `banana-serve ${VERSION} serves ${shown.startsWith('..') ? app : shown} with ${slotsText(placements)} on ${url}`;
 }
 
-/** A line to paste into another terminal. Who pastes it has the key; we have not. */
+/**
+ * A line to paste into another terminal that works for this app as it is: its example. Null without one: what an app
+ * takes cannot be guessed. Whoever pastes it has the key; the server shows none.
+ */
 export function tryText(
-  model: ModelRuntime,
+  model: Pick<ModelRuntime, 'example' | 'routes'>,
   url: string,
   socketPath: string | null,
   needsKey: boolean,
-): string {
-  const input = model.example === '' ? '{}' : model.example;
-  const quoted = input.replaceAll("'", String.raw`'\''`);
-  const [path = '/', route] = [...(model.routes ?? [])][0] ?? [];
-  const target =
-    socketPath === null
-      ? `${url}${path === '/' ? '' : path}`
-      : `--unix-socket ${socketPath} http://localhost${path}`;
-  const type = route?.input === 'json' ? "-H 'Content-Type: application/json' " : '';
-  const key = needsKey ? '-H "Authorization: Bearer $BANANA_API_KEY" ' : '';
-  return `Try it: curl ${type}${key}-d '${quoted}' ${target}`;
+): string | null {
+  const [path] = [...(model.routes ?? [])].find(([, { kind }]) => kind !== 'websocket') ?? [];
+  if (model.example === '' || path === undefined) return null;
+  // curl's own type is that of a form, which an app may have asked for.
+  const type = ['-H', quoted('Content-Type: application/json')];
+  const key = needsKey ? ['-H "Authorization: Bearer $BANANA_API_KEY"'] : [];
+  const socket = socketPath === null ? [] : ['--unix-socket', quotedIfNeeded(socketPath)];
+  const server = socketPath === null ? url : 'http://localhost';
+  const place = quotedIfNeeded(path === '/' ? server : `${server}${path}`);
+  return ['Try it: curl', ...type, ...key, '-d', quoted(model.example), ...socket, place].join(' ');
+}
+
+/** As a shell takes it, whatever it holds. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+function quotedIfNeeded(text: string): string {
+  return /^[\w.:/-]+$/.test(text) ? text : quoted(text);
 }
 
 /** The work that a drain waits for. */

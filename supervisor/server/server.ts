@@ -217,7 +217,8 @@ export class Server implements ServerHandle {
   #onFirstReady(): void {
     this.#facts.eventLoopDelay.enable();
     const socketPath = this.#listening?.socketPath ?? null;
-    this.#log.info(tryText(this.#model, this.url, socketPath, this.#plan.keys.required));
+    const command = tryText(this.#model, this.url, socketPath, this.#plan.keys.required);
+    if (command !== null) this.#log.info(command);
     this.#ready.resolve();
   }
 

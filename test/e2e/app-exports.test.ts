@@ -111,7 +111,9 @@ test(
 
 test("the example is shown as a curl line to try, and counts as no call of a client's", LIMIT, async (t) => {
   const server = await startServer(fixture('says-its-steps.ts'), { t });
-  await server.untilPrinted(`Try it: curl -d '{"name":"example"}' ${server.url}\n`);
+  await server.untilPrinted(
+    `Try it: curl -H 'Content-Type: application/json' -d '{"name":"example"}' ${server.url}\n`,
+  );
   const { model, replies } = await server.status();
   assert.deepEqual([model.workers[0]?.calls, replies], [0, {}]);
   await server.stop();

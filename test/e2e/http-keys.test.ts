@@ -99,7 +99,6 @@ describe('with API keys', LIMIT, () => {
   test('an app does not get the keys from the environment; other variables it gets', async (t) => {
     const env = { BANANA_API_KEY: 's3cret-env', MINE: 'yes' };
     const other = await startServer(app, { t, env, cwd, key: 's3cret-env' });
-    await other.untilPrinted('Try it: curl -H "Authorization: Bearer $BANANA_API_KEY" -d');
     const answer = await ask(other, {}, { headers: { Authorization: 'Bearer s3cret-env' } });
     const seen = answer.json<{ env: Record<string, string> }>().env;
     assert.deepEqual([seen['MINE'], seen['BANANA_API_KEY']], ['yes', undefined]);

@@ -158,7 +158,7 @@ describe('--watch', () => {
       assert.match(server.stderr(), told);
       await refusesCalls(server);
       app.save('app.mjs', versionApp(1));
-      await server.untilPrinted('Try it: curl');
+      await server.until(({ state }) => state === 'ready');
       assert.deepEqual(await answer(server), { version: 1 });
       await server.stop();
     });
@@ -173,7 +173,7 @@ describe('--watch', () => {
     }
     await server.untilPrinted(/no worker could start: .*broken 4/);
     app.save('app.mjs', versionApp(1));
-    await server.untilPrinted('Try it: curl');
+    await server.until(({ state }) => state === 'ready');
     assert.doesNotMatch(server.stderr(), /restarting in/);
     await server.stop();
   });
