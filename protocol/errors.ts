@@ -82,7 +82,11 @@ export const ERRORS = {
     started: 'yes',
     source: 'server',
   },
-  SERVE_SLOW_READER: { message: 'The client stopped reading the stream.', started: 'yes', source: 'server' },
+  SERVE_SLOW_READER: {
+    message: 'The client was too slow to take its answer.',
+    started: 'yes',
+    source: 'server',
+  },
   SERVE_CANCELLED: { message: 'The client left.', started: 'maybe', source: 'server' },
   SERVE_PROTOCOL: { message: 'A worker broke the protocol.', started: 'maybe', source: 'server' },
   SERVE_INTERNAL: { message: 'The server failed on this request.', started: 'maybe', source: 'server' },

@@ -36,6 +36,7 @@ export interface ProcessOptionTypes<Duration> {
   spawnConcurrency: number;
   maxBody: Size;
   maxOutput: Size;
+  unsentBytes: Size;
   headerTimeout: Duration;
   bodyTimeout: Duration;
   stallTimeout: Duration;

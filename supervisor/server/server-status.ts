@@ -11,6 +11,8 @@ export interface ServerStatus {
   readonly model: ModelStatus;
   /** Replies to calls so far, by `ok` or error code. */
   readonly replies: Readonly<Record<string, number>>;
+  /** Clients that have not taken all of their answers, and the bytes that are held for them. */
+  readonly unsent: { readonly clients: number; readonly bytes: number; readonly maxBytes: number };
   readonly front: {
     readonly rssBytes: number;
     readonly eventLoopDelayMs: { readonly p50: number; readonly p99: number; readonly max: number };

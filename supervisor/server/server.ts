@@ -7,6 +7,7 @@
  *    timeout.
  * 3. `kill`: nothing is waited for.
  */
+import type { IncomingMessage } from 'node:http';
 import { basename } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { ServeError } from '../../protocol/errors.js';
@@ -19,6 +20,8 @@ import type { Backend } from '../http/call/backend.js';
 import { listen, type Listening } from '../http/socket/listen.js';
 import { OWN_PATHS } from '../http/dialects/own-paths.js';
 import { requestIdOf } from '../http/socket/request-id.js';
+import { UnsentAnswers } from '../http/socket/unsent-answers.js';
+import { watchedResponses } from '../http/socket/watched-response.js';
 import { LateHandler, createHttpServer, inviteBody } from '../http/socket/http-server.js';
 import { KeptJobs, type KeptJob } from '../jobs/kept-jobs.js';
 import { firstLine } from '../models/model-log.js';
@@ -70,6 +73,8 @@ export class Server implements ServerHandle {
     () => requestIdOf({}),
     (job) => this.#onJobEnded(job),
   );
+  readonly #accessLog: AccessLog | null;
+  readonly #unsent: UnsentAnswers;
   readonly #ready = deferred<void>();
   readonly #ended = deferred<ServerEnd>();
   readonly #workersClosed = deferred<void>();
@@ -84,6 +89,13 @@ export class Server implements ServerHandle {
     this.#plan = plan;
     this.#options = plan.resolved.options;
     this.#log = createLog(this.#options.logFormat, this.#options.logLevel, this.#writers.stderr);
+    this.#accessLog = this.#options.accessLog ? new AccessLog(this.#log) : null;
+    const { unsentBytes, maxOutput, stallTimeout } = this.#options;
+    // One answer always has room, or none of that size could ever be sent.
+    this.#unsent = new UnsentAnswers({
+      maxBytes: Math.max(unsentBytes, maxOutput),
+      stallTimeoutMs: stallTimeout,
+    });
     this.#facts = {
       version: VERSION,
       startedAt: new Date(),
@@ -113,7 +125,7 @@ export class Server implements ServerHandle {
   }
 
   status(): ServerStatus {
-    return serverStatus(this.#facts, this.#model);
+    return serverStatus(this.#facts, this.#model, this.#unsent);
   }
 
   /** Rejects with the system's error if the port cannot be opened; then nothing was started. */
@@ -122,7 +134,8 @@ export class Server implements ServerHandle {
     const handler = new LateHandler();
     const { headerTimeout, host, port } = this.#options;
     try {
-      this.#listening = await listen(createHttpServer(headerTimeout, handler), host, port);
+      const Response = watchedResponses(this.#unsent, ({ req }, error) => this.#onCut(req, error));
+      this.#listening = await listen(createHttpServer(headerTimeout, handler, Response), host, port);
     } catch (error) {
       this.#guard.close();
       throw error;
@@ -175,13 +188,12 @@ export class Server implements ServerHandle {
 
   #newBackend(): Backend {
     const { replies } = this.#facts;
-    const count = (outcome: string): unknown => replies.set(outcome, (replies.get(outcome) ?? 0) + 1);
-    const accessLog = this.#options.accessLog ? new AccessLog(this.#log) : null;
     return {
       model: this.#model,
       options: this.#options,
       jobs: this.#jobs,
       webhooks: this.#webhooks,
+      unsent: this.#unsent,
       posts: { count: 0 },
       replies,
       ownPaths: OWN_PATHS,
@@ -190,15 +202,26 @@ export class Server implements ServerHandle {
       closing: () => this.#lastReplies,
       inviteBody,
       onSettled: (request, job, status, error) => {
-        count(error?.code ?? 'ok');
-        accessLog?.settled(request, status, job, error);
+        this.#countReply(error?.code ?? 'ok');
+        this.#accessLog?.settled(request, status, job, error);
       },
       onRefused: (request, requestId, error) => {
-        if (request.method === 'POST') count(error.code); // nothing else is a call
-        accessLog?.refused(request, requestId, error);
+        if (request.method === 'POST') this.#countReply(error.code); // nothing else is a call
+        this.#accessLog?.refused(request, requestId, error);
       },
       status: () => this.status(),
     };
+  }
+
+  #countReply(outcome: string): void {
+    const { replies } = this.#facts;
+    replies.set(outcome, (replies.get(outcome) ?? 0) + 1);
+  }
+
+  /** An answer that is no call's: a gateway's reply, a kept job, an error. */
+  #onCut(request: IncomingMessage, error: ServeError): void {
+    this.#countReply(error.code);
+    this.#accessLog?.cut(request, requestIdOf(request.headers), error);
   }
 
   async #watchApp(): Promise<void> {
@@ -294,6 +317,7 @@ export class Server implements ServerHandle {
     this.#jobs.close();
     this.#model.killAll();
     this.#webhooks.close();
+    this.#unsent.close();
     this.#guard.close();
     this.#facts.eventLoopDelay.disable();
     this.#log.info(endText(end));

@@ -1,5 +1,6 @@
 /** `GET /status`: one snapshot of everything an operator asks at 3 a.m. Times in ms, sizes in bytes. */
 import type { IntervalHistogram } from 'node:perf_hooks';
+import type { UnsentAnswers } from '../http/socket/unsent-answers.js';
 import type { ModelRuntime } from '../models/model-runtime.js';
 import type { WorkerState } from '../processes/worker-lifecycle.js';
 import type { Slot } from '../slots/slot.js';
@@ -15,7 +16,7 @@ export interface ServerFacts {
   readonly replies: ReadonlyMap<string, number>;
 }
 
-export function serverStatus(facts: ServerFacts, model: ModelRuntime): ServerStatus {
+export function serverStatus(facts: ServerFacts, model: ModelRuntime, unsent: UnsentAnswers): ServerStatus {
   return {
     state: model.health,
     version: facts.version,
@@ -24,6 +25,7 @@ export function serverStatus(facts: ServerFacts, model: ModelRuntime): ServerSta
     uptimeMs: Date.now() - facts.startedAt.getTime(),
     model: modelStatus(model),
     replies: Object.fromEntries(facts.replies),
+    unsent: unsent.describe(),
     front: {
       rssBytes: process.memoryUsage.rss(),
       eventLoopDelayMs: delayStatus(facts.eventLoopDelay),

@@ -49,6 +49,7 @@ export interface WorkerStatus {
 export interface Status {
   readonly state: string;
   readonly replies: Readonly<Record<string, number>>;
+  readonly unsent: { readonly clients: number; readonly bytes: number; readonly maxBytes: number };
   readonly model: {
     readonly workers: readonly WorkerStatus[];
     readonly queue: {

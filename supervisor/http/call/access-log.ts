@@ -35,6 +35,12 @@ export class AccessLog {
     this.#log.info(fields, `${request.method} ${request.url} refused`);
   }
 
+  /** An answer that is no call's was cut off. */
+  cut(request: IncomingMessage, requestId: string, { code }: ServeError): void {
+    const fields = { ...traceOf(request), requestId, code };
+    this.#log.info(fields, `${request.method} ${request.url} cut off`);
+  }
+
   /** Said from the second on. A client tries again when it has its reply, so attempts end in the order they are made. */
   #attemptOf({ headers }: IncomingMessage): { attempt?: number } {
     const id = bananaId(headers);

@@ -79,7 +79,6 @@ function newSink({ backend, request, response, requestId }: Ask): ReplySink {
     request,
     response,
     requestId,
-    stallTimeoutMs: backend.options.stallTimeout,
     exposeErrors: backend.options.exposeErrors,
     shouldClose: backend.closing,
     giveUp: (job, error, reason) => backend.model.dispatcher.giveUp(job, error, reason),

@@ -6,6 +6,7 @@ import type { KeptJobs } from '../../jobs/kept-jobs.js';
 import type { ModelRuntime } from '../../models/model-runtime.js';
 import type { Webhooks } from '../../webhooks/webhooks.js';
 import type { Options } from '../../options/resolve.js';
+import type { UnsentAnswers } from '../socket/unsent-answers.js';
 import type { ApiKeys } from './api-keys.js';
 
 export interface Backend {
@@ -16,6 +17,7 @@ export interface Backend {
   readonly hasGpu: boolean;
   readonly jobs: KeptJobs;
   readonly webhooks: Webhooks;
+  readonly unsent: UnsentAnswers;
   /** POSTs so far, for Potassium's `sequence_number`. */
   readonly posts: { count: number };
   /** Answers to calls so far, by `ok` or error code. */

@@ -6,27 +6,28 @@ import type { ReplyHead } from '../../../protocol/messages.js';
 import type { Job, Sink } from '../../dispatch/job.js';
 import { slabs } from '../../memory/slabs.js';
 import { refuse } from '../socket/refuse.js';
+import { onceClosed } from '../socket/request-facts.js';
 import { bananaIdHeader } from '../socket/request-id.js';
+import { onceCut } from '../socket/watched-response.js';
 
 export interface ReplySinkOptions {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly requestId: string;
-  readonly stallTimeoutMs: number;
   readonly exposeErrors: boolean;
   /** Whether the connection should end with this reply: the server is draining. */
   shouldClose(): boolean;
   /** The rest of the answer cannot reach the client; `reason` is for the app. Leads to `fail`. */
   giveUp(job: Job, error: ServeError, reason: string): void;
-  /** The reply is on its way, or the connection was cut. */
+  /** The reply has left, or cannot. */
   onSettled(job: Job, status: number, error: ServeError | null): void;
 }
 
 export class ReplySink implements Sink {
   readonly #options: ReplySinkOptions;
-  #stallTimer: NodeJS.Timeout | null = null;
-  /** Of the chunks that wait for room in the connection. */
+  /** Callbacks of the chunks that wait for room in the connection. */
   #untaken: (() => void)[] = [];
+  #hearsCut = false;
 
   constructor(options: ReplySinkOptions) {
     this.#options = options;
@@ -46,7 +47,7 @@ export class ReplySink implements Sink {
       return;
     }
     this.#end(pieces, bodyBytes);
-    this.#options.onSettled(job, head.status, null);
+    this.#settleOnceOut(job);
   }
 
   #end(pieces: readonly Buffer[], bodyBytes: number): void {
@@ -91,31 +92,46 @@ export class ReplySink implements Sink {
     }
     this.#untaken.push(taken);
     if (this.#untaken.length > 1) return; // waiting already
-    this.#stallTimer = setTimeout(() => this.#onStalled(job), this.#options.stallTimeoutMs);
     response.once('drain', () => this.#onDrain());
-  }
-
-  #onStalled(job: Job): void {
-    this.#options.giveUp(job, new ServeError('SERVE_SLOW_READER'), 'the client stopped reading');
+    if (this.#hearsCut) return;
+    this.#hearsCut = true;
+    onceCut(response, (error) => this.#options.giveUp(job, error, 'the client stopped reading'));
   }
 
   #onDrain(): void {
-    this.#clearStallTimer();
     const untaken = this.#untaken;
     this.#untaken = [];
     for (const taken of untaken) taken();
   }
 
   end(job: Job): void {
-    this.#clearStallTimer();
     this.#options.response.end();
-    this.#options.onSettled(job, this.#options.response.statusCode, null);
+    this.#settleOnceOut(job);
+  }
+
+  /** Most answers are with the kernel as soon as they are written; of the others it shows later whether they got out. */
+  #settleOnceOut(job: Job): void {
+    const { request, response, onSettled } = this.#options;
+    const status = response.statusCode;
+    if (response.writableLength === 0) {
+      onSettled(job, status, null);
+      return;
+    }
+    let outcome: ServeError | null = new ServeError('SERVE_CANCELLED');
+    let isSettled = false;
+    onceCut(response, (error) => (outcome = error));
+    response.once('finish', () => {
+      if (!request.socket.destroyed) outcome = null;
+    });
+    onceClosed(request, response, () => {
+      if (!isSettled) onSettled(job, status, outcome);
+      isSettled = true;
+    });
   }
 
   fail(job: Job, error: ServeError): void {
-    this.#clearStallTimer();
     const { request, response, requestId } = this.#options;
-    if (error.code === 'SERVE_CANCELLED') response.destroy();
+    if (error.code === 'SERVE_CANCELLED' || error.code === 'SERVE_SLOW_READER') response.destroy();
     else
       refuse(request, response, error, {
         requestId,
@@ -156,11 +172,6 @@ export class ReplySink implements Sink {
       const reason = cause instanceof Error ? cause.message : 'it cannot be sent';
       return new ServeError('SERVE_OUTPUT_INVALID', `The model's response header is invalid: ${reason}.`);
     }
-  }
-
-  #clearStallTimer(): void {
-    if (this.#stallTimer !== null) clearTimeout(this.#stallTimer);
-    this.#stallTimer = null;
   }
 }
 

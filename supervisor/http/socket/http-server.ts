@@ -34,9 +34,14 @@ export interface HttpHandler {
   upgrade(request: IncomingMessage, socket: Socket, head: Buffer): boolean;
 }
 
-/** An HTTP server that does not listen yet. */
-export function createHttpServer(headerTimeoutMs: number, late: LateHandler): Server {
+/** An HTTP server that does not listen yet, whose responses are of the class `Response`. */
+export function createHttpServer(
+  headerTimeoutMs: number,
+  late: LateHandler,
+  Response: typeof ServerResponse,
+): Server {
   const options = {
+    ServerResponse: Response,
     keepAliveTimeout: KEEP_ALIVE_MS,
     headersTimeout: headerTimeoutMs,
     requestTimeout: Math.max(REQUEST_MS, 2 * headerTimeoutMs),

@@ -6,6 +6,7 @@
  * told to come back later should not need a new one. Otherwise it is closed then.
  */
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { ERRORS, ServeError } from '../../../protocol/errors.js';
 import { httpStatus } from './http-status.js';
 import { bananaIdHeader } from './request-id.js';
@@ -107,8 +108,15 @@ function breakOff(response: ServerResponse): void {
     setImmediate(() => socket.destroySoon());
     setTimeout(() => socket.destroy(), BREAK_GRACE_MS).unref();
   } else {
-    socket.resetAndDestroy();
+    cutOff(socket);
   }
+}
+
+/** Ends a connection at once and never cleanly: its client is told with a reset, and the kernel drops what it holds. */
+export function cutOff(socket: Socket): void {
+  if (socket.remoteFamily === undefined)
+    socket.destroy(); // a unix socket knows no reset
+  else socket.resetAndDestroy();
 }
 
 /** For the last bytes of a broken answer; a client that does not read them must not keep its connection. */

@@ -12,7 +12,6 @@ const CLOSE_CODES: Partial<Record<ErrorCode, number>> = {
   SERVE_SHUTTING_DOWN: 1001, // going away
   SERVE_NOT_FOUND: 1008, // against the rules
   SERVE_REQUEST_TIMEOUT: 1008,
-  SERVE_SLOW_READER: 1008,
   SERVE_NOT_BEGUN: 1013, // try again later
   SERVE_NOT_READY: 1013,
   SERVE_QUEUE_FULL: 1013,

@@ -12,6 +12,7 @@ import type { Admission } from '../../dispatch/arrivals.js';
 import { Job, type Conversation, type Sink } from '../../dispatch/job.js';
 import { formatMs } from '../../options/units.js';
 import type { Backend } from '../call/backend.js';
+import type { Answer } from '../socket/unsent-connection.js';
 import { describeCall } from '../call/describe-call.js';
 import { ClosingHandshake, closeCodeOf, closeReason } from './closing.js';
 import { Heartbeat, SilenceLimit } from './liveness.js';
@@ -23,7 +24,7 @@ const GOING_AWAY_SILENCE_MS = 1000;
 /** Who has said that it is over; the job may go on a while. */
 type State = 'open' | 'client left' | 'app closed';
 
-export class WebSocketCall implements Sink, Conversation {
+export class WebSocketCall implements Sink, Conversation, Answer {
   readonly #backend: Backend;
   readonly #request: IncomingMessage;
   readonly #ws: WebSocket;
@@ -36,9 +37,9 @@ export class WebSocketCall implements Sink, Conversation {
   #farewell = '';
   #goingAway: ServeError | null = null;
   #closing: ClosingHandshake | null = null;
-  /** Parts of the app's messages that the connection has not taken. */
-  #untaken = 0;
-  #stallTimer: NodeJS.Timeout | null = null;
+  /** Everything is in the socket's own queue. */
+  readonly queuedBytes = 0;
+  readonly isOut = false;
 
   constructor(backend: Backend, request: IncomingMessage, path: string, ws: WebSocket, requestId: string) {
     this.#backend = backend;
@@ -65,14 +66,12 @@ export class WebSocketCall implements Sink, Conversation {
   data({ text, last }: DataPart, pieces: Buffer[], taken: () => void): void {
     const bytes = joinPieces(pieces);
     this.#silence.break();
-    this.#untaken += 1;
-    this.#watchReader();
     this.#writeInBursts();
-    this.#ws.send(bytes, { binary: !text, fin: last }, () => {
-      this.#untaken -= 1;
-      this.#watchReader();
-      taken();
-    });
+    this.#ws.send(bytes, { binary: !text, fin: last }, () => taken());
+  }
+
+  onCut(error: ServeError): void {
+    this.#giveUp(error, 'the client stopped reading');
   }
 
   credit(bytes: number): void {
@@ -138,6 +137,7 @@ export class WebSocketCall implements Sink, Conversation {
   }
 
   #onRead(): void {
+    this.#watchReader();
     if (this.#outbox.partialBytes > 0) this.#silence.onPart();
     // Its goodbye, for which there is no event; `close` waits for the end of the connection.
     if (this.#ws.readyState === this.#ws.CLOSING) this.#onLeft('the client closed the connection');
@@ -207,7 +207,6 @@ export class WebSocketCall implements Sink, Conversation {
 
   #onSettled(error: ServeError | null): void {
     this.#silence.end();
-    if (this.#stallTimer !== null) clearTimeout(this.#stallTimer);
     this.#outbox.clear();
     this.#backend.onSettled(this.#request, this.#job, 101, error);
   }
@@ -217,18 +216,16 @@ export class WebSocketCall implements Sink, Conversation {
     const { socket } = this.#request;
     if (socket.writableCorked > 0) return;
     socket.cork();
-    process.nextTick(() => socket.uncork());
+    process.nextTick(() => {
+      socket.uncork();
+      this.#watchReader();
+    });
   }
 
-  /** A client that does not read for as long as this holds its worker for nothing. */
+  /** What the app sends is bounded by its credit, but a client may ask for any number of pongs. */
   #watchReader(): void {
-    if (this.#stallTimer !== null) clearTimeout(this.#stallTimer);
-    this.#stallTimer = null;
-    if (this.#untaken === 0 || this.#job.settled) return;
-    this.#stallTimer = setTimeout(
-      () => this.#giveUp(new ServeError('SERVE_SLOW_READER'), 'the client stopped reading'),
-      this.#backend.options.stallTimeout,
-    );
+    const { socket } = this.#request;
+    if (socket.writableLength > 0) this.#backend.unsent.watch(socket, this);
   }
 }
 

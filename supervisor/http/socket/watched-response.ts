@@ -1,0 +1,47 @@
+/** Responses that tell when the kernel does not take at once what is written to them: node:http makes no others here. */
+import { ServerResponse, type IncomingMessage } from 'node:http';
+import type { ServeError } from '../../../protocol/errors.js';
+import type { UnsentAnswers } from './unsent-answers.js';
+import type { Answer } from './unsent-connection.js';
+
+const CUT = Symbol('cut');
+
+/** Calls back if the connection is cut off because its client reads too slowly, before the response closes. */
+export function onceCut(response: ServerResponse, callback: (error: ServeError) => void): void {
+  response.once(CUT, callback);
+}
+
+/** `onCut` hears of those that nobody else listens to. */
+export function watchedResponses(
+  unsent: UnsentAnswers,
+  onCut: (response: ServerResponse, error: ServeError) => void,
+): typeof ServerResponse {
+  return class WatchedResponse<R extends IncomingMessage = IncomingMessage>
+    extends ServerResponse<R>
+    implements Answer
+  {
+    get queuedBytes(): number {
+      return this.socket === null ? this.writableLength : 0;
+    }
+
+    get isOut(): boolean {
+      return this.writableFinished;
+    }
+
+    onCut(error: ServeError): void {
+      if (!this.emit(CUT, error)) onCut(this, error);
+    }
+
+    override write(...args: unknown[]): boolean {
+      const hasRoom = super.write(...(args as Parameters<ServerResponse['write']>));
+      if (!hasRoom) unsent.watch(this.req.socket, this);
+      return hasRoom;
+    }
+
+    override end(...args: unknown[]): this {
+      super.end(...(args as Parameters<ServerResponse['end']>));
+      if (this.writableLength > 0) unsent.watch(this.req.socket, this);
+      return this;
+    }
+  };
+}
