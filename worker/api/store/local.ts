@@ -11,6 +11,7 @@ import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { Database, RootDatabase } from 'lmdb';
 import { expiryOf, NEVER_MS, type Backend } from './backend.js';
+import { setAsideIfDamaged } from './damaged-file.js';
 import { loadPackage } from './load-package.js';
 import { prepareFile } from './local-file.js';
 import { Sweeper } from './sweeper.js';
@@ -36,6 +37,7 @@ export class LocalBackend implements Backend {
     const file = resolve(path);
     const table = { encoding: 'binary', keyEncoding: 'binary', useVersions: true } as const;
     try {
+      await setAsideIfDamaged(file, table);
       prepareFile(file);
       const root = open<Uint8Array, Uint8Array>({
         path: file,

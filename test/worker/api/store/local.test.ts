@@ -1,6 +1,6 @@
 /** One file, several processes, some of which die. */
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { Store } from '../../../../index.js';
@@ -18,6 +18,57 @@ const WRITER = `
     if (i === 20) say('armed');
   }
 `;
+
+for (const [what, keep] of [
+  ['a few kB', 20_000],
+  ['less than its two first pages', 5000],
+  ['all but its last 40 kB', -40_000],
+] as const) {
+  test(`a file cut to ${what} is set aside with a line that names both, and the store goes on empty`, async (t) => {
+    const folder = scratchFolder(t);
+    const path = join(folder, 'store.lmdb');
+    const options = { backend: 'local', config: { path } } as const;
+    const store = new Store(options);
+    for (let i = 0; i < 50; i += 1) await store.set(`key ${i}`, 'x'.repeat(10_000), null);
+    await store.close();
+    const { size } = statSync(path);
+    truncateSync(path, keep > 0 ? keep : size + keep);
+    const reader = runProgram(t, READER, options); // a process of its own: it would die of SIGBUS
+    assert.equal(await reader.line(), 'null then value');
+    assert.deepEqual(await reader.ended, { code: 0, signal: null });
+    const aside = readdirSync(folder).find((name) => /^store\.lmdb\.damaged-\d+$/.test(name)) ?? '';
+    assert.equal(statSync(join(folder, aside)).size, keep > 0 ? keep : size + keep, 'kept as it was');
+    assert.ok(reader.stderr().includes(`The local store ${path} is damaged`), reader.stderr());
+    assert.ok(reader.stderr().includes(`set aside as ${join(folder, aside)};`), reader.stderr());
+  });
+}
+
+const READER = `
+  const store = new Store(options);
+  const before = await store.get('key 1');
+  await store.set('key 1', 'value');
+  say(before + ' then ' + await store.get('key 1'));
+  await store.close();
+`;
+
+test('a file that ends before its last page, which nothing refers to, keeps its values', async (t) => {
+  const path = join(scratchFolder(t), 'store.lmdb');
+  const options = { backend: 'local', config: { path } } as const;
+  const store = new Store(options);
+  await store.set('large', 'x'.repeat(100_000), null);
+  await store.delete('large');
+  for (let i = 0; i < 10; i += 1) await store.set('small', `kept ${i}`, null); // in pages that are free by then
+  await store.close();
+  truncateSync(path, statSync(path).size - 4096);
+  const seen = runProgram(
+    t,
+    `const store = new Store(options); say(await store.get('small')); await store.close();`,
+    options,
+  );
+  assert.equal(await seen.line(), 'kept 9');
+  await seen.ended;
+  assert.equal(seen.stderr(), '');
+});
 
 test('a writer killed at any moment, over and over, leaves only whole values', async (t) => {
   const options = { backend: 'local', config: { path: join(scratchFolder(t), 'store.lmdb') } } as const;

@@ -9,6 +9,7 @@ export interface Program {
   readonly process: ChildProcess;
   /** Resolves with the next line on stdout. @throws if the program ends first */
   line(): Promise<string>;
+  readonly stderr: () => string;
   readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
 }
 
@@ -28,9 +29,11 @@ export function runProgram(
   const limited = 'ulimit -f "$1"; shift; exec "$@"';
   const command = [process.execPath, '--input-type=module', '--eval', source];
   const child = spawn('sh', ['-c', limited, 'sh', String(maxFileBlocks), ...command], {
-    stdio: ['pipe', 'pipe', 'inherit'],
+    stdio: 'pipe',
   });
-  const ended = once(child, 'exit').then(([code, signal]) => ({
+  let stderr = '';
+  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+  const ended = once(child, 'close').then(([code, signal]) => ({
     code: code as number | null,
     signal: signal as NodeJS.Signals | null,
   }));
@@ -41,10 +44,11 @@ export function runProgram(
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
   return {
     process: child,
+    stderr: () => stderr,
     ended,
     async line() {
       const next = await lines.next();
-      if (next.done === true) throw new Error('the program ended and said no more');
+      if (next.done === true) throw new Error(`the program ended and said no more: ${stderr}`);
       return next.value;
     },
   };

@@ -1,0 +1,39 @@
+/** A local store that was cut short must not keep a server down: its workers would die of it one after the other. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { call, ROOT, startServer } from '../helpers/server.js';
+
+test('a local store cut to a few kB is set aside, and the server answers', { timeout: 60_000 }, async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'banana-damaged-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const [app, path] = [join(folder, 'app.mjs'), join(folder, 'store.lmdb')];
+  writeFileSync(
+    app,
+    `import { Store } from '${ROOT}dist/index.js';
+     const store = new Store({ backend: 'local', config: { path: '${path}' } });
+     export const init = () => store.get('key');
+     export async function inference({ key, value }) {
+       if (value !== undefined) await store.set(key, value, null);
+       return store.get(key);
+     }
+     export const shutdown = () => store.close();`,
+  );
+  const ask = async (url: string, key: string, value?: string): Promise<unknown> =>
+    (await call(url, JSON.stringify({ key, value }))).json();
+  const before = await startServer(app, { t });
+  for (let i = 0; i < 20; i += 1) await ask(before.url, `key ${i}`, 'x'.repeat(10_000));
+  await before.stop();
+  truncateSync(path, 9000);
+
+  const server = await startServer(app, { t });
+  assert.equal(await ask(server.url, 'key 1'), null);
+  assert.equal(await ask(server.url, 'key 1', 'new'), 'new');
+  const aside = readdirSync(folder).find((name) => /^store\.lmdb\.damaged-\d+$/.test(name)) ?? '';
+  assert.equal(statSync(join(folder, aside)).size, 9000);
+  await server.untilPrinted(`The local store ${path} is damaged: 9000 of its `);
+  await server.untilPrinted(`It was set aside as ${join(folder, aside)}; the store goes on empty.`);
+  await server.stop();
+});
