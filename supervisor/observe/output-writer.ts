@@ -5,6 +5,7 @@
  */
 import { fstatSync, write } from 'node:fs';
 import { Writable } from 'node:stream';
+import type { StatusLine } from './status-line.js';
 
 /** One write behind another waits this long when a terminal or a shared descriptor cannot take more now. */
 const RETRY_MS = 10;
@@ -12,6 +13,8 @@ const RETRY_MS = 10;
 export class OutputWriter extends Writable {
   /** The source whose line is unfinished, so that no other may go on in it; null at the start of a line. */
   lineOf: object | null = null;
+  /** The line that stands below everything printed here; null where there is none, as anywhere but on a terminal. */
+  statusLine: StatusLine | null = null;
   readonly #send: (data: Buffer, done: () => void) => void;
 
   constructor(fd: 1 | 2) {
@@ -20,8 +23,9 @@ export class OutputWriter extends Writable {
   }
 
   override _write(data: Buffer, _encoding: BufferEncoding, done: () => void): void {
-    if (data.length === 0) done();
-    else this.#send(data, done);
+    const bytes = this.statusLine?.around(data) ?? data;
+    if (bytes.length === 0) done();
+    else this.#send(bytes, done);
   }
 
   override _writev(parts: { chunk: Buffer }[], done: () => void): void {

@@ -30,7 +30,7 @@ import { AccessLog } from '../http/call/access-log.js';
 import { createLog, type Log } from '../observe/log.js';
 import { OutputRelay } from '../observe/output-relay.js';
 import { OutputWriter } from '../observe/output-writer.js';
-import { logTeller } from './start-tellers.js';
+import { startTeller } from './start-tellers.js';
 import { DELAY_RESOLUTION_MS, serverStatus, type ServerFacts } from './status.js';
 import type { Options, ResolvedOptions } from '../options/resolve.js';
 import { formatMs } from '../options/units.js';
@@ -174,7 +174,7 @@ export class Server implements ServerHandle {
         relay: new OutputRelay(printFormat, placements.length, this.#writers),
         log: this.#log,
         webhooks: this.#webhooks,
-        startTeller: logTeller(this.#log),
+        startTeller: startTeller(logFormat, this.#log, this.#writers),
         attributePrints: printFormat !== 'text',
         sendAhead: this.#plan.sendAhead,
       },

@@ -1,15 +1,46 @@
 /** Two ways to tell that workers are still starting: lines of the log, fewer and fewer, or one line of a terminal that changes. */
-import type { Log } from '../observe/log.js';
+import { isatty } from 'node:tty';
 import type { StartTeller } from '../models/start-news.js';
+import type { Log } from '../observe/log.js';
+import type { OutputWriter } from '../observe/output-writer.js';
+import { StatusLine } from '../observe/status-line.js';
 
 const FIRST_PAUSE_MS = 5000;
 const LONGEST_PAUSE_MS = 60_000;
+const REDRAW_MS = 1000;
+
+/** Of a terminal that does not say how wide it is. */
+const USUAL_COLUMNS = 80;
+
+interface Writers {
+  readonly stdout: OutputWriter;
+  readonly stderr: OutputWriter;
+}
+
+/** Text on a terminal gets a line that changes, everything else lines of the log; a log that is turned down gets none. */
+export function startTeller(format: 'text' | 'json', log: Log, writers: Writers): StartTeller {
+  const isTerminal = isatty(2) && process.env['TERM'] !== 'dumb';
+  return format === 'text' && isTerminal && log.isLevelEnabled('info')
+    ? terminalTeller(writers)
+    : logTeller(log);
+}
 
 /** Pauses double up to a minute: an init of ten minutes takes about a dozen lines. */
-export function logTeller(log: Log): StartTeller {
+export function logTeller(log: Pick<Log, 'info'>): StartTeller {
   return {
     pauseMs: (told) => Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (told - 1)),
     tell: (text) => log.info(text),
     end: () => {},
   };
+}
+
+function terminalTeller({ stdout, stderr }: Writers): StartTeller {
+  const line = new StatusLine();
+  stderr.statusLine = line;
+  if (isatty(1)) stdout.statusLine = line; // most likely the same terminal
+  const show = (text: string): void => {
+    line.text = text.slice(0, (process.stderr.columns || USUAL_COLUMNS) - 1);
+    stderr.write('');
+  };
+  return { pauseMs: () => REDRAW_MS, tell: show, end: () => show('') };
 }

@@ -4,7 +4,9 @@ import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ask, errorOf, logLines, pidOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
-import { fixture, runCommand, startServer } from '../helpers/server.js';
+import { needs } from '../helpers/needs.js';
+import { CLI, eventually, fixture, runCommand, startServer } from '../helpers/server.js';
+import { startBy } from '../helpers/starters.js';
 
 const LIMIT = { timeout: 60_000 };
 
@@ -194,6 +196,34 @@ for (const format of ['text', 'json']) {
     if (format === 'json') assert.ok(logLines(server).length > 0, 'every line is JSON');
   });
 }
+
+test(
+  'on a terminal a slow init is one line that changes, and goes',
+  { ...LIMIT, skip: needs('script') },
+  async (t) => {
+    const cues = makeCues(t);
+    cues.give('init may not end');
+    const command = `'${process.execPath}' '${CLI}' '${fixture('works.mjs')}'`;
+    const env = { ...cues.env, TERM: 'xterm' };
+    const server = await startBy(t, ['script', '-qec', command, '/dev/null'], { env });
+    const drawn = (): string[] => server.printed().split('\r\x1b[2K').slice(1);
+    const isNews = (text: string): boolean => /^still starting: worker 0 .* for \d+ s/.test(text);
+    await eventually(
+      () => new Set(drawn().filter(isNews)).size >= 2,
+      15_000,
+      () => server.printed(),
+    );
+    cues.give('init may end');
+    await server.untilState('ready');
+    await eventually(
+      () => drawn().some((text) => !isNews(text) && text.includes('worker 0 is ready')),
+      15_000,
+      () => server.printed(),
+    );
+    process.kill(server.pid, 'SIGINT');
+    await server.untilEnded();
+  },
+);
 
 test('a worker that hangs in init does not delay the end beyond the drain timeout', LIMIT, async (t) => {
   const command = runCommand([fixture('hangs-in-init.mjs'), '--port', '0', '--drain-timeout', '1s'], {

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { StartNews, type StartTeller, type StartingWorker } from '../../../supervisor/models/start-news.js';
 import { logTeller } from '../../../supervisor/server/start-tellers.js';
-import type { Log } from '../../../supervisor/observe/log.js';
 
 /** Workers whose states the test sets, and a clock that it moves. */
 class Bench {
@@ -15,7 +14,7 @@ class Bench {
   constructor(t: TestContext, teller?: StartTeller) {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     this.#t = t;
-    const log = { info: (text: string) => this.lines.push(text) } as unknown as Log;
+    const log = { info: (text: string) => this.lines.push(text) };
     this.#news = new StartNews(
       teller ?? logTeller(log),
       () => this.#starting(),
