@@ -4,6 +4,8 @@
  * reader. Whether it has begun is looked up when the time seems to be over.
  */
 
+import { startLimit, type LimitTimer } from '../machine/limit-timer.js';
+
 export interface ClockedCall {
   /** When the call began; before that, when its turn came. */
   beganAtMs: number;
@@ -19,7 +21,7 @@ export class RunClock<T extends ClockedCall> {
   readonly #limitMs: number;
   readonly #running: () => T | null;
   readonly #onTimeout: (call: T) => void;
-  #timer: NodeJS.Timeout | null = null;
+  #timer: LimitTimer | null = null;
 
   /** `running` looks up which call runs or should begin now; `onTimeout` is called once per call that exceeds the limit. */
   constructor(limitMs: number, running: () => T | null, onTimeout: (call: T) => void) {
@@ -30,11 +32,11 @@ export class RunClock<T extends ClockedCall> {
 
   /** Call this when a call's turn comes. */
   start(): void {
-    this.#timer ??= setTimeout(this.#check, this.#limitMs);
+    this.#timer ??= startLimit(this.#limitMs, this.#check);
   }
 
   stop(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer?.stop();
     this.#timer = null;
   }
 
@@ -43,7 +45,7 @@ export class RunClock<T extends ClockedCall> {
     const call = this.#running();
     if (call === null) return; // the next turn arms it again
     const leftMs = this.#limitMs - runTimeMs(call, performance.now());
-    if (leftMs > 0) this.#timer = setTimeout(this.#check, Math.max(1, leftMs));
+    if (leftMs > 0) this.#timer = startLimit(Math.max(1, leftMs), this.#check);
     else this.#onTimeout(call);
   };
 }

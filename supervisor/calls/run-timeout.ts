@@ -7,6 +7,7 @@
 import type { Channel } from '../../protocol/channel.js';
 import { ServeError } from '../../protocol/errors.js';
 import type { Job } from '../dispatch/job.js';
+import { startLimit, type LimitTimer } from '../machine/limit-timer.js';
 import type { HeldCall } from './held-call.js';
 import { RunClock } from './run-clock.js';
 
@@ -39,7 +40,7 @@ export class RunTimeout {
   readonly #listener: RunTimeoutListener;
   #limitMs: number;
   #clock: RunClock<HeldCall>;
-  #graceTimer: NodeJS.Timeout | null = null;
+  #graceTimer: LimitTimer | null = null;
 
   constructor(limitMs: number, channel: Channel, calls: TimedCalls, listener: RunTimeoutListener) {
     this.#channel = channel;
@@ -68,7 +69,7 @@ export class RunTimeout {
 
   close(): void {
     this.#clock.stop();
-    if (this.#graceTimer !== null) clearTimeout(this.#graceTimer);
+    this.#graceTimer?.stop();
   }
 
   #onTimeout(call: HeldCall): void {
@@ -82,9 +83,9 @@ export class RunTimeout {
     call.job.fail(error, this.#limitMs);
     this.#channel.send({ type: 'cancel', id: call.id, reason: 'the run timeout passed' });
     this.#channel.flush();
-    this.#graceTimer = setTimeout(() => {
+    this.#graceTimer = startLimit(ABORT_GRACE_MS, () => {
       if (this.#calls.holds(call)) this.#listener.onHopeless('run timeout');
-    }, ABORT_GRACE_MS);
+    });
   }
 
   #newClock(): RunClock<HeldCall> {

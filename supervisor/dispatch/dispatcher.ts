@@ -12,6 +12,7 @@ import { QueueTimeout } from './queue-timeout.js';
 import { JobQueue } from './queue.js';
 import { longCallMs, sendAhead, type SendAhead } from './send-ahead.js';
 import { ServiceTime } from './service-time.js';
+import { startLimit } from '../machine/limit-timer.js';
 
 /** A worker that is ready, as the dispatcher sees it. */
 export interface ReadyWorker extends JobHolder {
@@ -297,8 +298,7 @@ export class Dispatcher {
 
   #forget(job: Job): void {
     this.#detach(job);
-    if (job.deadlineTimer === null) return;
-    clearTimeout(job.deadlineTimer);
+    job.deadlineTimer?.stop();
     job.deadlineTimer = null;
   }
 
@@ -309,9 +309,8 @@ export class Dispatcher {
   }
 
   #watchDeadline(job: Job, deadlineAtMs: number): void {
-    job.deadlineTimer = setTimeout(
-      () => this.giveUp(job, 'SERVE_DEADLINE', "the client's deadline passed"),
-      Math.max(0, deadlineAtMs - performance.now()),
+    job.deadlineTimer = startLimit(Math.max(0, deadlineAtMs - performance.now()), () =>
+      this.giveUp(job, 'SERVE_DEADLINE', "the client's deadline passed"),
     );
   }
 }

@@ -4,6 +4,7 @@
  */
 import type { ServeError } from '../../protocol/errors.js';
 import type { Call, DataPart, ReplyHead } from '../../protocol/messages.js';
+import type { LimitTimer } from '../machine/limit-timer.js';
 
 /** A call as a dialect describes it. Its number on the wire is written when a worker gets it: a copy cost 2 us. */
 export type JobCall = Omit<Call, 'id'> & { id: number };
@@ -72,7 +73,7 @@ export class Job {
   replyBytes = 0;
   /** Who holds it, from being sent until it has ended there or was given up; only the dispatcher touches these two. */
   holder: JobHolder | null = null;
-  deadlineTimer: NodeJS.Timeout | null = null;
+  deadlineTimer: LimitTimer | null = null;
   /** Neighbours in the queue; only `queue.ts` touches them. */
   previous: Job | null = null;
   next: Job | null = null;
@@ -119,7 +120,7 @@ export class Job {
     this.#sink = sink;
     this.#isDetached = true;
     this.deadlineAtMs = null;
-    if (this.deadlineTimer !== null) clearTimeout(this.deadlineTimer);
+    this.deadlineTimer?.stop();
     this.deadlineTimer = null;
   }
 

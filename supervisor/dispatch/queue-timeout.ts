@@ -1,4 +1,5 @@
 /** How long a job may wait in line, with one timer for the whole line: its head has waited longest. */
+import { startLimit, type LimitTimer } from '../machine/limit-timer.js';
 import type { Job } from './job.js';
 import type { JobQueue } from './queue.js';
 
@@ -7,7 +8,7 @@ export class QueueTimeout {
   /** Takes a job out of the line, and tells it. */
   readonly #fail: (job: Job) => void;
   #limitMs: number;
-  #timer: NodeJS.Timeout | null = null;
+  #timer: LimitTimer | null = null;
 
   constructor(queue: JobQueue, limitMs: number, fail: (job: Job) => void) {
     this.#queue = queue;
@@ -26,7 +27,7 @@ export class QueueTimeout {
     const head = this.#queue.peek();
     if (head === null || this.#timer !== null) return;
     const dueMs = head.acceptedAtMs + this.#limitMs - performance.now();
-    this.#timer = setTimeout(() => this.#sweep(), Math.max(1, dueMs));
+    this.#timer = startLimit(Math.max(1, dueMs), () => this.#sweep());
   }
 
   /** The head may be an older job now. */
@@ -36,7 +37,7 @@ export class QueueTimeout {
   }
 
   stop(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer?.stop();
     this.#timer = null;
   }
 

@@ -1,23 +1,25 @@
-/** Timers that end together with their owner. */
-export class Timers {
-  readonly #running = new Set<NodeJS.Timeout>();
+/** Limits that end together with their owner. */
+import { startLimit, type LimitTimer } from '../machine/limit-timer.js';
 
-  start(delayMs: number, action: () => void): NodeJS.Timeout {
-    const timer = setTimeout(() => {
+export class Timers {
+  readonly #running = new Set<LimitTimer>();
+
+  start(delayMs: number, action: () => void): LimitTimer {
+    const timer = startLimit(delayMs, () => {
       this.#running.delete(timer);
       action();
-    }, delayMs);
+    });
     this.#running.add(timer);
     return timer;
   }
 
-  stop(timer: NodeJS.Timeout): void {
-    clearTimeout(timer);
+  stop(timer: LimitTimer): void {
+    timer.stop();
     this.#running.delete(timer);
   }
 
   stopAll(): void {
-    for (const timer of this.#running) clearTimeout(timer);
+    for (const timer of this.#running) timer.stop();
     this.#running.clear();
   }
 }

@@ -21,6 +21,7 @@ import { formatMs } from '../options/units.js';
 import type { Job } from '../dispatch/job.js';
 import { DeathNotes } from './death-notes.js';
 import type { Exit, KillCause } from './exit-report.js';
+import type { LimitTimer } from '../machine/limit-timer.js';
 import { HeldCalls } from '../calls/held-calls.js';
 import { spawnWorker, type SpawnOptions, type WorkerProcess } from './spawn-worker.js';
 import { Timers } from './timers.js';
@@ -56,7 +57,7 @@ export class WorkerHandle implements ReadyWorker {
   #retireGraceMs = 0;
   /** The phase of its start that it was in when it fell silent. */
   #lastMoment: Moment = { during: 'start', call: null };
-  #initTimer: NodeJS.Timeout;
+  #initTimer: LimitTimer;
 
   /** @throws Error if the program cannot be started */
   constructor(spawn: SpawnOptions, spec: StartSpec, limits: WorkerLimits, listener: WorkerListener) {

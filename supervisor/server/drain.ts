@@ -7,6 +7,7 @@
  */
 import { ServeError, shuttingDown } from '../../protocol/errors.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
+import { startLimit } from '../machine/limit-timer.js';
 import type { ModelRuntime } from '../models/model-runtime.js';
 import type { Log } from '../observe/log.js';
 import { drainText, type DrainWaits } from './banner.js';
@@ -96,5 +97,5 @@ async function quietBefore(model: DrainedModel, limitMs: number): Promise<boolea
 }
 
 function delay(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
+  return new Promise((resolve) => startLimit(ms, resolve));
 }

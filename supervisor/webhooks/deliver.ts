@@ -3,6 +3,7 @@
  * and most servers send none.
  */
 import type { Agent, request } from 'undici';
+import { startLimit, type LimitTimer } from '../machine/limit-timer.js';
 import { LookUp } from './look-up.js';
 import type { Attempt } from './retry-delay.js';
 
@@ -38,11 +39,11 @@ export class HttpDelivery implements Delivery {
     body: Uint8Array,
     timeoutMs: number,
   ): Promise<Attempt> {
-    let timer: NodeJS.Timeout | undefined;
+    let timer: LimitTimer | undefined;
     const timeout = new AbortController();
     try {
       const { request: post, agent } = await (this.#client ??= this.#connect());
-      timer = setTimeout(() => timeout.abort(), timeoutMs);
+      timer = startLimit(timeoutMs, () => timeout.abort());
       const answer = await post(withoutCredentials(url), {
         method: 'POST',
         headers: { ...authorization(url), ...headers },
@@ -65,7 +66,7 @@ export class HttpDelivery implements Delivery {
       if (timeout.signal.aborted) return { kind: 'timeout', timeoutMs };
       return { kind: 'unreachable', why: describeFailure(thrown) };
     } finally {
-      clearTimeout(timer);
+      timer?.stop();
     }
   }
 

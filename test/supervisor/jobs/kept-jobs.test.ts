@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, mock, test } from 'node:test';
 import { ServeError, type ErrorCode } from '../../../protocol/errors.js';
+import { startLimit } from '../../../supervisor/machine/limit-timer.js';
 import { KeptJobs, type KeepLimits, type KeptJob } from '../../../supervisor/jobs/kept-jobs.js';
 import { newJob } from '../dispatch/jobs.js';
 
@@ -177,7 +178,7 @@ test('who waits for the end is called once: at the end, or at once if it was', (
 test('a kept job has no deadline any more', () => {
   const job = newJob('x', { deadlineAtMs: performance.now() + 5 });
   let fired = false;
-  job.deadlineTimer = setTimeout(() => (fired = true), 5);
+  job.deadlineTimer = startLimit(5, () => (fired = true));
   jobsWith().keep(job);
   mock.timers.tick(10);
   assert.deepEqual([job.deadlineAtMs, job.deadlineTimer, fired], [null, null, false]);

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { PassThrough } from 'node:stream';
+import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { startLimit } from '../../../supervisor/machine/limit-timer.js';
+
+/** Nothing runs in this process for so long. */
+function standStill(ms: number): void {
+  const endMs = performance.now() + ms;
+  while (performance.now() < endMs);
+}
+
+test('a limit that is over while the process runs acts at once', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  let acted = false;
+  startLimit(5000, () => (acted = true));
+  t.mock.timers.tick(4999);
+  assert.equal(acted, false);
+  t.mock.timers.tick(1);
+  assert.equal(acted, true);
+});
+
+test('a limit that was over while the process stood still acts after what can be read', async () => {
+  const child = new PassThrough();
+  const order: string[] = [];
+  child.on('data', () => order.push('read'));
+  const limit = new Promise<void>((resolve) =>
+    startLimit(5, () => {
+      order.push('limit');
+      resolve();
+    }),
+  );
+  standStill(100);
+  setImmediate(() => child.write('what was said in time'));
+  await limit;
+  assert.deepEqual(order, ['read', 'limit']);
+});
+
+test('what is read may stop a limit that was over', async () => {
+  let acted = false;
+  const limit = startLimit(5, () => (acted = true));
+  standStill(100);
+  setImmediate(() => limit.stop());
+  await delay(300);
+  assert.equal(acted, false);
+});
