@@ -182,7 +182,11 @@ for (const [again, codes] of [
 test('a signal while the only slot waits out its backoff ends the server at once', LIMIT, async (t) => {
   const cues = makeCues(t);
   const args = ['--restart-limit', '100'];
-  const server = await startServer(fixture('throws-in-init.mjs'), { t, env: cues.env, args });
+  const server = await startServer(fixture('throws-in-init.mjs'), {
+    t,
+    env: { ...cues.env, ERROR_CODE: 'ECONNREFUSED' },
+    args,
+  });
   // From the third on, a pause is at least a second: long enough to end in its midst.
   await server.until(({ model }) => model.workers[0]?.state === 'backoff' && model.workers[0].restarts >= 3);
   const startedAtMs = performance.now();
