@@ -1,7 +1,7 @@
 /**
  * Every way a call or a server can fail, as data. Identity is the code: a class does not survive a pipe.
- * `started` says whether user code may have run, which decides if anyone may safely try again.
- * HTTP statuses are the front's business (supervisor/http/http-status.ts).
+ * docs/errors.md says of each whether user code may have run, which decides if anyone may safely try again.
+ * HTTP statuses are the front's business (supervisor/http/socket/http-status.ts).
  */
 import { inspect } from 'node:util';
 
@@ -14,87 +14,75 @@ export type ErrorSource = 'app' | 'server';
 interface ErrorSpec {
   /** Safe for a client: says what happened without a secret, a path or a stack. */
   readonly message: string;
-  readonly started: 'no' | 'maybe' | 'yes';
   readonly source: ErrorSource;
 }
 
 export const ERRORS = {
-  SERVE_BAD_REQUEST: { message: 'The request is malformed.', started: 'no', source: 'server' },
-  SERVE_BAD_BODY: { message: 'The request body could not be read.', started: 'no', source: 'server' },
+  SERVE_BAD_REQUEST: { message: 'The request is malformed.', source: 'server' },
+  SERVE_BAD_BODY: { message: 'The request body could not be read.', source: 'server' },
   SERVE_UNAUTHORIZED: {
     message: 'This needs an API key, and the request has none that is known here.',
-    started: 'no',
     source: 'server',
   },
   SERVE_ORIGIN_REFUSED: {
     message: 'Pages of this origin may not connect here.',
-    started: 'no',
     source: 'server',
   },
-  SERVE_NOT_FOUND: { message: 'No such route.', started: 'no', source: 'server' },
+  SERVE_NOT_FOUND: { message: 'No such route.', source: 'server' },
   SERVE_METHOD_NOT_ALLOWED: {
     message: 'This route does not take that method.',
-    started: 'no',
     source: 'server',
   },
-  SERVE_UPGRADE_REQUIRED: { message: 'This route is a WebSocket.', started: 'no', source: 'server' },
-  SERVE_REQUEST_TIMEOUT: { message: 'The request arrived too slowly.', started: 'no', source: 'server' },
+  SERVE_UPGRADE_REQUIRED: { message: 'This route is a WebSocket.', source: 'server' },
+  SERVE_REQUEST_TIMEOUT: { message: 'The request arrived too slowly.', source: 'server' },
   SERVE_BODY_TOO_LARGE: {
     message: 'The request body is larger than this server accepts.',
-    started: 'no',
     source: 'server',
   },
-  SERVE_HEADERS_TOO_LARGE: { message: 'The request headers are too large.', started: 'no', source: 'server' },
-  SERVE_QUEUE_FULL: { message: 'The queue is full; try again later.', started: 'no', source: 'server' },
+  SERVE_HEADERS_TOO_LARGE: { message: 'The request headers are too large.', source: 'server' },
+  SERVE_QUEUE_FULL: { message: 'The queue is full; try again later.', source: 'server' },
   SERVE_OVERLOADED: {
     message: 'The call could not be answered before its deadline.',
-    started: 'no',
     source: 'server',
   },
-  SERVE_NOT_READY: { message: 'No worker of this model can start.', started: 'no', source: 'server' },
-  SERVE_SHUTTING_DOWN: { message: 'The server is shutting down.', started: 'no', source: 'server' },
+  SERVE_NOT_READY: { message: 'No worker of this model can start.', source: 'server' },
+  SERVE_SHUTTING_DOWN: { message: 'The server is shutting down.', source: 'server' },
   SERVE_NOT_BEGUN: {
     message: 'Two workers died before this call began; it did not run.',
-    started: 'no',
     source: 'server',
   },
-  SERVE_QUEUE_TIMEOUT: { message: 'The call waited too long for a worker.', started: 'no', source: 'server' },
-  SERVE_DEADLINE: { message: "The client's deadline passed.", started: 'maybe', source: 'server' },
-  SERVE_INFERENCE_FAILED: { message: 'The model failed on this call.', started: 'yes', source: 'app' },
+  SERVE_QUEUE_TIMEOUT: { message: 'The call waited too long for a worker.', source: 'server' },
+  SERVE_DEADLINE: { message: "The client's deadline passed.", source: 'server' },
+  SERVE_INFERENCE_FAILED: { message: 'The model failed on this call.', source: 'app' },
   SERVE_OUTPUT_INVALID: {
     message: "The model's output could not be encoded.",
-    started: 'yes',
     source: 'app',
   },
   SERVE_OUTPUT_TOO_LARGE: {
     message: "The model's output is larger than allowed.",
-    started: 'yes',
     source: 'app',
   },
   SERVE_INFERENCE_TIMEOUT: {
     message: 'The model took too long on this call.',
-    started: 'yes',
     source: 'app',
   },
   // A drain that cuts a call off, the kernel's memory killer: the app need not be at fault.
   SERVE_WORKER_LOST: {
     message: 'The worker died while running this call.',
-    started: 'yes',
     source: 'server',
   },
   SERVE_SLOW_READER: {
     message: 'The client was too slow to take its answer.',
-    started: 'yes',
     source: 'server',
   },
-  SERVE_CANCELLED: { message: 'The client left.', started: 'maybe', source: 'server' },
-  SERVE_PROTOCOL: { message: 'A worker broke the protocol.', started: 'maybe', source: 'server' },
-  SERVE_INTERNAL: { message: 'The server failed on this request.', started: 'maybe', source: 'server' },
-  SERVE_APP_INVALID: { message: 'The app cannot be loaded.', started: 'no', source: 'app' },
-  SERVE_INIT_FAILED: { message: "The app's init failed.", started: 'no', source: 'app' },
-  SERVE_INIT_TIMEOUT: { message: "The app's init took too long.", started: 'no', source: 'app' },
-  SERVE_CRASH_LOOP: { message: 'The workers keep dying.', started: 'no', source: 'server' },
-  SERVE_CONFIG: { message: 'An option is wrong.', started: 'no', source: 'server' },
+  SERVE_CANCELLED: { message: 'The client left.', source: 'server' },
+  SERVE_PROTOCOL: { message: 'A worker broke the protocol.', source: 'server' },
+  SERVE_INTERNAL: { message: 'The server failed on this request.', source: 'server' },
+  SERVE_APP_INVALID: { message: 'The app cannot be loaded.', source: 'app' },
+  SERVE_INIT_FAILED: { message: "The app's init failed.", source: 'app' },
+  SERVE_INIT_TIMEOUT: { message: "The app's init took too long.", source: 'app' },
+  SERVE_CRASH_LOOP: { message: 'The workers keep dying.', source: 'server' },
+  SERVE_CONFIG: { message: 'An option is wrong.', source: 'server' },
 } as const satisfies Record<string, ErrorSpec>;
 
 export type ErrorCode = keyof typeof ERRORS;

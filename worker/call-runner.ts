@@ -23,6 +23,7 @@ import { Reply } from './reply/reply.js';
 import { iteratorOf, sendStream } from './reply/stream.js';
 import { isResponse, responseBody, responseHead } from './reply/web-response.js';
 import { StreamSender } from './stream-sender.js';
+import { isThenable } from './thenable.js';
 
 export interface CallRunnerOptions {
   readonly channel: Channel;
@@ -257,10 +258,4 @@ export function sendError(channel: Channel, id: number, error: ServeError, runMs
     detail: detail.slice(0, MAX_TEXT_CHARS),
     runMs,
   });
-}
-
-function isThenable(value: unknown): value is Promise<unknown> {
-  return (
-    typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
-  );
 }

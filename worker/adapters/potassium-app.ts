@@ -14,6 +14,7 @@ import { Reply, checkedHeaders, type ReplyBody } from '../reply/reply.js';
 import { iteratorOf } from '../reply/stream.js';
 import { isResponse as isWebResponse } from '../reply/web-response.js';
 import { assertFunctionOrNone, configOf } from './exports.js';
+import { isThenable } from '../thenable.js';
 
 /** Returns null if the exports are not a Potassium app. */
 export function fromPotassiumApp(exports: Readonly<Record<string, unknown>>): LoadedApp | null {
@@ -67,7 +68,7 @@ function handle({ endpoints, context }: Definition, route: string, input: unknow
   } catch (thrown) {
     return replyOfThrown(thrown);
   }
-  return isPromise(output) ? output.then(answer, replyOfThrown) : answer(output);
+  return isThenable(output) ? output.then(answer, replyOfThrown) : answer(output);
 }
 
 /** A `Response` that is thrown, from however deep, is the answer. */
@@ -170,8 +171,4 @@ function isResponse(value: unknown): value is Response {
   } catch {
     return false;
   }
-}
-
-function isPromise(value: unknown): value is Promise<unknown> {
-  return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
 }

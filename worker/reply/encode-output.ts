@@ -1,5 +1,6 @@
 /** A handler's whole answer to bytes: by what it is, then by what the client accepts. */
 import { Blob } from 'node:buffer';
+import { escapeNonAscii } from '../../protocol/ascii-json.js';
 import type { Call } from '../../protocol/messages.js';
 import { asksFor } from './accept.js';
 import { jsonText } from './json-encoding.js';
@@ -37,12 +38,8 @@ export function encodeJsonOutput(value: unknown, { headers }: Call): EncodedOutp
   const text = jsonText(value);
   const body = utf8InScratch(text);
   const needsAscii = body.length > text.length && BANANA_HEADER.test(headers);
-  return { contentType: 'application/json', body: needsAscii ? utf8InScratch(asciiOnly(text)) : body };
+  return { contentType: 'application/json', body: needsAscii ? utf8InScratch(escapeNonAscii(text)) : body };
 }
 
 /** The header by which a Banana client is known. It decodes an answer chunk by chunk, and breaks a character that two chunks share. */
 const BANANA_HEADER = /(?:^|\n)x-banana-(?:api-key|request-id)\n/i;
-
-function asciiOnly(text: string): string {
-  return text.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
-}

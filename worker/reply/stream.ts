@@ -6,6 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { MAX_FRAGMENT_BYTES, type ReplyHead } from '../../protocol/messages.js';
 import { asksFor } from './accept.js';
 import { encodeJson, jsonText } from './json-encoding.js';
+import { isThenable } from '../thenable.js';
 
 type AnyIterator = Iterator<unknown> | AsyncIterator<unknown>;
 
@@ -54,7 +55,7 @@ export async function sendStream(
   while (!out.cancelled) {
     const step: IteratorResult<unknown, unknown> | Promise<IteratorResult<unknown, unknown>> =
       iterator.next();
-    const { done, value } = isPromise(step) ? await step : step;
+    const { done, value } = isThenable(step) ? await step : step;
     if (out.cancelled) break;
     if (!headSent) {
       out.head(encoder.head(value));
@@ -145,8 +146,4 @@ function chunkType(first: unknown): string {
   return first === undefined || first instanceof Uint8Array
     ? 'application/octet-stream'
     : 'application/x-ndjson';
-}
-
-function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
-  return typeof (value as { then?: unknown }).then === 'function';
 }

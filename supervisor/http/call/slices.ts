@@ -3,6 +3,7 @@
  * after each slice; of all that is under way, one slice is done in each turn of the event loop.
  */
 import { isAscii, isUtf8 } from 'node:buffer';
+import { escapeNonAscii } from '../../../protocol/ascii-json.js';
 import { TopLevelScan, type ScannedBody } from './top-level-fields.js';
 
 /** The slowest work there is, writing a foreign script as ASCII, takes some 10 ms for so much; reading JSON takes 1 ms. */
@@ -72,7 +73,10 @@ export function* checkJson(body: Buffer): Generator<void, boolean> {
   return (yield* scanSlices(body, [])).is !== 'malformed';
 }
 
-/** JSON text in UTF-8 as JSON text in ASCII: views of it where it is, escaped copies where it is not. */
+/**
+ * JSON text in UTF-8 as JSON text in ASCII: views of it where it is, escaped copies where it is not. Our worker has
+ * escaped what it encodes (worker/reply/encode-output.ts); JSON that an app wrote itself it has not.
+ */
 export function* writeAscii(json: Buffer): Generator<void, Buffer[]> {
   const pieces: Buffer[] = [];
   for (const slice of slicesOf(json)) {
@@ -80,11 +84,6 @@ export function* writeAscii(json: Buffer): Generator<void, Buffer[]> {
     yield;
   }
   return pieces;
-}
-
-/** Our worker has done so already (worker/reply/encode-output.ts), but for JSON that an app wrote itself. */
-export function escapeNonAscii(json: string): string {
-  return json.replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 /** Views of the bytes in order, none of which cuts a character of UTF-8. */

@@ -6,6 +6,7 @@ import type { IncomingMessage } from 'node:http';
 import Router from '@koa/router';
 import type { Middleware } from 'koa';
 import { ServeError } from '../../../protocol/errors.js';
+import { STATUS_PATH } from '../../../protocol/reserved-paths.js';
 import type { Backend } from '../call/backend.js';
 import { GATEWAY_PATHS } from './own-paths.js';
 import { refuse } from '../socket/refuse.js';
@@ -93,7 +94,7 @@ export function builtinRoutes(backend: Backend): Router {
     ctx.body = { state: health };
   });
 
-  router.get('/status', (ctx) => {
+  router.get(STATUS_PATH, (ctx) => {
     ctx.body = backend.status();
   });
 

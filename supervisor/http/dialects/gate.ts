@@ -1,8 +1,8 @@
 /** What every request must bring before anything else is asked of it. */
 import type { IncomingMessage } from 'node:http';
 import { ServeError } from '../../../protocol/errors.js';
+import { HEALTH_PATHS } from '../../../protocol/reserved-paths.js';
 import { keyOf } from '../call/api-keys.js';
-import { HEALTH_PATHS } from './own-paths.js';
 import { isPreflight } from '../call/cors.js';
 import type { Backend } from '../call/backend.js';
 import { gatewayOperation } from './gateway/gateway.js';
@@ -24,6 +24,7 @@ function findsKeyItself(backend: Backend, request: IncomingMessage, path: string
   return isAsked || isHealthCheck(request, path) || gatewayOperation(backend, request, path) !== null;
 }
 
+/** Probes have no key and need none. */
 function isHealthCheck({ method }: IncomingMessage, path: string): boolean {
   return (method === 'GET' || method === 'HEAD') && HEALTH_PATHS.has(path);
 }

@@ -1,7 +1,7 @@
 /** The server's own paths, which no call may have. */
+import { HEALTH_PATHS, POTASSIUM_PREFIX, STATUS_PATH } from '../../../protocol/reserved-paths.js';
 
-/** Probes have no API key and need none. */
-export const HEALTH_PATHS: ReadonlySet<string> = new Set(['/healthcheck', '/livez', '/readyz']);
+export const WARM_UP_PATH = `${POTASSIUM_PREFIX}/warmup`;
 
 export type GatewayOperation =
   /** `waits`: the caller of `run` may get the result at once, without asking again. */
@@ -31,10 +31,7 @@ export const GATEWAY_PATHS: ReadonlyMap<string, GatewayOperation> = new Map(
 
 /** All of them, and the methods that each takes, as an `Allow` header lists them. */
 export const OWN_PATHS: ReadonlyMap<string, string> = new Map([
-  ['/healthcheck', 'GET, HEAD'],
-  ['/livez', 'GET, HEAD'],
-  ['/readyz', 'GET, HEAD'],
-  ['/status', 'GET, HEAD'],
-  ['/_k/warmup', 'GET, HEAD, POST'],
+  ...[...HEALTH_PATHS, STATUS_PATH].map((path) => [path, 'GET, HEAD'] as const),
+  [WARM_UP_PATH, 'GET, HEAD, POST'],
   ...[...GATEWAY_PATHS.keys()].map((path) => [path, 'POST'] as const),
 ]);

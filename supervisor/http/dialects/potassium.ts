@@ -2,14 +2,14 @@
 import { Readable } from 'node:stream';
 import Router, { type RouterMiddleware } from '@koa/router';
 import { ServeError } from '../../../protocol/errors.js';
+import { POTASSIUM_PREFIX, POTASSIUM_STATUS_PATHS } from '../../../protocol/reserved-paths.js';
 import type { Backend } from '../call/backend.js';
 import { describeJob } from './job-page.js';
-
-const STATUS_PATHS = ['/_k/status', '/__status__'];
+import { WARM_UP_PATH } from './own-paths.js';
 
 export function potassiumRoutes(backend: Backend): Router {
   const router = new Router({ strict: true, sensitive: true });
-  router.get(STATUS_PATHS, (ctx) => {
+  router.get([...POTASSIUM_STATUS_PATHS], (ctx) => {
     ctx.body = potassiumStatus(backend);
   });
 
@@ -19,10 +19,10 @@ export function potassiumRoutes(backend: Backend): Router {
     backend.model.noteIdle();
     ctx.body = { warm: true };
   };
-  router.get('/_k/warmup', warmUp);
-  router.post('/_k/warmup', warmUp);
+  router.get(WARM_UP_PATH, warmUp);
+  router.post(WARM_UP_PATH, warmUp);
 
-  router.get('/_k/jobs/:id', async (ctx) => {
+  router.get(`${POTASSIUM_PREFIX}/jobs/:id`, async (ctx) => {
     const job = backend.jobs.get(ctx.captures?.[0] ?? '');
     if (job === null)
       throw new ServeError('SERVE_NOT_FOUND', 'There is no such job, or it is forgotten by now.');

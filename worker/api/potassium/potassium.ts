@@ -2,6 +2,8 @@
  * The class of a Potassium app: it collects what the app defines, `adapters/potassium-app.ts` runs it. Starting a
  * server is not its business: `starter.ts` is told how.
  */
+import { isReservedPath } from '../../../protocol/reserved-paths.js';
+import { parseWebhookUrl } from '../../../protocol/webhooks.js';
 import type { RouteInput, RouteKind } from '../../../protocol/messages.js';
 import { RouteAlreadyInUseException, InvalidEndpointTypeException } from './errors.js';
 import type { Request, WebSocketRequest } from './request.js';
@@ -71,8 +73,6 @@ export interface PotassiumOptions {
   readonly experimentalNumWorkers?: number;
   readonly mode?: 'serve' | 'optimize';
 }
-
-const RESERVED = /^\/(_k(\/|$)|__status__$|healthcheck$|livez$|readyz$|status$)/;
 
 export class Potassium<Context extends object = any> {
   readonly name: string;
@@ -251,7 +251,7 @@ export class Potassium<Context extends object = any> {
   #freePath(route: string): string {
     const path = route.startsWith('/') ? route : `/${route}`;
     if (/[?#]/.test(path)) throw new TypeError(`a route is a path, without ? and #: ${JSON.stringify(path)}`);
-    if (RESERVED.test(path)) throw new RouteAlreadyInUseException(path, " is the server's own");
+    if (isReservedPath(path)) throw new RouteAlreadyInUseException(path, " is the server's own");
     if (this.#endpoints.has(path)) throw new RouteAlreadyInUseException(path);
     return path;
   }
@@ -274,8 +274,7 @@ function missing(path: string): () => never {
 }
 
 function checkedUrl(url: unknown): string {
-  if (typeof url === 'string' && URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return url;
-  throw new TypeError('a webhook needs an http: or https: address');
+  return parseWebhookUrl(url).href;
 }
 
 function assertFunction(fn: unknown, what: string): void {

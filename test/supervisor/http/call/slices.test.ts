@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { isUtf8 } from 'node:buffer';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { escapeNonAscii } from '../../../../protocol/ascii-json.js';
 import {
   SLICE_BYTES,
   checkJson,
   copySlices,
-  escapeNonAscii,
   inSlices,
   joinSlices,
   slicesOf,

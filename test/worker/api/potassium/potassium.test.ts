@@ -185,10 +185,10 @@ test('resultWebhook takes an address as text or in an object, the last wins, and
 for (const url of ['', 'two.test', '/path', 'ftp://two.test', 'file:///etc/passwd', 5, null]) {
   test(`${JSON.stringify(url)} is no address for a webhook`, () => {
     const app = new Potassium('x');
-    assert.throws(() => app.resultWebhook({ url: url as string }), /http: or https: address/);
+    assert.throws(() => app.resultWebhook({ url: url as string }), /the URL of a webhook must/);
     const options = { resultWebhook: url as string };
-    assert.throws(() => app.background('/a', answer, options), /http: or https: address/);
-    assert.throws(() => app.asyncHandler('/a', options), /http: or https: address/);
+    assert.throws(() => app.background('/a', answer, options), /the URL of a webhook must/);
+    assert.throws(() => app.asyncHandler('/a', options), /the URL of a webhook must/);
     assert.deepEqual(pathsOf(app), []);
   });
 }
