@@ -54,7 +54,7 @@ describe('the command', RUNS, () => {
   test('--help groups the options, and its examples are commands that it takes', async (t) => {
     const { out } = await run(t, ['--help']);
     const headings = [...out.matchAll(/^(\w+):$/gm)].map(([, heading]) => heading);
-    assert.deepEqual(headings, ['Arguments', 'Options', ...OPTION_GROUPS, 'Examples']);
+    assert.deepEqual(headings, ['Arguments', 'Options', ...OPTION_GROUPS, 'Commands', 'Examples']);
     for (const group of OPTION_GROUPS) {
       const section = out.split(`\n${group}:\n`)[1]?.split('\n\n')[0] ?? '';
       const flags = [...section.matchAll(/^ {2}(--[\w-]+)/gm)].map(([, flag]) => flag);

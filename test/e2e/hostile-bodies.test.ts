@@ -37,6 +37,7 @@ test('when drippers take every place, newcomers get one and the drippers lose th
     env: makeCues(t).env,
     args: ['--queue-size', '8'],
   });
+  await server.until(({ state }) => state === 'ready');
   const drippers = await drip(t, server, 9); // an idle worker's call needs no place in the queue
   await server.until(({ model: { queue } }) => queue.arriving === 9);
   const isServed = async (): Promise<boolean> => (await ask(server, {})).status === 200;
