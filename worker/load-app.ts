@@ -27,7 +27,8 @@ export async function loadApp(path: string, place: AppPlace = ''): Promise<Loade
   // After `await app.serve()` the import is never done, and nothing that the file exports can be seen.
   const namespace = await Promise.race([imported, offered.awaited]);
   const candidates = namespace === null ? [] : exportCandidates(namespace);
-  const app = place === '' ? onlyServed(path, offered.served) : appAt(path, place, offered.byPlace);
+  const app =
+    place === '' ? onlyServed(path, offered.served) : appAt(path, place, offered.byPlace, candidates);
   if (app !== undefined) candidates.unshift(withExports(app, namespace), app);
   for (const exports of candidates) {
     for (const adapt of ADAPTERS) {
@@ -35,7 +36,7 @@ export async function loadApp(path: string, place: AppPlace = ''): Promise<Loade
       if (app !== null) return app;
     }
   }
-  throw missingInference(path, candidates);
+  throw offered.byPlace.size > 0 ? unexportedApp(path) : missingInference(path, candidates);
 }
 
 /** A Potassium as if it was the file's default export, with what may stand beside it. */
@@ -75,14 +76,37 @@ function onlyServed(path: string, served: ReadonlySet<Exports>): Exports | undef
   return [...served][0];
 }
 
-/** @throws AppLoadError if the file did not make or serve that one while it was imported */
-function appAt(path: string, place: AppPlace, byPlace: ReadonlyMap<AppPlace, Exports>): Exports {
+/**
+ * Undefined if the file exports functions that it serves behind a guard.
+ * @throws AppLoadError if the file did not make or serve that one while it was imported
+ */
+function appAt(
+  path: string,
+  place: AppPlace,
+  byPlace: ReadonlyMap<AppPlace, Exports>,
+  candidates: readonly Exports[],
+): Exports | undefined {
   const app = byPlace.get(place);
   if (app !== undefined) return app;
   const [verb = '', nth = ''] = place.split(' ');
+  if (verb === 'served' && nth === '1') {
+    if (candidates.some(({ inference }) => typeof inference === 'function')) return undefined;
+    throw new AppLoadError(
+      `${locateText(path, 'serve(')}: a worker that imports the file does not come to this serve(). If a guard stands before it (${GUARDS}), which is false in a worker, export the functions as well: \`export function inference(modelInputs) { … }\`.`,
+    );
+  }
   const what = `app number ${nth} that this file ${verb === 'made' ? 'makes' : 'serves'}`;
   throw new AppLoadError(
     `${path}: ${what} is not there when a worker imports the file. Make and define it at the top of the file, before anything is awaited, or in a file of its own.`,
+  );
+}
+
+const GUARDS = 'process.argv[1] === import.meta.filename, require.main === module';
+
+/** The file holds a Potassium and keeps it to itself. */
+function unexportedApp(path: string): AppLoadError {
+  return new AppLoadError(
+    `${locateText(path, 'new Potassium')}: this file makes a Potassium app and does not export it. Add \`export default app\`, or \`module.exports = app\` in CommonJS.`,
   );
 }
 

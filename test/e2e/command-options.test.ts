@@ -66,9 +66,10 @@ describe('the command', RUNS, () => {
     const examples = [...out.matchAll(/^ {2}banana-serve (\S.*?) {2,}/gm)].map(([, line = '']) =>
       line.split(' '),
     );
-    assert.equal(examples.length, 2);
+    const [create, ...serves] = examples;
+    assert.deepEqual([create, serves.length], [['new', 'my-model'], 2]);
     // With an app that is not there, a bad option would be told first.
-    for (const [, ...args] of examples) {
+    for (const [, ...args] of serves) {
       const { err } = await run(t, ['./none.ts', ...args]);
       assert.equal(err, 'banana-serve: ./none.ts: no such file.\n');
     }

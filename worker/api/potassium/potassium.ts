@@ -8,7 +8,7 @@ import type { RouteInput, RouteKind } from '../../../protocol/messages.js';
 import { RouteAlreadyInUseException, InvalidEndpointTypeException } from './errors.js';
 import type { Request, WebSocketRequest } from './request.js';
 import type { Response } from './response.js';
-import { noteMade, placeMade, placeServed, serveInWorker, type AppPlace } from '../in-worker.js';
+import { noteMade, placeMade, serveInWorker, type AppPlace } from '../in-worker.js';
 import { appFile, starter, type AppServeOptions } from '../starter.js';
 import { testClientOf, type TestClient } from '../test-client.js';
 import { callingFile } from '../../stack-frame.js';
@@ -198,18 +198,19 @@ export class Potassium<Context extends object = any> {
 
   /**
    * Makes this process the server of the file that made the app, as `banana-serve ./app.ts` would, and resolves when it
-   * has ended, with `process.exitCode` set. In a worker, where the same line runs again, it hands the app over instead.
+   * has ended, with `process.exitCode` set. A worker runs that file again and takes the app that it makes there; this line
+   * may stand behind a guard that is false in a worker.
    */
   serve(options?: AppServeOptions): Promise<void>;
   serve(host?: string, port?: number): Promise<void>;
   serve(first?: string | AppServeOptions, port?: number): Promise<void> {
-    // The file of this line, which need not be the one that made the app: the same line must run in a worker.
-    const file = callingFile();
-    const place = placeServed(this, file ?? '');
-    const inWorker = serveInWorker(this, place);
+    const inWorker = serveInWorker(this, this.#place);
     if (inWorker !== null) return inWorker;
     const given = typeof first === 'object' ? first : withoutUndefined({ host: first, port });
-    return starter().serve({ file: appFile(file), place }, { ...this.#workers(), ...given });
+    // The file of this line, which need not be the one that made the app. A worker that runs it makes the app again,
+    // and needs no more: behind a guard such as `require.main === module` this line does not run there.
+    const file = appFile(callingFile());
+    return starter().serve({ file, place: this.#place }, { ...this.#workers(), ...given });
   }
 
   /** A server of this app for a test: init runs for real, in a worker, on a free port. Close it at the end. */
