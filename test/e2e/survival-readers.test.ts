@@ -74,6 +74,20 @@ test(
   },
 );
 
+test(
+  'the memory of answers that were cut off is given back, though nobody calls any more',
+  LIMIT,
+  async (t) => {
+    const server = await startServer(APP, { t, args: ['--stall-timeout', '1s'] });
+    const count = 5;
+    for (let i = 0; i < count; i += 1) await UnreadAnswer.ask(t, server, { input: { bytes: BYTES } });
+    const full = await server.until(({ unsent }) => unsent.bytes >= count * BYTES);
+    const mostBytes = full.front.rssBytes - 0.6 * count * BYTES;
+    await server.until(({ unsent, front }) => unsent.bytes === 0 && front.rssBytes < mostBytes);
+    await server.stop();
+  },
+);
+
 test('every kind of answer is counted, and cut off after --stall-timeout', LIMIT, async (t) => {
   const server = await startServer(APP, { t, args: ['--stall-timeout', '1s'] });
   const bytes = BYTES;

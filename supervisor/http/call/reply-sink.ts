@@ -51,7 +51,7 @@ export class ReplySink implements Sink {
   }
 
   #end(pieces: readonly Buffer[], bodyBytes: number): void {
-    const { response } = this.#options;
+    const { request, response } = this.#options;
     const [first] = pieces;
     if (pieces.length > 1) {
       response.cork(); // the pieces leave in one gathered write
@@ -67,7 +67,9 @@ export class ReplySink implements Sink {
       response.uncork();
       response.end();
     } else {
-      response.end(first, () => slabs.give(first)); // the kernel has it, or the connection is gone
+      response.end(first, () => {
+        if (!request.socket.destroyed) slabs.give(first); // the kernel has it; what was cut off is the collector's
+      });
     }
   }
 

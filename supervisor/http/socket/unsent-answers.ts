@@ -9,6 +9,7 @@
  * Who is slow is decided in slow-readers.ts. Time in which this process did not run counts against nobody.
  */
 import type { Socket } from 'node:net';
+import { collectNow } from '../../memory/gc.js';
 import { readKernelQueues, type KernelQueues } from './kernel-queues.js';
 import { slowest } from './slow-readers.js';
 import { UnsentConnection, type Answer } from './unsent-connection.js';
@@ -22,6 +23,10 @@ export interface UnsentLimits {
 const LOOKS = 8;
 const MAX_LOOK_MS = 5000;
 
+/** After cuts that freed so much, memory is given back; a moment later, as more of them may follow. */
+const COLLECT_BYTES = 32 * 1024 * 1024;
+const COLLECT_DELAY_MS = 500;
+
 export class UnsentAnswers {
   readonly #limits: UnsentLimits;
   readonly #lookMs: number;
@@ -30,6 +35,8 @@ export class UnsentAnswers {
   #bytes = 0;
   #timer: NodeJS.Timeout | null = null;
   #makesRoom = false;
+  /** Bytes freed by cuts since memory was given back. */
+  #freedBytes = 0;
 
   constructor(limits: UnsentLimits) {
     this.#limits = limits;
@@ -102,5 +109,12 @@ export class UnsentAnswers {
     this.#connections.delete(connection.socket);
     this.#bytes -= connection.unsentBytes;
     connection.cut();
+    this.#freedBytes += connection.unsentBytes;
+    if (this.#freedBytes < COLLECT_BYTES) return;
+    this.#freedBytes = -Infinity; // one is coming
+    setTimeout(() => {
+      this.#freedBytes = 0;
+      collectNow();
+    }, COLLECT_DELAY_MS).unref();
   }
 }
