@@ -1,4 +1,7 @@
-/** What answers a request: calls go straight to their dialect, the rest through Koa. The only place that makes a Koa application. */
+/**
+ * Answers every request: calls go straight to their dialect, the rest through Koa. Only this file makes a Koa
+ * application.
+ */
 import Koa from 'koa';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ServeError, describeThrown } from '../../protocol/errors.js';

@@ -1,4 +1,4 @@
-/** One line for each call that was taken, or refused: who, what came of it, how long each part took. */
+/** Writes one line for each call that was taken or refused: its id, what came of it, how long each part took. */
 import type { IncomingMessage } from 'node:http';
 import type { ServeError } from '../../../protocol/errors.js';
 import { validTraceparent } from '../../../protocol/traceparent.js';
@@ -24,7 +24,7 @@ export class AccessLog {
       runMs: Math.round(job.runMs),
       ms: Math.round(nowMs - job.acceptedAtMs),
     };
-    // Who has left got no status.
+    // A client that has left got no status.
     const outcome = error === null ? { status } : { status: HTTP_STATUS[error.code], code: error.code };
     const fields = { ...traceOf(request), requestId, ...this.#attemptOf(request), ...outcome, ...times };
     this.#log.info(fields, `${request.method} ${path}`);
@@ -41,7 +41,7 @@ export class AccessLog {
     this.#log.info(fields, `${request.method} ${request.url} cut off`);
   }
 
-  /** Said from the second on. A client tries again when it has its reply, so attempts end in the order they are made. */
+  /** The attempt's number, from the second on. A client retries once it has its reply, so attempts end in their order. */
   #attemptOf({ headers }: IncomingMessage): { attempt?: number } {
     const id = bananaId(headers);
     const attempt = id === null ? 1 : this.#attempts.count(id);
@@ -49,7 +49,7 @@ export class AccessLog {
   }
 }
 
-/** The caller's trace, to find a line of the log by it. */
+/** The caller's trace, by which a line of the log can be found. */
 function traceOf(request: IncomingMessage): { traceparent?: string } {
   const traceparent = validTraceparent(request.headers['traceparent']);
   return traceparent === null ? {} : { traceparent };

@@ -1,11 +1,11 @@
-/** The caller of a background route is answered, and its job lives on. */
+/** Answers the caller of a background route at once; its job lives on. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Job } from '../../dispatch/job.js';
 import type { KeptJob } from '../../jobs/kept-jobs.js';
 import type { Backend } from './backend.js';
 import { bananaIdHeader } from '../socket/request-id.js';
 
-/** Names the job, for `GET /_k/jobs/:id`. */
+/** This header of the answer names the job, for `GET /_k/jobs/:id`. */
 export const JOB_ID_HEADER = 'X-Banana-Job-Id';
 
 const BODY = '{"started":true}\n';

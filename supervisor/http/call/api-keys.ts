@@ -1,4 +1,4 @@
-/** Who may call: whoever knows one of the keys, if there are any. Several hold at once, so that one can replace another. */
+/** Decides who may call: anybody who knows one of the keys. Several hold at once, so that one can replace another. */
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { digestOf, type KeyDigest } from '../../options/api-key.js';
@@ -13,7 +13,7 @@ export class ApiKeys {
     this.#digests = digests;
   }
 
-  /** Takes as long for a wrong key as for a right one, whichever it is. Null, as undefined: there was none. */
+  /** Takes as long for a wrong key as for a right one. A candidate of null or undefined means that there was none. */
   allows(candidate: string | null | undefined): boolean {
     if (!this.required) return true;
     if (candidate === null || candidate === undefined) return false;
@@ -24,7 +24,7 @@ export class ApiKeys {
   }
 }
 
-/** The key a client sent in its headers: that of the Banana clients, else a bearer token. */
+/** Returns the key that a client sent in its headers: in the Banana clients' own header, else as a bearer token. */
 export function keyOf(headers: IncomingHttpHeaders): string | undefined {
   const own = headers['x-banana-api-key'];
   if (typeof own === 'string' && own !== '') return own;

@@ -1,14 +1,14 @@
 /**
- * How often a client has tried one call: Banana's clients send the same id with every retry of it. Only what was seen
+ * Counts how often a client has tried one call: Banana's clients send the same id with every retry. Only what was seen
  * lately is known, so memory stays bounded.
  */
 
-/** Ids; a client that retries comes back within seconds. */
+/** How many ids are remembered; a client that retries comes back within seconds. */
 const REMEMBERED = 10_000;
 
 export class Attempts {
   readonly #remembered: number;
-  /** Those seen longest ago come first. */
+  /** Attempts by id; the id seen longest ago comes first. */
   readonly #counts = new Map<string, number>();
 
   constructor(remembered = REMEMBERED) {
@@ -18,7 +18,7 @@ export class Attempts {
   /** Which attempt this is: 1 if the id is new, or forgotten. */
   count(id: string): number {
     const attempt = (this.#counts.get(id) ?? 0) + 1;
-    this.#counts.delete(id); // it goes to the end
+    this.#counts.delete(id); // so that it goes to the end
     this.#counts.set(id, attempt);
     if (this.#counts.size > this.#remembered) this.#forgetOldest();
     return attempt;

@@ -1,4 +1,7 @@
-/** Everything that the HTTP side knows of the server behind it. Built in `server/server.ts`, handed to every dialect. */
+/**
+ * Everything that the HTTP side knows of the server behind it. `server/server.ts` builds it and hands it to every
+ * dialect.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ServeError } from '../../../protocol/errors.js';
 import type { Job } from '../../dispatch/job.js';
@@ -18,13 +21,13 @@ export interface Backend {
   readonly jobs: KeptJobs;
   readonly webhooks: Webhooks;
   readonly unsent: UnsentAnswers;
-  /** POSTs so far, for Potassium's `sequence_number`. */
+  /** Number of POSTs so far, for Potassium's `sequence_number`. */
   readonly posts: { count: number };
-  /** Answers to calls so far, by `ok` or error code. */
+  /** Number of answers to calls so far, by `ok` or error code. */
   readonly replies: ReadonlyMap<string, number>;
   /** The server's own paths, and the methods that each takes, as an `Allow` header lists them. */
   readonly ownPaths: ReadonlyMap<string, string>;
-  /** Replies should end their connection: the server is going. */
+  /** Whether replies should end their connection, because the server is going. */
   readonly closing: () => boolean;
   /** Answers `Expect: 100-continue` once the call has a place. */
   inviteBody(request: IncomingMessage, response: ServerResponse): void;

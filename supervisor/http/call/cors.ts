@@ -12,7 +12,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AllowedOrigins } from '../../options/cors-origin.js';
 import { requestIdOf } from '../socket/request-id.js';
 
-/** Of our own headers, what a page may read besides the few that the standard lets it. */
+/** Those of our headers that a page may read besides the few that the standard lets it. */
 const EXPOSED = 'X-Request-Id, X-Banana-Request-Id, X-Banana-Job-Id, Server-Timing, Retry-After';
 
 /** How long a browser may remember a preflight: Chromium's own limit. */
@@ -41,7 +41,7 @@ export class Cors {
   }
 }
 
-/** Only a browser asks for leave in this way; any other OPTIONS is a request like all. */
+/** Whether a browser asks for leave before a page's request; any other OPTIONS is a request like all. */
 export function isPreflight({ method, headers }: IncomingMessage): boolean {
   return (
     method === 'OPTIONS' &&
@@ -50,12 +50,12 @@ export function isPreflight({ method, headers }: IncomingMessage): boolean {
   );
 }
 
-/** Of a response that is marked. `closes`: the connection should end with it. */
+/** Answers a preflight; `mark` must have seen the response before. `closes`: the connection should end with it. */
 export function answerPreflight(request: IncomingMessage, response: ServerResponse, closes: boolean): void {
   if (response.hasHeader('Access-Control-Allow-Origin')) {
-    response.removeHeader('Access-Control-Expose-Headers'); // means nothing here
+    response.removeHeader('Access-Control-Expose-Headers'); // it means nothing in a preflight's answer
     response.setHeader('Access-Control-Allow-Methods', 'GET, HEAD, POST');
-    // As asked: an app may read any header, and `*` would leave out `Authorization`.
+    // All headers that were asked for: an app may read any, and `*` would leave out `Authorization`.
     const asked = request.headers['access-control-request-headers'];
     if (asked !== undefined) response.setHeader('Access-Control-Allow-Headers', asked);
     response.setHeader('Access-Control-Max-Age', MAX_AGE_S);

@@ -1,4 +1,4 @@
-/** The call that a request makes of a worker: everything but its body. */
+/** Describes the call that a request makes of a worker: everything but its body. */
 import type { IncomingMessage } from 'node:http';
 import { joinHeaderLines } from '../../../protocol/header-lines.js';
 import type { Format } from '../../../protocol/messages.js';

@@ -1,4 +1,4 @@
-/** Where a job's answer goes when its owner is an HTTP client: status, headers and bytes, as they come. */
+/** Writes a job's answer to the HTTP client that owns it: status, headers and bytes, as they come. */
 import type { ServerResponse, IncomingMessage } from 'node:http';
 import { splitHeaderLines } from '../../../protocol/header-lines.js';
 import { ServeError } from '../../../protocol/errors.js';
@@ -54,7 +54,7 @@ export class ReplySink implements Sink {
     const { request, response } = this.#options;
     const [first] = pieces;
     if (pieces.length > 1) {
-      response.cork(); // the pieces leave in one gathered write
+      response.cork(); // so that the pieces leave in one gathered write
       for (const piece of pieces) response.write(piece);
       response.end();
       response.uncork();
@@ -151,7 +151,7 @@ export class ReplySink implements Sink {
       for (const [name, value] of splitHeaderLines(lines)) {
         const lower = name.toLowerCase();
         if (OWN_HEADERS.has(lower)) continue;
-        // What the front says that a reply varies by holds besides.
+        // The app's Vary stands beside the front's own.
         const before =
           headers[name] ?? (lower === 'vary' ? this.#options.response.getHeader(name) : undefined);
         headers[name] = before === undefined ? value : [before, value].flat().map(String);
@@ -180,7 +180,7 @@ export class ReplySink implements Sink {
 /** Node joins a text this small with the headers into one write; bytes would take a gathered one, 3 us more. */
 const ONE_WRITE_BYTES = 4 * 1024;
 
-/** The front's to write: they belong to the connection, or the caller relies on them. */
+/** Headers that only the front writes: they belong to the connection, or the caller relies on them. */
 const OWN_HEADERS: ReadonlySet<string> = new Set([
   'connection',
   'content-length',
@@ -202,14 +202,17 @@ function timingOf(job: Job): string {
   return serverTiming({ queueMs: job.queueMs(performance.now()), runMs: job.runMs });
 }
 
-/** Has no content (RFC 9110 section 15.3.6) but a length, which is 0. Of 204 and 304 Node leaves the body out itself. */
+/**
+ * A 205 has no content but a length, which is 0 (RFC 9110 section 15.3.6). Node itself leaves the body of 204 and 304
+ * out.
+ */
 const RESET_CONTENT = 205;
 
 function mayHaveBody(status: number): boolean {
   return status !== 204 && status !== 304;
 }
 
-/** From whole numbers, whose texts V8 keeps: `toFixed`, or the text of a fraction, takes several times as long. */
+/** Writes ms with two decimals, from whole numbers, whose texts V8 keeps: `toFixed` takes several times as long. */
 function twoDecimals(ms: number): string {
   const hundredths = Math.round(ms * 100);
   const rest = hundredths % 100;

@@ -1,4 +1,4 @@
-/** `resultWebhook`: what a route answers goes to another address as well; of a background route, how it failed too. */
+/** Posts what a route answers to the address in its `resultWebhook`; for a background route, its failures too. */
 import { joinPieces } from '../../../protocol/body-assembler.js';
 import type { Route } from '../../../protocol/messages.js';
 import type { Job } from '../../dispatch/job.js';
@@ -9,8 +9,8 @@ import { newWebhookId } from '../../webhooks/webhook.js';
 import type { Webhooks } from '../../webhooks/webhooks.js';
 
 /**
- * If the route has a webhook: posts the job's answer, if that is JSON, and a success or what only the webhook will tell. No
- * caller waits for it.
+ * Posts the job's answer to the route's webhook, if it has one and the answer is JSON and a success, or if nobody else
+ * will tell it. No caller waits for it.
  */
 export function postResult(webhooks: Webhooks, { webhook: url, kind }: Route, job: Job): void {
   if (url === '') return;

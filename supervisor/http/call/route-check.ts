@@ -1,4 +1,4 @@
-/** Whether a request fits the route that it asks for, before its body is read, and whether the body does. */
+/** Checks that a request fits the route that it asks for, before its body is read, and then that the body does. */
 import type { IncomingMessage } from 'node:http';
 import { joinPieces } from '../../../protocol/body-assembler.js';
 import { ServeError } from '../../../protocol/errors.js';
@@ -13,11 +13,11 @@ export function fittingRoute(routes: Routes, path: string, request: IncomingMess
   if (route === undefined) throw new ServeError('SERVE_NOT_FOUND');
   if (route.kind === 'websocket') throw new ServeError('SERVE_UPGRADE_REQUIRED');
   if (route.input === 'any' || isJson(request.headers['content-type'])) return route;
-  // 400, not 415: Potassium's answer, and a Banana client hides a 415 and its body.
+  // Potassium answers 400, not 415, and a Banana client hides a 415 and its body.
   throw new ServeError('SERVE_BAD_REQUEST', 'This route takes JSON: send Content-Type: application/json.');
 }
 
-/** Read in 3 ms (bench/top-level-fields.ts). */
+/** A body of this size is read in 3 ms (bench/top-level-fields.ts). */
 const MAX_SCANNED_BYTES = 1024 * 1024;
 
 /** @throws SERVE_BAD_BODY */
@@ -38,7 +38,7 @@ function checkJson(body: Buffer): void {
   );
 }
 
-/** Of a content type: JSON by name, or by suffix. */
+/** Whether a content type is JSON, by its name or by its suffix. */
 export function isJson(contentType = ''): boolean {
   return (
     contentType === 'application/json' ||

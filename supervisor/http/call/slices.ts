@@ -31,7 +31,7 @@ function takeTurn(): void {
   if (waiting.length > 0) setImmediate(takeTurn);
 }
 
-/** One buffer of them all; the only one there is, if it is one. */
+/** Joins all pieces into one buffer; a single piece is given back as it is. */
 export function* joinSlices(pieces: readonly Buffer[], bytes: number): Generator<void, Buffer> {
   const [first] = pieces;
   if (first !== undefined && pieces.length === 1) return first;
@@ -47,14 +47,14 @@ export function* joinSlices(pieces: readonly Buffer[], bytes: number): Generator
   return whole;
 }
 
-/** Memory of its own. */
+/** Copies bytes into memory of their own. */
 export function copySlices(bytes: Buffer): Generator<void, Buffer> {
   return joinSlices([...slicesOf(bytes), EMPTY], bytes.length);
 }
 
 const EMPTY = Buffer.alloc(0);
 
-/** As `scanTopLevelFields`. */
+/** Does what `scanTopLevelFields` does, in slices. */
 export function* scanSlices(body: Buffer, wanted: readonly string[]): Generator<void, ScannedBody> {
   const scan = new TopLevelScan(body, wanted);
   for (;;) {
@@ -64,7 +64,7 @@ export function* scanSlices(body: Buffer, wanted: readonly string[]): Generator<
   }
 }
 
-/** Whether the whole is JSON in UTF-8. */
+/** Whether the whole body is JSON in UTF-8. */
 export function* checkJson(body: Buffer): Generator<void, boolean> {
   for (const slice of slicesOf(body)) {
     if (!isUtf8(slice)) return false;

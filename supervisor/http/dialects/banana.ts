@@ -32,7 +32,7 @@ export function countPost(backend: Backend, { method }: IncomingMessage, path: s
   if (own === undefined || (own.includes('POST') && !isQuestion(path))) backend.posts.count += 1;
 }
 
-/** Of the gateway's clients, about a call that was counted when it came. */
+/** Whether a gateway's client asks about a call, which was counted when it came. */
 function isQuestion(path: string): boolean {
   const operation = GATEWAY_PATHS.get(path);
   return operation !== undefined && operation.is !== 'start';
@@ -65,14 +65,14 @@ export function answerUnclaimed(backend: Backend): Middleware {
   };
 }
 
-/** `path`: as written, so that nothing in the error or the log can end its line. */
+/** `path` is the written one, so that nothing in the error or the log can end its line. */
 function mistakeOf(method: string, path: string, allow: string | undefined): ServeError {
   return allow === undefined
     ? new ServeError('SERVE_NOT_FOUND', `There is no ${method} ${path} here.`)
     : new ServeError('SERVE_METHOD_NOT_ALLOWED', `${path} takes ${allow}, not ${method}.`);
 }
 
-/** Health and status. */
+/** The routes of health and status. */
 export function builtinRoutes(backend: Backend): Router {
   const router = new Router({ strict: true, sensitive: true }); // a path is what docs/http.md lists, to the letter
 

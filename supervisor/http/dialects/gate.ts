@@ -1,4 +1,4 @@
-/** What every request must bring before anything else is asked of it. */
+/** Checks what every request must bring before anything else is asked of it: a Host, and a key. */
 import type { IncomingMessage } from 'node:http';
 import { ServeError } from '../../../protocol/errors.js';
 import { HEALTH_PATHS } from '../../../protocol/reserved-paths.js';
@@ -18,7 +18,7 @@ export function gateMistake(backend: Backend, request: IncomingMessage, path: st
   return backend.keys.allows(keyOf(request.headers)) ? null : new ServeError('SERVE_UNAUTHORIZED');
 }
 
-/** Needs no key, or may have it elsewhere than in its headers. */
+/** Whether the request needs no key, or may have it elsewhere than in its headers. */
 function findsKeyItself(backend: Backend, request: IncomingMessage, path: string): boolean {
   const isAsked = backend.options.corsOrigin !== null && isPreflight(request); // a browser sends no key with it
   return isAsked || isHealthCheck(request, path) || gatewayOperation(backend, request, path) !== null;
@@ -32,14 +32,14 @@ function isHealthCheck({ method }: IncomingMessage, path: string): boolean {
 /** Names and addresses as RFC 3986 section 3.2.2 has them, a port behind them or not; the empty one is valid too. */
 const HOST = /^(?:[\w.~!$&'()*+,;=%-]*|\[[\da-f:.]+\])(?::\d*)?$/i;
 
-/** What RFC 9112 section 3.2 wants a 400 for; null if there is nothing of it. HTTP/1.0 needs no Host. */
+/** Says why RFC 9112 section 3.2 wants a 400 for this Host; null if it does not. HTTP/1.0 needs no Host. */
 function hostProblemOf({ headers: { host }, httpVersion, rawHeaders }: IncomingMessage): string | null {
   if (host === undefined) return httpVersion === '1.1' ? 'The request has no Host header.' : null;
   if (!HOST.test(host)) return 'The Host header of the request is none: it must be a name or an address.';
   return countHosts(rawHeaders) > 1 ? 'The request has more than one Host header.' : null;
 }
 
-/** Node's `headers` has the first one only. */
+/** Counts the Host headers: Node's `headers` has the first one only. */
 function countHosts(rawHeaders: readonly string[]): number {
   let count = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {

@@ -1,4 +1,4 @@
-/** What `GET /_k/jobs/:id` tells of a job, its result included, in pieces that hold nobody up. */
+/** Writes what `GET /_k/jobs/:id` tells of a job, its result included, in pieces that hold nobody up. */
 import { ERRORS, type ServeError } from '../../../protocol/errors.js';
 import type { KeptJob, KeptResult } from '../../jobs/kept-jobs.js';
 import { isJson } from '../call/route-check.js';
@@ -6,7 +6,7 @@ import { SLICE_BYTES, checkJson, inSlices, slicesOf } from '../call/slices.js';
 
 export interface Description {
   readonly pieces: Iterable<Buffer>;
-  /** Of all pieces together. */
+  /** Size of all pieces together. */
   readonly bytes: number;
 }
 
@@ -60,7 +60,7 @@ function jsonOf({ body }: KeptResult): Description {
   return body === null ? whole(Buffer.from('null')) : { pieces: slicesOf(body), bytes: body.length };
 }
 
-/** Encoded as it is sent, and not kept: it is a third larger than what is. */
+/** Base64 is made while it is sent and is not kept: it is a third larger than the bytes. */
 function base64Of(body: Buffer): Description {
   return { pieces: joined([QUOTE], base64Slices(body), [QUOTE]), bytes: 4 * Math.ceil(body.length / 3) + 2 };
 }

@@ -4,7 +4,7 @@ import { HEALTH_PATHS, POTASSIUM_PREFIX, STATUS_PATH } from '../../../protocol/r
 export const WARM_UP_PATH = `${POTASSIUM_PREFIX}/warmup`;
 
 export type GatewayOperation =
-  /** `waits`: the caller of `run` may get the result at once, without asking again. */
+  /** `waits`: the caller may get the result in the answer to its start, without asking again. */
   { readonly is: 'start'; readonly waits: boolean } | { readonly is: 'check' } | { readonly is: 'feedback' };
 
 const OPERATIONS: readonly (readonly [path: string, operation: GatewayOperation])[] = [
@@ -29,7 +29,7 @@ export const GATEWAY_PATHS: ReadonlyMap<string, GatewayOperation> = new Map(
   ]),
 );
 
-/** All of them, and the methods that each takes, as an `Allow` header lists them. */
+/** Every path of the server's own, with the methods that it takes as an `Allow` header lists them. */
 export const OWN_PATHS: ReadonlyMap<string, string> = new Map([
   ...[...HEALTH_PATHS, STATUS_PATH].map((path) => [path, 'GET, HEAD'] as const),
   [WARM_UP_PATH, 'GET, HEAD, POST'],

@@ -1,4 +1,4 @@
-/** The Potassium dialect's own paths: status, warm-up and background jobs. Its routes are calls like any other. */
+/** Answers Potassium's own paths: status, warm-up and background jobs. An app's routes are calls like any other. */
 import { Readable } from 'node:stream';
 import Router, { type RouterMiddleware } from '@koa/router';
 import { ServeError } from '../../../protocol/errors.js';

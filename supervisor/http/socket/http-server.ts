@@ -16,13 +16,13 @@ import { errorBody } from './refuse.js';
 import { requestIdOf } from './request-id.js';
 import { hasBody } from './request-facts.js';
 
-/** Above the 60 s after which common load balancers drop idle connections: they must close first. */
+/** Longer than the 60 s after which common load balancers drop idle connections: they must close first. */
 const KEEP_ALIVE_MS = 75_000;
 
 /** Node looks for slow clients this often; its default of 30 s would make a 20 s limit mean up to 50 s. */
 const CHECK_INTERVAL_MS = 1000;
 
-/** Whole request, headers and body. The pause limit inside a body is shorter (read-body.ts). */
+/** The longest time for a whole request, headers and body. Pauses inside a body have a shorter limit (body-clock.ts). */
 const REQUEST_MS = 30 * 60_000;
 
 /** A client that sent nonsense gets this long to read the answer; one that never hangs up must not keep its connection. */
@@ -46,7 +46,7 @@ export function createHttpServer(
     headersTimeout: headerTimeoutMs,
     requestTimeout: Math.max(REQUEST_MS, 2 * headerTimeoutMs),
     connectionsCheckingInterval: CHECK_INTERVAL_MS,
-    requireHostHeader: false, // ours to refuse (gate.ts), with an error body
+    requireHostHeader: false, // gate.ts refuses it, with an error body
     // From Node 24.9 on: only a request without a body leaves its parser when it asks for another protocol. One that
     // has a body, and is never granted any, is answered like any other, but what is pipelined behind it is lost.
     shouldUpgradeCallback: (request: IncomingMessage) => !hasBody(request),
@@ -114,7 +114,7 @@ function onceAnswered(socket: HttpSocket, callback: () => void): void {
   if (socket.destroyed) return;
   const answer = socket._httpMessage;
   if (answer?.req.complete === true)
-    answer.once('close', () => onceAnswered(socket, callback)); // the next one has taken its place by then
+    answer.once('close', () => onceAnswered(socket, callback)); // by then the next response has taken its place
   else callback();
 }
 
@@ -129,7 +129,7 @@ function readOnWithoutUpgrade(server: Server, request: IncomingMessage, socket: 
     const name = rawHeaders[i] as string;
     if (name.toLowerCase() !== 'upgrade') lines.push(`${name}: ${rawHeaders[i + 1]}`);
   }
-  socket.setTimeout(0); // that of a connection without a request
+  socket.setTimeout(0); // Node had set the limit of a connection without a request
   socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), head]));
   server.emit('connection', socket);
 }
@@ -163,7 +163,7 @@ function breakOffWith(socket: HttpSocket, code: ErrorCode, method: string | unde
   broken.add(socket);
   socket.on('error', () => {}); // it may hang up first
   onceAnswered(socket, () => {
-    const partial = socket._httpMessage; // its body is what broke
+    const partial = socket._httpMessage; // the response to a request whose body broke off
     // It may be refused already: a second answer would look like a part of the first. After `Connection: close` Node
     // has ended the connection itself, and still sends what is left of the last answer.
     if (partial?.headersSent === true) partial.end(() => socket.destroySoon());
@@ -171,7 +171,7 @@ function breakOffWith(socket: HttpSocket, code: ErrorCode, method: string | unde
   });
 }
 
-/** What CONNECT is told that it may ask instead: no path takes more. */
+/** The methods that a refused CONNECT is told of: no path takes more. */
 const ALL_METHODS = 'GET, HEAD, POST, OPTIONS';
 
 function answerByHand(socket: Socket, code: ErrorCode, method: string | undefined): void {

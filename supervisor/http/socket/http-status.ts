@@ -1,4 +1,4 @@
-/** Error code to HTTP status in the house dialect. 503 and 500, never 429 or 502: common clients hide those. */
+/** Gives each error code its HTTP status in the house dialect. None is 429 or 502: common clients hide those. */
 import type { ErrorCode } from '../../../protocol/errors.js';
 
 /** `null`: no client ever gets this one; it ends a worker or the server. */

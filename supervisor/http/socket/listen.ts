@@ -6,7 +6,7 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 export interface Listening {
   readonly url: string;
   readonly socketPath: string | null;
-  /** Takes no more connections; resolves when those there are have ended or the grace has passed. */
+  /** Stops taking connections; resolves once the open ones have ended, or the grace has passed. */
   close(): Promise<void>;
   /** Cuts everything at once. */
   destroy(): void;
@@ -30,7 +30,7 @@ export async function listen(server: Server, host: string, port: number | string
   });
   const sockets = new Set<Socket>();
   server.on('connection', (socket) => {
-    if (sockets.has(socket)) return; // read on after an upgrade that was not granted
+    if (sockets.has(socket)) return; // it is known: it is read on after an upgrade that was not granted
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });

@@ -10,10 +10,10 @@ import { formatBytes } from '../../options/units.js';
 import { unwatchBody, watchBody, type WatchedBody } from './body-clock.js';
 
 export interface BodyLimits {
-  /** As `announcedBytes` tells; 0 if unknown. */
+  /** Size of the body as `announcedBytes` tells it; 0 if unknown. */
   readonly announcedBytes: number;
   readonly maxBodyBytes: number;
-  /** The longest pause. */
+  /** The longest pause that the client may make. */
   readonly bodyTimeoutMs: number;
 }
 
@@ -71,7 +71,10 @@ export function receiveBody(request: IncomingMessage, limits: BodyLimits, place:
   });
 }
 
-/** Content-Length as announced; 0 if absent (chunked). @throws SERVE_BODY_TOO_LARGE before a byte is read */
+/**
+ * Returns the announced Content-Length; 0 if there is none (chunked). @throws SERVE_BODY_TOO_LARGE before a byte is
+ * read
+ */
 export function announcedBytes(request: IncomingMessage, maxBodyBytes: number): number {
   const header = request.headers['content-length'];
   const bytes = header === undefined ? 0 : Number(header);

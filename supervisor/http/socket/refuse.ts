@@ -1,5 +1,5 @@
 /**
- * An error reply that the client really receives, even while it is still sending a body we will not read.
+ * Sends error replies that reach their clients, even one that is still sending a body which nobody will read.
  *
  * Closing at once would reset the connection and the reply would be lost on the way. So the reply goes out whole
  * and what keeps coming is thrown away, within a bound. The connection lives on if that is little: a client that is
@@ -20,7 +20,7 @@ const SMALL_BODY_BYTES = 64 * 1024;
 
 export interface RefusalHeaders {
   readonly requestId: string;
-  /** Server-Timing, if the request was a call. */
+  /** Value of the Server-Timing header; absent if the request was no call. */
   readonly timing?: string;
   /** Tell the client not to send more on this connection. */
   readonly close?: boolean;
@@ -35,7 +35,10 @@ export function errorBody(error: ServeError, requestId: string): Buffer {
   return Buffer.from(JSON.stringify({ error: { code, message, requestId, source: ERRORS[code].source } }));
 }
 
-/** Sends the error; throws away what is still arriving of the request's body, in order to keep or to close the connection. */
+/**
+ * Sends the error; throws away what is still arriving of the request's body, in order to keep or to close the
+ * connection.
+ */
 export function refuse(
   request: IncomingMessage,
   response: ServerResponse,
@@ -69,7 +72,7 @@ export function refuse(
 
 export interface UnreadAnswer {
   readonly status: number;
-  /** Those of a connection that closes included. */
+  /** All headers, `Connection: close` included if the connection closes. */
   readonly headers: Readonly<Record<string, string | number>>;
   readonly body: Buffer;
   readonly closes: boolean;
@@ -96,13 +99,13 @@ export function closesAfter(request: IncomingMessage, { code }: ServeError): boo
 }
 
 /**
- * Never a clean end of a broken answer: what was produced before goes out, the last chunk never does. A client of
- * HTTP/1.0 knows no chunks, and is told with a reset.
+ * Ends a broken answer so that it never looks whole: what was produced before goes out, the last chunk never does. A
+ * client of HTTP/1.0 knows no chunks, and is told with a reset.
  */
 function breakOff(response: ServerResponse): void {
   const { socket } = response;
   if (socket === null) {
-    response.destroy(); // pipelined: nothing of it has left, and earlier answers still may
+    response.destroy(); // it is pipelined: nothing of it has left, and earlier answers still may
   } else if (response.chunkedEncoding) {
     // What was written in this turn is still on its way to the socket (Node 24 and newer).
     setImmediate(() => socket.destroySoon());
@@ -119,7 +122,7 @@ export function cutOff(socket: Socket): void {
   else socket.resetAndDestroy();
 }
 
-/** For the last bytes of a broken answer; a client that does not read them must not keep its connection. */
+/** Time for the last bytes of a broken answer to leave; a client that does not read them must not keep its connection. */
 const BREAK_GRACE_MS = 1000;
 
 /** Whether more may follow than is worth reading. A client that waits for `100 Continue` may send all or nothing. */
@@ -137,7 +140,7 @@ function linger(request: IncomingMessage, response: ServerResponse, closes: bool
   };
   const cutOff = (): void => {
     finish();
-    if (!closes) request.destroy(); // announced little, and does not even send that
+    if (!closes) request.destroy(); // the client announced little, and does not even send that
   };
   const timer = setTimeout(cutOff, LINGER_MS);
   request.on('data', (piece: Buffer) => {

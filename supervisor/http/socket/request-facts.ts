@@ -1,4 +1,4 @@
-/** What is asked of every request, whoever answers it: its path, whether it has a body, when it is over. */
+/** Facts that every dialect needs of a request: its path, whether it has a body, when it is over. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ServeError } from '../../../protocol/errors.js';
 
@@ -30,7 +30,7 @@ export function namedPath(written: string): string | null {
   }
 }
 
-/** What a request is told whose path is null. */
+/** The error for a request whose path is null. */
 export function pathMistake(): ServeError {
   return new ServeError(
     'SERVE_BAD_REQUEST',
@@ -47,7 +47,7 @@ export function hasBody({ headers }: IncomingMessage): boolean {
 export function onceClosed(request: IncomingMessage, response: ServerResponse, callback: () => void): void {
   response.once('close', callback);
   if (response.socket !== null) return;
-  // Pipelined behind another call: this response has no connection yet, and would never hear that it closed.
+  // The request is pipelined behind another: its response has no connection yet, and would never hear that it closed.
   const { socket } = request;
   socket.setMaxListeners(0);
   socket.once('close', callback);

@@ -1,8 +1,8 @@
-/** The id of a request: the client's if it is sane, else a new one. */
+/** Names each request: by the client's id if that is sane, else by a new one. */
 import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 
-/** What may go into a header, a log line and a file name as it is. */
+/** An id that matches may stand in a header, a log line and a file name as it is. */
 const SANE = /^[\w.:@/+=-]{1,128}$/;
 
 /** Random bytes are fetched for many ids at once: one call per id costs 1 us more. */
@@ -11,7 +11,7 @@ const BATCH_IDS = 256;
 let pool = '';
 let used = 0;
 
-/** `inBody`: what the body calls the request, where a dialect has that; the headers count first. */
+/** Returns the request's id. `inBody` is the id that the body gives it, in dialects that have one; headers count first. */
 export function requestIdOf(headers: IncomingHttpHeaders, inBody?: string | null): string {
   return (
     sane(headers['x-request-id']) ?? sane(headers['x-banana-request-id']) ?? sane(inBody) ?? newRequestId()

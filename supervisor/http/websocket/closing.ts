@@ -1,13 +1,13 @@
 /**
- * How the server closes a WebSocket: the code and reason that say why, as a status and an error body do for other calls,
- * and the time that the client has to take what was sent before and to say its own goodbye.
+ * Closes a WebSocket from the server's side: the code and reason say why, as a status and an error body do for other
+ * calls, and the client has some time to take what was sent before and to say its own goodbye.
  */
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import type { ErrorCode, ServeError } from '../../../protocol/errors.js';
 import { MAX_CLOSE_REASON_BYTES } from '../../../protocol/messages.js';
 
-/** RFC 6455 section 7.4.1, and 1013 of its registry. What is not here: 1011, the server failed. */
+/** Close codes by error (RFC 6455 section 7.4.1, and 1013 of its registry). Any other error is 1011: the server failed. */
 const CLOSE_CODES: Partial<Record<ErrorCode, number>> = {
   SERVE_SHUTTING_DOWN: 1001, // going away
   SERVE_NOT_FOUND: 1008, // against the rules
@@ -22,17 +22,17 @@ export function closeCodeOf({ code }: ServeError): number {
   return CLOSE_CODES[code] ?? 1011;
 }
 
-/** Code and message, as far as they fit; cut at a whole character. */
+/** The reason holds code and message, as far as they fit; it is cut at a whole character. */
 export function closeReason({ code, message }: ServeError): string {
   const text = `${code}: ${message}`;
   const cut = new TextEncoder().encodeInto(text, new Uint8Array(MAX_CLOSE_REASON_BYTES)).read;
   return text.slice(0, cut);
 }
 
-/** For the client's goodbye, once it has been told; and for each bit of progress until then. */
+/** How long the client may take for its goodbye once it has been told, and for each bit of progress until then. */
 const GOODBYE_MS = 2000;
 
-/** What a client may have had under way when it was told. */
+/** A client may have had this much under way when it was told. */
 const LATE_BYTES = 64 * 1024;
 
 export class ClosingHandshake {
@@ -42,7 +42,7 @@ export class ClosingHandshake {
   #lateBytes = 0;
   #unsentBytes = Infinity;
 
-  /** After the close frame is on its way. */
+  /** Begins once the close frame is on its way. */
   constructor(ws: WebSocket, socket: Socket) {
     this.#ws = ws;
     this.#socket = socket;
@@ -52,11 +52,11 @@ export class ClosingHandshake {
 
   onBytes(bytes: number): void {
     this.#lateBytes += bytes;
-    // It is in the midst of a message, which would be held until it is whole.
+    // The client is in the midst of a message, which would be held until it is whole.
     if (this.#lateBytes > LATE_BYTES) this.#socket.removeAllListeners('data').on('data', () => {});
   }
 
-  /** The connection is gone. */
+  /** Ends the wait: the connection is gone. */
   stop(): void {
     clearInterval(this.#timer);
   }

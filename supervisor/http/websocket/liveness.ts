@@ -1,4 +1,7 @@
-/** Two ways to find out that a WebSocket's client is gone: it answers no ping, or it says nothing while the app waits for it. */
+/**
+ * Finds out in two ways that a WebSocket's client is gone: it answers no ping, or says nothing while the app waits for
+ * it.
+ */
 import type { WebSocket } from 'ws';
 
 /** Common proxies cut a connection on which nothing moved for 60 s. */
@@ -14,7 +17,7 @@ export class Heartbeat {
     this.#timer = setInterval(() => this.#beat(), PING_MS);
   }
 
-  /** Something came: a pong need not, and cannot before a long message has ended. */
+  /** Notes that bytes came, which is as good as a pong: a pong cannot come before a long message has ended. */
   onBytes(): void {
     this.#isAlive = true;
   }
@@ -34,7 +37,7 @@ export class Heartbeat {
   }
 }
 
-/** One message may not take longer, as one request may not (`http/socket/http-server.ts`). */
+/** The longest time for one message, as for one request (`http/socket/http-server.ts`). */
 const MESSAGE_MS = 30 * 60_000;
 
 /** Bounds how long an app waits for a client that says nothing, and that is told nothing. */
@@ -52,25 +55,25 @@ export class SilenceLimit {
     return this.#timer !== null;
   }
 
-  /** The app waits; at most so long from now on, or since the last `break`. */
+  /** Begins to wait: at most `limitMs` from now on, or since the last `break`. */
   begin(limitMs: number): void {
     this.end();
     this.#limitMs = limitMs;
     this.#wait();
   }
 
-  /** Something was said, and the app waits still: to the client, or a part of a message by it. */
+  /** Starts the time anew while the app still waits: something was said to the client, or it sent part of a message. */
   break(): void {
     if (this.#timer !== null) this.#wait();
   }
 
-  /** Part of a message came: that is no silence, unless the message takes for ever. */
+  /** Notes that part of a message came: that is no silence, unless the message takes for ever. */
   onPart(): void {
     this.#messageSinceMs ??= performance.now();
     if (performance.now() - this.#messageSinceMs < MESSAGE_MS) this.break();
   }
 
-  /** The client has said something, or nobody waits any more. */
+  /** Stops waiting: the client has said something, or the app waits no more. */
   end(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;

@@ -1,6 +1,7 @@
 /**
- * What a client says, on its way to the worker: messages wait here, whole, until the worker takes them in parts. Bounded:
- * nothing is read of a client while a window's worth of it waits, and all of it counts against `--queue-bytes`.
+ * Holds what a client says on its way to the worker: whole messages wait here until the worker takes them in parts. It
+ * is bounded: nothing is read of a client while a window's worth of it waits, and all of it counts against
+ * `--queue-bytes`.
  */
 import {
   DATA_OVERHEAD_BYTES,
@@ -9,7 +10,7 @@ import {
   type DataPart,
 } from '../../../protocol/messages.js';
 
-/** The least that a frame of a client's takes besides its payload (RFC 6455 section 5.2). */
+/** A client's frame takes at least this much besides its payload (RFC 6455 section 5.2). */
 const FRAME_HEAD_BYTES = 6;
 
 interface Message {
@@ -23,10 +24,10 @@ export class Outbox {
   readonly #count: (bytes: number) => void;
   #messages: Message[] = [];
   #waitingBytes = 0;
-  /** Of a message that is not whole yet; about, as one read may bring the beginning of the next. */
+  /** Bytes of a message that is not whole yet; roughly, as one read may bring the beginning of the next. */
   #partialBytes = 0;
   #countedBytes = 0;
-  /** What the worker takes now. */
+  /** How much the worker takes now. */
   #creditBytes = 0;
 
   constructor(count: (bytes: number) => void) {
@@ -41,18 +42,18 @@ export class Outbox {
     return this.#waitingBytes >= STREAM_WINDOW_BYTES;
   }
 
-  /** Within a message: more of it is to come. */
+  /** Bytes of a message of which more is to come; 0 between messages. */
   get partialBytes(): number {
     return this.#partialBytes;
   }
 
-  /** Bytes came, before it is known what they are. @throws SERVE_QUEUE_FULL */
+  /** Counts bytes that came, before it is known what they are. @throws SERVE_QUEUE_FULL */
   onBytes(bytes: number): void {
     this.#partialBytes += bytes;
     this.#recount();
   }
 
-  /** They were a ping or a pong. */
+  /** Takes bytes out of the count: they were a ping or a pong. */
   onControlFrame(payloadBytes: number): void {
     this.#partialBytes = Math.max(0, this.#partialBytes - payloadBytes - FRAME_HEAD_BYTES);
     this.#recount();
@@ -85,7 +86,10 @@ export class Outbox {
     this.#recount();
   }
 
-  /** Nobody will take what waits. A message that is not whole yet is held on, and counted, until the connection is gone. */
+  /**
+   * Drops what waits: nobody will take it. A message that is not whole yet is held, and counted, until the connection
+   * is gone.
+   */
   clear(): void {
     this.#messages = [];
     this.#waitingBytes = 0;
@@ -93,7 +97,7 @@ export class Outbox {
     this.#recount();
   }
 
-  /** The connection is gone, and with it a message that is not whole. */
+  /** Forgets a message that is not whole: the connection is gone. */
   onGone(): void {
     this.#partialBytes = 0;
     this.#recount();

@@ -1,4 +1,4 @@
-/** Requests that ask for another protocol: WebSockets to the app's routes for them; all others are requests like any. */
+/** Takes requests for a WebSocket of the app. Requests for any other protocol are answered as if they had not asked. */
 import { ServerResponse, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { WebSocketServer, type WebSocket } from 'ws';
@@ -40,7 +40,7 @@ export class Upgrades {
         isOpen = true;
         new WebSocketCall(this.#backend, request, path, ws, requestId).submit(place);
       });
-      if (!isOpen) place.release(); // or the client has hung up
+      if (!isOpen) place.release(); // it was refused, or the client has hung up
       if (mistake !== null) throw mistake;
     } catch (thrown) {
       if (!(thrown instanceof ServeError)) throw thrown;
@@ -50,7 +50,7 @@ export class Upgrades {
     return true;
   }
 
-  /** Before the app is loaded every path may be one but the server's own. */
+  /** Whether the path may be a WebSocket: before the app is loaded, any path but the server's own. */
   #mayBeRoute(path: string): boolean {
     const { model, ownPaths } = this.#backend;
     return model.routes === null ? !ownPaths.has(path) : isWebSocketRoute(model.routes.get(path));
@@ -65,7 +65,7 @@ export class Upgrades {
     if (mistake !== null) throw mistake;
   }
 
-  /** Returns what is wrong with the handshake, and nothing was answered. */
+  /** Returns what is wrong with the handshake, with nothing answered; null if nothing is. */
   #shakeHands(
     request: IncomingMessage,
     requestId: string,
@@ -106,7 +106,7 @@ function handshakeMistake({ headers }: IncomingMessage): ServeError | null {
   );
 }
 
-/** As any other request is refused, on a connection that no HTTP parser reads any more. */
+/** Refuses as any other request is refused, on a connection that no HTTP parser reads any more. */
 function refuseUpgrade(request: IncomingMessage, socket: Socket, requestId: string, error: ServeError): void {
   socket.on('error', () => {}); // it may hang up first
   const response = new ServerResponse(request);

@@ -1,7 +1,7 @@
 /**
- * One WebSocket, a call that lasts as long as it: messages from the client wait in the outbox until the worker takes
- * them, those of the app go out as they come. Handshake, pings and the closing are the front's, so that a worker deep in
- * a model keeps nobody waiting for them.
+ * Runs one WebSocket as a call that lasts as long as it: messages from the client wait in the outbox until the worker
+ * takes them, those of the app go out as they come. Handshake, pings and the closing are the front's, so that a worker
+ * deep in a model keeps nobody waiting for them.
  */
 import type { IncomingMessage } from 'node:http';
 import type { RawData, WebSocket } from 'ws';
@@ -18,10 +18,10 @@ import { ClosingHandshake, closeCodeOf, closeReason } from './closing.js';
 import { Heartbeat, SilenceLimit } from './liveness.js';
 import { Outbox } from './outbox.js';
 
-/** Of both sides, before a connection that has to go is closed: an app may listen while it talks. */
+/** Both sides must be silent this long before a connection that has to go is closed: an app may listen while it talks. */
 const GOING_AWAY_SILENCE_MS = 1000;
 
-/** Who has said that it is over; the job may go on a while. */
+/** Which side has ended the conversation; the job may go on a while. */
 type State = 'open' | 'client left' | 'app closed';
 
 export class WebSocketCall implements Sink, Conversation, Answer {
@@ -100,7 +100,7 @@ export class WebSocketCall implements Sink, Conversation, Answer {
     this.#onSettled(error);
   }
 
-  /** What only a worker sends that takes the call for another kind. */
+  /** Fails the call: only a worker that takes it for another kind sends a reply. */
   reply(job: Job): void {
     this.fail(job, new ServeError('SERVE_OUTPUT_INVALID'));
   }
@@ -139,7 +139,7 @@ export class WebSocketCall implements Sink, Conversation, Answer {
   #onRead(): void {
     this.#watchReader();
     if (this.#outbox.partialBytes > 0) this.#silence.onPart();
-    // Its goodbye, for which there is no event; `close` waits for the end of the connection.
+    // The client has said goodbye, for which there is no event; `close` waits for the end of the connection.
     if (this.#ws.readyState === this.#ws.CLOSING) this.#onLeft('the client closed the connection');
   }
 
@@ -159,7 +159,7 @@ export class WebSocketCall implements Sink, Conversation, Answer {
     if (this.#outbox.isEmpty && this.#state === 'client left') this.#giveUpLeft();
   }
 
-  /** What is held for a worker counts, and there may be no room for it. */
+  /** Makes a change to what is held for the worker, and gives the call up if there is no room for it. */
   #held(change: () => void): void {
     if (this.#job.settled) return;
     try {
@@ -175,7 +175,7 @@ export class WebSocketCall implements Sink, Conversation, Answer {
     this.#state = 'client left';
     this.#farewell = why;
     this.#closing ??= new ClosingHandshake(this.#ws, this.#request.socket);
-    // What it sent before it left is still for the app, if that has begun.
+    // The app still gets what the client sent before it left, if the call has begun.
     if (this.#outbox.isEmpty || this.#job.state === 'queued') this.#giveUpLeft();
   }
 

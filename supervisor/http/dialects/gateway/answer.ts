@@ -1,4 +1,4 @@
-/** How the gateway's requests are answered: with HTTP 200, whatever the body says. */
+/** Answers the gateway's requests: with HTTP 200, whatever the body says. */
 import type { IncomingMessage } from 'node:http';
 import type { ServeError } from '../../../../protocol/errors.js';
 import type { KeptJob } from '../../../jobs/kept-jobs.js';
@@ -9,7 +9,7 @@ import { answerUnread, closesAfter } from '../../socket/refuse.js';
 import { serverTiming } from '../../call/reply-sink.js';
 import { bananaIdHeader } from '../../socket/request-id.js';
 
-/** `ended`: the job whose times the reply tells. */
+/** Sends a reply. `ended` is the job whose times it tells. */
 export function answer(
   { backend, request, response, requestId }: Ask,
   pieces: readonly Buffer[],

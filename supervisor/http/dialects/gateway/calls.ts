@@ -1,5 +1,5 @@
 /**
- * What the gateway's clients do with calls: start one, and ask for its result.
+ * Starts calls for the gateway's clients, and answers their questions for results.
  *
  * Waiting costs a timer and no work. It needs no end at a drain: a job that has not ended is waited for then too,
  * and is failed if that takes too long. An answer of "running" would be followed by the next question at once.
@@ -16,12 +16,15 @@ import { endedReply, plainReply, type ReplyFields } from './reply.js';
 import { onceClosed } from '../../socket/request-facts.js';
 import { postResult } from '../../call/result-webhook.js';
 
-/** What the platform held a client for; load balancers in front of a server give up after 60 s. */
+/** The platform held a client this long; load balancers in front of a server give up after 60 s. */
 const HOLD_MS = 50_000;
 
 const CALL_PREFIX = 'call_';
 
-/** `mayWait`: the client takes the result at once, if it asks for no other. @throws SERVE_NOT_FOUND, with nothing started */
+/**
+ * `mayWait`: the client takes the result at once, if it asks for no other. @throws SERVE_NOT_FOUND, with nothing
+ * started
+ */
 export async function startCall(
   ask: Ask,
   place: Admission,
@@ -42,7 +45,7 @@ export async function startCall(
   const callID = CALL_PREFIX + kept.id;
   hold(ask, kept, waits ? HOLD_MS : 0, () => {
     const { requestId } = ask;
-    // Only who waited hears of the end; but nobody is told to come back for what failed before it began to wait.
+    // Only a client that waited hears of the end; but none is told to come back for a call that has failed already.
     const tellsEnd = kept.ended && (waits || kept.error !== null);
     if (tellsEnd) answerEnded(ask, kept, { callID, finished: true });
     else answer(ask, plainReply(requestId, 'success', { callID, finished: false }));

@@ -1,5 +1,5 @@
 /**
- * What the gateway's clients wrap around the model's input: control fields, found without parsing the input.
+ * Reads the control fields that the gateway's clients wrap around the model's input, without parsing that input.
  *
  * `created` says nothing that the server's clock does not, and `modelKey` chooses among models where one is served.
  */
@@ -21,7 +21,7 @@ export interface GatewayEnvelope {
 
 const FIELDS = ['id', 'apiKey', 'callID', 'longPoll', 'startOnly', 'modelInputs', 'feedback'] as const;
 
-/** Of a control field, as written. */
+/** The longest control field that is read, as written. */
 const MAX_FIELD_BYTES = 4096;
 
 /** For `inSlices`: a body may be large. @throws SERVE_BAD_BODY */

@@ -25,13 +25,16 @@ import { plainReply } from './reply.js';
 import { announcedBytes, receiveBody, type Body } from '../../socket/receive-body.js';
 import { requestIdOf } from '../../socket/request-id.js';
 
-/** Of a request that starts nothing: ids and a few words. They are taken without a place in the queue. */
+/** Size limit of a request that starts nothing: it holds ids and a few words, and takes no place in the queue. */
 const MAX_WORDS_BYTES = 64 * 1024;
 
-/** Of feedback, in the log. */
+/** The most of one feedback that is logged. */
 const MAX_LOGGED_BYTES = 2048;
 
-/** Starts at a time whose key is in a body that is still arriving: they take no place in the queue. The clients send at most 10 MiB each. */
+/**
+ * How many starts may arrive at a time with their key still to come in the body. They take no place in the queue; the
+ * clients send at most 10 MiB each.
+ */
 const MAX_UNAUTHENTICATED = 64;
 const MAX_UNAUTHENTICATED_BYTES = 128 * 1024 * 1024;
 
@@ -115,7 +118,7 @@ function wrongKey(): ServeError {
 /** A question or feedback starts nothing and needs no place. */
 const NO_PLACE: Admission = { begin: () => {}, grow: () => {}, complete: () => {}, release: () => {} };
 
-/** Whatever becomes of the call it is about: its result may be forgotten. */
+/** Logs feedback on a call, known or not: the call's result may be forgotten by now. */
 function takeFeedback(ask: Ask, log: Log, { callID, feedback }: GatewayEnvelope): void {
   const { requestId } = ask;
   const text = feedback?.toString('utf8', 0, MAX_LOGGED_BYTES).replace(/\s+/g, ' ') ?? '';

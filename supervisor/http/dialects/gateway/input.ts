@@ -1,4 +1,4 @@
-/** What a worker gets of a call that came through the gateway: the model's input, without what was wrapped around it. */
+/** Makes the call that a worker gets from a gateway request: the model's input, without what was wrapped around it. */
 import type { IncomingMessage } from 'node:http';
 import { Job, NOWHERE, type JobCall } from '../../../dispatch/job.js';
 import type { Ask } from '../../call/ask.js';
@@ -11,7 +11,7 @@ export const GATEWAY_ROUTE = '/';
 
 const EMPTY_INPUT = Buffer.from('{}');
 
-/** A job of its own: nobody's leaving ends it. `wholeBytes`: of the body that the input is a part of. */
+/** Makes a job that no client's leaving ends. `wholeBytes` is the size of the body that the input is a part of. */
 export async function newGatewayJob(
   ask: Ask,
   { modelInputs }: Pick<GatewayEnvelope, 'modelInputs'>,
@@ -36,7 +36,7 @@ function describeStart({ request, requestId }: Ask, input: Buffer): JobCall {
   return { ...call, contentType: type, accept: type, headers: headers.join('\n') };
 }
 
-/** Those that do not speak of the envelope. */
+/** The request's headers without those that describe the envelope. */
 function headersOfCaller({ rawHeaders }: IncomingMessage): string[] {
   const kept: string[] = [];
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {

@@ -1,7 +1,7 @@
 /**
- * The gateway's replies as bytes, the model's output in the middle as it came.
+ * Writes the gateway's replies as bytes, with the model's output in the middle as it came.
  *
- * Always pure ASCII, and always with a `message`: its clients read nothing else of a failure, and take every message
+ * They are always pure ASCII and always have a `message`: clients read nothing else of a failure, and take every message
  * with "error" in it for one. So no other message may hold that word, and a client's own text stands only in failures.
  */
 import { escapeNonAscii } from '../../../../protocol/ascii-json.js';
@@ -10,7 +10,7 @@ import type { KeptJob, KeptResult } from '../../../jobs/kept-jobs.js';
 import { isJson } from '../../call/route-check.js';
 import { checkJson, inSlices, writeAscii } from '../../call/slices.js';
 
-/** The published clients hand it on and never look at it. */
+/** The version of the API in every reply. The published clients hand it on and never look at it. */
 const API_VERSION = 'banana-serve 1';
 
 export type ReplyFields = Readonly<Record<string, string | number | boolean>>;
@@ -24,7 +24,7 @@ export function plainReply(
   return [Buffer.from(asciiJson({ ...commonFields(requestId, message), ...fields }))];
 }
 
-/** HTTP 200 like every other: these clients throw away the body of anything else, and never try again by themselves. */
+/** A failure is HTTP 200 like every other reply: these clients throw away the body of anything else, and never retry. */
 export function failureReply(
   requestId: string,
   { code, message }: Pick<ServeError, 'code' | 'message'>,
@@ -86,7 +86,7 @@ async function readResult({ head, body }: KeptResult): Promise<Outcome> {
   };
 }
 
-/** Of an error page that an app wrote. */
+/** The most of an error page of the app's that a failure repeats. */
 const MAX_APP_TEXT_BYTES = 1000;
 
 const NULL = Buffer.from('null');
