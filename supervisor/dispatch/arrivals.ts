@@ -1,5 +1,5 @@
 /**
- * Calls that were admitted and are not in line yet: how many, and the bytes of their bodies that have arrived. When room
+ * Counts the calls that were admitted and are not in line yet, and the bytes of their bodies that have arrived. When room
  * runs short, the body that arrives most slowly is refused: whoever drips must not keep others out.
  */
 import type { ServeError } from '../../protocol/errors.js';

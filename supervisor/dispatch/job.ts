@@ -67,11 +67,14 @@ export class Job {
   losses = 0;
   /** 0 until begun. */
   beganAtMs = 0;
-  /** As the worker measured it; 0 if it never ran. */
+  /** Run time as the worker measured it; 0 if the call never ran. */
   runMs = 0;
-  /** Of its whole answer, once that is here. */
+  /** Reply size in bytes; 0 until the reply is complete. */
   replyBytes = 0;
-  /** Who holds it, from being sent until it has ended there or was given up; only the dispatcher touches these two. */
+  /**
+   * The worker that holds the job, from when it is sent until it has ended there or was given up; only the dispatcher
+   * touches these two.
+   */
   holder: JobHolder | null = null;
   deadlineTimer: LimitTimer | null = null;
   /** Neighbours in the queue; only `queue.ts` touches them. */
@@ -99,7 +102,7 @@ export class Job {
     return this.state === 'settled';
   }
 
-  /** Its owner is answered already, and its client's leaving is no reason to stop. */
+  /** Whether the owner is answered already, so that its client's leaving is no reason to stop. */
   get isDetached(): boolean {
     return this.#isDetached;
   }
@@ -115,7 +118,7 @@ export class Job {
     this.beganAtMs = nowMs;
   }
 
-  /** The caller has got its answer and waits for nothing more: no deadline, and what comes goes to `sink`. */
+  /** Frees the job from its caller, who has an answer: no deadline holds any more, and what comes goes to `sink`. */
   detach(sink: Sink): void {
     this.#sink = sink;
     this.#isDetached = true;

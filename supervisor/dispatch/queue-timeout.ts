@@ -1,4 +1,4 @@
-/** How long a job may wait in line, with one timer for the whole line: its head has waited longest. */
+/** Bounds how long a job may wait in line, with one timer for the whole line: its head has waited longest. */
 import { startLimit, type LimitTimer } from '../machine/limit-timer.js';
 import type { Job } from './job.js';
 import type { JobQueue } from './queue.js';
@@ -16,13 +16,13 @@ export class QueueTimeout {
     this.#fail = fail;
   }
 
-  /** Holds for the jobs that wait now, too. */
+  /** Changes the limit, for the jobs that wait now too. */
   set limitMs(limitMs: number) {
     this.#limitMs = limitMs;
     this.watchAnew();
   }
 
-  /** A job waits. */
+  /** Notes that a job waits. */
   watch(): void {
     const head = this.#queue.peek();
     if (head === null || this.#timer !== null) return;
@@ -30,7 +30,7 @@ export class QueueTimeout {
     this.#timer = startLimit(Math.max(1, dueMs), () => this.#sweep());
   }
 
-  /** The head may be an older job now. */
+  /** Looks at the line again: an older job may be its head now. */
   watchAnew(): void {
     this.stop();
     this.watch();

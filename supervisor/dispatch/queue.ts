@@ -1,4 +1,7 @@
-/** First in, first out, with any job removable: a list linked through the jobs, every step constant time. */
+/**
+ * A line of jobs, first in, first out, from which any job can be removed: a list linked through the jobs, every step in
+ * constant time.
+ */
 import type { Job } from './job.js';
 
 export class JobQueue {
@@ -11,7 +14,7 @@ export class JobQueue {
     return this.#length;
   }
 
-  /** Request bodies held by waiting jobs. */
+  /** Bytes of the request bodies that waiting jobs hold. */
   get bytes(): number {
     return this.#bytes;
   }

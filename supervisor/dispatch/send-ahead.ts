@@ -1,5 +1,5 @@
 /**
- * How many calls beyond the running one a worker may hold, so that it never idles for a pipe round trip.
+ * Decides how many calls beyond the running one a worker may hold, so that it never idles for a pipe round trip.
  *
  * The gap to cover is one turn of the front's event loop under load, 1 to 2 ms at 32 connections, not the bare
  * 17 us of the pipe, and the time that the bytes take: a worker deep in a call reads nothing, so a large body, and
@@ -9,16 +9,16 @@
  */
 import type { ServiceTime } from './service-time.js';
 
-/** How many calls may follow the running one into a worker, by what is known of this model's calls. */
+/** Returns how many calls may follow the running one into a worker, by what is known of this model's calls. */
 export type SendAhead = (service: ServiceTime) => number;
 
 const TURN_MS = 2;
 const MAX_AHEAD = 64;
 
-/** Through a pipe between two event loops that take turns; 1 MB there and back took a worker 4 to 6 ms. */
+/** Rate of a pipe between two event loops that take turns; 1 MB there and back took a worker 4 to 6 ms. */
 const BYTES_PER_MS = 400_000;
 
-/** Longer than this is long if there are few bytes to move. */
+/** A call that runs longer than this is long, if it has few bytes to move. */
 const LONG_CALL_MS = 25;
 
 /** Moving its bytes takes less than this part of a long call. */
@@ -27,7 +27,7 @@ const SMALL_GAP = 0.02;
 /** A call so much longer than the others is long, whatever it moves: nothing should sit behind it. */
 const FAR_ABOVE_MEAN = 2;
 
-/** What may lie in a worker that has not begun it: the queue's bounds do not count it. */
+/** The most bytes that may lie in a worker without having begun: the queue's bounds do not count them. */
 const AHEAD_BYTES = 4_000_000;
 
 /** Nothing is sent ahead behind a call that runs longer than this: a slow one, or a stream that nobody reads. */
@@ -36,7 +36,7 @@ export function longCallMs({ meanMs, meanBytes }: ServiceTime): number {
   return Math.max(LONG_CALL_MS, Math.min(worthwhileMs, FAR_ABOVE_MEAN * (meanMs ?? 0)));
 }
 
-/** 0 before anything is known, and when any recent call was long. */
+/** Calls to send ahead: 0 before anything is known, and when any recent call was long. */
 export function sendAhead(service: ServiceTime): number {
   const { meanMs, slowMs, meanBytes } = service;
   if (meanMs === null || slowMs > longCallMs(service)) return 0;

@@ -1,9 +1,9 @@
-/** What calls of this model cost, as measured; predictions from it. Pure arithmetic, no clock. */
+/** Measures what calls of this model cost, and predicts from it. It is pure arithmetic and reads no clock. */
 
 /** Weight of the newest call: the mean follows a change within some tens of calls. */
 const NEWEST = 0.1;
 
-/** How fast a slow call is forgotten: half gone after 35 calls. */
+/** How fast a slow call is forgotten: it counts half after 35 calls. */
 const FORGET = 0.98;
 
 /** Fewer calls than this predict nothing. */
@@ -29,7 +29,7 @@ export class ServiceTime {
     return this.#calls < ENOUGH_CALLS ? null : this.#meanMs;
   }
 
-  /** Body and answer of the next call, expected; 0 before the first. */
+  /** Expected bytes of body and answer of the next call; 0 before the first. */
   get meanBytes(): number {
     return this.#meanBytes;
   }

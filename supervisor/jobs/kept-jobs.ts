@@ -1,9 +1,9 @@
 /**
- * Jobs that outlive their request: background calls, and those of the gateway. Each is known by an id of the server's
- * own until some time after its end, its result included.
+ * Keeps jobs that outlive their request: background calls, and those of the gateway. Each is known by an id of the
+ * server's own until some time after its end, its result included.
  *
- * Bounded: those that have not ended are in the queue or in a worker, which bound them; of those that have, the oldest
- * go first when they are too many, too large or too old.
+ * Their number is bounded: those that have not ended are in the queue or in a worker, which bound them; of the ended,
+ * the oldest go first when they are too many, too large or too old.
  */
 import { totalBytes } from '../../protocol/body-assembler.js';
 import { ServeError, type ErrorCode } from '../../protocol/errors.js';
@@ -13,16 +13,18 @@ import type { Job, Sink } from '../dispatch/job.js';
 export interface KeepLimits {
   readonly keepMs: number;
   readonly maxJobs: number;
-  /** Of all results together. */
+  /** Size of all results together. */
   readonly maxBytes: number;
 }
 
-/** At least the ten minutes that Banana's clients may take to come back; what a small server has to spare. */
+/** Banana's clients may take ten minutes to come back; a small server has this much memory to spare. */
 export const KEEP_LIMITS: KeepLimits = { keepMs: 15 * 60_000, maxJobs: 10_000, maxBytes: 256 * 1024 * 1024 };
 
 export type KeptState = 'queued' | 'running' | 'succeeded' | 'failed' | 'lost';
 
-/** A whole answer, but for headers that only its own caller could want. Its body is null if it was too large to keep. */
+/**
+ * A whole answer without the headers that only its own caller could want. Its body is null if it was too large to keep.
+ */
 export interface KeptResult {
   readonly head: ReplyHead;
   readonly body: Buffer | null;
@@ -32,7 +34,7 @@ export class KeptJob implements Sink {
   readonly id: string;
   readonly requestId: string;
   readonly route: string;
-  /** As the worker measured it; 0 if it never ran. */
+  /** Run time as the worker measured it; 0 if the call never ran. */
   runMs = 0;
   /** How long it waited; 0 until it has ended. */
   queueMs = 0;
@@ -99,12 +101,12 @@ export class KeptJob implements Sink {
   }
 
   fail(_job: Job, error: ServeError): void {
-    // Without its detail, which is for the log, and may be long.
+    // The detail is left out: it is for the log, and may be long.
     this.error = new ServeError(error.code, error.message);
     this.#finish();
   }
 
-  /** The memory that an answer came in may be used again: this is a copy. */
+  /** Copies the answer, so that the memory it came in may be used again. */
   #succeed(head: ReplyHead, pieces: readonly Buffer[], bytes: number): void {
     this.result = {
       head: { ...head, headers: '' },
@@ -125,7 +127,7 @@ export class KeptJob implements Sink {
   }
 }
 
-/** What may have run, and whose end nobody knows. */
+/** The error of a job that may have run, and whose end nobody knows. */
 const LOST: ReadonlySet<ErrorCode> = new Set(['SERVE_WORKER_LOST']);
 
 export class KeptJobs {
@@ -133,7 +135,7 @@ export class KeptJobs {
   readonly #newId: () => string;
   readonly #tell: (job: KeptJob) => void;
   readonly #jobs = new Map<string, KeptJob>();
-  /** In the order of their ends. */
+  /** Ended jobs, in the order of their ends. */
   readonly #ended = new Set<KeptJob>();
   #bytes = 0;
   #sweep: NodeJS.Timeout | null = null;
@@ -149,7 +151,7 @@ export class KeptJobs {
     this.#limits = limits;
   }
 
-  /** Those that are known, ended ones included. */
+  /** Number of known jobs, ended ones included. */
   get size(): number {
     return this.#jobs.size;
   }
@@ -187,7 +189,7 @@ export class KeptJobs {
     this.#watch();
   }
 
-  /** One timer for all: the first to have ended is the first to go. */
+  /** Sets the one timer for all: the job that ended first is the first to go. */
   #watch(): void {
     const [oldest] = this.#ended;
     if (oldest === undefined || this.#sweep !== null) return;
