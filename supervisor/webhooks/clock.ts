@@ -1,6 +1,6 @@
-/** What the waits between attempts go by; tests have one of their own. */
+/** The clock by which attempts are timed; tests have one of their own. */
 export interface Clock {
-  /** Since the epoch. */
+  /** Milliseconds since the epoch. */
   now(): number;
   /** Calls back after `ms`, unless the returned function is called before. */
   after(ms: number, callback: () => void): () => void;

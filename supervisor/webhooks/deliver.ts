@@ -1,16 +1,16 @@
 /**
- * One attempt to deliver a webhook. The only importer of undici, which is loaded with the first one: it takes 0.1 s,
- * and most servers send none.
+ * Makes one attempt to deliver a webhook. Only this file imports undici, which is loaded with the first attempt: it
+ * takes 0.1 s, and most servers send none.
  */
 import type { Agent, request } from 'undici';
 import { startLimit, type LimitTimer } from '../machine/limit-timer.js';
 import { LookUp } from './look-up.js';
 import type { Attempt } from './retry-delay.js';
 
-/** Of an answer's body, so that the connection can be used again; a longer one is cut off. Nobody reads it. */
+/** The most of an answer's body that is taken, so that the connection can be used again; a longer one is cut off. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
-/** The seam for tests of what is above. */
+/** The way attempts are made; tests have one of their own. */
 export interface Delivery {
   /** Never rejects. Takes at most `timeoutMs`, from the connection to the end of the answer. */
   attempt(

@@ -1,9 +1,9 @@
-/** What an attempt says about its webhook. Nothing in it can break a header: what would is left out. */
+/** Makes the headers of an attempt. A value that would break a header is left out. */
 import { VERSION } from '../version.js';
 import type { WebhookSigner } from '../options/webhook-signer.js';
 import type { Webhook } from './webhook.js';
 
-/** Of an attempt made at `nowMs` since the epoch: each is signed anew. A null signer signs nothing. */
+/** Returns the headers of an attempt made at `nowMs` since the epoch: each is signed anew. A null signer signs nothing. */
 export function webhookHeaders(
   { id, body, contentType, requestId }: Pick<Webhook, 'id' | 'body' | 'contentType' | 'requestId'>,
   signer: WebhookSigner | null,
@@ -21,7 +21,7 @@ export function webhookHeaders(
   };
 }
 
-/** Visible ASCII, of a length that no receiver minds. */
+/** Whether the text is visible ASCII, of a length that no receiver minds. */
 function isHeaderValue(text: string): boolean {
   return /^[\x21-\x7e](?:[\x20-\x7e]{0,500}[\x21-\x7e])?$/.test(text);
 }

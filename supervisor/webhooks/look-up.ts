@@ -1,8 +1,8 @@
 /**
- * Names to addresses, for webhooks, in a process of its own. The system's look-up (getaddrinfo, which knows the hosts
- * file and search domains) blocks a thread for as long as a name server is silent, and cannot be called off: it would
- * take the few threads that Node has for look-ups from all others, and hold the server's exit, which waits for its
- * threads. A process can be killed.
+ * Looks up the addresses of webhooks' receivers in a process of its own. The system's look-up (getaddrinfo, which knows
+ * the hosts file and search domains) blocks a thread for as long as a name server is silent, and cannot be called off:
+ * it would take the few threads that Node has for look-ups from all others, and hold the server's exit, which waits for
+ * its threads. A process can be killed.
  *
  * The process is started with the first look-up and ended when there were none for a while.
  */
@@ -44,7 +44,10 @@ export class LookUp {
     this.#startProcess = startProcess;
   }
 
-  /** As `dns.lookup`, for `net.connect`. Tells once, unless `close` comes first; keeps the server's process alive meanwhile. */
+  /**
+   * As `dns.lookup`, for `net.connect`. Tells once, unless `close` comes first; keeps the server's process alive
+   * meanwhile.
+   */
   readonly lookup = (name: string, options: LookupOptions, told: Told): void => {
     clearTimeout(this.#idle);
     this.#lastId += 1;

@@ -1,6 +1,6 @@
 /**
- * Who gets webhooks, each origin with a queue of its own and a few attempts at a time: one that hangs holds up its own
- * only, and one that is down leaves room for what is owed to the others.
+ * Gives each receiver (an origin) a queue of its own and a few attempts at a time: one that hangs holds up its own
+ * webhooks only, and one that is down leaves room for what is owed to the others.
  *
  * 1. `excess` tells whether there is room for one more; `add` counts it and queues it.
  * 2. `start` is called for each whose turn has come. When its attempt is over, `leave` gives the place to the next.
@@ -8,19 +8,22 @@
  */
 import { formatBytes } from '../options/units.js';
 
-/** What is owed to a receiver. */
+/** A webhook that is owed to a receiver. */
 export interface Addressed {
   readonly url: URL;
   readonly body: Uint8Array;
 }
 
 export interface ReceiverLimits {
-  /** Owed at a time, half of them to one receiver; more are dropped. */
+  /** The most webhooks owed at a time, half of them to one receiver; more are dropped. */
   readonly maxOwed: number;
-  /** Of bodies owed, likewise; a single one may take all of it, so an answer of the default --max-output fits. */
+  /**
+   * The most bytes of bodies owed, likewise; a single one may take all of it, so that an answer of the default
+   * --max-output fits.
+   */
   readonly maxOwedBytes: number;
   readonly perReceiver: number;
-  /** Attempts at a time over all receivers: each is an open file. */
+  /** The most attempts at a time over all receivers: each is an open file. */
   readonly atOnce: number;
 }
 
@@ -29,7 +32,7 @@ interface Amount {
   owedBytes: number;
 }
 
-/** Known while something is owed to it. */
+/** A receiver is known while something is owed to it. */
 interface Receiver<Item> extends Amount {
   readonly queue: Item[];
   running: number;
@@ -40,7 +43,7 @@ const NOTHING: Readonly<Amount> = { owed: 0, owedBytes: 0 };
 export class Receivers<Item extends Addressed> {
   readonly #limits: ReceiverLimits;
   readonly #start: (item: Item) => void;
-  /** By origin. Whose turn is next comes first. */
+  /** Receivers by origin; the one whose turn is next comes first. */
   readonly #receivers = new Map<string, Receiver<Item>>();
   readonly #all: Amount = { owed: 0, owedBytes: 0 };
   #running = 0;
@@ -51,7 +54,7 @@ export class Receivers<Item extends Addressed> {
     this.#start = start;
   }
 
-  /** Why one more is too much; null if it is not. */
+  /** Says why one more is too much; null if it is not. */
   excess({ origin }: URL, bytes: number): string | null {
     const { maxOwed, maxOwedBytes } = this.#limits;
     const itsOwn = this.#receivers.get(origin) ?? NOTHING;
@@ -78,7 +81,10 @@ export class Receivers<Item extends Addressed> {
     this.#startNext(receiver);
   }
 
-  /** Its place is free. If all were taken, receivers get it in turn: the one that had it goes behind the others. */
+  /**
+   * Frees the place of an attempt. If all were taken, receivers get it in turn: the one that had it goes behind the
+   * others.
+   */
   leave(item: Item): void {
     const receiver = this.#receiverOf(item);
     const wereAllTaken = this.#running === this.#limits.atOnce;
@@ -94,13 +100,13 @@ export class Receivers<Item extends Addressed> {
     } else this.#startNext(receiver);
   }
 
-  /** Nothing more of it will be asked. */
+  /** Takes a webhook that has come to its end out of the counts. */
   remove(item: Item): void {
     this.#count(item, -1);
     if (this.#receiverOf(item).owed === 0) this.#receivers.delete(item.url.origin);
   }
 
-  /** One more, or one less. */
+  /** Counts one more, or one less. */
   #count(item: Item, change: 1 | -1): void {
     for (const amount of [this.#all, this.#receiverOf(item)]) {
       amount.owed += change;

@@ -1,5 +1,5 @@
 /**
- * Pure: what one attempt came to in, what follows it out.
+ * Decides what follows an attempt: an end, or another attempt and when. It is pure.
  * With three retries the last attempt begins 21 to 27 s after the first, if the receiver fails at once and asks for
  * no pause; at the most, with an attempt's whole timeout and a Retry-After each time, it is over within 5 min.
  */
@@ -15,7 +15,7 @@ export type NextStep =
   | { readonly action: 'retry'; readonly delayMs: number; readonly why: string }
   | { readonly action: 'give up'; readonly why: string };
 
-/** 1 s, 4 s, 16 s, and 60 s from then on. */
+/** The waits are 1 s, 4 s, 16 s, and 60 s from then on. */
 const FIRST_DELAY_MS = 1000;
 const DELAY_FACTOR = 4;
 
@@ -45,7 +45,7 @@ export function nextStep(
   return { action: 'retry', delayMs: Math.max(ownMs, askedMs ?? 0) * (1 + JITTER * random), why };
 }
 
-/** What failed, after "failed with". */
+/** Names the failure, as it is said after "failed with". */
 export function describeAttempt(attempt: Attempt): string {
   switch (attempt.kind) {
     case 'answered':

@@ -1,7 +1,7 @@
-/** What the log says of webhooks: one warning for each that was not delivered, the rest for who debugs. */
+/** Logs webhooks: one warning for each that was not delivered, and the rest at level debug. */
 import type { Log } from '../observe/log.js';
 
-/** What is told of a webhook. */
+/** The facts that are told of a webhook. */
 export interface Told {
   readonly id: string;
   readonly url: string | URL;
@@ -49,7 +49,7 @@ export class WebhookLog {
   }
 }
 
-/** As a person may see it: credentials and tokens stand before the host and in the query. */
+/** The URL as a person may see it, without what stands before the host and in the query: credentials and tokens. */
 export function shownUrl(url: string | URL): string {
   if (typeof url === 'string' && !URL.canParse(url)) return '(no URL)';
   const { origin, pathname } = new URL(url);

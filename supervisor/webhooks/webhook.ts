@@ -1,4 +1,4 @@
-/** A webhook as it is handed over, and what may become of it. */
+/** A webhook as it is handed over, and its possible outcomes. */
 import { randomUUID } from 'node:crypto';
 
 export interface Webhook {
@@ -6,24 +6,24 @@ export interface Webhook {
   readonly id: string;
   /** http: or https:. Its user and password become an Authorization header. */
   readonly url: string;
-  /** Copied by `send`: the caller may use the memory again. */
+  /** `send` copies the body: the caller may use the memory again. */
   readonly body: Uint8Array;
-  /** Empty: `application/json`. */
+  /** Content type of the body; empty means `application/json`. */
   readonly contentType: string;
-  /** The call it belongs to; empty if none. */
+  /** Id of the call that the webhook belongs to; empty if there is none. */
   readonly requestId: string;
-  /** For one attempt, at most 60 s; 10 s if left out. */
+  /** Time limit of one attempt, at most 60 s; 10 s if left out. */
   readonly timeoutMs?: number;
-  /** Attempts after the first, at most 10; 3 if left out. */
+  /** Number of attempts after the first, at most 10; 3 if left out. */
   readonly retries?: number;
 }
 
-/** `unsent`: the server stopped first. */
+/** How a webhook ended. `unsent` means that the server stopped first. */
 export type WebhookEnd = 'delivered' | 'failed' | 'unsent';
 
 export interface UnsentWebhook {
   readonly id: string;
-  /** Without credentials and query. */
+  /** The URL without credentials and query. */
   readonly url: string;
   readonly requestId: string;
   readonly attempts: number;

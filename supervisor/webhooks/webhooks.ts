@@ -1,6 +1,6 @@
 /**
- * Every webhook this server owes: taken at once, sent in the background, so that no caller and no worker waits for
- * a receiver, and the death of a worker loses none.
+ * Delivers every webhook that this server owes. They are taken at once and sent in the background, so that no caller
+ * and no worker waits for a receiver, and the death of a worker loses none.
  *
  * 1. `send` takes it, or drops it when too much is owed already.
  * 2. It queues for its receiver (`receivers.ts`), which has a few attempts at a time.
@@ -21,7 +21,7 @@ import { WebhookLog, shownUrl } from './webhook-log.js';
 
 export interface WebhooksOptions {
   readonly log: Pick<Log, 'debug' | 'warn'>;
-  /** Null: not signed. */
+  /** Signs each attempt; null if webhooks are not signed. */
   readonly signer: WebhookSigner | null;
   readonly limits?: Partial<ReceiverLimits>;
   /** For tests: how attempts are made, what time it is, what chance says. */
@@ -67,7 +67,7 @@ export class Webhooks {
     this.#random = options.random ?? Math.random;
   }
 
-  /** Taken and neither delivered nor given up. */
+  /** Number of webhooks that were taken and are neither delivered nor given up. */
   get owed(): number {
     return this.#owed.size;
   }
