@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { describeThrown } from '../protocol/errors.js';
-import { firstFrameOutside } from './stack-frame.js';
+import { firstFrameOutside, withoutOwnFrames } from './stack-frame.js';
 
 /** Loading this app fails the same way every time; the message is for its author. */
 export class AppLoadError extends Error {
@@ -29,10 +29,13 @@ export function explainImportError(path: string, thrown: unknown): AppLoadError 
     return new AppLoadError(`${place}: syntax error: ${what}${cureFor(what)}`, { cause: thrown });
   }
   const frame = firstFrameOutside(stack);
-  return new AppLoadError(`${frame ?? path}: importing the app threw: ${message}\n${stack}`, {
-    cause: thrown,
-    permanent: isAppsMistake(thrown),
-  });
+  return new AppLoadError(
+    `${frame ?? path}: importing the app threw: ${message}\n${withoutOwnFrames(stack)}`,
+    {
+      cause: thrown,
+      permanent: isAppsMistake(thrown),
+    },
+  );
 }
 
 /** Told by name: the class may be another instance of ours. */

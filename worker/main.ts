@@ -19,6 +19,7 @@ import {
   type Message,
   type StartSpec,
 } from '../protocol/messages.js';
+import { watchAppExit } from './app-exit.js';
 import { appLog } from './app-log.js';
 import { noteBegun } from './begun-note.js';
 import { blockOnOutput } from './blocking-output.js';
@@ -32,7 +33,7 @@ import type { LoadedApp } from './loaded-app.js';
 import { NO_ATTRIBUTION, attributePrints, type PrintAttribution } from './print-attribution.js';
 import { outlookOf, type Outlook } from './outlook.js';
 import { RunLoop } from './run-loop.js';
-import { firstFrameOutside } from './stack-frame.js';
+import { firstFrameOutside, withoutOwnFrames } from './stack-frame.js';
 import { SLEEP_AT_ONCE, StayAwake } from './stay-awake.js';
 import { WebhookHandover } from './webhook-handover.js';
 
@@ -45,6 +46,7 @@ const DOWN_FD = 4;
 const bodies = new BodyAssembler<Call>();
 let app: LoadedApp | null = null;
 let loop: RunLoop | null = null;
+let isStopping = false;
 
 const channel = new Channel(
   lightSocket(DOWN_FD),
@@ -52,6 +54,12 @@ const channel = new Channel(
   { onMessage, onReadEnd: () => loop?.pump(), onEnd, onWriteError: dieWithFront },
   writeUp,
 );
+const exit = watchAppExit((what) => {
+  if (isStopping) return; // that is how this app ends when it is asked to
+  // An app that waits for its database may end like this, too: the same end twice is no proof that it always will.
+  sendFatal(loop === null ? 'SERVE_INIT_FAILED' : 'SERVE_WORKER_LOST', what, '', 'transient');
+  channel.flush();
+});
 const webhooks = new WebhookHandover(channel, () => loop?.runningRequestId ?? '');
 offerWebhooks(webhooks);
 channel.send({ type: 'hello', protocol: PROTOCOL_VERSION, runtime: `node ${process.version}` });
@@ -182,7 +190,12 @@ async function initOrExit(
   } catch (thrown) {
     const { message, stack } = describeThrown(thrown);
     const place = firstFrameOutside(stack) ?? path;
-    exitFatally('SERVE_INIT_FAILED', `${place}: ${step} threw: ${message}`, stack, outlookOf(thrown));
+    exitFatally(
+      'SERVE_INIT_FAILED',
+      `${place}: ${step} threw: ${message}`,
+      withoutOwnFrames(stack),
+      outlookOf(thrown),
+    );
     return null;
   }
 }
@@ -244,6 +257,7 @@ function retireThenExit(error: ServeError): void {
 }
 
 function stop(): void {
+  isStopping = true;
   onIdle = () => {
     shutDown().catch((thrown: unknown) => {
       process.stderr.write(`shutdown threw: ${describeThrown(thrown).stack}\n`);
@@ -260,6 +274,11 @@ async function shutDown(): Promise<void> {
 }
 
 function exitFatally(code: ErrorCode, message: string, detail: string, outlook: Outlook): void {
+  sendFatal(code, message, detail, outlook);
+  exitWhenFlushed(1);
+}
+
+function sendFatal(code: ErrorCode, message: string, detail: string, outlook: Outlook): void {
   channel.send({
     type: 'fatal',
     code,
@@ -268,13 +287,12 @@ function exitFatally(code: ErrorCode, message: string, detail: string, outlook: 
     permanent: outlook === 'permanent',
     transient: outlook === 'transient',
   });
-  exitWhenFlushed(1);
 }
 
 /** Exiting right after a write loses what the kernel has not taken (measured on Node 20: 2 MiB, 10% arrived). */
 function exitWhenFlushed(code: number): void {
   channel.flush();
-  channel.onceFlushed(() => process.exit(code));
+  channel.onceFlushed(() => exit(code));
 }
 
 function onEnd(error: ServeError | null): void {
@@ -287,6 +305,6 @@ function dieWithFront(): void {
   try {
     process.kill(-process.pid, 'SIGKILL');
   } finally {
-    process.exit(1); // not a group leader: started by hand
+    exit(1); // not a group leader: started by hand
   }
 }

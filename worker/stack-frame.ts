@@ -12,6 +12,17 @@ export function firstFrameOutside(stack: string): string | null {
   return null;
 }
 
+/** A stack of start-up without the server's frames, Node's and the TypeScript loader's: they tell an author nothing. */
+export function withoutOwnFrames(stack: string): string {
+  const isFrame = (line: string): boolean => /^\s+at /.test(line);
+  const isOwn = (line: string): boolean =>
+    line.includes(OWN_FOLDER) || /\bnode:|\/node_modules\/tsx\//.test(line);
+  return stack
+    .split('\n')
+    .filter((line) => !isFrame(line) || !isOwn(line))
+    .join('\n');
+}
+
 /** The file of the innermost code on the stack that is neither ours nor a package's; null if there is none. */
 export function callingFile(): string | null {
   const { prepareStackTrace } = Error;

@@ -85,6 +85,18 @@ const IN_THE_APP: readonly Mistake[] = [
     says: `${HERE}/app.ts:3:9: init threw: no weights`,
   },
   {
+    what: 'a process.exit while it is imported',
+    app: 'app.mjs',
+    source: `${GOOD}\nprocess.exit(7);`,
+    says: `process.exit(7) was called at ${HERE}/app.mjs:2:9`,
+  },
+  {
+    what: 'a process.exit in its init',
+    app: 'app.ts',
+    source: `${GOOD}\nexport async function init(): Promise<void> {\n  await null;\n  process.exit();\n}`,
+    says: `process.exit() was called at ${HERE}/app.ts:4:11`,
+  },
+  {
     what: 'an option of the server in its config',
     app: 'app.mjs',
     source: `${GOOD}\nexport const config = { port: 9000 };`,
@@ -118,6 +130,11 @@ describe('an app with', RUNS, () => {
       const told = command.stderr().replaceAll(cwd, HERE);
       assert.ok(told.includes(`no worker could start: ${says}\n`), told);
       assert.equal(code, 3);
+      assert.doesNotMatch(
+        told,
+        /^\s+at .*(?:node:|dist\/(?:worker|supervisor)|tsx)/m,
+        'frames of the app alone',
+      );
       assert.equal(command.stdout(), '');
     });
   }

@@ -80,7 +80,10 @@ test(
     const server = await startServer(fixture('dies-when-idle.mjs'), { t, env: cues.env, args });
     assert.deepEqual(await server.ended, { code: 3, signal: null });
     assert.equal((server.stdout().match(/armed: dies when idle/g) ?? []).length, 2);
-    assert.match(server.stderr(), /no worker can be restarted: exit code 9/);
+    assert.match(
+      server.stderr(),
+      /no worker can be restarted: process\.exit\(9\) was called at \S+dies-when-idle\.mjs:\d/,
+    );
   },
 );
 

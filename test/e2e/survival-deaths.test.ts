@@ -43,6 +43,11 @@ test('death in a call', LIMIT, async (t) => {
         String(report['msg']).includes(`died (${how}) while running call ${id} of /`),
         String(report['msg']),
       );
+      if (how.startsWith('exit code 7'))
+        assert.match(
+          String(report['msg']),
+          /: process\.exit\(7\) was called at \S+\/lib\/die\.mjs:\d+:\d+; /,
+        );
       const lastStderr = report['lastStderr'] as string[];
       assert.equal(lastStderr.length, 20);
       assert.ok(lastStderr.includes('last words 30'), lastStderr.join('\n'));
