@@ -1,7 +1,7 @@
 /** The package as a stranger gets it: packed, installed in an empty folder, without this project's settings. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -149,14 +149,49 @@ test('a program can serve an app and end by itself', async () => {
   });
 });
 
-test('the package holds the built code and its docs, no sources and no tests', async () => {
+interface Packed {
+  readonly size: number;
+  readonly files: readonly { readonly path: string }[];
+}
+
+async function packed(): Promise<Packed> {
   const { stdout } = await run('npm', ['pack', '--dry-run', '--json'], { cwd: ROOT });
-  const [{ files }] = JSON.parse(stdout) as [{ files: { path: string }[] }];
+  return (JSON.parse(stdout) as [Packed])[0];
+}
+
+test('the package holds the built code, docs and examples, no sources and no tests, within 1 MB', async () => {
+  const { files, size } = await packed();
   const paths = files.map(({ path }) => path);
-  assert.ok(paths.includes('dist/supervisor/cli.js'));
-  assert.ok(paths.includes('dist/index.d.ts'));
+  for (const path of [
+    'dist/supervisor/cli.js',
+    'dist/index.d.ts',
+    'dist/index.d.cts',
+    'examples/digits/digits.onnx',
+  ])
+    assert.ok(paths.includes(path), path);
+  const unwanted = /^dist\/(test|bench|examples)|\.tsbuildinfo$|^(test|bench)\/|bert-tiny\/onnx/;
   assert.deepEqual(
-    paths.filter((path) => /^dist\/(test|bench|examples)|\.tsbuildinfo$|^(test|bench)\//.test(path)),
+    paths.filter((path) => unwanted.test(path)),
     [],
   );
+  assert.ok(size < 1_000_000, `${size} bytes`);
+});
+
+for (const page of ['README.md', 'examples/README.md', 'docs/deploy.md', 'docs/options.md', 'CHANGELOG.md']) {
+  test(`every link of ${page} leads to something in the package`, async () => {
+    const paths = (await packed()).files.map(({ path }) => path);
+    const text = await readFile(join(ROOT, page), 'utf8');
+    const links = [...text.matchAll(/\]\((?!https?:|#)([^)#\s]+)[^)]*\)/g)].map(([, link = '']) => link);
+    const missing = links.filter((link) => !paths.includes(join(page, '..', link)));
+    assert.deepEqual(missing, []);
+    if (page === 'README.md') assert.ok(links.length > 10, 'links were looked for');
+  });
+}
+
+test('an example runs where the package is installed', async () => {
+  const command = join(folder, 'node_modules/.bin/banana-serve');
+  const example = './node_modules/banana-serve/examples/greeting/app.ts';
+  const server = await startServer(example, { cwd: folder, command, env: { GREETING_INIT_MS: '1' } });
+  assert.deepEqual((await call(server.url, null)).json(), { greeting: 'hello world' });
+  assert.equal((await server.stop()).code, 0);
 });
