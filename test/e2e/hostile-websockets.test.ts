@@ -53,7 +53,7 @@ test('a handshake behind a call that runs waits for its answer', LIMIT, async (t
   await server.stop();
 });
 
-test('many upgrades on one connection leave nothing behind', LIMIT, async (t) => {
+test('many upgrades on one connection leave no listeners behind', LIMIT, async (t) => {
   const server = await startServer(APP, { t });
   const connection = await RawConnection.open(server);
   t.after(() => connection.destroy());
@@ -121,7 +121,7 @@ test(
   },
 );
 
-test('pings count against nothing', LIMIT, async (t) => {
+test('pings do not count against --queue-bytes', LIMIT, async (t) => {
   const server = await startServer(APP, { t, args: ['--queue-bytes', '256kb'] });
   const client = await openSocket(t, server, '/echo');
   const payload = Buffer.alloc(125);

@@ -152,7 +152,7 @@ describe('--cors-origin with a list', LIMIT, () => {
     });
   }
 
-  test('a preflight without headers to ask for, and one that asks for GET', async () => {
+  test('a preflight that asks for no headers, or for GET, is granted', async () => {
     const reply = await send(server, 'OPTIONS /status', {
       origin: PAGE,
       headers: preflight('GET'),
@@ -162,7 +162,7 @@ describe('--cors-origin with a list', LIMIT, () => {
     assert.deepEqual(reply.all('access-control-allow-headers'), []);
   });
 
-  test('a preflight without Host is 400, as every request', async () => {
+  test('a preflight without Host is 400, like every request', async () => {
     const connection = await RawConnection.open(server);
     connection.send(`OPTIONS / HTTP/1.1\r\nOrigin: ${PAGE}\r\nAccess-Control-Request-Method: POST\r\n\r\n`);
     const { status, headers } = await connection.reply();
@@ -175,7 +175,7 @@ describe('--cors-origin with a list', LIMIT, () => {
     assert.equal((await send(server, 'OPTIONS /', { headers: preflight('POST'), key: null })).status, 401);
   });
 
-  test('preflights are no calls', async () => {
+  test('preflights are not counted as calls', async () => {
     const countOf = async (): Promise<unknown> =>
       (JSON.parse((await send(server, 'GET /_k/status')).text) as Record<string, unknown>)['sequence_number'];
     const before = await countOf();
@@ -183,13 +183,13 @@ describe('--cors-origin with a list', LIMIT, () => {
     assert.equal(await countOf(), before);
   });
 
-  test('what the app itself says counts, and is said once', async () => {
+  test('a CORS header of the app takes the place of ours', async () => {
     const reply = await send(server, 'POST /own', { origin: PAGE, body: '{}' });
     assert.deepEqual(reply.all('access-control-allow-origin'), ['https://its-own.test']);
     assert.deepEqual(reply.all('access-control-expose-headers'), ['X-Model']);
   });
 
-  test("an app's Vary stands beside ours", async () => {
+  test("an app's Vary header stands beside ours", async () => {
     const reply = await send(server, 'POST /varies', { origin: PAGE, body: '{}' });
     assert.deepEqual(reply.all('vary').sort(), ['Accept', 'Origin']);
   });
@@ -235,7 +235,7 @@ describe('--cors-origin *', LIMIT, () => {
     });
   }
 
-  test('a preflight', async () => {
+  test('a preflight is granted to every page', async () => {
     const headers = preflight('POST', 'authorization');
     const reply = await send(server, 'OPTIONS /', { origin: 'null', headers, key: null });
     assert.deepEqual([reply.status, reply.all('access-control-allow-origin')], [204, ['*']]);
@@ -243,7 +243,7 @@ describe('--cors-origin *', LIMIT, () => {
   });
 });
 
-test('without --cors-origin no page is told anything', LIMIT, async (t) => {
+test('without --cors-origin no reply has a CORS header', LIMIT, async (t) => {
   const server = await startServer(fixture('own-cors.mjs'), { t });
   await server.until(({ state }) => state === 'ready');
   for (const line of ['POST /', 'GET /status', 'POST /nowhere'])

@@ -220,7 +220,7 @@ test(
   },
 );
 
-test('who leaves while the body of a start arrives gives the place back', LIMIT, async (t) => {
+test('a client that leaves while the body of its start arrives gives its place back', LIMIT, async (t) => {
   const server = await startServer(fixture('echoes.mjs'), { t });
   const connection = await RawConnection.open(server);
   connection.send('POST /start/v4/ HTTP/1.1\r\nHost: test\r\nContent-Length: 1000\r\n\r\n{"modelInputs"');

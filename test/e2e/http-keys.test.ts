@@ -65,7 +65,7 @@ describe('with API keys', LIMIT, () => {
     });
   }
 
-  test('a stranger learns of no path: everything but health is 401', async () => {
+  test('a client without a key learns of no path: everything but health is 401', async () => {
     const requests = [
       'POST /nope',
       'GET /',
@@ -89,14 +89,14 @@ describe('with API keys', LIMIT, () => {
     }
   });
 
-  test('a stranger is refused before it sends its body, and is not told to continue', async (t) => {
+  test('a client without a key is refused before it sends its body, and is not told to continue', async (t) => {
     const connection = await RawConnection.open(server);
     t.after(() => connection.socket.destroy());
     connection.send('POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 50000000\r\n\r\n');
     assert.equal((await connection.reply()).status, 401);
   });
 
-  test('an app does not get the keys from the environment; other variables it gets', async (t) => {
+  test('an app does not see the keys in its environment; it sees the other variables', async (t) => {
     const env = { BANANA_API_KEY: 's3cret-env', MINE: 'yes' };
     const other = await startServer(app, { t, env, cwd, key: 's3cret-env' });
     const answer = await ask(other, {}, { headers: { Authorization: 'Bearer s3cret-env' } });

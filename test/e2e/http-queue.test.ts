@@ -237,7 +237,7 @@ test('Retry-After grows with the queue and the time calls take', LIMIT, async (t
   await server.stop();
 });
 
-test('a time limit that is none is 400, whatever the worker is doing', LIMIT, async (t) => {
+test('a time limit that is no duration is 400, whatever the worker is doing', LIMIT, async (t) => {
   const { server, cues, release } = await busyServer(t);
   for (const seconds of ['soon', '0', '-1', '', '1 s', 'NaN', 'Infinity', '1e9', '86401', '1,2']) {
     const answer = await ask(server, {}, { headers: { 'x-request-timeout-seconds': seconds } });

@@ -114,7 +114,7 @@ describe('over HTTP', LIMIT, () => {
     for (const id of ids) assert.match(id ?? '', MADE);
   });
 
-  test('answers and errors of calls are timed', async () => {
+  test('answers and errors of calls have a Server-Timing header', async () => {
     for (const body of ['{}', '{']) {
       const answer = await call(server.url, body);
       assert.match(answer.headers.get('server-timing') ?? '', TIMING, answer.text);
@@ -196,7 +196,7 @@ describe('over HTTP', LIMIT, () => {
     connection.destroy();
   });
 
-  test('an expectation that nobody knows is no obstacle', async () => {
+  test('a request with an unknown expectation is answered as if it had none', async () => {
     const { status } = await RawConnection.ask(
       server,
       'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: tea\r\n\r\n{}',

@@ -119,7 +119,7 @@ test(
   },
 );
 
-test('a reader that does not read a large stream', LIMIT, async (t) => {
+test('a client that does not read a large stream', LIMIT, async (t) => {
   const cues = makeCues(t);
   const args = ['--workers', '2', '--run-timeout', '2s'];
   const server = await startServer(fixture('streams.mjs'), { t, env: cues.env, args });

@@ -138,7 +138,7 @@ test(
   },
 );
 
-test('one slot that cannot live does not end the others', LIMIT, async (t) => {
+test('one slot whose worker cannot start does not end the others', LIMIT, async (t) => {
   const args = ['--workers', '2', '--restart-limit', '0'];
   const server = await startServer(fixture('throws-in-one-slot.mjs'), { t, args });
   const { model, state } = await server.until(

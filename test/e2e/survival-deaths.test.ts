@@ -10,7 +10,7 @@ import { eventually, fixture, startServer, type Answer, type Server } from '../h
 const LIMIT = { timeout: 60_000 };
 const JSON_LOG = ['--log-format', 'json'];
 
-test('death in a call', LIMIT, async (t) => {
+test('a worker that dies in a call', LIMIT, async (t) => {
   const ways = [
     ['SIGKILL', 'signal SIGKILL'],
     ['SIGSEGV', 'signal SIGSEGV'],

@@ -10,7 +10,7 @@ test('an id is counted each time, apart from others', () => {
   );
 });
 
-test('of more ids than are remembered, the one seen longest ago is forgotten', () => {
+test('when more ids come than are remembered, the one seen longest ago is forgotten', () => {
   const attempts = new Attempts(2);
   const counted = ['a', 'b', 'a', 'c', 'a', 'b'].map((id) => attempts.count(id));
   assert.deepEqual(counted, [1, 1, 2, 1, 3, 1], 'b made room for c, though a came first');

@@ -14,13 +14,13 @@ function ask(there: Route, type?: string): Route {
   return fittingRoute(new Map([[there.path, there]]), '/', withType(type));
 }
 
-test('no such route is 404, whatever is sent', () => {
+test('a path that is no route is 404, whatever is sent', () => {
   const elsewhere = { ...route('any'), path: '/elsewhere' };
   assert.throws(() => ask(elsewhere, 'application/json'), { code: 'SERVE_NOT_FOUND' });
   assert.throws(() => ask(elsewhere), { code: 'SERVE_NOT_FOUND' });
 });
 
-test('a WebSocket route is 426', () => {
+test('a plain request to a WebSocket route is 426', () => {
   assert.throws(() => ask({ ...route('any'), kind: 'websocket' }), { code: 'SERVE_UPGRADE_REQUIRED' });
 });
 

@@ -25,7 +25,7 @@ function run<Result>(work: Generator<void, Result>): { result: Result; pauses: n
 const before = fc.integer({ min: SLICE_BYTES - 12, max: SLICE_BYTES }).map((length) => 'x'.repeat(length));
 const across = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 8 });
 
-test('slices are the whole in order, and cut no character', () => {
+test('slices make up the whole in order, and cut no character', () => {
   fc.assert(
     fc.property(before, across, (start, text) => {
       const bytes = Buffer.from(start + text);
@@ -96,7 +96,7 @@ test('large work pauses after each slice', () => {
   assert.ok(run(writeAscii(json)).pauses >= 10);
 });
 
-test('works take turns, one slice in each turn of the event loop', async () => {
+test('pieces of work take turns, one slice in each turn of the event loop', async () => {
   const order: string[] = [];
   function* work(name: string): Generator<void, string> {
     for (let i = 0; i < 3; i += 1) {

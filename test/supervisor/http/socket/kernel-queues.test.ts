@@ -20,6 +20,6 @@ test('queues are read from the tables of both families, by inode', () => {
   assert.deepEqual(Object.fromEntries(queues), { 4712: 0x3b5000, 4713: 10 });
 });
 
-test('what is no socket has no inode here', () => {
+test('a file that is no socket has no inode in the table', () => {
   assert.equal(inodeOf(-1), null);
 });

@@ -58,7 +58,7 @@ test('a body is the same however it is cut, and every byte is counted as it come
   );
 });
 
-test('of 100 bytes allowed, 100 in two pieces are taken', async () => {
+test('where 100 bytes are allowed, a body of 100 in two pieces is taken', async () => {
   const stream = new PassThrough();
   const received = receive(stream);
   stream.write(Buffer.alloc(60));
@@ -66,7 +66,7 @@ test('of 100 bytes allowed, 100 in two pieces are taken', async () => {
   assert.equal((await received).bytes, 100);
 });
 
-test('of 100 bytes allowed, 101 in two pieces are refused', async () => {
+test('where 100 bytes are allowed, a body of 101 in two pieces is refused', async () => {
   const stream = new PassThrough();
   const received = receive(stream);
   stream.write(Buffer.alloc(60));
@@ -110,7 +110,7 @@ test('a place that is taken away ends the body with its reason; a whole body kee
   assert.deepEqual(story, ['complete']);
 });
 
-test('a client that leaves is SERVE_CANCELLED', async () => {
+test('a client that leaves while its body arrives ends it with SERVE_CANCELLED', async () => {
   const stream = new PassThrough();
   const received = receive(stream);
   stream.write('a');

@@ -11,7 +11,7 @@ for (const id of ['a', 'req-1', 'A.b_c:d@e/f+g=h', '0'.repeat(128)]) {
   });
 }
 
-test('X-Request-Id goes before X-Banana-Request-Id', () => {
+test('X-Request-Id counts before X-Banana-Request-Id', () => {
   assert.equal(requestIdOf({ 'x-request-id': 'a', 'x-banana-request-id': 'b' }), 'a');
 });
 

@@ -26,7 +26,7 @@ test('a reader that takes nothing has the stall timeout', () => {
   );
 });
 
-test('a byte a minute buys no second', () => {
+test('a reader that takes a byte a minute gains no time by it', () => {
   const ms = patienceOf(newReader(), (second) => (second % 60 === 0 ? 1 : 0));
   assert.equal(ms, STALL_MS + 1000); // one look later
 });
@@ -60,7 +60,7 @@ test('the slowest reader is the one that took least for its time', () => {
   assert.equal(slowest([]), null);
 });
 
-test('of readers that took nothing the one that waits longest is the slowest, and a new one never is', () => {
+test('among readers that took nothing, the one that waits longest is the slowest, and a new one never is', () => {
   const older = newReader({ waitedMs: 900 });
   const newer = newReader({ waitedMs: 100 });
   const fresh = newReader();

@@ -15,14 +15,14 @@ function setUp(t: TestContext) {
   return { ending, ws, socket, story, pass: () => t.mock.timers.tick(2000) };
 }
 
-test('the client is read on, and has 2 s for its goodbye', (t) => {
+test('after the close frame the client is still read, and has 2 s for its goodbye', (t) => {
   const { story, pass } = setUp(t);
   assert.deepEqual(story, ['read']);
   pass();
   assert.deepEqual(story, ['read', 'cut']);
 });
 
-test('one that still takes what it was sent has longer; one that takes nothing has not', (t) => {
+test('a client that still takes what it was sent has more than 2 s; one that takes nothing has not', (t) => {
   const { ws, story, pass } = setUp(t);
   ws.bufferedAmount = 200;
   pass();
@@ -33,7 +33,7 @@ test('one that still takes what it was sent has longer; one that takes nothing h
   assert.deepEqual(story, ['read', 'cut']);
 });
 
-test('what it goes on saying is thrown away', (t) => {
+test('whatever a client goes on saying after the close frame is thrown away', (t) => {
   const { ending, socket, story } = setUp(t);
   ending.onBytes(64 * 1024);
   socket.emit('data');
@@ -43,7 +43,7 @@ test('what it goes on saying is thrown away', (t) => {
   assert.deepEqual(story, ['read', 'frames']);
 });
 
-test('an ending that was stopped cuts nothing', (t) => {
+test('a closing handshake that was stopped cuts no connection', (t) => {
   const { ending, story, pass } = setUp(t);
   ending.stop();
   pass();

@@ -19,7 +19,7 @@ test('a client is pinged every 30 s, and cut off if nothing comes until the next
   assert.deepEqual(story, ['ping', 'ping', 'terminate']);
 });
 
-test('one that is not read cannot answer, and is left alone', (t) => {
+test('a client that is not read cannot answer a ping, and is left alone', (t) => {
   const { ws, story, pass } = setUp(t);
   pass();
   ws.isPaused = true;
@@ -28,7 +28,7 @@ test('one that is not read cannot answer, and is left alone', (t) => {
   assert.deepEqual(story, ['ping']);
 });
 
-test('a heartbeat that was stopped is still', (t) => {
+test('a heartbeat that was stopped sends no more pings', (t) => {
   const { heartbeat, story, pass } = setUp(t);
   heartbeat.stop();
   pass();

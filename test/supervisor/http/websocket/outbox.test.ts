@@ -40,7 +40,7 @@ test('messages wait for credit, and leave in parts, in their order', () => {
   assert.deepEqual([outbox.isEmpty, counted()], [true, 0]);
 });
 
-test('it is full with a window of messages', () => {
+test('the outbox is full once it holds a window of messages', () => {
   const { outbox } = setUp();
   outbox.push(Buffer.alloc(STREAM_WINDOW_BYTES - DATA_OVERHEAD_BYTES - 1), false);
   assert.equal(outbox.isFull, false);
@@ -48,7 +48,7 @@ test('it is full with a window of messages', () => {
   assert.equal(outbox.isFull, true);
 });
 
-test('what is read counts before it is a message, and pings are none', () => {
+test('bytes count as soon as they are read, and those of pings are taken out again', () => {
   const { outbox, counted } = setUp();
   outbox.onBytes(106);
   assert.deepEqual([counted(), outbox.partialBytes], [106, 106]);
@@ -58,7 +58,7 @@ test('what is read counts before it is a message, and pings are none', () => {
   assert.equal(counted(), 0);
 });
 
-test('where there is no room it says so, and gives back what it holds, all but a message under way', () => {
+test('an outbox without room says so, and gives back what it holds but for a message under way', () => {
   const { outbox, counted } = setUp(100);
   outbox.onBytes(60);
   assert.throws(() => outbox.onBytes(60), /no room/);

@@ -15,7 +15,7 @@ function setUp(t: TestContext) {
   return { silence, pass, ended: () => ended };
 }
 
-test('silence counts from when the app begins to wait, and from whatever is said', (t) => {
+test('silence is measured from when the app begins to wait, and anew from whatever is said', (t) => {
   const { silence, pass, ended } = setUp(t);
   silence.begin(100);
   assert.equal(silence.isRunning, true);
@@ -27,7 +27,7 @@ test('silence counts from when the app begins to wait, and from whatever is said
   assert.equal(ended(), 1);
 });
 
-test('waiting twice is one wait, and what the client says ends it', (t) => {
+test('two waits in a row are one, and whatever the client says ends it', (t) => {
   const { silence, pass, ended } = setUp(t);
   silence.begin(100);
   silence.begin(100);

@@ -52,7 +52,7 @@ test(
   },
 );
 
-test('who leaves a long poll is waited for no more', LIMIT, async (t) => {
+test('a client that leaves a long poll frees its timer', LIMIT, async (t) => {
   const gateway = await openGateway(t);
   const { callID } = await gateway.post('/start/v2/', {});
   const poll = gateway.open('/check/v2/', { callID, longPoll: true });
@@ -61,7 +61,7 @@ test('who leaves a long poll is waited for no more', LIMIT, async (t) => {
   await gateway.untilHeld(0);
 });
 
-test('a result is there for at least ten minutes, and not for ever', LIMIT, async (t) => {
+test('a result is kept for at least ten minutes, and not for ever', LIMIT, async (t) => {
   const gateway = await openGateway(t);
   const { callID } = await gateway.post('/start/v2/', {});
   (gateway.jobs[0] as Job).reply(HEAD, [Buffer.from('1')], 1, 1);
