@@ -39,6 +39,10 @@ export const ERRORS = {
     message: 'The request body is larger than this server accepts.',
     source: 'server',
   },
+  SERVE_UNSUPPORTED_CODING: {
+    message: 'The request body is compressed in a way that this server does not know.',
+    source: 'server',
+  },
   SERVE_HEADERS_TOO_LARGE: { message: 'The request headers are too large.', source: 'server' },
   SERVE_QUEUE_FULL: { message: 'The queue is full; try again later.', source: 'server' },
   SERVE_OVERLOADED: {

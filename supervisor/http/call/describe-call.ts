@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { joinHeaderLines } from '../../../protocol/header-lines.js';
 import type { Format } from '../../../protocol/messages.js';
 import type { JobCall } from '../../dispatch/job.js';
+import { codingsOf } from '../socket/decode-body.js';
 import { writtenPath } from '../socket/request-facts.js';
 
 export interface CallTarget {
@@ -31,6 +32,13 @@ export function describeCall(
     contentType: headers['content-type'] ?? '',
     accept: headers.accept ?? '',
     deadlineMs: deadlineMs === null ? null : Date.now() + deadlineMs,
-    headers: joinHeaderLines(rawHeaders),
+    headers: joinHeaderLines(codingsOf(request).length === 0 ? rawHeaders : withoutCoding(rawHeaders)),
   };
 }
+
+/** The worker gets the body decoded: what speaks of it as it was sent would mislead the app. */
+function withoutCoding(rawHeaders: readonly string[]): string[] {
+  return rawHeaders.filter((_, i) => !OF_CODING.has((rawHeaders[i - (i % 2)] as string).toLowerCase()));
+}
+
+const OF_CODING: ReadonlySet<string> = new Set(['content-encoding', 'content-length', 'transfer-encoding']);

@@ -7,6 +7,7 @@ import { ServeError } from '../../../protocol/errors.js';
 import type { Admission } from '../../dispatch/arrivals.js';
 import { MIN_SLAB_BYTES, slabs } from '../../memory/slabs.js';
 import { formatBytes } from '../../options/units.js';
+import { codingsOf, damaged, decodeBody } from './decode-body.js';
 import { unwatchBody, watchBody, type WatchedBody } from './body-clock.js';
 
 export interface BodyLimits {
@@ -23,12 +24,15 @@ export interface Body {
 }
 
 /**
- * Resolves with the whole body. Rejects with SERVE_BODY_TOO_LARGE, SERVE_REQUEST_TIMEOUT or what `place` refuses it
- * with, while the rest may still be arriving; with SERVE_CANCELLED if the client leaves before.
+ * Resolves with the whole body, decoded if it came compressed. Rejects with SERVE_BODY_TOO_LARGE, SERVE_REQUEST_TIMEOUT,
+ * SERVE_BAD_BODY or what `place` refuses it with, while the rest may still be arriving; with SERVE_CANCELLED if the client
+ * leaves before.
  */
 export function receiveBody(request: IncomingMessage, limits: BodyLimits, place: Admission): Promise<Body> {
   return new Promise((resolve, reject) => {
     const memory = new BodyMemory(limits.announcedBytes);
+    const codings = codingsOf(request);
+    const source = codings.length === 0 ? request : decodeBody(request, codings);
     const watched: WatchedBody = watchBody(limits.bodyTimeoutMs, () =>
       fail(new ServeError('SERVE_REQUEST_TIMEOUT')),
     );
@@ -42,12 +46,17 @@ export function receiveBody(request: IncomingMessage, limits: BodyLimits, place:
     function fail(error: Error): void {
       if (done) return;
       stop();
+      if (source !== request) source.destroy();
       reject(error);
     }
     place.begin(fail);
-    request.on('data', (piece: Buffer) => {
+    if (source !== request) {
+      watchCoded(request, limits.maxBodyBytes, watched, fail);
+      source.on('error', (cause) => fail(damaged(codings, cause)));
+    }
+    source.on('data', (piece: Buffer) => {
       if (done) return;
-      watched.onBytes(piece.length);
+      if (source === request) watched.onBytes(piece.length);
       if (memory.bytes + piece.length > limits.maxBodyBytes) {
         fail(tooLarge(limits.maxBodyBytes));
         return;
@@ -59,27 +68,43 @@ export function receiveBody(request: IncomingMessage, limits: BodyLimits, place:
         fail(thrown as Error);
       }
     });
-    request.on('end', () => {
+    source.on('end', () => {
       if (done) return;
       stop();
       place.complete();
       resolve(memory);
     });
     request.on('close', () => {
-      if (!done) fail(new ServeError('SERVE_CANCELLED')); // every request closes; an error costs 5 us
+      if (done || request.readableEnded) return; // every request closes; an error costs 5 us
+      fail(new ServeError('SERVE_CANCELLED'));
     });
   });
 }
 
+/** Bytes as they come count for the client's pace, and are bounded too: there may be many that decode to nothing. */
+function watchCoded(
+  request: IncomingMessage,
+  maxBytes: number,
+  watched: WatchedBody,
+  fail: (error: ServeError) => void,
+): void {
+  let bytes = 0;
+  request.on('data', (piece: Buffer) => {
+    bytes += piece.length;
+    watched.onBytes(piece.length);
+    if (bytes > maxBytes) fail(tooLarge(maxBytes));
+  });
+}
+
 /**
- * Returns the announced Content-Length; 0 if there is none (chunked). @throws SERVE_BODY_TOO_LARGE before a byte is
- * read
+ * Returns the announced Content-Length; 0 if the size is not known (chunked, compressed). @throws SERVE_BODY_TOO_LARGE,
+ * SERVE_UNSUPPORTED_CODING before a byte is read
  */
 export function announcedBytes(request: IncomingMessage, maxBodyBytes: number): number {
   const header = request.headers['content-length'];
   const bytes = header === undefined ? 0 : Number(header);
   if (bytes > maxBodyBytes) throw tooLarge(maxBodyBytes);
-  return bytes;
+  return codingsOf(request).length === 0 ? bytes : 0;
 }
 
 /** Memory is taken as the bytes arrive, whatever was announced. */

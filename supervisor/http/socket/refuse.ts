@@ -8,6 +8,7 @@
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { ERRORS, ServeError } from '../../../protocol/errors.js';
+import { SUPPORTED_CODINGS } from './decode-body.js';
 import { httpStatus } from './http-status.js';
 import { bananaIdHeader } from './request-id.js';
 
@@ -61,6 +62,7 @@ export function refuse(
   if (options.timing !== undefined) headers['Server-Timing'] = options.timing;
   if (options.allow !== undefined) headers['Allow'] = options.allow;
   if (error.code === 'SERVE_UNAUTHORIZED') headers['WWW-Authenticate'] = 'Bearer'; // RFC 9110 section 15.5.2
+  if (error.code === 'SERVE_UNSUPPORTED_CODING') headers['Accept-Encoding'] = SUPPORTED_CODINGS; // RFC 9110 section 15.5.16
   if (error.retryAfterS !== undefined) headers['Retry-After'] = error.retryAfterS;
   if (error.code === 'SERVE_UPGRADE_REQUIRED') {
     headers['Upgrade'] = 'websocket'; // RFC 9110 section 15.5.22

@@ -48,6 +48,7 @@ function headersOfCaller({ rawHeaders }: IncomingMessage): string[] {
 
 const ENVELOPE_HEADERS: ReadonlySet<string> = new Set([
   'accept',
+  'content-encoding',
   'content-length',
   'content-type',
   'transfer-encoding',

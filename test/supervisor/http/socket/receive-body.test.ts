@@ -25,7 +25,8 @@ function receive(
   limits: Partial<BodyLimits> = {},
   place: Admission = newPlace(),
 ): Promise<Body> {
-  return receiveBody(stream as unknown as IncomingMessage, { ...LIMITS, ...limits }, place);
+  const request = Object.assign(stream, { headers: {} }) as unknown as IncomingMessage;
+  return receiveBody(request, { ...LIMITS, ...limits }, place);
 }
 
 function textOf({ pieces }: Body): string {
