@@ -119,7 +119,7 @@ export class CallRunner {
 
   #handle(call: Call, ctx: CallContext): unknown {
     const { app } = this.#options;
-    const input = this.#current?.socket ?? readInput(call, ctx.body);
+    const input = this.#current?.socket ?? readInput(call, ctx.body, app.wishes(call.route));
     if (isThenable(input)) return input.then((value) => app.handle(call.route, value, ctx));
     return app.handle(call.route, input, ctx);
   }

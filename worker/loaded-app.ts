@@ -2,6 +2,7 @@
  * The one shape the run loop knows. Each file in `adapters/` turns one way of writing an app into it.
  */
 import type { Route } from '../protocol/messages.js';
+import type { InputWishes } from './api/input-wishes.js';
 import type { InferenceContext, InitContext } from './api/types.js';
 
 export interface CallInfo extends InferenceContext {
@@ -12,6 +13,8 @@ export interface CallInfo extends InferenceContext {
 export interface LoadedApp {
   readonly routes: readonly Route[];
   readonly modelOptions: Readonly<Record<string, unknown>>;
+  /** What bodies a route takes besides what every route does. */
+  wishes(route: string): InputWishes;
   init(ctx: InitContext): unknown;
   /**
    * Answers one call; the value is what `reply/` encodes, or a `Reply`. May return a promise. Of a WebSocket route

@@ -89,8 +89,13 @@ const MALFORMED: readonly (readonly [
   message: RegExp,
 ])[] = [
   ['JSON that ends early', 'application/json', '{"a":', /^The body is not valid JSON: /],
-  ['text that is no JSON', 'text/plain', 'hello', /^The body is not valid JSON: /],
-  ['a form that is no JSON', 'application/x-www-form-urlencoded', 'a=1&b=2', /^The body is not valid JSON: /],
+  ['text that is no JSON', 'text/plain', 'hello', /^The body is not valid JSON: .*`text: true`/],
+  [
+    'a form that is no JSON',
+    'application/x-www-form-urlencoded',
+    'a=1&b=2',
+    /^The body is not valid JSON: .*`forms: true`/,
+  ],
   ['two values', null, '{}{}', /^The body is not valid JSON: /],
   ['JSON that is not UTF-8', 'application/json', Buffer.from([0x22, 0xff, 0x22]), /not UTF-8/],
   [
@@ -113,6 +118,21 @@ const MALFORMED: readonly (readonly [
     /^The multipart body could not be read: /,
   ],
 ];
+
+test('an app whose config asks for forms and text gets fields and a string', LIMIT, async (t) => {
+  const server = await startServer(fixture('takes-forms.mjs'), { t });
+  const read = async (type: string, body: string): Promise<unknown> =>
+    (await call(server.url, Buffer.from(body), { 'content-type': type })).json();
+  const form = 'application/x-www-form-urlencoded';
+  assert.deepEqual(await read(form, 'a=1&b=x+y&a=2'), {
+    kind: 'object',
+    input: { a: ['1', '2'], b: 'x y' },
+  });
+  assert.deepEqual(await read('text/plain', '{"a"'), { kind: 'string', input: '{"a"' });
+  assert.deepEqual(await read('application/json', '"x"'), { kind: 'string', input: 'x' });
+  assert.deepEqual(await read(form, ''), { kind: 'object', input: null });
+  await server.stop();
+});
 
 describe("an app's input", LIMIT, () => {
   let server: Server;

@@ -109,6 +109,12 @@ const IN_THE_APP: readonly Mistake[] = [
     says: `${HERE}/app.mjs: config.runTimout: there is no such option. Did you mean runTimeout?`,
   },
   {
+    what: 'a wish in its config that is no yes or no',
+    app: 'app.mjs',
+    source: `${GOOD}\nexport const config = { forms: 'yes' };`,
+    says: `${HERE}/app.mjs:2: export \`config\`: forms must be true or false`,
+  },
+  {
     what: 'a bad value in its config',
     app: 'app.mjs',
     source: `${GOOD}\nexport const config = { runTimeout: 'soon' };`,

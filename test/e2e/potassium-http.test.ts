@@ -411,6 +411,30 @@ describe('a Potassium app over HTTP', LIMIT, () => {
     assert.equal(await send(null), null);
   });
 
+  test('a route gets forms and text if it asks for them, each for itself', async () => {
+    const form = new URLSearchParams([
+      ['a', '1'],
+      ['a', '2'],
+      ['b', 'x y'],
+    ]);
+    const send = (path: string, body: string | URLSearchParams): Promise<globalThis.Response> =>
+      fetch(`${server.url}${path}`, { method: 'POST', body }); // fetch says what type it is
+    assert.deepEqual(await (await send('/forms', form)).json(), { json: { a: ['1', '2'], b: 'x y' } });
+    assert.deepEqual(await (await send('/text', '{"a"')).json(), { json: '{"a"' });
+    for (const [path, body, code, said] of [
+      ['/text', form, 'SERVE_BAD_BODY', '`forms: true`'],
+      ['/forms', 'hello', 'SERVE_BAD_BODY', '`text: true`'],
+      ['/raw', form, 'SERVE_BAD_BODY', '`forms: true`'],
+      ['/', form, 'SERVE_BAD_REQUEST', '`forms`'],
+    ] as const) {
+      const refusal = await send(path, body);
+      assert.equal(refusal.status, 400, path);
+      const { error } = (await refusal.json()) as { error: { code: string; message: string } };
+      assert.equal(error.code, code, path);
+      assert.ok(error.message.includes(said), error.message);
+    }
+  });
+
   test('a handler call waits behind a background job, and a warm-up does not', async () => {
     const job = await post(server, '/later', { until: 'background may end' }, 'slow');
     assert.match(jobIdOf(job), /^\w{8,}$/);

@@ -102,6 +102,9 @@ new Response({ status: '200' });
 new Response({ body: 5 });
 // @ts-expect-error there is no such option
 app.handler('/raw', () => new Response(), { rav: true });
+app.handler('/form', () => new Response(), { forms: true, text: true });
+// @ts-expect-error a wish is yes or no
+app.handler('/form', () => new Response(), { forms: 'yes' });
 // @ts-expect-error a handler's webhook is that of the app
 app.handler('/hook', () => new Response(), { resultWebhook: 'http://x.test/' });
 app.background('/hook', () => {}, { resultWebhook: 'http://x.test/' });

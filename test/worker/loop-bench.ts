@@ -4,6 +4,7 @@ import { PassThrough } from 'node:stream';
 import type { TestContext } from 'node:test';
 import { Channel } from '../../protocol/channel.js';
 import type { Call, Message } from '../../protocol/messages.js';
+import { NO_WISHES } from '../../worker/api/input-wishes.js';
 import type { InferenceContext } from '../../worker/api/types.js';
 import { RunLoop } from '../../worker/run-loop.js';
 import { Tap, nextTurn, type Received } from '../protocol/streams.js';
@@ -39,6 +40,7 @@ export class Bench {
         routes: [],
         modelOptions: {},
         example: null,
+        wishes: () => NO_WISHES,
         init: () => {},
         shutdown: () => {},
         handle: (_route, input, ctx) => {

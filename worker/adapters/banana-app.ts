@@ -1,4 +1,5 @@
 /** The Banana way of writing an app: `init()` and `inference(modelInputs)`, exported by name or as default. */
+import { inputWishes } from '../api/input-wishes.js';
 import type { BananaApp } from '../api/types.js';
 import type { LoadedApp } from '../loaded-app.js';
 import { assertFunctionOrNone, configOf } from './exports.js';
@@ -11,9 +12,12 @@ export function fromBananaApp(exports: Readonly<Record<string, unknown>>): Loade
   assertFunctionOrNone(exports, 'init');
   assertFunctionOrNone(exports, 'shutdown');
   const app = exports as unknown as BananaApp;
+  const { forms, text, ...modelOptions } = configOf(exports);
+  const wishes = inputWishes({ forms, text }, 'export `config`');
   return {
     routes: [{ path: ROUTE, kind: 'handler', input: 'any', webhook: '' }],
-    modelOptions: configOf(exports),
+    modelOptions,
+    wishes: () => wishes,
     init: (ctx) => app.init?.(ctx),
     handle: (_route, input, ctx) => app.inference(input, ctx),
     shutdown: () => app.shutdown?.(),

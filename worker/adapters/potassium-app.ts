@@ -26,6 +26,7 @@ export function fromPotassiumApp(exports: Readonly<Record<string, unknown>>): Lo
   return {
     routes: routesOf(definition),
     modelOptions: configOf(exports),
+    wishes: (route) => endpointOf(definition, route).wishes,
     init: ({ worker }) => initContext(definition, worker.index),
     handle: (route, input, ctx) => handle(definition, route, input, ctx),
     shutdown: () => shutdown?.(),
@@ -57,8 +58,14 @@ async function initContext(definition: Definition, workerNum: number): Promise<v
   }
 }
 
-function handle({ endpoints, context }: Definition, route: string, input: unknown, ctx: CallInfo): unknown {
-  const endpoint = endpoints.get(route) as Endpoint;
+/** The front calls the routes that it was told of, and no other. */
+function endpointOf({ endpoints }: Definition, route: string): Endpoint {
+  return endpoints.get(route) as Endpoint;
+}
+
+function handle(definition: Definition, route: string, input: unknown, ctx: CallInfo): unknown {
+  const { context } = definition;
+  const endpoint = endpointOf(definition, route);
   if (endpoint.kind === 'websocket')
     return endpoint.run(context, new WebSocketRequest(input as WebSocketConnection, ctx));
   const answer = endpoint.legacy ? jsonOf : endpoint.kind === 'handler' ? replyOf : resultOf;

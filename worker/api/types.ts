@@ -72,7 +72,12 @@ export interface UploadedFile {
  * Options an app may set for itself; each yields to the flag, the environment and the config file.
  * Durations have a unit, `'500ms'`, `'30s'`, `'5m'`; sizes are `'10mb'` or a number of bytes.
  */
-export type AppConfig = ConfigOptions;
+export type AppConfig = ConfigOptions & {
+  /** A form (`application/x-www-form-urlencoded`) is an object of fields, and not JSON; one that comes again is an array. */
+  readonly forms?: boolean;
+  /** `text/plain` and other text is a string, and not JSON. */
+  readonly text?: boolean;
+};
 
 /** The functions of a Banana app: exported by name, or together as the default export. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the author declares what the app takes

@@ -14,7 +14,10 @@ export function fittingRoute(routes: Routes, path: string, request: IncomingMess
   if (route.kind === 'websocket') throw new ServeError('SERVE_UPGRADE_REQUIRED');
   if (route.input === 'any' || isJson(request.headers['content-type'])) return route;
   // Potassium answers 400, not 415, and a Banana client hides a 415 and its body.
-  throw new ServeError('SERVE_BAD_REQUEST', 'This route takes JSON: send Content-Type: application/json.');
+  throw new ServeError(
+    'SERVE_BAD_REQUEST',
+    'This route takes JSON: send Content-Type: application/json. Its app can take other bodies with `raw`, `forms` or `text`.',
+  );
 }
 
 /** A body of this size is read in 3 ms (bench/top-level-fields.ts). */

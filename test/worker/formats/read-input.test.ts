@@ -69,3 +69,59 @@ test('a malformed body is refused with SERVE_BAD_BODY, thrown or rejected as the
     );
   }
 });
+
+for (const [contentType, body, option] of [
+  ['application/x-www-form-urlencoded', '{"a":1', 'forms: true'],
+  ['application/x-www-form-urlencoded', 'a=1', 'forms: true'],
+  ['text/plain; charset=utf-8', 'hello', 'text: true'],
+] as const) {
+  test(`${body} as ${contentType} is refused, and the message names ${option}`, () => {
+    const refusal = serveError('SERVE_BAD_BODY', new RegExp(`not valid JSON.*\\. .*\`${option}\`\\.$`));
+    assert.throws(() => readInput(callWith({ contentType }), Buffer.from(body)), refusal);
+  });
+}
+
+test('a dialect that takes JSON alone does not speak of forms', () => {
+  const call = callWith({ format: 'json', contentType: 'text/plain' });
+  assert.throws(
+    () => readInput(call, Buffer.from('x')),
+    (error: Error) => !error.message.includes('text: true'),
+  );
+});
+
+const FORM = 'application/x-www-form-urlencoded';
+const WISHES = { forms: true, text: true };
+
+for (const [contentType, body, input] of [
+  [FORM, 'a=1&b=x+y%20%C3%BC&a=2&c', { a: ['1', '2'], b: 'x y \u00fc', c: '' }],
+  [FORM, '{"a":1}', { '{"a":1}': '' }],
+  [`${FORM}; charset=utf-8`, '__proto__=1&100%', JSON.parse('{"__proto__":"1","100%":""}')],
+  ['text/plain', '{"a":1}', '{"a":1}'],
+  ['text/csv; charset=utf-8', '\ufeffa,b', 'a,b'],
+  ['application/json', '{"a":1}', { a: 1 }],
+  ['', '1', 1],
+] as const) {
+  test(`an app that asks for forms and text reads ${body} as ${contentType || 'no type'}`, () => {
+    assert.deepEqual(readInput(callWith({ contentType }), Buffer.from(body), WISHES), input);
+  });
+}
+
+test('text is read in the charset that its type names, and refused if it is none', () => {
+  const latin1 = Buffer.from([0xfc]);
+  const input = readInput(callWith({ contentType: 'text/plain; charset=iso-8859-1' }), latin1, WISHES);
+  assert.equal(input, '\u00fc');
+  for (const [type, said] of [
+    ['text/plain', /^The body is not text in "utf-8"\.$/],
+    ['text/plain; charset=klingon', /^The body is not text in "klingon"\.$/],
+  ] as const)
+    assert.throws(
+      () => readInput(callWith({ contentType: type }), latin1, WISHES),
+      serveError('SERVE_BAD_BODY', said),
+    );
+});
+
+test('forms and text are asked for one by one', () => {
+  const text = callWith({ contentType: 'text/plain' });
+  assert.throws(() => readInput(text, Buffer.from('x'), { forms: true, text: false }));
+  assert.equal(readInput(text, Buffer.from('x'), { forms: false, text: true }), 'x');
+});

@@ -9,6 +9,7 @@ import { RouteAlreadyInUseException, InvalidEndpointTypeException } from './erro
 import type { Request, WebSocketRequest } from './request.js';
 import type { Response } from './response.js';
 import { noteMade, placeMade, serveInWorker, type AppPlace } from '../in-worker.js';
+import { NO_WISHES, inputWishes, type InputWishes } from '../input-wishes.js';
 import { appFile, starter, type AppServeOptions } from '../starter.js';
 import { testClientOf, type TestClient } from '../test-client.js';
 import { callingFile } from '../../stack-frame.js';
@@ -41,6 +42,10 @@ interface NoPromise {
 export interface RouteOptions {
   /** Takes any body by its content type (bytes, MessagePack, multipart) and not JSON alone. */
   readonly raw?: boolean;
+  /** As `raw`, and a form (`application/x-www-form-urlencoded`) is an object of fields; one that comes again is an array. */
+  readonly forms?: boolean;
+  /** As `raw`, and `text/plain` or other text is a string. */
+  readonly text?: boolean;
 }
 
 export interface BackgroundOptions extends RouteOptions {
@@ -51,6 +56,7 @@ export interface BackgroundOptions extends RouteOptions {
 export interface Endpoint {
   readonly kind: RouteKind;
   readonly input: RouteInput;
+  readonly wishes: InputWishes;
   readonly legacy: boolean;
   readonly webhook: string | null;
   readonly run: (context: any, request: any) => unknown;
@@ -133,7 +139,14 @@ export class Potassium<Context extends object = any> {
     if (typeof first === 'function') {
       if (this.#endpoints.get('/')?.legacy === false) throw new RouteAlreadyInUseException('/');
       const run = first as Endpoint['run'];
-      this.#endpoints.set('/', { kind: 'handler', input: 'any', legacy: true, webhook: null, run });
+      this.#endpoints.set('/', {
+        kind: 'handler',
+        input: 'any',
+        wishes: NO_WISHES,
+        legacy: true,
+        webhook: null,
+        run,
+      });
       return first;
     }
     return this.#register('handler', first, second, third);
@@ -238,14 +251,14 @@ export class Potassium<Context extends object = any> {
     if (typeof second !== 'function') {
       const options = (second ?? third) as BackgroundOptions;
       // The route is taken from now on, as the decorator's was.
-      this.#endpoints.set(path, endpoint(kind, options, missing(path)));
+      this.#endpoints.set(path, endpoint(kind, path, options, missing(path)));
       return (fn: Endpoint['run']) => {
         assertFunction(fn, `${kind}('${path}')`);
-        this.#endpoints.set(path, endpoint(kind, options, fn));
+        this.#endpoints.set(path, endpoint(kind, path, options, fn));
         return fn;
       };
     }
-    this.#endpoints.set(path, endpoint(kind, third, second as Endpoint['run']));
+    this.#endpoints.set(path, endpoint(kind, path, third, second as Endpoint['run']));
     return second;
   }
 
@@ -262,10 +275,11 @@ function withoutUndefined(values: Readonly<Record<string, unknown>>): Record<str
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 }
 
-function endpoint(kind: RouteKind, options: BackgroundOptions, run: Endpoint['run']): Endpoint {
-  const input = options.raw === true ? 'any' : 'json';
+function endpoint(kind: RouteKind, path: string, options: BackgroundOptions, run: Endpoint['run']): Endpoint {
+  const wishes = inputWishes({ ...options }, `${kind}('${path}')`);
+  const input = options.raw === true || wishes.forms || wishes.text ? 'any' : 'json';
   const webhook = options.resultWebhook === undefined ? null : checkedUrl(options.resultWebhook);
-  return { kind, input, legacy: false, webhook, run };
+  return { kind, input, wishes, legacy: false, webhook, run };
 }
 
 function missing(path: string): () => never {

@@ -1,0 +1,20 @@
+/** Bodies that an app may ask for; without its asking they are read as JSON, or refused. */
+
+/** What an app takes besides what every app does. */
+export interface InputWishes {
+  /** `application/x-www-form-urlencoded` becomes an object of fields. */
+  readonly forms: boolean;
+  /** `text/plain` and other text becomes a string. */
+  readonly text: boolean;
+}
+
+export const NO_WISHES: InputWishes = { forms: false, text: false };
+
+/** @throws TypeError if one is neither true, false nor left out; `where` says of what */
+export function inputWishes({ forms, text }: Readonly<Record<string, unknown>>, where: string): InputWishes {
+  for (const [name, value] of Object.entries({ forms, text })) {
+    if (value !== undefined && typeof value !== 'boolean')
+      throw new TypeError(`${where}: ${name} must be true or false`);
+  }
+  return { forms: forms === true, text: text === true };
+}
