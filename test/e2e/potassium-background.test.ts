@@ -124,7 +124,7 @@ for (const workers of ['1', '3']) {
       const early = [1, 2, 3].map((i) => post(server, '/later', { result: i }, `early-${i}`));
       const lost = post(server, '/nope', {});
       const wrong = post(server, '/later', {}, 'wrong', { 'content-type': 'text/plain' });
-      await server.until(({ model }) => model.queue.waiting === 5);
+      await server.until(({ model }) => model.queue.arriving === 5);
       cues.give('import may end');
       const ids = (await Promise.all(early)).map(jobIdOf);
       assert.equal((await lost).status, 404);
@@ -200,9 +200,9 @@ test('a client that leaves before the routes are known takes its call along', LI
   call.on('error', () => {});
   call.end('{}');
   await once(call, 'finish');
-  await server.until(({ model }) => model.queue.waiting === 1);
+  await server.until(({ model }) => model.queue.arriving === 1);
   call.destroy();
-  await server.until(({ model }) => model.queue.waiting === 0);
+  await server.until(({ model }) => model.queue.arriving === 0);
   cues.give('import may end');
   assert.equal((await post(server, '/work', {}, 'next')).status, 200);
   assert.deepEqual(cues.notes(), ['begun next', 'done next']);
