@@ -57,7 +57,7 @@ describe('--watch', () => {
     app.save('app.mjs', slowApp(2, 'go on'));
     await cues.untilNoted('init 2');
     const held = Promise.all([answer(server), answer(server)]);
-    await server.until(({ model }) => model.queue.waiting === 2);
+    await server.until(({ model }) => model.queue.waiting + model.queue.arriving === 2);
     assert.deepEqual(await readiness(server), [503, 'starting']);
     cues.give('go on');
     assert.deepEqual(await held, [{ version: 2 }, { version: 2 }]);
@@ -77,7 +77,7 @@ describe('--watch', () => {
       app.save('app.mjs', waitingApp(2));
       await server.until(({ model }) => model.workers[0]?.state === 'finishing');
       const next = ask(server, {});
-      await server.until(({ model }) => model.queue.waiting === 1);
+      await server.until(({ model }) => model.queue.waiting + model.queue.arriving === 1);
       cues.give('finish');
       assert.deepEqual((await running).json(), { version: 1, aborted: false });
       assert.deepEqual((await next).json(), { version: 2, aborted: false });
@@ -197,11 +197,11 @@ describe('--watch', () => {
     const running = statusOf(server, '/old');
     await cues.untilNoted('begun /old');
     const waiting = ['/old', '/both'].map((path) => statusOf(server, path));
-    await server.until(({ model }) => model.queue.waiting === 2);
+    await server.until(({ model }) => model.queue.waiting + model.queue.arriving === 2);
     app.save('app.mjs', routesApp(['/both', '/new']));
     await server.until(({ model }) => model.workers[0]?.state === 'finishing');
     const held = ['/new', '/old'].map((path) => statusOf(server, path));
-    await server.until(({ model }) => model.queue.waiting === 4);
+    await server.until(({ model }) => model.queue.waiting + model.queue.arriving === 4);
     cues.give('finish');
     assert.equal(await running, 200, 'it ran');
     assert.deepEqual(await Promise.all(waiting), [404, 200], 'they had not begun');
@@ -310,7 +310,7 @@ describe('--watch', () => {
       app.save('app.mjs', slowApp(2, 'go on'));
       await cues.untilNoted('init 2');
       const held = answer(server);
-      await server.until(({ model }) => model.queue.waiting === 1);
+      await server.until(({ model }) => model.queue.waiting + model.queue.arriving === 1);
       const [worker] = (await server.status()).model.workers;
       server.process.kill('SIGINT');
       await server.untilPrinted('draining');
