@@ -74,7 +74,6 @@ for (const [what, value, expected] of [
   ['bytes as binary', { b: new Uint8Array([1, 2]) }, { b: Buffer.from([1, 2]) }],
   ['a nested typed array as a list', { v: new Float32Array([0.5, 1]) }, { v: [0.5, 1] }],
   ['a BigInt beyond 2^53 in full', { n: 2n ** 62n }, { n: 2n ** 62n }],
-  ['a Map and a Set', { m: new Map([['k', new Set([1, 2])]]) }, { m: { k: [1, 2] } }],
   ['a date as its text', { d: new Date(0) }, { d: '1970-01-01T00:00:00.000Z' }],
 ] as const) {
   test(`writeMsgpack writes ${what}`, () => {
