@@ -75,7 +75,7 @@ export class HeldCalls implements TimedCalls {
   /** Looks up whether the first call has begun. */
   get running(): HeldCall | null {
     const first = this.lookUpFirst();
-    return first?.begun === true ? first : null;
+    return first?.knownBegun === true ? first : null;
   }
 
   /** The running call, or the one that should begin now. */
@@ -108,7 +108,7 @@ export class HeldCalls implements TimedCalls {
     this.#held.push({
       id,
       job,
-      begun: false,
+      knownBegun: false,
       beganAtMs: isFirst ? performance.now() : 0,
       graceMs: this.#timeout.beginGraceMs,
       pausedMs: 0,
@@ -190,7 +190,7 @@ export class HeldCalls implements TimedCalls {
     const { id, atMs } = this.#readBegun();
     const last = this.#held.findIndex((call) => call.id === id);
     for (const call of this.#held.slice(0, last + 1)) {
-      if (!call.begun) begin(call, atMs - MONOTONIC_OFFSET_MS);
+      if (!call.knownBegun) begin(call, atMs - MONOTONIC_OFFSET_MS);
     }
   }
 
@@ -221,7 +221,7 @@ export class HeldCalls implements TimedCalls {
 
   #onCallError(message: Message & { type: 'error' }): void {
     const call = this.#find(message.id);
-    if (!call.begun && message.runMs > 0) begin(call, performance.now() - message.runMs);
+    if (!call.knownBegun && message.runMs > 0) begin(call, performance.now() - message.runMs);
     const error = new ServeError(asCallErrorCode(message.code), message.message, { detail: message.detail });
     if (!call.job.settled) this.#listener.onCallError(call.job, error);
     call.job.fail(error, message.runMs);
@@ -233,7 +233,7 @@ export class HeldCalls implements TimedCalls {
     const index = this.#held.indexOf(call);
     if (index >= 0) this.#held.splice(index, 1);
     if (index === 0) this.#awaitBegin();
-    if (call.begun) this.#finished += 1;
+    if (call.knownBegun) this.#finished += 1;
     this.#listener.onFinished(call.job, runMs);
   }
 
@@ -241,7 +241,7 @@ export class HeldCalls implements TimedCalls {
   #awaitBegin(): void {
     const [first] = this.#held;
     if (first === undefined) return;
-    if (!first.begun) first.beganAtMs = performance.now();
+    if (!first.knownBegun) first.beganAtMs = performance.now();
     this.#timeout.start(); // also for one that has begun: the clock may have run out on the one before
   }
 
@@ -261,14 +261,14 @@ export class HeldCalls implements TimedCalls {
   #findAnswered(id: number, runMs: number): HeldCall {
     if (this.#finished === 0) return this.#findBegun(id);
     const call = this.#find(id);
-    if (!call.begun) begin(call, performance.now() - runMs);
+    if (!call.knownBegun) begin(call, performance.now() - runMs);
     return call;
   }
 
   #findBegun(id: number): HeldCall {
     const call = this.#find(id);
-    if (!call.begun) this.learnBegun();
-    if (call.begun) return call;
+    if (!call.knownBegun) this.learnBegun();
+    if (call.knownBegun) return call;
     throw protocolError(`an answer to call ${id}, which never began`);
   }
 

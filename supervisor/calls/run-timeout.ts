@@ -73,7 +73,7 @@ export class RunTimeout {
   }
 
   #onTimeout(call: HeldCall): void {
-    if (!call.begun) {
+    if (!call.knownBegun) {
       this.#listener.onHopeless('it did not begin its call');
       return;
     }

@@ -12,7 +12,6 @@ import { QueueTimeout } from './queue-timeout.js';
 import { JobQueue } from './queue.js';
 import { longCallMs, sendAhead, type SendAhead } from './send-ahead.js';
 import { ServiceTime } from './service-time.js';
-import { startLimit } from '../machine/limit-timer.js';
 
 /** A worker that is ready, as the dispatcher sees it. */
 export interface ReadyWorker extends JobHolder {
@@ -51,14 +50,14 @@ const PREDICTION_SLACK_MS = 2;
 const ADMITTED_SHARE = 0.85;
 
 export class Dispatcher {
-  readonly #queue = new JobQueue();
+  readonly #queue = new JobQueue<Job>();
   readonly #arrivals = new Arrivals((bytes) => this.#checkRoom(bytes));
   readonly #service = new ServiceTime();
   readonly #timeout: QueueTimeout;
   readonly #supply: Supply;
   readonly #sendAhead: SendAhead;
   #limits: DispatchLimits;
-  /** Of conversations: came from their clients, and no worker has taken it. */
+  /** WebSocket bytes that clients have sent and no worker has taken yet. */
   #saidBytes = 0;
   #inFlight = 0;
   #rotation = 0;
@@ -136,19 +135,17 @@ export class Dispatcher {
       return;
     }
     this.#queue.push(job);
-    if (job.deadlineAtMs !== null) this.#watchDeadline(job, job.deadlineAtMs);
+    job.startDeadline(() => this.giveUp(job, 'SERVE_DEADLINE', "the client's deadline passed"));
     this.pump();
-    if (job.state === 'queued') this.#timeout.watch();
+    if (job.isQueued) this.#timeout.watch();
   }
 
   /** Gives up on a job: `code` is what its owner is told, `reason` what the app is told. */
   giveUp(job: Job, error: ServeError | ErrorCode, reason: string): void {
     if (job.settled) return;
-    if (job.state === 'queued') this.#queue.remove(job);
-    const { holder } = job;
-    holder?.learnBegun(); // it is told how long it waited
-    job.fail(typeof error === 'string' ? new ServeError(error) : error, 0);
-    this.#forget(job);
+    if (job.isQueued) this.#queue.remove(job);
+    job.fail(typeof error === 'string' ? new ServeError(error) : error);
+    const holder = this.#forget(job);
     holder?.abandon(job, reason);
   }
 
@@ -165,8 +162,7 @@ export class Dispatcher {
   /** Fails every job that a worker holds, when nothing more can be waited for: with `begun` if it began. */
   failInFlight(begun: ServeError, notBegun: ServeError): void {
     for (const worker of this.#supply.readyWorkers()) {
-      for (const job of worker.heldJobs())
-        this.giveUp(job, job.state === 'begun' ? begun : notBegun, begun.message);
+      for (const job of worker.heldJobs()) this.giveUp(job, job.begun ? begun : notBegun, begun.message);
     }
   }
 
@@ -182,10 +178,10 @@ export class Dispatcher {
     for (const job of [...jobs].reverse()) {
       this.#detach(job);
       if (job.settled) continue;
-      job.losses += 1;
-      if (job.state === 'begun') this.#failLost(job, error);
+      const losses = job.countLoss();
+      if (job.begun) this.#failLost(job, error);
       else if (this.#isClosed) this.#failLost(job, shuttingDown());
-      else if (job.losses > 1) this.#failLost(job, this.#refusal('SERVE_NOT_BEGUN'));
+      else if (losses > 1) this.#failLost(job, this.#refusal('SERVE_NOT_BEGUN'));
       else this.#requeue(job);
     }
     this.pump();
@@ -203,8 +199,7 @@ export class Dispatcher {
         this.#forget(job);
         continue;
       }
-      job.state = 'sent';
-      job.holder = worker;
+      job.sendTo(worker);
       this.#inFlight += 1;
       worker.assign(job);
     }
@@ -287,7 +282,7 @@ export class Dispatcher {
   }
 
   #requeue(job: Job): void {
-    job.state = 'queued';
+    job.comeBack();
     this.#queue.unshift(job);
   }
 
@@ -296,21 +291,15 @@ export class Dispatcher {
     this.#forget(job);
   }
 
-  #forget(job: Job): void {
-    this.#detach(job);
-    job.deadlineTimer?.stop();
-    job.deadlineTimer = null;
+  /** Nothing more happens to the job here. Returns the worker that holds it. */
+  #forget(job: Job): JobHolder | null {
+    job.stopDeadline();
+    return this.#detach(job);
   }
 
-  #detach(job: Job): void {
-    if (job.holder === null) return;
-    job.holder = null;
-    this.#inFlight -= 1;
-  }
-
-  #watchDeadline(job: Job, deadlineAtMs: number): void {
-    job.deadlineTimer = startLimit(Math.max(0, deadlineAtMs - performance.now()), () =>
-      this.giveUp(job, 'SERVE_DEADLINE', "the client's deadline passed"),
-    );
+  #detach(job: Job): JobHolder | null {
+    const holder = job.leaveHolder();
+    if (holder !== null) this.#inFlight -= 1;
+    return holder;
   }
 }

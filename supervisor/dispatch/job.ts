@@ -4,7 +4,8 @@
  */
 import type { ServeError } from '../../protocol/errors.js';
 import type { Call, DataPart, ReplyHead } from '../../protocol/messages.js';
-import type { LimitTimer } from '../machine/limit-timer.js';
+import { startLimit, type LimitTimer } from '../machine/limit-timer.js';
+import { InLine } from './queue.js';
 
 /** A call as a dialect describes it. Its number on the wire is written when a worker gets it: a copy cost 2 us. */
 export type JobCall = Omit<Call, 'id'> & { id: number };
@@ -40,7 +41,7 @@ export const NOWHERE: Sink = { reply() {}, head() {}, chunk() {}, end() {}, fail
 
 /** A worker, as far as a job it holds is concerned. */
 export interface JobHolder {
-  /** Finds out which of its jobs have begun, and tells them. */
+  /** Finds out which of its jobs have begun, and tells them. A job asks for itself: see `Job.begun`. */
   learnBegun(): void;
   /** Nobody waits for this job any more. */
   abandon(job: Job, reason: string): void;
@@ -48,38 +49,29 @@ export interface JobHolder {
   sendData(job: Job, part: Omit<DataPart, 'id'>, bytes: Uint8Array): void;
 }
 
-export type JobState = 'queued' | 'sent' | 'begun' | 'settled';
-
-export class Job {
+export class Job extends InLine {
   readonly call: JobCall;
   readonly pieces: readonly Buffer[];
   readonly acceptedAtMs: number;
-  /** When the client stops waiting, on the monotonic clock; null without a deadline. */
+  /** When the client stops waiting, on the monotonic clock; null without a deadline, or once detached. */
   deadlineAtMs: number | null;
-  #sink: Sink;
-  #isDetached = false;
-  state: JobState = 'queued';
   /** Also told of a whole answer, before the sink is: the pieces are the sink's. */
   onReply: ((head: ReplyHead, pieces: readonly Buffer[]) => void) | null = null;
-  /** Of a call that talks both ways. */
+  /** The client's side of a call that talks both ways; null for all others. */
   conversation: Conversation | null = null;
-  /** Workers that died holding this job before it began. */
-  losses = 0;
-  /** 0 until begun. */
-  beganAtMs = 0;
   /** Run time as the worker measured it; 0 if the call never ran. */
   runMs = 0;
   /** Reply size in bytes; 0 until the reply is complete. */
   replyBytes = 0;
-  /**
-   * The worker that holds the job, from when it is sent until it has ended there or was given up; only the dispatcher
-   * touches these two.
-   */
-  holder: JobHolder | null = null;
-  deadlineTimer: LimitTimer | null = null;
-  /** Neighbours in the queue; only `queue.ts` touches them. */
-  previous: Job | null = null;
-  next: Job | null = null;
+  #sink: Sink;
+  #isDetached = false;
+  /** `sent` may be out of date, since a worker begins without a word: `begun` looks it up. */
+  #state: 'queued' | 'sent' | 'begun' | 'settled' = 'queued';
+  #losses = 0;
+  /** 0 until it is known that the call has begun. */
+  #beganAtMs = 0;
+  #holder: JobHolder | null = null;
+  #deadlineTimer: LimitTimer | null = null;
 
   constructor(
     call: JobCall,
@@ -87,6 +79,7 @@ export class Job {
     times: { acceptedAtMs: number; deadlineAtMs: number | null },
     sink: Sink,
   ) {
+    super();
     this.call = call;
     this.pieces = pieces;
     this.acceptedAtMs = times.acceptedAtMs;
@@ -99,7 +92,28 @@ export class Job {
   }
 
   get settled(): boolean {
-    return this.state === 'settled';
+    return this.#state === 'settled';
+  }
+
+  /** Whether it waits for a worker. */
+  get isQueued(): boolean {
+    return this.#state === 'queued';
+  }
+
+  /** Whether its call runs now; false once it is settled. Looked up in its worker's note. */
+  get begun(): boolean {
+    this.#lookUp();
+    return this.#state === 'begun';
+  }
+
+  /** Workers that died holding this job before it began. */
+  get losses(): number {
+    return this.#losses;
+  }
+
+  /** The worker that holds the job, from when it is sent until it has ended there or was given up. */
+  get holder(): JobHolder | null {
+    return this.#holder;
   }
 
   /** Whether the owner is answered already, so that its client's leaving is no reason to stop. */
@@ -109,13 +123,50 @@ export class Job {
 
   /** Time spent waiting so far, or until the call began. */
   queueMs(nowMs: number): number {
-    return (this.beganAtMs === 0 ? nowMs : this.beganAtMs) - this.acceptedAtMs;
+    this.#lookUp();
+    return (this.#beganAtMs === 0 ? nowMs : this.#beganAtMs) - this.acceptedAtMs;
   }
 
+  /** A worker gets it. */
+  sendTo(holder: JobHolder): void {
+    this.#state = 'sent';
+    this.#holder = holder;
+  }
+
+  /** Its worker says that the call has begun. */
   begin(nowMs: number): void {
     if (this.settled) return;
-    this.state = 'begun';
-    this.beganAtMs = nowMs;
+    this.#state = 'begun';
+    this.#beganAtMs = nowMs;
+  }
+
+  /** No worker holds it any more. Returns the one that did. */
+  leaveHolder(): JobHolder | null {
+    const holder = this.#holder;
+    this.#holder = null;
+    return holder;
+  }
+
+  /** Its worker died, and had not begun it: it waits again. */
+  comeBack(): void {
+    this.#state = 'queued';
+  }
+
+  /** Its worker died. Returns how many workers of it have. */
+  countLoss(): number {
+    this.#losses += 1;
+    return this.#losses;
+  }
+
+  /** Calls back when the client stops waiting, unless it is detached or `stopDeadline` is called before. */
+  startDeadline(onPassed: () => void): void {
+    if (this.deadlineAtMs === null) return;
+    this.#deadlineTimer = startLimit(Math.max(0, this.deadlineAtMs - performance.now()), onPassed);
+  }
+
+  stopDeadline(): void {
+    this.#deadlineTimer?.stop();
+    this.#deadlineTimer = null;
   }
 
   /** Frees the job from its caller, who has an answer: no deadline holds any more, and what comes goes to `sink`. */
@@ -123,8 +174,7 @@ export class Job {
     this.#sink = sink;
     this.#isDetached = true;
     this.deadlineAtMs = null;
-    this.deadlineTimer?.stop();
-    this.deadlineTimer = null;
+    this.stopDeadline();
   }
 
   reply(head: ReplyHead, pieces: Buffer[], bodyBytes: number, runMs: number): void {
@@ -146,13 +196,18 @@ export class Job {
   }
 
   fail(error: ServeError, runMs = 0): void {
+    this.#lookUp(); // its owner is told how long it waited
     if (this.#settle(runMs)) this.#sink.fail(this, error);
   }
 
   #settle(runMs: number): boolean {
     if (this.settled) return false;
-    this.state = 'settled';
+    this.#state = 'settled';
     this.runMs = runMs;
     return true;
+  }
+
+  #lookUp(): void {
+    if (this.#state === 'sent') this.#holder?.learnBegun();
   }
 }

@@ -4,13 +4,13 @@ import type { Job } from './job.js';
 import type { JobQueue } from './queue.js';
 
 export class QueueTimeout {
-  readonly #queue: JobQueue;
+  readonly #queue: JobQueue<Job>;
   /** Takes a job out of the line, and tells it. */
   readonly #fail: (job: Job) => void;
   #limitMs: number;
   #timer: LimitTimer | null = null;
 
-  constructor(queue: JobQueue, limitMs: number, fail: (job: Job) => void) {
+  constructor(queue: JobQueue<Job>, limitMs: number, fail: (job: Job) => void) {
     this.#queue = queue;
     this.#limitMs = limitMs;
     this.#fail = fail;

@@ -2,11 +2,37 @@
  * A line of jobs, first in, first out, from which any job can be removed: a list linked through the jobs, every step in
  * constant time.
  */
-import type { Job } from './job.js';
+let previousOf: (entry: InLine) => InLine | null;
+let nextOf: (entry: InLine) => InLine | null;
+let link: (previous: InLine | null, next: InLine | null) => void;
+let unlink: (entry: InLine) => void;
 
-export class JobQueue {
-  #head: Job | null = null;
-  #tail: Job | null = null;
+/** What can stand in a line. Its neighbours are private: only this file, the line itself, reads and writes them. */
+export abstract class InLine {
+  #previous: InLine | null = null;
+  #next: InLine | null = null;
+
+  /** Bytes that it holds while it waits. */
+  abstract get bodyBytes(): number;
+
+  static {
+    previousOf = (entry) => entry.#previous;
+    nextOf = (entry) => entry.#next;
+    link = (previous, next) => {
+      if (previous !== null) previous.#next = next;
+      if (next !== null) next.#previous = previous;
+    };
+    unlink = (entry) => {
+      link(entry.#previous, entry.#next);
+      entry.#previous = null;
+      entry.#next = null;
+    };
+  }
+}
+
+export class JobQueue<T extends InLine> {
+  #head: InLine | null = null;
+  #tail: InLine | null = null;
   #length = 0;
   #bytes = 0;
 
@@ -19,53 +45,51 @@ export class JobQueue {
     return this.#bytes;
   }
 
-  peek(): Job | null {
-    return this.#head;
+  peek(): T | null {
+    return this.#head as T | null;
   }
 
-  push(job: Job): void {
-    this.#insert(job, this.#tail, null);
+  push(job: T): void {
+    if (this.#tail === null) this.#head = job;
+    link(this.#tail, job);
+    this.#tail = job;
+    this.#count(1, job.bodyBytes);
   }
 
   /** Puts a job back to the head: it was first in line before. */
-  unshift(job: Job): void {
-    this.#insert(job, null, this.#head);
+  unshift(job: T): void {
+    if (this.#head === null) this.#tail = job;
+    link(job, this.#head);
+    this.#head = job;
+    this.#count(1, job.bodyBytes);
   }
 
-  shift(): Job | null {
-    const job = this.#head;
+  shift(): T | null {
+    const job = this.peek();
     if (job !== null) this.remove(job);
     return job;
   }
 
   /** Takes a waiting job out of the line. The caller knows that it is in this queue. */
-  remove(job: Job): void {
-    if (job.previous === null) this.#head = job.next;
-    else job.previous.next = job.next;
-    if (job.next === null) this.#tail = job.previous;
-    else job.next.previous = job.previous;
-    job.previous = null;
-    job.next = null;
-    this.#length -= 1;
-    this.#bytes -= job.bodyBytes;
+  remove(job: T): void {
+    const previous = previousOf(job);
+    const next = nextOf(job);
+    if (previous === null) this.#head = next;
+    if (next === null) this.#tail = previous;
+    unlink(job);
+    this.#count(-1, -job.bodyBytes);
   }
 
-  *[Symbol.iterator](): Generator<Job> {
+  *[Symbol.iterator](): Generator<T> {
     for (let job = this.#head; job !== null;) {
-      const { next } = job; // the consumer may remove the one it was given
-      yield job;
+      const next = nextOf(job); // the consumer may remove the one it was given
+      yield job as T;
       job = next;
     }
   }
 
-  #insert(job: Job, previous: Job | null, next: Job | null): void {
-    job.previous = previous;
-    job.next = next;
-    if (previous === null) this.#head = job;
-    else previous.next = job;
-    if (next === null) this.#tail = job;
-    else next.previous = job;
-    this.#length += 1;
-    this.#bytes += job.bodyBytes;
+  #count(jobs: number, bytes: number): void {
+    this.#length += jobs;
+    this.#bytes += bytes;
   }
 }

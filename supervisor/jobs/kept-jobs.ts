@@ -64,8 +64,7 @@ export class KeptJob implements Sink {
   get state(): KeptState {
     if (this.error !== null) return LOST.has(this.error.code) ? 'lost' : 'failed';
     if (this.result !== null) return 'succeeded';
-    this.#job?.holder?.learnBegun();
-    return this.#job?.state === 'begun' ? 'running' : 'queued';
+    return this.#job?.begun === true ? 'running' : 'queued';
   }
 
   get ended(): boolean {

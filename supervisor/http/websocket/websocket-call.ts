@@ -176,7 +176,7 @@ export class WebSocketCall implements Sink, Conversation, Answer {
     this.#farewell = why;
     this.#closing ??= new ClosingHandshake(this.#ws, this.#request.socket);
     // The app still gets what the client sent before it left, if the call has begun.
-    if (this.#outbox.isEmpty || this.#job.state === 'queued') this.#giveUpLeft();
+    if (this.#outbox.isEmpty || this.#job.isQueued) this.#giveUpLeft();
   }
 
   #giveUpLeft(): void {

@@ -8,7 +8,7 @@ function waiting(acceptedAtMs: number): HeldCall {
   return {
     id: 1,
     job,
-    begun: false,
+    knownBegun: false,
     beganAtMs: 0,
     graceMs: 4000,
     pausedMs: 0,
@@ -26,8 +26,8 @@ for (const [name, atMs, beganAtMs] of [
     t.mock.method(performance, 'now', () => 200);
     const call = waiting(100);
     begin(call, atMs);
-    assert.deepEqual([call.begun, call.beganAtMs, call.graceMs], [true, beganAtMs, 0]);
-    assert.deepEqual([call.job.state, call.job.beganAtMs], ['begun', beganAtMs]);
+    assert.deepEqual([call.knownBegun, call.beganAtMs, call.graceMs], [true, beganAtMs, 0]);
+    assert.deepEqual([call.job.begun, call.job.queueMs(200)], [true, beganAtMs - 100]);
   });
 }
 

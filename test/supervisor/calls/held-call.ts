@@ -10,7 +10,7 @@ export function heldCall(
   { beganAtMs = performance.now(), onSettled = (_outcome: string): void => {} } = {},
 ): HeldCall {
   const job = newJob(`r${id}`, { acceptedAtMs: 0, onSettled });
-  return { id, job, begun: true, beganAtMs, graceMs: 0, pausedMs: 0, pausedSinceMs: null, turns: null };
+  return { id, job, knownBegun: true, beganAtMs, graceMs: 0, pausedMs: 0, pausedSinceMs: null, turns: null };
 }
 
 /** Remembers what was sent to the worker. */

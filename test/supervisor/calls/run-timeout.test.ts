@@ -83,7 +83,7 @@ test('a call whose owner has gone is told to the worker only', (t) => {
 test('a call that never began has the time to begin besides; then its worker is killed, and nobody told', (t) => {
   const { take, pass, story, channel, timeout } = setUp(t);
   const call = take(7);
-  call.begun = false;
+  call.knownBegun = false;
   call.graceMs = timeout.beginGraceMs;
   pass(MIN_BEGIN_MS - 1);
   assert.deepEqual(story, []);

@@ -37,8 +37,23 @@ test('a settled job does not begin any more', () => {
   const job = newJob('1');
   job.fail(new ServeError('SERVE_CANCELLED'));
   job.begin(5);
-  assert.equal(job.state, 'settled');
-  assert.equal(job.beganAtMs, 0);
+  assert.deepEqual([job.settled, job.begun], [true, false]);
+});
+
+test('whether a job has begun is looked up in its worker by whoever asks', () => {
+  const asks = [
+    (job: Job) => assert.equal(job.begun, true),
+    (job: Job) => assert.equal(job.queueMs(500), 80),
+    (job: Job) => {
+      job.fail(new ServeError('SERVE_CANCELLED'));
+      assert.equal(job.queueMs(500), 80, 'its owner is told how long it waited');
+    },
+  ];
+  for (const ask of asks) {
+    const job = newJob('1', { acceptedAtMs: 100 });
+    job.sendTo({ learnBegun: () => job.begin(180), abandon: () => {}, sendData: () => {} });
+    ask(job);
+  }
 });
 
 test('time in line ends when the call begins', () => {

@@ -16,9 +16,9 @@ class Model {
   }
 }
 
-type Command = fc.Command<Model, JobQueue>;
+type Command = fc.Command<Model, JobQueue<Job>>;
 
-function check(model: Model, queue: JobQueue): void {
+function check(model: Model, queue: JobQueue<Job>): void {
   assert.deepEqual([...queue].map(idOf), model.jobs.map(idOf));
   assert.equal(queue.length, model.jobs.length);
   assert.equal(
@@ -32,7 +32,11 @@ function idOf(job: Job): string {
   return job.call.requestId;
 }
 
-function command(name: string, run: (model: Model, queue: JobQueue) => void, needsJobs = false): Command {
+function command(
+  name: string,
+  run: (model: Model, queue: JobQueue<Job>) => void,
+  needsJobs = false,
+): Command {
   return {
     check: (model) => !needsJobs || model.jobs.length > 0,
     run: (model, queue) => {
@@ -93,14 +97,14 @@ const commands = [
 test('JobQueue behaves as an array would, whatever is pushed, put back, taken and removed', () => {
   fc.assert(
     fc.property(fc.commands(commands, { maxCommands: 60 }), (program) => {
-      fc.modelRun(() => ({ model: new Model(), real: new JobQueue() }), program);
+      fc.modelRun(() => ({ model: new Model(), real: new JobQueue<Job>() }), program);
     }),
     { numRuns: 300 },
   );
 });
 
 test('a job that has left can be put back', () => {
-  const queue = new JobQueue();
+  const queue = new JobQueue<Job>();
   const [first, second] = [newJob('1'), newJob('2')];
   queue.push(first);
   queue.push(second);

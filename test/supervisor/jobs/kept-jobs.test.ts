@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, mock, test } from 'node:test';
 import { ServeError, type ErrorCode } from '../../../protocol/errors.js';
-import { startLimit } from '../../../supervisor/machine/limit-timer.js';
 import { KeptJobs, type KeepLimits, type KeptJob } from '../../../supervisor/jobs/kept-jobs.js';
-import { newJob } from '../dispatch/jobs.js';
+import { FakeWorker, newJob } from '../dispatch/jobs.js';
 
 const HEAD = { status: 200, contentType: 'application/json', headers: '' };
 
@@ -34,7 +33,7 @@ test('a job is queued, running, then succeeded with its result', () => {
   const job = newJob('x');
   const kept = jobs.keep(job);
   assert.deepEqual([kept.id, kept.state, kept.ended, kept.result], ['job-1', 'queued', false, null]);
-  job.state = 'sent';
+  job.sendTo(new FakeWorker());
   assert.equal(kept.state, 'queued', 'a job that was sent ahead waits in its worker');
   job.begin(performance.now());
   assert.equal(kept.state, 'running');
@@ -48,8 +47,7 @@ test('a job is queued, running, then succeeded with its result', () => {
 test('whether a job has begun is asked of the worker that holds it', () => {
   const job = newJob('x');
   const kept = jobsWith().keep(job);
-  job.state = 'sent';
-  job.holder = { learnBegun: () => job.begin(1), abandon: () => {}, sendData: () => {} };
+  job.sendTo({ learnBegun: () => job.begin(1), abandon: () => {}, sendData: () => {} });
   assert.equal(kept.state, 'running');
 });
 
@@ -178,10 +176,10 @@ test('who waits for the end is called once: at the end, or at once if it was', (
 test('a kept job has no deadline any more', () => {
   const job = newJob('x', { deadlineAtMs: performance.now() + 5 });
   let fired = false;
-  job.deadlineTimer = startLimit(5, () => (fired = true));
+  job.startDeadline(() => (fired = true));
   jobsWith().keep(job);
   mock.timers.tick(10);
-  assert.deepEqual([job.deadlineAtMs, job.deadlineTimer, fired], [null, null, false]);
+  assert.deepEqual([job.deadlineAtMs, fired], [null, false]);
 });
 
 test('what nobody can ask for is not kept: headers of an answer, the detail of an error', () => {
