@@ -172,7 +172,8 @@ export class Channel {
     const prefix = Buffer.allocUnsafe(FRAME_PREFIX_BYTES);
     prefix.writeUInt32LE(head.length, 0);
     prefix.writeUInt32LE(bodyBytes, 4);
-    this.#pending.push(prefix, head, ...pieces);
+    this.#pending.push(prefix, head);
+    for (const piece of pieces) this.#pending.push(piece); // spread, many of them would overflow the stack
     this.#pendingBytes += FRAME_PREFIX_BYTES + head.length + bodyBytes;
   }
 

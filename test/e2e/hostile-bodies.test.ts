@@ -31,6 +31,20 @@ test(
   },
 );
 
+test('a body in 300,000 chunks of one byte is taken, and the worker serves on', LIMIT, async (t) => {
+  const server = await startServer(fixture('works.mjs'), { t, env: makeCues(t).env });
+  const connection = await RawConnection.open(server);
+  t.after(() => connection.destroy());
+  connection.send(
+    'POST / HTTP/1.1\r\nHost: test\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n',
+  );
+  connection.send(`${'1\r\n \r\n'.repeat(300_000)}2\r\n{}\r\n0\r\n\r\n`);
+  const reply = await connection.reply();
+  assert.equal(reply.status, 200, reply.body);
+  assert.equal((await ask(server, {})).status, 200);
+  await server.stop();
+});
+
 test('when drippers take every place, newcomers get one and the drippers lose theirs', LIMIT, async (t) => {
   const server = await startServer(fixture('works.mjs'), {
     t,

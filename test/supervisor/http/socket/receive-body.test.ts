@@ -59,6 +59,21 @@ test('a body is the same however it is cut, and every byte is counted as it come
   );
 });
 
+test('small pieces are joined once there are many, and large ones among them keep their place', async () => {
+  const stream = new PassThrough();
+  const received = receive(stream, { maxBodyBytes: 1e9 });
+  const parts = Array.from({ length: 5000 }, (_, i) =>
+    Buffer.alloc(i % 1000 === 999 ? 70_000 : 1 + (i % 90), i),
+  );
+  for (const part of parts) stream.write(part);
+  stream.end();
+  const { pieces, bytes } = await received;
+  const whole = Buffer.concat(parts);
+  assert.ok(Buffer.concat(pieces).equals(whole));
+  assert.equal(bytes, whole.length);
+  assert.ok(pieces.length < 40, `${pieces.length} pieces`);
+});
+
 test('where 100 bytes are allowed, a body of 100 in two pieces is taken', async () => {
   const stream = new PassThrough();
   const received = receive(stream);
