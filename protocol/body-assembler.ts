@@ -14,10 +14,10 @@ interface Partial<T> {
 
 export class BodyAssembler<T> {
   readonly #open = new Map<number, Partial<T>>();
-  readonly #allocate: (bytes: number) => Buffer;
+  readonly #allocate: (bytes: number, owner: T) => Buffer;
 
   /** `allocate` gives memory for a body of several frames; what is in it does not matter. */
-  constructor(allocate: (bytes: number) => Buffer = (bytes) => Buffer.allocUnsafeSlow(bytes)) {
+  constructor(allocate: (bytes: number, owner: T) => Buffer = (bytes) => Buffer.allocUnsafeSlow(bytes)) {
     this.#allocate = allocate;
   }
 
@@ -27,7 +27,7 @@ export class BodyAssembler<T> {
     if (missing < 0) throw protocolError(`body of call ${id} is longer than announced`);
     if (this.#open.has(id)) throw protocolError(`a second body for call ${id}`);
     if (missing === 0) return pieces;
-    const partial = { owner, body: this.#allocate(bodyBytes), filled: 0 };
+    const partial = { owner, body: this.#allocate(bodyBytes, owner), filled: 0 };
     append(partial, pieces);
     this.#open.set(id, partial);
     return null;

@@ -13,7 +13,7 @@ import type { Channel } from '../../protocol/channel.js';
 import { ServeError, asCallErrorCode, protocolError } from '../../protocol/errors.js';
 import type { DataPart, Message, ReplyHead } from '../../protocol/messages.js';
 import type { Job } from '../dispatch/job.js';
-import { slabs } from '../memory/slabs.js';
+import { leaveToCollector, slabs } from '../memory/slabs.js';
 import { CallTraffic } from './call-traffic.js';
 import { begin, type HeldCall } from './held-call.js';
 import { resume } from './run-clock.js';
@@ -33,13 +33,19 @@ interface PartialResult {
   readonly call: HeldCall;
   readonly head: ReplyHead;
   readonly runMs: number;
+  /** Gives the memory of its body back. */
+  release: () => void;
 }
 
 export class HeldCalls implements TimedCalls {
   readonly #channel: Channel;
   readonly #listener: HeldCallsListener;
   readonly #readBegun: () => BegunNote;
-  readonly #results = new BodyAssembler<PartialResult>((bytes) => slabs.take(bytes));
+  readonly #results = new BodyAssembler<PartialResult>((bytes, result) => {
+    const { buffer, release } = slabs.take(bytes);
+    result.release = release;
+    return buffer;
+  });
   readonly #timeout: RunTimeout;
   readonly #traffic: CallTraffic;
   #limits: CallLimits;
@@ -204,19 +210,19 @@ export class HeldCalls implements TimedCalls {
         `a result of ${message.bodyBytes} bytes; ${this.#limits.maxOutputBytes} are allowed`,
       );
     }
-    const owner = { call, head: message, runMs: message.runMs };
+    const owner: PartialResult = { call, head: message, runMs: message.runMs, release: leaveToCollector };
     const whole = this.#results.start(message.id, owner, message.bodyBytes, pieces);
     if (whole !== null) this.#onWholeResult(owner, whole);
   }
 
-  #onWholeResult({ call, head, runMs }: PartialResult, pieces: Buffer[]): void {
+  #onWholeResult({ call, head, runMs, release }: PartialResult, pieces: Buffer[]): void {
     const bodyBytes = totalBytes(pieces);
     call.job.replyBytes = bodyBytes;
     // Feed the worker first, then answer the client.
     this.#release(call, runMs);
     // An answer proves that the worker has read the whole body: nothing of it waits in the pipe.
-    for (const piece of call.job.pieces) slabs.give(piece);
-    call.job.reply(head, pieces, bodyBytes, runMs);
+    call.job.releaseBody();
+    call.job.reply(head, pieces, bodyBytes, runMs, release);
   }
 
   #onCallError(message: Message & { type: 'error' }): void {

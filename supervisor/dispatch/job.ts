@@ -5,6 +5,7 @@
 import type { ServeError } from '../../protocol/errors.js';
 import type { Call, DataPart, ReplyHead } from '../../protocol/messages.js';
 import { startLimit, type LimitTimer } from '../machine/limit-timer.js';
+import { leaveToCollector, type Lease } from '../memory/slabs.js';
 import { InLine } from './queue.js';
 
 /** A call as a dialect describes it. Its number on the wire is written when a worker gets it: a copy cost 2 us. */
@@ -13,7 +14,7 @@ export type JobCall = Omit<Call, 'id'> & { id: number };
 /** Where a job's answer goes. Exactly one of `reply`, `end` (after `head`) and `fail` is called, once. */
 export interface Sink {
   /** A whole answer; the sink owns the pieces. */
-  reply(job: Job, head: ReplyHead, pieces: Buffer[], bodyBytes: number): void;
+  reply(job: Job, head: ReplyHead, pieces: Buffer[], bodyBytes: number, release: () => void): void;
   head(job: Job, head: ReplyHead): void;
   /** Part of a stream. `taken` is called once the client's connection has room for more. */
   chunk(job: Job, pieces: Buffer[], taken: () => void): void;
@@ -49,6 +50,8 @@ export interface JobHolder {
   sendData(job: Job, part: Omit<DataPart, 'id'>, bytes: Uint8Array): void;
 }
 
+const UNLENT = { release: leaveToCollector };
+
 export class Job extends InLine {
   readonly call: JobCall;
   readonly pieces: readonly Buffer[];
@@ -63,6 +66,7 @@ export class Job extends InLine {
   runMs = 0;
   /** Reply size in bytes; 0 until the reply is complete. */
   replyBytes = 0;
+  readonly #lease: Pick<Lease, 'release'>;
   #sink: Sink;
   #isDetached = false;
   /** `sent` may be out of date, since a worker begins without a word: `begun` looks it up. */
@@ -78,6 +82,7 @@ export class Job extends InLine {
     pieces: readonly Buffer[],
     times: { acceptedAtMs: number; deadlineAtMs: number | null },
     sink: Sink,
+    lease: Pick<Lease, 'release'> = UNLENT,
   ) {
     super();
     this.call = call;
@@ -85,6 +90,7 @@ export class Job extends InLine {
     this.acceptedAtMs = times.acceptedAtMs;
     this.deadlineAtMs = times.deadlineAtMs;
     this.#sink = sink;
+    this.#lease = lease;
   }
 
   get bodyBytes(): number {
@@ -119,6 +125,11 @@ export class Job extends InLine {
   /** Whether the owner is answered already, so that its client's leaving is no reason to stop. */
   get isDetached(): boolean {
     return this.#isDetached;
+  }
+
+  /** Gives the memory of the body back: the worker has read all of it. */
+  releaseBody(): void {
+    this.#lease.release();
   }
 
   /** Time spent waiting so far, or until the call began. */
@@ -177,10 +188,17 @@ export class Job extends InLine {
     this.stopDeadline();
   }
 
-  reply(head: ReplyHead, pieces: Buffer[], bodyBytes: number, runMs: number): void {
+  /** `release` gives the memory of the pieces back; it is the sink's to call. */
+  reply(
+    head: ReplyHead,
+    pieces: Buffer[],
+    bodyBytes: number,
+    runMs: number,
+    release: () => void = leaveToCollector,
+  ): void {
     if (!this.#settle(runMs)) return;
     this.onReply?.(head, pieces);
-    this.#sink.reply(this, head, pieces, bodyBytes);
+    this.#sink.reply(this, head, pieces, bodyBytes, release);
   }
 
   head(head: ReplyHead): void {

@@ -3,10 +3,21 @@
  * long enough to reach V8's old generation; each 64 MB of them cost the front a full garbage collection, which was
  * 40% of its time at 10 MB per call (docs/benchmarks.md).
  *
- * Whoever took a slab may give it back once nothing will read it any more; one that is not given back is left to the
- * garbage collector. So the rule for every user is: give back only where the end is certain, on the path where all
- * went well.
+ * A slab is lent: only the holder of the lease can give it back. One that is never released is left to the garbage
+ * collector, so a lease is released only where the end is certain, on the path where all went well.
  */
+
+/** Memory for one body. */
+export interface Lease {
+  /** Anything may be in it. */
+  readonly buffer: Buffer;
+  /** Gives the memory back, once nothing reads or writes it any more; a second time does nothing. */
+  release(): void;
+}
+
+/** The release of memory that nobody gives back: it is left to the garbage collector. */
+export function leaveToCollector(): void {}
+
 /** Bodies below this are V8's: they die young, and cheaply. */
 export const MIN_SLAB_BYTES = 256 * 1024;
 
@@ -16,8 +27,6 @@ const KEEP_MS = 10_000;
 
 export class Slabs {
   readonly #free = new Map<number, ArrayBuffer[]>();
-  /** Slabs that were taken and not given back. Weak, so that a slab that nobody gives back is collected. */
-  readonly #lent = new WeakSet<ArrayBufferLike>();
   #freeBytes = 0;
   #inUse = false;
 
@@ -29,22 +38,24 @@ export class Slabs {
     return this.#freeBytes;
   }
 
-  /** A buffer of `bytes` with anything in it. */
-  take(bytes: number): Buffer {
-    if (bytes < MIN_SLAB_BYTES) return Buffer.allocUnsafe(bytes);
+  /** Lends a buffer of `bytes`. */
+  take(bytes: number): Lease {
+    if (bytes < MIN_SLAB_BYTES) return { buffer: Buffer.allocUnsafe(bytes), release: leaveToCollector };
     const size = slabBytes(bytes);
     const reused = this.#free.get(size)?.pop();
     if (reused !== undefined) this.#freeBytes -= size;
     const slab = reused ?? Buffer.allocUnsafeSlow(size).buffer;
-    this.#lent.add(slab);
     if (!this.#inUse) this.#use(true);
-    return Buffer.from(slab, 0, bytes);
+    let isLent = true;
+    const release = (): void => {
+      if (isLent) this.#takeBack(slab);
+      isLent = false;
+    };
+    return { buffer: Buffer.from(slab, 0, bytes), release };
   }
 
-  /** Nothing will read this buffer, or write to it, any more. A buffer that is not from `take`, or was given back, is let be. */
-  give(buffer: Buffer): void {
-    const slab = buffer.buffer as ArrayBuffer;
-    if (!this.#lent.delete(slab) || !this.#inUse) return;
+  #takeBack(slab: ArrayBuffer): void {
+    if (!this.#inUse) return;
     const size = slab.byteLength;
     if (this.#freeBytes + size > KEEP_BYTES) return;
     const free = this.#free.get(size);

@@ -13,7 +13,8 @@ import { ServeError } from '../../../protocol/errors.js';
 import type { Route } from '../../../protocol/messages.js';
 import type { Admission } from '../../dispatch/arrivals.js';
 import { Job } from '../../dispatch/job.js';
-import { announcedBytes, receiveBody, type Body } from '../socket/receive-body.js';
+import type { Body } from '../socket/body-memory.js';
+import { announcedBytes, receiveBody } from '../socket/receive-body.js';
 import { refuse } from '../socket/refuse.js';
 import { onceClosed } from '../socket/request-facts.js';
 import { answerStarted } from './answer-started.js';
@@ -56,14 +57,14 @@ function submit(
   target: CallTarget,
   route: Route,
   deadlineMs: number | null,
-  { pieces, bytes }: Body,
+  body: Body,
   place: Admission,
 ): void {
   const { backend, request, response, requestId, acceptedAtMs } = ask;
   const { dispatcher } = backend.model;
-  const call = describeCall(request, requestId, target, deadlineMs, bytes);
+  const call = describeCall(request, requestId, target, deadlineMs, body.bytes);
   const deadlineAtMs = deadlineMs === null ? null : acceptedAtMs + deadlineMs;
-  const job = new Job(call, pieces, { acceptedAtMs, deadlineAtMs }, newSink(ask));
+  const job = new Job(call, body.pieces, { acceptedAtMs, deadlineAtMs }, newSink(ask), body);
   onceClosed(request, response, () => {
     if (!job.settled && !job.isDetached) dispatcher.giveUp(job, 'SERVE_CANCELLED', 'the client left');
   });

@@ -4,7 +4,6 @@ import { splitHeaderLines } from '../../../protocol/header-lines.js';
 import { ServeError } from '../../../protocol/errors.js';
 import type { ReplyHead } from '../../../protocol/messages.js';
 import type { Job, Sink } from '../../dispatch/job.js';
-import { slabs } from '../../memory/slabs.js';
 import { refuse } from '../socket/refuse.js';
 import { onceClosed } from '../socket/request-facts.js';
 import { bananaIdHeader } from '../socket/request-id.js';
@@ -33,9 +32,9 @@ export class ReplySink implements Sink {
     this.#options = options;
   }
 
-  reply(job: Job, head: ReplyHead, pieces: Buffer[], bodyBytes: number): void {
+  reply(job: Job, head: ReplyHead, pieces: Buffer[], bodyBytes: number, release: () => void): void {
     if (head.status === RESET_CONTENT && bodyBytes > 0) {
-      this.reply(job, head, [], 0);
+      this.reply(job, head, [], 0, release);
       return;
     }
     const headers = this.#headers(head);
@@ -46,11 +45,11 @@ export class ReplySink implements Sink {
       this.fail(job, invalid);
       return;
     }
-    this.#end(pieces, bodyBytes);
+    this.#end(pieces, bodyBytes, release);
     this.#settleOnceOut(job);
   }
 
-  #end(pieces: readonly Buffer[], bodyBytes: number): void {
+  #end(pieces: readonly Buffer[], bodyBytes: number, release: () => void): void {
     const { request, response } = this.#options;
     const [first] = pieces;
     if (pieces.length > 1) {
@@ -68,7 +67,7 @@ export class ReplySink implements Sink {
       response.end();
     } else {
       response.end(first, () => {
-        if (!request.socket.destroyed) slabs.give(first); // the kernel has it; what was cut off is the collector's
+        if (!request.socket.destroyed) release(); // the kernel has it; what was cut off is the collector's
       });
     }
   }

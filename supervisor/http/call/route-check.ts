@@ -4,7 +4,7 @@ import { joinPieces } from '../../../protocol/body-assembler.js';
 import { ServeError } from '../../../protocol/errors.js';
 import type { Route } from '../../../protocol/messages.js';
 import type { Routes } from '../../models/model-runtime.js';
-import type { Body } from '../socket/receive-body.js';
+import type { Body } from '../socket/body-memory.js';
 import { scanTopLevelFields } from './top-level-fields.js';
 
 /** The route at `path`, for this request. @throws SERVE_NOT_FOUND, SERVE_UPGRADE_REQUIRED, SERVE_BAD_REQUEST */

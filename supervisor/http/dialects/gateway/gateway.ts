@@ -22,7 +22,8 @@ import { readEnvelope, type GatewayEnvelope } from './envelope.js';
 import { answer, turnAway } from './answer.js';
 import { GATEWAY_PATHS, type GatewayOperation } from '../own-paths.js';
 import { plainReply } from './reply.js';
-import { announcedBytes, receiveBody, type Body } from '../../socket/receive-body.js';
+import type { Body } from '../../socket/body-memory.js';
+import { announcedBytes, receiveBody } from '../../socket/receive-body.js';
 import { requestIdOf } from '../../socket/request-id.js';
 
 /** Size limit of a request that starts nothing: it holds ids and a few words, and takes no place in the queue. */

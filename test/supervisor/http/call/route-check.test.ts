@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { test } from 'node:test';
 import { checkBody, fittingRoute } from '../../../../supervisor/http/call/route-check.js';
-import type { Body } from '../../../../supervisor/http/socket/receive-body.js';
+import type { Body } from '../../../../supervisor/http/socket/body-memory.js';
 import type { Route, RouteInput } from '../../../../protocol/messages.js';
 
 const route = (input: RouteInput): Route => ({ path: '/', kind: 'handler', input, webhook: '' });
@@ -57,7 +57,7 @@ for (const type of [
 
 const body = (...parts: string[]): Body => {
   const pieces = parts.map((part) => Buffer.from(part));
-  return { pieces, bytes: Buffer.concat(pieces).length };
+  return { pieces, bytes: Buffer.concat(pieces).length, release: () => {} };
 };
 
 test('an empty body is a mistake on a JSON route only', () => {

@@ -5,10 +5,10 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { ServeError } from '../../../../protocol/errors.js';
 import type { Admission } from '../../../../supervisor/dispatch/arrivals.js';
+import type { Body } from '../../../../supervisor/http/socket/body-memory.js';
 import {
   announcedBytes,
   receiveBody,
-  type Body,
   type BodyLimits,
 } from '../../../../supervisor/http/socket/receive-body.js';
 
