@@ -10,6 +10,7 @@ import { crash } from './cases/crash.js';
 import { digits } from './cases/digits.js';
 import { echo } from './cases/echo.js';
 import { killers } from './cases/killers.js';
+import { largeBodies } from './cases/large-bodies.js';
 import { latency } from './cases/latency.js';
 import { longPolls } from './cases/long-polls.js';
 import { overload } from './cases/overload.js';
@@ -32,6 +33,7 @@ const CASES: readonly BenchCase[] = [
   digits,
   overload,
   longPolls,
+  largeBodies,
   crash,
   killers,
   startup,
