@@ -2,7 +2,7 @@
  * Everything that serves one model: its queue, its slots, its options, its health.
  * Before: the HTTP dialects bring jobs. After: slots run workers; news comes back through the listeners below.
  */
-import { ServeError, shuttingDown } from '../../protocol/errors.js';
+import { shuttingDown, type ServeError } from '../../protocol/errors.js';
 import type { LoadedInfo, Route } from '../../protocol/messages.js';
 import { Dispatcher, type Supply } from '../dispatch/dispatcher.js';
 import type { Job } from '../dispatch/job.js';
@@ -18,6 +18,7 @@ import type { Webhooks } from '../webhooks/webhooks.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { RetireLimits, WorkerLimits } from '../processes/worker-listener.js';
 import { ModelLog } from './model-log.js';
+import { healthOf, hopelessness, noWorker, readyInMs, type Health } from './prospects.js';
 import { Waiters } from './waiters.js';
 import { StartNews, startingWorkers, type StartTeller } from './start-news.js';
 import { startWorker, workerLimits, type ModelSpec, type WorkerResources } from './start-worker.js';
@@ -44,8 +45,6 @@ export interface ModelListener {
 
 /** The routes of an app, by path. */
 export type Routes = ReadonlyMap<string, Route>;
-
-export type Health = 'starting' | 'ready' | 'unhealthy' | 'draining';
 
 export class ModelRuntime {
   readonly spec: ModelSpec;
@@ -109,10 +108,13 @@ export class ModelRuntime {
   }
 
   get health(): Health {
-    if (this.#drain !== 'no') return 'draining';
-    if (this.#ready.length > 0) return 'ready';
-    if (this.#latched !== null || this.#hasServed) return 'unhealthy';
-    return this.slots.some((slot) => slot.lastDeath !== null) ? 'unhealthy' : 'starting';
+    return healthOf({
+      isDraining: this.#drain !== 'no',
+      readyWorkers: this.#ready.length,
+      isLatched: this.#latched !== null,
+      hasServed: this.#hasServed,
+      hasLost: this.slots.some((slot) => slot.lastDeath !== null),
+    });
   }
 
   /** When a call last ended in a worker, or a worker came back, on the monotonic clock; at first, the server's start. */
@@ -206,7 +208,7 @@ export class ModelRuntime {
       readyWorkers: () => this.#ready,
       refusal: () => this.#refusal(),
       hopeless: () => this.#hopeless(),
-      readyInMs: () => this.#readyInMs(),
+      readyInMs: () => readyInMs(this.slots, this.#lastInitMs, performance.now()),
     };
   }
 
@@ -232,20 +234,7 @@ export class ModelRuntime {
   }
 
   #hopeless(): ServeError | null {
-    if (this.slots.every(({ state }) => state.name === 'closing' || state.name === 'closed'))
-      return shuttingDown();
-    if (this.#latched === null) return null;
-    return new ServeError('SERVE_NOT_READY', undefined, { retryAfterS: 30 });
-  }
-
-  /** From the nearest backoff and the last init; a guess, and better than none. */
-  #readyInMs(): number | null {
-    const nowMs = performance.now();
-    const waits = this.slots.flatMap(({ state }) => {
-      if (state.name === 'backoff') return [state.untilMs - nowMs];
-      return state.name === 'waiting' || state.name === 'live' || state.name === 'replacing' ? [0] : [];
-    });
-    return waits.length === 0 ? null : Math.min(...waits) + (this.#lastInitMs ?? 1000);
+    return hopelessness(this.slots, this.#latched !== null);
   }
 
   #newSlot(index: number, placement: Placement): Slot {
@@ -332,7 +321,7 @@ export class ModelRuntime {
     if (this.#latched !== null || !this.slots.every(({ state }) => state.name === 'latched')) return;
     this.#latched = error;
     this.#wakeWaiters();
-    this.dispatcher.failQueued(new ServeError('SERVE_NOT_READY', undefined, { retryAfterS: 30 }));
+    this.dispatcher.failQueued(noWorker());
     this.#listener.onLatched(error, this.#firstReadyAtMs !== null);
   }
 

@@ -1,0 +1,62 @@
+/** What the states of a model's slots mean for its callers: is there hope of a worker, and when. Nothing here changes anything. */
+import { ServeError, shuttingDown } from '../../protocol/errors.js';
+import type { Slot, SlotState } from '../slots/slot.js';
+
+/** A slot, as far as its prospects go. */
+type Place = Pick<Slot, 'state'>;
+
+export type Health = 'starting' | 'ready' | 'unhealthy' | 'draining';
+
+/** A guess at how long import and init take, before any was measured. */
+const FIRST_INIT_MS = 1000;
+
+/** A caller that is refused for want of workers may come back then: an operator has to act first. */
+const LATCHED_RETRY_S = 30;
+
+export interface ModelFacts {
+  readonly isDraining: boolean;
+  readonly readyWorkers: number;
+  readonly isLatched: boolean;
+  /** A worker of the present code was ready. */
+  readonly hasServed: boolean;
+  /** A worker of the present code died. */
+  readonly hasLost: boolean;
+}
+
+export function healthOf(facts: ModelFacts): Health {
+  if (facts.isDraining) return 'draining';
+  if (facts.readyWorkers > 0) return 'ready';
+  return facts.isLatched || facts.hasServed || facts.hasLost ? 'unhealthy' : 'starting';
+}
+
+/** Why no worker will ever come; null if one may. */
+export function hopelessness(slots: readonly Place[], isLatched: boolean): ServeError | null {
+  if (slots.every(({ state }) => state.name === 'closing' || state.name === 'closed')) return shuttingDown();
+  return isLatched ? noWorker() : null;
+}
+
+/** What callers are told once every slot has latched. */
+export function noWorker(): ServeError {
+  return new ServeError('SERVE_NOT_READY', undefined, { retryAfterS: LATCHED_RETRY_S });
+}
+
+/** When a first worker may be ready: from the nearest backoff and the last init; null if none is to come. A guess. */
+export function readyInMs(slots: readonly Place[], lastInitMs: number | null, nowMs: number): number | null {
+  const waits = slots.map(({ state }) => startsInMs(state, nowMs)).filter((waitMs) => waitMs !== null);
+  return waits.length === 0 ? null : Math.min(...waits) + (lastInitMs ?? FIRST_INIT_MS);
+}
+
+function startsInMs(state: SlotState, nowMs: number): number | null {
+  switch (state.name) {
+    case 'backoff':
+      return state.untilMs - nowMs;
+    case 'waiting':
+    case 'live':
+    case 'replacing':
+      return 0;
+    case 'latched':
+    case 'closing':
+    case 'closed':
+      return null;
+  }
+}

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ServeError } from '../../../protocol/errors.js';
+import { healthOf, hopelessness, readyInMs } from '../../../supervisor/models/prospects.js';
+import type { SlotState } from '../../../supervisor/slots/slot.js';
+
+const NOW_MS = 1000;
+const worker = {} as (SlotState & { name: 'live' })['worker'];
+const SLOTS = {
+  waiting: { name: 'waiting' },
+  live: { name: 'live', worker },
+  replacing: { name: 'replacing', worker },
+  backoff: { name: 'backoff', untilMs: NOW_MS + 700 },
+  latched: { name: 'latched', error: new ServeError('SERVE_CRASH_LOOP') },
+  closing: { name: 'closing', worker },
+  closed: { name: 'closed' },
+} as const satisfies Record<SlotState['name'], SlotState>;
+
+for (const [names, lastInitMs, expected] of [
+  [['waiting'], null, 1000],
+  [['live'], 50, 50],
+  [['replacing', 'backoff'], 50, 50],
+  [['backoff', 'latched'], 50, 750],
+  [['latched', 'closing', 'closed'], 50, null],
+] as const) {
+  const text = expected === null ? 'never' : `in ${expected} ms`;
+  test(`slots that are ${names.join(', ')}, last init ${lastInitMs} ms: a worker may be ready ${text}`, () => {
+    const slots = names.map((name) => ({ state: SLOTS[name] }));
+    assert.equal(readyInMs(slots, lastInitMs, NOW_MS), expected);
+  });
+}
+
+for (const [names, isLatched, code] of [
+  [['closing', 'closed'], false, 'SERVE_SHUTTING_DOWN'],
+  [['closed'], true, 'SERVE_SHUTTING_DOWN'],
+  [['latched', 'latched'], true, 'SERVE_NOT_READY'],
+  [['latched', 'backoff'], false, undefined],
+  [['live', 'closed'], false, undefined],
+] as const) {
+  test(`slots that are ${names.join(', ')}: callers ${code === undefined ? 'may hope' : `are told ${code}`}`, () => {
+    const slots = names.map((name) => ({ state: SLOTS[name] }));
+    const error = hopelessness(slots, isLatched);
+    assert.equal(error?.code, code);
+    if (code === 'SERVE_NOT_READY') assert.equal(error?.retryAfterS, 30);
+  });
+}
+
+const QUIET = { isDraining: false, readyWorkers: 0, isLatched: false, hasServed: false, hasLost: false };
+for (const [facts, health] of [
+  [{}, 'starting'],
+  [{ hasLost: true }, 'unhealthy'],
+  [{ hasServed: true }, 'unhealthy'],
+  [{ isLatched: true }, 'unhealthy'],
+  [{ readyWorkers: 1, hasServed: true, hasLost: true }, 'ready'],
+  [{ readyWorkers: 1, isDraining: true }, 'draining'],
+] as const) {
+  test(`a model with ${JSON.stringify(facts)} is ${health}`, () => {
+    assert.equal(healthOf({ ...QUIET, ...facts }), health);
+  });
+}
