@@ -31,7 +31,7 @@ export interface Round extends ClosedResult {
   readonly perSecond: number;
   /** CPU of all processes with that role. */
   readonly cpuMsOf: Readonly<Record<Role, number>>;
-  /** Of all CPU that this round used, on both sides of the socket. */
+  /** The generator's part of all CPU that this round used, on both sides of the socket. */
   readonly generatorShare: number;
 }
 

@@ -14,7 +14,7 @@ const TIME_OFFSET = 8;
 export interface BegunNote {
   /** 0: no call has begun yet. */
   readonly id: number;
-  /** On the monotonic clock, which all processes of a machine share. */
+  /** When it began, on the monotonic clock, which all processes of a machine share. */
   readonly atMs: number;
 }
 

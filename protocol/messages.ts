@@ -126,7 +126,7 @@ export interface Route {
   readonly path: string;
   readonly kind: RouteKind;
   readonly input: RouteInput;
-  /** Where the front posts the JSON answers of this route; empty: nowhere. */
+  /** URL to which the front posts the JSON answers of this route; empty if it has none. */
   readonly webhook: string;
 }
 
@@ -150,13 +150,13 @@ export interface ReplyHead {
 
 /** A webhook that the worker hands over. */
 export interface WebhookOrder {
-  /** From {@link FIRST_WEBHOOK_REF}; unique among the webhooks of this worker that have no `webhookDone` yet. */
+  /** Counts up from {@link FIRST_WEBHOOK_REF}; it is unique among the webhooks of this worker that have no `webhookDone` yet. */
   readonly ref: number;
   readonly url: string;
   readonly contentType: string;
   /** Empty outside a call. */
   readonly requestId: string;
-  /** For one attempt. */
+  /** How long one attempt may take. */
   readonly timeoutMs: number;
   /** Attempts after the first. */
   readonly retries: number;

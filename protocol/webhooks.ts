@@ -1,10 +1,10 @@
-/** What both sides know of webhooks: where one may go (checked in the worker, where a mistake has a stack, and again
- *  by the front), and what holds for one that says nothing else. */
+/** Webhook rules that both sides share: the URLs allowed, and the defaults. The worker checks a URL, since a mistake has a
+ *  stack there, and the front checks it again. */
 
-/** For one attempt. */
+/** How long one attempt may take. */
 export const DEFAULT_TIMEOUT_MS = 10_000;
 
-/** After the first attempt. */
+/** Attempts after the first. */
 export const DEFAULT_RETRIES = 3;
 
 /** @throws TypeError unless it is an absolute http: or https: URL. Does not repeat it: it may hold a password. */

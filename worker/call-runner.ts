@@ -70,7 +70,7 @@ export class CallRunner {
     return this.#current?.call.id === id;
   }
 
-  /** Only while none runs. */
+  /** Runs a call. No other may be running. */
   begin(call: Call, pieces: readonly Buffer[]): void {
     const ctx = new CallContext(call, pieces, this.#options.worker, (...ids) =>
       appLog(this.#channel, ...ids),

@@ -13,7 +13,7 @@ export interface CallInfo extends InferenceContext {
 export interface LoadedApp {
   readonly routes: readonly Route[];
   readonly modelOptions: Readonly<Record<string, unknown>>;
-  /** What bodies a route takes besides what every route does. */
+  /** Kinds of body that a route has asked for, besides those that every route takes. */
   wishes(route: string): InputWishes;
   init(ctx: InitContext): unknown;
   /**

@@ -18,7 +18,7 @@ export interface Idleness {
   onIdle(): void;
 }
 
-/** For a worker that has no core to spare. */
+/** A worker that has no core to spare does not wait awake. */
 export const SLEEP_AT_ONCE: Idleness = { onCall: () => {}, onIdle: () => {} };
 
 export class StayAwake implements Idleness {

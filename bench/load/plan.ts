@@ -51,11 +51,11 @@ export interface OpenResult {
   readonly late: number;
   /** Answers by status, 200 left out. */
   readonly refused: Readonly<Record<string, number>>;
-  /** Not sent for want of a connection, or the connection broke. */
+  /** Requests that were not sent for want of a connection, or whose connection broke. */
   readonly lost: number;
-  /** Until the last good answer: what was served after the last arrival is not for free. */
+  /** Time until the last good answer: what was served after the last arrival is not for free. */
   readonly elapsedMs: number;
-  /** Of the good answers. */
+  /** Latency of the good answers. */
   readonly latencyMs: Percentiles;
   /** How far behind its Poisson time a request was written. */
   readonly sendLagMs: Percentiles;

@@ -23,13 +23,13 @@ export type HopelessCause = 'run timeout' | 'it did not begin its call';
 export interface RunTimeoutListener {
   /** The call failed for a reason that the log may want to know. */
   onCallError(job: Job, error: ServeError): void;
-  /** Only the death of the process helps: a handler that did not obey, or a call that never even began. */
+  /** The process must die: a handler did not obey, or a call never began. */
   onHopeless(cause: HopelessCause): void;
 }
 
 /** The calls of the worker. */
 export interface TimedCalls {
-  /** The running one, or the one that should begin now; whether it has begun is looked up. */
+  /** The running call, or the one that should begin now. Whether it has begun is looked up. */
   lookUpFirst(): HeldCall | null;
   holds(call: HeldCall): boolean;
 }

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 
-/** At least 1. */
+/** Number of whole cores, at least 1. */
 export function availableCores(): number {
   return Math.max(1, Math.min(availableParallelism(), cgroupQuota() ?? Infinity));
 }

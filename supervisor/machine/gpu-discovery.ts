@@ -4,7 +4,7 @@ import { delimiter, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
 export interface Gpu {
-  /** As CUDA counts in PCI bus order; null for a MIG slice, which has no index. */
+  /** Number that CUDA gives it in PCI bus order; null for a MIG slice, which has none. */
   readonly index: number | null;
   /** `GPU-…` or `MIG-…`. */
   readonly uuid: string;
@@ -15,9 +15,9 @@ export interface Gpu {
 
 export interface Discovery {
   readonly gpus: readonly Gpu[];
-  /** Why there may be more than were found; null if all went well. */
+  /** Reason why GPUs may have been missed; null if all went well. */
   readonly problem: string | null;
-  /** What nvidia-smi found, in words. */
+  /** Result of nvidia-smi, in words for people. */
   readonly said: string;
 }
 

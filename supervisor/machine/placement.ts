@@ -16,7 +16,7 @@ export interface PlacementInput {
   readonly gpus: string | null;
   readonly workersPerGpu: number | null;
   readonly found: readonly Gpu[];
-  /** What nvidia-smi found, in words. */
+  /** Result of nvidia-smi, in words for people. */
   readonly said: string;
   /** CUDA_VISIBLE_DEVICES (or ROCm's own) this process was started with; undefined if unset. */
   readonly inheritedMask: string | undefined;

@@ -10,7 +10,7 @@ import type { Fatal, WorkerDeath } from '../processes/worker-death.js';
 
 export class ModelLog {
   readonly #log: Log;
-  /** What workers said when they died, since one was last ready: it is told in full once. */
+  /** Errors of dying workers that were told in full since a worker was last ready; they are told so only once. */
   readonly #told = new Set<string>();
 
   constructor(log: Log) {
@@ -69,7 +69,7 @@ export class ModelLog {
     );
   }
 
-  /** In full the first time, its first line after that. */
+  /** Gives an error in full the first time, and its first line after that. */
   #tellOnce({ message, detail }: Fatal): string {
     if (this.#told.has(message)) return `the same error again: ${firstLine(message)}`;
     this.#told.add(message);
@@ -81,7 +81,7 @@ export function firstLine(text: string): string {
   return text.split('\n', 1)[0] as string;
 }
 
-/** Not the server's business to log: the caller is told, and may send a thousand of them. */
+/** Errors that are not logged: the caller is told, and may cause a thousand of them. */
 const CALLERS_FAULT: ReadonlySet<ErrorCode> = new Set(['SERVE_BAD_BODY', 'SERVE_CANCELLED']);
 
 /** A worker's log line must not harm the front, whatever is in it. */

@@ -26,7 +26,7 @@ export function startingWorkers(slots: readonly Slot[]): StartingWorker[] {
   });
 }
 
-/** Where the news goes. */
+/** Receiver of the news. */
 export interface StartTeller {
   /** Pause before the next news, when `told` were told since the last quiet. */
   pauseMs(told: number): number;

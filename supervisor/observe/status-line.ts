@@ -4,7 +4,7 @@
  */
 const LINE_FEED = 0x0a;
 
-/** To the start of the line, and nothing left on it. */
+/** Moves the cursor to the start of the line and clears the line. */
 const CLEAR = '\r\x1b[2K';
 
 export class StatusLine {

@@ -11,11 +11,11 @@ import { BEGUN_NOTE_BYTES, decodeBegunNote, type BegunNote } from '../../protoco
 const MEMORY_FOLDER = '/dev/shm';
 
 export class BegunFile {
-  /** For the worker to inherit. */
+  /** The descriptor that the worker inherits. */
   readonly fd: number;
   readonly #bytes = Buffer.alloc(BEGUN_NOTE_BYTES);
 
-  /** In the first of the folders that takes it. @throws Error if none does */
+  /** Makes the file in the first of the folders that takes it. @throws Error if none does */
   constructor(folders: readonly [string, ...string[]] = [MEMORY_FOLDER, tmpdir()]) {
     this.fd = openNameless(`banana-serve-${process.pid}-${randomUUID()}`, folders);
   }

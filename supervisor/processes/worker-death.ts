@@ -30,7 +30,7 @@ export interface WorkerDeath {
   readonly wanted: boolean;
 }
 
-/** What import or `init` threw, as text to compare; null if they threw nothing, or what may pass by itself. */
+/** Text of the error that import or `init` threw, to compare; null if they threw none, or one that may pass by itself. */
 export function thrownAtStart({ during, fatal }: WorkerDeath): string | null {
   if (during !== 'start' || fatal === null || fatal.transient || !LOAD_ERRORS.has(fatal.code)) return null;
   return `${fatal.code}: ${fatal.message}`;

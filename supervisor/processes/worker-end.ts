@@ -19,9 +19,9 @@ const STREAM_LINGER_MS = 500;
 const LAST_WORDS_MS = 50;
 
 export interface WorkerEndListener {
-  /** At each of the two signs. */
+  /** One of the two signs has come: its stream ended, or its exit is known. */
   onSign(): void;
-  /** Its own death would have shown by now: it lives, and can neither speak nor hear. */
+  /** The process lives, since its death would have shown by now, and can neither speak nor hear. */
   onUnreachable(): void;
   /** Everything it ever said is read; once. */
   onDead(exit: Exit): void;
@@ -45,7 +45,7 @@ export class WorkerEnd {
     process.onExit((exit) => this.#onExit(exit));
   }
 
-  /** To be called when the last of its frames was read. */
+  /** Call this when the last of the worker's frames was read. */
   onStreamEnd(): void {
     this.#streamEnded = true;
     this.#listener.onSign();

@@ -152,7 +152,7 @@ export class WorkerHandle implements ReadyWorker {
     return this.#calls.jobs();
   }
 
-  /** Only for a worker that is `ready`. */
+  /** Sends a call. The worker must be `ready`. */
   assign(job: Job): void {
     this.#calls.assign(job);
   }
@@ -165,7 +165,7 @@ export class WorkerHandle implements ReadyWorker {
     this.#calls.sendData(job, part, bytes);
   }
 
-  /** Each as soon as its app waits for the client. */
+  /** Ends each conversation as soon as its app waits for the client. */
   endConversations(why: ServeError): void {
     for (const { conversation } of this.heldJobs()) conversation?.goAway(why);
   }

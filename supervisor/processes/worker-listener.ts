@@ -13,9 +13,9 @@ export interface WorkerLimits extends CallLimits {
 
 /** How long a worker that goes may take. */
 export interface RetireLimits {
-  /** For the calls it holds. */
+  /** How long the calls it holds may take to end. */
   readonly finishMs: number;
-  /** Between the message that asks it to stop and SIGTERM. */
+  /** Time between the message that asks it to stop and SIGTERM. */
   readonly graceMs: number;
 }
 

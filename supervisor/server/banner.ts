@@ -33,7 +33,7 @@ export function tryText(
   return ['Try it: curl', ...type, ...key, '-d', quoted(model.example), ...socket, place].join(' ');
 }
 
-/** As a shell takes it, whatever it holds. */
+/** Quotes a text, whatever it holds, so that a shell takes it as one word. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

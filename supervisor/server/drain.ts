@@ -29,7 +29,7 @@ export interface Drain {
   readonly log: Pick<Log, 'info' | 'error'>;
   /** How long calls are still accepted. */
   readonly lagMs: number;
-  /** For all of it, the lag included. */
+  /** How long the whole drain may take, the lag included. */
   readonly timeoutMs: number;
   readonly webhooksOwed: number;
   /** Ends the line of the log that says what is waited for; may be empty. */

@@ -57,7 +57,7 @@ export interface ServerPlan {
   readonly warnings: readonly string[];
 }
 
-/** For the last lines of the workers and of the log; a reader that takes none must not delay the end. */
+/** How long the last lines of workers and log may take to leave: a reader that takes none must not delay the end. */
 const FLUSH_MS = 500;
 
 export class Server implements ServerHandle {

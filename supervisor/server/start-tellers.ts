@@ -9,7 +9,7 @@ const FIRST_PAUSE_MS = 5000;
 const LONGEST_PAUSE_MS = 60_000;
 const REDRAW_MS = 1000;
 
-/** Of a terminal that does not say how wide it is. */
+/** Width that is taken for a terminal that does not tell its own. */
 const USUAL_COLUMNS = 80;
 
 interface Writers {

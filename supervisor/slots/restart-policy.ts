@@ -12,12 +12,12 @@
  */
 
 export interface Death {
-  /** Where in its life the worker died. */
+  /** What the worker was doing when it died. */
   readonly during: 'start' | 'idle' | 'call';
   readonly finishedCalls: number;
-  /** The same would happen again. */
+  /** Whether the next worker would die of the same. */
   readonly permanent: boolean;
-  /** What import or `init` threw, as text to compare; null if they threw nothing, or what may pass by itself. */
+  /** Text of the error that import or `init` threw, to compare; null if they threw none, or one that may pass by itself. */
   readonly thrown: string | null;
 }
 

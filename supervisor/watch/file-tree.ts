@@ -15,7 +15,7 @@ interface FileMark {
   readonly content: string;
 }
 
-/** By path below the folder. */
+/** Files by their path below the folder. */
 export type FileTree = ReadonlyMap<string, FileMark>;
 
 const EXTENSIONS: ReadonlySet<string> = new Set([

@@ -7,7 +7,7 @@ import { eventually } from './server.js';
 
 export interface Cues {
   readonly folder: string;
-  /** For the app's environment. */
+  /** Variables that the app needs in its environment. */
   readonly env: Readonly<Record<string, string>>;
   give(cue: string): void;
   /** Lines noted so far, over all workers. */

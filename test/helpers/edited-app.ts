@@ -8,12 +8,12 @@ import { ROOT } from './server.js';
 export interface EditedApp {
   readonly folder: string;
   path(name: string): string;
-  /** In one step for who looks: written beside, then renamed. */
+  /** Writes a file in one step for whoever watches: it is written beside its place, then renamed. */
   save(name: string, text: string): void;
   remove(name: string): void;
 }
 
-/** Removed when the test ends. */
+/** Makes an app in a folder that is removed when the test ends. */
 export function editedApp(t: TestContext, files: Readonly<Record<string, string>>): EditedApp {
   const folder = appFolder(t, files);
   const path = (name: string): string => join(folder, name);
@@ -29,8 +29,8 @@ export function editedApp(t: TestContext, files: Readonly<Record<string, string>
   };
 }
 
-/** For apps in such a folder that wait for cues. */
+/** Module that apps in such a folder import to wait for cues. */
 export const CUES_MODULE = `${ROOT}test/fixtures/apps/lib/cues.mjs`;
 
-/** For apps in such a folder that import the package. */
+/** Path by which apps in such a folder import the package. */
 export const PACKAGE = `${ROOT}dist/index.js`;

@@ -10,7 +10,7 @@ export const CLI = `${ROOT}dist/supervisor/cli.js`;
 
 export interface StartOptions {
   readonly args?: readonly string[];
-  /** On top of this process's own; undefined: not set. */
+  /** Variables beside those of this process; undefined removes one. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly cwd?: string;
   /** The API key for `/status`, which helpers ask. */

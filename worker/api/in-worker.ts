@@ -1,7 +1,7 @@
 /**
  * How an app that starts itself knows that it runs in a worker, and how the worker knows which of a file's apps is meant.
- * On `globalThis`, under registered symbols: a TypeScript app may be given another instance of this module than the
- * worker has.
+ * They meet on `globalThis`, under registered symbols, because a TypeScript app may be given another instance of this
+ * module than the worker has.
  */
 const IN_WORKER = Symbol.for('banana-serve.in-worker');
 const COUNTS = Symbol.for('banana-serve.app-counts');

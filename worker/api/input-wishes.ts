@@ -1,6 +1,6 @@
-/** Bodies that an app may ask for; without its asking they are read as JSON, or refused. */
+/** Kinds of body that an app gets only if it asks for them; otherwise they are read as JSON, or refused. */
 
-/** What an app takes besides what every app does. */
+/** Kinds of body that an app or a route has asked for. */
 export interface InputWishes {
   /** `application/x-www-form-urlencoded` becomes an object of fields. */
   readonly forms: boolean;

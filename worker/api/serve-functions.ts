@@ -7,7 +7,7 @@ import type { BananaApp } from './types.js';
 /** An app, and options of its server beside it: `host`, `port` and the others of docs/options.md. */
 export type ServedFunctions = BananaApp & AppServeOptions;
 
-/** In a worker, where the same line runs again, hands the functions over; what is returned never settles there. */
+/** Starts a server of the functions. In a worker, where the same line runs again, it hands them over and its promise never settles. */
 export function serveFunctions(given: ServedFunctions): Promise<void> {
   if (typeof given.inference !== 'function') {
     const what = `serve({ inference }) needs a function, not ${typeof given.inference}`;

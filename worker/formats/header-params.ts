@@ -3,7 +3,7 @@
 export interface HeaderValue {
   /** The text before the first parameter, in lower case. */
   readonly value: string;
-  /** By name in lower case; of a name that comes twice, the extended form (RFC 5987) counts, else the last. */
+  /** Parameters by name in lower case. If a name comes twice, the extended form (RFC 5987) counts, else the last one. */
   readonly params: ReadonlyMap<string, string>;
 }
 

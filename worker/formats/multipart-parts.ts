@@ -14,7 +14,7 @@ export interface Part {
   readonly content: Buffer;
 }
 
-/** As Node bounds the headers of a whole request. */
+/** The bound that Node sets for the headers of a whole request. */
 const MAX_HEAD_BYTES = 16 * 1024;
 
 /** RFC 2046, section 5.1.1. */
@@ -54,7 +54,7 @@ function isClosed(body: Buffer, at: number): boolean {
   return body[at] === DASH && body[at + 1] === DASH;
 }
 
-/** Where the line of a boundary ends: at its line break, which may also begin the next boundary. */
+/** Finds the end of a boundary's line: its line break, which may also begin the next boundary. */
 function lineEnd(body: Buffer, from: number): number {
   let at = from;
   while (body[at] === SPACE || body[at] === TAB) at += 1;

@@ -34,7 +34,7 @@ function valueOf({ disposition, contentType, content }: Part): Field {
   };
 }
 
-/** Without the folders that some clients send along. */
+/** Drops the folders that some clients send along with a file name. */
 function baseName(path: string): string {
   const name = path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1);
   return name === '.' || name === '..' ? '' : name;

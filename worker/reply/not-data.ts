@@ -11,7 +11,7 @@ const ASYNC_ITERATOR: unknown = Object.getPrototypeOf(
   Object.getPrototypeOf(Object.getPrototypeOf((async function* () {})())),
 );
 
-/** By prototype: an object with a `toJSON` of its own or of its class says itself what it is as data. */
+/** Kinds of object that are no data, by prototype. An object with a `toJSON` of its own or of its class says itself what it is as data. */
 export const NOT_DATA: readonly (readonly [prototype: object, ...NotData])[] = [
   [Promise.prototype, 'a promise', 'await it'],
   [Map.prototype, 'a Map', 'return Object.fromEntries(map)'],

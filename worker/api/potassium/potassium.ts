@@ -42,14 +42,14 @@ interface NoPromise {
 export interface RouteOptions {
   /** Takes any body by its content type (bytes, MessagePack, multipart) and not JSON alone. */
   readonly raw?: boolean;
-  /** As `raw`, and a form (`application/x-www-form-urlencoded`) is an object of fields; one that comes again is an array. */
+  /** Takes all that `raw` does, and a form (`application/x-www-form-urlencoded`) as an object of fields; a repeated field is an array. */
   readonly forms?: boolean;
-  /** As `raw`, and `text/plain` or other text is a string. */
+  /** Takes all that `raw` does, and `text/plain` or other text as a string. */
   readonly text?: boolean;
 }
 
 export interface BackgroundOptions extends RouteOptions {
-  /** Where the result is posted. */
+  /** URL to which the result is posted. */
   readonly resultWebhook?: string;
 }
 

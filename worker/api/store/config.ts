@@ -19,7 +19,7 @@ interface RedisFields {
   readonly password?: string | undefined;
   /** 0 */
   readonly db?: number | undefined;
-  /** In place of all of the above: `redis[s]://[[user][:password]@]host[:port][/db]`; `rediss` is TLS. */
+  /** Takes the place of all of the above: `redis[s]://[[user][:password]@]host[:port][/db]`; `rediss` is TLS. */
   readonly url?: string | undefined;
   readonly encoding?: EncodingName | undefined;
 }

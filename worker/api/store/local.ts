@@ -29,7 +29,7 @@ export class LocalBackend implements Backend {
   readonly #values: Table;
   readonly #expiries: Table;
   readonly #sweeper = new Sweeper((limit) => this.#sweep(limit));
-  /** Where the sweep goes on. */
+  /** Key at which the next sweep goes on. */
   #cursor: Uint8Array = FIRST;
 
   static async open(path: string): Promise<LocalBackend> {
