@@ -73,6 +73,7 @@ const MISTAKES: readonly (readonly [kind: string, message: RegExp])[] = [
   ['nestedFunction', /output\.label is a function/],
   ['map', /output\.scores\[0\] is a Map; return Object\.fromEntries\(map\)/],
   ['set', /output is a Set; return \[\.\.\.set\]/],
+  ['mapFirst', /output is a Map/],
   ['symbol', /output\.rows\[0\]\.kind is a symbol/],
   ['responseError', /Response\.error\(\), which has no status/],
 ];

@@ -39,7 +39,8 @@ export function iteratorOf(value: unknown): AnyIterator | null {
 }
 
 /**
- * Sends every item. The head leaves with the first chunk, so an early throw is still a whole error reply.
+ * Sends every item. The head leaves with the first chunk, so an early throw is still a whole error reply, and so
+ * is a first item that cannot be encoded.
  * Rejects with whatever the iterator throws; calls its `return()` when the client has left or an item cannot be
  * encoded.
  */
@@ -57,18 +58,18 @@ export async function sendStream(
       iterator.next();
     const { done, value } = isThenable(step) ? await step : step;
     if (out.cancelled) break;
-    if (!headSent) {
-      out.head(encoder.head(value));
-      headSent = true;
-    }
-    if (done === true) return;
-    let bytes: Uint8Array;
+    let bytes: Uint8Array | null = null;
     try {
-      bytes = encoder.item(value);
+      if (done !== true) bytes = encoder.item(value);
     } catch (thrown) {
       await iterator.return?.(); // its `finally` blocks free what it holds
       throw thrown;
     }
+    if (!headSent) {
+      out.head(encoder.head(value));
+      headSent = true;
+    }
+    if (bytes === null) return;
     await sendBytes(bytes, out);
     if (performance.now() - yieldedAtMs > YIELD_EVERY_MS) {
       await nextTurn();

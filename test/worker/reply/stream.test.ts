@@ -304,6 +304,15 @@ test('an item that cannot be encoded fails the stream and lets the generator cle
   assert.equal(client.text, '1\n');
 });
 
+test('a first item that cannot be encoded fails before the head has left', async () => {
+  const client = new Client();
+  await assert.rejects(
+    sendStream([new Map()].values(), 'application/x-ndjson', null, client),
+    serveError('SERVE_OUTPUT_INVALID', /output is a Map/),
+  );
+  assert.equal(client.heads.length, 0);
+});
+
 test('a synchronous generator that never waits lets other work of the worker in', async () => {
   const client = new Client();
   function* busy(): Generator<string> {
