@@ -20,6 +20,8 @@ type Row = readonly [what: string, type: string | null, body: string | Uint8Arra
 const bytes = (hex: string): object => ({ kind: 'Uint8Array', hex });
 const OBJECT = '{"a":[1,null]}';
 const PARSED = { a: [1, null] };
+/** What JavaScript makes of 2^64 - 1. */
+const ROUNDED = 18446744073709552000;
 
 const TAKEN: readonly Row[] = [
   ['JSON', 'application/json', OBJECT, PARSED],
@@ -30,6 +32,8 @@ const TAKEN: readonly Row[] = [
   ["curl's form default", 'application/x-www-form-urlencoded', OBJECT, PARSED],
   ['a JSON string', 'application/json', '"a\\u00fc\u{1F34C}"', 'aü\u{1F34C}'],
   ['a JSON number', 'application/json', ' 1.5e3\n', 1500],
+  ['a JSON number beyond 2^53, rounded,', 'application/json', '[18446744073709551615]', [ROUNDED]],
+  ['a number beyond 2^53 as a string', 'application/json', '"18446744073709551615"', '18446744073709551615'],
   ['a JSON null', 'application/json', 'null', null],
   ['false', 'application/json', 'false', false],
   ['an array', 'application/json', '[]', []],
