@@ -178,7 +178,7 @@ describe("an app's output", LIMIT, () => {
     assert.deepEqual([redirect.status, redirect.headers.get('location')], [303, '/elsewhere']);
   });
 
-  test('what belongs to the connection or to the caller, a Response cannot set', async () => {
+  test('a Response cannot set headers that belong to the connection or to the caller', async () => {
     const { headers, text } = await get('responseOwnHeaders', { 'x-request-id': 'ours' });
     assert.deepEqual(
       [text, headers.get('content-length'), headers.get('x-request-id')],

@@ -194,7 +194,7 @@ test(
 );
 
 test(
-  'who says goodbye, or breaks the protocol, and leaves the connection open holds no worker',
+  'a client that says goodbye, or breaks the protocol, and leaves the connection open holds no worker',
   LIMIT,
   async (t) => {
     const server = await startServer(APP, { t });

@@ -43,7 +43,7 @@ function installed(where: string): string {
   return join(where, 'node_modules/.bin/banana-serve');
 }
 
-test('its own npm test passes, types included', LIMIT, async () => {
+test('npm test of a new project passes, types included', LIMIT, async () => {
   // The variable of this test run would make the inner one report to it.
   const { stdout } = await run('npm', ['test'], {
     cwd: project,
@@ -52,13 +52,13 @@ test('its own npm test passes, types included', LIMIT, async () => {
   assert.match(stdout, /the model answers in capitals/);
 });
 
-test('it starts, and answers', LIMIT, async (t) => {
+test('a new project starts, and answers', LIMIT, async (t) => {
   const server = await startServer('./app.ts', { t, cwd: project, command: installed(project) });
   assert.deepEqual((await call(server.url, '{"prompt":"hello"}')).json(), { answer: 'HELLO' });
   assert.equal((await server.stop()).code, 0);
 });
 
-test('its package has the name of its folder, and asks for this version', async () => {
+test('the package of a new project has the name of its folder, and asks for this version', async () => {
   const fresh = join(folder, 'Ünsere KI 2');
   assert.equal((await runCommand(['new', fresh]).ended).code, 0);
   const { name, type, dependencies } = JSON.parse(await readFile(join(fresh, 'package.json'), 'utf8')) as {
@@ -70,7 +70,7 @@ test('its package has the name of its folder, and asks for this version', async 
   assert.deepEqual([name, type, dependencies], ['nsere-ki-2', 'module', { 'banana-serve': `^${version}` }]);
 });
 
-describe('what is in the way is named, and nothing is written', () => {
+describe('new names the file or folder in its way, and writes nothing', () => {
   test('a file of the project', async () => {
     const taken = join(folder, 'taken');
     await mkdir(taken);

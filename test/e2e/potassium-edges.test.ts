@@ -110,7 +110,7 @@ test('a worker that is still busy with a call whose client left is not available
   await server.stop();
 });
 
-test('what is no call does not count as activity', LIMIT, async (t) => {
+test('a request that is no call does not count as activity', LIMIT, async (t) => {
   const server = await startServer(
     appOf(t, `app.handler('/', () => new Response({ json: 1 })); export default app;`),
     { t },

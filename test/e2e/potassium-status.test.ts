@@ -158,7 +158,7 @@ const NO_POSTS: Readonly<Record<string, (mix: Mix) => Promise<unknown>>> = {
   PUT: ({ server }) => get(server, '/', 'PUT'),
 };
 
-test('whatever is sent, in whatever mix: sequence_number counts every POST once', LIMIT, async (t) => {
+test('sequence_number counts every POST once, in any mix of requests', LIMIT, async (t) => {
   const cues = makeCues(t);
   const args = ['--workers', '2', '--max-body', '4kb'];
   const server = await startServer(fixture('potassium.mjs'), { t, args, env: cues.env });

@@ -80,7 +80,7 @@ test(
 );
 
 test(
-  'one that waits for a worker is open, and what its client says meanwhile is not lost',
+  'a WebSocket that waits for a worker is open, and loses nothing that its client says',
   LIMIT,
   async (t) => {
     const cues = makeCues(t);
@@ -131,7 +131,7 @@ test(
 );
 
 test(
-  'how it ends: a return, a close, an error without its text, the death of the worker',
+  'a WebSocket ends by a return, a close, an error (without its text) or the death of the worker',
   LIMIT,
   async (t) => {
     const cues = makeCues(t);
@@ -169,7 +169,7 @@ test('wrong uses are told to the app', LIMIT, async (t) => {
 });
 
 test(
-  'what is no WebSocket is told so, and what asks for another protocol is served as if it had not',
+  'a plain request to a WebSocket route is refused; an upgrade to another protocol is served as a plain request',
   LIMIT,
   async (t) => {
     const server = await startServer(APP, { t });
@@ -197,7 +197,7 @@ test(
   },
 );
 
-test('refused like any call: without a key, with a full queue', LIMIT, async (t) => {
+test('a WebSocket is refused like any call: without a key, with a full queue', LIMIT, async (t) => {
   const cues = makeCues(t);
   const args = ['--api-key', 'k', '--queue-size', '0'];
   const server = await startServer(APP, { t, env: cues.env, args, key: 'k' });
@@ -212,7 +212,7 @@ test('refused like any call: without a key, with a full queue', LIMIT, async (t)
 });
 
 test(
-  'while the app is loading it is held; a path that turns out to be none is closed with 1008',
+  'a WebSocket is held while the app loads, and closed with 1008 if its path is no route',
   LIMIT,
   async (t) => {
     const cues = makeCues(t);
@@ -259,7 +259,7 @@ test('the run timeout is for one message; a client that says nothing is sent awa
 });
 
 test(
-  'draining: one that waits for its client is closed with 1001, one that works says its last word first',
+  'a drain closes a WebSocket that waits for its client with 1001; one that works says its last word first',
   LIMIT,
   async (t) => {
     const cues = makeCues(t);

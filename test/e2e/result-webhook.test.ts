@@ -39,7 +39,7 @@ test(
 );
 
 test(
-  'of a background function that fails, or dies with its worker, the error is posted',
+  'the error of a background function that fails, or dies with its worker, is posted',
   LIMIT,
   async (t) => {
     const receiver = await startReceiver(t);
@@ -64,7 +64,7 @@ test(
   },
 );
 
-test('of a background function every JSON answer is posted, whatever its status', LIMIT, async (t) => {
+test('every JSON answer of a background function is posted, whatever its status', LIMIT, async (t) => {
   const receiver = await startReceiver(t);
   const server = await startServer(APP, { t, env: { HOOK: receiver.url } });
   await ask({ url: `${server.url}/slow` }, { status: 404 });

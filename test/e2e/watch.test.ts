@@ -221,7 +221,7 @@ describe('--watch', () => {
     await server.stop();
   });
 
-  test('what is no code of the app, and what is saved unchanged, starts nothing again', LIMIT, async (t) => {
+  test('a file that is no code of the app, or is saved unchanged, starts nothing again', LIMIT, async (t) => {
     const app = editedApp(t, {
       'app.mjs': versionApp(1),
       'same.json': '{}',
@@ -343,7 +343,7 @@ describe('--watch', () => {
     },
   );
 
-  test('a second Ctrl-C in the midst of it stops at once', LIMIT, async (t) => {
+  test('a second Ctrl-C while workers are replaced stops at once', LIMIT, async (t) => {
     const cues = makeCues(t);
     const app = editedApp(t, { 'app.mjs': waitingApp(1) });
     const server = await watched(t, app, 'app.mjs', [], cues.env);
@@ -359,7 +359,7 @@ describe('--watch', () => {
     assert.equal(isAlive(model.workers[0]?.pid as number), false);
   });
 
-  test('off unless asked for', LIMIT, async (t) => {
+  test('nothing is watched without --watch', LIMIT, async (t) => {
     const app = editedApp(t, { 'app.mjs': versionApp(1) });
     const server = await startServer(app.path('app.mjs'), { t });
     await answer(server);

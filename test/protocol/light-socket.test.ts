@@ -34,7 +34,7 @@ test('a small chunk keeps no more memory alive than any small buffer', async (t)
   assert.ok(bytes.buffer.byteLength <= Buffer.from(bytes).buffer.byteLength);
 });
 
-test('it ends and closes as the old one would, and that is left in peace', async (t) => {
+test('a light socket ends and closes as the socket it replaced would, and leaves that one alone', async (t) => {
   const { a, b } = await socketPair(t);
   const light = lighten(b);
   light.resume();

@@ -106,7 +106,7 @@ test('sends leave in their order, in parts, within the credit', async () => {
   assert.deepEqual(bench.story.slice(3), ['data last 6']);
 });
 
-test('what is sent is copied: the app may use its buffer again', async () => {
+test('a message is copied when it is sent: the app may use its buffer again', async () => {
   const bench = new Bench();
   const bytes = Buffer.from('aaa');
   void bench.socket.send(bytes);

@@ -183,7 +183,7 @@ test('a program that the app starts inherits neither fd 3 nor fd 4', async (t) =
   assert.equal(await worker.answer(), '1\n');
 });
 
-test('whatever the app writes to fd 1 and 2 leaves the frames alone', async (t) => {
+test('nothing that the app writes to fd 1 and 2 disturbs the frames', async (t) => {
   const worker = await started(
     t,
     `import { writeSync } from 'node:fs';

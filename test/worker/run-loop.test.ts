@@ -31,7 +31,7 @@ test('calls run one at a time, in the order they came', async () => {
   assert.deepEqual(bench.story, ['begin 0', 'result 0', 'begin 1', 'result 1', 'begin 2', 'result 2']);
 });
 
-test('it says that a call came, and that all that came are answered', async () => {
+test('the run loop says that a call came, and that all that came are answered', async () => {
   const last = deferred<number>();
   const bench = new Bench((input) => (input === 3 ? last.promise : input));
   bench.call(1);
@@ -190,7 +190,7 @@ const OUTCOMES = {
   response: () => new Response('r'),
 } as const;
 
-test('whatever calls do and whenever they are cancelled, each has one ending, and begins are in order', async () => {
+test('each call has one ending and begins in its order, whatever it does and whenever it is cancelled', async () => {
   const outcome = fc.constantFrom(...(Object.keys(OUTCOMES) as (keyof typeof OUTCOMES)[]));
   const step = fc.record({ outcome, cancelAfter: fc.option(fc.nat(3)), pauseTurns: fc.nat(2) });
   await fc.assert(

@@ -48,7 +48,7 @@ test('a worker stays awake between the short calls of a single caller, and for a
   assert.ok(!bench.isAwake, 'then it sleeps');
 });
 
-test('it does not turn while a call is being answered', () => {
+test('a worker does not spin while a call is being answered', () => {
   const bench = new Bench();
   bench.calls(0.3, 0.2);
   bench.awake.onCall();

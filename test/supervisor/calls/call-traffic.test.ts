@@ -32,7 +32,7 @@ function setUp(t: TestContext) {
   return { traffic, call, channel, story, take: () => takes.forEach((taken) => taken()) };
 }
 
-test('what a worker says on a WebSocket reaches its client, in order', (t) => {
+test('messages of a worker on a WebSocket reach its client, in order', (t) => {
   const { traffic, call, story } = setUp(t);
   traffic.onConversation(call, DATA, PIECES);
   traffic.onConversation(call, { type: 'credit', id: 7, bytes: 9 }, []);
@@ -50,13 +50,13 @@ test('the worker may send as much again once the client has taken what it sent, 
   assert.equal(channel.flushes, 1);
 });
 
-test('so may the worker of a streamed answer', (t) => {
+test('the worker of a streamed answer may send as much again once the client has taken what it sent', (t) => {
   const { traffic, call, channel } = setUp(t);
   traffic.onChunk(call, PIECES); // the test's sink takes it at once
   assert.deepEqual(channel.sent, [{ type: 'credit', id: 7, bytes: 3 }]);
 });
 
-test('what the client says goes to the worker, and a wait that it answers is no wait any more', (t) => {
+test('messages of the client go to the worker, and end its wait', (t) => {
   const { traffic, call, channel, story } = setUp(t);
   traffic.say(call, { text: false, last: true }, Buffer.from('hi'));
   assert.deepEqual(channel.sent, [{ type: 'data', id: 7, text: false, last: true }]);

@@ -101,7 +101,7 @@ test('the time to begin is at least 5 s, and no longer than a longer limit', (t)
   assert.equal(timeout.beginGraceMs, 0);
 });
 
-test('another limit holds for the calls that follow', (t) => {
+test('a new limit holds for the calls that follow', (t) => {
   const { take, pass, story, timeout } = setUp(t);
   timeout.limitMs = 2 * LIMIT_MS;
   take(7);

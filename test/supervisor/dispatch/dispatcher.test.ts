@@ -201,7 +201,7 @@ test('when places run short the body that arrives most slowly is refused, one at
   assert.equal(bench.refusal()?.code, 'SERVE_QUEUE_FULL');
 });
 
-test('what came long ago counts little for the rate: who stops loses to who goes on', (t) => {
+test('an upload that stops loses its place to one that goes on, however fast it was before', (t) => {
   const bench = new Bench(t, 0, { queueSize: 2, queueBytes: 1e9 });
   const evicted: string[] = [];
   const stops = arrive(bench, evicted, 'stops');
@@ -424,7 +424,7 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant('pass' as const), ms: fc.nat(100) }) },
 );
 
-test('whatever happens: each call is in exactly one place, no worker idles while one waits, nothing begins twice', (t) => {
+test('in any order of events each call is in exactly one place, no worker idles while one waits, nothing begins twice', (t) => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
       t.mock.reset();
@@ -487,7 +487,7 @@ function assertInvariants({ dispatcher, workers, outcomes }: Bench, jobs: readon
     );
 }
 
-test('nothing is sent ahead behind a call that lasts as long as its client likes, and no such call behind another', (t) => {
+test('nothing is sent ahead behind a WebSocket, and no WebSocket behind another call', (t) => {
   const bench = new Bench(t, 1);
   bench.learn(1);
   const [worker] = bench.workers as [FakeWorker];
@@ -508,7 +508,7 @@ test('nothing is sent ahead behind a call that lasts as long as its client likes
   assert.deepEqual(worker.ids, ['b', 'c']);
 });
 
-test('a server that is gone keeps nothing: neither what waits, nor what a dying worker gives back', (t) => {
+test('a server that has ended keeps no job: neither those that wait, nor those that a dying worker gives back', (t) => {
   const bench = new Bench(t, 1);
   const [worker] = bench.workers as [FakeWorker];
   bench.submit('sent');

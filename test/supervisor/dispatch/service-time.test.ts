@@ -40,7 +40,7 @@ test('a slow call is remembered, and fades', () => {
   assert.ok(service.slowMs > 45 && service.slowMs < 55, String(service.slowMs));
 });
 
-test('whatever was measured: the mean is within it, the slowest is at least the newest', () => {
+test('the mean lies within what was measured, and the slowest is at least the newest', () => {
   fc.assert(
     fc.property(
       fc.array(fc.double({ min: 0, max: 1e6, noNaN: true }), { minLength: 5, maxLength: 200 }),

@@ -113,7 +113,7 @@ test('a result above a quarter of all room has succeeded without its body, whole
   assert.deepEqual([streamed.state, streamed.result?.body, taken], ['succeeded', null, 3]);
 });
 
-test('of too many that have ended the oldest ends go first; those that have not are never forgotten', () => {
+test('when too many jobs have ended the oldest ends are forgotten first; jobs that have not ended never are', () => {
   const jobs = jobsWith({ maxJobs: 2 });
   const waiting = jobs.keep(newJob('waits'));
   const ended = [keepEnded(jobs), keepEnded(jobs), keepEnded(jobs)];
@@ -123,7 +123,7 @@ test('of too many that have ended the oldest ends go first; those that have not 
   assert.deepEqual(jobs.unfinished(), [waiting.id]);
 });
 
-test('who ended first goes first, whoever came first', () => {
+test('the job that ended first is forgotten first, whichever came first', () => {
   const jobs = jobsWith({ maxJobs: 1 });
   const job = newJob('slow');
   const slow = jobs.keep(job);
@@ -132,7 +132,7 @@ test('who ended first goes first, whoever came first', () => {
   assert.deepEqual([jobs.get(quick.id), jobs.get(slow.id)], [null, slow]);
 });
 
-test('of too many bytes the oldest go first', () => {
+test('when results hold too many bytes the oldest are forgotten first', () => {
   const jobs = jobsWith({ maxBytes: 400 });
   const ended = Array.from({ length: 5 }, () => keepEnded(jobs, 100));
   assert.deepEqual(
@@ -157,7 +157,7 @@ test('a job is forgotten a time after its end, each by its own', () => {
   assert.equal(jobs.size, 1);
 });
 
-test('who waits for the end is called once: at the end, or at once if it was', () => {
+test('a waiter is called once: at the end of the job, or at once if it has ended', () => {
   const jobs = jobsWith();
   const job = newJob('x');
   const kept = jobs.keep(job);
@@ -182,7 +182,7 @@ test('a kept job has no deadline any more', () => {
   assert.deepEqual([job.deadlineAtMs, fired], [null, false]);
 });
 
-test('what nobody can ask for is not kept: headers of an answer, the detail of an error', () => {
+test('headers of an answer and the detail of an error are not kept: nobody can ask for them', () => {
   const jobs = jobsWith();
   const answered = newJob('x');
   const kept = jobs.keep(answered);

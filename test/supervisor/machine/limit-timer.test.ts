@@ -36,7 +36,7 @@ test('a limit that was over while the process stood still acts after what can be
   assert.deepEqual(order, ['read', 'limit']);
 });
 
-test('what is read may stop a limit that was over', async () => {
+test('a limit that was over is stopped by what is read in the same turn', async () => {
   let acted = false;
   const limit = startLimit(5, () => (acted = true));
   standStill(100);

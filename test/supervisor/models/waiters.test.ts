@@ -18,7 +18,7 @@ function makeModel(): Model {
   return model;
 }
 
-test('who waits goes on once it is ready, and not at a change before', async () => {
+test('a waiter goes on once the model is ready, and not at a change before', async () => {
   const model = makeModel();
   let gone = 0;
   const waits = [1, 2].map(() => model.waiters.wait(NEVER).then(() => (gone += 1)));
@@ -31,7 +31,7 @@ test('who waits goes on once it is ready, and not at a change before', async () 
   await model.waiters.wait(NEVER);
 });
 
-test('who waits in vain is told, whether before or meanwhile', async () => {
+test('a waiter is told that it waits in vain, at once or later', async () => {
   const model = makeModel();
   const wait = model.waiters.wait(NEVER);
   model.state = 'hopeless';
@@ -40,7 +40,7 @@ test('who waits in vain is told, whether before or meanwhile', async () => {
   await assert.rejects(model.waiters.wait(NEVER), /in vain/);
 });
 
-test('who gives up is waited for no more', async () => {
+test('a waiter that gives up is forgotten', async () => {
   const model = makeModel();
   let leave!: () => void;
   const wait = model.waiters.wait(new Promise<void>((resolve) => (leave = resolve)));

@@ -79,7 +79,7 @@ test('LineSplitter follows marks and line ends wherever two cuts fall, in the mi
   }
 });
 
-test('whatever is printed, marked or not, comes out once, in order, under its own call', () => {
+test('everything printed, marked or not, comes out once, in order, under its own call', () => {
   const print = fc.record({
     id: fc.constantFrom('', 'call-a', 'call-b'),
     // What a mark is made of, among the rest: a print may hold half of one.

@@ -74,7 +74,7 @@ test('a config file that is broken around its key does not show it', (t) => {
 });
 
 describe('a key file', () => {
-  test('has a key per line, besides comments, blanks and a byte order mark', (t) => {
+  test('a key file has a key per line, besides comments, blanks and a byte order mark', (t) => {
     const cwd = folder(t, { keys: '\ufeffone\r\n# two\n\n  three#3  \n' });
     assert.deepEqual(readKeyFile('keys', cwd), [digestOf('one'), digestOf('three#3')]);
     assert.deepEqual(readKeyFile(join(cwd, 'keys'), '/'), [digestOf('one'), digestOf('three#3')]);
@@ -99,7 +99,7 @@ describe('a key file', () => {
     });
   }
 
-  test('that is missing or a folder is refused', (t) => {
+  test('a key file that is missing or a folder is refused', (t) => {
     const cwd = folder(t, {});
     assert.throws(() => readKeyFile('keys', cwd), {
       code: 'SERVE_CONFIG',
@@ -109,7 +109,7 @@ describe('a key file', () => {
   });
 });
 
-test('the path of a file of keys is any text but a blank one', () => {
+test('the path of a key file is any text but a blank one', () => {
   assert.equal(parseKeyFilePath(' keys of ours.txt'), ' keys of ours.txt');
   for (const raw of ['', ' ', 7, null, ['keys.txt']]) assert.throws(() => parseKeyFilePath(raw), NotAllowed);
 });

@@ -233,7 +233,7 @@ describe('the environment', () => {
   test('an empty variable is no value', () =>
     assert.deepEqual(read({ BANANA_PORT: '', PORT: '' }), [{}, []]));
 
-  test('what Kubernetes injects for a service called banana is ignored with one warning', () => {
+  test('variables that Kubernetes injects for a service called banana are ignored with one warning', () => {
     const injected = {
       BANANA_PORT: 'tcp://10.0.0.1:8000',
       BANANA_SERVICE_HOST: '10.0.0.1',

@@ -12,7 +12,7 @@ const FACTS: WorkerFacts = {
   wanted: false,
 };
 
-test('of two causes of a kill the first is told, and no hint besides', () => {
+test('a worker that is killed for two causes reports the first, and no hint besides', () => {
   const notes = new DeathNotes();
   notes.killedFor('run timeout');
   notes.killedFor('stop');
@@ -22,7 +22,7 @@ test('of two causes of a kill the first is told, and no hint besides', () => {
   assert.equal(hint, '');
 });
 
-test('of two reasons that a worker gives the first is told', () => {
+test('a worker that gives two reasons reports the first', () => {
   const notes = new DeathNotes();
   const fatal = {
     code: 'SERVE_INIT_FAILED',
@@ -48,7 +48,7 @@ test('the last 20 lines of stderr are told, and read for a hint', () => {
   assert.match(hint, /^the JavaScript heap was full/);
 });
 
-test('what its owner knows stands beside what was noted', () => {
+test('the report of a death holds what the owner knows beside what was noted', () => {
   const { at, ...death } = new DeathNotes().describe({ code: 3, signal: null }, FACTS);
   assert.ok(Math.abs(Date.now() - at.getTime()) < 10_000);
   const noted = {

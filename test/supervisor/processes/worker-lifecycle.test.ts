@@ -56,7 +56,7 @@ for (const [state, ...nexts] of rows) {
   }
 }
 
-test('whatever happens in whatever order: calls are taken only between ready and the first sign of an end', () => {
+test('in any order of events a worker takes calls only between ready and the first sign of its end', () => {
   fc.assert(
     fc.property(fc.array(fc.constantFrom(...EVENTS), { maxLength: 30 }), (events) => {
       let state: WorkerState = 'spawning';

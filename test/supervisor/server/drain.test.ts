@@ -74,7 +74,7 @@ test('a drain refuses calls at once, waits for those it has, then for the worker
   assert.deepEqual(told(), ['queued: SERVE_SHUTTING_DOWN']);
 });
 
-test('for as long as load balancers need to notice, calls are still taken', async (t) => {
+test('calls are still taken during the drain lag, in which load balancers notice', async (t) => {
   const { pass, told } = setUp(t, 300);
   await pass(295);
   assert.deepEqual(told(), ANNOUNCED);
@@ -82,7 +82,7 @@ test('for as long as load balancers need to notice, calls are still taken', asyn
   assert.deepEqual(told(), ['refusing', 'refused']);
 });
 
-test('that lag is part of the timeout, however long it is', async (t) => {
+test('the drain lag is part of the drain timeout, however long it is', async (t) => {
   const { pass, told } = setUp(t, 60_000);
   await pass(TIMEOUT_MS - 5);
   assert.deepEqual(told(), ANNOUNCED);

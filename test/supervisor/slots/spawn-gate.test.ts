@@ -32,7 +32,7 @@ test('on the CPU only the cap counts', () => {
   assert.deepEqual(record, ['a', 'b', 'c']);
 });
 
-test('who withdraws while waiting is never called, and holds nobody up', () => {
+test('a slot that withdraws while it waits is never called, and holds nobody up', () => {
   const gate = new SpawnGate(1);
   const record: string[] = [];
   const leaveA = enter(gate, 'gpu 0', 'a', record);
@@ -43,7 +43,7 @@ test('who withdraws while waiting is never called, and holds nobody up', () => {
   assert.deepEqual(record, ['a', 'c']);
 });
 
-test('whoever comes and goes: never two on a GPU, never more than the cap, nobody waits without a reason', () => {
+test('in any order of events never two start on a GPU, never more than the cap, and nobody waits without a reason', () => {
   const step = fc.oneof(
     fc.record({ enter: fc.constantFrom('cpu', 'gpu 0', 'gpu 1', 'gpu 2') }),
     fc.record({ leave: fc.nat(20) }),

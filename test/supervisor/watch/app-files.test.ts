@@ -64,7 +64,7 @@ test('a change that is undone within the burst is none', LIMIT, async (t) => {
   assert.deepEqual(told, [['last.ts']]);
 });
 
-test('who never stops writing is told about all the same', LIMIT, async (t) => {
+test('changes are told even while a program never stops writing', LIMIT, async (t) => {
   const app = editedApp(t, { 'app.ts': '0' });
   const { told } = await watched(t, app);
   let writes = 0;

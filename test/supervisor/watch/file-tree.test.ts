@@ -46,7 +46,7 @@ test('packages, outputs, dot files and data do not', async (t) => {
   assert.deepEqual(await namesOf(t, ['app.ts', 'distance.ts', ...others]), ['app.ts', 'distance.ts']);
 });
 
-test('what is asked of a path is asked of every folder on it', () => {
+test('a path belongs to the app only if every folder on it does', () => {
   assert.equal(isIgnored('lib/node_modules/a.js'), true);
   assert.equal(isIgnored('lib/.cache/a.js'), true);
   assert.equal(isIgnored('lib/a.js'), false);

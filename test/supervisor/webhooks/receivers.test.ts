@@ -51,7 +51,7 @@ test('places that are free after all were taken go to the receivers in turn', ()
   assert.deepEqual(order, ['a1', 'b1', 'c1', 'a2', 'b2', 'a3']);
 });
 
-test('what is tried again queues behind the others of its receiver', () => {
+test('a webhook that is tried again queues behind the others of its receiver', () => {
   const { receivers, started } = setUp({ perReceiver: 1 });
   const [first, second] = [parcel('a1'), parcel('a2')];
   receivers.add(first);

@@ -257,22 +257,26 @@ test('an answer without an end counts by its status, and its connection is cut',
   );
 });
 
-test('what is owed is bounded in number and bytes: more is dropped, with one line each', LIMIT, async (t) => {
-  const hanging = await startReceiver(t, () => {});
-  const { webhooks, warnings } = setUp(t, { limits: { maxOwed: 2, maxOwedBytes: 1000 } });
-  const other = await startReceiver(t, () => {});
-  assert.equal(webhooks.send(webhookTo(hanging.url, { body: Buffer.alloc(900) })), true);
-  assert.equal(webhooks.send(webhookTo(other.url, { body: Buffer.alloc(101) })), false);
-  assert.equal(webhooks.send(webhookTo(other.url)), true);
-  assert.equal(webhooks.send(webhookTo(hanging.url)), false);
-  assert.deepEqual(
-    warnings().map(({ text }) => text.replace(/http:\/\/\S+/, 'URL')),
-    [
-      'Webhook to URL was not sent: with its 101 bytes, more than 1000 bytes would be waiting for delivery',
-      'Webhook to URL was not sent: 2 others are still to be delivered',
-    ],
-  );
-});
+test(
+  'webhooks owed are bounded in number and bytes: more are dropped, with one line each',
+  LIMIT,
+  async (t) => {
+    const hanging = await startReceiver(t, () => {});
+    const { webhooks, warnings } = setUp(t, { limits: { maxOwed: 2, maxOwedBytes: 1000 } });
+    const other = await startReceiver(t, () => {});
+    assert.equal(webhooks.send(webhookTo(hanging.url, { body: Buffer.alloc(900) })), true);
+    assert.equal(webhooks.send(webhookTo(other.url, { body: Buffer.alloc(101) })), false);
+    assert.equal(webhooks.send(webhookTo(other.url)), true);
+    assert.equal(webhooks.send(webhookTo(hanging.url)), false);
+    assert.deepEqual(
+      warnings().map(({ text }) => text.replace(/http:\/\/\S+/, 'URL')),
+      [
+        'Webhook to URL was not sent: with its 101 bytes, more than 1000 bytes would be waiting for delivery',
+        'Webhook to URL was not sent: 2 others are still to be delivered',
+      ],
+    );
+  },
+);
 
 test(
   'half of what may be owed is the most for one receiver: one that is down leaves room',

@@ -100,7 +100,7 @@ test('an init that called setCache need not return anything', async () => {
   assert.deepEqual(app.getContext(), { a: 1 });
 });
 
-test('what init returns counts over what it gave to setCache', async () => {
+test('values that init returns count over those it gave to setCache', async () => {
   const app = new Potassium<object>('x');
   app.init(() => {
     app.setCache({ a: 1 });
@@ -321,7 +321,7 @@ test('headers that no client would read are refused', () => {
 
 // background
 
-test('what a background function returns is its result: JSON, a Response, or nothing', async () => {
+test('a background function returns its result: JSON, a Response, or nothing', async () => {
   const app = new Potassium('x');
   app.background('/json', () => ({ a: 1 }));
   app.background('/nothing', () => {});

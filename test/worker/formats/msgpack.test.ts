@@ -88,7 +88,7 @@ test('writeMsgpack gives memory of its own: a later answer does not change an ea
   assert.equal(first.toString('hex'), before);
 });
 
-test('what JSON can say comes back the same through writeMsgpack and readMsgpack', () => {
+test('every JSON value comes back the same through writeMsgpack and readMsgpack', () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       const sent = JSON.parse(JSON.stringify(value).replaceAll('"__proto__"', '"proto"')) as unknown;

@@ -133,7 +133,7 @@ for (const [given, filename] of [
   });
 }
 
-test('what stands before the first boundary, behind the last one, and beside one is skipped', () => {
+test('text before the first boundary, behind the last one, and beside one is skipped', () => {
   const text = `some words\r\n--xx \t\r\n${field('a', '1').slice('--xx\r\n'.length)}--xx--\r\nmore\r\n--xx\r\n`;
   assert.deepEqual(readMultipart(Buffer.from(text), TYPE), { a: '1' });
 });

@@ -35,7 +35,7 @@ for (const format of ['auto', 'json', 'msgpack', 'multipart', 'bytes'] as const)
   });
 }
 
-test('what the dialect fixed wins over the content type', async () => {
+test('a format that the dialect fixed wins over the content type', async () => {
   const body = Buffer.from('81a16101', 'hex');
   assert.deepEqual(await readInput(callWith({ format: 'msgpack', contentType: 'application/json' }), body), {
     a: 1,

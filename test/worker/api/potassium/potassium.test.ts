@@ -89,7 +89,7 @@ for (const route of [
   });
 }
 
-test('what is no route, and what is no function, is refused by name', () => {
+test('a value that is no route, or no function, is refused by name', () => {
   const app = new Potassium('x');
   for (const route of [5, null, {}]) {
     assert.throws(() => app.handler(route as unknown as string, answer), InvalidEndpointTypeException);

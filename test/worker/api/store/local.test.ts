@@ -106,7 +106,7 @@ async function wholeValues(store: Store): Promise<number> {
   return found;
 }
 
-test('what one process sets, another gets at once, while the file outgrows its first size', async (t) => {
+test('a value that one process sets another gets at once, while the file outgrows its first size', async (t) => {
   const options = { backend: 'local', config: { path: join(scratchFolder(t), 'store.lmdb') } } as const;
   const store = new Store(options);
   t.after(() => store.close());

@@ -81,7 +81,7 @@ function suite(options: () => StoreOptions, encoding: EncodingName): void {
     assert.equal(await store.delete(key), false);
   });
 
-  test('what was set is got, with its type', async () => {
+  test('a value that was set is got with its type', async () => {
     for (const value of VALUES) {
       await store.set(key, value);
       assert.deepEqual(await store.get(key), value);
