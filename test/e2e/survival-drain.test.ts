@@ -5,6 +5,7 @@ import { delimiter, join } from 'node:path';
 import { test } from 'node:test';
 import { ask, errorOf, pidOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
+import { readAnswers, sendAtOnce } from '../helpers/pipeline.js';
 import { eventually, fixture, isAlive, runCommand, startServer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -37,6 +38,33 @@ test(
     }
     assert.deepEqual(await server.ended, { code: 0, signal: null });
     assert.deepEqual(cues.notes(), ['begun running', 'begun held', 'shut down']);
+  },
+);
+
+test(
+  'Ctrl-C: of pipelined calls that were taken every one is answered; the last closes',
+  LIMIT,
+  async (t) => {
+    const cues = makeCues(t);
+    const server = await startServer(fixture('works.mjs'), { t, env: cues.env });
+    const calls = ['a', 'b', 'c', 'd'].map((id) => ({ input: { until: 'go on' }, id }));
+    const socket = await sendAtOnce(server, calls);
+    await cues.untilNoted('begun a');
+    await server.until(({ model }) => model.queue.waiting + model.inFlight === 4);
+    server.process.kill('SIGINT');
+    await server.until(({ state }) => state === 'draining');
+    cues.give('go on');
+    const answers = await readAnswers(socket, 4);
+    assert.deepEqual(
+      answers.map(({ status, headers }) => [status, headers.get('connection')]),
+      [
+        [200, 'keep-alive'],
+        [200, 'keep-alive'],
+        [200, 'keep-alive'],
+        [200, 'close'],
+      ],
+    );
+    assert.deepEqual(await server.ended, { code: 0, signal: null });
   },
 );
 

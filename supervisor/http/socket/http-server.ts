@@ -14,7 +14,7 @@ import { ServeError, type ErrorCode } from '../../../protocol/errors.js';
 import { httpStatus } from './http-status.js';
 import { errorBody } from './refuse.js';
 import { requestIdOf } from './request-id.js';
-import { hasBody } from './request-facts.js';
+import { hasBody, noteRequest } from './request-facts.js';
 
 /** Longer than the 60 s after which common load balancers drop idle connections: they must close first. */
 const KEEP_ALIVE_MS = 75_000;
@@ -52,8 +52,10 @@ export function createHttpServer(
     shouldUpgradeCallback: (request: IncomingMessage) => !hasBody(request),
   };
   const server = createServer(options);
-  const onRequest = (request: IncomingMessage, response: ServerResponse): void =>
+  const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
+    noteRequest(request);
     late.use((handler) => handler.request(request, response));
+  };
   server.on('request', onRequest);
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     waitingToSend.add(request);

@@ -1,5 +1,6 @@
 /** Facts that every dialect needs of a request: its path, whether it has a body, when it is over. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { ServeError } from '../../../protocol/errors.js';
 
 /** The request's path as the client wrote it, without the query. A target that is no URL is given back as it is. */
@@ -52,4 +53,16 @@ export function onceClosed(request: IncomingMessage, response: ServerResponse, c
   socket.setMaxListeners(0);
   socket.once('close', callback);
   response.once('close', () => socket.off('close', callback));
+}
+
+/** The request that came last on each connection. */
+const lastRequests = new WeakMap<Socket, IncomingMessage>();
+
+export function noteRequest(request: IncomingMessage): void {
+  lastRequests.set(request.socket, request);
+}
+
+/** Whether no other request has come behind it: an answer that closes the connection would cost that one its own. */
+export function isLastRequest(request: IncomingMessage): boolean {
+  return lastRequests.get(request.socket) === request;
 }
