@@ -24,7 +24,7 @@ export function createHandler(backend: Backend, log: Log): HttpHandler {
   const app = new Koa();
   app.use(async (ctx, next) => {
     ctx.set('X-Request-Id', requestIdOf(ctx.req.headers));
-    if (backend.closing()) ctx.set('Connection', 'close');
+    if (backend.closing(ctx.req)) ctx.set('Connection', 'close');
     ctx.set(bananaIdHeader(ctx.req));
     ctx.newRouterPath = namedPath(writtenPath(ctx.req.url)); // routers match this instead of the path as written
     try {
@@ -32,7 +32,10 @@ export function createHandler(backend: Backend, log: Log): HttpHandler {
     } catch (thrown) {
       if (!(thrown instanceof ServeError)) throw thrown;
       ctx.respond = false;
-      refuse(ctx.req, ctx.res, thrown, { requestId: requestIdOf(ctx.req.headers), close: backend.closing() });
+      refuse(ctx.req, ctx.res, thrown, {
+        requestId: requestIdOf(ctx.req.headers),
+        close: backend.closing(ctx.req),
+      });
     }
   });
   app.use(builtinRoutes(backend).routes());
@@ -72,7 +75,7 @@ export function createHandler(backend: Backend, log: Log): HttpHandler {
       return;
     }
     if (cors !== null && isPreflight(request)) {
-      answerPreflight(request, response, backend.closing());
+      answerPreflight(request, response, backend.closing(request));
       return;
     }
     answer({ backend, request, response, path, acceptedAtMs, requestId: requestIdOf(request.headers) }).catch(
@@ -95,7 +98,7 @@ function turnAway(
   error: ServeError,
 ): void {
   const requestId = requestIdOf(request.headers);
-  const close = error.code === 'SERVE_BAD_REQUEST' || backend.closing(); // a client that knows no HTTP/1.1 is not heard again
+  const close = error.code === 'SERVE_BAD_REQUEST' || backend.closing(request); // a client that knows no HTTP/1.1 is not heard again
   refuse(request, response, error, { requestId, close, timing: 'queue;dur=0, run;dur=0' });
   backend.onRefused(request, requestId, error);
 }

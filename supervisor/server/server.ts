@@ -19,6 +19,7 @@ import type { ApiKeys } from '../http/call/api-keys.js';
 import type { Backend } from '../http/call/backend.js';
 import { listen, type Listening } from '../http/socket/listen.js';
 import { OWN_PATHS } from '../http/dialects/own-paths.js';
+import { isLastRequest } from '../http/socket/request-facts.js';
 import { requestIdOf } from '../http/socket/request-id.js';
 import { UnsentAnswers } from '../http/socket/unsent-answers.js';
 import { watchedResponses } from '../http/socket/watched-response.js';
@@ -199,7 +200,8 @@ export class Server implements ServerHandle {
       ownPaths: OWN_PATHS,
       keys: this.#plan.keys,
       hasGpu: this.#plan.placements.some(({ gpu }) => gpu !== null),
-      closing: () => this.#lastReplies,
+      stopping: () => this.#lastReplies,
+      closing: (request) => this.#lastReplies && isLastRequest(request),
       inviteBody,
       onSettled: (request, job, status, error) => {
         this.#countReply(error?.code ?? 'ok');

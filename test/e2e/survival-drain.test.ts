@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { ask, errorOf, pidOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { readAnswers, sendAtOnce } from '../helpers/pipeline.js';
+import { RawConnection } from '../helpers/raw-http.js';
 import { eventually, fixture, isAlive, runCommand, startServer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -67,6 +68,30 @@ test(
     assert.deepEqual(await server.ended, { code: 0, signal: null });
   },
 );
+
+test('Ctrl-C: a health check between two pipelined calls closes nothing on the second', LIMIT, async (t) => {
+  const cues = makeCues(t);
+  const server = await startServer(fixture('works.mjs'), { t, env: cues.env });
+  const connection = await RawConnection.open(server);
+  connection.post('{"until":"go on"}', ['X-Request-Id: first']);
+  connection.get('/livez');
+  connection.post('{"until":"go on"}', ['X-Request-Id: second']);
+  await cues.untilNoted('begun first');
+  await server.until(({ model }) => model.queue.waiting + model.inFlight === 2);
+  server.process.kill('SIGINT');
+  await server.until(({ state }) => state === 'draining');
+  cues.give('go on');
+  const replies = [await connection.reply(), await connection.reply(), await connection.reply()];
+  assert.deepEqual(
+    replies.map(({ status, headers }) => [status, headers['connection']]),
+    [
+      [200, 'keep-alive'],
+      [200, 'keep-alive'],
+      [200, 'close'],
+    ],
+  );
+  assert.deepEqual(await server.ended, { code: 0, signal: null });
+});
 
 test(
   'SIGTERM: while --drain-lag lasts, /readyz says 503 and calls are still served; then they are refused',

@@ -16,7 +16,7 @@ import { Job } from '../../dispatch/job.js';
 import type { Body } from '../socket/body-memory.js';
 import { announcedBytes, receiveBody } from '../socket/receive-body.js';
 import { refuse } from '../socket/refuse.js';
-import { isLastRequest, onceClosed } from '../socket/request-facts.js';
+import { onceClosed } from '../socket/request-facts.js';
 import { answerStarted } from './answer-started.js';
 import type { Ask } from './ask.js';
 import { describeCall, type CallTarget } from './describe-call.js';
@@ -81,7 +81,7 @@ function newSink({ backend, request, response, requestId }: Ask): ReplySink {
     response,
     requestId,
     exposeErrors: backend.options.exposeErrors,
-    shouldClose: () => backend.closing() && isLastRequest(request),
+    shouldClose: () => backend.closing(request),
     giveUp: (job, error, reason) => backend.model.dispatcher.giveUp(job, error, reason),
     onSettled: (job, status, error) => backend.onSettled(request, job, status, error),
   });
@@ -91,7 +91,7 @@ function newSink({ backend, request, response, requestId }: Ask): ReplySink {
 function fail({ backend, request, response, requestId, acceptedAtMs }: Ask, error: ServeError): void {
   if (error.code === 'SERVE_CANCELLED') return;
   const timing = `queue;dur=${(performance.now() - acceptedAtMs).toFixed(2)}, run;dur=0`;
-  refuse(request, response, error, { requestId, timing, close: backend.closing() && isLastRequest(request) });
+  refuse(request, response, error, { requestId, timing, close: backend.closing(request) });
   backend.onRefused(request, requestId, error);
 }
 

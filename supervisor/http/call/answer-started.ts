@@ -25,7 +25,7 @@ export function answerStarted(
     ...bananaIdHeader(request),
     [JOB_ID_HEADER]: kept.id,
   };
-  if (backend.closing()) headers['Connection'] = 'close';
+  if (backend.closing(request)) headers['Connection'] = 'close';
   response.writeHead(200, headers);
   response.end(BODY);
   return kept;

@@ -27,8 +27,10 @@ export interface Backend {
   readonly replies: ReadonlyMap<string, number>;
   /** The server's own paths, and the methods that each takes, as an `Allow` header lists them. */
   readonly ownPaths: ReadonlyMap<string, string>;
-  /** Whether replies should end their connection, because the server is going. */
-  readonly closing: () => boolean;
+  /** Whether the server takes no more calls, because it is going. */
+  stopping(): boolean;
+  /** Whether the reply to this request ends its connection: the server is going, and nothing was pipelined behind it. */
+  closing(request: IncomingMessage): boolean;
   /** Answers `Expect: 100-continue` once the call has a place. */
   inviteBody(request: IncomingMessage, response: ServerResponse): void;
   onSettled(request: IncomingMessage, job: Job, status: number, error: ServeError | null): void;

@@ -59,7 +59,7 @@ export function answerUnclaimed(backend: Backend): Middleware {
       ? new ServeError('SERVE_UPGRADE_REQUIRED')
       : mistakeOf(ctx.method, written, allow);
     const requestId = requestIdOf(ctx.req.headers);
-    const headers = { requestId, close: backend.closing(), timing: 'queue;dur=0, run;dur=0' };
+    const headers = { requestId, close: backend.closing(ctx.req), timing: 'queue;dur=0, run;dur=0' };
     refuse(ctx.req, ctx.res, error, allow === undefined ? headers : { ...headers, allow });
     backend.onRefused(ctx.req, requestId, error);
   };

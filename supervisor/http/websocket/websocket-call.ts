@@ -80,7 +80,7 @@ export class WebSocketCall implements Sink, Conversation, Answer {
   }
 
   waiting(): void {
-    if (this.#backend.closing()) this.#goingAway ??= shuttingDown();
+    if (this.#backend.stopping()) this.#goingAway ??= shuttingDown();
     const { websocketIdleTimeout } = this.#backend.model.options;
     this.#silence.begin(this.#goingAway === null ? websocketIdleTimeout : GOING_AWAY_SILENCE_MS);
   }

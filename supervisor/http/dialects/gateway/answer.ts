@@ -25,7 +25,7 @@ export function answer(
 /** Sends a failure to a client that may still be sending its body. */
 export function turnAway({ backend, request, response, requestId }: Ask, error: ServeError): void {
   const pieces = failureReply(requestId, error);
-  const closes = backend.closing() || closesAfter(request, error);
+  const closes = backend.closing(request) || closesAfter(request, error);
   const headers = replyHeaders(backend, request, requestId, pieces);
   if (closes) headers['Connection'] = 'close';
   answerUnread(request, response, { status: 200, headers, body: Buffer.concat(pieces), closes });
@@ -46,6 +46,6 @@ function replyHeaders(
     ...bananaIdHeader(request),
   };
   if (ended !== undefined) headers['Server-Timing'] = serverTiming(ended);
-  if (backend.closing()) headers['Connection'] = 'close';
+  if (backend.closing(request)) headers['Connection'] = 'close';
   return headers;
 }
