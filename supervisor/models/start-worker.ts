@@ -5,6 +5,7 @@ import type { OutputRelay } from '../observe/output-relay.js';
 import type { Options } from '../options/resolve.js';
 import type { OrphanGuard } from '../processes/orphan-guard.js';
 import type { Placement } from '../machine/placement.js';
+import { NODE_WORKER } from '../runtimes/node.js';
 import { WorkerHandle } from '../processes/worker-handle.js';
 import type { WorkerLimits, WorkerListener } from '../processes/worker-listener.js';
 
@@ -51,7 +52,7 @@ export function startWorker(
     printMark: mark,
   };
   const worker = new WorkerHandle(
-    { command: model.workerCommand, env: placement.env },
+    { command: model.workerCommand ?? NODE_WORKER, env: placement.env },
     spec,
     workerLimits(options),
     {

@@ -7,7 +7,6 @@
  * It leads its own process group: a terminal's Ctrl-C reaches only the front, and the group dies as a whole.
  */
 import { writeFile } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import type { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 import { spawn, type ChildProcess } from 'node:child_process';
@@ -15,8 +14,6 @@ import { lighten } from '../../protocol/light-socket.js';
 import { envName } from '../options/table.js';
 import { BegunFile } from './begun-file.js';
 import type { Exit } from './exit-report.js';
-
-const WORKER_ENTRY = fileURLToPath(new URL('../../worker/main.js', import.meta.url));
 
 /** Let the kernel pick a worker before the front when memory runs out (0 is normal, 1000 is first). */
 const OOM_SCORE_ADJ = '500';
@@ -39,14 +36,14 @@ export interface WorkerProcess {
 }
 
 export interface SpawnOptions {
-  /** Program and arguments; null: Node with our own worker. */
-  readonly command: readonly string[] | null;
+  /** Program and arguments. */
+  readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
 }
 
 /** @throws Error if the program cannot be started at all */
 export function spawnWorker(options: SpawnOptions): WorkerProcess {
-  const [file, ...args] = options.command ?? [process.execPath, WORKER_ENTRY];
+  const [file, ...args] = options.command;
   const begun = new BegunFile();
   const child = spawnWith(begun, file as string, args, { ...process.env, ...WITHHELD, ...options.env });
   child.on('error', () => {}); // no pid tells the same, at once
