@@ -1,5 +1,5 @@
 /** The models of a server: by name and version, and which of them answers a call that names none. */
-import type { ModelRuntime } from './model-runtime.js';
+import type { Model } from './model.js';
 
 export interface ModelRef {
   readonly name: string;
@@ -8,23 +8,23 @@ export interface ModelRef {
 }
 
 export class Models {
-  readonly #models = new Map<string, ModelRuntime>();
-  #default: ModelRuntime | null = null;
+  readonly #models = new Map<string, Model>();
+  #default: Model | null = null;
 
   /** The model that answers on `/`; null if there is none. */
-  get default(): ModelRuntime | null {
+  get default(): Model | null {
     return this.#default;
   }
 
-  all(): Iterable<ModelRuntime> {
+  all(): Iterable<Model> {
     return this.#models.values();
   }
 
-  find({ name }: ModelRef): ModelRuntime | null {
+  find({ name }: ModelRef): Model | null {
     return this.#models.get(name) ?? null;
   }
 
-  add(model: ModelRuntime): void {
+  add(model: Model): void {
     this.#models.set(model.spec.name, model);
     this.#default ??= model;
   }

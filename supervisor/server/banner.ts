@@ -1,6 +1,6 @@
 /** The lines that tell a person, on stderr, how the server started and how it ended. */
 import { relative } from 'node:path';
-import type { ModelRuntime } from '../models/model-runtime.js';
+import type { Model } from '../models/model.js';
 import type { Placement } from '../machine/placement.js';
 import type { ServerEnd } from './server-handle.js';
 import { formatMs } from '../options/units.js';
@@ -17,7 +17,7 @@ export function startText(app: string, placements: readonly Placement[], url: st
  * takes cannot be guessed. Whoever pastes it has the key; the server shows none.
  */
 export function tryText(
-  model: Pick<ModelRuntime, 'example' | 'routes'>,
+  model: Pick<Model, 'example' | 'routes'>,
   url: string,
   socketPath: string | null,
   needsKey: boolean,

@@ -8,7 +8,7 @@
 import { ServeError, shuttingDown } from '../../protocol/errors.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
 import { startLimit } from '../machine/limit-timer.js';
-import type { ModelRuntime } from '../models/model-runtime.js';
+import type { Model } from '../models/model.js';
 import type { Log } from '../observe/log.js';
 import { drainText, type DrainWaits } from './banner.js';
 import { TERM_GRACE_MS } from '../processes/worker-handle.js';
@@ -18,7 +18,7 @@ import type { RetireLimits } from '../processes/worker-listener.js';
 const WORKER_STOP_RESERVE_MS = 5000;
 
 export interface DrainedModel extends Pick<
-  ModelRuntime,
+  Model,
   'announceDrain' | 'refuseCalls' | 'quiet' | 'close' | 'workerCount'
 > {
   readonly dispatcher: Pick<Dispatcher, 'queued' | 'arriving' | 'inFlight' | 'failQueued' | 'failInFlight'>;

@@ -26,7 +26,7 @@ import { watchedResponses } from '../http/socket/watched-response.js';
 import { LateHandler, createHttpServer, inviteBody } from '../http/socket/http-server.js';
 import { KeptJobs, type KeptJob } from '../jobs/kept-jobs.js';
 import { firstLine } from '../models/model-log.js';
-import { ModelRuntime } from '../models/model-runtime.js';
+import { Model } from '../models/model.js';
 import { AccessLog } from '../http/call/access-log.js';
 import { createLog, type Log } from '../observe/log.js';
 import { OutputRelay } from '../observe/output-relay.js';
@@ -68,7 +68,7 @@ export class Server implements ServerHandle {
   readonly #log: Log;
   readonly #guard: OrphanGuard;
   readonly #webhooks: Webhooks;
-  readonly #model: ModelRuntime;
+  readonly #model: Model;
   readonly #facts: ServerFacts & { readonly replies: Map<string, number> };
   readonly #jobs = new KeptJobs(
     () => requestIdOf({}),
@@ -160,12 +160,12 @@ export class Server implements ServerHandle {
     void this.#tearDown({ reason: 'killed', error: null });
   }
 
-  #newModel(): ModelRuntime {
+  #newModel(): Model {
     const { app, appPlace, workerCommand, resolved, placements } = this.#plan;
     const { logFormat, logPrefix, spawnConcurrency } = this.#options;
     const printFormat = logFormat === 'text' && logPrefix === 'potassium' ? logPrefix : logFormat;
     const name = basename(app).replace(/\.\w+$/, '') || 'model';
-    return new ModelRuntime(
+    return new Model(
       { name, version: '1', app, appPlace, workerCommand },
       resolved,
       placements,

@@ -1,7 +1,7 @@
 /** `GET /status`: one snapshot of everything an operator asks at 3 a.m. Times in ms, sizes in bytes. */
 import type { IntervalHistogram } from 'node:perf_hooks';
 import type { UnsentAnswers } from '../http/socket/unsent-answers.js';
-import type { ModelRuntime } from '../models/model-runtime.js';
+import type { Model } from '../models/model.js';
 import type { WorkerState } from '../processes/worker-lifecycle.js';
 import type { Slot } from '../slots/slot.js';
 import type { ModelStatus, ServerStatus, WorkerStateName, WorkerStatus } from './server-status.js';
@@ -16,7 +16,7 @@ export interface ServerFacts {
   readonly replies: ReadonlyMap<string, number>;
 }
 
-export function serverStatus(facts: ServerFacts, model: ModelRuntime, unsent: UnsentAnswers): ServerStatus {
+export function serverStatus(facts: ServerFacts, model: Model, unsent: UnsentAnswers): ServerStatus {
   return {
     state: model.health,
     version: facts.version,
@@ -33,7 +33,7 @@ export function serverStatus(facts: ServerFacts, model: ModelRuntime, unsent: Un
   };
 }
 
-function modelStatus(model: ModelRuntime): ModelStatus {
+function modelStatus(model: Model): ModelStatus {
   const { dispatcher, options } = model;
   return {
     name: model.spec.name,

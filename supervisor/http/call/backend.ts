@@ -6,14 +6,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ServeError } from '../../../protocol/errors.js';
 import type { Job } from '../../dispatch/job.js';
 import type { KeptJobs } from '../../jobs/kept-jobs.js';
-import type { ModelRuntime } from '../../models/model-runtime.js';
+import type { Model } from '../../models/model.js';
 import type { Webhooks } from '../../webhooks/webhooks.js';
 import type { Options } from '../../options/resolve.js';
 import type { UnsentAnswers } from '../socket/unsent-answers.js';
 import type { ApiKeys } from './api-keys.js';
 
 export interface Backend {
-  readonly model: ModelRuntime;
+  readonly model: Model;
   readonly options: Options;
   /** Asked before the dialects are; one that finds the key in the body asks by itself. */
   readonly keys: ApiKeys;

@@ -46,7 +46,7 @@ export interface ModelListener {
 /** The routes of an app, by path. */
 export type Routes = ReadonlyMap<string, Route>;
 
-export class ModelRuntime {
+export class Model {
   readonly spec: ModelSpec;
   readonly dispatcher: Dispatcher;
   readonly slots: readonly Slot[];
