@@ -73,6 +73,11 @@ export class HeldCalls implements TimedCalls {
     return this.#held.length;
   }
 
+  /** Batches that these calls are in. */
+  get batchCount(): number {
+    return this.#held.length;
+  }
+
   /** Calls that began and ended here. */
   get finished(): number {
     return this.#finished;
@@ -104,26 +109,9 @@ export class HeldCalls implements TimedCalls {
     return this.#held.map((call) => call.job);
   }
 
-  /** Sends a call. */
-  assign(job: Job): void {
-    const id = this.#nextId;
-    this.#nextId = id === 0xffff_ffff ? 1 : id + 1;
-    const { call, pieces, bodyBytes } = job;
-    call.id = id;
-    const isFirst = this.#held.length === 0;
-    this.#held.push({
-      id,
-      job,
-      knownBegun: false,
-      beganAtMs: isFirst ? performance.now() : 0,
-      graceMs: this.#timeout.beginGraceMs,
-      pausedMs: 0,
-      pausedSinceMs: null,
-      turns: null,
-    });
-    if (isFirst) this.#timeout.start();
-    this.#channel.sendBody({ type: 'call', calls: [call], inlineBytes: [bodyBytes] }, id, pieces, bodyBytes);
-    this.#flushSoon();
+  /** Sends the calls of a batch. */
+  assign(jobs: readonly Job[]): void {
+    for (const job of jobs) this.#send(job);
   }
 
   /** The job is settled; tells the worker to stop working for it. */
@@ -198,6 +186,27 @@ export class HeldCalls implements TimedCalls {
     for (const call of this.#held.slice(0, last + 1)) {
       if (!call.knownBegun) begin(call, atMs - MONOTONIC_OFFSET_MS);
     }
+  }
+
+  #send(job: Job): void {
+    const id = this.#nextId;
+    this.#nextId = id === 0xffff_ffff ? 1 : id + 1;
+    const { call, pieces, bodyBytes } = job;
+    call.id = id;
+    const isFirst = this.#held.length === 0;
+    this.#held.push({
+      id,
+      job,
+      knownBegun: false,
+      beganAtMs: isFirst ? performance.now() : 0,
+      graceMs: this.#timeout.beginGraceMs,
+      pausedMs: 0,
+      pausedSinceMs: null,
+      turns: null,
+    });
+    if (isFirst) this.#timeout.start();
+    this.#channel.sendBody({ type: 'call', calls: [call], inlineBytes: [bodyBytes] }, id, pieces, bodyBytes);
+    this.#flushSoon();
   }
 
   #onResult(message: Message & { type: 'result' }, pieces: Buffer[]): void {

@@ -17,13 +17,16 @@ import { ServiceTime } from './service-time.js';
 export interface ReadyWorker extends JobHolder {
   /** Calls it holds, running or sent ahead. */
   readonly load: number;
+  /** Batches that they are in, running or sent ahead; a call that runs alone is a batch of one. */
+  readonly heldBatches: number;
   /** How long the first of them has been running, or waited for by us; 0 if there is none. */
   readonly runningMs: number;
   /** What runs lasts as long as its client likes: nothing may be sent ahead behind it. */
   readonly isEngaged: boolean;
   /** Those calls, in the order sent. */
   heldJobs(): Job[];
-  assign(job: Job): void;
+  /** Gives it a batch: one or more jobs of one route, which begin together. */
+  assign(jobs: readonly Job[]): void;
 }
 
 /** What the pool of workers can do for this model now. */
@@ -201,7 +204,7 @@ export class Dispatcher {
       }
       job.sendTo(worker);
       this.#inFlight += 1;
-      worker.assign(job);
+      worker.assign([job]);
     }
   }
 

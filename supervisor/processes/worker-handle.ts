@@ -105,6 +105,10 @@ export class WorkerHandle implements ReadyWorker {
     return this.#calls.count;
   }
 
+  get heldBatches(): number {
+    return this.#calls.batchCount;
+  }
+
   get isEngaged(): boolean {
     return this.#calls.first !== null && this.#calls.first.job.conversation !== null;
   }
@@ -152,9 +156,9 @@ export class WorkerHandle implements ReadyWorker {
     return this.#calls.jobs();
   }
 
-  /** Sends a call. The worker must be `ready`. */
-  assign(job: Job): void {
-    this.#calls.assign(job);
+  /** Sends a batch. The worker must be `ready`. */
+  assign(jobs: readonly Job[]): void {
+    this.#calls.assign(jobs);
   }
 
   abandon(job: Job, reason: string): void {

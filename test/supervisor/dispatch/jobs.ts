@@ -55,6 +55,10 @@ export class FakeWorker implements ReadyWorker {
     return this.held.length;
   }
 
+  get heldBatches(): number {
+    return this.held.length;
+  }
+
   get ids(): string[] {
     return this.held.map(({ call }) => call.requestId);
   }
@@ -63,8 +67,8 @@ export class FakeWorker implements ReadyWorker {
     return [...this.held];
   }
 
-  assign(job: Job): void {
-    this.held.push(job);
+  assign(jobs: readonly Job[]): void {
+    this.held.push(...jobs);
   }
 
   /** Which jobs have begun is known here when it is asked for, as in a real worker. */
