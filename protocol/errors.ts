@@ -29,12 +29,18 @@ export const ERRORS = {
     source: 'server',
   },
   SERVE_NOT_FOUND: { message: 'No such route.', source: 'server' },
+  SERVE_MODEL_NOT_FOUND: { message: 'No such model.', source: 'server' },
+  SERVE_VERSION_NOT_FOUND: { message: 'The model has no such version.', source: 'server' },
   SERVE_METHOD_NOT_ALLOWED: {
     message: 'This route does not take that method.',
     source: 'server',
   },
   SERVE_UPGRADE_REQUIRED: { message: 'This route is a WebSocket.', source: 'server' },
   SERVE_REQUEST_TIMEOUT: { message: 'The request arrived too slowly.', source: 'server' },
+  SERVE_MODEL_CONFLICT: {
+    message: 'The models of this server do not allow that.',
+    source: 'server',
+  },
   SERVE_BODY_TOO_LARGE: {
     message: 'The request body is larger than this server accepts.',
     source: 'server',

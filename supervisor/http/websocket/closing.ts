@@ -11,6 +11,8 @@ import { MAX_CLOSE_REASON_BYTES } from '../../../protocol/messages.js';
 const CLOSE_CODES: Partial<Record<ErrorCode, number>> = {
   SERVE_SHUTTING_DOWN: 1001, // going away
   SERVE_NOT_FOUND: 1008, // against the rules
+  SERVE_MODEL_NOT_FOUND: 1008,
+  SERVE_VERSION_NOT_FOUND: 1008,
   SERVE_REQUEST_TIMEOUT: 1008,
   SERVE_NOT_BEGUN: 1013, // try again later
   SERVE_NOT_READY: 1013,
