@@ -1,10 +1,12 @@
 /**
  * `npm run bench [-- --rounds N --seconds S CASE ...]`: the numbers of docs/benchmarks.md.
+ * With `--before FOLDER`, another checkout that is built, there is one more case: `before`.
  * Prints one table, what else is worth knowing of each case, and the machine. Numbers below their goal are printed,
  * not failed: the exit code is 1 only if a case broke.
  */
 import { parseArgs } from 'node:util';
 import { Bench, type BenchCase } from './case.js';
+import { before } from './cases/before.js';
 import { bigJson } from './cases/big-json.js';
 import { crash } from './cases/crash.js';
 import { digits } from './cases/digits.js';
@@ -48,17 +50,22 @@ interface Outcome {
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { rounds: { type: 'string', default: '5' }, seconds: { type: 'string', default: '2' } },
+  options: {
+    rounds: { type: 'string', default: '5' },
+    seconds: { type: 'string', default: '2' },
+    before: { type: 'string' },
+  },
 });
+const known = values.before === undefined ? CASES : [...CASES, before(values.before)];
 const duration: Duration = { rounds: Number(values.rounds), secondsPerRound: Number(values.seconds) };
-const chosen = positionals.length === 0 ? CASES : positionals.map(caseNamed);
+const chosen = positionals.length === 0 ? known : positionals.map(caseNamed);
 process.exitCode = await runAll(chosen);
 
 function caseNamed(name: string): BenchCase {
-  const found = CASES.find((candidate) => candidate.name === name);
+  const found = known.find((candidate) => candidate.name === name);
   if (found !== undefined) return found;
   throw new RangeError(
-    `no case is called "${name}"; there are: ${CASES.map((known) => known.name).join(', ')}`,
+    `no case is called "${name}"; there are: ${known.map((each) => each.name).join(', ')}`,
   );
 }
 

@@ -5,6 +5,8 @@ import { compiled, startChildServer, type ChildServer } from './child-server.js'
 
 export interface BananaOptions {
   readonly workers?: number;
+  /** Compiled entry of another build of the server. */
+  readonly cli?: string;
   readonly env?: Readonly<Record<string, string>>;
   /** A compiled module of the bench that the front and its workers import before anything else. */
   readonly preload?: string;
@@ -14,11 +16,11 @@ const READY_LIMIT_MS = 60_000;
 
 /** Resolves when every worker is ready. */
 export async function startBanana(app: string, options: BananaOptions = {}): Promise<ChildServer> {
-  const { workers = 1, env = {}, preload } = options;
+  const { workers = 1, env = {}, preload, cli = compiled('../supervisor/cli.js') } = options;
   const args = ['--port', '0', '--gpus', 'none', '--workers', String(workers)];
   const preloadEnv =
     preload === undefined ? {} : { NODE_OPTIONS: `--import=${pathToFileURL(compiled(preload)).href}` };
-  const server = await startChildServer([compiled('../supervisor/cli.js'), app, ...args], {
+  const server = await startChildServer([cli, app, ...args], {
     ...env,
     ...preloadEnv,
   });
