@@ -17,6 +17,8 @@ export interface ModelOptionTypes<Duration> {
   queueSize: number;
   queueBytes: Size;
   queueTimeout: Duration;
+  batchSize: number;
+  maxBatchDelay: Duration;
   runTimeout: Duration;
   websocketIdleTimeout: Duration;
 }

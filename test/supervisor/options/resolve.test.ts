@@ -166,6 +166,8 @@ describe("an app's config", () => {
       queueSize: 1,
       queueBytes: '2kb',
       queueTimeout: '3s',
+      batchSize: 7,
+      maxBatchDelay: '8ms',
       runTimeout: '4s',
       initTimeout: '5s',
       websocketIdleTimeout: '6s',
@@ -177,7 +179,9 @@ describe("an app's config", () => {
     assert.deepEqual(
       models.map((name) => [name, options[name]]),
       [
+        ['batchSize', 7],
         ['initTimeout', 5000],
+        ['maxBatchDelay', 8],
         ['queueBytes', 2048],
         ['queueSize', 1],
         ['queueTimeout', 3000],
