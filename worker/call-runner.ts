@@ -15,10 +15,12 @@ import type { WorkerInfo } from './api/types.js';
 import { appLog } from './app-log.js';
 import { CallContext } from './call-context.js';
 import { CallSocket } from './call-socket.js';
+import type { EncodedOutput } from './formats/body-format.js';
+import { writeJson } from './formats/json.js';
 import { readInput } from './formats/read-input.js';
 import type { LoadedApp } from './loaded-app.js';
 import type { PrintAttribution } from './print-attribution.js';
-import { encodeJsonOutput, encodeOutput, type EncodedOutput } from './reply/encode-output.js';
+import { encodeOutput } from './reply/encode-output.js';
 import { Reply } from './reply/reply.js';
 import { iteratorOf, sendStream } from './reply/stream.js';
 import { isResponse, responseBody, responseHead } from './reply/web-response.js';
@@ -160,7 +162,7 @@ export class CallRunner {
     const { call } = this.#current as Running;
     if (body.kind === 'stream') this.#deliverStream(body.iterator, head).catch(this.#fail);
     else if (body.kind === 'bytes') this.#succeed({ ...head, body: body.bytes });
-    else this.#succeed({ ...encodeJsonOutput(body.value, call), ...head });
+    else this.#succeed({ ...writeJson(body.value, call), ...head });
   }
 
   async #deliverResponse(response: Response): Promise<void> {

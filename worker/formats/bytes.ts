@@ -1,4 +1,5 @@
-/** Bodies the app reads itself. */
+/** Bodies the app reads itself, and bytes that it gives. */
+import type { BodyFormat, EncodedOutput } from './body-format.js';
 
 /** Smaller bodies are views of a read buffer, which they must not keep alive; larger ones were joined into their own. */
 const OWN_BUFFER_BYTES = 64 * 1024;
@@ -8,3 +9,11 @@ export function readBytes(body: Buffer): Uint8Array {
   if (body.length > OWN_BUFFER_BYTES) return new Uint8Array(body.buffer, body.byteOffset, body.length);
   return Uint8Array.prototype.slice.call(body);
 }
+
+/** No copy: the bytes are the app's. */
+export function writeBytes(value: Uint8Array | ArrayBuffer): EncodedOutput {
+  const body = value instanceof Uint8Array ? value : new Uint8Array(value);
+  return { contentType: 'application/octet-stream', body };
+}
+
+export const BYTES: BodyFormat = { name: 'bytes', read: readBytes };

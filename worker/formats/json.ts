@@ -1,6 +1,11 @@
 /** JSON bodies. */
 import { isAscii, isUtf8 } from 'node:buffer';
+import { escapeNonAscii } from '../../protocol/ascii-json.js';
 import { ServeError } from '../../protocol/errors.js';
+import type { Call } from '../../protocol/messages.js';
+import { jsonText } from '../reply/json-encoding.js';
+import { utf8InScratch } from '../reply/scratch.js';
+import type { BodyFormat, EncodedOutput } from './body-format.js';
 
 /** Reads a JSON body (UTF-8, an optional byte order mark). @throws SERVE_BAD_BODY */
 export function readJson(body: Buffer): unknown {
@@ -20,3 +25,17 @@ function textOf(body: Buffer): string {
   if (isUtf8(body)) return body.toString('utf8');
   throw new ServeError('SERVE_BAD_BODY', 'The body is not valid JSON: it is not UTF-8.');
 }
+
+/** @throws SERVE_OUTPUT_INVALID */
+export function writeJson(value: unknown, { headers }: Call): EncodedOutput {
+  const text = jsonText(value);
+  const body = utf8InScratch(text);
+  const needsAscii = body.length > text.length && BANANA_HEADER.test(headers);
+  return { contentType: 'application/json', body: needsAscii ? utf8InScratch(escapeNonAscii(text)) : body };
+}
+
+/** The header by which a Banana client is known. It decodes an answer chunk by chunk, and breaks a character that two chunks share. */
+const BANANA_HEADER = /(?:^|\n)x-banana-(?:api-key|request-id)\n/i;
+
+/** Bodies that must be JSON. */
+export const JSON_FORMAT = { name: 'json', read: readJson, write: writeJson } satisfies BodyFormat;

@@ -2,6 +2,7 @@
 import { C1, Packr, Unpackr } from 'msgpackr';
 import { ServeError } from '../../protocol/errors.js';
 import { plainValue } from '../reply/plain-value.js';
+import type { WritableFormat } from './body-format.js';
 
 // `auto`: a number when no digit is lost, else a BigInt. The library's types do not list it.
 // `copyBuffers`: binary in memory of its own, aligned for any typed array, not a view of the body.
@@ -39,3 +40,9 @@ function holdsNeverUsed(value: unknown): boolean {
 export function writeMsgpack(value: unknown): Buffer {
   return packr.pack(plainValue(value));
 }
+
+export const MSGPACK: WritableFormat = {
+  name: 'msgpack',
+  read: readMsgpack,
+  write: (value) => ({ contentType: 'application/msgpack', body: writeMsgpack(value) }),
+};

@@ -1,6 +1,7 @@
 /** `multipart/form-data` bodies, read into one object of fields and files. */
 import { ServeError } from '../../protocol/errors.js';
 import type { UploadedFile } from '../api/types.js';
+import type { BodyFormat } from './body-format.js';
 import { collectFields } from './fields.js';
 import { decodeText } from './header-params.js';
 import { partsOf, type Part } from './multipart-parts.js';
@@ -39,3 +40,8 @@ function baseName(path: string): string {
   const name = path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1);
   return name === '.' || name === '..' ? '' : name;
 }
+
+export const MULTIPART: BodyFormat = {
+  name: 'multipart',
+  read: (body, { contentType }) => readMultipart(body, contentType),
+};

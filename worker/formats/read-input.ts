@@ -1,41 +1,22 @@
-/** Chooses the format of a call's body: what the dialect fixed, else what the content type says. */
+/** Reads a call's body in the format that the dialect fixed, else in the one that the content type names. */
 import { ServeError } from '../../protocol/errors.js';
-import type { Call, Format } from '../../protocol/messages.js';
+import type { Call } from '../../protocol/messages.js';
 import { NO_WISHES, type InputWishes } from '../api/input-wishes.js';
-import { readBytes } from './bytes.js';
-import { readJson } from './json.js';
-import { readForm, readText } from './text.js';
+import { FORMATS, type FormatName } from './index.js';
 
 /**
  * The value the app gets; `null` for an empty body. A promise only for formats that are not read in one go.
  * @throws SERVE_BAD_BODY (or rejects with it) if the body is malformed
  */
 export function readInput(call: Call, body: Buffer, wishes: InputWishes = NO_WISHES): unknown {
-  if (body.length === 0) return null;
-  const format = call.format === 'auto' ? formatOf(call.contentType, wishes) : call.format;
-  switch (format) {
-    case 'json':
-      return call.format === 'json' ? readJson(body) : readUnaskedJson(body, call.contentType);
-    case 'form':
-      return readForm(body);
-    case 'text':
-      return readText(body, call.contentType);
-    case 'msgpack':
-      return import('./msgpack.js').then(({ readMsgpack }) => readMsgpack(body));
-    case 'multipart':
-      return import('./multipart.js').then(({ readMultipart }) => readMultipart(body, call.contentType));
-    case 'bytes':
-      return readBytes(body);
-    case 'websocket':
-      return null; // it has no body
-  }
+  if (body.length === 0 || call.format === 'websocket') return null;
+  if (call.format !== 'auto') return FORMATS[call.format].read(body, call);
+  const name = formatOf(call.contentType, wishes);
+  return name === 'json' ? readUnaskedJson(body, call) : FORMATS[name].read(body, call);
 }
 
 /** JSON for JSON and no type at all, and for text and forms of an app that wants neither; anything unknown is bytes. */
-export function formatOf(
-  contentType: string,
-  wishes: InputWishes = NO_WISHES,
-): Exclude<Format, 'auto'> | keyof typeof HINTS {
+export function formatOf(contentType: string, wishes: InputWishes = NO_WISHES): FormatName {
   const type = mediaType(contentType);
   if (type === 'application/json' || type === '') return 'json';
   if (type === 'multipart/form-data') return 'multipart';
@@ -52,11 +33,11 @@ const MSGPACK_TYPES = new Set(['application/msgpack', 'application/x-msgpack', '
 const FORM_TYPE = 'application/x-www-form-urlencoded';
 
 /** @throws SERVE_BAD_BODY that also says how an app gets forms and text, if the body may be meant as such */
-function readUnaskedJson(body: Buffer, contentType: string): unknown {
+function readUnaskedJson(body: Buffer, call: Call): unknown {
   try {
-    return readJson(body);
+    return FORMATS.json.read(body);
   } catch (error) {
-    const format = formatOf(contentType, { forms: true, text: true });
+    const format = formatOf(call.contentType, { forms: true, text: true });
     if (!(error instanceof ServeError) || (format !== 'form' && format !== 'text')) throw error;
     throw new ServeError('SERVE_BAD_BODY', `${error.message}. ${HINTS[format]}`, { cause: error });
   }

@@ -1,12 +1,7 @@
-/** Forms and text, for apps that ask for them; others get such bodies read as JSON. */
+/** Text, for apps that ask for it; others get such bodies read as JSON. */
 import { ServeError } from '../../protocol/errors.js';
-import { collectFields } from './fields.js';
+import type { BodyFormat } from './body-format.js';
 import { paramsOf } from './header-params.js';
-
-/** Every value is text; a name that comes again gets an array. Escapes that are none stay as they are. */
-export function readForm(body: Buffer): Record<string, string | string[]> {
-  return collectFields(new URLSearchParams(body.toString()));
-}
 
 /** In the charset that the type names, else UTF-8. @throws SERVE_BAD_BODY */
 export function readText(body: Buffer, contentType: string): string {
@@ -23,3 +18,8 @@ export function readText(body: Buffer, contentType: string): string {
     );
   }
 }
+
+export const TEXT: BodyFormat = {
+  name: 'text',
+  read: (body, { contentType }) => readText(body, contentType),
+};

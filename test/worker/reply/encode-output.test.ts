@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { encodeJsonOutput, encodeOutput } from '../../../worker/reply/encode-output.js';
+import { writeJson } from '../../../worker/formats/json.js';
+import { encodeOutput } from '../../../worker/reply/encode-output.js';
 import { callWith } from '../calls.js';
 
 for (const [what, value, accept, contentType, hex] of [
@@ -51,7 +52,7 @@ for (const [what, headers, text] of [
 ] as const) {
   test(`JSON for ${what} is ${text === ESCAPED ? 'ASCII only' : 'UTF-8'}`, async () => {
     const call = callWith({ headers });
-    for (const encoded of [await encodeOutput(NOT_ASCII, call), encodeJsonOutput(NOT_ASCII, call)])
+    for (const encoded of [await encodeOutput(NOT_ASCII, call), writeJson(NOT_ASCII, call)])
       assert.equal(Buffer.from(encoded.body).toString(), text);
     assert.deepEqual(JSON.parse(text), NOT_ASCII);
   });
@@ -59,7 +60,7 @@ for (const [what, headers, text] of [
 
 test('a megabyte that is not ASCII comes out whole for a Banana client', () => {
   const value = 'é'.repeat(1_000_000);
-  const { body } = encodeJsonOutput(value, callWith({ headers: 'X-Banana-Api-Key\nk' }));
+  const { body } = writeJson(value, callWith({ headers: 'X-Banana-Api-Key\nk' }));
   assert.equal(body.length, 6_000_002);
   assert.equal(JSON.parse(Buffer.from(body).toString('latin1')), value);
 });

@@ -1,0 +1,10 @@
+/** `application/x-www-form-urlencoded` bodies, for apps that ask for them; others get such bodies read as JSON. */
+import type { BodyFormat } from './body-format.js';
+import { collectFields } from './fields.js';
+
+/** Every value is text; a name that comes again gets an array. Escapes that are none stay as they are. */
+export function readForm(body: Buffer): Record<string, string | string[]> {
+  return collectFields(new URLSearchParams(body.toString()));
+}
+
+export const FORM: BodyFormat = { name: 'form', read: readForm };

@@ -1,0 +1,34 @@
+/** Every wire format. A new one is a file in this folder and a line here. */
+import type { BodyFormat, WritableFormat } from './body-format.js';
+import { BYTES } from './bytes.js';
+import { FORM } from './form.js';
+import { JSON_FORMAT } from './json.js';
+import { TEXT } from './text.js';
+
+/** Formats that most apps never meet are loaded with the first body that needs them. */
+const MSGPACK: WritableFormat = {
+  name: 'msgpack',
+  read: async (...given) => (await import('./msgpack.js')).MSGPACK.read(...given),
+  write: async (...given) => (await import('./msgpack.js')).MSGPACK.write(...given),
+};
+const MULTIPART: BodyFormat = {
+  name: 'multipart',
+  read: async (...given) => (await import('./multipart.js')).MULTIPART.read(...given),
+};
+
+/** By the name that a call may fix, or that `read-input.ts` finds for its content type. */
+export const FORMATS = {
+  json: JSON_FORMAT,
+  form: FORM,
+  text: TEXT,
+  msgpack: MSGPACK,
+  multipart: MULTIPART,
+  bytes: BYTES,
+} as const satisfies Readonly<Record<string, BodyFormat>>;
+
+export type FormatName = keyof typeof FORMATS;
+
+/** Formats of an answer that a client gets if its Accept header names their type; JSON otherwise. */
+export const BY_ACCEPT: readonly (readonly [type: string, format: WritableFormat])[] = [
+  ['application/msgpack', FORMATS.msgpack],
+];
