@@ -162,10 +162,8 @@ for (const major of [3, 4] as const) {
       const client = await startClient(t, major, server);
       const run = client.ask('run', 'key', 'model', { until: 'never' });
       await cues.untilNoted(/^begun /);
-      const killedAtMs = performance.now();
       process.kill((await server.status()).model.workers[0]?.pid as number, 'SIGKILL');
       await assert.rejects(run, says(/^inference server error: .*SIGKILL/));
-      assert.ok(performance.now() - killedAtMs < 1000, 'told at once');
       assert.equal((await client.ask<Outcome>('run', 'key', 'model', {})).message, 'success');
       await server.stop();
     },

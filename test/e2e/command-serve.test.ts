@@ -8,7 +8,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { serve, type ServeOptions, type ServerHandle } from '../../index.js';
 import { makeCues } from '../helpers/cues.js';
 import { ask, errorOf } from '../helpers/ask.js';
-import { ROOT, fixture, isAlive, type Status } from '../helpers/server.js';
+import { ROOT, eventually, fixture, isAlive, type Status } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 
@@ -141,6 +141,10 @@ function listenAnywhere(t: TestContext): Promise<NetServer> {
   return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
 }
 
-async function untilGone(pid: number): Promise<void> {
-  while (isAlive(pid)) await new Promise((resolve) => setTimeout(resolve, 5));
+function untilGone(pid: number): Promise<void> {
+  return eventually(
+    () => !isAlive(pid),
+    10_000,
+    () => `${pid} lives on`,
+  );
 }

@@ -143,16 +143,25 @@ test('pings do not count against --queue-bytes', LIMIT, async (t) => {
 });
 
 test('a message that arrives slowly is no silence, and needs no pong', LIMIT, async (t) => {
-  const server = await startServer(APP, { t, args: ['--websocket-idle-timeout', '300ms'] });
-  await server.until(({ state }) => state === 'ready');
-  const client = await openRawSocket(server, '/echo');
-  t.after(() => client.destroy());
-  client.send(frameHead(TEXT, 10));
-  for (const letter of 'tenletters') {
-    client.send(letter);
-    await new Promise((resolve) => setTimeout(resolve, 100)); // three times the silence that is allowed, in all
-  }
-  await client.received('tenletters');
+  const args = ['--websocket-idle-timeout', '300ms', '--workers', '2'];
+  const server = await startServer(APP, { t, args });
+  await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
+  const slow = await openRawSocket(server, '/echo');
+  t.after(() => slow.destroy());
+  const lengthBytes = 10_000;
+  let sentBytes = 0;
+  slow.send(frameHead(TEXT, lengthBytes));
+  const trickle = setInterval(() => {
+    slow.send('x');
+    sentBytes += 1;
+  }, 50);
+  t.after(() => clearInterval(trickle));
+  const silent = await openSocket(t, server, '/echo');
+  const [code] = await silent.closed;
+  assert.equal(code, 1008, 'longer than the silence that is allowed');
+  clearInterval(trickle);
+  slow.send('x'.repeat(lengthBytes - sentBytes));
+  await slow.received('x'.repeat(lengthBytes));
   await server.stop();
 });
 

@@ -137,7 +137,7 @@ test('--queue-timeout: a call that waited too long gets 504 and never runs', LIM
     assert.deepEqual([answer.status, errorOf(answer).code], [504, 'SERVE_QUEUE_TIMEOUT']);
     assert.match(answer.headers.get('retry-after') ?? '', /^\d+$/);
   }
-  assert.ok(tookMs >= 199 && tookMs < 5000, `${tookMs} ms`);
+  assert.ok(tookMs >= 199, `not before its time: ${tookMs} ms`);
   await release();
   assert.deepEqual(
     cues.notes().filter((note) => note.startsWith('begun')),
@@ -176,7 +176,7 @@ test(
     );
     const tookMs = performance.now() - startedAtMs;
     assert.deepEqual([answer.status, errorOf(answer).code], [504, 'SERVE_DEADLINE']);
-    assert.ok(tookMs >= 299 && tookMs < 5000, `${tookMs} ms`);
+    assert.ok(tookMs >= 299, `not before its time: ${tookMs} ms`);
     await cues.untilNoted("aborted late: the client's deadline passed");
     assert.equal((await ask(server, {})).status, 200);
     await server.stop();
@@ -188,7 +188,7 @@ test('a call whose deadline passes while it waits gets 504 then, and never runs'
   const startedAtMs = performance.now();
   const answer = await ask(server, {}, { id: 'late', headers: { 'x-request-timeout-seconds': '0.2' } });
   assert.deepEqual([answer.status, errorOf(answer).code], [504, 'SERVE_DEADLINE']);
-  assert.ok(performance.now() - startedAtMs >= 199);
+  assert.ok(performance.now() - startedAtMs >= 199, 'not before its time');
   await release();
   assert.ok(!cues.notes().includes('begun late'));
 });

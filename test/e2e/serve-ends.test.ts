@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { test } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import { serve, type ServerHandle } from '../../index.js';
-import { fixture } from '../helpers/server.js';
+import { eventually, fixture } from '../helpers/server.js';
 
 const QUIET = { host: '127.0.0.1', port: 0, logLevel: 'silent', gpus: 'none' } as const;
 
@@ -47,10 +46,10 @@ test('a call to an unknown route whose body is whole only after the app is loade
   await server.close();
 });
 
-async function untilInFlight(server: ServerHandle): Promise<void> {
-  const limitMs = performance.now() + 10_000;
-  while ((server.status() as { model: { inFlight: number } }).model.inFlight === 0) {
-    assert.ok(performance.now() < limitMs, 'the call is in flight');
-    await delay(10);
-  }
+function untilInFlight(server: ServerHandle): Promise<void> {
+  return eventually(
+    () => server.status().model.inFlight > 0,
+    10_000,
+    () => 'no call is in flight',
+  );
 }

@@ -154,7 +154,7 @@ for (const [first, second, code] of [
 
 test(
   '--drain-timeout cuts what is still running: its caller is told, what was held gets 503, exit code 5',
-  LIMIT,
+  { timeout: 20_000 }, // less than the drain timeout that a server has by default
   async (t) => {
     const cues = makeCues(t);
     const args = ['--drain-timeout', '1s'];
@@ -163,7 +163,6 @@ test(
     await cues.untilNoted('begun running');
     const held = ask(server, {}, { id: 'held' });
     await server.until(({ model }) => model.queue.waiting === 1);
-    const startedAtMs = performance.now();
     server.process.kill('SIGINT');
     const [lost, refused] = await Promise.all([running, held]);
     assert.equal(lost.status, 500, lost.text);
@@ -172,7 +171,6 @@ test(
     assert.equal(refused.status, 503, refused.text);
     assert.equal(errorOf(refused).code, 'SERVE_SHUTTING_DOWN');
     assert.deepEqual(await server.ended, { code: 5, signal: null });
-    assert.ok(performance.now() - startedAtMs < 1000 + 2000);
     assert.ok(!cues.notes().includes('begun held'));
   },
 );
@@ -242,10 +240,11 @@ test('a signal while the only slot waits out its backoff ends the server at once
   });
   // From the third on, a pause is at least a second: long enough to end in its midst.
   await server.until(({ model }) => model.workers[0]?.state === 'backoff' && model.workers[0].restarts >= 3);
-  const startedAtMs = performance.now();
+  const countStarts = (): number => server.stdout().match(/armed: throws in init/g)?.length ?? 0;
+  const starts = countStarts();
   server.process.kill('SIGINT');
   assert.deepEqual(await server.ended, { code: 0, signal: null });
-  assert.ok(performance.now() - startedAtMs < 1000);
+  assert.equal(countStarts(), starts, 'the server ended before the pause did');
 });
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {

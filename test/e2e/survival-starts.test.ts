@@ -16,19 +16,24 @@ test(
     const args = ['--workers-per-gpu', '2', '--spawn-concurrency', '8'];
     const env = {
       ...cues.env,
-      DEVICES: '0,1',
       PATH: pathWithGpus(cues.folder, 2),
       CUDA_VISIBLE_DEVICES: '0,1',
     };
     const server = await startServer(fixture('starts-slowly.mjs'), { t, env, args });
+    await Promise.all(['start 0', 'start 1'].map((line) => cues.untilNoted(line)));
+    const { model: starting } = await server.status();
+    assert.deepEqual(
+      starting.workers.map(({ pid }) => pid !== null),
+      [true, false, true, false],
+      'both GPUs begin before either has ended, each with one process',
+    );
+    cues.give('init may end');
     await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
     const notes = cues.notes();
     for (const gpu of ['0', '1']) {
       const own = notes.filter((line) => line.endsWith(` ${gpu}`));
       assert.deepEqual(own, [`start ${gpu}`, `end ${gpu}`, `start ${gpu}`, `end ${gpu}`]);
     }
-    const opening = notes.slice(0, 2).sort();
-    assert.deepEqual(opening, ['start 0', 'start 1'], 'both GPUs begin before either has ended');
     const { model } = await server.status();
     assert.deepEqual(
       model.workers.map(({ device }) => device),

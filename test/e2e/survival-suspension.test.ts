@@ -25,7 +25,7 @@ for (const [what, kb, args, headers] of [
       server.process.kill('SIGSTOP');
       cues.give('go on');
       await cues.untilNoted('ended');
-      await delay(2500);
+      await delay(2500); // Time is what this is about: the limit passes, and the front can tell of nothing meanwhile.
       server.process.kill('SIGCONT');
       const answer = await call;
       assert.deepEqual([answer.status, answer.text.length], [200, kb * 1024 + '{"text":""}'.length]);

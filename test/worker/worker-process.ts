@@ -2,13 +2,13 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import type { TestContext } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { BegunNote } from '../../protocol/begun-note.js';
 import { joinPieces } from '../../protocol/body-assembler.js';
 import { Channel } from '../../protocol/channel.js';
 import type { Call, Message, StartSpec } from '../../protocol/messages.js';
 import { BegunFile } from '../../supervisor/processes/begun-file.js';
+import { eventually } from '../helpers/server.js';
 import { deferred, type Received } from '../protocol/streams.js';
 import { callWith } from './calls.js';
 
@@ -80,10 +80,12 @@ export class WorkerProcess {
 
   /** Resolves once the note says that this call has begun, or a later one. */
   async untilBegun(id: number): Promise<void> {
-    while (this.begun.id < id) {
-      if (this.#over) throw new Error(`the worker is gone and began ${this.begun.id}, not ${id}`);
-      await delay(2);
-    }
+    await eventually(
+      () => this.#over || this.begun.id >= id,
+      30_000,
+      () => `the worker began ${this.begun.id}, not ${id}`,
+    );
+    if (this.begun.id < id) throw new Error(`the worker is gone and began ${this.begun.id}, not ${id}`);
   }
 
   get pid(): number {
