@@ -19,6 +19,18 @@ const LINGER_MS = 5000;
 /** A body this small is cheaper to read to its end than a new connection. */
 const SMALL_BODY_BYTES = 64 * 1024;
 
+/** How an error looks on the wire, in the dialect of its request. */
+export interface Failure {
+  readonly status: number;
+  /** The status line's reason; the standard one if left out. */
+  readonly phrase?: string;
+  /** Without length, connection and request id: these are the front's. */
+  readonly headers: Readonly<Record<string, string | number>>;
+  readonly body: Buffer;
+  /** Ends the connection, whatever else may still come on it. */
+  readonly closes?: boolean;
+}
+
 export interface RefusalHeaders {
   readonly requestId: string;
   /** Value of the Server-Timing header; absent if the request was no call. */

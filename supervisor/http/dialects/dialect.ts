@@ -1,0 +1,57 @@
+/**
+ * A dialect turns HTTP into calls, and replies and errors into HTTP. It says everything about itself: its paths, where
+ * its key stands, what it counts, how its errors look. `index.ts` lists the dialects in their order of precedence; no
+ * dialect imports another.
+ */
+import type Koa from 'koa';
+import type { ServeError } from '../../../protocol/errors.js';
+import type { Models } from '../../models/models.js';
+import type { Ask } from '../call/ask.js';
+import type { CallPlan } from '../call/call-plan.js';
+import type { Failure } from '../socket/refuse.js';
+
+export type { CallPlan, OpenedBody, Target } from '../call/call-plan.js';
+export type { Failure } from '../socket/refuse.js';
+
+export interface Dialect {
+  readonly name: string;
+  /**
+   * Says what this request is, by its path and method; nothing is read of its body. Null if it is no request of this
+   * dialect: the next one is asked.
+   */
+  claim(ask: Ask, models: Models): Operation | null;
+  /** Says how an error looks here. `ask` is null for what the HTTP parser has refused. */
+  fail(error: ServeError, ask: Ask | null): Failure;
+  /** Headers of every answer to a request that this dialect has claimed. */
+  headers?(ask: Ask): Readonly<Record<string, string>>;
+}
+
+/** The dialect of a listener that answers what nobody claims. */
+export interface DefaultDialect extends Dialect {
+  unclaimed(ask: Ask, models: Models): Operation;
+}
+
+export interface Operation {
+  /** Where the key stands, if keys are required: in a header, or in the body, where the plan or the answer looks for it. */
+  readonly auth: 'none' | 'call' | 'management' | 'body';
+  /** Whether it is a call: it counts in `sequence_number`, and if it is refused in the replies of `/status`. */
+  readonly counts: boolean;
+  /** The methods that this path takes, as an `Allow` header lists them. */
+  readonly methods: string;
+  readonly act: OwnAnswer | KoaAnswer | Refusal | CallPlan;
+}
+
+/** An answer that the dialect writes itself. Rejects only for a defect of ours. */
+export interface OwnAnswer {
+  answer(ask: Ask): void | Promise<void>;
+}
+
+/** An answer of the dialect's own by way of Koa. A ServeError that it throws is answered as `fail` says. */
+export interface KoaAnswer {
+  write(ctx: Koa.Context, ask: Ask): void | Promise<void>;
+}
+
+/** A path of the dialect's that is not to be had this way; `Allow` is added from `methods`. */
+export interface Refusal {
+  readonly refuse: ServeError;
+}
