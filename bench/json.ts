@@ -1,7 +1,7 @@
 /**
  * `node dist/bench/json.js`: typed arrays and BigInts as JSON, by accessors on the built-in prototypes, by a replacer
- * function, or by a walk that copies first? And what does the search for symbols cost? Behind
- * worker/reply/json-encoding.ts and worker/reply/not-data.ts.
+ * function, or by a walk that copies first? And what does the search for blind spots cost, and an object that has one?
+ * Behind worker/reply/json-encoding.ts and worker/reply/json-blind-spots.ts.
  */
 import { compareSteps } from './micro.js';
 
@@ -31,7 +31,7 @@ for (const [title, value] of Object.entries(VALUES)) {
 }
 
 const { encodeJson } = await import('../worker/reply/json-encoding.js');
-const { holdsSymbol } = await import('../worker/reply/not-data.js');
+const { hasBlindSpot } = await import('../worker/reply/json-blind-spots.js');
 
 for (const [title, value] of Object.entries(VALUES)) {
   compareSteps(title, {
@@ -39,9 +39,16 @@ for (const [title, value] of Object.entries(VALUES)) {
     'a replacer function': () => Buffer.from(JSON.stringify(value, replace)),
     'a walk, then JSON.stringify': () => Buffer.from(JSON.stringify(walk(value))),
     'JSON.stringify (typed arrays come out wrong)': () => Buffer.from(JSON.stringify(value)),
-    'the search for symbols, a part of encodeJson': () => holdsSymbol(value as object),
+    'the search for blind spots, a part of encodeJson': () => hasBlindSpot(value),
   });
 }
+
+const large = VALUES['a large plain object, about 1 MB'];
+const withToJson = [{ toJSON: () => 'the app converts this one itself' }, large];
+compareSteps('a large object behind a toJSON of the app', {
+  'encodeJson without that toJSON': () => encodeJson(large),
+  encodeJson: () => encodeJson(withToJson),
+});
 
 function replace(_key: string, value: unknown): unknown {
   if (typeof value === 'bigint') return Number(value);

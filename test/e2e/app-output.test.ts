@@ -75,6 +75,10 @@ const MISTAKES: readonly (readonly [kind: string, message: RegExp])[] = [
   ['set', /output is a Set; return \[\.\.\.set\]/],
   ['mapFirst', /output is a Map/],
   ['symbol', /output\.rows\[0\]\.kind is a symbol/],
+  ['toJsonMap', /output\.row is a Map; return Object\.fromEntries\(map\)/],
+  ['toJsonSymbol', /output\.kind is a symbol/],
+  ['headers', /output\.replies\[0\] is a Headers; return Object\.fromEntries\(headers\)/],
+  ['iterable', /output\.rows is an iterable without properties/],
   ['responseError', /Response\.error\(\), which has no status/],
 ];
 

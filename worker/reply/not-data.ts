@@ -25,36 +25,36 @@ export const NOT_DATA: readonly (readonly [prototype: object, ...NotData])[] = [
   [ASYNC_ITERATOR as object, 'an iterator', 'return what it yields'],
 ];
 
+/** Objects of the web that show none of what they hold, by tag: naming their classes makes Node load its whole fetch. */
+const WEB_KINDS: Readonly<Record<string, string>> = {
+  Headers: 'return Object.fromEntries(headers)',
+  FormData: 'return Object.fromEntries(form)',
+  URLSearchParams: 'return Object.fromEntries(params)',
+};
+
 /** Null for what may be data. May throw: a Proxy may answer anything. */
 export function notDataOf(value: unknown): NotData | null {
   if (typeof value === 'symbol') return SYMBOL;
   if (typeof value !== 'function' && (typeof value !== 'object' || value === null)) return null;
   const found = NOT_DATA.find(([prototype]) => Object.prototype.isPrototypeOf.call(prototype, value));
-  return found === undefined ? null : [found[1], found[2]];
+  if (found !== undefined) return [found[1], found[2]];
+  return isBareIterable(value) ? bareIterable(value) : null;
 }
 
-/**
- * Whether a symbol is a value anywhere in `value`, which must be free of cycles. JSON leaves symbols out without asking
- * for their `toJSON`, so this takes a walk: about a twelfth of what `JSON.stringify` takes for the same value, more for
- * objects of thousands of keys (bench/json.ts). An object with a `toJSON` is taken at its word.
- */
-export function holdsSymbol(value: object): boolean {
-  if (Array.isArray(value)) return listHoldsSymbol(value);
-  if (ArrayBuffer.isView(value) || typeof (value as { toJSON?: unknown }).toJSON === 'function') return false;
-  for (const key in value) {
-    const child = (value as Record<string, unknown>)[key];
-    const type = typeof child;
-    if (type === 'symbol') return true;
-    if (type === 'object' && child !== null && holdsSymbol(child as object)) return true;
-  }
-  return false;
+type MaybeIterable = Partial<Iterable<unknown> & AsyncIterable<unknown>>;
+
+/** Whether an object offers a loop over what it holds and shows nothing of it as properties. May throw. */
+export function isBareIterable(value: object): boolean {
+  const { [Symbol.iterator]: iterate, [Symbol.asyncIterator]: iterateLater } = value as MaybeIterable;
+  if (typeof iterate !== 'function' && typeof iterateLater !== 'function') return false;
+  if (Array.isArray(value) || ArrayBuffer.isView(value) || value instanceof String) return false;
+  return Object.keys(value).length === 0;
 }
 
-function listHoldsSymbol(list: readonly unknown[]): boolean {
-  for (let i = 0; i < list.length; i += 1) {
-    const type = typeof list[i]; // without a variable for the item: a list of floats would be boxed
-    if (type === 'symbol') return true;
-    if (type === 'object' && list[i] !== null && holdsSymbol(list[i] as object)) return true;
-  }
-  return false;
+function bareIterable(value: MaybeIterable): NotData {
+  const tag = Object.prototype.toString.call(value).slice('[object '.length, -1);
+  const instead = WEB_KINDS[tag];
+  if (instead !== undefined) return [`a ${tag}`, instead];
+  const isLater = typeof value[Symbol.iterator] !== 'function';
+  return ['an iterable without properties', isLater ? 'return what it yields' : 'return [...iterable]'];
 }

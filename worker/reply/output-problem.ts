@@ -34,7 +34,7 @@ function search(value: unknown, path: string, ancestors: Set<object>, range: Big
   if (toJson !== null) {
     const given = attempt(() => toJson.call(value));
     if (given instanceof Failure) return `${path}.toJSON() throws: ${given.reason}`;
-    return given === value ? null : search(given, path, ancestors, range);
+    if (given !== value) return search(given, path, ancestors, range);
   }
   const notData = notDataOf(value);
   if (notData !== null) return `${path} is ${notData[0]}; ${notData[1]}`;

@@ -35,11 +35,15 @@ function convert(value: unknown, ancestors: Set<object>): unknown {
 }
 
 function convertChildren(value: object, ancestors: Set<object>): unknown {
-  if (Array.isArray(value)) return value.map((item) => convert(item, ancestors));
   const toJson = (value as { toJSON?: unknown }).toJSON;
-  if (typeof toJson === 'function') return convert(toJson.call(value), ancestors);
-  if (!isPlain(value)) throwIfNotData(value);
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, convert(item, ancestors)]));
+  if (typeof toJson === 'function') {
+    const given: unknown = toJson.call(value);
+    if (given !== value) return convert(given, ancestors);
+  }
+  if (Array.isArray(value)) return value.map((item) => convert(item, ancestors));
+  const entries = Object.entries(value);
+  if (entries.length === 0 || !isPlain(value)) throwIfNotData(value);
+  return Object.fromEntries(entries.map(([key, item]) => [key, convert(item, ancestors)]));
 }
 
 function isPlain(value: object): boolean {

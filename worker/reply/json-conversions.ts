@@ -1,0 +1,80 @@
+/**
+ * How JSON.stringify writes built-in objects while `json-encoding.ts` encodes: typed arrays and buffers as arrays,
+ * BigInts within 2^53 as numbers, and what is no data (`not-data.ts`) not at all.
+ *
+ * `toJSON` accessors on the prototypes answer only then, so the app's own JSON.stringify keeps its meaning. An app that
+ * assigns its own toJSON wins.
+ */
+import { NOT_DATA } from './not-data.js';
+import { numberOf } from './output-problem.js';
+
+let encoding = false;
+
+/** Switches the conversions on or off, for the whole process: only while JSON.stringify runs may they be on. */
+export function convertBuiltIns(on: boolean): void {
+  encoding = on;
+}
+
+type ToJson = (this: unknown, key: string) => unknown;
+
+const dateToJson: unknown = Date.prototype.toJSON;
+
+/** Each writes its object whole or throws, so that its result needs no second look. */
+const TRUSTED = new Set<unknown>([URL.prototype.toJSON]);
+
+/** Whether this is the toJSON of a built-in object while they are converted, and not one of the app's. */
+export function isTrusted(toJson: unknown): toJson is ToJson {
+  return toJson === dateToJson || TRUSTED.has(toJson);
+}
+
+function answerWhileEncoding(prototype: object, convert: (this: never) => unknown): void {
+  TRUSTED.add(convert);
+  let own: unknown = (prototype as { toJSON?: unknown }).toJSON;
+  Object.defineProperty(prototype, 'toJSON', {
+    configurable: true,
+    enumerable: false,
+    get: () => (encoding ? convert : own),
+    set(this: object, value: unknown) {
+      if (this !== prototype) {
+        Object.defineProperty(this, 'toJSON', {
+          value,
+          writable: true,
+          configurable: true,
+          enumerable: true,
+        });
+        return;
+      }
+      own = value;
+      Object.defineProperty(prototype, 'toJSON', {
+        value,
+        writable: true,
+        configurable: true,
+        enumerable: false,
+      });
+    },
+  });
+}
+
+function arrayOf(this: ArrayLike<number | bigint>): unknown[] {
+  const array = new Array<unknown>(this.length);
+  for (let i = 0; i < this.length; i += 1) array[i] = this[i];
+  return array;
+}
+
+const TYPED_ARRAY = Object.getPrototypeOf(Uint8Array.prototype) as object;
+answerWhileEncoding(TYPED_ARRAY, arrayOf);
+answerWhileEncoding(Buffer.prototype as object, arrayOf);
+answerWhileEncoding(BigInt.prototype, function (this: bigint) {
+  return numberOf(this.valueOf());
+});
+answerWhileEncoding(ArrayBuffer.prototype, function (this: ArrayBuffer) {
+  return [...new Uint8Array(this)];
+});
+answerWhileEncoding(DataView.prototype, function (this: DataView) {
+  return [...new Uint8Array(this.buffer, this.byteOffset, this.byteLength)];
+});
+for (const [prototype, kind] of NOT_DATA) {
+  answerWhileEncoding(prototype, () => {
+    throw new TypeError(`${kind} is no JSON`);
+  });
+}
