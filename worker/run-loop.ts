@@ -10,18 +10,15 @@
 import type { Channel } from '../protocol/channel.js';
 import { ServeError } from '../protocol/errors.js';
 import type { Call, DataPart } from '../protocol/messages.js';
-import { CallRunner, sendError, type CallRunnerOptions } from './call-runner.js';
+import { CallRunner } from './call-runner.js';
+import { sendError } from './running-call.js';
+import type { RunnerOptions, WaitingCall } from './runner.js';
 import type { Idleness } from './stay-awake.js';
 
-export interface RunLoopOptions extends CallRunnerOptions {
+export interface RunLoopOptions extends RunnerOptions {
   /** Called when no call runs and none will be begun, after `retire`. */
   onIdleAfterRetire(): void;
   readonly idleness: Idleness;
-}
-
-interface Waiting {
-  readonly call: Call;
-  readonly pieces: Buffer[];
 }
 
 /** A call that held the thread this long lets pending cancels in before the next begins. */
@@ -31,7 +28,7 @@ export class RunLoop {
   readonly #options: RunLoopOptions;
   readonly #channel: Channel;
   readonly #runner: CallRunner;
-  #inbox: Waiting[] = [];
+  #inbox: WaitingCall[] = [];
   #pumping = false;
   /** Waiting for the kernel to take an answer, or for pending cancels to be read. */
   #resting = false;
@@ -57,7 +54,7 @@ export class RunLoop {
   /** Nobody waits for this call: drops it if it has not begun, else tells the app. */
   cancel(id: number, reason: string): void {
     if (this.#runner.runs(id)) {
-      this.#runner.cancel(reason);
+      this.#runner.cancel(id, reason);
       return;
     }
     const index = this.#inbox.findIndex(({ call }) => call.id === id);
@@ -104,8 +101,7 @@ export class RunLoop {
   }
 
   #beginNext(): void {
-    const { call, pieces } = this.#inbox.shift() as Waiting;
-    this.#runner.begin(call, pieces);
+    this.#runner.begin(this.#inbox.shift() as WaitingCall);
   }
 
   #restUntilFlushed(): void {

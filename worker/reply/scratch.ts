@@ -20,3 +20,8 @@ export function utf8InScratch(text: string): Buffer {
   const { written } = encoder.encodeInto(text, scratch);
   return scratch.subarray(0, written);
 }
+
+/** The same bytes in memory of their own, if they lie in the scratch. */
+export function ownBytes(bytes: Uint8Array): Uint8Array {
+  return bytes.buffer === scratch.buffer ? Buffer.from(bytes) : bytes;
+}

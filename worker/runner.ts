@@ -1,0 +1,38 @@
+/** What runs the calls that begin together: one (`call-runner.ts`) or a batch of them (`batch-runner.ts`). */
+import type { Channel } from '../protocol/channel.js';
+import type { Call, DataPart } from '../protocol/messages.js';
+import type { WorkerInfo } from './api/types.js';
+import type { LoadedApp } from './loaded-app.js';
+import type { PrintAttribution } from './print-attribution.js';
+
+/** A call whose body is whole. */
+export interface WaitingCall {
+  readonly call: Call;
+  readonly pieces: Buffer[];
+}
+
+export interface RunnerOptions {
+  readonly channel: Channel;
+  readonly app: LoadedApp;
+  readonly worker: WorkerInfo;
+  readonly prints: PrintAttribution;
+  readonly maxOutputBytes: number;
+  readonly streamWindowBytes: number;
+  /** The front must know that this call, and those of its batch before it, may have run, even if this process dies at once. */
+  noteBegun(id: number): void;
+}
+
+/** The calls that run now. */
+export interface Runner {
+  readonly isRunning: boolean;
+  /** The request of the first call; empty while none runs. */
+  readonly requestId: string;
+  runs(id: number): boolean;
+  /** Nobody waits for this call any more. */
+  cancel(id: number, reason: string): void;
+  /** Tells the app that all of them should end. */
+  abort(reason: string): void;
+  grantCredit(id: number, bytes: number): void;
+  /** A part of a message from the client of a WebSocket; one whose call has ended by now is nobody's. */
+  takeData(part: DataPart, pieces: readonly Buffer[]): void;
+}

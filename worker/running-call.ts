@@ -1,0 +1,200 @@
+/**
+ * One call that has begun, up to its one ending.
+ *
+ * 1. What was returned or thrown becomes messages: a whole answer, a stream, or what a WebSocket still has to send.
+ * 2. The ending is put into the channel: `result`, `end` or `error`. Then the runner that began the call is told.
+ */
+import type { Channel } from '../protocol/channel.js';
+import { ServeError, describeThrown } from '../protocol/errors.js';
+import { MAX_TEXT_CHARS, type Call, type ReplyHead } from '../protocol/messages.js';
+import type { WorkerInfo } from './api/types.js';
+import { appLog } from './app-log.js';
+import { CallContext } from './call-context.js';
+import { CallSocket } from './call-socket.js';
+import type { EncodedOutput } from './formats/body-format.js';
+import { writeJson } from './formats/json.js';
+import type { PrintAttribution } from './print-attribution.js';
+import { encodeOutput } from './reply/encode-output.js';
+import { Reply } from './reply/reply.js';
+import { ownBytes } from './reply/scratch.js';
+import { iteratorOf, sendStream } from './reply/stream.js';
+import { isResponse, responseBody, responseHead } from './reply/web-response.js';
+import type { WaitingCall } from './runner.js';
+import { StreamSender } from './stream-sender.js';
+
+/** What is the same for all calls of a runner. */
+export interface CallHost {
+  readonly channel: Channel;
+  readonly prints: PrintAttribution;
+  readonly worker: WorkerInfo;
+  readonly maxOutputBytes: number;
+  readonly streamWindowBytes: number;
+  /** Several answers may be encoded before the first of them has left the process. */
+  readonly answersTogether: boolean;
+  /** Called once per call, when its ending is in the channel. */
+  onEnded(call: RunningCall): void;
+}
+
+export class RunningCall {
+  readonly call: Call;
+  readonly ctx: CallContext;
+  /** The connection of a call that is a WebSocket. */
+  readonly socket: CallSocket | null;
+  readonly #host: CallHost;
+  readonly #beganAtMs: number;
+  #stream: StreamSender | null = null;
+  #cancelled = false;
+
+  /** The call has begun, and the note says so. */
+  constructor(host: CallHost, { call, pieces }: WaitingCall, beganAtMs: number) {
+    const { channel, worker, streamWindowBytes } = host;
+    this.#host = host;
+    this.#beganAtMs = beganAtMs;
+    this.call = call;
+    this.ctx = new CallContext(call, pieces, worker, (...ids) => appLog(channel, ...ids));
+    const isSocket = call.format === 'websocket';
+    this.socket = isSocket ? new CallSocket(channel, call.id, streamWindowBytes) : null;
+  }
+
+  /** Nobody waits for it any more. */
+  get cancelled(): boolean {
+    return this.#cancelled;
+  }
+
+  get runMs(): number {
+    return performance.now() - this.#beganAtMs;
+  }
+
+  cancel(reason: string): void {
+    this.#cancelled = true;
+    this.ctx.abort(reason);
+    this.#stream?.cancel();
+    this.socket?.cancel();
+  }
+
+  grantCredit(bytes: number): void {
+    (this.#stream ?? this.socket)?.grant(bytes);
+  }
+
+  /** Answers with what the app gave. Never throws: what cannot be sent fails the call. */
+  deliver(output: unknown): void {
+    try {
+      if (this.socket !== null) this.#orFail(this.#deliverSends(this.socket));
+      else if (output instanceof Error) this.fail(output);
+      else if (isResponse(output)) this.#orFail(this.#deliverResponse(output));
+      else if (output instanceof Reply) this.#deliverReply(output);
+      else this.#deliverValue(output);
+    } catch (thrown) {
+      this.fail(thrown);
+    }
+  }
+
+  /** A Response that is thrown is the answer, as one that is returned, while there is none yet. */
+  fail(thrown: unknown): void {
+    if (isResponse(thrown) && this.socket === null && this.#stream?.begun !== true) {
+      this.#orFail(this.#deliverResponse(thrown));
+      return;
+    }
+    sendError(this.#host.channel, this.call.id, asServeError(thrown), this.runMs);
+    this.#host.onEnded(this);
+  }
+
+  #orFail(delivery: Promise<void>): void {
+    delivery.catch((thrown: unknown) => this.fail(thrown));
+  }
+
+  #deliverValue(output: unknown): void {
+    const iterator = iteratorOf(output);
+    if (iterator !== null) {
+      this.#orFail(this.#deliverStream(iterator, null));
+      return;
+    }
+    const encoded = encodeOutput(output, this.call);
+    if (!(encoded instanceof Promise)) this.#succeed(encoded);
+    else
+      encoded.then(
+        (late) => this.#succeed(late),
+        (thrown: unknown) => this.fail(thrown),
+      );
+  }
+
+  #deliverReply({ head, body }: Reply): void {
+    if (body.kind === 'stream') this.#orFail(this.#deliverStream(body.iterator, head));
+    else if (body.kind === 'bytes') this.#succeed({ ...head, body: body.bytes });
+    else this.#succeed({ ...writeJson(body.value, this.call), ...head });
+  }
+
+  async #deliverResponse(response: Response): Promise<void> {
+    const head = responseHead(response);
+    const body = await responseBody(response);
+    if (body.kind === 'whole') this.#succeed({ ...head, body: body.body });
+    else await this.#deliverStream(body.chunks, head);
+  }
+
+  async #deliverStream(
+    iterator: Iterator<unknown> | AsyncIterator<unknown>,
+    head: ReplyHead | null,
+  ): Promise<void> {
+    const { call } = this;
+    const { channel, prints, streamWindowBytes } = this.#host;
+    const stream = new StreamSender(channel, call.id, streamWindowBytes);
+    this.#stream = stream;
+    if (this.ctx.aborted) stream.cancel();
+    await prints.run(call.requestId, () => sendStream(iterator, call.accept, head, stream));
+    if (stream.cancelled) throw new ServeError('SERVE_CANCELLED');
+    channel.send({ type: 'end', id: call.id, runMs: this.runMs });
+    this.#host.onEnded(this);
+  }
+
+  /** The function of a WebSocket route has returned: the connection ends with what it has sent. */
+  async #deliverSends(socket: CallSocket): Promise<void> {
+    await socket.flushed();
+    if (socket.cancelled) throw new ServeError('SERVE_CANCELLED');
+    this.#host.channel.send({ type: 'end', id: this.call.id, runMs: this.runMs });
+    this.#host.onEnded(this);
+  }
+
+  #succeed(output: EncodedOutput & Partial<ReplyHead>): void {
+    const { contentType, status = 200, headers = '' } = output;
+    const { channel, maxOutputBytes, answersTogether } = this.#host;
+    const bodyBytes = output.body.length;
+    if (bodyBytes > maxOutputBytes) {
+      const message = `The model's output is ${bodyBytes} bytes; --max-output allows ${maxOutputBytes}.`;
+      this.fail(new ServeError('SERVE_OUTPUT_TOO_LARGE', message));
+      return;
+    }
+    const body = answersTogether ? ownBytes(output.body) : output.body;
+    const { id } = this.call;
+    const { runMs } = this;
+    channel.sendBody(
+      { type: 'result', id, status, contentType, headers, bodyBytes, runMs },
+      id,
+      [body],
+      bodyBytes,
+    );
+    this.#host.onEnded(this);
+  }
+}
+
+/** An error that is not ours is the app's failure. */
+function asServeError(thrown: unknown): ServeError {
+  try {
+    if (thrown instanceof ServeError) return thrown;
+  } catch {
+    // A Proxy may refuse even this; then it is none of ours.
+  }
+  return new ServeError('SERVE_INFERENCE_FAILED', undefined, { detail: describeThrown(thrown).stack });
+}
+
+/** The ending of a call that failed. */
+export function sendError(channel: Channel, id: number, error: ServeError, runMs: number): void {
+  const { code, message, detail } = error;
+  channel.send({
+    type: 'error',
+    id,
+    code,
+    message: message.slice(0, MAX_TEXT_CHARS),
+    detail: detail.slice(0, MAX_TEXT_CHARS),
+    runMs,
+  });
+}
