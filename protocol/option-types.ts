@@ -23,17 +23,21 @@ export interface ModelOptionTypes<Duration> {
   websocketIdleTimeout: Duration;
 }
 
+/** Options of one model that only whoever runs the server gives: the machine is theirs. */
+export interface OperatorOptionTypes {
+  workers: number;
+  gpus: string | number;
+  workersPerGpu: number;
+}
+
 /** Options of the whole server. */
-export interface ProcessOptionTypes<Duration> {
+export interface ServerOptionTypes<Duration> {
   host: string;
   /** A TCP port, 0 for a free one, or the path of a unix socket. */
   port: number | string;
   apiKey: string | readonly string[];
   apiKeyFile: string;
   corsOrigin: string | readonly string[];
-  workers: number;
-  gpus: string | number;
-  workersPerGpu: number;
   onCrashLoop: 'stay' | 'exit';
   spawnConcurrency: number;
   maxBody: Size;
@@ -57,7 +61,12 @@ export interface ProcessOptionTypes<Duration> {
 export type Given<T> = { readonly [K in keyof T]?: T[K] | undefined };
 
 /** A program may give durations as numbers, which are milliseconds, or with a unit: `'500ms'`, `'30s'`, `'5m'`. */
-export type ProgramOptions = Given<ModelOptionTypes<string | number> & ProcessOptionTypes<string | number>>;
+export type ProgramOptions = Given<
+  ModelOptionTypes<string | number> & OperatorOptionTypes & ServerOptionTypes<string | number>
+>;
+
+/** Options that a program may give to one of several models. */
+export type ProgramModelOptions = Given<ModelOptionTypes<string | number> & OperatorOptionTypes>;
 
 /** A person writes durations with their unit: `'500ms'`, `'30s'`, `'5m'`. */
 export type ConfigOptions = Given<ModelOptionTypes<string>>;

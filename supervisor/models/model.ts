@@ -8,7 +8,7 @@ import { Dispatcher, type Supply } from '../dispatch/dispatcher.js';
 import type { Job } from '../dispatch/job.js';
 import type { SendAhead } from '../dispatch/send-ahead.js';
 import type { Log } from '../observe/log.js';
-import { withAppConfig, type Options, type ResolvedOptions } from '../options/resolve.js';
+import { withAppConfig, type ModelOptions, type ResolvedModelOptions } from '../options/resolve.js';
 import type { Placement } from '../machine/placement.js';
 import { Slot, type SlotListener } from '../slots/slot.js';
 import type { SpawnGate } from '../slots/spawn-gate.js';
@@ -50,12 +50,12 @@ export class Model {
   readonly spec: ModelSpec;
   readonly dispatcher: Dispatcher;
   readonly slots: readonly Slot[];
-  readonly #resolved: ResolvedOptions;
+  readonly #resolved: ResolvedModelOptions;
   readonly #resources: ServerResources;
   readonly #listener: ModelListener;
   readonly #log: ModelLog;
   readonly #startNews: StartNews;
-  #options: Options;
+  #options: ModelOptions;
   #routes: Routes | null = null;
   #example = '';
   #ready: WorkerHandle[] = [];
@@ -71,7 +71,7 @@ export class Model {
 
   constructor(
     spec: ModelSpec,
-    resolved: ResolvedOptions,
+    resolved: ResolvedModelOptions,
     placements: readonly Placement[],
     resources: ServerResources,
     listener: ModelListener,
@@ -89,7 +89,7 @@ export class Model {
   }
 
   /** Options in force: the operator's over the app's. */
-  get options(): Options {
+  get options(): ModelOptions {
     return this.#options;
   }
 
@@ -280,7 +280,7 @@ export class Model {
     this.#routes = routes;
     this.dispatcher.dropUnfit((job) => fits(job, routes));
     this.#wakeWaiters();
-    return workerLimits(this.#options);
+    return workerLimits(this.#options, this.#resources.maxOutputBytes);
   }
 
   #onReady(index: number): void {
@@ -336,7 +336,11 @@ function fits({ call, conversation }: Job, routes: Routes): boolean {
   return route !== undefined && (route.kind === 'websocket') === (conversation !== null);
 }
 
-function dispatchLimits(options: Options): { queueSize: number; queueBytes: number; queueTimeoutMs: number } {
+function dispatchLimits(options: ModelOptions): {
+  queueSize: number;
+  queueBytes: number;
+  queueTimeoutMs: number;
+} {
   return {
     queueSize: options.queueSize,
     queueBytes: options.queueBytes,

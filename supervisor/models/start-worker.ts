@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { STREAM_WINDOW_BYTES, type StartSpec } from '../../protocol/messages.js';
 import type { OutputRelay } from '../observe/output-relay.js';
-import type { Options } from '../options/resolve.js';
+import type { ModelOptions } from '../options/resolve.js';
 import type { OrphanGuard } from '../processes/orphan-guard.js';
 import type { Placement } from '../machine/placement.js';
 import { NODE_WORKER } from '../runtimes/node.js';
@@ -26,6 +26,8 @@ export interface WorkerResources {
   readonly relay: OutputRelay;
   /** Marks prints with their call, for the JSON log. */
   readonly attributePrints: boolean;
+  /** The largest answer that is not a stream. */
+  readonly maxOutputBytes: number;
 }
 
 export interface SlotPlacement {
@@ -35,8 +37,8 @@ export interface SlotPlacement {
 
 export function startWorker(
   model: ModelSpec,
-  options: Options,
-  { guard, relay, attributePrints }: WorkerResources,
+  options: ModelOptions,
+  { guard, relay, attributePrints, maxOutputBytes }: WorkerResources,
   { index, placement }: SlotPlacement,
   listener: WorkerListener,
 ): WorkerHandle {
@@ -48,13 +50,13 @@ export function startWorker(
     version: model.version,
     worker: index,
     device: { gpu: placement.gpu, threads: placement.threads },
-    limits: { maxOutputBytes: options.maxOutput, streamWindowBytes: STREAM_WINDOW_BYTES },
+    limits: { maxOutputBytes, streamWindowBytes: STREAM_WINDOW_BYTES },
     printMark: mark,
   };
   const worker = new WorkerHandle(
     { command: model.workerCommand ?? NODE_WORKER, env: placement.env },
     spec,
-    workerLimits(options),
+    workerLimits(options, maxOutputBytes),
     {
       ...listener,
       onGone: (death) => {
@@ -70,10 +72,10 @@ export function startWorker(
   return worker;
 }
 
-export function workerLimits(options: Options): WorkerLimits {
+export function workerLimits(options: ModelOptions, maxOutputBytes: number): WorkerLimits {
   return {
     initTimeoutMs: options.initTimeout,
     runTimeoutMs: options.runTimeout,
-    maxOutputBytes: options.maxOutput,
+    maxOutputBytes,
   };
 }

@@ -5,10 +5,23 @@
 import { inspect } from 'node:util';
 import { ServeError, configError } from '../../protocol/errors.js';
 import { suggest } from './suggest.js';
-import { OPTIONS, OPTION_NAMES, envName, isDuration, type OptionName, type OptionValues } from './table.js';
+import {
+  OPTIONS,
+  OPTION_NAMES,
+  envName,
+  isDuration,
+  type ModelOptions,
+  type OptionName,
+  type OptionScope,
+  type OptionValues,
+  type ServerOptions,
+} from './table.js';
 import { NotAllowed } from './units.js';
 
-export type Options = Readonly<OptionValues>;
+export type { ModelOptions, ServerOptions } from './table.js';
+
+/** All of them: the server's, and those of a model that says nothing of its own. */
+export type Options = ServerOptions & ModelOptions;
 
 /** Raw values of one source, by option name; `where` names the source of a value in an error. */
 export interface OptionSource {
@@ -26,18 +39,22 @@ export interface ResolvedOptions {
   readonly explicit: ReadonlySet<OptionName>;
 }
 
+/** The options of one model, before its app was loaded. */
+export interface ResolvedModelOptions {
+  readonly options: ModelOptions;
+  /** Set by the operator; the app's `config` yields to these. */
+  readonly explicit: ReadonlySet<OptionName>;
+}
+
 /** Earlier sources win. @throws SERVE_CONFIG naming option, value, source and what is allowed */
 export function resolveOptions(sources: readonly OptionSource[]): ResolvedOptions {
   const explicit = new Set<OptionName>();
   const values: Record<string, unknown> = {};
   for (const name of OPTION_NAMES) values[name] = OPTIONS[name].default;
   for (const source of [...sources].reverse()) {
-    for (const [name, raw] of Object.entries(source.values)) {
-      if (raw === undefined) continue;
-      const known = knownName(name, source);
-      assertUnit(known, raw, source);
-      values[known] = parseOption(known, raw, source.where(name));
-      explicit.add(known);
+    for (const [name, value] of parsedValues(source, EVERY_SCOPE)) {
+      values[name] = value;
+      explicit.add(name);
     }
   }
   // An app that cannot start is tried again when its files have changed. Its `config` may still say otherwise.
@@ -47,26 +64,69 @@ export function resolveOptions(sources: readonly OptionSource[]): ResolvedOption
   return { options, explicit };
 }
 
+/**
+ * The options of a model that says some of its own: `own` over those of the server. What it says about devices replaces
+ * whatever excludes it there. `place`: where it stands, for errors. @throws SERVE_CONFIG
+ */
+export function resolveModelOptions(
+  server: ResolvedOptions,
+  own: OptionSource,
+  place: string,
+): ResolvedModelOptions {
+  const given = new Map(parsedValues(own, ['operator', 'model']));
+  const values: Record<string, unknown> = { ...server.options };
+  for (const name of excludedBy(given, server.options)) values[name] = null;
+  for (const [name, value] of given) values[name] = value;
+  const options = Object.freeze(values as unknown as OptionValues);
+  checkTogether(options, `${place}: `);
+  return { options, explicit: new Set([...server.explicit, ...given.keys()]) };
+}
+
+/** What the server says about devices and makes no sense beside what a model says. */
+function excludedBy(given: ReadonlyMap<OptionName, unknown>, server: ModelOptions): OptionName[] {
+  const wantsGpus = given.has('workersPerGpu') || (given.has('gpus') && given.get('gpus') !== 'none');
+  if (wantsGpus) return ['workers'];
+  if (!given.has('workers')) return [];
+  return server.gpus === 'none' ? ['workersPerGpu'] : ['workersPerGpu', 'gpus'];
+}
+
 /** The options with the `config` of the app at `path` laid under the operator's. @throws SERVE_CONFIG */
 export function withAppConfig(
-  resolved: ResolvedOptions,
+  resolved: ResolvedModelOptions,
   config: Readonly<Record<string, unknown>>,
   path: string,
-): Options {
+): ModelOptions {
   const source: OptionSource = { values: config, where: (name) => `${path}: config.${name}` };
   const values: Record<string, unknown> = { ...resolved.options };
-  for (const [name, raw] of Object.entries(config)) {
-    const known = knownName(name, source);
-    if (OPTIONS[known].scope === 'process') {
-      throw configError(
-        `${source.where(name)}: this option belongs to the server, not to a model. Set ${OPTIONS[known].flag} or ${envName(known)} instead.`,
-      );
-    }
-    assertUnit(known, raw, source);
-    const value = parseOption(known, raw, source.where(name));
-    if (!resolved.explicit.has(known)) values[known] = value;
+  for (const [name, value] of parsedValues(source, ['model'])) {
+    if (!resolved.explicit.has(name)) values[name] = value;
   }
   return Object.freeze(values as unknown as OptionValues);
+}
+
+const EVERY_SCOPE: readonly OptionScope[] = ['server', 'operator', 'model'];
+
+/** The values of a source that may give options of these scopes. @throws SERVE_CONFIG */
+function parsedValues(source: OptionSource, scopes: readonly OptionScope[]): [OptionName, unknown][] {
+  return Object.entries(source.values).flatMap(([name, raw]): [OptionName, unknown][] => {
+    if (raw === undefined) return [];
+    const known = knownName(name, source, scopes);
+    const where = source.where(name);
+    if (!scopes.includes(OPTIONS[known].scope)) throw misplaced(known, where);
+    assertUnit(known, raw, source);
+    return [[known, parseOption(known, raw, where)]];
+  });
+}
+
+/** An option where one of its scope is not taken: the app's own `config`, or one of several models. */
+function misplaced(name: OptionName, where: string): ServeError {
+  const whose =
+    OPTIONS[name].scope === 'server'
+      ? 'the server, not to a model'
+      : 'whoever runs the server, not to the app';
+  return configError(
+    `${where}: this option belongs to ${whose}. Set ${OPTIONS[name].flag} or ${envName(name)} instead.`,
+  );
 }
 
 /** The BANANA_* variables (and PORT) as a source, with warnings for what was left aside. */
@@ -123,24 +183,28 @@ export function notAllowed(where: string, raw: unknown, allowed: string): ServeE
 
 const ON_ONE_LINE = { depth: 1, breakLength: Infinity, compact: true, customInspect: false };
 
-function knownName(name: string, source: OptionSource): OptionName {
+function knownName(name: string, source: OptionSource, scopes: readonly OptionScope[]): OptionName {
   if (Object.hasOwn(OPTIONS, name)) return name as OptionName;
-  const names = [...(source.alsoTakes ?? []), ...OPTION_NAMES];
+  const known = OPTION_NAMES.filter((option) => scopes.includes(OPTIONS[option].scope));
+  const names = [...(source.alsoTakes ?? []), ...known];
   const close = suggest(name, names);
   const hint = close === null ? `Known options: ${names.join(', ')}.` : `Did you mean ${close}?`;
   throw configError(`${source.where(name)}: there is no such option. ${hint}`);
 }
 
-function checkTogether(options: Options): void {
+/** `place` begins the message. */
+function checkTogether(options: ModelOptions, place = ''): void {
   const { workers, workersPerGpu, gpus } = options;
   if (workers === null) return;
   if (workersPerGpu !== null) {
     throw configError(
-      '--workers and --workers-per-gpu exclude each other: --workers counts processes on a machine without GPUs, --workers-per-gpu counts them on each GPU. Give one.',
+      `${place}--workers and --workers-per-gpu exclude each other: --workers counts processes on a machine without GPUs, --workers-per-gpu counts them on each GPU. Give one.`,
     );
   }
   if (gpus !== null && gpus !== 'none') {
-    throw configError('--workers is for machines without GPUs; with --gpus, give --workers-per-gpu instead.');
+    throw configError(
+      `${place}--workers is for machines without GPUs; with --gpus, give --workers-per-gpu instead.`,
+    );
   }
 }
 

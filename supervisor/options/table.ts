@@ -2,7 +2,11 @@
  * Every option: names, meaning, default and its reason, what is allowed. The command line, the environment, the
  * config file, the app's `config`, `serve()` and docs/options.md are all read from this table.
  */
-import type { ProgramOptions } from '../../protocol/option-types.js';
+import type {
+  ModelOptionTypes,
+  OperatorOptionTypes,
+  ServerOptionTypes,
+} from '../../protocol/option-types.js';
 import { availableCores } from '../machine/cores.js';
 import { parseWebhookSecrets, type WebhookSigner } from './webhook-signer.js';
 import { parseHost, parsePort } from './address.js';
@@ -18,8 +22,11 @@ import {
   parseWhole,
 } from './units.js';
 
-/** `process`: one per server. `model`: an app may set it in its `config` export. */
-export type OptionScope = 'process' | 'model';
+/**
+ * Whose an option is. `server`: one value for the whole server. `operator`: one for each model, given by whoever runs the
+ * server. `model`: one for each model, which its app may also set in its `config`.
+ */
+export type OptionScope = 'server' | 'operator' | 'model';
 
 /** In the order of the help and of docs/options.md. */
 export const OPTION_GROUPS = [
@@ -36,9 +43,9 @@ export const OPTION_GROUPS = [
 
 export type OptionGroup = (typeof OPTION_GROUPS)[number];
 
-export interface OptionSpec<T> {
+export interface OptionSpec<T, S extends OptionScope = OptionScope> {
   readonly group: OptionGroup;
-  readonly scope: OptionScope;
+  readonly scope: S;
   readonly flag: string;
   /** The text after the flag in the help; null for a switch. */
   readonly value: string | null;
@@ -53,21 +60,39 @@ export interface OptionSpec<T> {
 }
 
 /** The compiler's proof that the types of `serve()` and of `config` name the options of this table, and no others. */
-type EveryOption = Readonly<Record<keyof Required<ProgramOptions>, OptionSpec<unknown>>>;
+type EveryOption = Specs<ServerOptionName, 'server'> &
+  Specs<OperatorOptionName, 'operator'> &
+  Specs<ModelOptionName, 'model'>;
+
+type Specs<Name extends string, S extends OptionScope> = Readonly<Record<Name, OptionSpec<unknown, S>>>;
+
+type ServerOptionName = keyof ServerOptionTypes<unknown>;
+type OperatorOptionName = keyof OperatorOptionTypes;
+type ModelOptionName = keyof ModelOptionTypes<unknown>;
 
 const DURATION = '<duration>';
 const MIB = 1024 ** 2;
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 
-function option<T>(spec: OptionSpec<T>): OptionSpec<T> {
-  return spec;
+/** An option without its scope, which the name of the function says. */
+type Described<T> = Omit<OptionSpec<T>, 'scope'>;
+
+function serverOption<T>(described: Described<T>): OptionSpec<T, 'server'> {
+  return { ...described, scope: 'server' };
+}
+
+function operatorOption<T>(described: Described<T>): OptionSpec<T, 'operator'> {
+  return { ...described, scope: 'operator' };
+}
+
+function modelOption<T>(described: Described<T>): OptionSpec<T, 'model'> {
+  return { ...described, scope: 'model' };
 }
 
 export const OPTIONS = {
-  host: option<string>({
+  host: serverOption<string>({
     group: 'Listening',
-    scope: 'process',
     flag: '--host',
     value: '<address>',
     help: 'Address to listen on. All interfaces, as a container needs; use 127.0.0.1 to keep it to this machine.',
@@ -75,9 +100,8 @@ export const OPTIONS = {
     default: '0.0.0.0',
     parse: parseHost,
   }),
-  port: option<number | string>({
+  port: serverOption<number | string>({
     group: 'Listening',
-    scope: 'process',
     flag: '--port',
     value: '<port>',
     help: 'TCP port, 0 for a free one, or the path of a unix socket (anything with a /). PORT in the environment counts too.',
@@ -85,9 +109,8 @@ export const OPTIONS = {
     default: 8000,
     parse: parsePort,
   }),
-  apiKey: option<readonly KeyDigest[] | null>({
+  apiKey: serverOption<readonly KeyDigest[] | null>({
     group: 'Access',
-    scope: 'process',
     flag: '--api-key',
     value: '<key>',
     help: 'Key that calls and /status must bring; several, separated by commas, hold at once. Flags can be seen in ps for a moment: better the environment or a file.',
@@ -96,9 +119,8 @@ export const OPTIONS = {
     secret: true,
     parse: parseKeys,
   }),
-  apiKeyFile: option<string | null>({
+  apiKeyFile: serverOption<string | null>({
     group: 'Access',
-    scope: 'process',
     flag: '--api-key-file',
     value: '<path>',
     help: 'File of such keys, one per line, # begins a comment line; they hold besides those of --api-key. Read at the start only.',
@@ -106,9 +128,8 @@ export const OPTIONS = {
     default: null,
     parse: parseKeyFilePath,
   }),
-  corsOrigin: option<AllowedOrigins | null>({
+  corsOrigin: serverOption<AllowedOrigins | null>({
     group: 'Access',
-    scope: 'process',
     flag: '--cors-origin',
     value: '<origin>',
     help: 'Origin whose pages may call from a browser, such as https://app.example.com; several, separated by commas, or * for all. Off: a page of another origin cannot read any reply.',
@@ -116,9 +137,8 @@ export const OPTIONS = {
     default: null,
     parse: parseOrigins,
   }),
-  workers: option<number | null>({
+  workers: operatorOption<number | null>({
     group: 'Workers',
-    scope: 'process',
     flag: '--workers',
     value: '<n>',
     help: 'Worker processes on a machine without GPUs. One: a model is loaded once until you ask for more.',
@@ -126,9 +146,8 @@ export const OPTIONS = {
     default: null,
     parse: (raw) => parseWhole(raw, 1, 1024),
   }),
-  gpus: option<string | null>({
+  gpus: operatorOption<string | null>({
     group: 'Workers',
-    scope: 'process',
     flag: '--gpus',
     value: '<which>',
     help: 'all, none, or a list of indexes or ids as nvidia-smi prints them: 0,2 or GPU-uuid or MIG-uuid.',
@@ -136,9 +155,8 @@ export const OPTIONS = {
     default: null,
     parse: parseGpus,
   }),
-  workersPerGpu: option<number | null>({
+  workersPerGpu: operatorOption<number | null>({
     group: 'Workers',
-    scope: 'process',
     flag: '--workers-per-gpu',
     value: '<n>',
     help: 'Worker processes on each GPU. One: every worker holds its own copy of the model in GPU memory.',
@@ -146,9 +164,8 @@ export const OPTIONS = {
     default: null,
     parse: (raw) => parseWhole(raw, 1, 64),
   }),
-  queueSize: option<number>({
+  queueSize: modelOption<number>({
     group: 'Calls',
-    scope: 'model',
     flag: '--queue-size',
     value: '<n>',
     help: 'Calls that may wait for a worker; more are refused with 503. 0 refuses whenever every worker is busy.',
@@ -156,9 +173,8 @@ export const OPTIONS = {
     default: 1024,
     parse: (raw) => parseWhole(raw, 0, 1_000_000),
   }),
-  queueBytes: option<number>({
+  queueBytes: modelOption<number>({
     group: 'Calls',
-    scope: 'model',
     flag: '--queue-bytes',
     value: '<size>',
     help: 'Request bodies that may wait or be arriving, in bytes, counted as they arrive; more are refused with 503, the slowest first, so memory stays bounded.',
@@ -166,9 +182,8 @@ export const OPTIONS = {
     default: 512 * MIB,
     parse: parseBytes,
   }),
-  queueTimeout: option<number>({
+  queueTimeout: modelOption<number>({
     group: 'Calls',
-    scope: 'model',
     flag: '--queue-timeout',
     value: DURATION,
     help: 'Longest wait for a worker before 504. As long as common clients wait.',
@@ -176,9 +191,8 @@ export const OPTIONS = {
     default: 5 * MINUTE,
     parse: parsePositiveMs,
   }),
-  batchSize: option<number>({
+  batchSize: modelOption<number>({
     group: 'Calls',
-    scope: 'model',
     flag: '--batch-size',
     value: '<n>',
     help: 'Most calls that one run of an app that takes batches may be given at once. 1: every call runs by itself, as in an app that takes none.',
@@ -186,9 +200,8 @@ export const OPTIONS = {
     default: 1,
     parse: (raw) => parseWhole(raw, 1, 1024),
   }),
-  maxBatchDelay: option<number>({
+  maxBatchDelay: modelOption<number>({
     group: 'Calls',
-    scope: 'model',
     flag: '--max-batch-delay',
     value: DURATION,
     help: 'Longest time that a call waits, beside an idle worker, for others to fill its batch. 0: an idle worker takes at once what is there.',
@@ -196,9 +209,8 @@ export const OPTIONS = {
     default: 0,
     parse: parseDurationMs,
   }),
-  runTimeout: option<number>({
+  runTimeout: modelOption<number>({
     group: 'Calls',
-    scope: 'model',
     flag: '--run-timeout',
     value: DURATION,
     help: 'Longest run of one call: then the abort signal, a grace of 1s, SIGKILL; the caller gets 504.',
@@ -206,9 +218,8 @@ export const OPTIONS = {
     default: 5 * MINUTE,
     parse: parsePositiveMs,
   }),
-  websocketIdleTimeout: option<number>({
+  websocketIdleTimeout: modelOption<number>({
     group: 'Calls',
-    scope: 'model',
     flag: '--websocket-idle-timeout',
     value: DURATION,
     help: 'Longest silence, on both sides, of a WebSocket whose app waits for its client; then it is closed. It holds a worker all the while.',
@@ -216,9 +227,8 @@ export const OPTIONS = {
     default: MINUTE,
     parse: parsePositiveMs,
   }),
-  initTimeout: option<number>({
+  initTimeout: modelOption<number>({
     group: 'Workers',
-    scope: 'model',
     flag: '--init-timeout',
     value: DURATION,
     help: 'Longest start of a worker, from spawn to ready. Large models take minutes to load.',
@@ -226,9 +236,8 @@ export const OPTIONS = {
     default: 10 * MINUTE,
     parse: parsePositiveMs,
   }),
-  drainTimeout: option<number>({
+  drainTimeout: serverOption<number>({
     group: 'Stopping',
-    scope: 'process',
     flag: '--drain-timeout',
     value: DURATION,
     help: "Longest stop. Below Kubernetes' 30s; docker stop waits only 10s unless told otherwise (docker stop -t 30).",
@@ -236,9 +245,8 @@ export const OPTIONS = {
     default: 25 * SECOND,
     parse: parseDurationMs,
   }),
-  drainLag: option<number>({
+  drainLag: serverOption<number>({
     group: 'Stopping',
-    scope: 'process',
     flag: '--drain-lag',
     value: DURATION,
     help: 'After SIGTERM, how long calls are still accepted while load balancers notice that /readyz says 503. Ctrl-C: 0.',
@@ -246,9 +254,8 @@ export const OPTIONS = {
     default: 2 * SECOND,
     parse: parseDurationMs,
   }),
-  maxBody: option<number>({
+  maxBody: serverOption<number>({
     group: 'Clients',
-    scope: 'process',
     flag: '--max-body',
     value: '<size>',
     help: 'Largest request body; larger ones get 413 while they arrive. 100,000,000 bytes, as the Banana server had.',
@@ -256,9 +263,8 @@ export const OPTIONS = {
     default: 100_000_000,
     parse: parseBytes,
   }),
-  maxOutput: option<number>({
+  maxOutput: serverOption<number>({
     group: 'Clients',
-    scope: 'process',
     flag: '--max-output',
     value: '<size>',
     help: 'Largest answer that is not a stream; a larger one is a 500. It is held in memory once.',
@@ -266,9 +272,8 @@ export const OPTIONS = {
     default: 100_000_000,
     parse: (raw) => Math.min(parseBytes(raw), 2 ** 32 - 1),
   }),
-  unsentBytes: option<number>({
+  unsentBytes: serverOption<number>({
     group: 'Clients',
-    scope: 'process',
     flag: '--unsent-bytes',
     value: '<size>',
     help: 'Answers that clients have not taken, in bytes; over it the slowest readers are cut off, so memory stays bounded. One answer of --max-output always has room.',
@@ -276,9 +281,8 @@ export const OPTIONS = {
     default: 512 * MIB,
     parse: parseBytes,
   }),
-  restartLimit: option<number>({
+  restartLimit: modelOption<number>({
     group: 'Workers',
-    scope: 'model',
     flag: '--restart-limit',
     value: '<n>',
     help: 'Failed starts in a row (a worker that dies before it is ready, or idle before its first call) that are tried again; after that it is not started any more. With --watch 0, unless given: the next change is the next try.',
@@ -286,9 +290,8 @@ export const OPTIONS = {
     default: 5,
     parse: (raw) => parseWhole(raw, 0, 1_000_000),
   }),
-  onCrashLoop: option<'stay' | 'exit'>({
+  onCrashLoop: serverOption<'stay' | 'exit'>({
     group: 'Workers',
-    scope: 'process',
     flag: '--on-crash-loop',
     value: '<what>',
     help: 'When no worker can be restarted any more: stay (answer 503, keep the logs) or exit with code 3.',
@@ -296,9 +299,8 @@ export const OPTIONS = {
     default: 'stay',
     parse: (raw) => parseChoice(raw, ['stay', 'exit']),
   }),
-  headerTimeout: option<number>({
+  headerTimeout: serverOption<number>({
     group: 'Clients',
-    scope: 'process',
     flag: '--header-timeout',
     value: DURATION,
     help: 'Longest arrival of request headers, against clients that send a byte at a time; then 408.',
@@ -306,9 +308,8 @@ export const OPTIONS = {
     default: 20 * SECOND,
     parse: parsePositiveMs,
   }),
-  bodyTimeout: option<number>({
+  bodyTimeout: serverOption<number>({
     group: 'Clients',
-    scope: 'process',
     flag: '--body-timeout',
     value: DURATION,
     help: 'Longest pause inside a request body; then 408. A body that brings less than 1 kB/s on average gets 408 too, once 30 s have passed.',
@@ -316,9 +317,8 @@ export const OPTIONS = {
     default: 30 * SECOND,
     parse: parsePositiveMs,
   }),
-  stallTimeout: option<number>({
+  stallTimeout: serverOption<number>({
     group: 'Clients',
-    scope: 'process',
     flag: '--stall-timeout',
     value: DURATION,
     help: 'Longest time a client may take nothing of its answer before it is cut off. One that takes at least 1 kB/s on average never is.',
@@ -326,9 +326,8 @@ export const OPTIONS = {
     default: 60 * SECOND,
     parse: parsePositiveMs,
   }),
-  accessLog: option<boolean>({
+  accessLog: serverOption<boolean>({
     group: 'Logs',
-    scope: 'process',
     flag: '--access-log',
     value: null,
     help: 'Log one line per call. Off: failures are logged in any case, and a line per call costs throughput.',
@@ -336,9 +335,8 @@ export const OPTIONS = {
     default: false,
     parse: parseSwitch,
   }),
-  exposeErrors: option<boolean>({
+  exposeErrors: serverOption<boolean>({
     group: 'Development',
-    scope: 'process',
     flag: '--expose-errors',
     value: null,
     help: "Answer with the stack, as text, when the app throws: for development. Off: a stack tells a stranger about your code, and may hold a caller's data.",
@@ -346,9 +344,8 @@ export const OPTIONS = {
     default: false,
     parse: parseSwitch,
   }),
-  watch: option<boolean>({
+  watch: serverOption<boolean>({
     group: 'Development',
-    scope: 'process',
     flag: '--watch',
     value: null,
     help: "Start the workers again, init included, whenever a code or JSON file in the app's folder changes: for development. Off: nothing that is written to a server's disk should stop its workers.",
@@ -356,9 +353,8 @@ export const OPTIONS = {
     default: false,
     parse: parseSwitch,
   }),
-  logFormat: option<'text' | 'json'>({
+  logFormat: serverOption<'text' | 'json'>({
     group: 'Logs',
-    scope: 'process',
     flag: '--log-format',
     value: '<format>',
     help: "text for people; json for machines: the app's own prints are wrapped too, with worker and request id.",
@@ -366,9 +362,8 @@ export const OPTIONS = {
     default: 'text',
     parse: (raw) => parseChoice(raw, ['text', 'json']),
   }),
-  logPrefix: option<'none' | 'potassium'>({
+  logPrefix: serverOption<'none' | 'potassium'>({
     group: 'Logs',
-    scope: 'process',
     flag: '--log-prefix',
     value: '<style>',
     help: "none: the app's own prints as they are; potassium: each line behind [requestID ...], and [worker ...] if there are several. Of no effect on --log-format json.",
@@ -376,9 +371,8 @@ export const OPTIONS = {
     default: 'none',
     parse: (raw) => parseChoice(raw, ['none', 'potassium']),
   }),
-  logLevel: option<LogLevel>({
+  logLevel: serverOption<LogLevel>({
     group: 'Logs',
-    scope: 'process',
     flag: '--log-level',
     value: '<level>',
     help: "Least level of the server's own log: debug, info, warn, error or silent.",
@@ -386,9 +380,8 @@ export const OPTIONS = {
     default: 'info',
     parse: (raw) => parseChoice(raw, LOG_LEVELS),
   }),
-  webhookSecret: option<WebhookSigner | null>({
+  webhookSecret: serverOption<WebhookSigner | null>({
     group: 'Webhooks',
-    scope: 'process',
     flag: '--webhook-secret',
     value: '<secret>',
     help: 'Signs webhooks (Standard Webhooks): whsec_ and base64; several, apart by spaces or commas, all sign. Best given in the environment.',
@@ -397,9 +390,8 @@ export const OPTIONS = {
     secret: true,
     parse: parseWebhookSecrets,
   }),
-  spawnConcurrency: option<number>({
+  spawnConcurrency: serverOption<number>({
     group: 'Workers',
-    scope: 'process',
     flag: '--spawn-concurrency',
     value: '<n>',
     help: 'Workers that may start at once over all devices; one at a time per GPU, where the peak is above steady state.',
@@ -416,6 +408,12 @@ export type OptionName = keyof typeof OPTIONS;
 export type OptionValues = {
   [K in OptionName]: ReturnType<(typeof OPTIONS)[K]['parse']> | (typeof OPTIONS)[K]['default'];
 };
+
+/** Options of the whole server, the same from its start to its end. */
+export type ServerOptions = Readonly<Pick<OptionValues, ServerOptionName>>;
+
+/** Options of one model: those that only the operator gives, and those that its app may set too. */
+export type ModelOptions = Readonly<Pick<OptionValues, OperatorOptionName | ModelOptionName>>;
 
 export const OPTION_NAMES = Object.keys(OPTIONS) as OptionName[];
 

@@ -33,7 +33,7 @@ import { OutputRelay } from '../observe/output-relay.js';
 import { OutputWriter } from '../observe/output-writer.js';
 import { startTeller } from './start-tellers.js';
 import { DELAY_RESOLUTION_MS, serverStatus, type ServerFacts } from './status.js';
-import type { Options, ResolvedOptions } from '../options/resolve.js';
+import type { ResolvedOptions, ServerOptions } from '../options/resolve.js';
 import { formatMs } from '../options/units.js';
 import { OrphanGuard } from '../processes/orphan-guard.js';
 import type { Placement } from '../machine/placement.js';
@@ -63,7 +63,7 @@ const FLUSH_MS = 500;
 
 export class Server implements ServerHandle {
   readonly #plan: ServerPlan;
-  readonly #options: Options;
+  readonly #options: ServerOptions;
   readonly #writers = { stdout: new OutputWriter(1), stderr: new OutputWriter(2) };
   readonly #log: Log;
   readonly #guard: OrphanGuard;
@@ -177,6 +177,7 @@ export class Server implements ServerHandle {
         webhooks: this.#webhooks,
         startTeller: startTeller(logFormat, this.#log, this.#writers),
         attributePrints: printFormat !== 'text',
+        maxOutputBytes: this.#options.maxOutput,
         sendAhead: this.#plan.sendAhead,
       },
       {

@@ -8,13 +8,13 @@ import type { Job } from '../../dispatch/job.js';
 import type { KeptJobs } from '../../jobs/kept-jobs.js';
 import type { Model } from '../../models/model.js';
 import type { Webhooks } from '../../webhooks/webhooks.js';
-import type { Options } from '../../options/resolve.js';
+import type { ServerOptions } from '../../options/resolve.js';
 import type { UnsentAnswers } from '../socket/unsent-answers.js';
 import type { ApiKeys } from './api-keys.js';
 
 export interface Backend {
   readonly model: Model;
-  readonly options: Options;
+  readonly options: ServerOptions;
   /** Asked before the dialects are; one that finds the key in the body asks by itself. */
   readonly keys: ApiKeys;
   readonly hasGpu: boolean;

@@ -2,11 +2,19 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
   readEnvironment,
+  resolveModelOptions,
   resolveOptions,
   withAppConfig,
+  type ModelOptions,
   type OptionSource,
 } from '../../../supervisor/options/resolve.js';
-import { OPTIONS, OPTION_NAMES, envName, isDuration } from '../../../supervisor/options/table.js';
+import {
+  OPTIONS,
+  OPTION_NAMES,
+  envName,
+  isDuration,
+  type OptionName,
+} from '../../../supervisor/options/table.js';
 
 function source(label: string, values: Record<string, unknown>): OptionSource {
   return { values, where: (name) => `${label} ${name}` };
@@ -153,7 +161,9 @@ describe("an app's config", () => {
     const { scope, flag } = OPTIONS[name];
     if (scope === 'model') continue;
     test(`may not set ${name}: it is refused by name, with where to set it`, () => {
-      const message = `/app.ts: config.${name}: this option belongs to the server, not to a model. Set ${flag} or ${envName(name)} instead.`;
+      const whose =
+        scope === 'server' ? 'the server, not to a model' : 'whoever runs the server, not to the app';
+      const message = `/app.ts: config.${name}: this option belongs to ${whose}. Set ${flag} or ${envName(name)} instead.`;
       assert.throws(() => withAppConfig(resolved, { [name]: 1 }, '/app.ts'), {
         code: 'SERVE_CONFIG',
         message,
@@ -174,7 +184,8 @@ describe("an app's config", () => {
       restartLimit: 6,
     };
     const options = withAppConfig(resolved, config, '/app.ts');
-    const models = OPTION_NAMES.filter((name) => OPTIONS[name].scope === 'model');
+    const isModels = (name: OptionName): name is keyof typeof config => OPTIONS[name].scope === 'model';
+    const models = OPTION_NAMES.filter(isModels);
     assert.deepEqual(Object.keys(config).sort(), models.sort());
     assert.deepEqual(
       models.map((name) => [name, options[name]]),
@@ -205,6 +216,75 @@ describe("an app's config", () => {
   test('is checked even where the operator overrules it', () => {
     const explicit = resolveOptions([source('in', { runTimeout: '1s' })]);
     assert.throws(() => withAppConfig(explicit, { runTimeout: 'soon' }, '/app.ts'), { code: 'SERVE_CONFIG' });
+  });
+});
+
+describe('the options that one of several models gives for itself', () => {
+  const of = (server: Record<string, unknown>, own: Record<string, unknown>): ModelOptions =>
+    resolveModelOptions(
+      resolveOptions([source('flag', server)]),
+      { values: own, where: (name) => `banana.json: models.digits.${name}` },
+      'banana.json: models.digits',
+    ).options;
+
+  test('win over those of the server, whose other options hold for it too', () => {
+    const options = of({ runTimeout: '1s', queueSize: 5 }, { runTimeout: '2s' });
+    assert.deepEqual([options.runTimeout, options.queueSize], [2000, 5]);
+  });
+
+  test("win over its app's config, as those of the server do", () => {
+    const server = resolveOptions([source('flag', { queueSize: 5 })]);
+    const own: OptionSource = { values: { runTimeout: '2s' }, where: (name) => name };
+    const config = { runTimeout: '3s', queueSize: 6, queueTimeout: '7s' };
+    const options = withAppConfig(resolveModelOptions(server, own, 'digits'), config, '/app.ts');
+    assert.deepEqual([options.runTimeout, options.queueSize, options.queueTimeout], [2000, 5, 7000]);
+  });
+
+  type Values = Record<string, unknown>;
+  const WISHES: readonly (readonly [
+    server: Values,
+    own: Values,
+    workers: unknown,
+    gpus: unknown,
+    perGpu: unknown,
+  ])[] = [
+    [{ workers: 4 }, {}, 4, null, null],
+    [{ workers: 4 }, { workers: 2 }, 2, null, null],
+    [{ workers: 4 }, { workersPerGpu: 2 }, null, null, 2],
+    [{ workers: 4 }, { gpus: '0' }, null, '0', null],
+    [{ workers: 4 }, { gpus: 'none' }, 4, 'none', null],
+    [{ gpus: '0,1', workersPerGpu: 2 }, { workers: 3 }, 3, null, null],
+    [{ gpus: 'none' }, { workers: 3 }, 3, 'none', null],
+    [{ gpus: '0,1', workersPerGpu: 2 }, { gpus: '1' }, null, '1', 2],
+  ];
+  for (const [server, own, workers, gpus, workersPerGpu] of WISHES) {
+    test(`about devices, ${JSON.stringify(own)} leaves of the server's ${JSON.stringify(server)} what fits it`, () => {
+      const options = of(server, own);
+      assert.deepEqual(
+        [options.workers, options.gpus, options.workersPerGpu],
+        [workers, gpus, workersPerGpu],
+      );
+    });
+  }
+
+  test('are refused with their place where they exclude each other', () => {
+    assert.throws(() => of({}, { workers: 1, workersPerGpu: 1 }), {
+      code: 'SERVE_CONFIG',
+      message: /^banana\.json: models\.digits: --workers and --workers-per-gpu exclude each other/,
+    });
+  });
+
+  test('may not be those of the server', () => {
+    assert.throws(() => of({}, { port: 80 }), {
+      code: 'SERVE_CONFIG',
+      message:
+        'banana.json: models.digits.port: this option belongs to the server, not to a model. Set --port or BANANA_PORT instead.',
+    });
+  });
+
+  test('are told from mistyped ones, with those that a model takes', () => {
+    assert.throws(() => of({}, { worker: 2 }), { message: /Did you mean workers\?$/ });
+    assert.throws(() => of({}, { hots: 2 }), { message: /Known options: (?!.*\bhost\b).*\bworkers\b/ });
   });
 });
 

@@ -26,8 +26,7 @@ const HEADER = ['flag', 'key', 'environment', 'scope', 'default', 'meaning, and 
 function rowOf(name: OptionName): string[] {
   const { flag, value, scope, defaultText, help } = OPTIONS[name];
   const given = value === null ? `\`${flag}\`` : `\`${flag} ${value}\``;
-  const whose = scope === 'process' ? 'server' : 'model';
-  return [given, `\`${name}\``, `\`${envName(name)}\``, whose, defaultText, help];
+  return [given, `\`${name}\``, `\`${envName(name)}\``, scope, defaultText, help];
 }
 
 holdsSection('options.md', 'exit-codes', () =>
