@@ -15,7 +15,7 @@ import { readEnvironment, resolveOptions, type OptionSource } from './options/re
 import { readServeOptions } from './options/serve-options.js';
 import { availableCores } from './machine/cores.js';
 import { discoverGpus, type Discovery } from './machine/gpu-discovery.js';
-import { placeWorkers } from './machine/placement.js';
+import { Devices } from './machine/devices.js';
 import type { ServerHandle } from './server/server-handle.js';
 import { Server } from './server/server.js';
 
@@ -53,15 +53,13 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
   const fileKeys = apiKeyFile === null ? [] : readKeyFile(apiKeyFile, cwd);
   const keys = new ApiKeys([...(apiKey ?? []), ...fileKeys]);
   const discovery = await (gpus === 'none' ? NOT_ASKED : discoverGpus(process.env));
-  const placements = placeWorkers({
-    workers,
-    gpus,
-    workersPerGpu,
+  const devices = new Devices({
     found: discovery.gpus,
     said: discovery.said,
     ...inheritedMask(process.env),
     cores: availableCores(),
   });
+  const placements = devices.takeFirst({ workers, gpus, workersPerGpu });
   const problem =
     discovery.problem === null ? [] : [`GPU discovery: ${discovery.problem}; continuing without`];
   const server = new Server({
@@ -70,6 +68,7 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
     workerCommand: workerCommand ?? null,
     resolved,
     keys,
+    devices,
     placements,
     sendAhead: internals.sendAhead,
     warnings: [...environment.warnings, ...problem],

@@ -1,4 +1,4 @@
-/** Which slot gets which device: options, discovery and an inherited mask in, one entry per worker out. Pure. */
+/** Which device a slot gets: options, discovery and an inherited mask in, one entry per worker out. Pure. */
 import { configError, type ServeError } from '../../protocol/errors.js';
 import type { Gpu } from './gpu-discovery.js';
 
@@ -8,13 +8,17 @@ export interface Placement {
   /** The GPU as the app is told it, and as CUDA_VISIBLE_DEVICES names it; null without a GPU. */
   readonly gpu: string | null;
   readonly env: Readonly<Record<string, string>>;
-  readonly threads: number;
 }
 
-export interface PlacementInput {
+/** What a model's options say about devices. */
+export interface DeviceWish {
   readonly workers: number | null;
   readonly gpus: string | null;
   readonly workersPerGpu: number | null;
+}
+
+/** What this process has to share out. */
+export interface Machine {
   readonly found: readonly Gpu[];
   /** Result of nvidia-smi, in words for people. */
   readonly said: string;
@@ -25,7 +29,12 @@ export interface PlacementInput {
   readonly cores: number;
 }
 
-/** @throws SERVE_CONFIG if the options ask for devices that are not there, or contradict the machine */
+export type PlacementInput = DeviceWish & Machine;
+
+/**
+ * The slots that a model starts with.
+ * @throws SERVE_CONFIG if the options ask for devices that are not there, or contradict the machine
+ */
 export function placeWorkers(input: PlacementInput): Placement[] {
   const chosen = chooseGpus(input);
   if (input.workers !== null && chosen.length > 0) {
@@ -38,33 +47,43 @@ export function placeWorkers(input: PlacementInput): Placement[] {
       throw configError(`--workers-per-gpu: no GPU was found here (${input.said}). Give --workers instead.`);
     }
     const count = input.workers ?? 1;
-    return Array.from({ length: count }, () => cpuSlot(input, count));
+    return Array.from({ length: count }, () => cpuSlot(input));
   }
   const perGpu = input.workersPerGpu ?? 1;
-  const threads = threadsFor(input.cores, chosen.length * perGpu);
-  return chosen.flatMap((id) => Array.from({ length: perGpu }, () => gpuSlot(id, threads)));
+  return chosen.flatMap((id) => Array.from({ length: perGpu }, () => gpuSlot(id)));
+}
+
+/**
+ * One slot more: on that of the model's GPUs where the fewest slots are, on the first of several; else on the CPU.
+ * `taken`: the number of slots that a device has, those of all models counted.
+ * @throws SERVE_CONFIG as `placeWorkers` does, but for `workers`: the number of slots is the caller's business here
+ */
+export function placeOne(input: PlacementInput, taken: (device: string) => number): Placement {
+  const slots = chooseGpus(input).map(gpuSlot);
+  if (slots.length === 0) return cpuSlot(input);
+  return slots.reduce((least, slot) => (taken(slot.device) < taken(least.device) ? slot : least));
+}
+
+/** How many threads a worker should use when the cores are shared by so many. */
+export function threadShare(cores: number, workers: number): number {
+  return Math.max(1, Math.floor(cores / workers));
 }
 
 /** Without --gpus, nothing hides a device that nvidia-smi does not list (other vendors); `none` does. */
-function cpuSlot(input: PlacementInput, count: number): Placement {
+function cpuSlot(input: PlacementInput): Placement {
   const hidden = { CUDA_VISIBLE_DEVICES: '', HIP_VISIBLE_DEVICES: '' };
   const env = input.gpus === 'none' ? hidden : {};
-  return { device: 'cpu', gpu: null, env, threads: threadsFor(input.cores, count) };
+  return { device: 'cpu', gpu: null, env };
 }
 
-function gpuSlot(id: string, threads: number): Placement {
+function gpuSlot(id: string): Placement {
   return {
     device: `gpu ${id}`,
     gpu: id,
     // PCI bus order makes CUDA count as nvidia-smi does; its own default is fastest first. ROCm's HIP layer reads
     // HIP_VISIBLE_DEVICES; an inherited ROCR_VISIBLE_DEVICES filters below it, so it stays as it is.
     env: { CUDA_VISIBLE_DEVICES: id, HIP_VISIBLE_DEVICES: id, CUDA_DEVICE_ORDER: 'PCI_BUS_ID' },
-    threads,
   };
-}
-
-function threadsFor(cores: number, workers: number): number {
-  return Math.max(1, Math.floor(cores / workers));
 }
 
 function chooseGpus(input: PlacementInput): string[] {

@@ -102,7 +102,7 @@ function nextStep({ state }: Slot): string {
       return 'it will not be restarted';
     case 'closing':
     case 'closed':
-      return 'the server is stopping';
+      return 'no other follows it';
     case 'waiting':
     case 'live':
     case 'replacing':

@@ -1,14 +1,16 @@
 /**
- * Everything that serves one model: its queue, its slots, its options, its health.
- * Before: the HTTP dialects bring jobs. After: slots run workers; news comes back through the listeners below.
+ * One model: its queue, its slots, its app's word, its health.
+ * Before: the HTTP dialects bring jobs; the registry says how many workers it wants. After: slots run workers; news
+ * comes back through the listeners below.
  */
 import { shuttingDown, type ServeError } from '../../protocol/errors.js';
-import type { LoadedInfo, Route } from '../../protocol/messages.js';
+import type { LoadedInfo } from '../../protocol/messages.js';
 import { Dispatcher, type Supply } from '../dispatch/dispatcher.js';
 import type { Job } from '../dispatch/job.js';
 import type { SendAhead } from '../dispatch/send-ahead.js';
 import type { Log } from '../observe/log.js';
-import { withAppConfig, type ModelOptions, type ResolvedModelOptions } from '../options/resolve.js';
+import type { ModelOptions, ResolvedModelOptions } from '../options/resolve.js';
+import type { Devices } from '../machine/devices.js';
 import type { Placement } from '../machine/placement.js';
 import { Slot, type SlotListener } from '../slots/slot.js';
 import type { SpawnGate } from '../slots/spawn-gate.js';
@@ -17,14 +19,18 @@ import { newWebhookId } from '../webhooks/webhook.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { RetireLimits, WorkerLimits } from '../processes/worker-listener.js';
+import { AppWord, type Routes } from './app-word.js';
 import { ModelLog } from './model-log.js';
-import { healthOf, hopelessness, noWorker, readyInMs, type Health } from './prospects.js';
-import { Waiters } from './waiters.js';
+import { ModelHealth, type Settled } from './model-health.js';
+import { noWorker, noneWanted, type Health } from './prospects.js';
+import { untilQuiet } from './quiet.js';
+import { SlotSet } from './slot-set.js';
 import { StartNews, startingWorkers, type StartTeller } from './start-news.js';
 import { startWorker, workerLimits, type ModelSpec, type WorkerResources } from './start-worker.js';
 
 /** Shared by all models of a server. */
 export interface ServerResources extends WorkerResources {
+  readonly devices: Devices;
   readonly gate: SpawnGate;
   readonly log: Log;
   readonly webhooks: Pick<Webhooks, 'send'>;
@@ -39,82 +45,75 @@ export interface ModelListener {
   onFirstReady(): void;
   /** No worker can start any more. `everReady`: the model has served before. */
   onLatched(error: ServeError, everReady: boolean): void;
-  /** Every slot is closed. */
+  /** Every slot is closed, because the model was. */
   onClosed(): void;
 }
-
-/** The routes of an app, by path. */
-export type Routes = ReadonlyMap<string, Route>;
 
 export class Model {
   readonly spec: ModelSpec;
   readonly dispatcher: Dispatcher;
-  readonly slots: readonly Slot[];
   readonly #resolved: ResolvedModelOptions;
   readonly #resources: ServerResources;
+  readonly #app: AppWord;
+  readonly #slots: SlotSet;
   readonly #listener: ModelListener;
   readonly #log: ModelLog;
   readonly #startNews: StartNews;
-  #options: ModelOptions;
-  #routes: Routes | null = null;
-  #example = '';
-  #ready: WorkerHandle[] = [];
-  /** A worker of the present code was ready. */
-  #hasServed = false;
-  #latched: ServeError | null = null;
-  #drain: 'no' | 'announced' | 'refusing' = 'no';
-  #lastInitMs: number | null = null;
-  #firstReadyAtMs: number | null = null;
+  readonly #health: ModelHealth;
+  #isClosed = false;
   #idleSinceMs = performance.now();
-  readonly #untilReady = new Waiters(() => this.#findReady());
-  readonly #untilLoaded = new Waiters(() => this.#findRoutes());
 
+  /** It has no slots yet, and refuses calls. */
   constructor(
     spec: ModelSpec,
     resolved: ResolvedModelOptions,
-    placements: readonly Placement[],
     resources: ServerResources,
     listener: ModelListener,
   ) {
     this.spec = spec;
     this.#resolved = resolved;
-    this.#options = resolved.options;
     this.#resources = resources;
     this.#listener = listener;
+    this.#app = new AppWord(spec.app, resolved);
     this.#log = new ModelLog(resources.log);
-    const limitMs = (): number => this.#options.initTimeout;
+    const limitMs = (): number => this.options.initTimeout;
     this.#startNews = new StartNews(resources.startTeller, () => startingWorkers(this.slots), limitMs);
     this.dispatcher = new Dispatcher(this.#supply(), dispatchLimits(resolved.options), resources.sendAhead);
-    this.slots = placements.map((placement, index) => this.#newSlot(index, placement));
+    this.#slots = new SlotSet(resources.devices, (index, placement) => this.#newSlot(index, placement));
+    this.#health = new ModelHealth(this.#slots, () => this.routes);
   }
 
   /** Options in force: the operator's over the app's. */
   get options(): ModelOptions {
-    return this.#options;
+    return this.#app.options;
   }
 
   /** The app's routes; null until a worker has loaded it. */
   get routes(): Routes | null {
-    return this.#routes;
+    return this.#app.routes;
   }
 
   /** A sample input as JSON, to show a person; empty if the app has none. */
   get example(): string {
-    return this.#example;
+    return this.#app.example;
+  }
+
+  /** In the order of their indices, those that are being given up included. */
+  get slots(): readonly Slot[] {
+    return this.#slots.all;
+  }
+
+  /** How many workers it shall have; 0: it refuses calls. */
+  get wantedWorkers(): number {
+    return this.#health.wanted;
   }
 
   get readyWorkers(): number {
-    return this.#ready.length;
+    return this.#slots.ready.length;
   }
 
   get health(): Health {
-    return healthOf({
-      isDraining: this.#drain !== 'no',
-      readyWorkers: this.#ready.length,
-      isLatched: this.#latched !== null,
-      hasServed: this.#hasServed,
-      hasLost: this.slots.some((slot) => slot.lastDeath !== null),
-    });
+    return this.#health.health;
   }
 
   /** When a call last ended in a worker, or a worker came back, on the monotonic clock; at first, the server's start. */
@@ -128,18 +127,18 @@ export class Model {
 
   /** Calls that the workers hold, those that nobody waits for any more included. */
   get heldCalls(): number {
-    return this.#workers.reduce((sum, worker) => sum + worker.load, 0);
+    return this.#slots.workers.reduce((sum, worker) => sum + worker.load, 0);
   }
 
   /** When the oldest of the calls that run now began; null if none runs. */
   get oldestBeganAtMs(): number | null {
-    const begun = this.#workers.map((worker) => worker.callBeganAtMs).filter((atMs) => atMs !== null);
+    const begun = this.#slots.workers.map((worker) => worker.callBeganAtMs).filter((atMs) => atMs !== null);
     return begun.length === 0 ? null : Math.min(...begun);
   }
 
   /** Resolves once a worker is ready, or when `givenUp` does. @throws SERVE_NOT_READY, SERVE_SHUTTING_DOWN */
-  async whenReady(givenUp: Promise<unknown>): Promise<void> {
-    await this.#untilReady.wait(givenUp);
+  whenReady(givenUp: Promise<unknown>): Promise<void> {
+    return this.#health.whenReady(givenUp);
   }
 
   /**
@@ -147,11 +146,34 @@ export class Model {
    * they came. For calls that have a place: a drain lets them wait. @throws SERVE_NOT_READY, SERVE_SHUTTING_DOWN
    */
   whenLoaded(givenUp: Promise<unknown>): Promise<Routes | null> {
-    return this.#untilLoaded.wait(givenUp);
+    return this.#health.whenLoaded(givenUp);
   }
 
-  start(): void {
-    for (const slot of this.slots) slot.start();
+  /** Starts a worker in each of these places, which `Devices` gave for it. */
+  start(placements: readonly Placement[]): void {
+    this.#health.want(this.#slots.kept.length + placements.length);
+    this.#slots.add(placements);
+  }
+
+  /**
+   * Adds slots, or gives slots up, until there are `count`; slots that had given up try again. A worker that goes
+   * ends the calls that it holds first, as far as `limits` allow; none is lost or run twice. With 0, calls are refused
+   * from now on, and those that were taken are ended before the workers go.
+   *
+   * Resolves once every slot has a ready worker or has given up, and the others are gone.
+   * @throws SERVE_CONFIG if the devices are not to be had, and SERVE_SHUTTING_DOWN
+   */
+  async scale(count: number, limits: RetireLimits): Promise<Settled> {
+    if (this.#health.isDraining) throw shuttingDown();
+    const more = this.#resources.devices.take(this.#resolved.options, count - this.#slots.kept.length);
+    this.#health.want(count);
+    if (count === 0) void this.#retireAll(limits);
+    else {
+      this.#slots.retire(this.#slots.kept.length - count, limits);
+      for (const slot of this.#slots.kept) if (slot.state.name === 'latched') slot.replace(limits);
+      this.start(more);
+    }
+    return this.#health.whenSettled();
   }
 
   /**
@@ -159,26 +181,23 @@ export class Model {
    * more. Calls are held meanwhile. Of no effect once the server drains.
    */
   replaceWorkers(limits: RetireLimits): void {
-    if (this.#drain !== 'no') return;
-    this.#hasServed = false;
-    this.#latched = null;
+    if (this.#health.isDraining) return;
+    this.#health.forgetServing();
     this.#log.forgetErrors();
-    this.#routes = null;
-    this.#options = this.#resolved.options;
-    this.dispatcher.limits = dispatchLimits(this.#options);
+    this.#app.forget();
+    this.dispatcher.limits = dispatchLimits(this.options);
     for (const slot of this.slots) slot.replace(limits);
   }
 
   /** Health says draining from now on; calls are still taken. */
   announceDrain(): void {
-    if (this.#drain === 'no') this.#drain = 'announced';
+    this.#health.announceDrain();
   }
 
   /** New calls are refused from now on; those taken go on, conversations until their app waits for the client. */
   refuseCalls(): void {
-    this.#drain = 'refusing';
-    for (const worker of this.#workers) worker.endConversations(shuttingDown());
-    this.#wakeWaiters();
+    this.#health.refuseCalls();
+    for (const worker of this.#slots.workers) worker.endConversations(shuttingDown());
   }
 
   /** Nothing is waiting, arriving or running. */
@@ -189,58 +208,44 @@ export class Model {
 
   /** Worker processes that are there, in whatever state. */
   get workerCount(): number {
-    return this.#workers.length;
+    return this.#slots.workers.length;
   }
 
   /** Stops every worker: a message, SIGTERM after `graceMs`, then SIGKILL. */
   close(graceMs: number): void {
+    this.#isClosed = true;
+    if (this.slots.length === 0) this.#listener.onClosed();
     for (const slot of this.slots) slot.close(graceMs);
-    this.#checkClosed();
   }
 
   /** SIGKILL to every worker's group, synchronously. */
   killAll(): void {
+    this.#isClosed = true;
     for (const slot of this.slots) slot.kill();
   }
 
   #supply(): Supply {
     return {
-      readyWorkers: () => this.#ready,
-      refusal: () => this.#refusal(),
-      hopeless: () => this.#hopeless(),
-      readyInMs: () => readyInMs(this.slots, this.#lastInitMs, performance.now()),
+      readyWorkers: () => this.#slots.ready,
+      refusal: () => this.#health.refusal,
+      hopeless: () => this.#health.hopeless,
+      readyInMs: () => this.#health.readyInMs,
     };
   }
 
-  #refusal(): ServeError | null {
-    return this.#drain === 'refusing' ? shuttingDown() : this.#hopeless();
-  }
-
-  #findReady(): true | null {
-    const refusal = this.#refusal();
-    if (refusal !== null) throw refusal;
-    return this.#ready.length > 0 ? true : null;
-  }
-
-  #findRoutes(): Routes | null {
-    const hopeless = this.#hopeless();
-    if (hopeless !== null) throw hopeless;
-    return this.#routes;
-  }
-
-  #wakeWaiters(): void {
-    this.#untilReady.wake();
-    this.#untilLoaded.wake();
-  }
-
-  #hopeless(): ServeError | null {
-    return hopelessness(this.slots, this.#latched !== null);
+  /** Its last workers go when the calls that were taken have ended, or the time for that is over. */
+  async #retireAll({ finishMs, graceMs }: RetireLimits): Promise<void> {
+    const endAtMs = performance.now() + finishMs;
+    await untilQuiet(this, endAtMs);
+    if (this.#health.wanted > 0 || this.#health.isDraining) return; // wanted again, or ended, meanwhile
+    const leftMs = Math.max(0, endAtMs - performance.now());
+    this.#slots.retire(this.#slots.kept.length, { finishMs: leftMs, graceMs });
   }
 
   #newSlot(index: number, placement: Placement): Slot {
     const listener: SlotListener = {
       onLoaded: (info) => this.#onLoaded(info),
-      onReady: () => this.#onReady(index),
+      onReady: (worker) => this.#onReady(index, worker),
       onFinished: (job, runMs) => {
         this.noteIdle();
         this.dispatcher.finished(job, runMs);
@@ -265,68 +270,60 @@ export class Model {
       index,
       device: placement.device,
       gate: this.#resources.gate,
-      rules: () => ({ restartLimit: this.#options.restartLimit, everReady: this.#hasServed }),
+      rules: () => ({ restartLimit: this.options.restartLimit, everReady: this.#health.hasServed }),
       spawn: (workerListener) =>
-        startWorker(this.spec, this.#options, this.#resources, { index, placement }, workerListener),
+        startWorker(this.spec, this.options, this.#resources, { index, placement }, workerListener),
       listener,
     });
   }
 
   #onLoaded(info: LoadedInfo): WorkerLimits {
-    this.#options = withAppConfig(this.#resolved, info.modelOptions, this.spec.app);
-    this.dispatcher.limits = dispatchLimits(this.#options);
-    this.#example = info.example;
-    const routes = new Map(info.routes.map((route) => [route.path, route]));
-    this.#routes = routes;
-    this.dispatcher.dropUnfit((job) => fits(job, routes));
-    this.#wakeWaiters();
-    return workerLimits(this.#options, this.#resources.maxOutputBytes);
+    this.#app.hear(info);
+    this.dispatcher.limits = dispatchLimits(this.options);
+    this.dispatcher.dropUnfit((job) => fits(job, this.routes as Routes));
+    this.#health.wake();
+    return workerLimits(this.options, this.#resources.maxOutputBytes);
   }
 
-  #onReady(index: number): void {
-    const worker = this.slots[index]?.worker as WorkerHandle;
-    this.#lastInitMs = worker.initMs;
+  #onReady(index: number, worker: WorkerHandle): void {
+    const isFirst = this.#health.onReady(worker.initMs);
     this.#refreshReady();
     this.#log.ready(index, worker.pid, worker.initMs);
-    this.#hasServed = true;
-    if (this.#firstReadyAtMs === null) {
-      this.#firstReadyAtMs = performance.now();
-      this.#listener.onFirstReady();
-    } else this.noteIdle(); // one that died or was replaced is there again
+    if (isFirst) this.#listener.onFirstReady();
+    else this.noteIdle(); // one that died or was replaced is there again
     this.dispatcher.pump();
   }
 
   get firstReadyAtMs(): number | null {
-    return this.#firstReadyAtMs;
-  }
-
-  get #workers(): WorkerHandle[] {
-    return this.slots.map((slot) => slot.worker).filter((worker) => worker !== null);
+    return this.#health.firstReadyAtMs;
   }
 
   #refreshReady(): void {
-    this.#ready = this.#workers.filter((worker) => worker.state === 'ready');
+    this.#slots.refresh();
     this.#startNews.update();
-    this.#wakeWaiters();
+    this.#health.wake();
   }
 
   #onSlotChange(slot: Slot, death: WorkerDeath | null): void {
     this.#refreshReady();
     if (death !== null) this.#log.death(slot, death);
-    if (slot.state.name === 'latched') this.#checkLatched(slot.state.error);
-    if (slot.state.name === 'closed') this.#checkClosed();
+    if (slot.state.name === 'closed') this.#onSlotClosed(slot);
+    this.#checkLatched();
   }
 
-  #checkLatched(error: ServeError): void {
-    if (this.#latched !== null || !this.slots.every(({ state }) => state.name === 'latched')) return;
-    this.#latched = error;
-    this.#wakeWaiters();
+  #onSlotClosed(slot: Slot): void {
+    this.#slots.remove(slot);
+    if (this.slots.length > 0) return;
+    if (this.#isClosed) this.#listener.onClosed();
+    if (this.#health.wanted === 0) this.dispatcher.failQueued(noneWanted());
+    this.#health.wake();
+  }
+
+  #checkLatched(): void {
+    const error = this.#health.latchIfAllGaveUp();
+    if (error === null) return;
     this.dispatcher.failQueued(noWorker());
-    this.#listener.onLatched(error, this.#firstReadyAtMs !== null);
-  }
-
-  #checkClosed(): void {
-    if (this.slots.every(({ state }) => state.name === 'closed')) this.#listener.onClosed();
+    this.#listener.onLatched(error, this.#health.firstReadyAtMs !== null);
   }
 }
 

@@ -40,6 +40,22 @@ export function noWorker(): ServeError {
   return new ServeError('SERVE_NOT_READY', undefined, { retryAfterS: LATCHED_RETRY_S });
 }
 
+/** What callers are told while nobody asks for workers. */
+export function noneWanted(): ServeError {
+  const message = 'No worker of this model is wanted: it was scaled to 0, or never given any.';
+  return new ServeError('SERVE_NOT_READY', message, { retryAfterS: LATCHED_RETRY_S });
+}
+
+/** Whether nothing more will happen to the slot unless a worker dies or somebody asks for it. */
+export function isSettled({ state }: Place): boolean {
+  return state.name === 'latched' || (state.name === 'live' && state.worker.state === 'ready');
+}
+
+/** Why slots have given up, in their order. */
+export function latchErrors(slots: readonly Place[]): ServeError[] {
+  return slots.flatMap(({ state }) => (state.name === 'latched' ? state.error : []));
+}
+
 /** When a first worker may be ready: from the nearest backoff and the last init; null if none is to come. A guess. */
 export function readyInMs(slots: readonly Place[], lastInitMs: number | null, nowMs: number): number | null {
   const waits = slots.map(({ state }) => startsInMs(state, nowMs)).filter((waitMs) => waitMs !== null);

@@ -4,6 +4,7 @@ import { STREAM_WINDOW_BYTES, type StartSpec } from '../../protocol/messages.js'
 import type { OutputRelay } from '../observe/output-relay.js';
 import type { ModelOptions } from '../options/resolve.js';
 import type { OrphanGuard } from '../processes/orphan-guard.js';
+import type { Devices } from '../machine/devices.js';
 import type { Placement } from '../machine/placement.js';
 import { NODE_WORKER } from '../runtimes/node.js';
 import { WorkerHandle } from '../processes/worker-handle.js';
@@ -23,6 +24,7 @@ export interface ModelSpec {
 /** The parts that all workers of a server share. */
 export interface WorkerResources {
   readonly guard: OrphanGuard;
+  readonly devices: Pick<Devices, 'threads'>;
   readonly relay: OutputRelay;
   /** Marks prints with their call, for the JSON log. */
   readonly attributePrints: boolean;
@@ -38,7 +40,7 @@ export interface SlotPlacement {
 export function startWorker(
   model: ModelSpec,
   options: ModelOptions,
-  { guard, relay, attributePrints, maxOutputBytes }: WorkerResources,
+  { guard, devices, relay, attributePrints, maxOutputBytes }: WorkerResources,
   { index, placement }: SlotPlacement,
   listener: WorkerListener,
 ): WorkerHandle {
@@ -49,7 +51,7 @@ export function startWorker(
     model: model.name,
     version: model.version,
     worker: index,
-    device: { gpu: placement.gpu, threads: placement.threads },
+    device: { gpu: placement.gpu, threads: devices.threads },
     limits: { maxOutputBytes, streamWindowBytes: STREAM_WINDOW_BYTES },
     printMark: mark,
   };

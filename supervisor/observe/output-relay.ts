@@ -24,14 +24,18 @@ const CR = 0x0d;
 
 export class OutputRelay {
   readonly #format: PrintFormat;
-  readonly #workers: number;
+  readonly #workers: () => number;
   readonly #writers: Readonly<Record<StreamName, OutputWriter>>;
   /** Lines that have begun behind a line of another worker. */
   readonly #waiting = new Map<OutputWriter, Map<Readable, LineSplitter>>();
   readonly #paused = new Map<OutputWriter, Set<Readable>>();
 
-  /** `workers`: how many there are to tell apart. */
-  constructor(format: PrintFormat, workers: number, writers: Readonly<Record<StreamName, OutputWriter>>) {
+  /** `workers`: how many there are now to tell apart. */
+  constructor(
+    format: PrintFormat,
+    workers: () => number,
+    writers: Readonly<Record<StreamName, OutputWriter>>,
+  ) {
     this.#format = format;
     this.#workers = workers;
     this.#writers = writers;
@@ -99,7 +103,7 @@ export class OutputRelay {
   ): Buffer {
     if (this.#format === 'text') return text;
     const id = requestId ?? source.runningRequestId();
-    const facts = this.#workers > 1 ? [`worker ${source.worker}`] : [];
+    const facts = this.#workers() > 1 ? [`worker ${source.worker}`] : [];
     if (id !== '') facts.push(`requestID ${id}`);
     if (facts.length === 0) return text;
     const continues = writer.lineOf === stream;

@@ -6,10 +6,17 @@ import type { ServerEnd } from './server-handle.js';
 import { formatMs } from '../options/units.js';
 import { VERSION } from '../version.js';
 
-/** `banana-serve 0.1.0  ./app.ts  2 workers on 2 GPUs (0, 1)  http://localhost:8000` */
-export function startText(app: string, placements: readonly Placement[], url: string): string {
+/**
+ * `banana-serve 0.1.0  ./app.ts  2 workers on 2 GPUs (0, 1)  http://localhost:8000`. `threads`: of each worker.
+ */
+export function startText(
+  app: string,
+  placements: readonly Placement[],
+  threads: number,
+  url: string,
+): string {
   const shown = relative(process.cwd(), app);
-  return `banana-serve ${VERSION} serves ${shown.startsWith('..') ? app : shown} with ${slotsText(placements)} on ${url}`;
+  return `banana-serve ${VERSION} serves ${shown.startsWith('..') ? app : shown} with ${slotsText(placements, threads)} on ${url}`;
 }
 
 /**
@@ -80,11 +87,10 @@ export function endText(end: ServerEnd): string {
   }
 }
 
-function slotsText(placements: readonly Placement[]): string {
+function slotsText(placements: readonly Placement[], threads: number): string {
   const gpus = [...new Set(placements.flatMap(({ gpu }) => (gpu === null ? [] : [gpu])))];
   const workers = plural(placements.length, 'worker');
-  if (gpus.length === 0)
-    return `${workers} on the CPU (${plural(placements[0]?.threads ?? 1, 'thread')} each)`;
+  if (gpus.length === 0) return `${workers} on the CPU (${plural(threads, 'thread')} each)`;
   return `${workers} on ${plural(gpus.length, 'GPU')} (${gpus.join(', ')})`;
 }
 

@@ -9,6 +9,7 @@ import { ServeError, shuttingDown } from '../../protocol/errors.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
 import { startLimit } from '../machine/limit-timer.js';
 import type { Model } from '../models/model.js';
+import { untilQuiet } from '../models/quiet.js';
 import type { Log } from '../observe/log.js';
 import { drainText, type DrainWaits } from './banner.js';
 import { TERM_GRACE_MS } from '../processes/worker-handle.js';
@@ -50,7 +51,7 @@ export async function drain({ model, log, timeoutMs, ...given }: Drain): Promise
   if (given.lagMs > 0) await delay(Math.min(given.lagMs, timeoutMs));
   given.onRefusing();
   model.refuseCalls();
-  const quiet = await quietBefore(model, endAtMs - stopReserveMs(timeoutMs));
+  const quiet = await untilQuiet(model, endAtMs - stopReserveMs(timeoutMs));
   if (!quiet) cutOff(model, log, given.onCut);
   model.close(Math.max(0, endAtMs - performance.now() - TERM_GRACE_MS));
   await given.workersClosed;
@@ -85,15 +86,6 @@ function cutOff({ dispatcher }: DrainedModel, log: Drain['log'], onCut: () => vo
 
 function stopReserveMs(timeoutMs: number): number {
   return Math.min(timeoutMs / 5, WORKER_STOP_RESERVE_MS);
-}
-
-/** Resolves true once nothing waits or runs, false at the limit. Asked often: it is one sum. */
-async function quietBefore(model: DrainedModel, limitMs: number): Promise<boolean> {
-  while (!model.quiet) {
-    if (performance.now() >= limitMs) return false;
-    await delay(10);
-  }
-  return true;
 }
 
 function delay(ms: number): Promise<void> {

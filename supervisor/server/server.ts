@@ -36,6 +36,7 @@ import { DELAY_RESOLUTION_MS, serverStatus, type ServerFacts } from './status.js
 import type { ResolvedOptions, ServerOptions } from '../options/resolve.js';
 import { formatMs } from '../options/units.js';
 import { OrphanGuard } from '../processes/orphan-guard.js';
+import type { Devices } from '../machine/devices.js';
 import type { Placement } from '../machine/placement.js';
 import { SpawnGate } from '../slots/spawn-gate.js';
 import { AppFiles, changeText } from '../watch/app-files.js';
@@ -51,6 +52,8 @@ export interface ServerPlan {
   readonly workerCommand: readonly string[] | null;
   readonly resolved: ResolvedOptions;
   readonly keys: ApiKeys;
+  readonly devices: Devices;
+  /** Places of the slots that it starts with. */
   readonly placements: readonly Placement[];
   /** Another rule than `dispatch/send-ahead.ts`, to measure it. */
   readonly sendAhead: SendAhead | undefined;
@@ -142,9 +145,10 @@ export class Server implements ServerHandle {
       throw error;
     }
     process.on('exit', this.#killNow);
-    this.#log.info(startText(this.#plan.app, this.#plan.placements, this.url));
+    const { app, placements, devices } = this.#plan;
+    this.#log.info(startText(app, placements, devices.threads, this.url));
     if (this.#options.watch) await this.#watchApp(); // before it is loaded: no change may slip between
-    this.#model.start();
+    this.#model.start(placements);
     const { createHandler } = await import('../http/handler.js');
     handler.arrive(createHandler(this.#newBackend(), this.#log));
   }
@@ -161,18 +165,18 @@ export class Server implements ServerHandle {
   }
 
   #newModel(): Model {
-    const { app, appPlace, workerCommand, resolved, placements } = this.#plan;
+    const { app, appPlace, workerCommand, resolved, devices } = this.#plan;
     const { logFormat, logPrefix, spawnConcurrency } = this.#options;
     const printFormat = logFormat === 'text' && logPrefix === 'potassium' ? logPrefix : logFormat;
     const name = basename(app).replace(/\.\w+$/, '') || 'model';
     return new Model(
       { name, version: '1', app, appPlace, workerCommand },
       resolved,
-      placements,
       {
+        devices,
         gate: new SpawnGate(spawnConcurrency),
         guard: this.#guard,
-        relay: new OutputRelay(printFormat, placements.length, this.#writers),
+        relay: new OutputRelay(printFormat, () => devices.slots, this.#writers),
         log: this.#log,
         webhooks: this.#webhooks,
         startTeller: startTeller(logFormat, this.#log, this.#writers),

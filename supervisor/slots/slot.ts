@@ -25,11 +25,12 @@ export const SLOT_STATES: Readonly<Record<SlotState['name'], string>> = {
   replacing: 'Its worker ends its calls and goes; the next one starts then.',
   backoff: 'Its worker died; the next start is set.',
   latched: 'Its workers keep dying, or can never start: none is started again.',
-  closing: 'The server stops; its worker ends its work.',
-  closed: 'The server has stopped.',
+  closing: 'It is given up, or the server stops; its worker ends its work.',
+  closed: 'It was given up, or the server has stopped.',
 };
 
-export interface SlotListener extends Omit<WorkerListener, 'onGone'> {
+export interface SlotListener extends Omit<WorkerListener, 'onReady' | 'onGone'> {
+  onReady(worker: WorkerHandle): void;
   /** The slot's state changed; `death` if a worker's death was the cause. */
   onSlotChange(slot: Slot, death: WorkerDeath | null): void;
 }
@@ -104,6 +105,16 @@ export class Slot {
     }
   }
 
+  /** Whether it has, or waits for, or may have again, a worker. */
+  get isKept(): boolean {
+    return this.#state.name !== 'closing' && this.#state.name !== 'closed';
+  }
+
+  /** The slot is given up: its worker gets no more calls, and goes once it has ended those that it holds. */
+  retire(limits: RetireLimits): void {
+    this.#letNobodyFollow()?.retire(limits);
+  }
+
   /** No worker will follow the present one; ends the present one politely. */
   close(graceMs: number): void {
     this.#letNobodyFollow()?.stop(graceMs);
@@ -141,7 +152,7 @@ export class Slot {
         ...listener,
         onReady: () => {
           this.#leave();
-          listener.onReady();
+          listener.onReady(this.worker as WorkerHandle);
         },
         onGone: (death) => this.#onGone(death),
       });

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { joinPieces } from '../../../protocol/body-assembler.js';
 import { ServeError } from '../../../protocol/errors.js';
 import type { Route } from '../../../protocol/messages.js';
-import type { Routes } from '../../models/model.js';
+import type { Routes } from '../../models/app-word.js';
 import type { Body } from '../socket/body-memory.js';
 import { scanTopLevelFields } from './top-level-fields.js';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
 import type { Gpu } from '../../../supervisor/machine/gpu-discovery.js';
-import { placeWorkers, type PlacementInput } from '../../../supervisor/machine/placement.js';
+import { placeWorkers, threadShare, type PlacementInput } from '../../../supervisor/machine/placement.js';
 
 function card(index: number): Gpu {
   const uuid = `GPU-${'abcd'[index]}000`;
@@ -67,7 +67,7 @@ for (const [what, input, devices, threads] of ROWS) {
       placements.map(({ device }) => device),
       devices,
     );
-    for (const placement of placements) assert.equal(placement.threads, threads);
+    assert.equal(threadShare(MACHINE.cores, placements.length), threads);
   });
 }
 

@@ -19,7 +19,7 @@ class Written extends EventEmitter {
 function relayOf(format: PrintFormat, workers: number) {
   const stdout = new Written();
   const writer = stdout as unknown as OutputWriter;
-  const relay = new OutputRelay(format, workers, { stdout: writer, stderr: writer });
+  const relay = new OutputRelay(format, () => workers, { stdout: writer, stderr: writer });
   const running: string[] = [];
   const streams = Array.from({ length: workers }, (_, worker) => {
     const stream = new PassThrough();

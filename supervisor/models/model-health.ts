@@ -1,0 +1,175 @@
+/**
+ * Whether a model can serve: what its callers are told, and those of them that wait.
+ * Before: the model says what has happened. After: dispatcher and dialects ask before they take a call.
+ */
+import { shuttingDown, type ServeError } from '../../protocol/errors.js';
+import type { Routes } from './app-word.js';
+import {
+  healthOf,
+  hopelessness,
+  isSettled,
+  latchErrors,
+  noneWanted,
+  readyInMs,
+  type Health,
+} from './prospects.js';
+import type { SlotSet } from './slot-set.js';
+import { Waiters } from './waiters.js';
+
+/** The outcome of a change of the number of workers. */
+export interface Settled {
+  readonly wanted: number;
+  readonly ready: number;
+  /** Why a slot was given up; null if none was. */
+  readonly error: ServeError | null;
+}
+
+export class ModelHealth {
+  readonly #slots: SlotSet;
+  readonly #routes: () => Routes | null;
+  readonly #untilReady = new Waiters(() => this.#findReady());
+  readonly #untilLoaded = new Waiters(() => this.#findRoutes());
+  readonly #untilSettled = new Waiters(() => this.#findSettled());
+  #wanted = 0;
+  #drain: 'no' | 'announced' | 'refusing' = 'no';
+  #latched: ServeError | null = null;
+  #hasServed = false;
+  #lastInitMs: number | null = null;
+  #firstReadyAtMs: number | null = null;
+
+  constructor(slots: SlotSet, routes: () => Routes | null) {
+    this.#slots = slots;
+    this.#routes = routes;
+  }
+
+  get health(): Health {
+    return healthOf({
+      isDraining: this.#drain !== 'no',
+      readyWorkers: this.#slots.ready.length,
+      isLatched: this.#latched !== null,
+      hasServed: this.#hasServed,
+      hasLost: this.#slots.all.some((slot) => slot.lastDeath !== null),
+    });
+  }
+
+  /** How many workers it shall have; 0: calls are refused. */
+  get wanted(): number {
+    return this.#wanted;
+  }
+
+  /** A worker of the present code was ready. */
+  get hasServed(): boolean {
+    return this.#hasServed;
+  }
+
+  get firstReadyAtMs(): number | null {
+    return this.#firstReadyAtMs;
+  }
+
+  get isDraining(): boolean {
+    return this.#drain !== 'no';
+  }
+
+  /** Why a new call is not taken; null if it is. */
+  get refusal(): ServeError | null {
+    if (this.#drain === 'refusing') return shuttingDown();
+    return this.#wanted === 0 ? noneWanted() : this.hopeless;
+  }
+
+  /** Why no worker will ever come for a call that was taken; null if one may. */
+  get hopeless(): ServeError | null {
+    const isGivenUp = this.#wanted === 0 && this.#slots.kept.length === 0;
+    if (isGivenUp && this.#drain !== 'refusing') return noneWanted();
+    return hopelessness(this.#slots.all, this.#latched !== null);
+  }
+
+  /** When a first worker may be ready; null if none is to come. A guess. */
+  get readyInMs(): number | null {
+    return readyInMs(this.#slots.all, this.#lastInitMs, performance.now());
+  }
+
+  /** It shall have so many workers, and may hope again. */
+  want(count: number): void {
+    this.#wanted = count;
+    this.#latched = null;
+    this.wake();
+  }
+
+  /** The code has changed: what was true of its workers is not known of the next ones. */
+  forgetServing(): void {
+    this.#hasServed = false;
+    this.#latched = null;
+  }
+
+  announceDrain(): void {
+    if (this.#drain === 'no') this.#drain = 'announced';
+  }
+
+  refuseCalls(): void {
+    this.#drain = 'refusing';
+    this.wake();
+  }
+
+  /** Returns whether it is the first worker of all. */
+  onReady(initMs: number): boolean {
+    this.#lastInitMs = initMs;
+    this.#hasServed = true;
+    if (this.#firstReadyAtMs !== null) return false;
+    this.#firstReadyAtMs = performance.now();
+    return true;
+  }
+
+  /** Returns the error of the slot that was the last to give up, if now all have; else null. */
+  latchIfAllGaveUp(): ServeError | null {
+    const { kept } = this.#slots;
+    const errors = latchErrors(kept);
+    const error = errors.at(-1);
+    if (this.#latched !== null || error === undefined || errors.length < kept.length) return null;
+    this.#latched = error;
+    this.wake();
+    return error;
+  }
+
+  /** Resolves once a worker is ready, or when `givenUp` does. @throws SERVE_NOT_READY, SERVE_SHUTTING_DOWN */
+  async whenReady(givenUp: Promise<unknown>): Promise<void> {
+    await this.#untilReady.wait(givenUp);
+  }
+
+  /** The routes, once the app is loaded; null when `givenUp` settles first. @throws SERVE_NOT_READY, SERVE_SHUTTING_DOWN */
+  whenLoaded(givenUp: Promise<unknown>): Promise<Routes | null> {
+    return this.#untilLoaded.wait(givenUp);
+  }
+
+  /** Resolves once there are as many slots as wanted, each with a ready worker or given up. @throws SERVE_SHUTTING_DOWN */
+  async whenSettled(): Promise<Settled> {
+    return (await this.#untilSettled.wait(NEVER)) as Settled;
+  }
+
+  /** Something has changed for those who wait. */
+  wake(): void {
+    this.#untilReady.wake();
+    this.#untilLoaded.wake();
+    this.#untilSettled.wake();
+  }
+
+  #findReady(): true | null {
+    const { refusal } = this;
+    if (refusal !== null) throw refusal;
+    return this.#slots.ready.length > 0 ? true : null;
+  }
+
+  #findRoutes(): Routes | null {
+    const { hopeless } = this;
+    if (hopeless !== null) throw hopeless;
+    return this.#routes();
+  }
+
+  #findSettled(): Settled | null {
+    if (this.#drain === 'refusing') throw shuttingDown();
+    const { all, kept, ready } = this.#slots;
+    if (kept.length !== this.#wanted || !all.every(isSettled)) return null;
+    return { wanted: this.#wanted, ready: ready.length, error: latchErrors(kept)[0] ?? null };
+  }
+}
+
+const NEVER = new Promise<never>(() => {});

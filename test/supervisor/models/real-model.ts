@@ -1,0 +1,131 @@
+/** A model with real workers and no server around it: calls go straight to its dispatcher. */
+import type { TestContext } from 'node:test';
+import { ServeError } from '../../../protocol/errors.js';
+import type { ReplyHead } from '../../../protocol/messages.js';
+import { Job, type JobCall } from '../../../supervisor/dispatch/job.js';
+import { Devices } from '../../../supervisor/machine/devices.js';
+import type { Gpu } from '../../../supervisor/machine/gpu-discovery.js';
+import { Model } from '../../../supervisor/models/model.js';
+import type { ModelSpec } from '../../../supervisor/models/start-worker.js';
+import { createLog } from '../../../supervisor/observe/log.js';
+import { OutputRelay } from '../../../supervisor/observe/output-relay.js';
+import type { OutputWriter } from '../../../supervisor/observe/output-writer.js';
+import { resolveOptions } from '../../../supervisor/options/resolve.js';
+import { OrphanGuard } from '../../../supervisor/processes/orphan-guard.js';
+import { SpawnGate } from '../../../supervisor/slots/spawn-gate.js';
+import type { RetireLimits } from '../../../supervisor/processes/worker-listener.js';
+import { PassThrough } from 'node:stream';
+import { eventually } from '../../helpers/server.js';
+
+export const LIMITS: RetireLimits = { finishMs: 20_000, graceMs: 4000 };
+
+export interface RealModelOptions {
+  readonly options?: Readonly<Record<string, unknown>>;
+  readonly gpus?: readonly Gpu[];
+  /** Shared by the models of one test. */
+  readonly devices?: Devices;
+  readonly gate?: SpawnGate;
+}
+
+export class RealModel {
+  readonly model: Model;
+  readonly devices: Devices;
+  readonly latched: ServeError[] = [];
+  #log = '';
+  #calls = 0;
+
+  /** Killed when the test ends. */
+  constructor(t: TestContext, spec: Partial<ModelSpec> & { app: string }, given: RealModelOptions = {}) {
+    const output = new PassThrough();
+    output.on('data', (chunk: Buffer) => (this.#log += chunk.toString()));
+    const writer = Object.assign(output, {
+      lineOf: null,
+      statusLine: null,
+      writeLines: (lines: string) => output.write(lines),
+    }) as unknown as OutputWriter;
+    const guard = new OrphanGuard(() => {});
+    const { gpus = [] } = given;
+    this.devices =
+      given.devices ?? new Devices({ found: gpus, said: 'a test', inheritedMask: undefined, cores: 4 });
+    this.model = new Model(
+      { name: 'model', version: '1', appPlace: '', workerCommand: null, ...spec },
+      resolveOptions([{ values: given.options ?? {}, where: (name) => name, numbersAreMs: true }]),
+      {
+        devices: this.devices,
+        gate: given.gate ?? new SpawnGate(8),
+        guard,
+        relay: new OutputRelay('text', () => this.devices.slots, { stdout: writer, stderr: writer }),
+        log: createLog('text', 'debug', writer),
+        webhooks: { send: () => false },
+        startTeller: { pauseMs: () => 1000, tell: () => {}, end: () => {} },
+        attributePrints: false,
+        sendAhead: undefined,
+        maxOutputBytes: 1e6,
+      },
+      { onFirstReady() {}, onLatched: (error) => this.latched.push(error), onClosed() {} },
+    );
+    t.after(() => {
+      this.model.dispatcher.close();
+      this.model.killAll();
+      guard.close();
+    });
+  }
+
+  /** Everything that the model and its workers have printed. */
+  get log(): string {
+    return this.#log;
+  }
+
+  get pids(): number[] {
+    return this.model.slots.flatMap(({ worker }) => worker?.pid ?? []);
+  }
+
+  /** What a call with this input is answered; rejects with its ServeError. */
+  call(input: unknown, route = '/'): Promise<unknown> {
+    const body = Buffer.from(JSON.stringify(input));
+    return new Promise((resolve, reject) => {
+      const answer = (_job: Job, _head: ReplyHead, pieces: Buffer[]): void =>
+        resolve(JSON.parse(Buffer.concat(pieces).toString()));
+      const sink = {
+        reply: answer,
+        head() {},
+        chunk() {},
+        end() {},
+        fail: (_job: Job, error: ServeError) => reject(error),
+      };
+      const times = { acceptedAtMs: performance.now(), deadlineAtMs: null };
+      const admission = this.model.dispatcher.admit(0);
+      const call: JobCall = {
+        ...CALL,
+        route,
+        path: route,
+        bodyBytes: body.length,
+        requestId: `call ${(this.#calls += 1)}`,
+      };
+      this.model.dispatcher.submit(new Job(call, [body], times, sink), admission);
+    });
+  }
+
+  /** Resolves once the fact is true. */
+  until(isTrue: (model: Model) => boolean): Promise<void> {
+    return eventually(
+      () => isTrue(this.model),
+      15_000,
+      () => `${this.model.slots.map(({ state }) => state.name).join(', ')}\n${this.#log}`,
+    );
+  }
+}
+
+const CALL: JobCall = {
+  id: 0,
+  bodyBytes: 0,
+  requestId: '',
+  route: '/',
+  path: '/',
+  query: '',
+  format: 'auto',
+  contentType: 'application/json',
+  accept: '',
+  deadlineMs: null,
+  headers: '',
+};
