@@ -7,7 +7,7 @@ import { startBaseline, type BaselineKind } from './servers/baseline.js';
 import type { ChildServer } from './servers/child-server.js';
 
 export interface BenchCase {
-  /** As given on the command line. */
+  /** The name by which the command line asks for the case. */
   readonly name: string;
   run(bench: Bench): Promise<Row[]>;
 }

@@ -1,6 +1,6 @@
 /**
  * `node dist/bench/codec.js`: frame heads as msgpack arrays in a fixed order, or as maps with the names in them?
- * Behind the layout of heads in protocol/codec.ts. One call and its result, encoded and decoded.
+ * The layout of heads in protocol/codec.ts rests on its result. One call and its result, encoded and decoded.
  */
 import { Packr, Unpackr } from 'msgpackr';
 import { decodeHead, encodeHead } from '../protocol/codec.js';

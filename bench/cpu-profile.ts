@@ -14,7 +14,7 @@ interface CpuProfile {
 export interface SelfTimes {
   readonly idleUs: number;
   readonly busyUs: number;
-  /** Busy time only, largest first. */
+  /** Only busy time is counted; the largest comes first. */
   readonly byFunction: [name: string, us: number][];
   readonly byArea: [name: string, us: number][];
 }
@@ -58,7 +58,7 @@ function areaOf({ callFrame: { functionName, url } }: ProfileNode): string {
     : parts.slice(0, 2).join('/');
 }
 
-/** From the last `node_modules`, or from `dist` or `bench`, on. */
+/** The part of a path from its last `node_modules`, or from `dist` or `bench`, on. */
 function shortUrl(url: string): string {
   const start = Math.max(
     url.lastIndexOf('/node_modules/'),

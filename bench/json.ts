@@ -1,7 +1,7 @@
 /**
  * `node dist/bench/json.js`: typed arrays and BigInts as JSON, by accessors on the built-in prototypes, by a replacer
  * function, or by a walk that copies first? And what does the search for blind spots cost, and an object that has one?
- * Behind worker/reply/json-encoding.ts and worker/reply/json-blind-spots.ts.
+ * worker/reply/json-encoding.ts and worker/reply/json-blind-spots.ts rest on its results.
  */
 import { compareSteps } from './micro.js';
 

@@ -7,7 +7,7 @@ export interface Reading {
   readonly files: number;
 }
 
-/** Collected several times: finalizers and freed pages lag one collection behind. */
+/** Garbage is collected several times, because finalizers and freed pages lag one collection behind. */
 const COLLECTIONS = 4;
 
 export async function readAfterGc(pid: number): Promise<Reading> {

@@ -2,7 +2,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 
 /**
- * Time on a core of all threads it has, in the kernel as well as out of it. The kernel counts it in nanoseconds
+ * The CPU time of all threads of a process, in the kernel as well as out of it. The kernel counts it in nanoseconds
  * (`schedstat`); `/proc/PID/stat` rounds the same time to ticks of 10 ms.
  */
 export function cpuSecondsOf(pid: number): number {

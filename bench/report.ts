@@ -4,7 +4,7 @@ export interface Goal {
   readonly must: number;
   readonly stretch?: number;
   readonly better: 'higher' | 'lower';
-  /** `x` (a ratio), `%`, `ms`, `MB`, ... */
+  /** The unit of the figure: `x` (a ratio), `%`, `ms`, `MB`, ... */
   readonly unit: string;
 }
 
@@ -13,9 +13,9 @@ export interface Row {
   /** Absolute numbers with their units, as text. */
   readonly ours: string;
   readonly baseline: string;
-  /** What is held against the goal. */
+  /** The figure that is held against the goal. */
   readonly value: number;
-  /** Null: for comparison only. */
+  /** Null if the row is for comparison only. */
   readonly goal: Goal | null;
 }
 
@@ -61,7 +61,7 @@ function formatValue(value: number, unit: string): string {
   return `${significant(value)} ${unit}`;
 }
 
-/** Whole numbers as they are, others with the digits that mean something. */
+/** Prints whole numbers as they are, others with the digits that mean something. */
 export function significant(value: number): string {
   if (Number.isInteger(value) || !Number.isFinite(value)) return String(value);
   if (Math.abs(value) >= 100) return value.toFixed(0);

@@ -29,7 +29,7 @@ export interface Load {
 
 export interface Round extends ClosedResult {
   readonly perSecond: number;
-  /** CPU of all processes with that role. */
+  /** CPU time of all processes with that role. */
   readonly cpuMsOf: Readonly<Record<Role, number>>;
   /** The generator's part of all CPU that this round used, on both sides of the socket. */
   readonly generatorShare: number;
@@ -42,7 +42,7 @@ export interface Duration {
 
 /** Code is compiled while it runs: CPU per call falls by two fifths over the first 60,000 (docs/benchmarks.md). */
 const WARM_UP_CALLS = 80_000;
-/** Calls that take long need fewer of them. */
+/** Longest warm-up in seconds; calls that take long need fewer of them. */
 const WARM_UP_S = 10;
 
 /** One list of rounds per side, in the order of `sides`. @throws an Error if any request fails */
@@ -75,7 +75,7 @@ export function medianOf(rounds: readonly Round[], metric: (round: Round) => num
   return median(rounds.map(metric));
 }
 
-/** Median over the rounds of `ours / theirs`. */
+/** Returns the median over the rounds of `ours / theirs`. */
 export function medianRatio(
   ours: readonly Round[],
   theirs: readonly Round[],

@@ -17,7 +17,7 @@ export async function startSides(bench: Bench, app: string, kinds: readonly Base
   return sides;
 }
 
-/** A server of ours whose workers are ready, as a side. */
+/** Makes a side of a server of ours whose workers are ready. */
 export async function sideOf(name: string, server: ChildServer): Promise<Side> {
   const [front = NaN, ...workers] = await pidsOf(server);
   const processes = workers.map((pid) => ({ role: 'worker' as const, pid }));
@@ -47,14 +47,14 @@ export function serverCpuUs(round: Round): number {
   return cpuUs(round, 'front') + cpuUs(round, 'worker');
 }
 
-/** Such as `front 22.4 us, worker 8.5 us`, or one number for a baseline. */
+/** Returns a text such as `front 22.4 us, worker 8.5 us`, or one number for a baseline. */
 export function cpuText(rounds: readonly Round[]): string {
   const front = medianOf(rounds, (round) => cpuUs(round, 'front'));
   const worker = medianOf(rounds, (round) => cpuUs(round, 'worker'));
   return worker === 0 ? inUs(front) : `front ${inUs(front)}, worker ${inUs(worker)}`;
 }
 
-/** Where the CPU of each side went. */
+/** Tells where the CPU time of each side went. */
 export function cpuNote(
   title: string,
   sides: readonly Side[],

@@ -15,7 +15,7 @@ export interface Percentiles {
   readonly max: number;
 }
 
-/** Up to `capacity` numbers, kept exactly in memory allocated beforehand; further ones are dropped. */
+/** Keeps up to `capacity` numbers exactly, in memory allocated beforehand; further ones are dropped. */
 export class Samples {
   readonly #values: Float64Array;
   #count = 0;
@@ -28,7 +28,7 @@ export class Samples {
     if (this.#count < this.#values.length) this.#values[this.#count++] = value;
   }
 
-  /** NaN throughout if nothing was added. */
+  /** Every figure is NaN if nothing was added. */
   percentiles(): Percentiles {
     const sorted = this.#values.subarray(0, this.#count).sort();
     const at = (share: number): number => sorted[Math.ceil(share * sorted.length) - 1] ?? NaN;

@@ -17,7 +17,7 @@ import { Credit } from './credit.js';
 
 interface Received {
   readonly message: string | Uint8Array;
-  /** Its last part's; the parts before gave theirs back when they came. */
+  /** Credit in bytes that taking the message gives back: that of its last part. The parts before gave theirs back when they came. */
   readonly credit: number;
 }
 
@@ -29,13 +29,13 @@ export class CallSocket implements WebSocketConnection {
   #inbox: Received[] = [];
   #receivers: ((message: string | Uint8Array | null) => void)[] = [];
   #receivedFrames = 0;
-  /** Settles with the last of the sends, and never rejects. */
+  /** Settles when the last of the sends has settled, and never rejects. */
   #sends: Promise<void> = Promise.resolve();
   #isClosed = false;
   /** The call has ended: the front knows nothing of it any more. */
   #hasEnded = false;
 
-  /** `windowBytes`: what may be under way in each direction. */
+  /** `windowBytes`: the bytes that may be under way in each direction. */
   constructor(channel: Channel, id: number, windowBytes: number) {
     this.#channel = channel;
     this.#id = id;
@@ -43,7 +43,7 @@ export class CallSocket implements WebSocketConnection {
     this.#post({ type: 'credit', id, bytes: windowBytes });
   }
 
-  /** The client has left. */
+  /** True once the client has left. */
   get cancelled(): boolean {
     return this.#credit.cancelled;
   }
@@ -86,7 +86,7 @@ export class CallSocket implements WebSocketConnection {
     return sent;
   }
 
-  /** A part of the client's next message. */
+  /** Takes a part of the client's next message. */
   onData(pieces: readonly Uint8Array[], bytes: number, isText: boolean, isLast: boolean): void {
     this.#receivedFrames += 1;
     this.#parts.push(...pieces);
@@ -111,18 +111,18 @@ export class CallSocket implements WebSocketConnection {
     this.#credit.grant(bytes);
   }
 
-  /** The client has left. What it sent before can still be received. */
+  /** Tells the app that the client has left. What it sent before can still be received. */
   cancel(): void {
     this.#credit.cancel();
     this.#tellReceivers(null);
   }
 
-  /** The app's messages are on their way. */
+  /** Resolves once the app's messages are on their way. */
   async flushed(): Promise<void> {
     await this.#sends;
   }
 
-  /** Whatever the app still does with it, nothing leaves. */
+  /** Ends the connection for the app: nothing that it still sends leaves the worker. */
   end(): void {
     this.#hasEnded = true;
     this.cancel();

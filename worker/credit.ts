@@ -1,4 +1,4 @@
-/** How much a call may send before the front grants more. One sender at a time waits for it. */
+/** The bytes that a call may send before the front grants more. One sender at a time waits for them. */
 export class Credit {
   #bytes: number;
   #wake: (() => void) | null = null;
@@ -12,7 +12,7 @@ export class Credit {
     this.#bytes -= bytes;
   }
 
-  /** Null if something may be sent now; else resolves once it may, or once cancelled. */
+  /** Returns null if something may be sent now, else a promise that resolves once it may, or once the call is cancelled. */
   wait(): Promise<void> | null {
     if (this.#bytes > 0 || this.cancelled) return null;
     return new Promise((resolve) => {
@@ -25,7 +25,7 @@ export class Credit {
     if (this.#bytes > 0) this.#release();
   }
 
-  /** Nobody takes anything any more. */
+  /** Lets a waiting sender go on: nobody takes what it sends any more. */
   cancel(): void {
     this.cancelled = true;
     this.#release();

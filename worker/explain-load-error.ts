@@ -6,7 +6,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { describeThrown } from '../protocol/errors.js';
 import { firstFrameOutside, withoutOwnFrames } from './stack-frame.js';
 
-/** Loading this app fails the same way every time; the message is for its author. */
+/** The error of an app that fails to load in the same way every time; its message is for the app's author. */
 export class AppLoadError extends Error {
   override readonly name = 'AppLoadError';
   /** An error thrown while an import runs may pass (a download, a device); a mistake in a file will not. */
@@ -38,7 +38,7 @@ export function explainImportError(path: string, thrown: unknown): AppLoadError 
   );
 }
 
-/** Told by name: the class may be another instance of ours. */
+/** The class is told by its name, because it may come from another copy of this package. */
 function isAppsMistake(thrown: unknown): boolean {
   const name = (thrown as { name?: unknown } | null)?.name;
   return name === 'RouteAlreadyInUseException' || name === 'InvalidEndpointTypeException';
@@ -50,7 +50,7 @@ function cureFor(message: string): string {
   return '. Name the file .mts, or put { "type": "module" } into the package.json beside it.';
 }
 
-/** `file:line` of the first line of `path` that holds `text`; `file:1` if none does. */
+/** Returns `file:line` of the first line of `path` that holds `text`, `file:1` if none does. */
 export function locateText(path: string, text: string): string {
   let source: string;
   try {
@@ -107,13 +107,13 @@ function syntaxErrorPlace(text: string): { place: string; message: string } | nu
   return null;
 }
 
-/** The TypeScript loader calls every file `.ts`. */
+/** Finds the file behind the name that the TypeScript loader tells: it calls `.mts` and `.cts` files `.ts`, too. */
 function sourceFile(file: string): string {
   const candidates = [file, file.replace(/\.ts$/, '.mts'), file.replace(/\.ts$/, '.cts')];
   return candidates.find((candidate) => existsSync(candidate)) ?? file;
 }
 
-/** A SyntaxError that no line of the app's threw (as `JSON.parse` would): Node keeps an ES module's place to itself. */
+/** Whether a SyntaxError comes from Node's own parser, which tells no place in an ES module, and not from a line of the app (as `JSON.parse` throws it). */
 function hidesItsPlace(text: string): boolean {
   return /^SyntaxError: /m.test(text) && firstFrameOutside(text) === null;
 }
@@ -136,7 +136,7 @@ function stripAnsi(text: string): string {
   return text.replace(/\x1b\[[0-9;]*m/g, '');
 }
 
-/** A path as a person types it: relative to where they are, if that is shorter. */
+/** Returns a path as a person types it: relative to the working directory, if that is shorter. */
 export function shortPath(path: string): string {
   const short = relative(process.cwd(), path);
   return short.length < path.length && short !== '' ? short : path;

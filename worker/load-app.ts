@@ -39,7 +39,7 @@ export async function loadApp(path: string, place: AppPlace = ''): Promise<Loade
   throw offered.byPlace.size > 0 ? unexportedApp(path) : missingInference(path, candidates);
 }
 
-/** A Potassium as if it was the file's default export, with what may stand beside it. */
+/** Returns the exports as they would be if the Potassium were the default export, with `config` and `shutdown` beside it. */
 function withExports(app: Exports, namespace: Exports | null): Exports {
   return { config: namespace?.['config'], shutdown: namespace?.['shutdown'], default: app };
 }
@@ -68,7 +68,7 @@ function listenForApps(): OfferedApps {
   return { byPlace, served, awaited };
 }
 
-/** Undefined if the file serves none. @throws AppLoadError if it serves several: any choice would be a guess */
+/** Returns the app that the file serves, undefined if it serves none. @throws AppLoadError if it serves several: any choice would be a guess */
 function onlyServed(path: string, served: ReadonlySet<Exports>): Exports | undefined {
   if (served.size > 1) {
     throw new AppLoadError(`${path}: this file serves ${served.size} apps. Give each a file of its own.`);
@@ -77,7 +77,7 @@ function onlyServed(path: string, served: ReadonlySet<Exports>): Exports | undef
 }
 
 /**
- * Undefined if the file exports functions that it serves behind a guard.
+ * Returns the app at this place, undefined if the file exports functions that it serves behind a guard.
  * @throws AppLoadError if the file did not make or serve that one while it was imported
  */
 function appAt(
@@ -103,7 +103,7 @@ function appAt(
 
 const GUARDS = 'process.argv[1] === import.meta.filename, require.main === module';
 
-/** The file holds a Potassium and keeps it to itself. */
+/** Says what to do about a file that makes a Potassium and exports nothing. */
 function unexportedApp(path: string): AppLoadError {
   return new AppLoadError(
     `${locateText(path, 'new Potassium')}: this file makes a Potassium app and does not export it. Add \`export default app\`, or \`module.exports = app\` in CommonJS.`,
@@ -120,7 +120,7 @@ async function importApp(path: string): Promise<Exports> {
   return (await import(pathToFileURL(path).href)) as Exports;
 }
 
-/** The namespace, its default export, and the default inside that: CommonJS output nests them. */
+/** Returns the namespace, its default export, and the default inside that, because CommonJS output nests them. */
 function exportCandidates(namespace: Exports): Exports[] {
   const candidates: Exports[] = [];
   let value: unknown = namespace;

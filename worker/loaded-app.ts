@@ -6,7 +6,7 @@ import type { InputWishes } from './api/input-wishes.js';
 import type { InferenceContext, InitContext } from './api/types.js';
 
 export interface CallInfo extends InferenceContext {
-  /** The body as it came; the call's own memory. */
+  /** The body as it came, in memory that belongs to the call. */
   readonly body: Buffer;
 }
 
@@ -17,8 +17,8 @@ export interface LoadedApp {
   wishes(route: string): InputWishes;
   init(ctx: InitContext): unknown;
   /**
-   * Answers one call; the value is what `reply/` encodes, or a `Reply`. May return a promise. Of a WebSocket route
-   * `input` is its `WebSocketConnection`, and what is returned counts for nothing.
+   * Answers one call; the value is what `reply/` encodes, or a `Reply`. May return a promise. For a WebSocket route
+   * `input` is its `WebSocketConnection`, and what is returned is ignored.
    */
   handle(route: string, input: unknown, ctx: CallInfo): unknown;
   shutdown(): unknown;

@@ -37,7 +37,7 @@ import { firstFrameOutside, withoutOwnFrames } from './stack-frame.js';
 import { SLEEP_AT_ONCE, StayAwake } from './stay-awake.js';
 import { WebhookHandover } from './webhook-handover.js';
 
-/** A 64-pixel image as JSON fits. */
+/** Enough for a 64-pixel image as JSON. */
 const MAX_EXAMPLE_CHARS = 240;
 
 const UP_FD = 3;
@@ -226,12 +226,12 @@ async function runExample(
   );
 }
 
-/** Options as data: a function or a class instance in them must not break the message. */
+/** Returns options as plain data, because a function or a class instance in them must not break the message. */
 function plainOptions(options: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return JSON.parse(JSON.stringify(options)) as Record<string, unknown>;
 }
 
-/** The example as a person may paste it; empty if it is too long, or if JSON would make something else of it (bytes). */
+/** Returns the example as a person may paste it; empty if it is too long, or if JSON would make something else of it (bytes). */
 function exampleText({ example }: LoadedApp): string {
   if (example === null) return '';
   try {
@@ -250,7 +250,7 @@ function runLoop(): RunLoop {
 
 let onIdle: () => void = () => {};
 
-/** The app is in doubt: finish the running call, begin no other, say why, go. Calls not begun go back to the queue. */
+/** Retires a worker whose app is in doubt: it finishes the running call, begins no other, says why, and ends. Calls that have not begun go back to the queue. */
 function retireThenExit(error: ServeError): void {
   onIdle = () => exitFatally(error.code, error.message, '', 'unknown');
   runLoop().retire(null);
@@ -300,7 +300,7 @@ function onEnd(error: ServeError | null): void {
   dieWithFront();
 }
 
-/** Nobody can hear this worker any more. Takes the programs it started along. */
+/** Ends this worker, which nobody can hear any more, and the programs that it started. */
 function dieWithFront(): void {
   try {
     process.kill(-process.pid, 'SIGKILL');

@@ -15,7 +15,7 @@ export function outlookOf(thrown: unknown): Outlook {
       if (isTransient(error)) return 'transient';
       errors.push(...error.behind);
     } catch {
-      // Its getters throw: it tells nothing.
+      // An error whose getters throw tells nothing.
     }
   }
   return 'unknown';
@@ -25,7 +25,7 @@ const MAX_ERRORS = 64;
 
 /** Codes of the system, of its resolver, and of Node's fetch. */
 const TRANSIENT_CODES: ReadonlySet<string> = new Set([
-  // The network: nobody there yet, gone, or too slow.
+  // The network: the other side is not there yet, is gone, or is too slow.
   'ECONNREFUSED',
   'ECONNRESET',
   'ECONNABORTED',
@@ -47,7 +47,7 @@ const TRANSIENT_CODES: ReadonlySet<string> = new Set([
   'UND_ERR_SOCKET',
   'ERR_NETWORK',
   'ERR_STREAM_PREMATURE_CLOSE',
-  // Resources: taken by others, or used up.
+  // Resources that others have taken, or that are used up.
   'EADDRINUSE',
   'EAGAIN',
   'EBUSY',
@@ -61,14 +61,14 @@ const TRANSIENT_CODES: ReadonlySet<string> = new Set([
   'ERR_WORKER_OUT_OF_MEMORY',
 ]);
 
-/** What runtimes and drivers say that have no code for it; `TimeoutError` is what `AbortSignal.timeout` throws. */
+/** Words of runtimes and drivers that have no code for too little memory; `TimeoutError` is what `AbortSignal.timeout` throws. */
 const TRANSIENT_TEXT = /out of memory|bad_alloc|allocation failed|failed to allocate/i;
 
 interface ErrorFacts {
   readonly code: string;
   readonly name: string;
   readonly message: string;
-  /** Its cause and its parts. */
+  /** The cause of the error, and its parts. */
   readonly behind: readonly unknown[];
 }
 
@@ -82,7 +82,7 @@ function factsOf(thrown: unknown): ErrorFacts {
   return { code: text(code), name: text(name), message: text(message), behind: [cause, ...parts] };
 }
 
-/** A code may have been put into the message of an error that wraps the first one and forgets it. */
+/** Whether the next try may succeed. Codes are looked for in the message too: an error that wraps another one may repeat its code there and forget its cause. */
 function isTransient({ code, name, message }: ErrorFacts): boolean {
   if (TRANSIENT_CODES.has(code) || name === 'TimeoutError' || TRANSIENT_TEXT.test(message)) return true;
   const words = message.match(/\bE[A-Z_]{3,}\b/g) ?? [];

@@ -10,7 +10,7 @@ export interface PrintAttribution {
   run<T>(requestId: string, code: () => T): T;
 }
 
-/** No marks, no cost. */
+/** Used when no marks are wanted: it does nothing and costs nothing. */
 export const NO_ATTRIBUTION: PrintAttribution = { run: (_requestId, code) => code() };
 
 /** Wraps this process's stdout and stderr. Call once, before the app is loaded. */

@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
-/** `folder`: of the app; the nearest tsconfig from there upwards counts. */
+/** `folder`: the folder of the app; the nearest tsconfig from there upwards counts. */
 export async function registerTypeScript(folder: string): Promise<void> {
   const tsconfig = nearestTsconfig(folder);
   const restore = setEnvironment({
@@ -19,7 +19,7 @@ export async function registerTypeScript(folder: string): Promise<void> {
     cjs.register();
     esm.register(tsconfig === null ? undefined : { tsconfig });
   } finally {
-    restore(); // the app's children have their own
+    restore(); // programs that the app starts must not inherit it
   }
 }
 
@@ -46,7 +46,7 @@ function hasCacheFolder(): boolean {
   }
 }
 
-/** Returns how to set it back. */
+/** Returns a function that sets it back. */
 function setEnvironment(values: Readonly<Record<string, string | undefined>>): () => void {
   const before = Object.entries(values).map(([name]) => [name, process.env[name]] as const);
   for (const [name, value] of Object.entries(values)) setVariable(name, value);

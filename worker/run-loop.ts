@@ -30,7 +30,7 @@ export class RunLoop {
   readonly #runner: CallRunner;
   #inbox: WaitingCall[] = [];
   #pumping = false;
-  /** Waiting for the kernel to take an answer, or for pending cancels to be read. */
+  /** True while the loop waits for the kernel to take an answer, or for pending cancels to be read. */
   #resting = false;
   #retired = false;
 
@@ -40,7 +40,7 @@ export class RunLoop {
     this.#runner = new CallRunner(options, (runMs) => this.#onEnded(runMs));
   }
 
-  /** Empty between calls. */
+  /** Request id of the running call; empty between calls. */
   get runningRequestId(): string {
     return this.#runner.requestId;
   }
@@ -51,7 +51,7 @@ export class RunLoop {
     this.#options.idleness.onCall();
   }
 
-  /** Nobody waits for this call: drops it if it has not begun, else tells the app. */
+  /** Cancels a call that nobody waits for: drops it if it has not begun, else tells the app. */
   cancel(id: number, reason: string): void {
     if (this.#runner.runs(id)) {
       this.#runner.cancel(id, reason);
@@ -63,7 +63,7 @@ export class RunLoop {
     this.sendCancelled(id);
   }
 
-  /** The ending of a call that never began. */
+  /** Sends the ending of a call that never began. */
   sendCancelled(id: number): void {
     sendError(this.#channel, id, new ServeError('SERVE_CANCELLED'), 0);
     this.#channel.flush();

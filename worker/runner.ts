@@ -28,11 +28,11 @@ export interface Runner {
   /** The request of the first call; empty while none runs. */
   readonly requestId: string;
   runs(id: number): boolean;
-  /** Nobody waits for this call any more. */
+  /** Cancels one of them, because nobody waits for it any more. */
   cancel(id: number, reason: string): void;
   /** Tells the app that all of them should end. */
   abort(reason: string): void;
   grantCredit(id: number, bytes: number): void;
-  /** A part of a message from the client of a WebSocket; one whose call has ended by now is nobody's. */
+  /** Takes a part of a message from the client of a WebSocket; it is dropped if the call has ended by now. */
   takeData(part: DataPart, pieces: readonly Buffer[]): void;
 }

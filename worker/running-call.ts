@@ -56,7 +56,7 @@ export class RunningCall {
     this.socket = isSocket ? new CallSocket(channel, call.id, streamWindowBytes) : null;
   }
 
-  /** Nobody waits for it any more. */
+  /** True once nobody waits for the call any more. */
   get cancelled(): boolean {
     return this.#cancelled;
   }
@@ -176,7 +176,7 @@ export class RunningCall {
   }
 }
 
-/** An error that is not ours is the app's failure. */
+/** Turns an error that is not ours into a failure of the app. */
 function asServeError(thrown: unknown): ServeError {
   try {
     if (thrown instanceof ServeError) return thrown;
@@ -186,7 +186,7 @@ function asServeError(thrown: unknown): ServeError {
   return new ServeError('SERVE_INFERENCE_FAILED', undefined, { detail: describeThrown(thrown).stack });
 }
 
-/** The ending of a call that failed. */
+/** Sends the ending of a call that failed. */
 export function sendError(channel: Channel, id: number, error: ServeError, runMs: number): void {
   const { code, message, detail } = error;
   channel.send({

@@ -2,7 +2,7 @@
 import { isAbsolute } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Place of the innermost stack frame in the app's own code. */
+/** Returns the place of the innermost stack frame in the app's own code. */
 export function firstFrameOutside(stack: string): string | null {
   for (const line of stack.split('\n')) {
     const place = /(?:\(|at |^)(?:async )?((?:file:\/\/)?\/[^()\s]+:\d+(?::\d+)?)\)?/.exec(line.trim())?.[1];
@@ -12,7 +12,7 @@ export function firstFrameOutside(stack: string): string | null {
   return null;
 }
 
-/** A stack of start-up without the server's frames, Node's and the TypeScript loader's: they tell an author nothing. */
+/** Returns a stack of start-up without the server's frames, Node's and the TypeScript loader's: they tell an author nothing. */
 export function withoutOwnFrames(stack: string): string {
   const isFrame = (line: string): boolean => /^\s+at /.test(line);
   const isOwn = (line: string): boolean =>
@@ -23,10 +23,10 @@ export function withoutOwnFrames(stack: string): string {
     .join('\n');
 }
 
-/** The file of the innermost code on the stack that is neither ours nor a package's; null if there is none. */
+/** Returns the file of the innermost code on the stack that is neither ours nor a package's; null if there is none. */
 export function callingFile(): string | null {
   const { prepareStackTrace } = Error;
-  // As data: in the text of a stack a path with spaces cannot be told from what stands around it.
+  // Frames are read as data: in the text of a stack a path with spaces cannot be told from what stands around it.
   Error.prepareStackTrace = (_error, sites) => sites;
   const sites = new Error().stack as unknown as NodeJS.CallSite[];
   Error.prepareStackTrace = prepareStackTrace;

@@ -10,7 +10,7 @@
 /** Neither a call nor the wait for the next may take longer: beside them the time to wake is nothing. */
 const SHORT_MS = 1;
 
-/** So many short calls one by one are a single caller's; of many callers' calls a few come like that by chance. */
+/** So many short calls one by one come from a single caller; from many callers a few come like that by chance. */
 const IN_A_ROW = 32;
 
 export interface Idleness {
@@ -24,7 +24,7 @@ export const SLEEP_AT_ONCE: Idleness = { onCall: () => {}, onIdle: () => {} };
 export class StayAwake implements Idleness {
   readonly #nowMs: () => number;
   readonly #nextTurn: (turn: () => void) => void;
-  /** Calls that came since the last time all were answered. */
+  /** Number of calls that came since the last time when all were answered. */
   #unanswered = 0;
   #cameAtMs = 0;
   #idleSinceMs = -Infinity;

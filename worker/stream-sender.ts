@@ -1,4 +1,4 @@
-/** One stream's way out over the channel, within the credit the front has granted. */
+/** Sends one stream over the channel, within the credit that the front has granted. */
 import type { Channel } from '../protocol/channel.js';
 import type { ReplyHead } from '../protocol/messages.js';
 import { Credit } from './credit.js';
@@ -20,7 +20,7 @@ export class StreamSender implements StreamOut {
     return this.#credit.cancelled;
   }
 
-  /** The client has the status: no other answer can take its place. */
+  /** True once the client has the status: no other answer can take its place. */
   get begun(): boolean {
     return this.#begun;
   }

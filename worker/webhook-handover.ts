@@ -12,7 +12,7 @@ import { DEFAULT_RETRIES, DEFAULT_TIMEOUT_MS, parseWebhookUrl } from '../protoco
 import type { WebhookOffice, WebhookRequest } from './api/send-webhook.js';
 import { encodeJson } from './reply/json-encoding.js';
 
-/** Longest that a URL may be: what servers take, and little enough for a frame's head. */
+/** Longest URL allowed: servers take that much, and it fits in the head of a frame. */
 const MAX_URL_CHARS = 16 * 1024;
 
 export class WebhookHandover implements WebhookOffice {
@@ -56,7 +56,7 @@ export class WebhookHandover implements WebhookOffice {
     await done;
   }
 
-  /** The front's word; whether it was delivered is the log's business. @throws SERVE_PROTOCOL */
+  /** Takes the front's word that the webhook is taken over or done; whether it was delivered is told in the log. @throws SERVE_PROTOCOL */
   onDone(ref: number, _outcome: WebhookOutcome): void {
     const resolve = this.#waiting.get(ref);
     if (resolve === undefined) throw protocolError(`webhook ${ref} was not handed over`);

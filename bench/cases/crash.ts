@@ -20,7 +20,7 @@ const BUSY_MS = 60_000;
 
 interface Kill {
   readonly rssMb: number;
-  /** From the signal to the end of the tether: the kernel's time. */
+  /** Time from the signal to the end of the tether; it is the kernel's own. */
   readonly visibleMs: number;
   readonly toldMs: number;
   readonly servingMs: number;
@@ -133,7 +133,7 @@ class Tethers {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Resolves with the time at which the worker's end is closed. */
+  /** Resolves with the time at which the worker's end of the tether is closed. */
   async end(pid: number): Promise<number> {
     const socket = this.#sockets.get(pid);
     if (socket === undefined) throw new Error(`worker ${pid} has no tether`);

@@ -11,7 +11,7 @@ const WORKERS = [1, 4];
 const CALLERS = 8;
 /** Long enough for a pause between restarts that grows with every death to show itself. */
 const MIN_SECONDS = 10;
-/** A killer that is refused asks again after this. */
+/** A killer that is refused asks again after this pause. */
 const REFUSED_PAUSE_MS = 10;
 
 export const killers: BenchCase = {

@@ -42,7 +42,7 @@ export const largeBodies: BenchCase = {
   },
 };
 
-/** How long one caller, in the generator's process, waits for the front meanwhile. No worker is asked. */
+/** Measures how long one caller, in the generator's process, waits for the front meanwhile. No worker is asked. */
 async function probeDuring(bench: Bench, url: string, work: () => Promise<unknown>): Promise<Percentiles> {
   const forMs = bench.secondsAtLeast(MIN_PROBE_S) * 1000;
   let isProbing = true;

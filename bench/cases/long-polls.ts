@@ -9,7 +9,7 @@ import { source } from '../servers/child-server.js';
 import { Samples, type Percentiles } from '../statistics.js';
 
 const POLLS = 2000;
-/** For the polls to come; the rest is for the probes. */
+/** Time for the polls to arrive; the rest of a round is for the probes. */
 const ARRIVAL_S = 5;
 const MIN_PROBE_S = 4;
 /** Front's CPU is read over a time in which nobody asks anything. */
@@ -56,7 +56,7 @@ export const longPolls: BenchCase = {
   },
 };
 
-/** How long `/readyz` takes, asked one after the other on one connection. */
+/** Measures how long `/readyz` takes, asked again and again on one connection. */
 async function probe(url: string, seconds: number): Promise<Percentiles> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const samples = new Samples(1e6);
@@ -83,7 +83,7 @@ async function openPoll(url: string, callID: string): Promise<Socket> {
   return socket;
 }
 
-/** When the result was there. */
+/** Resolves with the time at which the result was there. */
 async function whenTold(socket: Socket): Promise<number> {
   const [data] = (await once(socket, 'data')) as [Buffer];
   const atMs = performance.now();

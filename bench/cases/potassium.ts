@@ -11,7 +11,7 @@ import { smallJsonRequest } from './requests.js';
 
 const CALLS = 10_000;
 
-/** As many jobs as are kept, and some: from then on every new one takes an old one's place. */
+/** A few more jobs than the server keeps: from then on every new one takes an old one's place. */
 const WARM_UP_CALLS = 30_000;
 
 export const potassium: BenchCase = {

@@ -9,7 +9,7 @@ import { median } from '../statistics.js';
 import { jsonRequest } from './requests.js';
 
 const WORKERS = 4;
-/** The ramp and the tail of a run, 30 ms together, are no idle worker. */
+/** Rounds are so many times longer here: the waiting at the beginning and the end of a run, 30 ms together, must not look like an idle worker. */
 const LONGER = 4;
 const APP = source('bench/apps/sleep.mjs');
 

@@ -6,7 +6,7 @@ import { measureInTurn, medianRatio, type Round } from '../rounds.js';
 import { cpuNote, frontCpuRow, rateText, startSides } from '../sides.js';
 import { smallJsonRequest } from './requests.js';
 
-/** Its place among the sides. */
+/** The place of the bare server among the sides. */
 const BARE = 3;
 /** 18 us where Koa takes 24, and Fastify's 17: what a machine with cores to spare can serve is bound by the front. */
 const GOAL: Goal = { must: 0.75, stretch: 0.71, better: 'lower', unit: 'x' };

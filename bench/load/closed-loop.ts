@@ -45,7 +45,7 @@ export async function runClosedLoop(plan: ClosedPlan): Promise<ClosedResult> {
       onBroken(connection: Connection, wasBusy: boolean): void {
         if (!wasBusy) return; // closed between two requests: the next send connects anew
         failed += 1;
-        setTimeout(next, 10, connection); // a server that is gone is not hammered
+        setTimeout(next, 10, connection); // a server that is gone is not asked without a pause
       },
     };
     const buffer = readBuffer();

@@ -54,7 +54,7 @@ export class Connection {
     socket.setNoDelay(true);
     socket.on('error', () => {});
     socket.on('close', () => {
-      if (socket !== this.#socket) return; // replaced already
+      if (socket !== this.#socket) return; // another connection has replaced this one
       const wasBusy = this.#busy;
       this.#busy = false;
       this.#handlers.onBroken(this, wasBusy);

@@ -100,13 +100,13 @@ class OpenRun {
   }
 
   onBroken(connection: Connection, wasBusy: boolean): void {
-    if (!wasBusy) return; // still among the idle: the next send connects anew
+    if (!wasBusy) return; // it is still among the idle ones: the next send connects anew
     this.#lost += 1;
     this.#idle.push(connection);
   }
 }
 
-/** Mulberry32: the same arrivals in every run of a seed. */
+/** Random numbers by Mulberry32: a seed gives the same arrivals in every run. */
 function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

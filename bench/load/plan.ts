@@ -11,7 +11,7 @@ export interface RequestSpec {
   readonly body: Uint8Array;
 }
 
-/** `connections` callers, each sending its next request when it has its answer. Ends at whichever limit is first. */
+/** So many `connections` are kept, and each sends its next request when it has its answer. The run ends at the first limit reached. */
 export interface ClosedPlan {
   readonly kind: 'closed';
   readonly request: RequestSpec;
@@ -45,15 +45,15 @@ export interface ClosedResult {
 
 export interface OpenResult {
   readonly sent: number;
-  /** 200 within the deadline, by the client's clock from the write of the request. */
+  /** Answers with status 200 within the deadline, by the client's clock from the write of the request. */
   readonly good: number;
-  /** 200, but after the deadline. */
+  /** Answers with status 200 after the deadline. */
   readonly late: number;
-  /** Answers by status, 200 left out. */
+  /** Answers with another status than 200, counted by status. */
   readonly refused: Readonly<Record<string, number>>;
   /** Requests that were not sent for want of a connection, or whose connection broke. */
   readonly lost: number;
-  /** Time until the last good answer: what was served after the last arrival is not for free. */
+  /** Time until the last good answer; what was served after the last arrival counts too. */
   readonly elapsedMs: number;
   /** Latency of the good answers. */
   readonly latencyMs: Percentiles;

@@ -10,7 +10,7 @@ const URL_PATTERN = /http:\/\/(localhost|127\.0\.0\.1):\d+/;
 export interface ChildServer {
   readonly url: string;
   readonly pid: number;
-  /** Asks with SIGINT, insists with SIGKILL; resolves when the process is gone. */
+  /** Asks the process to end with SIGINT, kills it if it does not, and resolves when it is gone. */
   stop(): Promise<void>;
 }
 
@@ -44,7 +44,7 @@ async function printedUrl(child: ChildProcess): Promise<string> {
     return await new Promise((resolve, reject) => {
       child.once('exit', () => reject(new Error(`a server ended before it listened:\n${text}`)));
       child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
-        text = (text + chunk).slice(-10_000); // kept flowing: a full pipe would stall the server
+        text = (text + chunk).slice(-10_000); // the pipe is read all the time: a full one would stall the server
         const url = URL_PATTERN.exec(text);
         if (url !== null) resolve(url[0].replace('localhost', '127.0.0.1'));
       });
@@ -57,7 +57,7 @@ async function printedUrl(child: ChildProcess): Promise<string> {
 async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const gone = once(child, 'exit');
-  child.kill('SIGINT'); // as Ctrl-C: without the pause that a SIGTERM grants to load balancers
+  child.kill('SIGINT'); // like Ctrl-C, this stops it without the pause that a SIGTERM grants to load balancers
   const limit = setTimeout(() => child.kill('SIGKILL'), STOP_LIMIT_MS);
   await gone;
   clearTimeout(limit);

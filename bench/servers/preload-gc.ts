@@ -6,7 +6,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-/** More than the young generation holds: it doubles each time, until it is at its limit. */
+/** This is more than the young generation holds, so it doubles each time until it is at its limit. */
 const SURVIVORS = 500_000;
 const ROUNDS = 8;
 

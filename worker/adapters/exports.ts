@@ -1,13 +1,13 @@
 /** Exports beside the app itself that every way of writing one may have. */
 
-/** The `config` export. @throws a TypeError if it is no object */
+/** Returns the `config` export. @throws a TypeError if it is no object */
 export function configOf(exports: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const config = exports['config'] ?? {};
   if (typeof config === 'object' && !Array.isArray(config)) return config as Record<string, unknown>;
   throw new TypeError('export `config` must be an object, such as { runTimeout: "30s" }');
 }
 
-/** @throws a TypeError if the export is there, and is no function */
+/** Checks the export of this name. @throws a TypeError if it is there and is no function */
 export function assertFunctionOrNone(exports: Readonly<Record<string, unknown>>, name: string): void {
   const value = exports[name];
   if (value === undefined || typeof value === 'function') return;

@@ -84,12 +84,12 @@ function replyOfThrown(thrown: unknown): unknown {
   throw thrown;
 }
 
-/** The parts that mean the same in every kind of app; `call-runner.ts` makes the answer of them. */
+/** Whether an output means the same in every kind of app; the call's end makes the answer of it. */
 function speaksForItself(output: unknown): boolean {
   return output instanceof Error || output instanceof Blob || isWebResponse(output);
 }
 
-/** A legacy handler gives JSON, a list or a text included. */
+/** A legacy handler returns any JSON value, a list or a text included. */
 function jsonOf(output: unknown): unknown {
   if (speaksForItself(output)) return output;
   if (iteratorOf(output) !== null)

@@ -18,7 +18,7 @@ export interface ImportingWorker {
 }
 
 /**
- * Which app: `made 2 /tests/app.ts` is the second Potassium that this file makes, `served 1 …` the first that it serves.
+ * Says which app is meant: `made 2 /tests/app.ts` is the second Potassium that this file makes, `served 1 …` the first that it serves.
  * The same in every process that runs the file, as long as the file does the same there.
  */
 export type AppPlace = string;
@@ -33,12 +33,12 @@ export function setImportingWorker(worker: ImportingWorker): void {
   (globalThis as Holder)[IN_WORKER] = worker;
 }
 
-/** The place of one more app that this file makes. */
+/** Returns the place of one more app that this file makes. */
 export function placeMade(file: string): AppPlace {
   return nextPlace('made', file);
 }
 
-/** The place of an app that this file serves: the same for every try of the same app. `identity`: what makes it that. */
+/** Returns the place of an app that this file serves, the same for every try to serve the same app. `identity`: the object by which an app is known again. */
 export function placeServed(identity: object, file: string): AppPlace {
   const places = ((globalThis as Holder)[SERVED] ??= new WeakMap<object, AppPlace>());
   const place = places.get(identity) ?? nextPlace('served', file);
@@ -67,7 +67,7 @@ export function serveInWorker(app: unknown, place: AppPlace): Promise<never> | n
   return new ServerEndInWorker(() => worker.onAwaited());
 }
 
-/** The lines after `await app.serve()` are for after the server's end, which never comes in a worker. */
+/** A promise that never settles: the lines after `await app.serve()` are for after the server's end, which never comes in a worker. */
 class ServerEndInWorker extends Promise<never> {
   readonly #onAwaited: () => void;
 
@@ -76,7 +76,7 @@ class ServerEndInWorker extends Promise<never> {
     this.#onAwaited = onAwaited;
   }
 
-  /** Plain promises for whatever is derived from this one. */
+  /** Promises that are derived from this one are plain promises. */
   static override get [Symbol.species](): PromiseConstructor {
     return Promise;
   }

@@ -10,7 +10,7 @@ export interface InputWishes {
 
 export const NO_WISHES: InputWishes = { forms: false, text: false };
 
-/** @throws TypeError if one is neither true, false nor left out; `where` says of what */
+/** @throws TypeError if one is neither true, false nor left out; `where` says whose wish it is */
 export function inputWishes({ forms, text }: Readonly<Record<string, unknown>>, where: string): InputWishes {
   for (const [name, value] of Object.entries({ forms, text })) {
     if (value !== undefined && typeof value !== 'boolean')

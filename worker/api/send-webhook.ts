@@ -4,11 +4,11 @@
  * load theirs, and all of them must find the one worker they run in.
  */
 export interface SendWebhookOptions {
-  /** For one attempt, in ms; 10 s if left out. */
+  /** Time limit of one attempt, in ms; 10 s if left out. */
   readonly timeoutMs?: number;
   /** Attempts after the first, 0 to 10; 3 if left out. */
   readonly retries?: number;
-  /** Resolve when it is delivered or finally failed, not as soon as the server has taken it over. */
+  /** If true, the promise resolves when the webhook is delivered or has finally failed, not as soon as the server has taken it over. */
   readonly await?: boolean;
 }
 
@@ -17,14 +17,14 @@ export interface WebhookRequest extends SendWebhookOptions {
   readonly json: unknown;
 }
 
-/** The worker's half. Called across copies of this package: its shape must stay. */
+/** The half that the worker offers. Other copies of this package call it, so its shape must stay. */
 export interface WebhookOffice {
   send(request: WebhookRequest): Promise<void>;
 }
 
 const OFFICE = Symbol.for('banana-serve.webhooks');
 
-/** For the worker's entry. */
+/** Called by the worker's entry to offer its half. */
 export function offerWebhooks(office: WebhookOffice): void {
   (globalThis as Record<symbol, unknown>)[OFFICE] = office;
 }

@@ -1,4 +1,4 @@
-/** How an app of its own file becomes a server. `index.ts` says how: nothing here may know the supervisor. */
+/** How an app that starts itself becomes a server. `index.ts` says how: nothing here may know the supervisor. */
 import type { ProgramOptions } from '../../protocol/option-types.js';
 import type { AppPlace } from './in-worker.js';
 import type { TestServer } from './test-client.js';

@@ -13,7 +13,7 @@ export interface TestResponse {
   readonly headers: Readonly<Record<string, string>>;
   readonly data: Buffer;
   readonly text: string;
-  /** The body as JSON; null if it is none. */
+  /** The body read as JSON; null if it is not JSON. */
   readonly json: unknown;
 }
 
@@ -25,7 +25,7 @@ export interface TestClient {
   close(): Promise<void>;
 }
 
-/** The part of it that a server has itself. */
+/** The part of a test client that the server itself provides. */
 export type TestServer = Pick<TestClient, 'url' | 'close'>;
 
 export function testClientOf({ url, close }: TestServer): TestClient {
@@ -63,6 +63,6 @@ function jsonOrNull(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return null; // as its name says
+    return null; // a body that is not JSON reads as null
   }
 }

@@ -31,7 +31,7 @@ export interface InferenceContext {
   readonly headers: Readonly<Record<string, string>>;
   /** Content-Type as sent; empty if absent. */
   readonly contentType: string;
-  /** As the client wrote it, percent escapes included. */
+  /** The path as the client wrote it, percent escapes included. */
   readonly path: string;
   readonly query: URLSearchParams;
   /** W3C trace context as sent, if valid. */
@@ -56,7 +56,7 @@ export interface WebSocketConnection extends AsyncIterable<string | Uint8Array> 
    * step with a slow client. Rejects with an `AbortError` once the connection is closed, which nobody has to handle.
    */
   send(message: string | Uint8Array): Promise<void>;
-  /** After what was sent. `code`: 1000, or 3000 to 4999; `reason`: up to 123 bytes. Returning from the function closes with 1000. */
+  /** Closes the connection after what was sent. `code`: 1000, or 3000 to 4999; `reason`: up to 123 bytes. Returning from the function closes with 1000. */
   close(code?: number, reason?: string): Promise<void>;
 }
 

@@ -3,15 +3,15 @@ import type { Call } from '../../protocol/messages.js';
 
 export interface EncodedOutput {
   readonly contentType: string;
-  /** JSON lies in memory that the next answer uses again: it must have left the process by then. */
+  /** The encoded bytes. JSON lies in memory that the next answer uses again: it must have left the process by then. */
   readonly body: Uint8Array;
 }
 
 export interface BodyFormat {
   readonly name: string;
-  /** The value of a body that is not empty. May return a promise. @throws SERVE_BAD_BODY (or rejects with it) */
+  /** Returns the value of a body that is not empty. May return a promise. @throws SERVE_BAD_BODY (or rejects with it) */
   read(body: Buffer, call: Call): unknown;
-  /** Left out by a format that no client can ask for. @throws SERVE_OUTPUT_INVALID (or rejects with it) */
+  /** Encodes a value; left out by a format that no client can ask for. @throws SERVE_OUTPUT_INVALID (or rejects with it) */
   write?(value: unknown, call: Call): EncodedOutput | Promise<EncodedOutput>;
 }
 

@@ -4,13 +4,13 @@ import type { BodyFormat, EncodedOutput } from './body-format.js';
 /** Smaller bodies are views of a read buffer, which they must not keep alive; larger ones were joined into their own. */
 const OWN_BUFFER_BYTES = 64 * 1024;
 
-/** The body as bytes that are the app's. */
+/** Returns the body as bytes that belong to the app. */
 export function readBytes(body: Buffer): Uint8Array {
   if (body.length > OWN_BUFFER_BYTES) return new Uint8Array(body.buffer, body.byteOffset, body.length);
   return Uint8Array.prototype.slice.call(body);
 }
 
-/** No copy: the bytes are the app's. */
+/** Nothing is copied: the bytes belong to the app. */
 export function writeBytes(value: Uint8Array | ArrayBuffer): EncodedOutput {
   const body = value instanceof Uint8Array ? value : new Uint8Array(value);
   return { contentType: 'application/octet-stream', body };

@@ -1,6 +1,6 @@
 /** Named values of a form, collected into one object. */
 
-/** A name that comes again gets an array of its values, in order. Any name is a property of the object's own. */
+/** Collects the pairs; a name that comes again gets an array of its values, in order. Any name, also `__proto__`, becomes an own property. */
 export function collectFields<Value>(
   pairs: Iterable<readonly [name: string, value: Value]>,
 ): Record<string, Value | Value[]> {

@@ -2,7 +2,7 @@
 import type { BodyFormat } from './body-format.js';
 import { collectFields } from './fields.js';
 
-/** Every value is text; a name that comes again gets an array. Escapes that are none stay as they are. */
+/** Every value is text; a name that comes again gets an array. Broken percent escapes stay as they are. */
 export function readForm(body: Buffer): Record<string, string | string[]> {
   return collectFields(new URLSearchParams(body.toString()));
 }

@@ -9,7 +9,7 @@ export interface HeaderValue {
 
 const PARAM = /;\s*([^=;\s"*]+)(\*?)\s*=\s*(?:"((?:[^"\\]|\\[^])*)"|([^;\s"]*))/g;
 
-/** Skips what is no parameter. Takes time in proportion to the length of `header`, which is a few kB at most. */
+/** Reads the parameters and skips everything else. It takes time in proportion to the length of `header`, which is a few kB at most. */
 export function paramsOf(header: string): HeaderValue {
   const semicolon = header.indexOf(';');
   const value = (semicolon < 0 ? header : header.slice(0, semicolon)).trim().toLowerCase();
@@ -35,7 +35,7 @@ function decodeExtended(text: string): string {
   return decodeText(Buffer.from(bytes, 'latin1'), charset);
 }
 
-/** UTF-8 if the charset is empty. @throws Error if it is none that this process knows */
+/** Decodes bytes in a charset, UTF-8 if its name is empty. @throws Error if this process does not know the charset */
 export function decodeText(bytes: Uint8Array, charset: string): string {
   if (charset === '' || /^utf-?8$/i.test(charset))
     return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();

@@ -16,7 +16,7 @@ const MULTIPART: BodyFormat = {
   read: async (...given) => (await import('./multipart.js')).MULTIPART.read(...given),
 };
 
-/** By the name that a call may fix, or that `read-input.ts` finds for its content type. */
+/** Formats by the name that a call may fix, or that `read-input.ts` finds for its content type. */
 export const FORMATS = {
   json: JSON_FORMAT,
   form: FORM,

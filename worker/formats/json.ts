@@ -26,7 +26,7 @@ function textOf(body: Buffer): string {
   throw new ServeError('SERVE_BAD_BODY', 'The body is not valid JSON: it is not UTF-8.');
 }
 
-/** @throws SERVE_OUTPUT_INVALID */
+/** Encodes a value as JSON. @throws SERVE_OUTPUT_INVALID */
 export function writeJson(value: unknown, { headers }: Call): EncodedOutput {
   const text = jsonText(value);
   const body = utf8InScratch(text);

@@ -1,28 +1,28 @@
 /**
  * The parts of a `multipart/form-data` body (RFC 7578), in one pass over its bytes.
  *
- * Our own, since the whole body is here: a parser made for streams makes one for each part, empty ones included, which
- * is 12 us and a kilobyte or more for every five bytes that a client sends.
+ * The parser is our own because the whole body is in memory: a parser made for streams makes a stream for each part,
+ * empty ones included, which costs 12 us and a kilobyte or more for every five bytes that a client sends.
  */
 import { paramsOf, type HeaderValue } from './header-params.js';
 
 export interface Part {
   readonly disposition: HeaderValue;
-  /** Empty if the part has none. */
+  /** The type that the part names; empty if it names none. */
   readonly contentType: HeaderValue;
-  /** A view of the body. */
+  /** The content of the part, as a view of the body. */
   readonly content: Buffer;
 }
 
 /** The bound that Node sets for the headers of a whole request. */
 const MAX_HEAD_BYTES = 16 * 1024;
 
-/** RFC 2046, section 5.1.1. */
+/** The limit that RFC 2046 sets in section 5.1.1. */
 const MAX_BOUNDARY_CHARS = 70;
 
 const BLANK_LINE = '\r\n\r\n';
 
-/** Every part in order. @throws Error that says what is wrong, at the first part that is */
+/** Returns every part in order. @throws Error that says what is wrong with the first part that is malformed */
 export function* partsOf(body: Buffer, contentType: string): Generator<Part> {
   const boundary = boundaryOf(contentType);
   const delimiter = Buffer.from(`\r\n--${boundary}`);
@@ -78,7 +78,7 @@ function readPart(part: Buffer, number: number): Part {
   return { disposition, contentType, content: part.subarray(headBytes + BLANK_LINE.length) };
 }
 
-/** By name in lower case. A line that begins with a space continues the one before. */
+/** Returns headers by their names in lower case. A line that begins with a space continues the one before. */
 function headersOf(head: string): Map<string, string> {
   const headers = new Map<string, string>();
   for (const line of head.replace(/\r\n[ \t]+/g, ' ').split('\r\n')) {

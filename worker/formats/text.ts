@@ -3,7 +3,7 @@ import { ServeError } from '../../protocol/errors.js';
 import type { BodyFormat } from './body-format.js';
 import { paramsOf } from './header-params.js';
 
-/** In the charset that the type names, else UTF-8. @throws SERVE_BAD_BODY */
+/** Decodes the body in the charset that its type names, else as UTF-8. @throws SERVE_BAD_BODY */
 export function readText(body: Buffer, contentType: string): string {
   const charset = paramsOf(contentType).params.get('charset') ?? 'utf-8';
   try {

@@ -11,12 +11,12 @@ import { hasBlindSpot, lookAgain } from './json-blind-spots.js';
 import { convertBuiltIns } from './json-conversions.js';
 import { findProblem } from './output-problem.js';
 
-/** UTF-8 of `jsonText`, in memory of its own. @throws SERVE_OUTPUT_INVALID naming the property */
+/** Returns the UTF-8 bytes of `jsonText`, in memory of their own. @throws SERVE_OUTPUT_INVALID naming the property */
 export function encodeJson(value: unknown): Buffer {
   return Buffer.from(jsonText(value));
 }
 
-/** JSON of `value`; `undefined` and non-finite numbers are `null`. @throws SERVE_OUTPUT_INVALID naming the property */
+/** Returns `value` as JSON; `undefined` and non-finite numbers are `null`. @throws SERVE_OUTPUT_INVALID naming the property */
 export function jsonText(value: unknown): string {
   convertBuiltIns(true);
   try {

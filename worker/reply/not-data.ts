@@ -32,7 +32,7 @@ const WEB_KINDS: Readonly<Record<string, string>> = {
   URLSearchParams: 'return Object.fromEntries(params)',
 };
 
-/** Null for what may be data. May throw: a Proxy may answer anything. */
+/** Returns null for what may be data. It may throw: a Proxy may answer anything. */
 export function notDataOf(value: unknown): NotData | null {
   if (typeof value === 'symbol') return SYMBOL;
   if (typeof value !== 'function' && (typeof value !== 'object' || value === null)) return null;

@@ -2,7 +2,7 @@
 import { describeThrown } from '../../protocol/errors.js';
 import { notDataOf } from './not-data.js';
 
-/** A BigInt as a number, if no digit is lost. @throws a RangeError otherwise */
+/** Returns a BigInt as a number, if no digit is lost. @throws a RangeError otherwise */
 export function numberOf(value: bigint): number {
   const number = Number(value);
   if (!Number.isSafeInteger(number)) throw new RangeError('a BigInt beyond 2^53 - 1');
@@ -17,7 +17,7 @@ export interface BigIntRange {
 
 const JSON_RANGE: BigIntRange = { fits: (value) => Number.isSafeInteger(Number(value)), limit: '2^53 - 1' };
 
-/** A sentence such as `output.items[3].id is a BigInt beyond 2^53 - 1`; null if nothing is found. Never throws. */
+/** Returns a sentence such as `output.items[3].id is a BigInt beyond 2^53 - 1`; null if nothing is found. Never throws. */
 export function findProblem(value: unknown, range = JSON_RANGE): string | null {
   try {
     return search(value, 'output', new Set(), range);
@@ -50,7 +50,7 @@ function search(value: unknown, path: string, ancestors: Set<object>, range: Big
   return null;
 }
 
-/** The `toJSON` of the object itself or of its class; what it returns stands for the object. */
+/** Returns the `toJSON` of the object itself or of its class; what it returns stands for the object. */
 function toJsonOf(value: unknown): ((this: unknown) => unknown) | null {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return null;
   const { toJSON } = value as { toJSON?: unknown };

@@ -3,13 +3,13 @@ import { ServeError, describeThrown } from '../../protocol/errors.js';
 import { notDataOf } from './not-data.js';
 import { findProblem, type BigIntRange } from './output-problem.js';
 
-/** MessagePack's int64 and uint64. */
+/** The range of integers that MessagePack's int64 and uint64 hold. */
 const RANGE: BigIntRange = {
   fits: (value) => value >= -(2n ** 63n) && value < 2n ** 64n,
   limit: '64 bits',
 };
 
-/** @throws SERVE_OUTPUT_INVALID naming the property, on cycles, integers beyond 64 bits and what is no data */
+/** Returns the value in that form. @throws SERVE_OUTPUT_INVALID naming the property, on cycles, integers beyond 64 bits and what is no data */
 export function plainValue(value: unknown): unknown {
   try {
     return convert(value, new Set());

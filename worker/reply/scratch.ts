@@ -3,10 +3,10 @@
  * that is 0.9 ms instead of 1.4 ms (docs/benchmarks.md).
  */
 
-/** UTF-16 units take at most so many bytes each. */
+/** The most bytes that one UTF-16 unit takes as UTF-8. */
 const MAX_BYTES_PER_UNIT = 3;
 
-/** Address space; only the part that is written to becomes memory. Longer texts get memory of their own. */
+/** Size of the scratch memory in bytes. It is address space: only the part that is written to becomes memory. Longer texts get memory of their own. */
 const MAX_SCRATCH_BYTES = 48 * 1024 * 1024;
 
 const encoder = new TextEncoder();

@@ -10,7 +10,7 @@ import { isThenable } from '../thenable.js';
 
 type AnyIterator = Iterator<unknown> | AsyncIterator<unknown>;
 
-/** Where a stream goes; `stream-sender.ts` implements it over the channel. */
+/** The receiver of a stream's messages; `stream-sender.ts` implements it over the channel. */
 export interface StreamOut {
   head(head: ReplyHead): void;
   chunk(bytes: Uint8Array): void;
@@ -89,7 +89,7 @@ async function sendBytes(bytes: Uint8Array, out: StreamOut): Promise<void> {
 }
 
 interface ItemEncoder {
-  /** Chosen once the first item is known. */
+  /** The head of the reply, chosen once the first item is known. */
   head(first: unknown): ReplyHead;
   item(item: unknown): Uint8Array;
 }

@@ -19,7 +19,7 @@ const HOP_HEADERS = new Set([
 ]);
 
 /**
- * Told by its tag, not with `instanceof`: naming the global class makes Node load its whole fetch, 45 ms on the
+ * A Response is told by its tag, not with `instanceof`: naming the global class makes Node load its whole fetch, 45 ms on the
  * first call, and a Response of another implementation is as good. Never throws, whatever a Proxy does.
  */
 export function isResponse(value: unknown): value is Response {
@@ -53,7 +53,7 @@ export function responseHead(response: Response): ReplyHead {
 }
 
 /**
- * The body, whole if it ends with what is there at once (`Response.json`, a string, bytes), else as a stream.
+ * Returns the body, whole if it ends with what is there at once (`Response.json`, a string, bytes), else as a stream.
  * A whole body gets Content-Length and Server-Timing and fails as a whole.
  */
 export async function responseBody(response: Response): Promise<ResponseBody> {
@@ -69,7 +69,7 @@ export async function responseBody(response: Response): Promise<ResponseBody> {
   return { kind: 'stream', chunks: rest(first.value, second, reader) };
 }
 
-/** Not a generator: `return()` of one that never started would not cancel the reader. */
+/** This is not a generator: `return()` of one that never started would not cancel the reader. */
 function rest(
   first: unknown,
   second: Promise<IteratorResult<unknown, unknown>>,

@@ -34,7 +34,7 @@ export type WebSocketHandler<Context> = (context: Context, request: WebSocketReq
 /** A handler of Potassium up to 0.0.4: JSON in, JSON out. */
 export type LegacyHandler<Context, Json = any> = (cache: Context, jsonIn: Json) => unknown;
 
-/** Or a promise of anything would count as an object that `init` returns. */
+/** Without this type a promise of anything would count as an object that `init` returns. */
 interface NoPromise {
   readonly then?: never;
 }
@@ -49,7 +49,7 @@ export interface RouteOptions {
 }
 
 export interface BackgroundOptions extends RouteOptions {
-  /** URL to which the result is posted. */
+  /** The URL to which the result is posted. */
   readonly resultWebhook?: string;
 }
 
@@ -86,7 +86,7 @@ export class Potassium<Context extends object = any> {
   /** Models given to `optimize` in that mode. */
   readonly toOptimize: unknown[] = [];
   readonly [DEFINITION]: Definition;
-  /** The file that made it, which a test need not be. */
+  /** The file that made the app; a test that uses the app may be another file. */
   readonly #madeIn = callingFile();
   readonly #place: AppPlace;
 
@@ -250,7 +250,7 @@ export class Potassium<Context extends object = any> {
     const path = this.#freePath(given);
     if (typeof second !== 'function') {
       const options = (second ?? third) as BackgroundOptions;
-      // The route is taken from now on, as the decorator's was.
+      // The route is taken from now on, as it was with Potassium's decorator.
       this.#endpoints.set(path, endpoint(kind, path, options, missing(path)));
       return (fn: Endpoint['run']) => {
         assertFunction(fn, `${kind}('${path}')`);

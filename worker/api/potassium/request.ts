@@ -5,7 +5,7 @@ import { RequestHeaders } from './request-headers.js';
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the author declares what the route takes
 export class Request<Json = any> {
-  /** The body's value: of JSON, or by the content type on a raw route. */
+  /** The value of the body: read as JSON, or by its content type on a raw route. */
   readonly json: Json;
   readonly #ctx: CallInfo;
   #headers: RequestHeaders | undefined;
@@ -24,7 +24,7 @@ export class Request<Json = any> {
     return (this.#headers ??= new RequestHeaders(this.#ctx.headers));
   }
 
-  /** The body as it came; the handler owns it. */
+  /** The bytes of the body as they came; the handler owns them. */
   get body(): Uint8Array {
     return this.#ctx.body;
   }

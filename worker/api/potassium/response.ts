@@ -70,7 +70,7 @@ export class Response<Json = unknown> {
     }
   }
 
-  /** Takes the place of the body. */
+  /** Sets the JSON value, which takes the place of the body. */
   set json(value: Json) {
     this.#json = value;
     this.body = undefined;

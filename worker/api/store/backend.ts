@@ -1,13 +1,13 @@
 /** The interface of a place that keeps bytes; `Store` adds encoding, checks and the end. */
 export interface Backend {
-  /** Null if the key is missing or expired. */
+  /** Resolves with the bytes, null if the key is missing or expired. */
   get(key: string): Promise<Buffer | null>;
   /** `ttlMs` null: the value never expires. */
   set(key: string, bytes: Buffer, ttlMs: number | null): Promise<void>;
-  /** Whether there was an unexpired value. */
+  /** Resolves with whether there was an unexpired value. */
   delete(key: string): Promise<boolean>;
   has(key: string): Promise<boolean>;
-  /** No call is running and none follows. */
+  /** Frees what the backend holds. The caller sees to it that no call is running and none follows. */
   close(): Promise<void>;
 }
 

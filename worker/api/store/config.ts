@@ -6,18 +6,18 @@ export interface MemoryConfig {
 }
 
 export interface LocalConfig {
-  /** The file, relative to the working directory; `.banana-store.lmdb`. A second file, `…-lock`, stands beside it. */
+  /** The path of the file, relative to the working directory; `.banana-store.lmdb` if left out. A second file, `…-lock`, stands beside it. */
   readonly path?: string | undefined;
   readonly encoding?: EncodingName | undefined;
 }
 
 interface RedisFields {
   readonly host?: string | undefined;
-  /** 6379 */
+  /** The port of Redis; 6379 if left out. */
   readonly port?: number | string | undefined;
   readonly username?: string | undefined;
   readonly password?: string | undefined;
-  /** 0 */
+  /** The number of the database; 0 if left out. */
   readonly db?: number | undefined;
   /** Takes the place of all of the above: `redis[s]://[[user][:password]@]host[:port][/db]`; `rediss` is TLS. */
   readonly url?: string | undefined;
@@ -156,7 +156,7 @@ function addressOf(fields: Fields): RedisAddress {
 const URL_FORM = 'redis://[[user][:password]@]host[:port][/db], or rediss:// for TLS';
 
 function addressOfUrl(text: string): RedisAddress {
-  // Nothing of what URL throws may go on: it carries the text, password included.
+  // What `new URL` throws is kept from the caller: it carries the text, password included.
   const url = URL.canParse(text) ? new URL(text) : null;
   const tls = url?.protocol === 'rediss:';
   if (url === null || url.hostname === '' || (url.protocol !== 'redis:' && !tls)) {
@@ -214,7 +214,7 @@ function objectOf(value: unknown, takes: string): Fields {
   throw new TypeError(`${takes}.`);
 }
 
-/** A word the caller wrote, for a message; anything else only by its type. */
+/** Shows a value in a message: a word that the caller wrote as it is, anything else only by its type. */
 function shown(value: unknown): string {
   return typeof value === 'string' ? JSON.stringify(value.slice(0, 40)) : typeof value;
 }

@@ -1,5 +1,5 @@
 /**
- * A local store whose file was cut short, by a full disk or a copy that broke off. LMDB maps the file and dies of SIGBUS
+ * Finds a local store whose file was cut short, by a full disk or a copy that broke off. LMDB maps the file and dies of SIGBUS
  * on the first page that is not there, and so would every worker after it.
  *
  * 1. The newest meta page says how many pages there are. A file that holds them is left alone.
@@ -42,7 +42,7 @@ export async function setAsideIfDamaged(file: string, table: object): Promise<vo
   }
 }
 
-/** Length of a file that has all its pages; 0 if it is none that this code knows. */
+/** Returns the length that a file with all its pages has; 0 for a kind of file that this code does not know. */
 function bytesOfStore(fd: number): number {
   const first = readMeta(fd, 0);
   if (first === null) return 0;
@@ -59,7 +59,7 @@ function readMeta(fd: number, position: number): Buffer | null {
   return meta.readUInt32LE(MAGIC_AT) === MAGIC && meta.readUInt32LE(VERSION_AT) === VERSION ? meta : null;
 }
 
-/** Reads all of it in a process of its own, which may die of it. */
+/** Reads the whole file in a process of its own, which may die of it. */
 async function isReadable(file: string, table: object): Promise<boolean> {
   const program = `
     const { open } = await import(${JSON.stringify(import.meta.resolve('lmdb'))});

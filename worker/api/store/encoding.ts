@@ -2,9 +2,9 @@
 export type EncodingName = 'json' | 'msgpack';
 
 export interface Encoding {
-  /** @throws TypeError if the value has no such form */
+  /** Encodes a value. @throws TypeError if the value has no such form */
   encode(value: unknown): Buffer;
-  /** @throws Error if the bytes are something else */
+  /** Decodes a value. @throws Error if the bytes are something else */
   decode(bytes: Buffer): unknown;
 }
 

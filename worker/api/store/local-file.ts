@@ -11,7 +11,7 @@ const MAGIC_AT = 24;
 export function prepareFile(file: string): void {
   mkdirSync(dirname(file), { recursive: true });
   checkContent(file);
-  // Never opened here: to close it again would release the locks that this process holds on it.
+  // The file is not opened here: closing it again would release the locks that this process holds on it.
   const lock = `${file}-lock`;
   accessSync(existsSync(lock) ? lock : dirname(file), R_OK | W_OK);
 }

@@ -20,7 +20,7 @@ type Table = Database<Uint8Array, Uint8Array>;
 
 /** Each reading thread takes one entry of the reader table; the library's default is 126. */
 const MAX_READERS = 1024;
-/** The library allows 1978. */
+/** The longest key in bytes; the library allows 1978. */
 const MAX_KEY_BYTES = 1024;
 
 export class LocalBackend implements Backend {
@@ -47,7 +47,7 @@ export class LocalBackend implements Backend {
         // `#write` makes the transactions; the library's own, one per turn, fail with a promise that nobody sees.
         eventTurnBatching: false,
         maxReaders: MAX_READERS,
-        permissionsMode: 0o600, // of the lock file
+        permissionsMode: 0o600, // the permissions of the lock file
         ...table,
       } as Parameters<typeof open>[0]);
       return new LocalBackend(file, root, root.openDB('values', table), root.openDB('expiries', table));
@@ -94,7 +94,7 @@ export class LocalBackend implements Backend {
     return Promise.resolve(this.#read(keyBytes(key)) !== null);
   }
 
-  /** Entries held, expired ones not yet removed included. */
+  /** Number of entries held, including expired ones that are not yet removed. */
   get size(): number {
     return this.#values.getKeysCount();
   }
@@ -126,10 +126,10 @@ export class LocalBackend implements Backend {
         this.#expiries.remove(key, version as number),
       ]),
     );
-    removed.catch(() => {}); // nobody waits for it; what stays is swept another time
+    removed.catch(() => {}); // nobody waits for this promise; what stays is swept another time
   }
 
-  /** All of it or nothing. A promise of the library's that failed unseen would end the process. */
+  /** Commits all of the changes or none. A promise of the library's that failed unseen would end the process. */
   async #write(begin: () => Promise<boolean>[]): Promise<void> {
     let parts: Promise<boolean>[] = [];
     const whole = this.#root.batch(() => {
@@ -154,7 +154,7 @@ const FIRST = new Uint8Array([0]);
 const WHOLE = 1;
 const HASHED = 2;
 
-/** A long key stands as its SHA-256. */
+/** Returns the key as the file holds it: a long one is replaced by its SHA-256. */
 function keyBytes(key: string): Uint8Array {
   const bytes = Buffer.from(key);
   if (bytes.length <= MAX_KEY_BYTES) return Buffer.concat([Buffer.of(WHOLE), bytes]);

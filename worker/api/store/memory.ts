@@ -12,7 +12,7 @@ export class MemoryBackend implements Backend {
   readonly #sweeper = new Sweeper((limit) => this.#sweep(limit));
   #cursor = this.#entries.entries();
 
-  /** Values held, expired ones not yet removed included. */
+  /** Number of values held, including expired ones that are not yet removed. */
   get size(): number {
     return this.#entries.size;
   }

@@ -124,7 +124,7 @@ export class RedisBackend implements Backend {
     if (connection.client.isOpen) connection.client.destroy();
   }
 
-  /** Names host and port; a reply of Redis's may quote the command, so all of it from there on is left out. */
+  /** Returns an error that names host and port. A reply of Redis may quote the command, so everything from there on is left out. */
   #explain(cause: unknown): Error {
     const where = `Redis at ${this.#address.host}:${this.#address.port}`;
     if (cause instanceof TooLate) return new Error(`${where} did not answer within ${this.#limitMs} ms.`);

@@ -9,7 +9,7 @@ import { checkOptions, type StoreOptions, type StorePlan } from './config.js';
 import { loadEncoding, type Encoding } from './encoding.js';
 
 const DEFAULT_TTL_SECONDS = 600;
-/** 300 years; what is meant to last longer never expires. */
+/** The longest time to live, 300 years; a value that is meant to last longer never expires. */
 const MAX_TTL_SECONDS = 1e10;
 
 interface Opened {
@@ -28,7 +28,7 @@ export class Store {
     this.#plan = checkOptions(options);
   }
 
-  /** The value, a copy of its own; null if the key is missing or expired. */
+  /** Resolves with a copy of the value, null if the key is missing or expired. */
   get<T = unknown>(key: string): Promise<T | null> {
     return this.#run(key, async ({ backend, encoding }) => {
       const bytes = await backend.get(key);
@@ -51,12 +51,12 @@ export class Store {
     });
   }
 
-  /** Whether there was a value. */
+  /** Resolves with whether there was a value. */
   delete(key: string): Promise<boolean> {
     return this.#run(key, ({ backend }) => backend.delete(key));
   }
 
-  /** Also true for a stored null. */
+  /** Resolves with whether there is a value; also true for a stored null. */
   has(key: string): Promise<boolean> {
     return this.#run(key, ({ backend }) => backend.has(key));
   }
@@ -85,7 +85,7 @@ export class Store {
     }
   }
 
-  /** One opening for all who wait; a failed one is tried again by the next call. */
+  /** Opens the backend once for all callers that wait; after a failure the next call tries again. */
   #open(): Promise<Opened> {
     this.#opened ??= openPlan(this.#plan).catch((thrown: unknown) => {
       this.#opened = null;

@@ -27,7 +27,7 @@ export class Sweeper {
     try {
       this.#sweep(limit);
     } catch {
-      // Whatever ails the store is told to the calls that meet it; what was not swept is swept another time.
+      // An error of the store is told to the calls that meet it; what was not swept is swept another time.
     }
   }
 }
