@@ -6,6 +6,8 @@ import type { ServeError } from '../../protocol/errors.js';
 import type { Call, DataPart, ReplyHead } from '../../protocol/messages.js';
 import { startLimit, type LimitTimer } from '../machine/limit-timer.js';
 import { leaveToCollector, type Lease } from '../memory/slabs.js';
+import type { BatchRun } from './batch-run.js';
+import type { Waiting } from './lines.js';
 import { InLine } from './queue.js';
 
 /** A call as a dialect describes it. Its number on the wire is written when a worker gets it: a copy cost 2 us. */
@@ -52,7 +54,7 @@ export interface JobHolder {
 
 const UNLENT = { release: leaveToCollector };
 
-export class Job extends InLine {
+export class Job extends InLine implements Waiting {
   readonly call: JobCall;
   readonly pieces: readonly Buffer[];
   readonly acceptedAtMs: number;
@@ -64,6 +66,8 @@ export class Job extends InLine {
   conversation: Conversation | null = null;
   /** Run time as the worker measured it; 0 if the call never ran. */
   runMs = 0;
+  /** The batch that it was given to a worker in; null for one that runs alone. */
+  batch: BatchRun | null = null;
   /** Reply size in bytes; 0 until the reply is complete. */
   replyBytes = 0;
   readonly #lease: Pick<Lease, 'release'>;
@@ -95,6 +99,14 @@ export class Job extends InLine {
 
   get bodyBytes(): number {
     return this.call.bodyBytes;
+  }
+
+  get route(): string {
+    return this.call.route;
+  }
+
+  get isConversation(): boolean {
+    return this.conversation !== null;
   }
 
   get settled(): boolean {

@@ -1,17 +1,17 @@
-/** Bounds how long a job may wait in line, with one timer for the whole line: its head has waited longest. */
+/** Bounds how long a job may wait in line, with one timer for all lines: the job that came first has waited longest. */
 import { startLimit, type LimitTimer } from '../machine/limit-timer.js';
 import type { Job } from './job.js';
-import type { JobQueue } from './queue.js';
+import type { Lines } from './lines.js';
 
 export class QueueTimeout {
-  readonly #queue: JobQueue<Job>;
+  readonly #lines: Lines<Job>;
   /** Takes a job out of the line, and tells it. */
   readonly #fail: (job: Job) => void;
   #limitMs: number;
   #timer: LimitTimer | null = null;
 
-  constructor(queue: JobQueue<Job>, limitMs: number, fail: (job: Job) => void) {
-    this.#queue = queue;
+  constructor(lines: Lines<Job>, limitMs: number, fail: (job: Job) => void) {
+    this.#lines = lines;
     this.#limitMs = limitMs;
     this.#fail = fail;
   }
@@ -24,7 +24,7 @@ export class QueueTimeout {
 
   /** Notes that a job waits. */
   watch(): void {
-    const head = this.#queue.peek();
+    const head = this.#lines.oldest;
     if (head === null || this.#timer !== null) return;
     const dueMs = head.acceptedAtMs + this.#limitMs - performance.now();
     this.#timer = startLimit(Math.max(1, dueMs), () => this.#sweep());
@@ -44,7 +44,7 @@ export class QueueTimeout {
   #sweep(): void {
     this.#timer = null;
     const nowMs = performance.now();
-    for (let job = this.#queue.peek(); job !== null; job = this.#queue.peek()) {
+    for (let job = this.#lines.oldest; job !== null; job = this.#lines.oldest) {
       if (nowMs - job.acceptedAtMs < this.#limitMs) break;
       this.#fail(job);
     }

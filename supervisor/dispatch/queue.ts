@@ -11,6 +11,10 @@ let unlink: (entry: InLine) => void;
 export abstract class InLine {
   #previous: InLine | null = null;
   #next: InLine | null = null;
+  /** Order of arrival among all that wait for the same workers; kept by one that comes back. */
+  turn = 0;
+  /** When it came into line, on the monotonic clock; kept by one that comes back. */
+  inLineSinceMs = 0;
 
   /** Bytes that it holds while it waits. */
   abstract get bodyBytes(): number;
@@ -47,6 +51,11 @@ export class JobQueue<T extends InLine> {
 
   peek(): T | null {
     return this.#head as T | null;
+  }
+
+  /** Returns the one behind `job`, which is in this queue. */
+  after(job: T): T | null {
+    return nextOf(job) as T | null;
   }
 
   push(job: T): void {

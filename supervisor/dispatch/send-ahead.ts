@@ -36,11 +36,16 @@ export function longCallMs({ meanMs, meanBytes }: ServiceTime): number {
   return Math.max(LONG_CALL_MS, Math.min(worthwhileMs, FAR_ABOVE_MEAN * (meanMs ?? 0)));
 }
 
+/** Time that a worker would idle between two runs if nothing were sent ahead. */
+export function gapToCoverMs({ meanBytes }: ServiceTime): number {
+  return TURN_MS + meanBytes / BYTES_PER_MS;
+}
+
 /** Calls to send ahead: 0 before anything is known, and when any recent call was long. */
 export function sendAhead(service: ServiceTime): number {
   const { meanMs, slowMs, meanBytes } = service;
   if (meanMs === null || slowMs > longCallMs(service)) return 0;
-  const gapMs = TURN_MS + meanBytes / BYTES_PER_MS;
+  const gapMs = gapToCoverMs(service);
   const fill = Math.ceil(gapMs / Math.max(meanMs, gapMs / MAX_AHEAD));
   return Math.min(MAX_AHEAD, fill, Math.max(1, Math.floor(AHEAD_BYTES / meanBytes)));
 }

@@ -1,49 +1,77 @@
-/** Measures what calls of this model cost, and predicts from it. It is pure arithmetic and reads no clock. */
+/**
+ * Measures what runs of this model cost, by the number of calls in them, and predicts from it. A run is a batch; a call
+ * that runs alone is a batch of one. It is pure arithmetic and reads no clock.
+ */
 
-/** Weight of the newest call: the mean follows a change within some tens of calls. */
+/** Weight of the newest run: the mean follows a change within some tens of runs. */
 const NEWEST = 0.1;
 
-/** How fast a slow call is forgotten: it counts half after 35 calls. */
+/** How fast a slow run is forgotten: it counts half after 35 runs. */
 const FORGET = 0.98;
 
-/** Fewer calls than this predict nothing. */
-const ENOUGH_CALLS = 5;
+/** Fewer runs than this predict nothing. */
+const ENOUGH_RUNS = 5;
+
+/** Variance of the size of batches below which their run times say nothing of what one call more would cost. */
+const LEAST_SPREAD = 0.25;
 
 export class ServiceTime {
-  #calls = 0;
+  #runs = 0;
   #meanMs = 0;
   #slowMs = 0;
   #meanBytes = 0;
+  #meanCalls = 0;
+  /** Variance of the calls in a run, and their covariance with its time. */
+  #spread = 0;
+  #slant = 0;
+  #perCallMs = 0;
 
-  /** Notes one finished call and the bytes of its body and its answer. */
-  add(runMs: number, bytes: number): void {
-    this.#calls += 1;
-    const weight = Math.max(NEWEST, 1 / this.#calls);
+  /** Notes one finished run of so many calls, and the bytes of their bodies and answers. */
+  add(runMs: number, bytes: number, calls = 1): void {
+    this.#runs += 1;
+    const weight = Math.max(NEWEST, 1 / this.#runs);
+    this.#learnSlope(runMs, calls, weight);
     this.#meanMs += weight * (runMs - this.#meanMs);
     this.#meanBytes += weight * (bytes - this.#meanBytes);
     this.#slowMs = Math.max(runMs, this.#slowMs * FORGET);
   }
 
-  /** Expected run time of the next call; null before there is enough to go by. */
+  /** Expected time of the next run; null before there is enough to go by. */
   get meanMs(): number | null {
-    return this.#calls < ENOUGH_CALLS ? null : this.#meanMs;
+    return this.#runs < ENOUGH_RUNS ? null : this.#meanMs;
   }
 
-  /** Expected bytes of body and answer of the next call; 0 before the first. */
+  /** Expected bytes of the bodies and answers of the next run; 0 before the first. */
   get meanBytes(): number {
     return this.#meanBytes;
   }
 
-  /** The slowest of the recent calls, fading. */
+  /** The slowest of the recent runs, fading. */
   get slowMs(): number {
     return this.#slowMs;
   }
 
-  /** When a call behind `ahead` others would begin, with `workers` serving; null if unknown. */
-  predictWaitMs(ahead: number, workers: number): number | null {
-    if (this.meanMs === null || workers === 0) return null;
-    if (ahead < workers) return 0;
-    // The calls running now are half done on average.
-    return ((ahead - workers / 2) / workers) * this.meanMs;
+  /** Expected time of `runs` runs with `calls` calls in all; null before there is enough to go by. */
+  predictMs(calls: number, runs: number): number | null {
+    if (this.meanMs === null) return null;
+    const perCallMs = Math.max(0, Math.min(this.#perCallMs, this.#meanMs / this.#meanCalls));
+    return runs * this.#meanMs + perCallMs * (calls - runs * this.#meanCalls);
+  }
+
+  /** When a call behind `calls` others in `runs` runs would begin, with `workers` serving; null if unknown. */
+  predictWaitMs(calls: number, workers: number, runs = calls): number | null {
+    const ms = this.predictMs(calls, runs);
+    if (ms === null || workers === 0) return null;
+    if (runs < workers) return 0;
+    // The runs of this moment are half done on average.
+    return (ms * (1 - workers / 2 / runs)) / workers;
+  }
+
+  #learnSlope(runMs: number, calls: number, weight: number): void {
+    const more = calls - this.#meanCalls;
+    this.#meanCalls += weight * more;
+    this.#spread = (1 - weight) * (this.#spread + weight * more * more);
+    this.#slant = (1 - weight) * (this.#slant + weight * more * (runMs - this.#meanMs));
+    if (this.#spread >= LEAST_SPREAD) this.#perCallMs = this.#slant / this.#spread;
   }
 }

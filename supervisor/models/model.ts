@@ -5,7 +5,7 @@
  */
 import { shuttingDown, type ServeError } from '../../protocol/errors.js';
 import type { LoadedInfo } from '../../protocol/messages.js';
-import { Dispatcher, type Supply } from '../dispatch/dispatcher.js';
+import { Dispatcher, type DispatchLimits, type Supply } from '../dispatch/dispatcher.js';
 import type { Job } from '../dispatch/job.js';
 import type { SendAhead } from '../dispatch/send-ahead.js';
 import type { Log } from '../observe/log.js';
@@ -333,14 +333,12 @@ function fits({ call, conversation }: Job, routes: Routes): boolean {
   return route !== undefined && (route.kind === 'websocket') === (conversation !== null);
 }
 
-function dispatchLimits(options: ModelOptions): {
-  queueSize: number;
-  queueBytes: number;
-  queueTimeoutMs: number;
-} {
+function dispatchLimits(options: ModelOptions): DispatchLimits {
   return {
     queueSize: options.queueSize,
     queueBytes: options.queueBytes,
     queueTimeoutMs: options.queueTimeout,
+    batchSize: options.batchSize,
+    maxBatchDelayMs: options.maxBatchDelay,
   };
 }

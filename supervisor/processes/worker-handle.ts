@@ -109,6 +109,10 @@ export class WorkerHandle implements ReadyWorker {
     return this.#calls.batchCount;
   }
 
+  maxBatch(): number {
+    return 1;
+  }
+
   get isEngaged(): boolean {
     return this.#calls.first !== null && this.#calls.first.job.conversation !== null;
   }

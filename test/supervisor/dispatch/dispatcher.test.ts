@@ -1,94 +1,11 @@
 import assert from 'node:assert/strict';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import fc from 'fast-check';
 import { ServeError } from '../../../protocol/errors.js';
 import type { Admission } from '../../../supervisor/dispatch/arrivals.js';
-import { Dispatcher, type DispatchLimits } from '../../../supervisor/dispatch/dispatcher.js';
 import type { Job } from '../../../supervisor/dispatch/job.js';
-import { FakeWorker, OK, newJob, type JobOptions } from './jobs.js';
-
-const LIMITS: DispatchLimits = { queueSize: 4, queueBytes: 1000, queueTimeoutMs: 60_000 };
-const LOST = new ServeError('SERVE_WORKER_LOST');
-
-/** A dispatcher over workers that do as they are told, and a time that passes by hand. */
-class Bench {
-  readonly workers: FakeWorker[];
-  readonly dispatcher: Dispatcher;
-  readonly outcomes = new Map<string, string>();
-  hopeless: ServeError | null = null;
-  readyInMs: number | null = null;
-  #nowMs = 1000;
-  readonly #t: TestContext;
-
-  constructor(t: TestContext, workers: number, limits: Partial<DispatchLimits> = {}) {
-    this.#t = t;
-    t.mock.timers.enable({ apis: ['setTimeout'] });
-    t.mock.method(performance, 'now', () => this.#nowMs);
-    this.workers = Array.from({ length: workers }, () => new FakeWorker());
-    const supply = {
-      readyWorkers: () => this.workers,
-      refusal: () => this.hopeless,
-      hopeless: () => this.hopeless,
-      readyInMs: () => this.readyInMs,
-    };
-    this.dispatcher = new Dispatcher(supply, { ...LIMITS, ...limits });
-  }
-
-  submit(id: string, options: JobOptions = {}): Job {
-    const job = newJob(id, { ...options, onSettled: (outcome) => this.#settle(id, outcome) });
-    const admission = this.dispatcher.admit(job.bodyBytes);
-    if (job.deadlineAtMs !== null) this.dispatcher.checkDeadline(job.deadlineAtMs);
-    this.dispatcher.submit(job, admission);
-    return job;
-  }
-
-  /** The first call of this worker ends well. */
-  finish(worker: FakeWorker, runMs: number | null = 10): void {
-    const job = worker.release();
-    job.begin(this.#nowMs);
-    this.dispatcher.finished(job, runMs);
-    job.reply(OK, [], 0, runMs ?? 0);
-  }
-
-  /** The worker is gone with all it held. */
-  lose(worker: FakeWorker): void {
-    this.workers.splice(this.workers.indexOf(worker), 1);
-    this.dispatcher.lost(worker.held, LOST);
-  }
-
-  /** Calls of this length are known. */
-  learn(runMs: number): void {
-    for (let i = 0; i < 5; i += 1) this.dispatcher.service.add(runMs, 0);
-  }
-
-  pass(ms: number): void {
-    this.#nowMs += ms;
-    this.#t.mock.timers.tick(ms);
-  }
-
-  get nowMs(): number {
-    return this.#nowMs;
-  }
-
-  refusal(bytes = 0, deadlineAtMs: number | null = null): ServeError | null {
-    let admission: Admission | null = null;
-    try {
-      admission = this.dispatcher.admit(bytes);
-      if (deadlineAtMs !== null) this.dispatcher.checkDeadline(deadlineAtMs);
-      return null;
-    } catch (error) {
-      assert.ok(error instanceof ServeError);
-      return error;
-    } finally {
-      admission?.release();
-    }
-  }
-
-  #settle(id: string, outcome: string): void {
-    assert.ok(!this.outcomes.has(id), `${id} settles once`);
-    this.outcomes.set(id, outcome);
-  }
-}
+import { Bench, LOST } from './dispatch-bench.js';
+import { FakeWorker, newJob } from './jobs.js';
 
 function ids(worker: FakeWorker | undefined): string[] {
   return worker?.ids ?? [];

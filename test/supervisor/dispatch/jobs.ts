@@ -5,6 +5,7 @@ import { Job, type Sink } from '../../../supervisor/dispatch/job.js';
 
 export interface JobOptions {
   readonly bytes?: number;
+  readonly route?: string;
   readonly acceptedAtMs?: number;
   readonly deadlineAtMs?: number | null;
   /** `ok`, `end` or the error's code, once settled. */
@@ -12,7 +13,13 @@ export interface JobOptions {
 }
 
 export function newJob(id: string, options: JobOptions = {}): Job {
-  const { bytes = 0, acceptedAtMs = performance.now(), deadlineAtMs = null, onSettled = () => {} } = options;
+  const {
+    bytes = 0,
+    route = '/',
+    acceptedAtMs = performance.now(),
+    deadlineAtMs = null,
+    onSettled = () => {},
+  } = options;
   const sink: Sink = {
     reply: () => onSettled('ok'),
     head: () => {},
@@ -24,7 +31,7 @@ export function newJob(id: string, options: JobOptions = {}): Job {
     id: 0,
     bodyBytes: bytes,
     requestId: id,
-    route: '/',
+    route,
     path: '/',
     query: '',
     format: 'auto',
@@ -45,6 +52,8 @@ export class FakeWorker implements ReadyWorker {
   /** Its first job has begun, and nobody asked yet. */
   beganUnseen = false;
   runningMs = 0;
+  /** Most calls that its routes take together. */
+  largestBatch = 1;
   readonly said: Buffer[] = [];
 
   get isEngaged(): boolean {
@@ -55,8 +64,15 @@ export class FakeWorker implements ReadyWorker {
     return this.held.length;
   }
 
+  /** Calls in each batch that it holds, those that have ended not counted. */
+  readonly batches: number[] = [];
+
   get heldBatches(): number {
-    return this.held.length;
+    return this.batches.length;
+  }
+
+  maxBatch(): number {
+    return this.largestBatch;
   }
 
   get ids(): string[] {
@@ -69,6 +85,7 @@ export class FakeWorker implements ReadyWorker {
 
   assign(jobs: readonly Job[]): void {
     this.held.push(...jobs);
+    this.batches.push(jobs.length);
   }
 
   /** Which jobs have begun is known here when it is asked for, as in a real worker. */
@@ -93,6 +110,8 @@ export class FakeWorker implements ReadyWorker {
 
   /** The first call it holds has ended. */
   release(): Job {
+    this.batches[0] = (this.batches[0] as number) - 1;
+    if (this.batches[0] === 0) this.batches.shift();
     return this.held.shift() as Job;
   }
 }

@@ -1,0 +1,181 @@
+/**
+ * Decides which jobs go to which worker now, which are given up, and when to look again. It has no clock, no timer and
+ * no workers of its own, so that the simulator of the tests asks the very same code.
+ *
+ * 1. Who: an idle worker; else one that runs a short call or batch, so that it finds the next one when it is done.
+ * 2. What: of the lines whose batch is due, the one whose head came first. A batch is due when it is full, when its head
+ *    has waited the delay, or when nothing else is allowed to join it.
+ * 3. How much: as many as the batch size allows, less those whose answer would come too late.
+ */
+import type { Line, Lines, Waiting } from './lines.js';
+import { gapToCoverMs, longCallMs, type SendAhead } from './send-ahead.js';
+import type { ServiceTime } from './service-time.js';
+
+/** A worker that is ready, as far as the batcher knows it. */
+export interface BatchWorker {
+  /** Calls it holds, running or sent ahead. */
+  readonly load: number;
+  /** Batches that they are in, running or sent ahead; a call that runs alone is a batch of one. */
+  readonly heldBatches: number;
+  /** How long the first of them has been running, or waited for by us; 0 if there is none. */
+  readonly runningMs: number;
+  /** What runs lasts as long as its client likes: nothing may be sent ahead behind it. */
+  readonly isEngaged: boolean;
+  /** Most calls of this route that may begin together there. */
+  maxBatch(route: string): number;
+}
+
+export interface BatchRules {
+  /** Most calls in a batch. */
+  readonly batchSize: number;
+  /** Longest time that a call waits beside an idle worker for others to join it. */
+  readonly maxBatchDelayMs: number;
+}
+
+/** What to do now. While jobs are given or given up, there may be more to do at once. */
+export interface Plan<T, W> {
+  /** Gets `jobs`, as one batch. */
+  readonly worker: W | null;
+  readonly jobs: readonly T[];
+  /** Their answers would come too late. */
+  readonly late: readonly T[];
+  /** When a batch may be due that is not due now, if nothing happens before; null if only news can change anything. */
+  readonly againAtMs: number | null;
+}
+
+/** Predictions are off by the turn of an event loop or two; a call that is begun should make its deadline. */
+export const PREDICTION_SLACK_MS = 2;
+
+const NONE: readonly never[] = [];
+const NOTHING: Plan<never, never> = { worker: null, jobs: NONE, late: NONE, againAtMs: null };
+
+export class Batcher<T extends Waiting, W extends BatchWorker> {
+  rules: BatchRules;
+  readonly #service: ServiceTime;
+  readonly #sendAhead: SendAhead;
+  /** Idle workers take turns. */
+  #rotation = 0;
+  #dueAtMs = Infinity;
+
+  constructor(rules: BatchRules, service: ServiceTime, sendAhead: SendAhead) {
+    this.rules = rules;
+    this.#service = service;
+    this.#sendAhead = sendAhead;
+  }
+
+  /** The next thing to do for what waits; the caller does it, and asks again until there is nothing to do. */
+  plan(lines: Lines<T>, workers: readonly W[], nowMs: number): Plan<T, W> {
+    if (lines.length === 0) return NOTHING;
+    const worker = this.#choose(workers);
+    if (worker === null) return NOTHING;
+    const line = this.#findDue(lines, worker, nowMs);
+    if (line === null) return again(this.#dueAtMs);
+    if (worker.load > 0) {
+      const aheadAtMs = this.#aheadAtMs(line, worker, workers.length, nowMs);
+      if (aheadAtMs > nowMs) return again(aheadAtMs);
+    }
+    return this.#gather(line, worker, lines.length, nowMs);
+  }
+
+  /** Most jobs of this line that this worker may be given at once. */
+  #sizeFor(head: T, worker: W): number {
+    const { batchSize } = this.rules;
+    return batchSize === 1 || head.isConversation ? 1 : Math.min(batchSize, worker.maxBatch(head.route));
+  }
+
+  #choose(workers: readonly W[]): W | null {
+    const ahead = this.#sendAhead(this.#service);
+    const longMs = longCallMs(this.#service);
+    let least: W | null = null;
+    this.#rotation += 1;
+    for (let i = 0; i < workers.length; i += 1) {
+      const worker = workers[(i + this.#rotation) % workers.length] as W;
+      const { load, heldBatches } = worker;
+      if (load === 0) return worker;
+      // Behind a batch of several calls goes one more.
+      if (heldBatches > (load > heldBatches ? Math.min(1, ahead) : ahead)) continue;
+      if (least !== null && !this.#endsBefore(worker, least)) continue;
+      if (!worker.isEngaged && worker.runningMs <= longMs) least = worker;
+    }
+    return least;
+  }
+
+  #endsBefore(worker: W, least: W): boolean {
+    if (worker.heldBatches !== least.heldBatches) return worker.heldBatches < least.heldBatches;
+    return this.rules.batchSize > 1 && this.#restMs(worker) < this.#restMs(least);
+  }
+
+  /** Expected time until the worker has ended all that it holds. */
+  #restMs({ load, heldBatches, runningMs }: W): number {
+    return (this.#service.predictMs(load, heldBatches) ?? 0) - runningMs;
+  }
+
+  /** Of the lines whose batch is due, the one whose head came first; notes when the next one will be due. */
+  #findDue(lines: Lines<T>, worker: W, nowMs: number): Line<T> | null {
+    let first: Line<T> | null = null;
+    let firstTurn = Infinity;
+    this.#dueAtMs = Infinity;
+    for (const line of lines.all) {
+      const head = line.peek();
+      if (head === null || head.turn > firstTurn) continue;
+      const dueAtMs = this.#batchDueAtMs(line, head, worker);
+      if (dueAtMs > nowMs) this.#dueAtMs = Math.min(this.#dueAtMs, dueAtMs);
+      else [first, firstTurn] = [line, head.turn];
+    }
+    return first;
+  }
+
+  #batchDueAtMs(line: Line<T>, head: T, worker: W): number {
+    const { maxBatchDelayMs } = this.rules;
+    if (maxBatchDelayMs === 0 || line.length >= this.#sizeFor(head, worker)) return 0;
+    return Math.min(head.inLineSinceMs + maxBatchDelayMs, this.#latestStartMs(line));
+  }
+
+  /** A batch that begins later would end after the deadline of one of these jobs. */
+  #latestStartMs(line: Line<T>): number {
+    let deadlineAtMs = Infinity;
+    for (let job = line.peek(); job !== null; job = line.after(job)) {
+      if (job.deadlineAtMs !== null) deadlineAtMs = Math.min(deadlineAtMs, job.deadlineAtMs);
+    }
+    return deadlineAtMs - (this.#service.predictMs(line.length, 1) ?? 0) - PREDICTION_SLACK_MS;
+  }
+
+  /** When the head of this line may be sent ahead into a busy worker; Infinity if not before news of it. */
+  #aheadAtMs(line: Line<T>, worker: W, workers: number, nowMs: number): number {
+    const head = line.peek() as T;
+    // A call that was lost once waits for an idle worker: behind a call that kills, it would be lost for good.
+    if (head.isConversation || head.losses > 0) return Infinity;
+    const size = this.#sizeFor(head, worker);
+    if (size === 1) return nowMs;
+    if (worker.heldBatches > 1) return Infinity;
+    // Nothing can join it, and no other worker can be done earlier.
+    if (line.length >= size && workers === 1) return nowMs;
+    return nowMs + this.#restMs(worker) - gapToCoverMs(this.#service);
+  }
+
+  #gather(line: Line<T>, worker: W, waiting: number, nowMs: number): Plan<T, W> {
+    const head = line.peek() as T;
+    const size = Math.min(this.#sizeFor(head, worker), line.length);
+    const endAtMs = this.#endAtMs(worker, size, nowMs);
+    const jobs: T[] = [];
+    let late: T[] | null = null;
+    for (let job: T | null = head; job !== null && jobs.length < size; job = line.after(job)) {
+      if (job.isConversation && jobs.length > 0) break;
+      // Others fill the batch without it: it would run in vain, and delay those behind it.
+      const isCrowded = waiting - (late?.length ?? 0) > size;
+      if (isCrowded && job.deadlineAtMs !== null && endAtMs > job.deadlineAtMs) (late ??= []).push(job);
+      else jobs.push(job);
+    }
+    return { worker, jobs, late: late ?? NONE, againAtMs: null };
+  }
+
+  /** When a batch of this size would end; 0 if nothing is known. */
+  #endAtMs({ load, heldBatches }: W, size: number, nowMs: number): number {
+    const ms = this.#service.predictMs(load + size, heldBatches + 1);
+    return ms === null ? 0 : nowMs + ms + PREDICTION_SLACK_MS;
+  }
+}
+
+function again(atMs: number): Plan<never, never> {
+  return atMs === Infinity ? NOTHING : { ...NOTHING, againAtMs: atMs };
+}

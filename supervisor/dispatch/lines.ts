@@ -1,0 +1,98 @@
+/**
+ * The jobs that wait for the workers of a model: one line per route, since a batch is of one route, and the order of
+ * arrival over all of them.
+ */
+import { InLine, JobQueue } from './queue.js';
+
+/** What can wait for a worker. */
+export interface Waiting extends InLine {
+  readonly route: string;
+  /** When its client stops waiting, on the monotonic clock; null without a deadline. */
+  readonly deadlineAtMs: number | null;
+  /** It shares a worker with no other: neither in a batch, nor sent ahead behind another. */
+  readonly isConversation: boolean;
+  /** Workers that died holding it before it began. */
+  readonly losses: number;
+}
+
+export type Line<T extends Waiting> = JobQueue<T>;
+
+export class Lines<T extends Waiting> {
+  readonly #byRoute = new Map<string, Line<T>>();
+  /** The same lines: an array is walked without allocating. */
+  #all: Line<T>[] = [];
+  #length = 0;
+  #bytes = 0;
+  #turns = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Bytes of the request bodies that waiting jobs hold. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** The line of each route that was called lately; some may be empty. */
+  get all(): readonly Line<T>[] {
+    return this.#all;
+  }
+
+  /** The job that came first of all that wait. */
+  get oldest(): T | null {
+    let oldest: T | null = null;
+    for (const line of this.#all) {
+      const head = line.peek();
+      if (head !== null && (oldest === null || head.turn < oldest.turn)) oldest = head;
+    }
+    return oldest;
+  }
+
+  push(job: T, nowMs: number): void {
+    this.#turns += 1;
+    job.turn = this.#turns;
+    job.inLineSinceMs = nowMs;
+    this.#lineOf(job).push(job);
+    this.#count(1, job.bodyBytes);
+  }
+
+  /** Takes back a job that was in line before, to the head of its line. */
+  putBack(job: T): void {
+    this.#lineOf(job).unshift(job);
+    this.#count(1, job.bodyBytes);
+  }
+
+  /** The caller knows that the job waits here. */
+  remove(job: T): void {
+    this.#lineOf(job).remove(job);
+    this.#count(-1, -job.bodyBytes);
+  }
+
+  /** The jobs of all lines, line by line. The consumer may remove the one that it was given. */
+  *[Symbol.iterator](): Generator<T> {
+    for (const line of this.#all) yield* line;
+  }
+
+  /** Forgets the lines in which nobody waits: their routes may be gone. */
+  forgetEmpty(): void {
+    for (const [route, line] of this.#byRoute) if (line.length === 0) this.#byRoute.delete(route);
+    this.#all = [...this.#byRoute.values()];
+  }
+
+  #lineOf({ route }: T): Line<T> {
+    return this.#byRoute.get(route) ?? this.#open(route);
+  }
+
+  #open(route: string): Line<T> {
+    const line = new JobQueue<T>();
+    this.#byRoute.set(route, line);
+    this.#all.push(line);
+    return line;
+  }
+
+  #count(jobs: number, bytes: number): void {
+    this.#length += jobs;
+    this.#bytes += bytes;
+  }
+}

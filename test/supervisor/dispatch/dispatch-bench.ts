@@ -1,0 +1,109 @@
+/** A dispatcher over workers that do as they are told, and a time that passes by hand. */
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { ServeError } from '../../../protocol/errors.js';
+import type { Admission } from '../../../supervisor/dispatch/arrivals.js';
+import { Dispatcher, type DispatchLimits } from '../../../supervisor/dispatch/dispatcher.js';
+import type { Job } from '../../../supervisor/dispatch/job.js';
+import { FakeWorker, OK, newJob, type JobOptions } from './jobs.js';
+
+const LIMITS: DispatchLimits = {
+  queueSize: 4,
+  queueBytes: 1000,
+  queueTimeoutMs: 60_000,
+  batchSize: 1,
+  maxBatchDelayMs: 0,
+};
+export const LOST = new ServeError('SERVE_WORKER_LOST');
+
+export class Bench {
+  readonly workers: FakeWorker[];
+  readonly dispatcher: Dispatcher;
+  readonly outcomes = new Map<string, string>();
+  hopeless: ServeError | null = null;
+  readyInMs: number | null = null;
+  #nowMs = 1000;
+  readonly #t: TestContext;
+
+  constructor(t: TestContext, workers: number, limits: Partial<DispatchLimits> = {}) {
+    this.#t = t;
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    t.mock.method(performance, 'now', () => this.#nowMs);
+    this.workers = Array.from({ length: workers }, () => new FakeWorker());
+    const supply = {
+      readyWorkers: () => this.workers,
+      refusal: () => this.hopeless,
+      hopeless: () => this.hopeless,
+      readyInMs: () => this.readyInMs,
+    };
+    this.dispatcher = new Dispatcher(supply, { ...LIMITS, ...limits });
+  }
+
+  submit(id: string, options: JobOptions = {}): Job {
+    const job = newJob(id, { ...options, onSettled: (outcome) => this.#settle(id, outcome) });
+    const admission = this.dispatcher.admit(job.bodyBytes);
+    if (job.deadlineAtMs !== null) this.dispatcher.checkDeadline(job.deadlineAtMs);
+    this.dispatcher.submit(job, admission);
+    return job;
+  }
+
+  /** The first call of this worker ends well. */
+  finish(worker: FakeWorker, runMs: number | null = 10): void {
+    const job = worker.release();
+    job.begin(this.#nowMs);
+    this.dispatcher.finished(job, runMs);
+    job.reply(OK, [], 0, runMs ?? 0);
+  }
+
+  /** All calls of the first batch of this worker end well. */
+  finishBatch(worker: FakeWorker, runMs = 10): void {
+    for (let left = worker.batches[0] as number; left > 0; left -= 1) this.finish(worker, runMs);
+  }
+
+  /** The worker is gone with all it held. */
+  lose(worker: FakeWorker): void {
+    this.workers.splice(this.workers.indexOf(worker), 1);
+    this.dispatcher.lost(worker.held, LOST);
+  }
+
+  /** A worker comes whose routes take batches of this size. */
+  addWorker(largestBatch: number): void {
+    const worker = new FakeWorker();
+    worker.largestBatch = largestBatch;
+    this.workers.push(worker);
+    this.dispatcher.pump();
+  }
+
+  /** Calls of this length are known. */
+  learn(runMs: number): void {
+    for (let i = 0; i < 5; i += 1) this.dispatcher.service.add(runMs, 0);
+  }
+
+  pass(ms: number): void {
+    this.#nowMs += ms;
+    this.#t.mock.timers.tick(ms);
+  }
+
+  get nowMs(): number {
+    return this.#nowMs;
+  }
+
+  refusal(bytes = 0, deadlineAtMs: number | null = null): ServeError | null {
+    let admission: Admission | null = null;
+    try {
+      admission = this.dispatcher.admit(bytes);
+      if (deadlineAtMs !== null) this.dispatcher.checkDeadline(deadlineAtMs);
+      return null;
+    } catch (error) {
+      assert.ok(error instanceof ServeError);
+      return error;
+    } finally {
+      admission?.release();
+    }
+  }
+
+  #settle(id: string, outcome: string): void {
+    assert.ok(!this.outcomes.has(id), `${id} settles once`);
+    this.outcomes.set(id, outcome);
+  }
+}
