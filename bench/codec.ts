@@ -25,9 +25,14 @@ const CALL: Message = {
       accept: '*/*',
       deadlineMs: null,
       headers: HEADERS,
+      method: 'POST',
+      params: '',
+      asciiJson: false,
     },
   ],
   inlineBytes: [200],
+  batch: 4711,
+  last: true,
 };
 
 const RESULT: Message = {
@@ -36,6 +41,7 @@ const RESULT: Message = {
   status: 200,
   contentType: 'application/json',
   headers: '',
+  phrase: '',
   bodyBytes: 120,
   runMs: 0.0421,
 };

@@ -11,13 +11,18 @@ import {
   ROUTE_INPUTS,
   ROUTE_KINDS,
   type Call,
+  type CallFrame,
   type LoadedInfo,
   type Message,
+  type ReplyHead,
   type Route,
   type StartSpec,
 } from './messages.js';
 
 // Records are a msgpackr dialect; plain msgpack is what another language reads.
+/** The method of nearly every call; it is left out of its head. */
+const USUAL_METHOD = 'POST';
+
 const packr = new Packr({ useRecords: false, encodeUndefinedAsNil: true });
 const unpackr = new Unpackr({ useRecords: false, mapsAsObjects: true, int64AsType: 'number' });
 
@@ -51,7 +56,12 @@ function toFields(message: Message): unknown[] {
     case 'start':
       return ['start', message.spec];
     case 'call':
-      return ['call', message.calls.map((call, i) => callFields(call, message.inlineBytes[i] ?? 0))];
+      return [
+        'call',
+        message.calls.map((call, i) => callFields(call, message.inlineBytes[i] ?? 0)),
+        message.batch,
+        message.last,
+      ];
     case 'body':
       return ['body', message.id];
     case 'cancel':
@@ -67,7 +77,7 @@ function toFields(message: Message): unknown[] {
     case 'ready':
       return ['ready', message.initMs];
     case 'result':
-      return [
+      return withPhrase(message, [
         'result',
         message.id,
         message.status,
@@ -75,9 +85,9 @@ function toFields(message: Message): unknown[] {
         message.headers,
         message.bodyBytes,
         message.runMs,
-      ];
+      ]);
     case 'head':
-      return ['head', message.id, message.status, message.contentType, message.headers];
+      return withPhrase(message, ['head', message.id, message.status, message.contentType, message.headers]);
     case 'chunk':
       return ['chunk', message.id];
     case 'end':
@@ -89,7 +99,7 @@ function toFields(message: Message): unknown[] {
     case 'close':
       return ['close', message.id, message.code, message.reason];
     case 'error':
-      return ['error', message.id, message.code, message.message, message.detail, message.runMs];
+      return errorFields(message);
     case 'log':
       return ['log', message.level, message.message, message.fields, message.requestId];
     case 'webhook':
@@ -111,6 +121,18 @@ function toFields(message: Message): unknown[] {
   }
 }
 
+/** Fields of which nearly every message would say the same are the last, and left out then: most heads cost nothing for them. */
+function withPhrase({ phrase }: ReplyHead, fields: unknown[]): unknown[] {
+  if (phrase !== '') fields.push(phrase);
+  return fields;
+}
+
+function errorFields(message: Message & { type: 'error' }): unknown[] {
+  const fields = ['error', message.id, message.code, message.message, message.detail, message.runMs];
+  if (message.status !== 0 || message.kind !== '') fields.push(message.status, message.kind);
+  return fields;
+}
+
 /** `transient` is left out when it is false. */
 function fatalFields(message: Message & { type: 'fatal' }): unknown[] {
   const fields = ['fatal', message.code, message.message, message.detail, message.permanent];
@@ -118,7 +140,8 @@ function fatalFields(message: Message & { type: 'fatal' }): unknown[] {
 }
 
 function callFields(call: Call, inlineBytes: number): unknown[] {
-  return [
+  const { method, params, asciiJson } = call;
+  const fields: unknown[] = [
     call.id,
     call.bodyBytes,
     inlineBytes,
@@ -132,6 +155,8 @@ function callFields(call: Call, inlineBytes: number): unknown[] {
     call.deadlineMs,
     call.headers,
   ];
+  if (method !== USUAL_METHOD || params !== '' || asciiJson) fields.push(method, params, asciiJson);
+  return fields;
 }
 
 function fromFields(type: string, f: Fields): Message {
@@ -139,7 +164,7 @@ function fromFields(type: string, f: Fields): Message {
     case 'start':
       return { type, spec: f.object(1) as unknown as StartSpec };
     case 'call':
-      return readCalls(f.array(1));
+      return readCalls(f);
     case 'body':
       return { type, id: f.uint(1) };
     case 'cancel':
@@ -163,9 +188,17 @@ function fromFields(type: string, f: Fields): Message {
         headers: f.string(4),
         bodyBytes: f.uint(5),
         runMs: f.number(6),
+        phrase: f.phrase(7),
       };
     case 'head':
-      return { type, id: f.uint(1), status: f.status(2), contentType: f.string(3), headers: f.string(4) };
+      return {
+        type,
+        id: f.uint(1),
+        status: f.status(2),
+        contentType: f.string(3),
+        headers: f.string(4),
+        phrase: f.phrase(5),
+      };
     case 'chunk':
       return { type, id: f.uint(1) };
     case 'end':
@@ -184,6 +217,8 @@ function fromFields(type: string, f: Fields): Message {
         message: f.string(3),
         detail: f.string(4),
         runMs: f.number(5),
+        status: f.errorStatus(6),
+        kind: f.errorKind(7),
       };
     case 'log':
       return { type, level: f.string(1), message: f.string(2), fields: f.string(3), requestId: f.string(4) };
@@ -215,10 +250,10 @@ function fromFields(type: string, f: Fields): Message {
   }
 }
 
-function readCalls(list: unknown[]): Message {
+function readCalls(frame: Fields): CallFrame {
   const calls: Call[] = [];
   const inlineBytes: number[] = [];
-  for (const item of list) {
+  for (const item of frame.array(1)) {
     if (!Array.isArray(item)) throw malformed('a call is not an array');
     const f = new Fields(item);
     calls.push({
@@ -233,39 +268,43 @@ function readCalls(list: unknown[]): Message {
       accept: f.string(9),
       deadlineMs: f.numberOrNull(10),
       headers: f.string(11),
+      method: f.stringOr(12, USUAL_METHOD),
+      params: f.stringOr(13, ''),
+      asciiJson: f.booleanOrFalse(14),
     });
     inlineBytes.push(f.uint(2));
   }
-  if (calls.length === 0) throw malformed('a call frame without calls');
-  return { type: 'call', calls, inlineBytes };
+  const last = frame.boolean(3);
+  if (calls.length === 0 && !last) throw malformed('a call frame without calls that ends no batch');
+  return { type: 'call', calls, inlineBytes, batch: frame.uint(2), last };
 }
 
 function readLoaded(info: Record<string, unknown>): LoadedInfo {
-  const { routes, batch, modelOptions, example } = info;
+  const { routes, modelOptions, example } = info;
   if (!Array.isArray(routes)) throw malformed('loaded.routes is not a list');
-  if (!Number.isInteger(batch) || (batch as number) < 1) throw malformed('loaded.batch is not 1 or more');
   return {
     routes: routes.map(readRoute),
-    batch: batch as number,
     modelOptions: new Fields([modelOptions ?? {}]).object(0),
     example: new Fields([example ?? '']).string(0),
   };
 }
 
 function routeField(route: Route): unknown {
-  const isPlain = route.kind === 'handler' && route.input === 'any' && route.webhook === '';
-  return isPlain ? route.path : route;
+  const { path, kind, input, webhook, maxBatch } = route;
+  const isPlain = kind === 'handler' && input === 'any' && webhook === '' && maxBatch === 1;
+  return isPlain ? path : route;
 }
 
-/** A path alone is a handler that takes anything. */
+/** A path alone is a handler that takes anything, one call at a time. */
 function readRoute(route: unknown): Route {
-  if (typeof route === 'string') return { path: route, kind: 'handler', input: 'any', webhook: '' };
-  const { path, kind = 'handler', input = 'any', webhook = '' } = new Fields([route]).object(0);
-  const fields = new Fields([path, kind, input, webhook]);
+  if (typeof route === 'string') return readRoute({ path: route });
+  const { path, kind = 'handler', input = 'any', webhook = '', maxBatch = 1 } = new Fields([route]).object(0);
+  const fields = new Fields([path, kind, input, webhook, maxBatch]);
   return {
     path: fields.string(0),
     kind: fields.oneOf(1, ROUTE_KINDS, 'a kind of route'),
     input: fields.oneOf(2, ROUTE_INPUTS, 'an input of a route'),
     webhook: fields.string(3),
+    maxBatch: fields.positive(4),
   };
 }

@@ -97,10 +97,20 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
+/**
+ * What failed, for dialects whose clients are told. `exception`: the app threw. `prediction`: it says that its model
+ * failed on this input. `input`: it refuses the input. Empty: nobody said.
+ */
+export const ERROR_KINDS = ['', 'exception', 'prediction', 'out-of-memory', 'input'] as const;
+export type ErrorKind = (typeof ERROR_KINDS)[number];
+
 export interface ServeErrorOptions {
   /** For the log only: stacks, paths, whatever a client must not see. */
   readonly detail?: string;
   readonly retryAfterS?: number;
+  /** HTTP status of the app's choosing, 400 to 599; 0: the one that belongs to the code. */
+  readonly status?: number;
+  readonly kind?: ErrorKind;
   readonly cause?: unknown;
 }
 
@@ -110,6 +120,8 @@ export class ServeError extends Error {
   readonly code: ErrorCode;
   readonly detail: string;
   readonly retryAfterS: number | undefined;
+  readonly status: number;
+  readonly kind: ErrorKind;
 
   constructor(code: ErrorCode, message?: string, options: ServeErrorOptions = {}) {
     super(
@@ -119,6 +131,8 @@ export class ServeError extends Error {
     this.code = code;
     this.detail = options.detail ?? '';
     this.retryAfterS = options.retryAfterS;
+    this.status = options.status ?? 0;
+    this.kind = options.kind ?? '';
   }
 }
 

@@ -1,12 +1,16 @@
 /** The fields of a frame's head, checked one by one as they are read. */
 import { isCloseCode } from './close-code.js';
-import { protocolError, type ServeError } from './errors.js';
+import { ERROR_KINDS, protocolError, type ErrorKind, type ServeError } from './errors.js';
 import {
   FIRST_WEBHOOK_REF,
   MAX_CLOSE_REASON_BYTES,
+  MAX_PHRASE_CHARS,
   WEBHOOK_OUTCOMES,
   type WebhookOutcome,
 } from './messages.js';
+
+/** Characters that HTTP allows in a status line (RFC 9112 section 4), which Node writes as Latin-1. */
+const PHRASE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /** Typed access to a head's fields; every getter throws SERVE_PROTOCOL when the field is not what it says. */
 export class Fields {
@@ -19,6 +23,12 @@ export class Fields {
     const value = this.#fields[i];
     if (Number.isSafeInteger(value) && (value as number) >= 0) return value as number;
     throw malformed(`field ${i} is not a whole number`);
+  }
+
+  positive(i: number): number {
+    const value = this.uint(i);
+    if (value > 0) return value;
+    throw malformed(`field ${i} is 0`);
   }
 
   number(i: number): number {
@@ -49,6 +59,27 @@ export class Fields {
     throw malformed(`status ${value} is not between 200 and 599`);
   }
 
+  /** 0 if it is left out. */
+  errorStatus(i: number): number {
+    const value = this.#fields[i] === undefined ? 0 : this.uint(i);
+    if (value === 0 || (value >= 400 && value <= 599)) return value;
+    throw malformed(`status ${value} of an error is neither 0 nor between 400 and 599`);
+  }
+
+  /** One that this version does not know counts as none. */
+  errorKind(i: number): ErrorKind {
+    const value = this.stringOr(i, '') as ErrorKind;
+    return ERROR_KINDS.includes(value) ? value : '';
+  }
+
+  /** Empty if it is left out. */
+  phrase(i: number): string {
+    if (this.#fields[i] === undefined) return '';
+    const value = this.string(i);
+    if (value.length <= MAX_PHRASE_CHARS && PHRASE.test(value)) return value;
+    throw malformed(`field ${i} is no phrase of a status line`);
+  }
+
   closeCode(i: number): number {
     const value = this.uint(i);
     if (isCloseCode(value)) return value;
@@ -65,6 +96,11 @@ export class Fields {
     const value = this.#fields[i];
     if (typeof value === 'string') return value;
     throw malformed(`field ${i} is not a string`);
+  }
+
+  /** A field that may be left out. */
+  stringOr(i: number, otherwise: string): string {
+    return this.#fields[i] === undefined ? otherwise : this.string(i);
   }
 
   oneOf<T extends string>(i: number, allowed: readonly T[], what: string): T {

@@ -6,8 +6,8 @@
  *   front  -> worker  start    the app, its slot, the limits
  *   worker -> front   loaded   the app is imported; these are its routes and options
  *   worker -> front   ready    init (and the example) ran; calls may come
- *   front  -> worker  call     one or more calls, bodies attached; more may be sent ahead
- *   (note on fd 5)    begun    this call starts now (`begun-note.ts`; before user code runs)
+ *   front  -> worker  call     calls of one batch, bodies attached; more batches may be sent ahead
+ *   (note on fd 5)    begun    this batch starts now (`begun-note.ts`; before user code runs)
  *   worker -> front   result   a whole answer       }
  *   worker -> front   head, chunk.., end  a stream  } exactly one ending for every call,
  *   worker -> front   error    a failed call        } cancelled ones included
@@ -27,9 +27,10 @@
  * `codec.ts` turns these shapes into frame heads, `frame.ts` frames into bytes; `docs/wire.md` is the page
  * for writing a worker in another language.
  */
+import type { ErrorKind } from './errors.js';
 
 /** Raised with every change that an older peer would misread. Checked in `hello`. */
-export const PROTOCOL_VERSION = 1;
+export const PROTOCOL_VERSION = 2;
 
 /** Most body bytes in one frame. Control messages never wait behind more than this (docs/wire.md). */
 export const MAX_FRAGMENT_BYTES = 256 * 1024;
@@ -55,6 +56,9 @@ export const STREAM_WINDOW_BYTES = 256 * 1024;
 
 /** A `data` frame uses up this much credit besides its bytes, so that small messages cannot pile up either. */
 export const DATA_OVERHEAD_BYTES = 64;
+
+/** Longest phrase of a status line, in characters. */
+export const MAX_PHRASE_CHARS = 200;
 
 /** Longest reason of a `close`: a close frame's payload is at most 125 bytes, two of them the code (RFC 6455 section 5.5). */
 export const MAX_CLOSE_REASON_BYTES = 123;
@@ -86,6 +90,12 @@ export interface Call {
   readonly deadlineMs: number | null;
   /** Request headers as lines `name\nvalue\nname\nvalue` in the client's order. */
   readonly headers: string;
+  /** HTTP method of the request. */
+  readonly method: string;
+  /** What the front took from the path or from fields of the body, written like {@link query}; usually empty. */
+  readonly params: string;
+  /** An answer in JSON must be pure ASCII: the client breaks any other character. */
+  readonly asciiJson: boolean;
 }
 
 /** One slot's device as the worker sees it. */
@@ -128,24 +138,26 @@ export interface Route {
   readonly input: RouteInput;
   /** URL to which the front posts the JSON answers of this route; empty if it has none. */
   readonly webhook: string;
+  /** The most calls of this route that may begin together; 1: each runs alone. */
+  readonly maxBatch: number;
 }
 
 export interface LoadedInfo {
   readonly routes: readonly Route[];
-  /** Most calls in one `call` frame this worker accepts. */
-  readonly batch: number;
   /** The app's own options, not yet validated. */
   readonly modelOptions: Readonly<Record<string, unknown>>;
   /** JSON text of a sample input, for the server's start-up hint; empty if there is none to show. */
   readonly example: string;
 }
 
-/** Status, type and extra headers of an answer. */
+/** Status line, type and extra headers of an answer. */
 export interface ReplyHead {
   readonly status: number;
   readonly contentType: string;
   /** Further headers as lines, like {@link Call.headers}; usually empty. */
   readonly headers: string;
+  /** Text beside the status; empty for the standard one. */
+  readonly phrase: string;
 }
 
 /** A webhook that the worker hands over. */
@@ -179,9 +191,22 @@ export interface DataPart {
   readonly last: boolean;
 }
 
+/** Calls of one batch, or the rest of them: the batches come one after the other, each in consecutive frames. */
+export interface CallFrame {
+  readonly type: 'call';
+  /** May be empty in the last frame of a batch. */
+  readonly calls: readonly Call[];
+  /** How much of each call's body is in this frame. */
+  readonly inlineBytes: readonly number[];
+  /** Number of the batch, unique among those in flight on this channel; chosen by the front. */
+  readonly batch: number;
+  /** The batch is complete: its calls may begin. */
+  readonly last: boolean;
+}
+
 export type DownMessage =
   | { readonly type: 'start'; readonly spec: StartSpec }
-  | { readonly type: 'call'; readonly calls: readonly Call[]; readonly inlineBytes: readonly number[] }
+  | CallFrame
   | { readonly type: 'body'; readonly id: number }
   | { readonly type: 'cancel'; readonly id: number; readonly reason: string }
   | { readonly type: 'credit'; readonly id: number; readonly bytes: number }
@@ -215,6 +240,9 @@ export type UpMessage =
       readonly message: string;
       readonly detail: string;
       readonly runMs: number;
+      /** HTTP status of the app's choosing; 0: the one that belongs to the code. */
+      readonly status: number;
+      readonly kind: ErrorKind;
     }
   | {
       readonly type: 'log';

@@ -138,7 +138,6 @@ async function start(spec: StartSpec): Promise<void> {
     type: 'loaded',
     info: {
       routes: loaded.routes,
-      batch: 1,
       modelOptions: plainOptions(loaded.modelOptions),
       example: exampleText(loaded),
     },
@@ -218,6 +217,9 @@ async function runExample(
     accept: '',
     deadlineMs: null,
     headers: '',
+    method: 'POST',
+    params: '',
+    asciiJson: false,
   };
   const ctx = new CallContext(call, [], worker, (...ids) => appLog(channel, ...ids));
   const { consumeOutput } = await import('./reply/consume-output.js');

@@ -155,7 +155,7 @@ export class RunningCall {
   }
 
   #succeed(output: EncodedOutput & Partial<ReplyHead>): void {
-    const { contentType, status = 200, headers = '' } = output;
+    const { contentType, status = 200, headers = '', phrase = '' } = output;
     const { channel, maxOutputBytes, answersTogether } = this.#host;
     const bodyBytes = output.body.length;
     if (bodyBytes > maxOutputBytes) {
@@ -167,7 +167,7 @@ export class RunningCall {
     const { id } = this.call;
     const { runMs } = this;
     channel.sendBody(
-      { type: 'result', id, status, contentType, headers, bodyBytes, runMs },
+      { type: 'result', id, status, contentType, headers, phrase, bodyBytes, runMs },
       id,
       [body],
       bodyBytes,
@@ -188,7 +188,7 @@ function asServeError(thrown: unknown): ServeError {
 
 /** Sends the ending of a call that failed. */
 export function sendError(channel: Channel, id: number, error: ServeError, runMs: number): void {
-  const { code, message, detail } = error;
+  const { code, message, detail, status, kind } = error;
   channel.send({
     type: 'error',
     id,
@@ -196,5 +196,7 @@ export function sendError(channel: Channel, id: number, error: ServeError, runMs
     message: message.slice(0, MAX_TEXT_CHARS),
     detail: detail.slice(0, MAX_TEXT_CHARS),
     runMs,
+    status,
+    kind,
   });
 }

@@ -205,7 +205,12 @@ export class HeldCalls implements TimedCalls {
       turns: null,
     });
     if (isFirst) this.#timeout.start();
-    this.#channel.sendBody({ type: 'call', calls: [call], inlineBytes: [bodyBytes] }, id, pieces, bodyBytes);
+    this.#channel.sendBody(
+      { type: 'call', calls: [call], inlineBytes: [bodyBytes], batch: id, last: true },
+      id,
+      pieces,
+      bodyBytes,
+    );
     this.#flushSoon();
   }
 
@@ -237,7 +242,8 @@ export class HeldCalls implements TimedCalls {
   #onCallError(message: Message & { type: 'error' }): void {
     const call = this.#find(message.id);
     if (!call.knownBegun && message.runMs > 0) begin(call, performance.now() - message.runMs);
-    const error = new ServeError(asCallErrorCode(message.code), message.message, { detail: message.detail });
+    const { detail, status, kind } = message;
+    const error = new ServeError(asCallErrorCode(message.code), message.message, { detail, status, kind });
     if (!call.job.settled) this.#listener.onCallError(call.job, error);
     call.job.fail(error, message.runMs);
     this.#release(call, null);

@@ -48,7 +48,7 @@ export class KeptJob implements Sink {
   #job: Job | null;
   readonly #onEnded: (job: KeptJob) => void;
   readonly #waiting = new Set<() => void>();
-  #streamHead: ReplyHead = { status: 200, contentType: '', headers: '' };
+  #streamHead: ReplyHead = { status: 200, contentType: '', headers: '', phrase: '' };
   #streamed: Buffer[] = [];
   #streamedBytes = 0;
 

@@ -61,7 +61,7 @@ test('the Python worker starts and answers a call', OPTIONS, async (t) => {
   assert.match(hello.message.runtime, /^python 3/);
   worker.sendStart('model.bin');
   assert.deepEqual((await worker.next('loaded')).message.info.routes, [
-    { path: '/', kind: 'handler', input: 'any', webhook: '' },
+    { path: '/', kind: 'handler', input: 'any', webhook: '', maxBatch: 16 },
   ]);
   assert.equal((await worker.next('log')).message.fields, '{"app": "model.bin"}');
   await worker.next('ready');
@@ -72,12 +72,30 @@ test('the Python worker starts and answers a call', OPTIONS, async (t) => {
   assert.ok(ageMs >= -1 && ageMs < 60_000, `begun ${ageMs} ms ago by the clock of all processes`);
 });
 
-test('the Python worker takes three calls in one frame', OPTIONS, async (t) => {
+test('the Python worker begins the calls of a batch together, and answers each', OPTIONS, async (t) => {
   const worker = await startedWorker(t);
   const calls = [1, 2, 3].map((id) => callWith({ id, bodyBytes: id === 2 ? 0 : 3 }));
-  worker.send({ type: 'call', calls, inlineBytes: [3, 0, 3] }, Buffer.from('"a""c"'));
-  assert.deepEqual([await worker.answer(), await worker.answer(), await worker.answer()], ['a', null, 'c']);
+  worker.send({ type: 'call', calls, inlineBytes: [3, 0, 3], batch: 1, last: true }, Buffer.from('"a""c"'));
+  assert.deepEqual([await worker.answer(), await worker.answer(), await worker.answer()], ['c', null, 'a']);
+  assert.equal(worker.begun.id, 3);
 });
+
+test(
+  'the Python worker takes a batch in several frames, of which the last holds no call',
+  OPTIONS,
+  async (t) => {
+    const worker = await startedWorker(t);
+    for (const id of [1, 2]) {
+      const message = { type: 'call', calls: [callWith({ id, bodyBytes: 14 })], inlineBytes: [14] } as const;
+      worker.send({ ...message, batch: 7, last: false }, Buffer.from('{"together":1}'));
+    }
+    worker.send({ type: 'cancel', id: 2, reason: 'the client left' });
+    worker.send({ type: 'call', calls: [], inlineBytes: [], batch: 7, last: true });
+    assert.deepEqual(await worker.answer(), { together: 1, app: 'model.bin' });
+    assert.equal((await worker.next('error')).message.code, 'SERVE_CANCELLED');
+    assert.equal(worker.begun.id, 1);
+  },
+);
 
 test('the Python worker takes and gives a megabyte in fragments', OPTIONS, async (t) => {
   const worker = await startedWorker(t);
@@ -111,7 +129,7 @@ for (const [what, send] of [
     'is still arriving',
     (worker: WorkerProcess) =>
       worker.send(
-        { type: 'call', calls: [callWith({ id: 2, bodyBytes: 9 })], inlineBytes: [1] },
+        { type: 'call', calls: [callWith({ id: 2, bodyBytes: 9 })], inlineBytes: [1], batch: 2, last: true },
         Buffer.from('{'),
       ),
   ],

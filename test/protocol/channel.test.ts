@@ -57,15 +57,18 @@ function call(id: number, bodyBytes: number): Call {
     accept: '',
     deadlineMs: null,
     headers: '',
+    method: 'POST',
+    params: '',
+    asciiJson: false,
   };
 }
 
 function callMessage(id: number, bodyBytes: number): Message {
-  return { type: 'call', calls: [call(id, bodyBytes)], inlineBytes: [bodyBytes] };
+  return { type: 'call', calls: [call(id, bodyBytes)], inlineBytes: [bodyBytes], batch: id, last: true };
 }
 
 function result(id: number, bodyBytes: number): Message {
-  return { type: 'result', id, status: 200, contentType: '', headers: '', bodyBytes, runMs: 1 };
+  return { type: 'result', id, status: 200, contentType: '', headers: '', phrase: '', bodyBytes, runMs: 1 };
 }
 
 const cancel = (id: number): Message => ({ type: 'cancel', id, reason: 'the client left' });
@@ -386,10 +389,10 @@ test('Channel reads every golden frame under any split of the stream', async () 
 test('a call frame with three calls reads back with each body in its place', async () => {
   const { channel, tap } = tapped();
   const calls = [call(1, 3), call(2, 0), call(3, 4)];
-  channel.send({ type: 'call', calls, inlineBytes: [3, 0, 4] }, Buffer.from('abcdefg'));
+  channel.send({ type: 'call', calls, inlineBytes: [3, 0, 4], batch: 1, last: true }, Buffer.from('abcdefg'));
   channel.flush();
   const [received] = await receiveAll(Readable.from([tap.bytes]));
-  assert.deepEqual(received?.message, { type: 'call', calls, inlineBytes: [3, 0, 4] });
+  assert.deepEqual(received?.message, { type: 'call', calls, inlineBytes: [3, 0, 4], batch: 1, last: true });
   const texts = [...assemble([received])].map(([id, body]) => [id, body.toString()]);
   assert.deepEqual(texts, [
     [1, 'abc'],

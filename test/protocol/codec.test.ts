@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { Packr } from 'msgpackr';
 import { decodeHead, encodeHead } from '../../protocol/codec.js';
-import { ServeError } from '../../protocol/errors.js';
-import { MAX_HEAD_BYTES, type Message } from '../../protocol/messages.js';
+import { ERROR_KINDS, ServeError } from '../../protocol/errors.js';
+import { MAX_HEAD_BYTES, type Call, type Message } from '../../protocol/messages.js';
 import { GOLDEN, SENDERS } from './golden-frames.js';
 import { readFrames } from './streams.js';
 
@@ -53,16 +53,15 @@ function decodeOnly(frame: Buffer | undefined): { message: Message; body: Buffer
 /** Fields of each message as they lie in the head; each test breaks one of them. */
 const HEADS: Record<Message['type'], unknown[]> = {
   start: [{ app: '/a.ts' }],
-  call: [[callFields()]],
+  call: [[callFields()], 1, true],
   body: [1],
   cancel: [1, 'gone'],
   credit: [1, 100],
   stop: [1000],
-  hello: [1, 'node v20'],
+  hello: [2, 'node v20'],
   loaded: [
     {
-      routes: [{ path: '/', kind: 'handler', input: 'any', webhook: '' }],
-      batch: 1,
+      routes: [{ path: '/', kind: 'handler', input: 'any', webhook: '', maxBatch: 8 }],
       modelOptions: {},
       example: '',
     },
@@ -137,32 +136,39 @@ for (const [what, fields] of [
   ['a status above 599', ['result', 1, 600, '', '', 0, 1]],
   ['a duration that is not finite', ['ready', Number.POSITIVE_INFINITY]],
   ['a duration that is NaN', ['end', 1, Number.NaN]],
-  ['no calls', ['call', []]],
-  ['a call that is no array', ['call', [{}]]],
-  ['a call without an id', ['call', [callFields({ 0: null })]]],
-  ['a call with a negative body length', ['call', [callFields({ 1: -1 })]]],
-  ['a call with a negative inline length', ['call', [callFields({ 2: -1 })]]],
-  ['a call with a number for a request id', ['call', [callFields({ 3: 5 })]]],
-  ['a call without a route', ['call', [callFields({ 4: null })]]],
-  ['a call without a path', ['call', [callFields({ 5: null })]]],
-  ['a call without a query', ['call', [callFields({ 6: null })]]],
-  ['a call in an unknown format', ['call', [callFields({ 7: 'xml' })]]],
-  ['a call without a content type', ['call', [callFields({ 8: null })]]],
-  ['a call without an accept', ['call', [callFields({ 9: null })]]],
-  ['a call with a text for a deadline', ['call', [callFields({ 10: 'soon' })]]],
-  ['a call with headers as a map', ['call', [callFields({ 11: {} })]]],
-  ['a second call that is broken', ['call', [callFields(), callFields({ 0: 'x' })]]],
-  ['loaded without routes', ['loaded', { batch: 1, modelOptions: {} }]],
-  ['loaded with a route that is no text', ['loaded', { routes: [1], batch: 1, modelOptions: {} }]],
-  ['loaded with a route without a path', ['loaded', { routes: [{ kind: 'handler' }], batch: 1 }]],
-  ['loaded with a route of no kind', ['loaded', { routes: [{ path: '/', kind: 'x' }], batch: 1 }]],
-  ['loaded with a route of no input', ['loaded', { routes: [{ path: '/', input: 'x' }], batch: 1 }]],
-  ['loaded with a batch of 0', ['loaded', { routes: [], batch: 0, modelOptions: {} }]],
-  ['loaded with options that are a list', ['loaded', { routes: [], batch: 1, modelOptions: [1] }]],
-  [
-    'loaded with an example that is no text',
-    ['loaded', { routes: [], batch: 1, modelOptions: {}, example: 5 }],
-  ],
+  ['no calls, and no end of a batch', ['call', [], 1, false]],
+  ['a batch without a number', ['call', [callFields()], null, true]],
+  ['a call that is no array', ['call', [{}], 1, true]],
+  ['a call without an id', ['call', [callFields({ 0: null })], 1, true]],
+  ['a call with a negative body length', ['call', [callFields({ 1: -1 })], 1, true]],
+  ['a call with a negative inline length', ['call', [callFields({ 2: -1 })], 1, true]],
+  ['a call with a number for a request id', ['call', [callFields({ 3: 5 })], 1, true]],
+  ['a call without a route', ['call', [callFields({ 4: null })], 1, true]],
+  ['a call without a path', ['call', [callFields({ 5: null })], 1, true]],
+  ['a call without a query', ['call', [callFields({ 6: null })], 1, true]],
+  ['a call in an unknown format', ['call', [callFields({ 7: 'xml' })], 1, true]],
+  ['a call without a content type', ['call', [callFields({ 8: null })], 1, true]],
+  ['a call without an accept', ['call', [callFields({ 9: null })], 1, true]],
+  ['a call with a text for a deadline', ['call', [callFields({ 10: 'soon' })], 1, true]],
+  ['a call with headers as a map', ['call', [callFields({ 11: {} })], 1, true]],
+  ['a call with a number for a method', ['call', [callFields({ 12: 1 })], 1, true]],
+  ['a call with params as a map', ['call', [callFields({ 12: 'PUT', 13: {} })], 1, true]],
+  ['a call with a text for a flag', ['call', [callFields({ 12: 'PUT', 13: '', 14: 'yes' })], 1, true]],
+  ['a phrase that ends the status line', ['head', 1, 200, '', '', 'OK\r\nX-Evil: 1']],
+  ['a phrase beyond Latin-1', ['result', 1, 200, '', '', 0, 1, 'Ā']],
+  ['a phrase of 201 characters', ['result', 1, 200, '', '', 0, 1, 'x'.repeat(201)]],
+  ['an error with the status of a success', ['error', 1, 'X', '', '', 1, 200, '']],
+  ['an error with a number for its kind', ['error', 1, 'X', '', '', 1, 0, 5]],
+  ['a second call that is broken', ['call', [callFields(), callFields({ 0: 'x' })], 1, true]],
+  ['loaded without routes', ['loaded', { modelOptions: {} }]],
+  ['loaded with a route that is no text', ['loaded', { routes: [1], modelOptions: {} }]],
+  ['loaded with a route without a path', ['loaded', { routes: [{ kind: 'handler' }] }]],
+  ['loaded with a route of no kind', ['loaded', { routes: [{ path: '/', kind: 'x' }] }]],
+  ['loaded with a route of no input', ['loaded', { routes: [{ path: '/', input: 'x' }] }]],
+  ['a route of which no call may begin', ['loaded', { routes: [{ path: '/', maxBatch: 0 }] }]],
+  ['a route of which half a call may begin', ['loaded', { routes: [{ path: '/', maxBatch: 0.5 }] }]],
+  ['loaded with options that are a list', ['loaded', { routes: [], modelOptions: [1] }]],
+  ['loaded with an example that is no text', ['loaded', { routes: [], modelOptions: {}, example: 5 }]],
   ['a webhook numbered like a call', ['webhook', 1, 'http://a/', '', '', 1, 0, false, 0]],
   ['the end of a webhook numbered like a call', ['webhookDone', 1, 'taken']],
   ['an outcome of a webhook that there is not', ['webhookDone', 2 ** 32, 'lost']],
@@ -187,6 +193,33 @@ for (const [what, bytes] of [
     assert.throws(() => decodeHead(Buffer.from(bytes, 'hex')), isProtocolError);
   });
 }
+
+test('decodeHead takes what is left out of a head for the usual', () => {
+  const message = decodeHead(pack(['call', [callFields()], 3, false]));
+  assert.ok(message.type === 'call');
+  const [{ method, params, asciiJson }] = message.calls as [Call];
+  assert.deepEqual([method, params, asciiJson], ['POST', '', false]);
+  assert.deepEqual([message.batch, message.last], [3, false]);
+  assert.deepEqual(decodeHead(pack(['loaded', { routes: ['/'] }])), {
+    type: 'loaded',
+    info: {
+      routes: [{ path: '/', kind: 'handler', input: 'any', webhook: '', maxBatch: 1 }],
+      modelOptions: {},
+      example: '',
+    },
+  });
+});
+
+test('decodeHead takes the last frame of a batch without calls', () => {
+  const end = { type: 'call', calls: [], inlineBytes: [], batch: 5, last: true };
+  assert.deepEqual(decodeHead(pack(['call', [], 5, true])), end);
+});
+
+test('decodeHead takes the kind of an error that this version does not know for none', () => {
+  const message = decodeHead(pack(['error', 1, 'SERVE_BAD_BODY', 'bad', '', 0, 418, 'mood']));
+  assert.ok(message.type === 'error');
+  assert.deepEqual([message.status, message.kind], [418, '']);
+});
 
 test('decodeHead ignores fields after the ones it knows, so that a later peer may add some', () => {
   assert.deepEqual(decodeHead(pack(['body', 7, 'new', { field: true }])), { type: 'body', id: 7 });
@@ -248,13 +281,21 @@ const call = record({
   accept: text,
   deadlineMs: fc.option(ms),
   headers: text,
+  method: fc.constantFrom('POST', 'PUT', 'X-ANY'),
+  params: fc.oneof(fc.constant(''), text),
+  asciiJson: fc.boolean(),
 });
+const phrase = fc.constantFrom('', 'Prediction failed', 'Schön');
 const anyMessage = fc.oneof(
-  fc.array(fc.tuple(call, uint), { minLength: 1, maxLength: 5 }).map((pairs) => ({
-    type: 'call',
-    calls: pairs.map(([one]) => one),
-    inlineBytes: pairs.map(([, bytes]) => bytes),
-  })),
+  fc
+    .tuple(fc.array(fc.tuple(call, uint), { maxLength: 5 }), uint, fc.boolean())
+    .map(([pairs, batch, last]) => ({
+      type: 'call',
+      calls: pairs.map(([one]) => one),
+      inlineBytes: pairs.map(([, bytes]) => bytes),
+      batch,
+      last: last || pairs.length === 0,
+    })),
   record({
     type: fc.constant('result'),
     id: uint,
@@ -263,8 +304,9 @@ const anyMessage = fc.oneof(
     headers: text,
     bodyBytes: uint,
     runMs: ms,
+    phrase,
   }),
-  record({ type: fc.constant('head'), id: uint, status, contentType: text, headers: text }),
+  record({ type: fc.constant('head'), id: uint, status, contentType: text, headers: text, phrase }),
   record({
     type: fc.constant('error'),
     id: uint,
@@ -272,6 +314,8 @@ const anyMessage = fc.oneof(
     message: text,
     detail: text,
     runMs: ms,
+    status: fc.constantFrom(0, 400, 418, 599),
+    kind: fc.constantFrom(...ERROR_KINDS),
   }),
   record({ type: fc.constant('log'), level: text, message: text, fields: text, requestId: text }),
   record({

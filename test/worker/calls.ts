@@ -14,6 +14,9 @@ export function callWith(fields: Partial<Call> = {}): Call {
     accept: '*/*',
     deadlineMs: null,
     headers: '',
+    method: 'POST',
+    params: '',
+    asciiJson: false,
     ...fields,
   };
 }

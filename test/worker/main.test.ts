@@ -40,8 +40,7 @@ test('a worker says hello, and only then and in this order loaded and ready', as
   worker.sendStart(app);
   const loaded = await worker.next('loaded');
   assert.deepEqual(loaded.message.info, {
-    routes: [{ path: '/', kind: 'handler', input: 'any', webhook: '' }],
-    batch: 1,
+    routes: [{ path: '/', kind: 'handler', input: 'any', webhook: '', maxBatch: 1 }],
     modelOptions: { runTimeout: '5s' },
     example: '{"a":1}',
   });
@@ -63,7 +62,7 @@ test('a call leaves a note that it has begun, and is answered', async (t) => {
 test('a call frame with three calls is three calls, answered in order', async (t) => {
   const worker = await started(t, 'export const inference = (input) => input;');
   const calls = [1, 2, 3].map((id) => callWith({ id, bodyBytes: id === 2 ? 0 : 3 }));
-  worker.send({ type: 'call', calls, inlineBytes: [3, 0, 3] }, Buffer.from('"a""c"'));
+  worker.send({ type: 'call', calls, inlineBytes: [3, 0, 3], batch: 1, last: true }, Buffer.from('"a""c"'));
   assert.deepEqual([await worker.answer(), await worker.answer(), await worker.answer()], ['a', null, 'c']);
 });
 
@@ -86,7 +85,7 @@ test('ten megabytes go in and come out in fragments', async (t) => {
 test('a cancel while the body is still arriving ends the call, and the worker serves on', async (t) => {
   const worker = await started(t, 'export const inference = (input) => input;');
   worker.send(
-    { type: 'call', calls: [callWith({ id: 1, bodyBytes: 100 })], inlineBytes: [5] },
+    { type: 'call', calls: [callWith({ id: 1, bodyBytes: 100 })], inlineBytes: [5], batch: 1, last: true },
     Buffer.from('12345'),
   );
   worker.send({ type: 'cancel', id: 1, reason: 'the client left' });

@@ -134,7 +134,7 @@ export class WorkerProcess {
   call(id: number, body: Uint8Array, fields: Partial<Call> = {}): void {
     const call = callWith({ id, requestId: `r${id}`, bodyBytes: body.length, ...fields });
     this.channel.sendBody(
-      { type: 'call', calls: [call], inlineBytes: [body.length] },
+      { type: 'call', calls: [call], inlineBytes: [body.length], batch: id, last: true },
       id,
       [body],
       body.length,

@@ -15,7 +15,7 @@ export function fromBananaApp(exports: Readonly<Record<string, unknown>>): Loade
   const { forms, text, ...modelOptions } = configOf(exports);
   const wishes = inputWishes({ forms, text }, 'export `config`');
   return {
-    routes: [{ path: ROUTE, kind: 'handler', input: 'any', webhook: '' }],
+    routes: [{ path: ROUTE, kind: 'handler', input: 'any', webhook: '', maxBatch: 1 }],
     modelOptions,
     wishes: () => wishes,
     init: (ctx) => app.init?.(ctx),

@@ -45,6 +45,7 @@ function routesOf({ endpoints, resultWebhook }: Definition): Route[] {
     kind,
     input,
     webhook: webhook ?? (kind === 'handler' ? resultWebhook : null) ?? '',
+    maxBatch: 1,
   }));
 }
 
@@ -95,7 +96,7 @@ function jsonOf(output: unknown): unknown {
   if (iteratorOf(output) !== null)
     throw new TypeError('a generator was returned where JSON is; a Response can stream it');
   return new Reply(
-    { status: 200, contentType: 'application/json', headers: '' },
+    { status: 200, contentType: 'application/json', headers: '', phrase: '' },
     { kind: 'json', value: output },
   );
 }
@@ -112,7 +113,7 @@ function replyOf(output: unknown): unknown {
   const body = bodyOf(output);
   const { contentType, headers } = headersOf(output);
   const type = contentType || (body.kind === 'json' ? JSON_TYPE : typeOf(output.body));
-  return new Reply({ status, contentType: type, headers: checkedHeaders(headers) }, body);
+  return new Reply({ status, contentType: type, headers: checkedHeaders(headers), phrase: '' }, body);
 }
 
 /** A background function may return nothing. */

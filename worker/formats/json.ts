@@ -27,15 +27,12 @@ function textOf(body: Buffer): string {
 }
 
 /** Encodes a value as JSON. @throws SERVE_OUTPUT_INVALID */
-export function writeJson(value: unknown, { headers }: Call): EncodedOutput {
+export function writeJson(value: unknown, { asciiJson }: Call): EncodedOutput {
   const text = jsonText(value);
   const body = utf8InScratch(text);
-  const needsAscii = body.length > text.length && BANANA_HEADER.test(headers);
+  const needsAscii = asciiJson && body.length > text.length;
   return { contentType: 'application/json', body: needsAscii ? utf8InScratch(escapeNonAscii(text)) : body };
 }
-
-/** The header by which a Banana client is known. It decodes an answer chunk by chunk, and breaks a character that two chunks share. */
-const BANANA_HEADER = /(?:^|\n)x-banana-(?:api-key|request-id)\n/i;
 
 /** Bodies that must be JSON. */
 export const JSON_FORMAT = { name: 'json', read: readJson, write: writeJson } satisfies BodyFormat;

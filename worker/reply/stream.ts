@@ -102,7 +102,12 @@ function encoderFor(accept: string): ItemEncoder {
 
 function serverSentEvents(): ItemEncoder {
   return {
-    head: () => ({ status: 200, contentType: 'text/event-stream', headers: 'Cache-Control\nno-cache' }),
+    head: () => ({
+      status: 200,
+      contentType: 'text/event-stream',
+      headers: 'Cache-Control\nno-cache',
+      phrase: '',
+    }),
     item: (item) => event(typeof item === 'string' ? item : jsonText(item)),
   };
 }
@@ -114,7 +119,7 @@ function event(text: string): Buffer {
 
 function jsonLines(): ItemEncoder {
   return {
-    head: () => ({ status: 200, contentType: 'application/x-ndjson', headers: '' }),
+    head: () => ({ status: 200, contentType: 'application/x-ndjson', headers: '', phrase: '' }),
     item: (item) => Buffer.concat([encodeJson(item), NEWLINE]),
   };
 }
@@ -122,7 +127,7 @@ function jsonLines(): ItemEncoder {
 /** Bytes and text as they are; other values as lines of JSON. */
 function chunks(): ItemEncoder {
   return {
-    head: (first) => ({ status: 200, contentType: chunkType(first), headers: '' }),
+    head: (first) => ({ status: 200, contentType: chunkType(first), headers: '', phrase: '' }),
     item: (item) => rawBytes(item) ?? Buffer.concat([encodeJson(item), NEWLINE]),
   };
 }

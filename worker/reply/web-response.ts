@@ -49,6 +49,7 @@ export function responseHead(response: Response): ReplyHead {
     status: response.status,
     contentType: response.headers.get('content-type') ?? fallback,
     headers,
+    phrase: '',
   };
 }
 

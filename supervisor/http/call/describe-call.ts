@@ -1,5 +1,5 @@
 /** Describes the call that a request makes of a worker: everything but its body. */
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { joinHeaderLines } from '../../../protocol/header-lines.js';
 import type { Format } from '../../../protocol/messages.js';
 import type { JobCall } from '../../dispatch/job.js';
@@ -33,7 +33,15 @@ export function describeCall(
     accept: headers.accept ?? '',
     deadlineMs: deadlineMs === null ? null : Date.now() + deadlineMs,
     headers: joinHeaderLines(codingsOf(request).length === 0 ? rawHeaders : withoutCoding(rawHeaders)),
+    method: request.method ?? '',
+    params: '',
+    asciiJson: isBananaClient(headers),
   };
+}
+
+/** A Banana client decodes an answer chunk by chunk, and breaks a character that two chunks share. */
+function isBananaClient(headers: IncomingHttpHeaders): boolean {
+  return headers['x-banana-api-key'] !== undefined || headers['x-banana-request-id'] !== undefined;
 }
 
 /** The worker gets the body decoded: what speaks of it as it was sent would mislead the app. */

@@ -39,11 +39,14 @@ export function newJob(id: string, options: JobOptions = {}): Job {
     accept: '',
     deadlineMs: null,
     headers: '',
+    method: 'POST',
+    params: '',
+    asciiJson: false,
   } as const;
   return new Job({ ...call }, [], { acceptedAtMs, deadlineAtMs }, sink);
 }
 
-export const OK = { status: 200, contentType: '', headers: '' };
+export const OK = { status: 200, contentType: '', headers: '', phrase: '' };
 
 /** A worker that holds what it is given until the test says what happens. */
 export class FakeWorker implements ReadyWorker {

@@ -4,7 +4,7 @@ import { ServeError, type ErrorCode } from '../../../protocol/errors.js';
 import { KeptJobs, type KeepLimits, type KeptJob } from '../../../supervisor/jobs/kept-jobs.js';
 import { FakeWorker, newJob } from '../dispatch/jobs.js';
 
-const HEAD = { status: 200, contentType: 'application/json', headers: '' };
+const HEAD = { status: 200, contentType: 'application/json', headers: '', phrase: '' };
 
 beforeEach(() => mock.timers.enable({ apis: ['setTimeout', 'Date'] }));
 afterEach(() => mock.timers.reset());

@@ -128,4 +128,7 @@ const CALL: JobCall = {
   accept: '',
   deadlineMs: null,
   headers: '',
+  method: 'POST',
+  params: '',
+  asciiJson: false,
 };

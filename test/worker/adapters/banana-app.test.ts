@@ -9,7 +9,7 @@ const CTX = {} as CallInfo;
 
 test('a Banana app answers on one route with its inference, input and context handed over', () => {
   const app = fromBananaApp({ inference: (input: unknown, ctx: unknown) => [input, ctx] });
-  assert.deepEqual(app?.routes, [{ path: '/', kind: 'handler', input: 'any', webhook: '' }]);
+  assert.deepEqual(app?.routes, [{ path: '/', kind: 'handler', input: 'any', webhook: '', maxBatch: 1 }]);
   assert.deepEqual(app?.handle('/', 5, CTX), [5, CTX]);
   assert.equal(app?.example, null);
   assert.deepEqual(app?.modelOptions, {});

@@ -52,7 +52,8 @@ test('routes tell their kind, their input and their webhook', () => {
   app.handler('/b', () => new Response(), { raw: true });
   app.background('/c', () => {});
   app.background('/d', () => {}, { resultWebhook: 'http://own.test/' });
-  const tell = (): unknown[] => load(app).routes.map((route) => Object.values(route).join(' '));
+  const tell = (): unknown[] =>
+    load(app).routes.map(({ path, kind, input, webhook }) => [path, kind, input, webhook].join(' '));
   assert.deepEqual(tell(), [
     '/a handler json ',
     '/b handler any ',
@@ -164,7 +165,7 @@ for (const [what, json] of [
 ] as const) {
   test(`${what} as json is JSON, whatever content type its headers say`, () => {
     const { head, body } = replyOf(new Response({ json, headers: { 'content-type': 'text/plain' } }));
-    assert.deepEqual(head, { status: 200, contentType: 'application/json', headers: '' });
+    assert.deepEqual(head, { status: 200, contentType: 'application/json', headers: '', phrase: '' });
     assert.deepEqual(body, { kind: 'json', value: json });
   });
 }
@@ -181,7 +182,7 @@ for (const [what, body, contentType, bytes] of [
     const { head, body: sent } = replyOf(
       new Response({ status: 201, ...(body === undefined ? {} : { body }) }),
     );
-    assert.deepEqual(head, { status: 201, contentType, headers: '' });
+    assert.deepEqual(head, { status: 201, contentType, headers: '', phrase: '' });
     assert.equal(sent.kind === 'bytes' && Buffer.from(sent.bytes).toString(), bytes);
   });
 }
@@ -221,7 +222,12 @@ for (const [what, body] of [
 test('headers are kept, repeated ones too; a content type is taken in any case', () => {
   const headers = { 'X-One': '1', 'X-Two': ['2', '3'], 'CONTENT-TYPE': 'image/png' };
   const { head } = replyOf(new Response({ body: Buffer.from(''), headers }));
-  assert.deepEqual(head, { status: 200, contentType: 'image/png', headers: 'X-One\n1\nX-Two\n2\nX-Two\n3' });
+  assert.deepEqual(head, {
+    status: 200,
+    contentType: 'image/png',
+    headers: 'X-One\n1\nX-Two\n2\nX-Two\n3',
+    phrase: '',
+  });
 });
 
 test('a promise of a Response is waited for', async () => {
@@ -358,7 +364,7 @@ for (const [what, output] of [
       await loaded.init(initContext());
       const reply = (await loaded.handle('/', 'in', CTX)) as Reply;
       assert.deepEqual(seen, [{ cached: 1 }, 'in']);
-      assert.deepEqual(reply.head, { status: 200, contentType: 'application/json', headers: '' });
+      assert.deepEqual(reply.head, { status: 200, contentType: 'application/json', headers: '', phrase: '' });
       assert.deepEqual(reply.body, { kind: 'json', value: output });
     }
   });

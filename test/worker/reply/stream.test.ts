@@ -159,14 +159,14 @@ for (const [contentType, text] of [
   test(`with a fixed head of ${contentType}, texts are raw and other values are written for it`, async () => {
     const client = new Client();
     const items = ['data: mine\n\n', { n: 1 }].values();
-    await sendStream(items, '', { status: 200, contentType, headers: '' }, client);
+    await sendStream(items, '', { status: 200, contentType, headers: '', phrase: '' }, client);
     assert.equal(client.text, text);
   });
 }
 
 test('a fixed head is used as it is, and its items are raw', async () => {
   const client = new Client();
-  const head: ReplyHead = { status: 201, contentType: 'audio/wav', headers: 'X-A\n1' };
+  const head: ReplyHead = { status: 201, contentType: 'audio/wav', headers: 'X-A\n1', phrase: '' };
   await sendStream(iterate(sync(Buffer.from('ab'), 'cd')), 'text/event-stream', head, client);
   assert.deepEqual(client.heads, [head]);
   assert.equal(client.text, 'abcd');

@@ -27,13 +27,13 @@ async function ownBytes(part: Buffer, wholeBytes: number): Promise<Buffer> {
   return 2 * part.length < wholeBytes ? inSlices(copySlices(part)) : part;
 }
 
-/** A JSON call like any other, whose client can only read ASCII (as its id tells the worker, under Banana's name). */
+/** A JSON call like any other, whose client can only read ASCII; the app is told its id under Banana's name. */
 function describeStart({ request, requestId }: Ask, input: Buffer): JobCall {
   const target = { route: GATEWAY_ROUTE, format: 'json' } as const;
   const call = describeCall(request, requestId, target, null, input.length);
   const type = 'application/json';
   const headers = [...headersOfCaller(request), 'Content-Type', type, 'X-Banana-Request-Id', requestId];
-  return { ...call, contentType: type, accept: type, headers: headers.join('\n') };
+  return { ...call, contentType: type, accept: type, headers: headers.join('\n'), asciiJson: true };
 }
 
 /** The request's headers without those that describe the envelope. */

@@ -16,7 +16,7 @@ import { KeptJobs, type KeptJob } from '../../../../../supervisor/jobs/kept-jobs
 import type { Log } from '../../../../../supervisor/observe/log.js';
 
 const LIMIT = { timeout: 20_000 };
-const HEAD = { status: 200, contentType: 'application/json', headers: '' };
+const HEAD = { status: 200, contentType: 'application/json', headers: '', phrase: '' };
 
 interface Reply {
   readonly message: string;
@@ -110,7 +110,7 @@ async function openGateway(t: TestContext): Promise<Gateway> {
   const admission = { begin: () => {}, grow: () => {}, complete: () => {}, release: () => {} };
   const backend = {
     model: {
-      routes: new Map([['/', { path: '/', kind: 'handler', input: 'any', webhook: '' }]]),
+      routes: new Map([['/', { path: '/', kind: 'handler', input: 'any', webhook: '', maxBatch: 1 }]]),
       dispatcher: { admit: () => admission, submit: (job: Job) => jobs.push(job) },
     },
     options: { maxBody: 1e6, bodyTimeout: 1e9 },
