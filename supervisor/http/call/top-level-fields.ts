@@ -1,7 +1,8 @@
 /**
  * Finds fields of a JSON object in the bytes of a body, for a dialect that hides control fields in it (a key, an id).
  *
- * 1. One pass over the bytes, a token at a time, or in steps that may end anywhere; which brackets are open is a stack of bits, so no depth is too deep.
+ * 1. One pass over the bytes, a token at a time (`json-bytes.ts`), or in steps that may end anywhere. Which brackets are
+ *    open is a stack of bits (`open-brackets.ts`), so no depth is too deep.
  * 2. Everything is checked, nested values too: malformed here is exactly what JSON.parse refuses once a byte order
  *    mark is taken off, as the worker does.
  * 3. Nothing is decoded but the wanted fields, and those only by `readString` and `readBoolean`, within a bound.
@@ -9,8 +10,34 @@
  * The model's part stays bytes. bench/top-level-fields.ts times it beside JSON.parse.
  */
 import assert from 'node:assert/strict';
+import {
+  QUOTE,
+  PLUS,
+  COMMA,
+  MINUS,
+  POINT,
+  ZERO,
+  COLON,
+  CAPITAL_E,
+  OPEN_BRACKET,
+  CLOSE_BRACKET,
+  LETTER_E,
+  OPEN_BRACE,
+  CLOSE_BRACE,
+  TRUE,
+  FALSE,
+  NULL,
+  skipSpace,
+  skipText,
+  skipWord,
+  skipDigits,
+  nameIn,
+  isDigit,
+  hasByteOrderMark,
+} from './json-bytes.js';
+import { OpenBrackets } from './open-brackets.js';
 
-/** Of a value in the body: its first byte, and the one after its last. */
+/** Where a value stands in the body: its first byte, and the one after its last. */
 export interface ByteRange {
   readonly start: number;
   readonly end: number;
@@ -151,7 +178,7 @@ export class TopLevelScan {
     return -1;
   }
 
-  /** From a place inside a string. */
+  /** Reads on from a place inside a string. */
   #readText(from: number, limit: number, rest: 'rest of a key' | 'rest of a string'): number {
     const at = skipText(this.#body, from, limit);
     if (at < 0) return ~at;
@@ -167,7 +194,7 @@ export class TopLevelScan {
     return isDigit(first) ? this.#readNumber(at, limit, 'whole digits') : at;
   }
 
-  /** From a place between its digits, or behind them. */
+  /** Reads on from a place between the digits of a number, or behind them. */
   #readNumber(from: number, limit: number, part: NumberPart): number {
     const body = this.#body;
     const at = part === 'nothing after 0' ? from : skipDigits(body, from, limit);
@@ -181,7 +208,7 @@ export class TopLevelScan {
     return this.#beginDigits(isSigned ? at + 2 : at + 1, limit, 'digits of the exponent');
   }
 
-  /** There must be one at least. */
+  /** Reads digits, of which there must be one at least. */
   #beginDigits(at: number, limit: number, part: NumberPart): number {
     return isDigit(this.#body[at]) ? this.#readNumber(at, limit, part) : at;
   }
@@ -206,149 +233,3 @@ export function readBoolean(body: Buffer, { start, end }: ByteRange): boolean | 
   if (end - start === 4 && body[start] === TRUE[0]) return true;
   return end - start === 5 && body[start] === FALSE[0] ? false : null;
 }
-
-/** Which brackets are open, outermost first: a bit for each, so that a body of nothing else costs an eighth of its size. */
-class OpenBrackets {
-  depth = 0;
-  /** Of the innermost. */
-  inObject = false;
-  #bits = new Uint8Array(32);
-
-  push(isObject: boolean): void {
-    const byte = this.depth >>> 3;
-    if (byte === this.#bits.length) {
-      const twice = new Uint8Array(2 * byte);
-      twice.set(this.#bits);
-      this.#bits = twice;
-    }
-    const bit = 1 << (this.depth & 7);
-    this.#bits[byte] = isObject ? (this.#bits[byte] as number) | bit : (this.#bits[byte] as number) & ~bit;
-    this.depth += 1;
-    this.inObject = isObject;
-  }
-
-  pop(): void {
-    this.depth -= 1;
-    const outer = this.depth - 1;
-    this.inObject = outer >= 0 && ((this.#bits[outer >>> 3] as number) & (1 << (outer & 7))) !== 0;
-  }
-}
-
-/*
- * The skippers return the place behind what they skipped, or `~place` (negative) of the byte that is wrong. Those with a
- * `limit` stop there, or a few bytes behind it.
- */
-
-function skipSpace(body: Buffer, at: number, limit: number): number {
-  while (at < limit) {
-    const byte = body[at] as number;
-    if (byte > 0x20 || (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09)) return at;
-    at += 1;
-  }
-  return at;
-}
-
-/** What comes before a string's closing quote. */
-function skipText(body: Buffer, at: number, limit: number): number {
-  while (at >= 0) {
-    while (at < limit && ENDS_TEXT[body[at] as number] === 0) at += 1; // a table: with three comparisons it takes 1.5 times as long
-    if (at >= limit || body[at] === QUOTE) return at;
-    at = body[at] === BACKSLASH ? skipEscape(body, at) : ~at;
-  }
-  return at;
-}
-
-function skipEscape(body: Buffer, backslashAt: number): number {
-  const at = backslashAt + 1;
-  if (at >= body.length) return ~at;
-  const letter = body[at] as number;
-  if (letter !== LETTER_U) return UNESCAPED[letter] === undefined ? ~at : at + 1;
-  for (let digit = at + 1; digit < at + 5; digit += 1)
-    if (digit >= body.length || hexValue(body[digit] as number) < 0) return ~digit;
-  return at + 5;
-}
-
-function skipWord(body: Buffer, at: number, word: Buffer): number {
-  for (let i = 0; i < word.length; i += 1) if (body[at + i] !== word[i]) return ~(at + i);
-  return at + word.length;
-}
-
-function skipDigits(body: Buffer, at: number, limit: number): number {
-  while (at < limit && isDigit(body[at])) at += 1;
-  return at;
-}
-
-/** Which of the names the key between its quotes is, as JSON.parse reads it: `"\u0061piKey"` is apiKey. */
-function nameIn(names: readonly string[], body: Buffer, start: number, end: number): string | null {
-  for (const name of names) if (isKey(name, body, start, end)) return name;
-  return null;
-}
-
-/** Byte by byte, without a copy: a body may hold millions of keys. */
-function isKey(name: string, body: Buffer, start: number, end: number): boolean {
-  let at = start;
-  for (let i = 0; i < name.length; i += 1) {
-    if (at === end) return false;
-    let unit = body[at] as number;
-    if (unit === BACKSLASH) {
-      const letter = body[at + 1] as number;
-      unit = letter === LETTER_U ? codeUnit(body, at + 2) : (UNESCAPED[letter] as number);
-      at += letter === LETTER_U ? 6 : 2;
-    } else {
-      at += 1;
-    }
-    if (unit !== name.charCodeAt(i)) return false;
-  }
-  return at === end;
-}
-
-function codeUnit(body: Buffer, at: number): number {
-  let unit = 0;
-  for (let i = at; i < at + 4; i += 1) unit = unit * 16 + hexValue(body[i] as number);
-  return unit;
-}
-
-function hexValue(byte: number): number {
-  if (isDigit(byte)) return byte - ZERO;
-  const letter = byte | 0x20; // lower case
-  return letter >= 0x61 && letter <= 0x66 ? letter - 0x61 + 10 : -1;
-}
-
-function isDigit(byte: number | undefined): boolean {
-  return byte !== undefined && byte >= ZERO && byte <= ZERO + 9;
-}
-
-function hasByteOrderMark(body: Buffer): boolean {
-  return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf;
-}
-
-const QUOTE = 0x22;
-const PLUS = 0x2b;
-const COMMA = 0x2c;
-const MINUS = 0x2d;
-const POINT = 0x2e;
-const ZERO = 0x30;
-const COLON = 0x3a;
-const CAPITAL_E = 0x45;
-const OPEN_BRACKET = 0x5b;
-const BACKSLASH = 0x5c;
-const CLOSE_BRACKET = 0x5d;
-const LETTER_E = 0x65;
-const LETTER_U = 0x75;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
-const TRUE = Buffer.from('true');
-const FALSE = Buffer.from('false');
-const NULL = Buffer.from('null');
-
-/** 1 for the bytes at which plain text in a string stops: control characters, the quote, the backslash. */
-const ENDS_TEXT = Uint8Array.from({ length: 256 }, (_, byte) =>
-  byte < 0x20 || byte === QUOTE || byte === BACKSLASH ? 1 : 0,
-);
-
-/** What a letter after a backslash stands for. */
-const UNESCAPED: Readonly<Partial<Record<number, number>>> = Object.fromEntries(
-  Object.entries({ '"': '"', '\\': '\\', '/': '/', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }).map(
-    ([letter, stands]) => [letter.charCodeAt(0), stands.charCodeAt(0)],
-  ),
-);
