@@ -4,6 +4,7 @@
  * 1. Options from flags, environment and config file; the app's path; the devices.
  * 2. `server/server.ts` opens the port, starts the workers, and ends both.
  */
+import { basename } from 'node:path';
 import type { ProgramOptions } from '../protocol/option-types.js';
 import { findApp } from './server/app-path.js';
 import type { SendAhead } from './dispatch/send-ahead.js';
@@ -16,6 +17,7 @@ import { readServeOptions } from './options/serve-options.js';
 import { availableCores } from './machine/cores.js';
 import { discoverGpus, type Discovery } from './machine/gpu-discovery.js';
 import { Devices } from './machine/devices.js';
+import { prepareProgram } from './runtimes/index.js';
 import type { ServerHandle } from './server/server-handle.js';
 import { Server } from './server/server.js';
 
@@ -44,9 +46,17 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
   const file = readConfigFile(cwd);
   const resolved = resolveOptions([internals.flags ?? source, environment.source, file.source]);
   const app = workerCommand === undefined ? findApp(givenApp ?? file.app, cwd) : (givenApp ?? '');
-  if (resolved.options.watch && workerCommand !== undefined)
+  const spec = {
+    name: basename(app).replace(/\.\w+$/, '') || 'model',
+    version: '1',
+    app,
+    appPlace: internals.appPlace ?? '',
+    workerCommand: workerCommand ?? null,
+  };
+  const program = await prepareProgram(spec);
+  if (resolved.options.watch && program.watches.length === 0)
     throw configError(
-      '--watch knows the files of apps in JavaScript and TypeScript; leave it out with workerCommand.',
+      `--watch knows the files of apps in JavaScript and TypeScript, not those of ${program.label}; leave it out.`,
     );
 
   const { gpus, workers, workersPerGpu, apiKey, apiKeyFile } = resolved.options;
@@ -63,9 +73,7 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
   const problem =
     discovery.problem === null ? [] : [`GPU discovery: ${discovery.problem}; continuing without`];
   const server = new Server({
-    app,
-    appPlace: internals.appPlace ?? '',
-    workerCommand: workerCommand ?? null,
+    spec: { ...spec, program, resolved },
     resolved,
     keys,
     devices,

@@ -1,22 +1,20 @@
 /** What an app has said of itself once a worker has loaded it: its routes, its options, an example. */
 import type { LoadedInfo, Route } from '../../protocol/messages.js';
-import { withAppConfig, type ModelOptions, type ResolvedModelOptions } from '../options/resolve.js';
+import { withAppConfig, type ModelOptions } from '../options/resolve.js';
+import type { ModelSpec } from './model-spec.js';
 
 /** The routes of an app, by path. */
 export type Routes = ReadonlyMap<string, Route>;
 
 export class AppWord {
-  readonly #app: string;
-  readonly #resolved: ResolvedModelOptions;
+  readonly #spec: ModelSpec;
   #options: ModelOptions;
   #routes: Routes | null = null;
   #example = '';
 
-  /** `app`: its path. `resolved`: the operator's options, which the app's yield to. */
-  constructor(app: string, resolved: ResolvedModelOptions) {
-    this.#app = app;
-    this.#resolved = resolved;
-    this.#options = resolved.options;
+  constructor(spec: ModelSpec) {
+    this.#spec = spec;
+    this.#options = spec.resolved.options;
   }
 
   /** Options in force: the operator's over the app's. */
@@ -36,14 +34,14 @@ export class AppWord {
 
   /** @throws SERVE_CONFIG if the app's options are wrong; then nothing has changed */
   hear(info: LoadedInfo): void {
-    this.#options = withAppConfig(this.#resolved, info.modelOptions, this.#app);
+    this.#options = withAppConfig(this.#spec.resolved, info.modelOptions, this.#spec.app);
     this.#example = info.example;
     this.#routes = new Map(info.routes.map((route) => [route.path, route]));
   }
 
   /** The code has changed: nothing that it said holds any more. */
   forget(): void {
-    this.#options = this.#resolved.options;
+    this.#options = this.#spec.resolved.options;
     this.#routes = null;
   }
 }

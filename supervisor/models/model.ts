@@ -9,7 +9,7 @@ import { Dispatcher, type DispatchLimits, type Supply } from '../dispatch/dispat
 import type { Job } from '../dispatch/job.js';
 import type { SendAhead } from '../dispatch/send-ahead.js';
 import type { Log } from '../observe/log.js';
-import type { ModelOptions, ResolvedModelOptions } from '../options/resolve.js';
+import type { ModelOptions } from '../options/resolve.js';
 import type { Devices } from '../machine/devices.js';
 import type { Placement } from '../machine/placement.js';
 import { Slot, type SlotListener } from '../slots/slot.js';
@@ -26,7 +26,8 @@ import { noWorker, noneWanted, type Health } from './prospects.js';
 import { untilQuiet } from './quiet.js';
 import { SlotSet } from './slot-set.js';
 import { StartNews, startingWorkers, type StartTeller } from './start-news.js';
-import { startWorker, workerLimits, type ModelSpec, type WorkerResources } from './start-worker.js';
+import type { ModelSpec } from './model-spec.js';
+import { startWorker, workerLimits, type WorkerResources } from './start-worker.js';
 
 /** Shared by all models of a server. */
 export interface ServerResources extends WorkerResources {
@@ -52,7 +53,6 @@ export interface ModelListener {
 export class Model {
   readonly spec: ModelSpec;
   readonly dispatcher: Dispatcher;
-  readonly #resolved: ResolvedModelOptions;
   readonly #resources: ServerResources;
   readonly #app: AppWord;
   readonly #slots: SlotSet;
@@ -64,21 +64,19 @@ export class Model {
   #idleSinceMs = performance.now();
 
   /** It has no slots yet, and refuses calls. */
-  constructor(
-    spec: ModelSpec,
-    resolved: ResolvedModelOptions,
-    resources: ServerResources,
-    listener: ModelListener,
-  ) {
+  constructor(spec: ModelSpec, resources: ServerResources, listener: ModelListener) {
     this.spec = spec;
-    this.#resolved = resolved;
     this.#resources = resources;
     this.#listener = listener;
-    this.#app = new AppWord(spec.app, resolved);
+    this.#app = new AppWord(spec);
     this.#log = new ModelLog(resources.log);
     const limitMs = (): number => this.options.initTimeout;
     this.#startNews = new StartNews(resources.startTeller, () => startingWorkers(this.slots), limitMs);
-    this.dispatcher = new Dispatcher(this.#supply(), dispatchLimits(resolved.options), resources.sendAhead);
+    this.dispatcher = new Dispatcher(
+      this.#supply(),
+      dispatchLimits(spec.resolved.options),
+      resources.sendAhead,
+    );
     this.#slots = new SlotSet(resources.devices, (index, placement) => this.#newSlot(index, placement));
     this.#health = new ModelHealth(this.#slots, () => this.routes);
   }
@@ -165,7 +163,7 @@ export class Model {
    */
   async scale(count: number, limits: RetireLimits): Promise<Settled> {
     if (this.#health.isDraining) throw shuttingDown();
-    const more = this.#resources.devices.take(this.#resolved.options, count - this.#slots.kept.length);
+    const more = this.#resources.devices.take(this.spec.resolved.options, count - this.#slots.kept.length);
     this.#health.want(count);
     if (count === 0) void this.#retireAll(limits);
     else {

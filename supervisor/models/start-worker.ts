@@ -6,20 +6,9 @@ import type { ModelOptions } from '../options/resolve.js';
 import type { OrphanGuard } from '../processes/orphan-guard.js';
 import type { Devices } from '../machine/devices.js';
 import type { Placement } from '../machine/placement.js';
-import { NODE_WORKER } from '../runtimes/node.js';
+import type { ModelSpec } from './model-spec.js';
 import { WorkerHandle } from '../processes/worker-handle.js';
 import type { WorkerLimits, WorkerListener } from '../processes/worker-listener.js';
-
-export interface ModelSpec {
-  readonly name: string;
-  readonly version: string;
-  /** Absolute path of the app. */
-  readonly app: string;
-  /** Which app of that file; empty: the one that it exports. */
-  readonly appPlace: string;
-  /** Program that speaks the wire; null: our own Node worker. */
-  readonly workerCommand: readonly string[] | null;
-}
 
 /** The parts that all workers of a server share. */
 export interface WorkerResources {
@@ -44,6 +33,7 @@ export function startWorker(
   { index, placement }: SlotPlacement,
   listener: WorkerListener,
 ): WorkerHandle {
+  const { program } = model;
   const mark = attributePrints ? randomBytes(8).toString('hex') : '';
   const spec: StartSpec = {
     app: model.app,
@@ -56,7 +46,7 @@ export function startWorker(
     printMark: mark,
   };
   const worker = new WorkerHandle(
-    { command: model.workerCommand ?? NODE_WORKER, env: placement.env },
+    { command: program.command, cwd: program.cwd, env: { ...program.env, ...placement.env } },
     spec,
     workerLimits(options, maxOutputBytes),
     {

@@ -38,6 +38,8 @@ export interface WorkerProcess {
 export interface SpawnOptions {
   /** Program and arguments. */
   readonly command: readonly string[];
+  /** Folder that it starts in; null: this process's. */
+  readonly cwd: string | null;
   readonly env: Readonly<Record<string, string>>;
 }
 
@@ -45,7 +47,10 @@ export interface SpawnOptions {
 export function spawnWorker(options: SpawnOptions): WorkerProcess {
   const [file, ...args] = options.command;
   const begun = new BegunFile();
-  const child = spawnWith(begun, file as string, args, { ...process.env, ...WITHHELD, ...options.env });
+  const child = spawnWith(begun, file as string, args, {
+    cwd: options.cwd ?? undefined,
+    env: { ...process.env, ...WITHHELD, ...options.env },
+  });
   child.on('error', () => {}); // no pid tells the same, at once
   const { pid } = child;
   if (pid === undefined) {
@@ -65,12 +70,14 @@ export function spawnWorker(options: SpawnOptions): WorkerProcess {
   };
 }
 
-function spawnWith(begun: BegunFile, file: string, args: string[], env: NodeJS.ProcessEnv): ChildProcess {
+type SpawnPlace = { cwd: string | undefined; env: NodeJS.ProcessEnv };
+
+function spawnWith(begun: BegunFile, file: string, args: string[], place: SpawnPlace): ChildProcess {
   try {
     return spawn(file, args, {
       stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe', begun.fd],
       detached: true,
-      env,
+      ...place,
     });
   } catch (thrown) {
     begun.close();

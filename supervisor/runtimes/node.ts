@@ -1,7 +1,20 @@
 /** Apps in JavaScript and TypeScript: Node with our own worker. */
+import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Runtime } from './runtime.js';
 
 const WORKER_ENTRY = fileURLToPath(new URL('../../worker/main.js', import.meta.url));
+const EXTENSIONS = ['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs'];
 
-/** Program and arguments of a worker; the app is named in the frame `start`. */
-export const NODE_WORKER: readonly string[] = [process.execPath, WORKER_ENTRY];
+export const node: Runtime = {
+  extensions: EXTENSIONS,
+  claims: ({ app }) => EXTENSIONS.includes(extname(app)),
+  prepare: ({ app }) =>
+    Promise.resolve({
+      command: [process.execPath, WORKER_ENTRY], // the app is named in the frame `start`
+      env: {},
+      cwd: null,
+      label: 'node',
+      watches: [app],
+    }),
+};

@@ -2,10 +2,10 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, extname, join, relative, resolve } from 'node:path';
 import { configError } from '../../protocol/errors.js';
+import { APP_EXTENSIONS } from '../runtimes/index.js';
 import { suggest } from '../options/suggest.js';
 
-const EXTENSIONS = ['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs'];
-const DEFAULT_NAMES = EXTENSIONS.map((extension) => `app${extension}`);
+const DEFAULT_NAMES = APP_EXTENSIONS.map((extension) => `app${extension}`);
 
 /** Absolute path of the app. `given` null: `app.ts` and its like in `folder`. @throws SERVE_CONFIG with a suggestion */
 export function findApp(given: string | null, folder: string): string {
@@ -20,9 +20,9 @@ export function findApp(given: string | null, folder: string): string {
   if (!existsSync(path)) return fail(`${given}: no such file.${hintFor(path, folder)}`);
   if (statSync(path).isDirectory())
     return appIn(path) ?? fail(`${given} is a folder without ${DEFAULT_NAMES.join(', ')}.`);
-  if (EXTENSIONS.includes(extname(path))) return path;
+  if (APP_EXTENSIONS.includes(extname(path))) return path;
   return fail(
-    `${given}: an app is one of ${EXTENSIONS.join(' ')}, not ${extname(path) || 'a file without extension'}.`,
+    `${given}: an app is one of ${APP_EXTENSIONS.join(' ')}, not ${extname(path) || 'a file without extension'}.`,
   );
 }
 
@@ -34,7 +34,7 @@ function appIn(folder: string): string | null {
 function hintFor(path: string, folder: string): string {
   const parent = dirname(path);
   if (!existsSync(parent)) return ` The folder ${relative(folder, parent) || parent} does not exist either.`;
-  const apps = readdirSync(parent).filter((name) => EXTENSIONS.includes(extname(name)));
+  const apps = readdirSync(parent).filter((name) => APP_EXTENSIONS.includes(extname(name)));
   const close = suggest(basename(path), apps);
   return close === null ? '' : ` Did you mean ${relative(folder, join(parent, close))}?`;
 }

@@ -8,7 +8,6 @@
  * 3. `kill`: nothing is waited for.
  */
 import type { IncomingMessage } from 'node:http';
-import { basename } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { ServeError } from '../../protocol/errors.js';
 import { endText, startText, tryText } from './banner.js';
@@ -26,6 +25,7 @@ import { watchedResponses } from '../http/socket/watched-response.js';
 import { LateHandler, createHttpServer, inviteBody } from '../http/socket/http-server.js';
 import { KeptJobs, type KeptJob } from '../jobs/kept-jobs.js';
 import { firstLine } from '../models/model-log.js';
+import type { ModelSpec } from '../models/model-spec.js';
 import { Model } from '../models/model.js';
 import { AccessLog } from '../http/call/access-log.js';
 import { createLog, type Log } from '../observe/log.js';
@@ -47,9 +47,7 @@ import { VERSION } from '../version.js';
 
 /** Everything that a server is made from, checked already. */
 export interface ServerPlan {
-  readonly app: string;
-  readonly appPlace: string;
-  readonly workerCommand: readonly string[] | null;
+  readonly spec: ModelSpec;
   readonly resolved: ResolvedOptions;
   readonly keys: ApiKeys;
   readonly devices: Devices;
@@ -83,7 +81,7 @@ export class Server implements ServerHandle {
   readonly #ended = deferred<ServerEnd>();
   readonly #workersClosed = deferred<void>();
   #listening: Listening | null = null;
-  #appFiles: AppFiles | null = null;
+  #appFiles: readonly AppFiles[] = [];
   #closing: Promise<void> | null = null;
   #hasEnded = false;
   /** Replies end their connections: a new one could find nobody. */
@@ -145,8 +143,8 @@ export class Server implements ServerHandle {
       throw error;
     }
     process.on('exit', this.#killNow);
-    const { app, placements, devices } = this.#plan;
-    this.#log.info(startText(app, placements, devices.threads, this.url));
+    const { spec, placements, devices } = this.#plan;
+    this.#log.info(startText(spec.app, placements, devices.threads, this.url));
     if (this.#options.watch) await this.#watchApp(); // before it is loaded: no change may slip between
     this.#model.start(placements);
     const { createHandler } = await import('../http/handler.js');
@@ -165,13 +163,11 @@ export class Server implements ServerHandle {
   }
 
   #newModel(): Model {
-    const { app, appPlace, workerCommand, resolved, devices } = this.#plan;
+    const { spec, devices } = this.#plan;
     const { logFormat, logPrefix, spawnConcurrency } = this.#options;
     const printFormat = logFormat === 'text' && logPrefix === 'potassium' ? logPrefix : logFormat;
-    const name = basename(app).replace(/\.\w+$/, '') || 'model';
     return new Model(
-      { name, version: '1', app, appPlace, workerCommand },
-      resolved,
+      spec,
       {
         devices,
         gate: new SpawnGate(spawnConcurrency),
@@ -232,11 +228,12 @@ export class Server implements ServerHandle {
   }
 
   async #watchApp(): Promise<void> {
-    this.#appFiles = new AppFiles(this.#plan.app, {
-      onChange: (files) => this.#onAppChanged(files),
-      onProblem: (problem) => this.#log.error(`--watch: ${problem}`),
-    });
-    await this.#appFiles.open();
+    const listener = {
+      onChange: (files: readonly string[]) => this.#onAppChanged(files),
+      onProblem: (problem: string) => this.#log.error(`--watch: ${problem}`),
+    };
+    this.#appFiles = this.#plan.spec.program.watches.map((path) => new AppFiles(path, listener));
+    await Promise.all(this.#appFiles.map((files) => files.open()));
   }
 
   #onAppChanged(files: readonly string[]): void {
@@ -272,7 +269,7 @@ export class Server implements ServerHandle {
   async #drain(lagMs: number, hint: string): Promise<void> {
     const timeoutMs = this.#options.drainTimeout;
     const endAtMs = performance.now() + timeoutMs;
-    this.#appFiles?.close();
+    for (const files of this.#appFiles) files.close();
     const reason = await drain({
       model: this.#model,
       log: this.#log,
@@ -319,7 +316,7 @@ export class Server implements ServerHandle {
       end.error ?? new ServeError('SERVE_SHUTTING_DOWN', 'The server ended before it was ready.'),
     );
     process.off('exit', this.#killNow);
-    this.#appFiles?.close();
+    for (const files of this.#appFiles) files.close();
     this.#model.dispatcher.close();
     this.#jobs.close();
     this.#model.killAll();

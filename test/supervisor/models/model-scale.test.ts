@@ -5,14 +5,17 @@ import { ServeError } from '../../../protocol/errors.js';
 import type { Gpu } from '../../../supervisor/machine/gpu-discovery.js';
 import { makeCues, type Cues } from '../../helpers/cues.js';
 import { fixture, isAlive } from '../../helpers/server.js';
-import { LIMITS, RealModel, type RealModelOptions } from './real-model.js';
+import { LIMITS, realModel, type RealModel, type RealModelOptions } from './real-model.js';
 
 const LIMIT = { timeout: 60_000 };
 
-function newModel(t: TestContext, given: RealModelOptions = {}): { real: RealModel; cues: Cues } {
+async function newModel(
+  t: TestContext,
+  given: RealModelOptions = {},
+): Promise<{ real: RealModel; cues: Cues }> {
   const cues = makeCues(t);
   process.env['CUES'] = cues.folder; // its workers have the environment of this process
-  return { real: new RealModel(t, { app: fixture('works.mjs') }, given), cues };
+  return { real: await realModel(t, fixture('works.mjs'), given), cues };
 }
 
 function isNotReady(error: unknown): boolean {
@@ -20,7 +23,7 @@ function isNotReady(error: unknown): boolean {
 }
 
 test('a model that was given no slots refuses calls, says why, and is not latched', LIMIT, async (t) => {
-  const { real } = newModel(t);
+  const { real } = await newModel(t);
   await assert.rejects(
     real.call({}),
     (error) => isNotReady(error) && /No worker .* is wanted/.test(String(error)),
@@ -30,7 +33,7 @@ test('a model that was given no slots refuses calls, says why, and is not latche
 });
 
 test('workers are added while a call runs; each has an index of its own', LIMIT, async (t) => {
-  const { real, cues } = newModel(t);
+  const { real, cues } = await newModel(t);
   assert.deepEqual(await real.model.scale(1, LIMITS), { wanted: 1, ready: 1, error: null });
   const running = real.call({ until: 'finish' });
   await cues.untilNoted('begun call 1');
@@ -51,7 +54,7 @@ test(
   'a worker that is given up ends its call first, gets no other, and leaves its place and its index',
   LIMIT,
   async (t) => {
-    const { real, cues } = newModel(t);
+    const { real, cues } = await newModel(t);
     await real.model.scale(2, LIMITS);
     const running = [real.call({ until: 'finish', n: 1 }), real.call({ until: 'finish', n: 2 })];
     await cues.untilNoted('begun call 2');
@@ -86,7 +89,7 @@ test(
   'the drain timeout bounds a worker that is given up: its call is told to end, those behind it run elsewhere',
   LIMIT,
   async (t) => {
-    const { real, cues } = newModel(t);
+    const { real, cues } = await newModel(t);
     await real.model.scale(2, LIMITS);
     const running = [real.call({ until: 'finish' }), real.call({ until: 'finish' })];
     await cues.untilNoted('begun call 1');
@@ -117,7 +120,7 @@ test(
   'with 0, calls are refused at once, those that were taken are answered, then the workers go',
   LIMIT,
   async (t) => {
-    const { real, cues } = newModel(t);
+    const { real, cues } = await newModel(t);
     await real.model.scale(1, LIMITS);
     const { pids } = real;
     const taken = [real.call({ until: 'finish' }), real.call({ n: 2 }), real.call({ n: 3 })];
@@ -134,7 +137,7 @@ test(
 );
 
 test('with 0 and not enough time, what waits is refused, and what runs is cut', LIMIT, async (t) => {
-  const { real, cues } = newModel(t);
+  const { real, cues } = await newModel(t);
   await real.model.scale(1, LIMITS);
   const running = real.call({ ms: 60_000 });
   const waiting = real.call({});
@@ -146,7 +149,7 @@ test('with 0 and not enough time, what waits is refused, and what runs is cut', 
 });
 
 test('wanted again while the last calls end: the workers stay', LIMIT, async (t) => {
-  const { real, cues } = newModel(t);
+  const { real, cues } = await newModel(t);
   await real.model.scale(1, LIMITS);
   const { pids } = real;
   const running = real.call({ until: 'finish' });
@@ -170,7 +173,7 @@ test(
   async (t) => {
     const cues = makeCues(t);
     process.env['CUES'] = cues.folder;
-    const real = new RealModel(t, { app: fixture('syntax-error.mjs') });
+    const real = await realModel(t, fixture('syntax-error.mjs'));
     const { ready, error } = await real.model.scale(2, LIMITS);
     assert.deepEqual([ready, error?.code, real.latched.length], [0, 'SERVE_APP_INVALID', 1]);
     await assert.rejects(real.call({}), isNotReady);
@@ -184,7 +187,7 @@ test(
   'workers come and go again and again under calls: each is answered once, nothing stays',
   LIMIT,
   async (t) => {
-    const { real, cues } = newModel(t);
+    const { real, cues } = await newModel(t);
     await real.model.scale(1, LIMITS);
     let isOver = false;
     let calls = 0;
@@ -216,9 +219,9 @@ test(
   'slots are spread over the GPUs with those of other models in mind; threads are shared among all',
   LIMIT,
   async (t) => {
-    const { real } = newModel(t, { gpus: CARDS });
+    const { real } = await newModel(t, { gpus: CARDS });
     await real.model.scale(1, LIMITS);
-    const other = new RealModel(t, { app: fixture('works.mjs'), name: 'other' }, { devices: real.devices });
+    const other = await realModel(t, fixture('works.mjs'), { devices: real.devices });
     await other.model.scale(3, LIMITS);
     const devices = ({ model }: RealModel): string[] => model.slots.map(({ device }) => device);
     assert.deepEqual([devices(real), devices(other)], [['gpu 0'], ['gpu 1', 'gpu 0', 'gpu 1']]);
@@ -231,7 +234,7 @@ test(
 );
 
 test('a device that is not to be had refuses the change, and nothing changes', LIMIT, async (t) => {
-  const { real } = newModel(t, { options: { gpus: '0' } });
+  const { real } = await newModel(t, { options: { gpus: '0' } });
   await assert.rejects(real.model.scale(1, LIMITS), { code: 'SERVE_CONFIG' });
   assert.deepEqual([real.model.wantedWorkers, real.model.slots.length], [0, 0]);
 });

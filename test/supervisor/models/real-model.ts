@@ -6,12 +6,13 @@ import { Job, type JobCall } from '../../../supervisor/dispatch/job.js';
 import { Devices } from '../../../supervisor/machine/devices.js';
 import type { Gpu } from '../../../supervisor/machine/gpu-discovery.js';
 import { Model } from '../../../supervisor/models/model.js';
-import type { ModelSpec } from '../../../supervisor/models/start-worker.js';
+import type { ModelSpec } from '../../../supervisor/models/model-spec.js';
 import { createLog } from '../../../supervisor/observe/log.js';
 import { OutputRelay } from '../../../supervisor/observe/output-relay.js';
 import type { OutputWriter } from '../../../supervisor/observe/output-writer.js';
 import { resolveOptions } from '../../../supervisor/options/resolve.js';
 import { OrphanGuard } from '../../../supervisor/processes/orphan-guard.js';
+import { prepareProgram } from '../../../supervisor/runtimes/index.js';
 import { SpawnGate } from '../../../supervisor/slots/spawn-gate.js';
 import type { RetireLimits } from '../../../supervisor/processes/worker-listener.js';
 import { PassThrough } from 'node:stream';
@@ -27,6 +28,26 @@ export interface RealModelOptions {
   readonly gate?: SpawnGate;
 }
 
+/** What a model with this app is made from. */
+export async function specOf(
+  app: string,
+  options: Readonly<Record<string, unknown>> = {},
+): Promise<ModelSpec> {
+  const facts = { name: 'model', version: '1', app, appPlace: '' };
+  const program = await prepareProgram({ ...facts, workerCommand: null });
+  const source = { values: options, where: (name: string) => name, numbersAreMs: true } as const;
+  return { ...facts, program, resolved: resolveOptions([source]) };
+}
+
+/** A model of which no workers are wanted yet. Killed when the test ends. */
+export async function realModel(
+  t: TestContext,
+  app: string,
+  given: RealModelOptions = {},
+): Promise<RealModel> {
+  return new RealModel(t, await specOf(app, given.options), given);
+}
+
 export class RealModel {
   readonly model: Model;
   readonly devices: Devices;
@@ -34,8 +55,7 @@ export class RealModel {
   #log = '';
   #calls = 0;
 
-  /** Killed when the test ends. */
-  constructor(t: TestContext, spec: Partial<ModelSpec> & { app: string }, given: RealModelOptions = {}) {
+  constructor(t: TestContext, spec: ModelSpec, given: RealModelOptions) {
     const output = new PassThrough();
     output.on('data', (chunk: Buffer) => (this.#log += chunk.toString()));
     const writer = Object.assign(output, {
@@ -48,8 +68,7 @@ export class RealModel {
     this.devices =
       given.devices ?? new Devices({ found: gpus, said: 'a test', inheritedMask: undefined, cores: 4 });
     this.model = new Model(
-      { name: 'model', version: '1', appPlace: '', workerCommand: null, ...spec },
-      resolveOptions([{ values: given.options ?? {}, where: (name) => name, numbersAreMs: true }]),
+      spec,
       {
         devices: this.devices,
         gate: given.gate ?? new SpawnGate(8),

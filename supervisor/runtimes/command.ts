@@ -1,0 +1,18 @@
+/** A program of the user's own that speaks the wire, in whatever language. */
+import { basename } from 'node:path';
+import type { Runtime } from './runtime.js';
+
+export const command: Runtime = {
+  extensions: [],
+  claims: ({ workerCommand }) => workerCommand !== null,
+  prepare: ({ workerCommand }) => {
+    const [program = '', ...args] = workerCommand ?? [];
+    return Promise.resolve({
+      command: [program, ...args],
+      env: {},
+      cwd: null,
+      label: basename(program),
+      watches: [],
+    });
+  },
+};

@@ -1,0 +1,36 @@
+/** What turns an app into the program of its workers. One file per runtime; `index.ts` is the list. */
+
+/** An app, as somebody asks for it. */
+export interface AppSpec {
+  readonly name: string;
+  readonly version: string;
+  /** Absolute path; what it means to the worker is up to a program of the user's own. */
+  readonly app: string;
+  /** Which app of that file; empty: the one that it exports. */
+  readonly appPlace: string;
+  /** Program and arguments of a worker in another language, which speaks the wire (docs/wire.md); null: found by the file. */
+  readonly workerCommand: readonly string[] | null;
+}
+
+/** How a worker of the app is started: a process that speaks the wire. */
+export interface WorkerProgram {
+  /** Program and arguments. */
+  readonly command: readonly string[];
+  /** Variables beside those of the server; those of its device come on top. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Folder that it starts in; null: the server's. */
+  readonly cwd: string | null;
+  /** Name for people. */
+  readonly label: string;
+  /** Files whose folders hold what the app is made of, for `--watch`; empty: not known. */
+  readonly watches: readonly string[];
+}
+
+export interface Runtime {
+  /** Extensions of the files that are its apps, the likelier ones first; none if it is asked for by other means. */
+  readonly extensions: readonly string[];
+  /** Whether it runs this app. The first of the list that does is the one. */
+  claims(spec: AppSpec): boolean;
+  /** Called once for each new spec of a model, before its workers. @throws SERVE_CONFIG with file, cause and cure */
+  prepare(spec: AppSpec): Promise<WorkerProgram>;
+}

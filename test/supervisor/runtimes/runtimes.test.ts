@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { APP_EXTENSIONS, prepareProgram } from '../../../supervisor/runtimes/index.js';
+import type { Runtime } from '../../../supervisor/runtimes/runtime.js';
+
+const SPEC = { name: 'm', version: '1', app: '/apps/app.ts', appPlace: '', workerCommand: null };
+
+for (const extension of APP_EXTENSIONS) {
+  test(`an app that ends in ${extension} runs in Node, and its folder is watched`, async () => {
+    const app = `/apps/app${extension}`;
+    const { command, label, watches } = await prepareProgram({ ...SPEC, app });
+    assert.equal(command[0], process.execPath);
+    assert.match(String(command[1]), /worker\/main\.js$/);
+    assert.deepEqual([label, watches], ['node', [app]]);
+  });
+}
+
+test("a program of the user's own is run as it is, whatever the app is called; what to watch is not known", async () => {
+  for (const app of ['', 'model.bin', '/apps/app.ts']) {
+    const { command, label, watches } = await prepareProgram({
+      ...SPEC,
+      app,
+      workerCommand: ['/usr/bin/python3', 'worker.py'],
+    });
+    assert.deepEqual([command, label, watches], [['/usr/bin/python3', 'worker.py'], 'python3', []]);
+  }
+});
+
+test('a file that no runtime claims is refused, with those that can be served', async () => {
+  await assert.rejects(prepareProgram({ ...SPEC, app: '/apps/model.pkl' }), {
+    code: 'SERVE_CONFIG',
+    message: '/apps/model.pkl: nothing here runs such a file; an app is one of .ts .mts .cts .js .mjs .cjs.',
+  });
+});
+
+test('the first runtime of the list that claims an app prepares it; what it throws is what is told', async () => {
+  const program = { command: ['sh'], env: {}, cwd: '/', label: 'shell', watches: [] };
+  const shell: Runtime = {
+    extensions: ['.sh'],
+    claims: ({ app }) => app.endsWith('.sh'),
+    prepare: ({ app }) =>
+      app === '/no.sh' ? Promise.reject(new Error('no shell')) : Promise.resolve(program),
+  };
+  const never: Runtime = { ...shell, prepare: () => assert.fail('not asked') };
+  assert.equal(await prepareProgram({ ...SPEC, app: '/a.sh' }, [shell, never]), program);
+  await assert.rejects(prepareProgram({ ...SPEC, app: '/no.sh' }, [shell, never]), /no shell/);
+});
