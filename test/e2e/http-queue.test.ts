@@ -208,9 +208,7 @@ test(
     await cues.untilNoted('begun running');
     // The running call is half done on average: 150 ms to wait and 300 to run.
     const refused = await ask(server, {}, { id: 'refused', ...within('0.4') });
-    assertRefused(refused, 'SERVE_OVERLOADED');
-    const waitedMs = Number(/queue;dur=([\d.]+)/.exec(refused.headers.get('server-timing') ?? '')?.[1]);
-    assert.ok(waitedMs < 400, `${waitedMs} ms: before the deadline, not at it`);
+    assertRefused(refused, 'SERVE_OVERLOADED'); // at the deadline it would be SERVE_DEADLINE
     const patient = ask(server, {}, within('60'));
     await server.until(({ model }) => model.queue.waiting === 1);
     cues.give('go');
