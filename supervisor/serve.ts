@@ -12,6 +12,7 @@ import { ApiKeys } from './http/call/api-keys.js';
 import { readKeyFile } from './options/api-key.js';
 import { readConfigFile } from './options/config-file.js';
 import { configError } from '../protocol/errors.js';
+import { asClause } from '../protocol/sentences.js';
 import { readEnvironment, resolveOptions, type OptionSource } from './options/resolve.js';
 import { readServeOptions } from './options/serve-options.js';
 import { availableCores } from './machine/cores.js';
@@ -71,7 +72,7 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
   });
   const placements = devices.takeFirst({ workers, gpus, workersPerGpu });
   const problem =
-    discovery.problem === null ? [] : [`GPU discovery: ${discovery.problem}; continuing without`];
+    discovery.problem === null ? [] : [`GPU discovery: ${asClause(discovery.problem)}; continuing without`];
   const server = new Server({
     spec: { ...spec, program, resolved },
     resolved,

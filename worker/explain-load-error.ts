@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { describeThrown } from '../protocol/errors.js';
+import { asSentence } from '../protocol/sentences.js';
 import { firstFrameOutside, withoutOwnFrames } from './stack-frame.js';
 
 /** The error of an app that fails to load in the same way every time; its message is for the app's author. */
@@ -26,16 +27,13 @@ export function explainImportError(path: string, thrown: unknown): AppLoadError 
   const syntax = syntaxErrorPlace(text) ?? (hidesItsPlace(text) ? askFreshProcess(path) : null);
   if (syntax !== null) {
     const { place, message: what } = syntax;
-    return new AppLoadError(`${place}: syntax error: ${what}${cureFor(what)}`, { cause: thrown });
+    return new AppLoadError(`${place}: syntax error: ${withCure(what)}`, { cause: thrown });
   }
   const frame = firstFrameOutside(stack);
-  return new AppLoadError(
-    `${frame ?? path}: importing the app threw: ${message}\n${withoutOwnFrames(stack)}`,
-    {
-      cause: thrown,
-      permanent: isAppsMistake(thrown),
-    },
-  );
+  return new AppLoadError(`${frame ?? path}: importing the app threw: ${withoutOwnFrames(stack)}`, {
+    cause: thrown,
+    permanent: isAppsMistake(thrown),
+  });
 }
 
 /** The class is told by its name, because it may come from another copy of this package. */
@@ -45,9 +43,9 @@ function isAppsMistake(thrown: unknown): boolean {
 }
 
 /** A `.ts` file outside a package of type `module` is translated to CommonJS, as Node and TypeScript would. */
-function cureFor(message: string): string {
-  if (!/^top-level await .*"cjs"/i.test(message)) return '';
-  return '. Name the file .mts, or put { "type": "module" } into the package.json beside it.';
+function withCure(message: string): string {
+  if (!/^top-level await .*"cjs"/i.test(message)) return message;
+  return `${asSentence(message)} Name the file .mts, or put { "type": "module" } into the package.json beside it.`;
 }
 
 /** Returns `file:line` of the first line of `path` that holds `text`, `file:1` if none does. */

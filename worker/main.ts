@@ -188,13 +188,9 @@ async function initOrExit(
     return performance.now() - startedAtMs;
   } catch (thrown) {
     const { message, stack } = describeThrown(thrown);
-    const place = firstFrameOutside(stack) ?? path;
-    exitFatally(
-      'SERVE_INIT_FAILED',
-      `${place}: ${step} threw: ${message}`,
-      withoutOwnFrames(stack),
-      outlookOf(thrown),
-    );
+    const threw = `${firstFrameOutside(stack) ?? path}: ${step} threw:`;
+    const detail = `${threw} ${withoutOwnFrames(stack)}`;
+    exitFatally('SERVE_INIT_FAILED', `${threw} ${message}`, detail, outlookOf(thrown));
     return null;
   }
 }

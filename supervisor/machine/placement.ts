@@ -1,5 +1,6 @@
 /** Which device a slot gets: options, discovery and an inherited mask in, one entry per worker out. Pure. */
 import { configError, type ServeError } from '../../protocol/errors.js';
+import { asClause } from '../../protocol/sentences.js';
 import type { Gpu } from './gpu-discovery.js';
 
 export interface Placement {
@@ -138,7 +139,7 @@ function unseenGpu(index: number, mask: string | undefined): string | undefined 
 
 function noGpu(wanted: string, input: PlacementInput): ServeError {
   return configError(
-    `--gpus ${wanted}: no GPU was found here: ${input.said}${maskHint(input)}. Use --gpus none to run on the CPU; cards that nvidia-smi does not know are named in CUDA_VISIBLE_DEVICES or HIP_VISIBLE_DEVICES.`,
+    `--gpus ${wanted}: no GPU was found here: ${asClause(input.said)}${maskHint(input)}. Use --gpus none to run on the CPU; cards that nvidia-smi does not know are named in CUDA_VISIBLE_DEVICES or HIP_VISIBLE_DEVICES.`,
   );
 }
 

@@ -58,14 +58,15 @@ export class ModelLog {
       this.#log.info(facts, `worker ${slot.index} has stopped (${death.how})`);
       return;
     }
-    const said = death.fatal === null ? '' : `: ${this.#tellOnce(death.fatal)}`;
     const { call } = death;
     const during = call === null ? '' : ` while running call ${call.requestId} of ${call.route}`;
     const hint = death.hint === '' ? '' : `; ${death.hint}`;
+    // The worker's own words stand last: whatever they end with, nothing of ours follows.
+    const said = death.fatal === null ? '' : `: ${this.#tellOnce(death.fatal)}`;
     const lastLines = death.stderrTail.length === 0 ? {} : { lastStderr: death.stderrTail };
     this.#log.error(
       { ...facts, requestId: call?.requestId, route: call?.route, ...lastLines },
-      `worker ${slot.index} died (${death.how})${during}${said}${hint}; ${nextStep(slot)}`,
+      `worker ${slot.index} died (${death.how})${during}${hint}; ${nextStep(slot)}${said}`,
     );
   }
 
@@ -77,7 +78,7 @@ export class ModelLog {
   }
 }
 
-export function firstLine(text: string): string {
+function firstLine(text: string): string {
   return text.split('\n', 1)[0] as string;
 }
 

@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join, relative, resolve } from 'node:path';
 import { configError } from '../../protocol/errors.js';
+import { asSentence } from '../../protocol/sentences.js';
 
 /** What is written: its name, what it is for, and its template in `templates/new/`. */
 const FILES = [
@@ -27,7 +28,7 @@ export function newProject(given: string, cwd: string): string {
     mkdirSync(folder, { recursive: true });
     for (const [path, text] of texts) writeFileSync(path, text, { flag: 'wx' });
   } catch (cause) {
-    throw configError(`${given}: ${(cause as Error).message}. Choose another folder.`);
+    throw configError(`${given}: ${asSentence((cause as Error).message)} Choose another folder.`);
   }
   return report(relative(cwd, folder));
 }

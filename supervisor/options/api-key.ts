@@ -6,6 +6,7 @@ import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { ServeError } from '../../protocol/errors.js';
+import { asSentence } from '../../protocol/sentences.js';
 import { NotAllowed } from './units.js';
 
 /** SHA-256 of a key: all have one length, so comparing them tells nothing of the key. */
@@ -64,5 +65,5 @@ function readText(path: string, folder: string): string {
 }
 
 function keyFileError(path: string, what: string): ServeError {
-  return new ServeError('SERVE_CONFIG', `--api-key-file ${path}: ${what}.`);
+  return new ServeError('SERVE_CONFIG', `--api-key-file ${path}: ${asSentence(what)}`);
 }

@@ -1,6 +1,7 @@
 /** A server as the business of its whole process: signals to `close` and `kill`, ends and errors to exit reasons. */
 import { isatty } from 'node:tty';
 import { ServeError } from '../../protocol/errors.js';
+import { asSentence } from '../../protocol/sentences.js';
 import { EXIT_CODES, type ExitReason } from './exit-codes.js';
 import { watchNpmShell } from './npm-shell.js';
 import type { ServerEnd, ServerHandle } from './server-handle.js';
@@ -107,7 +108,7 @@ export function explainFailure(thrown: unknown): ExitReason {
     return 'listen';
   }
   if (code === 'EACCES' || code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'ENOENT') {
-    say(`cannot listen on ${where}: ${message}. Check --host and --port.`);
+    say(`cannot listen on ${where}: ${asSentence(message)} Check --host and --port.`);
     return 'listen';
   }
   say(`internal error: ${thrown instanceof Error ? (thrown.stack ?? message) : String(thrown)}`);

@@ -10,6 +10,7 @@
 import type { IncomingMessage } from 'node:http';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { ServeError } from '../../protocol/errors.js';
+import { asClause } from '../../protocol/sentences.js';
 import { endText, startText, tryText } from './banner.js';
 import { deferred } from './deferred.js';
 import type { SendAhead } from '../dispatch/send-ahead.js';
@@ -24,7 +25,6 @@ import { UnsentAnswers } from '../http/socket/unsent-answers.js';
 import { watchedResponses } from '../http/socket/watched-response.js';
 import { LateHandler, createHttpServer, inviteBody } from '../http/socket/http-server.js';
 import { KeptJobs, type KeptJob } from '../jobs/kept-jobs.js';
-import { firstLine } from '../models/model-log.js';
 import type { ModelSpec } from '../models/model-spec.js';
 import { Model } from '../models/model.js';
 import { AccessLog } from '../http/call/access-log.js';
@@ -250,18 +250,18 @@ export class Server implements ServerHandle {
   }
 
   #onLatched(error: ServeError, everReady: boolean): void {
-    const why = firstLine(error.detail); // all of it stands above, in the report of the death
-    const what = `${everReady ? 'no worker can be restarted' : 'no worker could start'}: ${why}`;
+    const what = everReady ? 'no worker can be restarted' : 'no worker could start';
+    const whatAndWhy = `${what}; the reason stands above`; // in the report of the death
     if (this.#options.watch) {
-      this.#log.error(`${what}. Answering 503 until a file of the app changes (--watch)`);
+      this.#log.error(`${whatAndWhy}. Answering 503 until a file of the app changes (--watch)`);
       return;
     }
     this.#ready.reject(error);
     if (everReady && this.#options.onCrashLoop === 'stay') {
-      this.#log.error(`${what}. Staying up and answering 503 (--on-crash-loop)`);
+      this.#log.error(`${whatAndWhy}. Staying up and answering 503 (--on-crash-loop)`);
       return;
     }
-    this.#log.error(what);
+    this.#log.error(whatAndWhy);
     // Held callers have been answered; `finish` lets the answers reach them.
     void this.#finish({ reason: 'failed', error }, performance.now() + this.#options.drainTimeout);
   }
@@ -336,7 +336,7 @@ export class Server implements ServerHandle {
 
   #warnUnguarded(why: string): void {
     this.#log.warn(
-      `orphan guard: ${why}; if this server is killed, a worker inside native code ends only when it returns`,
+      `orphan guard: ${asClause(why)}; if this server is killed, a worker inside native code ends only when it returns`,
     );
   }
 }

@@ -213,7 +213,7 @@ export class Slot {
 
 /** Why the slot is given up: what its last worker said of itself, or how it died. */
 function latchError(death: WorkerDeath, repeats: boolean): ServeError {
-  const detail = death.fatal?.message ?? `${death.how} ${death.hint}`.trim();
+  const detail = death.fatal?.message ?? (death.hint === '' ? death.how : `${death.how}; ${death.hint}`);
   if (!repeats) return new ServeError('SERVE_CRASH_LOOP', undefined, { detail });
   const isInit = death.fatal?.code === 'SERVE_INIT_FAILED';
   return new ServeError(isInit ? 'SERVE_INIT_FAILED' : 'SERVE_APP_INVALID', undefined, { detail });

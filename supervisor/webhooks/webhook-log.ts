@@ -1,4 +1,5 @@
 /** Logs webhooks: one warning for each that was not delivered, and the rest at level debug. */
+import { asClause } from '../../protocol/sentences.js';
 import type { Log } from '../observe/log.js';
 
 /** The facts that are told of a webhook. */
@@ -25,7 +26,7 @@ export class WebhookLog {
   retrying(webhook: Told): void {
     this.#log.debug(
       factsOf(webhook),
-      `Webhook to ${shownUrl(webhook.url)} failed with ${webhook.why}; trying again`,
+      `Webhook to ${shownUrl(webhook.url)} failed with ${asClause(webhook.why)}; trying again`,
     );
   }
 

@@ -76,13 +76,13 @@ const IN_THE_APP: readonly Mistake[] = [
     what: 'an import that throws',
     app: 'app.ts',
     source: `type Gone = string;\n\nthrow new Error('no licence');\n${GOOD}`,
-    says: `${HERE}/app.ts:3:7: importing the app threw: no licence`,
+    says: `${HERE}/app.ts:3:7: importing the app threw: Error: no licence`,
   },
   {
     what: 'an init that throws',
     app: 'app.ts',
     source: `type Gone = string;\nexport async function init() {\n  throw new Error('no weights');\n}\n${GOOD}`,
-    says: `${HERE}/app.ts:3:9: init threw: no weights`,
+    says: `${HERE}/app.ts:3:9: init threw: Error: no weights`,
   },
   {
     what: 'a process.exit while it is imported',
@@ -134,7 +134,12 @@ describe('an app with', RUNS, () => {
       const command = runCommand([app, '--port', '0', '--restart-limit', '0'], { t, cwd });
       const { code } = await command.ended;
       const told = command.stderr().replaceAll(cwd, HERE);
-      assert.ok(told.includes(`no worker could start: ${says}\n`), told);
+      assert.equal(told.split(says).length, 2, `once, and not again where the server ends: ${told}`);
+      assert.match(
+        told,
+        /; it will not be restarted: .*\n[^]*no worker could start; the reason stands above\n/,
+      );
+      assert.doesNotMatch(told, /[.?][.;]/, 'nothing is joined to a sentence that has ended');
       assert.equal(code, 3);
       assert.doesNotMatch(
         told,

@@ -139,7 +139,7 @@ describe('--watch', () => {
         assert.deepEqual(await answer(server), { version: 1 });
         app.save('app.mjs', broken);
         await server.untilPrinted(
-          /no worker can be restarted: .*Answering 503 until a file of the app changes/,
+          /no worker can be restarted; .*Answering 503 until a file of the app changes/,
         );
         assert.match(server.stderr(), told);
         await refusesCalls(server);
@@ -154,7 +154,7 @@ describe('--watch', () => {
     test(`${what} at the very start does not end the server; the next save mends it`, LIMIT, async (t) => {
       const app = editedApp(t, { 'app.mjs': broken });
       const server = await watched(t, app, 'app.mjs', ['--on-crash-loop', 'exit']);
-      await server.untilPrinted(/no worker could start: .*Answering 503 until a file of the app changes/);
+      await server.untilPrinted(/no worker could start; .*Answering 503 until a file of the app changes/);
       assert.match(server.stderr(), told);
       await refusesCalls(server);
       app.save('app.mjs', versionApp(1));
@@ -168,10 +168,10 @@ describe('--watch', () => {
     const app = editedApp(t, { 'app.mjs': 'throw new Error("broken 0");' });
     const server = await watched(t, app, 'app.mjs');
     for (let i = 0; i < 4; i += 1) {
-      await server.untilPrinted(new RegExp(`no worker could start: .*broken ${i}`));
+      await server.untilPrinted(new RegExp(`broken ${i}[^]*no worker could start; the reason`));
       app.save('app.mjs', `throw new Error("broken ${i + 1}");`);
     }
-    await server.untilPrinted(/no worker could start: .*broken 4/);
+    await server.untilPrinted(/broken 4[^]*no worker could start; the reason/);
     app.save('app.mjs', versionApp(1));
     await server.until(({ state }) => state === 'ready');
     assert.doesNotMatch(server.stderr(), /restarting in/);

@@ -275,7 +275,7 @@ const FATALS: readonly (readonly [
     'that finds the disk full when imported',
     "throw Object.assign(new Error('no room'), { code: 'ENOSPC' });",
     { code: 'SERVE_APP_INVALID', permanent: false, transient: true },
-    /importing the app threw: no room/,
+    /importing the app threw: Error: no room/,
   ],
   [
     'without an inference',
@@ -293,7 +293,7 @@ const FATALS: readonly (readonly [
     'that throws when imported',
     "throw new Error('download failed');",
     { code: 'SERVE_APP_INVALID', permanent: false },
-    /importing the app threw: download failed/,
+    /importing the app threw: Error: download failed/,
   ],
   [
     'with a rejection nobody handles in init',

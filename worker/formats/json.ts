@@ -3,6 +3,7 @@ import { isAscii, isUtf8 } from 'node:buffer';
 import { escapeNonAscii } from '../../protocol/ascii-json.js';
 import { ServeError } from '../../protocol/errors.js';
 import type { Call } from '../../protocol/messages.js';
+import { asSentence } from '../../protocol/sentences.js';
 import { jsonText } from '../reply/json-encoding.js';
 import { utf8InScratch } from '../reply/scratch.js';
 import type { BodyFormat, EncodedOutput } from './body-format.js';
@@ -13,9 +14,13 @@ export function readJson(body: Buffer): unknown {
   try {
     return JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
   } catch (cause) {
-    throw new ServeError('SERVE_BAD_BODY', `The body is not valid JSON: ${(cause as Error).message}`, {
-      cause,
-    });
+    throw new ServeError(
+      'SERVE_BAD_BODY',
+      `The body is not valid JSON: ${asSentence((cause as Error).message)}`,
+      {
+        cause,
+      },
+    );
   }
 }
 

@@ -1,6 +1,7 @@
 /** MessagePack bodies. */
 import { C1, Packr, Unpackr } from 'msgpackr';
 import { ServeError } from '../../protocol/errors.js';
+import { asSentence } from '../../protocol/sentences.js';
 import { plainValue } from '../reply/plain-value.js';
 import type { WritableFormat } from './body-format.js';
 
@@ -22,9 +23,13 @@ export function readMsgpack(body: Buffer): unknown {
     if (body.includes(NEVER_USED_BYTE) && holdsNeverUsed(value)) throw new Error('byte 0xc1 is never used');
     return value;
   } catch (cause) {
-    throw new ServeError('SERVE_BAD_BODY', `The body is not valid MessagePack: ${(cause as Error).message}`, {
-      cause,
-    });
+    throw new ServeError(
+      'SERVE_BAD_BODY',
+      `The body is not valid MessagePack: ${asSentence((cause as Error).message)}`,
+      {
+        cause,
+      },
+    );
   }
 }
 

@@ -1,5 +1,6 @@
 /** `multipart/form-data` bodies, read into one object of fields and files. */
 import { ServeError } from '../../protocol/errors.js';
+import { asSentence } from '../../protocol/sentences.js';
 import type { UploadedFile } from '../api/types.js';
 import type { BodyFormat } from './body-format.js';
 import { collectFields } from './fields.js';
@@ -14,7 +15,9 @@ export function readMultipart(body: Buffer, contentType: string): Record<string,
     return collectFields(fieldsOf(body, contentType));
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new ServeError('SERVE_BAD_BODY', `The multipart body could not be read: ${reason}`, { cause });
+    throw new ServeError('SERVE_BAD_BODY', `The multipart body could not be read: ${asSentence(reason)}`, {
+      cause,
+    });
   }
 }
 

@@ -1,6 +1,7 @@
 /** Reads a call's body in the format that the dialect fixed, else in the one that the content type names. */
 import { ServeError } from '../../protocol/errors.js';
 import type { Call } from '../../protocol/messages.js';
+import { asSentence } from '../../protocol/sentences.js';
 import { NO_WISHES, type InputWishes } from '../api/input-wishes.js';
 import { FORMATS, type FormatName } from './index.js';
 
@@ -39,7 +40,7 @@ function readUnaskedJson(body: Buffer, call: Call): unknown {
   } catch (error) {
     const format = formatOf(call.contentType, { forms: true, text: true });
     if (!(error instanceof ServeError) || (format !== 'form' && format !== 'text')) throw error;
-    throw new ServeError('SERVE_BAD_BODY', `${error.message}. ${HINTS[format]}`, { cause: error });
+    throw new ServeError('SERVE_BAD_BODY', `${asSentence(error.message)} ${HINTS[format]}`, { cause: error });
   }
 }
 

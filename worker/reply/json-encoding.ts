@@ -7,6 +7,7 @@
  * replacer function looks at every value, for 1.7 times the price (bench/json.ts).
  */
 import { ServeError, describeThrown } from '../../protocol/errors.js';
+import { asSentence } from '../../protocol/sentences.js';
 import { hasBlindSpot, lookAgain } from './json-blind-spots.js';
 import { convertBuiltIns } from './json-conversions.js';
 import { findProblem } from './output-problem.js';
@@ -27,7 +28,7 @@ export function jsonText(value: unknown): string {
   } catch (cause) {
     convertBuiltIns(false);
     const problem = findProblem(value) ?? describeThrown(cause).message;
-    throw new ServeError('SERVE_OUTPUT_INVALID', `The output is not JSON: ${problem}.`, { cause });
+    throw new ServeError('SERVE_OUTPUT_INVALID', `The output is not JSON: ${asSentence(problem)}`, { cause });
   } finally {
     convertBuiltIns(false);
   }

@@ -1,5 +1,6 @@
 /** Values to what every MessagePack reader knows: no extension types, the same meaning as the JSON output. */
 import { ServeError, describeThrown } from '../../protocol/errors.js';
+import { asSentence } from '../../protocol/sentences.js';
 import { notDataOf } from './not-data.js';
 import { findProblem, type BigIntRange } from './output-problem.js';
 
@@ -15,7 +16,9 @@ export function plainValue(value: unknown): unknown {
     return convert(value, new Set());
   } catch (cause) {
     const problem = findProblem(value, RANGE) ?? describeThrown(cause).message;
-    throw new ServeError('SERVE_OUTPUT_INVALID', `The output is not MessagePack: ${problem}.`, { cause });
+    throw new ServeError('SERVE_OUTPUT_INVALID', `The output is not MessagePack: ${asSentence(problem)}`, {
+      cause,
+    });
   }
 }
 

@@ -3,6 +3,7 @@ import type { ServerResponse, IncomingMessage } from 'node:http';
 import { splitHeaderLines } from '../../../protocol/header-lines.js';
 import { ServeError } from '../../../protocol/errors.js';
 import type { ReplyHead } from '../../../protocol/messages.js';
+import { asSentence } from '../../../protocol/sentences.js';
 import type { Job, Sink } from '../../dispatch/job.js';
 import { refuse } from '../socket/refuse.js';
 import { onceClosed } from '../socket/request-facts.js';
@@ -171,7 +172,10 @@ export class ReplySink implements Sink {
       // Node takes them over one by one if the response has some already; those before the bad one must not stay.
       for (const name of Object.keys(headers)) this.#options.response.removeHeader(name);
       const reason = cause instanceof Error ? cause.message : 'it cannot be sent';
-      return new ServeError('SERVE_OUTPUT_INVALID', `The model's response header is invalid: ${reason}.`);
+      return new ServeError(
+        'SERVE_OUTPUT_INVALID',
+        `The model's response header is invalid: ${asSentence(reason)}`,
+      );
     }
   }
 }

@@ -9,6 +9,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { createGunzip, createInflate, type Gunzip, type Inflate } from 'node:zlib';
 import { ServeError } from '../../../protocol/errors.js';
+import { asSentence } from '../../../protocol/sentences.js';
 
 const DECODERS = { gzip: createGunzip, 'x-gzip': createGunzip, deflate: createInflate } as const;
 
@@ -72,7 +73,11 @@ export function decodeBody(request: IncomingMessage, codings: readonly Coding[])
 
 /** What the client did wrong when decoding failed. */
 export function damaged(codings: readonly Coding[], cause: Error): ServeError {
-  return new ServeError('SERVE_BAD_BODY', `The body is not valid ${codings.join(', ')}: ${cause.message}.`, {
-    cause,
-  });
+  return new ServeError(
+    'SERVE_BAD_BODY',
+    `The body is not valid ${codings.join(', ')}: ${asSentence(cause.message)}`,
+    {
+      cause,
+    },
+  );
 }

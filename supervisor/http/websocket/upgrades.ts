@@ -3,6 +3,7 @@ import { ServerResponse, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { ServeError } from '../../../protocol/errors.js';
+import { asSentence } from '../../../protocol/sentences.js';
 import type { Cors } from '../call/cors.js';
 import type { Backend } from '../call/backend.js';
 import { gateMistake } from '../dialects/gate.js';
@@ -75,7 +76,7 @@ export class Upgrades {
   ): ServeError | null {
     const addId = (lines: string[]): unknown => lines.push(`X-Request-Id: ${requestId}`);
     const onMistake = ({ message }: Error): void => {
-      mistake = new ServeError('SERVE_BAD_REQUEST', `This is no WebSocket handshake: ${message}.`);
+      mistake = new ServeError('SERVE_BAD_REQUEST', `This is no WebSocket handshake: ${asSentence(message)}`);
     };
     let mistake: ServeError | null = null;
     this.#handshakes.on('headers', addId).on('wsClientError', onMistake);
