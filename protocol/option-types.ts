@@ -15,7 +15,6 @@ export interface ModelOptionTypes<Duration> {
   initTimeout: Duration;
   restartLimit: number;
   queueSize: number;
-  queueBytes: Size;
   queueTimeout: Duration;
   batchSize: number;
   maxBatchDelay: Duration;
@@ -42,6 +41,7 @@ export interface ServerOptionTypes<Duration> {
   spawnConcurrency: number;
   maxBody: Size;
   maxOutput: Size;
+  queueBytes: Size;
   unsentBytes: Size;
   headerTimeout: Duration;
   bodyTimeout: Duration;

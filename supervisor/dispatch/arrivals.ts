@@ -1,8 +1,9 @@
 /**
- * Counts the calls that were admitted and are not in line yet, and the bytes of their bodies that have arrived. When room
- * runs short, the body that arrives most slowly is refused: whoever drips must not keep others out.
+ * Counts a model's calls that were admitted and are not in line yet, and the bytes of their bodies that have arrived. When
+ * room runs short, the body that arrives most slowly is refused: whoever drips must not keep others out.
  */
 import type { ServeError } from '../../protocol/errors.js';
+import type { Arriving, ByteBudget, SlowBody } from './byte-budget.js';
 
 /** A place for a call whose body is still arriving. Give it back: `submit` or `release`; more of them do nothing. */
 export interface Admission {
@@ -27,21 +28,30 @@ interface Room {
   checkRoom(moreBytes: number): void;
   count(bytes: number): void;
   remove(place: Place): void;
+  /** What a client is told whose place is taken away. */
+  refusal(): ServeError;
 }
 
-export class Arrivals {
+export class Arrivals implements Arriving {
   /** An array, not a Set: a Set that fills and empties all the time is rebuilt all the time. */
   readonly #places: Place[] = [];
   readonly #room: Room;
   #bytes = 0;
 
-  /** `checkRoom` throws if so many bytes more cannot be held. */
-  constructor(checkRoom: (moreBytes: number) => void) {
+  /** Counts its bytes in `budget` too, which may refuse its bodies until they leave it. */
+  constructor(budget: ByteBudget, refusal: () => ServeError) {
     this.#room = {
-      checkRoom,
-      count: (bytes) => (this.#bytes += bytes),
+      refusal,
+      checkRoom: (moreBytes) => {
+        if (!budget.makeRoom(moreBytes)) throw refusal();
+      },
+      count: (bytes) => {
+        this.#bytes += bytes;
+        budget.count(bytes);
+      },
       remove: (place) => this.#remove(place),
     };
+    budget.join(this);
   }
 
   get count(): number {
@@ -59,9 +69,14 @@ export class Arrivals {
     return place;
   }
 
-  /** Refuses the body that arrives most slowly of those that hold `minBytes`. Returns false if there is none. */
-  evictSlowest(error: ServeError, minBytes: number): boolean {
-    const nowMs = performance.now();
+  /** Takes the place of the body that arrives most slowly. @throws SERVE_QUEUE_FULL if none can be judged */
+  makePlace(): void {
+    const slowest = this.slowest(0, performance.now());
+    if (slowest === null) throw this.#room.refusal();
+    slowest.evict();
+  }
+
+  slowest(minBytes: number, nowMs: number): SlowBody | null {
     let slowest: Place | null = null;
     let leastRate = Infinity;
     for (const place of this.#places) {
@@ -70,8 +85,7 @@ export class Arrivals {
       leastRate = rate;
       slowest = place;
     }
-    slowest?.evict(error);
-    return slowest !== null;
+    return slowest;
   }
 
   #remove(place: Place): void {
@@ -80,11 +94,11 @@ export class Arrivals {
       this.#places[place.index] = last;
       last.index = place.index;
     }
-    this.#bytes -= place.bytes;
+    this.#room.count(-place.bytes);
   }
 }
 
-class Place implements Admission {
+class Place implements Admission, SlowBody {
   /** Among all places; -1 once it is given back. */
   index = 0;
   bytes = 0;
@@ -124,12 +138,12 @@ class Place implements Admission {
     this.index = -1;
   }
 
-  evict(error: ServeError): void {
+  evict(): void {
+    const error = this.#room.refusal();
     this.release();
     this.#onEvicted?.(error);
   }
 
-  /** Lately; Infinity for what cannot be judged by its rate. */
   bytesPerMs(nowMs: number): number {
     if (this.#onEvicted === null || nowMs - this.#beganAtMs < MIN_AGE_MS) return Infinity;
     this.#age(nowMs);

@@ -10,6 +10,7 @@ import { Alarm } from './alarm.js';
 import { Arrivals, type Admission } from './arrivals.js';
 import { BatchRun } from './batch-run.js';
 import { Batcher, type BatchRules, type BatchWorker } from './batcher.js';
+import type { ByteBudget } from './byte-budget.js';
 import { Forecast } from './forecast.js';
 import type { Job, JobHolder } from './job.js';
 import { Lines } from './lines.js';
@@ -38,13 +39,13 @@ export interface Supply {
 
 export interface DispatchLimits extends BatchRules {
   readonly queueSize: number;
-  readonly queueBytes: number;
   readonly queueTimeoutMs: number;
 }
 
 export class Dispatcher {
-  readonly #lines = new Lines<Job>();
-  readonly #arrivals = new Arrivals((bytes) => this.#checkRoom(bytes));
+  readonly #budget: ByteBudget;
+  readonly #lines: Lines<Job>;
+  readonly #arrivals: Arrivals;
   readonly #service = new ServiceTime();
   readonly #timeout: QueueTimeout;
   readonly #supply: Supply;
@@ -57,8 +58,12 @@ export class Dispatcher {
   #inFlight = 0;
   #isClosed = false;
 
-  constructor(supply: Supply, limits: DispatchLimits, ahead: SendAhead = sendAhead) {
+  /** `budget`: the server's, for the bytes of all its models. */
+  constructor(supply: Supply, limits: DispatchLimits, budget: ByteBudget, ahead: SendAhead = sendAhead) {
     this.#supply = supply;
+    this.#budget = budget;
+    this.#lines = new Lines(budget);
+    this.#arrivals = new Arrivals(budget, () => this.#refusal('SERVE_QUEUE_FULL'));
     this.#limits = limits;
     this.#batcher = new Batcher(limits, this.#service, ahead);
     this.#forecast = new Forecast(this.#lines, () => supply.readyWorkers(), this.#service);
@@ -84,8 +89,14 @@ export class Dispatcher {
     return this.#arrivals.count;
   }
 
+  /** Bytes of this model's calls that wait or arrive. */
   get waitingBytes(): number {
     return this.#lines.bytes + this.#arrivals.bytes + this.#saidBytes;
+  }
+
+  /** Bound of the bytes that wait or arrive for all models of the server together. */
+  get maxWaitingBytes(): number {
+    return this.#budget.limitBytes;
   }
 
   /** Jobs that a worker holds and somebody waits for. */
@@ -107,7 +118,7 @@ export class Dispatcher {
     if (refusal !== null) throw refusal;
     const waiting = this.arriving + this.#lines.length;
     const { queueSize } = this.#limits;
-    if (waiting >= queueSize && waiting - this.#idleWorkers() >= queueSize) this.#makeRoom(0);
+    if (waiting >= queueSize && waiting - this.#idleWorkers() >= queueSize) this.#arrivals.makePlace();
     this.#checkRoom(announcedBytes);
     return this.#arrivals.add();
   }
@@ -123,6 +134,7 @@ export class Dispatcher {
   countSaid(bytes: number): void {
     if (bytes > 0) this.#checkRoom(bytes);
     this.#saidBytes += bytes;
+    this.#budget.count(bytes);
   }
 
   /** Takes a job over; it will settle. */
@@ -216,6 +228,7 @@ export class Dispatcher {
     this.#isClosed = true;
     this.#timeout.stop();
     this.#alarm.stop();
+    this.#budget.leave(this.#arrivals);
     this.failQueued(shuttingDown());
   }
 
@@ -235,14 +248,7 @@ export class Dispatcher {
   }
 
   #checkRoom(moreBytes: number): void {
-    const missingBytes = this.waitingBytes + moreBytes - this.#limits.queueBytes;
-    if (missingBytes > 0) this.#makeRoom(missingBytes);
-  }
-
-  /** Refuses the body that arrives most slowly. @throws SERVE_QUEUE_FULL if none gives so many bytes back */
-  #makeRoom(missingBytes: number): void {
-    const full = this.#refusal('SERVE_QUEUE_FULL');
-    if (!this.#arrivals.evictSlowest(full, missingBytes)) throw full;
+    if (!this.#budget.makeRoom(moreBytes)) throw this.#refusal('SERVE_QUEUE_FULL');
   }
 
   #refusal(code: ErrorCode): ServeError {

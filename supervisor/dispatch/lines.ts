@@ -2,6 +2,7 @@
  * The jobs that wait for the workers of a model: one line per route, since a batch is of one route, and the order of
  * arrival over all of them.
  */
+import type { ByteBudget } from './byte-budget.js';
 import { InLine, JobQueue } from './queue.js';
 
 /** What can wait for a worker. */
@@ -21,9 +22,15 @@ export class Lines<T extends Waiting> {
   readonly #byRoute = new Map<string, Line<T>>();
   /** The same lines: an array is walked without allocating. */
   #all: Line<T>[] = [];
+  readonly #budget: Pick<ByteBudget, 'count'>;
   #length = 0;
   #bytes = 0;
   #turns = 0;
+
+  /** Counts the bytes of the jobs in `budget` too. */
+  constructor(budget: Pick<ByteBudget, 'count'>) {
+    this.#budget = budget;
+  }
 
   get length(): number {
     return this.#length;
@@ -94,5 +101,6 @@ export class Lines<T extends Waiting> {
   #count(jobs: number, bytes: number): void {
     this.#length += jobs;
     this.#bytes += bytes;
+    this.#budget.count(bytes);
   }
 }

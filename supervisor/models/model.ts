@@ -5,6 +5,7 @@
  */
 import { shuttingDown, type ServeError } from '../../protocol/errors.js';
 import type { LoadedInfo } from '../../protocol/messages.js';
+import type { ByteBudget } from '../dispatch/byte-budget.js';
 import { Dispatcher, type DispatchLimits, type Supply } from '../dispatch/dispatcher.js';
 import type { Job } from '../dispatch/job.js';
 import type { SendAhead } from '../dispatch/send-ahead.js';
@@ -33,6 +34,8 @@ import { startWorker, workerLimits, type WorkerResources } from './start-worker.
 export interface ServerResources extends WorkerResources {
   readonly devices: Devices;
   readonly gate: SpawnGate;
+  /** Bounds the bytes that wait for workers. */
+  readonly budget: ByteBudget;
   readonly log: Log;
   readonly webhooks: Pick<Webhooks, 'send'>;
   /** Told what workers are doing when a start takes its time. */
@@ -75,6 +78,7 @@ export class Model {
     this.dispatcher = new Dispatcher(
       this.#supply(),
       dispatchLimits(spec.resolved.options),
+      resources.budget,
       resources.sendAhead,
     );
     this.#slots = new SlotSet(resources.devices, (index, placement) => this.#newSlot(index, placement));
@@ -334,7 +338,6 @@ function fits({ call, conversation }: Job, routes: Routes): boolean {
 function dispatchLimits(options: ModelOptions): DispatchLimits {
   return {
     queueSize: options.queueSize,
-    queueBytes: options.queueBytes,
     queueTimeoutMs: options.queueTimeout,
     batchSize: options.batchSize,
     maxBatchDelayMs: options.maxBatchDelay,

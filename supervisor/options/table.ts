@@ -173,11 +173,11 @@ export const OPTIONS = {
     default: 1024,
     parse: (raw) => parseWhole(raw, 0, 1_000_000),
   }),
-  queueBytes: modelOption<number>({
+  queueBytes: serverOption<number>({
     group: 'Calls',
     flag: '--queue-bytes',
     value: '<size>',
-    help: 'Request bodies that may wait or be arriving, in bytes, counted as they arrive; more are refused with 503, the slowest first, so memory stays bounded.',
+    help: 'Request bodies that may wait or be arriving, for all models together, in bytes, counted as they arrive; more are refused with 503, the slowest first, so memory stays bounded.',
     defaultText: '512mb',
     default: 512 * MIB,
     parse: parseBytes,

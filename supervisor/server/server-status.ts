@@ -32,6 +32,7 @@ export interface ModelStatus {
     readonly arriving: number;
     readonly bytes: number;
     readonly maxCalls: number;
+    /** Bound of the bytes of all models together. */
     readonly maxBytes: number;
   };
   readonly inFlight: number;

@@ -11,6 +11,7 @@ import type { IncomingMessage } from 'node:http';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { ServeError } from '../../protocol/errors.js';
 import { asClause } from '../../protocol/sentences.js';
+import { ByteBudget } from '../dispatch/byte-budget.js';
 import { endText, startText, tryText } from './banner.js';
 import { deferred } from './deferred.js';
 import type { SendAhead } from '../dispatch/send-ahead.js';
@@ -164,13 +165,14 @@ export class Server implements ServerHandle {
 
   #newModel(): Model {
     const { spec, devices } = this.#plan;
-    const { logFormat, logPrefix, spawnConcurrency } = this.#options;
+    const { logFormat, logPrefix, queueBytes, spawnConcurrency } = this.#options;
     const printFormat = logFormat === 'text' && logPrefix === 'potassium' ? logPrefix : logFormat;
     return new Model(
       spec,
       {
         devices,
         gate: new SpawnGate(spawnConcurrency),
+        budget: new ByteBudget(queueBytes),
         guard: this.#guard,
         relay: new OutputRelay(printFormat, () => devices.slots, this.#writers),
         log: this.#log,

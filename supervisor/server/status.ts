@@ -45,7 +45,7 @@ function modelStatus(model: Model): ModelStatus {
       arriving: dispatcher.arriving,
       bytes: dispatcher.waitingBytes,
       maxCalls: options.queueSize,
-      maxBytes: options.queueBytes,
+      maxBytes: dispatcher.maxWaitingBytes,
     },
     inFlight: dispatcher.inFlight,
     runMs: { mean: rounded(dispatcher.service.meanMs), slow: rounded(dispatcher.service.slowMs) },

@@ -147,41 +147,41 @@ for (const [what, source, said] of BAD_EXAMPLES) {
   });
 }
 
-interface QueueLimits {
-  readonly maxCalls: number;
-  readonly maxBytes: number;
+async function maxCalls(server: Server): Promise<number> {
+  const { model } = await server.until(({ state }) => state === 'ready');
+  return (model.queue as unknown as { maxCalls: number }).maxCalls;
 }
 
-async function queueLimits(server: Server): Promise<QueueLimits> {
-  const { model } = await server.until(({ state }) => state === 'ready');
-  return model.queue as unknown as QueueLimits;
+/** The run timeout in force, as its error tells. */
+async function assertRunTimeout(server: Server, text: string): Promise<void> {
+  const answer = await ask(server, {});
+  assert.deepEqual([answer.status, errorOf(answer).code], [504, 'SERVE_INFERENCE_TIMEOUT']);
+  assert.ok(errorOf(answer).message.includes(`longer than ${text}`), errorOf(answer).message);
+  await server.until(({ model }) => model.workers[0]?.restarts === 1);
 }
 
 describe("an app's config", LIMIT, () => {
   const app =
-    "export const inference = () => new Promise(() => {});\nexport const config = { queueSize: 7, queueBytes: '7kb', runTimeout: '50ms' };";
+    "export const inference = () => new Promise(() => {});\nexport const config = { queueSize: 7, runTimeout: '50ms' };";
 
   test('sets options of the model, above the defaults and below the config file', async (t) => {
-    const cwd = folder(t, { 'app.mjs': app, 'banana.json': '{ "queueBytes": "6kb" }' });
+    const cwd = folder(t, { 'app.mjs': app, 'banana.json': '{ "runTimeout": "60ms" }' });
     const server = await startServer('app.mjs', { t, cwd, expectedRestarts: 1 });
-    const { maxCalls, maxBytes } = await queueLimits(server);
-    assert.deepEqual([maxCalls, maxBytes], [7, 6 * 1024]);
-    const answer = await ask(server, {});
-    assert.deepEqual([answer.status, errorOf(answer).code], [504, 'SERVE_INFERENCE_TIMEOUT']);
-    assert.match(errorOf(answer).message, /longer than 50 ms/);
-    await server.until(({ model }) => model.workers[0]?.restarts === 1);
+    assert.equal(await maxCalls(server), 7);
+    await assertRunTimeout(server, '60 ms');
     await server.stop();
   });
 
   test('yields to the environment, and that to a flag', async (t) => {
     const cwd = folder(t, {
       'app.mjs': app,
-      'package.json': '{ "banana": { "queueSize": 6, "queueBytes": "6kb" } }',
+      'package.json': '{ "banana": { "queueSize": 6, "runTimeout": "60ms" } }',
     });
-    const env = { BANANA_QUEUE_SIZE: '5', BANANA_QUEUE_BYTES: '5kb' };
-    const server = await startServer('app.mjs', { t, cwd, env, args: ['--queue-bytes', '4kb'] });
-    const { maxCalls, maxBytes } = await queueLimits(server);
-    assert.deepEqual([maxCalls, maxBytes], [5, 4 * 1024]);
+    const env = { BANANA_QUEUE_SIZE: '5', BANANA_RUN_TIMEOUT: '70ms' };
+    const args = ['--run-timeout', '80ms'];
+    const server = await startServer('app.mjs', { t, cwd, env, args, expectedRestarts: 1 });
+    assert.equal(await maxCalls(server), 5);
+    await assertRunTimeout(server, '80 ms');
     await server.stop();
   });
 });

@@ -34,9 +34,11 @@ export const refused = async (): Promise<void> => {
 
 // @ts-expect-error a duration has a unit in an app's config
 const _bare: AppConfig = { runTimeout: 30 };
+// @ts-expect-error the bytes that wait are counted for all models together
+const _bytes: AppConfig = { queueBytes: '1mb' };
 // @ts-expect-error the port is the server's
 const _port: AppConfig = { port: 80 };
-const _config: AppConfig = { runTimeout: '30s', queueBytes: '1mb', queueSize: 5, restartLimit: undefined };
+const _config: AppConfig = { runTimeout: '30s', queueSize: 5, restartLimit: undefined };
 export const options: ServeOptions = {
   app: './app.ts',
   cwd: '.',

@@ -119,7 +119,6 @@ test('--batch-size and --max-batch-delay change while calls wait', (t) => {
   assert.equal(worker.load, 0);
   bench.dispatcher.limits = {
     queueSize: 9,
-    queueBytes: 9,
     queueTimeoutMs: 1000,
     batchSize: 2,
     maxBatchDelayMs: 1000,

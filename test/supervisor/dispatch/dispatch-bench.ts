@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
 import type { Admission } from '../../../supervisor/dispatch/arrivals.js';
+import { ByteBudget } from '../../../supervisor/dispatch/byte-budget.js';
 import { Dispatcher, type DispatchLimits } from '../../../supervisor/dispatch/dispatcher.js';
 import type { Job } from '../../../supervisor/dispatch/job.js';
 import { FakeWorker, OK, newJob, type JobOptions } from './jobs.js';
 
 const LIMITS: DispatchLimits = {
   queueSize: 4,
-  queueBytes: 1000,
   queueTimeoutMs: 60_000,
   batchSize: 1,
   maxBatchDelayMs: 0,
@@ -25,7 +25,12 @@ export class Bench {
   #nowMs = 1000;
   readonly #t: TestContext;
 
-  constructor(t: TestContext, workers: number, limits: Partial<DispatchLimits> = {}) {
+  constructor(
+    t: TestContext,
+    workers: number,
+    limits: Partial<DispatchLimits> & { queueBytes?: number } = {},
+  ) {
+    const { queueBytes = 1000, ...rest } = limits;
     this.#t = t;
     t.mock.timers.enable({ apis: ['setTimeout'] });
     t.mock.method(performance, 'now', () => this.#nowMs);
@@ -36,7 +41,7 @@ export class Bench {
       hopeless: () => this.hopeless,
       readyInMs: () => this.readyInMs,
     };
-    this.dispatcher = new Dispatcher(supply, { ...LIMITS, ...limits });
+    this.dispatcher = new Dispatcher(supply, { ...LIMITS, ...rest }, new ByteBudget(queueBytes));
   }
 
   submit(id: string, options: JobOptions = {}): Job {

@@ -13,6 +13,7 @@ import type { OutputWriter } from '../../../supervisor/observe/output-writer.js'
 import { resolveOptions } from '../../../supervisor/options/resolve.js';
 import { OrphanGuard } from '../../../supervisor/processes/orphan-guard.js';
 import { prepareProgram } from '../../../supervisor/runtimes/index.js';
+import { ByteBudget } from '../../../supervisor/dispatch/byte-budget.js';
 import { SpawnGate } from '../../../supervisor/slots/spawn-gate.js';
 import type { RetireLimits } from '../../../supervisor/processes/worker-listener.js';
 import { PassThrough } from 'node:stream';
@@ -78,6 +79,7 @@ export class RealModel {
         webhooks: { send: () => false },
         startTeller: { pauseMs: () => 1000, tell: () => {}, end: () => {} },
         attributePrints: false,
+        budget: new ByteBudget(1e8),
         sendAhead: undefined,
         maxOutputBytes: 1e6,
       },

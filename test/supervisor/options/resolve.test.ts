@@ -174,7 +174,6 @@ describe("an app's config", () => {
   test('may set every option of a model', () => {
     const config = {
       queueSize: 1,
-      queueBytes: '2kb',
       queueTimeout: '3s',
       batchSize: 7,
       maxBatchDelay: '8ms',
@@ -193,7 +192,6 @@ describe("an app's config", () => {
         ['batchSize', 7],
         ['initTimeout', 5000],
         ['maxBatchDelay', 8],
-        ['queueBytes', 2048],
         ['queueSize', 1],
         ['queueTimeout', 3000],
         ['restartLimit', 6],

@@ -174,7 +174,6 @@ test('the types of `config` know the options of a model, and no others', () => {
     initTimeout: true,
     restartLimit: true,
     queueSize: true,
-    queueBytes: true,
     queueTimeout: true,
     batchSize: true,
     maxBatchDelay: true,

@@ -12,6 +12,7 @@
 import type { IncomingMessage } from 'node:http';
 import { ServeError } from '../../../../protocol/errors.js';
 import { Arrivals, type Admission } from '../../../dispatch/arrivals.js';
+import { ByteBudget } from '../../../dispatch/byte-budget.js';
 import type { Log } from '../../../observe/log.js';
 import { keyOf } from '../../call/api-keys.js';
 import type { Ask } from '../../call/ask.js';
@@ -52,10 +53,10 @@ export function gatewayOperation(
 
 export class Gateway {
   readonly #log: Log;
-  readonly #unauthenticated: Arrivals = new Arrivals((moreBytes) => {
-    const missingBytes = this.#unauthenticated.bytes + moreBytes - MAX_UNAUTHENTICATED_BYTES;
-    if (missingBytes > 0) this.#makeRoom(missingBytes);
-  });
+  readonly #unauthenticated = new Arrivals(
+    new ByteBudget(MAX_UNAUTHENTICATED_BYTES),
+    () => new ServeError('SERVE_QUEUE_FULL', undefined, { retryAfterS: 1 }),
+  );
 
   constructor(log: Log) {
     this.#log = log;
@@ -98,13 +99,8 @@ export class Gateway {
 
   /** @throws SERVE_QUEUE_FULL if there are too many, and all of them came just now */
   #admitUnauthenticated(): Admission {
-    if (this.#unauthenticated.count >= MAX_UNAUTHENTICATED) this.#makeRoom(0);
+    if (this.#unauthenticated.count >= MAX_UNAUTHENTICATED) this.#unauthenticated.makePlace();
     return this.#unauthenticated.add();
-  }
-
-  #makeRoom(missingBytes: number): void {
-    const full = new ServeError('SERVE_QUEUE_FULL', undefined, { retryAfterS: 1 });
-    if (!this.#unauthenticated.evictSlowest(full, missingBytes)) throw full;
   }
 }
 
