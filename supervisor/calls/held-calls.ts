@@ -1,23 +1,24 @@
 /**
- * The calls one worker holds, in the order sent: the running one first, those sent ahead behind it.
+ * The calls that one worker holds, in batches, in the order sent: the running one first, those sent ahead behind it.
  *
- * 1. `assign` sends a call. 2. Its ending frees its place in the worker, then answers the owner. Whether a call has begun is looked
- * up in the worker's note, when it matters: at a death, when a limit seems to be over, when somebody asks.
- * A call whose owner has gone keeps its place until the worker has ended it.
+ * 1. `assign` sends a batch. 2. The ending of a call frees its place in the worker, the last ending that of the batch.
+ * Whether a call has begun is looked up in the worker's note, when it matters: at a death, when a limit seems to be over,
+ * when somebody asks. A call whose owner has gone keeps its place until the worker has ended it.
  *
- * Beside: `run-timeout.ts` watches the first call, `call-traffic.ts` is for calls that stream or talk.
+ * Beside: `call-answers.ts` takes what the worker says, `run-timeout.ts` watches the first batch, `call-traffic.ts` is for
+ * calls that stream or talk.
  */
 import { MONOTONIC_OFFSET_MS, type BegunNote } from '../../protocol/begun-note.js';
-import { BodyAssembler, totalBytes } from '../../protocol/body-assembler.js';
 import type { Channel } from '../../protocol/channel.js';
-import { ServeError, asCallErrorCode, protocolError } from '../../protocol/errors.js';
-import type { DataPart, Message, ReplyHead } from '../../protocol/messages.js';
+import { protocolError } from '../../protocol/errors.js';
+import type { DataPart, Message } from '../../protocol/messages.js';
 import type { Job } from '../dispatch/job.js';
-import { leaveToCollector, slabs } from '../memory/slabs.js';
+import { CallAnswers, type AnsweredCalls } from './call-answers.js';
 import { CallTraffic } from './call-traffic.js';
-import { begin, type HeldCall } from './held-call.js';
-import { resume } from './run-clock.js';
-import { RunTimeout, type RunTimeoutListener, type TimedCalls } from './run-timeout.js';
+import { HeldBatch } from './held-batch.js';
+import type { HeldCall } from './held-call.js';
+import { RunTimeout, type RunTimeoutListener, type TimedBatches } from './run-timeout.js';
+import { sendBatch } from './send-batch.js';
 
 export interface CallLimits {
   readonly runTimeoutMs: number;
@@ -28,28 +29,15 @@ export interface HeldCallsListener extends RunTimeoutListener {
   onFinished(job: Job, runMs: number | null): void;
 }
 
-/** An answer whose body is still arriving. */
-interface PartialResult {
-  readonly call: HeldCall;
-  readonly head: ReplyHead;
-  readonly runMs: number;
-  /** Gives the memory of its body back. */
-  release: () => void;
-}
-
-export class HeldCalls implements TimedCalls {
+export class HeldCalls implements TimedBatches, AnsweredCalls {
   readonly #channel: Channel;
   readonly #listener: HeldCallsListener;
   readonly #readBegun: () => BegunNote;
-  readonly #results = new BodyAssembler<PartialResult>((bytes, result) => {
-    const { buffer, release } = slabs.take(bytes);
-    result.release = release;
-    return buffer;
-  });
+  readonly #answers: CallAnswers;
   readonly #timeout: RunTimeout;
   readonly #traffic: CallTraffic;
-  #limits: CallLimits;
-  #held: HeldCall[] = [];
+  #batches: HeldBatch[] = [];
+  #count = 0;
   #nextId = 1;
   #inBurst = false;
   #finished = 0;
@@ -58,118 +46,121 @@ export class HeldCalls implements TimedCalls {
     this.#channel = channel;
     this.#readBegun = readBegun;
     this.#listener = listener;
-    this.#limits = limits;
     this.#timeout = new RunTimeout(limits.runTimeoutMs, channel, this, listener);
     this.#traffic = new CallTraffic(channel, () => this.#flushSoon());
+    const { maxOutputBytes } = limits;
+    this.#answers = new CallAnswers(channel, this, this.#traffic, maxOutputBytes, (job, error) =>
+      listener.onCallError(job, error),
+    );
   }
 
-  /** Applies to calls that begin from now on. */
-  set limits(limits: CallLimits) {
-    this.#limits = limits;
-    this.#timeout.limitMs = limits.runTimeoutMs;
+  /** Applies to batches that begin from now on. */
+  set limits({ runTimeoutMs, maxOutputBytes }: CallLimits) {
+    this.#answers.maxOutputBytes = maxOutputBytes;
+    this.#timeout.limitMs = runTimeoutMs;
   }
 
   get count(): number {
-    return this.#held.length;
+    return this.#count;
   }
 
   /** Batches that these calls are in. */
   get batchCount(): number {
-    return this.#held.length;
+    return this.#batches.length;
   }
 
-  /** Calls that began and ended here. */
   get finished(): number {
     return this.#finished;
   }
 
-  /** Looks up whether the first call has begun. */
-  get running(): HeldCall | null {
+  /** Looks up whether the first batch has begun. */
+  get running(): HeldBatch | null {
     const first = this.lookUpFirst();
-    return first?.knownBegun === true ? first : null;
+    return first?.hasBegun === true ? first : null;
   }
 
-  /** The running call, or the one that should begin now. */
-  get first(): HeldCall | null {
-    return this.#held[0] ?? null;
+  /** The running batch, or the one that should begin now. */
+  get first(): HeldBatch | null {
+    return this.#batches[0] ?? null;
   }
 
-  lookUpFirst(): HeldCall | null {
+  lookUpFirst(): HeldBatch | null {
     this.learnBegun();
     return this.first;
   }
 
-  holds(call: HeldCall): boolean {
-    return this.#held.includes(call);
+  holds(batch: HeldBatch): boolean {
+    return this.#batches.includes(batch);
+  }
+
+  isFirst(call: HeldCall): boolean {
+    return call.batch === this.#batches[0];
+  }
+
+  find(id: number): HeldCall {
+    const call = this.#findCall((candidate) => candidate.id === id);
+    if (call !== null) return call;
+    throw protocolError(`call ${id} is not held by this worker`);
   }
 
   /** All calls held; whether each has begun is up to date. */
   jobs(): Job[] {
     this.learnBegun();
-    return this.#held.map((call) => call.job);
+    return this.#batches.flatMap(({ calls }) => calls.map(({ job }) => job));
   }
 
   /** Sends the calls of a batch. */
   assign(jobs: readonly Job[]): void {
-    for (const job of jobs) this.#send(job);
+    const batch = new HeldBatch(this.#timeout.beginGraceMs);
+    for (const job of jobs) {
+      const id = this.#takeId();
+      job.call.id = id;
+      batch.calls.push({ id, job, batch, knownBegun: false, turns: null });
+    }
+    this.#count += jobs.length;
+    if (this.#batches.push(batch) === 1) this.#awaitBegin();
+    sendBatch(this.#channel, (jobs[0] as Job).call.id, jobs);
+    this.#flushSoon();
   }
 
   /** The job is settled; tells the worker to stop working for it. */
   abandon(job: Job, reason: string): void {
-    const call = this.#held.find((candidate) => candidate.job === job);
-    if (call === undefined) return;
-    resume(call); // from now on it waits for no reader: its clock runs
+    const call = this.#findCall((candidate) => candidate.job === job);
+    if (call === null) return;
+    call.turns = null;
+    call.batch.setClock(); // from now on it waits for no reader: its clock runs
     if (this.#channel.dropBody(call.id)) {
       this.#channel.send({ type: 'cancel', id: call.id, reason });
       this.#flushSoon();
     } else {
-      this.#release(call, null); // it never left: the worker knows nothing of it
+      this.release(call, null); // it never left: the worker knows nothing of it
     }
   }
 
   sendData(job: Job, part: Omit<DataPart, 'id'>, bytes: Uint8Array): void {
-    const call = this.#held.find((candidate) => candidate.job === job);
-    if (call !== undefined) this.#traffic.say(call, part, bytes);
+    const call = this.#findCall((candidate) => candidate.job === job);
+    if (call !== null) this.#traffic.say(call, part, bytes);
   }
 
   /** Takes a message about a call. Returns false if it is about something else. @throws SERVE_PROTOCOL */
   take(message: Message, pieces: Buffer[]): boolean {
-    switch (message.type) {
-      case 'result':
-        this.#onResult(message, pieces);
-        return true;
-      case 'body': {
-        const whole = this.#results.add(message.id, pieces);
-        if (whole !== null) this.#onWholeResult(whole.owner, whole.pieces);
-        return true;
-      }
-      case 'head':
-        this.#findBegun(message.id).job.head(message);
-        return true;
-      case 'chunk':
-        this.#traffic.onChunk(this.#findBegun(message.id), pieces);
-        return true;
-      case 'data':
-      case 'credit':
-      case 'waiting':
-      case 'close':
-        this.#traffic.onConversation(this.#findBegun(message.id), message, pieces);
-        return true;
-      case 'end':
-        this.#onEnd(this.#findBegun(message.id), message.runMs);
-        return true;
-      case 'error':
-        this.#onCallError(message);
-        return true;
-      default:
-        return false;
-    }
+    return this.#answers.take(message, pieces);
+  }
+
+  release(call: HeldCall, runMs: number | null): void {
+    const { batch } = call;
+    batch.remove(call);
+    this.#count -= 1;
+    if (batch.calls.length === 0) this.#removeBatch(batch);
+    if (call.knownBegun) this.#finished += 1;
+    this.#listener.onFinished(call.job, runMs);
   }
 
   /** The worker is dead: hands over what it held, in order. */
   lose(): Job[] {
     const jobs = this.jobs();
-    this.#held = [];
+    this.#batches = [];
+    this.#count = 0;
     return jobs;
   }
 
@@ -180,122 +171,47 @@ export class HeldCalls implements TimedCalls {
 
   /** Marks what the worker's note says has begun: the call it names, and those sent before it. */
   learnBegun(): void {
-    if (this.#held.length === 0) return;
+    if (this.#count === 0) return;
     const { id, atMs } = this.#readBegun();
-    const last = this.#held.findIndex((call) => call.id === id);
-    for (const call of this.#held.slice(0, last + 1)) {
-      if (!call.knownBegun) begin(call, atMs - MONOTONIC_OFFSET_MS);
+    const last = this.#findCall((call) => call.id === id);
+    if (last === null) return;
+    for (const batch of this.#batches) {
+      const isLast = batch === last.batch;
+      batch.begin(isLast ? last : (batch.calls.at(-1) as HeldCall), atMs - MONOTONIC_OFFSET_MS);
+      if (isLast) return;
     }
   }
 
-  #send(job: Job): void {
+  #takeId(): number {
     const id = this.#nextId;
     this.#nextId = id === 0xffff_ffff ? 1 : id + 1;
-    const { call, pieces, bodyBytes } = job;
-    call.id = id;
-    const isFirst = this.#held.length === 0;
-    this.#held.push({
-      id,
-      job,
-      knownBegun: false,
-      beganAtMs: isFirst ? performance.now() : 0,
-      graceMs: this.#timeout.beginGraceMs,
-      pausedMs: 0,
-      pausedSinceMs: null,
-      turns: null,
-    });
-    if (isFirst) this.#timeout.start();
-    this.#channel.sendBody(
-      { type: 'call', calls: [call], inlineBytes: [bodyBytes], batch: id, last: true },
-      id,
-      pieces,
-      bodyBytes,
-    );
-    this.#flushSoon();
+    return id;
   }
 
-  #onResult(message: Message & { type: 'result' }, pieces: Buffer[]): void {
-    const call = this.#findAnswered(message.id, message.runMs);
-    if (this.#channel.isSending(message.id)) {
-      throw protocolError(`an answer to call ${message.id}, whose body was not read to its end`);
+  #findCall(is: (call: HeldCall) => boolean): HeldCall | null {
+    for (const { calls } of this.#batches) {
+      for (const call of calls) if (is(call)) return call;
     }
-    if (message.bodyBytes > this.#limits.maxOutputBytes) {
-      throw protocolError(
-        `a result of ${message.bodyBytes} bytes; ${this.#limits.maxOutputBytes} are allowed`,
-      );
-    }
-    const owner: PartialResult = { call, head: message, runMs: message.runMs, release: leaveToCollector };
-    const whole = this.#results.start(message.id, owner, message.bodyBytes, pieces);
-    if (whole !== null) this.#onWholeResult(owner, whole);
+    return null;
   }
 
-  #onWholeResult({ call, head, runMs, release }: PartialResult, pieces: Buffer[]): void {
-    const bodyBytes = totalBytes(pieces);
-    call.job.replyBytes = bodyBytes;
-    // Feed the worker first, then answer the client.
-    this.#release(call, runMs);
-    // An answer proves that the worker has read the whole body: nothing of it waits in the pipe.
-    call.job.releaseBody();
-    call.job.reply(head, pieces, bodyBytes, runMs, release);
-  }
-
-  #onCallError(message: Message & { type: 'error' }): void {
-    const call = this.#find(message.id);
-    if (!call.knownBegun && message.runMs > 0) begin(call, performance.now() - message.runMs);
-    const { detail, status, kind } = message;
-    const error = new ServeError(asCallErrorCode(message.code), message.message, { detail, status, kind });
-    if (!call.job.settled) this.#listener.onCallError(call.job, error);
-    call.job.fail(error, message.runMs);
-    this.#release(call, null);
-  }
-
-  /** The call has ended in the worker: its place is free. `runMs` null: it tells nothing about the next ones. */
-  #release(call: HeldCall, runMs: number | null): void {
-    const index = this.#held.indexOf(call);
-    if (index >= 0) this.#held.splice(index, 1);
+  #removeBatch(batch: HeldBatch): void {
+    const index = this.#batches.indexOf(batch);
+    this.#batches.splice(index, 1);
     if (index === 0) this.#awaitBegin();
-    if (call.knownBegun) this.#finished += 1;
-    this.#listener.onFinished(call.job, runMs);
   }
 
-  /** The next call's turn has come: it begins in time, or its worker is frozen. */
+  /** The next batch's turn has come: it begins in time, or its worker is frozen. */
   #awaitBegin(): void {
-    const [first] = this.#held;
-    if (first === undefined) return;
-    if (!first.knownBegun) first.beganAtMs = performance.now();
+    const { first } = this;
+    if (first === null) return;
+    first.awaitBegin();
     this.#timeout.start(); // also for one that has begun: the clock may have run out on the one before
-  }
-
-  #onEnd(call: HeldCall, runMs: number): void {
-    call.job.end(runMs);
-    // How long a stream lasts is up to its reader as well; it predicts nothing.
-    this.#release(call, null);
-  }
-
-  #find(id: number): HeldCall {
-    const call = this.#held.find((candidate) => candidate.id === id);
-    if (call !== undefined) return call;
-    throw protocolError(`call ${id} is not held by this worker`);
-  }
-
-  /** An answer proves that its call has begun; the first one, whether the worker leaves notes at all. */
-  #findAnswered(id: number, runMs: number): HeldCall {
-    if (this.#finished === 0) return this.#findBegun(id);
-    const call = this.#find(id);
-    if (!call.knownBegun) begin(call, performance.now() - runMs);
-    return call;
-  }
-
-  #findBegun(id: number): HeldCall {
-    const call = this.#find(id);
-    if (!call.knownBegun) this.learnBegun();
-    if (call.knownBegun) return call;
-    throw protocolError(`an answer to call ${id}, which never began`);
   }
 
   /** An idle worker gets its message now; a busy one gets the messages of one turn of the event loop in one write. */
   #flushSoon(): void {
-    if (this.#held.length === 1) this.#channel.flush();
+    if (this.#batches.length === 1) this.#channel.flush();
     else if (!this.#inBurst) {
       this.#inBurst = true;
       setImmediate(this.#endBurst);

@@ -1,13 +1,14 @@
 /**
- * Ends a call that has used up its time, as `run-clock.ts` measures it.
+ * Ends a batch that has used up its time, as `run-clock.ts` measures it; most batches are one call.
  *
- * 1. A call that runs: its owner and its handler are told; if it has not ended after a grace, its process is killed.
- * 2. A call whose turn came and that never began: its process is killed.
+ * 1. A batch that runs: the owners and the handlers of its calls are told; if one has not ended after a grace, its process is killed.
+ * 2. A batch whose turn came and that never began: its process is killed.
  */
 import type { Channel } from '../../protocol/channel.js';
 import { ServeError } from '../../protocol/errors.js';
 import type { Job } from '../dispatch/job.js';
 import { startLimit, type LimitTimer } from '../machine/limit-timer.js';
+import type { HeldBatch } from './held-batch.js';
 import type { HeldCall } from './held-call.js';
 import { RunClock } from './run-clock.js';
 
@@ -27,42 +28,42 @@ export interface RunTimeoutListener {
   onHopeless(cause: HopelessCause): void;
 }
 
-/** The calls of the worker. */
-export interface TimedCalls {
-  /** The running call, or the one that should begin now. Whether it has begun is looked up. */
-  lookUpFirst(): HeldCall | null;
-  holds(call: HeldCall): boolean;
+/** The batches of the worker. */
+export interface TimedBatches {
+  /** The running batch, or the one that should begin now. Whether it has begun is looked up. */
+  lookUpFirst(): HeldBatch | null;
+  holds(batch: HeldBatch): boolean;
 }
 
 export class RunTimeout {
   readonly #channel: Channel;
-  readonly #calls: TimedCalls;
+  readonly #batches: TimedBatches;
   readonly #listener: RunTimeoutListener;
   #limitMs: number;
-  #clock: RunClock<HeldCall>;
+  #clock: RunClock<HeldBatch>;
   #graceTimer: LimitTimer | null = null;
 
-  constructor(limitMs: number, channel: Channel, calls: TimedCalls, listener: RunTimeoutListener) {
+  constructor(limitMs: number, channel: Channel, batches: TimedBatches, listener: RunTimeoutListener) {
     this.#channel = channel;
-    this.#calls = calls;
+    this.#batches = batches;
     this.#listener = listener;
     this.#limitMs = limitMs;
     this.#clock = this.#newClock();
   }
 
-  /** Applies to calls that begin from now on. */
+  /** Applies to batches that begin from now on. */
   set limitMs(limitMs: number) {
     this.#limitMs = limitMs;
     this.#clock.stop();
     this.#clock = this.#newClock();
   }
 
-  /** Time added to the limit of a call whose turn has come and that has not begun. */
+  /** Time added to the limit of a batch whose turn has come and that has not begun. */
   get beginGraceMs(): number {
     return Math.max(0, MIN_BEGIN_MS - this.#limitMs);
   }
 
-  /** Call this when a call's turn comes. */
+  /** Call this when a batch's turn comes. */
   start(): void {
     this.#clock.start();
   }
@@ -72,27 +73,31 @@ export class RunTimeout {
     this.#graceTimer?.stop();
   }
 
-  #onTimeout(call: HeldCall): void {
-    if (!call.knownBegun) {
+  #onTimeout(batch: HeldBatch): void {
+    if (!batch.hasBegun) {
       this.#listener.onHopeless('it did not begin its call');
       return;
     }
-    const message = `The call ran longer than ${this.#limitMs} ms (--run-timeout).`;
-    const error = new ServeError('SERVE_INFERENCE_TIMEOUT', message);
-    if (!call.job.settled) this.#listener.onCallError(call.job, error);
-    call.job.fail(error, this.#limitMs);
-    this.#channel.send({ type: 'cancel', id: call.id, reason: 'the run timeout passed' });
+    for (const call of batch.calls) this.#timeOut(call);
     this.#channel.flush();
     this.#graceTimer = startLimit(ABORT_GRACE_MS, () => {
-      if (this.#calls.holds(call)) this.#listener.onHopeless('run timeout');
+      if (this.#batches.holds(batch)) this.#listener.onHopeless('run timeout');
     });
   }
 
-  #newClock(): RunClock<HeldCall> {
+  #timeOut({ id, job }: HeldCall): void {
+    const message = `The call ran longer than ${this.#limitMs} ms (--run-timeout).`;
+    const error = new ServeError('SERVE_INFERENCE_TIMEOUT', message);
+    if (!job.settled) this.#listener.onCallError(job, error);
+    job.fail(error, this.#limitMs);
+    this.#channel.send({ type: 'cancel', id, reason: 'the run timeout passed' });
+  }
+
+  #newClock(): RunClock<HeldBatch> {
     return new RunClock(
       this.#limitMs,
-      () => this.#calls.lookUpFirst(),
-      (call) => this.#onTimeout(call),
+      () => this.#batches.lookUpFirst(),
+      (batch) => this.#onTimeout(batch),
     );
   }
 }

@@ -50,6 +50,7 @@ export class WorkerHandle implements ReadyWorker {
   readonly #spawnedAtMs = performance.now();
   #state: WorkerState = 'spawning';
   #stateSinceMs = performance.now();
+  #maxBatches: ReadonlyMap<string, number> = new Map();
   #initTimeoutMs: number;
   #readyAtMs = 0;
   #initMs = 0;
@@ -109,12 +110,13 @@ export class WorkerHandle implements ReadyWorker {
     return this.#calls.batchCount;
   }
 
-  maxBatch(): number {
-    return 1;
+  maxBatch(route: string): number {
+    return this.#maxBatches.get(route) ?? 1;
   }
 
   get isEngaged(): boolean {
-    return this.#calls.first !== null && this.#calls.first.job.conversation !== null;
+    const first = this.#calls.first?.calls[0];
+    return first !== undefined && first.job.conversation !== null;
   }
 
   get finishedCalls(): number {
@@ -139,7 +141,7 @@ export class WorkerHandle implements ReadyWorker {
 
   /** Id of the call running now, for prints that do not say whose they are. */
   get runningRequestId(): string {
-    return this.#calls.running?.job.call.requestId ?? '';
+    return this.#calls.running?.calls[0]?.job.call.requestId ?? '';
   }
 
   /** When the call running now began, on the monotonic clock; null if none is. */
@@ -268,6 +270,7 @@ export class WorkerHandle implements ReadyWorker {
       return;
     }
     this.#calls.limits = limits;
+    this.#maxBatches = new Map(info.routes.map(({ path, maxBatch }) => [path, maxBatch]));
     this.#timers.stop(this.#initTimer);
     const leftMs = limits.initTimeoutMs - this.uptimeMs;
     this.#initTimeoutMs = limits.initTimeoutMs;
@@ -338,8 +341,8 @@ export class WorkerHandle implements ReadyWorker {
   }
 
   #describeMoment(): Moment {
-    const { running } = this.#calls;
-    if (running !== null) {
+    const running = this.#calls.running?.calls[0];
+    if (running !== undefined) {
       const { requestId, route } = running.job.call; // without the rest, which would stay as long as the report
       return { during: 'call', call: { requestId, route } };
     }

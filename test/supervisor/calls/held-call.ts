@@ -1,16 +1,32 @@
 /** Held calls and a channel, for tests of what a worker's calls need: what is sent is written down. */
 import type { Channel } from '../../../protocol/channel.js';
 import type { Message } from '../../../protocol/messages.js';
+import { HeldBatch } from '../../../supervisor/calls/held-batch.js';
 import type { HeldCall } from '../../../supervisor/calls/held-call.js';
 import { newJob } from '../dispatch/jobs.js';
 
-/** A call that began at `beganAtMs`. `onSettled` is told `ok`, `end` or the error's code. */
-export function heldCall(
-  id: number,
-  { beganAtMs = performance.now(), onSettled = (_outcome: string): void => {} } = {},
-): HeldCall {
-  const job = newJob(`r${id}`, { acceptedAtMs: 0, onSettled });
-  return { id, job, knownBegun: true, beganAtMs, graceMs: 0, pausedMs: 0, pausedSinceMs: null, turns: null };
+export interface HeldCallOptions {
+  /** The batch that it joins; one of its own if left out. */
+  readonly batch?: HeldBatch;
+  readonly acceptedAtMs?: number;
+  /** Told `ok`, `end` or the error's code. */
+  readonly onSettled?: (outcome: string) => void;
+}
+
+/** A call that its worker has not begun. */
+export function sentCall(id: number, options: HeldCallOptions = {}): HeldCall {
+  const { batch = new HeldBatch(0), acceptedAtMs = 0, onSettled = () => {} } = options;
+  const job = newJob(`r${id}`, { acceptedAtMs, onSettled });
+  const call = { id, job, batch, knownBegun: false, turns: null };
+  batch.calls.push(call);
+  return call;
+}
+
+/** A call that begins now. */
+export function heldCall(id: number, options: HeldCallOptions = {}): HeldCall {
+  const call = sentCall(id, options);
+  call.batch.begin(call, performance.now());
+  return call;
 }
 
 /** Remembers what was sent to the worker. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { RunClock, runTimeMs, type ClockedCall } from '../../../supervisor/calls/run-clock.js';
+import { RunClock, runTimeMs, type Clocked } from '../../../supervisor/calls/run-clock.js';
 
 const LIMIT_MS = 1000;
 
@@ -9,15 +9,15 @@ function clockwork(t: TestContext) {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let nowMs = 10_000;
   t.mock.method(performance, 'now', () => nowMs);
-  const state = { running: null as ClockedCall | null, timedOut: [] as ClockedCall[] };
-  const clock = new RunClock<ClockedCall>(
+  const state = { running: null as Clocked | null, timedOut: [] as Clocked[] };
+  const clock = new RunClock<Clocked>(
     LIMIT_MS,
     () => state.running,
     (call) => state.timedOut.push(call),
   );
   return {
     state,
-    begin: (): ClockedCall => {
+    begin: (): Clocked => {
       const call = { beganAtMs: nowMs, graceMs: 0, pausedMs: 0, pausedSinceMs: null };
       state.running = call;
       clock.start();

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { HeldBatch } from '../../../supervisor/calls/held-batch.js';
 import type { HeldCall } from '../../../supervisor/calls/held-call.js';
 import { ABORT_GRACE_MS, MIN_BEGIN_MS, RunTimeout } from '../../../supervisor/calls/run-timeout.js';
-import { FakeChannel, heldCall } from './held-call.js';
+import { FakeChannel, heldCall, sentCall } from './held-call.js';
 
 const LIMIT_MS = 1000;
 
@@ -12,12 +13,12 @@ function setUp(t: TestContext) {
   let nowMs = 10_000;
   t.mock.method(performance, 'now', () => nowMs);
   const channel = new FakeChannel();
-  const held: HeldCall[] = [];
+  const held: HeldBatch[] = [];
   const story: string[] = [];
   const timeout = new RunTimeout(
     LIMIT_MS,
     channel.asChannel,
-    { lookUpFirst: () => held[0] ?? null, holds: (call) => held.includes(call) },
+    { lookUpFirst: () => held[0] ?? null, holds: (batch) => held.includes(batch) },
     {
       onCallError: (job, { code }) => story.push(`log ${job.call.requestId} ${code}`),
       onHopeless: (cause) => story.push(cause),
@@ -28,10 +29,10 @@ function setUp(t: TestContext) {
     held,
     timeout,
     story,
-    /** Holds one more call. */
+    /** Holds one more call, which has begun. */
     take: (id: number): HeldCall => {
       const call = heldCall(id, { onSettled: (outcome) => story.push(`r${id} ${outcome}`) });
-      held.push(call);
+      held.push(call.batch);
       timeout.start();
       return call;
     },
@@ -62,6 +63,25 @@ test('a call over the limit fails, its worker is told, and killed if it holds it
   assert.deepEqual(story, [...TIMED_OUT, 'run timeout']);
 });
 
+test('the calls of a batch have one limit together: each is told, and one that stays is the end of its worker', (t) => {
+  const { take, held, pass, story, channel } = setUp(t);
+  const { batch } = take(7);
+  heldCall(8, { batch, onSettled: (outcome) => story.push(`r8 ${outcome}`) });
+  const third = heldCall(9, { batch, onSettled: (outcome) => story.push(`r9 ${outcome}`) });
+  pass(LIMIT_MS - 1);
+  third.job.end(1);
+  batch.remove(third);
+  story.length = 0;
+  pass(1);
+  const told = [...TIMED_OUT, 'log r8 SERVE_INFERENCE_TIMEOUT', 'r8 SERVE_INFERENCE_TIMEOUT'];
+  assert.deepEqual(story, told);
+  assert.deepEqual(channel.sent, [CANCEL, { ...CANCEL, id: 8 }]);
+  batch.remove(batch.calls[0] as HeldCall);
+  assert.ok(held.includes(batch));
+  pass(ABORT_GRACE_MS);
+  assert.deepEqual(story, [...told, 'run timeout']);
+});
+
 test('a worker that ends the call within the grace lives on', (t) => {
   const { take, pass, story, held } = setUp(t);
   take(7);
@@ -81,10 +101,11 @@ test('a call whose owner has gone is told to the worker only', (t) => {
 });
 
 test('a call that never began has the time to begin besides; then its worker is killed, and nobody told', (t) => {
-  const { take, pass, story, channel, timeout } = setUp(t);
-  const call = take(7);
-  call.knownBegun = false;
-  call.graceMs = timeout.beginGraceMs;
+  const { held, pass, story, channel, timeout } = setUp(t);
+  const { batch } = sentCall(7, { batch: new HeldBatch(timeout.beginGraceMs) });
+  batch.awaitBegin();
+  held.push(batch);
+  timeout.start();
   pass(MIN_BEGIN_MS - 1);
   assert.deepEqual(story, []);
   pass(1);

@@ -5,6 +5,9 @@ import { Job, type Sink } from '../../../supervisor/dispatch/job.js';
 
 export interface JobOptions {
   readonly bytes?: number;
+  /** The body itself, for tests that send it. */
+  readonly body?: Buffer;
+  readonly headers?: string;
   readonly route?: string;
   readonly acceptedAtMs?: number;
   readonly deadlineAtMs?: number | null;
@@ -14,7 +17,9 @@ export interface JobOptions {
 
 export function newJob(id: string, options: JobOptions = {}): Job {
   const {
-    bytes = 0,
+    body = null,
+    bytes = body?.length ?? 0,
+    headers = '',
     route = '/',
     acceptedAtMs = performance.now(),
     deadlineAtMs = null,
@@ -38,12 +43,12 @@ export function newJob(id: string, options: JobOptions = {}): Job {
     contentType: '',
     accept: '',
     deadlineMs: null,
-    headers: '',
+    headers,
     method: 'POST',
     params: '',
     asciiJson: false,
   } as const;
-  return new Job({ ...call }, [], { acceptedAtMs, deadlineAtMs }, sink);
+  return new Job({ ...call }, body === null ? [] : [body], { acceptedAtMs, deadlineAtMs }, sink);
 }
 
 export const OK = { status: 200, contentType: '', headers: '', phrase: '' };

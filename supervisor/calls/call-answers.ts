@@ -1,0 +1,168 @@
+/**
+ * Takes what a worker says about the calls that it holds: whole answers, parts of streams, messages of WebSockets, and
+ * the one ending of each call. An ending frees the call's place in the worker, then answers its owner.
+ */
+import { BodyAssembler, totalBytes } from '../../protocol/body-assembler.js';
+import type { Channel } from '../../protocol/channel.js';
+import { ServeError, asCallErrorCode, protocolError } from '../../protocol/errors.js';
+import type { Message, ReplyHead } from '../../protocol/messages.js';
+import type { Job } from '../dispatch/job.js';
+import { leaveToCollector, slabs } from '../memory/slabs.js';
+import type { CallTraffic } from './call-traffic.js';
+import type { HeldCall } from './held-call.js';
+
+/** The calls that the worker holds. */
+export interface AnsweredCalls {
+  /** Calls that began and ended in the worker. */
+  readonly finished: number;
+  /** @throws SERVE_PROTOCOL if the worker does not hold it */
+  find(id: number): HeldCall;
+  /** Whether the call is one of those that run, or should begin now. */
+  isFirst(call: HeldCall): boolean;
+  /** Looks up which calls have begun. */
+  learnBegun(): void;
+  /** The call has ended in the worker: its place is free. `runMs` null: it tells nothing about the next ones. */
+  release(call: HeldCall, runMs: number | null): void;
+}
+
+/** An answer whose body is still arriving. */
+interface PartialResult {
+  readonly call: HeldCall;
+  readonly head: ReplyHead;
+  readonly runMs: number;
+  /** Gives the memory of its body back. */
+  release: () => void;
+}
+
+export class CallAnswers {
+  maxOutputBytes: number;
+  readonly #channel: Channel;
+  readonly #calls: AnsweredCalls;
+  readonly #traffic: CallTraffic;
+  readonly #onCallError: (job: Job, error: ServeError) => void;
+  readonly #results = new BodyAssembler<PartialResult>((bytes, result) => {
+    const { buffer, release } = slabs.take(bytes);
+    result.release = release;
+    return buffer;
+  });
+
+  constructor(
+    channel: Channel,
+    calls: AnsweredCalls,
+    traffic: CallTraffic,
+    maxOutputBytes: number,
+    onCallError: (job: Job, error: ServeError) => void,
+  ) {
+    this.#channel = channel;
+    this.#calls = calls;
+    this.#traffic = traffic;
+    this.maxOutputBytes = maxOutputBytes;
+    this.#onCallError = onCallError;
+  }
+
+  /** Takes a message about a call. Returns false if it is about something else. @throws SERVE_PROTOCOL */
+  take(message: Message, pieces: Buffer[]): boolean {
+    switch (message.type) {
+      case 'result':
+        this.#onResult(message, pieces);
+        return true;
+      case 'body': {
+        const whole = this.#results.add(message.id, pieces);
+        if (whole !== null) this.#onWholeResult(whole.owner, whole.pieces);
+        return true;
+      }
+      case 'head':
+        this.#findBegun(message.id).job.head(message);
+        return true;
+      case 'chunk':
+        this.#traffic.onChunk(this.#findBegun(message.id), pieces);
+        return true;
+      case 'data':
+      case 'credit':
+      case 'waiting':
+      case 'close':
+        this.#traffic.onConversation(this.#findBegun(message.id), message, pieces);
+        return true;
+      case 'end':
+        this.#onEnd(this.#findBegun(message.id), message.runMs);
+        return true;
+      case 'error':
+        this.#onError(message);
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  #onResult(message: Message & { type: 'result' }, pieces: Buffer[]): void {
+    const call = this.#findAnswered(message.id, message.runMs);
+    if (this.#channel.isSending(message.id)) {
+      throw protocolError(`an answer to call ${message.id}, whose body was not read to its end`);
+    }
+    if (message.bodyBytes > this.maxOutputBytes) {
+      throw protocolError(`a result of ${message.bodyBytes} bytes; ${this.maxOutputBytes} are allowed`);
+    }
+    const owner: PartialResult = { call, head: message, runMs: message.runMs, release: leaveToCollector };
+    const whole = this.#results.start(message.id, owner, message.bodyBytes, pieces);
+    if (whole !== null) this.#onWholeResult(owner, whole);
+  }
+
+  #onWholeResult({ call, head, runMs, release }: PartialResult, pieces: Buffer[]): void {
+    const bodyBytes = totalBytes(pieces);
+    call.job.replyBytes = bodyBytes;
+    // Feed the worker first, then answer the client.
+    this.#calls.release(call, runMs);
+    // An answer proves that the worker has read the whole body: nothing of it waits in the pipe.
+    call.job.releaseBody();
+    call.job.reply(head, pieces, bodyBytes, runMs, release);
+  }
+
+  #onError(message: Message & { type: 'error' }): void {
+    const { id, runMs, detail, status, kind } = message;
+    const call = this.#calls.find(id);
+    this.#checkNoResult(id);
+    if (runMs > 0) this.#markBegun(call, runMs);
+    const error = new ServeError(asCallErrorCode(message.code), message.message, { detail, status, kind });
+    if (!call.job.settled) this.#onCallError(call.job, error);
+    call.job.fail(error, runMs);
+    this.#calls.release(call, null);
+  }
+
+  #onEnd(call: HeldCall, runMs: number): void {
+    this.#checkNoResult(call.id);
+    call.job.end(runMs);
+    // How long a stream lasts is up to its reader as well; it predicts nothing.
+    this.#calls.release(call, null);
+  }
+
+  #checkNoResult(id: number): void {
+    if (this.#results.drop(id) !== null)
+      throw protocolError(`another ending of call ${id} inside its result`);
+  }
+
+  /** An answer proves that its call has begun; the first one, whether the worker leaves notes at all. */
+  #findAnswered(id: number, runMs: number): HeldCall {
+    if (this.#calls.finished === 0) return this.#findBegun(id);
+    const call = this.#calls.find(id);
+    this.#markBegun(call, runMs);
+    return call;
+  }
+
+  #findBegun(id: number): HeldCall {
+    const call = this.#calls.find(id);
+    if (!call.knownBegun) this.#calls.learnBegun();
+    if (!call.knownBegun) throw protocolError(`an answer to call ${id}, which never began`);
+    this.#checkTurn(call);
+    return call;
+  }
+
+  #markBegun(call: HeldCall, runMs: number): void {
+    this.#checkTurn(call);
+    if (!call.knownBegun) call.batch.begin(call, performance.now() - runMs);
+  }
+
+  #checkTurn(call: HeldCall): void {
+    if (this.#calls.isFirst(call)) return;
+    throw protocolError(`an answer to call ${call.id}, before those sent earlier have ended`);
+  }
+}

@@ -1,0 +1,66 @@
+/**
+ * Calls that were sent together and begin together; each has an ending of its own. One clock runs for all of them: it
+ * stands still only while every one of them waits for its client.
+ */
+import type { HeldCall } from './held-call.js';
+import { restart, resume, type Clocked } from './run-clock.js';
+import type { TurnClock } from './turns.js';
+
+export class HeldBatch implements Clocked, TurnClock {
+  /** Those that have no ending yet, in the order sent. */
+  readonly calls: HeldCall[] = [];
+  beganAtMs = 0;
+  graceMs: number;
+  pausedMs = 0;
+  pausedSinceMs: number | null = null;
+  #hasBegun = false;
+
+  /** `graceMs`: the time that it may take to begin, besides the limit. */
+  constructor(graceMs: number) {
+    this.graceMs = graceMs;
+  }
+
+  get hasBegun(): boolean {
+    return this.#hasBegun;
+  }
+
+  /** Its turn has come: it has to begin from now on. */
+  awaitBegin(): void {
+    if (!this.#hasBegun) this.beganAtMs = performance.now();
+  }
+
+  /** Marks its calls up to this one as begun at `atMs` on the monotonic clock, as its worker says. */
+  begin(last: HeldCall, atMs: number): void {
+    const nowMs = performance.now();
+    for (const call of this.calls) {
+      if (!call.knownBegun) this.#beginCall(call, atMs, nowMs);
+      if (call === last) return;
+    }
+  }
+
+  remove(call: HeldCall): void {
+    this.calls.splice(this.calls.indexOf(call), 1);
+    if (this.calls.length > 0) this.setClock();
+  }
+
+  setClock(): void {
+    const waits = this.calls.every(({ turns }) => turns?.areClients === true);
+    if (waits) this.pausedSinceMs ??= performance.now();
+    else resume(this);
+  }
+
+  restartClock(): void {
+    restart(this);
+  }
+
+  #beginCall(call: HeldCall, atMs: number, nowMs: number): void {
+    // A time that cannot be is another clock's.
+    const beganAtMs = atMs >= call.job.acceptedAtMs && atMs <= nowMs ? atMs : nowMs;
+    call.knownBegun = true;
+    call.job.begin(beganAtMs);
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
+    this.beganAtMs = beganAtMs;
+    this.graceMs = 0;
+  }
+}

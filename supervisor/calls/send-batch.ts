@@ -1,0 +1,58 @@
+/** Writes a batch to its worker, as consecutive `call` frames of which the last is marked. */
+import type { Channel } from '../../protocol/channel.js';
+import { MAX_FRAGMENT_BYTES, MAX_HEAD_BYTES } from '../../protocol/messages.js';
+import type { Job, JobCall } from '../dispatch/job.js';
+
+/** Room in a head for what is not of its calls, and in a call for what is no text. */
+const SMALL_FIELDS_BYTES = 128;
+
+/** A character of JavaScript takes up to three bytes in UTF-8. */
+const MAX_CHAR_BYTES = 3;
+
+/** `number` names the batch on the wire. */
+export function sendBatch(channel: Channel, number: number, jobs: readonly Job[]): void {
+  if (jobs.length === 1) {
+    sendFrame(channel, number, jobs, true);
+    return;
+  }
+  // A frame that waits for others may be taken back, and the mark with it; so the mark has a frame to itself.
+  const mayWait = channel.hasTransfers || jobs.some(({ bodyBytes }) => bodyBytes > MAX_FRAGMENT_BYTES);
+  const frames = mayWait ? jobs.map((job) => [job]) : framesOf(jobs);
+  frames.forEach((frame, i) => sendFrame(channel, number, frame, !mayWait && i === frames.length - 1));
+  if (mayWait) sendFrame(channel, number, [], true);
+}
+
+function sendFrame(channel: Channel, batch: number, jobs: readonly Job[], last: boolean): void {
+  const calls = jobs.map(({ call }) => call);
+  const inlineBytes = jobs.map(({ bodyBytes }) => bodyBytes);
+  const pieces = jobs.length === 1 ? (jobs[0] as Job).pieces : jobs.flatMap((job) => job.pieces);
+  const bytes = inlineBytes.reduce((sum, one) => sum + one, 0);
+  channel.sendBody({ type: 'call', calls, inlineBytes, batch, last }, calls[0]?.id ?? 0, pieces, bytes);
+}
+
+/** As many calls in a frame as its head and its body hold; each body fits into a frame. */
+function framesOf(jobs: readonly Job[]): Job[][] {
+  const frames: Job[][] = [];
+  let frame: Job[] = [];
+  let headBytes = 0;
+  let bodyBytes = 0;
+  for (const job of jobs) {
+    headBytes += headBytesOf(job.call);
+    bodyBytes += job.bodyBytes;
+    if (frame.length === 0 || bodyBytes > MAX_FRAGMENT_BYTES || headBytes > MAX_HEAD_BYTES) {
+      frame = [];
+      frames.push(frame);
+      headBytes = SMALL_FIELDS_BYTES + headBytesOf(job.call);
+      bodyBytes = job.bodyBytes;
+    }
+    frame.push(job);
+  }
+  return frames;
+}
+
+/** Most bytes that the call may take in a head. */
+function headBytesOf(call: JobCall): number {
+  const { requestId, route, path, query, contentType, accept, headers, method, params } = call;
+  const texts = [requestId, route, path, query, contentType, accept, headers, method, params];
+  return SMALL_FIELDS_BYTES + MAX_CHAR_BYTES * texts.reduce((sum, { length }) => sum + length, 0);
+}

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { STREAM_WINDOW_BYTES } from '../../../protocol/messages.js';
+import { HeldBatch } from '../../../supervisor/calls/held-batch.js';
+import { turnsOf } from '../../../supervisor/calls/held-call.js';
+import { runTimeMs } from '../../../supervisor/calls/run-clock.js';
+import { heldCall, sentCall } from './held-call.js';
+
+for (const [name, atMs, beganAtMs] of [
+  ['when its worker says', 150, 150],
+  ['now, if its worker says a time before it came', 99, 200],
+  ['now, if its worker says a time that is still to come', 201, 200],
+] as const) {
+  test(`a call begins ${name}, and has no grace from then on`, (t) => {
+    t.mock.method(performance, 'now', () => 200);
+    const batch = new HeldBatch(4000);
+    const call = sentCall(1, { batch, acceptedAtMs: 100 });
+    batch.begin(call, atMs);
+    assert.deepEqual([batch.hasBegun, batch.beganAtMs, batch.graceMs], [true, beganAtMs, 0]);
+    assert.deepEqual([call.knownBegun, call.job.begun, call.job.queueMs(200)], [true, true, beganAtMs - 100]);
+  });
+}
+
+test('the calls of a batch up to the one that the worker names have begun, those behind it have not', () => {
+  const batch = new HeldBatch(0);
+  const calls = [1, 2, 3].map((id) => sentCall(id, { batch }));
+  batch.begin(calls[1] as (typeof calls)[0], performance.now());
+  assert.deepEqual(
+    calls.map(({ knownBegun, job }) => [knownBegun, job.begun]),
+    [
+      [true, true],
+      [true, true],
+      [false, false],
+    ],
+  );
+});
+
+test('a batch has one clock, which runs from its first beginning', (t) => {
+  let nowMs = 100;
+  t.mock.method(performance, 'now', () => nowMs);
+  const batch = new HeldBatch(0);
+  const [first, second] = [sentCall(1, { batch }), sentCall(2, { batch })];
+  batch.begin(first, 100);
+  nowMs = 150;
+  batch.begin(second, 150);
+  assert.equal(runTimeMs(batch, nowMs), 50);
+});
+
+test('the clock of a batch stands while each of its calls waits for its reader, and not before', (t) => {
+  let nowMs = 100;
+  t.mock.method(performance, 'now', () => nowMs);
+  const batch = new HeldBatch(0);
+  const [first, second, third] = [1, 2, 3].map((id) => heldCall(id, { batch }));
+  assert.ok(first !== undefined && second !== undefined && third !== undefined);
+  const pass = (): number => runTimeMs(batch, (nowMs += 10));
+  turnsOf(first).onSent(STREAM_WINDOW_BYTES);
+  turnsOf(second).onSent(STREAM_WINDOW_BYTES);
+  assert.equal(pass(), 10, 'the third still computes');
+  batch.remove(third);
+  assert.equal(pass(), 10);
+  turnsOf(second).onTaken(1);
+  assert.equal(pass(), 20);
+});
+
+test('a call has its turns from when they are first asked for, and always the same', () => {
+  const call = heldCall(1);
+  assert.equal(call.turns, null);
+  assert.equal(turnsOf(call), turnsOf(call));
+  assert.equal(turnsOf(call), call.turns);
+});

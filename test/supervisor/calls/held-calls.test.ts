@@ -1,0 +1,237 @@
+import assert from 'node:assert/strict';
+import { PassThrough } from 'node:stream';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { MONOTONIC_OFFSET_MS } from '../../../protocol/begun-note.js';
+import { Channel } from '../../../protocol/channel.js';
+import { MAX_FRAGMENT_BYTES, type Message } from '../../../protocol/messages.js';
+import { HeldCalls } from '../../../supervisor/calls/held-calls.js';
+import type { Job } from '../../../supervisor/dispatch/job.js';
+import { Tap, nextTurn } from '../../protocol/streams.js';
+import { OK, newJob } from '../dispatch/jobs.js';
+
+/** Held calls over a channel whose writes are seen; the test says what their worker notes and answers. */
+function setUp() {
+  const story: string[] = [];
+  const tap = new Tap();
+  const channel = new Channel(new PassThrough(), tap, {
+    onMessage: () => assert.fail('answers are given by hand'),
+    onEnd: () => {},
+    onWriteError: (error) => assert.fail(error),
+  });
+  const note = { id: 0, atMs: 0 };
+  const limits = { runTimeoutMs: 60_000, maxOutputBytes: 1000 };
+  const calls = new HeldCalls(channel, () => note, limits, {
+    onFinished: ({ call }, runMs) =>
+      story.push(`${call.requestId} has ended${runMs === null ? '' : ' well'}`),
+    onCallError: () => {},
+    onHopeless: (cause) => assert.fail(cause),
+  });
+  const outcome = (id: string) => (result: string) => story.push(`${id} ${result}`);
+  return {
+    calls,
+    tap,
+    story,
+    /** Jobs named by their letters, as one batch. */
+    assign: (names: string, body = Buffer.alloc(0)): Job[] => {
+      const jobs = [...names].map((name) => newJob(name, { body, onSettled: outcome(name) }));
+      for (const job of jobs) job.sendTo({ ...IDLE, learnBegun: () => calls.learnBegun() });
+      calls.assign(jobs);
+      return jobs;
+    },
+    noteBegun: (id: number): void => {
+      note.id = id;
+      note.atMs = MONOTONIC_OFFSET_MS + performance.now();
+    },
+    answer: (id: number): boolean => calls.take({ type: 'result', id, ...OK, bodyBytes: 0, runMs: 1 }, []),
+    cancelled: (id: number): boolean =>
+      calls.take({ ...FAILED, type: 'error', id, code: 'SERVE_CANCELLED', runMs: 0 }, []),
+    /** Calls by their letters, and whether the batch ends: `ab-`, `c.`. */
+    frames: (): string[] => tap.received.map(({ message }) => frameText(message)),
+    close: (): void => calls.close(),
+  };
+}
+
+const IDLE = { abandon: () => {}, sendData: () => {} };
+const FAILED = { message: '', detail: '', status: 0, kind: '' } as const;
+
+function frameText(message: Message): string {
+  if (message.type !== 'call') return message.type;
+  return message.calls.map(({ requestId }) => requestId).join('') + (message.last ? '.' : '-');
+}
+
+test('a batch is one frame with a number of its own, and a new one does not wait for its end', async () => {
+  const { assign, frames, tap, calls, close } = setUp();
+  assign('abc');
+  assign('d');
+  await nextTurn(); // a busy worker gets what a turn of the event loop brings in one write
+  assert.deepEqual(frames(), ['abc.', 'd.']);
+  const numbers = tap.received.map(({ message }) => message.type === 'call' && message.batch);
+  assert.deepEqual(numbers, [1, 4]);
+  assert.deepEqual([calls.count, calls.batchCount], [4, 2]);
+  close();
+});
+
+test('the calls of a batch end in any order; its place is free with the last one', () => {
+  const { assign, noteBegun, answer, story, calls, close } = setUp();
+  assign('abc');
+  noteBegun(3);
+  for (const id of [2, 3]) answer(id);
+  assert.deepEqual([calls.count, calls.batchCount], [1, 1]);
+  answer(1);
+  assert.deepEqual([calls.count, calls.batchCount, calls.finished], [0, 0, 3]);
+  const told = ['b', 'c', 'a'].flatMap((name) => [`${name} has ended well`, `${name} ok`]);
+  assert.deepEqual(story, told);
+  close();
+});
+
+test('one call of a batch may fail, and the others do not', () => {
+  const { assign, noteBegun, answer, calls, story, close } = setUp();
+  assign('ab');
+  noteBegun(2);
+  calls.take({ ...FAILED, type: 'error', id: 1, code: 'SERVE_INFERENCE_FAILED', runMs: 1 }, []);
+  answer(2);
+  assert.deepEqual(story, ['a SERVE_INFERENCE_FAILED', 'a has ended', 'b has ended well', 'b ok']);
+  close();
+});
+
+test('a body that needs several frames has the calls of its batch in frames of their own, and the end in another', () => {
+  const { calls, frames, close } = setUp();
+  const bodies = [10, MAX_FRAGMENT_BYTES + 1, 10].map((bytes) => Buffer.alloc(bytes));
+  calls.assign(bodies.map((body, i) => newJob('abc'[i] as string, { body })));
+  assert.deepEqual(frames(), ['a-', 'b-', 'body', 'c-', '.']);
+  close();
+});
+
+test('calls of which one frame cannot hold the bodies, or the heads, are split over frames', () => {
+  for (const options of [{ body: Buffer.alloc(100_000) }, { headers: `X-Long\n${'é'.repeat(180_000)}` }]) {
+    const { calls, frames, close } = setUp();
+    calls.assign([...'abcde'].map((name) => newJob(name, options)));
+    const split = options.body === undefined ? ['a-', 'b-', 'c-', 'd-', 'e.'] : ['ab-', 'cd-', 'e.'];
+    assert.deepEqual(frames(), split);
+    close();
+  }
+});
+
+test('a call of a batch that was sent ahead is cancelled alone, and keeps its place until the worker has let it go', async () => {
+  const { assign, calls, frames, cancelled, story, close } = setUp();
+  assign('a');
+  const [, c] = assign('bcd');
+  calls.abandon(c as Job, 'the client left');
+  await nextTurn();
+  assert.deepEqual(frames(), ['a.', 'bcd.', 'cancel']);
+  assert.equal(calls.count, 4);
+  cancelled(3);
+  assert.equal(calls.count, 3);
+  assert.ok(story.includes('c has ended'));
+  assert.deepEqual(
+    calls.jobs().map(({ call }) => call.requestId),
+    ['a', 'b', 'd'],
+  );
+  close();
+});
+
+test('a call that waits behind a long body is taken out of its batch without a word, the last of it too', async () => {
+  const { assign, calls, frames, tap, story, close } = setUp();
+  tap.hold();
+  assign('a', Buffer.alloc(8 * MAX_FRAGMENT_BYTES));
+  const [b, , d] = assign('bcd');
+  await nextTurn();
+  for (const job of [b, d]) calls.abandon(job as Job, 'the client left');
+  assert.deepEqual(story, ['b has ended', 'd has ended']);
+  tap.release();
+  await nextTurn();
+  assert.deepEqual(
+    frames().filter((frame) => frame !== 'body'),
+    ['a.', 'c-', '.'],
+  );
+  close();
+});
+
+test('a death loses all calls of the batch that had begun; those of the next one come back, in their order', () => {
+  const { assign, noteBegun, calls } = setUp();
+  assign('ab');
+  assign('cd');
+  noteBegun(2);
+  const lost = calls.lose().map((job) => `${job.call.requestId} ${job.begun ? 'began' : 'waited'}`);
+  assert.deepEqual(lost, ['a began', 'b began', 'c waited', 'd waited']);
+  assert.deepEqual([calls.count, calls.batchCount], [0, 0]);
+  calls.close();
+});
+
+test('a note of the next batch says that the calls before it have begun too', () => {
+  const { assign, noteBegun, calls } = setUp();
+  assign('ab');
+  assign('c');
+  noteBegun(3);
+  assert.deepEqual(
+    calls.jobs().map(({ begun }) => begun),
+    [true, true, true],
+  );
+  calls.close();
+});
+
+for (const [what, answers, detail] of [
+  ['a call that it does not hold', [9], 'call 9 is not held by this worker'],
+  ['a call of which there is no note', [3], 'an answer to call 3, which never began'],
+  ['a call again', [1, 1], 'call 1 is not held by this worker'],
+  ['a call of the batch behind', [1, 4], 'an answer to call 4, before those sent earlier have ended'],
+] as const) {
+  test(`a worker that answers ${what} breaks the protocol`, () => {
+    const { assign, noteBegun, answer, close } = setUp();
+    assign('abc');
+    assign('d');
+    noteBegun(2);
+    const [last, ...before] = [...answers].reverse() as [number, ...number[]];
+    for (const id of before) answer(id);
+    assert.throws(() => answer(last), { code: 'SERVE_PROTOCOL', detail });
+    close();
+  });
+}
+
+test('a worker that ends a call inside its long result breaks the protocol', () => {
+  const { assign, noteBegun, calls, close } = setUp();
+  assign('a');
+  noteBegun(1);
+  calls.take({ type: 'result', id: 1, ...OK, bodyBytes: 10, runMs: 1 }, [Buffer.alloc(5)]);
+  const error = { ...FAILED, type: 'error', id: 1, code: 'SERVE_INFERENCE_FAILED', runMs: 1 } as const;
+  assert.throws(() => calls.take(error, []), { code: 'SERVE_PROTOCOL' });
+  close();
+});
+
+test('batches of any sizes arrive whole and in order, each marked once, at its end', async () => {
+  const size = fc.constantFrom(0, 1, 1000, 100_000, MAX_FRAGMENT_BYTES, MAX_FRAGMENT_BYTES + 1, 600_000);
+  const batches = fc.array(fc.array(size, { minLength: 1, maxLength: 6 }), { minLength: 1, maxLength: 4 });
+  await fc.assert(
+    fc.asyncProperty(batches, async (sizes) => {
+      const { calls, tap, close } = setUp();
+      for (const batch of sizes) {
+        calls.assign(batch.map((bytes) => newJob('x', { body: Buffer.alloc(bytes, bytes % 251) })));
+      }
+      await nextTurn();
+      assert.deepEqual(batchesIn(tap), sizes);
+      close();
+    }),
+    { numRuns: 100 },
+  );
+});
+
+/** Bytes of the bodies of each batch, as a worker puts them together. */
+function batchesIn(tap: Tap): number[][] {
+  const batches: number[][] = [];
+  const bytes = new Map<number, number>();
+  let open: { number: number; ids: number[] } | null = null;
+  for (const { message, body } of tap.received) {
+    if (message.type === 'body') bytes.set(message.id, (bytes.get(message.id) ?? 0) + body.length);
+    if (message.type !== 'call') continue;
+    open ??= { number: message.batch, ids: [] };
+    assert.equal(message.batch, open.number, 'the frames of a batch follow each other');
+    message.calls.forEach(({ id }, i) => bytes.set(id, message.inlineBytes[i] as number));
+    open.ids.push(...message.calls.map(({ id }) => id));
+    if (!message.last) continue;
+    batches.push(open.ids);
+    open = null;
+  }
+  assert.equal(open, null, 'the last batch has its mark');
+  return batches.map((ids) => ids.map((id) => bytes.get(id) as number));
+}
