@@ -123,7 +123,7 @@ const BAD_EXAMPLES: readonly (readonly [what: string, source: string, said: stri
   [
     'throws',
     'export const inference = ({ a }) => { throw new TypeError(`no ${a}`); };\nexport const example = { a: 1 };',
-    'the example call threw: no 1',
+    'the example call threw: TypeError: no 1',
   ],
   [
     'cannot be encoded',
@@ -133,7 +133,7 @@ const BAD_EXAMPLES: readonly (readonly [what: string, source: string, said: stri
   [
     'breaks as a stream',
     'export function* inference() { yield 1; throw new Error("half"); }\nexport const example = null;',
-    'the example call threw: half',
+    'the example call threw: Error: half',
   ],
 ];
 
