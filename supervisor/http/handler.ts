@@ -1,104 +1,133 @@
 /**
- * Answers every request: calls go straight to their dialect, the rest through Koa. Only this file makes a Koa
- * application.
+ * Gives each request to the dialect that claims it:
+ *
+ * 1. claim: the dialects are asked in their order; what nobody claims is the default dialect's.
+ * 2. gate: the Host, and the key where the operation says that one stands in the headers. A preflight is answered here.
+ * 3. act: a plan of a call is followed (`call/answer-call.ts`), an answer of the dialect's own is written, by way of Koa
+ *    if it likes, or the request is refused.
  */
-import Koa from 'koa';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ServerResponse, type IncomingMessage } from 'node:http';
 import { ServeError, describeThrown } from '../../protocol/errors.js';
-import type { Log } from '../observe/log.js';
-import { Cors, answerPreflight, isPreflight } from './call/cors.js';
 import { answerCall } from './call/answer-call.js';
-import type { Ask } from './call/ask.js';
-import { answerUnclaimed, builtinRoutes, countPost, isCall } from './dialects/banana.js';
+import { NO_TIME, answerError, refuseRequest } from './call/answer-error.js';
+import type { Ask, Listener } from './call/ask.js';
 import type { Backend } from './call/backend.js';
-import { gateMistake } from './dialects/gate.js';
-import { Gateway, gatewayOperation } from './dialects/gateway/gateway.js';
-import { potassiumRoutes } from './dialects/potassium.js';
-import { refuse } from './socket/refuse.js';
-import { namedPath, pathMistake, writtenPath } from './socket/request-facts.js';
-import { bananaIdHeader, requestIdOf } from './socket/request-id.js';
+import { Cors, answerPreflight, isPreflight } from './call/cors.js';
+import { hostMistake, keyMistake } from './call/gate.js';
+import { koaAnswers, type AnswerWithKoa } from './call/koa-answers.js';
+import type { Operation } from './dialects/dialect.js';
+import { MAIN_DIALECTS, type Dialects } from './dialects/index.js';
 import type { HttpHandler } from './socket/http-server.js';
-import { Upgrades } from './websocket/upgrades.js';
+import { namedPath, pathMistake, writtenPath } from './socket/request-facts.js';
+import { requestIdOf } from './socket/request-id.js';
+import { Upgrades, asksForWebSocket, isWebSocketPlan } from './websocket/upgrades.js';
 
-export function createHandler(backend: Backend, log: Log): HttpHandler {
-  const app = new Koa();
-  app.use(async (ctx, next) => {
-    ctx.set('X-Request-Id', requestIdOf(ctx.req.headers));
-    if (backend.closing(ctx.req)) ctx.set('Connection', 'close');
-    ctx.set(bananaIdHeader(ctx.req));
-    ctx.newRouterPath = namedPath(writtenPath(ctx.req.url)); // routers match this instead of the path as written
-    try {
-      await next();
-    } catch (thrown) {
-      if (!(thrown instanceof ServeError)) throw thrown;
-      ctx.respond = false;
-      refuse(ctx.req, ctx.res, thrown, {
-        requestId: requestIdOf(ctx.req.headers),
-        close: backend.closing(ctx.req),
-      });
-    }
-  });
-  app.use(builtinRoutes(backend).routes());
-  app.use(potassiumRoutes(backend).routes());
-  app.use(answerUnclaimed(backend));
-  app.on('error', (thrown: unknown, ctx?: Koa.Context) => {
-    if (ctx?.req.socket.destroyed === true) return; // the client hung up: no failure of ours, and it may do so often
-    log.error(
-      { path: writtenPath(ctx?.req.url) },
-      `a request handler failed: ${describeThrown(thrown).stack}`,
-    );
-  });
-  const handle = app.callback();
-  const { corsOrigin } = backend.options;
+export function createHandler(
+  backend: Backend,
+  dialects: Dialects = MAIN_DIALECTS,
+  listener: Listener = 'main',
+): HttpHandler {
+  const { corsOrigin, maxBody } = backend.options;
   const cors = corsOrigin === null ? null : new Cors(corsOrigin);
-  const gateway = new Gateway(log);
-  /** Rejects only for a defect of ours. */
-  const answer = (ask: Ask): Promise<void> => {
-    const { request, response, path } = ask;
-    if (isCall(backend, request, path)) return answerCall(ask, { route: path, format: 'auto' });
-    const operation = gatewayOperation(backend, request, path);
-    return operation === null ? handle(request, response) : gateway.answer(ask, operation);
+  const upgrades = new Upgrades(maxBody, cors);
+  const withKoa = koaAnswers(backend.log);
+  const answer = (ask: Ask, operation: Operation): void => {
+    act(ask, operation, withKoa)?.catch((thrown: unknown) => {
+      backend.log.error(`a request handler failed: ${describeThrown(thrown).stack}`);
+      answerError(ask, new ServeError('SERVE_INTERNAL'));
+    });
   };
-  const request: HttpHandler['request'] = (request, response) => {
-    const acceptedAtMs = performance.now();
-    const written = writtenPath(request.url);
-    const path = namedPath(written);
-    countPost(backend, request, path ?? written);
-    cors?.mark(request, response);
-    if (path === null) {
-      turnAway(backend, request, response, pathMistake());
-      return;
-    }
-    const mistake = gateMistake(backend, request, path);
-    if (mistake !== null) {
-      turnAway(backend, request, response, mistake);
-      return;
-    }
-    if (cors !== null && isPreflight(request)) {
-      answerPreflight(request, response, backend.closing(request));
-      return;
-    }
-    answer({ backend, request, response, path, acceptedAtMs, requestId: requestIdOf(request.headers) }).catch(
-      (thrown: unknown) => {
-        log.error(`a request handler failed: ${describeThrown(thrown).stack}`);
-        refuse(request, response, new ServeError('SERVE_INTERNAL'), {
-          requestId: requestIdOf(request.headers),
-        });
-      },
-    );
+  return {
+    request(request, response) {
+      const written = writtenPath(request.url);
+      const path = namedPath(written);
+      const ask = newAsk(backend, listener, dialects, request, response, path ?? written, false);
+      const operation = claim(ask, dialects, path !== null);
+      if (operation.counts) backend.posts.count += 1;
+      cors?.mark(request, response);
+      const flaw = path === null ? pathMistake() : hostMistake(request);
+      if (flaw !== null) {
+        refuseRequest(ask, flaw, { timing: NO_TIME, close: true }); // its client need not know HTTP/1.1
+        return;
+      }
+      if (cors !== null && isPreflight(request)) {
+        answerPreflight(ask, operation.methods);
+        return;
+      }
+      const locked = keyMistake(ask, authOf(operation));
+      if (locked === null) answer(ask, operation);
+      else refuseRequest(ask, locked, { timing: NO_TIME });
+    },
+
+    upgrade(request, socket, head) {
+      const path = asksForWebSocket(request) ? namedPath(writtenPath(request.url)) : null;
+      if (path === null) return false;
+      const ask = newAsk(backend, listener, dialects, request, new ServerResponse(request), path, true);
+      const operation = claim(ask, dialects, true);
+      const { act: plan } = operation;
+      if (!isWebSocketPlan(plan)) return false;
+      const mistake = hostMistake(request) ?? keyMistake(ask, authOf(operation));
+      upgrades.open(ask, plan, mistake, socket, head);
+      return true;
+    },
+
+    fail: (error, requestId) => dialects.default.fail(error, requestId, null),
   };
-  const upgrades = new Upgrades(backend, cors);
-  return { request, upgrade: (asked, socket, head) => upgrades.take(asked, socket, head) };
 }
 
-function turnAway(
+function newAsk(
   backend: Backend,
+  listener: Listener,
+  dialects: Dialects,
   request: IncomingMessage,
   response: ServerResponse,
-  error: ServeError,
-): void {
-  const requestId = requestIdOf(request.headers);
-  const close = error.code === 'SERVE_BAD_REQUEST' || backend.closing(request); // a client that knows no HTTP/1.1 is not heard again
-  refuse(request, response, error, { requestId, close, timing: 'queue;dur=0, run;dur=0' });
-  backend.onRefused(request, requestId, error);
+  path: string,
+  isWebSocket: boolean,
+): Ask {
+  return {
+    backend,
+    listener,
+    request,
+    response,
+    path,
+    isWebSocket,
+    acceptedAtMs: performance.now(),
+    requestId: requestIdOf(request.headers),
+    dialect: dialects.default,
+    counts: false,
+    model: null,
+  };
+}
+
+/** A path that cannot be read is nobody's. */
+function claim(ask: Ask, dialects: Dialects, isReadable: boolean): Operation {
+  const operation = isReadable ? firstClaim(ask, dialects) : null;
+  const claimed = operation ?? dialects.default.unclaimed(ask, ask.backend.models);
+  ask.counts = claimed.counts;
+  return claimed;
+}
+
+function firstClaim(ask: Ask, { inOrder }: Dialects): Operation | null {
+  for (const dialect of inOrder) {
+    const operation = dialect.claim(ask, ask.backend.models);
+    if (operation === null) continue;
+    ask.dialect = dialect;
+    return operation;
+  }
+  return null;
+}
+
+/** A call whose plan does not look for a key in the body needs one in the headers, whatever is said of it. */
+function authOf({ auth, act }: Operation): Operation['auth'] {
+  return auth === 'body' && 'target' in act && act.open === undefined ? 'call' : auth;
+}
+
+/** Rejects only for a defect of ours. */
+function act(ask: Ask, { act, methods }: Operation, withKoa: AnswerWithKoa): Promise<void> | void {
+  if ('target' in act) return answerCall(ask, act);
+  if ('write' in act) return withKoa(ask, act.write);
+  if ('answer' in act) return act.answer(ask);
+  const { code } = act.refuse;
+  const isMethod = code === 'SERVE_METHOD_NOT_ALLOWED' || code === 'SERVE_UPGRADE_REQUIRED';
+  refuseRequest(ask, act.refuse, isMethod ? { timing: NO_TIME, allow: methods } : { timing: NO_TIME });
 }

@@ -1,4 +1,5 @@
 /** The models of a server: by name and version, and which of them answers a call that names none. */
+import { ServeError } from '../../protocol/errors.js';
 import type { Model } from './model.js';
 
 export interface ModelRef {
@@ -20,8 +21,15 @@ export class Models {
     return this.#models.values();
   }
 
-  find({ name }: ModelRef): Model | null {
-    return this.#models.get(name) ?? null;
+  /** @throws SERVE_MODEL_NOT_FOUND */
+  find({ name }: ModelRef): Model {
+    const model = this.#models.get(name);
+    if (model !== undefined) return model;
+    const known = [...this.#models.keys()].join(', ');
+    throw new ServeError(
+      'SERVE_MODEL_NOT_FOUND',
+      `There is no model ${JSON.stringify(name)}; this server has ${known}.`,
+    );
   }
 
   add(model: Model): void {

@@ -19,7 +19,7 @@ import { drain, retireLimits } from './drain.js';
 import type { ApiKeys } from '../http/call/api-keys.js';
 import type { Backend } from '../http/call/backend.js';
 import { listen, type Listening } from '../http/socket/listen.js';
-import { OWN_PATHS } from '../http/dialects/own-paths.js';
+import { Lobby } from '../http/call/lobby.js';
 import { isLastRequest } from '../http/socket/request-facts.js';
 import { requestIdOf } from '../http/socket/request-id.js';
 import { UnsentAnswers } from '../http/socket/unsent-answers.js';
@@ -28,6 +28,7 @@ import { LateHandler, createHttpServer, inviteBody } from '../http/socket/http-s
 import { KeptJobs, type KeptJob } from '../jobs/kept-jobs.js';
 import type { ModelSpec } from '../models/model-spec.js';
 import { Model } from '../models/model.js';
+import { Models } from '../models/models.js';
 import { AccessLog } from '../http/call/access-log.js';
 import { createLog, type Log } from '../observe/log.js';
 import { OutputRelay } from '../observe/output-relay.js';
@@ -149,7 +150,7 @@ export class Server implements ServerHandle {
     if (this.#options.watch) await this.#watchApp(); // before it is loaded: no change may slip between
     this.#model.start(placements);
     const { createHandler } = await import('../http/handler.js');
-    handler.arrive(createHandler(this.#newBackend(), this.#log));
+    handler.arrive(createHandler(this.#newBackend()));
   }
 
   close({ lagMs = 0, hint = '' }: CloseOptions = {}): Promise<ServerEnd> {
@@ -192,27 +193,30 @@ export class Server implements ServerHandle {
 
   #newBackend(): Backend {
     const { replies } = this.#facts;
+    const models = new Models();
+    models.add(this.#model);
     return {
-      model: this.#model,
+      models,
       options: this.#options,
       jobs: this.#jobs,
       webhooks: this.#webhooks,
       unsent: this.#unsent,
       posts: { count: 0 },
       replies,
-      ownPaths: OWN_PATHS,
+      lobby: new Lobby(),
       keys: this.#plan.keys,
+      log: this.#log,
       hasGpu: this.#plan.placements.some(({ gpu }) => gpu !== null),
       stopping: () => this.#lastReplies,
       closing: (request) => this.#lastReplies && isLastRequest(request),
       inviteBody,
-      onSettled: (request, job, status, error) => {
+      onSettled: (asked, job, status, error) => {
         this.#countReply(error?.code ?? 'ok');
-        this.#accessLog?.settled(request, status, job, error);
+        this.#accessLog?.settled(asked, status, job, error);
       },
-      onRefused: (request, requestId, error) => {
-        if (request.method === 'POST') this.#countReply(error.code); // nothing else is a call
-        this.#accessLog?.refused(request, requestId, error);
+      onRefused: (asked, error) => {
+        if (asked.counts) this.#countReply(error.code);
+        this.#accessLog?.refused(asked, error);
       },
       status: () => this.status(),
     };

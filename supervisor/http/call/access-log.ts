@@ -6,6 +6,7 @@ import type { Job } from '../../dispatch/job.js';
 import { HTTP_STATUS } from '../socket/http-status.js';
 import { bananaId } from '../socket/request-id.js';
 import { Attempts } from './attempts.js';
+import type { Asked } from './backend.js';
 import type { Log } from '../../observe/log.js';
 
 export class AccessLog {
@@ -16,7 +17,7 @@ export class AccessLog {
     this.#log = log;
   }
 
-  settled(request: IncomingMessage, status: number, job: Job, error: ServeError | null): void {
+  settled({ request }: Asked, status: number, job: Job, error: ServeError | null): void {
     const nowMs = performance.now();
     const { path, requestId } = job.call;
     const times = {
@@ -30,7 +31,7 @@ export class AccessLog {
     this.#log.info(fields, `${request.method} ${path}`);
   }
 
-  refused(request: IncomingMessage, requestId: string, { code }: ServeError): void {
+  refused({ request, requestId }: Asked, { code }: ServeError): void {
     const fields = { ...traceOf(request), requestId, ...this.#attemptOf(request), code };
     this.#log.info(fields, `${request.method} ${request.url} refused`);
   }

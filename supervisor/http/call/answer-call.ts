@@ -1,50 +1,57 @@
 /**
- * One call over HTTP, from its request to its job, top to bottom and the same for every app:
+ * One call over HTTP, from its plan to its job, top to bottom and the same for every app and dialect:
  *
  * 1. admit: a place, decided before the body is read.
  * 2. route: known at once if the app is loaded, else awaited.
  * 3. receive: the body, within its limits.
- * 4. submit: a job, whose answer goes back on this response by way of the dispatcher, a worker and the reply sink. The
- *    caller of a background route is answered now, and the job is kept.
+ * 4. submit: a job (`submit-call.ts`).
  *
- * What goes wrong before the job is submitted is thrown and answered in one place. After that the job tells its sink.
+ * A body that must be read to know whose it is takes another way to the same end (`answer-from-lobby.ts`). What goes
+ * wrong before the job is submitted is thrown and answered in one place. After that the job tells its sink.
  */
+import type { IncomingMessage } from 'node:http';
 import { ServeError } from '../../../protocol/errors.js';
-import type { Route } from '../../../protocol/messages.js';
 import type { Admission } from '../../dispatch/arrivals.js';
-import { Job } from '../../dispatch/job.js';
-import type { Body } from '../socket/body-memory.js';
-import { announcedBytes, receiveBody } from '../socket/receive-body.js';
-import { refuse } from '../socket/refuse.js';
-import { onceClosed } from '../socket/request-facts.js';
-import { answerStarted } from './answer-started.js';
+import type { ServerOptions } from '../../options/resolve.js';
+import { announcedBytes, receiveBody, type BodyLimits } from '../socket/receive-body.js';
+import { refuseRequest } from './answer-error.js';
+import { answerFromLobby, headerKeyIsEnough } from './answer-from-lobby.js';
 import type { Ask } from './ask.js';
-import { describeCall, type CallTarget } from './describe-call.js';
 import { awaitRoutes } from './await-routes.js';
-import { ReplySink } from './reply-sink.js';
-import { postFailure, postResult } from './result-webhook.js';
+import type { CallPlan } from './call-plan.js';
 import { checkBody, fittingRoute } from './route-check.js';
+import { refusedTiming } from './server-timing.js';
+import { submitCall } from './submit-call.js';
 
 /** Answers every request; rejects only for a defect of ours. */
-export async function answerCall(ask: Ask, target: CallTarget): Promise<void> {
+export async function answerCall(ask: Ask, plan: CallPlan): Promise<void> {
   const { backend, request, response } = ask;
-  const { model, options } = backend;
   let place: Admission | null = null;
   try {
-    const announced = announcedBytes(request, options.maxBody);
-    const limitMs = deadlineOf(request.headers['x-request-timeout-seconds']);
-    place = model.dispatcher.admit(announced);
+    const limits = bodyLimits(request, backend.options);
+    const limitMs = plan.open === undefined ? deadlineOf(request.headers['x-request-timeout-seconds']) : null;
+    const { target } = plan;
+    if (typeof target === 'function' || !headerKeyIsEnough(ask, plan)) {
+      const lobbyPlace = backend.lobby.admit();
+      place = lobbyPlace;
+      await answerFromLobby(ask, plan, { limits, limitMs, place: lobbyPlace });
+      return;
+    }
+    const { model } = target;
+    ask.model = model;
+    place = model.dispatcher.admit(limits.announcedBytes);
 
-    const routes = model.routes ?? (await awaitRoutes(ask, limitMs));
-    const route = fittingRoute(routes, target.route, request);
+    const routes = model.routes ?? (await awaitRoutes(ask, model, limitMs));
+    const route = fittingRoute(routes, target.route, request, plan);
     const deadlineMs = route.kind === 'background' ? null : limitMs; // nobody waits for its answer
     if (deadlineMs !== null) model.dispatcher.checkDeadline(ask.acceptedAtMs + deadlineMs);
 
     backend.inviteBody(request, response);
-    const body = await receiveBody(request, bodyLimits(announced, options), place);
-    checkBody(route, body);
+    const body = await receiveBody(request, limits, place);
+    const opened = plan.open === undefined ? null : await plan.open(ask, body);
+    if (opened === null) checkBody(route, body);
 
-    submit(ask, target, route, deadlineMs, body, place);
+    submitCall(ask, plan, { model, route, deadlineMs, body, opened, place });
   } catch (thrown) {
     place?.release();
     if (!(thrown instanceof ServeError)) throw thrown;
@@ -52,53 +59,15 @@ export async function answerCall(ask: Ask, target: CallTarget): Promise<void> {
   }
 }
 
-function submit(
-  ask: Ask,
-  target: CallTarget,
-  route: Route,
-  deadlineMs: number | null,
-  body: Body,
-  place: Admission,
-): void {
-  const { backend, request, response, requestId, acceptedAtMs } = ask;
-  const { dispatcher } = backend.model;
-  const call = describeCall(request, requestId, target, deadlineMs, body.bytes);
-  const deadlineAtMs = deadlineMs === null ? null : acceptedAtMs + deadlineMs;
-  const job = new Job(call, body.pieces, { acceptedAtMs, deadlineAtMs }, newSink(ask), body);
-  onceClosed(request, response, () => {
-    if (!job.settled && !job.isDetached) dispatcher.giveUp(job, 'SERVE_CANCELLED', 'the client left');
-  });
-  dispatcher.submit(job, place);
-  if (job.settled) return;
-  postResult(backend.webhooks, route, job);
-  if (route.kind === 'background')
-    postFailure(backend.webhooks, route, answerStarted(backend, request, response, job));
-}
-
-function newSink({ backend, request, response, requestId }: Ask): ReplySink {
-  return new ReplySink({
-    request,
-    response,
-    requestId,
-    exposeErrors: backend.options.exposeErrors,
-    shouldClose: () => backend.closing(request),
-    giveUp: (job, error, reason) => backend.model.dispatcher.giveUp(job, error, reason),
-    onSettled: (job, status, error) => backend.onSettled(request, job, status, error),
-  });
-}
-
 /** A client that has left is told nothing. */
-function fail({ backend, request, response, requestId, acceptedAtMs }: Ask, error: ServeError): void {
+function fail(ask: Ask, error: ServeError): void {
   if (error.code === 'SERVE_CANCELLED') return;
-  const timing = `queue;dur=${(performance.now() - acceptedAtMs).toFixed(2)}, run;dur=0`;
-  refuse(request, response, error, { requestId, timing, close: backend.closing(request) });
-  backend.onRefused(request, requestId, error);
+  refuseRequest(ask, error, { timing: refusedTiming(performance.now() - ask.acceptedAtMs) });
 }
 
-function bodyLimits(
-  announced: number,
-  { maxBody, bodyTimeout }: { maxBody: number; bodyTimeout: number },
-): Parameters<typeof receiveBody>[1] {
+/** @throws SERVE_BODY_TOO_LARGE, SERVE_UNSUPPORTED_CODING */
+function bodyLimits(request: IncomingMessage, { maxBody, bodyTimeout }: ServerOptions): BodyLimits {
+  const announced = announcedBytes(request, maxBody);
   return { announcedBytes: announced, maxBodyBytes: maxBody, bodyTimeoutMs: bodyTimeout };
 }
 

@@ -1,15 +1,35 @@
 /** One request, as those who answer it share it. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Backend } from './backend.js';
+import type { ServeError } from '../../../protocol/errors.js';
+import type { Model } from '../../models/model.js';
+import type { Failure } from '../socket/refuse.js';
+import type { Asked, Backend } from './backend.js';
 
-export interface Ask {
+/** Which of the server's listeners a request has come by. */
+export type Listener = 'main' | 'management' | 'metrics';
+
+export interface Ask extends Asked {
   readonly backend: Backend;
+  readonly listener: Listener;
   readonly request: IncomingMessage;
+  /** For a request of a WebSocket it is on no connection yet, and is used only if the request is refused. */
   readonly response: ServerResponse;
-  /** The one that the request names, as `namedPath` reads it. */
+  /** The one that the request names, as `namedPath` reads it; what the client wrote if that cannot be read. */
   readonly path: string;
+  /** Whether the request asks to become a WebSocket. */
+  readonly isWebSocket: boolean;
   /** On the monotonic clock. */
   readonly acceptedAtMs: number;
   /** From the headers; a dialect that has one in the body sets it once that is read. */
   requestId: string;
+  /** The dialect that has claimed the request; until one has, the listener's default. */
+  dialect: Voice;
+  counts: boolean;
+  model: Model | null;
+}
+
+/** How a dialect speaks: all that the core knows of it once a request is claimed. */
+export interface Voice {
+  fail(error: ServeError, requestId: string, ask: Ask | null): Failure;
+  headers?(ask: Ask): Readonly<Record<string, string>>;
 }

@@ -1,6 +1,7 @@
 /** What a call waits for that came before the app was loaded. */
 import { ServeError } from '../../../protocol/errors.js';
 import type { Routes } from '../../models/app-word.js';
+import type { Model } from '../../models/model.js';
 import { onceClosed } from '../socket/request-facts.js';
 import type { Ask } from './ask.js';
 
@@ -10,10 +11,10 @@ import type { Ask } from './ask.js';
  * @throws SERVE_CANCELLED if the client leaves, SERVE_QUEUE_TIMEOUT, SERVE_DEADLINE, SERVE_NOT_READY, SERVE_SHUTTING_DOWN
  */
 export async function awaitRoutes(
-  { backend, request, response }: Ask,
+  { request, response }: Ask,
+  model: Model,
   limitMs: number | null,
 ): Promise<Routes> {
-  const { model } = backend;
   const { queueTimeout } = model.options;
   const late: 'SERVE_DEADLINE' | 'SERVE_QUEUE_TIMEOUT' =
     limitMs !== null && limitMs < queueTimeout ? 'SERVE_DEADLINE' : 'SERVE_QUEUE_TIMEOUT';

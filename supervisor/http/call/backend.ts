@@ -7,15 +7,29 @@ import type { ServeError } from '../../../protocol/errors.js';
 import type { Job } from '../../dispatch/job.js';
 import type { KeptJobs } from '../../jobs/kept-jobs.js';
 import type { Model } from '../../models/model.js';
+import type { Models } from '../../models/models.js';
+import type { Log } from '../../observe/log.js';
 import type { Webhooks } from '../../webhooks/webhooks.js';
 import type { ServerOptions } from '../../options/resolve.js';
 import type { UnsentAnswers } from '../socket/unsent-answers.js';
 import type { ApiKeys } from './api-keys.js';
+import type { Lobby } from './lobby.js';
+
+/** What the server counts and logs of a request. */
+export interface Asked {
+  readonly request: IncomingMessage;
+  readonly requestId: string;
+  /** Whether it is a call, as the operation says that it was claimed for. */
+  readonly counts: boolean;
+  /** The model that it asks for; null if that is not known. */
+  readonly model: Model | null;
+}
 
 export interface Backend {
-  readonly model: Model;
+  readonly models: Models;
   readonly options: ServerOptions;
-  /** Asked before the dialects are; one that finds the key in the body asks by itself. */
+  readonly log: Log;
+  /** Asked before anything is read; a call whose body may hold the key is asked again once that is read. */
   readonly keys: ApiKeys;
   readonly hasGpu: boolean;
   readonly jobs: KeptJobs;
@@ -25,15 +39,15 @@ export interface Backend {
   readonly posts: { count: number };
   /** Number of answers to calls so far, by `ok` or error code. */
   readonly replies: ReadonlyMap<string, number>;
-  /** The server's own paths, and the methods that each takes, as an `Allow` header lists them. */
-  readonly ownPaths: ReadonlyMap<string, string>;
+  /** Where bodies arrive that do not say yet whose they are. */
+  readonly lobby: Lobby;
   /** Whether the server takes no more calls, because it is going. */
   stopping(): boolean;
   /** Whether the reply to this request ends its connection: the server is going, and nothing was pipelined behind it. */
   closing(request: IncomingMessage): boolean;
   /** Answers `Expect: 100-continue` once the call has a place. */
   inviteBody(request: IncomingMessage, response: ServerResponse): void;
-  onSettled(request: IncomingMessage, job: Job, status: number, error: ServeError | null): void;
-  onRefused(request: IncomingMessage, requestId: string, error: ServeError): void;
+  onSettled(asked: Asked, job: Job, status: number, error: ServeError | null): void;
+  onRefused(asked: Asked, error: ServeError): void;
   status(): object;
 }

@@ -1,5 +1,7 @@
-/** What a dialect says of a call, before anything is read of its body. The core follows it: see `answer-call.ts`. */
+/** What a dialect says of a call, before anything is read of its body. `answer-call.ts` follows it. */
+import type { ServeError } from '../../../protocol/errors.js';
 import type { Format } from '../../../protocol/messages.js';
+import type { JobCall } from '../../dispatch/job.js';
 import type { KeptJob } from '../../jobs/kept-jobs.js';
 import type { Model } from '../../models/model.js';
 import type { Body } from '../socket/body-memory.js';
@@ -12,30 +14,39 @@ export interface Target {
   readonly route: string;
 }
 
+/**
+ * Finds the target in the beginning of the body, and is asked again as more of it arrives. With `isLast` (the body is
+ * whole, or MAX_PREFIX_BYTES of it are there) it must decide. May throw a ServeError.
+ */
+export type FindTarget = (prefix: Buffer, isLast: boolean) => Target | 'more';
+
+/** A name that chooses a model stands in the first so many bytes of a body. */
+export const MAX_PREFIX_BYTES = 64 * 1024;
+
 export interface CallPlan {
-  /**
-   * The target, or a function that finds it in the body's beginning, which is asked again as more of it arrives. With
-   * `whole` (the body has ended, or its first 64 KiB are there) it must decide. It may throw a ServeError.
-   */
-  readonly target: Target | ((prefix: Buffer, whole: boolean) => Target | 'more');
-  /** How the worker is to read the body. */
+  readonly target: Target | FindTarget;
+  /** How the worker is to read the body. A `websocket` has no body, and its target is known at once. */
   readonly format: Format;
-  /** What the path says besides its route, for the app. */
+  /** What the path says besides the route, for the app. */
   readonly params?: Readonly<Record<string, string>>;
   /** The client reads JSON only if it is pure ASCII. */
   readonly asciiJson?: boolean;
-  /** Takes the model's input out of a body that wraps it. Without it the whole body is the input. */
+  /** What the client is told if the app has no such route. */
+  readonly noRoute?: ServeError;
+  /**
+   * Takes the model's input out of a body that wraps it; without it the whole body is the input. The call outlives its
+   * client then, and the client sets no deadline for it.
+   */
   readonly open?: (ask: Ask, body: Body) => Promise<OpenedBody>;
 }
 
 /** What stood in a body that wraps the model's input. */
 export interface OpenedBody {
   readonly input: Buffer;
-  readonly contentType: string;
-  /** The key, if the body had one. */
+  /** How the worker sees the input described, in place of what the request says of its body. */
+  readonly described: Pick<JobCall, 'contentType' | 'accept' | 'headers'>;
+  /** The key, if the body has one. */
   readonly key: string | null;
-  /** The client's id for this request, if the body had one. Headers count first. */
-  readonly requestId: string | null;
-  /** The call outlives its client, whom this answers now or later. */
-  readonly answerKept: (ask: Ask, kept: KeptJob) => void;
+  /** Answers the client, now or later; the call has been submitted, and may have failed at once. */
+  answerKept(ask: Ask, kept: KeptJob): void;
 }

@@ -4,13 +4,13 @@
  * 1. `mark` comes before anything else: what the headers are set on is the response itself, so that every reply has
  *    them, whoever writes it. A header that an app sets itself takes the place of ours.
  * 2. A preflight is answered here, whatever the path and without a key: browsers send none with it. It tells a page
- *    only what it may try.
+ *    only what it may try: the methods of the path, as the dialect that claims it says them.
  *
  * Cookies are never allowed for: a key is in a header that only the page itself can set.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AllowedOrigins } from '../../options/cors-origin.js';
-import { requestIdOf } from '../socket/request-id.js';
+import type { Ask } from './ask.js';
 
 /** Those of our headers that a page may read besides the few that the standard lets it. */
 const EXPOSED = 'X-Request-Id, X-Banana-Request-Id, X-Banana-Job-Id, Server-Timing, Retry-After';
@@ -50,17 +50,25 @@ export function isPreflight({ method, headers }: IncomingMessage): boolean {
   );
 }
 
-/** Answers a preflight; `mark` must have seen the response before. `closes`: the connection should end with it. */
-export function answerPreflight(request: IncomingMessage, response: ServerResponse, closes: boolean): void {
+/** Answers a preflight of a path that takes these methods; `mark` must have seen the response before. */
+export function answerPreflight({ backend, request, response, requestId }: Ask, methods: string): void {
   if (response.hasHeader('Access-Control-Allow-Origin')) {
     response.removeHeader('Access-Control-Expose-Headers'); // it means nothing in a preflight's answer
-    response.setHeader('Access-Control-Allow-Methods', 'GET, HEAD, POST');
+    response.setHeader('Access-Control-Allow-Methods', allowedMethods(methods));
     // All headers that were asked for: an app may read any, and `*` would leave out `Authorization`.
     const asked = request.headers['access-control-request-headers'];
     if (asked !== undefined) response.setHeader('Access-Control-Allow-Headers', asked);
     response.setHeader('Access-Control-Max-Age', MAX_AGE_S);
   }
-  response.setHeader('X-Request-Id', requestIdOf(request.headers));
-  if (closes) response.setHeader('Connection', 'close');
+  response.setHeader('X-Request-Id', requestId);
+  if (backend.closing(request)) response.setHeader('Connection', 'close');
   response.writeHead(204).end();
+}
+
+/** A page may try these everywhere, preflight or not (the Fetch standard, section 4.8). */
+const SAFE_METHODS = ['GET', 'HEAD', 'POST'];
+
+function allowedMethods(methods: string): string {
+  const others = methods.split(', ').filter((one) => one !== '' && one !== 'OPTIONS');
+  return [...new Set([...SAFE_METHODS, ...others])].join(', ');
 }

@@ -1,20 +1,15 @@
 /** Describes the call that a request makes of a worker: everything but its body. */
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { joinHeaderLines } from '../../../protocol/header-lines.js';
-import type { Format } from '../../../protocol/messages.js';
 import type { JobCall } from '../../dispatch/job.js';
 import { codingsOf } from '../socket/decode-body.js';
 import { writtenPath } from '../socket/request-facts.js';
-
-export interface CallTarget {
-  readonly route: string;
-  readonly format: Format;
-}
+import type { Ask } from './ask.js';
+import type { CallPlan } from './call-plan.js';
 
 export function describeCall(
-  request: IncomingMessage,
-  requestId: string,
-  { route, format }: CallTarget,
+  { request, requestId }: Ask,
+  { format, params, asciiJson = false }: CallPlan,
+  route: string,
   deadlineMs: number | null,
   bodyBytes: number,
 ): JobCall {
@@ -34,14 +29,9 @@ export function describeCall(
     deadlineMs: deadlineMs === null ? null : Date.now() + deadlineMs,
     headers: joinHeaderLines(codingsOf(request).length === 0 ? rawHeaders : withoutCoding(rawHeaders)),
     method: request.method ?? '',
-    params: '',
-    asciiJson: isBananaClient(headers),
+    params: params === undefined ? '' : new URLSearchParams(params).toString(),
+    asciiJson,
   };
-}
-
-/** A Banana client decodes an answer chunk by chunk, and breaks a character that two chunks share. */
-function isBananaClient(headers: IncomingHttpHeaders): boolean {
-  return headers['x-banana-api-key'] !== undefined || headers['x-banana-request-id'] !== undefined;
 }
 
 /** The worker gets the body decoded: what speaks of it as it was sent would mislead the app. */

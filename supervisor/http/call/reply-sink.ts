@@ -1,36 +1,26 @@
 /** Writes a job's answer to the HTTP client that owns it: status, headers and bytes, as they come. */
-import type { ServerResponse, IncomingMessage } from 'node:http';
 import { splitHeaderLines } from '../../../protocol/header-lines.js';
 import { ServeError } from '../../../protocol/errors.js';
 import type { ReplyHead } from '../../../protocol/messages.js';
 import { asSentence } from '../../../protocol/sentences.js';
+import type { Dispatcher } from '../../dispatch/dispatcher.js';
 import type { Job, Sink } from '../../dispatch/job.js';
-import { refuse } from '../socket/refuse.js';
 import { onceClosed } from '../socket/request-facts.js';
-import { bananaIdHeader } from '../socket/request-id.js';
 import { onceCut } from '../socket/watched-response.js';
-
-export interface ReplySinkOptions {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  readonly requestId: string;
-  readonly exposeErrors: boolean;
-  /** Whether the connection should end with this reply: the server is draining. */
-  shouldClose(): boolean;
-  /** The rest of the answer cannot reach the client; `reason` is for the app. Leads to `fail`. */
-  giveUp(job: Job, error: ServeError, reason: string): void;
-  /** The reply has left, or cannot. */
-  onSettled(job: Job, status: number, error: ServeError | null): void;
-}
+import { answerError } from './answer-error.js';
+import type { Ask } from './ask.js';
+import { serverTiming } from './server-timing.js';
 
 export class ReplySink implements Sink {
-  readonly #options: ReplySinkOptions;
+  readonly #ask: Ask;
+  readonly #dispatcher: Pick<Dispatcher, 'giveUp'>;
   /** Callbacks of the chunks that wait for room in the connection. */
   #untaken: (() => void)[] = [];
   #hearsCut = false;
 
-  constructor(options: ReplySinkOptions) {
-    this.#options = options;
+  constructor(ask: Ask, dispatcher: Pick<Dispatcher, 'giveUp'>) {
+    this.#ask = ask;
+    this.#dispatcher = dispatcher;
   }
 
   reply(job: Job, head: ReplyHead, pieces: Buffer[], bodyBytes: number, release: () => void): void {
@@ -51,7 +41,7 @@ export class ReplySink implements Sink {
   }
 
   #end(pieces: readonly Buffer[], bodyBytes: number, release: () => void): void {
-    const { request, response } = this.#options;
+    const { request, response } = this.#ask;
     const [first] = pieces;
     if (pieces.length > 1) {
       response.cork(); // so that the pieces leave in one gathered write
@@ -77,11 +67,11 @@ export class ReplySink implements Sink {
     const headers = this.#headers(head);
     if (head.status === RESET_CONTENT) headers['Content-Length'] = 0;
     const invalid = this.#writeHead(head.status, headers);
-    if (invalid !== null) this.#options.giveUp(job, invalid, invalid.message); // no chunk may follow
+    if (invalid !== null) this.#dispatcher.giveUp(job, invalid, invalid.message); // no chunk may follow
   }
 
   chunk(job: Job, pieces: Buffer[], taken: () => void): void {
-    const { response } = this.#options;
+    const { response } = this.#ask;
     if (response.statusCode === RESET_CONTENT) {
       taken();
       return;
@@ -97,7 +87,7 @@ export class ReplySink implements Sink {
     response.once('drain', () => this.#onDrain());
     if (this.#hearsCut) return;
     this.#hearsCut = true;
-    onceCut(response, (error) => this.#options.giveUp(job, error, 'the client stopped reading'));
+    onceCut(response, (error) => this.#dispatcher.giveUp(job, error, 'the client stopped reading'));
   }
 
   #onDrain(): void {
@@ -107,16 +97,17 @@ export class ReplySink implements Sink {
   }
 
   end(job: Job): void {
-    this.#options.response.end();
+    this.#ask.response.end();
     this.#settleOnceOut(job);
   }
 
   /** Most answers are with the kernel as soon as they are written; of the others it shows later whether they got out. */
   #settleOnceOut(job: Job): void {
-    const { request, response, onSettled } = this.#options;
+    const ask = this.#ask;
+    const { backend, request, response } = ask;
     const status = response.statusCode;
     if (response.writableLength === 0) {
-      onSettled(job, status, null);
+      backend.onSettled(ask, job, status, null);
       return;
     }
     let outcome: ServeError | null = new ServeError('SERVE_CANCELLED');
@@ -126,25 +117,21 @@ export class ReplySink implements Sink {
       if (!request.socket.destroyed) outcome = null;
     });
     onceClosed(request, response, () => {
-      if (!isSettled) onSettled(job, status, outcome);
+      if (!isSettled) backend.onSettled(ask, job, status, outcome);
       isSettled = true;
     });
   }
 
   fail(job: Job, error: ServeError): void {
-    const { request, response, requestId } = this.#options;
+    const ask = this.#ask;
+    const { backend, response } = ask;
     if (error.code === 'SERVE_CANCELLED' || error.code === 'SERVE_SLOW_READER') response.destroy();
-    else
-      refuse(request, response, error, {
-        requestId,
-        timing: timingOf(job),
-        close: this.#options.shouldClose(),
-        expose: this.#options.exposeErrors && error.code === 'SERVE_INFERENCE_FAILED',
-      });
-    this.#options.onSettled(job, response.statusCode, error);
+    else answerError(ask, error, { timing: timingOf(job) });
+    backend.onSettled(ask, job, response.statusCode, error);
   }
 
   #headers({ contentType, headers: lines }: ReplyHead): Record<string, string | number | string[]> {
+    const { backend, request, response, dialect } = this.#ask;
     const headers: Record<string, string | number | string[]> = {};
     if (contentType !== '') headers['Content-Type'] = contentType;
     if (lines !== '') {
@@ -152,25 +139,24 @@ export class ReplySink implements Sink {
         const lower = name.toLowerCase();
         if (OWN_HEADERS.has(lower)) continue;
         // The app's Vary stands beside the front's own.
-        const before =
-          headers[name] ?? (lower === 'vary' ? this.#options.response.getHeader(name) : undefined);
+        const before = headers[name] ?? (lower === 'vary' ? response.getHeader(name) : undefined);
         headers[name] = before === undefined ? value : [before, value].flat().map(String);
       }
     }
-    headers['X-Request-Id'] = this.#options.requestId;
-    Object.assign(headers, bananaIdHeader(this.#options.request));
-    if (this.#options.shouldClose()) headers['Connection'] = 'close';
+    headers['X-Request-Id'] = this.#ask.requestId;
+    if (dialect.headers !== undefined) Object.assign(headers, dialect.headers(this.#ask));
+    if (backend.closing(request)) headers['Connection'] = 'close';
     return headers;
   }
 
   /** Headers come from the app, and may be none that HTTP allows: returns what is wrong with them, or null. */
   #writeHead(status: number, headers: Record<string, string | number | string[]>): ServeError | null {
     try {
-      this.#options.response.writeHead(status, headers);
+      this.#ask.response.writeHead(status, headers);
       return null;
     } catch (cause) {
       // Node takes them over one by one if the response has some already; those before the bad one must not stay.
-      for (const name of Object.keys(headers)) this.#options.response.removeHeader(name);
+      for (const name of Object.keys(headers)) this.#ask.response.removeHeader(name);
       const reason = cause instanceof Error ? cause.message : 'it cannot be sent';
       return new ServeError(
         'SERVE_OUTPUT_INVALID',
@@ -196,11 +182,6 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
   'x-request-id',
 ]);
 
-/** `queue;dur=1.20, run;dur=3.40` in ms, as the Server-Timing draft wants it. */
-export function serverTiming({ queueMs, runMs }: { queueMs: number; runMs: number }): string {
-  return `queue;dur=${twoDecimals(queueMs)}, run;dur=${twoDecimals(runMs)}`;
-}
-
 function timingOf(job: Job): string {
   return serverTiming({ queueMs: job.queueMs(performance.now()), runMs: job.runMs });
 }
@@ -213,11 +194,4 @@ const RESET_CONTENT = 205;
 
 function mayHaveBody(status: number): boolean {
   return status !== 204 && status !== 304;
-}
-
-/** Writes ms with two decimals, from whole numbers, whose texts V8 keeps: `toFixed` takes several times as long. */
-function twoDecimals(ms: number): string {
-  const hundredths = Math.round(ms * 100);
-  const rest = hundredths % 100;
-  return `${(hundredths - rest) / 100}.${rest < 10 ? '0' : ''}${rest}`;
 }

@@ -3,7 +3,7 @@ import { joinPieces } from '../../../protocol/body-assembler.js';
 import type { Route } from '../../../protocol/messages.js';
 import type { Job } from '../../dispatch/job.js';
 import type { KeptJob } from '../../jobs/kept-jobs.js';
-import { errorBody } from '../socket/refuse.js';
+import { errorBody } from './house-error.js';
 import { isJson } from './route-check.js';
 import { newWebhookId } from '../../webhooks/webhook.js';
 import type { Webhooks } from '../../webhooks/webhooks.js';

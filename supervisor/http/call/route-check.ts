@@ -5,14 +5,21 @@ import { ServeError } from '../../../protocol/errors.js';
 import type { Route } from '../../../protocol/messages.js';
 import type { Routes } from '../../models/app-word.js';
 import type { Body } from '../socket/body-memory.js';
+import type { CallPlan } from './call-plan.js';
 import { scanTopLevelFields } from './top-level-fields.js';
 
 /** The route at `path`, for this request. @throws SERVE_NOT_FOUND, SERVE_UPGRADE_REQUIRED, SERVE_BAD_REQUEST */
-export function fittingRoute(routes: Routes, path: string, request: IncomingMessage): Route {
+export function fittingRoute(
+  routes: Routes,
+  path: string,
+  request: IncomingMessage,
+  plan: Pick<CallPlan, 'open' | 'noRoute'> = {},
+): Route {
   const route = routes.get(path);
-  if (route === undefined) throw new ServeError('SERVE_NOT_FOUND');
+  if (route === undefined) throw plan.noRoute ?? new ServeError('SERVE_NOT_FOUND');
   if (route.kind === 'websocket') throw new ServeError('SERVE_UPGRADE_REQUIRED');
-  if (route.input === 'any' || isJson(request.headers['content-type'])) return route;
+  const isFit = plan.open !== undefined || route.input === 'any';
+  if (isFit || isJson(request.headers['content-type'])) return route;
   // Potassium answers 400, not 415, and a Banana client hides a 415 and its body.
   throw new ServeError(
     'SERVE_BAD_REQUEST',

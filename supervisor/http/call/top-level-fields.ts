@@ -85,6 +85,11 @@ export class TopLevelScan {
     this.#at = hasByteOrderMark(body) ? 3 : 0;
   }
 
+  /** The wanted fields whose values have been read whole so far. */
+  get fields(): ReadonlyMap<string, ByteRange> {
+    return this.#fields;
+  }
+
   /** Reads on, at most a few bytes more than `maxBytes`; null if that was not all. Once it was, ask no more. */
   step(maxBytes: number): ScannedBody | null {
     const body = this.#body;

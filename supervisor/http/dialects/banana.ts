@@ -1,102 +1,142 @@
 /**
  * The house dialect, which is Banana's: `POST` to the app's routes, whatever way the app is written in (the body's format
- * follows its content type), and health and status, answered at once however busy the workers are.
+ * follows its content type), WebSockets at those that are one, and health and status, answered at once however busy the
+ * workers are. The routes of the default model stand at their own paths, those of every model at `/models/{name}/…`.
  */
-import type { IncomingMessage } from 'node:http';
-import Router from '@koa/router';
-import type { Middleware } from 'koa';
+import type { IncomingHttpHeaders } from 'node:http';
 import { ServeError } from '../../../protocol/errors.js';
 import { STATUS_PATH } from '../../../protocol/reserved-paths.js';
-import type { Backend } from '../call/backend.js';
-import { GATEWAY_PATHS } from './own-paths.js';
-import { refuse } from '../socket/refuse.js';
-import { namedPath, writtenPath } from '../socket/request-facts.js';
-import { requestIdOf } from '../socket/request-id.js';
+import type { Models } from '../../models/models.js';
+import type { Ask } from '../call/ask.js';
+import { defaultModel } from '../call/default-model.js';
+import { houseFailure } from '../call/house-error.js';
+import type { WriteAnswer } from '../call/koa-answers.js';
+import { PathTable } from '../call/path-table.js';
+import { writtenPath } from '../socket/request-facts.js';
+import { bananaIdHeader } from '../socket/request-id.js';
+import type { DefaultDialect, Operation, Target } from './dialect.js';
 
-/**
- * Whether the app's routes have to answer: every POST to one of them; before they are known, every POST but those to the
- * server's own paths. Answered below Koa, not in it: a Koa context costs a call 8 us of 40.
- */
-export function isCall(backend: Backend, { method }: IncomingMessage, path: string): boolean {
-  if (method !== 'POST') return false;
-  return backend.model.routes?.has(path) ?? !backend.ownPaths.has(path);
-}
-
-/**
- * Counts a POST for Potassium's `sequence_number`: whatever becomes of it, once. Not counted are one that a path of the
- * server's own does not take, and questions about calls.
- */
-export function countPost(backend: Backend, { method }: IncomingMessage, path: string): void {
-  if (method !== 'POST') return;
-  const own = backend.model.routes?.has(path) === true ? undefined : backend.ownPaths.get(path);
-  if (own === undefined || (own.includes('POST') && !isQuestion(path))) backend.posts.count += 1;
-}
-
-/** Whether a gateway's client asks about a call, which was counted when it came. */
-function isQuestion(path: string): boolean {
-  const operation = GATEWAY_PATHS.get(path);
-  return operation !== undefined && operation.is !== 'start';
-}
-
-/** Answers what no dialect claims: a known path with another method, or no such path. */
-export function answerUnclaimed(backend: Backend): Middleware {
-  return (ctx) => {
-    const { routes } = backend.model;
-    const written = writtenPath(ctx.req.url);
-    const path = namedPath(written) as string; // one that cannot be read is refused before
-    const isRoute = routes?.has(path) ?? path === '/';
-    const isWebSocket = routes?.get(path)?.kind === 'websocket';
-    const taken = isWebSocket ? 'GET, OPTIONS' : 'POST, OPTIONS';
-    const allow = isRoute ? taken : backend.ownPaths.get(path);
-    if (isRoute && ctx.method === 'OPTIONS') {
-      ctx.status = 200;
-      ctx.set('Allow', allow as string);
-      ctx.body = '';
-      return;
-    }
-    ctx.respond = false;
-    const error = isWebSocket
-      ? new ServeError('SERVE_UPGRADE_REQUIRED')
-      : mistakeOf(ctx.method, written, allow);
-    const requestId = requestIdOf(ctx.req.headers);
-    const headers = { requestId, close: backend.closing(ctx.req), timing: 'queue;dur=0, run;dur=0' };
-    refuse(ctx.req, ctx.res, error, allow === undefined ? headers : { ...headers, allow });
-    backend.onRefused(ctx.req, requestId, error);
-  };
-}
-
-/** `path` is the written one, so that nothing in the error or the log can end its line. */
-function mistakeOf(method: string, path: string, allow: string | undefined): ServeError {
-  return allow === undefined
-    ? new ServeError('SERVE_NOT_FOUND', `There is no ${method} ${path} here.`)
-    : new ServeError('SERVE_METHOD_NOT_ALLOWED', `${path} takes ${allow}, not ${method}.`);
-}
-
-/** The routes of health and status. */
-export function builtinRoutes(backend: Backend): Router {
-  const router = new Router({ strict: true, sensitive: true }); // a path is what docs/http.md lists, to the letter
-
+/** What the front answers itself to `GET` and `HEAD`. */
+const PAGES = new PathTable<{ readonly auth: Operation['auth']; readonly write: WriteAnswer }>([
   // The Banana platform's probe: `state` and `gpu` first, any 200 means ready.
-  router.get('/healthcheck', (ctx) => {
-    const { health } = backend.model;
-    ctx.status = health === 'ready' ? 200 : 503;
-    ctx.body = { state: health === 'ready' ? 'healthy' : health, gpu: backend.hasGpu };
-  });
-
+  [
+    '/healthcheck',
+    {
+      auth: 'none',
+      write: (ctx, { backend }) => {
+        const { health } = defaultModel(backend.models);
+        ctx.status = health === 'ready' ? 200 : 503;
+        ctx.body = { state: health === 'ready' ? 'healthy' : health, gpu: backend.hasGpu };
+      },
+    },
+  ],
   // The front is alive if it can answer; restarting it would not mend a model, and would lose the warm workers.
-  router.get('/livez', (ctx) => {
-    ctx.body = { state: 'alive' };
-  });
+  ['/livez', { auth: 'none', write: (ctx) => void (ctx.body = { state: 'alive' }) }],
+  [
+    '/readyz',
+    {
+      auth: 'none',
+      write: (ctx, { backend }) => {
+        const { health } = defaultModel(backend.models);
+        ctx.status = health === 'ready' ? 200 : 503;
+        ctx.body = { state: health };
+      },
+    },
+  ],
+  [STATUS_PATH, { auth: 'call', write: (ctx, { backend }) => void (ctx.body = backend.status()) }],
+]);
 
-  router.get('/readyz', (ctx) => {
-    const { health } = backend.model;
-    ctx.status = health === 'ready' ? 200 : 503;
-    ctx.body = { state: health };
-  });
+const PAGE_METHODS = 'GET, HEAD';
 
-  router.get(STATUS_PATH, (ctx) => {
-    ctx.body = backend.status();
-  });
+export const banana: DefaultDialect = {
+  name: 'banana',
+  paths: new Map(PAGES.paths.map((path) => [path, PAGE_METHODS])),
 
-  return router;
+  claim(ask, models) {
+    const { method } = ask.request;
+    const page = method === 'POST' ? null : PAGES.find(ask.path);
+    if (page !== null && (method === 'GET' || method === 'HEAD'))
+      return { auth: page.value.auth, counts: false, methods: PAGE_METHODS, act: page.value };
+    const target = findRoute(ask.path, models);
+    if (target instanceof ServeError) return refusal(ask, target);
+    if (target !== null) return routeOperation(ask, target);
+    return PAGES.find(ask.path) === null ? null : wrongMethod(ask, PAGE_METHODS);
+  },
+
+  /** Until the default model is loaded nobody knows its routes: a call waits in case it asks for one. */
+  unclaimed(ask, models) {
+    const model = models.default;
+    const mayBeRoute = ask.request.method === 'POST' || ask.isWebSocket || ask.path === '/';
+    if (model !== null && model.routes === null && mayBeRoute)
+      return routeOperation(ask, { model, route: ask.path });
+    return refusal(ask, new ServeError('SERVE_NOT_FOUND', nothingHere(ask, models)));
+  },
+
+  fail: houseFailure,
+
+  headers: ({ request }) => bananaIdHeader(request),
+};
+
+const MODELS_PREFIX = '/models/';
+
+/** Whose route a path is; an error if it is that of a model that is not there; null if it need not be a route. */
+function findRoute(path: string, models: Models): Target | ServeError | null {
+  const model = models.default;
+  if (model !== null && model.routes?.has(path) === true) return { model, route: path };
+  const nameEnd = path.startsWith(MODELS_PREFIX) ? path.indexOf('/', MODELS_PREFIX.length) : -1;
+  if (nameEnd < 0) return null;
+  try {
+    const named = models.find({ name: path.slice(MODELS_PREFIX.length, nameEnd) });
+    const route = path.slice(nameEnd);
+    return named.routes?.has(route) === false ? null : { model: named, route };
+  } catch (thrown) {
+    if (!(thrown instanceof ServeError)) throw thrown;
+    return model !== null && model.routes === null ? null : thrown; // it may be a route that is not known yet
+  }
+}
+
+/** What is asked of a route, which is known or may yet turn out to be one. */
+function routeOperation(ask: Ask, target: Target): Operation {
+  const { method, headers } = ask.request;
+  const route = target.model.routes?.get(target.route);
+  const isSocket = route?.kind === 'websocket';
+  const methods = isSocket ? 'GET, OPTIONS' : 'POST, OPTIONS';
+  const asciiJson = readsAsciiOnly(headers);
+  if (method === 'POST')
+    return { auth: 'call', counts: true, methods, act: { target, format: 'auto', asciiJson } };
+  if (ask.isWebSocket && (isSocket || route === undefined))
+    return { auth: 'call', counts: false, methods, act: { target, format: 'websocket', asciiJson } };
+  if (method === 'OPTIONS')
+    return { auth: 'call', counts: false, methods, act: { write: (ctx) => writeOptions(ctx, methods) } };
+  if (!isSocket) return wrongMethod(ask, methods);
+  return { auth: 'call', counts: false, methods, act: { refuse: new ServeError('SERVE_UPGRADE_REQUIRED') } };
+}
+
+/** Banana's clients decode an answer chunk by chunk, and break a character that two chunks share. */
+function readsAsciiOnly(headers: IncomingHttpHeaders): boolean {
+  return headers['x-banana-api-key'] !== undefined || headers['x-banana-request-id'] !== undefined;
+}
+
+const writeOptions = (ctx: Parameters<WriteAnswer>[0], methods: string): void => {
+  ctx.status = 200;
+  ctx.set('Allow', methods);
+  ctx.body = '';
+};
+
+function refusal({ request }: Ask, error: ServeError): Operation {
+  return { auth: 'call', counts: request.method === 'POST', methods: '', act: { refuse: error } };
+}
+
+/** Errors and the log have the path as it is written, so that nothing in it can end their lines. */
+function wrongMethod({ request: { method, url } }: Ask, methods: string): Operation {
+  const message = `${writtenPath(url)} takes ${methods}, not ${method}.`;
+  const refuse = new ServeError('SERVE_METHOD_NOT_ALLOWED', message);
+  return { auth: 'call', counts: false, methods, act: { refuse } };
+}
+
+function nothingHere({ request: { method, url } }: Ask, models: Models): string {
+  const nothing = `There is no ${method} ${writtenPath(url)} here.`;
+  if (models.default !== null) return nothing;
+  const names = [...models.all()].map(({ spec }) => `${MODELS_PREFIX}${spec.name}/`);
+  return `${nothing} The models of this server answer at ${names.join(', ')}.`;
 }

@@ -3,11 +3,11 @@
  * its key stands, what it counts, how its errors look. `index.ts` lists the dialects in their order of precedence; no
  * dialect imports another.
  */
-import type Koa from 'koa';
 import type { ServeError } from '../../../protocol/errors.js';
 import type { Models } from '../../models/models.js';
 import type { Ask } from '../call/ask.js';
 import type { CallPlan } from '../call/call-plan.js';
+import type { WriteAnswer } from '../call/koa-answers.js';
 import type { Failure } from '../socket/refuse.js';
 
 export type { CallPlan, OpenedBody, Target } from '../call/call-plan.js';
@@ -15,13 +15,15 @@ export type { Failure } from '../socket/refuse.js';
 
 export interface Dialect {
   readonly name: string;
+  /** The paths of the front's own that it answers, patterns among them, and the methods of each as `Allow` lists them. */
+  readonly paths: ReadonlyMap<string, string>;
   /**
    * Says what this request is, by its path and method; nothing is read of its body. Null if it is no request of this
    * dialect: the next one is asked.
    */
   claim(ask: Ask, models: Models): Operation | null;
   /** Says how an error looks here. `ask` is null for what the HTTP parser has refused. */
-  fail(error: ServeError, ask: Ask | null): Failure;
+  fail(error: ServeError, requestId: string, ask: Ask | null): Failure;
   /** Headers of every answer to a request that this dialect has claimed. */
   headers?(ask: Ask): Readonly<Record<string, string>>;
 }
@@ -32,7 +34,7 @@ export interface DefaultDialect extends Dialect {
 }
 
 export interface Operation {
-  /** Where the key stands, if keys are required: in a header, or in the body, where the plan or the answer looks for it. */
+  /** Where the key stands, if keys are required. `body`: perhaps there, where the answer, or the plan's `open`, finds it. */
   readonly auth: 'none' | 'call' | 'management' | 'body';
   /** Whether it is a call: it counts in `sequence_number`, and if it is refused in the replies of `/status`. */
   readonly counts: boolean;
@@ -48,10 +50,10 @@ export interface OwnAnswer {
 
 /** An answer of the dialect's own by way of Koa. A ServeError that it throws is answered as `fail` says. */
 export interface KoaAnswer {
-  write(ctx: Koa.Context, ask: Ask): void | Promise<void>;
+  readonly write: WriteAnswer;
 }
 
-/** A path of the dialect's that is not to be had this way; `Allow` is added from `methods`. */
+/** A path of the dialect's that is not to be had this way. Of a wrong method `methods` become the `Allow` header. */
 export interface Refusal {
   readonly refuse: ServeError;
 }

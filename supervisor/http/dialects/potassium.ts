@@ -1,42 +1,83 @@
-/** Answers Potassium's own paths: status, warm-up and background jobs. An app's routes are calls like any other. */
+/** Potassium's own paths: status, warm-up and background jobs. They speak of the default model. An app's routes are calls like any other. */
 import { Readable } from 'node:stream';
-import Router, { type RouterMiddleware } from '@koa/router';
 import { ServeError } from '../../../protocol/errors.js';
 import { POTASSIUM_PREFIX, POTASSIUM_STATUS_PATHS } from '../../../protocol/reserved-paths.js';
 import type { Backend } from '../call/backend.js';
+import { defaultModel } from '../call/default-model.js';
+import { houseFailure } from '../call/house-error.js';
+import type { WriteAnswer } from '../call/koa-answers.js';
+import { PathTable } from '../call/path-table.js';
+import { bananaIdHeader } from '../socket/request-id.js';
+import type { Dialect } from './dialect.js';
 import { describeJob } from './job-page.js';
-import { WARM_UP_PATH } from './own-paths.js';
 
-export function potassiumRoutes(backend: Backend): Router {
-  const router = new Router({ strict: true, sensitive: true });
-  router.get([...POTASSIUM_STATUS_PATHS], (ctx) => {
-    ctx.body = potassiumStatus(backend);
-  });
+const WARM_UP_PATH = `${POTASSIUM_PREFIX}/warmup`;
+const WARM_UP_METHODS = 'GET, HEAD, POST';
+const PAGE_METHODS = 'GET, HEAD';
 
-  // Holds until a worker is ready, however long that takes, for a client that does not ask again.
-  const warmUp: RouterMiddleware = async (ctx) => {
-    await backend.model.whenReady(closed(ctx.res));
-    backend.model.noteIdle();
-    ctx.body = { warm: true };
-  };
-  router.get(WARM_UP_PATH, warmUp);
-  router.post(WARM_UP_PATH, warmUp);
+type Write = (
+  ctx: Parameters<WriteAnswer>[0],
+  backend: Backend,
+  params: Readonly<Record<string, string>>,
+) => void | Promise<void>;
 
-  router.get(`${POTASSIUM_PREFIX}/jobs/:id`, async (ctx) => {
-    const job = backend.jobs.get(ctx.captures?.[0] ?? '');
-    if (job === null)
-      throw new ServeError('SERVE_NOT_FOUND', 'There is no such job, or it is forgotten by now.');
-    ctx.type = 'application/json';
-    const { pieces, bytes } = await describeJob(job);
-    // In pieces as the client takes them: thousands may ask for one result of many megabytes.
-    ctx.body = Readable.from(pieces, { objectMode: false });
-    ctx.length = bytes;
-  });
-  return router;
+/** Other methods than `GET` and `HEAD` find nothing at a page. */
+const PAGES = new PathTable<Write>([
+  ...POTASSIUM_STATUS_PATHS.map((path) => [path, writeStatus] as const),
+  [`${POTASSIUM_PREFIX}/jobs/{id}`, writeJob],
+]);
+
+export const potassium: Dialect = {
+  name: 'potassium',
+  paths: new Map([
+    [WARM_UP_PATH, WARM_UP_METHODS],
+    ...PAGES.paths.map((path) => [path, PAGE_METHODS] as const),
+  ]),
+
+  claim({ request: { method }, path }) {
+    const isRead = method === 'GET' || method === 'HEAD';
+    if (path === WARM_UP_PATH) {
+      const counts = method === 'POST';
+      if (isRead || counts) return { auth: 'call', counts, methods: WARM_UP_METHODS, act: { write: warmUp } };
+      const refuse = new ServeError(
+        'SERVE_METHOD_NOT_ALLOWED',
+        `${path} takes ${WARM_UP_METHODS}, not ${method}.`,
+      );
+      return { auth: 'call', counts, methods: WARM_UP_METHODS, act: { refuse } };
+    }
+    const page = isRead ? PAGES.find(path) : null;
+    if (page === null) return null;
+    const write: WriteAnswer = (ctx, { backend }) => page.value(ctx, backend, page.params);
+    return { auth: 'call', counts: false, methods: PAGE_METHODS, act: { write } };
+  },
+
+  fail: houseFailure,
+
+  headers: ({ request }) => bananaIdHeader(request),
+};
+
+/** Holds until a worker is ready, however long that takes, for a client that does not ask again. */
+const warmUp: WriteAnswer = async (ctx, { backend }) => {
+  const model = defaultModel(backend.models);
+  await model.whenReady(closed(ctx.res));
+  model.noteIdle();
+  ctx.body = { warm: true };
+};
+
+async function writeJob(...[ctx, { jobs }, { id = '' }]: Parameters<Write>): Promise<void> {
+  const job = jobs.get(id);
+  if (job === null)
+    throw new ServeError('SERVE_NOT_FOUND', 'There is no such job, or it is forgotten by now.');
+  ctx.type = 'application/json';
+  const { pieces, bytes } = await describeJob(job);
+  // In pieces as the client takes them: thousands may ask for one result of many megabytes.
+  ctx.body = Readable.from(pieces, { objectMode: false });
+  ctx.length = bytes;
 }
 
 /** The four keys that the platform's balancer reads come first; the rest is for people. Times in whole ms. */
-function potassiumStatus({ model, posts, replies }: Backend): object {
+function writeStatus(...[ctx, { models, posts, replies }]: Parameters<Write>): void {
+  const model = defaultModel(models);
   const { dispatcher } = model;
   // Calls that nobody waits for any more hold their worker until they end there.
   const inProgress = dispatcher.queued + dispatcher.arriving + model.heldCalls;
@@ -45,7 +86,7 @@ function potassiumStatus({ model, posts, replies }: Backend): object {
   const beganAtMs = model.oldestBeganAtMs;
   const answered = [...replies.values()].reduce((sum, count) => sum + count, 0);
   const completed = replies.get('ok') ?? 0;
-  return {
+  ctx.body = {
     gpu_available: available,
     idle_time: available && inProgress === 0 ? Math.round(nowMs - model.idleSinceMs) : 0,
     inference_time: beganAtMs === null ? 0 : Math.round(nowMs - beganAtMs),

@@ -11,8 +11,7 @@ import {
 } from 'node:http';
 import type { Socket } from 'node:net';
 import { ServeError, type ErrorCode } from '../../../protocol/errors.js';
-import { httpStatus } from './http-status.js';
-import { errorBody } from './refuse.js';
+import type { Failure } from './refuse.js';
 import { requestIdOf } from './request-id.js';
 import { hasBody, noteRequest } from './request-facts.js';
 
@@ -32,6 +31,8 @@ export interface HttpHandler {
   request(request: IncomingMessage, response: ServerResponse): void;
   /** A request for another protocol, on a connection that is read no more. Returns false if it is not granted. */
   upgrade(request: IncomingMessage, socket: Socket, head: Buffer): boolean;
+  /** How an error looks to a client that sent no request. */
+  fail(error: ServeError, requestId: string): Failure;
 }
 
 /** An HTTP server that does not listen yet, whose responses are of the class `Response`. */
@@ -46,7 +47,7 @@ export function createHttpServer(
     headersTimeout: headerTimeoutMs,
     requestTimeout: Math.max(REQUEST_MS, 2 * headerTimeoutMs),
     connectionsCheckingInterval: CHECK_INTERVAL_MS,
-    requireHostHeader: false, // gate.ts refuses it, with an error body
+    requireHostHeader: false, // call/gate.ts refuses it, with an error body
     // From Node 24.9 on: only a request without a body leaves its parser when it asks for another protocol. One that
     // has a body, and is never granted any, is answered like any other, but what is pipelined behind it is lost.
     shouldUpgradeCallback: (request: IncomingMessage) => !hasBody(request),
@@ -72,10 +73,11 @@ export function createHttpServer(
     );
   });
   server.on('connect', (_request, socket: Socket) =>
-    breakOffWith(socket, 'SERVE_METHOD_NOT_ALLOWED', 'CONNECT'),
+    breakOffWith(late, socket, 'SERVE_METHOD_NOT_ALLOWED', 'CONNECT'),
   );
   server.on('clientError', (error: ClientError, socket: Socket) => {
-    if (!socket.destroyed) breakOffWith(socket, brokenRequestCode(error.code), lastMethodIn(error.rawPacket));
+    if (socket.destroyed) return;
+    breakOffWith(late, socket, brokenRequestCode(error.code), lastMethodIn(error.rawPacket));
   });
   return server;
 }
@@ -160,7 +162,12 @@ function lastMethodIn(input: Buffer | undefined): string | undefined {
 const broken = new WeakSet<Socket>();
 
 /** Refuses what is no request, after the answers to the requests before it, and ends the connection. */
-function breakOffWith(socket: HttpSocket, code: ErrorCode, method: string | undefined): void {
+function breakOffWith(
+  late: LateHandler,
+  socket: HttpSocket,
+  code: ErrorCode,
+  method: string | undefined,
+): void {
   if (broken.has(socket)) return;
   broken.add(socket);
   socket.on('error', () => {}); // it may hang up first
@@ -169,21 +176,25 @@ function breakOffWith(socket: HttpSocket, code: ErrorCode, method: string | unde
     // It may be refused already: a second answer would look like a part of the first. After `Connection: close` Node
     // has ended the connection itself, and still sends what is left of the last answer.
     if (partial?.headersSent === true) partial.end(() => socket.destroySoon());
-    else if (socket.writable) answerByHand(socket, code, partial?.req.method ?? method);
+    else if (socket.writable)
+      late.use((handler) => answerByHand(handler, socket, code, partial?.req.method ?? method));
   });
 }
 
 /** The methods that a refused CONNECT is told of: no path takes more. */
 const ALL_METHODS = 'GET, HEAD, POST, OPTIONS';
 
-function answerByHand(socket: Socket, code: ErrorCode, method: string | undefined): void {
-  const reply = new ServeError(code);
-  const status = httpStatus(reply.code);
+function answerByHand(
+  handler: HttpHandler,
+  socket: Socket,
+  code: ErrorCode,
+  method: string | undefined,
+): void {
   const requestId = requestIdOf({});
-  const body = errorBody(reply, requestId);
+  const { status, phrase, headers, body } = handler.fail(new ServeError(code), requestId);
   const lines = [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
-    'Content-Type: application/json',
+    `HTTP/1.1 ${status} ${phrase ?? STATUS_CODES[status] ?? ''}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
     `Content-Length: ${body.length}`,
     `X-Request-Id: ${requestId}`,
     `Date: ${new Date().toUTCString()}`,

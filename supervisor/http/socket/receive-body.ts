@@ -18,9 +18,14 @@ export interface BodyLimits {
 /**
  * Resolves with the whole body, decoded if it came compressed. Rejects with SERVE_BODY_TOO_LARGE, SERVE_REQUEST_TIMEOUT,
  * SERVE_BAD_BODY or what `place` refuses it with, while the rest may still be arriving; with SERVE_CANCELLED if the client
- * leaves before.
+ * leaves before. `onPiece` is shown each piece as it arrives, decoded; what it throws refuses the body.
  */
-export function receiveBody(request: IncomingMessage, limits: BodyLimits, place: Admission): Promise<Body> {
+export function receiveBody(
+  request: IncomingMessage,
+  limits: BodyLimits,
+  place: Admission,
+  onPiece?: (piece: Buffer) => void,
+): Promise<Body> {
   return new Promise((resolve, reject) => {
     const memory = new BodyMemory(limits.announcedBytes);
     const codings = codingsOf(request);
@@ -55,7 +60,9 @@ export function receiveBody(request: IncomingMessage, limits: BodyLimits, place:
       }
       try {
         place.grow(piece.length);
-        if (!done) memory.keep(piece);
+        if (done) return;
+        memory.keep(piece);
+        onPiece?.(piece);
       } catch (thrown) {
         fail(thrown as Error);
       }

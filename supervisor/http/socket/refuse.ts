@@ -7,10 +7,6 @@
  */
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { ERRORS, ServeError } from '../../../protocol/errors.js';
-import { SUPPORTED_CODINGS } from './decode-body.js';
-import { httpStatus } from './http-status.js';
-import { bananaIdHeader } from './request-id.js';
 
 /** How much of an unwanted body is read and thrown away before the connection is cut. */
 const LINGER_BYTES = 256 * 1024 * 1024;
@@ -31,85 +27,32 @@ export interface Failure {
   readonly closes?: boolean;
 }
 
-export interface RefusalHeaders {
-  readonly requestId: string;
-  /** Value of the Server-Timing header; absent if the request was no call. */
-  readonly timing?: string;
-  /** Tell the client not to send more on this connection. */
-  readonly close?: boolean;
-  readonly allow?: string;
-  /** Tell the client what the log is told: the stack of the app's own error. */
-  readonly expose?: boolean;
-}
-
-/** The one shape of an error body. */
-export function errorBody(error: ServeError, requestId: string): Buffer {
-  const { code, message } = error;
-  return Buffer.from(JSON.stringify({ error: { code, message, requestId, source: ERRORS[code].source } }));
-}
-
 /**
- * Sends the error; throws away what is still arriving of the request's body, in order to keep or to close the
- * connection.
+ * Sends the failure with `headers`, and with its length; throws away what is still arriving of the request's body, in
+ * order to keep or to close the connection. `closes`: it ends in any case.
  */
 export function refuse(
   request: IncomingMessage,
   response: ServerResponse,
-  error: ServeError,
-  options: RefusalHeaders,
+  failure: Failure,
+  headers: Record<string, string | number>,
+  closes: boolean,
 ): void {
   if (response.headersSent) {
     breakOff(response);
     return;
   }
-  const isExposed = options.expose === true && error.detail !== '';
-  const body = isExposed ? Buffer.from(error.detail) : errorBody(error, options.requestId);
-  const closes = options.close === true || closesAfter(request, error);
-  const headers: Record<string, string | number> = {
-    'Content-Type': isExposed ? 'text/plain; charset=utf-8' : 'application/json',
-    'Content-Length': body.length,
-    'X-Request-Id': options.requestId,
-    ...bananaIdHeader(request),
-  };
-  if (options.timing !== undefined) headers['Server-Timing'] = options.timing;
-  if (options.allow !== undefined) headers['Allow'] = options.allow;
-  if (error.code === 'SERVE_UNAUTHORIZED') headers['WWW-Authenticate'] = 'Bearer'; // RFC 9110 section 15.5.2
-  if (error.code === 'SERVE_UNSUPPORTED_CODING') headers['Accept-Encoding'] = SUPPORTED_CODINGS; // RFC 9110 section 15.5.16
-  if (error.retryAfterS !== undefined) headers['Retry-After'] = error.retryAfterS;
-  if (error.code === 'SERVE_UPGRADE_REQUIRED') {
-    headers['Upgrade'] = 'websocket'; // RFC 9110 section 15.5.22
-    headers['Sec-WebSocket-Version'] = '13'; // RFC 6455 section 4.4
-  }
-  if (closes) headers['Connection'] = 'close';
-  answerUnread(request, response, { status: httpStatus(error.code), headers, body, closes });
-}
-
-export interface UnreadAnswer {
-  readonly status: number;
-  /** All headers, `Connection: close` included if the connection closes. */
-  readonly headers: Readonly<Record<string, string | number>>;
-  readonly body: Buffer;
-  readonly closes: boolean;
-}
-
-/** Answers a request whose body may still be arriving, and which nobody will read. */
-export function answerUnread(
-  request: IncomingMessage,
-  response: ServerResponse,
-  { status, headers, body, closes }: UnreadAnswer,
-): void {
-  response.writeHead(status, STATUS_CODES[status] ?? '', headers);
+  const { status, phrase, body } = failure;
+  const isLast = closes || failure.closes === true || mayBringMuch(request);
+  headers['Content-Length'] = body.length;
+  if (isLast) headers['Connection'] = 'close';
+  response.writeHead(status, phrase ?? STATUS_CODES[status] ?? '', headers);
   if (request.complete) {
     response.end(body);
     return;
   }
   response.write(body);
-  linger(request, response, closes);
-}
-
-/** Whether a refusal ends the connection, because of what may still come on it. */
-export function closesAfter(request: IncomingMessage, { code }: ServeError): boolean {
-  return code === 'SERVE_REQUEST_TIMEOUT' || mayBringMuch(request);
+  linger(request, response, isLast);
 }
 
 /**

@@ -1,86 +1,71 @@
-/** Takes requests for a WebSocket of the app. Requests for any other protocol are answered as if they had not asked. */
-import { ServerResponse, type IncomingMessage } from 'node:http';
+/** Opens the WebSockets that are calls of an app. Requests for any other protocol are answered as if they had not asked. */
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { ServeError } from '../../../protocol/errors.js';
 import { asSentence } from '../../../protocol/sentences.js';
+import { refuseRequest } from '../call/answer-error.js';
+import type { Ask } from '../call/ask.js';
+import type { CallPlan, Target } from '../call/call-plan.js';
 import type { Cors } from '../call/cors.js';
-import type { Backend } from '../call/backend.js';
-import { gateMistake } from '../dialects/gate.js';
-import { refuse } from '../socket/refuse.js';
-import { hasBody, namedPath, writtenPath } from '../socket/request-facts.js';
-import { requestIdOf } from '../socket/request-id.js';
-import { WebSocketCall, isWebSocketRoute } from './websocket-call.js';
+import { hasBody } from '../socket/request-facts.js';
+import { WebSocketCall } from './websocket-call.js';
+
+/** The plan of a call whose target is known at once. */
+export type WebSocketPlan = CallPlan & { readonly target: Target };
+
+export function isWebSocketPlan(act: object): act is WebSocketPlan {
+  return 'format' in act && act.format === 'websocket';
+}
 
 export class Upgrades {
-  readonly #backend: Backend;
   readonly #cors: Cors | null;
   readonly #handshakes: WebSocketServer;
 
   /** `cors`: browsers do not ask it before they open a WebSocket, so it is asked here; null if every page may. */
-  constructor(backend: Backend, cors: Cors | null) {
-    this.#backend = backend;
+  constructor(maxMessageBytes: number, cors: Cors | null) {
     this.#cors = cors;
     this.#handshakes = new WebSocketServer({
       noServer: true,
       clientTracking: false,
-      maxPayload: backend.options.maxBody,
+      maxPayload: maxMessageBytes,
     });
   }
 
-  /** Returns false if it is not for this: the request is to be answered as if it had not asked. */
-  take(request: IncomingMessage, socket: Socket, head: Buffer): boolean {
-    const path = namedPath(writtenPath(request.url));
-    if (path === null || !asksForWebSocket(request) || !this.#mayBeRoute(path)) return false;
-    const requestId = requestIdOf(request.headers);
+  /** Opens the WebSocket, or refuses it. `mistake` is what the gate has found, if it did. */
+  open(ask: Ask, plan: WebSocketPlan, mistake: ServeError | null, socket: Socket, head: Buffer): void {
+    ask.model = plan.target.model;
     try {
-      this.#check(request, path);
-      const place = this.#backend.model.dispatcher.admit(0);
+      this.#check(ask.request, mistake);
+      const place = plan.target.model.dispatcher.admit(0);
       let isOpen = false;
-      const mistake = this.#shakeHands(request, requestId, socket, head, (ws) => {
+      const flaw = this.#shakeHands(ask, socket, head, (ws) => {
         isOpen = true;
-        new WebSocketCall(this.#backend, request, path, ws, requestId).submit(place);
+        new WebSocketCall(ask, plan, plan.target, ws).submit(place);
       });
       if (!isOpen) place.release(); // it was refused, or the client has hung up
-      if (mistake !== null) throw mistake;
+      if (flaw !== null) throw flaw;
     } catch (thrown) {
       if (!(thrown instanceof ServeError)) throw thrown;
-      refuseUpgrade(request, socket, requestId, thrown);
-      this.#backend.onRefused(request, requestId, thrown);
+      refuseUpgrade(ask, socket, thrown);
     }
-    return true;
-  }
-
-  /** Whether the path may be a WebSocket: before the app is loaded, any path but the server's own. */
-  #mayBeRoute(path: string): boolean {
-    const { model, ownPaths } = this.#backend;
-    return model.routes === null ? !ownPaths.has(path) : isWebSocketRoute(model.routes.get(path));
   }
 
   /** @throws SERVE_UNAUTHORIZED, SERVE_ORIGIN_REFUSED, SERVE_UPGRADE_REQUIRED, SERVE_BAD_REQUEST */
-  #check(request: IncomingMessage, path: string): void {
-    const mistake =
-      gateMistake(this.#backend, request, path) ??
-      originMistake(this.#cors, request) ??
-      handshakeMistake(request);
+  #check(request: IncomingMessage, found: ServeError | null): void {
+    const mistake = found ?? originMistake(this.#cors, request) ?? handshakeMistake(request);
     if (mistake !== null) throw mistake;
   }
 
   /** Returns what is wrong with the handshake, with nothing answered; null if nothing is. */
-  #shakeHands(
-    request: IncomingMessage,
-    requestId: string,
-    socket: Socket,
-    head: Buffer,
-    onOpen: (ws: WebSocket) => void,
-  ): ServeError | null {
-    const addId = (lines: string[]): unknown => lines.push(`X-Request-Id: ${requestId}`);
+  #shakeHands(ask: Ask, socket: Socket, head: Buffer, onOpen: (ws: WebSocket) => void): ServeError | null {
+    const addId = (lines: string[]): unknown => lines.push(`X-Request-Id: ${ask.requestId}`);
     const onMistake = ({ message }: Error): void => {
       mistake = new ServeError('SERVE_BAD_REQUEST', `This is no WebSocket handshake: ${asSentence(message)}`);
     };
     let mistake: ServeError | null = null;
     this.#handshakes.on('headers', addId).on('wsClientError', onMistake);
-    this.#handshakes.handleUpgrade(request, socket, head, onOpen);
+    this.#handshakes.handleUpgrade(ask.request, socket, head, onOpen);
     this.#handshakes.off('headers', addId).off('wsClientError', onMistake);
     return mistake;
   }
@@ -108,16 +93,16 @@ function handshakeMistake({ headers }: IncomingMessage): ServeError | null {
 }
 
 /** Refuses as any other request is refused, on a connection that no HTTP parser reads any more. */
-function refuseUpgrade(request: IncomingMessage, socket: Socket, requestId: string, error: ServeError): void {
+function refuseUpgrade(ask: Ask, socket: Socket, error: ServeError): void {
+  const { response } = ask;
   socket.on('error', () => {}); // it may hang up first
-  const response = new ServerResponse(request);
   response.assignSocket(socket);
   response.once('finish', () => socket.destroySoon());
-  refuse(request, response, error, { requestId, close: true });
+  refuseRequest(ask, error, { close: true });
 }
 
 /** RFC 6455 section 4.1. HTTP/1.0 knows no upgrades (RFC 9110 section 7.8), and no frame could follow a body. */
-function asksForWebSocket(request: IncomingMessage): boolean {
+export function asksForWebSocket(request: IncomingMessage): boolean {
   const { method, headers, httpVersion } = request;
   return (
     method === 'GET' &&

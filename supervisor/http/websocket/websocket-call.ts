@@ -3,15 +3,16 @@
  * takes them, those of the app go out as they come. Handshake, pings and the closing are the front's, so that a worker
  * deep in a model keeps nobody waiting for them.
  */
-import type { IncomingMessage } from 'node:http';
 import type { RawData, WebSocket } from 'ws';
 import { joinPieces } from '../../../protocol/body-assembler.js';
 import { ServeError, protocolError, shuttingDown } from '../../../protocol/errors.js';
-import type { DataPart, Route } from '../../../protocol/messages.js';
+import type { DataPart } from '../../../protocol/messages.js';
 import type { Admission } from '../../dispatch/arrivals.js';
 import { Job, type Conversation, type Sink } from '../../dispatch/job.js';
 import { formatMs } from '../../options/units.js';
-import type { Backend } from '../call/backend.js';
+import type { Model } from '../../models/model.js';
+import type { Ask } from '../call/ask.js';
+import type { CallPlan, Target } from '../call/call-plan.js';
 import type { Answer } from '../socket/unsent-connection.js';
 import { describeCall } from '../call/describe-call.js';
 import { ClosingHandshake, closeCodeOf, closeReason } from './closing.js';
@@ -25,8 +26,8 @@ const GOING_AWAY_SILENCE_MS = 1000;
 type State = 'open' | 'client left' | 'app closed';
 
 export class WebSocketCall implements Sink, Conversation, Answer {
-  readonly #backend: Backend;
-  readonly #request: IncomingMessage;
+  readonly #ask: Ask;
+  readonly #model: Model;
   readonly #ws: WebSocket;
   readonly #job: Job;
   readonly #outbox: Outbox;
@@ -41,21 +42,20 @@ export class WebSocketCall implements Sink, Conversation, Answer {
   readonly queuedBytes = 0;
   readonly isOut = false;
 
-  constructor(backend: Backend, request: IncomingMessage, path: string, ws: WebSocket, requestId: string) {
-    this.#backend = backend;
-    this.#request = request;
+  constructor(ask: Ask, plan: CallPlan, { model, route }: Target, ws: WebSocket) {
+    this.#ask = ask;
+    this.#model = model;
     this.#ws = ws;
-    const target = { route: path, format: 'websocket' } as const;
-    const call = describeCall(request, requestId, target, null, 0);
+    const call = describeCall(ask, plan, route, null, 0);
     this.#job = new Job(call, [], { acceptedAtMs: performance.now(), deadlineAtMs: null }, this);
     this.#job.conversation = this;
-    this.#outbox = new Outbox((bytes) => backend.model.dispatcher.countSaid(bytes));
+    this.#outbox = new Outbox((bytes) => model.dispatcher.countSaid(bytes));
     this.#heartbeat = new Heartbeat(ws);
     this.#listen();
   }
 
   submit(place: Admission): void {
-    this.#backend.model.dispatcher.submit(this.#job, place);
+    this.#model.dispatcher.submit(this.#job, place);
   }
 
   goAway(why: ServeError): void {
@@ -80,8 +80,8 @@ export class WebSocketCall implements Sink, Conversation, Answer {
   }
 
   waiting(): void {
-    if (this.#backend.stopping()) this.#goingAway ??= shuttingDown();
-    const { websocketIdleTimeout } = this.#backend.model.options;
+    if (this.#ask.backend.stopping()) this.#goingAway ??= shuttingDown();
+    const { websocketIdleTimeout } = this.#model.options;
     this.#silence.begin(this.#goingAway === null ? websocketIdleTimeout : GOING_AWAY_SILENCE_MS);
   }
 
@@ -114,7 +114,7 @@ export class WebSocketCall implements Sink, Conversation, Answer {
   }
 
   #listen(): void {
-    const { socket } = this.#request;
+    const { socket } = this.#ask.request;
     const ws = this.#ws;
     socket.prependListener('data', (chunk: Buffer) => this.#onBytes(chunk.length)); // before it is read as frames
     socket.on('data', () => this.#onRead()); // and after
@@ -174,7 +174,7 @@ export class WebSocketCall implements Sink, Conversation, Answer {
     if (this.#state !== 'open') return;
     this.#state = 'client left';
     this.#farewell = why;
-    this.#closing ??= new ClosingHandshake(this.#ws, this.#request.socket);
+    this.#closing ??= new ClosingHandshake(this.#ws, this.#ask.request.socket);
     // The app still gets what the client sent before it left, if the call has begun.
     if (this.#outbox.isEmpty || this.#job.isQueued) this.#giveUpLeft();
   }
@@ -189,7 +189,7 @@ export class WebSocketCall implements Sink, Conversation, Answer {
   }
 
   #tooSilent(): ServeError {
-    const limit = formatMs(this.#backend.model.options.websocketIdleTimeout);
+    const limit = formatMs(this.#model.options.websocketIdleTimeout);
     return new ServeError(
       'SERVE_REQUEST_TIMEOUT',
       `Nothing was said for ${limit} (--websocket-idle-timeout).`,
@@ -197,23 +197,23 @@ export class WebSocketCall implements Sink, Conversation, Answer {
   }
 
   #giveUp(error: ServeError, reason: string): void {
-    this.#backend.model.dispatcher.giveUp(this.#job, error, reason);
+    this.#model.dispatcher.giveUp(this.#job, error, reason);
   }
 
   #close(code: number, reason?: string): void {
     this.#ws.close(code, reason);
-    this.#closing ??= new ClosingHandshake(this.#ws, this.#request.socket);
+    this.#closing ??= new ClosingHandshake(this.#ws, this.#ask.request.socket);
   }
 
   #onSettled(error: ServeError | null): void {
     this.#silence.end();
     this.#outbox.clear();
-    this.#backend.onSettled(this.#request, this.#job, 101, error);
+    this.#ask.backend.onSettled(this.#ask, this.#job, 101, error);
   }
 
   /** What the worker sends in one turn leaves in one write. */
   #writeInBursts(): void {
-    const { socket } = this.#request;
+    const { socket } = this.#ask.request;
     if (socket.writableCorked > 0) return;
     socket.cork();
     process.nextTick(() => {
@@ -224,11 +224,7 @@ export class WebSocketCall implements Sink, Conversation, Answer {
 
   /** What the app sends is bounded by its credit, but a client may ask for any number of pongs. */
   #watchReader(): void {
-    const { socket } = this.#request;
-    if (socket.writableLength > 0) this.#backend.unsent.watch(socket, this);
+    const { socket } = this.#ask.request;
+    if (socket.writableLength > 0) this.#ask.backend.unsent.watch(socket, this);
   }
-}
-
-export function isWebSocketRoute(route: Route | undefined): boolean {
-  return route?.kind === 'websocket';
 }

@@ -1,11 +1,14 @@
 /**
  * Reads the control fields that the gateway's clients wrap around the model's input, without parsing that input.
  *
- * `created` says nothing that the server's clock does not, and `modelKey` chooses among models where one is served.
+ * `created` says nothing that the server's clock does not, and `modelKey` is read before (`model-key.ts`).
  */
 import { ServeError } from '../../../../protocol/errors.js';
-import { scanSlices } from '../../call/slices.js';
+import type { Ask } from '../../call/ask.js';
+import { inSlices, joinSlices, scanSlices } from '../../call/slices.js';
 import { readBoolean, readString } from '../../call/top-level-fields.js';
+import type { Body } from '../../socket/body-memory.js';
+import { requestIdOf } from '../../socket/request-id.js';
 
 export interface GatewayEnvelope {
   /** The client's name for this request. */
@@ -23,6 +26,17 @@ const FIELDS = ['id', 'apiKey', 'callID', 'longPoll', 'startOnly', 'modelInputs'
 
 /** The longest control field that is read, as written. */
 const MAX_FIELD_BYTES = 4096;
+
+/** Reads the envelope, and gives the request the id that stands in it unless the headers have one. @throws SERVE_BAD_BODY */
+export async function openEnvelope(ask: Ask, { pieces, bytes }: Body): Promise<GatewayEnvelope> {
+  const envelope = await inSlices(readPieces(pieces, bytes));
+  ask.requestId = requestIdOf(ask.request.headers, envelope.id);
+  return envelope;
+}
+
+function* readPieces(pieces: readonly Buffer[], bytes: number): Generator<void, GatewayEnvelope> {
+  return yield* readEnvelope(yield* joinSlices(pieces, bytes));
+}
 
 /** For `inSlices`: a body may be large. @throws SERVE_BAD_BODY */
 export function* readEnvelope(body: Buffer): Generator<void, GatewayEnvelope> {

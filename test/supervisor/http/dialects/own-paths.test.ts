@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isReservedPath } from '../../../../protocol/reserved-paths.js';
-import { GATEWAY_PATHS, OWN_PATHS } from '../../../../supervisor/http/dialects/own-paths.js';
+import { MAIN_DIALECTS } from '../../../../supervisor/http/dialects/index.js';
 
 test("every path of the server's own is reserved, but those of the gateway, where a route of the app wins", () => {
-  for (const path of OWN_PATHS.keys()) assert.equal(isReservedPath(path), !GATEWAY_PATHS.has(path), path);
+  for (const { name, paths } of MAIN_DIALECTS.inOrder)
+    for (const path of paths.keys()) assert.equal(isReservedPath(path), name !== 'gateway', path);
 });
 
 for (const path of ['/', '/_kit', '/status/', '/statuses', '/healthcheck/x', '/__status__/', '/Livez'])

@@ -8,10 +8,8 @@ import { test, type TestContext } from 'node:test';
 import type { Job } from '../../../../../supervisor/dispatch/job.js';
 import { ApiKeys } from '../../../../../supervisor/http/call/api-keys.js';
 import type { Backend } from '../../../../../supervisor/http/call/backend.js';
-import {
-  Gateway as Dialect,
-  gatewayOperation,
-} from '../../../../../supervisor/http/dialects/gateway/gateway.js';
+import { Lobby } from '../../../../../supervisor/http/call/lobby.js';
+import { createHandler } from '../../../../../supervisor/http/handler.js';
 import { KeptJobs, type KeptJob } from '../../../../../supervisor/jobs/kept-jobs.js';
 import type { Log } from '../../../../../supervisor/observe/log.js';
 
@@ -108,12 +106,17 @@ async function openGateway(t: TestContext): Promise<Gateway> {
     return kept;
   };
   const admission = { begin: () => {}, grow: () => {}, complete: () => {}, release: () => {} };
+  const model = {
+    spec: { name: 'the-only-one' },
+    routes: new Map([['/', { path: '/', kind: 'handler', input: 'any', webhook: '', maxBatch: 1 }]]),
+    dispatcher: { admit: () => admission, submit: (job: Job) => jobs.push(job) },
+  };
   const backend = {
-    model: {
-      routes: new Map([['/', { path: '/', kind: 'handler', input: 'any', webhook: '', maxBatch: 1 }]]),
-      dispatcher: { admit: () => admission, submit: (job: Job) => jobs.push(job) },
-    },
-    options: { maxBody: 1e6, bodyTimeout: 1e9 },
+    models: { default: model, all: () => [model], find: () => model },
+    options: { maxBody: 1e6, bodyTimeout: 1e9, corsOrigin: null },
+    lobby: new Lobby(),
+    log: {} as Log,
+    posts: { count: 0 },
     keys: new ApiKeys([]),
     jobs: keptJobs,
     closing: () => false,
@@ -121,21 +124,9 @@ async function openGateway(t: TestContext): Promise<Gateway> {
     onSettled: () => {},
     onRefused: () => {},
   } as unknown as Backend;
-  const dialect = new Dialect({} as Log);
-  const server = createServer((incoming, response) => {
-    const path = incoming.url ?? '';
-    const operation = gatewayOperation(backend, incoming, path);
-    assert.ok(operation !== null);
-    const ask = {
-      backend,
-      request: incoming,
-      response,
-      path,
-      acceptedAtMs: performance.now(),
-      requestId: 'r',
-    };
-    void dialect.answer(ask, operation);
-  }).listen(0, '127.0.0.1');
+  const handler = createHandler(backend);
+  const server = createServer((incoming, response) => handler.request(incoming, response));
+  server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => {
     keptJobs.close();

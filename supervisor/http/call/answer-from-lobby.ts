@@ -1,0 +1,52 @@
+/**
+ * Calls that say in their bodies whose they are: by a key, or by the name of a model. The body arrives in the lobby, and
+ * moves to the queue of its model as soon as it is known which that is and that its client may call.
+ */
+import { ServeError } from '../../../protocol/errors.js';
+import { receiveBody, type BodyLimits } from '../socket/receive-body.js';
+import { keyOf } from './api-keys.js';
+import type { Ask } from './ask.js';
+import { awaitRoutes } from './await-routes.js';
+import type { CallPlan, Target } from './call-plan.js';
+import type { LobbyPlace } from './lobby.js';
+import { checkBody, fittingRoute } from './route-check.js';
+import { submitCall } from './submit-call.js';
+import { TargetSearch } from './target-search.js';
+
+/** Whether the headers alone say that the client may call. The gate has looked already unless the body has the key. */
+export function headerKeyIsEnough({ backend, request }: Ask, plan: CallPlan): boolean {
+  return plan.open === undefined || !backend.keys.required || backend.keys.allows(keyOf(request.headers));
+}
+
+/** Throws what the call is refused with; the place is the caller's to release then. */
+export async function answerFromLobby(
+  ask: Ask,
+  plan: CallPlan,
+  { limits, limitMs, place }: { limits: BodyLimits; limitMs: number | null; place: LobbyPlace },
+): Promise<void> {
+  const { backend, request, response } = ask;
+  const mayCall = headerKeyIsEnough(ask, plan);
+  const search = new TargetSearch(plan.target);
+  const enter = ({ model }: Target): void => {
+    if (ask.model !== null) return;
+    ask.model = model;
+    place.moveTo((bytes) => model.dispatcher.admit(Math.max(bytes, limits.announcedBytes)));
+  };
+  backend.inviteBody(request, response);
+  const body = await receiveBody(request, limits, place, (piece) => {
+    const found = search.read(piece);
+    if (found !== null && mayCall) enter(found);
+  });
+  const target = search.end();
+  const opened = plan.open === undefined ? null : await plan.open(ask, body);
+  if (!mayCall && !backend.keys.allows(opened?.key)) throw new ServeError('SERVE_UNAUTHORIZED');
+  enter(target);
+
+  const { model } = target;
+  const routes = model.routes ?? (await awaitRoutes(ask, model, limitMs));
+  const route = fittingRoute(routes, target.route, request, plan);
+  const deadlineMs = route.kind === 'background' ? null : limitMs;
+  if (deadlineMs !== null) model.dispatcher.checkDeadline(ask.acceptedAtMs + deadlineMs);
+  if (opened === null) checkBody(route, body);
+  submitCall(ask, plan, { model, route, deadlineMs, body, opened, place });
+}

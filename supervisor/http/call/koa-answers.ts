@@ -1,0 +1,43 @@
+/** Lets dialects answer by way of Koa: status, type, body and stream are set on its context. Only here is Koa used. */
+import Koa from 'koa';
+import type { IncomingMessage } from 'node:http';
+import { ServeError, describeThrown } from '../../../protocol/errors.js';
+import type { Log } from '../../observe/log.js';
+import { writtenPath } from '../socket/request-facts.js';
+import { answerError } from './answer-error.js';
+import type { Ask } from './ask.js';
+
+export type WriteAnswer = (ctx: Koa.Context, ask: Ask) => void | Promise<void>;
+
+/** Answers a request with what `write` sets. A ServeError that it throws is answered as its dialect says. */
+export type AnswerWithKoa = (ask: Ask, write: WriteAnswer) => Promise<void>;
+
+export function koaAnswers(log: Log): AnswerWithKoa {
+  const app = new Koa();
+  const asked = new WeakMap<IncomingMessage, readonly [Ask, WriteAnswer]>();
+  app.use(async (ctx) => {
+    const [ask, write] = asked.get(ctx.req) as readonly [Ask, WriteAnswer];
+    ctx.set('X-Request-Id', ask.requestId);
+    if (ask.backend.closing(ctx.req)) ctx.set('Connection', 'close');
+    ctx.set(ask.dialect.headers?.(ask) ?? {});
+    try {
+      await write(ctx, ask);
+    } catch (thrown) {
+      if (!(thrown instanceof ServeError)) throw thrown;
+      ctx.respond = false;
+      answerError(ask, thrown);
+    }
+  });
+  app.on('error', (thrown: unknown, ctx?: Koa.Context) => {
+    if (ctx?.req.socket.destroyed === true) return; // the client hung up: no failure of ours, and it may do so often
+    log.error(
+      { path: writtenPath(ctx?.req.url) },
+      `a request handler failed: ${describeThrown(thrown).stack}`,
+    );
+  });
+  const handle = app.callback();
+  return (ask, write) => {
+    asked.set(ask.request, [ask, write]);
+    return handle(ask.request, ask.response);
+  };
+}

@@ -1,0 +1,75 @@
+/** Answers the gateway's clients that ask for a result, or send feedback: neither takes a place in a queue. */
+import { ServeError } from '../../../../protocol/errors.js';
+import type { Admission } from '../../../dispatch/arrivals.js';
+import { refuseRequest } from '../../call/answer-error.js';
+import { keyOf } from '../../call/api-keys.js';
+import type { Ask } from '../../call/ask.js';
+import { announcedBytes, receiveBody } from '../../socket/receive-body.js';
+import { sendEnded, sendReply } from './answer.js';
+import { openEnvelope, type GatewayEnvelope } from './envelope.js';
+import { HOLD_MS, hold } from './hold.js';
+import { plainReply } from './reply.js';
+import { CALL_PREFIX } from './start.js';
+
+/** Size limit of such a request: it holds ids and a few words. */
+const MAX_WORDS_BYTES = 64 * 1024;
+
+/** The most of one feedback that is logged. */
+const MAX_LOGGED_BYTES = 2048;
+
+const NO_PLACE: Admission = { begin: () => {}, grow: () => {}, complete: () => {}, release: () => {} };
+
+export function answerCheck(ask: Ask): Promise<void> {
+  return answerQuestion(ask, ({ callID, longPoll }) => {
+    const kept =
+      callID?.startsWith(CALL_PREFIX) === true
+        ? ask.backend.jobs.get(callID.slice(CALL_PREFIX.length))
+        : null;
+    if (kept === null) throw unknownCall(callID);
+    hold(ask, kept, longPoll ? HOLD_MS : 0, () => {
+      if (kept.ended) sendEnded(ask, kept);
+      else sendReply(ask, plainReply(ask.requestId, 'running'));
+    });
+  });
+}
+
+/** Logs feedback on a call, known or not: the call's result may be forgotten by now. */
+export function answerFeedback(ask: Ask): Promise<void> {
+  return answerQuestion(ask, ({ callID, feedback }) => {
+    const { backend, requestId } = ask;
+    const text = feedback?.toString('utf8', 0, MAX_LOGGED_BYTES).replace(/\s+/g, ' ') ?? '';
+    backend.log.info(
+      { requestId, callID: callID?.slice(0, 100) ?? null, feedback: text },
+      'feedback on a call',
+    );
+    sendReply(ask, plainReply(requestId, 'success'));
+  });
+}
+
+/** Reads the words and checks the key, which may stand among them. Rejects only for a defect of ours. */
+async function answerQuestion(ask: Ask, respond: (envelope: GatewayEnvelope) => void): Promise<void> {
+  const { backend, request, response } = ask;
+  try {
+    const { maxBody, bodyTimeout } = backend.options;
+    const maxBodyBytes = Math.min(maxBody, MAX_WORDS_BYTES);
+    const announced = announcedBytes(request, maxBodyBytes);
+    backend.inviteBody(request, response);
+    const limits = { announcedBytes: announced, maxBodyBytes, bodyTimeoutMs: bodyTimeout };
+    const envelope = await openEnvelope(ask, await receiveBody(request, limits, NO_PLACE));
+    const { keys } = backend;
+    if (!keys.allows(keyOf(request.headers)) && !keys.allows(envelope.apiKey))
+      throw new ServeError('SERVE_UNAUTHORIZED');
+    respond(envelope);
+  } catch (thrown) {
+    if (!(thrown instanceof ServeError)) throw thrown;
+    if (thrown.code !== 'SERVE_CANCELLED') refuseRequest(ask, thrown, {});
+  }
+}
+
+function unknownCall(callID: string | null): ServeError {
+  const named = callID === null ? 'there is none in the body' : callID.slice(0, 100);
+  return new ServeError(
+    'SERVE_NOT_FOUND',
+    `callID does not exist, or its result is forgotten by now: ${named}`,
+  );
+}

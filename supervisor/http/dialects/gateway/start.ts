@@ -1,0 +1,87 @@
+/** Plans the calls that the gateway's clients start, and answers those who started one. */
+import type { IncomingMessage } from 'node:http';
+import { ServeError } from '../../../../protocol/errors.js';
+import type { KeptJob } from '../../../jobs/kept-jobs.js';
+import type { Models } from '../../../models/models.js';
+import type { Ask } from '../../call/ask.js';
+import { copySlices, inSlices } from '../../call/slices.js';
+import type { Body } from '../../socket/body-memory.js';
+import type { CallPlan, OpenedBody } from '../dialect.js';
+import { sendEnded, sendReply } from './answer.js';
+import { openEnvelope, type GatewayEnvelope } from './envelope.js';
+import { HOLD_MS, hold } from './hold.js';
+import { GATEWAY_ROUTE, startTarget } from './model-key.js';
+import { plainReply } from './reply.js';
+
+export const CALL_PREFIX = 'call_';
+
+const EMPTY_INPUT = Buffer.from('{}');
+const JSON_TYPE = 'application/json';
+
+/** `mayWait`: the client takes the result at once, if it asks for no other. */
+export function startPlan(models: Models, mayWait: boolean): CallPlan {
+  return {
+    target: startTarget(models),
+    format: 'json',
+    asciiJson: true,
+    noRoute: new ServeError(
+      'SERVE_NOT_FOUND',
+      `The app has no route ${GATEWAY_ROUTE}, which is the one that is called this way.`,
+    ),
+    open: (ask, body) => open(ask, body, mayWait),
+  };
+}
+
+async function open(ask: Ask, body: Body, mayWait: boolean): Promise<OpenedBody> {
+  const envelope = await openEnvelope(ask, body);
+  const { modelInputs, apiKey, startOnly } = envelope;
+  return {
+    input: modelInputs === null ? EMPTY_INPUT : await ownBytes(modelInputs, body.bytes),
+    described: { contentType: JSON_TYPE, accept: JSON_TYPE, headers: describedHeaders(ask) },
+    key: apiKey,
+    answerKept: (_ask, kept) => answerStart(ask, kept, mayWait && !startOnly),
+  };
+}
+
+/** A small part of a large body is copied, so that it is all that is kept, as the queue's limit counts it. */
+async function ownBytes(
+  part: NonNullable<GatewayEnvelope['modelInputs']>,
+  wholeBytes: number,
+): Promise<Buffer> {
+  return 2 * part.length < wholeBytes ? inSlices(copySlices(part)) : part;
+}
+
+/** The request's headers as if the input had come by itself; the app is told its id under Banana's name. */
+function describedHeaders({ request, requestId }: Ask): string {
+  const own = ['Content-Type', JSON_TYPE, 'X-Banana-Request-Id', requestId];
+  return [...headersOfCaller(request), ...own].join('\n');
+}
+
+/** The request's headers without those that describe the envelope. */
+function headersOfCaller({ rawHeaders }: IncomingMessage): string[] {
+  const kept: string[] = [];
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    const [name = '', value = ''] = rawHeaders.slice(i, i + 2);
+    if (!ENVELOPE_HEADERS.has(name.toLowerCase())) kept.push(name, value);
+  }
+  return kept;
+}
+
+const ENVELOPE_HEADERS: ReadonlySet<string> = new Set([
+  'accept',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'transfer-encoding',
+  'x-banana-request-id',
+]);
+
+function answerStart(ask: Ask, kept: KeptJob, waits: boolean): void {
+  const callID = CALL_PREFIX + kept.id;
+  hold(ask, kept, waits ? HOLD_MS : 0, () => {
+    // Only a client that waited hears of the end; but none is told to come back for a call that has failed already.
+    const tellsEnd = kept.ended && (waits || kept.error !== null);
+    if (tellsEnd) sendEnded(ask, kept, { callID, finished: true });
+    else sendReply(ask, plainReply(ask.requestId, 'success', { callID, finished: false }));
+  });
+}
