@@ -4,6 +4,7 @@
  */
 import type { ServeOptions } from './supervisor/serve.js';
 import type { ServerHandle } from './supervisor/server/server-handle.js';
+import type { BananaApp } from './worker/api/types.js';
 import { setStarter } from './worker/api/starter.js';
 import { serveFunctions, type ServedFunctions } from './worker/api/serve-functions.js';
 
@@ -11,6 +12,7 @@ export type {
   AppConfig,
   AppLog,
   BananaApp,
+  BananaBatchApp,
   InferenceContext,
   InitContext,
   UploadedFile,
@@ -24,15 +26,18 @@ export { InvalidEndpointTypeException, RouteAlreadyInUseException } from './work
 export { Potassium } from './worker/api/potassium/potassium.js';
 export type { AppServeOptions } from './worker/api/starter.js';
 export type { TestClient, TestRequest, TestResponse } from './worker/api/test-client.js';
+export type { PotassiumOptions } from './worker/api/potassium/potassium.js';
 export type {
   Background,
   BackgroundOptions,
+  BatchEntry,
+  BatchHandler,
+  BatchRouteOptions,
   Handler,
   LegacyHandler,
-  PotassiumOptions,
   RouteOptions,
   WebSocketHandler,
-} from './worker/api/potassium/potassium.js';
+} from './worker/api/potassium/definition.js';
 export type { ServedFunctions } from './worker/api/serve-functions.js';
 export { sendWebhook, type SendWebhookOptions } from './worker/api/send-webhook.js';
 export type { ServeOptions } from './supervisor/serve.js';
@@ -66,9 +71,9 @@ export function serve(given: ServeOptions | ServedFunctions = {}): Promise<Serve
 }
 
 function isServedFunctions(given: ServeOptions | ServedFunctions): given is ServedFunctions {
-  return (
-    typeof given === 'object' && given !== null && (given as Partial<ServedFunctions>).inference !== undefined
-  );
+  if (typeof given !== 'object' || given === null) return false;
+  const { inference, inferenceBatch } = given as Partial<BananaApp>;
+  return (inference ?? inferenceBatch) !== undefined;
 }
 
 async function serveFile(options: ServeOptions, appPlace = ''): Promise<ServerHandle> {

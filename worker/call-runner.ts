@@ -65,18 +65,14 @@ export class CallRunner implements Runner {
   }
 
   #run(running: RunningCall): void {
+    let output: unknown;
     try {
-      const output = this.#options.prints.run(running.call.requestId, () => this.#handle(running));
-      if (!isThenable(output)) running.deliver(output);
-      // A thenable of the app's own may call back twice; a promise settles once.
-      else
-        Promise.resolve(output).then(
-          (value) => running.deliver(value),
-          (thrown: unknown) => running.fail(thrown),
-        );
+      output = this.#options.prints.run(running.call.requestId, () => this.#handle(running));
     } catch (thrown) {
       running.fail(thrown);
+      return;
     }
+    running.answer(output);
   }
 
   #handle({ call, ctx, socket }: RunningCall): unknown {

@@ -90,7 +90,7 @@ function appAt(
   if (app !== undefined) return app;
   const [verb = '', nth = ''] = place.split(' ');
   if (verb === 'served' && nth === '1') {
-    if (candidates.some(({ inference }) => typeof inference === 'function')) return undefined;
+    if (candidates.some(({ inference, inferenceBatch }) => inference ?? inferenceBatch)) return undefined;
     throw new AppLoadError(
       `${locateText(path, 'serve(')}: a worker that imports the file does not come to this serve(). If a guard stands before it (${GUARDS}), which is false in a worker, export the functions as well: \`export function inference(modelInputs) { … }\`.`,
     );

@@ -10,6 +10,9 @@ export interface CallInfo extends InferenceContext {
   readonly body: Buffer;
 }
 
+/** Most calls at a time for a route with a batch function, which sets no bound of its own: the operator does. */
+export const ANY_BATCH = 0xffff;
+
 export interface LoadedApp {
   readonly routes: readonly Route[];
   readonly modelOptions: Readonly<Record<string, unknown>>;
@@ -21,6 +24,13 @@ export interface LoadedApp {
    * `input` is its `WebSocketConnection`, and what is returned is ignored.
    */
   handle(route: string, input: unknown, ctx: CallInfo): unknown;
+  /**
+   * Answers two or more calls of one route together, for routes that take so many: an array, or a promise of one, that
+   * has for each input what `handle` returns, or an Error; a throw is an answer to none of them.
+   */
+  handleBatch?(route: string, inputs: readonly unknown[], ctxs: readonly CallInfo[]): unknown;
+  /** The app said that inputs may run again when `handleBatch` throws. */
+  readonly repeatable: boolean;
   shutdown(): unknown;
   /** A sample call to run before the worker is ready. */
   readonly example: { readonly route: string; readonly input: unknown } | null;

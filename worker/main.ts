@@ -8,7 +8,6 @@
 import { writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { isDeepStrictEqual } from 'node:util';
-import { BodyAssembler, splitPieces } from '../protocol/body-assembler.js';
 import { Channel } from '../protocol/channel.js';
 import { ServeError, describeThrown, protocolError, type ErrorCode } from '../protocol/errors.js';
 import { lightSocket } from '../protocol/light-socket.js';
@@ -21,6 +20,7 @@ import {
 } from '../protocol/messages.js';
 import { watchAppExit } from './app-exit.js';
 import { appLog } from './app-log.js';
+import { ArrivingCalls } from './arriving-calls.js';
 import { noteBegun } from './begun-note.js';
 import { blockOnOutput } from './blocking-output.js';
 import { offerWebhooks } from './api/send-webhook.js';
@@ -43,7 +43,7 @@ const MAX_EXAMPLE_CHARS = 240;
 const UP_FD = 3;
 const DOWN_FD = 4;
 
-const bodies = new BodyAssembler<Call>();
+const arriving = new ArrivingCalls((batch) => runLoop().accept(batch));
 let app: LoadedApp | null = null;
 let loop: RunLoop | null = null;
 let isStopping = false;
@@ -93,21 +93,14 @@ function onMessage(message: Message, pieces: Buffer[]): void {
         exitFatally('SERVE_INTERNAL', text, stack, 'unknown');
       });
       return;
-    case 'call': {
-      const parts = splitPieces(pieces, message.inlineBytes);
-      message.calls.forEach((call, i) => {
-        const whole = bodies.start(call.id, call, call.bodyBytes, parts[i] as Buffer[]);
-        if (whole !== null) runLoop().accept(call, whole);
-      });
+    case 'call':
+      arriving.takeFrame(message, pieces);
       return;
-    }
-    case 'body': {
-      const done = bodies.add(message.id, pieces);
-      if (done !== null) runLoop().accept(done.owner, done.pieces);
+    case 'body':
+      arriving.takeBody(message.id, pieces);
       return;
-    }
     case 'cancel':
-      if (bodies.drop(message.id) !== null) runLoop().sendCancelled(message.id);
+      if (arriving.drop(message.id)) runLoop().sendCancelled(message.id);
       else runLoop().cancel(message.id, message.reason);
       return;
     case 'credit':

@@ -1,18 +1,19 @@
 /**
- * One call at a time, in order.
+ * One call at a time, or one batch, in order.
  *
- * 1. `accept` puts a call in the inbox; its body may still be arriving elsewhere.
- * 2. `pump` takes the next call, once the answer of the last one is in the kernel.
- * 3. `call-runner.ts` runs it to its end, and says so.
+ * 1. `accept` puts calls in the inbox, once their bodies are whole.
+ * 2. `pump` takes the next ones, once the answers of the last are in the kernel.
+ * 3. `call-runner.ts` or `batch-runner.ts` runs them to their end, and says so.
  *
  * Before: `main.ts` hands over messages. After: the channel sends.
  */
 import type { Channel } from '../protocol/channel.js';
-import { ServeError } from '../protocol/errors.js';
-import type { Call, DataPart } from '../protocol/messages.js';
+import { ServeError, protocolError } from '../protocol/errors.js';
+import type { DataPart } from '../protocol/messages.js';
+import { BatchRunner } from './batch-runner.js';
 import { CallRunner } from './call-runner.js';
 import { sendError } from './running-call.js';
-import type { RunnerOptions, WaitingCall } from './runner.js';
+import type { Runner, RunnerOptions, WaitingCall } from './runner.js';
 import type { Idleness } from './stay-awake.js';
 
 export interface RunLoopOptions extends RunnerOptions {
@@ -27,8 +28,12 @@ const YIELD_AFTER_MS = 1;
 export class RunLoop {
   readonly #options: RunLoopOptions;
   readonly #channel: Channel;
-  readonly #runner: CallRunner;
-  #inbox: WaitingCall[] = [];
+  readonly #single: CallRunner;
+  readonly #batches: BatchRunner;
+  /** The one that runs, or ran last. */
+  #runner: Runner;
+  /** Calls of one array begin together. */
+  #inbox: (readonly WaitingCall[])[] = [];
   #pumping = false;
   /** True while the loop waits for the kernel to take an answer, or for pending cancels to be read. */
   #resting = false;
@@ -37,7 +42,10 @@ export class RunLoop {
   constructor(options: RunLoopOptions) {
     this.#options = options;
     this.#channel = options.channel;
-    this.#runner = new CallRunner(options, (runMs) => this.#onEnded(runMs));
+    const onEnded = (runMs: number): void => this.#onEnded(runMs);
+    this.#single = new CallRunner(options, onEnded);
+    this.#batches = new BatchRunner(options, onEnded);
+    this.#runner = this.#single;
   }
 
   /** Request id of the running call; empty between calls. */
@@ -45,9 +53,13 @@ export class RunLoop {
     return this.#runner.requestId;
   }
 
-  /** Takes a call whose body is whole; `pump` begins it. */
-  accept(call: Call, pieces: Buffer[]): void {
-    this.#inbox.push({ call, pieces });
+  /**
+   * Takes calls whose bodies are whole: one, or a batch; `pump` begins them together.
+   * @throws SERVE_PROTOCOL if their route does not take so many
+   */
+  accept(batch: readonly WaitingCall[]): void {
+    if (batch.length > 1) this.#assertBatch(batch);
+    this.#inbox.push(batch);
     this.#options.idleness.onCall();
   }
 
@@ -57,9 +69,10 @@ export class RunLoop {
       this.#runner.cancel(id, reason);
       return;
     }
-    const index = this.#inbox.findIndex(({ call }) => call.id === id);
+    const index = this.#inbox.findIndex((batch) => batch.some(({ call }) => call.id === id));
     if (index < 0) return; // answered while the cancel was on its way
-    this.#inbox.splice(index, 1);
+    const others = (this.#inbox[index] as WaitingCall[]).filter(({ call }) => call.id !== id);
+    this.#inbox.splice(index, 1, ...(others.length === 0 ? [] : [others]));
     this.sendCancelled(id);
   }
 
@@ -101,7 +114,22 @@ export class RunLoop {
   }
 
   #beginNext(): void {
-    this.#runner.begin(this.#inbox.shift() as WaitingCall);
+    const batch = this.#inbox.shift() as [WaitingCall];
+    if (batch.length === 1) {
+      this.#runner = this.#single;
+      this.#single.begin(batch[0]);
+    } else {
+      this.#runner = this.#batches;
+      this.#batches.begin(batch);
+    }
+  }
+
+  #assertBatch(batch: readonly WaitingCall[]): void {
+    const { route } = (batch[0] as WaitingCall).call;
+    const isOneRoute = batch.every(({ call }) => call.route === route);
+    const { maxBatch = 1 } = this.#options.app.routes.find(({ path }) => path === route) ?? {};
+    if (isOneRoute && batch.length <= maxBatch) return;
+    throw protocolError(`a batch of ${batch.length} calls; the route ${route} takes ${maxBatch}`);
   }
 
   #restUntilFlushed(): void {

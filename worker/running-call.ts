@@ -21,6 +21,7 @@ import { iteratorOf, sendStream } from './reply/stream.js';
 import { isResponse, responseBody, responseHead } from './reply/web-response.js';
 import type { WaitingCall } from './runner.js';
 import { StreamSender } from './stream-sender.js';
+import { isThenable } from './thenable.js';
 
 /** What is the same for all calls of a runner. */
 export interface CallHost {
@@ -76,8 +77,22 @@ export class RunningCall {
     (this.#stream ?? this.socket)?.grant(bytes);
   }
 
-  /** Answers with what the app gave. Never throws: what cannot be sent fails the call. */
-  deliver(output: unknown): void {
+  /** Answers with what the app gave or promised. Never throws: what cannot be sent fails the call. */
+  answer(output: unknown): void {
+    try {
+      if (!isThenable(output)) this.#deliver(output);
+      // A thenable of the app's own may call back twice; a promise settles once.
+      else
+        Promise.resolve(output).then(
+          (value) => this.#deliver(value),
+          (thrown: unknown) => this.fail(thrown),
+        );
+    } catch (thrown) {
+      this.fail(thrown); // what `then` threw when it was looked up
+    }
+  }
+
+  #deliver(output: unknown): void {
     try {
       if (this.socket !== null) this.#orFail(this.#deliverSends(this.socket));
       else if (output instanceof Error) this.fail(output);

@@ -7,6 +7,7 @@ import {
   serve,
   type AppConfig,
   type AppServeOptions,
+  type BananaBatchApp,
   type ServedFunctions,
   type ServeOptions,
   type ServerStatus,
@@ -26,6 +27,8 @@ export const refused = async (): Promise<void> => {
   await serve({ logLevel: 'loud' });
   // @ts-expect-error a number is no function
   await serve({ inference: 5 });
+  // @ts-expect-error a batch function returns an array
+  await serve({ inferenceBatch: () => 5 });
   // @ts-expect-error there is no such option
   await app.serve({ prot: 1 });
   // @ts-expect-error workers are a number
@@ -54,8 +57,22 @@ export const functions: ServedFunctions = {
   workers: 2,
 };
 
+// @ts-expect-error one of the two functions has to be there
+export const none: ServedFunctions = { init: () => {} };
+export const batches: ServedFunctions = {
+  inferenceBatch: (inputs: readonly { prompt: string }[], ctxs) =>
+    inputs.map((_input, i) => ctxs[i]?.requestId),
+  config: { repeatable: true, batchSize: 8 },
+};
+const batchApp: BananaBatchApp<number, string> = {
+  inferenceBatch: async (inputs) => Promise.resolve(inputs.map((input) => input.toFixed())),
+  example: 5,
+};
+
 export const allowed = async (): Promise<string> => {
   await serve({ init: () => {}, inference, port: 0, runTimeout: '1m' });
+  await serve({ ...batchApp, inference, port: 0 });
+  await serve(batchApp);
   await app.serve({ port: Number(process.env['PORT'] ?? 8000) });
   const server = await serve({ app: './app.ts', apiKey: process.env['KEY'], gpus: 0 });
   const status: ServerStatus = server.status();

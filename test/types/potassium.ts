@@ -47,6 +47,32 @@ app.setCache({ model: (prompt) => prompt, calls: 0 });
 // @ts-expect-error a part of the context is missing
 app.setContext({ calls: 0 });
 
+// A batch handler takes requests and gives as many answers.
+
+app.handler('/batch', { batch: true }, (context, requests) => {
+  same<typeof context.calls, number>();
+  return requests.map(({ json }) => new Response({ json: context.model(String(json)) }));
+});
+app.handler<Prompt, Guess>('/batch-types', { batch: true, raw: true }, async (_context, requests) => {
+  same<(typeof requests)[number]['json'], Prompt>();
+  return Promise.resolve(
+    requests.map(({ json }) =>
+      json.prompt === '' ? new Error('empty') : new Response({ json: { word: 'a' } }),
+    ),
+  );
+});
+app.handler('/batch-later', { batch: true })((_context, requests) => [
+  Promise.resolve(new Response({ json: requests.length })),
+]);
+// @ts-expect-error one Response is no list of them
+app.handler('/batch-one', { batch: true }, () => new Response());
+// @ts-expect-error each entry answers a call
+app.handler('/batch-values', { batch: true }, () => [1, 2]);
+// @ts-expect-error a guess has a word
+app.handler<Prompt, Guess>('/batch-guess', { batch: true }, () => [new Response({ json: { wort: 'a' } })]);
+// @ts-expect-error only a handler takes batches
+app.background('/batch-background', () => {}, { batch: true });
+
 // init returns an object, or nothing.
 
 new Potassium('x').init(() => ({}));

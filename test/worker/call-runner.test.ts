@@ -57,7 +57,7 @@ for (const [what, body, fields] of [
 ] as const) {
   test(`a malformed ${what} body is refused, the app never sees it, and the next call runs`, async () => {
     const bench = new Bench(() => 'fine');
-    bench.loop.accept(callWith({ id: 1, ...fields }), [Buffer.from(body, 'latin1')]);
+    bench.loop.accept([{ call: callWith({ id: 1, ...fields }), pieces: [Buffer.from(body, 'latin1')] }]);
     bench.loop.pump();
     bench.call(2);
     await bench.ended(2);
@@ -68,8 +68,8 @@ for (const [what, body, fields] of [
 
 test('a body in pieces is joined, an empty one is null', async () => {
   const bench = new Bench(() => 1);
-  bench.loop.accept(callWith({ id: 1 }), [Buffer.from('{"a"'), Buffer.from(':1}')]);
-  bench.loop.accept(callWith({ id: 2 }), []);
+  bench.loop.accept([{ call: callWith({ id: 1 }), pieces: [Buffer.from('{"a"'), Buffer.from(':1}')] }]);
+  bench.loop.accept([{ call: callWith({ id: 2 }), pieces: [] }]);
   bench.loop.pump();
   await bench.ended(2); // on a slow machine the first call yields to the next turn
   assert.deepEqual(bench.seen, [{ a: 1 }, null]);

@@ -14,6 +14,13 @@ export const WINDOW_BYTES = 1000;
 export const MAX_OUTPUT_BYTES = 2 * 1024 * 1024;
 
 type Handle = (input: unknown, ctx: InferenceContext) => unknown;
+type HandleBatch = (inputs: readonly unknown[], ctxs: readonly InferenceContext[]) => unknown;
+
+/** The app's way with batches. */
+export interface BatchWays {
+  readonly handleBatch?: HandleBatch;
+  readonly repeatable?: boolean;
+}
 
 /** A run loop over a real channel; the front is a tap on what it writes. */
 export class Bench {
@@ -27,7 +34,7 @@ export class Bench {
   /** What it tells of calls that came and of having answered all. */
   readonly comings: string[] = [];
 
-  constructor(handle: Handle) {
+  constructor(handle: Handle, { handleBatch, repeatable = false }: BatchWays = {}) {
     const refuse = (): never => assert.fail('the front did nothing');
     const channel = new Channel(new PassThrough(), this.tap, {
       onMessage: refuse,
@@ -37,7 +44,9 @@ export class Bench {
     this.loop = new RunLoop({
       channel,
       app: {
-        routes: [],
+        routes: [
+          { path: '/', kind: 'handler', input: 'any', webhook: '', maxBatch: handleBatch ? 0xffff : 1 },
+        ],
         modelOptions: {},
         example: null,
         wishes: () => NO_WISHES,
@@ -47,6 +56,8 @@ export class Bench {
           this.seen.push(input);
           return handle(input, ctx);
         },
+        ...(handleBatch && { handleBatch: (_route, inputs, ctxs) => handleBatch(inputs, ctxs) }),
+        repeatable,
       },
       worker: { index: 0, gpu: null, threads: 1 },
       prints: {
@@ -69,7 +80,23 @@ export class Bench {
   /** Hands in a call whose JSON body is `input`. */
   call(id: number, input: unknown = id, fields: Partial<Call> = {}): void {
     const body = Buffer.from(JSON.stringify(input));
-    this.loop.accept(callWith({ id, requestId: `r${id}`, bodyBytes: body.length, ...fields }), [body]);
+    this.loop.accept([
+      { call: callWith({ id, requestId: `r${id}`, bodyBytes: body.length, ...fields }), pieces: [body] },
+    ]);
+    this.loop.pump();
+  }
+
+  /** Hands in calls that begin together, numbered from `firstId`; each text is a body, and malformed if it is no JSON. */
+  batch(firstId: number, bodies: readonly string[], fields: Partial<Call> = {}): void {
+    const batch = bodies.map((text, i) => {
+      const id = firstId + i;
+      const body = Buffer.from(text);
+      return {
+        call: callWith({ id, requestId: `r${id}`, bodyBytes: body.length, ...fields }),
+        pieces: [body],
+      };
+    });
+    this.loop.accept(batch);
     this.loop.pump();
   }
 

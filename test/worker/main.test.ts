@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { MONOTONIC_OFFSET_MS } from '../../protocol/begun-note.js';
 import { BodyAssembler, joinPieces } from '../../protocol/body-assembler.js';
-import { MAX_FRAGMENT_BYTES, PROTOCOL_VERSION } from '../../protocol/messages.js';
+import { MAX_FRAGMENT_BYTES, PROTOCOL_VERSION, type Call } from '../../protocol/messages.js';
 import { printMark } from '../../protocol/print-mark.js';
 import { GOLDEN, type GoldenFrame } from '../protocol/golden-frames.js';
 import { appFolder } from './app-folder.js';
@@ -59,11 +59,50 @@ test('a call leaves a note that it has begun, and is answered', async (t) => {
   assert.ok(ageMs >= -1 && ageMs < 60_000, `begun ${ageMs} ms ago by the clock of all processes`);
 });
 
-test('a call frame with three calls is three calls, answered in order', async (t) => {
-  const worker = await started(t, 'export const inference = (input) => input;');
-  const calls = [1, 2, 3].map((id) => callWith({ id, bodyBytes: id === 2 ? 0 : 3 }));
+const BATCHES = `export const inferenceBatch = (inputs, ctxs) =>
+  inputs.map((input, i) => ({ input, of: inputs.length, id: ctxs[i].requestId }));`;
+
+test('a frame with three calls of a batch is one run of the batch function, and three answers', async (t) => {
+  const { worker, app } = workerOf(t, BATCHES);
+  await worker.next('hello');
+  worker.sendStart(app);
+  const { routes } = (await worker.next('loaded')).message.info;
+  assert.deepEqual(routes, [{ path: '/', kind: 'handler', input: 'any', webhook: '', maxBatch: 0xffff }]);
+  await worker.next('ready');
+  const calls = [1, 2, 3].map((id) => callWith({ id, requestId: `r${id}`, bodyBytes: id === 2 ? 0 : 3 }));
   worker.send({ type: 'call', calls, inlineBytes: [3, 0, 3], batch: 1, last: true }, Buffer.from('"a""c"'));
-  assert.deepEqual([await worker.answer(), await worker.answer(), await worker.answer()], ['a', null, 'c']);
+  assert.deepEqual(await worker.answer(), { input: 'a', of: 3, id: 'r1' });
+  assert.deepEqual(await worker.answer(), { input: null, of: 3, id: 'r2' });
+  assert.deepEqual(await worker.answer(), { input: 'c', of: 3, id: 'r3' });
+  assert.equal(worker.begun.id, 3);
+});
+
+test('a batch runs when its last frame and all its bodies are there, without the calls cancelled until then', async (t) => {
+  const worker = await started(t, BATCHES);
+  const call = (id: number): Call => callWith({ id, requestId: `r${id}`, bodyBytes: 3 });
+  worker.send(
+    { type: 'call', calls: [call(1)], inlineBytes: [3], batch: 5, last: false },
+    Buffer.from('"a"'),
+  );
+  worker.send({ type: 'call', calls: [call(2)], inlineBytes: [1], batch: 5, last: false }, Buffer.from('"'));
+  worker.send({ type: 'call', calls: [call(3)], inlineBytes: [1], batch: 5, last: false }, Buffer.from('"'));
+  worker.send({ type: 'call', calls: [], inlineBytes: [], batch: 5, last: true });
+  for (const id of [1, 3]) worker.send({ type: 'cancel', id, reason: 'the client left' });
+  for (const id of [1, 3]) {
+    const { message } = await worker.next('error');
+    assert.deepEqual([message.id, message.code], [id, 'SERVE_CANCELLED']);
+  }
+  assert.equal(worker.begun.id, 0, 'nothing has begun');
+  worker.send({ type: 'body', id: 2 }, Buffer.from('b"'));
+  assert.deepEqual(await worker.answer(), { input: 'b', of: 1, id: 'r2' });
+});
+
+test('more calls at once than a route takes end the worker', async (t) => {
+  const worker = await started(t, 'export const inference = (input) => input;');
+  const calls = [1, 2].map((id) => callWith({ id }));
+  worker.send({ type: 'call', calls, inlineBytes: [0, 0], batch: 1, last: true });
+  assert.equal((await worker.exit).signal, 'SIGKILL');
+  assert.match(await worker.stderr, /a batch of 2 calls; the route \/ takes 1/);
 });
 
 test('ten megabytes go in and come out in fragments', async (t) => {

@@ -1,26 +1,45 @@
 /** The Banana way of writing an app: `init()` and `inference(modelInputs)`, exported by name or as default. */
 import { inputWishes } from '../api/input-wishes.js';
 import type { BananaApp } from '../api/types.js';
-import type { LoadedApp } from '../loaded-app.js';
-import { assertFunctionOrNone, configOf } from './exports.js';
+import { onlyEntry } from '../batch-entries.js';
+import { ANY_BATCH, type CallInfo, type LoadedApp } from '../loaded-app.js';
+import { assertFunctionOrNone, configOf, repeatableOf } from './exports.js';
 
 const ROUTE = '/';
 
 /** Returns null if the exports are not a Banana app. @throws a TypeError that says which export is of a wrong kind. */
 export function fromBananaApp(exports: Readonly<Record<string, unknown>>): LoadedApp | null {
-  if (typeof exports['inference'] !== 'function') return null;
+  if (typeof exports['inference'] !== 'function' && exports['inferenceBatch'] === undefined) return null;
+  assertFunctionOrNone(exports, 'inference');
+  assertFunctionOrNone(exports, 'inferenceBatch');
   assertFunctionOrNone(exports, 'init');
   assertFunctionOrNone(exports, 'shutdown');
-  const app = exports as unknown as BananaApp;
-  const { forms, text, ...modelOptions } = configOf(exports);
+  const app = exports as unknown as Partial<BananaApp>;
+  const { forms, text, repeatable, ...modelOptions } = configOf(exports);
   const wishes = inputWishes({ forms, text }, 'export `config`');
   return {
-    routes: [{ path: ROUTE, kind: 'handler', input: 'any', webhook: '', maxBatch: 1 }],
+    routes: [
+      {
+        path: ROUTE,
+        kind: 'handler',
+        input: 'any',
+        webhook: '',
+        maxBatch: app.inferenceBatch === undefined ? 1 : ANY_BATCH,
+      },
+    ],
     modelOptions,
     wishes: () => wishes,
     init: (ctx) => app.init?.(ctx),
-    handle: (_route, input, ctx) => app.inference(input, ctx),
+    handle: (_route, input, ctx) =>
+      app.inference === undefined ? inferAlone(app, input, ctx) : app.inference(input, ctx),
+    handleBatch: (_route, inputs, ctxs) => app.inferenceBatch?.(inputs, ctxs),
+    repeatable: repeatableOf(repeatable),
     shutdown: () => app.shutdown?.(),
     example: 'example' in exports ? { route: ROUTE, input: exports['example'] } : null,
   };
+}
+
+/** A batch of one. */
+function inferAlone(app: Partial<BananaApp>, input: unknown, ctx: CallInfo): unknown {
+  return onlyEntry(app.inferenceBatch?.([input], [ctx]));
 }

@@ -7,6 +7,12 @@ export function configOf(exports: Readonly<Record<string, unknown>>): Record<str
   throw new TypeError('export `config` must be an object, such as { runTimeout: "30s" }');
 }
 
+/** Whether inputs may run again, as the `config` export says. @throws a TypeError if it says neither true nor false */
+export function repeatableOf(given: unknown): boolean {
+  if (given === undefined || typeof given === 'boolean') return given === true;
+  throw new TypeError('export `config`: repeatable must be true or false');
+}
+
 /** Checks the export of this name. @throws a TypeError if it is there and is no function */
 export function assertFunctionOrNone(exports: Readonly<Record<string, unknown>>, name: string): void {
   const value = exports[name];

@@ -3,17 +3,18 @@
  * and `shutdown` may be exported beside it.
  */
 import { Blob } from 'node:buffer';
-import { ServeError } from '../../protocol/errors.js';
+import { ServeError, describeThrown } from '../../protocol/errors.js';
 import type { Route } from '../../protocol/messages.js';
-import { DEFINITION, type Definition, type Endpoint } from '../api/potassium/potassium.js';
+import { DEFINITION, type Definition, type Endpoint } from '../api/potassium/definition.js';
 import { Request, WebSocketRequest } from '../api/potassium/request.js';
 import { CONTENT_TYPE, JSON_TYPE, RESPONSE, type Response } from '../api/potassium/response.js';
 import type { WebSocketConnection } from '../api/types.js';
-import type { CallInfo, LoadedApp } from '../loaded-app.js';
+import { ANY_BATCH, type CallInfo, type LoadedApp } from '../loaded-app.js';
 import { Reply, checkedHeaders, type ReplyBody } from '../reply/reply.js';
 import { iteratorOf } from '../reply/stream.js';
 import { isResponse as isWebResponse } from '../reply/web-response.js';
-import { assertFunctionOrNone, configOf } from './exports.js';
+import { onlyEntry } from '../batch-entries.js';
+import { assertFunctionOrNone, configOf, repeatableOf } from './exports.js';
 import { isThenable } from '../thenable.js';
 
 /** Returns null if the exports are not a Potassium app. */
@@ -23,12 +24,15 @@ export function fromPotassiumApp(exports: Readonly<Record<string, unknown>>): Lo
   if (definition === null) return null;
   assertFunctionOrNone(exports, 'shutdown');
   const { shutdown } = exports as { shutdown?: () => unknown };
+  const { repeatable, ...modelOptions } = configOf(exports);
   return {
     routes: routesOf(definition),
-    modelOptions: configOf(exports),
+    modelOptions,
     wishes: (route) => endpointOf(definition, route).wishes,
     init: ({ worker }) => initContext(definition, worker.index),
     handle: (route, input, ctx) => handle(definition, route, input, ctx),
+    handleBatch: (route, inputs, ctxs) => handleBatch(definition, route, inputs, ctxs),
+    repeatable: repeatableOf(repeatable),
     shutdown: () => shutdown?.(),
     example: null,
   };
@@ -40,12 +44,12 @@ function definitionOf(value: unknown): Definition | null {
 }
 
 function routesOf({ endpoints, resultWebhook }: Definition): Route[] {
-  return [...endpoints].map(([path, { kind, input, webhook }]) => ({
+  return [...endpoints].map(([path, { kind, input, webhook, batch }]) => ({
     path,
     kind,
     input,
     webhook: webhook ?? (kind === 'handler' ? resultWebhook : null) ?? '',
-    maxBatch: 1,
+    maxBatch: batch ? ANY_BATCH : 1,
   }));
 }
 
@@ -69,14 +73,47 @@ function handle(definition: Definition, route: string, input: unknown, ctx: Call
   const endpoint = endpointOf(definition, route);
   if (endpoint.kind === 'websocket')
     return endpoint.run(context, new WebSocketRequest(input as WebSocketConnection, ctx));
-  const answer = endpoint.legacy ? jsonOf : endpoint.kind === 'handler' ? replyOf : resultOf;
+  const { run, legacy, batch, kind } = endpoint;
+  if (batch) return answerOf(() => onlyEntry(run(context, [new Request(input, ctx)])), replyOf);
+  const toReply = legacy ? jsonOf : kind === 'handler' ? replyOf : resultOf;
+  return answerOf(() => run(context, legacy ? input : new Request(input, ctx)), toReply);
+}
+
+/** What a function gives for one call, or promises; a Response that it throws is an answer, too. */
+function answerOf(run: () => unknown, toReply: (output: unknown) => unknown): unknown {
   let output: unknown;
   try {
-    output = endpoint.run(context, endpoint.legacy ? input : new Request(input, ctx));
+    output = run();
   } catch (thrown) {
     return replyOfThrown(thrown);
   }
-  return isThenable(output) ? output.then(answer, replyOfThrown) : answer(output);
+  return isThenable(output) ? output.then(toReply, replyOfThrown) : toReply(output);
+}
+
+function handleBatch(
+  definition: Definition,
+  route: string,
+  inputs: readonly unknown[],
+  ctxs: readonly CallInfo[],
+): unknown {
+  const { run } = endpointOf(definition, route);
+  const requests = inputs.map((input, i) => new Request(input, ctxs[i] as CallInfo));
+  const returned = run(definition.context, requests);
+  return isThenable(returned) ? returned.then(repliesOf) : repliesOf(returned);
+}
+
+/** What is no array is left to `batch-entries.ts`. */
+function repliesOf(returned: unknown): unknown {
+  return Array.isArray(returned) ? Array.from<unknown, unknown>(returned, replyOfEntry) : returned;
+}
+
+/** An entry that is no answer fails its own call. */
+function replyOfEntry(entry: unknown): unknown {
+  try {
+    return isThenable(entry) ? entry.then(replyOf, replyOfThrown) : replyOf(entry);
+  } catch (wrong) {
+    return wrong instanceof Error ? wrong : new Error(describeThrown(wrong).message);
+  }
 }
 
 /** A `Response` that is thrown, from however deep, is the answer. */

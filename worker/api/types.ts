@@ -73,6 +73,11 @@ export interface UploadedFile {
  * Durations have a unit, `'500ms'`, `'30s'`, `'5m'`; sizes are `'10mb'` or a number of bytes.
  */
 export type AppConfig = ConfigOptions & {
+  /**
+   * An input may run again without harm: if a batch function throws, its inputs run again in halves, and only the one
+   * that makes it throw fails. Else they all fail.
+   */
+  readonly repeatable?: boolean;
   /** A form (`application/x-www-form-urlencoded`) is an object of fields, and not JSON; one that comes again is an array. */
   readonly forms?: boolean;
   /** `text/plain` and other text is a string, and not JSON. */
@@ -86,9 +91,23 @@ export interface BananaApp<Input = any, Output = unknown> {
   init?(ctx: InitContext): unknown;
   /** Runs once per call, never two at a time in one worker. `null` for an empty body. */
   inference(modelInputs: Input, ctx: InferenceContext): Output | Promise<Output>;
+  /**
+   * Runs once for calls that came together, as many as `--batch-size` allows, in place of `inference`; a call that is
+   * alone goes there. Returns one entry per input, in their order: what `inference` would return, or an Error, which
+   * fails that call alone. `ctxs[i]` belongs to `modelInputs[i]`.
+   */
+  inferenceBatch?(
+    modelInputs: readonly Input[],
+    ctxs: readonly InferenceContext[],
+  ): readonly unknown[] | Promise<readonly unknown[]>;
   /** Runs when the worker is asked to stop; bounded by the drain timeout. */
   shutdown?(): unknown;
   /** Run once after `init`, before the worker counts as ready. */
   readonly example?: Input;
   readonly config?: AppConfig;
 }
+
+/** A Banana app that needs no `inference`: `inferenceBatch` also runs a call that is alone, as a batch of one. */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- the author declares what the app takes
+export type BananaBatchApp<Input = any, Output = unknown> = Omit<BananaApp<Input, Output>, 'inference'> &
+  Required<Pick<BananaApp<Input, Output>, 'inferenceBatch'>>;

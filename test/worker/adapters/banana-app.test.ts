@@ -45,7 +45,42 @@ for (const exports of [{}, { inference: 5 }, { predict: () => 1 }]) {
     assert.equal(fromBananaApp(exports), null));
 }
 
+const twice = (inputs: readonly number[], ctxs: unknown): unknown[] =>
+  inputs.map((input) => [2 * input, ctxs]);
+
+test('an app with both functions gives a single call to inference and a batch to inferenceBatch', () => {
+  const exports = {
+    name: 'm',
+    inference: (input: unknown) => input,
+    inferenceBatch(inputs: readonly number[], ctxs: unknown) {
+      return [this.name, ...twice(inputs, ctxs)];
+    },
+  };
+  const app = fromBananaApp(exports);
+  assert.equal(app?.routes[0]?.maxBatch, 0xffff);
+  assert.equal(app?.handle('/', 5, CTX), 5);
+  assert.deepEqual(app?.handleBatch?.('/', [1, 2], [CTX, CTX]), ['m', [2, [CTX, CTX]], [4, [CTX, CTX]]]);
+});
+
+test('an app with inferenceBatch alone gets a single call as a batch of one, its example included', async () => {
+  const app = fromBananaApp({ inferenceBatch: twice, example: 7 });
+  assert.deepEqual(app?.handle('/', 5, CTX), [10, [CTX]]);
+  assert.deepEqual(app?.example, { route: '/', input: 7 });
+  const later = fromBananaApp({ inferenceBatch: async () => Promise.resolve(['only']) });
+  assert.equal(await later?.handle('/', 5, CTX), 'only');
+  const wrong = fromBananaApp({ inferenceBatch: () => [] });
+  assert.throws(() => wrong?.handle('/', 5, CTX), /returned 0 entries for 1 call;/);
+});
+
+test('whether inputs may run again is the app’s own word, and no option of the server', () => {
+  assert.equal(fromBananaApp({ inference: () => 1 })?.repeatable, false);
+  const app = fromBananaApp({ inference: () => 1, config: { repeatable: true, runTimeout: '5s' } });
+  assert.deepEqual([app?.repeatable, app?.modelOptions], [true, { runTimeout: '5s' }]);
+});
+
 for (const [name, value, message] of [
+  ['inferenceBatch', 5, 'export `inferenceBatch` is a number; make it a function or remove it'],
+  ['config', { repeatable: 'yes' }, 'export `config`: repeatable must be true or false'],
   ['init', 5, 'export `init` is a number; make it a function or remove it'],
   ['init', null, 'export `init` is an object; make it a function or remove it'],
   ['shutdown', {}, 'export `shutdown` is an object; make it a function or remove it'],
@@ -57,3 +92,8 @@ for (const [name, value, message] of [
     assert.throws(() => fromBananaApp(exports), new TypeError(message));
   });
 }
+
+test('an app with inferenceBatch whose inference is no function is refused by name', () => {
+  const message = 'export `inference` is a number; make it a function or remove it';
+  assert.throws(() => fromBananaApp({ inferenceBatch: twice, inference: 5 }), new TypeError(message));
+});

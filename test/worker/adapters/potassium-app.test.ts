@@ -69,6 +69,74 @@ test('routes tell their kind, their input and their webhook', () => {
   ]);
 });
 
+// Batches
+
+/** An app whose one handler takes batches. */
+function batchApp(
+  fn: (context: object, requests: readonly Request[]) => unknown,
+  config: object = {},
+): LoadedApp {
+  const app = new Potassium('x');
+  app.handler('/b', { batch: true }, fn as () => Response[]);
+  return fromPotassiumApp({ app, config }) as LoadedApp;
+}
+
+const bodyOf = (reply: unknown): unknown => (reply as Reply).body;
+
+test('a handler with batch: true takes many calls, gets one request for each and answers with one Response for each', async () => {
+  const echo = (_context: object, requests: readonly Request[]): Response[] =>
+    requests.map(({ json, id }) => new Response({ json: [json, id] }));
+  for (const app of [batchApp(echo), batchApp((...given) => Promise.resolve(echo(...given)))]) {
+    assert.deepEqual(
+      app.routes.map(({ path, kind, input, maxBatch }) => [path, kind, input, maxBatch]),
+      [['/b', 'handler', 'json', 0xffff]],
+    );
+    const other = { ...CTX, requestId: 'req-2' };
+    const replies = (await app.handleBatch?.('/b', ['a', 'b'], [CTX, other])) as unknown[];
+    assert.deepEqual(replies.map(bodyOf), [
+      { kind: 'json', value: ['a', 'req-1'] },
+      { kind: 'json', value: ['b', 'req-2'] },
+    ]);
+    assert.deepEqual(bodyOf(await app.handle('/b', 'alone', CTX)), {
+      kind: 'json',
+      value: ['alone', 'req-1'],
+    });
+  }
+});
+
+test('an entry of a batch handler that is an Error, a promise or no Response is a matter of its own call', async () => {
+  const mine = new Error('mine');
+  const entries = [
+    mine,
+    Promise.resolve(new Response({ json: 1 })),
+    5,
+    new Response({ headers: { a: 'b\nc' } }),
+  ];
+  const app = batchApp(() => entries);
+  const replies = app.handleBatch?.('/b', [1, 2, 3, 4], [CTX, CTX, CTX, CTX]) as unknown[];
+  assert.equal(replies[0], mine);
+  assert.deepEqual(bodyOf(await replies[1]), { kind: 'json', value: 1 });
+  assert.match(String(replies[2]), /TypeError: Potassium Response object not returned/);
+  assert.match(String(replies[3]), /header "a" has a line break/);
+});
+
+test('a batch handler that throws a Response, or returns too few, does so to a single call as well', async () => {
+  const denied = batchApp(() => {
+    throw new Response({ status: 403 }) as unknown as Error;
+  });
+  assert.equal((denied.handle('/b', 1, CTX) as Reply).head.status, 403);
+  const few = batchApp(() => Promise.resolve([]));
+  await assert.rejects(few.handle('/b', 1, CTX) as Promise<unknown>, /0 entries for 1 call;/);
+  assert.deepEqual(await few.handleBatch?.('/b', [1, 2], [CTX, CTX]), []);
+  assert.equal(batchApp(() => 'ab').handleBatch?.('/b', [1, 2], [CTX, CTX]), 'ab', 'its runner refuses it');
+});
+
+test('repeatable stands in the config beside the app, and is no option of the server', () => {
+  const app = batchApp(() => [], { repeatable: true, runTimeout: '5s' });
+  assert.deepEqual([app.repeatable, app.modelOptions], [true, { runTimeout: '5s' }]);
+  assert.equal(batchApp(() => []).repeatable, false);
+});
+
 // init
 
 for (const [what, init, context] of [

@@ -3,74 +3,36 @@
  * server is not its business: `starter.ts` is told how.
  */
 import { isReservedPath } from '../../../protocol/reserved-paths.js';
-import { parseWebhookUrl } from '../../../protocol/webhooks.js';
-import type { RouteInput, RouteKind } from '../../../protocol/messages.js';
+import type { RouteKind } from '../../../protocol/messages.js';
 import { RouteAlreadyInUseException, InvalidEndpointTypeException } from './errors.js';
-import type { Request, WebSocketRequest } from './request.js';
-import type { Response } from './response.js';
+import {
+  DEFINITION,
+  checkedUrl,
+  endpointOf,
+  missing,
+  type Background,
+  type BackgroundOptions,
+  type BatchHandler,
+  type BatchRouteOptions,
+  type Definition,
+  type Endpoint,
+  type GivenOptions,
+  type Handler,
+  type LegacyHandler,
+  type RouteOptions,
+  type WebSocketHandler,
+} from './definition.js';
 import { noteMade, placeMade, serveInWorker, type AppPlace } from '../in-worker.js';
-import { NO_WISHES, inputWishes, type InputWishes } from '../input-wishes.js';
+import { NO_WISHES } from '../input-wishes.js';
 import { appFile, starter, type AppServeOptions } from '../starter.js';
 import { testClientOf, type TestClient } from '../test-client.js';
 import { callingFile } from '../../stack-frame.js';
 
-/** Where the adapter finds an app's definition. A registered symbol: the app may hold another instance of this module. */
-export const DEFINITION = Symbol.for('banana-serve.potassium.definition');
-
 /* eslint-disable @typescript-eslint/no-explicit-any -- authors declare what their routes take and give */
-
-/** Answers a call. `context`: what `init` returned, the same object for all calls of one worker. */
-export type Handler<Context, Json = any, Output = any> = (
-  context: Context,
-  request: Request<Json>,
-) => Response<NoInfer<Output>> | Promise<Response<NoInfer<Output>>>;
-
-/** Runs after its caller was told that the call is taken; what it returns is kept for `GET /_k/jobs/:id`. */
-export type Background<Context, Json = any> = (context: Context, request: Request<Json>) => unknown;
-
-/** Talks with one client, and has the worker to itself until it returns, which closes the connection. */
-export type WebSocketHandler<Context> = (context: Context, request: WebSocketRequest) => unknown;
-
-/** A handler of Potassium up to 0.0.4: JSON in, JSON out. */
-export type LegacyHandler<Context, Json = any> = (cache: Context, jsonIn: Json) => unknown;
 
 /** Without this type a promise of anything would count as an object that `init` returns. */
 interface NoPromise {
   readonly then?: never;
-}
-
-export interface RouteOptions {
-  /** Takes any body by its content type (bytes, MessagePack, multipart) and not JSON alone. */
-  readonly raw?: boolean;
-  /** Takes all that `raw` does, and a form (`application/x-www-form-urlencoded`) as an object of fields; a repeated field is an array. */
-  readonly forms?: boolean;
-  /** Takes all that `raw` does, and `text/plain` or other text as a string. */
-  readonly text?: boolean;
-}
-
-export interface BackgroundOptions extends RouteOptions {
-  /** The URL to which the result is posted. */
-  readonly resultWebhook?: string;
-}
-
-export interface Endpoint {
-  readonly kind: RouteKind;
-  readonly input: RouteInput;
-  readonly wishes: InputWishes;
-  readonly legacy: boolean;
-  readonly webhook: string | null;
-  readonly run: (context: any, request: any) => unknown;
-}
-
-/** The routes and functions that an app has defined so far. */
-export interface Definition {
-  readonly name: string;
-  readonly endpoints: Map<string, Endpoint>;
-  init: ((workerNum: number) => unknown) | null;
-  context: object;
-  /** `setCache` was called: `init` need not return anything. */
-  hasContext: boolean;
-  resultWebhook: string | null;
 }
 
 export interface PotassiumOptions {
@@ -130,12 +92,19 @@ export class Potassium<Context extends object = any> {
   ): Handler<Context, Json, Output>;
   /** The same as a function to be given the handler: `app.handler('/x')(fn)`. */
   handler(route?: string, options?: RouteOptions): <F extends Handler<Context>>(fn: F) => F;
+  /** A route whose calls run together: `app.handler('/x', { batch: true }, (context, requests) => [...])`. */
+  handler<Json = any, Output = unknown>(
+    route: string,
+    options: BatchRouteOptions,
+    fn: BatchHandler<Context, Json, Output>,
+  ): BatchHandler<Context, Json, Output>;
+  handler(route: string, options: BatchRouteOptions): <F extends BatchHandler<Context>>(fn: F) => F;
   /**
    * The one handler of an app of Potassium up to 0.0.4, at `/`; a later one takes its place.
    * @throws RouteAlreadyInUseException if a route has it
    */
   handler<Json = any>(fn: LegacyHandler<Context, Json>): LegacyHandler<Context, Json>;
-  handler(first: unknown = '/', second?: unknown, third?: RouteOptions): unknown {
+  handler(first: unknown = '/', second?: unknown, third?: unknown): unknown {
     if (typeof first === 'function') {
       if (this.#endpoints.get('/')?.legacy === false) throw new RouteAlreadyInUseException('/');
       const run = first as Endpoint['run'];
@@ -144,6 +113,7 @@ export class Potassium<Context extends object = any> {
         input: 'any',
         wishes: NO_WISHES,
         legacy: true,
+        batch: false,
         webhook: null,
         run,
       });
@@ -245,21 +215,21 @@ export class Potassium<Context extends object = any> {
     return this[DEFINITION].endpoints;
   }
 
-  #register(kind: RouteKind, given: unknown, second: unknown, third: BackgroundOptions = {}): unknown {
+  /** The function may stand before its options, behind them, or be given later. */
+  #register(kind: RouteKind, given: unknown, second: unknown, third?: unknown): unknown {
     if (typeof given !== 'string') throw new InvalidEndpointTypeException();
     const path = this.#freePath(given);
-    if (typeof second !== 'function') {
-      const options = (second ?? third) as BackgroundOptions;
-      // The route is taken from now on, as it was with Potassium's decorator.
-      this.#endpoints.set(path, endpoint(kind, path, options, missing(path)));
-      return (fn: Endpoint['run']) => {
-        assertFunction(fn, `${kind}('${path}')`);
-        this.#endpoints.set(path, endpoint(kind, path, options, fn));
-        return fn;
-      };
-    }
-    this.#endpoints.set(path, endpoint(kind, path, third, second as Endpoint['run']));
-    return second;
+    const fn = [second, third].find((arg) => typeof arg === 'function') as Endpoint['run'] | undefined;
+    const options = ([second, third].find((arg) => typeof arg === 'object' && arg !== null) ??
+      {}) as GivenOptions;
+    // Without its function, the route is taken all the same from now on, as it was with Potassium's decorator.
+    this.#endpoints.set(path, endpointOf(kind, path, options, fn ?? missing(path)));
+    if (fn !== undefined) return fn;
+    return (later: Endpoint['run']) => {
+      assertFunction(later, `${kind}('${path}')`);
+      this.#endpoints.set(path, endpointOf(kind, path, options, later));
+      return later;
+    };
   }
 
   #freePath(route: string): string {
@@ -273,23 +243,6 @@ export class Potassium<Context extends object = any> {
 
 function withoutUndefined(values: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
-}
-
-function endpoint(kind: RouteKind, path: string, options: BackgroundOptions, run: Endpoint['run']): Endpoint {
-  const wishes = inputWishes({ ...options }, `${kind}('${path}')`);
-  const input = options.raw === true || wishes.forms || wishes.text ? 'any' : 'json';
-  const webhook = options.resultWebhook === undefined ? null : checkedUrl(options.resultWebhook);
-  return { kind, input, wishes, legacy: false, webhook, run };
-}
-
-function missing(path: string): () => never {
-  return () => {
-    throw new Error(`the route ${path} was declared and given no function`);
-  };
-}
-
-function checkedUrl(url: unknown): string {
-  return parseWebhookUrl(url).href;
 }
 
 function assertFunction(fn: unknown, what: string): void {

@@ -5,7 +5,8 @@ import {
   RouteAlreadyInUseException,
 } from '../../../../worker/api/potassium/errors.js';
 import { setImportingWorker } from '../../../../worker/api/in-worker.js';
-import { DEFINITION, Potassium } from '../../../../worker/api/potassium/potassium.js';
+import { DEFINITION } from '../../../../worker/api/potassium/definition.js';
+import { Potassium } from '../../../../worker/api/potassium/potassium.js';
 import { Response } from '../../../../worker/api/potassium/response.js';
 
 const answer = (): Response => new Response();
@@ -110,6 +111,27 @@ test('a route that was declared and got no function says so when it is called', 
   app.handler('/a');
   const run = app[DEFINITION].endpoints.get('/a')?.run as () => unknown;
   assert.throws(run, /the route \/a was declared and given no function/);
+});
+
+test('a batch handler is given with its options before it, behind it, or later; a background one is refused', () => {
+  const app = new Potassium('x');
+  const answers = (): Response[] => [];
+  assert.equal(app.handler('/a', { batch: true }, answers), answers);
+  assert.equal(app.handler('/b', { batch: true })(answers), answers);
+  assert.equal(app.handler('/c', answers as never, { batch: true } as never), answers);
+  for (const { batch, run } of app[DEFINITION].endpoints.values()) {
+    assert.ok(batch);
+    assert.equal(run, answers);
+  }
+  const own = { batch: true } as object;
+  assert.throws(
+    () => app.background('/d', () => {}, own),
+    /background\('\/d'\): only a handler can take calls in a batch/,
+  );
+  assert.throws(
+    () => app.handler('/e', { batch: 5 } as never),
+    /handler\('\/e'\): batch must be true or false/,
+  );
 });
 
 test('a bare handler is the one at /: it takes any body, and a later one takes its place', () => {
