@@ -107,7 +107,7 @@ export class Batcher<T extends Waiting, W extends BatchWorker> {
 
   /** Expected time until the worker has ended all that it holds. */
   #restMs({ load, heldBatches, runningMs }: W): number {
-    return (this.#service.predictMs(load, heldBatches) ?? 0) - runningMs;
+    return Math.max(0, (this.#service.predictMs(load, heldBatches) ?? 0) - runningMs);
   }
 
   /** Of the lines whose batch is due, the one whose head came first; notes when the next one will be due. */
@@ -156,23 +156,23 @@ export class Batcher<T extends Waiting, W extends BatchWorker> {
   #gather(line: Line<T>, worker: W, waiting: number, nowMs: number): Plan<T, W> {
     const head = line.peek() as T;
     const size = Math.min(this.#sizeFor(head, worker), line.length);
-    const endAtMs = this.#endAtMs(worker, size, nowMs);
     const jobs: T[] = [];
     let late: T[] | null = null;
     for (let job: T | null = head; job !== null && jobs.length < size; job = line.after(job)) {
       if (job.isConversation && jobs.length > 0) break;
       // Others fill the batch without it: it would run in vain, and delay those behind it.
       const isCrowded = waiting - (late?.length ?? 0) > size;
-      if (isCrowded && job.deadlineAtMs !== null && endAtMs > job.deadlineAtMs) (late ??= []).push(job);
+      if (isCrowded && this.#endsTooLate(job, worker, size, nowMs)) (late ??= []).push(job);
       else jobs.push(job);
     }
     return { worker, jobs, late: late ?? NONE, againAtMs: null };
   }
 
-  /** When a batch of this size would end; 0 if nothing is known. */
-  #endAtMs({ load, heldBatches }: W, size: number, nowMs: number): number {
-    const ms = this.#service.predictMs(load + size, heldBatches + 1);
-    return ms === null ? 0 : nowMs + ms + PREDICTION_SLACK_MS;
+  /** Whether a batch of this size would end after the job's deadline. */
+  #endsTooLate({ deadlineAtMs }: T, worker: W, size: number, nowMs: number): boolean {
+    const runMs = deadlineAtMs === null ? null : this.#service.predictMs(size, 1);
+    if (deadlineAtMs === null || runMs === null) return false;
+    return nowMs + this.#restMs(worker) + runMs + PREDICTION_SLACK_MS > deadlineAtMs;
   }
 }
 
