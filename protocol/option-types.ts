@@ -37,6 +37,7 @@ export interface ServerOptionTypes<Duration> {
   apiKey: string | readonly string[];
   apiKeyFile: string;
   corsOrigin: string | readonly string[];
+  name: string;
   onCrashLoop: 'stay' | 'exit';
   spawnConcurrency: number;
   maxBody: Size;

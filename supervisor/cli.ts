@@ -38,8 +38,9 @@ async function main(argv: readonly string[]): Promise<ExitReason> {
   const start = async (): Promise<ServerHandle> => {
     const { serve } = await import('./serve.js');
     const [app] = command.args;
-    const flags = { values: command.opts(), where: (name: string) => flagOf(name) };
-    return serve(app === undefined ? {} : { app }, { flags });
+    const { model: modelFlags, ...values } = command.opts<{ model?: string[] }>();
+    const flags = { values, where: (name: string) => flagOf(name) };
+    return serve(app === undefined ? {} : { app }, { flags, ...(modelFlags && { modelFlags }) });
   };
   return runServerProcess(start, { endsWithNpm: true });
 }
@@ -74,9 +75,20 @@ function describeCommand(onNew: (folder: string) => void): Command {
     .allowExcessArguments(false)
     .action(onNew);
   for (const group of OPTION_GROUPS) {
+    if (group === 'Models') command.addOption(modelOption().helpGroup(`${group}:`));
     for (const name of optionsOf(group)) command.addOption(describeOption(name).helpGroup(`${group}:`));
   }
   return command;
+}
+
+/** Not an option of the table: it may be given several times, and each adds a model. */
+function modelOption(): Option {
+  const help =
+    'One model more, called at /models/<name>/; may be repeated. Its own options stand in banana.json (docs/models.md).';
+  return new Option('--model <name=path>', help).argParser((value, before: string[] | undefined) => [
+    ...(before ?? []),
+    value,
+  ]);
 }
 
 function describeOption(name: OptionName): Option {
@@ -103,6 +115,7 @@ Examples:
   banana-serve new my-model                            a project to begin with
   banana-serve ./app.ts --watch                        while you write it
   banana-serve ./app.ts --workers 4 --run-timeout 30s  four processes, 30 seconds for a call
+  banana-serve --model a=./a.ts --model b=./b.ts       two models on one port
 
 Every option is also an environment variable (${envName('runTimeout')}=30s), a key of banana.json or of "banana" in
 package.json ("runTimeout": "30s"); those of a model may stand in the app's \`config\` export.

@@ -4,12 +4,11 @@
  * 1. Options from flags, environment and config file; the app's path; the devices.
  * 2. `server/server.ts` opens the port, starts the workers, and ends both.
  */
-import { basename } from 'node:path';
 import type { ProgramOptions } from '../protocol/option-types.js';
-import { findApp } from './server/app-path.js';
 import type { SendAhead } from './dispatch/send-ahead.js';
 import { ApiKeys } from './http/call/api-keys.js';
 import { readKeyFile } from './options/api-key.js';
+import { readModelFlags } from './options/model-entries.js';
 import { readConfigFile } from './options/config-file.js';
 import { configError } from '../protocol/errors.js';
 import { asClause } from '../protocol/sentences.js';
@@ -18,7 +17,8 @@ import { readServeOptions } from './options/serve-options.js';
 import { availableCores } from './machine/cores.js';
 import { discoverGpus, type Discovery } from './machine/gpu-discovery.js';
 import { Devices } from './machine/devices.js';
-import { prepareProgram } from './runtimes/index.js';
+import type { ModelSource } from './server/models-handle.js';
+import { planModels } from './server/plan-models.js';
 import type { ServerHandle } from './server/server-handle.js';
 import { Server } from './server/server.js';
 
@@ -28,6 +28,11 @@ export interface ServeOptions extends ProgramOptions {
   readonly app?: string;
   /** Program and arguments of a worker in another language (docs/wire.md). */
   readonly workerCommand?: readonly string[];
+  /**
+   * Several models by their names: a path, or an object of path and options. Without an app, none answers on `/`, and
+   * `app.ts` is not looked for.
+   */
+  readonly models?: Readonly<Record<string, string | ModelSource>>;
   /** Folder of the config file and of relative paths; the current one. */
   readonly cwd?: string;
 }
@@ -35,6 +40,10 @@ export interface ServeOptions extends ProgramOptions {
 /** Settings that only the command line (its source of options), an app that starts itself and the benchmarks give. */
 export interface ServeInternals {
   readonly flags?: OptionSource;
+  /** The values of `--model`. */
+  readonly modelFlags?: readonly string[];
+  /** No other model is served, whatever the config file says: an app is tested by itself. */
+  readonly isAlone?: boolean;
   readonly sendAhead?: SendAhead;
   /** Which app of the file, as the worker names them; empty: the one that it exports. */
   readonly appPlace?: string;
@@ -42,43 +51,44 @@ export interface ServeInternals {
 
 /** @throws SERVE_CONFIG if an option is wrong, with nothing started; system errors of `listen` (EADDRINUSE, …) */
 export async function serve(given: ServeOptions = {}, internals: ServeInternals = {}): Promise<ServerHandle> {
-  const { app: givenApp, workerCommand, cwd, source } = readServeOptions(given);
+  const { app, workerCommand = null, models, cwd, source } = readServeOptions(given);
   const environment = readEnvironment(process.env);
   const file = readConfigFile(cwd);
   const resolved = resolveOptions([internals.flags ?? source, environment.source, file.source]);
-  const app = workerCommand === undefined ? findApp(givenApp ?? file.app, cwd) : (givenApp ?? '');
-  const spec = {
-    name: basename(app).replace(/\.\w+$/, '') || 'model',
-    version: '1',
-    app,
+  const entries = [...readModelFlags(internals.modelFlags ?? []), ...models, ...file.models];
+  const plans = await planModels({
+    app: app ?? (workerCommand === null ? file.app : null),
     appPlace: internals.appPlace ?? '',
-    workerCommand: workerCommand ?? null,
-  };
-  const program = await prepareProgram(spec);
-  if (resolved.options.watch && program.watches.length === 0)
+    workerCommand,
+    entries: internals.isAlone === true ? [] : entries,
+    cwd,
+    resolved,
+  });
+  const unknown = plans.find(({ spec }) => spec.program.watches.length === 0)?.spec.program;
+  if (resolved.options.watch && unknown !== undefined)
     throw configError(
-      `--watch knows the files of apps in JavaScript and TypeScript, not those of ${program.label}; leave it out.`,
+      `--watch knows the files of apps in JavaScript and TypeScript, not those of ${unknown.label}; leave it out.`,
     );
 
-  const { gpus, workers, workersPerGpu, apiKey, apiKeyFile } = resolved.options;
+  const { apiKey, apiKeyFile } = resolved.options;
   const fileKeys = apiKeyFile === null ? [] : readKeyFile(apiKeyFile, cwd);
   const keys = new ApiKeys([...(apiKey ?? []), ...fileKeys]);
-  const discovery = await (gpus === 'none' ? NOT_ASKED : discoverGpus(process.env));
+  const needsNoGpu = plans.every(({ spec }) => spec.resolved.options.gpus === 'none');
+  const discovery = await (needsNoGpu ? NOT_ASKED : discoverGpus(process.env));
   const devices = new Devices({
     found: discovery.gpus,
     said: discovery.said,
     ...inheritedMask(process.env),
     cores: availableCores(),
   });
-  const placements = devices.takeFirst({ workers, gpus, workersPerGpu });
   const problem =
     discovery.problem === null ? [] : [`GPU discovery: ${asClause(discovery.problem)}; continuing without`];
   const server = new Server({
-    spec: { ...spec, program, resolved },
+    models: plans.map((plan) => ({ ...plan, placements: devices.takeFirst(plan.spec.resolved.options) })),
     resolved,
+    cwd,
     keys,
     devices,
-    placements,
     sendAhead: internals.sendAhead,
     warnings: [...environment.warnings, ...problem],
   });

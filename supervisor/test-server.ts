@@ -6,7 +6,7 @@ import type { ServerHandle } from './server/server-handle.js';
 /** Resolves once a worker is ready. @throws Error if none can start; then nothing is left running */
 export async function startTestServer(options: ServeOptions, appPlace: string): Promise<ServerHandle> {
   const given: ServeOptions = { host: '127.0.0.1', port: 0, logLevel: 'warn', restartLimit: 0, ...options };
-  const server = await serve(given, { appPlace });
+  const server = await serve(given, { appPlace, isAlone: true });
   try {
     await server.ready;
   } catch (error) {

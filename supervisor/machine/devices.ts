@@ -27,6 +27,11 @@ export class Devices {
     return placements;
   }
 
+  /** How many slots a model would start with. @throws SERVE_CONFIG if its options do not fit the machine */
+  firstCount(wish: DeviceWish): number {
+    return placeWorkers({ ...this.#machine, ...wish }).length;
+  }
+
   /**
    * Takes the places of so many slots more: on those of the model's GPUs where the fewest slots of all models are, or
    * on the CPU. @throws SERVE_CONFIG if its options do not fit the machine; then none is taken

@@ -57,6 +57,11 @@ export class ModelHealth {
     return this.#wanted;
   }
 
+  /** Every slot has given up. */
+  get isLatched(): boolean {
+    return this.#latched !== null;
+  }
+
   /** A worker of the present code was ready. */
   get hasServed(): boolean {
     return this.#hasServed;

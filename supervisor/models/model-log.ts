@@ -10,21 +10,24 @@ import type { Fatal, WorkerDeath } from '../processes/worker-death.js';
 
 export class ModelLog {
   readonly #log: Log;
+  readonly #label: () => string;
   /** Errors of dying workers that were told in full since a worker was last ready; they are told so only once. */
   readonly #told = new Set<string>();
 
-  constructor(log: Log) {
+  /** `label`: the model's name while there are several to tell apart, else empty. */
+  constructor(log: Log, label: () => string) {
     this.#log = log;
+    this.#label = label;
   }
 
   transition(worker: number, from: string, to: string, event: string): void {
-    this.#log.debug({ worker, event }, `worker ${worker}: ${from} -> ${to}`);
+    this.#log.debug({ ...this.#who(worker), event }, `worker ${this.#named(worker)}: ${from} -> ${to}`);
   }
 
   ready(worker: number, pid: number, initMs: number): void {
     this.forgetErrors();
-    const facts = { worker, pid, initMs: Math.round(initMs) };
-    this.#log.info(facts, `worker ${worker} is ready (init ${formatMs(initMs)})`);
+    const facts = { ...this.#who(worker), pid, initMs: Math.round(initMs) };
+    this.#log.info(facts, `worker ${this.#named(worker)} is ready (init ${formatMs(initMs)})`);
   }
 
   /** An error that was told is told in full again. */
@@ -36,7 +39,7 @@ export class ModelLog {
   appLine(worker: number, level: string, message: string, fields: string, requestId: string): void {
     const write = level === 'debug' || level === 'warn' || level === 'error' ? level : 'info';
     const extra = fields === '' ? {} : parseFields(fields);
-    this.#log[write]({ ...extra, worker, ...(requestId === '' ? {} : { requestId }) }, message);
+    this.#log[write]({ ...extra, ...this.#who(worker), ...(requestId === '' ? {} : { requestId }) }, message);
   }
 
   callError(worker: number, { requestId, route, headers }: JobCall, error: ServeError): void {
@@ -44,18 +47,18 @@ export class ModelLog {
     const text = error.detail === '' ? error.message : error.detail;
     const given = splitHeaderLines(headers).find(([name]) => name.toLowerCase() === 'traceparent')?.[1];
     const traceparent = validTraceparent(given) ?? undefined;
-    this.#log.error({ worker, requestId, route, traceparent, code: error.code }, text);
+    this.#log.error({ ...this.#who(worker), requestId, route, traceparent, code: error.code }, text);
   }
 
   death(slot: Slot, death: WorkerDeath): void {
     const facts = {
-      worker: slot.index,
+      ...this.#who(slot.index),
       pid: death.pid,
       uptimeMs: Math.round(death.uptimeMs),
       calls: death.finishedCalls,
     };
     if (death.wanted) {
-      this.#log.info(facts, `worker ${slot.index} has stopped (${death.how})`);
+      this.#log.info(facts, `worker ${this.#named(slot.index)} has stopped (${death.how})`);
       return;
     }
     const { call } = death;
@@ -66,8 +69,19 @@ export class ModelLog {
     const lastLines = death.stderrTail.length === 0 ? {} : { lastStderr: death.stderrTail };
     this.#log.error(
       { ...facts, requestId: call?.requestId, route: call?.route, ...lastLines },
-      `worker ${slot.index} died (${death.how})${during}${hint}; ${nextStep(slot)}${said}`,
+      `worker ${this.#named(slot.index)} died (${death.how})${during}${hint}; ${nextStep(slot)}${said}`,
     );
+  }
+
+  /** `0`, or `digits/0` among several models. */
+  #named(worker: number): string {
+    const label = this.#label();
+    return label === '' ? String(worker) : `${label}/${worker}`;
+  }
+
+  #who(worker: number): { model?: string; worker: number } {
+    const model = this.#label();
+    return model === '' ? { worker } : { model, worker };
   }
 
   /** Gives an error in full the first time, and its first line after that. */

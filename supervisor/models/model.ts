@@ -72,9 +72,14 @@ export class Model {
     this.#resources = resources;
     this.#listener = listener;
     this.#app = new AppWord(spec);
-    this.#log = new ModelLog(resources.log);
+    this.#log = new ModelLog(resources.log, () => resources.labelOf(spec));
     const limitMs = (): number => this.options.initTimeout;
-    this.#startNews = new StartNews(resources.startTeller, () => startingWorkers(this.slots), limitMs);
+    this.#startNews = new StartNews(
+      resources.startTeller,
+      () => startingWorkers(this.slots),
+      limitMs,
+      () => resources.labelOf(spec),
+    );
     this.dispatcher = new Dispatcher(
       this.#supply(),
       dispatchLimits(spec.resolved.options),
@@ -116,6 +121,11 @@ export class Model {
 
   get health(): Health {
     return this.#health.health;
+  }
+
+  /** Every slot has given up. */
+  get isLatched(): boolean {
+    return this.#health.isLatched;
   }
 
   /** When a call last ended in a worker, or a worker came back, on the monotonic clock; at first, the server's start. */

@@ -1,39 +1,256 @@
-/** The models of a server: by name and version, and which of them answers a call that names none. */
-import { ServeError } from '../../protocol/errors.js';
+/**
+ * The models of a server: name -> versions -> model. Every call looks its model up here; operators change it meanwhile.
+ *
+ * What is asked of one model takes effect in the order of asking, at once: `accepted` says of which version. What follows,
+ * workers that start or end their calls, takes its time: `settled` tells when it is over. A model that was unregistered
+ * is not found any more, is still described while it unloads, and one of the same name and version waits for its end.
+ */
+import { ServeError, configError, shuttingDown } from '../../protocol/errors.js';
+import type { RetireLimits } from '../processes/worker-listener.js';
+import { labelOf, type FullModelRef, type ModelRef } from '../options/model-name.js';
 import type { Model } from './model.js';
 
-export interface ModelRef {
-  readonly name: string;
-  /** The model's default version if left out. */
-  readonly version?: string;
+export type { FullModelRef, ModelRef } from '../options/model-name.js';
+
+/** What came of a change. */
+export interface Outcome {
+  /** `done`: as many workers are ready as were asked for. `partial`: only some. `failed`: none, or nothing could be begun. */
+  readonly result: 'done' | 'partial' | 'failed';
+  readonly wanted: number;
+  readonly ready: number;
+  /** Why workers are missing; null if none is. */
+  readonly error: ServeError | null;
 }
 
-export class Models {
-  readonly #models = new Map<string, Model>();
-  #default: Model | null = null;
+/** A change that has taken effect and may not have come to its end. */
+export interface Accepted {
+  readonly accepted: FullModelRef;
+  /** Never rejects. */
+  readonly settled: Promise<Outcome>;
+}
+
+/** So many workers at least, and at most; what is in between stays as it is. */
+export interface WorkerBounds {
+  readonly min: number;
+  readonly max: number;
+}
+
+/** A model, as far as the registry goes. */
+export interface ManagedModel extends Pick<Model, 'wantedWorkers' | 'scale' | 'close'> {
+  readonly spec: FullModelRef;
+}
+
+export interface Registered<M> {
+  readonly model: M;
+  /** It belongs to the server from its start. */
+  readonly isFirst: boolean;
+  /** Its name alone means this version. */
+  readonly isDefault: boolean;
+  /** It was unregistered, and ends its last calls. */
+  readonly isLeaving: boolean;
+  /** As they were last asked for; null before. */
+  readonly bounds: WorkerBounds | null;
+}
+
+interface Entry<M> {
+  readonly model: M;
+  readonly isFirst: boolean;
+  bounds: WorkerBounds | null;
+  /** Settles once nothing is left of it; null while it is registered. */
+  leaving: Promise<unknown> | null;
+}
+
+interface Versions<M> {
+  readonly entries: Map<string, Entry<M>>;
+  default: Entry<M>;
+}
+
+export class Models<M extends ManagedModel = Model> {
+  readonly #names = new Map<string, Versions<M>>();
+  readonly #leaving = new Set<Entry<M>>();
+  #defaultName: string | null = null;
+  #isClosed = false;
 
   /** The model that answers on `/`; null if there is none. */
-  get default(): Model | null {
-    return this.#default;
+  get default(): M | null {
+    return this.#defaultName === null ? null : (this.#names.get(this.#defaultName)?.default.model ?? null);
   }
 
-  all(): Iterable<Model> {
-    return this.#models.values();
+  /** How many there are, those that are leaving included. */
+  get count(): number {
+    let count = this.#leaving.size;
+    for (const { entries } of this.#names.values()) count += entries.size;
+    return count;
   }
 
-  /** @throws SERVE_MODEL_NOT_FOUND */
-  find({ name }: ModelRef): Model {
-    const model = this.#models.get(name);
-    if (model !== undefined) return model;
-    const known = [...this.#models.keys()].join(', ');
-    throw new ServeError(
-      'SERVE_MODEL_NOT_FOUND',
-      `There is no model ${JSON.stringify(name)}; this server has ${known}.`,
+  /** Those that callers may find, in the order of their names' registration. */
+  *all(): Generator<M> {
+    for (const { entries } of this.#names.values()) for (const { model } of entries.values()) yield model;
+  }
+
+  /** Whether it is registered, or still leaving. */
+  has(model: M): boolean {
+    return this.describe().some((registered) => registered.model === model);
+  }
+
+  /** @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND */
+  find(ref: ModelRef): M {
+    return this.#entry(ref).model;
+  }
+
+  /** Everything that is there, what is leaving last. */
+  describe(): Registered<M>[] {
+    const registered = [...this.#names.values()].flatMap((versions) =>
+      [...versions.entries.values()].map((entry) => ({ entry, isDefault: versions.default === entry })),
     );
+    const leaving = [...this.#leaving].map((entry) => ({ entry, isDefault: false }));
+    return [...registered, ...leaving].map(({ entry: { model, isFirst, bounds, leaving }, isDefault }) => {
+      return { model, isFirst, isDefault, isLeaving: leaving !== null, bounds };
+    });
   }
 
-  add(model: Model): void {
-    this.#models.set(model.spec.name, model);
-    this.#default ??= model;
+  /** Adds one of the models that a server starts with. `isDefault`: it answers on `/`. @throws SERVE_MODEL_CONFLICT */
+  addFirst(model: M, isDefault: boolean): void {
+    if (isDefault) this.#defaultName = model.spec.name;
+    this.#add(model, true);
+  }
+
+  /**
+   * Adds a model, which has no workers until it is scaled. The first version of a name is its default.
+   * @throws SERVE_MODEL_CONFLICT, SERVE_SHUTTING_DOWN
+   */
+  async register(ref: FullModelRef, make: () => M): Promise<M> {
+    const before = [...this.#leaving].find(({ model }) => isSame(model.spec, ref));
+    await before?.leaving;
+    if (this.#isClosed) throw shuttingDown();
+    this.#refuseTwice(ref);
+    const model = make();
+    this.#add(model, false);
+    return model;
+  }
+
+  /** Calls that name no version get this one from now on. @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND */
+  setDefault(ref: FullModelRef): void {
+    const entry = this.#entry(ref);
+    (this.#names.get(ref.name) as Versions<M>).default = entry;
+  }
+
+  /** @throws SERVE_CONFIG, SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND */
+  scale(ref: ModelRef, bounds: WorkerBounds, limits: RetireLimits): Accepted {
+    checkBounds(bounds);
+    const entry = this.#entry(ref);
+    const { model } = entry;
+    entry.bounds = bounds;
+    const count = Math.min(Math.max(model.wantedWorkers, bounds.min), bounds.max);
+    return { accepted: refOf(model), settled: outcomeOf(model, count, limits) };
+  }
+
+  /**
+   * New calls do not find it any more; those that were taken are ended before its workers go, as far as `limits` allow.
+   * @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND; SERVE_MODEL_CONFLICT for the default one of several versions
+   */
+  unregister(ref: ModelRef, limits: RetireLimits): Accepted {
+    const entry = this.#entry(ref);
+    const { name, version } = refOf(entry.model);
+    const versions = this.#names.get(name) as Versions<M>;
+    if (versions.default === entry && versions.entries.size > 1) {
+      const message = `Version ${version} is the default of the model ${name}, which has others; make one of them the default first.`;
+      throw new ServeError('SERVE_MODEL_CONFLICT', message);
+    }
+    versions.entries.delete(version);
+    if (versions.entries.size === 0) this.#names.delete(name);
+    this.#leaving.add(entry);
+    const settled = this.#leave(entry, limits);
+    entry.leaving = settled;
+    return { accepted: { name, version }, settled };
+  }
+
+  /** Nothing is registered any more. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  async #leave(entry: Entry<M>, limits: RetireLimits): Promise<Outcome> {
+    const outcome = await outcomeOf(entry.model, 0, limits);
+    if (outcome.result === 'done') {
+      this.#leaving.delete(entry);
+      entry.model.close(0);
+    }
+    return outcome; // if not done, the server drains, which ends this one with the others
+  }
+
+  #add(model: M, isFirst: boolean): void {
+    this.#refuseTwice(model.spec);
+    const { name, version } = model.spec;
+    const entry: Entry<M> = { model, isFirst, bounds: null, leaving: null };
+    const versions = this.#names.get(name);
+    if (versions === undefined)
+      this.#names.set(name, { entries: new Map([[version, entry]]), default: entry });
+    else versions.entries.set(version, entry);
+  }
+
+  #refuseTwice(ref: FullModelRef): void {
+    if (this.#names.get(ref.name)?.entries.has(ref.version) !== true) return;
+    throw new ServeError('SERVE_MODEL_CONFLICT', `The model ${labelOf(ref)} is already registered.`);
+  }
+
+  #entry({ name, version }: ModelRef): Entry<M> {
+    const versions = this.#names.get(name);
+    if (versions === undefined)
+      throw new ServeError(
+        'SERVE_MODEL_NOT_FOUND',
+        `There is no model ${quoted(name)}; this server has ${this.#listed()}.`,
+      );
+    const entry = version === undefined ? versions.default : versions.entries.get(version);
+    if (entry !== undefined) return entry;
+    const others = [...versions.entries.keys()].join(', ');
+    const message = `The model ${name} has no version ${quoted(version as string)}; it has: ${others}.`;
+    throw new ServeError('SERVE_VERSION_NOT_FOUND', message);
+  }
+
+  /** The names that there are, as many as fit into a message. */
+  #listed(): string {
+    const names = [...this.#names.keys()];
+    if (names.length === 0) return 'none';
+    const more = names.length - MOST_NAMES;
+    return `${names.slice(0, MOST_NAMES).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  }
+}
+
+const MOST_NAMES = 20;
+
+/** A name that a client made up, cut and on one line. */
+function quoted(text: string): string {
+  return JSON.stringify(text.length > 128 ? `${text.slice(0, 128)}…` : text);
+}
+
+function refOf({ spec: { name, version } }: ManagedModel): FullModelRef {
+  return { name, version };
+}
+
+function isSame(a: FullModelRef, b: FullModelRef): boolean {
+  return a.name === b.name && a.version === b.version;
+}
+
+function checkBounds({ min, max }: WorkerBounds): void {
+  for (const [name, count] of Object.entries({ min, max })) {
+    if (!Number.isInteger(count) || count < 0 || count > MOST_WORKERS)
+      throw configError(`scale: ${name} is a whole number from 0 to ${MOST_WORKERS}, not ${String(count)}.`);
+  }
+  if (max < min) throw configError(`scale: max (${max}) cannot be less than min (${min}).`);
+}
+
+/** As `--workers` allows. */
+const MOST_WORKERS = 1024;
+
+async function outcomeOf(model: ManagedModel, count: number, limits: RetireLimits): Promise<Outcome> {
+  try {
+    const { wanted, ready, error } = await model.scale(count, limits);
+    const result = ready >= wanted ? 'done' : ready > 0 ? 'partial' : 'failed';
+    return { result, wanted, ready, error };
+  } catch (thrown) {
+    const error =
+      thrown instanceof ServeError ? thrown : new ServeError('SERVE_INTERNAL', undefined, { cause: thrown });
+    return { result: 'failed', wanted: count, ready: 0, error };
   }
 }

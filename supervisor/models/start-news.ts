@@ -42,11 +42,21 @@ export class StartNews {
   readonly #teller: StartTeller;
   readonly #starting: () => readonly StartingWorker[];
   readonly #limitMs: () => number;
+  readonly #label: () => string;
   #timer: NodeJS.Timeout | null = null;
   #told = 0;
 
-  /** `limitMs`: time that a worker has from its start until it is ready. */
-  constructor(teller: StartTeller, starting: () => readonly StartingWorker[], limitMs: () => number) {
+  /**
+   * `limitMs`: time that a worker has from its start until it is ready. `label`: the model's name while there are several
+   * to tell apart, else empty.
+   */
+  constructor(
+    teller: StartTeller,
+    starting: () => readonly StartingWorker[],
+    limitMs: () => number,
+    label: () => string,
+  ) {
+    this.#label = label;
     this.#teller = teller;
     this.#starting = starting;
     this.#limitMs = limitMs;
@@ -71,7 +81,7 @@ export class StartNews {
     const slow = workers.filter(({ state, uptimeMs }) => state === 'waiting' || uptimeMs >= FIRST_NEWS_MS);
     if (slow.some(({ state }) => state !== 'waiting')) {
       this.#told += 1;
-      this.#teller.tell(newsText(slow, this.#limitMs()));
+      this.#teller.tell(newsText(slow, this.#limitMs(), this.#label()));
     }
     this.#wait();
   }
@@ -85,10 +95,10 @@ export class StartNews {
 }
 
 /** `still starting: workers 0, 1 importing the app for 12 s (each has 10 min, --init-timeout)` */
-function newsText(workers: readonly StartingWorker[], limitMs: number): string {
+function newsText(workers: readonly StartingWorker[], limitMs: number, label: string): string {
   const phases = [...new Set(workers.map(({ state }) => state))].map((state) => {
     const group = workers.filter((worker) => worker.state === state);
-    const names = group.map(({ worker }) => worker).join(', ');
+    const names = group.map(({ worker }) => (label === '' ? worker : `${label}/${worker}`)).join(', ');
     const longestMs = Math.max(...group.map(({ stateMs }) => stateMs));
     const phase = state === 'waiting' ? 'waiting for a turn to start' : startPhase(state);
     const time = state === 'waiting' ? '' : ` for ${formatMs(Math.round(longestMs / 1000) * 1000)}`;

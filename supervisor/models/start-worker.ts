@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { STREAM_WINDOW_BYTES, type StartSpec } from '../../protocol/messages.js';
 import type { OutputRelay } from '../observe/output-relay.js';
+import type { FullModelRef } from '../options/model-name.js';
 import type { ModelOptions } from '../options/resolve.js';
 import type { OrphanGuard } from '../processes/orphan-guard.js';
 import type { Devices } from '../machine/devices.js';
@@ -17,6 +18,8 @@ export interface WorkerResources {
   readonly relay: OutputRelay;
   /** Marks prints with their call, for the JSON log. */
   readonly attributePrints: boolean;
+  /** How logs name a model while there are several to tell apart; else empty. */
+  labelOf(model: FullModelRef): string;
   /** The largest answer that is not a stream. */
   readonly maxOutputBytes: number;
 }
@@ -29,7 +32,7 @@ export interface SlotPlacement {
 export function startWorker(
   model: ModelSpec,
   options: ModelOptions,
-  { guard, devices, relay, attributePrints, maxOutputBytes }: WorkerResources,
+  { guard, devices, relay, attributePrints, labelOf, maxOutputBytes }: WorkerResources,
   { index, placement }: SlotPlacement,
   listener: WorkerListener,
 ): WorkerHandle {
@@ -58,7 +61,12 @@ export function startWorker(
     },
   );
   guard.add(worker.pid);
-  const source = { worker: index, mark, runningRequestId: () => worker.runningRequestId };
+  const source = {
+    label: () => labelOf(model),
+    worker: index,
+    mark,
+    runningRequestId: () => worker.runningRequestId,
+  };
   relay.attach(worker.stdout, 'stdout', source);
   relay.attach(worker.stderr, 'stderr', source);
   return worker;

@@ -8,6 +8,8 @@ import { LineSplitter } from './line-splitter.js';
 import type { OutputWriter } from './output-writer.js';
 
 export interface PrintSource {
+  /** The model's name while there are several to tell apart, else empty. */
+  label(): string;
   readonly worker: number;
   readonly mark: string;
   /** The call that a print belongs to when the output does not say. */
@@ -103,7 +105,9 @@ export class OutputRelay {
   ): Buffer {
     if (this.#format === 'text') return text;
     const id = requestId ?? source.runningRequestId();
-    const facts = this.#workers() > 1 ? [`worker ${source.worker}`] : [];
+    const label = source.label();
+    const worker = label === '' ? source.worker : `${label}/${source.worker}`;
+    const facts = this.#workers() > 1 ? [`worker ${worker}`] : [];
     if (id !== '') facts.push(`requestID ${id}`);
     if (facts.length === 0) return text;
     const continues = writer.lineOf === stream;
@@ -142,9 +146,11 @@ function prefixLines(text: Buffer, prefix: Buffer, continues: boolean): Buffer {
 
 /** A JSON line for each line that is not empty. */
 function wrapped(stream: StreamName, text: Buffer, source: PrintSource, requestId: string | null): string {
+  const label = source.label();
   const record = {
     time: new Date().toISOString(),
     stream,
+    ...(label === '' ? {} : { model: label }),
     worker: source.worker,
     requestId: requestId ?? source.runningRequestId(),
   };

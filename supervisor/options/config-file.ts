@@ -2,12 +2,15 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ServeError, configError } from '../../protocol/errors.js';
+import { readModelMap, type EntryStyle, type ModelEntry } from './model-entries.js';
 import { notAllowed, type OptionSource } from './resolve.js';
 
 export interface ConfigFile {
   readonly source: OptionSource;
   /** The `app` entry, if any. */
   readonly app: string | null;
+  /** The `models` entry, if any. */
+  readonly models: readonly ModelEntry[];
 }
 
 /** @throws SERVE_CONFIG if a file is not JSON, is not an object, or if both hold options */
@@ -19,11 +22,19 @@ export function readConfigFile(folder: string): ConfigFile {
   }
   const file = own !== null ? 'banana.json' : 'package.json, key "banana"';
   const values = asObject(own ?? inPackage ?? {}, file);
-  const { app, ...options } = values;
+  const { app, models, ...options } = values;
   const where = (name: string): string => `${file}: ${name}`;
   if (app !== undefined && (typeof app !== 'string' || app.trim() === ''))
     throw notAllowed(where('app'), app, 'the path of the app');
-  return { source: { values: options, where, alsoTakes: ['app'] }, app: app ?? null };
+  const style: EntryStyle = {
+    place: (name, key) => where(`models.${name}${key === undefined ? '' : `.${key}`}`),
+    isProgram: false,
+  };
+  return {
+    source: { values: options, where, alsoTakes: ['app', 'models'] },
+    app: app ?? null,
+    models: readModelMap(models, where('models'), style),
+  };
 }
 
 function readObject(path: string, name: string): Record<string, unknown> | null {

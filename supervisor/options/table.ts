@@ -13,6 +13,7 @@ import { parseHost, parsePort } from './address.js';
 import { parseKeyFilePath, parseKeys, type KeyDigest } from './api-key.js';
 import { parseOrigins, type AllowedOrigins } from './cors-origin.js';
 import { parseGpus } from './gpu-list.js';
+import { parseModelName } from './model-name.js';
 import {
   parseBytes,
   parseChoice,
@@ -32,6 +33,7 @@ export type OptionScope = 'server' | 'operator' | 'model';
 export const OPTION_GROUPS = [
   'Listening',
   'Access',
+  'Models',
   'Workers',
   'Calls',
   'Clients',
@@ -136,6 +138,15 @@ export const OPTIONS = {
     defaultText: 'off',
     default: null,
     parse: parseOrigins,
+  }),
+  name: serverOption<string | null>({
+    group: 'Models',
+    flag: '--name',
+    value: '<name>',
+    help: 'Name of the model that answers on /, in paths, logs and /status: letters, digits, dots, underscores and hyphens.',
+    defaultText: "its file's",
+    default: null,
+    parse: parseModelName,
   }),
   workers: operatorOption<number | null>({
     group: 'Workers',

@@ -7,8 +7,14 @@ import { suggest } from '../options/suggest.js';
 
 const DEFAULT_NAMES = APP_EXTENSIONS.map((extension) => `app${extension}`);
 
-/** Absolute path of the app. `given` null: `app.ts` and its like in `folder`. @throws SERVE_CONFIG with a suggestion */
-export function findApp(given: string | null, folder: string): string {
+/**
+ * Absolute path of the app. `given` null: `app.ts` and its like in `folder`. `place`: where it was written, if that has to
+ * be said. @throws SERVE_CONFIG with a suggestion
+ */
+export function findApp(given: string | null, folder: string, place = ''): string {
+  const fail = (message: string): never => {
+    throw configError(place === '' ? message : `${place}: ${message}`);
+  };
   if (given === null)
     return (
       appIn(folder) ??
@@ -37,8 +43,4 @@ function hintFor(path: string, folder: string): string {
   const apps = readdirSync(parent).filter((name) => APP_EXTENSIONS.includes(extname(name)));
   const close = suggest(basename(path), apps);
   return close === null ? '' : ` Did you mean ${relative(folder, join(parent, close))}?`;
-}
-
-function fail(message: string): never {
-  throw configError(message);
 }

@@ -6,17 +6,30 @@ import type { ServerEnd } from './server-handle.js';
 import { formatMs } from '../options/units.js';
 import { VERSION } from '../version.js';
 
+/** A model at the start of its server. */
+export interface StartedModel {
+  /** Empty if it is the only one. */
+  readonly label: string;
+  readonly app: string;
+  readonly placements: readonly Placement[];
+}
+
 /**
- * `banana-serve 0.1.0  ./app.ts  2 workers on 2 GPUs (0, 1)  http://localhost:8000`. `threads`: of each worker.
+ * `banana-serve 0.1.0 serves app.ts with 2 workers on 2 GPUs (0, 1) on http://localhost:8000`, and a line for each of
+ * several models. `threads`: of each worker.
  */
-export function startText(
-  app: string,
-  placements: readonly Placement[],
-  threads: number,
-  url: string,
-): string {
+export function startTexts(models: readonly StartedModel[], threads: number, url: string): string[] {
+  const [only] = models;
+  if (only !== undefined && models.length === 1)
+    return [`banana-serve ${VERSION} serves ${modelText(only, threads)} on ${url}`];
+  const what = models.length === 0 ? 'no model yet' : `${models.length} models`;
+  const lines = models.map((model) => `model ${model.label}: ${modelText(model, threads)}`);
+  return [`banana-serve ${VERSION} serves ${what} on ${url}`, ...lines];
+}
+
+function modelText({ app, placements }: StartedModel, threads: number): string {
   const shown = relative(process.cwd(), app);
-  return `banana-serve ${VERSION} serves ${shown.startsWith('..') ? app : shown} with ${slotsText(placements, threads)} on ${url}`;
+  return `${shown.startsWith('..') ? app : shown} with ${slotsText(placements, threads)}`;
 }
 
 /**

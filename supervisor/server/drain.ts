@@ -1,5 +1,5 @@
 /**
- * The orderly end of a model's calls and workers, and how the drain timeout is shared between the two.
+ * The orderly end of all models' calls and workers, and how the drain timeout is shared between the two.
  *
  * 1. Health says draining; calls are taken a little longer, until load balancers have noticed.
  * 2. Calls are refused; what is accepted is finished, or cut off when only the workers' share is left.
@@ -26,7 +26,8 @@ export interface DrainedModel extends Pick<
 }
 
 export interface Drain {
-  readonly model: DrainedModel;
+  /** All that there are; none comes while they drain. */
+  readonly models: readonly DrainedModel[];
   readonly log: Pick<Log, 'info' | 'error'>;
   /** How long calls are still accepted. */
   readonly lagMs: number;
@@ -44,25 +45,42 @@ export interface Drain {
 }
 
 /** Resolves when every worker has gone. `drained`: every call was answered. */
-export async function drain({ model, log, timeoutMs, ...given }: Drain): Promise<'drained' | 'cut'> {
+export async function drain({ models, log, timeoutMs, ...given }: Drain): Promise<'drained' | 'cut'> {
   const endAtMs = performance.now() + timeoutMs;
-  model.announceDrain();
-  log.info(drainText(timeoutMs, waitsOf(model, given.webhooksOwed), given.hint));
+  for (const model of models) model.announceDrain();
+  log.info(drainText(timeoutMs, waitsOf(models, given.webhooksOwed), given.hint));
   if (given.lagMs > 0) await delay(Math.min(given.lagMs, timeoutMs));
   given.onRefusing();
-  model.refuseCalls();
-  const quiet = await untilQuiet(model, endAtMs - stopReserveMs(timeoutMs));
-  if (!quiet) cutOff(model, log, given.onCut);
-  model.close(Math.max(0, endAtMs - performance.now() - TERM_GRACE_MS));
+  for (const model of models) model.refuseCalls();
+  const isQuiet = await untilQuiet(together(models), endAtMs - stopReserveMs(timeoutMs));
+  if (!isQuiet) cutOff(models, log, given.onCut);
+  const graceMs = Math.max(0, endAtMs - performance.now() - TERM_GRACE_MS);
+  for (const model of models) model.close(graceMs);
   await given.workersClosed;
   // A worker that died in the meantime gave back what it had not begun.
-  model.dispatcher.failQueued(shuttingDown());
-  return quiet ? 'drained' : 'cut';
+  for (const { dispatcher } of models) dispatcher.failQueued(shuttingDown());
+  return isQuiet ? 'drained' : 'cut';
 }
 
-function waitsOf({ dispatcher, workerCount }: DrainedModel, webhooks: number): DrainWaits {
-  const { inFlight, queued, arriving } = dispatcher;
-  return { running: inFlight, waiting: queued + arriving, workers: workerCount, webhooks };
+function together(models: readonly DrainedModel[]): { readonly quiet: boolean } {
+  return {
+    get quiet() {
+      return models.every(({ quiet }) => quiet);
+    },
+  };
+}
+
+function waitsOf(models: readonly DrainedModel[], webhooks: number): DrainWaits {
+  return {
+    running: sum(models, ({ dispatcher }) => dispatcher.inFlight),
+    waiting: sum(models, ({ dispatcher }) => dispatcher.queued + dispatcher.arriving),
+    workers: sum(models, ({ workerCount }) => workerCount),
+    webhooks,
+  };
+}
+
+function sum(models: readonly DrainedModel[], count: (model: DrainedModel) => number): number {
+  return models.reduce((total, model) => total + count(model), 0);
 }
 
 /** The same shares for one worker that has to make room for another. */
@@ -71,17 +89,18 @@ export function retireLimits(timeoutMs: number): RetireLimits {
   return { finishMs: timeoutMs - reserveMs, graceMs: Math.max(0, reserveMs - TERM_GRACE_MS) };
 }
 
-function cutOff({ dispatcher }: DrainedModel, log: Drain['log'], onCut: () => void): void {
-  const { queued, inFlight } = dispatcher;
+function cutOff(models: readonly DrainedModel[], log: Drain['log'], onCut: () => void): void {
+  const running = sum(models, ({ dispatcher }) => dispatcher.inFlight);
+  const waiting = sum(models, ({ dispatcher }) => dispatcher.queued);
   log.error(
-    `the drain timeout passed with ${inFlight} calls running and ${queued} waiting; they are cut off`,
+    `the drain timeout passed with ${running} calls running and ${waiting} waiting; they are cut off`,
   );
   onCut();
-  dispatcher.failQueued(shuttingDown());
-  dispatcher.failInFlight(
-    new ServeError('SERVE_WORKER_LOST', 'The server stopped before this call was finished.'),
-    shuttingDown(),
-  );
+  const lost = new ServeError('SERVE_WORKER_LOST', 'The server stopped before this call was finished.');
+  for (const { dispatcher } of models) {
+    dispatcher.failQueued(shuttingDown());
+    dispatcher.failInFlight(lost, shuttingDown());
+  }
 }
 
 function stopReserveMs(timeoutMs: number): number {

@@ -1,5 +1,6 @@
 /** The types that `serve()` gives to a program: a running server, and how it ended. */
 import type { ServeError } from '../../protocol/errors.js';
+import type { ModelsHandle } from './models-handle.js';
 import type { ServerStatus } from './server-status.js';
 
 /** Why a server ended. */
@@ -20,14 +21,17 @@ export interface ServerHandle {
   /** Where it listens, such as `http://localhost:8000`; `unix:/path` for a socket. */
   readonly url: string;
   /**
-   * Resolves with the first worker; rejects (SERVE_APP_INVALID, SERVE_INIT_FAILED, SERVE_CRASH_LOOP) if none can
-   * start. With `watch` that is never sure before the server ends.
+   * Resolves with the first worker; with several models, once each that the server starts with has one or has given up.
+   * Rejects (SERVE_APP_INVALID, SERVE_INIT_FAILED, SERVE_CRASH_LOOP) if no model can start. With `watch` that is never
+   * sure before the server ends.
    */
   readonly ready: Promise<void>;
   /** Resolves when the server has ended, however that came. */
   readonly ended: Promise<ServerEnd>;
   /** `--drain-lag` in force. */
   readonly drainLagMs: number;
+  /** Adds, scales and removes models while it runs. */
+  readonly models: ModelsHandle;
   /** The answer to `GET /status`. */
   status(): ServerStatus;
   /** Drains and stops. Only the first call says how. */

@@ -1,14 +1,20 @@
 /** The types of the answer to `GET /status`, which `server.status()` gives too. Times in ms, sizes in bytes. */
 
 export interface ServerStatus {
-  /** `unhealthy`: no worker is ready, and one has died or cannot start. */
+  /**
+   * `ready`: a model has a ready worker, and every model that the server started with was ready or has given up.
+   * `unhealthy`: no worker is ready, and one has died or cannot start, or none is wanted.
+   */
   readonly state: 'starting' | 'ready' | 'unhealthy' | 'draining';
   readonly version: string;
   readonly pid: number;
   /** ISO 8601. */
   readonly startedAt: string;
   readonly uptimeMs: number;
+  /** The model that answers on `/`; without one the first of `models`; without any an empty one, its name ''. */
   readonly model: ModelStatus;
+  /** Every version of every model, those that are being unregistered last. */
+  readonly models: readonly ModelStatus[];
   /** Replies to calls so far, by `ok` or error code. */
   readonly replies: Readonly<Record<string, number>>;
   /** Clients that have not taken all of their answers, and the bytes that are held for them. */
@@ -22,6 +28,15 @@ export interface ServerStatus {
 export interface ModelStatus {
   readonly name: string;
   readonly version: string;
+  /** `unloaded`: it wants no workers. `unloading`: it was unregistered, and ends its last calls. */
+  readonly state: 'starting' | 'ready' | 'unhealthy' | 'draining' | 'unloaded' | 'unloading';
+  /** The name without a version means this version. */
+  readonly isDefaultVersion: boolean;
+  /** The server started with it. */
+  readonly loadedAtStartup: boolean;
+  /** The number of workers that it was last asked to have, within these bounds. */
+  readonly minWorkers: number;
+  readonly maxWorkers: number;
   /** Absolute path. */
   readonly app: string;
   /** Null until a worker has loaded the app. */

@@ -12,10 +12,10 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { ServeError } from '../../protocol/errors.js';
 import { asClause } from '../../protocol/sentences.js';
 import { ByteBudget } from '../dispatch/byte-budget.js';
-import { endText, startText, tryText } from './banner.js';
+import { endText, startTexts, tryText } from './banner.js';
 import { deferred } from './deferred.js';
 import type { SendAhead } from '../dispatch/send-ahead.js';
-import { drain, retireLimits } from './drain.js';
+import { drain } from './drain.js';
 import type { ApiKeys } from '../http/call/api-keys.js';
 import type { Backend } from '../http/call/backend.js';
 import { listen, type Listening } from '../http/socket/listen.js';
@@ -26,22 +26,22 @@ import { UnsentAnswers } from '../http/socket/unsent-answers.js';
 import { watchedResponses } from '../http/socket/watched-response.js';
 import { LateHandler, createHttpServer, inviteBody } from '../http/socket/http-server.js';
 import { KeptJobs, type KeptJob } from '../jobs/kept-jobs.js';
-import type { ModelSpec } from '../models/model-spec.js';
-import { Model } from '../models/model.js';
-import { Models } from '../models/models.js';
+import type { Model, ServerResources } from '../models/model.js';
 import { AccessLog } from '../http/call/access-log.js';
 import { createLog, type Log } from '../observe/log.js';
 import { OutputRelay } from '../observe/output-relay.js';
 import { OutputWriter } from '../observe/output-writer.js';
+import { labelOf } from '../options/model-name.js';
+import { modelReadiness, serverReadiness, type Readiness } from './readiness.js';
+import { ServedModels, type FirstModel } from './served-models.js';
+import { ServerModels } from './server-models.js';
 import { startTeller } from './start-tellers.js';
 import { DELAY_RESOLUTION_MS, serverStatus, type ServerFacts } from './status.js';
 import type { ResolvedOptions, ServerOptions } from '../options/resolve.js';
 import { formatMs } from '../options/units.js';
 import { OrphanGuard } from '../processes/orphan-guard.js';
 import type { Devices } from '../machine/devices.js';
-import type { Placement } from '../machine/placement.js';
 import { SpawnGate } from '../slots/spawn-gate.js';
-import { AppFiles, changeText } from '../watch/app-files.js';
 import { Webhooks } from '../webhooks/webhooks.js';
 import type { CloseOptions, ServerEnd, ServerHandle } from './server-handle.js';
 import type { ServerStatus } from './server-status.js';
@@ -49,12 +49,12 @@ import { VERSION } from '../version.js';
 
 /** Everything that a server is made from, checked already. */
 export interface ServerPlan {
-  readonly spec: ModelSpec;
+  readonly models: readonly FirstModel[];
   readonly resolved: ResolvedOptions;
   readonly keys: ApiKeys;
   readonly devices: Devices;
-  /** Places of the slots that it starts with. */
-  readonly placements: readonly Placement[];
+  /** Folder of relative paths. */
+  readonly cwd: string;
   /** Another rule than `dispatch/send-ahead.ts`, to measure it. */
   readonly sendAhead: SendAhead | undefined;
   /** Said in the log at the start. */
@@ -71,7 +71,8 @@ export class Server implements ServerHandle {
   readonly #log: Log;
   readonly #guard: OrphanGuard;
   readonly #webhooks: Webhooks;
-  readonly #model: Model;
+  readonly #served: ServedModels;
+  readonly models: ServerModels;
   readonly #facts: ServerFacts & { readonly replies: Map<string, number> };
   readonly #jobs = new KeptJobs(
     () => requestIdOf({}),
@@ -79,11 +80,8 @@ export class Server implements ServerHandle {
   );
   readonly #accessLog: AccessLog | null;
   readonly #unsent: UnsentAnswers;
-  readonly #ready = deferred<void>();
   readonly #ended = deferred<ServerEnd>();
-  readonly #workersClosed = deferred<void>();
   #listening: Listening | null = null;
-  #appFiles: readonly AppFiles[] = [];
   #closing: Promise<void> | null = null;
   #hasEnded = false;
   /** Replies end their connections: a new one could find nobody. */
@@ -108,8 +106,13 @@ export class Server implements ServerHandle {
     };
     this.#guard = new OrphanGuard((why) => this.#warnUnguarded(why));
     this.#webhooks = new Webhooks({ log: this.#log, signer: this.#options.webhookSecret });
-    this.#model = this.#newModel();
-    this.#ready.promise.catch(() => {}); // whoever asks for it is told; nobody has to
+    this.#served = new ServedModels(this.#options, this.#newResources(), {
+      onFirstReady: (model) => this.#onFirstReady(model),
+      onEnd: (error) => this.#onHopeless(error),
+    });
+    this.#served.add(plan.models);
+    const { resolved, devices, cwd } = plan;
+    this.models = new ServerModels(this.#served, { resolved, devices, cwd });
   }
 
   get url(): string {
@@ -117,7 +120,7 @@ export class Server implements ServerHandle {
   }
 
   get ready(): Promise<void> {
-    return this.#ready.promise;
+    return this.#served.startUp.ready;
   }
 
   get ended(): Promise<ServerEnd> {
@@ -129,7 +132,7 @@ export class Server implements ServerHandle {
   }
 
   status(): ServerStatus {
-    return serverStatus(this.#facts, this.#model, this.#unsent);
+    return serverStatus(this.#facts, this.#served, this.#unsent, this.#readiness());
   }
 
   /** Rejects with the system's error if the port cannot be opened; then nothing was started. */
@@ -145,10 +148,8 @@ export class Server implements ServerHandle {
       throw error;
     }
     process.on('exit', this.#killNow);
-    const { spec, placements, devices } = this.#plan;
-    this.#log.info(startText(spec.app, placements, devices.threads, this.url));
-    if (this.#options.watch) await this.#watchApp(); // before it is loaded: no change may slip between
-    this.#model.start(placements);
+    for (const text of this.#startTexts()) this.#log.info(text);
+    await this.#served.start(this.#plan.models);
     const { createHandler } = await import('../http/handler.js');
     handler.arrive(createHandler(this.#newBackend()));
   }
@@ -164,39 +165,39 @@ export class Server implements ServerHandle {
     void this.#tearDown({ reason: 'killed', error: null });
   }
 
-  #newModel(): Model {
-    const { spec, devices } = this.#plan;
-    const { logFormat, logPrefix, queueBytes, spawnConcurrency } = this.#options;
+  #newResources(): Omit<ServerResources, 'labelOf'> {
+    const { devices, sendAhead } = this.#plan;
+    const { logFormat, logPrefix, queueBytes, spawnConcurrency, maxOutput } = this.#options;
     const printFormat = logFormat === 'text' && logPrefix === 'potassium' ? logPrefix : logFormat;
-    return new Model(
-      spec,
-      {
-        devices,
-        gate: new SpawnGate(spawnConcurrency),
-        budget: new ByteBudget(queueBytes),
-        guard: this.#guard,
-        relay: new OutputRelay(printFormat, () => devices.slots, this.#writers),
-        log: this.#log,
-        webhooks: this.#webhooks,
-        startTeller: startTeller(logFormat, this.#log, this.#writers),
-        attributePrints: printFormat !== 'text',
-        maxOutputBytes: this.#options.maxOutput,
-        sendAhead: this.#plan.sendAhead,
-      },
-      {
-        onFirstReady: () => this.#onFirstReady(),
-        onLatched: (error, everReady) => this.#onLatched(error, everReady),
-        onClosed: () => this.#workersClosed.resolve(),
-      },
-    );
+    return {
+      devices,
+      gate: new SpawnGate(spawnConcurrency),
+      budget: new ByteBudget(queueBytes),
+      guard: this.#guard,
+      relay: new OutputRelay(printFormat, () => devices.slots, this.#writers),
+      log: this.#log,
+      webhooks: this.#webhooks,
+      startTeller: startTeller(logFormat, this.#log, this.#writers),
+      attributePrints: printFormat !== 'text',
+      maxOutputBytes: maxOutput,
+      sendAhead,
+    };
+  }
+
+  #startTexts(): string[] {
+    const { models, devices } = this.#plan;
+    const started = models.map(({ spec, placements }) => ({
+      label: labelOf(spec),
+      app: spec.app,
+      placements,
+    }));
+    return startTexts(started, devices.threads, this.url);
   }
 
   #newBackend(): Backend {
     const { replies } = this.#facts;
-    const models = new Models();
-    models.add(this.#model);
     return {
-      models,
+      models: this.#served.registry,
       options: this.#options,
       jobs: this.#jobs,
       webhooks: this.#webhooks,
@@ -206,7 +207,7 @@ export class Server implements ServerHandle {
       lobby: new Lobby(),
       keys: this.#plan.keys,
       log: this.#log,
-      hasGpu: this.#plan.placements.some(({ gpu }) => gpu !== null),
+      hasGpu: this.#plan.models.some(({ placements }) => placements.some(({ gpu }) => gpu !== null)),
       stopping: () => this.#lastReplies,
       closing: (request) => this.#lastReplies && isLastRequest(request),
       inviteBody,
@@ -219,6 +220,7 @@ export class Server implements ServerHandle {
         this.#accessLog?.refused(asked, error);
       },
       status: () => this.status(),
+      readiness: (name) => this.#readiness(name),
     };
   }
 
@@ -233,57 +235,40 @@ export class Server implements ServerHandle {
     this.#accessLog?.cut(request, requestIdOf(request.headers), error);
   }
 
-  async #watchApp(): Promise<void> {
-    const listener = {
-      onChange: (files: readonly string[]) => this.#onAppChanged(files),
-      onProblem: (problem: string) => this.#log.error(`--watch: ${problem}`),
-    };
-    this.#appFiles = this.#plan.spec.program.watches.map((path) => new AppFiles(path, listener));
-    await Promise.all(this.#appFiles.map((files) => files.open()));
+  /** @throws SERVE_MODEL_NOT_FOUND */
+  #readiness(name?: string): Readiness {
+    const { registry } = this.#served;
+    if (name !== undefined) return modelReadiness(this.#served.presenceOf(registry.find({ name })));
+    const models = [...registry.all()].map((model) => this.#served.presenceOf(model));
+    return serverReadiness(models, this.#closing !== null);
   }
 
-  #onAppChanged(files: readonly string[]): void {
-    this.#log.info(`${changeText(files)} changed: starting the workers again`);
-    this.#model.replaceWorkers(retireLimits(this.#options.drainTimeout));
-  }
-
-  #onFirstReady(): void {
+  #onFirstReady(model: Model): void {
     this.#facts.eventLoopDelay.enable();
+    if (model !== this.#served.registry.default) return;
     const socketPath = this.#listening?.socketPath ?? null;
-    const command = tryText(this.#model, this.url, socketPath, this.#plan.keys.required);
+    const command = tryText(model, this.url, socketPath, this.#plan.keys.required);
     if (command !== null) this.#log.info(command);
-    this.#ready.resolve();
   }
 
-  #onLatched(error: ServeError, everReady: boolean): void {
-    const what = everReady ? 'no worker can be restarted' : 'no worker could start';
-    const whatAndWhy = `${what}; the reason stands above`; // in the report of the death
-    if (this.#options.watch) {
-      this.#log.error(`${whatAndWhy}. Answering 503 until a file of the app changes (--watch)`);
-      return;
-    }
-    this.#ready.reject(error);
-    if (everReady && this.#options.onCrashLoop === 'stay') {
-      this.#log.error(`${whatAndWhy}. Staying up and answering 503 (--on-crash-loop)`);
-      return;
-    }
-    this.#log.error(whatAndWhy);
-    // Held callers have been answered; `finish` lets the answers reach them.
+  /** Held callers have been answered; `finish` lets the answers reach them. */
+  #onHopeless(error: ServeError): void {
     void this.#finish({ reason: 'failed', error }, performance.now() + this.#options.drainTimeout);
   }
 
   async #drain(lagMs: number, hint: string): Promise<void> {
     const timeoutMs = this.#options.drainTimeout;
     const endAtMs = performance.now() + timeoutMs;
-    for (const files of this.#appFiles) files.close();
+    this.#served.unwatch();
+    this.#served.registry.close();
     const reason = await drain({
-      model: this.#model,
+      models: this.#served.all,
       log: this.#log,
       lagMs,
       timeoutMs,
       hint,
       webhooksOwed: this.#webhooks.owed,
-      workersClosed: this.#workersClosed.promise,
+      workersClosed: this.#served.untilClosed(),
       onRefusing: () => (this.#lastReplies = true),
       onCut: () => this.#reportUnfinished(),
     });
@@ -318,14 +303,13 @@ export class Server implements ServerHandle {
   async #tearDown(end: ServerEnd): Promise<void> {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
-    this.#ready.reject(
+    this.#served.startUp.end(
       end.error ?? new ServeError('SERVE_SHUTTING_DOWN', 'The server ended before it was ready.'),
     );
     process.off('exit', this.#killNow);
-    for (const files of this.#appFiles) files.close();
-    this.#model.dispatcher.close();
+    this.#served.close();
     this.#jobs.close();
-    this.#model.killAll();
+    this.#served.killAll();
     this.#webhooks.close();
     this.#unsent.close();
     this.#guard.close();
@@ -336,7 +320,7 @@ export class Server implements ServerHandle {
   }
 
   readonly #killNow = (): void => {
-    this.#model.killAll();
+    this.#served.killAll();
     this.#listening?.destroy();
   };
 

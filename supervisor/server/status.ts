@@ -2,8 +2,11 @@
 import type { IntervalHistogram } from 'node:perf_hooks';
 import type { UnsentAnswers } from '../http/socket/unsent-answers.js';
 import type { Model } from '../models/model.js';
+import type { Registered } from '../models/models.js';
 import type { WorkerState } from '../processes/worker-lifecycle.js';
 import type { Slot } from '../slots/slot.js';
+import { stateOf, type Readiness } from './readiness.js';
+import type { ServedModels } from './served-models.js';
 import type { ModelStatus, ServerStatus, WorkerStateName, WorkerStatus } from './server-status.js';
 
 /** Period of the timer that measures the event loop's delay. */
@@ -16,14 +19,22 @@ export interface ServerFacts {
   readonly replies: ReadonlyMap<string, number>;
 }
 
-export function serverStatus(facts: ServerFacts, model: Model, unsent: UnsentAnswers): ServerStatus {
+export function serverStatus(
+  facts: ServerFacts,
+  served: ServedModels,
+  unsent: UnsentAnswers,
+  { state }: Readiness,
+): ServerStatus {
+  const models = describeModels(served);
+  const { default: first } = served.registry;
   return {
-    state: model.health,
+    state: state === 'unloaded' ? 'unhealthy' : state,
     version: facts.version,
     pid: process.pid,
     startedAt: facts.startedAt.toISOString(),
     uptimeMs: Date.now() - facts.startedAt.getTime(),
-    model: modelStatus(model),
+    model: models.find(({ name, version }) => isOf(first, name, version)) ?? models[0] ?? NO_MODEL,
+    models,
     replies: Object.fromEntries(facts.replies),
     unsent: unsent.describe(),
     front: {
@@ -33,11 +44,31 @@ export function serverStatus(facts: ServerFacts, model: Model, unsent: UnsentAns
   };
 }
 
-function modelStatus(model: Model): ModelStatus {
-  const { dispatcher, options } = model;
+/** Every version of every model, those that are leaving last. */
+export function describeModels(served: ServedModels): ModelStatus[] {
+  return served.registry.describe().map((registered) => {
+    const { model, isLeaving } = registered;
+    return modelStatus(registered, isLeaving ? 'unloading' : stateOf(served.presenceOf(model)));
+  });
+}
+
+function isOf(model: Model | null, name: string, version: string): boolean {
+  return model?.spec.name === name && model.spec.version === version;
+}
+
+function modelStatus(
+  { model, isDefault, isFirst, bounds }: Registered<Model>,
+  state: ModelStatus['state'],
+): ModelStatus {
+  const { dispatcher, options, wantedWorkers } = model;
   return {
     name: model.spec.name,
     version: model.spec.version,
+    state,
+    isDefaultVersion: isDefault,
+    loadedAtStartup: isFirst,
+    minWorkers: bounds?.min ?? wantedWorkers,
+    maxWorkers: bounds?.max ?? wantedWorkers,
     app: model.spec.app,
     routes: model.routes === null ? null : [...model.routes.keys()],
     queue: {
@@ -52,6 +83,23 @@ function modelStatus(model: Model): ModelStatus {
     workers: model.slots.map(slotStatus),
   };
 }
+
+/** Stands where a program expects a model and there is none. */
+const NO_MODEL: ModelStatus = {
+  name: '',
+  version: '',
+  state: 'unloaded',
+  isDefaultVersion: false,
+  loadedAtStartup: false,
+  minWorkers: 0,
+  maxWorkers: 0,
+  app: '',
+  routes: null,
+  queue: { waiting: 0, arriving: 0, bytes: 0, maxCalls: 0, maxBytes: 0 },
+  inFlight: 0,
+  runMs: { mean: null, slow: null },
+  workers: [],
+};
 
 function slotStatus(slot: Slot): WorkerStatus {
   const { worker, state, lastDeath } = slot;

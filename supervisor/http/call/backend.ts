@@ -50,4 +50,6 @@ export interface Backend {
   onSettled(asked: Asked, job: Job, status: number, error: ServeError | null): void;
   onRefused(asked: Asked, error: ServeError): void;
   status(): object;
+  /** Of the server, or of one model, strictly. @throws SERVE_MODEL_NOT_FOUND */
+  readiness(model?: string): { readonly ready: boolean; readonly body: object };
 }

@@ -9,6 +9,7 @@ class Bench {
   #nowMs = 0;
   #workers: { state: StartingWorker['state']; sinceMs: number; spawnedMs: number }[] = [];
   readonly #t: TestContext;
+  label = '';
   readonly #news: StartNews;
 
   constructor(t: TestContext, teller?: StartTeller) {
@@ -19,6 +20,7 @@ class Bench {
       teller ?? logTeller(log),
       () => this.#starting(),
       () => 600_000,
+      () => this.label,
     );
   }
 
@@ -77,6 +79,16 @@ test('several workers are told in one line, and those that are ready are left ou
   bench.pass(3);
   assert.deepEqual(bench.lines, [
     'still starting: workers 0, 1 importing the app for 3 s; worker 3 waiting for a turn to start (each has 10 min, --init-timeout)',
+  ]);
+});
+
+test('among several models the news say of which one a worker is', (t) => {
+  const bench = new Bench(t);
+  bench.label = 'digits';
+  bench.enter(0, 'loading');
+  bench.pass(3);
+  assert.deepEqual(bench.lines, [
+    'still starting: worker digits/0 importing the app for 3 s (each has 10 min, --init-timeout)',
   ]);
 });
 

@@ -16,14 +16,19 @@ class Written extends EventEmitter {
 }
 
 /** A relay of some workers; `print` as worker 0 unless told, `running` is the call that runs in each. */
-function relayOf(format: PrintFormat, workers: number) {
+function relayOf(format: PrintFormat, workers: number, label = '') {
   const stdout = new Written();
   const writer = stdout as unknown as OutputWriter;
   const relay = new OutputRelay(format, () => workers, { stdout: writer, stderr: writer });
   const running: string[] = [];
   const streams = Array.from({ length: workers }, (_, worker) => {
     const stream = new PassThrough();
-    relay.attach(stream, 'stdout', { worker, mark: '', runningRequestId: () => running[worker] ?? '' });
+    relay.attach(stream, 'stdout', {
+      label: () => label,
+      worker,
+      mark: '',
+      runningRequestId: () => running[worker] ?? '',
+    });
     return stream;
   });
   const printBytes = (bytes: Buffer, worker = 0): unknown => streams[worker]?.emit('data', bytes);
@@ -48,6 +53,23 @@ test('potassium, several workers: every line says whose it is', () => {
   running[1] = 'r1';
   print('a\n', 1);
   assert.equal(stdout.text, '[worker 1] loading\n[worker 1, requestID r1] a\n');
+});
+
+test('potassium, several models: every line says of which model its worker is', () => {
+  const { stdout, print } = relayOf('potassium', 2, 'digits');
+  print('loading\n', 1);
+  assert.equal(stdout.text, '[worker digits/1] loading\n');
+});
+
+test('json names the model of a print only among several', () => {
+  for (const [label, model] of [
+    ['', undefined],
+    ['digits', 'digits'],
+  ] as const) {
+    const { stdout, print } = relayOf('json', 1, label);
+    print('a\n');
+    assert.equal((JSON.parse(stdout.text) as { model?: string }).model, model);
+  }
 });
 
 test('potassium: steps of a progress bar and empty lines are lines, however they end', () => {

@@ -40,7 +40,7 @@ const REFUSED: readonly (readonly [given: unknown, value: string, message: RegEx
   [{ runTimeout: () => 5 }, '[Function', /^serve\(\{ runTimeout \}\): .* is not allowed; give a duration/],
   [{ host: Symbol('x') }, 'Symbol(x)', /^serve\(\{ host \}\): .* is not allowed; give an address/],
   [{ workercommand: ['a'] }, 'workercommand', /there is no such option\. Did you mean workerCommand\?$/],
-  [{ zzz: 1 }, 'zzz', /^serve\(\{ zzz \}\): .* Known options: app, workerCommand, cwd, host, port, /],
+  [{ zzz: 1 }, 'zzz', /^serve\(\{ zzz \}\): .* Known options: app, workerCommand, models, cwd, host, port, /],
 ];
 
 for (const [given, value, message] of REFUSED) {

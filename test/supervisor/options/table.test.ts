@@ -44,6 +44,7 @@ test('every flag is its key in kebab case', () => {
 
 /** Not text that the parser reads: what happens without the option, in words. */
 const IN_WORDS: readonly OptionName[] = [
+  'name',
   'apiKey',
   'apiKeyFile',
   'corsOrigin',
@@ -78,6 +79,10 @@ const BAD: Readonly<Record<OptionName, readonly [raw: string, allowed: string]>>
   corsOrigin: [
     'https://app.example.com/',
     '* for every page, or origins as browsers write them, separated by commas: https://app.example.com, no path, no slash at the end',
+  ],
+  name: [
+    'my model',
+    'up to 128 letters, digits, dots, underscores and hyphens, the first a letter, a digit or an underscore',
   ],
   workers: ['0', 'a whole number from 1 to 1024'],
   gpus: ['fast', 'all, none, or a comma-separated list such as 0,2 or GPU-5d5ba0d6 or MIG-c7384736'],
@@ -132,6 +137,7 @@ const GIVEN: {
   apiKey: ['key', ['key', 'other']],
   apiKeyFile: ['keys.txt'],
   corsOrigin: ['*', ['https://a.example.com']],
+  name: ['digits-2_b.c'],
   workers: [2],
   gpus: ['all', 0],
   workersPerGpu: [2],

@@ -30,7 +30,7 @@ function setUp(t: TestContext, lagMs = 0) {
     },
   };
   const end = drain({
-    model,
+    models: [model],
     log: { info: (text: string) => story.push(text), error: (text: string) => story.push(text) },
     lagMs,
     timeoutMs: TIMEOUT_MS,

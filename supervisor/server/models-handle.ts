@@ -1,0 +1,51 @@
+/** The types of `server.models`, which programs write. docs/models.md shows them at work. */
+import type { ProgramModelOptions } from '../../protocol/option-types.js';
+import type { Accepted, FullModelRef, ModelRef } from '../models/models.js';
+import type { ModelStatus } from './server-status.js';
+
+/** One of several models: its app, and the options in which it differs from the server's. */
+export interface ModelSource extends ProgramModelOptions {
+  /** Path of the app; may be left out beside `workerCommand`. */
+  readonly app?: string;
+  /** `'1'` if left out. */
+  readonly version?: string;
+  /** Program and arguments of a worker in another language (docs/wire.md). */
+  readonly workerCommand?: readonly string[];
+}
+
+export interface ScaleOptions {
+  /** Fewer workers are made more. Without it, as many as the model's and the server's options say. */
+  readonly min?: number;
+  /** More workers are made fewer; `min` if left out. */
+  readonly max?: number;
+  /** How long workers that go may take to end the calls they have; `--drain-timeout` if left out. */
+  readonly drainTimeoutMs?: number;
+}
+
+export interface UnregisterOptions {
+  /** How long calls that were taken may go on; `--drain-timeout` if left out. */
+  readonly drainTimeoutMs?: number;
+}
+
+/**
+ * The models of a running server. What is asked of one takes effect in the order of asking; `settled` tells when its
+ * workers have come or gone, and never rejects.
+ */
+export interface ModelsHandle {
+  /**
+   * Adds a model, or a version of one; nothing is loaded before it is scaled. Waits for one of the same name and version
+   * that is being unregistered. Rejects with SERVE_CONFIG, SERVE_MODEL_CONFLICT, SERVE_SHUTTING_DOWN.
+   */
+  register(model: ModelSource & { readonly name: string }): Promise<ModelStatus>;
+  /** @throws SERVE_CONFIG, SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND */
+  scale(ref: ModelRef, options?: ScaleOptions): Accepted;
+  /**
+   * New calls do not find it any more; those that were taken are ended first.
+   * @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND; SERVE_MODEL_CONFLICT for the default one of several versions
+   */
+  unregister(ref: ModelRef, options?: UnregisterOptions): Accepted;
+  /** Calls that name no version get this one from now on. @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND */
+  setDefault(ref: FullModelRef): void;
+  /** All of them, all versions of a name, or one. @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND */
+  describe(ref?: ModelRef): readonly ModelStatus[];
+}

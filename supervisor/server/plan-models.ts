@@ -1,0 +1,74 @@
+/** The models that a server shall have: what was written, checked and completed, so that nothing of it fails later. */
+import { configError } from '../../protocol/errors.js';
+import type { ModelSpec } from '../models/model-spec.js';
+import { prepareProgram } from '../runtimes/index.js';
+import type { AppSpec } from '../runtimes/runtime.js';
+import { refuseTwins, type ModelEntry } from '../options/model-entries.js';
+import { FIRST_VERSION, nameOfApp } from '../options/model-name.js';
+import { resolveModelOptions, type ResolvedModelOptions, type ResolvedOptions } from '../options/resolve.js';
+import { findApp } from './app-path.js';
+
+export interface ModelPlan {
+  readonly spec: ModelSpec;
+  /** It answers on `/`. */
+  readonly isDefault: boolean;
+}
+
+/** What a server is told of its models. */
+export interface ModelsGiven {
+  /** Path of the app that answers on `/`; null: none was named. */
+  readonly app: string | null;
+  readonly appPlace: string;
+  readonly workerCommand: readonly string[] | null;
+  /** The other models, by their names. */
+  readonly entries: readonly ModelEntry[];
+  /** Folder of relative paths. */
+  readonly cwd: string;
+  readonly resolved: ResolvedOptions;
+}
+
+/** Without an app, `app.ts` and its like are looked for, unless there are other models. @throws SERVE_CONFIG */
+export async function planModels(given: ModelsGiven): Promise<ModelPlan[]> {
+  const { entries, cwd, resolved } = given;
+  const others = await Promise.all(entries.map((entry) => planModel(entry, resolved, cwd)));
+  const isNoneNamed = given.app === null && given.workerCommand === null;
+  if (isNoneNamed && entries.length > 0) {
+    refuseTwins(entries);
+    if (resolved.options.name === null) return others;
+    throw configError('--name names the app that answers on /, and there is none: all models have names.');
+  }
+  const first = await planDefault(given);
+  refuseTwins([{ ...first.spec, place: defaultPlace(first, resolved) }, ...entries]);
+  return [first, ...others];
+}
+
+/** @throws SERVE_CONFIG naming the place of what is wrong */
+export async function planModel(entry: ModelEntry, server: ResolvedOptions, cwd: string): Promise<ModelPlan> {
+  const { name, version, place, workerCommand = null } = entry;
+  const app = workerCommand === null ? findApp(entry.app as string, cwd, place) : (entry.app ?? '');
+  const resolved = resolveModelOptions(server, entry.source, place);
+  return completed({ name, version, app, appPlace: '', workerCommand }, resolved, false);
+}
+
+async function planDefault({ app: given, ...rest }: ModelsGiven): Promise<ModelPlan> {
+  const { appPlace, workerCommand, cwd, resolved } = rest;
+  const app = workerCommand === null ? findApp(given, cwd) : (given ?? '');
+  const name = resolved.options.name ?? nameOfApp(app);
+  const spec = { name, version: FIRST_VERSION, app, appPlace, workerCommand };
+  return completed(spec, resolved, true);
+}
+
+async function completed(
+  { workerCommand, ...spec }: AppSpec,
+  resolved: ResolvedModelOptions,
+  isDefault: boolean,
+): Promise<ModelPlan> {
+  const program = await prepareProgram({ ...spec, workerCommand });
+  return { spec: { ...spec, program, resolved }, isDefault };
+}
+
+function defaultPlace({ spec: { name, app } }: ModelPlan, { options }: ResolvedOptions): string {
+  return options.name === null
+    ? `${app} (its file names it ${name}; --name gives it another)`
+    : `--name ${name}`;
+}

@@ -1,0 +1,164 @@
+/**
+ * The models of one server from their first worker to their last: makes them, follows the files of their apps, and knows
+ * what they have come to.
+ * Before: the server, or a program at run time, says which. After: the registry finds them; `start-up.ts` says what follows
+ * when one of them is ready or gives up.
+ */
+import type { ServeError } from '../../protocol/errors.js';
+import type { Placement } from '../machine/placement.js';
+import { Model, type ServerResources } from '../models/model.js';
+import { Models } from '../models/models.js';
+import type { Log } from '../observe/log.js';
+import { labelOf, type FullModelRef } from '../options/model-name.js';
+import type { ServerOptions } from '../options/resolve.js';
+import { AppFiles, changeText } from '../watch/app-files.js';
+import { deferred, type Deferred } from './deferred.js';
+import { retireLimits } from './drain.js';
+import type { ModelPlan } from './plan-models.js';
+import type { ModelPresence } from './readiness.js';
+import { StartUp } from './start-up.js';
+
+/** A model that a server starts with, and the places of its first slots. */
+export interface FirstModel extends ModelPlan {
+  readonly placements: readonly Placement[];
+}
+
+export interface ServedModelsListener {
+  /** A model has its first worker. */
+  onFirstReady(model: Model): void;
+  /** No model can serve: the server ends. */
+  onEnd(error: ServeError): void;
+}
+
+/** A model's app is watched and its workers are watched over until it is closed. */
+interface Kept {
+  readonly closed: Deferred<void>;
+  files: readonly AppFiles[];
+}
+
+export class ServedModels {
+  readonly registry = new Models();
+  readonly startUp: StartUp<Model>;
+  readonly #options: ServerOptions;
+  readonly #log: Log;
+  readonly #resources: ServerResources;
+  readonly #listener: ServedModelsListener;
+  readonly #kept = new Map<Model, Kept>();
+  #isNamed = false;
+
+  constructor(
+    options: ServerOptions,
+    resources: Omit<ServerResources, 'labelOf'>,
+    listener: ServedModelsListener,
+  ) {
+    this.#options = options;
+    this.#log = resources.log;
+    this.#listener = listener;
+    this.#resources = { ...resources, labelOf: (ref) => this.#labelOf(ref) };
+    this.startUp = new StartUp(options, resources.log, { onEnd: (error) => listener.onEnd(error) });
+  }
+
+  /** Those that are being unregistered included. */
+  get all(): readonly Model[] {
+    return [...this.#kept.keys()];
+  }
+
+  /** Resolves once every worker of those that there are now is gone. */
+  async untilClosed(): Promise<void> {
+    await Promise.all([...this.#kept.values()].map(({ closed }) => closed.promise));
+  }
+
+  add(plans: readonly ModelPlan[]): void {
+    for (const plan of plans) this.registry.addFirst(this.#make(plan), plan.isDefault);
+    this.#nameIfSeveral();
+  }
+
+  /** Starts the workers of those that were added. With `watch`, their files are watched before they are loaded. */
+  async start(plans: readonly FirstModel[]): Promise<void> {
+    const models = plans.map(({ spec }) => this.registry.find(spec));
+    this.startUp.begin(models);
+    await Promise.all(models.map((model) => this.#watch(model))); // no change may slip between
+    models.forEach((model, i) => model.start((plans[i] as FirstModel).placements));
+  }
+
+  /** @throws SERVE_MODEL_CONFLICT, SERVE_SHUTTING_DOWN */
+  async register(plan: ModelPlan): Promise<Model> {
+    const model = await this.registry.register(plan.spec, () => this.#make(plan));
+    this.#nameIfSeveral();
+    await this.#watch(model);
+    return model;
+  }
+
+  presenceOf(model: Model): ModelPresence {
+    const { health, wantedWorkers, spec } = model;
+    return { label: labelOf(spec), health, wantedWorkers, isComingUp: this.startUp.isComingUp(model) };
+  }
+
+  /** No file is watched any more. */
+  unwatch(): void {
+    for (const { files } of this.#kept.values()) for (const watched of files) watched.close();
+  }
+
+  /** Nothing is taken or waits any more. */
+  close(): void {
+    this.registry.close();
+    this.unwatch();
+    for (const { dispatcher } of this.all) dispatcher.close();
+  }
+
+  /** SIGKILL to every worker, synchronously. */
+  killAll(): void {
+    for (const model of this.all) model.killAll();
+  }
+
+  #make(plan: ModelPlan): Model {
+    const closed = deferred<void>();
+    const model: Model = new Model(plan.spec, this.#resources, {
+      onFirstReady: () => {
+        this.startUp.onFirstReady(model);
+        this.#listener.onFirstReady(model);
+      },
+      onLatched: (error) => this.startUp.onLatched(model, error, this.#labelOf(plan.spec)),
+      onClosed: () => {
+        closed.resolve();
+        if (!this.registry.has(model)) this.#forget(model);
+      },
+    });
+    this.#kept.set(model, { closed, files: [] });
+    return model;
+  }
+
+  /** Its last worker is gone, and it was unregistered: nothing of it stays. */
+  #forget(model: Model): void {
+    for (const watched of this.#kept.get(model)?.files ?? []) watched.close();
+    this.#kept.delete(model);
+    model.dispatcher.close();
+    this.startUp.forget(model);
+  }
+
+  async #watch(model: Model): Promise<void> {
+    if (!this.#options.watch) return;
+    const listener = {
+      onChange: (files: readonly string[]) => this.#onAppChanged(model, files),
+      onProblem: (problem: string) => this.#log.error(`--watch: ${problem}`),
+    };
+    const kept = this.#kept.get(model) as Kept;
+    kept.files = model.spec.program.watches.map((path) => new AppFiles(path, listener));
+    await Promise.all(kept.files.map((files) => files.open()));
+  }
+
+  #onAppChanged(model: Model, files: readonly string[]): void {
+    const whose = this.#isNamed ? ` of ${labelOf(model.spec)}` : '';
+    this.#log.info(`${changeText(files)} changed: starting the workers${whose} again`);
+    model.replaceWorkers(retireLimits(this.#options.drainTimeout));
+  }
+
+  /** From the second model on, lines of the log say whose they are. */
+  #nameIfSeveral(): void {
+    if (this.registry.count > 1) this.#isNamed = true;
+  }
+
+  #labelOf(ref: FullModelRef): string {
+    return this.#isNamed ? labelOf(ref) : '';
+  }
+}

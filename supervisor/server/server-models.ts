@@ -1,0 +1,84 @@
+/** `server.models`: what a program may change of a running server's models. Checks what it is given. */
+import type { Devices } from '../machine/devices.js';
+import type { Model } from '../models/model.js';
+import type { Accepted, FullModelRef, ModelRef } from '../models/models.js';
+import { readModelEntry, type EntryStyle } from '../options/model-entries.js';
+import { notAllowed, type ResolvedOptions } from '../options/resolve.js';
+import { retireLimits } from './drain.js';
+import type { ModelStatus } from './server-status.js';
+import type { ModelSource, ModelsHandle, ScaleOptions, UnregisterOptions } from './models-handle.js';
+import { planModel } from './plan-models.js';
+import type { ServedModels } from './served-models.js';
+import { describeModels } from './status.js';
+
+export interface ServerModelsFacts {
+  readonly resolved: ResolvedOptions;
+  readonly devices: Devices;
+  /** Folder of relative paths. */
+  readonly cwd: string;
+}
+
+export class ServerModels implements ModelsHandle {
+  readonly #served: ServedModels;
+  readonly #facts: ServerModelsFacts;
+
+  constructor(served: ServedModels, facts: ServerModelsFacts) {
+    this.#served = served;
+    this.#facts = facts;
+  }
+
+  async register(given: ModelSource & { readonly name: string }): Promise<ModelStatus> {
+    if (typeof given !== 'object' || given === null)
+      throw notAllowed('register(model)', given, "an object, such as { name: 'digits', app: './digits.ts' }");
+    const { name, ...source } = given;
+    const { resolved, cwd } = this.#facts;
+    const plan = await planModel(readModelEntry(name, source, REGISTERED), resolved, cwd);
+    const model = await this.#served.register(plan);
+    return this.#statusOf(model);
+  }
+
+  scale(ref: ModelRef, { min, max = min, drainTimeoutMs }: ScaleOptions = {}): Accepted {
+    const first = min === undefined || max === undefined ? this.#firstCount(ref) : 0;
+    const bounds = { min: min ?? Math.min(first, max ?? first), max: max ?? first };
+    return this.#served.registry.scale(ref, bounds, this.#limits(drainTimeoutMs, 'scale'));
+  }
+
+  unregister(ref: ModelRef, { drainTimeoutMs }: UnregisterOptions = {}): Accepted {
+    return this.#served.registry.unregister(ref, this.#limits(drainTimeoutMs, 'unregister'));
+  }
+
+  setDefault(ref: FullModelRef): void {
+    this.#served.registry.setDefault(ref);
+  }
+
+  describe(ref?: ModelRef): readonly ModelStatus[] {
+    const all = describeModels(this.#served);
+    if (ref === undefined) return all;
+    const isMeant = ({ name, version }: ModelStatus): boolean =>
+      name === ref.name && (ref.version ?? version) === version;
+    const meant = all.filter(isMeant);
+    if (meant.length === 0) this.#served.registry.find(ref); // throws
+    return meant;
+  }
+
+  #statusOf({ spec: { name, version } }: Model): ModelStatus {
+    return this.describe({ name, version })[0] as ModelStatus;
+  }
+
+  /** As many workers as the model would have had from the server's start. */
+  #firstCount(ref: ModelRef): number {
+    const { workers, gpus, workersPerGpu } = this.#served.registry.find(ref).options;
+    return this.#facts.devices.firstCount({ workers, gpus, workersPerGpu });
+  }
+
+  #limits(drainTimeoutMs: unknown, operation: string): ReturnType<typeof retireLimits> {
+    const timeoutMs = drainTimeoutMs ?? this.#facts.resolved.options.drainTimeout;
+    if (typeof timeoutMs === 'number' && timeoutMs >= 0) return retireLimits(timeoutMs);
+    throw notAllowed(`${operation}({ drainTimeoutMs })`, timeoutMs, 'a number of milliseconds');
+  }
+}
+
+const REGISTERED: EntryStyle = {
+  place: (name, key = 'name') => `register({ ${key === 'name' ? `name: ${JSON.stringify(name)}` : key} })`,
+  isProgram: true,
+};
