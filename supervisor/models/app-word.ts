@@ -1,4 +1,7 @@
-/** What an app has said of itself once a worker has loaded it: its routes, its options, an example. */
+/**
+ * What an app has said of itself once a worker has loaded it: its routes, its options, an example. One for each
+ * generation of a model: workers that were started with one spec share it.
+ */
 import type { LoadedInfo, Route } from '../../protocol/messages.js';
 import { withAppConfig, type ModelOptions } from '../options/resolve.js';
 import type { ModelSpec } from './model-spec.js';
@@ -7,13 +10,13 @@ import type { ModelSpec } from './model-spec.js';
 export type Routes = ReadonlyMap<string, Route>;
 
 export class AppWord {
-  readonly #spec: ModelSpec;
+  readonly spec: ModelSpec;
   #options: ModelOptions;
   #routes: Routes | null = null;
-  #example = '';
+  #info: LoadedInfo | null = null;
 
   constructor(spec: ModelSpec) {
-    this.#spec = spec;
+    this.spec = spec;
     this.#options = spec.resolved.options;
   }
 
@@ -29,19 +32,30 @@ export class AppWord {
 
   /** A sample input as JSON, to show a person; empty if the app has none. */
   get example(): string {
-    return this.#example;
+    return this.#info?.example ?? '';
   }
 
   /** @throws SERVE_CONFIG if the app's options are wrong; then nothing has changed */
   hear(info: LoadedInfo): void {
-    this.#options = withAppConfig(this.#spec.resolved, info.modelOptions, this.#spec.app);
-    this.#example = info.example;
+    this.#options = withAppConfig(this.spec.resolved, info.modelOptions, this.spec.app);
+    this.#info = info;
     this.#routes = new Map(info.routes.map((route) => [route.path, route]));
   }
 
-  /** The code has changed: nothing that it said holds any more. */
-  forget(): void {
-    this.#options = this.#spec.resolved.options;
-    this.#routes = null;
+  /** The same app has said the same, under other options of the operator's. @throws SERVE_CONFIG */
+  under(spec: ModelSpec): AppWord {
+    const word = new AppWord(spec);
+    if (this.#info !== null) word.hear(this.#info);
+    return word;
   }
+
+  /** Whether every call that this app answers, and no other, is one for that app. */
+  hasRoutesOf(other: AppWord): boolean {
+    return routesText(this) === routesText(other);
+  }
+}
+
+function routesText({ routes }: AppWord): string {
+  const entries = [...(routes ?? [])].map(([path, route]) => JSON.stringify([path, route]));
+  return entries.sort().join('\n');
 }

@@ -30,6 +30,7 @@ export class ModelHealth {
   readonly #untilReady = new Waiters(() => this.#findReady());
   readonly #untilLoaded = new Waiters(() => this.#findRoutes());
   readonly #untilSettled = new Waiters(() => this.#findSettled());
+  readonly #others = new Set<Waiters<true>>();
   #wanted = 0;
   #drain: 'no' | 'announced' | 'refusing' = 'no';
   #latched: ServeError | null = null;
@@ -147,7 +148,15 @@ export class ModelHealth {
 
   /** Resolves once there are as many slots as wanted, each with a ready worker or given up. @throws SERVE_SHUTTING_DOWN */
   async whenSettled(): Promise<Settled> {
-    return (await this.#untilSettled.wait(NEVER)) as Settled;
+    return (await this.#untilSettled.wait(never())) as Settled;
+  }
+
+  /** Resolves once this is true; it is asked at every change. */
+  async until(isTrue: () => boolean): Promise<void> {
+    const waiters = new Waiters(() => isTrue() || null);
+    this.#others.add(waiters);
+    await waiters.wait(never());
+    this.#others.delete(waiters);
   }
 
   /** Something has changed for those who wait. */
@@ -155,6 +164,7 @@ export class ModelHealth {
     this.#untilReady.wake();
     this.#untilLoaded.wake();
     this.#untilSettled.wake();
+    for (const waiters of this.#others) waiters.wake();
   }
 
   #findReady(): true | null {
@@ -177,4 +187,7 @@ export class ModelHealth {
   }
 }
 
-const NEVER = new Promise<never>(() => {});
+/** One for each who waits: what waits for a promise stays as long as that does. */
+function never(): Promise<never> {
+  return new Promise(() => {});
+}

@@ -30,6 +30,11 @@ export class ModelLog {
     this.#log.info(facts, `worker ${this.#named(worker)} is ready (init ${formatMs(initMs)})`);
   }
 
+  replacingFailed(error: ServeError): void {
+    const why = firstLine(error.detail || error.message);
+    this.#log.error(`the workers are not replaced, and those before go on: ${why}`);
+  }
+
   /** An error that was told is told in full again. */
   forgetErrors(): void {
     this.#told.clear();
@@ -118,8 +123,10 @@ function nextStep({ state }: Slot): string {
     case 'closing':
     case 'closed':
       return 'no other follows it';
-    case 'waiting':
     case 'live':
+    case 'renewing':
+      return 'another worker has its place';
+    case 'waiting':
     case 'replacing':
       return 'restarting now';
   }

@@ -20,11 +20,13 @@ import { newWebhookId } from '../webhooks/webhook.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { RetireLimits, WorkerLimits } from '../processes/worker-listener.js';
-import { AppWord, type Routes } from './app-word.js';
+import type { AppWord, Routes } from './app-word.js';
+import { Generations, needsNewWorkers } from './generations.js';
 import { ModelLog } from './model-log.js';
 import { ModelHealth, type Settled } from './model-health.js';
 import { noWorker, noneWanted, type Health } from './prospects.js';
 import { untilQuiet } from './quiet.js';
+import { roll } from './roll.js';
 import { SlotSet } from './slot-set.js';
 import { StartNews, startingWorkers, type StartTeller } from './start-news.js';
 import type { ModelSpec } from './model-spec.js';
@@ -54,10 +56,9 @@ export interface ModelListener {
 }
 
 export class Model {
-  readonly spec: ModelSpec;
   readonly dispatcher: Dispatcher;
   readonly #resources: ServerResources;
-  readonly #app: AppWord;
+  readonly #generations: Generations;
   readonly #slots: SlotSet;
   readonly #listener: ModelListener;
   readonly #log: ModelLog;
@@ -68,10 +69,9 @@ export class Model {
 
   /** It has no slots yet, and refuses calls. */
   constructor(spec: ModelSpec, resources: ServerResources, listener: ModelListener) {
-    this.spec = spec;
     this.#resources = resources;
     this.#listener = listener;
-    this.#app = new AppWord(spec);
+    this.#generations = new Generations(spec);
     this.#log = new ModelLog(resources.log, () => resources.labelOf(spec));
     const limitMs = (): number => this.options.initTimeout;
     this.#startNews = new StartNews(
@@ -86,23 +86,32 @@ export class Model {
       resources.budget,
       resources.sendAhead,
     );
-    this.#slots = new SlotSet(resources.devices, (index, placement) => this.#newSlot(index, placement));
+    this.#slots = new SlotSet(
+      resources.devices,
+      (worker) => this.#generations.mayServe(worker),
+      (index, placement) => this.#newSlot(index, placement),
+    );
     this.#health = new ModelHealth(this.#slots, () => this.routes);
+  }
+
+  /** What it is made from; while workers are replaced one by one, what the next ones are made from. */
+  get spec(): ModelSpec {
+    return this.#generations.newest.spec;
   }
 
   /** Options in force: the operator's over the app's. */
   get options(): ModelOptions {
-    return this.#app.options;
+    return this.#generations.inForce.options;
   }
 
   /** The app's routes; null until a worker has loaded it. */
   get routes(): Routes | null {
-    return this.#app.routes;
+    return this.#generations.inForce.routes;
   }
 
   /** A sample input as JSON, to show a person; empty if the app has none. */
   get example(): string {
-    return this.#app.example;
+    return this.#generations.inForce.example;
   }
 
   /** In the order of their indices, those that are being given up included. */
@@ -183,20 +192,48 @@ export class Model {
     else {
       this.#slots.retire(this.#slots.kept.length - count, limits);
       for (const slot of this.#slots.kept) if (slot.state.name === 'latched') slot.replace(limits);
-      this.start(more);
+      this.#slots.add(more);
     }
     return this.#health.whenSettled();
   }
 
   /**
-   * The app has changed: every slot begins anew, with what is on disk now, and nothing that its code said holds any
-   * more. Calls are held meanwhile. Of no effect once the server drains.
+   * Replaces the spec as a whole. What differs only in options that the front enforces (queue, timeouts, batches)
+   * holds at once; else the workers are replaced one by one: on the CPU the next one is ready before the present one
+   * goes, on a GPU the present one goes first. No call is lost. Devices that are wished for count for slots to come.
+   *
+   * If a worker dies before it is ready, the others stay as they are; if none of the new ones was ready until then, the
+   * spec before stays in force. Resolves when all is done, with that error.
+   * @throws SERVE_CONFIG if the app's own options do not fit, and SERVE_SHUTTING_DOWN
    */
-  replaceWorkers(limits: RetireLimits): void {
+  async replace(spec: ModelSpec, limits: RetireLimits): Promise<Settled> {
+    if (this.#health.isDraining) throw shuttingDown();
+    if (!this.#generations.isUntried && !needsNewWorkers(this.spec, spec)) {
+      this.#generations.change(spec, this.#slots.workers);
+      this.#applyOptions();
+      return this.#health.whenSettled();
+    }
+    if (this.readyWorkers === 0) {
+      this.replaceAtOnce(spec, limits); // nobody goes on meanwhile
+      return this.#health.whenSettled();
+    }
+    this.#generations.begin(spec);
+    const parts = { generations: this.#generations, slots: this.#slots, health: this.#health };
+    const error = await roll(parts, limits);
+    if (error !== null) this.#log.replacingFailed(error);
+    const settled = await this.#health.whenSettled();
+    return { ...settled, error: error ?? settled.error };
+  }
+
+  /**
+   * The app has changed: every slot begins anew, with what is on disk now, and nothing that its code said holds any
+   * more. Calls are held meanwhile, so that none is answered by what was before. Of no effect once the server drains.
+   */
+  replaceAtOnce(spec: ModelSpec, limits: RetireLimits): void {
     if (this.#health.isDraining) return;
     this.#health.forgetServing();
     this.#log.forgetErrors();
-    this.#app.forget();
+    this.#generations.beginAtOnce(spec);
     this.dispatcher.limits = dispatchLimits(this.options);
     for (const slot of this.slots) slot.replace(limits);
   }
@@ -256,7 +293,7 @@ export class Model {
 
   #newSlot(index: number, placement: Placement): Slot {
     const listener: SlotListener = {
-      onLoaded: (info) => this.#onLoaded(info),
+      onLoaded: (worker, info) => this.#onLoaded(worker, info),
       onReady: (worker) => this.#onReady(index, worker),
       onFinished: (job, runMs) => {
         this.noteIdle();
@@ -282,23 +319,44 @@ export class Model {
       index,
       device: placement.device,
       gate: this.#resources.gate,
-      rules: () => ({ restartLimit: this.options.restartLimit, everReady: this.#health.hasServed }),
-      spawn: (workerListener) =>
-        startWorker(this.spec, this.options, this.#resources, { index, placement }, workerListener),
+      rules: () => ({
+        restartLimit: this.options.restartLimit,
+        everReady: this.#health.hasServed && !this.#generations.isUntried,
+      }),
+      spawn: (workerListener) => {
+        const { spec, options } = this.#generations.newest;
+        const worker = startWorker(spec, options, this.#resources, { index, placement }, workerListener);
+        this.#generations.started(worker);
+        return worker;
+      },
       listener,
     });
   }
 
-  #onLoaded(info: LoadedInfo): WorkerLimits {
-    this.#app.hear(info);
+  #onLoaded(worker: WorkerHandle, info: LoadedInfo): WorkerLimits {
+    const word = this.#generations.of(worker) as AppWord;
+    word.hear(info);
+    if (word === this.#generations.inForce) this.#applyWord();
+    return workerLimits(word.options, this.#resources.maxOutputBytes);
+  }
+
+  /** What the app in force has said holds from now on. */
+  #applyWord(): void {
     this.dispatcher.limits = dispatchLimits(this.options);
     this.dispatcher.dropUnfit((job) => fits(job, this.routes as Routes));
     this.#health.wake();
-    return workerLimits(this.options, this.#resources.maxOutputBytes);
+  }
+
+  #applyOptions(): void {
+    this.dispatcher.limits = dispatchLimits(this.options);
+    const limits = workerLimits(this.options, this.#resources.maxOutputBytes);
+    for (const worker of this.#slots.workers) worker.limits = limits;
+    this.dispatcher.pump();
   }
 
   #onReady(index: number, worker: WorkerHandle): void {
     const isFirst = this.#health.onReady(worker.initMs);
+    if (this.#generations.settle(worker)) this.#applyWord();
     this.#refreshReady();
     this.#log.ready(index, worker.pid, worker.initMs);
     if (isFirst) this.#listener.onFirstReady();
@@ -332,6 +390,7 @@ export class Model {
   }
 
   #checkLatched(): void {
+    if (this.#generations.isUntried) return; // the generation before is tried again
     const error = this.#health.latchIfAllGaveUp();
     if (error === null) return;
     this.dispatcher.failQueued(noWorker());

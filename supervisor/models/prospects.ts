@@ -68,6 +68,7 @@ function startsInMs(state: SlotState, nowMs: number): number | null {
       return state.untilMs - nowMs;
     case 'waiting':
     case 'live':
+    case 'renewing':
     case 'replacing':
       return 0;
     case 'latched':

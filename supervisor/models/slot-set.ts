@@ -17,14 +17,21 @@ interface Place {
 
 export class SlotSet {
   readonly #devices: Pick<Devices, 'giveBack'>;
+  readonly #mayServe: (worker: WorkerHandle) => boolean;
   readonly #make: MakeSlot;
   /** In the order of their indices. */
   #places: Place[] = [];
   #slots: readonly Slot[] = [];
   #ready: readonly WorkerHandle[] = [];
 
-  constructor(devices: Pick<Devices, 'giveBack'>, make: MakeSlot) {
+  /** `mayServe`: whether a worker that is ready may be given calls. */
+  constructor(
+    devices: Pick<Devices, 'giveBack'>,
+    mayServe: (worker: WorkerHandle) => boolean,
+    make: MakeSlot,
+  ) {
     this.#devices = devices;
+    this.#mayServe = mayServe;
     this.#make = make;
   }
 
@@ -45,12 +52,12 @@ export class SlotSet {
 
   /** Every worker process that is there, in whatever state. */
   get workers(): WorkerHandle[] {
-    return this.#slots.flatMap(({ worker }) => worker ?? []);
+    return this.#slots.flatMap(({ workers }) => workers);
   }
 
   /** A worker's state may have changed. */
   refresh(): void {
-    this.#ready = this.workers.filter((worker) => worker.state === 'ready');
+    this.#ready = this.workers.filter((worker) => worker.state === 'ready' && this.#mayServe(worker));
   }
 
   /** Starts a worker in each of these places. Each slot gets the least index that no slot has. */
@@ -63,11 +70,11 @@ export class SlotSet {
     for (const { slot } of added) slot.start();
   }
 
-  /** Gives up so many slots: first those without a ready worker, then those with the highest index. */
+  /** Gives up so many slots, none for a negative number: first those without a ready worker, then those with the highest index. */
   retire(count: number, limits: RetireLimits): void {
     const isIdle = (slot: Slot): boolean => slot.worker?.state === 'ready';
     const order = this.kept.sort((a, b) => Number(isIdle(a)) - Number(isIdle(b)) || b.index - a.index);
-    for (const slot of order.slice(0, count)) slot.retire(limits);
+    for (const slot of order.slice(0, Math.max(0, count))) slot.retire(limits);
   }
 
   /** A slot that was given up is closed: its place is free, its index may be used again. */

@@ -20,9 +20,10 @@ export interface StartingWorker {
 export function startingWorkers(slots: readonly Slot[]): StartingWorker[] {
   return slots.flatMap(({ index: worker, state }): StartingWorker[] => {
     if (state.name === 'waiting') return [{ worker, state: state.name, stateMs: 0, uptimeMs: 0 }];
-    if (state.name !== 'live' || startPhase(state.worker.state) === null) return [];
-    const { stateMs, uptimeMs } = state.worker;
-    return [{ worker, state: state.worker.state, stateMs, uptimeMs }];
+    const starting = state.name === 'live' ? state.worker : state.name === 'renewing' ? state.next : null;
+    if (starting === null || startPhase(starting.state) === null) return [];
+    const { stateMs, uptimeMs } = starting;
+    return [{ worker, state: starting.state, stateMs, uptimeMs }];
   });
 }
 

@@ -154,6 +154,16 @@ export class WorkerHandle implements ReadyWorker {
     return first === null ? 0 : performance.now() - first.beganAtMs;
   }
 
+  /** The limits that hold from now on, for calls that begin and for a start that is under way. */
+  set limits(limits: WorkerLimits) {
+    this.#calls.limits = limits;
+    if (startPhase(this.#state) === null) return;
+    this.#timers.stop(this.#initTimer);
+    const leftMs = limits.initTimeoutMs - this.uptimeMs;
+    this.#initTimeoutMs = limits.initTimeoutMs;
+    this.#initTimer = this.#timers.start(Math.max(0, leftMs), () => this.#onInitTimeout());
+  }
+
   learnBegun(): void {
     this.#calls.learnBegun();
   }
@@ -253,9 +263,9 @@ export class WorkerHandle implements ReadyWorker {
   #onLoaded(info: LoadedInfo): void {
     this.#enter('loaded');
     if (this.#state !== 'initializing') return; // asked to stop meanwhile: what it has loaded may be out of date
-    let limits: WorkerLimits;
     try {
-      limits = this.#listener.onLoaded(info);
+      this.limits = this.#listener.onLoaded(info);
+      this.#maxBatches = new Map(info.routes.map(({ path, maxBatch }) => [path, maxBatch]));
     } catch (thrown) {
       if (!(thrown instanceof ServeError)) throw thrown;
       this.#notes.said({
@@ -267,14 +277,7 @@ export class WorkerHandle implements ReadyWorker {
       });
       this.kill('stop');
       this.#wanted = false;
-      return;
     }
-    this.#calls.limits = limits;
-    this.#maxBatches = new Map(info.routes.map(({ path, maxBatch }) => [path, maxBatch]));
-    this.#timers.stop(this.#initTimer);
-    const leftMs = limits.initTimeoutMs - this.uptimeMs;
-    this.#initTimeoutMs = limits.initTimeoutMs;
-    this.#initTimer = this.#timers.start(Math.max(0, leftMs), () => this.#onInitTimeout());
   }
 
   #onInitTimeout(): void {

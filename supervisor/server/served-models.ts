@@ -150,7 +150,7 @@ export class ServedModels {
   #onAppChanged(model: Model, files: readonly string[]): void {
     const whose = this.#isNamed ? ` of ${labelOf(model.spec)}` : '';
     this.#log.info(`${changeText(files)} changed: starting the workers${whose} again`);
-    model.replaceWorkers(retireLimits(this.#options.drainTimeout));
+    model.replaceAtOnce(model.spec, retireLimits(this.#options.drainTimeout));
   }
 
   /** From the second model on, lines of the log say whose they are. */

@@ -69,6 +69,7 @@ export type WorkerStateName =
   | 'gone'
   | 'waiting'
   | 'live'
+  | 'renewing'
   | 'replacing'
   | 'backoff'
   | 'latched'

@@ -3,15 +3,17 @@
  * Which event takes it from which state to which is a table of docs/lifecycle.md.
  */
 import { ServeError } from '../../protocol/errors.js';
+import type { LoadedInfo } from '../../protocol/messages.js';
 import { NEW_SLOT, afterDeath, type RestartRules, type SlotHistory } from './restart-policy.js';
 import type { SpawnGate } from './spawn-gate.js';
 import { neverStarted, thrownAtStart, type WorkerDeath } from '../processes/worker-death.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
-import type { RetireLimits, WorkerListener } from '../processes/worker-listener.js';
+import type { RetireLimits, WorkerLimits, WorkerListener } from '../processes/worker-listener.js';
 
 export type SlotState =
   | { readonly name: 'waiting' }
   | { readonly name: 'live'; readonly worker: WorkerHandle }
+  | { readonly name: 'renewing'; readonly worker: WorkerHandle; readonly next: WorkerHandle | null }
   | { readonly name: 'replacing'; readonly worker: WorkerHandle }
   | { readonly name: 'backoff'; readonly untilMs: number }
   | { readonly name: 'latched'; readonly error: ServeError }
@@ -22,6 +24,7 @@ export type SlotState =
 export const SLOT_STATES: Readonly<Record<SlotState['name'], string>> = {
   waiting: 'Its turn to start has not come.',
   live: 'It has a worker.',
+  renewing: 'Its worker goes on until the next one is ready.',
   replacing: 'Its worker ends its calls and goes; the next one starts then.',
   backoff: 'Its worker died; the next start is set.',
   latched: 'Its workers keep dying, or can never start: none is started again.',
@@ -29,9 +32,10 @@ export const SLOT_STATES: Readonly<Record<SlotState['name'], string>> = {
   closed: 'It was given up, or the server has stopped.',
 };
 
-export interface SlotListener extends Omit<WorkerListener, 'onReady' | 'onGone'> {
+export interface SlotListener extends Omit<WorkerListener, 'onReady' | 'onLoaded' | 'onGone'> {
+  onLoaded(worker: WorkerHandle, info: LoadedInfo): WorkerLimits;
   onReady(worker: WorkerHandle): void;
-  /** The slot's state changed; `death` if a worker's death was the cause. */
+  /** The slot's state changed, or one of its workers died, or both. */
   onSlotChange(slot: Slot, death: WorkerDeath | null): void;
 }
 
@@ -50,7 +54,13 @@ export class Slot {
   readonly #options: SlotOptions;
   #state: SlotState = { name: 'waiting' };
   #history: SlotHistory = NEW_SLOT;
-  #leaveGate: (() => void) | null = null;
+  /** Every process of this slot that is there: the one in its state, and those that are on their way out. */
+  readonly #workers = new Set<WorkerHandle>();
+  /** How those that are starting leave the gate. */
+  readonly #inGate = new Map<WorkerHandle, () => void>();
+  /** The start that waits at the gate; null if none does. */
+  #queued: { leave: () => void } | null = null;
+  #retireLimits: RetireLimits = { finishMs: 0, graceMs: 0 };
   #backoffTimer: NodeJS.Timeout | null = null;
   #restarts = 0;
   #calls = 0;
@@ -66,8 +76,19 @@ export class Slot {
     return this.#state;
   }
 
+  /** The one that has its place; null while there is none. */
   get worker(): WorkerHandle | null {
     return 'worker' in this.#state ? this.#state.worker : null;
+  }
+
+  /** Every process that is there, those on their way in and out included. */
+  get workers(): readonly WorkerHandle[] {
+    return [...this.#workers];
+  }
+
+  /** Whether it has, or waits for, or may have again, a worker. */
+  get isKept(): boolean {
+    return this.#state.name !== 'closing' && this.#state.name !== 'closed';
   }
 
   /** Workers started after the first because one died. */
@@ -77,7 +98,7 @@ export class Slot {
 
   /** Calls ended here, over all workers of this slot. */
   get calls(): number {
-    return this.#calls + (this.worker?.finishedCalls ?? 0);
+    return this.workers.reduce((sum, worker) => sum + worker.finishedCalls, this.#calls);
   }
 
   /** Since the slot was last to begin anew. */
@@ -92,88 +113,140 @@ export class Slot {
 
   /** The slot begins anew: once the present worker has ended its calls and gone, or at once if there is none. */
   replace(limits: RetireLimits): void {
-    if (this.#state.name === 'closing' || this.#state.name === 'closed') return;
-    this.#history = NEW_SLOT;
-    this.#lastDeath = null;
-    if (this.#state.name === 'live') {
-      const { worker } = this.#state;
-      this.#enter({ name: 'replacing', worker }, null);
-      worker.retire(limits);
-    } else if (this.#state.name === 'backoff' || this.#state.name === 'latched') {
+    if (!this.isKept) return;
+    this.#beginAnew();
+    const state = this.#state;
+    if (state.name === 'live' || state.name === 'renewing') {
+      this.#enter({ name: 'replacing', worker: state.worker }, null);
+      this.#withdraw();
+      for (const worker of this.workers) worker.retire(limits);
+    } else if (state.name === 'backoff' || state.name === 'latched') {
       this.#cancelStart();
       this.#restartIn(0, null);
     }
   }
 
-  /** Whether it has, or waits for, or may have again, a worker. */
-  get isKept(): boolean {
-    return this.#state.name !== 'closing' && this.#state.name !== 'closed';
+  /**
+   * The slot gets a new worker without a gap: the present one goes on until the next is ready, and stays if that one
+   * dies before. On a GPU, whose memory may not hold two, and if the present one is not ready: as `replace` does.
+   */
+  renew(limits: RetireLimits): void {
+    const { worker } = this;
+    const isServing = this.#state.name === 'live' || this.#state.name === 'renewing';
+    if (!isServing || worker?.state !== 'ready' || this.device !== 'cpu') {
+      this.replace(limits);
+      return;
+    }
+    this.#beginAnew();
+    this.#retireLimits = limits;
+    if (this.#state.name === 'renewing') this.#state.next?.retire(limits);
+    this.#enter({ name: 'renewing', worker, next: null }, null);
+    if (this.#queued === null) this.#queueAtGate();
   }
 
   /** The slot is given up: its worker gets no more calls, and goes once it has ended those that it holds. */
   retire(limits: RetireLimits): void {
-    this.#letNobodyFollow()?.retire(limits);
+    for (const worker of this.#letNobodyFollow()) worker.retire(limits);
   }
 
   /** No worker will follow the present one; ends the present one politely. */
   close(graceMs: number): void {
-    this.#letNobodyFollow()?.stop(graceMs);
+    for (const worker of this.#letNobodyFollow()) worker.stop(graceMs);
   }
 
   /** No worker will follow the present one; kills the present one. */
   kill(): void {
-    if (this.#state.name !== 'closed') this.#letNobodyFollow()?.kill('stop');
+    if (this.#state.name === 'closed') return;
+    for (const worker of this.#letNobodyFollow()) worker.kill('stop');
   }
 
-  #letNobodyFollow(): WorkerHandle | null {
-    const { worker } = this;
+  #letNobodyFollow(): readonly WorkerHandle[] {
     this.#cancelStart();
-    this.#enter(worker === null ? { name: 'closed' } : { name: 'closing', worker }, null);
-    return worker;
+    const worker = this.worker ?? this.workers[0];
+    this.#enter(worker === undefined ? { name: 'closed' } : { name: 'closing', worker }, null);
+    return this.workers;
+  }
+
+  #beginAnew(): void {
+    this.#history = NEW_SLOT;
+    this.#lastDeath = null;
   }
 
   #queueAtGate(): void {
-    // `go` may be called before `enter` returns, and a spawn may fail at once.
-    const leave: { gate: () => void } = { gate: () => {} };
-    this.#leaveGate = () => leave.gate();
-    leave.gate = this.#options.gate.enter(this.device, () => setImmediate(() => this.#spawn()));
+    // `go` may be called before `enter` returns.
+    const queued = { leave: (): void => {} };
+    this.#queued = queued;
+    queued.leave = this.#options.gate.enter(this.device, () => setImmediate(() => this.#takeTurn(queued)));
   }
 
-  #leave(): void {
-    this.#leaveGate?.();
-    this.#leaveGate = null;
-  }
-
-  #spawn(): void {
-    if (this.#state.name !== 'waiting') return; // closed meanwhile
+  #takeTurn(queued: { leave: () => void }): void {
+    if (this.#queued !== queued) return; // withdrawn meanwhile
+    this.#queued = null;
     const { listener } = this.#options;
     try {
-      const worker = this.#options.spawn({
+      const worker: WorkerHandle = this.#options.spawn({
         ...listener,
-        onReady: () => {
-          this.#leave();
-          listener.onReady(this.worker as WorkerHandle);
-        },
-        onGone: (death) => this.#onGone(death),
+        onLoaded: (info) => listener.onLoaded(worker, info),
+        onReady: () => this.#onReady(worker),
+        onGone: (death) => this.#onGone(worker, death),
       });
-      this.#enter({ name: 'live', worker }, null);
+      this.#workers.add(worker);
+      this.#inGate.set(worker, queued.leave);
+      if (this.#state.name === 'renewing') this.#enter({ ...this.#state, next: worker }, null);
+      else this.#enter({ name: 'live', worker }, null);
     } catch (cause) {
-      this.#onGone(neverStarted(cause)); // no process to be had just now, perhaps: tried again as after any death
+      queued.leave();
+      this.#onFailedStart(neverStarted(cause)); // no process to be had just now, perhaps: tried again as after any death
     }
   }
 
-  #onGone(death: WorkerDeath): void {
-    this.#leave();
+  #onReady(worker: WorkerHandle): void {
+    this.#leaveGate(worker);
+    if (this.#state.name === 'renewing' && this.#state.next === worker) {
+      const before = this.#state.worker;
+      this.#enter({ name: 'live', worker }, null);
+      before.retire(this.#retireLimits);
+    }
+    this.#options.listener.onReady(worker);
+  }
+
+  #onGone(worker: WorkerHandle, death: WorkerDeath): void {
+    this.#leaveGate(worker);
+    this.#workers.delete(worker);
     this.#calls += death.finishedCalls;
-    if (this.#state.name === 'replacing') {
-      this.#restartIn(0, death);
+    const state = this.#state;
+    if (state.name === 'closing') this.#onGoneAtEnd(death);
+    else if (state.name === 'renewing' && state.next === worker) this.#onFailedStart(death);
+    else if (this.worker !== worker) this.#options.listener.onSlotChange(this, death);
+    else if (state.name === 'replacing') this.#restartIn(0, death);
+    else if (state.name === 'renewing') this.#onGoneTooEarly(state.next, death);
+    else this.#afterDeath(death);
+  }
+
+  #onGoneAtEnd(death: WorkerDeath): void {
+    this.#lastDeath = death;
+    const [left] = this.#workers;
+    this.#enter(left === undefined ? { name: 'closed' } : { name: 'closing', worker: left }, death);
+  }
+
+  /** The next worker is on its way already. */
+  #onGoneTooEarly(next: WorkerHandle | null, death: WorkerDeath): void {
+    this.#lastDeath = death;
+    this.#restarts += 1;
+    this.#enter(next === null ? { name: 'waiting' } : { name: 'live', worker: next }, death);
+  }
+
+  #onFailedStart(death: WorkerDeath): void {
+    if (this.#state.name !== 'renewing') {
+      this.#afterDeath(death);
       return;
     }
     this.#lastDeath = death;
-    if (this.#state.name === 'closing') {
-      this.#enter({ name: 'closed' }, death);
-      return;
-    }
+    this.#enter({ name: 'live', worker: this.#state.worker }, death);
+  }
+
+  #afterDeath(death: WorkerDeath): void {
+    this.#lastDeath = death;
     const cause = { ...death, permanent: death.fatal?.permanent ?? false, thrown: thrownAtStart(death) };
     const decision = afterDeath(this.#history, cause, this.#options.rules(), Math.random());
     this.#history = decision.history;
@@ -202,13 +275,29 @@ export class Slot {
   #cancelStart(): void {
     if (this.#backoffTimer !== null) clearTimeout(this.#backoffTimer);
     this.#backoffTimer = null;
-    if (this.worker === null) this.#leave();
+    this.#withdraw();
+  }
+
+  /** Its turn at the gate is not wanted any more. */
+  #withdraw(): void {
+    this.#queued?.leave();
+    this.#queued = null;
+  }
+
+  #leaveGate(worker: WorkerHandle): void {
+    this.#inGate.get(worker)?.();
+    this.#inGate.delete(worker);
   }
 
   #enter(state: SlotState, death: WorkerDeath | null): void {
     this.#state = state;
     this.#options.listener.onSlotChange(this, death);
   }
+}
+
+/** Why a worker could not start: what it said of itself, or how it died. */
+export function startError(death: WorkerDeath): ServeError {
+  return latchError(death, true);
 }
 
 /** Why the slot is given up: what its last worker said of itself, or how it died. */

@@ -197,7 +197,9 @@ test(
     const callers = Promise.all(Array.from({ length: 4 }, caller));
     const seen = new Set<number>();
     for (let i = 0; i < 12; i += 1) {
-      await real.model.scale([3, 1, 2, 1][i % 4] as number, LIMITS);
+      const count = [2, 3, 1][i % 3] as number;
+      const settled = await real.model.scale(count, LIMITS);
+      assert.deepEqual(settled, { wanted: count, ready: count, error: null });
       for (const pid of real.pids) seen.add(pid);
     }
     isOver = true;

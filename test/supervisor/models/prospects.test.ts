@@ -9,6 +9,7 @@ const worker = {} as (SlotState & { name: 'live' })['worker'];
 const SLOTS = {
   waiting: { name: 'waiting' },
   live: { name: 'live', worker },
+  renewing: { name: 'renewing', worker, next: null },
   replacing: { name: 'replacing', worker },
   backoff: { name: 'backoff', untilMs: NOW_MS + 700 },
   latched: { name: 'latched', error: new ServeError('SERVE_CRASH_LOOP') },
@@ -19,6 +20,7 @@ const SLOTS = {
 for (const [names, lastInitMs, expected] of [
   [['waiting'], null, 1000],
   [['live'], 50, 50],
+  [['renewing', 'latched'], 50, 50],
   [['replacing', 'backoff'], 50, 50],
   [['backoff', 'latched'], 50, 750],
   [['latched', 'closing', 'closed'], 50, null],

@@ -11,6 +11,7 @@ export class Bench {
   readonly gate: SpawnGate;
   readonly slot: Slot;
   readonly spawned: WorkerListener[] = [];
+  readonly handles: { state: string }[] = [];
   readonly stopped: number[] = [];
   readonly retired: RetireLimits[] = [];
   readonly states: string[] = [];
@@ -21,7 +22,7 @@ export class Bench {
   readonly #t: TestContext;
   readonly #immediates: (() => void)[] = [];
 
-  constructor(t: TestContext, restartLimit = 1, gate = new SpawnGate(1)) {
+  constructor(t: TestContext, restartLimit = 1, gate = new SpawnGate(1), device = 'gpu 0') {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     // By hand: Node 20's own mock mixes up an immediate that a timer asks for.
     t.mock.method(globalThis, 'setImmediate', (callback: () => void) => this.#immediates.push(callback));
@@ -31,7 +32,7 @@ export class Bench {
     this.restartLimit = restartLimit;
     this.slot = new Slot({
       index: 0,
-      device: 'gpu 0',
+      device,
       gate,
       rules: () => ({ restartLimit: this.restartLimit, everReady: this.everReady }),
       spawn: (listener) => this.#spawn(listener),
@@ -63,12 +64,20 @@ export class Bench {
     this.#t.mock.timers.tick(ms);
   }
 
+  /** The worker that was started last is ready. */
   ready(): void {
+    const handle = this.handles.at(-1);
+    if (handle !== undefined) handle.state = 'ready';
     this.spawned.at(-1)?.onReady();
   }
 
   die(death: Partial<WorkerDeath> = {}): void {
-    this.spawned.at(-1)?.onGone({ ...HEALTHY, ...death });
+    this.dieAs(this.spawned.length - 1, death);
+  }
+
+  /** The worker that was the nth to be started dies; the first is 0. */
+  dieAs(nth: number, death: Partial<WorkerDeath> = {}): void {
+    this.spawned[nth]?.onGone({ ...HEALTHY, ...death });
   }
 
   /** Its turn comes, and the system has no process to give. */
@@ -87,11 +96,14 @@ export class Bench {
   #spawn(listener: WorkerListener): WorkerHandle {
     if (this.failSpawn) throw new Error('no such program');
     this.spawned.push(listener);
-    return {
+    const handle = {
+      state: 'initializing',
       finishedCalls: 0,
       stop: (graceMs: number) => this.stopped.push(graceMs),
       retire: (limits: RetireLimits) => this.retired.push(limits),
-    } as unknown as WorkerHandle;
+    };
+    this.handles.push(handle);
+    return handle as unknown as WorkerHandle;
   }
 
   #listener(): SlotListener {
@@ -141,6 +153,11 @@ export const PERMANENT: Partial<WorkerDeath> = {
 export const INTO: Readonly<Record<SlotState['name'], (bench: Bench) => void>> = {
   waiting: () => {},
   live: (bench) => bench.start(),
+  renewing: (bench) => {
+    bench.start();
+    bench.ready();
+    bench.slot.renew(RETIRE);
+  },
   replacing: (bench) => {
     bench.start();
     bench.slot.replace(RETIRE);
@@ -167,7 +184,10 @@ export const SLOT_EVENTS = {
   badDeath: 'Its worker dies at any other time, or there is no process to be had: the next one has to wait.',
   lastDeath: 'The same, once too often, or of what would happen again: there is no next one.',
   pauseOver: 'The pause before the next start is over.',
+  nextReady: 'The next worker is ready.',
+  nextDies: 'The next worker dies before it is ready, or there is no process to be had for it.',
   replace: 'The app has changed: the slot begins anew.',
+  renew: 'Its worker is to be replaced without a gap; on a GPU, or if it is not ready, as by `replace`.',
   retire: 'Fewer workers are wanted: the slot is given up.',
   serverStops: 'The server stops: no worker follows the present one.',
 } as const;
@@ -175,7 +195,7 @@ export const SLOT_EVENTS = {
 export type SlotEvent = keyof typeof SLOT_EVENTS;
 
 export const HAPPENS: Readonly<Record<SlotEvent, (bench: Bench) => void>> = {
-  turn: (bench) => bench.start(),
+  turn: (bench) => (bench.state === 'waiting' ? bench.start() : bench.turn()),
   death: (bench) => bench.die(),
   badDeath: (bench) => (bench.state === 'waiting' ? bench.failToStart() : bench.die(AT_START)),
   lastDeath: (bench) => {
@@ -183,7 +203,19 @@ export const HAPPENS: Readonly<Record<SlotEvent, (bench: Bench) => void>> = {
     HAPPENS.badDeath(bench);
   },
   pauseOver: (bench) => bench.tick(30_000),
+  nextReady: (bench) => {
+    bench.turn();
+    bench.ready();
+  },
+  nextDies: (bench) => {
+    bench.turn();
+    bench.die(AT_START);
+  },
   replace: (bench) => bench.slot.replace(RETIRE),
+  renew: (bench) => {
+    if (bench.state === 'live') bench.ready();
+    bench.slot.renew(RETIRE);
+  },
   retire: (bench) => bench.slot.retire(RETIRE),
   serverStops: (bench) => bench.slot.close(500),
 };
@@ -194,36 +226,53 @@ export const SLOT_GRID: readonly (readonly [SlotState['name'], SlotEvent, SlotSt
   ['waiting', 'badDeath', 'backoff'],
   ['waiting', 'lastDeath', 'latched'],
   ['waiting', 'replace', 'waiting'],
+  ['waiting', 'renew', 'waiting'],
   ['waiting', 'retire', 'closed'],
   ['waiting', 'serverStops', 'closed'],
   ['live', 'death', 'waiting'],
   ['live', 'badDeath', 'backoff'],
   ['live', 'lastDeath', 'latched'],
   ['live', 'replace', 'replacing'],
+  ['live', 'renew', 'renewing'],
   ['live', 'retire', 'closing'],
   ['live', 'serverStops', 'closing'],
+  ['renewing', 'turn', 'renewing'],
+  ['renewing', 'death', 'waiting'],
+  ['renewing', 'badDeath', 'waiting'],
+  ['renewing', 'lastDeath', 'waiting'],
+  ['renewing', 'nextReady', 'live'],
+  ['renewing', 'nextDies', 'live'],
+  ['renewing', 'replace', 'replacing'],
+  ['renewing', 'renew', 'renewing'],
+  ['renewing', 'retire', 'closing'],
+  ['renewing', 'serverStops', 'closing'],
   ['replacing', 'death', 'waiting'],
   ['replacing', 'badDeath', 'waiting'],
   ['replacing', 'lastDeath', 'waiting'],
   ['replacing', 'replace', 'replacing'],
+  ['replacing', 'renew', 'replacing'],
   ['replacing', 'retire', 'closing'],
   ['replacing', 'serverStops', 'closing'],
   ['backoff', 'pauseOver', 'waiting'],
   ['backoff', 'replace', 'waiting'],
+  ['backoff', 'renew', 'waiting'],
   ['backoff', 'retire', 'closed'],
   ['backoff', 'serverStops', 'closed'],
   ['latched', 'pauseOver', 'latched'],
   ['latched', 'replace', 'waiting'],
+  ['latched', 'renew', 'waiting'],
   ['latched', 'retire', 'closed'],
   ['latched', 'serverStops', 'closed'],
   ['closing', 'death', 'closed'],
   ['closing', 'badDeath', 'closed'],
   ['closing', 'lastDeath', 'closed'],
   ['closing', 'replace', 'closing'],
+  ['closing', 'renew', 'closing'],
   ['closing', 'retire', 'closing'],
   ['closing', 'serverStops', 'closing'],
   ['closed', 'pauseOver', 'closed'],
   ['closed', 'replace', 'closed'],
+  ['closed', 'renew', 'closed'],
   ['closed', 'retire', 'closed'],
   ['closed', 'serverStops', 'closed'],
 ];

@@ -1,11 +1,17 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
+import { SpawnGate } from '../../../supervisor/slots/spawn-gate.js';
 import type { SlotState } from '../../../supervisor/slots/slot.js';
-import { AT_START, Bench, HAPPENS, INTO, RETIRE, SLOT_GRID } from './slot-bench.js';
+import { AT_START, Bench, HAPPENS, INTO, PERMANENT, RETIRE, SLOT_GRID } from './slot-bench.js';
 
 for (const [from, event, to] of SLOT_GRID) {
   test(`a slot that is ${from}: ${event} makes it ${to}`, (t) => {
-    const bench = new Bench(t);
+    const bench = new Bench(
+      t,
+      1,
+      new SpawnGate(1),
+      from === 'renewing' || event === 'renew' ? 'cpu' : 'gpu 0',
+    );
     INTO[from](bench);
     assert.equal(bench.state, from, 'brought there');
     HAPPENS[event](bench);
@@ -182,3 +188,78 @@ for (const [from, start] of [
     assert.equal(bench.spawned.length, 3, 'the pause before the change starts nobody');
   });
 }
+
+/** On the CPU, with a worker that is ready and another that is to take its place. */
+function renewing(t: TestContext): Bench {
+  const bench = new Bench(t, 1, new SpawnGate(1), 'cpu');
+  INTO.renewing(bench);
+  bench.turn();
+  return bench;
+}
+
+test('a slot that is renewed asks its worker to go once the next one is ready, and counts no restart', (t) => {
+  const bench = renewing(t);
+  assert.deepEqual([bench.spawned.length, bench.retired], [2, []]);
+  assert.equal(bench.gateIsOpen(), false, 'the next one starts');
+  bench.ready();
+  assert.deepEqual([bench.state, bench.retired, bench.gateIsOpen()], ['live', [RETIRE], true]);
+  assert.equal(bench.slot.workers.length, 2);
+  bench.dieAs(0, { wanted: true });
+  assert.deepEqual([bench.slot.workers.length, bench.slot.restarts, bench.slot.calls], [1, 0, 3]);
+  assert.equal(bench.slot.lastDeath, null);
+});
+
+test('the next worker dies before it is ready: the present one stays, and the slot says how the other died', (t) => {
+  const bench = renewing(t);
+  bench.die(PERMANENT);
+  assert.deepEqual([bench.state, bench.retired, bench.gateIsOpen()], ['live', [], true]);
+  assert.equal(bench.slot.lastDeath?.fatal?.message, 'no inference export');
+  bench.pass(60_000);
+  assert.equal(bench.spawned.length, 2, 'none is tried again');
+});
+
+test('there is no process for the next worker: the present one stays', (t) => {
+  const bench = new Bench(t, 1, new SpawnGate(1), 'cpu');
+  INTO.renewing(bench);
+  bench.failSpawn = true;
+  bench.turn();
+  assert.deepEqual([bench.state, bench.gateIsOpen()], ['live', true]);
+});
+
+test('the present worker dies while the next one starts: that one has the place, and may fail as any start', (t) => {
+  const bench = renewing(t);
+  bench.dieAs(0);
+  assert.deepEqual([bench.state, bench.slot.restarts], ['live', 1]);
+  bench.die(AT_START);
+  assert.equal(bench.state, 'backoff');
+});
+
+test('a slot that is renewed again stops the next worker and starts another', (t) => {
+  const bench = renewing(t);
+  bench.slot.renew(RETIRE);
+  assert.deepEqual(bench.retired, [RETIRE], 'the one that started');
+  bench.dieAs(1, { ...AT_START, wanted: true });
+  bench.turn();
+  assert.equal(bench.spawned.length, 3);
+  bench.ready();
+  assert.equal(bench.state, 'live');
+});
+
+test('a slot that is closed while it is renewed is closed when both workers have gone', (t) => {
+  const bench = renewing(t);
+  bench.slot.close(700);
+  assert.deepEqual(bench.stopped, [700, 700]);
+  bench.dieAs(0, { wanted: true });
+  assert.equal(bench.state, 'closing');
+  bench.dieAs(1, { wanted: true });
+  assert.deepEqual([bench.state, bench.gateIsOpen()], ['closed', true]);
+});
+
+test('on a GPU the present worker goes before the next one starts', (t) => {
+  const bench = new Bench(t);
+  bench.start();
+  bench.ready();
+  bench.slot.renew(RETIRE);
+  bench.turn();
+  assert.deepEqual([bench.state, bench.spawned.length, bench.retired], ['replacing', 1, [RETIRE]]);
+});
