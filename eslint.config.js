@@ -38,20 +38,31 @@ function importOf(room) {
   return String.raw`^(?:\.{1,2}/)+${path.replace(/^http\//, '(?:http/)?')}`;
 }
 
-const oneWay = ROOMS.slice(1).map((room, i) => ({
-  files: [room.endsWith('.ts') ? `supervisor/${room}` : `supervisor/${room}/**`],
-  rules: {
-    'no-restricted-imports': [
-      'error',
-      {
-        patterns: ROOMS.slice(0, i + 1).map((above) => ({
-          regex: importOf(above),
-          message: `${room} stands below ${above} (ROOMS in eslint.config.js).`,
-        })),
-      },
-    ],
-  },
-}));
+/** Refuses the imports that no room may have of those above it, and those of `patterns`. */
+function restrict(files, room, patterns = []) {
+  const above = ROOMS.slice(0, ROOMS.indexOf(room)).map((one) => ({
+    regex: importOf(one),
+    message: `${room} stands below ${one} (ROOMS in eslint.config.js).`,
+  }));
+  return { files, rules: { 'no-restricted-imports': ['error', { patterns: [...above, ...patterns] }] } };
+}
+
+const oneWay = ROOMS.slice(1).map((room) =>
+  restrict([room.endsWith('.ts') ? `supervisor/${room}` : `supervisor/${room}/**`], room),
+);
+
+const DIALECTS = 'supervisor/http/dialects';
+const message = 'No dialect imports another; what several need stands in http/call or http/socket.';
+
+/** Dialects of one file, and those of a folder, import nothing beside them but what a dialect is. */
+const apart = [
+  restrict([`${DIALECTS}/!(index).ts`], 'http/dialects', [
+    { regex: String.raw`^\./(?!dialect\.js$)`, message },
+  ]),
+  restrict([`${DIALECTS}/*/**`], 'http/dialects', [
+    { regex: String.raw`^\.\./(?!\.\./|dialect\.js$)`, message },
+  ]),
+];
 
 export default tseslint.config(
   { ignores: ['dist/**', 'node_modules/**', 'test/fixtures/**', '**/*.js', '**/*.mjs', '**/*.cjs'] },
@@ -74,6 +85,7 @@ export default tseslint.config(
     },
   },
   ...oneWay,
+  ...apart,
   { files: ['bench/**/*.ts', 'examples/**/*.ts'], rules: { 'no-console': 'off' } },
   {
     // node:test's `test()` returns a promise that the runner itself awaits.

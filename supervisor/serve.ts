@@ -7,6 +7,7 @@
 import type { ProgramOptions } from '../protocol/option-types.js';
 import type { SendAhead } from './dispatch/send-ahead.js';
 import { ApiKeys } from './http/call/api-keys.js';
+import type { Dialects } from './http/dialects/index.js';
 import { readKeyFile } from './options/api-key.js';
 import { readModelFlags } from './options/model-entries.js';
 import { readConfigFile } from './options/config-file.js';
@@ -37,7 +38,7 @@ export interface ServeOptions extends ProgramOptions {
   readonly cwd?: string;
 }
 
-/** Settings that only the command line (its source of options), an app that starts itself and the benchmarks give. */
+/** Settings that only the command line (its source of options), an app that starts itself, tests and benchmarks give. */
 export interface ServeInternals {
   readonly flags?: OptionSource;
   /** The values of `--model`. */
@@ -45,6 +46,7 @@ export interface ServeInternals {
   /** No other model is served, whatever the config file says: an app is tested by itself. */
   readonly isAlone?: boolean;
   readonly sendAhead?: SendAhead;
+  readonly dialects?: Dialects;
   /** Which app of the file, as the worker names them; empty: the one that it exports. */
   readonly appPlace?: string;
 }
@@ -90,6 +92,7 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
     keys,
     devices,
     sendAhead: internals.sendAhead,
+    dialects: internals.dialects,
     warnings: [...environment.warnings, ...problem],
   });
   await server.open();

@@ -15,7 +15,7 @@ import type { Backend } from './call/backend.js';
 import { Cors, answerPreflight, isPreflight } from './call/cors.js';
 import { hostMistake, keyMistake } from './call/gate.js';
 import { koaAnswers, type AnswerWithKoa } from './call/koa-answers.js';
-import type { Operation } from './dialects/dialect.js';
+import type { Dialect, Operation } from './dialects/dialect.js';
 import { MAIN_DIALECTS, type Dialects } from './dialects/index.js';
 import type { HttpHandler } from './socket/http-server.js';
 import { namedPath, pathMistake, writtenPath } from './socket/request-facts.js';
@@ -109,12 +109,22 @@ function claim(ask: Ask, dialects: Dialects, isReadable: boolean): Operation {
 
 function firstClaim(ask: Ask, { inOrder }: Dialects): Operation | null {
   for (const dialect of inOrder) {
-    const operation = dialect.claim(ask, ask.backend.models);
+    const operation = claimOf(ask, dialect);
     if (operation === null) continue;
     ask.dialect = dialect;
     return operation;
   }
   return null;
+}
+
+/** What a claim throws is its answer: the request names something that is not there. */
+function claimOf(ask: Ask, dialect: Dialect): Operation | null {
+  try {
+    return dialect.claim(ask, ask.backend.models);
+  } catch (thrown) {
+    if (!(thrown instanceof ServeError)) throw thrown;
+    return { auth: 'call', counts: true, methods: '', act: { refuse: thrown } };
+  }
 }
 
 /** A call whose plan does not look for a key in the body needs one in the headers, whatever is said of it. */

@@ -18,6 +18,7 @@ import type { SendAhead } from '../dispatch/send-ahead.js';
 import { drain } from './drain.js';
 import type { ApiKeys } from '../http/call/api-keys.js';
 import type { Backend } from '../http/call/backend.js';
+import type { Dialects } from '../http/dialects/index.js';
 import { listen, type Listening } from '../http/socket/listen.js';
 import { Lobby } from '../http/call/lobby.js';
 import { isLastRequest } from '../http/socket/request-facts.js';
@@ -57,6 +58,8 @@ export interface ServerPlan {
   readonly cwd: string;
   /** Another rule than `dispatch/send-ahead.ts`, to measure it. */
   readonly sendAhead: SendAhead | undefined;
+  /** Others than those of `http/dialects/index.ts`, to test one. */
+  readonly dialects: Dialects | undefined;
   /** Said in the log at the start. */
   readonly warnings: readonly string[];
 }
@@ -151,7 +154,7 @@ export class Server implements ServerHandle {
     for (const text of this.#startTexts()) this.#log.info(text);
     await this.#served.start(this.#plan.models);
     const { createHandler } = await import('../http/handler.js');
-    handler.arrive(createHandler(this.#newBackend()));
+    handler.arrive(createHandler(this.#newBackend(), this.#plan.dialects));
   }
 
   close({ lagMs = 0, hint = '' }: CloseOptions = {}): Promise<ServerEnd> {

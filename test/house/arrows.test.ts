@@ -51,10 +51,17 @@ for (const [file, code, complaint] of [
   ['supervisor/dispatch/job.ts', "import '../http/call/backend.js';", 'dispatch stands below http/call'],
   [
     'supervisor/http/socket/listen.ts',
-    "import '../dialects/gate.js';",
+    "import '../dialects/dialect.js';",
     'http/socket stands below http/dialects',
   ],
   ['supervisor/http/call/backend.ts', "import '../handler.js';", 'http/call stands below http/handler.ts'],
+  ['supervisor/http/dialects/banana.ts', "import './gateway/start.js';", 'No dialect imports another'],
+  ['supervisor/http/dialects/gateway/start.ts', "import '../banana.js';", 'No dialect imports another'],
+  [
+    'supervisor/http/dialects/gateway/start.ts',
+    "import '../../websocket/upgrades.js';",
+    'http/dialects stands below http/websocket',
+  ],
   ['supervisor/serve.ts', "import './cli.js';", 'serve.ts stands below cli.ts'],
   ['supervisor/server/drain.ts', "import '../serve.js';", 'server stands below serve.ts'],
 ] as const) {

@@ -19,7 +19,7 @@ export interface Dialect {
   readonly paths: ReadonlyMap<string, string>;
   /**
    * Says what this request is, by its path and method; nothing is read of its body. Null if it is no request of this
-   * dialect: the next one is asked.
+   * dialect: the next one is asked. A ServeError that it throws refuses the request, which counts as a call.
    */
   claim(ask: Ask, models: Models): Operation | null;
   /** Says how an error looks here. `ask` is null for what the HTTP parser has refused. */

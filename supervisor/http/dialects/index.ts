@@ -2,7 +2,7 @@
 import { banana } from './banana.js';
 import type { DefaultDialect, Dialect } from './dialect.js';
 import { gateway } from './gateway/gateway.js';
-import { potassium } from './potassium.js';
+import { potassium } from './potassium/potassium.js';
 
 export interface Dialects {
   /** The first that claims a request has it. */

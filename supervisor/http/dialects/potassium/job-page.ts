@@ -1,8 +1,8 @@
 /** Writes what `GET /_k/jobs/:id` tells of a job, its result included, in pieces that hold nobody up. */
-import { ERRORS, type ServeError } from '../../../protocol/errors.js';
-import type { KeptJob, KeptResult } from '../../jobs/kept-jobs.js';
-import { isJson } from '../call/route-check.js';
-import { SLICE_BYTES, checkJson, inSlices, slicesOf } from '../call/slices.js';
+import { ERRORS, type ServeError } from '../../../../protocol/errors.js';
+import type { KeptJob, KeptResult } from '../../../jobs/kept-jobs.js';
+import { isJson } from '../../call/route-check.js';
+import { SLICE_BYTES, checkJson, inSlices, slicesOf } from '../../call/slices.js';
 
 export interface Description {
   readonly pieces: Iterable<Buffer>;

@@ -1,14 +1,14 @@
 /** Potassium's own paths: status, warm-up and background jobs. They speak of the default model. An app's routes are calls like any other. */
 import { Readable } from 'node:stream';
-import { ServeError } from '../../../protocol/errors.js';
-import { POTASSIUM_PREFIX, POTASSIUM_STATUS_PATHS } from '../../../protocol/reserved-paths.js';
-import type { Backend } from '../call/backend.js';
-import { defaultModel } from '../call/default-model.js';
-import { houseFailure } from '../call/house-error.js';
-import type { WriteAnswer } from '../call/koa-answers.js';
-import { PathTable } from '../call/path-table.js';
-import { bananaIdHeader } from '../socket/request-id.js';
-import type { Dialect } from './dialect.js';
+import { ServeError } from '../../../../protocol/errors.js';
+import { POTASSIUM_PREFIX, POTASSIUM_STATUS_PATHS } from '../../../../protocol/reserved-paths.js';
+import type { Backend } from '../../call/backend.js';
+import { defaultModel } from '../../call/default-model.js';
+import { houseFailure } from '../../call/house-error.js';
+import type { WriteAnswer } from '../../call/koa-answers.js';
+import { PathTable } from '../../call/path-table.js';
+import { bananaIdHeader } from '../../socket/request-id.js';
+import type { Dialect } from '../dialect.js';
 import { describeJob } from './job-page.js';
 
 const WARM_UP_PATH = `${POTASSIUM_PREFIX}/warmup`;

@@ -1,0 +1,36 @@
+/** Which pattern a path is, and what stands at its names. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { PathTable } from '../../../../supervisor/http/call/path-table.js';
+
+const PATTERNS = [
+  '/',
+  '/x/all',
+  '/x/{id}',
+  '/models/{name}/{route*}',
+  '/v1/models/{name}:predict',
+  '/a.b/{id}',
+];
+const table = new PathTable(PATTERNS.map((path) => [path, path] as const));
+
+for (const [path, pattern, params] of [
+  ['/', '/', {}],
+  ['/x/all', '/x/all', {}],
+  ['/x/other', '/x/{id}', { id: 'other' }],
+  ['/x/a b%2Fc', '/x/{id}', { id: 'a b%2Fc' }],
+  ['/models/m/', '/models/{name}/{route*}', { name: 'm', route: '' }],
+  ['/models/m/deep/er', '/models/{name}/{route*}', { name: 'm', route: 'deep/er' }],
+  ['/models/m/two\nlines', '/models/{name}/{route*}', { name: 'm', route: 'two\nlines' }],
+  ['/v1/models/m:predict', '/v1/models/{name}:predict', { name: 'm' }],
+  ['/a.b/1', '/a.b/{id}', { id: '1' }],
+] as const) {
+  test(`${JSON.stringify(path)} is ${pattern}`, () => {
+    const found = table.find(path);
+    assert.deepEqual({ value: found?.value, params: { ...found?.params } }, { value: pattern, params });
+  });
+}
+
+for (const path of ['', '/x', '/x/', '/x/a/b', '/models/m', '/models//r', '/axb/1', 'x/all', '/X/all'])
+  test(`${JSON.stringify(path)} is none`, () => assert.equal(table.find(path), null));
+
+test('a table names its paths as they are declared', () => assert.deepEqual(table.paths, PATTERNS));

@@ -1,0 +1,39 @@
+/** A dialect of forty lines: `PUT /x/{model}/{route*}`, and WebSockets there, with errors as lines of text. */
+import { ServeError } from '../../../../protocol/errors.js';
+import { PathTable } from '../../../../supervisor/http/call/path-table.js';
+import type { Dialect, Operation } from '../../../../supervisor/http/dialects/dialect.js';
+
+const PATH = '/x/{model}/{route*}';
+const table = new PathTable([[PATH, null]]);
+
+export const tiny: Dialect = {
+  name: 'tiny',
+  paths: new Map([[PATH, 'PUT']]),
+
+  claim({ request: { method }, path, isWebSocket }, models) {
+    const found = table.find(path);
+    if (found === null) return null;
+    const operation = (act: Operation['act']): Operation => ({
+      auth: 'call',
+      counts: method === 'PUT',
+      methods: 'PUT',
+      act,
+    });
+    if (method !== 'PUT' && !isWebSocket)
+      return operation({ refuse: new ServeError('SERVE_METHOD_NOT_ALLOWED') });
+    const { model: name = '', route = '' } = found.params;
+    const target = { model: models.find({ name }), route: `/${route}` };
+    return operation({ target, format: isWebSocket ? 'websocket' : 'auto', params: found.params });
+  },
+
+  fail({ code, message }, requestId) {
+    return {
+      status: code === 'SERVE_INFERENCE_FAILED' ? 599 : 418,
+      phrase: 'Tiny Trouble',
+      headers: { 'Content-Type': 'text/plain', 'X-Code': code },
+      body: Buffer.from(`${code} ${requestId}: ${message}\n`),
+    };
+  },
+
+  headers: () => ({ 'X-Dialect': 'tiny' }),
+};
