@@ -39,8 +39,12 @@ export class HeldBatch implements Clocked, TurnClock {
   }
 
   remove(call: HeldCall): void {
+    if (this.calls.length === 1) {
+      this.calls.pop(); // cheaper than a search, for nearly every call
+      return;
+    }
     this.calls.splice(this.calls.indexOf(call), 1);
-    if (this.calls.length > 0) this.setClock();
+    this.setClock();
   }
 
   setClock(): void {

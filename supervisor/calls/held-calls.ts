@@ -98,7 +98,7 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
   }
 
   find(id: number): HeldCall {
-    const call = this.#findCall((candidate) => candidate.id === id);
+    const call = this.#findById(id);
     if (call !== null) return call;
     throw protocolError(`call ${id} is not held by this worker`);
   }
@@ -125,7 +125,7 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
 
   /** The job is settled; tells the worker to stop working for it. */
   abandon(job: Job, reason: string): void {
-    const call = this.#findCall((candidate) => candidate.job === job);
+    const call = this.#findByJob(job);
     if (call === null) return;
     call.turns = null;
     call.batch.setClock(); // from now on it waits for no reader: its clock runs
@@ -138,7 +138,7 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
   }
 
   sendData(job: Job, part: Omit<DataPart, 'id'>, bytes: Uint8Array): void {
-    const call = this.#findCall((candidate) => candidate.job === job);
+    const call = this.#findByJob(job);
     if (call !== null) this.#traffic.say(call, part, bytes);
   }
 
@@ -173,7 +173,7 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
   learnBegun(): void {
     if (this.#count === 0) return;
     const { id, atMs } = this.#readBegun();
-    const last = this.#findCall((call) => call.id === id);
+    const last = this.#findById(id);
     if (last === null) return;
     for (const batch of this.#batches) {
       const isLast = batch === last.batch;
@@ -188,17 +188,27 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
     return id;
   }
 
-  #findCall(is: (call: HeldCall) => boolean): HeldCall | null {
+  #findById(id: number): HeldCall | null {
     for (const { calls } of this.#batches) {
-      for (const call of calls) if (is(call)) return call;
+      for (const call of calls) if (call.id === id) return call;
+    }
+    return null;
+  }
+
+  #findByJob(job: Job): HeldCall | null {
+    for (const { calls } of this.#batches) {
+      for (const call of calls) if (call.job === job) return call;
     }
     return null;
   }
 
   #removeBatch(batch: HeldBatch): void {
-    const index = this.#batches.indexOf(batch);
-    this.#batches.splice(index, 1);
-    if (index === 0) this.#awaitBegin();
+    if (batch !== this.first) {
+      this.#batches.splice(this.#batches.indexOf(batch), 1);
+      return;
+    }
+    this.#batches.shift();
+    this.#awaitBegin();
   }
 
   /** The next batch's turn has come: it begins in time, or its worker is frozen. */

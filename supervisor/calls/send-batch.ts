@@ -12,7 +12,7 @@ const MAX_CHAR_BYTES = 3;
 /** `number` names the batch on the wire. */
 export function sendBatch(channel: Channel, number: number, jobs: readonly Job[]): void {
   if (jobs.length === 1) {
-    sendFrame(channel, number, jobs, true);
+    sendAlone(channel, number, jobs[0] as Job);
     return;
   }
   // A frame that waits for others may be taken back, and the mark with it; so the mark has a frame to itself.
@@ -22,10 +22,16 @@ export function sendBatch(channel: Channel, number: number, jobs: readonly Job[]
   if (mayWait) sendFrame(channel, number, [], true);
 }
 
+/** The usual case, with nothing made for it that a frame of one call does not need. */
+function sendAlone(channel: Channel, batch: number, { call, pieces, bodyBytes }: Job): void {
+  const frame = { type: 'call', calls: [call], inlineBytes: [bodyBytes], batch, last: true } as const;
+  channel.sendBody(frame, call.id, pieces, bodyBytes);
+}
+
 function sendFrame(channel: Channel, batch: number, jobs: readonly Job[], last: boolean): void {
   const calls = jobs.map(({ call }) => call);
   const inlineBytes = jobs.map(({ bodyBytes }) => bodyBytes);
-  const pieces = jobs.length === 1 ? (jobs[0] as Job).pieces : jobs.flatMap((job) => job.pieces);
+  const pieces = jobs.flatMap((job) => job.pieces);
   const bytes = inlineBytes.reduce((sum, one) => sum + one, 0);
   channel.sendBody({ type: 'call', calls, inlineBytes, batch, last }, calls[0]?.id ?? 0, pieces, bytes);
 }
