@@ -25,6 +25,13 @@ export interface Asked {
   readonly model: Model | null;
 }
 
+/** Whether calls should come, in a word, and what a probe is told. */
+export interface ReadinessAnswer {
+  readonly ready: boolean;
+  readonly state: string;
+  readonly body: object;
+}
+
 export interface Backend {
   readonly models: Models;
   readonly options: ServerOptions;
@@ -51,5 +58,5 @@ export interface Backend {
   onRefused(asked: Asked, error: ServeError): void;
   status(): object;
   /** Of the server, or of one model, strictly. @throws SERVE_MODEL_NOT_FOUND */
-  readiness(model?: string): { readonly ready: boolean; readonly body: object };
+  readiness(model?: string): ReadinessAnswer;
 }

@@ -8,13 +8,15 @@ import { ServeError } from '../../../protocol/errors.js';
 import { STATUS_PATH } from '../../../protocol/reserved-paths.js';
 import type { Models } from '../../models/models.js';
 import type { Ask } from '../call/ask.js';
-import { defaultModel } from '../call/default-model.js';
+import type { ReadinessAnswer } from '../call/backend.js';
 import { houseFailure } from '../call/house-error.js';
 import type { WriteAnswer } from '../call/koa-answers.js';
 import { PathTable } from '../call/path-table.js';
 import { writtenPath } from '../socket/request-facts.js';
 import { bananaIdHeader } from '../socket/request-id.js';
 import type { DefaultDialect, Operation, Target } from './dialect.js';
+
+const READYZ_PREFIX = '/readyz/';
 
 /** What the front answers itself to `GET` and `HEAD`. */
 const PAGES = new PathTable<{ readonly auth: Operation['auth']; readonly write: WriteAnswer }>([
@@ -24,29 +26,33 @@ const PAGES = new PathTable<{ readonly auth: Operation['auth']; readonly write: 
     {
       auth: 'none',
       write: (ctx, { backend }) => {
-        const { health } = defaultModel(backend.models);
-        ctx.status = health === 'ready' ? 200 : 503;
-        ctx.body = { state: health === 'ready' ? 'healthy' : health, gpu: backend.hasGpu };
+        const { ready, state } = backend.readiness();
+        ctx.status = ready ? 200 : 503;
+        ctx.body = { state: ready ? 'healthy' : state, gpu: backend.hasGpu };
       },
     },
   ],
   // The front is alive if it can answer; restarting it would not mend a model, and would lose the warm workers.
   ['/livez', { auth: 'none', write: (ctx) => void (ctx.body = { state: 'alive' }) }],
+  ['/readyz', { auth: 'none', write: (ctx, { backend }) => writeReadiness(ctx, backend.readiness()) }],
+  // Strict: this model has a worker that is ready.
   [
-    '/readyz',
+    `${READYZ_PREFIX}{model}`,
     {
       auth: 'none',
-      write: (ctx, { backend }) => {
-        const { health } = defaultModel(backend.models);
-        ctx.status = health === 'ready' ? 200 : 503;
-        ctx.body = { state: health };
-      },
+      write: (ctx, { backend, path }) =>
+        writeReadiness(ctx, backend.readiness(path.slice(READYZ_PREFIX.length))),
     },
   ],
   [STATUS_PATH, { auth: 'call', write: (ctx, { backend }) => void (ctx.body = backend.status()) }],
 ]);
 
 const PAGE_METHODS = 'GET, HEAD';
+
+function writeReadiness(ctx: Parameters<WriteAnswer>[0], { ready, body }: ReadinessAnswer): void {
+  ctx.status = ready ? 200 : 503;
+  ctx.body = body;
+}
 
 export const banana: DefaultDialect = {
   name: 'banana',
