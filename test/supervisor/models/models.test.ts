@@ -1,0 +1,237 @@
+/** The registry of models, with models whose workers come and go when the test says so. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { ServeError, shuttingDown } from '../../../protocol/errors.js';
+import { Models, type ManagedModel } from '../../../supervisor/models/models.js';
+import type { Settled } from '../../../supervisor/models/model-health.js';
+import { nextTurn } from '../../protocol/streams.js';
+
+const LIMITS = { finishMs: 100, graceMs: 10 };
+
+class Fake implements ManagedModel {
+  readonly spec: { readonly name: string; readonly version: string };
+  readonly story: string[] = [];
+  wantedWorkers = 0;
+  #settle: (settled: Settled) => void = () => {};
+  #fail: (error: ServeError) => void = () => {};
+
+  constructor(name: string, version = '1') {
+    this.spec = { name, version };
+  }
+
+  scale(count: number): Promise<Settled> {
+    this.wantedWorkers = count;
+    this.story.push(`scale ${count}`);
+    return new Promise((resolve, reject) => ([this.#settle, this.#fail] = [resolve, reject]));
+  }
+
+  close(): void {
+    this.story.push('closed');
+  }
+
+  /** What was asked for last has come to its end. */
+  async settles(ready = this.wantedWorkers, error: ServeError | null = null): Promise<void> {
+    this.#settle({ wanted: this.wantedWorkers, ready, error });
+    await nextTurn();
+  }
+
+  async fails(error: ServeError): Promise<void> {
+    this.#fail(error);
+    await nextTurn();
+  }
+}
+
+function modelsOf(...fakes: Fake[]): Models<Fake> {
+  const models = new Models<Fake>();
+  for (const fake of fakes) models.addFirst(fake, false);
+  return models;
+}
+
+function described(models: Models<Fake>): string[] {
+  return models.describe().map(({ model: { spec }, isDefault, isLeaving }) => {
+    const marks = [...(isDefault ? ['default'] : []), ...(isLeaving ? ['leaving'] : [])];
+    return [`${spec.name}/${spec.version}`, ...marks].join(' ');
+  });
+}
+
+describe('a model is found', () => {
+  test('by its name alone, which means its default version, and by name and version', () => {
+    const [one, two] = [new Fake('digits'), new Fake('digits', '2')];
+    const models = modelsOf(one, two, new Fake('other'));
+    assert.equal(models.find({ name: 'digits' }), one);
+    assert.equal(models.find({ name: 'digits', version: '2' }), two);
+    models.setDefault({ name: 'digits', version: '2' });
+    assert.equal(models.find({ name: 'digits' }), two);
+    assert.deepEqual(described(models), ['digits/1', 'digits/2 default', 'other/1 default']);
+  });
+
+  test('or the error says which there are', () => {
+    const models = modelsOf(new Fake('digits'), new Fake('other'));
+    assert.throws(() => models.find({ name: 'digit\n' }), {
+      code: 'SERVE_MODEL_NOT_FOUND',
+      message: 'There is no model "digit\\n"; this server has digits, other.',
+    });
+    assert.throws(() => models.find({ name: 'digits', version: '9' }), {
+      code: 'SERVE_VERSION_NOT_FOUND',
+      message: 'The model digits has no version "9"; it has: 1.',
+    });
+    assert.throws(() => modelsOf().find({ name: 'x' }), { message: /this server has none\.$/ });
+  });
+
+  test('in a message of bounded length, however many there are and whatever was asked for', () => {
+    const models = modelsOf(...Array.from({ length: 1000 }, (_, i) => new Fake(`model-${i}`)));
+    assert.throws(
+      () => models.find({ name: 'x'.repeat(1e6) }),
+      ({ message }: Error) => message.length < 1000 && message.endsWith('and 980 more.'),
+    );
+  });
+
+  test('on / only if it is the one that was said to answer there', async () => {
+    const models = modelsOf(new Fake('other'));
+    assert.equal(models.default, null);
+    const app = new Fake('app');
+    models.addFirst(app, true);
+    assert.equal(models.default, app);
+    const next = await models.register({ name: 'app', version: '2' }, () => new Fake('app', '2'));
+    models.setDefault({ name: 'app', version: '2' });
+    assert.equal(models.default, next);
+  });
+});
+
+describe('register', () => {
+  test('adds a model without workers', async () => {
+    const models = modelsOf();
+    const model = await models.register({ name: 'digits', version: '1' }, () => new Fake('digits'));
+    assert.deepEqual(model.story, []);
+    assert.deepEqual(described(models), ['digits/1 default']);
+  });
+
+  test('refuses a name and version that is there', async () => {
+    const models = modelsOf(new Fake('digits'));
+    const again = models.register({ name: 'digits', version: '1' }, () => new Fake('digits'));
+    await assert.rejects(again, { code: 'SERVE_MODEL_CONFLICT' });
+  });
+
+  test('waits for one of the same name and version that is leaving; of two that wait one gets it', async () => {
+    const first = new Fake('digits');
+    const models = modelsOf(first);
+    models.unregister({ name: 'digits' }, LIMITS);
+    let made = 0;
+    const register = (): Promise<Fake> =>
+      models.register({ name: 'digits', version: '1' }, () => {
+        made += 1;
+        return new Fake('digits');
+      });
+    const both = Promise.allSettled([register(), register()]);
+    await nextTurn();
+    assert.equal(made, 0);
+    await first.settles();
+    const results = await both;
+    assert.deepEqual(
+      results.map(({ status }) => status),
+      ['fulfilled', 'rejected'],
+    );
+    assert.equal(made, 1);
+    assert.deepEqual(described(models), ['digits/1 default']);
+  });
+
+  test('is refused once the server drains, also if it has waited', async () => {
+    const first = new Fake('digits');
+    const models = modelsOf(first);
+    models.unregister({ name: 'digits' }, LIMITS);
+    const waiting = models.register({ name: 'digits', version: '1' }, () => new Fake('digits'));
+    const refused = assert.rejects(waiting, { code: 'SERVE_SHUTTING_DOWN' });
+    models.close();
+    await first.fails(shuttingDown());
+    await refused;
+  });
+});
+
+describe('scale', () => {
+  const COUNTS: readonly (readonly [now: number, min: number, max: number, then: number])[] = [
+    [0, 2, 2, 2],
+    [1, 2, 4, 2],
+    [3, 2, 4, 3],
+    [5, 2, 4, 4],
+    [5, 0, 0, 0],
+    [0, 0, 3, 0],
+  ];
+  for (const [now, min, max, then] of COUNTS) {
+    test(`of ${now} workers to at least ${min} and at most ${max} leaves ${then}`, () => {
+      const model = new Fake('digits');
+      model.wantedWorkers = now;
+      const { accepted } = modelsOf(model).scale({ name: 'digits' }, { min, max }, LIMITS);
+      assert.deepEqual(accepted, { name: 'digits', version: '1' });
+      assert.deepEqual(model.story, [`scale ${then}`]);
+    });
+  }
+
+  const crash = new ServeError('SERVE_CRASH_LOOP');
+  const ENDS: readonly (readonly [ready: number, error: ServeError | null, result: string])[] = [
+    [3, null, 'done'],
+    [1, crash, 'partial'],
+    [0, crash, 'failed'],
+  ];
+  for (const [ready, error, result] of ENDS) {
+    test(`with ${ready} of 3 workers in the end is ${result}`, async () => {
+      const model = new Fake('digits');
+      const { settled } = modelsOf(model).scale({ name: 'digits' }, { min: 3, max: 3 }, LIMITS);
+      await model.settles(ready, error);
+      assert.deepEqual(await settled, { result, wanted: 3, ready, error });
+    });
+  }
+
+  test('that cannot be begun settles with the error and rejects nothing', async () => {
+    const model = new Fake('digits');
+    const { settled } = modelsOf(model).scale({ name: 'digits' }, { min: 1, max: 1 }, LIMITS);
+    const error = new ServeError('SERVE_CONFIG', 'no GPU');
+    await model.fails(error);
+    assert.deepEqual(await settled, { result: 'failed', wanted: 1, ready: 0, error });
+  });
+
+  test('refuses numbers that are none, and bounds that cross', () => {
+    const models = modelsOf(new Fake('digits'));
+    for (const [min, max] of [
+      [-1, 1],
+      [1, 0],
+      [0.5, 1],
+      [0, Infinity],
+    ] as const)
+      assert.throws(() => models.scale({ name: 'digits' }, { min, max }, LIMITS), { code: 'SERVE_CONFIG' });
+  });
+});
+
+describe('unregister', () => {
+  test('hides the model from callers at once, and describes it until its workers are gone', async () => {
+    const model = new Fake('digits');
+    const models = modelsOf(model);
+    const { accepted, settled } = models.unregister({ name: 'digits' }, LIMITS);
+    assert.deepEqual(accepted, { name: 'digits', version: '1' });
+    assert.throws(() => models.find({ name: 'digits' }), { code: 'SERVE_MODEL_NOT_FOUND' });
+    assert.deepEqual(described(models), ['digits/1 leaving']);
+    await model.settles();
+    assert.equal((await settled).result, 'done');
+    assert.deepEqual([described(models), model.story], [[], ['scale 0', 'closed']]);
+  });
+
+  test('refuses the default version while there are others', () => {
+    const models = modelsOf(new Fake('digits'), new Fake('digits', '2'));
+    for (const ref of [{ name: 'digits' }, { name: 'digits', version: '1' }])
+      assert.throws(() => models.unregister(ref, LIMITS), {
+        code: 'SERVE_MODEL_CONFLICT',
+        message: /^Version 1 is the default of the model digits, which has others; make one/,
+      });
+    models.setDefault({ name: 'digits', version: '2' });
+    models.unregister({ name: 'digits', version: '1' }, LIMITS);
+    assert.deepEqual(described(models), ['digits/2 default', 'digits/1 leaving']);
+  });
+
+  test('of a model whose end the server takes over leaves it described', async () => {
+    const model = new Fake('digits');
+    const models = modelsOf(model);
+    const { settled } = models.unregister({ name: 'digits' }, LIMITS);
+    await model.fails(shuttingDown());
+    assert.equal((await settled).error?.code, 'SERVE_SHUTTING_DOWN');
+    assert.deepEqual(described(models), ['digits/1 leaving']);
+  });
+});
