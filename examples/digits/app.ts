@@ -3,7 +3,8 @@
  *
  * 1. `init` loads the model, once in each worker process.
  * 2. `inference` answers one call: body -> pixels -> model -> answer.
- * 3. `example` is run once after `init`, so a broken model fails at start-up and the first caller finds it warm.
+ * 3. `inferenceBatch` answers calls that came together, with `--batch-size 32`: one run of the model for all of them.
+ * 4. `example` is run once after `init`, so a broken model fails at start-up and the first caller finds it warm.
  */
 import { fileURLToPath } from 'node:url';
 import type { AppConfig, InferenceContext, UploadedFile } from 'banana-serve';
@@ -17,8 +18,9 @@ type Input =
   | { pixels?: unknown } // application/json
   | null;
 
-// Options for this model. A call takes well under a millisecond, so one that takes seconds is stuck.
-export const config: AppConfig = { runTimeout: '10s' };
+// Options for this model. A call takes well under a millisecond, so one that takes seconds is stuck. A picture may be
+// looked at twice: if a batch throws, only the call that makes it throw has to fail.
+export const config: AppConfig = { runTimeout: '10s', repeatable: true };
 
 /** A seven: how much ink is in each cell, from 0 to 16. */
 export const example = {
@@ -46,19 +48,40 @@ export async function init() {
 }
 
 export async function inference(modelInputs: Input, ctx: InferenceContext) {
-  let pixels: Float32Array;
+  const image = imageOrRefusal(modelInputs, ctx);
+  if (!(image instanceof Float32Array)) return image;
+  const [answer] = await recognize([image]);
+  return answer;
+}
+
+export async function inferenceBatch(inputs: Input[], ctxs: InferenceContext[]) {
+  const images = inputs.map((input, i) => imageOrRefusal(input, ctxs[i]!));
+  const answers = await recognize(images.filter((image) => image instanceof Float32Array));
+  return images.map((image) => (image instanceof Float32Array ? answers.shift() : image));
+}
+
+/** One run of the model for all images. Where eight run together, each takes a fifth of the time that it takes alone. */
+async function recognize(images: Float32Array[]) {
+  if (images.length === 0) return [];
+  const pixels = new Float32Array(images.length * SIDE * SIDE);
+  images.forEach((image, i) => pixels.set(image, i * SIDE * SIDE));
+  const output = await session.run({ image: new Tensor('float32', pixels, [images.length, 1, SIDE, SIDE]) });
+  const all = output.probabilities!.data as Float32Array;
+  return images.map((_, i) => {
+    const probabilities = all.subarray(i * 10, i * 10 + 10);
+    return { label: probabilities.indexOf(Math.max(...probabilities)), probabilities };
+  });
+}
+
+function imageOrRefusal(input: Input, ctx: InferenceContext): Float32Array | Response {
   try {
-    pixels = pixelsOf(modelInputs);
+    return pixelsOf(input);
   } catch (error) {
     if (!(error instanceof BadInput)) throw error; // A bug of ours: the caller gets a 500, the log the stack.
     ctx.log.debug('refused', { reason: error.message });
     // A web-standard Response sets the status; anything else you return is a 200.
     return Response.json({ message: error.message }, { status: 422 });
   }
-  const image = new Tensor('float32', pixels, [1, 1, SIDE, SIDE]);
-  const output = await session.run({ image });
-  const probabilities = output.probabilities!.data as Float32Array;
-  return { label: probabilities.indexOf(Math.max(...probabilities)), probabilities };
 }
 
 function pixelsOf(input: Input): Float32Array {

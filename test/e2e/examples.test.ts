@@ -137,6 +137,33 @@ test('digits', LIMIT, async (t) => {
   }
 });
 
+test(
+  'digits in batches of eight: the same answers, and a bad picture among them is refused alone',
+  LIMIT,
+  async () => {
+    const { rows } = (await readJson('digits/test.json')) as { rows: DigitRow[] };
+    // Only full batches run before their delay is over, which is longer than this test may take.
+    const args = ['--workers', '1', '--batch-size', '8', '--max-batch-delay', '5m'];
+    const server = await startServer(`${EXAMPLES}digits/app.ts`, { args });
+    try {
+      const answers = await inTurns(rows, 8, ({ pixels }) => postJson(server, { pixels }));
+      for (const [i, row] of rows.entries()) {
+        assertClose((answers[i] as DigitAnswer).probabilities, row.probabilities, 1e-4, `row ${i}`);
+      }
+      const bodies = rows
+        .slice(0, 8)
+        .map(({ pixels }, i) => JSON.stringify({ pixels: i === 3 ? [1] : pixels }));
+      const replies = await Promise.all(bodies.map((body) => send(server, body, 'application/json')));
+      assert.deepEqual(
+        replies.map(({ status }) => status),
+        [200, 200, 200, 422, 200, 200, 200, 200],
+      );
+    } finally {
+      await server.stop();
+    }
+  },
+);
+
 /** A PNG of `size` x `size`: each pixel as bright as the cell of the 8 x 8 picture it lies in. */
 function drawPng(pixels: readonly number[], size: number, colorType: 0 | 2 | 6): Buffer {
   const png = new PNG({ width: size, height: size });
