@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { ask, errorOf } from '../helpers/ask.js';
 import { makeCues, type Cues } from '../helpers/cues.js';
-import { call, fixture, startServer, type Answer, type Server } from '../helpers/server.js';
+import { call, fixture, runCommand, startServer, type Answer, type Server } from '../helpers/server.js';
+import { startBy } from '../helpers/starters.js';
 
 const LIMIT = { timeout: 60_000 };
 
@@ -288,3 +289,30 @@ test(
     await server.stop();
   },
 );
+
+test('serve({ inferenceBatch }) serves a batch function that starts itself', LIMIT, async (t) => {
+  const server = await startBy(t, [process.execPath, fixture('batches-serve.mjs')], {
+    env: { TEST_PORT: '0' },
+  });
+  const answers = await Promise.all(['a', 'b'].map((input) => ask(server, input)));
+  assert.deepEqual(
+    answers.map((answer) => answer.json()),
+    [
+      { input: 'a', of: 2 },
+      { input: 'b', of: 2 },
+    ],
+  );
+  process.kill(server.pid, 'SIGINT');
+  await server.untilEnded();
+});
+
+test('a test client calls batch routes, one by one or together as its options say', LIMIT, async (t) => {
+  const program = runCommand([fixture('batches-test-client.mjs')], { t, command: process.execPath });
+  assert.equal((await program.ended).code, 0, program.stderr());
+  const told = [
+    ['a', 2],
+    ['b', 2],
+    ['c', 1],
+  ].map(([json, of]) => JSON.stringify({ json, of }));
+  assert.equal(program.stdout().trim(), told.join(' '));
+});
