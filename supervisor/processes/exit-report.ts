@@ -11,6 +11,7 @@ export interface Exit {
 export type KillCause =
   | HopelessCause
   | 'init timeout'
+  | 'its options are wrong'
   | 'protocol error'
   | 'it closed its connection'
   | 'did not stop in time'

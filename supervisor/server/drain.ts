@@ -12,7 +12,7 @@ import type { Model } from '../models/model.js';
 import { untilQuiet } from '../models/quiet.js';
 import type { Log } from '../observe/log.js';
 import { drainText, type DrainWaits } from './banner.js';
-import { TERM_GRACE_MS } from '../processes/worker-handle.js';
+import { TERM_GRACE_MS } from '../processes/worker-stop.js';
 import type { RetireLimits } from '../processes/worker-listener.js';
 
 /** Kept at the end of a drain for the workers' own shutdown. */

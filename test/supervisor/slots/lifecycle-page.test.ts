@@ -2,7 +2,7 @@
 import { FIRST_DELAY_MS, MAX_DELAY_MS } from '../../../supervisor/slots/restart-policy.js';
 import { ABORT_GRACE_MS } from '../../../supervisor/calls/run-timeout.js';
 import { SLOT_STATES } from '../../../supervisor/slots/slot.js';
-import { TERM_GRACE_MS } from '../../../supervisor/processes/worker-handle.js';
+import { TERM_GRACE_MS } from '../../../supervisor/processes/worker-stop.js';
 import {
   WORKER_EVENTS,
   WORKER_STATES,

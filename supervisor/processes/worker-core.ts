@@ -1,0 +1,50 @@
+/** What the parts of a worker's handle share: its process, its channel, its state, its timers, the notes for its report. */
+import type { Channel } from '../../protocol/channel.js';
+import type { DeathNotes } from './death-notes.js';
+import type { WorkerProcess } from './spawn-worker.js';
+import type { Timers } from './timers.js';
+import { nextState, type WorkerEvent, type WorkerState } from './worker-lifecycle.js';
+
+export interface WorkerCore {
+  readonly process: WorkerProcess;
+  readonly channel: Channel;
+  readonly state: CurrentState;
+  readonly timers: Timers;
+  readonly notes: DeathNotes;
+}
+
+/** The state of one worker, and since when. */
+export class CurrentState {
+  readonly #onTransition: (from: WorkerState, to: WorkerState, event: WorkerEvent) => void;
+  #name: WorkerState = 'spawning';
+  #sinceMs = performance.now();
+  #wasReady = false;
+
+  constructor(onTransition: (from: WorkerState, to: WorkerState, event: WorkerEvent) => void) {
+    this.#onTransition = onTransition;
+  }
+
+  get name(): WorkerState {
+    return this.#name;
+  }
+
+  /** Time in the present state. */
+  get ms(): number {
+    return performance.now() - this.#sinceMs;
+  }
+
+  get wasReady(): boolean {
+    return this.#wasReady;
+  }
+
+  /** The one place where the state changes. @throws SERVE_PROTOCOL if the event makes no sense in this state */
+  enter(event: WorkerEvent): void {
+    const from = this.#name;
+    const to = nextState(from, event);
+    this.#name = to;
+    if (from === to) return;
+    this.#sinceMs = performance.now();
+    if (to === 'ready') this.#wasReady = true;
+    this.#onTransition(from, to, event);
+  }
+}

@@ -1,0 +1,111 @@
+/** The way of a worker from its first word to `ready`: `hello`, `start`, `loaded`, `ready`, within the init timeout. */
+import { ServeError, protocolError } from '../../protocol/errors.js';
+import { PROTOCOL_VERSION, type LoadedInfo, type StartSpec } from '../../protocol/messages.js';
+import type { LimitTimer } from '../machine/limit-timer.js';
+import { formatMs } from '../options/units.js';
+import type { WorkerCore } from './worker-core.js';
+import { startPhase } from './worker-lifecycle.js';
+import type { WorkerStop } from './worker-stop.js';
+
+export interface WorkerStartListener {
+  /** The app is imported. @throws SERVE_CONFIG if its options are wrong */
+  onLoaded(info: LoadedInfo): void;
+  onReady(): void;
+}
+
+export class WorkerStart {
+  readonly #core: WorkerCore;
+  readonly #stop: WorkerStop;
+  readonly #spec: StartSpec;
+  readonly #listener: WorkerStartListener;
+  readonly #spawnedAtMs = performance.now();
+  #initTimeoutMs: number;
+  #initTimer: LimitTimer;
+  #maxBatches: ReadonlyMap<string, number> = new Map();
+  #initMs = 0;
+
+  constructor(
+    core: WorkerCore,
+    stop: WorkerStop,
+    spec: StartSpec,
+    initTimeoutMs: number,
+    listener: WorkerStartListener,
+  ) {
+    this.#core = core;
+    this.#stop = stop;
+    this.#spec = spec;
+    this.#listener = listener;
+    this.#initTimeoutMs = initTimeoutMs;
+    this.#initTimer = this.#startTimer(initTimeoutMs);
+  }
+
+  /** Applies to a start that is under way. */
+  set initTimeoutMs(limitMs: number) {
+    if (startPhase(this.#core.state.name) === null) return;
+    this.#core.timers.stop(this.#initTimer);
+    this.#initTimeoutMs = limitMs;
+    this.#initTimer = this.#startTimer(Math.max(0, limitMs - this.uptimeMs));
+  }
+
+  get uptimeMs(): number {
+    return performance.now() - this.#spawnedAtMs;
+  }
+
+  /** How long the app took to get ready, as the worker says; 0 before. */
+  get initMs(): number {
+    return this.#initMs;
+  }
+
+  /** Most calls of this route that may begin together; 1 before the app is loaded. */
+  maxBatch(route: string): number {
+    return this.#maxBatches.get(route) ?? 1;
+  }
+
+  onHello(protocol: number): void {
+    if (protocol !== PROTOCOL_VERSION) {
+      throw protocolError(`the worker speaks protocol ${protocol}, this server ${PROTOCOL_VERSION}`);
+    }
+    const { state, channel } = this.#core;
+    state.enter('hello');
+    channel.send({ type: 'start', spec: this.#spec });
+    channel.flush();
+  }
+
+  onLoaded(info: LoadedInfo): void {
+    const { state, notes } = this.#core;
+    state.enter('loaded');
+    if (state.name !== 'initializing') return; // asked to stop meanwhile: what it has loaded may be out of date
+    this.#maxBatches = new Map(info.routes.map(({ path, maxBatch }) => [path, maxBatch]));
+    try {
+      this.#listener.onLoaded(info);
+    } catch (thrown) {
+      if (!(thrown instanceof ServeError)) throw thrown;
+      const { code, message } = thrown;
+      notes.said({ code, message, detail: '', permanent: true, transient: false });
+      this.#stop.kill('its options are wrong');
+    }
+  }
+
+  onReady(initMs: number): void {
+    const { state, timers } = this.#core;
+    timers.stop(this.#initTimer);
+    state.enter('ready');
+    if (state.name !== 'ready') return;
+    this.#initMs = initMs;
+    this.#listener.onReady();
+  }
+
+  #startTimer(delayMs: number): LimitTimer {
+    return this.#core.timers.start(delayMs, () => this.#onTimeout());
+  }
+
+  #onTimeout(): void {
+    const { state, notes } = this.#core;
+    const phase = `${startPhase(state.name) ?? state.name} (${formatMs(state.ms)} so far)`;
+    const message = `not ready within ${formatMs(this.#initTimeoutMs)} (--init-timeout), still ${phase}`;
+    const cure = 'Load less, or raise the limit.';
+    const text = { message: `${message}. ${cure}`, detail: '' };
+    notes.said({ code: 'SERVE_INIT_TIMEOUT', ...text, permanent: false, transient: false });
+    this.#stop.kill('init timeout');
+  }
+}
