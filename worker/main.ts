@@ -2,43 +2,29 @@
  * A worker process.
  *
  * 1. Claims fd 3 and fd 4 for frames, fd 5 for the note of what has begun, and says `hello`, before any user code.
- * 2. On `start`: imports the app (`loaded`), runs init and the example (`ready`).
+ * 2. On `start`: imports the app (`loaded`), runs init and the example (`ready`); `start-app.ts` says how.
  * 3. Hands calls to the run loop until `stop`, a fatal error, or the end of the stream: the front is gone.
  */
 import { writeSync } from 'node:fs';
 import { Socket } from 'node:net';
-import { isDeepStrictEqual } from 'node:util';
 import { Channel } from '../protocol/channel.js';
 import { ServeError, describeThrown, protocolError, type ErrorCode } from '../protocol/errors.js';
 import { lightSocket } from '../protocol/light-socket.js';
-import {
-  MAX_TEXT_CHARS,
-  PROTOCOL_VERSION,
-  type Call,
-  type Message,
-  type StartSpec,
-} from '../protocol/messages.js';
+import { MAX_TEXT_CHARS, PROTOCOL_VERSION, type Message, type StartSpec } from '../protocol/messages.js';
 import { watchAppExit } from './app-exit.js';
-import { appLog } from './app-log.js';
 import { ArrivingCalls } from './arriving-calls.js';
 import { noteBegun } from './begun-note.js';
 import { blockOnOutput } from './blocking-output.js';
 import { offerWebhooks } from './api/send-webhook.js';
 import type { WorkerInfo } from './api/types.js';
-import { CallContext } from './call-context.js';
 import { isClosedSocket } from './call-socket.js';
-import { AppLoadError } from './explain-load-error.js';
-import { loadApp } from './load-app.js';
 import type { LoadedApp } from './loaded-app.js';
-import { NO_ATTRIBUTION, attributePrints, type PrintAttribution } from './print-attribution.js';
+import { NO_ATTRIBUTION, attributePrints } from './print-attribution.js';
 import { outlookOf, type Outlook } from './outlook.js';
 import { RunLoop } from './run-loop.js';
-import { firstFrameOutside, withoutOwnFrames } from './stack-frame.js';
+import { StartFailure, importApp, initApp, loadedInfo } from './start-app.js';
 import { SLEEP_AT_ONCE, StayAwake } from './stay-awake.js';
 import { WebhookHandover } from './webhook-handover.js';
-
-/** Enough for a 64-pixel image as JSON. */
-const MAX_EXAMPLE_CHARS = 240;
 
 const UP_FD = 3;
 const DOWN_FD = 4;
@@ -88,10 +74,7 @@ function writeUp(bytes: Uint8Array): number {
 function onMessage(message: Message, pieces: Buffer[]): void {
   switch (message.type) {
     case 'start':
-      start(message.spec).catch((thrown: unknown) => {
-        const { message: text, stack } = describeThrown(thrown);
-        exitFatally('SERVE_INTERNAL', text, stack, 'unknown');
-      });
+      start(message.spec).catch(failStart);
       return;
     case 'call':
       arriving.takeFrame(message, pieces);
@@ -125,19 +108,10 @@ async function start(spec: StartSpec): Promise<void> {
   process.title = `banana-serve worker ${spec.worker}`;
   const prints = spec.printMark === '' ? NO_ATTRIBUTION : attributePrints(spec.printMark);
   const worker: WorkerInfo = { index: spec.worker, gpu: spec.device.gpu, threads: spec.device.threads };
-  const loaded = await loadOrExit(spec.app, spec.appPlace ?? '');
-  if (loaded === null) return;
-  channel.send({
-    type: 'loaded',
-    info: {
-      routes: loaded.routes,
-      modelOptions: plainOptions(loaded.modelOptions),
-      example: exampleText(loaded),
-    },
-  });
+  const loaded = await importApp(spec.app, spec.appPlace ?? '');
+  channel.send({ type: 'loaded', info: loadedInfo(loaded) });
   channel.flush();
-  const initMs = await initOrExit(spec.app, loaded, worker, prints);
-  if (initMs === null) return;
+  const initMs = await initApp(spec.app, loaded, { channel, worker, prints });
   app = loaded;
   loop = new RunLoop({
     channel,
@@ -154,83 +128,12 @@ async function start(spec: StartSpec): Promise<void> {
   channel.flush();
 }
 
-async function loadOrExit(path: string, place: string): Promise<LoadedApp | null> {
-  try {
-    return await loadApp(path, place);
-  } catch (thrown) {
+function failStart(thrown: unknown): void {
+  if (thrown instanceof StartFailure) {
+    exitFatally(thrown.code, thrown.message, thrown.detail, thrown.outlook);
+  } else {
     const { message, stack } = describeThrown(thrown);
-    if (thrown instanceof AppLoadError) {
-      exitFatally('SERVE_APP_INVALID', message, '', thrown.permanent ? 'permanent' : outlookOf(thrown));
-    } else exitFatally('SERVE_APP_INVALID', message, stack, outlookOf(thrown));
-    return null;
-  }
-}
-
-async function initOrExit(
-  path: string,
-  loaded: LoadedApp,
-  worker: WorkerInfo,
-  prints: PrintAttribution,
-): Promise<number | null> {
-  const startedAtMs = performance.now();
-  let step = 'init';
-  try {
-    await loaded.init({ worker, log: appLog(channel, '') });
-    step = 'the example call';
-    if (loaded.example !== null) await runExample(loaded, loaded.example, worker, prints);
-    return performance.now() - startedAtMs;
-  } catch (thrown) {
-    const { message, stack } = describeThrown(thrown);
-    const threw = `${firstFrameOutside(stack) ?? path}: ${step} threw:`;
-    const detail = `${threw} ${withoutOwnFrames(stack)}`;
-    exitFatally('SERVE_INIT_FAILED', `${threw} ${message}`, detail, outlookOf(thrown));
-    return null;
-  }
-}
-
-async function runExample(
-  loaded: LoadedApp,
-  example: NonNullable<LoadedApp['example']>,
-  worker: WorkerInfo,
-  prints: PrintAttribution,
-): Promise<void> {
-  const call: Call = {
-    id: 0,
-    bodyBytes: 0,
-    requestId: 'example',
-    route: example.route,
-    path: example.route,
-    query: '',
-    format: 'json',
-    contentType: '',
-    accept: '',
-    deadlineMs: null,
-    headers: '',
-    method: 'POST',
-    params: '',
-    asciiJson: false,
-  };
-  const ctx = new CallContext(call, [], worker, (...ids) => appLog(channel, ...ids));
-  const { consumeOutput } = await import('./reply/consume-output.js');
-  await prints.run('example', async () =>
-    consumeOutput(await loaded.handle(example.route, example.input, ctx), call),
-  );
-}
-
-/** Returns options as plain data, because a function or a class instance in them must not break the message. */
-function plainOptions(options: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return JSON.parse(JSON.stringify(options)) as Record<string, unknown>;
-}
-
-/** Returns the example as a person may paste it; empty if it is too long, or if JSON would make something else of it (bytes). */
-function exampleText({ example }: LoadedApp): string {
-  if (example === null) return '';
-  try {
-    const text = JSON.stringify(example.input) as string | undefined;
-    const isWhole = text !== undefined && isDeepStrictEqual(JSON.parse(text), example.input);
-    return isWhole && text.length <= MAX_EXAMPLE_CHARS ? text : '';
-  } catch {
-    return ''; // not JSON: the example itself is run and reported later
+    exitFatally('SERVE_INTERNAL', message, stack, 'unknown');
   }
 }
 
