@@ -50,18 +50,29 @@ export interface Status {
   readonly state: string;
   readonly replies: Readonly<Record<string, number>>;
   readonly unsent: { readonly clients: number; readonly bytes: number; readonly maxBytes: number };
-  readonly model: {
-    readonly workers: readonly WorkerStatus[];
-    readonly queue: {
-      readonly waiting: number;
-      readonly arriving: number;
-      readonly bytes: number;
-      readonly maxBytes: number;
-    };
-    readonly inFlight: number;
-    readonly runMs: { readonly mean: number | null; readonly slow: number | null };
-  };
+  readonly model: ModelStatus;
+  readonly models: readonly ModelStatus[];
   readonly front: { readonly rssBytes: number };
+}
+
+export interface ModelStatus {
+  readonly name: string;
+  readonly version: string;
+  readonly state: string;
+  readonly isDefaultVersion: boolean;
+  readonly loadedAtStartup: boolean;
+  readonly minWorkers: number;
+  readonly maxWorkers: number;
+  readonly workers: readonly WorkerStatus[];
+  readonly queue: {
+    readonly waiting: number;
+    readonly arriving: number;
+    readonly bytes: number;
+    readonly maxCalls: number;
+    readonly maxBytes: number;
+  };
+  readonly inFlight: number;
+  readonly runMs: { readonly mean: number | null; readonly slow: number | null };
 }
 
 export interface Server {
@@ -133,9 +144,13 @@ export interface RunningCommand {
   readonly stderr: () => string;
 }
 
-/** Starts the server and resolves once its port is open. */
-export async function startServer(app: string, options: StartOptions = {}): Promise<Server> {
-  const command = runCommand([app, '--host', '127.0.0.1', '--port', '0', ...(options.args ?? [])], options);
+/** Starts the server and resolves once its port is open. `app` null: its models have names. */
+export async function startServer(app: string | null, options: StartOptions = {}): Promise<Server> {
+  const named = app === null ? [] : [app];
+  const command = runCommand(
+    [...named, '--host', '127.0.0.1', '--port', '0', ...(options.args ?? [])],
+    options,
+  );
   const { process: child, ended } = command;
   const printed = (): string => command.stdout() + command.stderr();
   const untilPrinted = (text: string | RegExp, limitMs = 15_000): Promise<void> =>
@@ -175,12 +190,12 @@ export async function startServer(app: string, options: StartOptions = {}): Prom
       return last as unknown as Status;
     },
     stop: async (signal = 'SIGINT', expectedRestarts = options.expectedRestarts ?? 0) => {
-      const { model } = await status();
-      const restarts = model.workers.reduce((sum, worker) => sum + worker.restarts, 0);
+      const workers = (await status()).models.flatMap((model) => model.workers);
+      const restarts = workers.reduce((sum, worker) => sum + worker.restarts, 0);
       child.kill(signal);
       const exit = await ended;
       assert.equal(restarts, expectedRestarts, `restarts of workers\n${printed()}`);
-      const left = model.workers.flatMap(({ pid }) => (pid !== null && isAlive(pid) ? [pid] : []));
+      const left = workers.flatMap(({ pid }) => (pid !== null && isAlive(pid) ? [pid] : []));
       assert.deepEqual(left, [], 'no worker outlives its server');
       return exit;
     },
