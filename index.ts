@@ -41,6 +41,13 @@ export type {
 export type { ServedFunctions } from './worker/api/serve-functions.js';
 export { sendWebhook, type SendWebhookOptions } from './worker/api/send-webhook.js';
 export type { ServeOptions } from './supervisor/serve.js';
+export type {
+  ModelSource,
+  ModelsHandle,
+  ScaleOptions,
+  UnregisterOptions,
+} from './supervisor/server/models-handle.js';
+export type { Accepted, FullModelRef, ModelRef, Outcome } from './supervisor/models/models.js';
 export type { ServerEnd, ServerHandle } from './supervisor/server/server-handle.js';
 export type {
   ModelStatus,

@@ -7,6 +7,7 @@ import {
   serve,
   type AppConfig,
   type AppServeOptions,
+  type Outcome,
   type BananaBatchApp,
   type ServedFunctions,
   type ServeOptions,
@@ -35,6 +36,18 @@ export const refused = async (): Promise<void> => {
   await app.testClient({ workers: 'two' });
 };
 
+export const refusedModels = async (): Promise<void> => {
+  // @ts-expect-error the port is the server's
+  await serve({ models: { digits: { app: './digits.ts', port: 80 } } });
+  const { models } = await serve({ models: { digits: './digits.ts' } });
+  // @ts-expect-error a model has a name
+  await models.register({ app: './digits.ts' });
+  // @ts-expect-error a default is one version
+  models.setDefault({ name: 'digits' });
+};
+
+// @ts-expect-error the machine is the operator's
+const _workers: AppConfig = { workers: 2 };
 // @ts-expect-error a duration has a unit in an app's config
 const _bare: AppConfig = { runTimeout: 30 };
 // @ts-expect-error the bytes that wait are counted for all models together
@@ -76,6 +89,11 @@ export const allowed = async (): Promise<string> => {
   await app.serve({ port: Number(process.env['PORT'] ?? 8000) });
   const server = await serve({ app: './app.ts', apiKey: process.env['KEY'], gpus: 0 });
   const status: ServerStatus = server.status();
+  await serve({ models: { a: './a.ts', b: { app: './b.ts', workers: 2, runTimeout: 30, version: '2' } } });
+  await server.models.register({ name: 'c', app: './c.ts', gpus: 0, maxBatchDelay: '5ms' });
+  const { accepted, settled } = server.models.scale({ name: 'c' }, { min: 1, max: 2, drainTimeoutMs: 1000 });
+  const outcome: Outcome = await settled;
+  void [accepted.version, outcome.error?.code, server.models.describe()[0]?.minWorkers];
   // @ts-expect-error no such field
   void status.wokers;
   return status.model.workers.map(({ state, lastExit }) => `${state} ${lastExit?.how ?? ''}`).join(', ');

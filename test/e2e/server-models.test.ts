@@ -1,0 +1,204 @@
+/** `server.models`: models that come and go while the server runs. */
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { serve, type ServeOptions, type ServerHandle } from '../../index.js';
+import { makeCues } from '../helpers/cues.js';
+import { call, eventually, fixture, isAlive, type Answer } from '../helpers/server.js';
+import { holdings, modelStorm } from '../helpers/model-storm.js';
+
+const LIMIT = { timeout: 60_000 };
+const ECHO = fixture('echoes.mjs');
+
+async function start(t: TestContext, options: ServeOptions = {}): Promise<ServerHandle> {
+  const quiet = { host: '127.0.0.1', port: 0, logLevel: 'silent', gpus: 'none' } as const;
+  const server = await serve({ ...quiet, models: { echo: ECHO }, ...options });
+  t.after(() => server.kill());
+  await server.ready;
+  return server;
+}
+
+/** The app sees what a test's process has in its environment. */
+function setEnv(t: TestContext, env: Readonly<Record<string, string>>): void {
+  Object.assign(process.env, env);
+  t.after(() => {
+    for (const name of Object.keys(env)) delete process.env[name];
+  });
+}
+
+function ask({ url }: ServerHandle, name: string, input: unknown = {}): Promise<Answer> {
+  return call(`${url}/models/${name}/`, JSON.stringify(input));
+}
+
+function pidsOf({ models }: ServerHandle, name: string): number[] {
+  return models.describe({ name }).flatMap(({ workers }) => workers.flatMap(({ pid }) => pid ?? []));
+}
+
+test(
+  'a registered model loads nothing until it is scaled, then answers, then is gone for good',
+  LIMIT,
+  async (t) => {
+    const server = await start(t);
+    const registered = await server.models.register({ name: 'late', app: ECHO, workers: 2, queueSize: 7 });
+    assert.deepEqual(
+      [registered.state, registered.workers, registered.loadedAtStartup, registered.queue.maxCalls],
+      ['unloaded', [], false, 7],
+    );
+    const early = await ask(server, 'late');
+    assert.deepEqual([early.status, early.headers.has('retry-after')], [503, true]);
+
+    const up = server.models.scale({ name: 'late' });
+    assert.deepEqual(up.accepted, { name: 'late', version: '1' });
+    const held = await ask(server, 'late', { held: 'while it starts' });
+    assert.deepEqual(held.json(), { held: 'while it starts' });
+    assert.deepEqual(await up.settled, { result: 'done', wanted: 2, ready: 2, error: null });
+    const [status] = server.models.describe({ name: 'late' });
+    assert.deepEqual([status?.state, status?.minWorkers, status?.maxWorkers], ['ready', 2, 2]);
+
+    const pids = pidsOf(server, 'late');
+    assert.equal(pids.length, 2);
+    const end = await server.models.unregister({ name: 'late' }).settled;
+    assert.deepEqual(end, { result: 'done', wanted: 0, ready: 0, error: null });
+    assert.deepEqual(pids.filter(isAlive), []);
+    assert.equal((await ask(server, 'late')).status, 404);
+    assert.throws(() => server.models.describe({ name: 'late' }), { code: 'SERVE_MODEL_NOT_FOUND' });
+    assert.equal((await ask(server, 'echo')).status, 200);
+    await server.close();
+  },
+);
+
+test(
+  'a model that is unregistered ends the calls it has, and is described as unloading meanwhile',
+  LIMIT,
+  async (t) => {
+    const cues = makeCues(t);
+    setEnv(t, cues.env);
+    const server = await start(t);
+    await server.models.register({ name: 'late', app: fixture('works.mjs') });
+    await server.models.scale({ name: 'late' }, { min: 1 }).settled;
+    const held = ask(server, 'late', { until: 'go' });
+    await cues.untilNoted(/^begun/);
+    const { settled } = server.models.unregister({ name: 'late' });
+    const again = server.models.register({ name: 'late', app: ECHO });
+    assert.deepEqual(
+      server.models.describe({ name: 'late' }).map(({ state }) => state),
+      ['unloading'],
+    );
+    assert.equal((await ask(server, 'late')).status, 404, 'new calls do not find it');
+    cues.give('go');
+    assert.equal((await held).status, 200);
+    assert.equal((await settled).result, 'done');
+    assert.equal((await again).state, 'unloaded', 'the next one of its name had to wait');
+    await server.close();
+  },
+);
+
+test('calls that name no version get the default one, which is switched at once', LIMIT, async (t) => {
+  const cues = makeCues(t);
+  setEnv(t, cues.env);
+  const server = await start(t);
+  await server.models.register({ name: 'm', app: ECHO });
+  await server.models.register({ name: 'm', version: '2', app: fixture('works.mjs') });
+  const versions = ['1', '2'].map((version) => ({ name: 'm', version }));
+  for (const ref of versions) await server.models.scale(ref, { min: 1 }).settled;
+  assert.deepEqual((await ask(server, 'm', 1)).json(), 1);
+  server.models.setDefault({ name: 'm', version: '2' });
+  assert.ok('pid' in (await ask(server, 'm', 1)).json<object>());
+  assert.deepEqual(
+    server.models.describe({ name: 'm' }).map(({ version, isDefaultVersion }) => [version, isDefaultVersion]),
+    [
+      ['1', false],
+      ['2', true],
+    ],
+  );
+  assert.throws(() => server.models.unregister({ name: 'm' }), { code: 'SERVE_MODEL_CONFLICT' });
+  assert.equal((await server.models.unregister({ name: 'm', version: '1' }).settled).result, 'done');
+  assert.equal((await server.models.unregister({ name: 'm' }).settled).result, 'done');
+  await server.close();
+});
+
+test(
+  'a model that cannot start settles as failed, and ends nothing, not even with --on-crash-loop exit',
+  LIMIT,
+  async (t) => {
+    const server = await start(t, { onCrashLoop: 'exit', restartLimit: 0 });
+    await server.models.register({ name: 'bad', app: fixture('throws-in-init.mjs') });
+    const { result, ready, error } = await server.models.scale({ name: 'bad' }, { min: 1 }).settled;
+    assert.deepEqual([result, ready, error?.code], ['failed', 0, 'SERVE_CRASH_LOOP']);
+    assert.equal((await ask(server, 'echo')).status, 200);
+    assert.equal((await fetch(`${server.url}/readyz`)).status, 200);
+    assert.equal((await server.close()).reason, 'drained');
+  },
+);
+
+test('a drain ends what was registered at run time too, and refuses to register more', LIMIT, async (t) => {
+  const server = await start(t);
+  await server.models.register({ name: 'late', app: ECHO });
+  await server.models.scale({ name: 'late' }, { min: 2 }).settled;
+  const pids = [...pidsOf(server, 'late'), ...pidsOf(server, 'echo')];
+  const closed = server.close();
+  await assert.rejects(server.models.register({ name: 'later', app: ECHO }), { code: 'SERVE_SHUTTING_DOWN' });
+  assert.equal((await closed).reason, 'drained');
+  assert.deepEqual([pids.length, pids.filter(isAlive)], [3, []]);
+});
+
+const MISTAKES: readonly (readonly [what: string, given: object, says: RegExp])[] = [
+  ['no name', { app: ECHO }, /^register\(\{ name: undefined \}\): the name: undefined is not allowed/],
+  ['no app', { name: 'x' }, /^register\(\{ app \}\): undefined is not allowed; give the path of the app/],
+  [
+    'an app that is not there',
+    { name: 'x', app: './none.mjs' },
+    /^register\(\{ name: "x" \}\): \.\/none\.mjs: no such file/,
+  ],
+  [
+    'an option of the server',
+    { name: 'x', app: ECHO, port: 1 },
+    /^register\(\{ port \}\): this option belongs to the server/,
+  ],
+  ['a bad version', { name: 'x', app: ECHO, version: '1/2' }, /version: "1\/2" is not allowed/],
+];
+test('a mistake in what is registered is told and registers nothing', LIMIT, async (t) => {
+  const server = await start(t);
+  for (const [what, given, message] of MISTAKES)
+    await assert.rejects(server.models.register(given as never), { code: 'SERVE_CONFIG', message }, what);
+  await assert.rejects(server.models.register({ name: 'echo', app: ECHO }), { code: 'SERVE_MODEL_CONFLICT' });
+  assert.deepEqual(
+    server.models.describe().map(({ name }) => name),
+    ['echo'],
+  );
+  await server.close();
+});
+
+test(
+  'twenty clients that register, scale, call and unregister one model leave nothing behind',
+  { ...LIMIT, skip: process.platform !== 'linux' && 'reads /proc' },
+  async (t) => {
+    const server = await start(t);
+    await modelStorm(server, { app: ECHO, name: 'storm', clients: 2, ms: 500 }); // loads what is loaded once
+    const before = holdings();
+    const { accepted, answers, surprises } = await modelStorm(server, {
+      app: ECHO,
+      name: 'storm',
+      clients: 20,
+      ms: 5000,
+    });
+    t.diagnostic(JSON.stringify({ accepted, answers }));
+    assert.deepEqual(surprises, []);
+    for (const operation of ['register', 'scale', 'unregister'])
+      assert.ok((accepted[operation] ?? 0) > 0, operation);
+    assert.deepEqual(
+      Object.keys(answers).filter((status) => !['200', '404', '503'].includes(status)),
+      [],
+    );
+    await eventually(
+      () => holdings().descriptors === before.descriptors,
+      10_000,
+      () => JSON.stringify([before, holdings()]),
+    );
+    assert.deepEqual(holdings(), before);
+    assert.deepEqual(
+      server.models.describe().map(({ name, state }) => [name, state]),
+      [['echo', 'ready']],
+    );
+    await server.close();
+  },
+);
