@@ -6,7 +6,7 @@ import type { JobCall } from '../dispatch/job.js';
 import type { Log } from '../observe/log.js';
 import { formatMs } from '../options/units.js';
 import type { Slot } from '../slots/slot.js';
-import type { Fatal, WorkerDeath } from '../processes/worker-death.js';
+import type { DyingCall, Fatal, WorkerDeath } from '../processes/worker-death.js';
 
 export class ModelLog {
   readonly #log: Log;
@@ -67,7 +67,7 @@ export class ModelLog {
       return;
     }
     const { call } = death;
-    const during = call === null ? '' : ` while running call ${call.requestId} of ${call.route}`;
+    const during = call === null ? '' : ` while running ${described(call)}`;
     const hint = death.hint === '' ? '' : `; ${death.hint}`;
     // The worker's own words stand last: whatever they end with, nothing of ours follows.
     const said = death.fatal === null ? '' : `: ${this.#tellOnce(death.fatal)}`;
@@ -95,6 +95,10 @@ export class ModelLog {
     this.#told.add(message);
     return detail || message;
   }
+}
+
+function described({ requestId, route, others }: DyingCall): string {
+  return `call ${requestId} of ${route}${others === 0 ? '' : ` and ${others} more of its batch`}`;
 }
 
 function firstLine(text: string): string {

@@ -11,6 +11,13 @@ export interface Fatal {
   readonly transient: boolean;
 }
 
+export interface DyingCall {
+  readonly requestId: string;
+  readonly route: string;
+  /** Calls of its batch that had no answer either. */
+  readonly others: number;
+}
+
 export interface WorkerDeath {
   readonly pid: number;
   readonly at: Date;
@@ -21,8 +28,8 @@ export interface WorkerDeath {
   /** The reason that the worker gave itself, if it gave one. */
   readonly fatal: Fatal | null;
   readonly during: 'start' | 'idle' | 'call';
-  /** The call that it was running. */
-  readonly call: { readonly requestId: string; readonly route: string } | null;
+  /** The call that it was running; of a batch the first. */
+  readonly call: DyingCall | null;
   readonly uptimeMs: number;
   readonly finishedCalls: number;
   readonly stderrTail: readonly string[];

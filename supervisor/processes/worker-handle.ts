@@ -9,6 +9,7 @@
 import { Channel } from '../../protocol/channel.js';
 import { ServeError, protocolError } from '../../protocol/errors.js';
 import type { DataPart, Message, StartSpec } from '../../protocol/messages.js';
+import type { HeldCall } from '../calls/held-call.js';
 import { HeldCalls } from '../calls/held-calls.js';
 import type { ReadyWorker } from '../dispatch/dispatcher.js';
 import type { Job } from '../dispatch/job.js';
@@ -264,10 +265,11 @@ export class WorkerHandle implements ReadyWorker {
   }
 
   #describeMoment(): Moment {
-    const running = this.#calls.running?.calls[0];
-    if (running !== undefined) {
-      const { requestId, route } = running.job.call; // without the rest, which would stay as long as the report
-      return { during: 'call', call: { requestId, route } };
+    const { running } = this.#calls;
+    if (running !== null) {
+      const [first, ...others] = running.calls as [HeldCall, ...HeldCall[]];
+      const { requestId, route } = first.job.call; // without the rest, which would stay as long as the report
+      return { during: 'call', call: { requestId, route, others: others.length } };
     }
     // A call that it was reading may have killed it as well, though no code of the app ran for it.
     if (this.#calls.first !== null) return { during: 'call', call: null };

@@ -195,6 +195,7 @@ test('the death of a worker fails every call of its batch, and none of them runs
   );
   assert.deepEqual(statuses(await askAll([{ name: 'd' }, { name: 'e' }, { name: 'f' }])), [200, 200, 200]);
   assert.deepEqual(cues.notes(), ['run a b c', 'run d e f']);
+  await server.untilPrinted(/died \(signal SIGKILL\) while running call id-\d of \/ and 2 more of its batch/);
   await server.stop();
 });
 
