@@ -34,12 +34,16 @@ export async function answerFromLobby(
   };
   backend.inviteBody(request, response);
   const body = await receiveBody(request, limits, place, (piece) => {
+    if (!mayCall) {
+      search.keep(piece);
+      return;
+    }
     const found = search.read(piece);
-    if (found !== null && mayCall) enter(found);
+    if (found !== null) enter(found);
   });
-  const target = search.end();
   const opened = plan.open === undefined ? null : await plan.open(ask, body);
   if (!mayCall && !backend.keys.allows(opened?.key)) throw new ServeError('SERVE_UNAUTHORIZED');
+  const target = search.end();
   enter(target);
 
   const { model } = target;

@@ -18,13 +18,19 @@ export class TargetSearch {
 
   /** The target if it is known by now. Throws what the plan refuses the call with. */
   read(piece: Buffer): Target | null {
-    if (this.#target !== null || this.#bytes === MAX_PREFIX_BYTES) return this.#target;
+    if (this.#target !== null) return this.#target;
+    this.keep(piece);
+    const isLast = this.#bytes === MAX_PREFIX_BYTES;
+    if (isLast || this.#bytes >= this.#lookAtBytes) this.#look(isLast);
+    return this.#target;
+  }
+
+  /** Keeps a piece without a look at it: nobody who may not call is told what there is. */
+  keep(piece: Buffer): void {
     const kept = piece.subarray(0, MAX_PREFIX_BYTES - this.#bytes);
+    if (kept.length === 0) return;
     this.#pieces.push(kept);
     this.#bytes += kept.length;
-    if (this.#bytes >= this.#lookAtBytes || this.#bytes === MAX_PREFIX_BYTES)
-      this.#look(this.#bytes === MAX_PREFIX_BYTES);
-    return this.#target;
   }
 
   /** The body has ended. */
