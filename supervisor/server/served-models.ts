@@ -54,7 +54,7 @@ export class ServedModels {
     this.#options = options;
     this.#log = resources.log;
     this.#listener = listener;
-    this.#resources = { ...resources, labelOf: (ref) => this.#labelOf(ref) };
+    this.#resources = { ...resources, labelOf: (ref) => this.labelOf(ref) };
     this.startUp = new StartUp(options, resources.log, { onEnd: (error) => listener.onEnd(error) });
   }
 
@@ -118,7 +118,7 @@ export class ServedModels {
         this.startUp.onFirstReady(model);
         this.#listener.onFirstReady(model);
       },
-      onLatched: (error) => this.startUp.onLatched(model, error, this.#labelOf(plan.spec)),
+      onLatched: (error) => this.startUp.onLatched(model, error, this.labelOf(plan.spec)),
       onClosed: () => {
         closed.resolve();
         if (!this.registry.has(model)) this.#forget(model);
@@ -158,7 +158,8 @@ export class ServedModels {
     if (this.registry.count > 1) this.#isNamed = true;
   }
 
-  #labelOf(ref: FullModelRef): string {
+  /** Whose a line of the log is; empty while there is only one model. */
+  labelOf(ref: FullModelRef): string {
     return this.#isNamed ? labelOf(ref) : '';
   }
 }

@@ -94,7 +94,9 @@ export class Server implements ServerHandle {
     this.#plan = plan;
     this.#options = plan.resolved.options;
     this.#log = createLog(this.#options.logFormat, this.#options.logLevel, this.#writers.stderr);
-    this.#accessLog = this.#options.accessLog ? new AccessLog(this.#log) : null;
+    this.#accessLog = this.#options.accessLog
+      ? new AccessLog(this.#log, ({ spec }) => this.#served.labelOf(spec))
+      : null;
     const { unsentBytes, maxOutput, stallTimeout } = this.#options;
     // One answer always has room, or none of that size could ever be sent.
     this.#unsent = new UnsentAnswers({

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { ServeError } from '../../../protocol/errors.js';
 import { validTraceparent } from '../../../protocol/traceparent.js';
 import type { Job } from '../../dispatch/job.js';
+import type { Model } from '../../models/model.js';
 import { HTTP_STATUS } from '../socket/http-status.js';
 import { bananaId } from '../socket/request-id.js';
 import { Attempts } from './attempts.js';
@@ -11,13 +12,18 @@ import type { Log } from '../../observe/log.js';
 
 export class AccessLog {
   readonly #log: Log;
+  readonly #labelOf: (model: Model) => string;
   readonly #attempts = new Attempts();
 
-  constructor(log: Log) {
+  /** `labelOf`: how lines name a model; empty while there is only one. */
+  constructor(log: Log, labelOf: (model: Model) => string) {
     this.#log = log;
+    this.#labelOf = labelOf;
   }
 
-  settled({ request }: Asked, status: number, job: Job, error: ServeError | null): void {
+  /** `status` is what the client was sent, if it did not leave before. */
+  settled(asked: Asked, status: number, job: Job, error: ServeError | null): void {
+    const { request } = asked;
     const nowMs = performance.now();
     const { path, requestId } = job.call;
     const times = {
@@ -26,13 +32,26 @@ export class AccessLog {
       ms: Math.round(nowMs - job.acceptedAtMs),
     };
     // A client that has left got no status.
-    const outcome = error === null ? { status } : { status: HTTP_STATUS[error.code], code: error.code };
-    const fields = { ...traceOf(request), requestId, ...this.#attemptOf(request), ...outcome, ...times };
+    const outcome =
+      error === null
+        ? { status }
+        : { status: HTTP_STATUS[error.code] === null ? null : status, code: error.code };
+    const whose = this.#modelOf(asked);
+    const fields = {
+      ...traceOf(request),
+      requestId,
+      ...whose,
+      ...this.#attemptOf(request),
+      ...outcome,
+      ...times,
+    };
     this.#log.info(fields, `${request.method} ${path}`);
   }
 
-  refused({ request, requestId }: Asked, { code }: ServeError): void {
-    const fields = { ...traceOf(request), requestId, ...this.#attemptOf(request), code };
+  refused(asked: Asked, { code }: ServeError): void {
+    const { request, requestId } = asked;
+    const whose = this.#modelOf(asked);
+    const fields = { ...traceOf(request), requestId, ...whose, ...this.#attemptOf(request), code };
     this.#log.info(fields, `${request.method} ${request.url} refused`);
   }
 
@@ -40,6 +59,11 @@ export class AccessLog {
   cut(request: IncomingMessage, requestId: string, { code }: ServeError): void {
     const fields = { ...traceOf(request), requestId, code };
     this.#log.info(fields, `${request.method} ${request.url} cut off`);
+  }
+
+  #modelOf({ model }: Asked): { model?: string } {
+    const label = model === null ? '' : this.#labelOf(model);
+    return label === '' ? {} : { model: label };
   }
 
   /** The attempt's number, from the second on. A client retries once it has its reply, so attempts end in their order. */

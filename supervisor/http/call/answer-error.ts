@@ -15,8 +15,8 @@ export interface ErrorFacts {
 /** Of a call that was refused before it had a place. */
 export const NO_TIME = 'queue;dur=0, run;dur=0';
 
-/** Sends the error; also when the body is still arriving, or when a part of the answer is out already. */
-export function answerError(ask: Ask, error: ServeError, facts: ErrorFacts = {}): void {
+/** Sends the error; also when the body is still arriving, or when a part of the answer is out already. Returns its status. */
+export function answerError(ask: Ask, error: ServeError, facts: ErrorFacts = {}): number {
   const { backend, request, response, dialect, requestId } = ask;
   const failure = dialect.fail(error, requestId, ask);
   const headers: Record<string, string | number> = {
@@ -29,6 +29,7 @@ export function answerError(ask: Ask, error: ServeError, facts: ErrorFacts = {})
   // What is still to come from a client that was too slow would come as slowly.
   const closes = facts.close === true || error.code === 'SERVE_REQUEST_TIMEOUT' || backend.closing(request);
   refuse(request, response, failure, headers, closes);
+  return failure.status;
 }
 
 /** The same for a request that gets no further than this: it is logged, and counted if it is a call. */

@@ -1,6 +1,7 @@
 /** Answers the caller of a background route at once; its job lives on. */
 import type { Job } from '../../dispatch/job.js';
 import type { KeptJob } from '../../jobs/kept-jobs.js';
+import { httpStatus } from '../socket/http-status.js';
 import type { Ask } from './ask.js';
 
 /** This header of the answer names the job, for `GET /_k/jobs/:id`. */
@@ -8,10 +9,15 @@ export const JOB_ID_HEADER = 'X-Banana-Job-Id';
 
 const BODY = '{"started":true}\n';
 
+/** What the log says of a job whose client had its answer before: the status that would have told its end. */
+export function statusOf({ error }: KeptJob): number {
+  return error === null ? 200 : httpStatus(error.code);
+}
+
 export function answerStarted(ask: Ask, job: Job): KeptJob {
   const { backend, request, response, dialect } = ask;
   const kept = backend.jobs.keep(job);
-  kept.onceEnded(() => backend.onSettled(ask, job, 200, kept.error));
+  kept.onceEnded(() => backend.onSettled(ask, job, statusOf(kept), kept.error));
   const headers: Record<string, string | number> = {
     'Content-Type': 'application/json',
     'Content-Length': BODY.length,

@@ -125,9 +125,10 @@ export class ReplySink implements Sink {
   fail(job: Job, error: ServeError): void {
     const ask = this.#ask;
     const { backend, response } = ask;
+    let status = response.statusCode;
     if (error.code === 'SERVE_CANCELLED' || error.code === 'SERVE_SLOW_READER') response.destroy();
-    else answerError(ask, error, { timing: timingOf(job) });
-    backend.onSettled(ask, job, response.statusCode, error);
+    else status = answerError(ask, error, { timing: timingOf(job) });
+    backend.onSettled(ask, job, status, error);
   }
 
   #headers({ contentType, headers: lines }: ReplyHead): Record<string, string | number | string[]> {

@@ -8,7 +8,7 @@ import { Job, NOWHERE } from '../../dispatch/job.js';
 import type { Model } from '../../models/model.js';
 import type { Body } from '../socket/body-memory.js';
 import { onceClosed } from '../socket/request-facts.js';
-import { answerStarted } from './answer-started.js';
+import { answerStarted, statusOf } from './answer-started.js';
 import type { Ask } from './ask.js';
 import type { CallPlan, OpenedBody } from './call-plan.js';
 import { describeCall } from './describe-call.js';
@@ -65,7 +65,7 @@ function submitKept(
   const job = new Job(call, [input], { acceptedAtMs, deadlineAtMs: null }, NOWHERE);
   postResult(backend.webhooks, route, job);
   const kept = backend.jobs.keep(job);
-  kept.onceEnded(() => backend.onSettled(ask, job, 200, kept.error));
+  kept.onceEnded(() => backend.onSettled(ask, job, statusOf(kept), kept.error));
   model.dispatcher.submit(job, place);
   opened.answerKept(ask, kept);
 }

@@ -13,6 +13,7 @@ import { formatMs } from '../../options/units.js';
 import type { Model } from '../../models/model.js';
 import type { Ask } from '../call/ask.js';
 import type { CallPlan, Target } from '../call/call-plan.js';
+import { httpStatus } from '../socket/http-status.js';
 import type { Answer } from '../socket/unsent-connection.js';
 import { describeCall } from '../call/describe-call.js';
 import { ClosingHandshake, closeCodeOf, closeReason } from './closing.js';
@@ -208,7 +209,8 @@ export class WebSocketCall implements Sink, Conversation, Answer {
   #onSettled(error: ServeError | null): void {
     this.#silence.end();
     this.#outbox.clear();
-    this.#ask.backend.onSettled(this.#ask, this.#job, 101, error);
+    const status = error === null ? 101 : httpStatus(error.code);
+    this.#ask.backend.onSettled(this.#ask, this.#job, status, error);
   }
 
   /** What the worker sends in one turn leaves in one write. */
