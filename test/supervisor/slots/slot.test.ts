@@ -96,7 +96,7 @@ test('failed starts in a row latch a slot with the cause of the last death; rest
   const { state } = bench.slot;
   assert.ok(state.name === 'latched');
   assert.equal(state.error.code, 'SERVE_CRASH_LOOP');
-  assert.equal(state.error.detail, 'signal SIGSEGV native code crashed');
+  assert.equal(state.error.detail, 'signal SIGSEGV; native code crashed');
 });
 
 const THROWN = {
