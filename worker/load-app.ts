@@ -163,10 +163,11 @@ function missingInference(path: string, candidates: readonly Exports[]): AppLoad
   }
   const close = names.find((name) => /infer|predict|handler|run/i.test(name));
   const has = names.length === 0 ? 'It exports nothing.' : `It exports: ${names.join(', ')}.`;
+  const right = /batch/i.test(close ?? '') ? 'inferenceBatch' : 'inference';
   const cure =
     close === undefined
       ? 'Add `export function inference(modelInputs) { … }`.'
-      : `Rename \`${close}\` to \`inference\`, or export it under that name.`;
+      : `Rename \`${close}\` to \`${right}\`, or export it under that name.`;
   const where = close === undefined ? `${path}:1` : locateText(path, close);
   return new AppLoadError(`${where}: ${basename(path)} exports no \`inference\` function. ${has} ${cure}`);
 }

@@ -212,6 +212,11 @@ const FAILS: readonly (readonly [what: string, files: Files, message: string | R
     `${HERE}/app.mjs:3: app.mjs exports no \`inference\` function. It exports: predict, size. Rename \`predict\` to \`inference\`, or export it under that name.`,
   ],
   [
+    'a batch function under another name',
+    { 'app.mjs': '\nexport function predict_batch() {}' },
+    `${HERE}/app.mjs:2: app.mjs exports no \`inference\` function. It exports: predict_batch. Rename \`predict_batch\` to \`inferenceBatch\`, or export it under that name.`,
+  ],
+  [
     'a default export that is a function',
     { 'app.mjs': '\nexport default function () {}' },
     `${HERE}/app.mjs:2: the default export is a function; export it by name: \`export function inference(modelInputs) { … }\`.`,

@@ -190,30 +190,71 @@ const OUTCOMES = {
   response: () => new Response('r'),
 } as const;
 
+type Outcome = keyof typeof OUTCOMES;
+const outcome = fc.constantFrom(...(Object.keys(OUTCOMES) as Outcome[]));
+const pause = { cancelAfter: fc.option(fc.nat(3)), pauseTurns: fc.nat(2) };
+
+/** A batch function whose entries come out as its inputs say; it throws if one of them does. */
+function handleBatch(inputs: readonly unknown[]): unknown[] {
+  if (inputs.includes('throws')) throw new Error('boom');
+  return inputs.map((input) => OUTCOMES[input as Outcome]());
+}
+
+/** Grants credit until these calls have ended, and checks that each did so once, in the order of their begins. */
+async function assertEndings(bench: Bench, ids: Iterable<number>): Promise<void> {
+  for (const id of ids) {
+    for (let turn = 0; turn < 200 && bench.endings(id) === 0; turn += 1) {
+      for (const other of ids) bench.loop.grantCredit(other, 1e9);
+      await nextTurn();
+    }
+  }
+  const { begun } = bench;
+  assert.deepEqual(
+    begun,
+    begun.toSorted((a, b) => a - b),
+  );
+  for (const id of ids) assert.equal(bench.endings(id), 1, bench.story.join('; '));
+}
+
 test('each call has one ending and begins in its order, whatever it does and whenever it is cancelled', async () => {
-  const outcome = fc.constantFrom(...(Object.keys(OUTCOMES) as (keyof typeof OUTCOMES)[]));
-  const step = fc.record({ outcome, cancelAfter: fc.option(fc.nat(3)), pauseTurns: fc.nat(2) });
+  const step = fc.record({ outcome, ...pause });
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 8 }), async (steps) => {
-      const bench = new Bench((input) => OUTCOMES[input as keyof typeof OUTCOMES]());
+      const bench = new Bench((input) => OUTCOMES[input as Outcome]());
       for (const [i, { outcome: input, cancelAfter, pauseTurns }] of steps.entries()) {
         bench.call(i, input);
         if (cancelAfter !== null) bench.loop.cancel(Math.max(0, i - cancelAfter), 'the client left');
         for (let turn = 0; turn < pauseTurns; turn += 1) await nextTurn();
       }
-      for (const i of steps.keys()) {
-        for (let turn = 0; turn < 100 && bench.endings(i) === 0; turn += 1) {
-          bench.loop.grantCredit(i, 1e9);
-          await nextTurn();
-        }
-      }
-      const { begun } = bench;
-      assert.deepEqual(
-        begun,
-        begun.toSorted((a, b) => a - b),
-      );
-      for (const i of steps.keys()) assert.equal(bench.endings(i), 1, bench.story.join('; '));
+      await assertEndings(bench, [...steps.keys()]);
     }),
+    { numRuns: 60 },
+  );
+});
+
+test('so it is for the calls of batches, repeatable or not', async () => {
+  const body = fc.oneof(
+    { weight: 6, arbitrary: outcome.map((input) => JSON.stringify(input)) },
+    fc.constant('{'),
+  );
+  const step = fc.record({ bodies: fc.array(body, { minLength: 1, maxLength: 5 }), ...pause });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(step, { minLength: 1, maxLength: 4 }),
+      fc.boolean(),
+      async (steps, repeatable) => {
+        const bench = new Bench((input) => OUTCOMES[input as Outcome](), { handleBatch, repeatable });
+        let next = 0;
+        for (const { bodies, cancelAfter, pauseTurns } of steps) {
+          bench.batch(next, bodies);
+          next += bodies.length;
+          if (cancelAfter !== null) bench.loop.cancel(Math.max(0, next - 1 - cancelAfter), 'the client left');
+          for (let turn = 0; turn < pauseTurns; turn += 1) await nextTurn();
+        }
+        await assertEndings(bench, [...Array(next).keys()]);
+        assert.ok(bench.begun.length <= steps.length, 'one note for each batch');
+      },
+    ),
     { numRuns: 60 },
   );
 });
