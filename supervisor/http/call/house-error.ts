@@ -12,7 +12,7 @@ export function houseFailure(error: ServeError, requestId: string, ask: Ask | nu
     error.detail !== '' &&
     ask?.backend.options.exposeErrors === true;
   return {
-    status: httpStatus(error.code),
+    status: error.status === 0 ? httpStatus(error.code) : error.status,
     headers: {
       'Content-Type': isExposed ? 'text/plain; charset=utf-8' : 'application/json',
       ...headersOfStatus(error),

@@ -31,7 +31,7 @@ export class ReplySink implements Sink {
     const headers = this.#headers(head);
     if (mayHaveBody(head.status)) headers['Content-Length'] = bodyBytes;
     headers['Server-Timing'] = timingOf(job);
-    const invalid = this.#writeHead(head.status, headers);
+    const invalid = this.#writeHead(head, headers);
     if (invalid !== null) {
       this.fail(job, invalid);
       return;
@@ -66,7 +66,7 @@ export class ReplySink implements Sink {
   head(job: Job, head: ReplyHead): void {
     const headers = this.#headers(head);
     if (head.status === RESET_CONTENT) headers['Content-Length'] = 0;
-    const invalid = this.#writeHead(head.status, headers);
+    const invalid = this.#writeHead(head, headers);
     if (invalid !== null) this.#dispatcher.giveUp(job, invalid, invalid.message); // no chunk may follow
   }
 
@@ -151,9 +151,13 @@ export class ReplySink implements Sink {
   }
 
   /** Headers come from the app, and may be none that HTTP allows: returns what is wrong with them, or null. */
-  #writeHead(status: number, headers: Record<string, string | number | string[]>): ServeError | null {
+  #writeHead(
+    { status, phrase }: ReplyHead,
+    headers: Record<string, string | number | string[]>,
+  ): ServeError | null {
     try {
-      this.#ask.response.writeHead(status, headers);
+      if (phrase === '') this.#ask.response.writeHead(status, headers);
+      else this.#ask.response.writeHead(status, phrase, headers);
       return null;
     } catch (cause) {
       // Node takes them over one by one if the response has some already; those before the bad one must not stay.

@@ -71,6 +71,11 @@ test('the stack of an app is shown only where --expose-errors says so', () => {
   assertHouse(dialectOf('banana').fail(error, 'id', askWith('POST')), 'SERVE_INFERENCE_FAILED');
 });
 
+test("an error with a status of the app's choosing has that one in the house dialect", () => {
+  const error = new ServeError('SERVE_INFERENCE_FAILED', 'why', { status: 513 });
+  assert.equal(dialectOf('banana').fail(error, 'id', askWith('POST')).status, 513);
+});
+
 test('Retry-After stands on what may be tried again', () => {
   const error = new ServeError('SERVE_QUEUE_FULL', 'why', { retryAfterS: 7 });
   assert.equal(dialectOf('banana').fail(error, 'id', askWith('POST')).headers['Retry-After'], 7);
