@@ -1,13 +1,26 @@
 /** Lets dialects answer by way of Koa: status, type, body and stream are set on its context. Only here is Koa used. */
 import Koa from 'koa';
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ServeError, describeThrown } from '../../../protocol/errors.js';
 import type { Log } from '../../observe/log.js';
 import { writtenPath } from '../socket/request-facts.js';
 import { answerError } from './answer-error.js';
 import type { Ask } from './ask.js';
 
-export type WriteAnswer = (ctx: Koa.Context, ask: Ask) => void | Promise<void>;
+/** What a dialect may use of Koa's context. Programs compile against our types, and they may have none of Koa's. */
+export interface AnswerContext {
+  readonly res: ServerResponse;
+  /** 200 if a body is set, 404 if none is. */
+  status: number;
+  type: string;
+  /** In bytes; needed for a stream only. */
+  length: number;
+  /** Bytes, text, a stream, or data to be sent as JSON. */
+  body: unknown;
+  set(name: string, value: string): void;
+}
+
+export type WriteAnswer = (ctx: AnswerContext, ask: Ask) => void | Promise<void>;
 
 /** Answers a request with what `write` sets. A ServeError that it throws is answered as its dialect says. */
 export type AnswerWithKoa = (ask: Ask, write: WriteAnswer) => Promise<void>;
