@@ -91,12 +91,13 @@ test('an app without a name is named by its file', LIMIT, async (t) => {
   await server.stop();
 });
 
-test('among several models each line of a worker says whose it is', LIMIT, async (t) => {
-  const args = modelArgs({ echo: 'echoes.mjs', kill: 'killable.mjs' });
+test('among several models each line of a worker and of a call says whose it is', LIMIT, async (t) => {
+  const args = [...modelArgs({ echo: 'echoes.mjs', kill: 'killable.mjs' }), '--access-log'];
   const server = await startServer(null, { t, args, expectedRestarts: 1 });
   await server.until(({ state }) => state === 'ready');
   for (const name of ['echo', 'kill']) await server.untilPrinted(`worker ${name}/0 is ready`);
   assert.equal((await ask(server, '/models/kill/', { dies: 'SIGKILL' })).status, 500);
+  await server.untilPrinted(/POST \/models\/kill\/ .*"model":"kill"/);
   await server.untilPrinted(/worker kill\/0 died \(signal SIGKILL\) while running call/);
   await server.until(({ models }) => models.every(({ state }) => state === 'ready'));
   await server.stop();
