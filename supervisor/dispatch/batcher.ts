@@ -119,8 +119,12 @@ export class Batcher<T extends Waiting, W extends BatchWorker> {
       const head = line.peek();
       if (head === null || head.turn > firstTurn) continue;
       const dueAtMs = this.#batchDueAtMs(line, head, worker);
-      if (dueAtMs > nowMs) this.#dueAtMs = Math.min(this.#dueAtMs, dueAtMs);
-      else [first, firstTurn] = [line, head.turn];
+      if (dueAtMs > nowMs) {
+        this.#dueAtMs = Math.min(this.#dueAtMs, dueAtMs);
+        continue;
+      }
+      first = line;
+      firstTurn = head.turn;
     }
     return first;
   }

@@ -204,9 +204,11 @@ export class Dispatcher {
 
   /** Does what the batcher says, until only time or news can change what it says. */
   pump(): void {
+    if (this.#lines.length === 0) return;
+    const nowMs = performance.now();
     for (;;) {
       const workers = this.#supply.readyWorkers();
-      const { worker, jobs, late, againAtMs } = this.#batcher.plan(this.#lines, workers, performance.now());
+      const { worker, jobs, late, againAtMs } = this.#batcher.plan(this.#lines, workers, nowMs);
       for (const job of late) this.#lines.remove(job);
       if (worker !== null && jobs.length > 0) this.#give(worker, jobs);
       for (const job of late) this.#end(job, new ServeError('SERVE_DEADLINE'));
