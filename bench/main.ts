@@ -6,6 +6,7 @@
  */
 import { parseArgs } from 'node:util';
 import { Bench, type BenchCase } from './case.js';
+import { batching } from './cases/batching.js';
 import { before } from './cases/before.js';
 import { bigJson } from './cases/big-json.js';
 import { crash } from './cases/crash.js';
@@ -33,6 +34,7 @@ const CASES: readonly BenchCase[] = [
   echo,
   sleep,
   digits,
+  batching,
   overload,
   longPolls,
   largeBodies,

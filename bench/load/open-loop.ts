@@ -28,6 +28,7 @@ class OpenRun {
   readonly #random: () => number;
   readonly #cpuBefore = process.cpuUsage();
   readonly #startedAtMs = performance.now();
+  readonly #sentAtMs: number[] = [];
   #sent = 0;
   #answered = 0;
   #good = 0;
@@ -62,6 +63,7 @@ class OpenRun {
     for (const connection of this.#all) connection.destroy();
     return {
       sent: this.#sent,
+      sentAtMs: Float64Array.from(this.#sentAtMs),
       good: this.#good,
       late: this.#late,
       refused: this.#refused,
@@ -75,6 +77,7 @@ class OpenRun {
 
   #sendOne(): void {
     this.#sent += 1;
+    this.#sentAtMs.push(performance.now() - this.#startedAtMs);
     const connection = this.#idle.pop() ?? this.#open();
     if (connection === null) this.#lost += 1;
     else connection.send(this.#bytes);

@@ -45,6 +45,8 @@ export interface ClosedResult {
 
 export interface OpenResult {
   readonly sent: number;
+  /** When each request was written, in ms since the run began. */
+  readonly sentAtMs: Float64Array;
   /** Answers with status 200 within the deadline, by the client's clock from the write of the request. */
   readonly good: number;
   /** Answers with status 200 after the deadline. */

@@ -179,8 +179,14 @@ class Simulation {
       this.#service.add(batch.endsAtMs - batch.startedAtMs, 0, batch.calls.length);
       if (held[0] !== undefined) this.#start(held[0], nowMs);
       const more = this.#watcher.onEnded?.(batch, nowMs) ?? [];
-      this.#coming.push(...more);
+      for (const arrival of more) this.#expect(arrival);
     }
+  }
+
+  #expect(arrival: Arrival): void {
+    let index = this.#coming.length;
+    while (index > this.#next && (this.#coming[index - 1] as Arrival).atMs > arrival.atMs) index -= 1;
+    this.#coming.splice(index, 0, arrival);
   }
 
   #takeArrivals(nowMs: number): void {
