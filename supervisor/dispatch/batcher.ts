@@ -46,6 +46,9 @@ export interface Plan<T, W> {
 /** Predictions are off by the turn of an event loop or two; a call that is begun should make its deadline. */
 export const PREDICTION_SLACK_MS = 2;
 
+/** A call that waits for company leaves its run this much of the expected time before its deadline. */
+const WAITING_RISK = 2;
+
 const NONE: readonly never[] = [];
 const NOTHING: Plan<never, never> = { worker: null, jobs: NONE, late: NONE, againAtMs: null };
 
@@ -135,13 +138,15 @@ export class Batcher<T extends Waiting, W extends BatchWorker> {
     return Math.min(head.inLineSinceMs + maxBatchDelayMs, this.#latestStartMs(line));
   }
 
-  /** A batch that begins later would end after the deadline of one of these jobs. */
+  /** A batch that begins later may end after the deadline of one of these jobs; 0 if it is unknown when it would. */
   #latestStartMs(line: Line<T>): number {
     let deadlineAtMs = Infinity;
     for (let job = line.peek(); job !== null; job = line.after(job)) {
       if (job.deadlineAtMs !== null) deadlineAtMs = Math.min(deadlineAtMs, job.deadlineAtMs);
     }
-    return deadlineAtMs - (this.#service.predictMs(line.length, 1) ?? 0) - PREDICTION_SLACK_MS;
+    if (deadlineAtMs === Infinity) return Infinity;
+    const runMs = this.#service.predictMs(line.length, 1);
+    return runMs === null ? 0 : deadlineAtMs - WAITING_RISK * runMs - PREDICTION_SLACK_MS;
   }
 
   /** When the head of this line may be sent ahead into a busy worker; Infinity if not before news of it. */

@@ -206,7 +206,7 @@ export const OPTIONS = {
     group: 'Calls',
     flag: '--batch-size',
     value: '<n>',
-    help: 'Most calls that one run of an app that takes batches may be given at once. 1: every call runs by itself, as in an app that takes none.',
+    help: 'Most calls that one run of an app that takes batches may be given at once. 1: every call runs by itself, as in an app that takes none. See docs/batching.md.',
     defaultText: '1',
     default: 1,
     parse: (raw) => parseWhole(raw, 1, 1024),

@@ -132,10 +132,16 @@ test('a call with a deadline waits for company no longer than it can afford', (t
   const [worker] = bench.workers as [FakeWorker];
   bench.learn(10);
   bench.submit('a', { deadlineAtMs: bench.nowMs + 50 });
-  bench.pass(37);
+  bench.pass(27);
   assert.equal(worker.load, 0);
   bench.pass(1);
-  assert.equal(worker.load, 1, 'run time and slack before its deadline');
+  assert.equal(worker.load, 1, 'twice its run time, and a slack, before its deadline');
+});
+
+test('a call with a deadline waits for nobody before it is known what a run takes', (t) => {
+  const bench = batchBench(t, 1, 4, 1000);
+  bench.submit('a', { deadlineAtMs: bench.nowMs + 50 });
+  assert.equal(bench.workers[0]?.load, 1);
 });
 
 test('what runs cost is learned by the batch: each counts once, with its number of calls', (t) => {

@@ -1,0 +1,4 @@
+/** `npm run build && npx tsc -b bench && node dist/bench/batching-picture.js`: the picture in docs/batching.md. */
+import { delayPicture } from '../test/supervisor/dispatch/delay-picture.js';
+
+console.log(delayPicture());
