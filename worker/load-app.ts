@@ -9,6 +9,7 @@ import { fromPotassiumApp } from './adapters/potassium-app.js';
 import { setImportingWorker, type AppPlace } from './api/in-worker.js';
 import { AppLoadError, explainImportError, locateText } from './explain-load-error.js';
 import type { LoadedApp } from './loaded-app.js';
+import { registerPackages } from './register-packages.js';
 import { registerTypeScript } from './register-typescript.js';
 
 type Exports = Readonly<Record<string, unknown>>;
@@ -112,8 +113,12 @@ function unexportedApp(path: string): AppLoadError {
 
 async function importApp(path: string): Promise<Exports> {
   const extension = extname(path);
-  if (!extension.endsWith('ts')) return (await import(pathToFileURL(path).href)) as Exports;
+  if (!extension.endsWith('ts')) {
+    registerPackages(dirname(path));
+    return (await import(pathToFileURL(path).href)) as Exports;
+  }
   await registerTypeScript(dirname(path));
+  registerPackages(dirname(path));
   const cjs = await import('tsx/cjs/api');
   // Node's own loader hands ESM syntax in a .cts file to the CommonJS parser; tsx's require translates it first.
   if (extension === '.cts') return cjs.require(path, import.meta.url) as Exports;

@@ -1,0 +1,129 @@
+/** An app in a folder that knows no package: `banana-serve` is the server's own copy, others come from where it was started. */
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { ask } from '../helpers/ask.js';
+import { startServer } from '../helpers/server.js';
+
+const LIMIT = { timeout: 60_000 };
+const MODULE = '{ "type": "module" }';
+
+/** A folder with no package above it; removed when the test ends. */
+function emptyFolder(t: TestContext, files: Readonly<Record<string, string>>): string {
+  const folder = mkdtempSync(join(tmpdir(), 'banana-anywhere-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), text);
+  }
+  return folder;
+}
+
+/** A package that says where it lies. */
+function packageFiles(root: string, name: string, where: string): Record<string, string> {
+  const folder = `${root}node_modules/${name}/`;
+  return {
+    [`${folder}package.json`]: `{ "name": "${name}", "version": "0.0.0", "main": "./index.js" }`,
+    [`${folder}index.js`]: `exports.where = '${where}'; exports.Potassium = class {};`,
+  };
+}
+
+/** Tells whether every way of importing gives the one package, and where its other packages lie. */
+const HANDLER = `
+  app.handler('/', async () => {
+    const imported = await import('banana-serve');
+    const required = createRequire(HERE)('banana-serve');
+    const { version } = createRequire(HERE)('banana-serve/package.json');
+    const isOne = [imported, required].every((face) => face.Potassium === Potassium && face.Response === Response);
+    return new Response({ json: { isOne, hasVersion: version.length > 0, from: from.where } });
+  });`;
+
+const ES = `
+  import { createRequire } from 'node:module';
+  import { Potassium, Response } from 'banana-serve';
+  import from from 'from-start';
+  const HERE = import.meta.url;
+  export const app = new Potassium('anywhere').init(() => ({}));${HANDLER}`;
+
+const CJS = `
+  const { createRequire } = require('node:module');
+  const { Potassium, Response } = require('banana-serve');
+  const from = require('from-start');
+  const HERE = __filename;
+  const app = new Potassium('anywhere').init(() => ({}));${HANDLER}
+  module.exports = app;`;
+
+/** What TypeScript makes a CommonJS module of. */
+const TS = `
+  import { createRequire } from 'node:module';
+  import { Potassium, Response } from 'banana-serve';
+  import * as from from 'from-start';
+  enum Kind { A = 'anywhere' }
+  const HERE = __filename;
+  export const app: Potassium = new Potassium(Kind.A).init(() => ({}));${HANDLER}`;
+
+const APPS: readonly (readonly [string, Readonly<Record<string, string>>])[] = [
+  ['app.mjs', { 'app.mjs': ES }],
+  ['app.js', { 'app.js': ES, 'package.json': MODULE }],
+  ['app.cjs', { 'app.cjs': CJS }],
+  ['app.mts', { 'app.mts': ES.replaceAll("from from 'from", "* as from from 'from") }],
+  ['app.ts of an ES package', { 'app.ts': `enum Kind { A }\n${ES}`, 'package.json': MODULE }],
+  ['app.ts', { 'app.ts': TS }],
+  ['app.cts', { 'app.cts': TS }],
+];
+
+for (const [what, files] of APPS) {
+  const [name = ''] = what.split(' ');
+  test(
+    `${what} in an empty folder has the server's own copy, once, and packages of where it was started`,
+    LIMIT,
+    async (t) => {
+      const folder = emptyFolder(t, files);
+      const cwd = emptyFolder(t, packageFiles('', 'from-start', 'start'));
+      const server = await startServer(join(folder, name), { t, cwd });
+      assert.deepEqual((await ask(server, {})).json(), { isOne: true, hasVersion: true, from: 'start' });
+      await server.stop();
+    },
+  );
+
+  test(
+    `${what}: packages of its own go before those of where the server was started, another banana-serve does not`,
+    LIMIT,
+    async (t) => {
+      const own = { ...packageFiles('', 'from-start', 'app'), ...packageFiles('', 'banana-serve', 'app') };
+      const folder = emptyFolder(t, { ...files, ...own });
+      const cwd = emptyFolder(t, packageFiles('', 'from-start', 'start'));
+      const server = await startServer(join(folder, name), { t, cwd });
+      assert.deepEqual((await ask(server, {})).json(), { isOne: true, hasVersion: true, from: 'app' });
+      await server.stop();
+    },
+  );
+}
+
+test('the server is started in the folder of an app that knows no package', LIMIT, async (t) => {
+  for (const text of [ES.replace('from-start', 'node:path'), CJS.replace('from-start', 'node:path')]) {
+    const name = text.startsWith('\n  import') ? 'app.mjs' : 'app.cjs';
+    const cwd = emptyFolder(t, { [name]: text });
+    const server = await startServer(join(cwd, name), { t, cwd });
+    assert.deepEqual((await ask(server, {})).json(), { isOne: true, hasVersion: true });
+    await server.stop();
+  }
+});
+
+for (const [name, text] of [
+  ['app.mjs', "import 'nowhere-at-all'; export const inference = () => 1;"],
+  ['app.cjs', "require('nowhere-at-all'); exports.inference = () => 1;"],
+  ['app.ts', "import 'nowhere-at-all'; export const inference = () => 1;"],
+] as const) {
+  test(`${name}: a package that is nowhere is told with the file that imports it`, LIMIT, async (t) => {
+    const folder = emptyFolder(t, { [name]: text });
+    const server = await startServer(join(folder, name), { t, args: ['--on-crash-loop', 'exit'] });
+    assert.deepEqual(await server.ended, { code: 3, signal: null });
+    assert.match(
+      server.stderr(),
+      new RegExp(`${name.replace('.', String.raw`\.`)}.*nowhere-at-all|nowhere-at-all.*${name}`),
+    );
+  });
+}

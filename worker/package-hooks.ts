@@ -1,0 +1,12 @@
+/** The thread of import hooks that Node has before 22.15: it asks the same as the app's own thread does. */
+import type { InitializeHook, ResolveHook } from 'node:module';
+import { PackageResolution } from './package-resolution.js';
+
+let packages = new PackageResolution([]);
+
+export const initialize: InitializeHook<readonly string[]> = (folders) => {
+  packages = new PackageResolution(folders);
+};
+
+export const resolve: ResolveHook = (specifier, context, next) =>
+  packages.resolveLater(specifier, context, async (name, given) => await next(name, given));
