@@ -76,6 +76,11 @@ export class ModelHealth {
     return this.#drain !== 'no';
   }
 
+  /** New calls are not taken because somebody said so; those that were taken go on. */
+  get refusesCalls(): boolean {
+    return this.#drain === 'refusing' || this.#wanted === 0;
+  }
+
   /** Why a new call is not taken; null if it is. */
   get refusal(): ServeError | null {
     if (this.#drain === 'refusing') return shuttingDown();

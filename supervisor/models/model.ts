@@ -194,6 +194,7 @@ export class Model {
       for (const slot of this.#slots.kept) if (slot.state.name === 'latched') slot.replace(limits);
       this.#slots.add(more);
     }
+    this.#limitDispatch();
     return this.#health.whenSettled();
   }
 
@@ -234,7 +235,7 @@ export class Model {
     this.#health.forgetServing();
     this.#log.forgetErrors();
     this.#generations.beginAtOnce(spec);
-    this.dispatcher.limits = dispatchLimits(this.options);
+    this.#limitDispatch();
     for (const slot of this.slots) slot.replace(limits);
   }
 
@@ -246,6 +247,7 @@ export class Model {
   /** New calls are refused from now on; those taken go on, conversations until their app waits for the client. */
   refuseCalls(): void {
     this.#health.refuseCalls();
+    this.#limitDispatch();
     for (const worker of this.#slots.workers) worker.endConversations(shuttingDown());
   }
 
@@ -342,16 +344,22 @@ export class Model {
 
   /** What the app in force has said holds from now on. */
   #applyWord(): void {
-    this.dispatcher.limits = dispatchLimits(this.options);
+    this.#limitDispatch();
     this.dispatcher.dropUnfit((job) => fits(job, this.routes as Routes));
     this.#health.wake();
   }
 
   #applyOptions(): void {
-    this.dispatcher.limits = dispatchLimits(this.options);
+    this.#limitDispatch();
     const limits = workerLimits(this.options, this.#resources.maxOutputBytes);
     for (const worker of this.#slots.workers) worker.limits = limits;
     this.dispatcher.pump();
+  }
+
+  /** While calls are refused nothing can join a batch, so none waits for it. */
+  #limitDispatch(): void {
+    const limits = dispatchLimits(this.options);
+    this.dispatcher.limits = this.#health.refusesCalls ? { ...limits, maxBatchDelayMs: 0 } : limits;
   }
 
   #onReady(index: number, worker: WorkerHandle): void {

@@ -254,6 +254,16 @@ test('a server that stops waits for the batch that runs and answers all of its c
   assert.equal((await server.ended).code, 0);
 });
 
+test('calls of a server that stops wait for no others to join their batch', LIMIT, async (t) => {
+  const { server, cues, askAll } = await batchServer(t, 3);
+  const answers = askAll([{ name: 'a' }, { name: 'b' }]);
+  await server.until(({ model }) => model.queue.waiting === 2);
+  server.process.kill('SIGTERM');
+  assert.deepEqual(statuses(await answers), [200, 200]);
+  assert.deepEqual(cues.notes(), ['run a b']);
+  assert.equal((await server.ended).code, 0);
+});
+
 test('an app with inferenceBatch alone answers a single call, a batch of one', LIMIT, async (t) => {
   const cues = makeCues(t);
   const server = await startServer(fixture('batches.mjs'), { t, args: ['--workers', '1'], env: cues.env });

@@ -240,3 +240,26 @@ test('a device that is not to be had refuses the change, and nothing changes', L
   await assert.rejects(real.model.scale(1, LIMITS), { code: 'SERVE_CONFIG' });
   assert.deepEqual([real.model.wantedWorkers, real.model.slots.length], [0, 0]);
 });
+
+test(
+  'with no worker wanted, calls that were taken wait for no others to join their batch; later ones do again',
+  LIMIT,
+  async (t) => {
+    const cues = makeCues(t);
+    process.env['CUES'] = cues.folder;
+    const options = { batchSize: 3, maxBatchDelay: 600_000, queueTimeout: 1_200_000 };
+    const real = await realModel(t, fixture('batches.mjs'), { options });
+    const { model } = real;
+    await model.scale(1, LIMITS);
+    const taken = [real.call({ name: 'a' }), real.call({ name: 'b' })];
+    assert.equal(model.dispatcher.queued, 2, 'their batch is not full');
+    await model.scale(0, LIMITS);
+    await Promise.all(taken);
+    assert.deepEqual(cues.notes(), ['run a b']);
+    await model.scale(1, LIMITS);
+    const waiting = [real.call({ name: 'c' }), real.call({ name: 'd' })];
+    assert.equal(model.dispatcher.queued, 2);
+    await Promise.all([...waiting, real.call({ name: 'e' })]);
+    assert.deepEqual(cues.notes(), ['run a b', 'run c d e']);
+  },
+);
