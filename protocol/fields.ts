@@ -4,13 +4,10 @@ import { ERROR_KINDS, protocolError, type ErrorKind, type ServeError } from './e
 import {
   FIRST_WEBHOOK_REF,
   MAX_CLOSE_REASON_BYTES,
-  MAX_PHRASE_CHARS,
   WEBHOOK_OUTCOMES,
   type WebhookOutcome,
 } from './messages.js';
-
-/** Characters that HTTP allows in a status line (RFC 9112 section 4), which Node writes as Latin-1. */
-const PHRASE = /^[\t\x20-\x7e\x80-\xff]*$/;
+import { isPhrase } from './phrase.js';
 
 /** Typed access to a head's fields; every getter throws SERVE_PROTOCOL when the field is not what it says. */
 export class Fields {
@@ -76,7 +73,7 @@ export class Fields {
   phrase(i: number): string {
     if (this.#fields[i] === undefined) return '';
     const value = this.string(i);
-    if (value.length <= MAX_PHRASE_CHARS && PHRASE.test(value)) return value;
+    if (isPhrase(value)) return value;
     throw malformed(`field ${i} is no phrase of a status line`);
   }
 

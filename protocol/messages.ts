@@ -57,9 +57,6 @@ export const STREAM_WINDOW_BYTES = 256 * 1024;
 /** A `data` frame uses up this much credit besides its bytes, so that small messages cannot pile up either. */
 export const DATA_OVERHEAD_BYTES = 64;
 
-/** Longest phrase of a status line, in characters. */
-export const MAX_PHRASE_CHARS = 200;
-
 /** Longest reason of a `close`: a close frame's payload is at most 125 bytes, two of them the code (RFC 6455 section 5.5). */
 export const MAX_CLOSE_REASON_BYTES = 123;
 

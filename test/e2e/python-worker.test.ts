@@ -220,6 +220,15 @@ test('a server with Python workers', OPTIONS, async (t) => {
     assert.equal((await call(server.url, '{}')).status, 200);
   });
 
+  await t.test('answers with a status of its own, and with a phrase of its own', async () => {
+    const refused = await call(server.url, '{"fail":"No face in this image.","status":422}');
+    assert.equal(refused.status, 422);
+    assert.match(refused.text, /SERVE_INFERENCE_FAILED.*No face in this image\./);
+    const answer = await fetch(server.url, { method: 'POST', body: '{"phrase":"Found a Face"}' });
+    assert.deepEqual([answer.status, answer.statusText], [200, 'Found a Face']);
+    await answer.body?.cancel();
+  });
+
   await t.test('answers calls that were sent ahead, in one burst', async () => {
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, n) => call(server.url, JSON.stringify({ n }))),

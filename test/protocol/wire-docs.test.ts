@@ -7,6 +7,7 @@ import { BEGUN_NOTE_BYTES, decodeBegunNote } from '../../protocol/begun-note.js'
 import { ERRORS, ERROR_KINDS } from '../../protocol/errors.js';
 import { FRAME_PREFIX_BYTES } from '../../protocol/frame.js';
 import * as messages from '../../protocol/messages.js';
+import { MAX_PHRASE_CHARS } from '../../protocol/phrase.js';
 import { GOLDEN, SENDERS, type GoldenFrame } from './golden-frames.js';
 import { readFrames } from './streams.js';
 
@@ -194,7 +195,7 @@ function leaves(value: unknown, whole: readonly string[], path = ''): string[] {
 }
 
 test('every limit on the page has the value of the code', () => {
-  const code: Record<string, unknown> = { ...messages, FRAME_PREFIX_BYTES };
+  const code: Record<string, unknown> = { ...messages, FRAME_PREFIX_BYTES, MAX_PHRASE_CHARS };
   const limits = table('Frames', 'limit');
   for (const { limit, value } of limits) assert.equal(value, String(code[limit as string]), limit);
   const numbers = Object.keys(code).filter((name) => typeof code[name] === 'number');

@@ -1,6 +1,7 @@
 /** Web-standard `Response` objects, honoured as the handler made them: status, headers, body. */
 import { ServeError } from '../../protocol/errors.js';
 import type { ReplyHead } from '../../protocol/messages.js';
+import { isPhrase } from '../../protocol/phrase.js';
 import { checkedHeaders } from './reply.js';
 
 export type ResponseBody =
@@ -49,8 +50,13 @@ export function responseHead(response: Response): ReplyHead {
     status: response.status,
     contentType: response.headers.get('content-type') ?? fallback,
     headers,
-    phrase: '',
+    phrase: phraseOf(response),
   };
+}
+
+/** Another implementation's Response may hold any text. */
+function phraseOf({ statusText }: Response): string {
+  return typeof statusText === 'string' && isPhrase(statusText) ? statusText : '';
 }
 
 /**

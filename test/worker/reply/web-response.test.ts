@@ -37,6 +37,16 @@ function twoCookies(): Response {
   return new Response(null, { headers });
 }
 
+for (const [what, statusText, phrase] of [
+  ['one of its own', 'Found a Face', 'Found a Face'],
+  ['none', '', ''],
+  ['one that is too long for a status line', 'x'.repeat(201), ''],
+] as const) {
+  test(`responseHead keeps the phrase of a Response with ${what}`, () => {
+    assert.equal(responseHead(new Response(null, { statusText })).phrase, phrase);
+  });
+}
+
 test('responseHead refuses Response.error(), which has no status', () => {
   assert.throws(
     () => responseHead(Response.error()),
