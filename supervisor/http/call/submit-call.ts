@@ -49,7 +49,7 @@ function submitOwned(ask: Ask, plan: CallPlan, { model, route, deadlineMs, body,
   dispatcher.submit(job, place);
   if (job.settled) return;
   postResult(backend.webhooks, route, job);
-  if (route.kind === 'background') postFailure(backend.webhooks, route, answerStarted(ask, job));
+  if (route.kind === 'background') postFailure(backend.webhooks, route, answerStarted(ask, job, model));
 }
 
 /** A job that no client's leaving ends. */
@@ -64,7 +64,7 @@ function submitKept(
   const call = { ...describeCall(ask, plan, route.path, null, input.length), ...described };
   const job = new Job(call, [input], { acceptedAtMs, deadlineAtMs: null }, NOWHERE);
   postResult(backend.webhooks, route, job);
-  const kept = backend.jobs.keep(job);
+  const kept = backend.jobs.keep(job, model.spec);
   kept.onceEnded(() => backend.onSettled(ask, job, statusOf(kept), kept.error));
   model.dispatcher.submit(job, place);
   opened.answerKept(ask, kept);

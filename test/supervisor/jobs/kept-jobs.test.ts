@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, mock, test } from 'node:test';
 import { ServeError, type ErrorCode } from '../../../protocol/errors.js';
-import { KeptJobs, type KeepLimits, type KeptJob } from '../../../supervisor/jobs/kept-jobs.js';
+import { KeptJobs, type KeptJob } from '../../../supervisor/jobs/kept-jobs.js';
+import type { JobEnd, JobRecord, JobStore } from '../../../supervisor/jobs/job-store.js';
+import { MemoryStore, type KeepLimits } from '../../../supervisor/jobs/memory-store.js';
 import { FakeWorker, newJob } from '../dispatch/jobs.js';
 
+const MODEL = { name: 'model', version: '1' };
 const HEAD = { status: 200, contentType: 'application/json', headers: '', phrase: '' };
 
 beforeEach(() => mock.timers.enable({ apis: ['setTimeout', 'Date'] }));
@@ -16,14 +19,14 @@ function jobsWith(limits: Partial<KeepLimits> = {}): KeptJobs {
   return new KeptJobs(
     () => `job-${(made += 1)}`,
     () => {},
-    all,
+    new MemoryStore(all),
   );
 }
 
 /** Keeps a job that ends at once, with a result of this size. */
 function keepEnded(jobs: KeptJobs, bytes = 1): KeptJob {
   const job = newJob('x');
-  const kept = jobs.keep(job);
+  const kept = jobs.keep(job, MODEL);
   job.reply(HEAD, [Buffer.alloc(bytes, 0x31)], bytes, 1);
   return kept;
 }
@@ -31,7 +34,7 @@ function keepEnded(jobs: KeptJobs, bytes = 1): KeptJob {
 test('a job is queued, running, then succeeded with its result', () => {
   const jobs = jobsWith();
   const job = newJob('x');
-  const kept = jobs.keep(job);
+  const kept = jobs.keep(job, MODEL);
   assert.deepEqual([kept.id, kept.state, kept.ended, kept.result], ['job-1', 'queued', false, null]);
   job.sendTo(new FakeWorker());
   assert.equal(kept.state, 'queued', 'a job that was sent ahead waits in its worker');
@@ -40,13 +43,13 @@ test('a job is queued, running, then succeeded with its result', () => {
   job.reply(HEAD, [Buffer.from('{"a"'), Buffer.from(':1}')], 7, 5);
   assert.deepEqual([kept.state, kept.ended, kept.error], ['succeeded', true, null]);
   assert.deepEqual([kept.result?.head, kept.result?.body?.toString()], [HEAD, '{"a":1}']);
-  assert.equal(jobs.get('job-1'), kept);
+  assert.deepEqual(jobs.get('job-1'), kept);
   assert.equal(jobs.get('job-2'), null);
 });
 
 test('whether a job has begun is asked of the worker that holds it', () => {
   const job = newJob('x');
-  const kept = jobsWith().keep(job);
+  const kept = jobsWith().keep(job, MODEL);
   job.sendTo({ learnBegun: () => job.begin(1), abandon: () => {}, sendData: () => {} });
   assert.equal(kept.state, 'running');
 });
@@ -61,7 +64,7 @@ for (const [code, state] of [
 ] as const satisfies readonly (readonly [ErrorCode, string])[]) {
   test(`a job that ends with ${code} is ${state}`, () => {
     const job = newJob('x');
-    const kept = jobsWith().keep(job);
+    const kept = jobsWith().keep(job, MODEL);
     job.fail(new ServeError(code));
     assert.deepEqual([kept.state, kept.ended, kept.error?.code, kept.result], [state, true, code, null]);
   });
@@ -69,7 +72,7 @@ for (const [code, state] of [
 
 test('a result is a copy: the memory it came in may be used again', () => {
   const job = newJob('x');
-  const kept = jobsWith().keep(job);
+  const kept = jobsWith().keep(job, MODEL);
   const piece = Buffer.from('before');
   job.reply(HEAD, [piece], 6, 1);
   piece.fill(0);
@@ -78,7 +81,7 @@ test('a result is a copy: the memory it came in may be used again', () => {
 
 test('a stream is kept whole, with its head, and its worker may always go on', () => {
   const job = newJob('x');
-  const kept = jobsWith().keep(job);
+  const kept = jobsWith().keep(job, MODEL);
   let taken = 0;
   job.head({ ...HEAD, status: 201 });
   job.chunk([Buffer.from('a')], () => (taken += 1));
@@ -93,7 +96,7 @@ test('a stream is kept whole, with its head, and its worker may always go on', (
 
 test('a stream that breaks off has failed, and nothing of it is kept', () => {
   const job = newJob('x');
-  const kept = jobsWith().keep(job);
+  const kept = jobsWith().keep(job, MODEL);
   job.head(HEAD);
   job.chunk([Buffer.from('a')], () => {});
   job.fail(new ServeError('SERVE_INFERENCE_FAILED'));
@@ -106,7 +109,7 @@ test('a result above a quarter of all room has succeeded without its body, whole
   const whole = keepEnded(jobs, 101);
   assert.deepEqual([whole.state, whole.result], ['succeeded', { head: HEAD, body: null }]);
   const job = newJob('x');
-  const streamed = jobs.keep(job);
+  const streamed = jobs.keep(job, MODEL);
   let taken = 0;
   for (let i = 0; i < 3; i += 1) job.chunk([Buffer.alloc(50)], () => (taken += 1));
   job.end(1);
@@ -115,7 +118,7 @@ test('a result above a quarter of all room has succeeded without its body, whole
 
 test('when too many jobs have ended the oldest ends are forgotten first; jobs that have not ended never are', () => {
   const jobs = jobsWith({ maxJobs: 2 });
-  const waiting = jobs.keep(newJob('waits'));
+  const waiting = jobs.keep(newJob('waits'), MODEL);
   const ended = [keepEnded(jobs), keepEnded(jobs), keepEnded(jobs)];
   const known = [waiting, ...ended].map(({ id }) => jobs.get(id) !== null);
   assert.deepEqual(known, [true, false, true, true]);
@@ -126,7 +129,7 @@ test('when too many jobs have ended the oldest ends are forgotten first; jobs th
 test('the job that ended first is forgotten first, whichever came first', () => {
   const jobs = jobsWith({ maxJobs: 1 });
   const job = newJob('slow');
-  const slow = jobs.keep(job);
+  const slow = jobs.keep(job, MODEL);
   const quick = keepEnded(jobs);
   job.fail(new ServeError('SERVE_INFERENCE_FAILED'));
   assert.deepEqual([jobs.get(quick.id), jobs.get(slow.id)], [null, slow]);
@@ -143,7 +146,7 @@ test('when results hold too many bytes the oldest are forgotten first', () => {
 
 test('a job is forgotten a time after its end, each by its own', () => {
   const jobs = jobsWith({ keepMs: 1000 });
-  const waiting = jobs.keep(newJob('waits'));
+  const waiting = jobs.keep(newJob('waits'), MODEL);
   const first = keepEnded(jobs);
   mock.timers.tick(600);
   const second = keepEnded(jobs);
@@ -160,7 +163,7 @@ test('a job is forgotten a time after its end, each by its own', () => {
 test('a waiter is called once: at the end of the job, or at once if it has ended', () => {
   const jobs = jobsWith();
   const job = newJob('x');
-  const kept = jobs.keep(job);
+  const kept = jobs.keep(job, MODEL);
   const calls: string[] = [];
   kept.onceEnded(() => calls.push('waited'));
   const stop = kept.onceEnded(() => calls.push('left'));
@@ -177,7 +180,7 @@ test('a kept job has no deadline any more', () => {
   const job = newJob('x', { deadlineAtMs: performance.now() + 5 });
   let fired = false;
   job.startDeadline(() => (fired = true));
-  jobsWith().keep(job);
+  jobsWith().keep(job, MODEL);
   mock.timers.tick(10);
   assert.deepEqual([job.deadlineAtMs, fired], [null, false]);
 });
@@ -185,11 +188,96 @@ test('a kept job has no deadline any more', () => {
 test('headers of an answer and the detail of an error are not kept: nobody can ask for them', () => {
   const jobs = jobsWith();
   const answered = newJob('x');
-  const kept = jobs.keep(answered);
+  const kept = jobs.keep(answered, MODEL);
   answered.reply({ ...HEAD, headers: `X-Long\n${'x'.repeat(1000)}` }, [Buffer.from('1')], 1, 1);
   assert.deepEqual(kept.result?.head, HEAD);
   const failed = newJob('x');
-  const lost = jobs.keep(failed);
+  const lost = jobs.keep(failed, MODEL);
   failed.fail(new ServeError('SERVE_INFERENCE_FAILED', undefined, { detail: 'x'.repeat(1000) }));
   assert.deepEqual([lost.error?.code, lost.error?.detail], ['SERVE_INFERENCE_FAILED', '']);
+});
+
+/** A store that writes everything down, and forgets nothing. */
+class Written implements JobStore {
+  readonly records: JobRecord[] = [];
+  readonly news: string[] = [];
+  readonly ends: JobEnd[] = [];
+  readonly maxResultBytes = 100;
+  readonly size = 0;
+
+  accept(
+    record: JobRecord,
+    { call, pieces }: { call: { requestId: string }; pieces: readonly Buffer[] },
+  ): Promise<void> {
+    this.records.push(record);
+    this.news.push(`accepted ${record.id} for ${call.requestId} with ${pieces.length} pieces`);
+    return Promise.resolve();
+  }
+
+  begun(id: string, begunAt: number): void {
+    this.news.push(`begun ${id} at ${begunAt}`);
+  }
+
+  ended(id: string, end: JobEnd): void {
+    this.news.push(`ended ${id} at ${end.endedAt}`);
+    this.ends.push(end);
+  }
+
+  get(id: string): JobRecord | null {
+    const [end = null] = this.ends;
+    const record = this.records.find((candidate) => candidate.id === id);
+    return record === undefined ? null : { ...record, end };
+  }
+
+  recover(): Promise<readonly JobRecord[]> {
+    return Promise.resolve(this.records);
+  }
+
+  close(): void {
+    this.news.push('closed');
+  }
+}
+
+test('a store hears of a job once each: accepted, begun, ended; what it has on record is data, with times of the calendar', () => {
+  const store = new Written();
+  const jobs = new KeptJobs(() => 'j', undefined, store);
+  const job = newJob('x');
+  mock.timers.setTime(1000);
+  jobs.keep(job, MODEL);
+  job.sendTo(new FakeWorker());
+  job.begin(performance.now());
+  mock.timers.setTime(2000);
+  for (let i = 0; i < 2; i += 1) assert.equal(jobs.get('j')?.state, 'running');
+  mock.timers.setTime(3000);
+  job.reply(HEAD, [Buffer.from('1')], 1, 5);
+  jobs.close();
+  assert.deepEqual(store.news, [
+    'accepted j for x with 0 pieces',
+    'begun j at 2000',
+    'ended j at 3000',
+    'closed',
+  ]);
+  const facts = { id: 'j', requestId: 'x', model: 'model', version: '1', route: '/' };
+  assert.deepEqual(store.records, [{ ...facts, createdAt: 1000, begunAt: null, end: null }]);
+  assert.deepEqual(structuredClone(store.records), store.records);
+});
+
+test('a job that is only on record is told as it was: state, times, result or error', () => {
+  const store = new Written();
+  const failed = newJob('x');
+  mock.timers.setTime(1000);
+  const before = new KeptJobs(() => 'j', undefined, store).keep(failed, MODEL);
+  mock.timers.setTime(2500);
+  failed.fail(new ServeError('SERVE_WORKER_LOST'));
+  const later = new KeptJobs(() => 'k', undefined, store).get('j');
+  assert.deepEqual(
+    [later?.state, later?.createdAt, later?.endedAt],
+    ['lost', new Date(1000), new Date(2500)],
+  );
+  assert.deepEqual(later?.error, before.error);
+  assert.equal(JSON.stringify(store.ends), JSON.stringify(structuredClone(store.ends)));
+});
+
+test('memory has nothing of an earlier process', async () => {
+  assert.deepEqual(await new MemoryStore().recover(), []);
 });

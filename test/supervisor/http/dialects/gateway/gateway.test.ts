@@ -87,8 +87,8 @@ async function openGateway(t: TestContext): Promise<Gateway> {
   let ids = 0;
   const keptJobs = new KeptJobs(() => String((ids += 1)));
   const keep = keptJobs.keep.bind(keptJobs);
-  keptJobs.keep = (job): KeptJob => {
-    const kept = keep(job);
+  keptJobs.keep = (...given): KeptJob => {
+    const kept = keep(...given);
     let isFirst = true; // the front's own, for its log
     const onceEnded = kept.onceEnded.bind(kept);
     kept.onceEnded = (callback) => {

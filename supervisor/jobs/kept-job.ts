@@ -1,0 +1,141 @@
+/** A job that outlives its request, as far as this process runs it or has it on record. */
+import { totalBytes } from '../../protocol/body-assembler.js';
+import { ServeError, type ErrorCode } from '../../protocol/errors.js';
+import type { ReplyHead } from '../../protocol/messages.js';
+import type { Job, Sink } from '../dispatch/job.js';
+import type { JobEnd, JobRecord, KeptResult, KeptState } from './job-store.js';
+
+/** The error of a job that may have run, and whose end nobody knows. */
+const LOST: ReadonlySet<ErrorCode> = new Set(['SERVE_WORKER_LOST']);
+
+export interface KeptJobOptions {
+  /** Results above this size are not kept. */
+  readonly maxResultBytes: number;
+  /** Told once, when it has ended. */
+  onEnded(job: KeptJob): void;
+}
+
+export class KeptJob implements Sink {
+  readonly id: string;
+  readonly requestId: string;
+  readonly route: string;
+  /** Run time as the worker measured it; 0 if the call never ran. */
+  runMs = 0;
+  /** How long it waited; 0 until it has ended. */
+  queueMs = 0;
+  readonly createdAt: Date;
+  endedAt: Date | null = null;
+  /** Null until it has succeeded. */
+  result: KeptResult | null = null;
+  error: ServeError | null = null;
+  readonly #options: KeptJobOptions | null;
+  /** Null once it has ended: its body and headers are needed no more. */
+  #job: Job | null;
+  readonly #waiting = new Set<() => void>();
+  #streamHead: ReplyHead = { status: 200, contentType: '', headers: '', phrase: '' };
+  #streamed: Buffer[] = [];
+  #streamedBytes = 0;
+
+  /** `job`, `options`: null for one that is only on record. */
+  constructor(
+    { id, requestId, route, createdAt, end }: JobRecord,
+    job: Job | null,
+    options: KeptJobOptions | null,
+  ) {
+    this.id = id;
+    this.requestId = requestId;
+    this.route = route;
+    this.createdAt = new Date(createdAt);
+    this.#job = job;
+    this.#options = options;
+    if (end !== null) this.#takeEnd(end);
+  }
+
+  get state(): KeptState {
+    if (this.error !== null) return LOST.has(this.error.code) ? 'lost' : 'failed';
+    if (this.result !== null) return 'succeeded';
+    return this.#job?.begun === true ? 'running' : 'queued';
+  }
+
+  get ended(): boolean {
+    return this.endedAt !== null;
+  }
+
+  /** Calls back once the job has ended, at once if it has. Returns how to stop waiting. */
+  onceEnded(callback: () => void): () => void {
+    if (this.ended) {
+      callback();
+      return () => {};
+    }
+    this.#waiting.add(callback);
+    return () => this.#waiting.delete(callback);
+  }
+
+  reply(_job: Job, head: ReplyHead, pieces: Buffer[], bodyBytes: number): void {
+    this.#succeed(head, pieces, bodyBytes);
+  }
+
+  head(_job: Job, head: ReplyHead): void {
+    this.#streamHead = head;
+  }
+
+  chunk(_job: Job, pieces: Buffer[], taken: () => void): void {
+    this.#streamedBytes += totalBytes(pieces);
+    if (this.#streamedBytes <= this.#maxBytes) this.#streamed.push(...pieces);
+    taken();
+  }
+
+  end(): void {
+    this.#succeed(this.#streamHead, this.#streamed, this.#streamedBytes);
+  }
+
+  fail(_job: Job, error: ServeError): void {
+    // The detail is left out: it is for the log, and may be long.
+    this.error = new ServeError(error.code, error.message);
+    this.#finish();
+  }
+
+  get #maxBytes(): number {
+    return this.#options?.maxResultBytes ?? 0;
+  }
+
+  /** Copies the answer, so that the memory it came in may be used again. */
+  #succeed(head: ReplyHead, pieces: readonly Buffer[], bytes: number): void {
+    this.result = {
+      head: { ...head, headers: '' },
+      body: bytes > this.#maxBytes ? null : Buffer.concat(pieces),
+    };
+    this.#finish();
+  }
+
+  #finish(): void {
+    this.#streamed = [];
+    this.runMs = this.#job?.runMs ?? 0;
+    this.queueMs = this.#job?.queueMs(performance.now()) ?? 0;
+    this.#job = null;
+    this.endedAt = new Date();
+    this.#options?.onEnded(this);
+    for (const callback of this.#waiting) callback();
+    this.#waiting.clear();
+  }
+
+  #takeEnd({ endedAt, runMs, queueMs, result, error }: JobEnd): void {
+    this.endedAt = new Date(endedAt);
+    this.runMs = runMs;
+    this.queueMs = queueMs;
+    this.result = result;
+    this.error = error === null ? null : new ServeError(error.code, error.message);
+  }
+}
+
+/** How a job that has ended is put on record. */
+export function endOf({ state, endedAt, runMs, queueMs, result, error }: KeptJob): JobEnd {
+  return {
+    state: state === 'succeeded' || state === 'lost' ? state : 'failed',
+    endedAt: (endedAt as Date).getTime(),
+    runMs,
+    queueMs,
+    result,
+    error: error === null ? null : { code: error.code, message: error.message },
+  };
+}
