@@ -16,6 +16,8 @@ import { killers } from './cases/killers.js';
 import { largeBodies } from './cases/large-bodies.js';
 import { latency } from './cases/latency.js';
 import { longPolls } from './cases/long-polls.js';
+import { manyModels } from './cases/many-models.js';
+import { modelStormCase } from './cases/model-storm.js';
 import { overload } from './cases/overload.js';
 import { potassium } from './cases/potassium.js';
 import { soak } from './cases/soak.js';
@@ -43,6 +45,8 @@ const CASES: readonly BenchCase[] = [
   startup,
   soak,
   potassium,
+  manyModels,
+  modelStormCase,
 ];
 
 interface Outcome {

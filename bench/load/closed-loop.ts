@@ -8,12 +8,12 @@ import {
   type ClosedPlan,
   type ClosedResult,
 } from './plan.js';
-import { requestBytes, targetOf } from './request-bytes.js';
+import { requestsOf, targetOf } from './request-bytes.js';
 
 /** Resolves when the time or the count is used up and the last answers are in. */
 export async function runClosedLoop(plan: ClosedPlan): Promise<ClosedResult> {
   const target = targetOf(plan.request);
-  const bytes = requestBytes(plan.request);
+  const nextRequest = requestsOf(plan.request);
   const maxRequests = Math.min(plan.maxRequests, MAX_REQUESTS);
   const latencies = new Samples(maxRequests);
   const connections: Connection[] = [];
@@ -29,7 +29,7 @@ export async function runClosedLoop(plan: ClosedPlan): Promise<ClosedResult> {
     const next = (connection: Connection): void => {
       if (sent < maxRequests && performance.now() < endAtMs) {
         sent += 1;
-        connection.send(bytes);
+        connection.send(nextRequest());
         return;
       }
       running -= 1;

@@ -5,7 +5,7 @@
 import { Samples } from '../statistics.js';
 import { Connection, readBuffer } from './connection.js';
 import { MAX_CONNECTIONS, MAX_DURATION_MS, MAX_REQUESTS, type OpenPlan, type OpenResult } from './plan.js';
-import { requestBytes, targetOf } from './request-bytes.js';
+import { requestsOf, targetOf } from './request-bytes.js';
 
 /** After the last arrival, answers are awaited this many deadlines long. */
 const PATIENCE = 5;
@@ -18,7 +18,7 @@ export async function runOpenLoop(plan: OpenPlan): Promise<OpenResult> {
 
 class OpenRun {
   readonly #plan: OpenPlan;
-  readonly #bytes: Buffer;
+  readonly #nextRequest: () => Buffer;
   readonly #buffer = readBuffer();
   readonly #all: Connection[] = [];
   readonly #idle: Connection[] = [];
@@ -38,7 +38,7 @@ class OpenRun {
 
   constructor(plan: OpenPlan) {
     this.#plan = plan;
-    this.#bytes = requestBytes(plan.request);
+    this.#nextRequest = requestsOf(plan.request);
     this.#random = seededRandom(plan.seed);
   }
 
@@ -80,7 +80,7 @@ class OpenRun {
     this.#sentAtMs.push(performance.now() - this.#startedAtMs);
     const connection = this.#idle.pop() ?? this.#open();
     if (connection === null) this.#lost += 1;
-    else connection.send(this.#bytes);
+    else connection.send(this.#nextRequest());
   }
 
   #open(): Connection | null {

@@ -4,9 +4,11 @@
  */
 import type { Percentiles } from '../statistics.js';
 
-/** The one request a run sends again and again. Only loopback targets are accepted. */
+/** The request that a run sends again and again. Only loopback targets are accepted. */
 export interface RequestSpec {
   readonly url: string;
+  /** Paths that are asked in turn, in place of that of the URL. */
+  readonly paths?: readonly string[];
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
 }

@@ -1,4 +1,4 @@
-/** A request as the bytes that go on the socket, made once per run. */
+/** Requests as the bytes that go on the socket, made once per run. */
 import type { RequestSpec } from './plan.js';
 
 export interface Target {
@@ -15,9 +15,17 @@ export function targetOf(request: RequestSpec): Target {
   return { host: hostname === '[::1]' ? '::1' : '127.0.0.1', port: Number(port) };
 }
 
-export function requestBytes(request: RequestSpec): Buffer {
-  const { pathname, host } = new URL(request.url);
+/** Gives the next request at every call: the same one again, or that of the next path. */
+export function requestsOf(request: RequestSpec): () => Buffer {
+  const { pathname } = new URL(request.url);
+  const all = (request.paths ?? [pathname]).map((path) => requestBytes(request, path));
+  let next = 0;
+  return () => all[next++ % all.length] as Buffer;
+}
+
+function requestBytes(request: RequestSpec, path: string): Buffer {
+  const { host } = new URL(request.url);
   const headers = { Host: host, ...request.headers, 'Content-Length': String(request.body.length) };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  return Buffer.concat([Buffer.from(`POST ${pathname} HTTP/1.1\r\n${lines.join('')}\r\n`), request.body]);
+  return Buffer.concat([Buffer.from(`POST ${path} HTTP/1.1\r\n${lines.join('')}\r\n`), request.body]);
 }

@@ -4,7 +4,12 @@ import { pathToFileURL } from 'node:url';
 import { compiled, startChildServer, type ChildServer } from './child-server.js';
 
 export interface BananaOptions {
+  /** Of each model. */
   readonly workers?: number;
+  /** Models beside the app, by their names. */
+  readonly models?: Readonly<Record<string, string>>;
+  /** Further flags. */
+  readonly flags?: readonly string[];
   /** Compiled entry of another build of the server. */
   readonly cli?: string;
   readonly env?: Readonly<Record<string, string>>;
@@ -16,8 +21,16 @@ const READY_LIMIT_MS = 60_000;
 
 /** Resolves when every worker is ready. */
 export async function startBanana(app: string, options: BananaOptions = {}): Promise<ChildServer> {
-  const { workers = 1, env = {}, preload, cli = compiled('../supervisor/cli.js') } = options;
-  const args = ['--port', '0', '--gpus', 'none', '--workers', String(workers)];
+  const {
+    workers = 1,
+    models = {},
+    flags = [],
+    env = {},
+    preload,
+    cli = compiled('../supervisor/cli.js'),
+  } = options;
+  const named = Object.entries(models).flatMap(([name, path]) => ['--model', `${name}=${path}`]);
+  const args = ['--port', '0', '--gpus', 'none', '--workers', String(workers), ...named, ...flags];
   const preloadEnv =
     preload === undefined ? {} : { NODE_OPTIONS: `--import=${pathToFileURL(compiled(preload)).href}` };
   const server = await startChildServer([cli, app, ...args], {
@@ -29,8 +42,15 @@ export async function startBanana(app: string, options: BananaOptions = {}): Pro
 }
 
 export interface Status {
-  readonly model: { readonly workers: readonly { readonly pid: number; readonly state: string }[] };
+  readonly model: ModelStatus;
+  /** A build from before there were several has none. */
+  readonly models?: readonly ModelStatus[];
   readonly front: { readonly eventLoopDelayMs: { readonly p99: number } };
+}
+
+export interface ModelStatus {
+  readonly name: string;
+  readonly workers: readonly { readonly pid: number; readonly state: string }[];
 }
 
 export async function statusOf(url: string): Promise<Status> {
@@ -43,10 +63,13 @@ export async function pidsOf(server: ChildServer): Promise<number[]> {
   return [server.pid, ...model.workers.map(({ pid }) => pid)];
 }
 
-async function ready(url: string): Promise<void> {
+/** Resolves when every worker of every model is ready. */
+export async function ready(url: string): Promise<void> {
   const limitMs = performance.now() + READY_LIMIT_MS;
   const isUp = ({ state }: { readonly state: string }): boolean => state === 'idle' || state === 'busy';
-  while (!(await statusOf(url)).model.workers.every(isUp)) {
+  const isReady = ({ model, models = [model] }: Status): boolean =>
+    models.every(({ workers }) => workers.every(isUp));
+  while (!isReady(await statusOf(url))) {
     if (performance.now() > limitMs) throw new Error(`${url} was not ready within ${READY_LIMIT_MS} ms`);
     await delay(20);
   }

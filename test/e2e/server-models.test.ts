@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { serve, type ServeOptions, type ServerHandle } from '../../index.js';
 import { makeCues } from '../helpers/cues.js';
-import { call, eventually, fixture, isAlive, type Answer } from '../helpers/server.js';
 import { holdings, modelStorm } from '../helpers/model-storm.js';
+import { call, eventually, fixture, isAlive, type Answer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 const ECHO = fixture('echoes.mjs');
