@@ -122,6 +122,7 @@ export class CallAnswers {
     const call = this.#calls.find(id);
     this.#checkNoResult(id);
     if (runMs > 0) this.#markBegun(call, runMs);
+    else if (call.batch.calls.length > 1) this.#calls.learnBegun(); // the note may name this call, and mean them all
     const error = new ServeError(asCallErrorCode(message.code), message.message, { detail, status, kind });
     if (!call.job.settled) this.#onCallError(call.job, error);
     call.job.fail(error, runMs);

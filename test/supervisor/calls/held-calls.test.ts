@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { MONOTONIC_OFFSET_MS } from '../../../protocol/begun-note.js';
 import { Channel } from '../../../protocol/channel.js';
+import { ServeError } from '../../../protocol/errors.js';
 import { MAX_FRAGMENT_BYTES, type Message } from '../../../protocol/messages.js';
 import { HeldCalls } from '../../../supervisor/calls/held-calls.js';
 import type { Job } from '../../../supervisor/dispatch/job.js';
@@ -156,6 +157,19 @@ test('a death loses all calls of the batch that had begun; those of the next one
   const lost = calls.lose().map((job) => `${job.call.requestId} ${job.begun ? 'began' : 'waited'}`);
   assert.deepEqual(lost, ['a began', 'b began', 'c waited', 'd waited']);
   assert.deepEqual([calls.count, calls.batchCount], [0, 0]);
+  calls.close();
+});
+
+test('the note may name a call whose client has left and which ends first: the others have begun all the same', () => {
+  const { assign, noteBegun, cancelled, calls } = setUp();
+  const [, , c] = assign('abc') as [Job, Job, Job];
+  c.fail(new ServeError('SERVE_CANCELLED'));
+  noteBegun(3);
+  cancelled(3);
+  assert.deepEqual(
+    calls.lose().map(({ begun }) => begun),
+    [true, true],
+  );
   calls.close();
 });
 
