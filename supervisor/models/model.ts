@@ -417,6 +417,7 @@ function dispatchLimits(options: ModelOptions): DispatchLimits {
     queueSize: options.queueSize,
     queueTimeoutMs: options.queueTimeout,
     batchSize: options.batchSize,
-    maxBatchDelayMs: options.maxBatchDelay,
+    // A call that waits longer could time out in the queue beside an idle worker.
+    maxBatchDelayMs: Math.min(options.maxBatchDelay, options.queueTimeout / 2),
   };
 }

@@ -264,6 +264,13 @@ test('calls of a server that stops wait for no others to join their batch', LIMI
   assert.equal((await server.ended).code, 0);
 });
 
+test('no call times out in the queue because it waits for others to join its batch', LIMIT, async (t) => {
+  const { server, cues, askAll } = await batchServer(t, 3, { args: ['--queue-timeout', '4s'] });
+  assert.deepEqual(statuses(await askAll([{ name: 'a' }, { name: 'b' }])), [200, 200]);
+  assert.deepEqual(cues.notes(), ['run a b']);
+  await server.stop();
+});
+
 test('an app with inferenceBatch alone answers a single call, a batch of one', LIMIT, async (t) => {
   const cues = makeCues(t);
   const server = await startServer(fixture('batches.mjs'), { t, args: ['--workers', '1'], env: cues.env });
