@@ -1,0 +1,128 @@
+/** Held calls against a model of them, over random lives of a worker: whatever happens, in whatever order. */
+import assert from 'node:assert/strict';
+import { PassThrough } from 'node:stream';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { MONOTONIC_OFFSET_MS } from '../../../protocol/begun-note.js';
+import { Channel } from '../../../protocol/channel.js';
+import { HeldCalls } from '../../../supervisor/calls/held-calls.js';
+import type { Job } from '../../../supervisor/dispatch/job.js';
+import { Tap } from '../../protocol/streams.js';
+import { OK, newJob } from '../dispatch/jobs.js';
+
+const FAILED = { type: 'error', message: '', detail: '', status: 0, kind: '' } as const;
+
+type Step =
+  | { readonly do: 'assign'; readonly size: number }
+  | { readonly do: 'begin' }
+  | { readonly do: 'answer' | 'abandon'; readonly which: number };
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({ do: fc.constant('assign' as const), size: fc.integer({ min: 1, max: 4 }) }),
+  fc.record({ do: fc.constant('begin' as const) }),
+  fc.record({ do: fc.constantFrom('answer' as const, 'abandon' as const), which: fc.nat(20) }),
+);
+
+/** One worker's life: the calls as they are held, and as they should be. */
+class Life {
+  readonly calls: HeldCalls;
+  readonly finished: string[] = [];
+  /** Ids of what the worker holds, by batch. */
+  batches: number[][] = [];
+  readonly jobs = new Map<number, Job>();
+  readonly begun = new Set<number>();
+  readonly #note = { id: 0, atMs: 0 };
+
+  constructor() {
+    const channel = new Channel(new PassThrough(), new Tap(), {
+      onMessage: () => {},
+      onEnd: () => {},
+      onWriteError: () => {},
+    });
+    const limits = { runTimeoutMs: 60_000, maxOutputBytes: 1000 };
+    this.calls = new HeldCalls(channel, () => this.#note, limits, {
+      onFinished: ({ call }) => this.finished.push(call.requestId),
+      onCallError: () => {},
+      onHopeless: () => assert.fail('nothing takes so long'),
+    });
+  }
+
+  take(next: Step): void {
+    if (next.do === 'assign') this.#assign(next.size);
+    else if (next.do === 'begin') this.#begin();
+    else if (next.do === 'answer') this.#answer(next.which);
+    else this.#abandon(next.which);
+  }
+
+  #assign(size: number): void {
+    const jobs = Array.from({ length: size }, (_, i) => newJob(`${this.jobs.size + i}`));
+    const { calls } = this;
+    for (const job of jobs) {
+      job.sendTo({ learnBegun: () => calls.learnBegun(), abandon: () => {}, sendData: () => {} });
+    }
+    calls.assign(jobs);
+    for (const job of jobs) this.jobs.set(job.call.id, job);
+    this.batches.push(jobs.map(({ call }) => call.id));
+  }
+
+  #begin(): void {
+    const [first] = this.batches;
+    if (first === undefined || first.some((id) => this.begun.has(id))) return;
+    for (const id of first) this.begun.add(id);
+    this.#note.id = first.at(-1) as number;
+    this.#note.atMs = MONOTONIC_OFFSET_MS + performance.now();
+  }
+
+  #answer(which: number): void {
+    const running = (this.batches[0] ?? []).filter((id) => this.begun.has(id));
+    const id = running[which % running.length];
+    if (id === undefined) return;
+    this.calls.take({ type: 'result', id, ...OK, bodyBytes: 0, runMs: 1 }, []);
+    this.#forget(id);
+  }
+
+  /** The client leaves; a worker that has not begun the call lets it go at once. */
+  #abandon(which: number): void {
+    const held = this.batches.flat();
+    const id = held[which % held.length];
+    const job = this.jobs.get(id ?? 0);
+    if (id === undefined || job === undefined || job.settled) return;
+    job.end(0);
+    this.calls.abandon(job, 'the client left');
+    if (this.begun.has(id)) return;
+    this.calls.take({ ...FAILED, id, code: 'SERVE_CANCELLED', runMs: 0 }, []);
+    this.#forget(id);
+  }
+
+  #forget(id: number): void {
+    this.batches = this.batches.map((batch) => batch.filter((held) => held !== id));
+    this.batches = this.batches.filter((batch) => batch.length > 0);
+  }
+}
+
+test('whatever begins, ends, is cancelled or dies, a worker holds exactly what has no ending yet', () => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      const life = new Life();
+      const { calls } = life;
+      for (const next of steps) {
+        life.take(next);
+        const held = life.batches.flat();
+        assert.deepEqual([calls.count, calls.batchCount], [held.length, life.batches.length]);
+        assert.equal(life.finished.length, life.jobs.size - held.length);
+        assert.equal(new Set(life.finished).size, life.finished.length, 'each ends once');
+      }
+      const held = life.batches.flat();
+      const lost = calls.lose();
+      assert.deepEqual(
+        lost.map(({ call }) => call.id),
+        held,
+      );
+      for (const job of lost) {
+        if (!job.settled) assert.equal(job.begun, life.begun.has(job.call.id), 'what has begun is a fact');
+      }
+      calls.close();
+    }),
+    { numRuns: 500 },
+  );
+});
