@@ -11,6 +11,7 @@ import { before } from './cases/before.js';
 import { bigJson } from './cases/big-json.js';
 import { crash } from './cases/crash.js';
 import { digits } from './cases/digits.js';
+import { digitsBatches } from './cases/digits-batches.js';
 import { echo } from './cases/echo.js';
 import { killers } from './cases/killers.js';
 import { largeBodies } from './cases/large-bodies.js';
@@ -36,6 +37,7 @@ const CASES: readonly BenchCase[] = [
   echo,
   sleep,
   digits,
+  digitsBatches,
   batching,
   overload,
   longPolls,

@@ -52,7 +52,7 @@ function sameDigit(a: unknown, b: unknown): boolean {
   );
 }
 
-function firstTestImage(): number[] {
+export function firstTestImage(): number[] {
   const test = JSON.parse(readFileSync(source('examples/digits/test.json'), 'utf8')) as {
     rows: { pixels: number[] }[];
   };
