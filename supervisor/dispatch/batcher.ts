@@ -8,7 +8,7 @@
  * 3. How much: as many as the batch size allows, less those whose answer would come too late.
  */
 import type { Line, Lines, Waiting } from './lines.js';
-import { gapToCoverMs, longCallMs, type SendAhead } from './send-ahead.js';
+import { batchMayGoAhead, gapToCoverMs, longCallMs, type SendAhead } from './send-ahead.js';
 import type { ServiceTime } from './service-time.js';
 
 /** A worker that is ready, as far as the batcher knows it. */
@@ -88,6 +88,7 @@ export class Batcher<T extends Waiting, W extends BatchWorker> {
 
   #choose(workers: readonly W[]): W | null {
     const ahead = this.#sendAhead(this.#service);
+    const batchesAhead = this.rules.batchSize > 1 && batchMayGoAhead(this.#service) ? 1 : 0;
     const longMs = longCallMs(this.#service);
     let least: W | null = null;
     this.#rotation += 1;
@@ -96,7 +97,7 @@ export class Batcher<T extends Waiting, W extends BatchWorker> {
       const { load, heldBatches } = worker;
       if (load === 0) return worker;
       // Behind a batch of several calls goes one more.
-      if (heldBatches > (load > heldBatches ? Math.min(1, ahead) : ahead)) continue;
+      if (heldBatches > Math.max(batchesAhead, load > heldBatches ? 0 : ahead)) continue;
       if (least !== null && !this.#endsBefore(worker, least)) continue;
       if (!worker.isEngaged && worker.runningMs <= longMs) least = worker;
     }
@@ -155,7 +156,7 @@ export class Batcher<T extends Waiting, W extends BatchWorker> {
     // A call that was lost once waits for an idle worker: behind a call that kills, it would be lost for good.
     if (head.isConversation || head.losses > 0) return Infinity;
     const size = this.#sizeFor(head, worker);
-    if (size === 1) return nowMs;
+    if (size === 1) return worker.heldBatches <= this.#sendAhead(this.#service) ? nowMs : Infinity;
     if (worker.heldBatches > 1) return Infinity;
     // Nothing can join it, and no other worker can be done earlier.
     if (line.length >= size && workers === 1) return nowMs;

@@ -49,3 +49,11 @@ export function sendAhead(service: ServiceTime): number {
   const fill = Math.ceil(gapMs / Math.max(meanMs, gapMs / MAX_AHEAD));
   return Math.min(MAX_AHEAD, fill, Math.max(1, Math.floor(AHEAD_BYTES / meanBytes)));
 }
+
+/**
+ * Whether a batch may go ahead of a running one. A single slow run does not say otherwise, as it does for calls: a batch goes
+ * late, when the running one is about to end, so it hardly ever sits behind one that takes long.
+ */
+export function batchMayGoAhead(service: ServiceTime): boolean {
+  return service.meanMs !== null && service.meanMs <= longCallMs(service);
+}

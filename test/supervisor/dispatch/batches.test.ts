@@ -99,6 +99,25 @@ test('a batch that is not full goes ahead when the running one is about to end: 
   assert.deepEqual(worker.batches, [1, 2]);
 });
 
+test('one slow run does not keep the next batch from going ahead', (t) => {
+  const bench = batchBench(t, 1, 2, 1000);
+  const [worker] = bench.workers as [FakeWorker];
+  bench.learn(10);
+  bench.dispatcher.service.add(60, 0);
+  submitAll(bench, 'a', 'b', 'c', 'd');
+  assert.deepEqual(worker.batches, [2, 2]);
+});
+
+test('a route that takes one call at a time is sent ahead by the rule for calls, beside routes that take batches', (t) => {
+  const bench = batchBench(t, 1, 2, 0);
+  const [worker] = bench.workers as [FakeWorker];
+  worker.largestBatch = 1;
+  bench.learn(10);
+  bench.dispatcher.service.add(60, 0);
+  submitAll(bench, 'a', 'b');
+  assert.deepEqual(worker.batches, [1]);
+});
+
 test('a full batch does not go ahead into one of two workers before it is known which ends first', (t) => {
   const bench = batchBench(t, 2, 2, 0);
   bench.learn(10);
