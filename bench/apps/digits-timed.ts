@@ -25,7 +25,7 @@ let runAlone: (feeds: Feeds) => Promise<unknown>;
 export async function init(): Promise<void> {
   const { create } = InferenceSession;
   const factory = InferenceSession as unknown as { create: (...args: unknown[]) => Promise<Session> };
-  factory.create = async (...args) => timed((await create.apply(InferenceSession, args as never)));
+  factory.create = async (...args) => timed(await create.apply(InferenceSession, args as never));
   await digits.init();
 }
 
