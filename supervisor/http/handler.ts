@@ -27,6 +27,7 @@ export function createHandler(
   dialects: Dialects = MAIN_DIALECTS,
   listener: Listener = 'main',
 ): HttpHandler {
+  const front = { backend, dialects, listener };
   const { corsOrigin, maxBody } = backend.options;
   const cors = corsOrigin === null ? null : new Cors(corsOrigin);
   const upgrades = new Upgrades(maxBody, cors);
@@ -41,7 +42,7 @@ export function createHandler(
     request(request, response) {
       const written = writtenPath(request.url);
       const path = namedPath(written);
-      const ask = newAsk(backend, listener, dialects, request, response, path ?? written, false);
+      const ask = newAsk(front, request, response, path ?? written, false);
       const operation = claim(ask, dialects, path !== null);
       if (operation.counts) backend.posts.count += 1;
       cors?.mark(request, response);
@@ -62,7 +63,7 @@ export function createHandler(
     upgrade(request, socket, head) {
       const path = asksForWebSocket(request) ? namedPath(writtenPath(request.url)) : null;
       if (path === null) return false;
-      const ask = newAsk(backend, listener, dialects, request, new ServerResponse(request), path, true);
+      const ask = newAsk(front, request, new ServerResponse(request), path, true);
       const operation = claim(ask, dialects, true);
       const { act: plan } = operation;
       if (!isWebSocketPlan(plan)) return false;
@@ -75,10 +76,14 @@ export function createHandler(
   };
 }
 
+interface Front {
+  readonly backend: Backend;
+  readonly dialects: Dialects;
+  readonly listener: Listener;
+}
+
 function newAsk(
-  backend: Backend,
-  listener: Listener,
-  dialects: Dialects,
+  { backend, dialects, listener }: Front,
   request: IncomingMessage,
   response: ServerResponse,
   path: string,

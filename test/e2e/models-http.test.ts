@@ -79,16 +79,37 @@ describe('a server of a default model and two more', LIMIT, () => {
   });
 });
 
-test('a server that was given no app answers for its named models only', LIMIT, async (t) => {
-  const server = await startServer(`--model=${AGAIN[1]}`, { t, args: AGAIN.slice(2) });
-  assert.equal((await call(`${server.url}/models/echo/`, '1')).text, '1');
-  for (const path of ['/', '/anything'])
-    assert.match(
-      await codeOf(server.url + path),
-      /^404 SERVE_NOT_FOUND: There is no POST .* here\. The models of this server answer at \/models\/echo\/, \/models\/kinds\/\.$/,
+describe('a server that was given no app', LIMIT, () => {
+  const NAMES = /echo|kinds/;
+  const headers = { 'x-banana-api-key': 'k' };
+  let server: Server;
+  before(async () => {
+    const args = [...AGAIN.slice(2), '--api-key', 'k'];
+    server = await startServer(`--model=${AGAIN[1]}`, { args, key: 'k' });
+  });
+  after(() => server.stop());
+
+  test('answers for its named models only', async () => {
+    assert.equal((await call(`${server.url}/models/echo/`, '1', headers)).text, '1');
+    for (const path of ['/', '/anything'])
+      assert.match(
+        await codeOf(server.url + path, { method: 'POST', body: '{}', headers }),
+        /^404 SERVE_NOT_FOUND: There is no POST .* here\. The models of this server answer at \/models\/echo\/, \/models\/kinds\/\.$/,
+      );
+    const status = await codeOf(`${server.url}/_k/status`, { headers });
+    assert.match(status, /^404 SERVE_MODEL_NOT_FOUND: .*echo, kinds/);
+    const { text } = await call(`${server.url}/start/v4/`, '{"modelInputs":1}', headers);
+    assert.match(text, /inference server error: No model answers where none is named.*echo, kinds/);
+  });
+
+  test('names none of them to a client without a key', async () => {
+    assert.equal(
+      await codeOf(`${server.url}/readyz/nobody`, {}),
+      '404 SERVE_MODEL_NOT_FOUND: No such model.',
     );
-  assert.match(await codeOf(`${server.url}/_k/status`, {}), /^404 SERVE_MODEL_NOT_FOUND: .*echo, kinds/);
-  const { text } = await call(`${server.url}/start/v4/`, '{"modelInputs":1}');
-  assert.match(text, /inference server error: No model answers where none is named.*echo, kinds/);
-  await server.stop();
+    for (const path of ['/', '/models/nobody/', '/_k/status'])
+      assert.match(await codeOf(server.url + path), /^401 SERVE_UNAUTHORIZED/);
+    for (const body of ['{}', '{"modelKey":"nobody"}'])
+      assert.doesNotMatch((await call(`${server.url}/start/v4/`, body)).text, NAMES);
+  });
 });

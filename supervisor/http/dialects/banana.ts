@@ -8,7 +8,7 @@ import { ServeError } from '../../../protocol/errors.js';
 import { STATUS_PATH } from '../../../protocol/reserved-paths.js';
 import type { Models } from '../../models/models.js';
 import type { Ask } from '../call/ask.js';
-import type { ReadinessAnswer } from '../call/backend.js';
+import type { Backend, ReadinessAnswer } from '../call/backend.js';
 import { houseFailure } from '../call/house-error.js';
 import type { WriteAnswer } from '../call/koa-answers.js';
 import { PathTable } from '../call/path-table.js';
@@ -41,13 +41,22 @@ const PAGES = new PathTable<{ readonly auth: Operation['auth']; readonly write: 
     {
       auth: 'none',
       write: (ctx, { backend, path }) =>
-        writeReadiness(ctx, backend.readiness(path.slice(READYZ_PREFIX.length))),
+        writeReadiness(ctx, readinessOf(backend, path.slice(READYZ_PREFIX.length))),
     },
   ],
   [STATUS_PATH, { auth: 'call', write: (ctx, { backend }) => void (ctx.body = backend.status()) }],
 ]);
 
 const PAGE_METHODS = 'GET, HEAD';
+
+/** @throws SERVE_MODEL_NOT_FOUND, which names no models where others need a key to learn of them */
+function readinessOf(backend: Backend, name: string): ReadinessAnswer {
+  try {
+    return backend.readiness(name);
+  } catch (thrown) {
+    throw backend.keys.required && thrown instanceof ServeError ? new ServeError(thrown.code) : thrown;
+  }
+}
 
 function writeReadiness(ctx: Parameters<WriteAnswer>[0], { ready, body }: ReadinessAnswer): void {
   ctx.status = ready ? 200 : 503;
