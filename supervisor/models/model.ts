@@ -320,6 +320,7 @@ export class Model {
     return new Slot({
       index,
       device: placement.device,
+      model: `${this.spec.name}@${this.spec.version}`,
       gate: this.#resources.gate,
       rules: () => ({
         restartLimit: this.options.restartLimit,

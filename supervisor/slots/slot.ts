@@ -42,6 +42,8 @@ export interface SlotListener extends Omit<WorkerListener, 'onReady' | 'onLoaded
 export interface SlotOptions {
   readonly index: number;
   readonly device: string;
+  /** Name of its model, to which the gate is fair. */
+  readonly model: string;
   readonly gate: SpawnGate;
   rules(): RestartRules;
   spawn(listener: WorkerListener): WorkerHandle;
@@ -176,7 +178,9 @@ export class Slot {
     // `go` may be called before `enter` returns.
     const queued = { leave: (): void => {} };
     this.#queued = queued;
-    queued.leave = this.#options.gate.enter(this.device, () => setImmediate(() => this.#takeTurn(queued)));
+    const { gate, model } = this.#options;
+    const start = { device: this.device, model, isRetry: this.#history.failedStarts > 0 };
+    queued.leave = gate.enter(start, () => setImmediate(() => this.#takeTurn(queued)));
   }
 
   #takeTurn(queued: { leave: () => void }): void {

@@ -1,51 +1,82 @@
 /**
- * Decides which slot may start a worker now: one at a time per GPU, because memory peaks during init, and a cap over all devices.
- * CPU workers are only under the cap. First come, first served.
+ * Decides which slot may start a worker now, over all models of a server: one at a time per GPU, because memory peaks
+ * during init, and a cap over all devices. CPU workers are only under the cap.
+ *
+ * A model whose workers do not start must not keep those of others waiting: starts after a failed one go last and have
+ * half of the cap at most (one turn, if the cap is 1). Before them, models take turns; within one, first come is first
+ * served.
  */
 
-interface Waiting {
+/** A start that wants its turn. */
+export interface Start {
   readonly device: string;
+  readonly model: string;
+  /** The start before it in this slot failed. */
+  readonly isRetry: boolean;
+}
+
+interface Entry extends Start {
   readonly go: () => void;
 }
 
 export class SpawnGate {
   readonly #cap: number;
-  readonly #busyDevices = new Set<string>();
-  #running = 0;
-  #waiting: Waiting[] = [];
+  readonly #running = new Set<Entry>();
+  /** In the order in which they came. */
+  #waiting: Entry[] = [];
 
   constructor(cap: number) {
     this.#cap = cap;
   }
 
-  /** Calls `go` when this device's turn has come; at once if it may. Returns how to withdraw or to leave: call it once. */
-  enter(device: string, go: () => void): () => void {
-    const entry: Waiting = { device, go };
+  /** Calls `go` when the turn of this start has come; at once if it may. Returns how to withdraw or to leave: call it once. */
+  enter(start: Start, go: () => void): () => void {
+    const entry: Entry = { ...start, go };
     this.#waiting.push(entry);
     this.#advance();
     return () => this.#leave(entry);
   }
 
-  #leave(entry: Waiting): void {
-    const index = this.#waiting.indexOf(entry);
-    if (index >= 0) {
-      this.#waiting.splice(index, 1);
-      return;
-    }
-    this.#running -= 1;
-    this.#busyDevices.delete(entry.device);
-    this.#advance();
+  #leave(entry: Entry): void {
+    this.#waiting = this.#waiting.filter((other) => other !== entry);
+    if (this.#running.delete(entry)) this.#advance();
   }
 
   #advance(): void {
-    for (const entry of [...this.#waiting]) {
-      if (this.#running >= this.#cap) return;
-      const exclusive = entry.device !== 'cpu';
-      if (exclusive && this.#busyDevices.has(entry.device)) continue;
-      this.#waiting.splice(this.#waiting.indexOf(entry), 1);
-      this.#running += 1;
-      if (exclusive) this.#busyDevices.add(entry.device);
+    for (let next = this.#next(); next !== null; next = this.#next()) {
+      const entry = next;
+      this.#waiting = this.#waiting.filter((other) => other !== entry);
+      this.#running.add(entry);
       entry.go();
     }
   }
+
+  #next(): Entry | null {
+    if (this.#running.size >= this.#cap) return null;
+    let first: Entry | null = null;
+    for (const entry of this.#waiting) {
+      if (this.#mayGo(entry) && (first === null || this.#goesBefore(entry, first))) first = entry;
+    }
+    return first;
+  }
+
+  #mayGo({ device, isRetry }: Entry): boolean {
+    const running = [...this.#running];
+    if (device !== 'cpu' && running.some((other) => other.device === device)) return false;
+    return !isRetry || running.filter((other) => other.isRetry).length < maxRetries(this.#cap);
+  }
+
+  #goesBefore(later: Entry, earlier: Entry): boolean {
+    if (later.isRetry !== earlier.isRetry) return earlier.isRetry;
+    return this.#runningOf(later.model) < this.#runningOf(earlier.model);
+  }
+
+  #runningOf(model: string): number {
+    return [...this.#running].filter((entry) => entry.model === model).length;
+  }
+}
+
+/** How many starts after a failed one may be under way at a time. */
+export function maxRetries(cap: number): number {
+  return Math.max(1, Math.floor(cap / 2));
 }

@@ -33,6 +33,7 @@ export class Bench {
     this.slot = new Slot({
       index: 0,
       device,
+      model: 'm',
       gate,
       rules: () => ({ restartLimit: this.restartLimit, everReady: this.everReady }),
       spawn: (listener) => this.#spawn(listener),
@@ -89,7 +90,7 @@ export class Bench {
   /** Whether the device is free for another slot. */
   gateIsOpen(): boolean {
     let open = false;
-    this.gate.enter('gpu 0', () => (open = true))();
+    this.gate.enter(GPU_START, () => (open = true))();
     return open;
   }
 
@@ -121,6 +122,9 @@ export class Bench {
     };
   }
 }
+
+/** The start of a slot of another model, on the same GPU. */
+export const GPU_START = { device: 'gpu 0', model: 'other', isRetry: false };
 
 const HEALTHY: WorkerDeath = {
   pid: 1,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { SpawnGate } from '../../../supervisor/slots/spawn-gate.js';
 import type { SlotState } from '../../../supervisor/slots/slot.js';
-import { AT_START, Bench, HAPPENS, INTO, PERMANENT, RETIRE, SLOT_GRID } from './slot-bench.js';
+import { AT_START, Bench, GPU_START, HAPPENS, INTO, PERMANENT, RETIRE, SLOT_GRID } from './slot-bench.js';
 
 for (const [from, event, to] of SLOT_GRID) {
   test(`a slot that is ${from}: ${event} makes it ${to}`, (t) => {
@@ -18,6 +18,22 @@ for (const [from, event, to] of SLOT_GRID) {
     assert.equal(bench.state, to);
   });
 }
+
+test('a slot whose last start failed says so at the gate, until a worker has lived', (t) => {
+  const gate = new SpawnGate(1);
+  const asked = t.mock.method(gate, 'enter');
+  const bench = new Bench(t, 5, gate);
+  bench.start();
+  bench.die(AT_START);
+  bench.pass(30_000);
+  bench.die();
+  const starts = asked.mock.calls.map(({ arguments: [{ model, isRetry }] }) => [model, isRetry]);
+  assert.deepEqual(starts, [
+    ['m', false],
+    ['m', true],
+    ['m', false],
+  ]);
+});
 
 test('the device is taken from the start of a worker until it is ready', (t) => {
   const bench = new Bench(t);
@@ -40,7 +56,7 @@ test('a worker that dies before it is ready gives the device back', (t) => {
 
 test('a slot closed while it waits for its device never starts a worker, and holds nobody up', (t) => {
   const bench = new Bench(t);
-  const leave = bench.gate.enter('gpu 0', () => {});
+  const leave = bench.gate.enter(GPU_START, () => {});
   bench.start();
   bench.slot.close(500);
   leave();

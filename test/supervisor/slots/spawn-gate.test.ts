@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { SpawnGate } from '../../../supervisor/slots/spawn-gate.js';
+import { SpawnGate, maxRetries, type Start } from '../../../supervisor/slots/spawn-gate.js';
+
+interface Inside extends Start {
+  leave: () => void;
+}
 
 /** Goes on record when its turn comes. */
 function enter(gate: SpawnGate, device: string, name: string, record: string[]): () => void {
-  return gate.enter(device, () => record.push(name));
+  return gate.enter({ device, model: 'm', isRetry: false }, () => record.push(name));
 }
 
 test('one at a time per GPU, in order; GPUs do not wait for each other', () => {
@@ -45,17 +49,23 @@ test('a slot that withdraws while it waits is never called, and holds nobody up'
 
 test('in any order of events never two start on a GPU, never more than the cap, and nobody waits without a reason', () => {
   const step = fc.oneof(
-    fc.record({ enter: fc.constantFrom('cpu', 'gpu 0', 'gpu 1', 'gpu 2') }),
+    fc.record({
+      enter: fc.record({
+        device: fc.constantFrom('cpu', 'gpu 0', 'gpu 1', 'gpu 2'),
+        model: fc.constantFrom('a', 'b'),
+        isRetry: fc.boolean(),
+      }),
+    }),
     fc.record({ leave: fc.nat(20) }),
   );
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 4 }), fc.array(step, { maxLength: 60 }), (cap, steps) => {
       const gate = new SpawnGate(cap);
-      const inside: { device: string; leave: () => void }[] = [];
-      const waiting: { device: string; leave: () => void }[] = [];
+      const inside: Inside[] = [];
+      const waiting: Inside[] = [];
       for (const now of steps) {
         if ('enter' in now) {
-          const entry = { device: now.enter, leave: () => {} };
+          const entry = { ...now.enter, leave: () => {} };
           waiting.push(entry);
           entry.leave = gate.enter(now.enter, () => {
             waiting.splice(waiting.indexOf(entry), 1);
@@ -71,9 +81,49 @@ test('in any order of events never two start on a GPU, never more than the cap, 
         const gpus = inside.map(({ device }) => device).filter((device) => device !== 'cpu');
         assert.equal(new Set(gpus).size, gpus.length, 'one per GPU');
         assert.ok(inside.length <= cap);
-        const mayGo = waiting.filter(({ device }) => device === 'cpu' || !gpus.includes(device));
+        const retries = inside.filter(({ isRetry }) => isRetry).length;
+        assert.ok(retries <= maxRetries(cap));
+        const mayGo = waiting.filter(
+          ({ device, isRetry }) =>
+            (device === 'cpu' || !gpus.includes(device)) && (!isRetry || retries < maxRetries(cap)),
+        );
         if (inside.length < cap) assert.deepEqual(mayGo, [], 'nobody waits without a reason');
       }
     }),
   );
+});
+
+test('starts after a failed one go last, whoever came first, and never have every turn', () => {
+  const gate = new SpawnGate(2);
+  const record: string[] = [];
+  const retry = (name: string): (() => void) =>
+    gate.enter({ device: 'cpu', model: 'loops', isRetry: true }, () => record.push(name));
+  const leaveFirst = retry('retry 1');
+  retry('retry 2');
+  assert.deepEqual(record, ['retry 1'], 'a turn stays free');
+  const leaveGood = enter(gate, 'cpu', 'good', record);
+  enter(gate, 'cpu', 'better', record);
+  assert.deepEqual(record, ['retry 1', 'good']);
+  leaveFirst();
+  assert.deepEqual(record, ['retry 1', 'good', 'better'], 'before the retry that waited longer');
+  leaveGood();
+  assert.deepEqual(record, ['retry 1', 'good', 'better', 'retry 2']);
+});
+
+test('with one turn only, starts after a failed one have it when nobody else waits', () => {
+  const gate = new SpawnGate(1);
+  const record: string[] = [];
+  gate.enter({ device: 'cpu', model: 'loops', isRetry: true }, () => record.push('retry'))();
+  assert.deepEqual(record, ['retry']);
+});
+
+test('models take turns: one that asks for many workers does not keep out one that asks later', () => {
+  const gate = new SpawnGate(2);
+  const record: string[] = [];
+  const leaves = [1, 2, 3, 4].map((n) =>
+    gate.enter({ device: 'cpu', model: 'many', isRetry: false }, () => record.push(`many ${n}`)),
+  );
+  gate.enter({ device: 'cpu', model: 'one', isRetry: false }, () => record.push('one'));
+  leaves[0]?.();
+  assert.deepEqual(record, ['many 1', 'many 2', 'one']);
 });
