@@ -44,6 +44,8 @@ export type { ServeOptions } from './supervisor/serve.js';
 export type {
   ModelSource,
   ModelsHandle,
+  NamedSource,
+  ReplaceOptions,
   ScaleOptions,
   UnregisterOptions,
 } from './supervisor/server/models-handle.js';

@@ -8,6 +8,7 @@
 import { ServeError, configError, shuttingDown } from '../../protocol/errors.js';
 import type { RetireLimits } from '../processes/worker-listener.js';
 import { labelOf, type FullModelRef, type ModelRef } from '../options/model-name.js';
+import type { Settled } from './model-health.js';
 import type { Model } from './model.js';
 
 export type { FullModelRef, ModelRef } from '../options/model-name.js';
@@ -58,6 +59,8 @@ interface Entry<M> {
   bounds: WorkerBounds | null;
   /** Settles once nothing is left of it; null while it is registered. */
   leaving: Promise<unknown> | null;
+  /** Settles once what it is made from is replaced; null while nobody asks for that. */
+  replacing: Promise<unknown> | null;
 }
 
 interface Versions<M> {
@@ -142,7 +145,26 @@ export class Models<M extends ManagedModel = Model> {
     const { model } = entry;
     entry.bounds = bounds;
     const count = Math.min(Math.max(model.wantedWorkers, bounds.min), bounds.max);
-    return { accepted: refOf(model), settled: outcomeOf(model, count, limits) };
+    return { accepted: refOf(model), settled: outcomeOf(count, () => model.scale(count, limits)) };
+  }
+
+  /**
+   * Replaces what the model is made from, after whatever replaces it now. With an error, what was before stays in force,
+   * at least for some workers, and the result is not `done`. @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND
+   */
+  replace(ref: ModelRef, change: (model: M) => Promise<Settled>): Accepted {
+    const entry = this.#entry(ref);
+    const run = async (): Promise<Outcome> => {
+      if (entry.leaving !== null) return gone(entry.model);
+      const outcome = await outcomeOf(entry.model.wantedWorkers, () => change(entry.model));
+      return outcome.error === null ? outcome : { ...outcome, result: 'failed' };
+    };
+    const settled = entry.replacing === null ? run() : entry.replacing.then(run);
+    entry.replacing = settled;
+    void settled.then(() => {
+      if (entry.replacing === settled) entry.replacing = null;
+    });
+    return { accepted: refOf(entry.model), settled };
   }
 
   /**
@@ -171,7 +193,7 @@ export class Models<M extends ManagedModel = Model> {
   }
 
   async #leave(entry: Entry<M>, limits: RetireLimits): Promise<Outcome> {
-    const outcome = await outcomeOf(entry.model, 0, limits);
+    const outcome = await outcomeOf(0, () => entry.model.scale(0, limits));
     if (outcome.result === 'done') {
       this.#leaving.delete(entry);
       entry.model.close(0);
@@ -182,7 +204,7 @@ export class Models<M extends ManagedModel = Model> {
   #add(model: M, isFirst: boolean): void {
     this.#refuseTwice(model.spec);
     const { name, version } = model.spec;
-    const entry: Entry<M> = { model, isFirst, bounds: null, leaving: null };
+    const entry: Entry<M> = { model, isFirst, bounds: null, leaving: null, replacing: null };
     const versions = this.#names.get(name);
     if (versions === undefined)
       this.#names.set(name, { entries: new Map([[version, entry]]), default: entry });
@@ -224,6 +246,12 @@ function quoted(text: string): string {
   return JSON.stringify(text.length > 128 ? `${text.slice(0, 128)}…` : text);
 }
 
+/** The outcome for what was unregistered before its turn came. */
+function gone(model: ManagedModel): Outcome {
+  const message = `The model ${labelOf(model.spec)} was unregistered meanwhile.`;
+  return { result: 'failed', wanted: 0, ready: 0, error: new ServeError('SERVE_MODEL_NOT_FOUND', message) };
+}
+
 function refOf({ spec: { name, version } }: ManagedModel): FullModelRef {
   return { name, version };
 }
@@ -243,14 +271,15 @@ function checkBounds({ min, max }: WorkerBounds): void {
 /** As `--workers` allows. */
 const MOST_WORKERS = 1024;
 
-async function outcomeOf(model: ManagedModel, count: number, limits: RetireLimits): Promise<Outcome> {
+async function outcomeOf(wanted: number, change: () => Promise<Settled>): Promise<Outcome> {
   try {
-    const { wanted, ready, error } = await model.scale(count, limits);
-    const result = ready >= wanted ? 'done' : ready > 0 ? 'partial' : 'failed';
-    return { result, wanted, ready, error };
+    const settled = await change();
+    const { ready, error } = settled;
+    const result = ready >= settled.wanted ? 'done' : ready > 0 ? 'partial' : 'failed';
+    return { result, wanted: settled.wanted, ready, error };
   } catch (thrown) {
     const error =
       thrown instanceof ServeError ? thrown : new ServeError('SERVE_INTERNAL', undefined, { cause: thrown });
-    return { result: 'failed', wanted: count, ready: 0, error };
+    return { result: 'failed', wanted, ready: 0, error };
   }
 }

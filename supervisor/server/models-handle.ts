@@ -13,11 +13,20 @@ export interface ModelSource extends ProgramModelOptions {
   readonly workerCommand?: readonly string[];
 }
 
+export interface NamedSource extends ModelSource {
+  readonly name: string;
+}
+
 export interface ScaleOptions {
   /** Fewer workers are made more. Without it, as many as the model's and the server's options say. */
   readonly min?: number;
   /** More workers are made fewer; `min` if left out. */
   readonly max?: number;
+  /** How long workers that go may take to end the calls they have; `--drain-timeout` if left out. */
+  readonly drainTimeoutMs?: number;
+}
+
+export interface ReplaceOptions {
   /** How long workers that go may take to end the calls they have; `--drain-timeout` if left out. */
   readonly drainTimeoutMs?: number;
 }
@@ -36,7 +45,14 @@ export interface ModelsHandle {
    * Adds a model, or a version of one; nothing is loaded before it is scaled. Waits for one of the same name and version
    * that is being unregistered. Rejects with SERVE_CONFIG, SERVE_MODEL_CONFLICT, SERVE_SHUTTING_DOWN.
    */
-  register(model: ModelSource & { readonly name: string }): Promise<ModelStatus>;
+  register(model: NamedSource): Promise<ModelStatus>;
+  /**
+   * Replaces app and options of the model of this name and version as a whole, while it serves: options that need no new
+   * worker (queue, timeouts, batches) hold at once, else workers are replaced one by one, and no call is lost. If the new
+   * ones cannot start, `settled` is `failed` with their error, and what was before goes on. `workers` and devices count
+   * for what is scaled later. Rejects with SERVE_CONFIG, SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND.
+   */
+  replace(model: NamedSource, options?: ReplaceOptions): Promise<Accepted>;
   /** @throws SERVE_CONFIG, SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND */
   scale(ref: ModelRef, options?: ScaleOptions): Accepted;
   /**

@@ -7,7 +7,9 @@
 import type { ServeError } from '../../protocol/errors.js';
 import type { Placement } from '../machine/placement.js';
 import { Model, type ServerResources } from '../models/model.js';
+import type { Settled } from '../models/model-health.js';
 import { Models } from '../models/models.js';
+import type { RetireLimits } from '../processes/worker-listener.js';
 import type { Log } from '../observe/log.js';
 import { labelOf, type FullModelRef } from '../options/model-name.js';
 import type { ServerOptions } from '../options/resolve.js';
@@ -89,6 +91,14 @@ export class ServedModels {
     return model;
   }
 
+  /** As `Model.replace`; with `watch`, the files of the new app are watched before it is loaded. */
+  async replace(model: Model, { spec }: ModelPlan, limits: RetireLimits): Promise<Settled> {
+    if (!this.#options.watch) return model.replace(spec, limits);
+    this.#unwatch(model);
+    await this.#watch(model, spec);
+    return model.replace(spec, limits);
+  }
+
   presenceOf(model: Model): ModelPresence {
     const { health, wantedWorkers, spec } = model;
     return { label: labelOf(spec), health, wantedWorkers, isComingUp: this.startUp.isComingUp(model) };
@@ -130,20 +140,24 @@ export class ServedModels {
 
   /** Its last worker is gone, and it was unregistered: nothing of it stays. */
   #forget(model: Model): void {
-    for (const watched of this.#kept.get(model)?.files ?? []) watched.close();
+    this.#unwatch(model);
     this.#kept.delete(model);
     model.dispatcher.close();
     this.startUp.forget(model);
   }
 
-  async #watch(model: Model): Promise<void> {
+  #unwatch(model: Model): void {
+    for (const watched of this.#kept.get(model)?.files ?? []) watched.close();
+  }
+
+  async #watch(model: Model, { program } = model.spec): Promise<void> {
     if (!this.#options.watch) return;
     const listener = {
       onChange: (files: readonly string[]) => this.#onAppChanged(model, files),
       onProblem: (problem: string) => this.#log.error(`--watch: ${problem}`),
     };
     const kept = this.#kept.get(model) as Kept;
-    kept.files = model.spec.program.watches.map((path) => new AppFiles(path, listener));
+    kept.files = program.watches.map((path) => new AppFiles(path, listener));
     await Promise.all(kept.files.map((files) => files.open()));
   }
 

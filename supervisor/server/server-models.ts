@@ -6,8 +6,14 @@ import { readModelEntry, type EntryStyle } from '../options/model-entries.js';
 import { notAllowed, type ResolvedOptions } from '../options/resolve.js';
 import { retireLimits } from './drain.js';
 import type { ModelStatus } from './server-status.js';
-import type { ModelSource, ModelsHandle, ScaleOptions, UnregisterOptions } from './models-handle.js';
-import { planModel } from './plan-models.js';
+import type {
+  ModelsHandle,
+  NamedSource,
+  ReplaceOptions,
+  ScaleOptions,
+  UnregisterOptions,
+} from './models-handle.js';
+import { planModel, type ModelPlan } from './plan-models.js';
 import type { ServedModels } from './served-models.js';
 import { describeModels } from './status.js';
 
@@ -27,14 +33,15 @@ export class ServerModels implements ModelsHandle {
     this.#facts = facts;
   }
 
-  async register(given: ModelSource & { readonly name: string }): Promise<ModelStatus> {
-    if (typeof given !== 'object' || given === null)
-      throw notAllowed('register(model)', given, "an object, such as { name: 'digits', app: './digits.ts' }");
-    const { name, ...source } = given;
-    const { resolved, cwd } = this.#facts;
-    const plan = await planModel(readModelEntry(name, source, REGISTERED), resolved, cwd);
-    const model = await this.#served.register(plan);
+  async register(given: NamedSource): Promise<ModelStatus> {
+    const model = await this.#served.register(await this.#plan(given, 'register'));
     return this.#statusOf(model);
+  }
+
+  async replace(given: NamedSource, { drainTimeoutMs }: ReplaceOptions = {}): Promise<Accepted> {
+    const limits = this.#limits(drainTimeoutMs, 'replace');
+    const plan = await this.#plan(given, 'replace');
+    return this.#served.registry.replace(plan.spec, (model) => this.#served.replace(model, plan, limits));
   }
 
   scale(ref: ModelRef, { min, max = min, drainTimeoutMs }: ScaleOptions = {}): Accepted {
@@ -61,6 +68,18 @@ export class ServerModels implements ModelsHandle {
     return meant;
   }
 
+  async #plan(given: NamedSource, operation: string): Promise<ModelPlan> {
+    if (typeof given !== 'object' || given === null)
+      throw notAllowed(
+        `${operation}(model)`,
+        given,
+        "an object, such as { name: 'digits', app: './digits.ts' }",
+      );
+    const { name, ...source } = given;
+    const { resolved, cwd } = this.#facts;
+    return planModel(readModelEntry(name, source, styleOf(operation)), resolved, cwd);
+  }
+
   #statusOf({ spec: { name, version } }: Model): ModelStatus {
     return this.describe({ name, version })[0] as ModelStatus;
   }
@@ -78,7 +97,10 @@ export class ServerModels implements ModelsHandle {
   }
 }
 
-const REGISTERED: EntryStyle = {
-  place: (name, key = 'name') => `register({ ${key === 'name' ? `name: ${JSON.stringify(name)}` : key} })`,
-  isProgram: true,
-};
+function styleOf(operation: string): EntryStyle {
+  return {
+    place: (name, key = 'name') =>
+      `${operation}({ ${key === 'name' ? `name: ${JSON.stringify(name)}` : key} })`,
+    isProgram: true,
+  };
+}

@@ -92,6 +92,71 @@ test(
   },
 );
 
+test(
+  'a model is replaced while it serves: options at once, its app worker by worker, and no call is lost',
+  LIMIT,
+  async (t) => {
+    const cues = makeCues(t);
+    setEnv(t, cues.env);
+    const server = await start(t);
+    await server.models.register({ name: 'm', app: ECHO });
+    await server.models.scale({ name: 'm' }, { min: 2 }).settled;
+    const pids = pidsOf(server, 'm');
+    const sameApp = await server.models.replace({ name: 'm', app: ECHO, queueSize: 3 });
+    assert.equal((await sameApp.settled).result, 'done');
+    assert.deepEqual(
+      [server.models.describe({ name: 'm' })[0]?.queue.maxCalls, pidsOf(server, 'm')],
+      [3, pids],
+    );
+
+    const statuses = new Set<number>();
+    let isOver = false;
+    const callers = [1, 2].map(async () => {
+      while (!isOver) statuses.add((await ask(server, 'm')).status);
+    });
+    const { settled } = await server.models.replace({ name: 'm', app: fixture('works.mjs') });
+    assert.deepEqual(await settled, { result: 'done', wanted: 2, ready: 2, error: null });
+    isOver = true;
+    await Promise.all(callers);
+    assert.deepEqual([...statuses], [200]);
+    assert.ok('pid' in (await ask(server, 'm')).json<object>(), 'the new app answers');
+    assert.deepEqual(pids.filter(isAlive), []);
+    await server.close();
+  },
+);
+
+test('a replacement that cannot start fails, and what was before goes on', LIMIT, async (t) => {
+  const server = await start(t);
+  const pids = pidsOf(server, 'echo');
+  const { settled } = await server.models.replace({ name: 'echo', app: fixture('throws-in-init.mjs') });
+  const { result, error } = await settled;
+  assert.deepEqual([result, error === null], ['failed', false]);
+  assert.deepEqual((await ask(server, 'echo', 1)).json(), 1);
+  assert.deepEqual(pidsOf(server, 'echo'), pids);
+  await server.close();
+});
+
+test(
+  'a call that does not end within the drain timeout is cut off when its model is unregistered',
+  LIMIT,
+  async (t) => {
+    const server = await start(t);
+    await server.models.register({ name: 'late', app: fixture('never-returns.mjs') });
+    await server.models.scale({ name: 'late' }, { min: 1 }).settled;
+    const held = ask(server, 'late', { obeys: false });
+    await eventually(
+      () => server.models.describe({ name: 'late' })[0]?.inFlight === 1,
+      10_000,
+      () => 'the call never runs',
+    );
+    const { settled } = server.models.unregister({ name: 'late' }, { drainTimeoutMs: 100 });
+    assert.equal((await held).status, 500);
+    assert.equal((await settled).result, 'done');
+    assert.equal((await ask(server, 'echo')).status, 200);
+    await server.close();
+  },
+);
+
 test('calls that name no version get the default one, which is switched at once', LIMIT, async (t) => {
   const cues = makeCues(t);
   setEnv(t, cues.env);

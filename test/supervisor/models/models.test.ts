@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { ServeError, shuttingDown } from '../../../protocol/errors.js';
 import { Models, type ManagedModel } from '../../../supervisor/models/models.js';
 import type { Settled } from '../../../supervisor/models/model-health.js';
-import { nextTurn } from '../../protocol/streams.js';
+import { deferred, nextTurn } from '../../protocol/streams.js';
 
 const LIMITS = { finishMs: 100, graceMs: 10 };
 
@@ -198,6 +198,42 @@ describe('scale', () => {
       [0, Infinity],
     ] as const)
       assert.throws(() => models.scale({ name: 'digits' }, { min, max }, LIMITS), { code: 'SERVE_CONFIG' });
+  });
+});
+
+describe('replace', () => {
+  test('runs one after the other, and tells an error as failed even if all workers are ready', async () => {
+    const model = new Fake('digits');
+    model.wantedWorkers = 1;
+    const models = modelsOf(model);
+    const story: string[] = [];
+    const ends = [deferred<Settled>(), deferred<Settled>()];
+    const settled = ends.map(({ promise }, i) => {
+      const change = (): Promise<Settled> => {
+        story.push(`begins ${i}`);
+        return promise;
+      };
+      return models.replace({ name: 'digits' }, change).settled;
+    });
+    assert.deepEqual(story, ['begins 0']);
+    const error = new ServeError('SERVE_INIT_FAILED');
+    ends[0]?.resolve({ wanted: 1, ready: 1, error });
+    assert.equal((await settled[0])?.result, 'failed');
+    await nextTurn();
+    assert.deepEqual(story, ['begins 0', 'begins 1']);
+    ends[1]?.resolve({ wanted: 1, ready: 1, error: null });
+    assert.equal((await settled[1])?.result, 'done');
+  });
+
+  test('of a model that was unregistered before its turn came is nothing', async () => {
+    const model = new Fake('digits');
+    const models = modelsOf(model);
+    const first = deferred<Settled>();
+    models.replace({ name: 'digits' }, () => first.promise);
+    const { settled } = models.replace({ name: 'digits' }, () => assert.fail('it is gone'));
+    models.unregister({ name: 'digits' }, LIMITS);
+    first.resolve({ wanted: 0, ready: 0, error: null });
+    assert.equal((await settled).error?.code, 'SERVE_MODEL_NOT_FOUND');
   });
 });
 
