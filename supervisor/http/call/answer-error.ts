@@ -12,7 +12,7 @@ export interface ErrorFacts {
   readonly close?: boolean;
 }
 
-/** Of a call that was refused before it had a place. */
+/** The Server-Timing of a call that was refused before it had a place. */
 export const NO_TIME = 'queue;dur=0, run;dur=0';
 
 /** Sends the error; also when the body is still arriving, or when a part of the answer is out already. Returns its status. */

@@ -5,7 +5,7 @@ export function serverTiming({ queueMs, runMs }: { queueMs: number; runMs: numbe
   return `queue;dur=${twoDecimals(queueMs)}, run;dur=${twoDecimals(runMs)}`;
 }
 
-/** Of a call that was refused before it ran. */
+/** The same for a call that was refused before it ran. */
 export function refusedTiming(queueMs: number): string {
   return `queue;dur=${twoDecimals(queueMs)}, run;dur=0`;
 }

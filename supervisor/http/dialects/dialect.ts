@@ -53,7 +53,7 @@ export interface KoaAnswer {
   readonly write: WriteAnswer;
 }
 
-/** A path of the dialect's that is not to be had this way. Of a wrong method `methods` become the `Allow` header. */
+/** A path of the dialect's that is not to be had this way. If its method was wrong, `methods` become the `Allow` header. */
 export interface Refusal {
   readonly refuse: ServeError;
 }

@@ -1,4 +1,7 @@
-/** Potassium's own paths: status, warm-up and background jobs. They speak of the default model. An app's routes are calls like any other. */
+/**
+ * Potassium's own paths: status, warm-up and background jobs. They speak of the default model. An app's routes are calls
+ * like any other, in the house dialect.
+ */
 import { Readable } from 'node:stream';
 import { ServeError } from '../../../../protocol/errors.js';
 import { POTASSIUM_PREFIX, POTASSIUM_STATUS_PATHS } from '../../../../protocol/reserved-paths.js';
