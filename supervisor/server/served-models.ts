@@ -8,11 +8,11 @@ import type { ServeError } from '../../protocol/errors.js';
 import type { Placement } from '../machine/placement.js';
 import { Model, type ServerResources } from '../models/model.js';
 import type { Settled } from '../models/model-health.js';
-import { Models } from '../models/models.js';
-import type { RetireLimits } from '../processes/worker-listener.js';
+import { Models, type Accepted, type ModelRef, type WorkerBounds } from '../models/models.js';
 import type { Log } from '../observe/log.js';
 import { labelOf, type FullModelRef } from '../options/model-name.js';
 import type { ServerOptions } from '../options/resolve.js';
+import type { RetireLimits } from '../processes/worker-listener.js';
 import { AppFiles, changeText } from '../watch/app-files.js';
 import { deferred, type Deferred } from './deferred.js';
 import { retireLimits } from './drain.js';
@@ -97,6 +97,14 @@ export class ServedModels {
     this.#unwatch(model);
     await this.#watch(model, spec);
     return model.replace(spec, limits);
+  }
+
+  /** @throws SERVE_CONFIG, SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND */
+  scale(ref: ModelRef, bounds: WorkerBounds, limits: RetireLimits): Accepted {
+    const scaled = this.registry.scale(ref, bounds, limits);
+    const model = this.registry.find(scaled.accepted);
+    if (model.wantedWorkers === 0) this.startUp.withdraw(model);
+    return scaled;
   }
 
   presenceOf(model: Model): ModelPresence {

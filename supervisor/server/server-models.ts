@@ -47,7 +47,7 @@ export class ServerModels implements ModelsHandle {
   scale(ref: ModelRef, { min, max = min, drainTimeoutMs }: ScaleOptions = {}): Accepted {
     const first = min === undefined || max === undefined ? this.#firstCount(ref) : 0;
     const bounds = { min: min ?? Math.min(first, max ?? first), max: max ?? first };
-    return this.#served.registry.scale(ref, bounds, this.#limits(drainTimeoutMs, 'scale'));
+    return this.#served.scale(ref, bounds, this.#limits(drainTimeoutMs, 'scale'));
   }
 
   unregister(ref: ModelRef, { drainTimeoutMs }: UnregisterOptions = {}): Accepted {

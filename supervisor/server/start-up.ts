@@ -40,7 +40,7 @@ export class StartUp<M extends StartingModel> {
     this.#ready.promise.catch(() => {}); // whoever asks for it is told; nobody has to
   }
 
-  /** Resolves once each was ready or has given up, if one was ready; rejects if all have given up. */
+  /** Resolves once each was ready, has given up or is not wanted any more; rejects if all have given up. */
   get ready(): Promise<void> {
     return this.#ready.promise;
   }
@@ -85,6 +85,12 @@ export class StartUp<M extends StartingModel> {
     this.#log.error(`${what}. ${label === '' ? `${stays} (--on-crash-loop)` : `${stays} for this model`}`);
   }
 
+  /** No worker of the model is wanted any more: nothing waits for one. */
+  withdraw(model: M): void {
+    this.#comingUp.delete(model);
+    this.#check();
+  }
+
   /** The model was unregistered. */
   forget(model: M): void {
     this.#models.delete(model);
@@ -105,7 +111,8 @@ export class StartUp<M extends StartingModel> {
   }
 
   #check(): void {
-    const isHopeless = this.#models.size > 0 && !this.#wasOneReady;
+    const first = [...this.#models];
+    const isHopeless = first.length > 0 && !this.#wasOneReady && first.every(({ isLatched }) => isLatched);
     if (this.#comingUp.size === 0 && !isHopeless) this.#ready.resolve();
   }
 }

@@ -34,6 +34,20 @@ function pidsOf({ models }: ServerHandle, name: string): number[] {
 }
 
 test(
+  'a model that is scaled to 0 while it starts does not keep the server from being ready',
+  LIMIT,
+  async (t) => {
+    const models = { echo: ECHO, hangs: fixture('hangs-in-init.mjs') };
+    const server = await serve({ host: '127.0.0.1', port: 0, logLevel: 'silent', gpus: 'none', models });
+    t.after(() => server.kill());
+    await server.models.scale({ name: 'hangs' }, { max: 0, drainTimeoutMs: 0 }).settled;
+    await server.ready;
+    assert.deepEqual((await ask(server, 'echo', 1)).json(), 1);
+    await server.close();
+  },
+);
+
+test(
   'a registered model loads nothing until it is scaled, then answers, then is gone for good',
   LIMIT,
   async (t) => {

@@ -46,6 +46,11 @@ class Bench {
     await nextTurn();
   }
 
+  async isScaledTo0(model: Fake): Promise<void> {
+    this.#startUp.withdraw(model);
+    await nextTurn();
+  }
+
   async isUnregistered(model: Fake): Promise<void> {
     this.#startUp.forget(model);
     await nextTurn();
@@ -68,6 +73,23 @@ describe('ready', () => {
     assert.deepEqual([bench.ready, bench.isComingUp(a), bench.isComingUp(b)], ['pending', false, true]);
     await bench.givesUp(b);
     assert.deepEqual([bench.ready, bench.isComingUp(b), bench.ends], ['resolved', false, []]);
+  });
+
+  test('does not wait for a model of which no worker is wanted any more', async () => {
+    const [a, b] = [new Fake(), new Fake()];
+    const bench = new Bench([a, b]);
+    await bench.isReady(a);
+    await bench.isScaledTo0(b);
+    assert.deepEqual([bench.ready, bench.isComingUp(b)], ['resolved', false]);
+  });
+
+  test('resolves if one model has given up and no worker is wanted of the other', async () => {
+    const [a, b] = [new Fake(), new Fake()];
+    const bench = new Bench([a, b]);
+    await bench.isScaledTo0(b);
+    assert.equal(bench.ready, 'pending');
+    await bench.givesUp(a);
+    assert.deepEqual([bench.ready, bench.ends], ['resolved', []]);
   });
 
   test('rejects once all have given up', async () => {
