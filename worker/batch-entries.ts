@@ -8,6 +8,7 @@ import { isThenable } from './thenable.js';
  */
 export function entriesOf(returned: unknown, calls: number): readonly unknown[] {
   if (Array.isArray(returned) && returned.length === calls) return Array.from<unknown>(returned);
+  if (Array.isArray(returned)) returned.forEach(leaveAlone);
   const given = Array.isArray(returned) ? counted(returned.length, 'entry', 'entries') : kindOf(returned);
   throw new ServeError(
     'SERVE_OUTPUT_INVALID',
@@ -18,6 +19,11 @@ export function entriesOf(returned: unknown, calls: number): readonly unknown[] 
 /** The entry of a batch of one, or a promise of it. @throws SERVE_OUTPUT_INVALID (or rejects) if there is none, or are more */
 export function onlyEntry(returned: unknown): unknown {
   return isThenable(returned) ? returned.then(onlyEntry) : entriesOf(returned, 1)[0];
+}
+
+/** Nobody will hear of the entry: its rejection must not pass for one that the app forgot. */
+function leaveAlone(entry: unknown): void {
+  if (entry instanceof Promise) entry.catch(() => {});
 }
 
 function counted(count: number, one: string, many: string): string {

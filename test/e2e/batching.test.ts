@@ -264,6 +264,15 @@ test('calls of a server that stops wait for no others to join their batch', LIMI
   assert.equal((await server.ended).code, 0);
 });
 
+test('a rejection among too few entries costs no worker: nobody could have heard of it', LIMIT, async (t) => {
+  const { server, askAll } = await batchServer(t, 2);
+  const answers = await askAll([{ name: 'a', forgets: 'all but a rejection' }, { name: 'b' }]);
+  assert.deepEqual(statuses(answers), [500, 500]);
+  assert.match(errorOf(answers[1] as Answer).message, /1 entry for 2 calls/);
+  await askAll([{ name: 'c' }, { name: 'd' }]);
+  await server.stop(); // which counts the restarts
+});
+
 test('no call times out in the queue because it waits for others to join its batch', LIMIT, async (t) => {
   const { server, cues, askAll } = await batchServer(t, 3, { args: ['--queue-timeout', '4s'] });
   assert.deepEqual(statuses(await askAll([{ name: 'a' }, { name: 'b' }])), [200, 200]);
