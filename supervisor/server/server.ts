@@ -240,10 +240,14 @@ export class Server implements ServerHandle {
     this.#accessLog?.cut(request, requestIdOf(request.headers), error);
   }
 
-  /** @throws SERVE_MODEL_NOT_FOUND */
+  /** @throws SERVE_MODEL_NOT_FOUND that names no other model if callers need keys: a probe has none */
   #readiness(name?: string): Readiness {
     const { registry } = this.#served;
-    if (name !== undefined) return modelReadiness(this.#served.presenceOf(registry.find({ name })));
+    if (name !== undefined) {
+      const isThere = [...registry.all()].some(({ spec }) => spec.name === name);
+      if (!isThere && this.#plan.keys.required) throw new ServeError('SERVE_MODEL_NOT_FOUND');
+      return modelReadiness(this.#served.presenceOf(registry.find({ name })));
+    }
     const models = [...registry.all()].map((model) => this.#served.presenceOf(model));
     return serverReadiness(models, this.#closing !== null);
   }

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { serve, type ServeOptions, type ServerHandle } from '../../index.js';
+import { errorOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { holdings, modelStorm } from '../helpers/model-storm.js';
 import { call, eventually, fixture, isAlive, type Answer } from '../helpers/server.js';
@@ -46,6 +47,25 @@ test(
     await server.close();
   },
 );
+
+test(
+  'a probe that asks for a model that is not there is not told of the others where callers need keys',
+  LIMIT,
+  async (t) => {
+    const models = { secret: ECHO, echo: ECHO };
+    const server = await start(t, { models, apiKey: 'a-key-of-the-test' });
+    const told = await call(`${server.url}/readyz/nobody`, null, {}, { method: 'GET' });
+    assert.deepEqual([told.status, errorOf(told).code], [404, 'SERVE_MODEL_NOT_FOUND']);
+    assert.doesNotMatch(told.text, /secret/);
+  },
+);
+
+test('without any model left, a caller is told so', LIMIT, async (t) => {
+  const server = await start(t);
+  await server.models.unregister({ name: 'echo' }).settled;
+  const told = await call(`${server.url}/`, '1');
+  assert.match(errorOf(told).message, /This server has no models now\.$/);
+});
 
 test(
   'a registered model loads nothing until it is scaled, then answers, then is gone for good',

@@ -152,6 +152,12 @@ function wrongMethod({ request: { method, url } }: Ask, methods: string): Operat
 function nothingHere({ request: { method, url } }: Ask, models: Models): string {
   const nothing = `There is no ${method} ${writtenPath(url)} here.`;
   if (models.default !== null) return nothing;
-  const names = [...models.all()].map(({ spec }) => `${MODELS_PREFIX}${spec.name}/`);
-  return `${nothing} The models of this server answer at ${names.join(', ')}.`;
+  const names = [...new Set(Array.from(models.all(), ({ spec }) => spec.name))];
+  if (names.length === 0) return `${nothing} This server has no models now.`;
+  const paths = names.slice(0, MOST_PATHS).map((name) => `${MODELS_PREFIX}${name}/`);
+  const others = names.length > MOST_PATHS ? ` and ${names.length - MOST_PATHS} more` : '';
+  return `${nothing} The models of this server answer at ${paths.join(', ')}${others}.`;
 }
+
+/** Paths that a message names. */
+const MOST_PATHS = 20;
