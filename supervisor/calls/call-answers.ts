@@ -9,7 +9,7 @@ import type { Message, ReplyHead } from '../../protocol/messages.js';
 import type { Job } from '../dispatch/job.js';
 import { leaveToCollector, slabs } from '../memory/slabs.js';
 import type { CallTraffic } from './call-traffic.js';
-import type { HeldCall } from './held-call.js';
+import type { HeldCall } from './held-batch.js';
 
 /** The calls that the worker holds. */
 export interface AnsweredCalls {

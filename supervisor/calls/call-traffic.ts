@@ -6,7 +6,7 @@ import { totalBytes } from '../../protocol/body-assembler.js';
 import type { Channel } from '../../protocol/channel.js';
 import { protocolError } from '../../protocol/errors.js';
 import { DATA_OVERHEAD_BYTES, type DataPart, type Message } from '../../protocol/messages.js';
-import { turnsOf, type HeldCall } from './held-call.js';
+import { turnsOf, type HeldCall } from './held-batch.js';
 
 export type ConversationMessage = Message & { type: 'data' | 'credit' | 'waiting' | 'close' };
 

@@ -2,9 +2,25 @@
  * Calls that were sent together and begin together; each has an ending of its own. One clock runs for all of them: it
  * stands still only while every one of them waits for its client.
  */
-import type { HeldCall } from './held-call.js';
+import type { Job } from '../dispatch/job.js';
 import { restart, resume, type Clocked } from './run-clock.js';
-import type { TurnClock } from './turns.js';
+import { Turns, type TurnClock } from './turns.js';
+
+/** A call that a worker holds, running or sent ahead. The worker's note tells whether it has begun; `Job.begun` reads it. */
+export interface HeldCall {
+  readonly id: number;
+  readonly job: Job;
+  /** The calls that begin with it, itself included. */
+  readonly batch: HeldBatch;
+  /** Whether it was seen to have begun: once true it stays true; false says no more than that nobody has looked since. */
+  knownBegun: boolean;
+  /** Set for a call that streams or talks, as long as its client is there. */
+  turns: Turns | null;
+}
+
+export function turnsOf(call: HeldCall): Turns {
+  return (call.turns ??= new Turns(call.batch));
+}
 
 export class HeldBatch implements Clocked, TurnClock {
   /** Those that have no ending yet, in the order sent. */

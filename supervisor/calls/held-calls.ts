@@ -15,8 +15,7 @@ import type { DataPart, Message } from '../../protocol/messages.js';
 import type { Job } from '../dispatch/job.js';
 import { CallAnswers, type AnsweredCalls } from './call-answers.js';
 import { CallTraffic } from './call-traffic.js';
-import { HeldBatch } from './held-batch.js';
-import type { HeldCall } from './held-call.js';
+import { HeldBatch, type HeldCall } from './held-batch.js';
 import { RunTimeout, type RunTimeoutListener, type TimedBatches } from './run-timeout.js';
 import { sendBatch } from './send-batch.js';
 

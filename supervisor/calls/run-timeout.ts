@@ -8,8 +8,7 @@ import type { Channel } from '../../protocol/channel.js';
 import { ServeError } from '../../protocol/errors.js';
 import type { Job } from '../dispatch/job.js';
 import { startLimit, type LimitTimer } from '../machine/limit-timer.js';
-import type { HeldBatch } from './held-batch.js';
-import type { HeldCall } from './held-call.js';
+import type { HeldBatch, HeldCall } from './held-batch.js';
 import { RunClock } from './run-clock.js';
 
 /** A handler that was told to abort gets this long before its process is killed. */

@@ -9,7 +9,7 @@
 import { Channel } from '../../protocol/channel.js';
 import { ServeError, protocolError } from '../../protocol/errors.js';
 import type { DataPart, Message, StartSpec } from '../../protocol/messages.js';
-import type { HeldCall } from '../calls/held-call.js';
+import type { HeldCall } from '../calls/held-batch.js';
 import { HeldCalls } from '../calls/held-calls.js';
 import type { ReadyWorker } from '../dispatch/dispatcher.js';
 import type { Job } from '../dispatch/job.js';

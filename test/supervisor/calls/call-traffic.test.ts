@@ -3,7 +3,7 @@ import { DATA_OVERHEAD_BYTES } from '../../../protocol/messages.js';
 import { test, type TestContext } from 'node:test';
 import type { Conversation } from '../../../supervisor/dispatch/job.js';
 import { CallTraffic, type ConversationMessage } from '../../../supervisor/calls/call-traffic.js';
-import { turnsOf } from '../../../supervisor/calls/held-call.js';
+import { turnsOf } from '../../../supervisor/calls/held-batch.js';
 import { FakeChannel, heldCall } from './held-call.js';
 
 const PIECES = [Buffer.from('ab'), Buffer.from('c')];

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { STREAM_WINDOW_BYTES } from '../../../protocol/messages.js';
-import { HeldBatch } from '../../../supervisor/calls/held-batch.js';
-import { turnsOf } from '../../../supervisor/calls/held-call.js';
+import { HeldBatch, turnsOf } from '../../../supervisor/calls/held-batch.js';
 import { runTimeMs } from '../../../supervisor/calls/run-clock.js';
 import { heldCall, sentCall } from './held-call.js';
 

@@ -1,8 +1,7 @@
 /** Held calls and a channel, for tests of what a worker's calls need: what is sent is written down. */
 import type { Channel } from '../../../protocol/channel.js';
 import type { Message } from '../../../protocol/messages.js';
-import { HeldBatch } from '../../../supervisor/calls/held-batch.js';
-import type { HeldCall } from '../../../supervisor/calls/held-call.js';
+import { HeldBatch, type HeldCall } from '../../../supervisor/calls/held-batch.js';
 import { newJob } from '../dispatch/jobs.js';
 
 export interface HeldCallOptions {

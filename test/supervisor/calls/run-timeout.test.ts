@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { HeldBatch } from '../../../supervisor/calls/held-batch.js';
-import type { HeldCall } from '../../../supervisor/calls/held-call.js';
+import { HeldBatch, type HeldCall } from '../../../supervisor/calls/held-batch.js';
 import { ABORT_GRACE_MS, MIN_BEGIN_MS, RunTimeout } from '../../../supervisor/calls/run-timeout.js';
 import { FakeChannel, heldCall, sentCall } from './held-call.js';
 
