@@ -51,7 +51,7 @@ export interface ModelStatus {
     readonly maxBytes: number;
   };
   readonly inFlight: number;
-  /** Run time of a call; null until one has ended. */
+  /** Time of a run, of a call by itself or of a batch; null until one has ended. */
   readonly runMs: { readonly mean: number | null; readonly slow: number | null };
   readonly workers: readonly WorkerStatus[];
 }

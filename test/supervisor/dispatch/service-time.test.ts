@@ -96,3 +96,37 @@ for (const [what, service, ahead] of [
 ] as const) {
   test(`sendAhead is ${ahead} when ${what}`, () => assert.equal(sendAhead(service), ahead));
 }
+
+/** Batches of these sizes, of a model that takes 5 ms for a run and 0.2 ms for a call. */
+function batches(...sizes: number[]): ServiceTime {
+  const service = new ServiceTime();
+  for (const calls of sizes) service.add(5 + 0.2 * calls, 0, calls);
+  return service;
+}
+
+test('from batches of several sizes the cost of a run and that of a call are told apart', () => {
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 1, max: 32 }), { minLength: 3, maxLength: 50 }), (sizes) => {
+      const service = batches(1, 32, ...sizes);
+      const near = (predictedMs: number | null, ms: number): void =>
+        assert.ok(Math.abs((predictedMs ?? NaN) - ms) < 1e-6, `${predictedMs} ms`);
+      near(service.predictMs(1, 1), 5.2);
+      near(service.predictMs(32, 1), 11.4);
+      near(service.predictMs(64, 2), 22.8);
+    }),
+  );
+});
+
+test('what a call costs in a batch is kept while all batches are of one size', () => {
+  const sizes = Array<number>(200).fill(8);
+  const ms = batches(1, 32, ...sizes).predictMs(16, 1) as number;
+  assert.ok(Math.abs(ms - 8.2) < 1e-6, `${ms} ms`);
+});
+
+test('batches of one size say nothing of others: a run is taken to cost what the last ones did', () => {
+  assert.equal(batches(8, 8, 8, 8, 8).predictMs(1, 1), 6.6);
+});
+
+test('a call behind two full batches waits for one and a half: the first is half done', () => {
+  assert.equal(batches(...Array<number>(5).fill(10)).predictWaitMs(20, 1, 2), 10.5);
+});
