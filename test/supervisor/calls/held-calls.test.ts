@@ -173,23 +173,6 @@ test('the note may name a call whose client has left and which ends first: the o
   calls.close();
 });
 
-test('a call that ends as if it had never begun does not hide that the others of its batch have', () => {
-  const { assign, noteBegun, answer, cancelled, calls } = setUp();
-  assign('a');
-  noteBegun(1);
-  answer(1);
-  const [, c] = assign('bc');
-  noteBegun(3);
-  c?.end(0); // its client has left
-  calls.abandon(c as Job, 'the client left');
-  cancelled(3);
-  assert.deepEqual(
-    calls.lose().map(({ begun }) => begun),
-    [true],
-  );
-  calls.close();
-});
-
 test('a note of the next batch says that the calls before it have begun too', () => {
   const { assign, noteBegun, calls } = setUp();
   assign('ab');
