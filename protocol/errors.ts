@@ -99,7 +99,7 @@ export type ErrorCode = keyof typeof ERRORS;
 
 /**
  * What failed, for dialects whose clients are told. `exception`: the app threw. `prediction`: it says that its model
- * failed on this input. `input`: it refuses the input. Empty: nobody said.
+ * failed on this input. `out-of-memory`: there was no memory for it. `input`: it refuses the input. Empty: nobody said.
  */
 export const ERROR_KINDS = ['', 'exception', 'prediction', 'out-of-memory', 'input'] as const;
 export type ErrorKind = (typeof ERROR_KINDS)[number];

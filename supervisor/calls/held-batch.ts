@@ -45,7 +45,7 @@ export class HeldBatch implements Clocked, TurnClock {
     if (!this.#hasBegun) this.beganAtMs = performance.now();
   }
 
-  /** Marks its calls up to this one as begun at `atMs` on the monotonic clock, as its worker says. */
+  /** Marks its calls up to `last` as begun at `atMs` on the monotonic clock, as its worker says. */
   begin(last: HeldCall, atMs: number): void {
     const nowMs = performance.now();
     for (const call of this.calls) {
@@ -54,6 +54,7 @@ export class HeldBatch implements Clocked, TurnClock {
     }
   }
 
+  /** The call has its ending. */
   remove(call: HeldCall): void {
     if (this.calls.length === 1) {
       this.calls.pop(); // cheaper than a search, for nearly every call

@@ -1,6 +1,6 @@
 /**
- * How a worker goes before it dies of itself: it is given nothing more and ends what it holds; it is asked to stop;
- * SIGTERM; SIGKILL to its whole group.
+ * How a worker is made to go, one step after the other: it is given nothing more and ends what it holds; it is asked to
+ * stop; it gets SIGTERM; its whole group gets SIGKILL.
  */
 import type { Message } from '../../protocol/messages.js';
 import type { KillCause } from './exit-report.js';
@@ -19,7 +19,7 @@ export class WorkerStop {
     this.#core = core;
   }
 
-  /** We asked for its end. */
+  /** Whether we asked for its end. */
   get wanted(): boolean {
     return this.#wanted;
   }
