@@ -3,57 +3,28 @@
  * Before: the HTTP dialects bring jobs; the registry says how many workers it wants. After: slots run workers; news
  * comes back through the listeners below.
  */
-import { shuttingDown, type ServeError } from '../../protocol/errors.js';
+import { shuttingDown } from '../../protocol/errors.js';
 import type { LoadedInfo } from '../../protocol/messages.js';
-import type { ByteBudget } from '../dispatch/byte-budget.js';
-import { Dispatcher, type DispatchLimits, type Supply } from '../dispatch/dispatcher.js';
-import type { Job } from '../dispatch/job.js';
-import type { SendAhead } from '../dispatch/send-ahead.js';
-import type { Log } from '../observe/log.js';
+import { Dispatcher, type Supply } from '../dispatch/dispatcher.js';
 import type { ModelOptions } from '../options/resolve.js';
-import type { Devices } from '../machine/devices.js';
 import type { Placement } from '../machine/placement.js';
 import { Slot, type SlotListener } from '../slots/slot.js';
-import type { SpawnGate } from '../slots/spawn-gate.js';
 import type { WorkerDeath } from '../processes/worker-death.js';
 import { newWebhookId } from '../webhooks/webhook.js';
-import type { Webhooks } from '../webhooks/webhooks.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { RetireLimits, WorkerLimits } from '../processes/worker-listener.js';
 import type { AppWord, Routes } from './app-word.js';
-import { Generations, needsNewWorkers } from './generations.js';
+import { dispatchLimits, fits } from './dispatch-rules.js';
+import { Generations } from './generations.js';
+import { ModelChanges } from './model-changes.js';
+import type { ModelListener, ServerResources } from './model-resources.js';
 import { ModelLog } from './model-log.js';
 import { ModelHealth, type Settled } from './model-health.js';
 import { noWorker, noneWanted, type Health } from './prospects.js';
-import { untilQuiet } from './quiet.js';
-import { roll } from './roll.js';
 import { SlotSet } from './slot-set.js';
-import { StartNews, startingWorkers, type StartTeller } from './start-news.js';
+import { StartNews, startingWorkers } from './start-news.js';
 import type { ModelSpec } from './model-spec.js';
-import { startWorker, workerLimits, type WorkerResources } from './start-worker.js';
-
-/** Shared by all models of a server. */
-export interface ServerResources extends WorkerResources {
-  readonly devices: Devices;
-  readonly gate: SpawnGate;
-  /** Bounds the bytes that wait for workers. */
-  readonly budget: ByteBudget;
-  readonly log: Log;
-  readonly webhooks: Pick<Webhooks, 'send'>;
-  /** Told what workers are doing when a start takes its time. */
-  readonly startTeller: StartTeller;
-  /** The rule of `dispatch/send-ahead.ts` unless given; bench/send-ahead.ts compares others with it. */
-  readonly sendAhead: SendAhead | undefined;
-}
-
-export interface ModelListener {
-  /** A worker is ready for the first time. */
-  onFirstReady(): void;
-  /** No worker can start any more. `everReady`: the model has served before. */
-  onLatched(error: ServeError, everReady: boolean): void;
-  /** Every slot is closed, because the model was. */
-  onClosed(): void;
-}
+import { startWorker, workerLimits } from './start-worker.js';
 
 export class Model {
   readonly dispatcher: Dispatcher;
@@ -64,6 +35,7 @@ export class Model {
   readonly #log: ModelLog;
   readonly #startNews: StartNews;
   readonly #health: ModelHealth;
+  readonly #changes: ModelChanges;
   #isClosed = false;
   #idleSinceMs = performance.now();
 
@@ -82,7 +54,7 @@ export class Model {
     );
     this.dispatcher = new Dispatcher(
       this.#supply(),
-      dispatchLimits(spec.resolved.options),
+      dispatchLimits(spec.resolved.options, false),
       resources.budget,
       resources.sendAhead,
     );
@@ -92,6 +64,16 @@ export class Model {
       (index, placement) => this.#newSlot(index, placement),
     );
     this.#health = new ModelHealth(this.#slots, () => this.routes);
+    this.#changes = new ModelChanges({
+      generations: this.#generations,
+      slots: this.#slots,
+      health: this.#health,
+      devices: resources.devices,
+      log: this.#log,
+      isQuiet: () => this.quiet,
+      limitQueue: () => this.#limitDispatch(),
+      limitAll: () => this.#applyOptions(),
+    });
   }
 
   /** What it is made from; while workers are replaced one by one, what the next ones are made from. */
@@ -185,17 +167,7 @@ export class Model {
    * @throws SERVE_CONFIG if the devices are not to be had, and SERVE_SHUTTING_DOWN
    */
   async scale(count: number, limits: RetireLimits): Promise<Settled> {
-    if (this.#health.isDraining) throw shuttingDown();
-    const more = this.#resources.devices.take(this.spec.resolved.options, count - this.#slots.kept.length);
-    this.#health.want(count);
-    if (count === 0) void this.#retireAll(limits);
-    else {
-      this.#slots.retire(this.#slots.kept.length - count, limits);
-      for (const slot of this.#slots.kept) if (slot.state.name === 'latched') slot.replace(limits);
-      this.#slots.add(more);
-    }
-    this.#limitDispatch();
-    return this.#health.whenSettled();
+    return this.#changes.scale(count, limits);
   }
 
   /**
@@ -208,22 +180,7 @@ export class Model {
    * @throws SERVE_CONFIG if the app's own options do not fit, and SERVE_SHUTTING_DOWN
    */
   async replace(spec: ModelSpec, limits: RetireLimits): Promise<Settled> {
-    if (this.#health.isDraining) throw shuttingDown();
-    if (!this.#generations.isUntried && !needsNewWorkers(this.spec, spec)) {
-      this.#generations.change(spec, this.#slots.workers);
-      this.#applyOptions();
-      return this.#health.whenSettled();
-    }
-    if (this.readyWorkers === 0) {
-      this.replaceAtOnce(spec, limits); // nobody goes on meanwhile
-      return this.#health.whenSettled();
-    }
-    this.#generations.begin(spec);
-    const parts = { generations: this.#generations, slots: this.#slots, health: this.#health };
-    const error = await roll(parts, limits);
-    if (error !== null) this.#log.replacingFailed(error);
-    const settled = await this.#health.whenSettled();
-    return { ...settled, error: error ?? settled.error };
+    return this.#changes.replace(spec, limits);
   }
 
   /**
@@ -231,12 +188,7 @@ export class Model {
    * more. Calls are held meanwhile, so that none is answered by what was before. Of no effect once the server drains.
    */
   replaceAtOnce(spec: ModelSpec, limits: RetireLimits): void {
-    if (this.#health.isDraining) return;
-    this.#health.forgetServing();
-    this.#log.forgetErrors();
-    this.#generations.beginAtOnce(spec);
-    this.#limitDispatch();
-    for (const slot of this.slots) slot.replace(limits);
+    this.#changes.replaceAtOnce(spec, limits);
   }
 
   /** Health says draining from now on; calls are still taken. */
@@ -282,15 +234,6 @@ export class Model {
       hopeless: () => this.#health.hopeless,
       readyInMs: () => this.#health.readyInMs,
     };
-  }
-
-  /** Its last workers go when the calls that were taken have ended, or the time for that is over. */
-  async #retireAll({ finishMs, graceMs }: RetireLimits): Promise<void> {
-    const endAtMs = performance.now() + finishMs;
-    await untilQuiet(this, endAtMs);
-    if (this.#health.wanted > 0 || this.#health.isDraining) return; // wanted again, or ended, meanwhile
-    const leftMs = Math.max(0, endAtMs - performance.now());
-    this.#slots.retire(this.#slots.kept.length, { finishMs: leftMs, graceMs });
   }
 
   #newSlot(index: number, placement: Placement): Slot {
@@ -357,10 +300,8 @@ export class Model {
     this.dispatcher.pump();
   }
 
-  /** While calls are refused nothing can join a batch, so none waits for it. */
   #limitDispatch(): void {
-    const limits = dispatchLimits(this.options);
-    this.dispatcher.limits = this.#health.refusesCalls ? { ...limits, maxBatchDelayMs: 0 } : limits;
+    this.dispatcher.limits = dispatchLimits(this.options, this.#health.refusesCalls);
   }
 
   #onReady(index: number, worker: WorkerHandle): void {
@@ -405,20 +346,4 @@ export class Model {
     this.dispatcher.failQueued(noWorker());
     this.#listener.onLatched(error, this.#health.firstReadyAtMs !== null);
   }
-}
-
-/** Whether a job that waits can still be answered, now that the app is loaded, perhaps anew. */
-function fits({ call, conversation }: Job, routes: Routes): boolean {
-  const route = routes.get(call.route);
-  return route !== undefined && (route.kind === 'websocket') === (conversation !== null);
-}
-
-function dispatchLimits(options: ModelOptions): DispatchLimits {
-  return {
-    queueSize: options.queueSize,
-    queueTimeoutMs: options.queueTimeout,
-    batchSize: options.batchSize,
-    // A call that waits longer could time out in the queue beside an idle worker.
-    maxBatchDelayMs: Math.min(options.maxBatchDelay, options.queueTimeout / 2),
-  };
 }

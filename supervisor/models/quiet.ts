@@ -2,8 +2,8 @@
 import { startLimit } from '../machine/limit-timer.js';
 
 /** Resolves true once nothing waits or runs, false at the limit. Asked often: it is one sum. */
-export async function untilQuiet(model: { readonly quiet: boolean }, endAtMs: number): Promise<boolean> {
-  while (!model.quiet) {
+export async function untilQuiet(isQuiet: () => boolean, endAtMs: number): Promise<boolean> {
+  while (!isQuiet()) {
     if (performance.now() >= endAtMs) return false;
     await new Promise<void>((resolve) => startLimit(10, resolve));
   }

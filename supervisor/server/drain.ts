@@ -52,7 +52,10 @@ export async function drain({ models, log, timeoutMs, ...given }: Drain): Promis
   if (given.lagMs > 0) await delay(Math.min(given.lagMs, timeoutMs));
   given.onRefusing();
   for (const model of models) model.refuseCalls();
-  const isQuiet = await untilQuiet(together(models), endAtMs - stopReserveMs(timeoutMs));
+  const isQuiet = await untilQuiet(
+    () => models.every(({ quiet }) => quiet),
+    endAtMs - stopReserveMs(timeoutMs),
+  );
   if (!isQuiet) cutOff(models, log, given.onCut);
   const graceMs = Math.max(0, endAtMs - performance.now() - TERM_GRACE_MS);
   for (const model of models) model.close(graceMs);
@@ -60,14 +63,6 @@ export async function drain({ models, log, timeoutMs, ...given }: Drain): Promis
   // A worker that died in the meantime gave back what it had not begun.
   for (const { dispatcher } of models) dispatcher.failQueued(shuttingDown());
   return isQuiet ? 'drained' : 'cut';
-}
-
-function together(models: readonly DrainedModel[]): { readonly quiet: boolean } {
-  return {
-    get quiet() {
-      return models.every(({ quiet }) => quiet);
-    },
-  };
 }
 
 function waitsOf(models: readonly DrainedModel[], webhooks: number): DrainWaits {

@@ -6,7 +6,8 @@
  */
 import type { ServeError } from '../../protocol/errors.js';
 import type { Placement } from '../machine/placement.js';
-import { Model, type ServerResources } from '../models/model.js';
+import type { ServerResources } from '../models/model-resources.js';
+import { Model } from '../models/model.js';
 import type { Settled } from '../models/model-health.js';
 import { Models, type Accepted, type ModelRef, type WorkerBounds } from '../models/models.js';
 import type { Log } from '../observe/log.js';

@@ -90,6 +90,8 @@ export interface WorkerStatus {
   /** Calls it holds now. */
   readonly held: number;
   readonly restarts: number;
+  /** State of the worker that is to take its place; null if none is on its way. */
+  readonly next: WorkerStateName | null;
   readonly retryInMs: number | null;
   readonly lastExit: WorkerExit | null;
 }

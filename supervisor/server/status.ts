@@ -118,6 +118,7 @@ function slotStatus(slot: Slot): WorkerStatus {
     calls: slot.calls,
     held: worker?.load ?? 0,
     restarts: slot.restarts,
+    next: state.name !== 'renewing' ? null : state.next === null ? 'waiting' : idleOr(state.next.state),
     retryInMs: state.name === 'backoff' ? Math.max(0, Math.round(state.untilMs - performance.now())) : null,
     lastExit:
       lastDeath === null

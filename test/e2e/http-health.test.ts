@@ -119,6 +119,7 @@ test('/status tells what every worker is, does and did', LIMIT, async (t) => {
       device: 'cpu',
       held: 0,
       restarts: 0,
+      next: null,
       retryInMs: null,
       lastExit: null,
     });

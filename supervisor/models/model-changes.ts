@@ -1,0 +1,86 @@
+/** What may be asked of a model while it runs: another number of workers, another spec. */
+import { shuttingDown } from '../../protocol/errors.js';
+import type { Devices } from '../machine/devices.js';
+import type { RetireLimits } from '../processes/worker-listener.js';
+import { needsNewWorkers } from './generations.js';
+import type { Settled } from './model-health.js';
+import type { ModelLog } from './model-log.js';
+import type { ModelSpec } from './model-spec.js';
+import { untilQuiet } from './quiet.js';
+import { roll, type Rolled } from './roll.js';
+
+export interface ChangedModel extends Rolled {
+  readonly devices: Pick<Devices, 'take'>;
+  readonly log: Pick<ModelLog, 'forgetErrors' | 'replacingFailed'>;
+  /** Nothing is waiting, arriving or running. */
+  isQuiet(): boolean;
+  /** Other limits hold for the queue. */
+  limitQueue(): void;
+  /** Other limits hold for the queue and for the workers that there are. */
+  limitAll(): void;
+}
+
+export class ModelChanges {
+  readonly #model: ChangedModel;
+
+  constructor(model: ChangedModel) {
+    this.#model = model;
+  }
+
+  /** See `Model.scale`. */
+  scale(count: number, limits: RetireLimits): Promise<Settled> {
+    const { devices, generations, slots, health } = this.#model;
+    if (health.isDraining) throw shuttingDown();
+    const more = devices.take(generations.newest.spec.resolved.options, count - slots.kept.length);
+    health.want(count);
+    if (count === 0) void this.#retireAll(limits);
+    else {
+      slots.retire(slots.kept.length - count, limits);
+      for (const slot of slots.kept) if (slot.state.name === 'latched') slot.replace(limits);
+      slots.add(more);
+    }
+    this.#model.limitQueue();
+    return health.whenSettled();
+  }
+
+  /** See `Model.replace`. */
+  async replace(spec: ModelSpec, limits: RetireLimits): Promise<Settled> {
+    const { generations, slots, health, log } = this.#model;
+    if (health.isDraining) throw shuttingDown();
+    if (!generations.isUntried && !needsNewWorkers(generations.newest.spec, spec)) {
+      generations.change(spec, slots.workers);
+      this.#model.limitAll();
+      return health.whenSettled();
+    }
+    if (slots.ready.length === 0) {
+      this.replaceAtOnce(spec, limits); // nobody goes on meanwhile
+      return health.whenSettled();
+    }
+    generations.begin(spec);
+    const error = await roll(this.#model, limits);
+    if (error !== null) log.replacingFailed(error);
+    const settled = await health.whenSettled();
+    return { ...settled, error: error ?? settled.error };
+  }
+
+  /** See `Model.replaceAtOnce`. */
+  replaceAtOnce(spec: ModelSpec, limits: RetireLimits): void {
+    const { generations, slots, health, log } = this.#model;
+    if (health.isDraining) return;
+    health.forgetServing();
+    log.forgetErrors();
+    generations.beginAtOnce(spec);
+    this.#model.limitQueue();
+    for (const slot of slots.all) slot.replace(limits);
+  }
+
+  /** Its last workers go when the calls that were taken have ended, or the time for that is over. */
+  async #retireAll({ finishMs, graceMs }: RetireLimits): Promise<void> {
+    const { slots, health, isQuiet } = this.#model;
+    const endAtMs = performance.now() + finishMs;
+    await untilQuiet(isQuiet, endAtMs);
+    if (health.wanted > 0 || health.isDraining) return; // wanted again, or ended, meanwhile
+    const leftMs = Math.max(0, endAtMs - performance.now());
+    slots.retire(slots.kept.length, { finishMs: leftMs, graceMs });
+  }
+}

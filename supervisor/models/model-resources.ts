@@ -1,0 +1,33 @@
+/** What a model is given, and whom it tells. */
+import type { ServeError } from '../../protocol/errors.js';
+import type { ByteBudget } from '../dispatch/byte-budget.js';
+import type { SendAhead } from '../dispatch/send-ahead.js';
+import type { Devices } from '../machine/devices.js';
+import type { Log } from '../observe/log.js';
+import type { SpawnGate } from '../slots/spawn-gate.js';
+import type { Webhooks } from '../webhooks/webhooks.js';
+import type { StartTeller } from './start-news.js';
+import type { WorkerResources } from './start-worker.js';
+
+/** Shared by all models of a server. */
+export interface ServerResources extends WorkerResources {
+  readonly devices: Devices;
+  readonly gate: SpawnGate;
+  /** Bounds the bytes that wait for workers. */
+  readonly budget: ByteBudget;
+  readonly log: Log;
+  readonly webhooks: Pick<Webhooks, 'send'>;
+  /** Told what workers are doing when a start takes its time. */
+  readonly startTeller: StartTeller;
+  /** The rule of `dispatch/send-ahead.ts` unless given; bench/send-ahead.ts compares others with it. */
+  readonly sendAhead: SendAhead | undefined;
+}
+
+export interface ModelListener {
+  /** A worker is ready for the first time. */
+  onFirstReady(): void;
+  /** No worker can start any more. `everReady`: the model has served before. */
+  onLatched(error: ServeError, everReady: boolean): void;
+  /** Every slot is closed, because the model was. */
+  onClosed(): void;
+}
