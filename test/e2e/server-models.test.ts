@@ -1,7 +1,11 @@
 /** `server.models`: models that come and go while the server runs. */
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { serve, type ServeOptions, type ServerHandle } from '../../index.js';
+import { startTestServer } from '../../supervisor/test-server.js';
 import { errorOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { holdings, modelStorm } from '../helpers/model-storm.js';
@@ -263,6 +267,19 @@ test('a mistake in what is registered is told and registers nothing', LIMIT, asy
   assert.deepEqual(
     server.models.describe().map(({ name }) => name),
     ['echo'],
+  );
+  await server.close();
+});
+
+test('an app is tested by itself, whatever other models the config file names', LIMIT, async (t) => {
+  const cwd = mkdtempSync(join(tmpdir(), 'banana-models-'));
+  t.after(() => rmSync(cwd, { recursive: true }));
+  writeFileSync(join(cwd, 'banana.json'), JSON.stringify({ models: { other: ECHO } }));
+  const server = await startTestServer({ app: ECHO, cwd, gpus: 'none' }, '');
+  t.after(() => server.kill());
+  assert.deepEqual(
+    server.models.describe().map(({ name }) => name),
+    ['echoes'],
   );
   await server.close();
 });
