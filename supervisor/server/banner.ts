@@ -2,15 +2,15 @@
 import { relative } from 'node:path';
 import type { Model } from '../models/model.js';
 import type { Placement } from '../machine/placement.js';
+import type { ModelSpec } from '../models/model-spec.js';
+import { labelOf } from '../options/model-name.js';
 import type { ServerEnd } from './server-handle.js';
 import { formatMs } from '../options/units.js';
 import { VERSION } from '../version.js';
 
 /** A model at the start of its server. */
 export interface StartedModel {
-  /** Empty if it is the only one. */
-  readonly label: string;
-  readonly app: string;
+  readonly spec: Pick<ModelSpec, 'name' | 'version' | 'app'>;
   readonly placements: readonly Placement[];
 }
 
@@ -23,11 +23,11 @@ export function startTexts(models: readonly StartedModel[], threads: number, url
   if (only !== undefined && models.length === 1)
     return [`banana-serve ${VERSION} serves ${modelText(only, threads)} on ${url}`];
   const what = models.length === 0 ? 'no model yet' : `${models.length} models`;
-  const lines = models.map((model) => `model ${model.label}: ${modelText(model, threads)}`);
+  const lines = models.map((model) => `model ${labelOf(model.spec)}: ${modelText(model, threads)}`);
   return [`banana-serve ${VERSION} serves ${what} on ${url}`, ...lines];
 }
 
-function modelText({ app, placements }: StartedModel, threads: number): string {
+function modelText({ spec: { app }, placements }: StartedModel, threads: number): string {
   const shown = relative(process.cwd(), app);
   return `${shown.startsWith('..') ? app : shown} with ${slotsText(placements, threads)}`;
 }

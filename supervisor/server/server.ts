@@ -7,11 +7,9 @@
  *    timeout.
  * 3. `kill`: nothing is waited for.
  */
-import type { IncomingMessage } from 'node:http';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { ServeError } from '../../protocol/errors.js';
 import { asClause } from '../../protocol/sentences.js';
-import { ByteBudget } from '../dispatch/byte-budget.js';
 import { endText, startTexts, tryText } from './banner.js';
 import { deferred } from './deferred.js';
 import type { SendAhead } from '../dispatch/send-ahead.js';
@@ -27,23 +25,20 @@ import { UnsentAnswers } from '../http/socket/unsent-answers.js';
 import { watchedResponses } from '../http/socket/watched-response.js';
 import { LateHandler, createHttpServer, inviteBody } from '../http/socket/http-server.js';
 import { KeptJobs, type KeptJob } from '../jobs/kept-jobs.js';
-import type { ServerResources } from '../models/model-resources.js';
 import type { Model } from '../models/model.js';
 import { AccessLog } from '../http/call/access-log.js';
 import { createLog, type Log } from '../observe/log.js';
-import { OutputRelay } from '../observe/output-relay.js';
 import { OutputWriter } from '../observe/output-writer.js';
-import { labelOf } from '../options/model-name.js';
 import { modelReadiness, serverReadiness, type Readiness } from './readiness.js';
 import { ServedModels, type FirstModel } from './served-models.js';
 import { ServerModels } from './server-models.js';
-import { startTeller } from './start-tellers.js';
+import { sharedResources } from './shared-resources.js';
+import { Tally } from './tally.js';
 import { DELAY_RESOLUTION_MS, serverStatus, type ServerFacts } from './status.js';
 import type { ResolvedOptions, ServerOptions } from '../options/resolve.js';
 import { formatMs } from '../options/units.js';
 import { OrphanGuard } from '../processes/orphan-guard.js';
 import type { Devices } from '../machine/devices.js';
-import { SpawnGate } from '../slots/spawn-gate.js';
 import { Webhooks } from '../webhooks/webhooks.js';
 import type { CloseOptions, ServerEnd, ServerHandle } from './server-handle.js';
 import type { ServerStatus } from './server-status.js';
@@ -77,12 +72,12 @@ export class Server implements ServerHandle {
   readonly #webhooks: Webhooks;
   readonly #served: ServedModels;
   readonly models: ServerModels;
-  readonly #facts: ServerFacts & { readonly replies: Map<string, number> };
+  readonly #facts: ServerFacts;
   readonly #jobs = new KeptJobs(
     () => requestIdOf({}),
     (job) => this.#onJobEnded(job),
   );
-  readonly #accessLog: AccessLog | null;
+  readonly #tally: Tally;
   readonly #unsent: UnsentAnswers;
   readonly #ended = deferred<ServerEnd>();
   #listening: Listening | null = null;
@@ -95,9 +90,8 @@ export class Server implements ServerHandle {
     this.#plan = plan;
     this.#options = plan.resolved.options;
     this.#log = createLog(this.#options.logFormat, this.#options.logLevel, this.#writers.stderr);
-    this.#accessLog = this.#options.accessLog
-      ? new AccessLog(this.#log, ({ spec }) => this.#served.labelOf(spec))
-      : null;
+    const accessLog = new AccessLog(this.#log, ({ spec }) => this.#served.labelOf(spec));
+    this.#tally = new Tally(this.#options.accessLog ? accessLog : null);
     const { unsentBytes, maxOutput, stallTimeout } = this.#options;
     // One answer always has room, or none of that size could ever be sent.
     this.#unsent = new UnsentAnswers({
@@ -108,14 +102,25 @@ export class Server implements ServerHandle {
       version: VERSION,
       startedAt: new Date(),
       eventLoopDelay: monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS }),
-      replies: new Map<string, number>(),
+      replies: this.#tally.replies,
     };
     this.#guard = new OrphanGuard((why) => this.#warnUnguarded(why));
     this.#webhooks = new Webhooks({ log: this.#log, signer: this.#options.webhookSecret });
-    this.#served = new ServedModels(this.#options, this.#newResources(), {
-      onFirstReady: (model) => this.#onFirstReady(model),
-      onEnd: (error) => this.#onHopeless(error),
-    });
+    this.#served = new ServedModels(
+      this.#options,
+      sharedResources(this.#options, {
+        devices: plan.devices,
+        guard: this.#guard,
+        log: this.#log,
+        webhooks: this.#webhooks,
+        writers: this.#writers,
+        sendAhead: plan.sendAhead,
+      }),
+      {
+        onFirstReady: (model) => this.#onFirstReady(model),
+        onEnd: (error) => this.#onHopeless(error),
+      },
+    );
     this.#served.add(plan.models);
     const { resolved, devices, cwd } = plan;
     this.models = new ServerModels(this.#served, { resolved, devices, cwd });
@@ -147,14 +152,15 @@ export class Server implements ServerHandle {
     const handler = new LateHandler();
     const { headerTimeout, host, port } = this.#options;
     try {
-      const Response = watchedResponses(this.#unsent, ({ req }, error) => this.#onCut(req, error));
+      const Response = watchedResponses(this.#unsent, ({ req }, error) => this.#tally.cut(req, error));
       this.#listening = await listen(createHttpServer(headerTimeout, handler, Response), host, port);
     } catch (error) {
       this.#guard.close();
       throw error;
     }
     process.on('exit', this.#killNow);
-    for (const text of this.#startTexts()) this.#log.info(text);
+    const { models, devices } = this.#plan;
+    for (const text of startTexts(models, devices.threads, this.url)) this.#log.info(text);
     await this.#served.start(this.#plan.models);
     const { createHandler } = await import('../http/handler.js');
     handler.arrive(createHandler(this.#newBackend(), this.#plan.dialects));
@@ -171,37 +177,7 @@ export class Server implements ServerHandle {
     void this.#tearDown({ reason: 'killed', error: null });
   }
 
-  #newResources(): Omit<ServerResources, 'labelOf'> {
-    const { devices, sendAhead } = this.#plan;
-    const { logFormat, logPrefix, queueBytes, spawnConcurrency, maxOutput } = this.#options;
-    const printFormat = logFormat === 'text' && logPrefix === 'potassium' ? logPrefix : logFormat;
-    return {
-      devices,
-      gate: new SpawnGate(spawnConcurrency),
-      budget: new ByteBudget(queueBytes),
-      guard: this.#guard,
-      relay: new OutputRelay(printFormat, () => devices.slots, this.#writers),
-      log: this.#log,
-      webhooks: this.#webhooks,
-      startTeller: startTeller(logFormat, this.#log, this.#writers),
-      attributePrints: printFormat !== 'text',
-      maxOutputBytes: maxOutput,
-      sendAhead,
-    };
-  }
-
-  #startTexts(): string[] {
-    const { models, devices } = this.#plan;
-    const started = models.map(({ spec, placements }) => ({
-      label: labelOf(spec),
-      app: spec.app,
-      placements,
-    }));
-    return startTexts(started, devices.threads, this.url);
-  }
-
   #newBackend(): Backend {
-    const { replies } = this.#facts;
     return {
       models: this.#served.registry,
       options: this.#options,
@@ -209,7 +185,7 @@ export class Server implements ServerHandle {
       webhooks: this.#webhooks,
       unsent: this.#unsent,
       posts: { count: 0 },
-      replies,
+      replies: this.#tally.replies,
       lobby: new Lobby(),
       keys: this.#plan.keys,
       log: this.#log,
@@ -217,28 +193,11 @@ export class Server implements ServerHandle {
       stopping: () => this.#lastReplies,
       closing: (request) => this.#lastReplies && isLastRequest(request),
       inviteBody,
-      onSettled: (asked, job, status, error) => {
-        this.#countReply(error?.code ?? 'ok');
-        this.#accessLog?.settled(asked, status, job, error);
-      },
-      onRefused: (asked, error) => {
-        if (asked.counts) this.#countReply(error.code);
-        this.#accessLog?.refused(asked, error);
-      },
+      onSettled: (asked, job, status, error) => this.#tally.settled(asked, job, status, error),
+      onRefused: (asked, error) => this.#tally.refused(asked, error),
       status: () => this.status(),
       readiness: (name) => this.#readiness(name),
     };
-  }
-
-  #countReply(outcome: string): void {
-    const { replies } = this.#facts;
-    replies.set(outcome, (replies.get(outcome) ?? 0) + 1);
-  }
-
-  /** An answer that is no call's: a gateway's reply, a kept job, an error. */
-  #onCut(request: IncomingMessage, error: ServeError): void {
-    this.#countReply(error.code);
-    this.#accessLog?.cut(request, requestIdOf(request.headers), error);
   }
 
   /** @throws SERVE_MODEL_NOT_FOUND that names no other model if callers need keys: a probe has none */

@@ -1,0 +1,42 @@
+/** What the models of a server share: places, memory for bodies, the log, the way out for prints and webhooks. */
+import { ByteBudget } from '../dispatch/byte-budget.js';
+import type { SendAhead } from '../dispatch/send-ahead.js';
+import type { Devices } from '../machine/devices.js';
+import type { ServerResources } from '../models/model-resources.js';
+import type { Log } from '../observe/log.js';
+import { OutputRelay } from '../observe/output-relay.js';
+import type { OutputWriter } from '../observe/output-writer.js';
+import type { ServerOptions } from '../options/resolve.js';
+import type { OrphanGuard } from '../processes/orphan-guard.js';
+import { SpawnGate } from '../slots/spawn-gate.js';
+import type { Webhooks } from '../webhooks/webhooks.js';
+import { startTeller } from './start-tellers.js';
+
+export interface SharedParts {
+  readonly devices: Devices;
+  readonly guard: OrphanGuard;
+  readonly log: Log;
+  readonly webhooks: Webhooks;
+  readonly writers: { readonly stdout: OutputWriter; readonly stderr: OutputWriter };
+  readonly sendAhead: SendAhead | undefined;
+}
+
+export function sharedResources(
+  { logFormat, logPrefix, queueBytes, spawnConcurrency, maxOutput }: ServerOptions,
+  { devices, guard, log, webhooks, writers, sendAhead }: SharedParts,
+): Omit<ServerResources, 'labelOf'> {
+  const printFormat = logFormat === 'text' && logPrefix === 'potassium' ? logPrefix : logFormat;
+  return {
+    devices,
+    gate: new SpawnGate(spawnConcurrency),
+    budget: new ByteBudget(queueBytes),
+    guard,
+    relay: new OutputRelay(printFormat, () => devices.slots, writers),
+    log,
+    webhooks,
+    startTeller: startTeller(logFormat, log, writers),
+    attributePrints: printFormat !== 'text',
+    maxOutputBytes: maxOutput,
+    sendAhead,
+  };
+}

@@ -1,0 +1,41 @@
+/** Counts what became of calls, for `/status`, and tells the access log, if there is one. */
+import type { IncomingMessage } from 'node:http';
+import type { ServeError } from '../../protocol/errors.js';
+import type { Job } from '../dispatch/job.js';
+import type { AccessLog } from '../http/call/access-log.js';
+import type { Asked } from '../http/call/backend.js';
+import { requestIdOf } from '../http/socket/request-id.js';
+
+export class Tally {
+  readonly #accessLog: AccessLog | null;
+  readonly #replies = new Map<string, number>();
+
+  constructor(accessLog: AccessLog | null) {
+    this.#accessLog = accessLog;
+  }
+
+  /** Number of answers to calls so far, by `ok` or error code. */
+  get replies(): ReadonlyMap<string, number> {
+    return this.#replies;
+  }
+
+  settled(asked: Asked, job: Job, status: number, error: ServeError | null): void {
+    this.#count(error?.code ?? 'ok');
+    this.#accessLog?.settled(asked, status, job, error);
+  }
+
+  refused(asked: Asked, error: ServeError): void {
+    if (asked.counts) this.#count(error.code);
+    this.#accessLog?.refused(asked, error);
+  }
+
+  /** An answer was cut that is no call's: a gateway's reply, a kept job, an error. */
+  cut(request: IncomingMessage, error: ServeError): void {
+    this.#count(error.code);
+    this.#accessLog?.cut(request, requestIdOf(request.headers), error);
+  }
+
+  #count(outcome: string): void {
+    this.#replies.set(outcome, (this.#replies.get(outcome) ?? 0) + 1);
+  }
+}
