@@ -356,7 +356,12 @@ describe('--watch', () => {
     server.process.kill('SIGINT');
     assert.deepEqual(await server.ended, { code: 130, signal: null });
     await running;
-    assert.equal(isAlive(model.workers[0]?.pid as number), false);
+    const pid = model.workers[0]?.pid as number;
+    await eventually(
+      () => !isAlive(pid),
+      15_000,
+      () => `worker ${pid} is still there`,
+    );
   });
 
   test('nothing is watched without --watch', LIMIT, async (t) => {
