@@ -35,6 +35,12 @@ export class AppWord {
     return this.#info?.example ?? '';
   }
 
+  /** Batches are asked for, and no route of the app takes any. */
+  get isBatchless(): boolean {
+    const routes = [...(this.#routes?.values() ?? [])];
+    return this.#options.batchSize > 1 && routes.every(({ maxBatch }) => maxBatch === 1);
+  }
+
   /** @throws SERVE_CONFIG if the app's options are wrong; then nothing has changed */
   hear(info: LoadedInfo): void {
     this.#options = withAppConfig(this.spec.resolved, info.modelOptions, this.spec.app);

@@ -30,6 +30,13 @@ export class ModelLog {
     this.#log.info(facts, `worker ${this.#named(worker)} is ready (init ${formatMs(initMs)})`);
   }
 
+  batchless(batchSize: number): void {
+    const whose = this.#label() === '' ? '' : ` of ${this.#label()}`;
+    this.#log.warn(
+      `--batch-size is ${batchSize}, and no route${whose} takes batches: export \`inferenceBatch\`, or give a route \`batch: true\``,
+    );
+  }
+
   replacingFailed(error: ServeError): void {
     const why = firstLine(error.detail || error.message);
     this.#log.error(`the workers are not replaced, and those before go on: ${why}`);

@@ -306,9 +306,12 @@ export class Model {
 
   #onReady(index: number, worker: WorkerHandle): void {
     const isFirst = this.#health.onReady(worker.initMs);
-    if (this.#generations.settle(worker)) this.#applyWord();
+    const isNew = this.#generations.settle(worker);
+    if (isNew) this.#applyWord();
     this.#refreshReady();
     this.#log.ready(index, worker.pid, worker.initMs);
+    if ((isFirst || isNew) && this.#generations.inForce.isBatchless)
+      this.#log.batchless(this.options.batchSize);
     if (isFirst) this.#listener.onFirstReady();
     else this.noteIdle(); // one that died or was replaced is there again
     this.dispatcher.pump();

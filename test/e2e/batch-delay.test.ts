@@ -31,9 +31,19 @@ test(
   },
 );
 
+test('an app that takes no batches is told so when a batch size is asked for', LIMIT, async (t) => {
+  const server = await startServer(fixture('answers.ts'), { t, args: ['--batch-size', '8'] });
+  await server.until(({ state }) => state === 'ready');
+  await server.stop();
+  assert.match(
+    server.stderr(),
+    /WARN: --batch-size is 8, and no route takes batches: export `inferenceBatch`/,
+  );
+});
+
 test('calls wait beside an idle worker until the delay of the first one is over', LIMIT, async (t) => {
   const cues = makeCues(t);
-  const args = ['--batch-size', '8', '--max-batch-delay', '300ms'];
+  const args = ['--batch-size', '8', '--max-batch-delay', '1s'];
   const server = await startServer(APP, { t, env: cues.env, args });
   await server.until(({ state }) => state === 'ready');
   const first = ask(server, { name: 'a' });
