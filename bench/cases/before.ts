@@ -18,8 +18,8 @@ export function before(folder: string): BenchCase {
       const app = source('bench/apps/small.mjs');
       const old = { cli: join(folder, 'dist', 'supervisor', 'cli.js') };
       const sides: Side[] = [
-        await sideOf('this build', await bench.startBanana(app)),
         await sideOf('the other build', await bench.startBanana(app, old)),
+        await sideOf('this build', await bench.startBanana(app)),
         await sideOf('the other build again', await bench.startBanana(app, old)),
       ];
       const rows: Row[] = [];
@@ -32,7 +32,7 @@ export function before(folder: string): BenchCase {
   };
 }
 
-function rowsOf(connections: number, [ours = [], old = [], again = []]: readonly Round[][]): Row[] {
+function rowsOf(connections: number, [old = [], ours = [], again = []]: readonly Round[][]): Row[] {
   const row = (name: string, left: readonly Round[], right: readonly Round[]): Row => ({
     name: `200 B JSON, c=${connections}, CPU per request, ${name}`,
     ours: cpuText(left),
