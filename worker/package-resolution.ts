@@ -18,10 +18,14 @@ export type NextResolve<C extends ResolveContext, R> = (specifier: string, conte
 
 /** `folders`: URLs of files that need not exist, in whose folders packages are looked for besides. */
 export class PackageResolution {
-  readonly #folders: readonly string[];
+  readonly #folders: Set<string>;
 
   constructor(folders: readonly string[]) {
-    this.#folders = folders;
+    this.#folders = new Set(folders);
+  }
+
+  add(folders: readonly string[]): void {
+    for (const folder of folders) this.#folders.add(folder);
   }
 
   /** @throws what Node throws of the import as it stands */

@@ -37,16 +37,25 @@ const parts = Module as unknown as ModuleParts;
 const NODE = { loaders: { ...parts._extensions }, resolve: parts._resolveFilename };
 const OWN_PACKAGE = fileURLToPath(new URL('../../package.json', import.meta.url));
 
+/** Null until the first app. One for all: each further hook would look everything up again for those before it. */
+let shared: PackageResolution | null = null;
+
 /** `folder`: of the app. */
 export function registerPackages(folder: string): void {
   const folders = [folder, process.cwd()];
   const parents = folders.map((path) => pathToFileURL(join(path, 'any-file')).href);
-  const packages = new PackageResolution(parents);
   const needsThread = parts.registerHooks === undefined && !isAtHome(folder);
+  shared ??= registerShared();
+  shared.add(parents);
+  if (needsThread) register('./package-hooks.js', import.meta.url, { data: parents });
+}
+
+function registerShared(): PackageResolution {
+  const packages = new PackageResolution([]);
   loadOwnByNode();
   patchRequire(packages); // a hook cannot change for whom a `require` is resolved
   parts.registerHooks?.({ resolve: (...given) => packages.resolve(...given) });
-  if (needsThread) register('./package-hooks.js', import.meta.url, { data: parents });
+  return packages;
 }
 
 /** Whether Node finds there, by itself, this copy and every package that the server's folder would offer. */
