@@ -151,7 +151,7 @@ export class ModelHealth {
     return this.#untilLoaded.wait(givenUp);
   }
 
-  /** Resolves once there are as many slots as wanted, each with a ready worker or given up. @throws SERVE_SHUTTING_DOWN */
+  /** Resolves once there are as many slots as wanted, each with a ready worker or given up, and no other worker. @throws SERVE_SHUTTING_DOWN */
   async whenSettled(): Promise<Settled> {
     return (await this.#untilSettled.wait(never())) as Settled;
   }

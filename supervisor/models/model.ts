@@ -176,7 +176,7 @@ export class Model {
    * goes, on a GPU the present one goes first. No call is lost. Devices that are wished for count for slots to come.
    *
    * If a worker dies before it is ready, the others stay as they are; if none of the new ones was ready until then, the
-   * spec before stays in force. Resolves when all is done, with that error.
+   * spec before stays in force. Resolves when all is done and the workers before are gone, with that error.
    * @throws SERVE_CONFIG if the app's own options do not fit, and SERVE_SHUTTING_DOWN
    */
   async replace(spec: ModelSpec, limits: RetireLimits): Promise<Settled> {

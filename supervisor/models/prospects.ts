@@ -46,9 +46,14 @@ export function noneWanted(): ServeError {
   return new ServeError('SERVE_NOT_READY', message, { retryAfterS: LATCHED_RETRY_S });
 }
 
-/** Whether nothing more will happen to the slot unless a worker dies or somebody asks for it. */
-export function isSettled({ state }: Place): boolean {
+/** Whether the slot has a ready worker or has given up; one that it had before may still be ending its calls. */
+export function hasStarted({ state }: Place): boolean {
   return state.name === 'latched' || (state.name === 'live' && state.worker.state === 'ready');
+}
+
+/** Whether nothing more will happen to the slot unless a worker dies or somebody asks for it. */
+export function isSettled(slot: Pick<Slot, 'state' | 'worker' | 'workers'>): boolean {
+  return hasStarted(slot) && slot.workers.every((worker) => worker === slot.worker);
 }
 
 /** Why slots have given up, in their order. */

@@ -10,7 +10,7 @@ import type { RetireLimits } from '../processes/worker-listener.js';
 import { startError, type Slot } from '../slots/slot.js';
 import type { Generations } from './generations.js';
 import type { ModelHealth } from './model-health.js';
-import { isSettled } from './prospects.js';
+import { hasStarted } from './prospects.js';
 import type { SlotSet } from './slot-set.js';
 
 export interface Rolled {
@@ -31,7 +31,7 @@ export async function roll(
     if (isOvertaken()) return null;
     if (!slot.isKept || isNew(slot)) continue;
     slot.renew(limits);
-    await health.until(() => isOvertaken() || !slot.isKept || isSettled(slot));
+    await health.until(() => isOvertaken() || !slot.isKept || hasStarted(slot));
     if (isOvertaken()) return null;
     if (!slot.isKept || (isNew(slot) && slot.state.name === 'live')) continue;
     const error = slot.lastDeath === null ? null : startError(slot.lastDeath);

@@ -87,12 +87,16 @@ test('on the CPU the next worker is ready before the present one goes: no call w
   const running = real.call({ until: 'finish' });
   await cues.untilNoted('begun');
   cues.give('go on 2');
-  assert.deepEqual(await replaced, { wanted: 1, ready: 1, error: null });
+  await real.until(({ slots }) => slots[0]?.state.name === 'live');
   assert.equal(await versionOf(real), 2);
-  assert.equal(isAlive(before as number), true, 'it ends its call');
+  let isReplaced = false;
+  void replaced.then(() => (isReplaced = true));
+  await versionOf(real);
+  assert.deepEqual([isAlive(before as number), isReplaced], [true, false], 'it ends its call');
   cues.give('finish');
   assert.deepEqual(await running, { version: 1, pid: before });
-  await real.until(({ slots }) => slots[0]?.workers.length === 1);
+  assert.deepEqual(await replaced, { wanted: 1, ready: 1, error: null });
+  assert.equal(isAlive(before as number), false, 'what is settled has left no process behind');
   assert.deepEqual([real.model.slots[0]?.restarts, real.model.slots[0]?.lastDeath], [0, null]);
 });
 
