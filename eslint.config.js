@@ -20,6 +20,7 @@ export const ROOMS = [
   'slots',
   'processes',
   'calls',
+  'store',
   'runtimes',
   'watch',
   'jobs',

@@ -86,7 +86,7 @@ export class Generations {
 
 /** Whether a worker that was started with one of these would not do for the other. */
 export function needsNewWorkers(before: ModelSpec, after: ModelSpec): boolean {
-  const parts = ({ name, version, app, appPlace, program }: ModelSpec): string =>
-    JSON.stringify([name, version, app, appPlace, program]);
+  const parts = ({ name, version, app, appPlace, service, program }: ModelSpec): string =>
+    JSON.stringify([name, version, app, appPlace, service, program]);
   return parts(before) !== parts(after);
 }

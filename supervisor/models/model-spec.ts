@@ -1,6 +1,6 @@
 /** What a model is made from: an immutable value, replaced as a whole when anything of it changes. */
 import type { ResolvedModelOptions } from '../options/resolve.js';
-import type { WorkerProgram } from '../runtimes/runtime.js';
+import type { ServiceSource, WorkerProgram } from '../runtimes/runtime.js';
 
 export interface ModelSpec {
   readonly name: string;
@@ -9,6 +9,8 @@ export interface ModelSpec {
   readonly app: string;
   /** Which app of that file; empty: the one that it exports. */
   readonly appPlace: string;
+  /** Null: what the file exports says what it is. */
+  readonly service: ServiceSource | null;
   readonly program: WorkerProgram;
   /** The operator's, before the app has said its own; the devices that it wishes for among them. */
   readonly resolved: ResolvedModelOptions;

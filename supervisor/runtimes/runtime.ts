@@ -1,5 +1,13 @@
 /** What turns an app into the program of its workers. One file per runtime; `index.ts` is the list. */
 
+/** Where a custom service stands: handlers that take batches of items, as Multi Model Server calls them. */
+export interface ServiceSource {
+  /** Name of a function or a class in the file; empty: found by rule. */
+  readonly handler: string;
+  /** Absolute path of the folder that the model's files are in. */
+  readonly modelDir: string;
+}
+
 /** An app, as somebody asks for it. */
 export interface AppSpec {
   readonly name: string;
@@ -8,6 +16,8 @@ export interface AppSpec {
   readonly app: string;
   /** Which app of that file; empty: the one that it exports. */
   readonly appPlace: string;
+  /** Null: what the file exports says what it is. */
+  readonly service: ServiceSource | null;
   /** Program and arguments of a worker in another language, which speaks the wire (docs/wire.md); null: found by the file. */
   readonly workerCommand: readonly string[] | null;
 }

@@ -47,14 +47,14 @@ export async function planModel(entry: ModelEntry, server: ResolvedOptions, cwd:
   const { name, version, place, workerCommand = null } = entry;
   const app = workerCommand === null ? findApp(entry.app as string, cwd, place) : (entry.app ?? '');
   const resolved = resolveModelOptions(server, entry.source, place);
-  return completed({ name, version, app, appPlace: '', workerCommand }, resolved, false);
+  return completed({ name, version, app, appPlace: '', service: null, workerCommand }, resolved, false);
 }
 
 async function planDefault({ app: given, ...rest }: ModelsGiven): Promise<ModelPlan> {
   const { appPlace, workerCommand, cwd, resolved } = rest;
   const app = workerCommand === null ? findApp(given, cwd) : (given ?? '');
   const name = resolved.options.name ?? nameOfApp(app);
-  const spec = { name, version: FIRST_VERSION, app, appPlace, workerCommand };
+  const spec = { name, version: FIRST_VERSION, app, appPlace, service: null, workerCommand };
   return completed(spec, resolved, true);
 }
 

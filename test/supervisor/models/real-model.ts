@@ -34,7 +34,7 @@ export async function specOf(
   app: string,
   options: Readonly<Record<string, unknown>> = {},
 ): Promise<ModelSpec> {
-  const facts = { name: 'model', version: '1', app, appPlace: '' };
+  const facts = { name: 'model', version: '1', app, appPlace: '', service: null };
   const program = await prepareProgram({ ...facts, workerCommand: null });
   const source = { values: options, where: (name: string) => name, numbersAreMs: true } as const;
   return { ...facts, program, resolved: resolveOptions([source]) };

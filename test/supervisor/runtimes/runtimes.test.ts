@@ -3,7 +3,14 @@ import { test } from 'node:test';
 import { APP_EXTENSIONS, prepareProgram } from '../../../supervisor/runtimes/index.js';
 import type { Runtime } from '../../../supervisor/runtimes/runtime.js';
 
-const SPEC = { name: 'm', version: '1', app: '/apps/app.ts', appPlace: '', workerCommand: null };
+const SPEC = {
+  name: 'm',
+  version: '1',
+  app: '/apps/app.ts',
+  appPlace: '',
+  service: null,
+  workerCommand: null,
+};
 
 for (const extension of APP_EXTENSIONS) {
   test(`an app that ends in ${extension} runs in Node, and its folder is watched`, async () => {

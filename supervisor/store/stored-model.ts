@@ -1,0 +1,25 @@
+/** What a model store is asked, and what it answers. */
+import type { ServiceSource } from '../runtimes/runtime.js';
+
+/** How somebody asks for a model of the store. */
+export interface StoreQuery {
+  /** Path in the store, as it was given. */
+  readonly url: string;
+  /** `module`, `module:function` or `module:Class`; empty: found by rule. */
+  readonly handler?: string;
+  /** What runs it, as the person says; empty: found by the handler's file. */
+  readonly runtime?: string;
+}
+
+/** A model that was found, as it can be planned and registered. */
+export interface StoredModel {
+  /** As it was asked for. */
+  readonly url: string;
+  /** Its name where nobody gives it one. */
+  readonly name: string;
+  readonly version: string;
+  /** Absolute path of the file that its workers load. */
+  readonly app: string;
+  /** Null: what the file exports says what it is. */
+  readonly service: ServiceSource | null;
+}
