@@ -4,54 +4,40 @@
  * comes back through the listeners below.
  */
 import { shuttingDown } from '../../protocol/errors.js';
-import type { LoadedInfo } from '../../protocol/messages.js';
 import { Dispatcher, type Supply } from '../dispatch/dispatcher.js';
 import type { ModelOptions } from '../options/resolve.js';
 import type { Placement } from '../machine/placement.js';
-import { Slot, type SlotListener } from '../slots/slot.js';
-import type { WorkerDeath } from '../processes/worker-death.js';
-import { newWebhookId } from '../webhooks/webhook.js';
-import type { WorkerHandle } from '../processes/worker-handle.js';
-import type { RetireLimits, WorkerLimits } from '../processes/worker-listener.js';
-import type { AppWord, Routes } from './app-word.js';
-import { dispatchLimits, fits } from './dispatch-rules.js';
+import type { Slot } from '../slots/slot.js';
+import type { RetireLimits } from '../processes/worker-listener.js';
+import type { Routes } from './app-word.js';
+import { dispatchLimits } from './dispatch-rules.js';
 import { Generations } from './generations.js';
 import { ModelChanges } from './model-changes.js';
 import type { ModelListener, ServerResources } from './model-resources.js';
 import { ModelLog } from './model-log.js';
 import { ModelHealth, type Settled } from './model-health.js';
-import { noWorker, noneWanted, type Health } from './prospects.js';
+import type { Health } from './prospects.js';
+import { RulesInForce } from './rules-in-force.js';
 import { SlotSet } from './slot-set.js';
 import { StartNews, startingWorkers } from './start-news.js';
 import type { ModelSpec } from './model-spec.js';
-import { startWorker, workerLimits } from './start-worker.js';
+import { WorkerNews } from './worker-news.js';
 
 export class Model {
   readonly dispatcher: Dispatcher;
-  readonly #resources: ServerResources;
   readonly #generations: Generations;
   readonly #slots: SlotSet;
   readonly #listener: ModelListener;
-  readonly #log: ModelLog;
-  readonly #startNews: StartNews;
   readonly #health: ModelHealth;
+  readonly #rules: RulesInForce;
   readonly #changes: ModelChanges;
   #isClosed = false;
   #idleSinceMs = performance.now();
 
   /** It has no slots yet, and refuses calls. */
   constructor(spec: ModelSpec, resources: ServerResources, listener: ModelListener) {
-    this.#resources = resources;
     this.#listener = listener;
     this.#generations = new Generations(spec);
-    this.#log = new ModelLog(resources.log, () => resources.labelOf(spec));
-    const limitMs = (): number => this.options.initTimeout;
-    this.#startNews = new StartNews(
-      resources.startTeller,
-      () => startingWorkers(this.slots),
-      limitMs,
-      () => resources.labelOf(spec),
-    );
     this.dispatcher = new Dispatcher(
       this.#supply(),
       dispatchLimits(spec.resolved.options, false),
@@ -61,18 +47,40 @@ export class Model {
     this.#slots = new SlotSet(
       resources.devices,
       (worker) => this.#generations.mayServe(worker),
-      (index, placement) => this.#newSlot(index, placement),
+      (index, placement) => news.newSlot(index, placement),
     );
     this.#health = new ModelHealth(this.#slots, () => this.routes);
-    this.#changes = new ModelChanges({
+    const label = (): string => resources.labelOf(spec);
+    const log = new ModelLog(resources.log, label);
+    const startNews = new StartNews(
+      resources.startTeller,
+      () => startingWorkers(this.slots),
+      () => this.options.initTimeout,
+      label,
+    );
+    const parts = {
       generations: this.#generations,
       slots: this.#slots,
       health: this.#health,
+      dispatcher: this.dispatcher,
+      log,
+    };
+    this.#rules = new RulesInForce({ ...parts, maxOutputBytes: resources.maxOutputBytes });
+    const news = new WorkerNews({
+      ...parts,
+      resources,
+      listener,
+      rules: this.#rules,
+      startNews,
+      isClosed: () => this.#isClosed,
+      noteIdle: () => this.noteIdle(),
+    });
+    this.#changes = new ModelChanges({
+      ...parts,
       devices: resources.devices,
-      log: this.#log,
       isQuiet: () => this.quiet,
-      limitQueue: () => this.#limitDispatch(),
-      limitAll: () => this.#applyOptions(),
+      limitQueue: () => this.#rules.limitQueue(),
+      limitAll: () => this.#rules.limitAll(),
     });
   }
 
@@ -108,6 +116,11 @@ export class Model {
 
   get readyWorkers(): number {
     return this.#slots.ready.length;
+  }
+
+  /** On the monotonic clock; null until a worker was ready. */
+  get firstReadyAtMs(): number | null {
+    return this.#health.firstReadyAtMs;
   }
 
   get health(): Health {
@@ -199,7 +212,7 @@ export class Model {
   /** New calls are refused from now on; those taken go on, conversations until their app waits for the client. */
   refuseCalls(): void {
     this.#health.refuseCalls();
-    this.#limitDispatch();
+    this.#rules.limitQueue();
     for (const worker of this.#slots.workers) worker.endConversations(shuttingDown());
   }
 
@@ -234,119 +247,5 @@ export class Model {
       hopeless: () => this.#health.hopeless,
       readyInMs: () => this.#health.readyInMs,
     };
-  }
-
-  #newSlot(index: number, placement: Placement): Slot {
-    const listener: SlotListener = {
-      onLoaded: (worker, info) => this.#onLoaded(worker, info),
-      onReady: (worker) => this.#onReady(index, worker),
-      onFinished: (job, runMs) => {
-        this.noteIdle();
-        this.dispatcher.finished(job, runMs);
-      },
-      onLost: (jobs, error) => {
-        this.noteIdle();
-        this.#refreshReady(); // before anything is offered to the dead
-        this.dispatcher.lost(jobs, error);
-      },
-      onAppLog: (level, message, fields, requestId) =>
-        this.#log.appLine(index, level, message, fields, requestId),
-      onWebhook: (order, body, onEnd) =>
-        this.#resources.webhooks.send({ ...order, id: newWebhookId(), body }, onEnd),
-      onCallError: (job, error) => this.#log.callError(index, job.call, error),
-      onTransition: (from, to, event) => {
-        this.#log.transition(index, from, to, event);
-        this.#refreshReady();
-      },
-      onSlotChange: (slot, death) => this.#onSlotChange(slot, death),
-    };
-    return new Slot({
-      index,
-      device: placement.device,
-      model: `${this.spec.name}@${this.spec.version}`,
-      gate: this.#resources.gate,
-      rules: () => ({
-        restartLimit: this.options.restartLimit,
-        everReady: this.#health.hasServed && !this.#generations.isUntried,
-      }),
-      spawn: (workerListener) => {
-        const { spec, options } = this.#generations.newest;
-        const worker = startWorker(spec, options, this.#resources, { index, placement }, workerListener);
-        this.#generations.started(worker);
-        return worker;
-      },
-      listener,
-    });
-  }
-
-  #onLoaded(worker: WorkerHandle, info: LoadedInfo): WorkerLimits {
-    const word = this.#generations.of(worker) as AppWord;
-    word.hear(info);
-    if (word === this.#generations.inForce) this.#applyWord();
-    return workerLimits(word.options, this.#resources.maxOutputBytes);
-  }
-
-  /** What the app in force has said holds from now on. */
-  #applyWord(): void {
-    this.#limitDispatch();
-    this.dispatcher.dropUnfit((job) => fits(job, this.routes as Routes));
-    this.#health.wake();
-  }
-
-  #applyOptions(): void {
-    this.#limitDispatch();
-    const limits = workerLimits(this.options, this.#resources.maxOutputBytes);
-    for (const worker of this.#slots.workers) worker.limits = limits;
-    this.dispatcher.pump();
-  }
-
-  #limitDispatch(): void {
-    this.dispatcher.limits = dispatchLimits(this.options, this.#health.refusesCalls);
-  }
-
-  #onReady(index: number, worker: WorkerHandle): void {
-    const isFirst = this.#health.onReady(worker.initMs);
-    const isNew = this.#generations.settle(worker);
-    if (isNew) this.#applyWord();
-    this.#refreshReady();
-    this.#log.ready(index, worker.pid, worker.initMs);
-    if ((isFirst || isNew) && this.#generations.inForce.isBatchless)
-      this.#log.batchless(this.options.batchSize);
-    if (isFirst) this.#listener.onFirstReady();
-    else this.noteIdle(); // one that died or was replaced is there again
-    this.dispatcher.pump();
-  }
-
-  get firstReadyAtMs(): number | null {
-    return this.#health.firstReadyAtMs;
-  }
-
-  #refreshReady(): void {
-    this.#slots.refresh();
-    this.#startNews.update();
-    this.#health.wake();
-  }
-
-  #onSlotChange(slot: Slot, death: WorkerDeath | null): void {
-    this.#refreshReady();
-    if (death !== null) this.#log.death(slot, death);
-    if (slot.state.name === 'closed') this.#onSlotClosed(slot);
-    this.#checkLatched();
-  }
-
-  #onSlotClosed(slot: Slot): void {
-    this.#slots.remove(slot);
-    if (this.slots.length > 0) return;
-    if (this.#isClosed) this.#listener.onClosed();
-    if (this.#health.wanted === 0) this.dispatcher.failQueued(noneWanted());
-    this.#health.wake();
-  }
-
-  #checkLatched(): void {
-    if (this.#generations.isUntried) return; // the generation before is tried again
-    const error = this.#health.latchIfAllGaveUp();
-    if (error === null) return;
-    this.dispatcher.failQueued(noWorker());
-    this.#listener.onLatched(error, this.#health.firstReadyAtMs !== null);
   }
 }

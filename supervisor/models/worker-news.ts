@@ -1,0 +1,150 @@
+/**
+ * What follows, in one model, from the news of its slots and their workers.
+ * Before: a slot is made here, and tells. After: the queue, the health, the log and the generations of the model follow;
+ * what concerns the whole server goes up through the model's listener.
+ */
+import type { LoadedInfo } from '../../protocol/messages.js';
+import type { Dispatcher } from '../dispatch/dispatcher.js';
+import type { Placement } from '../machine/placement.js';
+import type { WorkerDeath } from '../processes/worker-death.js';
+import type { WorkerHandle } from '../processes/worker-handle.js';
+import type { WorkerLimits } from '../processes/worker-listener.js';
+import { Slot, type SlotListener } from '../slots/slot.js';
+import { newWebhookId } from '../webhooks/webhook.js';
+import type { AppWord } from './app-word.js';
+import type { Generations } from './generations.js';
+import type { ModelHealth } from './model-health.js';
+import type { ModelLog } from './model-log.js';
+import type { ModelListener, ServerResources } from './model-resources.js';
+import { noWorker, noneWanted } from './prospects.js';
+import type { RulesInForce } from './rules-in-force.js';
+import type { SlotSet } from './slot-set.js';
+import type { StartNews } from './start-news.js';
+import { startWorker, workerLimits } from './start-worker.js';
+
+export interface ToldModel {
+  readonly resources: ServerResources;
+  readonly listener: ModelListener;
+  readonly generations: Generations;
+  readonly rules: RulesInForce;
+  readonly dispatcher: Dispatcher;
+  readonly slots: SlotSet;
+  readonly health: ModelHealth;
+  readonly log: ModelLog;
+  readonly startNews: StartNews;
+  /** Whether the end of its last slot is the model's. */
+  isClosed(): boolean;
+  /** A call has ended in a worker, or a worker came back. */
+  noteIdle(): void;
+}
+
+export class WorkerNews {
+  readonly #model: ToldModel;
+
+  constructor(model: ToldModel) {
+    this.#model = model;
+  }
+
+  /** A slot whose workers tell this; not started. */
+  newSlot(index: number, placement: Placement): Slot {
+    const { generations, health, resources } = this.#model;
+    const { name, version } = generations.newest.spec;
+    return new Slot({
+      index,
+      device: placement.device,
+      model: `${name}@${version}`,
+      gate: resources.gate,
+      rules: () => ({
+        restartLimit: generations.inForce.options.restartLimit,
+        everReady: health.hasServed && !generations.isUntried,
+      }),
+      spawn: (workerListener) => {
+        const { spec, options } = generations.newest;
+        const worker = startWorker(spec, options, resources, { index, placement }, workerListener);
+        generations.started(worker);
+        return worker;
+      },
+      listener: this.#listenerOf(index),
+    });
+  }
+
+  #listenerOf(index: number): SlotListener {
+    const { dispatcher, log, resources } = this.#model;
+    return {
+      onLoaded: (worker, info) => this.#onLoaded(worker, info),
+      onReady: (worker) => this.#onReady(index, worker),
+      onFinished: (job, runMs) => {
+        this.#model.noteIdle();
+        dispatcher.finished(job, runMs);
+      },
+      onLost: (jobs, error) => {
+        this.#model.noteIdle();
+        this.#refreshReady(); // before anything is offered to the dead
+        dispatcher.lost(jobs, error);
+      },
+      onAppLog: (level, message, fields, requestId) => log.appLine(index, level, message, fields, requestId),
+      onWebhook: (order, body, onEnd) =>
+        resources.webhooks.send({ ...order, id: newWebhookId(), body }, onEnd),
+      onCallError: (job, error) => log.callError(index, job.call, error),
+      onTransition: (from, to, event) => {
+        log.transition(index, from, to, event);
+        this.#refreshReady();
+      },
+      onSlotChange: (slot, death) => this.#onSlotChange(slot, death),
+    };
+  }
+
+  #onLoaded(worker: WorkerHandle, info: LoadedInfo): WorkerLimits {
+    const { generations, resources, rules } = this.#model;
+    const word = generations.of(worker) as AppWord;
+    word.hear(info);
+    if (word === generations.inForce) rules.heed();
+    return workerLimits(word.options, resources.maxOutputBytes);
+  }
+
+  #onReady(index: number, worker: WorkerHandle): void {
+    const { dispatcher, generations, health, listener, log, rules } = this.#model;
+    const isFirst = health.onReady(worker.initMs);
+    const isNew = generations.settle(worker);
+    if (isNew) rules.heed();
+    this.#refreshReady();
+    log.ready(index, worker.pid, worker.initMs);
+    const { inForce } = generations;
+    if ((isFirst || isNew) && inForce.isBatchless) log.batchless(inForce.options.batchSize);
+    if (isFirst) listener.onFirstReady();
+    else this.#model.noteIdle(); // one that died or was replaced is there again
+    dispatcher.pump();
+  }
+
+  #refreshReady(): void {
+    const { slots, startNews, health } = this.#model;
+    slots.refresh();
+    startNews.update();
+    health.wake();
+  }
+
+  #onSlotChange(slot: Slot, death: WorkerDeath | null): void {
+    this.#refreshReady();
+    if (death !== null) this.#model.log.death(slot, death);
+    if (slot.state.name === 'closed') this.#onSlotClosed(slot);
+    this.#checkLatched();
+  }
+
+  #onSlotClosed(slot: Slot): void {
+    const { dispatcher, health, listener, slots } = this.#model;
+    slots.remove(slot);
+    if (slots.all.length > 0) return;
+    if (this.#model.isClosed()) listener.onClosed();
+    if (health.wanted === 0) dispatcher.failQueued(noneWanted());
+    health.wake();
+  }
+
+  #checkLatched(): void {
+    const { dispatcher, generations, health, listener } = this.#model;
+    if (generations.isUntried) return; // the generation before is tried again
+    const error = health.latchIfAllGaveUp();
+    if (error === null) return;
+    dispatcher.failQueued(noWorker());
+    listener.onLatched(error, health.firstReadyAtMs !== null);
+  }
+}
