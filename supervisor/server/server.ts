@@ -3,17 +3,16 @@
  *
  * 1. `open`: the port first (a port in use starts nothing), then the workers; Koa is loaded while they boot, and
  *    requests wait for it. Calls are held from the first moment.
- * 2. `close`: calls and workers come to their end (`drain.ts`), webhooks still owed are sent. Bounded by the drain
+ * 2. `close`: calls and workers come to their end, webhooks still owed are sent (`ending.ts`). Bounded by the drain
  *    timeout.
  * 3. `kill`: nothing is waited for.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { ServeError } from '../../protocol/errors.js';
 import { asClause } from '../../protocol/sentences.js';
-import { endText, startTexts, tryText } from './banner.js';
-import { deferred } from './deferred.js';
+import { startTexts, tryText } from './banner.js';
 import type { SendAhead } from '../dispatch/send-ahead.js';
-import { drain } from './drain.js';
+import { Ending } from './ending.js';
 import type { ApiKeys } from '../http/call/api-keys.js';
 import type { Backend } from '../http/call/backend.js';
 import type { Dialects } from '../http/dialects/index.js';
@@ -36,7 +35,6 @@ import { sharedResources } from './shared-resources.js';
 import { Tally } from './tally.js';
 import { DELAY_RESOLUTION_MS, serverStatus, type ServerFacts } from './status.js';
 import type { ResolvedOptions, ServerOptions } from '../options/resolve.js';
-import { formatMs } from '../options/units.js';
 import { OrphanGuard } from '../processes/orphan-guard.js';
 import type { Devices } from '../machine/devices.js';
 import { Webhooks } from '../webhooks/webhooks.js';
@@ -60,9 +58,6 @@ export interface ServerPlan {
   readonly warnings: readonly string[];
 }
 
-/** How long the last lines of workers and log may take to leave: a reader that takes none must not delay the end. */
-const FLUSH_MS = 500;
-
 export class Server implements ServerHandle {
   readonly #plan: ServerPlan;
   readonly #options: ServerOptions;
@@ -79,12 +74,8 @@ export class Server implements ServerHandle {
   );
   readonly #tally: Tally;
   readonly #unsent: UnsentAnswers;
-  readonly #ended = deferred<ServerEnd>();
+  readonly #ending: Ending;
   #listening: Listening | null = null;
-  #closing: Promise<void> | null = null;
-  #hasEnded = false;
-  /** Replies end their connections: a new one could find nobody. */
-  #lastReplies = false;
 
   constructor(plan: ServerPlan) {
     this.#plan = plan;
@@ -118,12 +109,24 @@ export class Server implements ServerHandle {
       }),
       {
         onFirstReady: (model) => this.#onFirstReady(model),
-        onEnd: (error) => this.#onHopeless(error),
+        onEnd: (error) => this.#ending.fail(error),
       },
     );
     this.#served.add(plan.models);
     const { resolved, devices, cwd } = plan;
     this.models = new ServerModels(this.#served, { resolved, devices, cwd });
+    this.#ending = new Ending({
+      drainTimeoutMs: this.#options.drainTimeout,
+      log: this.#log,
+      writers: Object.values(this.#writers),
+      served: this.#served,
+      jobs: this.#jobs,
+      webhooks: this.#webhooks,
+      unsent: this.#unsent,
+      guard: this.#guard,
+      eventLoopDelay: this.#facts.eventLoopDelay,
+      listening: () => this.#listening,
+    });
   }
 
   get url(): string {
@@ -135,7 +138,7 @@ export class Server implements ServerHandle {
   }
 
   get ended(): Promise<ServerEnd> {
-    return this.#ended.promise;
+    return this.#ending.ended;
   }
 
   get drainLagMs(): number {
@@ -158,7 +161,7 @@ export class Server implements ServerHandle {
       this.#guard.close();
       throw error;
     }
-    process.on('exit', this.#killNow);
+    process.on('exit', this.#ending.killNow);
     const { models, devices } = this.#plan;
     for (const text of startTexts(models, devices.threads, this.url)) this.#log.info(text);
     await this.#served.start(this.#plan.models);
@@ -166,15 +169,13 @@ export class Server implements ServerHandle {
     handler.arrive(createHandler(this.#newBackend(), this.#plan.dialects));
   }
 
-  close({ lagMs = 0, hint = '' }: CloseOptions = {}): Promise<ServerEnd> {
-    if (this.#closing === null) this.#closing = this.#drain(lagMs, hint);
+  close(options: CloseOptions = {}): Promise<ServerEnd> {
+    this.#ending.drain(options);
     return this.ended;
   }
 
   kill(): void {
-    this.#reportUnfinished();
-    this.#killNow();
-    void this.#tearDown({ reason: 'killed', error: null });
+    this.#ending.kill();
   }
 
   #newBackend(): Backend {
@@ -190,8 +191,8 @@ export class Server implements ServerHandle {
       keys: this.#plan.keys,
       log: this.#log,
       hasGpu: this.#plan.models.some(({ placements }) => placements.some(({ gpu }) => gpu !== null)),
-      stopping: () => this.#lastReplies,
-      closing: (request) => this.#lastReplies && isLastRequest(request),
+      stopping: () => this.#ending.lastReplies,
+      closing: (request) => this.#ending.lastReplies && isLastRequest(request),
       inviteBody,
       onSettled: (asked, job, status, error) => this.#tally.settled(asked, job, status, error),
       onRefused: (asked, error) => this.#tally.refused(asked, error),
@@ -209,7 +210,7 @@ export class Server implements ServerHandle {
       return modelReadiness(this.#served.presenceOf(registry.find({ name })));
     }
     const models = [...registry.all()].map((model) => this.#served.presenceOf(model));
-    return serverReadiness(models, this.#closing !== null);
+    return serverReadiness(models, this.#ending.isDraining);
   }
 
   #onFirstReady(model: Model): void {
@@ -220,78 +221,11 @@ export class Server implements ServerHandle {
     if (command !== null) this.#log.info(command);
   }
 
-  /** Held callers have been answered; `finish` lets the answers reach them. */
-  #onHopeless(error: ServeError): void {
-    void this.#finish({ reason: 'failed', error }, performance.now() + this.#options.drainTimeout);
-  }
-
-  async #drain(lagMs: number, hint: string): Promise<void> {
-    const timeoutMs = this.#options.drainTimeout;
-    const endAtMs = performance.now() + timeoutMs;
-    this.#served.unwatch();
-    this.#served.registry.close();
-    const reason = await drain({
-      models: this.#served.all,
-      log: this.#log,
-      lagMs,
-      timeoutMs,
-      hint,
-      webhooksOwed: this.#webhooks.owed,
-      workersClosed: this.#served.untilClosed(),
-      onRefusing: () => (this.#lastReplies = true),
-      onCut: () => this.#reportUnfinished(),
-    });
-    await this.#finish({ reason, error: null }, endAtMs);
-  }
-
-  /** Their callers were told that they are taken, and hear nothing more. */
-  #reportUnfinished(): void {
-    const jobs = this.#jobs.unfinished();
-    if (jobs.length > 0) this.#log.error({ jobs }, `background jobs cut off: ${jobs.join(', ')}`);
-  }
-
   #onJobEnded({ id, requestId, route, error }: KeptJob): void {
     if (error === null) return;
     const text = `the background job ${id} of ${route} failed: ${error.message}`;
     this.#log.warn({ job: id, requestId, route, code: error.code }, text);
   }
-
-  async #finish(end: ServerEnd, endAtMs: number): Promise<void> {
-    this.#lastReplies = true;
-    await Promise.all([this.#listening?.close(), this.#drainWebhooks(endAtMs - performance.now())]);
-    await this.#tearDown(end);
-  }
-
-  async #drainWebhooks(limitMs: number): Promise<void> {
-    const { owed } = this.#webhooks;
-    if (owed > 0) this.#log.info(`sending ${owed} webhooks (at most ${formatMs(Math.max(0, limitMs))})`);
-    await this.#webhooks.drain(limitMs);
-  }
-
-  /** The first end is the one that counts: a kill during a drain, a drain after a failed start. */
-  async #tearDown(end: ServerEnd): Promise<void> {
-    if (this.#hasEnded) return;
-    this.#hasEnded = true;
-    this.#served.startUp.end(
-      end.error ?? new ServeError('SERVE_SHUTTING_DOWN', 'The server ended before it was ready.'),
-    );
-    process.off('exit', this.#killNow);
-    this.#served.close();
-    this.#jobs.close();
-    this.#served.killAll();
-    this.#webhooks.close();
-    this.#unsent.close();
-    this.#guard.close();
-    this.#facts.eventLoopDelay.disable();
-    this.#log.info(endText(end));
-    await Promise.all(Object.values(this.#writers).map((writer) => writer.flush(FLUSH_MS)));
-    this.#ended.resolve(end);
-  }
-
-  readonly #killNow = (): void => {
-    this.#served.killAll();
-    this.#listening?.destroy();
-  };
 
   #warnUnguarded(why: string): void {
     this.#log.warn(
