@@ -4,25 +4,12 @@
  * The only importer of the msgpack library on the wire side.
  */
 import { Packr, Unpackr } from 'msgpackr';
+import { callFields, readCalls } from './call-fields.js';
 import { Fields, malformed } from './fields.js';
-import {
-  FORMATS,
-  MAX_HEAD_BYTES,
-  ROUTE_INPUTS,
-  ROUTE_KINDS,
-  type Call,
-  type CallFrame,
-  type LoadedInfo,
-  type Message,
-  type ReplyHead,
-  type Route,
-  type StartSpec,
-} from './messages.js';
+import { loadedField, readLoaded } from './loaded-fields.js';
+import { MAX_HEAD_BYTES, type Message, type ReplyHead, type StartSpec } from './messages.js';
 
 // Records are a msgpackr dialect; plain msgpack is what another language reads.
-/** The method of nearly every call; it is left out of its head. */
-const USUAL_METHOD = 'POST';
-
 const packr = new Packr({ useRecords: false, encodeUndefinedAsNil: true });
 const unpackr = new Unpackr({ useRecords: false, mapsAsObjects: true, int64AsType: 'number' });
 
@@ -73,7 +60,7 @@ function toFields(message: Message): unknown[] {
     case 'hello':
       return ['hello', message.protocol, message.runtime];
     case 'loaded':
-      return ['loaded', { ...message.info, routes: message.info.routes.map(routeField) }];
+      return ['loaded', loadedField(message.info)];
     case 'ready':
       return ['ready', message.initMs];
     case 'result':
@@ -137,26 +124,6 @@ function errorFields(message: Message & { type: 'error' }): unknown[] {
 function fatalFields(message: Message & { type: 'fatal' }): unknown[] {
   const fields = ['fatal', message.code, message.message, message.detail, message.permanent];
   return message.transient ? [...fields, true] : fields;
-}
-
-function callFields(call: Call, inlineBytes: number): unknown[] {
-  const { method, params, asciiJson } = call;
-  const fields: unknown[] = [
-    call.id,
-    call.bodyBytes,
-    inlineBytes,
-    call.requestId,
-    call.route,
-    call.path,
-    call.query,
-    call.format,
-    call.contentType,
-    call.accept,
-    call.deadlineMs,
-    call.headers,
-  ];
-  if (method !== USUAL_METHOD || params !== '' || asciiJson) fields.push(method, params, asciiJson);
-  return fields;
 }
 
 function fromFields(type: string, f: Fields): Message {
@@ -248,63 +215,4 @@ function fromFields(type: string, f: Fields): Message {
     default:
       throw malformed(`unknown message type ${JSON.stringify(type.slice(0, 40))}`);
   }
-}
-
-function readCalls(frame: Fields): CallFrame {
-  const calls: Call[] = [];
-  const inlineBytes: number[] = [];
-  for (const item of frame.array(1)) {
-    if (!Array.isArray(item)) throw malformed('a call is not an array');
-    const f = new Fields(item);
-    calls.push({
-      id: f.uint(0),
-      bodyBytes: f.uint(1),
-      requestId: f.string(3),
-      route: f.string(4),
-      path: f.string(5),
-      query: f.string(6),
-      format: f.oneOf(7, FORMATS, 'a body format'),
-      contentType: f.string(8),
-      accept: f.string(9),
-      deadlineMs: f.numberOrNull(10),
-      headers: f.string(11),
-      method: f.stringOr(12, USUAL_METHOD),
-      params: f.stringOr(13, ''),
-      asciiJson: f.booleanOrFalse(14),
-    });
-    inlineBytes.push(f.uint(2));
-  }
-  const last = frame.boolean(3);
-  if (calls.length === 0 && !last) throw malformed('a call frame without calls that ends no batch');
-  return { type: 'call', calls, inlineBytes, batch: frame.uint(2), last };
-}
-
-function readLoaded(info: Record<string, unknown>): LoadedInfo {
-  const { routes, modelOptions, example } = info;
-  if (!Array.isArray(routes)) throw malformed('loaded.routes is not a list');
-  return {
-    routes: routes.map(readRoute),
-    modelOptions: new Fields([modelOptions ?? {}]).object(0),
-    example: new Fields([example ?? '']).string(0),
-  };
-}
-
-function routeField(route: Route): unknown {
-  const { path, kind, input, webhook, maxBatch } = route;
-  const isPlain = kind === 'handler' && input === 'any' && webhook === '' && maxBatch === 1;
-  return isPlain ? path : route;
-}
-
-/** A path alone is a handler that takes anything, one call at a time. */
-function readRoute(route: unknown): Route {
-  if (typeof route === 'string') return readRoute({ path: route });
-  const { path, kind = 'handler', input = 'any', webhook = '', maxBatch = 1 } = new Fields([route]).object(0);
-  const fields = new Fields([path, kind, input, webhook, maxBatch]);
-  return {
-    path: fields.string(0),
-    kind: fields.oneOf(1, ROUTE_KINDS, 'a kind of route'),
-    input: fields.oneOf(2, ROUTE_INPUTS, 'an input of a route'),
-    webhook: fields.string(3),
-    maxBatch: fields.positive(4),
-  };
 }

@@ -1,0 +1,56 @@
+/** The calls of a `call` frame as lists of fields, both ways. */
+import { Fields, malformed } from './fields.js';
+import { FORMATS, type Call, type CallFrame } from './messages.js';
+
+/** The method of nearly every call; it is left out of its head. */
+const USUAL_METHOD = 'POST';
+
+export function callFields(call: Call, inlineBytes: number): unknown[] {
+  const { method, params, asciiJson } = call;
+  const fields: unknown[] = [
+    call.id,
+    call.bodyBytes,
+    inlineBytes,
+    call.requestId,
+    call.route,
+    call.path,
+    call.query,
+    call.format,
+    call.contentType,
+    call.accept,
+    call.deadlineMs,
+    call.headers,
+  ];
+  if (method !== USUAL_METHOD || params !== '' || asciiJson) fields.push(method, params, asciiJson);
+  return fields;
+}
+
+/** @throws SERVE_PROTOCOL */
+export function readCalls(frame: Fields): CallFrame {
+  const calls: Call[] = [];
+  const inlineBytes: number[] = [];
+  for (const item of frame.array(1)) {
+    if (!Array.isArray(item)) throw malformed('a call is not an array');
+    const f = new Fields(item);
+    calls.push({
+      id: f.uint(0),
+      bodyBytes: f.uint(1),
+      requestId: f.string(3),
+      route: f.string(4),
+      path: f.string(5),
+      query: f.string(6),
+      format: f.oneOf(7, FORMATS, 'a body format'),
+      contentType: f.string(8),
+      accept: f.string(9),
+      deadlineMs: f.numberOrNull(10),
+      headers: f.string(11),
+      method: f.stringOr(12, USUAL_METHOD),
+      params: f.stringOr(13, ''),
+      asciiJson: f.booleanOrFalse(14),
+    });
+    inlineBytes.push(f.uint(2));
+  }
+  const last = frame.boolean(3);
+  if (calls.length === 0 && !last) throw malformed('a call frame without calls that ends no batch');
+  return { type: 'call', calls, inlineBytes, batch: frame.uint(2), last };
+}

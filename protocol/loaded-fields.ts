@@ -1,0 +1,38 @@
+/** What a worker says of its app, with its routes, as fields, both ways. */
+import { Fields, malformed } from './fields.js';
+import { ROUTE_INPUTS, ROUTE_KINDS, type LoadedInfo, type Route } from './messages.js';
+
+export function loadedField(info: LoadedInfo): unknown {
+  return { ...info, routes: info.routes.map(routeField) };
+}
+
+/** @throws SERVE_PROTOCOL */
+export function readLoaded(info: Record<string, unknown>): LoadedInfo {
+  const { routes, modelOptions, example } = info;
+  if (!Array.isArray(routes)) throw malformed('loaded.routes is not a list');
+  return {
+    routes: routes.map(readRoute),
+    modelOptions: new Fields([modelOptions ?? {}]).object(0),
+    example: new Fields([example ?? '']).string(0),
+  };
+}
+
+function routeField(route: Route): unknown {
+  const { path, kind, input, webhook, maxBatch } = route;
+  const isPlain = kind === 'handler' && input === 'any' && webhook === '' && maxBatch === 1;
+  return isPlain ? path : route;
+}
+
+/** A path alone is a handler that takes anything, one call at a time. */
+function readRoute(route: unknown): Route {
+  if (typeof route === 'string') return readRoute({ path: route });
+  const { path, kind = 'handler', input = 'any', webhook = '', maxBatch = 1 } = new Fields([route]).object(0);
+  const fields = new Fields([path, kind, input, webhook, maxBatch]);
+  return {
+    path: fields.string(0),
+    kind: fields.oneOf(1, ROUTE_KINDS, 'a kind of route'),
+    input: fields.oneOf(2, ROUTE_INPUTS, 'an input of a route'),
+    webhook: fields.string(3),
+    maxBatch: fields.positive(4),
+  };
+}
