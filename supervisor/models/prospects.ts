@@ -1,6 +1,7 @@
 /** What the states of a model's slots mean for its callers: is there hope of a worker, and when. Nothing here changes anything. */
 import { ServeError, shuttingDown } from '../../protocol/errors.js';
-import type { Slot, SlotState } from '../slots/slot.js';
+import type { Slot } from '../slots/slot.js';
+import type { SlotState } from '../slots/slot-state.js';
 
 /** A slot, as far as its prospects go. */
 type Place = Pick<Slot, 'state'>;

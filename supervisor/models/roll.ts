@@ -7,7 +7,8 @@
  */
 import type { ServeError } from '../../protocol/errors.js';
 import type { RetireLimits } from '../processes/worker-listener.js';
-import { startError, type Slot } from '../slots/slot.js';
+import type { Slot } from '../slots/slot.js';
+import { startError } from '../slots/start-error.js';
 import type { Generations } from './generations.js';
 import type { ModelHealth } from './model-health.js';
 import { hasStarted } from './prospects.js';

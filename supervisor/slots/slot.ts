@@ -2,35 +2,14 @@
  * A slot on a device: it holds a worker, and decides what follows its death. Survives restarts.
  * Which event takes it from which state to which is a table of docs/lifecycle.md.
  */
-import { ServeError } from '../../protocol/errors.js';
 import type { LoadedInfo } from '../../protocol/messages.js';
 import { NEW_SLOT, afterDeath, type RestartRules, type SlotHistory } from './restart-policy.js';
+import type { SlotState } from './slot-state.js';
 import type { SpawnGate } from './spawn-gate.js';
+import { latchError } from './start-error.js';
 import { neverStarted, thrownAtStart, type WorkerDeath } from '../processes/worker-death.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { RetireLimits, WorkerLimits, WorkerListener } from '../processes/worker-listener.js';
-
-export type SlotState =
-  | { readonly name: 'waiting' }
-  | { readonly name: 'live'; readonly worker: WorkerHandle }
-  | { readonly name: 'renewing'; readonly worker: WorkerHandle; readonly next: WorkerHandle | null }
-  | { readonly name: 'replacing'; readonly worker: WorkerHandle }
-  | { readonly name: 'backoff'; readonly untilMs: number }
-  | { readonly name: 'latched'; readonly error: ServeError }
-  | { readonly name: 'closing'; readonly worker: WorkerHandle }
-  | { readonly name: 'closed' };
-
-/** The states, in the words of docs/lifecycle.md. */
-export const SLOT_STATES: Readonly<Record<SlotState['name'], string>> = {
-  waiting: 'Its turn to start has not come.',
-  live: 'It has a worker.',
-  renewing: 'Its worker goes on until the next one is ready.',
-  replacing: 'Its worker ends its calls and goes; the next one starts then.',
-  backoff: 'Its worker died; the next start is set.',
-  latched: 'Its workers keep dying, or can never start: none is started again.',
-  closing: 'It is given up, or the server stops; its worker ends its work.',
-  closed: 'It was given up, or the server has stopped.',
-};
 
 export interface SlotListener extends Omit<WorkerListener, 'onReady' | 'onLoaded' | 'onGone'> {
   onLoaded(worker: WorkerHandle, info: LoadedInfo): WorkerLimits;
@@ -297,17 +276,4 @@ export class Slot {
     this.#state = state;
     this.#options.listener.onSlotChange(this, death);
   }
-}
-
-/** Why a worker could not start: what it said of itself, or how it died. */
-export function startError(death: WorkerDeath): ServeError {
-  return latchError(death, true);
-}
-
-/** Why the slot is given up: what its last worker said of itself, or how it died. */
-function latchError(death: WorkerDeath, repeats: boolean): ServeError {
-  const detail = death.fatal?.message ?? (death.hint === '' ? death.how : `${death.how}; ${death.hint}`);
-  if (!repeats) return new ServeError('SERVE_CRASH_LOOP', undefined, { detail });
-  const isInit = death.fatal?.code === 'SERVE_INIT_FAILED';
-  return new ServeError(isInit ? 'SERVE_INIT_FAILED' : 'SERVE_APP_INVALID', undefined, { detail });
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
 import { healthOf, hopelessness, readyInMs } from '../../../supervisor/models/prospects.js';
-import type { SlotState } from '../../../supervisor/slots/slot.js';
+import type { SlotState } from '../../../supervisor/slots/slot-state.js';
 
 const NOW_MS = 1000;
 const worker = {} as (SlotState & { name: 'live' })['worker'];

@@ -1,7 +1,7 @@
 /** docs/lifecycle.md is held to the code: its tables are printed from it. `UPDATE_DOCS=1` writes them anew. */
 import { FIRST_DELAY_MS, MAX_DELAY_MS } from '../../../supervisor/slots/restart-policy.js';
 import { ABORT_GRACE_MS } from '../../../supervisor/calls/run-timeout.js';
-import { SLOT_STATES } from '../../../supervisor/slots/slot.js';
+import { SLOT_STATES } from '../../../supervisor/slots/slot-state.js';
 import { TERM_GRACE_MS } from '../../../supervisor/processes/worker-stop.js';
 import {
   WORKER_EVENTS,

@@ -1,6 +1,7 @@
 /** A real slot driven by hand, and everything that can happen to it. */
 import type { TestContext } from 'node:test';
-import { Slot, type SlotListener, type SlotState } from '../../../supervisor/slots/slot.js';
+import { Slot, type SlotListener } from '../../../supervisor/slots/slot.js';
+import type { SlotState } from '../../../supervisor/slots/slot-state.js';
 import { SpawnGate } from '../../../supervisor/slots/spawn-gate.js';
 import type { WorkerDeath } from '../../../supervisor/processes/worker-death.js';
 import type { WorkerHandle } from '../../../supervisor/processes/worker-handle.js';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { SpawnGate } from '../../../supervisor/slots/spawn-gate.js';
-import type { SlotState } from '../../../supervisor/slots/slot.js';
+import type { SlotState } from '../../../supervisor/slots/slot-state.js';
 import { AT_START, Bench, GPU_START, HAPPENS, INTO, PERMANENT, RETIRE, SLOT_GRID } from './slot-bench.js';
 
 for (const [from, event, to] of SLOT_GRID) {

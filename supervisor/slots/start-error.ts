@@ -1,0 +1,16 @@
+/** A worker's death before it was ready, as an error for whoever waits for the worker. */
+import { ServeError } from '../../protocol/errors.js';
+import type { WorkerDeath } from '../processes/worker-death.js';
+
+/** Why a worker could not start: what it said of itself, or how it died. */
+export function startError(death: WorkerDeath): ServeError {
+  return latchError(death, true);
+}
+
+/** Why the slot is given up: what its last worker said of itself, or how it died. */
+export function latchError(death: WorkerDeath, repeats: boolean): ServeError {
+  const detail = death.fatal?.message ?? (death.hint === '' ? death.how : `${death.how}; ${death.hint}`);
+  if (!repeats) return new ServeError('SERVE_CRASH_LOOP', undefined, { detail });
+  const isInit = death.fatal?.code === 'SERVE_INIT_FAILED';
+  return new ServeError(isInit ? 'SERVE_INIT_FAILED' : 'SERVE_APP_INVALID', undefined, { detail });
+}
