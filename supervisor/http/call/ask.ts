@@ -32,4 +32,8 @@ export interface Ask extends Asked {
 export interface Voice {
   fail(error: ServeError, requestId: string, ask: Ask | null): Failure;
   headers?(ask: Ask): Readonly<Record<string, string>>;
+  /** The names of those headers in lower case, where an app may not set them: what it says of them is left out. */
+  readonly ownHeaders?: ReadonlySet<string>;
+  /** Whether an answer with this status ends its connection; of errors the `Failure` says it. */
+  closes?(status: number): boolean;
 }

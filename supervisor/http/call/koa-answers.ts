@@ -35,6 +35,7 @@ export function koaAnswers(log: Log): AnswerWithKoa {
     ctx.set(ask.dialect.headers?.(ask) ?? {});
     try {
       await write(ctx, ask);
+      if (ask.dialect.closes?.(ctx.status) === true) ctx.set('Connection', 'close');
     } catch (thrown) {
       if (!(thrown instanceof ServeError)) throw thrown;
       ctx.respond = false;

@@ -131,14 +131,14 @@ export class ReplySink implements Sink {
     backend.onSettled(ask, job, status, error);
   }
 
-  #headers({ contentType, headers: lines }: ReplyHead): Record<string, string | number | string[]> {
+  #headers({ status, contentType, headers: lines }: ReplyHead): Record<string, string | number | string[]> {
     const { backend, request, response, dialect } = this.#ask;
     const headers: Record<string, string | number | string[]> = {};
     if (contentType !== '') headers['Content-Type'] = contentType;
     if (lines !== '') {
       for (const [name, value] of splitHeaderLines(lines)) {
         const lower = name.toLowerCase();
-        if (OWN_HEADERS.has(lower)) continue;
+        if (OWN_HEADERS.has(lower) || dialect.ownHeaders?.has(lower) === true) continue;
         // The app's Vary stands beside the front's own.
         const before = headers[name] ?? (lower === 'vary' ? response.getHeader(name) : undefined);
         headers[name] = before === undefined ? value : [before, value].flat().map(String);
@@ -146,7 +146,7 @@ export class ReplySink implements Sink {
     }
     headers['X-Request-Id'] = this.#ask.requestId;
     if (dialect.headers !== undefined) Object.assign(headers, dialect.headers(this.#ask));
-    if (backend.closing(request)) headers['Connection'] = 'close';
+    if (backend.closing(request) || dialect.closes?.(status) === true) headers['Connection'] = 'close';
     return headers;
   }
 

@@ -26,6 +26,10 @@ export interface Dialect {
   fail(error: ServeError, requestId: string, ask: Ask | null): Failure;
   /** Headers of every answer to a request that this dialect has claimed. */
   headers?(ask: Ask): Readonly<Record<string, string>>;
+  /** The names of those headers in lower case, where an app may not set them: what it says of them is left out. */
+  readonly ownHeaders?: ReadonlySet<string>;
+  /** Whether an answer with this status, the app's or the dialect's own, ends its connection; `fail` says it of errors. */
+  closes?(status: number): boolean;
 }
 
 /** The dialect of a listener that answers what nobody claims. */

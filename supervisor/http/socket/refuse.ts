@@ -25,6 +25,11 @@ export interface Failure {
   readonly body: Buffer;
   /** Ends the connection, whatever else may still come on it. */
   readonly closes?: boolean;
+  /**
+   * The connection is kept, and what is still to come of the body is thrown away, if that is no more than this. Without
+   * it only a small body is worth as much.
+   */
+  readonly readsOnBytes?: number;
 }
 
 /**
@@ -42,8 +47,8 @@ export function refuse(
     breakOff(response);
     return;
   }
-  const { status, phrase, body } = failure;
-  const isLast = closes || failure.closes === true || mayBringMuch(request);
+  const { status, phrase, body, readsOnBytes } = failure;
+  const isLast = closes || failure.closes === true || mayBringMuch(request, readsOnBytes);
   headers['Content-Length'] = body.length;
   if (isLast) headers['Connection'] = 'close';
   response.writeHead(status, phrase ?? STATUS_CODES[status] ?? '', headers);
@@ -52,7 +57,7 @@ export function refuse(
     return;
   }
   response.write(body);
-  linger(request, response, isLast);
+  linger(request, response, isLast ? null : (readsOnBytes ?? null), isLast);
 }
 
 /**
@@ -83,13 +88,20 @@ export function cutOff(socket: Socket): void {
 const BREAK_GRACE_MS = 1000;
 
 /** Whether more may follow than is worth reading. A client that waits for `100 Continue` may send all or nothing. */
-function mayBringMuch(request: IncomingMessage): boolean {
+function mayBringMuch(request: IncomingMessage, readsOnBytes: number | undefined): boolean {
   if (request.complete) return false;
   const { 'content-length': length = '0', 'transfer-encoding': coding, expect } = request.headers;
-  return coding !== undefined || expect !== undefined || Number(length) > SMALL_BODY_BYTES;
+  if (expect !== undefined || Number(length) > (readsOnBytes ?? SMALL_BODY_BYTES)) return true;
+  return coding !== undefined && readsOnBytes === undefined; // it is counted as it comes
 }
 
-function linger(request: IncomingMessage, response: ServerResponse, closes: boolean): void {
+/** `readsOnBytes`: for so much the client may take its time, as long as it goes on. */
+function linger(
+  request: IncomingMessage,
+  response: ServerResponse,
+  readsOnBytes: number | null,
+  closes: boolean,
+): void {
   let bytes = 0;
   const finish = (): void => {
     clearTimeout(timer);
@@ -102,7 +114,8 @@ function linger(request: IncomingMessage, response: ServerResponse, closes: bool
   const timer = setTimeout(cutOff, LINGER_MS);
   request.on('data', (piece: Buffer) => {
     bytes += piece.length;
-    if (bytes > LINGER_BYTES) cutOff();
+    if (readsOnBytes !== null) timer.refresh();
+    if (bytes > (readsOnBytes ?? LINGER_BYTES)) cutOff();
   });
   request.on('end', finish);
   request.on('close', () => clearTimeout(timer));
