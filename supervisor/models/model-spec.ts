@@ -5,6 +5,8 @@ import type { ServiceSource, WorkerProgram } from '../runtimes/runtime.js';
 export interface ModelSpec {
   readonly name: string;
   readonly version: string;
+  /** What it was asked for by: its place in a store, or the path of its app. */
+  readonly url: string;
   /** Absolute path of the app. */
   readonly app: string;
   /** Which app of that file; empty: the one that it exports. */

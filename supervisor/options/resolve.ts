@@ -69,7 +69,7 @@ export function resolveOptions(sources: readonly OptionSource[]): ResolvedOption
  * whatever excludes it there. `place`: where it stands, for errors. @throws SERVE_CONFIG
  */
 export function resolveModelOptions(
-  server: ResolvedOptions,
+  server: ResolvedModelOptions,
   own: OptionSource,
   place: string,
 ): ResolvedModelOptions {

@@ -36,6 +36,8 @@ export class WorkerHandle implements ReadyWorker {
   readonly #end: WorkerEnd;
   readonly #calls: HeldCalls;
   readonly #webhooks: WorkerWebhooks;
+  /** By the calendar. */
+  readonly startedAt = new Date();
   /** What it did when it fell silent. */
   #lastMoment: Moment = { during: 'start', call: null };
 

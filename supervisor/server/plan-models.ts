@@ -5,7 +5,15 @@ import { prepareProgram } from '../runtimes/index.js';
 import type { AppSpec } from '../runtimes/runtime.js';
 import { refuseTwins, type ModelEntry } from '../options/model-entries.js';
 import { FIRST_VERSION, nameOfApp } from '../options/model-name.js';
-import { resolveModelOptions, type ResolvedModelOptions, type ResolvedOptions } from '../options/resolve.js';
+import {
+  resolveModelOptions,
+  type ModelOptions,
+  type OptionSource,
+  type ResolvedModelOptions,
+  type ResolvedOptions,
+} from '../options/resolve.js';
+import type { OptionName } from '../options/table.js';
+import type { StoredModel } from '../store/stored-model.js';
 import { findApp } from './app-path.js';
 
 export interface ModelPlan {
@@ -47,24 +55,46 @@ export async function planModel(entry: ModelEntry, server: ResolvedOptions, cwd:
   const { name, version, place, workerCommand = null } = entry;
   const app = workerCommand === null ? findApp(entry.app as string, cwd, place) : (entry.app ?? '');
   const resolved = resolveModelOptions(server, entry.source, place);
-  return completed({ name, version, app, appPlace: '', service: null, workerCommand }, resolved, false);
+  const spec = { name, version, app, appPlace: '', service: null, workerCommand };
+  return completed(spec, app, resolved, false);
 }
+
+/** A model of a store. Whether its file can be loaded is found out when a worker starts. @throws SERVE_CONFIG */
+export async function planStored(
+  { url, app, service, version }: StoredModel,
+  name: string,
+  own: OptionSource,
+  server: ResolvedOptions,
+): Promise<ModelPlan> {
+  const resolved = resolveModelOptions(withStoreDefaults(server), own, url);
+  return completed({ name, version, app, appPlace: '', service, workerCommand: null }, url, resolved, false);
+}
+
+/** Models of a store are used to other defaults than apps; what the operator or an app says goes before both. */
+function withStoreDefaults({ options, explicit }: ResolvedOptions): ResolvedOptions {
+  const unsaid = Object.entries(STORE_DEFAULTS).filter(([name]) => !explicit.has(name as OptionName));
+  return { options: { ...options, ...Object.fromEntries(unsaid) }, explicit };
+}
+
+/** Those of Multi Model Server. */
+const STORE_DEFAULTS: Partial<ModelOptions> = { maxBatchDelay: 100, runTimeout: 120_000 };
 
 async function planDefault({ app: given, ...rest }: ModelsGiven): Promise<ModelPlan> {
   const { appPlace, workerCommand, cwd, resolved } = rest;
   const app = workerCommand === null ? findApp(given, cwd) : (given ?? '');
   const name = resolved.options.name ?? nameOfApp(app);
   const spec = { name, version: FIRST_VERSION, app, appPlace, service: null, workerCommand };
-  return completed(spec, resolved, true);
+  return completed(spec, app, resolved, true);
 }
 
 async function completed(
   { workerCommand, ...spec }: AppSpec,
+  url: string,
   resolved: ResolvedModelOptions,
   isDefault: boolean,
 ): Promise<ModelPlan> {
   const program = await prepareProgram({ ...spec, workerCommand });
-  return { spec: { ...spec, program, resolved }, isDefault };
+  return { spec: { ...spec, url, program, resolved }, isDefault };
 }
 
 function defaultPlace({ spec: { name, app } }: ModelPlan, { options }: ResolvedOptions): string {

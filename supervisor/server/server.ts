@@ -28,6 +28,7 @@ import type { Model } from '../models/model.js';
 import { AccessLog } from '../http/call/access-log.js';
 import { createLog, type Log } from '../observe/log.js';
 import { OutputWriter } from '../observe/output-writer.js';
+import { ServerAdmin } from './models-admin.js';
 import { modelReadiness, serverReadiness, type Readiness } from './readiness.js';
 import { ServedModels, type FirstModel } from './served-models.js';
 import { ServerModels } from './server-models.js';
@@ -181,6 +182,7 @@ export class Server implements ServerHandle {
   #newBackend(): Backend {
     return {
       models: this.#served.registry,
+      admin: this.#newAdmin(),
       options: this.#options,
       jobs: this.#jobs,
       webhooks: this.#webhooks,
@@ -199,6 +201,13 @@ export class Server implements ServerHandle {
       status: () => this.status(),
       readiness: (name) => this.#readiness(name),
     };
+  }
+
+  #newAdmin(): ServerAdmin {
+    const { resolved } = this.#plan;
+    const find = (): Promise<never> =>
+      Promise.reject(new ServeError('SERVE_MODEL_NOT_FOUND', 'Model store has not been configured.'));
+    return new ServerAdmin(this.#served, { resolved, find });
   }
 
   /** @throws SERVE_MODEL_NOT_FOUND that names no other model if callers need keys: a probe has none */

@@ -14,6 +14,7 @@ import type { ServerOptions } from '../../options/resolve.js';
 import type { UnsentAnswers } from '../socket/unsent-answers.js';
 import type { ApiKeys } from './api-keys.js';
 import type { Lobby } from './lobby.js';
+import type { ModelsAdmin } from './models-admin.js';
 
 /** What the server counts and logs of a request. */
 export interface Asked {
@@ -34,6 +35,8 @@ export interface ReadinessAnswer {
 
 export interface Backend {
   readonly models: Models;
+  /** Adds, changes and removes models, for those who manage them over HTTP. */
+  readonly admin: ModelsAdmin;
   readonly options: ServerOptions;
   readonly log: Log;
   /** Asked before anything is read; a call whose body may hold the key is asked again once that is read. */

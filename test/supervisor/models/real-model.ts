@@ -37,7 +37,7 @@ export async function specOf(
   const facts = { name: 'model', version: '1', app, appPlace: '', service: null };
   const program = await prepareProgram({ ...facts, workerCommand: null });
   const source = { values: options, where: (name: string) => name, numbersAreMs: true } as const;
-  return { ...facts, program, resolved: resolveOptions([source]) };
+  return { ...facts, url: app, program, resolved: resolveOptions([source]) };
 }
 
 /** A model of which no workers are wanted yet. Killed when the test ends. */

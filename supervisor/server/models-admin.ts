@@ -1,0 +1,114 @@
+/** Answers what management dialects ask of the server's models. The core does the work; here it is put together. */
+import { ServeError } from '../../protocol/errors.js';
+import type {
+  AdminOptions,
+  ModelFacts,
+  ModelsAdmin,
+  NewModel,
+  ScaleEnd,
+  Scaling,
+  UnregisterEnd,
+} from '../http/call/models-admin.js';
+import { startLimit } from '../machine/limit-timer.js';
+import type { Model } from '../models/model.js';
+import type { FullModelRef, ModelRef, Outcome, WorkerBounds } from '../models/models.js';
+import { MODEL_NAME_RULE, isModelName } from '../options/model-name.js';
+import { resolveModelOptions, type OptionSource, type ResolvedOptions } from '../options/resolve.js';
+import type { StoredModel, StoreQuery } from '../store/stored-model.js';
+import { deferred } from './deferred.js';
+import { retireLimits } from './drain.js';
+import { modelFacts } from './model-facts.js';
+import { planStored } from './plan-models.js';
+import type { ServedModels } from './served-models.js';
+
+export interface AdminFacts {
+  readonly resolved: ResolvedOptions;
+  /** Finds a model in the store. Rejects if it has none such. */
+  find(query: StoreQuery): Promise<StoredModel>;
+}
+
+export class ServerAdmin implements ModelsAdmin {
+  readonly #served: ServedModels;
+  readonly #facts: AdminFacts;
+
+  constructor(served: ServedModels, facts: AdminFacts) {
+    this.#served = served;
+    this.#facts = facts;
+  }
+
+  async register({ url, name, handler, runtime, ...options }: NewModel): Promise<FullModelRef> {
+    const query = {
+      url,
+      ...(handler === undefined ? {} : { handler }),
+      ...(runtime === undefined ? {} : { runtime }),
+    };
+    const stored = await this.#facts.find(query);
+    const called = name ?? stored.name;
+    if (!isModelName(called))
+      throw new ServeError('SERVE_BAD_REQUEST', `A model's name is made of ${MODEL_NAME_RULE}.`);
+    const plan = await planStored(stored, called, sourceOf(options), this.#facts.resolved);
+    const { spec } = await this.#served.register(plan);
+    return { name: spec.name, version: spec.version };
+  }
+
+  scale(ref: ModelRef, bounds: WorkerBounds, drainMs: number): Scaling {
+    const { accepted, settled } = this.#served.scale(ref, bounds, retireLimits(drainMs));
+    return { accepted, settled: this.#scaleEnd(this.#served.registry.find(accepted), settled) };
+  }
+
+  async change(ref: ModelRef, options: AdminOptions): Promise<void> {
+    const { spec } = this.#served.registry.find(ref);
+    const resolved = resolveModelOptions(spec.resolved, sourceOf(options), spec.url);
+    const limits = retireLimits(this.#facts.resolved.options.drainTimeout);
+    const { settled } = this.#served.registry.replace(ref, (model) =>
+      model.replace({ ...spec, resolved }, limits),
+    );
+    const { error } = await settled;
+    if (error !== null) throw error;
+  }
+
+  async unregister(ref: ModelRef, timeoutMs: number): Promise<UnregisterEnd> {
+    const { settled } = this.#served.registry.unregister(ref, retireLimits(timeoutMs));
+    const outcome = await within(timeoutMs, settled);
+    if (outcome === null) return 'timedOut';
+    return outcome.result === 'done' ? 'gone' : 'interrupted';
+  }
+
+  setDefault(ref: FullModelRef): void {
+    this.#served.registry.setDefault(ref);
+  }
+
+  describe(): readonly ModelFacts[] {
+    return this.#served.registry.describe().map(modelFacts);
+  }
+
+  async #scaleEnd(model: Model, settled: Promise<Outcome>): Promise<ScaleEnd> {
+    const outcome = await within(model.options.initTimeout, settled);
+    const { wantedWorkers: wanted, readyWorkers: ready } = model;
+    if (outcome === null) return { result: 'unfinished', wanted, ready, error: null };
+    return { ...outcome, result: outcome.result === 'done' ? 'done' : 'failed' };
+  }
+}
+
+/** What comes of it; null if it takes longer. */
+async function within<T>(limitMs: number, coming: Promise<T>): Promise<T | null> {
+  const late = deferred<null>();
+  const timer = startLimit(limitMs, () => late.resolve(null));
+  const first = await Promise.race([coming, late.promise]);
+  timer.stop();
+  return first;
+}
+
+/** Numbers are ms, and were checked by whoever read them. */
+function sourceOf({ batchSize, maxBatchDelayMs, runTimeoutMs, initTimeoutMs }: AdminOptions): OptionSource {
+  const values = {
+    batchSize,
+    maxBatchDelay: maxBatchDelayMs,
+    runTimeout: runTimeoutMs,
+    initTimeout: initTimeoutMs === undefined ? undefined : Math.max(initTimeoutMs, SHORTEST_START_MS),
+  };
+  return { values, where: (name) => name, numbersAreMs: true };
+}
+
+/** In this time no worker can start: what a start-up time of 0 means. */
+const SHORTEST_START_MS = 1;
