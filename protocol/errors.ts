@@ -41,6 +41,8 @@ export const ERRORS = {
     message: 'The models of this server do not allow that.',
     source: 'server',
   },
+  SERVE_ARCHIVE_INVALID: { message: 'What was found is no model that can be served.', source: 'server' },
+  SERVE_DOWNLOAD_FAILED: { message: 'The model could not be downloaded.', source: 'server' },
   SERVE_BODY_TOO_LARGE: {
     message: 'The request body is larger than this server accepts.',
     source: 'server',

@@ -5,6 +5,8 @@ import type { ErrorCode } from '../../../protocol/errors.js';
 export const HTTP_STATUS = {
   SERVE_BAD_REQUEST: 400,
   SERVE_BAD_BODY: 400,
+  SERVE_ARCHIVE_INVALID: 400,
+  SERVE_DOWNLOAD_FAILED: 400,
   SERVE_UNAUTHORIZED: 401,
   SERVE_ORIGIN_REFUSED: 403,
   SERVE_NOT_FOUND: 404,

@@ -1,0 +1,181 @@
+/** What a model store finds, what its workers load of it, and what it never leaves. */
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { describe, test, type TestContext } from 'node:test';
+import { ModelStore } from '../../../supervisor/store/model-store.js';
+import type { StoreQuery } from '../../../supervisor/store/stored-model.js';
+
+/** A folder with these files, empty ones, and its real path; removed when the test ends. */
+function folderOf(t: TestContext, files: readonly string[]): string {
+  const path = realpathSync(mkdtempSync(join(tmpdir(), 'banana-store-')));
+  t.after(() => rmSync(path, { recursive: true }));
+  for (const name of files) {
+    mkdirSync(name.endsWith('/') ? join(path, name) : dirname(join(path, name)), { recursive: true });
+    if (!name.endsWith('/')) writeFileSync(join(path, name), '');
+  }
+  return path;
+}
+
+/** What is asked, of a store with these files, and the file and handler that come of it. */
+type Found = readonly [query: StoreQuery, files: readonly string[], app: string, handler: string];
+
+const FOUND: readonly Found[] = [
+  [{ url: 'm' }, ['m/service.ts', 'm/app.ts', 'm/index.js', 'm/m.ts'], 'm/service.ts', ''],
+  [{ url: 'm/' }, ['m/service.mjs', 'm/app.ts'], 'm/service.mjs', ''],
+  [{ url: './m' }, ['m/app.cjs', 'm/index.js'], 'm/app.cjs', ''],
+  [{ url: 'm' }, ['m/index.js', 'm/m.ts'], 'm/index.js', ''],
+  [{ url: 'm' }, ['m/m.ts', 'm/other.ts'], 'm/m.ts', ''],
+  [{ url: 'm' }, ['m/my-handler.ts', 'm/types.d.ts', 'm/labels.json'], 'm/my-handler.ts', ''],
+  [{ url: 'a/b' }, ['a/b/service.ts'], 'a/b/service.ts', ''],
+  [{ url: 'one.ts' }, ['one.ts'], 'one.ts', ''],
+  [{ url: 'one.ts', handler: 'one:Predictor' }, ['one.ts'], 'one.ts', 'Predictor'],
+  [{ url: 'm', handler: 'my' }, ['m/my.ts', 'm/service.ts'], 'm/my.ts', ''],
+  [{ url: 'm', handler: 'my:run' }, ['m/my.mjs'], 'm/my.mjs', 'run'],
+  [{ url: 'm', handler: 'my.ts:run' }, ['m/my.ts', 'm/my.js'], 'm/my.ts', 'run'],
+  [{ url: 'm', handler: 'my.js:run' }, ['m/my.ts', 'm/my.js'], 'm/my.js', 'run'],
+  [{ url: 'm', handler: 'my.py:run' }, ['m/my.ts'], 'm/my.ts', 'run'],
+  [{ url: 'm', handler: 'src/my.py:run' }, ['m/src/my.ts', 'm/my.ts'], 'm/src/my.ts', 'run'],
+  [{ url: 'm', handler: '/home/model/my.py:run' }, ['m/my.ts'], 'm/my.ts', 'run'],
+  [{ url: 'm', handler: 'my', runtime: 'python' }, ['m/my.ts'], 'm/my.ts', ''],
+  [{ url: 'm', handler: 'my', runtime: 'node' }, ['m/my.py', 'm/my.js'], 'm/my.js', ''],
+  [{ url: 'm', handler: 'my' }, ['m/my.py', 'm/my.js'], 'm/my.js', ''],
+];
+
+for (const [query, files, app, handler] of FOUND) {
+  test(`${JSON.stringify(query)} beside ${files.join(', ')} is ${app}`, async (t) => {
+    const folder = folderOf(t, files);
+    const found = await new ModelStore(folder).find(query);
+    assert.equal(found.app, join(folder, app));
+    const modelDir = query.url.endsWith('.ts') ? folder : join(folder, query.url);
+    assert.deepEqual(found.service, { handler, modelDir: modelDir.replace(/\/$/, '') });
+    assert.deepEqual([found.url, found.version], [query.url, '1']);
+  });
+}
+
+test('a handler whose file is not there is no mistake: its first worker finds out', async (t) => {
+  const folder = folderOf(t, ['m/service.ts']);
+  const { app } = await new ModelStore(folder).find({ url: 'm', handler: 'gone.py:handle' });
+  assert.equal(app, join(folder, 'm/gone.ts'));
+});
+
+const NAMES: readonly (readonly [url: string, files: readonly string[], name: string])[] = [
+  ['digits', ['digits/app.ts'], 'digits'],
+  ['digits.ts', ['digits.ts'], 'digits'],
+  ['res-net.v2', ['res-net.v2/app.ts'], 'res_net_v2'],
+  ['my model.v2.mjs', ['my model.v2.mjs'], 'my_model_v2'],
+  ['zoo/cats/', ['zoo/cats/app.ts'], 'cats'],
+];
+
+for (const [url, files, name] of NAMES) {
+  test(`a model at ${url} is called ${name} where nobody names it`, async (t) => {
+    const store = new ModelStore(folderOf(t, files));
+    assert.equal((await store.find({ url })).name, name);
+  });
+}
+
+/** What is refused in a store that holds `m/service.ts`, `py/service.py` and more, with the message. */
+const REFUSED: readonly (readonly [query: StoreQuery, code: string, message: string | RegExp])[] = [
+  [{ url: '../../x' }, 'SERVE_MODEL_NOT_FOUND', 'Relative path is not allowed in url: ../../x'],
+  [{ url: 'm/..' }, 'SERVE_MODEL_NOT_FOUND', 'Relative path is not allowed in url: m/..'],
+  [
+    { url: '/etc' },
+    'SERVE_MODEL_NOT_FOUND',
+    /^Model not found in model store: \/etc: give its path in the store\.$/,
+  ],
+  [{ url: 'gone' }, 'SERVE_MODEL_NOT_FOUND', 'Model not found in model store: gone'],
+  [{ url: 'm\0' }, 'SERVE_MODEL_NOT_FOUND', 'Model not found in model store: m\0'],
+  [{ url: '.' }, 'SERVE_MODEL_NOT_FOUND', 'Model not found in model store: .'],
+  [
+    { url: 'file:///etc/passwd' },
+    'SERVE_MODEL_NOT_FOUND',
+    'Model not found in model store: file:///etc/passwd',
+  ],
+  [{ url: 'http://' }, 'SERVE_MODEL_NOT_FOUND', 'Invalid model url: http://'],
+  [
+    { url: 'HTTPS://models.example.com/m.mar' },
+    'SERVE_DOWNLOAD_FAILED',
+    'Failed to download model from: HTTPS://models.example.com/m.mar: not allowed (allowed_urls)',
+  ],
+  [{ url: 'm', runtime: 'java' }, 'SERVE_BAD_REQUEST', 'Invalid RuntimeType value: java'],
+  [{ url: 'py' }, 'SERVE_ARCHIVE_INVALID', /^py: service\.py is in Python, which is not served;/],
+  [{ url: 'both', runtime: 'python3' }, 'SERVE_ARCHIVE_INVALID', /^both: service\.py is in Python/],
+  [
+    { url: 'none' },
+    'SERVE_ARCHIVE_INVALID',
+    'none: it holds no service, no app, no index: name its file as handler.',
+  ],
+  [{ url: 'm.mar' }, 'SERVE_ARCHIVE_INVALID', /^m\.mar: m\.mar cannot be served; a model is one of \.ts /],
+  [{ url: 'one.ts', handler: 'two:handle' }, 'SERVE_ARCHIVE_INVALID', /and two is another; .* one:handle\.$/],
+  [{ url: 'm', handler: '../one:handle' }, 'SERVE_ARCHIVE_INVALID', 'm: the handler ../one leads out of it.'],
+];
+
+for (const [query, code, message] of REFUSED) {
+  test(`${JSON.stringify(query)} is refused with ${code}: ${String(message)}`, async (t) => {
+    const files = ['m/service.ts', 'py/service.py', 'both/service.py', 'both/service.ts', 'none/a.ts'];
+    const store = new ModelStore(folderOf(t, [...files, 'none/b.ts', 'm.mar', 'one.ts']));
+    await assert.rejects(store.find(query), { code, message });
+  });
+}
+
+describe('links', () => {
+  test('in the store are followed', async (t) => {
+    const folder = folderOf(t, ['m/service.ts']);
+    symlinkSync('m', join(folder, 'other'));
+    const { app, name } = await new ModelStore(folder).find({ url: 'other' });
+    assert.deepEqual([app, name], [join(folder, 'm/service.ts'), 'other']);
+  });
+
+  test('out of it are refused: a folder, a file, and the file of a folder', async (t) => {
+    const outside = folderOf(t, ['secret/service.ts']);
+    const folder = folderOf(t, ['m/']);
+    symlinkSync(join(outside, 'secret'), join(folder, 'away'));
+    symlinkSync(join(outside, 'secret/service.ts'), join(folder, 'away.ts'));
+    symlinkSync(join(outside, 'secret/service.ts'), join(folder, 'm/service.ts'));
+    const store = new ModelStore(folder);
+    for (const url of ['away', 'away.ts', 'away/service.ts'])
+      await assert.rejects(store.find({ url }), {
+        code: 'SERVE_MODEL_NOT_FOUND',
+        message: `Model not found in model store: ${url}: a link leads out of the store.`,
+      });
+    for (const handler of ['', 'service:handle'])
+      await assert.rejects(store.find({ url: 'm', handler }), { code: 'SERVE_ARCHIVE_INVALID' });
+  });
+
+  test('to a folder whose name only begins like the store are out of it', async (t) => {
+    const folder = folderOf(t, ['store/', 'store-secret/service.ts']);
+    symlinkSync('../store-secret', join(folder, 'store/away'));
+    await assert.rejects(new ModelStore(join(folder, 'store')).find({ url: 'away' }), {
+      code: 'SERVE_MODEL_NOT_FOUND',
+    });
+  });
+
+  test('may lead to the store itself, whose models are found as ever', async (t) => {
+    const folder = folderOf(t, ['real/m/service.ts']);
+    symlinkSync('real', join(folder, 'store'));
+    const { app } = await new ModelStore(join(folder, 'store')).find({ url: 'm' });
+    assert.equal(app, join(folder, 'real/m/service.ts'));
+  });
+});
+
+test('without a store nothing is found, and everything says why', async () => {
+  const store = new ModelStore(null);
+  const message = 'Model store has not been configured.';
+  await assert.rejects(store.find({ url: 'm' }), { code: 'SERVE_MODEL_NOT_FOUND', message });
+  assert.deepEqual(await store.urls(), []);
+});
+
+test('all that is visible and may be a model is listed in order: folders and files of apps', async (t) => {
+  const files = [
+    'b/service.ts',
+    'a.ts',
+    'c.mjs',
+    '.git/app.ts',
+    '.hidden.ts',
+    'node_modules/x/index.js',
+    'd.json',
+    'e.d.ts',
+  ];
+  assert.deepEqual(await new ModelStore(folderOf(t, files)).urls(), ['a.ts', 'b', 'c.mjs']);
+});
