@@ -10,8 +10,14 @@ import type { BatchRun } from './batch-run.js';
 import type { Waiting } from './lines.js';
 import { InLine } from './queue.js';
 
-/** A call as a dialect describes it. Its number on the wire is written when a worker gets it: a copy cost 2 us. */
-export type JobCall = Omit<Call, 'id'> & { id: number };
+/** A call as a dialect describes it. */
+export interface JobCall extends Omit<Call, 'id'> {
+  /** Number on the wire: written when a worker gets the call, since a copy of the call cost 2 us. */
+  id: number;
+  /** Name and version of the model that it is for; they stay in the front, as a worker runs one model. */
+  readonly model: string;
+  readonly version: string;
+}
 
 /** Where a job's answer goes. Exactly one of `reply`, `end` (after `head`) and `fail` is called, once. */
 export interface Sink {

@@ -18,6 +18,8 @@ export interface KeptJobOptions {
 export class KeptJob implements Sink {
   readonly id: string;
   readonly requestId: string;
+  readonly model: string;
+  readonly version: string;
   readonly route: string;
   /** Run time as the worker measured it; 0 if the call never ran. */
   runMs = 0;
@@ -38,12 +40,14 @@ export class KeptJob implements Sink {
 
   /** `job`, `options`: null for one that is only on record. */
   constructor(
-    { id, requestId, route, createdAt, end }: JobRecord,
+    { id, requestId, model, version, route, createdAt, end }: JobRecord,
     job: Job | null,
     options: KeptJobOptions | null,
   ) {
     this.id = id;
     this.requestId = requestId;
+    this.model = model;
+    this.version = version;
     this.route = route;
     this.createdAt = new Date(createdAt);
     this.#job = job;

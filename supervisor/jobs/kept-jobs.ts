@@ -6,7 +6,6 @@
  * end.
  */
 import type { Job } from '../dispatch/job.js';
-import type { FullModelRef } from '../options/model-name.js';
 import type { JobStore } from './job-store.js';
 import { KeptJob, endOf } from './kept-job.js';
 import { MemoryStore } from './memory-store.js';
@@ -49,10 +48,10 @@ export class KeptJobs {
     return record === null ? null : new KeptJob(record, null, null);
   }
 
-  /** Takes a job of that model over from its caller: the answer comes here. */
-  keep(job: Job, { name, version }: FullModelRef): KeptJob {
-    const { requestId, route } = job.call;
-    const facts = { id: this.#newId(), requestId, model: name, version, route };
+  /** Takes a job over from its caller: the answer comes here. */
+  keep(job: Job): KeptJob {
+    const { requestId, model, version, route } = job.call;
+    const facts = { id: this.#newId(), requestId, model, version, route };
     const record = { ...facts, createdAt: Date.now(), begunAt: null, end: null };
     const { maxResultBytes } = this.#store;
     const kept = new KeptJob(record, job, { maxResultBytes, onEnded: (ended) => this.#onEnded(ended) });

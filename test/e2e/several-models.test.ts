@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { errorOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
+import { endOf, startJob } from '../helpers/potassium.js';
 import { call, fixture, runCommand, startServer, type Answer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -88,6 +89,20 @@ test('an app without a name is named by its file', LIMIT, async (t) => {
   const server = await startServer(fixture('echoes.mjs'), { t });
   await server.until(({ state }) => state === 'ready');
   assert.deepEqual((await ask(server, '/models/echoes/', 1)).json(), 1);
+  await server.stop();
+});
+
+test('a job says which model, in which version, its call was for', LIMIT, async (t) => {
+  const args = [...modelArgs({ later: 'potassium.mjs' }), '--name', 'first'];
+  const server = await startServer(fixture('potassium.mjs'), { t, args });
+  await server.until(({ state }) => state === 'ready');
+  for (const [path, model] of [
+    ['/later', 'first'],
+    ['/models/later/later', 'later'],
+  ] as const) {
+    const job = await endOf(server, await startJob(server, path, {}));
+    assert.deepEqual([job.model, job.version, job.route], [model, '1', '/later']);
+  }
   await server.stop();
 });
 

@@ -21,6 +21,8 @@ export interface KeptJob {
   readonly id: string;
   readonly state: string;
   readonly requestId: string;
+  readonly model: string;
+  readonly version: string;
   readonly route: string;
   readonly endedAt: string | null;
   readonly runMs: number;

@@ -1,7 +1,6 @@
 /** Answers the caller of a background route at once; its job lives on. */
 import type { Job } from '../../dispatch/job.js';
 import type { KeptJob } from '../../jobs/kept-jobs.js';
-import type { Model } from '../../models/model.js';
 import { httpStatus } from '../socket/http-status.js';
 import type { Ask } from './ask.js';
 
@@ -15,9 +14,9 @@ export function statusOf({ error }: KeptJob): number {
   return error === null ? 200 : httpStatus(error.code);
 }
 
-export function answerStarted(ask: Ask, job: Job, model: Model): KeptJob {
+export function answerStarted(ask: Ask, job: Job): KeptJob {
   const { backend, request, response, dialect } = ask;
-  const kept = backend.jobs.keep(job, model.spec);
+  const kept = backend.jobs.keep(job);
   kept.onceEnded(() => backend.onSettled(ask, job, statusOf(kept), kept.error));
   const headers: Record<string, string | number> = {
     'Content-Type': 'application/json',

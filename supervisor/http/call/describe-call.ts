@@ -4,20 +4,23 @@ import type { JobCall } from '../../dispatch/job.js';
 import { codingsOf } from '../socket/decode-body.js';
 import { writtenPath } from '../socket/request-facts.js';
 import type { Ask } from './ask.js';
-import type { CallPlan } from './call-plan.js';
+import type { CallPlan, Target } from './call-plan.js';
 
 export function describeCall(
   { request, requestId }: Ask,
   { format, params, asciiJson = false }: CallPlan,
-  route: string,
+  { model, route }: Target,
   deadlineMs: number | null,
   bodyBytes: number,
 ): JobCall {
   const { headers, rawHeaders } = request;
   const url = request.url ?? '/';
   const question = url.indexOf('?');
+  const { name, version } = model.spec;
   return {
     id: 0,
+    model: name,
+    version,
     bodyBytes,
     requestId,
     route,

@@ -34,7 +34,7 @@ export function submitCall(ask: Ask, plan: CallPlan, arrived: ArrivedCall): void
 function submitOwned(ask: Ask, plan: CallPlan, { model, route, deadlineMs, body, place }: ArrivedCall): void {
   const { backend, request, response, acceptedAtMs } = ask;
   const { dispatcher } = model;
-  const call = describeCall(ask, plan, route.path, deadlineMs, body.bytes);
+  const call = describeCall(ask, plan, { model, route: route.path }, deadlineMs, body.bytes);
   const deadlineAtMs = deadlineMs === null ? null : acceptedAtMs + deadlineMs;
   const job = new Job(
     call,
@@ -49,7 +49,7 @@ function submitOwned(ask: Ask, plan: CallPlan, { model, route, deadlineMs, body,
   dispatcher.submit(job, place);
   if (job.settled) return;
   postResult(backend.webhooks, route, job);
-  if (route.kind === 'background') postFailure(backend.webhooks, route, answerStarted(ask, job, model));
+  if (route.kind === 'background') postFailure(backend.webhooks, route, answerStarted(ask, job));
 }
 
 /** A job that no client's leaving ends. */
@@ -61,10 +61,11 @@ function submitKept(
 ): void {
   const { backend, acceptedAtMs } = ask;
   const { input, described } = opened;
-  const call = { ...describeCall(ask, plan, route.path, null, input.length), ...described };
+  const target = { model, route: route.path };
+  const call = { ...describeCall(ask, plan, target, null, input.length), ...described };
   const job = new Job(call, [input], { acceptedAtMs, deadlineAtMs: null }, NOWHERE);
   postResult(backend.webhooks, route, job);
-  const kept = backend.jobs.keep(job, model.spec);
+  const kept = backend.jobs.keep(job);
   kept.onceEnded(() => backend.onSettled(ask, job, statusOf(kept), kept.error));
   model.dispatcher.submit(job, place);
   opened.answerKept(ask, kept);

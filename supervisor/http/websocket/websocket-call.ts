@@ -43,14 +43,14 @@ export class WebSocketCall implements Sink, Conversation, Answer {
   readonly queuedBytes = 0;
   readonly isOut = false;
 
-  constructor(ask: Ask, plan: CallPlan, { model, route }: Target, ws: WebSocket) {
+  constructor(ask: Ask, plan: CallPlan, target: Target, ws: WebSocket) {
     this.#ask = ask;
-    this.#model = model;
+    this.#model = target.model;
     this.#ws = ws;
-    const call = describeCall(ask, plan, route, null, 0);
+    const call = describeCall(ask, plan, target, null, 0);
     this.#job = new Job(call, [], { acceptedAtMs: performance.now(), deadlineAtMs: null }, this);
     this.#job.conversation = this;
-    this.#outbox = new Outbox((bytes) => model.dispatcher.countSaid(bytes));
+    this.#outbox = new Outbox((bytes) => target.model.dispatcher.countSaid(bytes));
     this.#heartbeat = new Heartbeat(ws);
     this.#listen();
   }

@@ -34,6 +34,8 @@ export function newJob(id: string, options: JobOptions = {}): Job {
   };
   const call = {
     id: 0,
+    model: 'model',
+    version: '1',
     bodyBytes: bytes,
     requestId: id,
     route,

@@ -6,7 +6,6 @@ import type { JobEnd, JobRecord, JobStore } from '../../../supervisor/jobs/job-s
 import { MemoryStore, type KeepLimits } from '../../../supervisor/jobs/memory-store.js';
 import { FakeWorker, newJob } from '../dispatch/jobs.js';
 
-const MODEL = { name: 'model', version: '1' };
 const HEAD = { status: 200, contentType: 'application/json', headers: '', phrase: '' };
 
 beforeEach(() => mock.timers.enable({ apis: ['setTimeout', 'Date'] }));
@@ -26,7 +25,7 @@ function jobsWith(limits: Partial<KeepLimits> = {}): KeptJobs {
 /** Keeps a job that ends at once, with a result of this size. */
 function keepEnded(jobs: KeptJobs, bytes = 1): KeptJob {
   const job = newJob('x');
-  const kept = jobs.keep(job, MODEL);
+  const kept = jobs.keep(job);
   job.reply(HEAD, [Buffer.alloc(bytes, 0x31)], bytes, 1);
   return kept;
 }
@@ -34,7 +33,7 @@ function keepEnded(jobs: KeptJobs, bytes = 1): KeptJob {
 test('a job is queued, running, then succeeded with its result', () => {
   const jobs = jobsWith();
   const job = newJob('x');
-  const kept = jobs.keep(job, MODEL);
+  const kept = jobs.keep(job);
   assert.deepEqual([kept.id, kept.state, kept.ended, kept.result], ['job-1', 'queued', false, null]);
   job.sendTo(new FakeWorker());
   assert.equal(kept.state, 'queued', 'a job that was sent ahead waits in its worker');
@@ -49,7 +48,7 @@ test('a job is queued, running, then succeeded with its result', () => {
 
 test('whether a job has begun is asked of the worker that holds it', () => {
   const job = newJob('x');
-  const kept = jobsWith().keep(job, MODEL);
+  const kept = jobsWith().keep(job);
   job.sendTo({ learnBegun: () => job.begin(1), abandon: () => {}, sendData: () => {} });
   assert.equal(kept.state, 'running');
 });
@@ -64,7 +63,7 @@ for (const [code, state] of [
 ] as const satisfies readonly (readonly [ErrorCode, string])[]) {
   test(`a job that ends with ${code} is ${state}`, () => {
     const job = newJob('x');
-    const kept = jobsWith().keep(job, MODEL);
+    const kept = jobsWith().keep(job);
     job.fail(new ServeError(code));
     assert.deepEqual([kept.state, kept.ended, kept.error?.code, kept.result], [state, true, code, null]);
   });
@@ -72,7 +71,7 @@ for (const [code, state] of [
 
 test('a result is a copy: the memory it came in may be used again', () => {
   const job = newJob('x');
-  const kept = jobsWith().keep(job, MODEL);
+  const kept = jobsWith().keep(job);
   const piece = Buffer.from('before');
   job.reply(HEAD, [piece], 6, 1);
   piece.fill(0);
@@ -81,7 +80,7 @@ test('a result is a copy: the memory it came in may be used again', () => {
 
 test('a stream is kept whole, with its head, and its worker may always go on', () => {
   const job = newJob('x');
-  const kept = jobsWith().keep(job, MODEL);
+  const kept = jobsWith().keep(job);
   let taken = 0;
   job.head({ ...HEAD, status: 201 });
   job.chunk([Buffer.from('a')], () => (taken += 1));
@@ -96,7 +95,7 @@ test('a stream is kept whole, with its head, and its worker may always go on', (
 
 test('a stream that breaks off has failed, and nothing of it is kept', () => {
   const job = newJob('x');
-  const kept = jobsWith().keep(job, MODEL);
+  const kept = jobsWith().keep(job);
   job.head(HEAD);
   job.chunk([Buffer.from('a')], () => {});
   job.fail(new ServeError('SERVE_INFERENCE_FAILED'));
@@ -109,7 +108,7 @@ test('a result above a quarter of all room has succeeded without its body, whole
   const whole = keepEnded(jobs, 101);
   assert.deepEqual([whole.state, whole.result], ['succeeded', { head: HEAD, body: null }]);
   const job = newJob('x');
-  const streamed = jobs.keep(job, MODEL);
+  const streamed = jobs.keep(job);
   let taken = 0;
   for (let i = 0; i < 3; i += 1) job.chunk([Buffer.alloc(50)], () => (taken += 1));
   job.end(1);
@@ -118,7 +117,7 @@ test('a result above a quarter of all room has succeeded without its body, whole
 
 test('when too many jobs have ended the oldest ends are forgotten first; jobs that have not ended never are', () => {
   const jobs = jobsWith({ maxJobs: 2 });
-  const waiting = jobs.keep(newJob('waits'), MODEL);
+  const waiting = jobs.keep(newJob('waits'));
   const ended = [keepEnded(jobs), keepEnded(jobs), keepEnded(jobs)];
   const known = [waiting, ...ended].map(({ id }) => jobs.get(id) !== null);
   assert.deepEqual(known, [true, false, true, true]);
@@ -129,7 +128,7 @@ test('when too many jobs have ended the oldest ends are forgotten first; jobs th
 test('the job that ended first is forgotten first, whichever came first', () => {
   const jobs = jobsWith({ maxJobs: 1 });
   const job = newJob('slow');
-  const slow = jobs.keep(job, MODEL);
+  const slow = jobs.keep(job);
   const quick = keepEnded(jobs);
   job.fail(new ServeError('SERVE_INFERENCE_FAILED'));
   assert.deepEqual([jobs.get(quick.id), jobs.get(slow.id)], [null, slow]);
@@ -146,7 +145,7 @@ test('when results hold too many bytes the oldest are forgotten first', () => {
 
 test('a job is forgotten a time after its end, each by its own', () => {
   const jobs = jobsWith({ keepMs: 1000 });
-  const waiting = jobs.keep(newJob('waits'), MODEL);
+  const waiting = jobs.keep(newJob('waits'));
   const first = keepEnded(jobs);
   mock.timers.tick(600);
   const second = keepEnded(jobs);
@@ -163,7 +162,7 @@ test('a job is forgotten a time after its end, each by its own', () => {
 test('a waiter is called once: at the end of the job, or at once if it has ended', () => {
   const jobs = jobsWith();
   const job = newJob('x');
-  const kept = jobs.keep(job, MODEL);
+  const kept = jobs.keep(job);
   const calls: string[] = [];
   kept.onceEnded(() => calls.push('waited'));
   const stop = kept.onceEnded(() => calls.push('left'));
@@ -180,7 +179,7 @@ test('a kept job has no deadline any more', () => {
   const job = newJob('x', { deadlineAtMs: performance.now() + 5 });
   let fired = false;
   job.startDeadline(() => (fired = true));
-  jobsWith().keep(job, MODEL);
+  jobsWith().keep(job);
   mock.timers.tick(10);
   assert.deepEqual([job.deadlineAtMs, fired], [null, false]);
 });
@@ -188,11 +187,11 @@ test('a kept job has no deadline any more', () => {
 test('headers of an answer and the detail of an error are not kept: nobody can ask for them', () => {
   const jobs = jobsWith();
   const answered = newJob('x');
-  const kept = jobs.keep(answered, MODEL);
+  const kept = jobs.keep(answered);
   answered.reply({ ...HEAD, headers: `X-Long\n${'x'.repeat(1000)}` }, [Buffer.from('1')], 1, 1);
   assert.deepEqual(kept.result?.head, HEAD);
   const failed = newJob('x');
-  const lost = jobs.keep(failed, MODEL);
+  const lost = jobs.keep(failed);
   failed.fail(new ServeError('SERVE_INFERENCE_FAILED', undefined, { detail: 'x'.repeat(1000) }));
   assert.deepEqual([lost.error?.code, lost.error?.detail], ['SERVE_INFERENCE_FAILED', '']);
 });
@@ -243,7 +242,7 @@ test('a store hears of a job once each: accepted, begun, ended; what it has on r
   const jobs = new KeptJobs(() => 'j', undefined, store);
   const job = newJob('x');
   mock.timers.setTime(1000);
-  jobs.keep(job, MODEL);
+  jobs.keep(job);
   job.sendTo(new FakeWorker());
   job.begin(performance.now());
   mock.timers.setTime(2000);
@@ -266,7 +265,7 @@ test('a job that is only on record is told as it was: state, times, result or er
   const store = new Written();
   const failed = newJob('x');
   mock.timers.setTime(1000);
-  const before = new KeptJobs(() => 'j', undefined, store).keep(failed, MODEL);
+  const before = new KeptJobs(() => 'j', undefined, store).keep(failed);
   mock.timers.setTime(2500);
   failed.fail(new ServeError('SERVE_WORKER_LOST'));
   const later = new KeptJobs(() => 'k', undefined, store).get('j');

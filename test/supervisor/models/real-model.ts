@@ -140,6 +140,8 @@ export class RealModel {
 
 const CALL: JobCall = {
   id: 0,
+  model: 'model',
+  version: '1',
   bodyBytes: 0,
   requestId: '',
   route: '/',

@@ -12,11 +12,13 @@ export interface Description {
 
 /** JSON results stand in it as they are, whatever their size; others in base64. */
 export async function describeJob(kept: KeptJob): Promise<Description> {
-  const { id, requestId, route, runMs, createdAt, endedAt, error, result } = kept;
+  const { id, requestId, model, version, route, runMs, createdAt, endedAt, error, result } = kept;
   const facts = {
     id,
     state: kept.state,
     requestId,
+    model,
+    version,
     route,
     createdAt: createdAt.toISOString(),
     endedAt: endedAt?.toISOString() ?? null,
