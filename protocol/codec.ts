@@ -8,6 +8,7 @@ import { callFields, readCalls } from './call-fields.js';
 import { Fields, malformed } from './fields.js';
 import { loadedField, readLoaded } from './loaded-fields.js';
 import { MAX_HEAD_BYTES, type Message, type ReplyHead, type StartSpec } from './messages.js';
+import { metricFields, readMetric } from './metric-fields.js';
 
 // Records are a msgpackr dialect; plain msgpack is what another language reads.
 const packr = new Packr({ useRecords: false, encodeUndefinedAsNil: true });
@@ -89,6 +90,8 @@ function toFields(message: Message): unknown[] {
       return errorFields(message);
     case 'log':
       return ['log', message.level, message.message, message.fields, message.requestId];
+    case 'metrics':
+      return ['metrics', message.metrics.map(metricFields)];
     case 'webhook':
       return [
         'webhook',
@@ -189,6 +192,8 @@ function fromFields(type: string, f: Fields): Message {
       };
     case 'log':
       return { type, level: f.string(1), message: f.string(2), fields: f.string(3), requestId: f.string(4) };
+    case 'metrics':
+      return { type, metrics: f.array(1).map(readMetric) };
     case 'webhook':
       return {
         type,

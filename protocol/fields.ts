@@ -4,7 +4,9 @@ import { ERROR_KINDS, protocolError, type ErrorKind, type ServeError } from './e
 import {
   FIRST_WEBHOOK_REF,
   MAX_CLOSE_REASON_BYTES,
+  METRIC_KINDS,
   WEBHOOK_OUTCOMES,
+  type MetricKind,
   type WebhookOutcome,
 } from './messages.js';
 import { isPhrase } from './phrase.js';
@@ -38,6 +40,15 @@ export class Fields {
     return this.#fields[i] === null ? null : this.number(i);
   }
 
+  numberOrString(i: number): number | string {
+    return typeof this.#fields[i] === 'string' ? this.string(i) : this.number(i);
+  }
+
+  uints(i: number): number[] {
+    const list = new Fields(this.array(i));
+    return this.array(i).map((_, at) => list.uint(at));
+  }
+
   webhookRef(i: number): number {
     const value = this.uint(i);
     if (value >= FIRST_WEBHOOK_REF) return value;
@@ -67,6 +78,12 @@ export class Fields {
   errorKind(i: number): ErrorKind {
     const value = this.stringOr(i, '') as ErrorKind;
     return ERROR_KINDS.includes(value) ? value : '';
+  }
+
+  /** One that this version does not know counts as a gauge. */
+  metricKind(i: number): MetricKind {
+    const value = this.string(i) as MetricKind;
+    return METRIC_KINDS.includes(value) ? value : 'gauge';
   }
 
   /** Empty if it is left out. */

@@ -19,6 +19,7 @@
  *   worker -> front   close    the app closes it, with this code       }
  *   front  -> worker  stop     no more calls: shut down and exit
  *   worker -> front   log      a line for the server's log
+ *   worker -> front   metrics  what the app has measured
  *   worker -> front   webhook  send this to somebody else's server   } the front sends them, so that a worker's
  *   front  -> worker  webhookDone  taken over; or how it ended       } death loses none
  *   worker -> front   fatal    this worker is finished, and why
@@ -115,6 +116,19 @@ export interface StartSpec {
   readonly limits: { readonly maxOutputBytes: number; readonly streamWindowBytes: number };
   /** Non-empty: announce on stdout and stderr, with this mark, which call prints next (docs/wire.md). */
   readonly printMark: string;
+  /** The most calls that the operator lets begin together. */
+  readonly batchSize: number;
+  readonly serverVersion: string;
+  /** The app is a custom service; left out: its exports say what it is. */
+  readonly service?: StartedService;
+}
+
+/** Where the handler of a custom service stands. */
+export interface StartedService {
+  /** Name of a function or a class in the file; empty: found by rule. */
+  readonly handler: string;
+  /** Absolute path of the folder that the model's files are in. */
+  readonly modelDir: string;
 }
 
 /**
@@ -155,6 +169,27 @@ export interface ReplyHead {
   readonly headers: string;
   /** Text beside the status; empty for the standard one. */
   readonly phrase: string;
+}
+
+/**
+ * How values of the same metric go together. `counter`: they add up. `gauge`: the last one counts. `time`, `size`,
+ * `percent`: each is a sample of its own. `error`: something failed, and the value says what.
+ */
+export const METRIC_KINDS = ['counter', 'gauge', 'time', 'size', 'percent', 'error'] as const;
+export type MetricKind = (typeof METRIC_KINDS)[number];
+
+/** Something that the app has measured. */
+export interface Metric {
+  readonly kind: MetricKind;
+  readonly name: string;
+  /** A number; an `error` may have text. */
+  readonly value: number | string;
+  /** As the app names it, such as `ms` or `MB`; empty for none. */
+  readonly unit: string;
+  /** Names and values as lines, like {@link Call.headers}, in the app's order. */
+  readonly dimensions: string;
+  /** Calls that have no ending yet; empty: it belongs to the worker as a whole. */
+  readonly callIds: readonly number[];
 }
 
 /** A webhook that the worker hands over. */
@@ -250,6 +285,7 @@ export type UpMessage =
       /** Empty outside a call. */
       readonly requestId: string;
     }
+  | { readonly type: 'metrics'; readonly metrics: readonly Metric[] }
   | ({ readonly type: 'webhook' } & WebhookOrder)
   | {
       readonly type: 'fatal';

@@ -102,6 +102,11 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
     throw protocolError(`call ${id} is not held by this worker`);
   }
 
+  /** The requests of those of these calls that are still held. */
+  requestIds(ids: readonly number[]): string[] {
+    return ids.flatMap((id) => this.#findById(id)?.job.call.requestId ?? []);
+  }
+
   /** All calls held; whether each has begun is up to date. */
   jobs(): Job[] {
     this.learnBegun();

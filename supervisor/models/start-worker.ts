@@ -10,6 +10,7 @@ import type { Placement } from '../machine/placement.js';
 import type { ModelSpec } from './model-spec.js';
 import { WorkerHandle } from '../processes/worker-handle.js';
 import type { WorkerLimits, WorkerListener } from '../processes/worker-listener.js';
+import { VERSION } from '../version.js';
 
 /** The parts that all workers of a server share. */
 export interface WorkerResources {
@@ -47,6 +48,9 @@ export function startWorker(
     device: { gpu: placement.gpu, threads: devices.threads },
     limits: { maxOutputBytes, streamWindowBytes: STREAM_WINDOW_BYTES },
     printMark: mark,
+    batchSize: options.batchSize,
+    serverVersion: VERSION,
+    ...(model.service === null ? {} : { service: model.service }),
   };
   const worker = new WorkerHandle(
     { command: program.command, cwd: program.cwd, env: { ...program.env, ...placement.env } },

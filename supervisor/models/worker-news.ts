@@ -83,6 +83,7 @@ export class WorkerNews {
         dispatcher.lost(jobs, error);
       },
       onAppLog: (level, message, fields, requestId) => log.appLine(index, level, message, fields, requestId),
+      onMetrics: (metrics) => log.metrics(index, metrics),
       onWebhook: (order, body, onEnd) =>
         resources.webhooks.send({ ...order, id: newWebhookId(), body }, onEnd),
       onCallError: (job, error) => log.callError(index, job.call, error),

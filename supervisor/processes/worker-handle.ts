@@ -8,7 +8,7 @@
  */
 import { Channel } from '../../protocol/channel.js';
 import { ServeError, protocolError } from '../../protocol/errors.js';
-import type { DataPart, Message, StartSpec } from '../../protocol/messages.js';
+import type { DataPart, Message, Metric, StartSpec } from '../../protocol/messages.js';
 import type { HeldCall } from '../calls/held-batch.js';
 import { HeldCalls } from '../calls/held-calls.js';
 import type { ReadyWorker } from '../dispatch/dispatcher.js';
@@ -21,7 +21,7 @@ import { CurrentState, type WorkerCore } from './worker-core.js';
 import type { WorkerDeath } from './worker-death.js';
 import { WorkerEnd } from './worker-end.js';
 import type { WorkerState } from './worker-lifecycle.js';
-import type { RetireLimits, WorkerLimits, WorkerListener } from './worker-listener.js';
+import type { AppMetric, RetireLimits, WorkerLimits, WorkerListener } from './worker-listener.js';
 import { WorkerStart } from './worker-start.js';
 import { WorkerStop } from './worker-stop.js';
 import { WorkerWebhooks } from './worker-webhooks.js';
@@ -206,6 +206,8 @@ export class WorkerHandle implements ReadyWorker {
     switch (message.type) {
       case 'log':
         return this.#listener.onAppLog(message.level, message.message, message.fields, message.requestId);
+      case 'metrics':
+        return this.#listener.onMetrics(message.metrics.map((metric) => this.#withRequests(metric)));
       case 'hello':
         return this.#start.onHello(message.protocol);
       case 'loaded':
@@ -217,6 +219,10 @@ export class WorkerHandle implements ReadyWorker {
       default:
         throw protocolError(`a worker cannot send ${message.type}`);
     }
+  }
+
+  #withRequests({ callIds, ...metric }: Metric): AppMetric {
+    return { ...metric, requestIds: this.#calls.requestIds(callIds) };
   }
 
   #onStreamEnd(error: ServeError | null): void {

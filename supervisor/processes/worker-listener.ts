@@ -1,6 +1,6 @@
 /** The messages between a worker and its slot, besides calls: limits go down, news comes up. */
 import type { ServeError } from '../../protocol/errors.js';
-import type { LoadedInfo } from '../../protocol/messages.js';
+import type { LoadedInfo, Metric } from '../../protocol/messages.js';
 import type { Job } from '../dispatch/job.js';
 import type { CallLimits } from '../calls/held-calls.js';
 import type { WorkerDeath } from './worker-death.js';
@@ -19,6 +19,11 @@ export interface RetireLimits {
   readonly graceMs: number;
 }
 
+/** Something that an app has measured, with the requests that it belongs to. */
+export interface AppMetric extends Omit<Metric, 'callIds'> {
+  readonly requestIds: readonly string[];
+}
+
 /** News for the slot and the dispatcher above. */
 export interface WorkerListener {
   /** The app is imported. Returns the limits that hold from now on. @throws SERVE_CONFIG if its options are wrong */
@@ -29,6 +34,7 @@ export interface WorkerListener {
   onLost(jobs: Job[], error: ServeError): void;
   onGone(death: WorkerDeath): void;
   onAppLog(level: string, message: string, fields: string, requestId: string): void;
+  onMetrics(metrics: readonly AppMetric[]): void;
   onWebhook: WebhookTaker;
   onCallError(job: Job, error: ServeError): void;
   onTransition(from: WorkerState, to: WorkerState, event: WorkerEvent): void;

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { Packr } from 'msgpackr';
 import { decodeHead, encodeHead } from '../../protocol/codec.js';
 import { ERROR_KINDS, ServeError } from '../../protocol/errors.js';
-import { MAX_HEAD_BYTES, type Call, type Message } from '../../protocol/messages.js';
+import { MAX_HEAD_BYTES, METRIC_KINDS, type Call, type Message } from '../../protocol/messages.js';
 import { GOLDEN, SENDERS } from './golden-frames.js';
 import { readFrames } from './streams.js';
 
@@ -76,6 +76,7 @@ const HEADS: Record<Message['type'], unknown[]> = {
   close: [1, 4000, 'bye'],
   error: [1, 'SERVE_BAD_BODY', 'bad', '', 0],
   log: ['info', 'text', '', ''],
+  metrics: [[['time', 'a', 1.5, 'ms', '', [1]]]],
   webhook: [2 ** 32, 'https://example.com/hook', 'application/json', '', 10_000, 3, false, 2],
   webhookDone: [2 ** 32, 'taken'],
   fatal: ['SERVE_INIT_FAILED', 'no', '', false], // `transient` may be left out
@@ -221,6 +222,21 @@ test('decodeHead takes the kind of an error that this version does not know for 
   assert.deepEqual([message.status, message.kind], [418, '']);
 });
 
+for (const [what, fields] of [
+  ['is no array', 'a'],
+  ['has no call ids', ['time', 'a', 1, 'ms', '']],
+  ['has a value of no number and no text', ['time', 'a', null, 'ms', '', []]],
+  ['has a call id below 0', ['time', 'a', 1, 'ms', '', [-1]]],
+  ['has a kind that is no text', [1, 'a', 1, 'ms', '', []]],
+] as const) {
+  test(`decodeHead refuses a metric that ${what}`, () => refuses(['metrics', [fields]], what));
+}
+
+test('decodeHead takes a metric of a kind that this version does not know for a gauge', () => {
+  const message = decodeHead(pack(['metrics', [['mood', 'a', 1, '', '', []]]]));
+  assert.equal(message.type === 'metrics' && message.metrics[0]?.kind, 'gauge');
+});
+
 test('decodeHead ignores fields after the ones it knows, so that a later peer may add some', () => {
   assert.deepEqual(decodeHead(pack(['body', 7, 'new', { field: true }])), { type: 'body', id: 7 });
 });
@@ -285,6 +301,14 @@ const call = record({
   params: fc.oneof(fc.constant(''), text),
   asciiJson: fc.boolean(),
 });
+const metric = record({
+  kind: fc.constantFrom(...METRIC_KINDS),
+  name: text,
+  value: fc.oneof(ms, text),
+  unit: text,
+  dimensions: text,
+  callIds: fc.array(uint, { maxLength: 4 }),
+});
 const phrase = fc.constantFrom('', 'Prediction failed', 'Schön');
 const anyMessage = fc.oneof(
   fc
@@ -317,6 +341,7 @@ const anyMessage = fc.oneof(
     status: fc.constantFrom(0, 400, 418, 599),
     kind: fc.constantFrom(...ERROR_KINDS),
   }),
+  record({ type: fc.constant('metrics'), metrics: fc.array(metric, { maxLength: 4 }) }),
   record({ type: fc.constant('log'), level: text, message: text, fields: text, requestId: text }),
   record({
     type: fc.constant('webhook'),

@@ -49,6 +49,7 @@ export const SENDERS: Record<Message['type'], readonly ('front' | 'worker')[]> =
   end: ['worker'],
   error: ['worker'],
   log: ['worker'],
+  metrics: ['worker'],
   webhook: ['worker'],
   webhookDone: ['front'],
   fatal: ['worker'],

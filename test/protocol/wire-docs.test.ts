@@ -105,6 +105,7 @@ function assertIs(type: string, value: unknown, what: string): void {
     nil: (v) => v === null,
     map: (v) => typeof v === 'object' && v !== null && !Array.isArray(v),
     call: (v) => Array.isArray(v),
+    metric: (v) => Array.isArray(v),
     route: (v) => typeof (v as { path: unknown }).path === 'string',
   };
   const list = /^list of (\w+)$/.exec(type)?.[1];
@@ -139,8 +140,8 @@ for (const { title, type, direction } of MESSAGE_TITLES) {
         assert.equal(field['#'], String(i + 1));
         assertIs(field['type'] as string, raw[i], `${type}.${field['field']}`);
         const named = at(sample.message, field['field'] as string);
-        // Calls are compared below; a route that is a path alone is short for a map (codec.test.ts has both).
-        if (field['field'] !== 'calls' && type !== 'loaded')
+        // Calls and metrics are compared below; a route that is a path alone is short for a map (codec.test.ts has both).
+        if (!['calls', 'metrics'].includes(field['field'] as string) && type !== 'loaded')
           assert.deepEqual(raw[i], named, `${type}.${field['field']} is field ${i + 1}`);
       }
     }
@@ -162,6 +163,23 @@ test('a call has the fields of the page, in their order and of their types', () 
         assertIs(field['type'] as string, raw[i], `call.${field['field']}`);
         const named: unknown = { ...message.calls[c], inlineBytes: message.inlineBytes[c] };
         assert.deepEqual(raw[i], at(named, field['field'] as string), `call.${field['field']} is field ${i}`);
+      }
+    }
+  }
+});
+
+test('a metric has the fields of the page, in their order and of their types', () => {
+  const fields = tables('`metrics`', '#', 'field')[1] as Record<string, string>[];
+  for (const sample of GOLDEN) {
+    if (sample.message.type !== 'metrics') continue;
+    const [rawMetrics] = rawFields(sample) as [unknown[][]];
+    assert.equal(rawMetrics.length, sample.message.metrics.length);
+    for (const [m, raw] of rawMetrics.entries()) {
+      assert.equal(raw.length, fields.length, `${sample.name}: number of fields of a metric`);
+      for (const [i, field] of fields.entries()) {
+        assert.equal(field['#'], String(i));
+        assertIs(field['type'] as string, raw[i], `metric.${field['field']}`);
+        assert.deepEqual(raw[i], at(sample.message.metrics[m], field['field'] as string), field['field']);
       }
     }
   }
@@ -205,6 +223,11 @@ test('every limit on the page has the value of the code', () => {
 test('every body format of the code is on the page', () => {
   const documented = table('`call`', '`format`').map((row) => row['`format`']);
   assert.deepEqual(documented, [...messages.FORMATS]);
+});
+
+test('every kind of metric of the code is on the page', () => {
+  const documented = table('`metrics`', '`kind`').map((row) => row['`kind`']);
+  assert.deepEqual(documented, [...messages.METRIC_KINDS]);
 });
 
 test('every kind of error of the code is on the page', () => {

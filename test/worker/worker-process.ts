@@ -126,6 +126,8 @@ export class WorkerProcess {
         device: { gpu: null, threads: 1 },
         limits: { maxOutputBytes: 64 * 1024 * 1024, streamWindowBytes: 256 * 1024 },
         printMark: '',
+        batchSize: 1,
+        serverVersion: '0.0.0',
         ...spec,
       },
     });

@@ -116,6 +116,7 @@ export class Bench {
       onFinished: ignore,
       onLost: ignore,
       onAppLog: ignore,
+      onMetrics: ignore,
       onWebhook: () => false,
       onCallError: ignore,
       onTransition: ignore,
