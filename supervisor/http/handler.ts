@@ -1,7 +1,8 @@
 /**
  * Gives each request to the dialect that claims it:
  *
- * 1. claim: the dialects are asked in their order; what nobody claims is the default dialect's.
+ * 1. claim: the dialects are asked in their order; what nobody claims is the first one's that guessed it to be its own,
+ *    else the default dialect's.
  * 2. gate: the Host, and the key where the operation says that one stands in the headers. A preflight is answered here.
  * 3. act: a plan of a call is followed (`call/answer-call.ts`), an answer of the dialect's own is written, by way of Koa
  *    if it likes, or the request is refused.
@@ -113,13 +114,19 @@ function claim(ask: Ask, dialects: Dialects, isReadable: boolean): Operation {
 }
 
 function firstClaim(ask: Ask, { inOrder }: Dialects): Operation | null {
+  let guess: { dialect: Dialect; operation: Operation } | null = null;
   for (const dialect of inOrder) {
     const operation = claimOf(ask, dialect);
     if (operation === null) continue;
+    if (operation.isGuess === true) {
+      guess ??= { dialect, operation };
+      continue;
+    }
     ask.dialect = dialect;
     return operation;
   }
-  return null;
+  if (guess !== null) ask.dialect = guess.dialect;
+  return guess?.operation ?? null;
 }
 
 /** What a claim throws is its answer: the request names something that is not there. */

@@ -3,6 +3,7 @@ import type { ServeError } from '../../../protocol/errors.js';
 import type { Format } from '../../../protocol/messages.js';
 import type { JobCall } from '../../dispatch/job.js';
 import type { KeptJob } from '../../jobs/kept-jobs.js';
+import type { Routes } from '../../models/app-word.js';
 import type { Model } from '../../models/model.js';
 import type { Body } from '../socket/body-memory.js';
 import type { Ask } from './ask.js';
@@ -10,9 +11,17 @@ import type { Ask } from './ask.js';
 /** Who is called. */
 export interface Target {
   readonly model: Model;
-  /** Path of the app's route. It need not be known yet: the call waits until the app is loaded. */
+  /** Path of the app's route, or how it is chosen. It need not be known yet: the call waits until the app is loaded. */
+  readonly route: string | ChooseRoute;
+}
+
+/** A target whose route is named: that of a WebSocket is. */
+export interface NamedTarget extends Target {
   readonly route: string;
 }
+
+/** Chooses the path of one of the routes that an app has. May throw a ServeError. */
+export type ChooseRoute = (routes: Routes) => string;
 
 /**
  * Finds the target in the beginning of the body, and is asked again as more of it arrives. With `isLast` (the body is
@@ -25,10 +34,10 @@ export const MAX_PREFIX_BYTES = 64 * 1024;
 
 export interface CallPlan {
   readonly target: Target | FindTarget;
-  /** How the worker is to read the body. A `websocket` has no body, and its target is known at once. */
+  /** How the worker is to read the body. A `websocket` has no body, and its target is known at once, by name. */
   readonly format: Format;
-  /** What the path says besides the route, for the app. */
-  readonly params?: Readonly<Record<string, string>>;
+  /** What path and query say besides the route, for the app; text is a query string already. */
+  readonly params?: Readonly<Record<string, string>> | string;
   /** The client reads JSON only if it is pure ASCII. */
   readonly asciiJson?: boolean;
   /** What the client is told if the app has no such route. */

@@ -4,12 +4,12 @@ import type { JobCall } from '../../dispatch/job.js';
 import { codingsOf } from '../socket/decode-body.js';
 import { writtenPath } from '../socket/request-facts.js';
 import type { Ask } from './ask.js';
-import type { CallPlan, Target } from './call-plan.js';
+import type { CallPlan, NamedTarget } from './call-plan.js';
 
 export function describeCall(
   { request, requestId }: Ask,
   { format, params, asciiJson = false }: CallPlan,
-  { model, route }: Target,
+  { model, route }: NamedTarget,
   deadlineMs: number | null,
   bodyBytes: number,
 ): JobCall {
@@ -32,7 +32,7 @@ export function describeCall(
     deadlineMs: deadlineMs === null ? null : Date.now() + deadlineMs,
     headers: joinHeaderLines(codingsOf(request).length === 0 ? rawHeaders : withoutCoding(rawHeaders)),
     method: request.method ?? '',
-    params: params === undefined ? '' : new URLSearchParams(params).toString(),
+    params: typeof params === 'object' ? new URLSearchParams(params).toString() : (params ?? ''),
     asciiJson,
   };
 }

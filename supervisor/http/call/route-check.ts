@@ -5,17 +5,17 @@ import { ServeError } from '../../../protocol/errors.js';
 import type { Route } from '../../../protocol/messages.js';
 import type { Routes } from '../../models/app-word.js';
 import type { Body } from '../socket/body-memory.js';
-import type { CallPlan } from './call-plan.js';
+import type { CallPlan, ChooseRoute } from './call-plan.js';
 import { scanTopLevelFields } from './top-level-fields.js';
 
-/** The route at `path`, for this request. @throws SERVE_NOT_FOUND, SERVE_UPGRADE_REQUIRED, SERVE_BAD_REQUEST */
+/** The route that is wanted, for this request. @throws SERVE_NOT_FOUND, SERVE_UPGRADE_REQUIRED, SERVE_BAD_REQUEST */
 export function fittingRoute(
   routes: Routes,
-  path: string,
+  wanted: string | ChooseRoute,
   request: IncomingMessage,
   plan: Pick<CallPlan, 'open' | 'noRoute'> = {},
 ): Route {
-  const route = routes.get(path);
+  const route = routes.get(typeof wanted === 'string' ? wanted : wanted(routes));
   if (route === undefined) throw plan.noRoute ?? new ServeError('SERVE_NOT_FOUND');
   if (route.kind === 'websocket') throw new ServeError('SERVE_UPGRADE_REQUIRED');
   const isFit = plan.open !== undefined || route.input === 'any';

@@ -14,7 +14,7 @@ import type { WriteAnswer } from '../call/koa-answers.js';
 import { PathTable } from '../call/path-table.js';
 import { writtenPath } from '../socket/request-facts.js';
 import { bananaIdHeader } from '../socket/request-id.js';
-import type { DefaultDialect, Operation, Target } from './dialect.js';
+import type { DefaultDialect, NamedTarget, Operation } from './dialect.js';
 
 const READYZ_PREFIX = '/readyz/';
 
@@ -73,19 +73,15 @@ export const banana: DefaultDialect = {
     if (page !== null && (method === 'GET' || method === 'HEAD'))
       return { auth: page.value.auth, counts: false, methods: PAGE_METHODS, act: page.value };
     const target = findRoute(ask.path, models);
-    if (target instanceof ServeError) return refusal(ask, target);
-    if (target !== null) return routeOperation(ask, target);
-    return PAGES.find(ask.path) === null ? null : wrongMethod(ask, PAGE_METHODS);
+    if (target instanceof ServeError) return { ...refusal(ask, target), isGuess: true };
+    if (target !== null) {
+      const isKnown = target.model.routes !== null;
+      return isKnown ? routeOperation(ask, target) : { ...routeOperation(ask, target), isGuess: true };
+    }
+    return PAGES.find(ask.path) === null ? guessRoute(ask, models) : wrongMethod(ask, PAGE_METHODS);
   },
 
-  /** Until the default model is loaded nobody knows its routes: a call waits in case it asks for one. */
-  unclaimed(ask, models) {
-    const model = models.default;
-    const mayBeRoute = ask.request.method === 'POST' || ask.isWebSocket || ask.path === '/';
-    if (model !== null && model.routes === null && mayBeRoute)
-      return routeOperation(ask, { model, route: ask.path });
-    return refusal(ask, new ServeError('SERVE_NOT_FOUND', nothingHere(ask, models)));
-  },
+  unclaimed: (ask, models) => refusal(ask, new ServeError('SERVE_NOT_FOUND', nothingHere(ask, models))),
 
   fail: houseFailure,
 
@@ -95,7 +91,7 @@ export const banana: DefaultDialect = {
 const MODELS_PREFIX = '/models/';
 
 /** Whose route a path is; an error if it is that of a model that is not there; null if it need not be a route. */
-function findRoute(path: string, models: Models): Target | ServeError | null {
+function findRoute(path: string, models: Models): NamedTarget | ServeError | null {
   const model = models.default;
   if (model !== null && model.routes?.has(path) === true) return { model, route: path };
   const nameEnd = path.startsWith(MODELS_PREFIX) ? path.indexOf('/', MODELS_PREFIX.length) : -1;
@@ -110,8 +106,16 @@ function findRoute(path: string, models: Models): Target | ServeError | null {
   }
 }
 
+/** Until the default model is loaded nobody knows its routes: a call waits in case it asks for one. */
+function guessRoute(ask: Ask, models: Models): Operation | null {
+  const model = models.default;
+  const mayBeRoute = ask.request.method === 'POST' || ask.isWebSocket || ask.path === '/';
+  if (model === null || model.routes !== null || !mayBeRoute) return null;
+  return { ...routeOperation(ask, { model, route: ask.path }), isGuess: true };
+}
+
 /** What is asked of a route, which is known or may yet turn out to be one. */
-function routeOperation(ask: Ask, target: Target): Operation {
+function routeOperation(ask: Ask, target: NamedTarget): Operation {
   const { method, headers } = ask.request;
   const route = target.model.routes?.get(target.route);
   const isSocket = route?.kind === 'websocket';

@@ -10,7 +10,7 @@ import type { CallPlan } from '../call/call-plan.js';
 import type { WriteAnswer } from '../call/koa-answers.js';
 import type { Failure } from '../socket/refuse.js';
 
-export type { CallPlan, OpenedBody, Target } from '../call/call-plan.js';
+export type { CallPlan, ChooseRoute, NamedTarget, OpenedBody, Target } from '../call/call-plan.js';
 export type { Failure } from '../socket/refuse.js';
 
 export interface Dialect {
@@ -40,6 +40,8 @@ export interface DefaultDialect extends Dialect {
 export interface Operation {
   /** Where the key stands, if keys are required. `body`: perhaps there, where the answer, or the plan's `open`, finds it. */
   readonly auth: 'none' | 'call' | 'management' | 'body';
+  /** The dialect cannot know yet whether the request is its own: it has the request if nobody else claims it. */
+  readonly isGuess?: boolean;
   /** Whether it is a call: it counts in `sequence_number`, and if it is refused in the replies of `/status`. */
   readonly counts: boolean;
   /** The methods that this path takes, as an `Allow` header lists them. */

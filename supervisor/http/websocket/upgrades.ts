@@ -6,13 +6,13 @@ import { ServeError } from '../../../protocol/errors.js';
 import { asSentence } from '../../../protocol/sentences.js';
 import { refuseRequest } from '../call/answer-error.js';
 import type { Ask } from '../call/ask.js';
-import type { CallPlan, Target } from '../call/call-plan.js';
+import type { CallPlan, NamedTarget } from '../call/call-plan.js';
 import type { Cors } from '../call/cors.js';
 import { hasBody } from '../socket/request-facts.js';
 import { WebSocketCall } from './websocket-call.js';
 
 /** The plan of a call whose target is known at once. */
-export type WebSocketPlan = CallPlan & { readonly target: Target };
+export type WebSocketPlan = CallPlan & { readonly target: NamedTarget };
 
 export function isWebSocketPlan(act: object): act is WebSocketPlan {
   return 'format' in act && act.format === 'websocket';

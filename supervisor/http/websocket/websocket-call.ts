@@ -12,7 +12,7 @@ import { Job, type Conversation, type Sink } from '../../dispatch/job.js';
 import { formatMs } from '../../options/units.js';
 import type { Model } from '../../models/model.js';
 import type { Ask } from '../call/ask.js';
-import type { CallPlan, Target } from '../call/call-plan.js';
+import type { CallPlan, NamedTarget } from '../call/call-plan.js';
 import { httpStatus } from '../socket/http-status.js';
 import type { Answer } from '../socket/unsent-connection.js';
 import { describeCall } from '../call/describe-call.js';
@@ -43,7 +43,7 @@ export class WebSocketCall implements Sink, Conversation, Answer {
   readonly queuedBytes = 0;
   readonly isOut = false;
 
-  constructor(ask: Ask, plan: CallPlan, target: Target, ws: WebSocket) {
+  constructor(ask: Ask, plan: CallPlan, target: NamedTarget, ws: WebSocket) {
     this.#ask = ask;
     this.#model = target.model;
     this.#ws = ws;
