@@ -30,6 +30,7 @@ export class ModelHealth {
   readonly #untilReady = new Waiters(() => this.#findReady());
   readonly #untilLoaded = new Waiters(() => this.#findRoutes());
   readonly #untilSettled = new Waiters(() => this.#findSettled());
+  readonly #untilOneGaveUp = new Waiters(() => latchErrors(this.#slots.kept)[0] ?? null);
   readonly #others = new Set<Waiters<true>>();
   #wanted = 0;
   #drain: 'no' | 'announced' | 'refusing' = 'no';
@@ -156,6 +157,11 @@ export class ModelHealth {
     return (await this.#untilSettled.wait(never())) as Settled;
   }
 
+  /** Why a slot has given up, once one has; null when `givenUp` settles first. */
+  whenOneGaveUp(givenUp: Promise<unknown>): Promise<ServeError | null> {
+    return this.#untilOneGaveUp.wait(givenUp);
+  }
+
   /** Resolves once this is true; it is asked at every change. */
   async until(isTrue: () => boolean): Promise<void> {
     const waiters = new Waiters(() => isTrue() || null);
@@ -169,6 +175,7 @@ export class ModelHealth {
     this.#untilReady.wake();
     this.#untilLoaded.wake();
     this.#untilSettled.wake();
+    this.#untilOneGaveUp.wake();
     for (const waiters of this.#others) waiters.wake();
   }
 

@@ -3,7 +3,7 @@
  * Before: the HTTP dialects bring jobs; the registry says how many workers it wants. After: slots run workers; news
  * comes back through the listeners below.
  */
-import { shuttingDown } from '../../protocol/errors.js';
+import { shuttingDown, type ServeError } from '../../protocol/errors.js';
 import { Dispatcher, type Supply } from '../dispatch/dispatcher.js';
 import type { ModelOptions } from '../options/resolve.js';
 import type { Placement } from '../machine/placement.js';
@@ -114,6 +114,12 @@ export class Model {
     return this.#health.wanted;
   }
 
+  /** How many of them run or will be started again: those that have given up do not count. */
+  get runningWorkers(): number {
+    const running = this.#slots.kept.filter(({ state }) => state.name !== 'latched');
+    return Math.min(this.wantedWorkers, running.length); // with 0 wanted, some may still be there to end their calls
+  }
+
   get readyWorkers(): number {
     return this.#slots.ready.length;
   }
@@ -163,6 +169,11 @@ export class Model {
    */
   whenLoaded(givenUp: Promise<unknown>): Promise<Routes | null> {
     return this.#health.whenLoaded(givenUp);
+  }
+
+  /** Why a slot has given up, once one has; null when `givenUp` settles first. */
+  whenOneGaveUp(givenUp: Promise<unknown>): Promise<ServeError | null> {
+    return this.#health.whenOneGaveUp(givenUp);
   }
 
   /** Starts a worker in each of these places, which `Devices` gave for it. */

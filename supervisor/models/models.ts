@@ -37,7 +37,7 @@ export interface WorkerBounds {
 }
 
 /** A model, as far as the registry goes. */
-export interface ManagedModel extends Pick<Model, 'wantedWorkers' | 'scale' | 'close'> {
+export interface ManagedModel extends Pick<Model, 'wantedWorkers' | 'runningWorkers' | 'scale' | 'close'> {
   readonly spec: FullModelRef;
 }
 
@@ -144,7 +144,7 @@ export class Models<M extends ManagedModel = Model> {
     const entry = this.#entry(ref);
     const { model } = entry;
     entry.bounds = bounds;
-    const count = Math.min(Math.max(model.wantedWorkers, bounds.min), bounds.max);
+    const count = Math.min(Math.max(model.runningWorkers, bounds.min), bounds.max);
     return { accepted: refOf(model), settled: outcomeOf(count, () => model.scale(count, limits)) };
   }
 

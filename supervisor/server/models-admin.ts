@@ -83,10 +83,18 @@ export class ServerAdmin implements ModelsAdmin {
   }
 
   async #scaleEnd(model: Model, settled: Promise<Outcome>): Promise<ScaleEnd> {
-    const outcome = await within(model.options.initTimeout, settled);
+    const limitMs = model.options.initTimeout;
+    const late = deferred<null>();
+    const timer = startLimit(limitMs, () => late.resolve(null));
+    const ended = Promise.race([settled, late.promise]);
+    const error = await model.whenOneGaveUp(ended);
+    timer.stop();
     const { wantedWorkers: wanted, readyWorkers: ready } = model;
-    if (outcome === null) return { result: 'unfinished', wanted, ready, error: null };
-    return { ...outcome, result: outcome.result === 'done' ? 'done' : 'failed' };
+    if (error !== null) return { result: 'failed', wanted, ready, error };
+    const outcome = await ended;
+    if (outcome !== null) return { ...outcome, result: outcome.result === 'done' ? 'done' : 'failed' };
+    if (limitMs > SHORTEST_START_MS) return { result: 'unfinished', wanted, ready, error: null };
+    return { result: 'failed', wanted, ready, error: new ServeError('SERVE_INIT_TIMEOUT') };
   }
 }
 

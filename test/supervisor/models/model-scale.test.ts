@@ -263,3 +263,19 @@ test(
     assert.deepEqual(cues.notes(), ['run a b', 'run c d e']);
   },
 );
+
+test(
+  'whoever waits for one that gives up is told why at once, while the others are still on their way',
+  LIMIT,
+  async (t) => {
+    const real = await realModel(t, fixture('throws-in-one-slot.mjs'), { options: { restartLimit: 0 } });
+    const settled = real.model.scale(2, LIMITS);
+    const error = await real.model.whenOneGaveUp(settled);
+    assert.match(String(error?.detail), /this slot is broken$/);
+    assert.deepEqual([real.model.wantedWorkers, real.model.runningWorkers], [2, 1]);
+    assert.equal((await settled).ready, 1);
+    await real.model.scale(1, LIMITS);
+    assert.deepEqual([real.model.wantedWorkers, real.model.runningWorkers], [1, 1]);
+    assert.equal(await real.model.whenOneGaveUp(Promise.resolve()), null, 'none that is left has');
+  },
+);

@@ -12,11 +12,16 @@ class Fake implements ManagedModel {
   readonly spec: { readonly name: string; readonly version: string };
   readonly story: string[] = [];
   wantedWorkers = 0;
+  gaveUp = 0;
   #settle: (settled: Settled) => void = () => {};
   #fail: (error: ServeError) => void = () => {};
 
   constructor(name: string, version = '1') {
     this.spec = { name, version };
+  }
+
+  get runningWorkers(): number {
+    return this.wantedWorkers - this.gaveUp;
   }
 
   scale(count: number): Promise<Settled> {
@@ -165,6 +170,14 @@ describe('scale', () => {
       assert.deepEqual(model.story, [`scale ${then}`]);
     });
   }
+
+  test('counts no worker that has given up as one of those that there are', () => {
+    const model = new Fake('digits');
+    [model.wantedWorkers, model.gaveUp] = [3, 2];
+    const models = modelsOf(model);
+    models.scale({ name: 'digits' }, { min: 0, max: 3 }, LIMITS);
+    assert.deepEqual(model.story, ['scale 1']);
+  });
 
   const crash = new ServeError('SERVE_CRASH_LOOP');
   const ENDS: readonly (readonly [ready: number, error: ServeError | null, result: string])[] = [
