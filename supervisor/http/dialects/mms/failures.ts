@@ -1,0 +1,119 @@
+/**
+ * What Multi Model Server says of each of our errors: its status, the class of its exception, its message. One table over
+ * all codes; what a code alone does not tell, the error's kind or the status of the app's choosing does.
+ */
+import { ERRORS, type ErrorCode, type ErrorKind, type ServeError } from '../../../../protocol/errors.js';
+
+/** The body of an error, as its clients read it. */
+export interface MmsError {
+  readonly code: number;
+  readonly type: string;
+  readonly message: string;
+}
+
+interface Row {
+  readonly status: number;
+  readonly type: string;
+  readonly says: Wording;
+}
+
+/** Gives an error the words that a client reads. `model`: the name of the one that was asked for; empty if unknown. */
+type Wording = (error: ServeError, model: string) => string;
+
+/** The error's own words, which are fit for a client. */
+const own: Wording = ({ message }) => message;
+
+/** MMS's words, whatever ours are. */
+const always = (text: string): Wording => {
+  return () => text;
+};
+
+/** The error's own words, and MMS's if it only has those that belong to its code. */
+const ownOr = (text: string): Wording => {
+  return ({ code, message }) => (message === ERRORS[code].message ? text : message);
+};
+
+/** MMS has one message for a full queue and for no worker; ours says which of them it is. */
+const noWorker: Wording = ({ code, message }, model) => {
+  const whose = model === '' ? '' : ` for model: ${model}`;
+  const why = code === 'SERVE_QUEUE_FULL' ? 'Consider increasing job queue size.' : message;
+  return `No worker is available to serve request${whose}. ${why}`;
+};
+
+const row = (status: number, type: string, says: Wording = own): Row => ({ status, type, says });
+
+const INTERNAL = 'InternalServerException';
+const BAD_REQUEST = 'BadRequestException';
+const UNAVAILABLE = 'ServiceUnavailableException';
+const TIMEOUT = 'RequestTimeoutException';
+
+export const INVALID_HTTP = 'Invalid HTTP message.';
+export const UNKNOWN_RESOURCE = 'Requested resource is not found, please refer to API document.';
+const WRONG_METHOD = 'Requested method is not allowed, please refer to API document.';
+const WRONG_KEY = 'Token Authorization failed. Token either incorrect, expired, or not provided correctly';
+
+const ROWS: Readonly<Record<ErrorCode, Row>> = {
+  SERVE_BAD_REQUEST: row(400, BAD_REQUEST, ownOr(INVALID_HTTP)),
+  SERVE_BAD_BODY: row(400, BAD_REQUEST),
+  SERVE_UNAUTHORIZED: row(401, 'InvalidKeyException', always(WRONG_KEY)),
+  SERVE_ORIGIN_REFUSED: row(403, 'ForbiddenException'),
+  SERVE_NOT_FOUND: row(404, 'ResourceNotFoundException', ownOr(UNKNOWN_RESOURCE)),
+  SERVE_MODEL_NOT_FOUND: row(404, 'ModelNotFoundException'),
+  SERVE_VERSION_NOT_FOUND: row(404, 'ModelVersionNotFoundException'),
+  SERVE_METHOD_NOT_ALLOWED: row(405, 'MethodNotAllowedException', always(WRONG_METHOD)),
+  SERVE_REQUEST_TIMEOUT: row(408, TIMEOUT),
+  SERVE_MODEL_CONFLICT: row(409, 'ConflictStatusException'),
+  SERVE_ARCHIVE_INVALID: row(400, 'InvalidModelException'),
+  SERVE_DOWNLOAD_FAILED: row(400, 'DownloadModelException'),
+  SERVE_BODY_TOO_LARGE: row(413, 'RequestEntityTooLargeException'),
+  SERVE_UNSUPPORTED_CODING: row(415, 'UnsupportedMediaTypeException'),
+  SERVE_UPGRADE_REQUIRED: row(426, 'UpgradeRequiredException'),
+  SERVE_HEADERS_TOO_LARGE: row(400, BAD_REQUEST, always(INVALID_HTTP)),
+  SERVE_QUEUE_FULL: row(503, 'QueueFullException', noWorker),
+  SERVE_OVERLOADED: row(503, UNAVAILABLE),
+  SERVE_NOT_READY: row(503, UNAVAILABLE, noWorker),
+  SERVE_SHUTTING_DOWN: row(503, UNAVAILABLE),
+  SERVE_NOT_BEGUN: row(503, UNAVAILABLE),
+  SERVE_QUEUE_TIMEOUT: row(504, TIMEOUT),
+  SERVE_DEADLINE: row(504, TIMEOUT),
+  SERVE_INFERENCE_FAILED: row(503, INTERNAL, always('Prediction failed')),
+  SERVE_OUTPUT_INVALID: row(503, INTERNAL, ownOr('Unsupported model output data type.')),
+  SERVE_OUTPUT_TOO_LARGE: row(500, INTERNAL),
+  SERVE_INFERENCE_TIMEOUT: row(504, INTERNAL),
+  SERVE_WORKER_LOST: row(500, INTERNAL, always('Worker died.')),
+  SERVE_INTERNAL: row(500, INTERNAL),
+  SERVE_CONFIG: row(400, BAD_REQUEST),
+  // No call ends with these; a start that was waited for may.
+  SERVE_APP_INVALID: row(500, INTERNAL),
+  SERVE_INIT_FAILED: row(500, INTERNAL),
+  SERVE_INIT_TIMEOUT: row(500, INTERNAL),
+  SERVE_CRASH_LOOP: row(500, INTERNAL),
+  // Nobody is told these.
+  SERVE_SLOW_READER: row(500, INTERNAL),
+  SERVE_CANCELLED: row(500, INTERNAL),
+  SERVE_PROTOCOL: row(500, INTERNAL),
+};
+
+/** What a code means if the error has this kind, too. */
+const KINDS: Readonly<Partial<Record<ErrorCode, Readonly<Partial<Record<ErrorKind, Row>>>>>> = {
+  SERVE_INFERENCE_FAILED: {
+    prediction: row(500, INTERNAL),
+    input: row(400, BAD_REQUEST),
+    'out-of-memory': row(507, INTERNAL, always('Out of resources')),
+  },
+  SERVE_WORKER_LOST: { 'out-of-memory': row(507, INTERNAL, always('Worker died.')) },
+};
+
+/** The default version of a model cannot be unregistered while there are others. */
+const DEFAULT_VERSION = row(403, 'InvalidModelVersionException');
+
+function rowOf({ code, kind, status }: ServeError): Row {
+  if (code === 'SERVE_MODEL_CONFLICT' && status === DEFAULT_VERSION.status) return DEFAULT_VERSION;
+  return KINDS[code]?.[kind] ?? ROWS[code];
+}
+
+/** `model`: the name of the one that was asked for; empty if that is not known. */
+export function mmsError(error: ServeError, model: string): MmsError {
+  const { status, type, says } = rowOf(error);
+  return { code: error.status === 0 ? status : error.status, type, message: says(error, model) };
+}

@@ -1,0 +1,32 @@
+/** How every reply on the paths of Multi Model Server looks: its headers, its errors, and which of them end their connection. */
+import type { ServeError } from '../../../../protocol/errors.js';
+import type { Ask } from '../../call/ask.js';
+import { headersOfStatus } from '../../call/house-error.js';
+import type { Dialect, Failure } from '../dialect.js';
+import { mmsError } from './failures.js';
+import { JSON_TYPE, mmsJson } from './json.js';
+
+const NO_CACHE = {
+  Pragma: 'no-cache',
+  'Cache-Control': 'no-cache; no-store, must-revalidate, private',
+  Expires: 'Thu, 01 Jan 1970 00:00:00 UTC',
+};
+
+export const mmsVoice: Pick<Dialect, 'fail' | 'headers' | 'ownHeaders' | 'closes'> = {
+  fail: mmsFailure,
+  headers: () => NO_CACHE,
+  ownHeaders: new Set(Object.keys(NO_CACHE).map((name) => name.toLowerCase())),
+  closes: (status) => status >= 400,
+};
+
+function mmsFailure(error: ServeError, _requestId: string, ask: Ask | null): Failure {
+  const body = mmsError(error, ask?.model?.spec.name ?? '');
+  const headers = { ...NO_CACHE, 'Content-Type': JSON_TYPE, ...headersOfStatus(error) };
+  const ending = body.code === 413 && ask !== null ? { readsOnBytes: stillWorth(ask) } : { closes: true };
+  return { status: body.code, headers, body: mmsJson(body), ...ending };
+}
+
+/** Of a body that is too large, as much as is twice the limit in all is read. In chunks, the limit has been read by now. */
+function stillWorth({ backend: { options }, request }: Ask): number {
+  return request.headers['content-length'] === undefined ? options.maxBody : 2 * options.maxBody;
+}

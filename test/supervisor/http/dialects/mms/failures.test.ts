@@ -1,0 +1,158 @@
+/** How the paths of Multi Model Server say each error: a table over all codes, and what kinds and statuses change in it. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import {
+  ERRORS,
+  ServeError,
+  type ErrorCode,
+  type ServeErrorOptions,
+} from '../../../../../protocol/errors.js';
+import type { Ask } from '../../../../../supervisor/http/call/ask.js';
+import { mmsVoice } from '../../../../../supervisor/http/dialects/mms/voice.js';
+
+const NO_WORKER = 'No worker is available to serve request for model: m.';
+const WRONG_KEY = 'Token Authorization failed. Token either incorrect, expired, or not provided correctly';
+
+/** Status, type, and the message if it is not the house's own. */
+const TABLE: Readonly<Record<ErrorCode, readonly [status: number, type: string, message?: string]>> = {
+  SERVE_BAD_REQUEST: [400, 'BadRequestException', 'Invalid HTTP message.'],
+  SERVE_BAD_BODY: [400, 'BadRequestException'],
+  SERVE_UNAUTHORIZED: [401, 'InvalidKeyException', WRONG_KEY],
+  SERVE_ORIGIN_REFUSED: [403, 'ForbiddenException'],
+  SERVE_NOT_FOUND: [
+    404,
+    'ResourceNotFoundException',
+    'Requested resource is not found, please refer to API document.',
+  ],
+  SERVE_MODEL_NOT_FOUND: [404, 'ModelNotFoundException'],
+  SERVE_VERSION_NOT_FOUND: [404, 'ModelVersionNotFoundException'],
+  SERVE_METHOD_NOT_ALLOWED: [
+    405,
+    'MethodNotAllowedException',
+    'Requested method is not allowed, please refer to API document.',
+  ],
+  SERVE_REQUEST_TIMEOUT: [408, 'RequestTimeoutException'],
+  SERVE_MODEL_CONFLICT: [409, 'ConflictStatusException'],
+  SERVE_ARCHIVE_INVALID: [400, 'InvalidModelException'],
+  SERVE_DOWNLOAD_FAILED: [400, 'DownloadModelException'],
+  SERVE_BODY_TOO_LARGE: [413, 'RequestEntityTooLargeException'],
+  SERVE_UNSUPPORTED_CODING: [415, 'UnsupportedMediaTypeException'],
+  SERVE_UPGRADE_REQUIRED: [426, 'UpgradeRequiredException'],
+  SERVE_HEADERS_TOO_LARGE: [400, 'BadRequestException', 'Invalid HTTP message.'],
+  SERVE_QUEUE_FULL: [503, 'QueueFullException', `${NO_WORKER} Consider increasing job queue size.`],
+  SERVE_OVERLOADED: [503, 'ServiceUnavailableException'],
+  SERVE_NOT_READY: [503, 'ServiceUnavailableException', `${NO_WORKER} No worker of this model can start.`],
+  SERVE_SHUTTING_DOWN: [503, 'ServiceUnavailableException'],
+  SERVE_NOT_BEGUN: [503, 'ServiceUnavailableException'],
+  SERVE_QUEUE_TIMEOUT: [504, 'RequestTimeoutException'],
+  SERVE_DEADLINE: [504, 'RequestTimeoutException'],
+  SERVE_INFERENCE_FAILED: [503, 'InternalServerException', 'Prediction failed'],
+  SERVE_OUTPUT_INVALID: [503, 'InternalServerException', 'Unsupported model output data type.'],
+  SERVE_OUTPUT_TOO_LARGE: [500, 'InternalServerException'],
+  SERVE_INFERENCE_TIMEOUT: [504, 'InternalServerException'],
+  SERVE_WORKER_LOST: [500, 'InternalServerException', 'Worker died.'],
+  SERVE_SLOW_READER: [500, 'InternalServerException'],
+  SERVE_CANCELLED: [500, 'InternalServerException'],
+  SERVE_PROTOCOL: [500, 'InternalServerException'],
+  SERVE_INTERNAL: [500, 'InternalServerException'],
+  SERVE_APP_INVALID: [500, 'InternalServerException'],
+  SERVE_INIT_FAILED: [500, 'InternalServerException'],
+  SERVE_INIT_TIMEOUT: [500, 'InternalServerException'],
+  SERVE_CRASH_LOOP: [500, 'InternalServerException'],
+  SERVE_CONFIG: [400, 'BadRequestException'],
+};
+
+const ASK = {
+  request: { headers: { 'content-length': '5' } },
+  backend: { options: { maxBody: 4 } },
+  model: { spec: { name: 'm' } },
+} as unknown as Ask;
+
+function said(code: ErrorCode, message?: string, options?: ServeErrorOptions): unknown[] {
+  const { status, body } = mmsVoice.fail(new ServeError(code, message, options), 'id', ASK);
+  const said = JSON.parse(body.toString()) as { code: number; type: string; message: string };
+  assert.equal(said.code, status);
+  return [status, said.type, said.message];
+}
+
+describe('on the paths of Multi Model Server a code is said as', () => {
+  for (const code of Object.keys(ERRORS) as ErrorCode[]) {
+    const [status, type, message = ERRORS[code].message] = TABLE[code];
+    test(`${code}: ${status} ${type} ${message}`, () => {
+      assert.deepEqual(said(code), [status, type, message]);
+    });
+  }
+});
+
+/** These never show what they say: it is in the log. */
+const ALWAYS: readonly ErrorCode[] = [
+  'SERVE_UNAUTHORIZED',
+  'SERVE_METHOD_NOT_ALLOWED',
+  'SERVE_HEADERS_TOO_LARGE',
+  'SERVE_INFERENCE_FAILED',
+  'SERVE_WORKER_LOST',
+];
+
+test("an error's own words stand in its message, unless they are not for clients", () => {
+  for (const code of Object.keys(ERRORS) as ErrorCode[]) {
+    const [, , message = ''] = said(code, 'own words');
+    const shows = String(message).includes('own words') || code === 'SERVE_QUEUE_FULL';
+    assert.equal(shows, !ALWAYS.includes(code), code);
+  }
+});
+
+const INTERNAL = 'InternalServerException';
+for (const [what, given, expected] of [
+  ['a prediction that failed', { kind: 'prediction' }, [500, INTERNAL, 'why']],
+  [
+    'a prediction that failed with a code of its own',
+    { kind: 'prediction', status: 513 },
+    [513, INTERNAL, 'why'],
+  ],
+  ['an exception', { kind: 'exception' }, [503, INTERNAL, 'Prediction failed']],
+  ['no memory', { kind: 'out-of-memory' }, [507, INTERNAL, 'Out of resources']],
+  ['an input that the app refuses', { kind: 'input' }, [400, 'BadRequestException', 'why']],
+] as const)
+  test(`${what} is ${expected.join(' ')}`, () => {
+    assert.deepEqual(said('SERVE_INFERENCE_FAILED', 'why', given), expected);
+  });
+
+test('a worker that died for want of memory is 507', () => {
+  assert.deepEqual(said('SERVE_WORKER_LOST', 'why', { kind: 'out-of-memory' }), [
+    507,
+    INTERNAL,
+    'Worker died.',
+  ]);
+});
+
+test('the default version cannot be unregistered beside others: 403', () => {
+  assert.deepEqual(said('SERVE_MODEL_CONFLICT', 'why', { status: 403 }), [
+    403,
+    'InvalidModelVersionException',
+    'why',
+  ]);
+});
+
+test('an error is pretty JSON with one line feed at its end, never cached, and ends its connection', () => {
+  const error = new ServeError('SERVE_QUEUE_TIMEOUT', 'late', { retryAfterS: 3 });
+  const failure = mmsVoice.fail(error, 'id', null);
+  assert.equal(
+    failure.body.toString(),
+    '{\n  "code": 504,\n  "type": "RequestTimeoutException",\n  "message": "late"\n}\n',
+  );
+  assert.deepEqual(failure.headers, {
+    Pragma: 'no-cache',
+    'Cache-Control': 'no-cache; no-store, must-revalidate, private',
+    Expires: 'Thu, 01 Jan 1970 00:00:00 UTC',
+    'Content-Type': 'application/json',
+    'Retry-After': 3,
+  });
+  assert.equal(failure.closes, true);
+});
+
+test('a body that is too large is read on to twice the limit, and its connection is kept', () => {
+  const { closes, readsOnBytes } = mmsVoice.fail(new ServeError('SERVE_BODY_TOO_LARGE'), 'id', ASK);
+  assert.deepEqual([closes, readsOnBytes], [undefined, 8]);
+  const chunked = { ...ASK, request: { headers: {} } } as unknown as Ask;
+  assert.equal(mmsVoice.fail(new ServeError('SERVE_BODY_TOO_LARGE'), 'id', chunked).readsOnBytes, 4);
+});
