@@ -4,8 +4,8 @@ import { asSentence } from '../../protocol/sentences.js';
 import type { UploadedFile } from '../api/types.js';
 import type { BodyFormat } from './body-format.js';
 import { collectFields } from './fields.js';
-import { decodeText } from './header-params.js';
-import { partsOf, type Part } from './multipart-parts.js';
+import { decodeText } from '../../protocol/header-params.js';
+import { partsOf, type Part } from '../../protocol/multipart-parts.js';
 
 type Field = string | UploadedFile;
 

@@ -1,7 +1,7 @@
 /** Text, for apps that ask for it; others get such bodies read as JSON. */
 import { ServeError } from '../../protocol/errors.js';
 import type { BodyFormat } from './body-format.js';
-import { paramsOf } from './header-params.js';
+import { paramsOf } from '../../protocol/header-params.js';
 
 /** Decodes the body in the charset that its type names, else as UTF-8. @throws SERVE_BAD_BODY */
 export function readText(body: Buffer, contentType: string): string {
