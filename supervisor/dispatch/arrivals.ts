@@ -76,6 +76,11 @@ export class Arrivals implements Arriving {
     slowest.evict();
   }
 
+  /** Takes every place away. */
+  evictAll(error: ServeError): void {
+    for (const place of [...this.#places]) place.evict(error);
+  }
+
   slowest(minBytes: number, nowMs: number): SlowBody | null {
     let slowest: Place | null = null;
     let leastRate = Infinity;
@@ -138,8 +143,7 @@ class Place implements Admission, SlowBody {
     this.index = -1;
   }
 
-  evict(): void {
-    const error = this.#room.refusal();
+  evict(error = this.#room.refusal()): void {
     this.release();
     this.#onEvicted?.(error);
   }

@@ -165,6 +165,15 @@ export class Dispatcher {
     for (const job of this.#lines) this.#failWaiting(job, error);
   }
 
+  /** Fails every job that has not begun: those that wait, those sent ahead to a worker, those whose bodies still arrive. */
+  failNotBegun(error: ServeError): void {
+    this.failQueued(error);
+    this.#arrivals.evictAll(error);
+    for (const worker of this.#supply.readyWorkers()) {
+      for (const job of worker.heldJobs()) if (!job.begun) this.giveUp(job, error, error.message);
+    }
+  }
+
   /** The app's routes are known, perhaps anew: fails every waiting job that they cannot answer. */
   dropUnfit(fits: (job: Job) => boolean): void {
     for (const job of this.#lines) if (!fits(job)) this.#failWaiting(job, new ServeError('SERVE_NOT_FOUND'));

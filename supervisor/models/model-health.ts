@@ -34,6 +34,7 @@ export class ModelHealth {
   readonly #others = new Set<Waiters<true>>();
   #wanted = 0;
   #drain: 'no' | 'announced' | 'refusing' = 'no';
+  #turnedAway: ServeError | null = null;
   #latched: ServeError | null = null;
   #hasServed = false;
   #lastInitMs: number | null = null;
@@ -85,11 +86,13 @@ export class ModelHealth {
   /** Why a new call is not taken; null if it is. */
   get refusal(): ServeError | null {
     if (this.#drain === 'refusing') return shuttingDown();
+    if (this.#turnedAway !== null) return this.#turnedAway;
     return this.#wanted === 0 ? noneWanted() : this.hopeless;
   }
 
   /** Why no worker will ever come for a call that was taken; null if one may. */
   get hopeless(): ServeError | null {
+    if (this.#turnedAway !== null) return this.#turnedAway;
     const isGivenUp = this.#wanted === 0 && this.#slots.kept.length === 0;
     if (isGivenUp && this.#drain !== 'refusing') return noneWanted();
     return hopelessness(this.#slots.all, this.#latched !== null);
@@ -119,6 +122,12 @@ export class ModelHealth {
 
   refuseCalls(): void {
     this.#drain = 'refusing';
+    this.wake();
+  }
+
+  /** New calls, and those that were taken and are not in line yet, are refused with this error from now on. */
+  turnAway(error: ServeError): void {
+    this.#turnedAway = error;
     this.wake();
   }
 

@@ -227,6 +227,12 @@ export class Model {
     for (const worker of this.#slots.workers) worker.endConversations(shuttingDown());
   }
 
+  /** Every call that has not begun, and every new one, is refused with this error from now on, for good. */
+  turnAway(error: ServeError): void {
+    this.#health.turnAway(error);
+    this.dispatcher.failNotBegun(error);
+  }
+
   /** Nothing is waiting, arriving or running. */
   get quiet(): boolean {
     const { dispatcher } = this;

@@ -10,18 +10,11 @@ import type { RetireLimits } from '../processes/worker-listener.js';
 import { labelOf, type FullModelRef, type ModelRef } from '../options/model-name.js';
 import type { Settled } from './model-health.js';
 import type { Model } from './model.js';
+import { noModel, noVersion, unloading } from './model-errors.js';
+import { outcomeOf, type Outcome } from './outcome.js';
 
 export type { FullModelRef, ModelRef } from '../options/model-name.js';
-
-/** What came of a change. */
-export interface Outcome {
-  /** `done`: as many workers are ready as were asked for. `partial`: only some. `failed`: none, or nothing could be begun. */
-  readonly result: 'done' | 'partial' | 'failed';
-  readonly wanted: number;
-  readonly ready: number;
-  /** Why workers are missing; null if none is. */
-  readonly error: ServeError | null;
-}
+export type { Outcome } from './outcome.js';
 
 /** A change that has taken effect and may not have come to its end. */
 export interface Accepted {
@@ -37,7 +30,10 @@ export interface WorkerBounds {
 }
 
 /** A model, as far as the registry goes. */
-export interface ManagedModel extends Pick<Model, 'wantedWorkers' | 'runningWorkers' | 'scale' | 'close'> {
+export interface ManagedModel extends Pick<
+  Model,
+  'wantedWorkers' | 'runningWorkers' | 'scale' | 'turnAway' | 'close'
+> {
   readonly spec: FullModelRef;
 }
 
@@ -57,10 +53,17 @@ interface Entry<M> {
   readonly model: M;
   readonly isFirst: boolean;
   bounds: WorkerBounds | null;
-  /** Settles once nothing is left of it; null while it is registered. */
-  leaving: Promise<unknown> | null;
+  /** How it leaves; null while it is registered. */
+  leaving: Leaving | null;
   /** Settles once what it is made from is replaced; null while nobody asks for that. */
   replacing: Promise<unknown> | null;
+}
+
+interface Leaving {
+  /** Settles once nothing is left of it. */
+  readonly settled: Promise<Outcome>;
+  /** What a caller is told who asks for it; null: that there is no such model. */
+  readonly refusal: ServeError | null;
 }
 
 interface Versions<M> {
@@ -96,9 +99,11 @@ export class Models<M extends ManagedModel = Model> {
     return this.describe().some((registered) => registered.model === model);
   }
 
-  /** @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND */
+  /** @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND; SERVE_NOT_READY if it is leaving and refuses its calls */
   find(ref: ModelRef): M {
-    return this.#entry(ref).model;
+    const entry = this.#known(ref);
+    if (entry !== null) return entry.model;
+    throw this.#refusing(ref)?.leaving?.refusal ?? this.#unknown(ref);
   }
 
   /** Everything that is there, what is leaving last. */
@@ -124,7 +129,7 @@ export class Models<M extends ManagedModel = Model> {
    */
   async register(ref: FullModelRef, make: () => M): Promise<M> {
     const before = [...this.#leaving].find(({ model }) => isSame(model.spec, ref));
-    await before?.leaving;
+    await before?.leaving?.settled;
     if (this.#isClosed) throw shuttingDown();
     this.#refuseTwice(ref);
     const model = make();
@@ -172,7 +177,22 @@ export class Models<M extends ManagedModel = Model> {
    * @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND; SERVE_MODEL_CONFLICT for the default one of several versions
    */
   unregister(ref: ModelRef, limits: RetireLimits): Accepted {
+    return this.#unregister(this.#entry(ref), limits, null);
+  }
+
+  /**
+   * The same, but new calls, and those that have not begun, are refused at once with SERVE_NOT_READY. Asked again while
+   * the model leaves, it gives the same end once more.
+   */
+  turnAway(ref: ModelRef, limits: RetireLimits): Accepted {
+    const leaving = this.#known(ref) === null ? this.#refusing(ref) : null;
+    if (leaving !== null)
+      return { accepted: refOf(leaving.model), settled: (leaving.leaving as Leaving).settled };
     const entry = this.#entry(ref);
+    return this.#unregister(entry, limits, unloading(entry.model.spec));
+  }
+
+  #unregister(entry: Entry<M>, limits: RetireLimits, refusal: ServeError | null): Accepted {
     const { name, version } = refOf(entry.model);
     const versions = this.#names.get(name) as Versions<M>;
     if (versions.default === entry && versions.entries.size > 1) {
@@ -182,8 +202,9 @@ export class Models<M extends ManagedModel = Model> {
     versions.entries.delete(version);
     if (versions.entries.size === 0) this.#names.delete(name);
     this.#leaving.add(entry);
+    if (refusal !== null) entry.model.turnAway(refusal);
     const settled = this.#leave(entry, limits);
-    entry.leaving = settled;
+    entry.leaving = { settled, refusal };
     return { accepted: { name, version }, settled };
   }
 
@@ -216,34 +237,30 @@ export class Models<M extends ManagedModel = Model> {
     throw new ServeError('SERVE_MODEL_CONFLICT', `The model ${labelOf(ref)} is already registered.`);
   }
 
-  #entry({ name, version }: ModelRef): Entry<M> {
+  #entry(ref: ModelRef): Entry<M> {
+    const entry = this.#known(ref);
+    if (entry === null) throw this.#unknown(ref);
+    return entry;
+  }
+
+  #known({ name, version }: ModelRef): Entry<M> | null {
     const versions = this.#names.get(name);
-    if (versions === undefined)
-      throw new ServeError(
-        'SERVE_MODEL_NOT_FOUND',
-        `There is no model ${quoted(name)}; this server has ${this.#listed()}.`,
-      );
-    const entry = version === undefined ? versions.default : versions.entries.get(version);
-    if (entry !== undefined) return entry;
-    const others = [...versions.entries.keys()].join(', ');
-    const message = `The model ${name} has no version ${quoted(version as string)}; it has: ${others}.`;
-    throw new ServeError('SERVE_VERSION_NOT_FOUND', message);
+    return (version === undefined ? versions?.default : versions?.entries.get(version)) ?? null;
   }
 
-  /** The names that there are, as many as fit into a message. */
-  #listed(): string {
-    const names = [...this.#names.keys()];
-    if (names.length === 0) return 'none';
-    const more = names.length - MOST_NAMES;
-    return `${names.slice(0, MOST_NAMES).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  /** The model that is leaving and refuses its calls, if that is the one meant. */
+  #refusing({ name, version }: ModelRef): Entry<M> | null {
+    const isMeant = ({ model: { spec }, leaving }: Entry<M>): boolean =>
+      (leaving?.refusal ?? null) !== null && spec.name === name && (version ?? spec.version) === spec.version;
+    return [...this.#leaving].find(isMeant) ?? null;
   }
-}
 
-const MOST_NAMES = 20;
-
-/** A name that a client made up, cut and on one line. */
-function quoted(text: string): string {
-  return JSON.stringify(text.length > 128 ? `${text.slice(0, 128)}…` : text);
+  #unknown(ref: ModelRef): ServeError {
+    const versions = this.#names.get(ref.name);
+    return versions === undefined
+      ? noModel(ref.name, [...this.#names.keys()])
+      : noVersion(ref, [...versions.entries.keys()]);
+  }
 }
 
 /** The outcome for what was unregistered before its turn came. */
@@ -270,16 +287,3 @@ function checkBounds({ min, max }: WorkerBounds): void {
 
 /** As `--workers` allows. */
 const MOST_WORKERS = 1024;
-
-async function outcomeOf(wanted: number, change: () => Promise<Settled>): Promise<Outcome> {
-  try {
-    const settled = await change();
-    const { ready, error } = settled;
-    const result = ready >= settled.wanted ? 'done' : ready > 0 ? 'partial' : 'failed';
-    return { result, wanted: settled.wanted, ready, error };
-  } catch (thrown) {
-    const error =
-      thrown instanceof ServeError ? thrown : new ServeError('SERVE_INTERNAL', undefined, { cause: thrown });
-    return { result: 'failed', wanted, ready: 0, error };
-  }
-}

@@ -68,8 +68,8 @@ export class ServerAdmin implements ModelsAdmin {
   }
 
   async unregister(ref: ModelRef, timeoutMs: number): Promise<UnregisterEnd> {
-    const { settled } = this.#served.registry.unregister(ref, retireLimits(timeoutMs));
-    const outcome = await within(timeoutMs, settled);
+    const { settled } = this.#served.registry.turnAway(ref, retireLimits(timeoutMs));
+    const outcome = timeoutMs === 0 ? null : await within(timeoutMs, settled);
     if (outcome === null) return 'timedOut';
     return outcome.result === 'done' ? 'gone' : 'interrupted';
   }

@@ -279,3 +279,31 @@ test(
     assert.equal(await real.model.whenOneGaveUp(Promise.resolve()), null, 'none that is left has');
   },
 );
+
+test(
+  'a model that turns its calls away fails what waits and what was sent ahead, and lets what has begun end',
+  LIMIT,
+  async (t) => {
+    const { real, cues } = await newModel(t);
+    await real.model.scale(1, LIMITS);
+    const running = real.call({ until: 'finish' });
+    await cues.untilNoted('begun call 1');
+    const waiting = Promise.allSettled(Array.from({ length: 50 }, () => real.call({})));
+    const arriving = real.model.dispatcher.admit(0);
+    const evicted: ServeError[] = [];
+    arriving.begin((error) => evicted.push(error));
+    const error = new ServeError('SERVE_NOT_READY', 'It goes.');
+    real.model.turnAway(error);
+    const reasons = (await waiting).map((result) => (result as PromiseRejectedResult).reason as unknown);
+    assert.deepEqual([...new Set([...reasons, ...evicted])], [error]);
+    await assert.rejects(real.call({}), error);
+    await assert.rejects(real.model.whenLoaded(new Promise(() => {})), error);
+    cues.give('finish');
+    await running;
+    assert.deepEqual(await real.model.scale(0, LIMITS), { wanted: 0, ready: 0, error: null });
+    assert.deepEqual(
+      cues.notes().filter((note) => note.startsWith('begun')),
+      ['begun call 1'],
+    );
+  },
+);

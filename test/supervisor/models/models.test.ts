@@ -30,6 +30,10 @@ class Fake implements ManagedModel {
     return new Promise((resolve, reject) => ([this.#settle, this.#fail] = [resolve, reject]));
   }
 
+  turnAway({ code, message }: ServeError): void {
+    this.story.push(`turn away: ${code} ${message}`);
+  }
+
   close(): void {
     this.story.push('closed');
   }
@@ -282,5 +286,47 @@ describe('unregister', () => {
     await model.fails(shuttingDown());
     assert.equal((await settled).error?.code, 'SERVE_SHUTTING_DOWN');
     assert.deepEqual(described(models), ['digits/1 leaving']);
+  });
+});
+
+describe('to turn a model away', () => {
+  const [ref, both] = [{ name: 'digits' }, { name: 'digits', version: '1' }];
+
+  test('refuses its calls first; callers are told so for as long as it leaves, and then that there is none', async () => {
+    const model = new Fake('digits');
+    const models = modelsOf(model);
+    const { settled } = models.turnAway(ref, LIMITS);
+    const message = 'The model digits is being unregistered.';
+    assert.deepEqual(model.story, [`turn away: SERVE_NOT_READY ${message}`, 'scale 0']);
+    for (const meant of [ref, both])
+      assert.throws(() => models.find(meant), { code: 'SERVE_NOT_READY', message, retryAfterS: 30 });
+    assert.throws(() => models.find({ name: 'digits', version: '2' }), { code: 'SERVE_MODEL_NOT_FOUND' });
+    assert.throws(() => models.scale(ref, { min: 1, max: 1 }, LIMITS), { code: 'SERVE_MODEL_NOT_FOUND' });
+    assert.deepEqual(described(models), ['digits/1 leaving']);
+    await model.settles();
+    assert.equal((await settled).result, 'done');
+    assert.throws(() => models.find(ref), { code: 'SERVE_MODEL_NOT_FOUND' });
+  });
+
+  test('that leaves already gives the same end again', async () => {
+    const model = new Fake('digits');
+    const models = modelsOf(model);
+    const ends = [models.turnAway(ref, LIMITS), models.turnAway(ref, LIMITS), models.turnAway(both, LIMITS)];
+    assert.equal(model.story.length, 2, 'it is asked once');
+    await model.settles();
+    for (const { accepted, settled } of ends) {
+      assert.deepEqual(accepted, both);
+      assert.equal((await settled).result, 'done');
+    }
+    assert.throws(() => models.turnAway(ref, LIMITS), { code: 'SERVE_MODEL_NOT_FOUND' });
+  });
+
+  test('leaves the other versions of its name as they are', () => {
+    const [one, two] = [new Fake('digits'), new Fake('digits', '2')];
+    const models = modelsOf(one, two);
+    models.turnAway({ name: 'digits', version: '2' }, LIMITS);
+    assert.equal(models.find(ref), one);
+    assert.throws(() => models.find({ name: 'digits', version: '2' }), { code: 'SERVE_NOT_READY' });
+    assert.throws(() => models.find({ name: 'digits', version: '3' }), { code: 'SERVE_VERSION_NOT_FOUND' });
   });
 });
