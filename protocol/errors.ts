@@ -63,6 +63,10 @@ export const ERRORS = {
     message: 'Two workers died before this call began; it did not run.',
     source: 'server',
   },
+  SERVE_NOT_KEPT: {
+    message: 'The call could not be put on record, and was not run; try again later.',
+    source: 'server',
+  },
   SERVE_QUEUE_TIMEOUT: { message: 'The call waited too long for a worker.', source: 'server' },
   SERVE_DEADLINE: { message: "The client's deadline passed.", source: 'server' },
   SERVE_INFERENCE_FAILED: { message: 'The model failed on this call.', source: 'app' },

@@ -78,7 +78,6 @@ export class Job extends InLine implements Waiting {
   replyBytes = 0;
   readonly #lease: Pick<Lease, 'release'>;
   #sink: Sink;
-  #isDetached = false;
   /** `sent` may be out of date, since a worker begins without a word: `begun` looks it up. */
   #state: 'queued' | 'sent' | 'begun' | 'settled' = 'queued';
   #losses = 0;
@@ -140,11 +139,6 @@ export class Job extends InLine implements Waiting {
     return this.#holder;
   }
 
-  /** Whether the owner is answered already, so that its client's leaving is no reason to stop. */
-  get isDetached(): boolean {
-    return this.#isDetached;
-  }
-
   /** Gives the memory of the body back: the worker has read all of it. */
   releaseBody(): void {
     this.#lease.release();
@@ -201,7 +195,6 @@ export class Job extends InLine implements Waiting {
   /** Frees the job from its caller, who has an answer: no deadline holds any more, and what comes goes to `sink`. */
   detach(sink: Sink): void {
     this.#sink = sink;
-    this.#isDetached = true;
     this.deadlineAtMs = null;
     this.stopDeadline();
   }

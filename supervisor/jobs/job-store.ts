@@ -46,7 +46,7 @@ export interface JobStore {
   readonly size: number;
   /**
    * Puts a job on record, with its call and body as they would be needed to run it in another process. Resolves once
-   * it is as safe as this store makes it: only then may its client be told.
+   * it is as safe as this store makes it: only then is it run, and its client told. Rejects if it is not on record.
    */
   accept(record: JobRecord, job: Pick<Job, 'call' | 'pieces'>): Promise<void>;
   /** The job runs; told once, as soon as somebody notices. */

@@ -95,7 +95,8 @@ export class KeptJob implements Sink {
 
   fail(_job: Job, error: ServeError): void {
     // The detail is left out: it is for the log, and may be long.
-    this.error = new ServeError(error.code, error.message);
+    const { code, message, retryAfterS } = error;
+    this.error = new ServeError(code, message, retryAfterS === undefined ? {} : { retryAfterS });
     this.#finish();
   }
 

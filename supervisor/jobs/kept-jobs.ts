@@ -2,34 +2,49 @@
  * Keeps jobs that outlive their request: background calls, and those of the gateway. Each is known by an id of the
  * server's own until some time after its end, its result included.
  *
- * While a job runs here, it is an object that takes the answer; a store has it on record, and alone knows it after its
- * end.
+ * A store has it on record before it is run and before its client is told. While it waits and runs here, it is also an
+ * object that takes the answer; after its end the store alone knows it.
  */
-import type { Job } from '../dispatch/job.js';
-import type { JobStore } from './job-store.js';
+import { ServeError, describeThrown } from '../../protocol/errors.js';
+import type { Job, JobCall } from '../dispatch/job.js';
+import { startLimit } from '../machine/limit-timer.js';
+import { formatMs } from '../options/units.js';
+import type { JobEnd, JobRecord, JobStore } from './job-store.js';
 import { KeptJob, endOf } from './kept-job.js';
 import { MemoryStore } from './memory-store.js';
 
 export type { KeptResult, KeptState } from './job-store.js';
 export { KeptJob } from './kept-job.js';
 
+export interface KeptJobsListener {
+  /** Told of every job, once, when it has ended. */
+  onEnded(job: KeptJob): void;
+  /** A call could not be put on record; the error's detail says why. */
+  onNotKept(call: JobCall, error: ServeError): void;
+}
+
+/** A store that takes longer is out of order, and clients wait for it. */
+export const ACCEPT_LIMIT_MS = 10_000;
+
+/** When a caller whose call could not be put on record may try again. */
+const RETRY_S = 5;
+
 export class KeptJobs {
   readonly #store: JobStore;
   readonly #newId: () => string;
-  readonly #tell: (job: KeptJob) => void;
+  readonly #listener: Partial<KeptJobsListener>;
   /** Those that have not ended. */
   readonly #running = new Map<string, KeptJob>();
   /** Those of them that the store knows to have begun. */
   readonly #begun = new Set<string>();
 
-  /** `onEnded` is told of every job, once, when it has ended. */
   constructor(
     newId: () => string,
-    onEnded: (job: KeptJob) => void = () => {},
+    listener: Partial<KeptJobsListener> = {},
     store: JobStore = new MemoryStore(),
   ) {
     this.#newId = newId;
-    this.#tell = onEnded;
+    this.#listener = listener;
     this.#store = store;
   }
 
@@ -48,15 +63,18 @@ export class KeptJobs {
     return record === null ? null : new KeptJob(record, null, null);
   }
 
-  /** Takes a job over from its caller: the answer comes here. */
-  keep(job: Job): KeptJob {
+  /**
+   * Takes over from its caller a job that nobody has submitted yet: the answer comes here. Resolves once it is on record;
+   * only then may it be submitted, and its client be told. @throws SERVE_NOT_KEPT; then it must not be run
+   */
+  async keep(job: Job): Promise<KeptJob> {
     const { requestId, model, version, route } = job.call;
     const facts = { id: this.#newId(), requestId, model, version, route };
     const record = { ...facts, createdAt: Date.now(), begunAt: null, end: null };
+    await this.#accept(record, job);
     const { maxResultBytes } = this.#store;
     const kept = new KeptJob(record, job, { maxResultBytes, onEnded: (ended) => this.#onEnded(ended) });
     this.#running.set(kept.id, kept);
-    void this.#store.accept(record, job);
     job.detach(kept);
     return kept;
   }
@@ -70,6 +88,37 @@ export class KeptJobs {
     this.#store.close();
   }
 
+  async #accept(record: JobRecord, job: Job): Promise<void> {
+    try {
+      await this.#acceptInTime(record, job);
+    } catch (cause) {
+      const options = { detail: describeThrown(cause).stack, retryAfterS: RETRY_S, cause };
+      const error = new ServeError('SERVE_NOT_KEPT', undefined, options);
+      this.#listener.onNotKept?.(job.call, error);
+      throw error;
+    }
+  }
+
+  async #acceptInTime(record: JobRecord, job: Job): Promise<void> {
+    const accepted = this.#store.accept(record, job);
+    await new Promise<void>((resolve, reject) => {
+      let isLate = false;
+      const limit = startLimit(ACCEPT_LIMIT_MS, () => {
+        isLate = true;
+        reject(new Error(`the store of jobs took longer than ${formatMs(ACCEPT_LIMIT_MS)}`));
+      });
+      const onRecord = (): void => {
+        limit.stop();
+        if (isLate) this.#store.ended(record.id, neverRun());
+        resolve();
+      };
+      accepted.then(onRecord, (cause: Error) => {
+        limit.stop();
+        reject(cause);
+      });
+    });
+  }
+
   #noteBegun(id: string): void {
     if (this.#begun.has(id)) return;
     this.#begun.add(id);
@@ -77,10 +126,17 @@ export class KeptJobs {
   }
 
   #onEnded(job: KeptJob): void {
-    this.#tell(job);
+    this.#listener.onEnded?.(job);
     if (job.runMs > 0) this.#noteBegun(job.id);
     this.#begun.delete(job.id);
     this.#running.delete(job.id);
     this.#store.ended(job.id, endOf(job));
   }
+}
+
+/** The end of a job that is on record though its client was told that it is not: nobody may run it later. */
+function neverRun(): JobEnd {
+  const { code, message } = new ServeError('SERVE_NOT_KEPT');
+  const error = { code, message };
+  return { state: 'failed', endedAt: Date.now(), runMs: 0, queueMs: 0, result: null, error };
 }

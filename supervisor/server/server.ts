@@ -11,6 +11,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { ServeError } from '../../protocol/errors.js';
 import { asClause } from '../../protocol/sentences.js';
 import { startTexts, tryText } from './banner.js';
+import type { JobCall } from '../dispatch/job.js';
 import type { SendAhead } from '../dispatch/send-ahead.js';
 import { Ending } from './ending.js';
 import type { ApiKeys } from '../http/call/api-keys.js';
@@ -69,10 +70,10 @@ export class Server implements ServerHandle {
   readonly #served: ServedModels;
   readonly models: ServerModels;
   readonly #facts: ServerFacts;
-  readonly #jobs = new KeptJobs(
-    () => requestIdOf({}),
-    (job) => this.#onJobEnded(job),
-  );
+  readonly #jobs = new KeptJobs(() => requestIdOf({}), {
+    onEnded: (job) => this.#onJobEnded(job),
+    onNotKept: (call, error) => this.#onJobNotKept(call, error),
+  });
   readonly #tally: Tally;
   readonly #unsent: UnsentAnswers;
   readonly #ending: Ending;
@@ -234,6 +235,10 @@ export class Server implements ServerHandle {
     if (error === null) return;
     const text = `the background job ${id} of ${route} failed: ${error.message}`;
     this.#log.warn({ job: id, requestId, route, code: error.code }, text);
+  }
+
+  #onJobNotKept({ requestId, route }: JobCall, { code, detail }: ServeError): void {
+    this.#log.error({ requestId, route, code }, `a call of ${route} could not be put on record: ${detail}`);
   }
 
   #warnUnguarded(why: string): void {

@@ -51,7 +51,8 @@ export async function answerCall(ask: Ask, plan: CallPlan): Promise<void> {
     const opened = plan.open === undefined ? null : await plan.open(ask, body);
     if (opened === null) checkBody(route, body);
 
-    submitCall(ask, plan, { model, route, deadlineMs, body, opened, place });
+    const onRecord = submitCall(ask, plan, { model, route, deadlineMs, body, opened, place });
+    if (onRecord !== null) await onRecord;
   } catch (thrown) {
     place?.release();
     if (!(thrown instanceof ServeError)) throw thrown;

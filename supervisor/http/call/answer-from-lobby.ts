@@ -52,5 +52,5 @@ export async function answerFromLobby(
   const deadlineMs = route.kind === 'background' ? null : limitMs;
   if (deadlineMs !== null) model.dispatcher.checkDeadline(ask.acceptedAtMs + deadlineMs);
   if (opened === null) checkBody(route, body);
-  submitCall(ask, plan, { model, route, deadlineMs, body, opened, place });
+  await submitCall(ask, plan, { model, route, deadlineMs, body, opened, place });
 }

@@ -1,5 +1,4 @@
-/** Answers the caller of a background route at once; its job lives on. */
-import type { Job } from '../../dispatch/job.js';
+/** Answers the caller of a background route while its job lives on. */
 import type { KeptJob } from '../../jobs/kept-jobs.js';
 import { httpStatus } from '../socket/http-status.js';
 import type { Ask } from './ask.js';
@@ -14,19 +13,16 @@ export function statusOf({ error }: KeptJob): number {
   return error === null ? 200 : httpStatus(error.code);
 }
 
-export function answerStarted(ask: Ask, job: Job): KeptJob {
+export function answerStarted(ask: Ask, kept: KeptJob): void {
   const { backend, request, response, dialect } = ask;
-  const kept = backend.jobs.keep(job);
-  kept.onceEnded(() => backend.onSettled(ask, job, statusOf(kept), kept.error));
   const headers: Record<string, string | number> = {
     'Content-Type': 'application/json',
     'Content-Length': BODY.length,
-    'X-Request-Id': job.call.requestId,
+    'X-Request-Id': kept.requestId,
     ...dialect.headers?.(ask),
     [JOB_ID_HEADER]: kept.id,
   };
   if (backend.closing(request)) headers['Connection'] = 'close';
   response.writeHead(200, headers);
   response.end(BODY);
-  return kept;
 }

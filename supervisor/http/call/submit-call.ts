@@ -1,6 +1,6 @@
 /**
  * Makes a call whose body has arrived a job. Its answer goes back on the response by way of the dispatcher, a worker and
- * the reply sink; the caller of a background route is answered now, and the job is kept.
+ * the reply sink; a job that outlives its client is kept, and its client is answered as soon as it is on record.
  */
 import type { Route } from '../../../protocol/messages.js';
 import type { Admission } from '../../dispatch/arrivals.js';
@@ -26,9 +26,15 @@ export interface ArrivedCall {
   readonly place: Admission;
 }
 
-export function submitCall(ask: Ask, plan: CallPlan, arrived: ArrivedCall): void {
-  if (arrived.opened !== null) submitKept(ask, plan, arrived, arrived.opened);
-  else submitOwned(ask, plan, arrived);
+/**
+ * Whoever waits for the answer is told of every failure; the promise is for calls that outlive their clients, which are
+ * put on record first. It rejects with what they are refused with.
+ */
+export function submitCall(ask: Ask, plan: CallPlan, arrived: ArrivedCall): Promise<void> | null {
+  if (arrived.opened !== null) return submitOpened(ask, plan, arrived, arrived.opened);
+  if (arrived.route.kind === 'background') return submitBackground(ask, plan, arrived);
+  submitOwned(ask, plan, arrived);
+  return null;
 }
 
 function submitOwned(ask: Ask, plan: CallPlan, { model, route, deadlineMs, body, place }: ArrivedCall): void {
@@ -44,29 +50,44 @@ function submitOwned(ask: Ask, plan: CallPlan, { model, route, deadlineMs, body,
     body,
   );
   onceClosed(request, response, () => {
-    if (!job.settled && !job.isDetached) dispatcher.giveUp(job, 'SERVE_CANCELLED', 'the client left');
+    if (!job.settled) dispatcher.giveUp(job, 'SERVE_CANCELLED', 'the client left');
   });
   dispatcher.submit(job, place);
-  if (job.settled) return;
-  postResult(backend.webhooks, route, job);
-  if (route.kind === 'background') postFailure(backend.webhooks, route, answerStarted(ask, job));
+  if (!job.settled) postResult(backend.webhooks, route, job);
 }
 
-/** A job that no client's leaving ends. */
-function submitKept(
+/** Its caller is told that the call is taken; what comes of it, `GET /_k/jobs/:id` and the route's webhook say. */
+async function submitBackground(
+  ask: Ask,
+  plan: CallPlan,
+  { model, route, body, place }: ArrivedCall,
+): Promise<void> {
+  const { backend, acceptedAtMs } = ask;
+  const call = describeCall(ask, plan, { model, route: route.path }, null, body.bytes);
+  const job = new Job(call, body.pieces, { acceptedAtMs, deadlineAtMs: null }, NOWHERE, body);
+  const kept = await backend.jobs.keep(job);
+  model.dispatcher.submit(job, place);
+  if (kept.error !== null) throw kept.error; // its caller can be told in place of whoever would ask
+  postResult(backend.webhooks, route, job);
+  postFailure(backend.webhooks, route, kept);
+  kept.onceEnded(() => backend.onSettled(ask, job, statusOf(kept), kept.error));
+  answerStarted(ask, kept);
+}
+
+/** The input stood in a body that wraps it: the dialect knows how its caller hears of the job. */
+async function submitOpened(
   ask: Ask,
   plan: CallPlan,
   { model, route, place }: ArrivedCall,
-  opened: OpenedBody,
-): void {
+  { input, described, answerKept }: OpenedBody,
+): Promise<void> {
   const { backend, acceptedAtMs } = ask;
-  const { input, described } = opened;
   const target = { model, route: route.path };
   const call = { ...describeCall(ask, plan, target, null, input.length), ...described };
   const job = new Job(call, [input], { acceptedAtMs, deadlineAtMs: null }, NOWHERE);
+  const kept = await backend.jobs.keep(job);
   postResult(backend.webhooks, route, job);
-  const kept = backend.jobs.keep(job);
   kept.onceEnded(() => backend.onSettled(ask, job, statusOf(kept), kept.error));
   model.dispatcher.submit(job, place);
-  opened.answerKept(ask, kept);
+  answerKept(ask, kept);
 }

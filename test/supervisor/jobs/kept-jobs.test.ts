@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, mock, test } from 'node:test';
 import { ServeError, type ErrorCode } from '../../../protocol/errors.js';
-import { KeptJobs, type KeptJob } from '../../../supervisor/jobs/kept-jobs.js';
+import { ACCEPT_LIMIT_MS, KeptJobs, type KeptJob } from '../../../supervisor/jobs/kept-jobs.js';
 import type { JobEnd, JobRecord, JobStore } from '../../../supervisor/jobs/job-store.js';
 import { MemoryStore, type KeepLimits } from '../../../supervisor/jobs/memory-store.js';
 import { FakeWorker, newJob } from '../dispatch/jobs.js';
@@ -15,25 +15,21 @@ let made = 0;
 function jobsWith(limits: Partial<KeepLimits> = {}): KeptJobs {
   made = 0;
   const all = { keepMs: 1000, maxJobs: 10, maxBytes: 400, ...limits };
-  return new KeptJobs(
-    () => `job-${(made += 1)}`,
-    () => {},
-    new MemoryStore(all),
-  );
+  return new KeptJobs(() => `job-${(made += 1)}`, {}, new MemoryStore(all));
 }
 
 /** Keeps a job that ends at once, with a result of this size. */
-function keepEnded(jobs: KeptJobs, bytes = 1): KeptJob {
+async function keepEnded(jobs: KeptJobs, bytes = 1): Promise<KeptJob> {
   const job = newJob('x');
-  const kept = jobs.keep(job);
+  const kept = await jobs.keep(job);
   job.reply(HEAD, [Buffer.alloc(bytes, 0x31)], bytes, 1);
   return kept;
 }
 
-test('a job is queued, running, then succeeded with its result', () => {
+test('a job is queued, running, then succeeded with its result', async () => {
   const jobs = jobsWith();
   const job = newJob('x');
-  const kept = jobs.keep(job);
+  const kept = await jobs.keep(job);
   assert.deepEqual([kept.id, kept.state, kept.ended, kept.result], ['job-1', 'queued', false, null]);
   job.sendTo(new FakeWorker());
   assert.equal(kept.state, 'queued', 'a job that was sent ahead waits in its worker');
@@ -46,9 +42,9 @@ test('a job is queued, running, then succeeded with its result', () => {
   assert.equal(jobs.get('job-2'), null);
 });
 
-test('whether a job has begun is asked of the worker that holds it', () => {
+test('whether a job has begun is asked of the worker that holds it', async () => {
   const job = newJob('x');
-  const kept = jobsWith().keep(job);
+  const kept = await jobsWith().keep(job);
   job.sendTo({ learnBegun: () => job.begin(1), abandon: () => {}, sendData: () => {} });
   assert.equal(kept.state, 'running');
 });
@@ -61,26 +57,26 @@ for (const [code, state] of [
   ['SERVE_NOT_BEGUN', 'failed'],
   ['SERVE_WORKER_LOST', 'lost'],
 ] as const satisfies readonly (readonly [ErrorCode, string])[]) {
-  test(`a job that ends with ${code} is ${state}`, () => {
+  test(`a job that ends with ${code} is ${state}`, async () => {
     const job = newJob('x');
-    const kept = jobsWith().keep(job);
+    const kept = await jobsWith().keep(job);
     job.fail(new ServeError(code));
     assert.deepEqual([kept.state, kept.ended, kept.error?.code, kept.result], [state, true, code, null]);
   });
 }
 
-test('a result is a copy: the memory it came in may be used again', () => {
+test('a result is a copy: the memory it came in may be used again', async () => {
   const job = newJob('x');
-  const kept = jobsWith().keep(job);
+  const kept = await jobsWith().keep(job);
   const piece = Buffer.from('before');
   job.reply(HEAD, [piece], 6, 1);
   piece.fill(0);
   assert.equal(kept.result?.body?.toString(), 'before');
 });
 
-test('a stream is kept whole, with its head, and its worker may always go on', () => {
+test('a stream is kept whole, with its head, and its worker may always go on', async () => {
   const job = newJob('x');
-  const kept = jobsWith().keep(job);
+  const kept = await jobsWith().keep(job);
   let taken = 0;
   job.head({ ...HEAD, status: 201 });
   job.chunk([Buffer.from('a')], () => (taken += 1));
@@ -93,62 +89,63 @@ test('a stream is kept whole, with its head, and its worker may always go on', (
   );
 });
 
-test('a stream that breaks off has failed, and nothing of it is kept', () => {
+test('a stream that breaks off has failed, and nothing of it is kept', async () => {
   const job = newJob('x');
-  const kept = jobsWith().keep(job);
+  const kept = await jobsWith().keep(job);
   job.head(HEAD);
   job.chunk([Buffer.from('a')], () => {});
   job.fail(new ServeError('SERVE_INFERENCE_FAILED'));
   assert.deepEqual([kept.state, kept.result], ['failed', null]);
 });
 
-test('a result above a quarter of all room has succeeded without its body, whole or streamed', () => {
+test('a result above a quarter of all room has succeeded without its body, whole or streamed', async () => {
   const jobs = jobsWith({ maxBytes: 400 });
-  assert.equal(keepEnded(jobs, 100).result?.body?.length, 100);
-  const whole = keepEnded(jobs, 101);
+  assert.equal((await keepEnded(jobs, 100)).result?.body?.length, 100);
+  const whole = await keepEnded(jobs, 101);
   assert.deepEqual([whole.state, whole.result], ['succeeded', { head: HEAD, body: null }]);
   const job = newJob('x');
-  const streamed = jobs.keep(job);
+  const streamed = await jobs.keep(job);
   let taken = 0;
   for (let i = 0; i < 3; i += 1) job.chunk([Buffer.alloc(50)], () => (taken += 1));
   job.end(1);
   assert.deepEqual([streamed.state, streamed.result?.body, taken], ['succeeded', null, 3]);
 });
 
-test('when too many jobs have ended the oldest ends are forgotten first; jobs that have not ended never are', () => {
+test('when too many jobs have ended the oldest ends are forgotten first; jobs that have not ended never are', async () => {
   const jobs = jobsWith({ maxJobs: 2 });
-  const waiting = jobs.keep(newJob('waits'));
-  const ended = [keepEnded(jobs), keepEnded(jobs), keepEnded(jobs)];
+  const waiting = await jobs.keep(newJob('waits'));
+  const ended = [await keepEnded(jobs), await keepEnded(jobs), await keepEnded(jobs)];
   const known = [waiting, ...ended].map(({ id }) => jobs.get(id) !== null);
   assert.deepEqual(known, [true, false, true, true]);
   assert.equal(jobs.size, 3);
   assert.deepEqual(jobs.unfinished(), [waiting.id]);
 });
 
-test('the job that ended first is forgotten first, whichever came first', () => {
+test('the job that ended first is forgotten first, whichever came first', async () => {
   const jobs = jobsWith({ maxJobs: 1 });
   const job = newJob('slow');
-  const slow = jobs.keep(job);
-  const quick = keepEnded(jobs);
+  const slow = await jobs.keep(job);
+  const quick = await keepEnded(jobs);
   job.fail(new ServeError('SERVE_INFERENCE_FAILED'));
   assert.deepEqual([jobs.get(quick.id), jobs.get(slow.id)], [null, slow]);
 });
 
-test('when results hold too many bytes the oldest are forgotten first', () => {
+test('when results hold too many bytes the oldest are forgotten first', async () => {
   const jobs = jobsWith({ maxBytes: 400 });
-  const ended = Array.from({ length: 5 }, () => keepEnded(jobs, 100));
+  const ended: KeptJob[] = [];
+  for (let i = 0; i < 5; i += 1) ended.push(await keepEnded(jobs, 100));
   assert.deepEqual(
     ended.map(({ id }) => jobs.get(id) !== null),
     [false, true, true, true, true],
   );
 });
 
-test('a job is forgotten a time after its end, each by its own', () => {
+test('a job is forgotten a time after its end, each by its own', async () => {
   const jobs = jobsWith({ keepMs: 1000 });
-  const waiting = jobs.keep(newJob('waits'));
-  const first = keepEnded(jobs);
+  const waiting = await jobs.keep(newJob('waits'));
+  const first = await keepEnded(jobs);
   mock.timers.tick(600);
-  const second = keepEnded(jobs);
+  const second = await keepEnded(jobs);
   const known = (): boolean[] => [first, second, waiting].map(({ id }) => jobs.get(id) !== null);
   mock.timers.tick(399);
   assert.deepEqual(known(), [true, true, true]);
@@ -159,10 +156,10 @@ test('a job is forgotten a time after its end, each by its own', () => {
   assert.equal(jobs.size, 1);
 });
 
-test('a waiter is called once: at the end of the job, or at once if it has ended', () => {
+test('a waiter is called once: at the end of the job, or at once if it has ended', async () => {
   const jobs = jobsWith();
   const job = newJob('x');
-  const kept = jobs.keep(job);
+  const kept = await jobs.keep(job);
   const calls: string[] = [];
   kept.onceEnded(() => calls.push('waited'));
   const stop = kept.onceEnded(() => calls.push('left'));
@@ -175,23 +172,23 @@ test('a waiter is called once: at the end of the job, or at once if it has ended
   assert.deepEqual(calls, ['waited', 'late']);
 });
 
-test('a kept job has no deadline any more', () => {
+test('a kept job has no deadline any more', async () => {
   const job = newJob('x', { deadlineAtMs: performance.now() + 5 });
   let fired = false;
   job.startDeadline(() => (fired = true));
-  jobsWith().keep(job);
+  await jobsWith().keep(job);
   mock.timers.tick(10);
   assert.deepEqual([job.deadlineAtMs, fired], [null, false]);
 });
 
-test('headers of an answer and the detail of an error are not kept: nobody can ask for them', () => {
+test('headers of an answer and the detail of an error are not kept: nobody can ask for them', async () => {
   const jobs = jobsWith();
   const answered = newJob('x');
-  const kept = jobs.keep(answered);
+  const kept = await jobs.keep(answered);
   answered.reply({ ...HEAD, headers: `X-Long\n${'x'.repeat(1000)}` }, [Buffer.from('1')], 1, 1);
   assert.deepEqual(kept.result?.head, HEAD);
   const failed = newJob('x');
-  const lost = jobs.keep(failed);
+  const lost = await jobs.keep(failed);
   failed.fail(new ServeError('SERVE_INFERENCE_FAILED', undefined, { detail: 'x'.repeat(1000) }));
   assert.deepEqual([lost.error?.code, lost.error?.detail], ['SERVE_INFERENCE_FAILED', '']);
 });
@@ -237,12 +234,12 @@ class Written implements JobStore {
   }
 }
 
-test('a store hears of a job once each: accepted, begun, ended; what it has on record is data, with times of the calendar', () => {
+test('a store hears of a job once each: accepted, begun, ended; what it has on record is data, with times of the calendar', async () => {
   const store = new Written();
-  const jobs = new KeptJobs(() => 'j', undefined, store);
+  const jobs = new KeptJobs(() => 'j', {}, store);
   const job = newJob('x');
   mock.timers.setTime(1000);
-  jobs.keep(job);
+  await jobs.keep(job);
   job.sendTo(new FakeWorker());
   job.begin(performance.now());
   mock.timers.setTime(2000);
@@ -261,20 +258,87 @@ test('a store hears of a job once each: accepted, begun, ended; what it has on r
   assert.deepEqual(structuredClone(store.records), store.records);
 });
 
-test('a job that is only on record is told as it was: state, times, result or error', () => {
+test('a job that is only on record is told as it was: state, times, result or error', async () => {
   const store = new Written();
   const failed = newJob('x');
   mock.timers.setTime(1000);
-  const before = new KeptJobs(() => 'j', undefined, store).keep(failed);
+  const before = await new KeptJobs(() => 'j', {}, store).keep(failed);
   mock.timers.setTime(2500);
   failed.fail(new ServeError('SERVE_WORKER_LOST'));
-  const later = new KeptJobs(() => 'k', undefined, store).get('j');
+  const later = new KeptJobs(() => 'k', {}, store).get('j');
   assert.deepEqual(
     [later?.state, later?.createdAt, later?.endedAt],
     ['lost', new Date(1000), new Date(2500)],
   );
   assert.deepEqual(later?.error, before.error);
   assert.equal(JSON.stringify(store.ends), JSON.stringify(structuredClone(store.ends)));
+});
+
+/** A store that puts a job on record when the test says so, or refuses it. */
+class Slow extends Written {
+  put = (): void => {};
+  refuse: (error: Error) => void = () => {};
+
+  override async accept(...given: Parameters<Written['accept']>): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      this.put = resolve;
+      this.refuse = reject;
+    });
+    return super.accept(...given);
+  }
+}
+
+test("a job is nobody else's before it is on record", async () => {
+  const store = new Slow();
+  const jobs = new KeptJobs(() => 'j', {}, store);
+  const job = newJob('x', { deadlineAtMs: performance.now() + 60_000 });
+  const keeping = jobs.keep(job);
+  assert.deepEqual([jobs.get('j'), jobs.unfinished()], [null, []]);
+  assert.notEqual(job.deadlineAtMs, null);
+  store.put();
+  const kept = await keeping;
+  assert.deepEqual([jobs.get('j'), jobs.unfinished(), job.deadlineAtMs], [kept, ['j'], null]);
+  mock.timers.tick(ACCEPT_LIMIT_MS);
+  assert.deepEqual(store.news, ['accepted j for x with 0 pieces'], 'the limit ends with the wait');
+});
+
+for (const [how, accept] of [
+  ['rejects', (): Promise<void> => Promise.reject(new Error('no space left'))],
+  [
+    'throws',
+    (): Promise<void> => {
+      throw new Error('no space left');
+    },
+  ],
+] as const) {
+  test(`a job stays its caller's, who is told, when the store ${how}`, async () => {
+    const store = Object.assign(new Written(), { accept });
+    const heard: string[] = [];
+    const onNotKept = (call: { requestId: string }, { code, detail }: ServeError): void =>
+      void heard.push(`${call.requestId} ${code} ${detail.split('\n', 1)[0] ?? ''}`);
+    const jobs = new KeptJobs(() => 'j', { onNotKept }, store);
+    let outcome = '';
+    const job = newJob('x', { onSettled: (how) => (outcome = how) });
+    await assert.rejects(jobs.keep(job), { code: 'SERVE_NOT_KEPT', retryAfterS: 5 });
+    assert.deepEqual(heard, ['x SERVE_NOT_KEPT Error: no space left']);
+    assert.deepEqual([jobs.get('j'), jobs.unfinished(), store.news], [null, [], []]);
+    job.fail(new ServeError('SERVE_NOT_KEPT'));
+    assert.equal(outcome, 'SERVE_NOT_KEPT');
+  });
+}
+
+test('a store that takes too long keeps nobody waiting, and what it has on record later has failed', async () => {
+  const store = new Slow();
+  const jobs = new KeptJobs(() => 'j', {}, store);
+  const keeping = jobs.keep(newJob('x'));
+  mock.timers.tick(ACCEPT_LIMIT_MS);
+  await assert.rejects(keeping, { code: 'SERVE_NOT_KEPT' });
+  assert.deepEqual(store.news, []);
+  store.put();
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(store.ends[0]?.error?.code, 'SERVE_NOT_KEPT');
+  assert.equal(jobs.get('j')?.state, 'failed');
+  assert.deepEqual(jobs.unfinished(), []);
 });
 
 test('memory has nothing of an earlier process', async () => {

@@ -12,6 +12,7 @@ export const HOLD_MS = 50_000;
 
 /** Goes on when the job has ended or the time is up, and never if the client leaves before. */
 export function hold({ request, response }: Ask, kept: KeptJob, limitMs: number, goOn: () => void): void {
+  if (response.destroyed) return;
   if (kept.ended || limitMs === 0) {
     goOn();
     return;

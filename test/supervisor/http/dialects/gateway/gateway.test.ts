@@ -1,17 +1,12 @@
 /** How the gateway holds those who wait, with a clock of our own: an hour of long polls in no time. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer, request, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { request, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
 import type { Job } from '../../../../../supervisor/dispatch/job.js';
-import { ApiKeys } from '../../../../../supervisor/http/call/api-keys.js';
-import type { Backend } from '../../../../../supervisor/http/call/backend.js';
-import { Lobby } from '../../../../../supervisor/http/call/lobby.js';
-import { createHandler } from '../../../../../supervisor/http/handler.js';
-import { KeptJobs, type KeptJob } from '../../../../../supervisor/jobs/kept-jobs.js';
-import type { Log } from '../../../../../supervisor/observe/log.js';
+import type { KeptJob } from '../../../../../supervisor/jobs/kept-jobs.js';
+import { countedJobs, fakeModel, onlyModel, serveHandler } from '../../serve-handler.js';
 
 const LIMIT = { timeout: 20_000 };
 const HEAD = { status: 200, contentType: 'application/json', headers: '', phrase: '' };
@@ -84,11 +79,10 @@ async function openGateway(t: TestContext): Promise<Gateway> {
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'] });
   const jobs: Job[] = [];
   const held = new Set<() => void>();
-  let ids = 0;
-  const keptJobs = new KeptJobs(() => String((ids += 1)));
+  const keptJobs = countedJobs();
   const keep = keptJobs.keep.bind(keptJobs);
-  keptJobs.keep = (...given): KeptJob => {
-    const kept = keep(...given);
+  keptJobs.keep = async (job): Promise<KeptJob> => {
+    const kept = await keep(job);
     let isFirst = true; // the front's own, for its log
     const onceEnded = kept.onceEnded.bind(kept);
     kept.onceEnded = (callback) => {
@@ -105,37 +99,10 @@ async function openGateway(t: TestContext): Promise<Gateway> {
     };
     return kept;
   };
-  const admission = { begin: () => {}, grow: () => {}, complete: () => {}, release: () => {} };
-  const model = {
-    spec: { name: 'the-only-one' },
-    routes: new Map([['/', { path: '/', kind: 'handler', input: 'any', webhook: '', maxBatch: 1 }]]),
-    dispatcher: { admit: () => admission, submit: (job: Job) => jobs.push(job) },
-  };
-  const backend = {
-    models: { default: model, all: () => [model], find: () => model },
-    options: { maxBody: 1e6, bodyTimeout: 1e9, corsOrigin: null },
-    lobby: new Lobby(),
-    log: {} as Log,
-    posts: { count: 0 },
-    keys: new ApiKeys([]),
-    jobs: keptJobs,
-    closing: () => false,
-    inviteBody: () => {},
-    onSettled: () => {},
-    onRefused: () => {},
-  } as unknown as Backend;
-  const handler = createHandler(backend);
-  const server = createServer((incoming, response) => handler.request(incoming, response));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => {
-    keptJobs.close();
-    server.close();
-    server.closeAllConnections();
-  });
-  const { port } = server.address() as AddressInfo;
+  const model = fakeModel('the-only-one', { submit: (job) => jobs.push(job) });
+  const url = await serveHandler(t, { models: onlyModel(model), jobs: keptJobs });
   const open = (path: string, body: object): ReturnType<typeof request> => {
-    const outgoing = request({ host: '127.0.0.1', port, path, method: 'POST' });
+    const outgoing = request(url + path, { method: 'POST' });
     outgoing.on('error', () => {}); // of those that are torn down
     outgoing.end(JSON.stringify(body));
     return outgoing;

@@ -1,21 +1,12 @@
 /** Which model a start is for, and of whom its place is asked. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { ServeError } from '../../../../../protocol/errors.js';
 import type { Admission } from '../../../../../supervisor/dispatch/arrivals.js';
-import type { Job } from '../../../../../supervisor/dispatch/job.js';
-import { ApiKeys } from '../../../../../supervisor/http/call/api-keys.js';
-import type { Backend } from '../../../../../supervisor/http/call/backend.js';
-import { Lobby } from '../../../../../supervisor/http/call/lobby.js';
-import { createHandler } from '../../../../../supervisor/http/handler.js';
-import { KeptJobs } from '../../../../../supervisor/jobs/kept-jobs.js';
 import type { Models } from '../../../../../supervisor/models/models.js';
-import { digestOf } from '../../../../../supervisor/options/api-key.js';
 import { eventually } from '../../../../helpers/server.js';
 import { RawConnection } from '../../../../helpers/raw-http.js';
+import { NO_PLACE, fakeModel, serveHandler, type FakeModel } from '../../serve-handler.js';
 
 const HEAD = { status: 200, contentType: 'application/json', headers: '', phrase: '' };
 
@@ -36,53 +27,20 @@ class Fakes {
     this.models = { default: standard, all: () => all, find } as unknown as Models;
   }
 
-  #model(name: string): { spec: { name: string } } {
+  #model(name: string): FakeModel {
     const place: Admission = {
-      begin: () => {},
+      ...NO_PLACE,
       grow: (bytes) => void this.notes.push(`${name} grows by ${bytes}`),
-      complete: () => {},
-      release: () => {},
     };
     const answer = Buffer.from(JSON.stringify(name));
-    return {
-      spec: { name },
-      routes: new Map([['/', { path: '/', kind: 'handler', input: 'any', webhook: '', maxBatch: 1 }]]),
-      dispatcher: {
-        admit: () => {
-          this.notes.push(`${name} admits`);
-          return place;
-        },
-        submit: (job: Job) => job.reply(HEAD, [answer], answer.length, 1),
+    return fakeModel(name, {
+      admit: () => {
+        this.notes.push(`${name} admits`);
+        return place;
       },
-    } as unknown as { spec: { name: string } };
+      submit: (job) => job.reply(HEAD, [answer], answer.length, 1),
+    });
   }
-}
-
-async function startGateway(t: TestContext, fakes: Fakes, keys: readonly string[] = []): Promise<string> {
-  let ids = 0;
-  const jobs = new KeptJobs(() => String((ids += 1)));
-  const backend = {
-    models: fakes.models,
-    options: { maxBody: 1e6, bodyTimeout: 1e4, corsOrigin: null },
-    lobby: new Lobby(),
-    posts: { count: 0 },
-    keys: new ApiKeys(keys.map((key) => digestOf(key))),
-    jobs,
-    closing: () => false,
-    inviteBody: () => {},
-    onSettled: () => {},
-    onRefused: () => {},
-  } as unknown as Backend;
-  const handler = createHandler(backend);
-  const server = createServer((request, response) => handler.request(request, response));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => {
-    jobs.close();
-    server.close();
-    server.closeAllConnections();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 interface Reply {
@@ -108,25 +66,25 @@ for (const [why, body, answer] of [
   ['names none: an error', { modelKey: 'c' }, 'inference server error: c is none of a, b'],
 ] as const) {
   test(`with two models modelKey ${why}`, async (t) => {
-    assert.equal(await start(await startGateway(t, new Fakes(['a', 'b'], 'a')), body), answer);
+    assert.equal(await start(await serveHandler(t, new Fakes(['a', 'b'], 'a')), body), answer);
   });
 }
 
 test('with one model modelKey means nothing', async (t) => {
-  const url = await startGateway(t, new Fakes(['a'], 'a'));
+  const url = await serveHandler(t, new Fakes(['a'], 'a'));
   for (const modelKey of ['a', 'whatever the client was given', 5])
     assert.equal(await start(url, { modelKey }), 'a');
 });
 
 test('with two models and no default one must be named', async (t) => {
-  const url = await startGateway(t, new Fakes(['a', 'b'], null));
+  const url = await serveHandler(t, new Fakes(['a', 'b'], null));
   assert.equal(await start(url, { modelKey: 'b' }), 'b');
   assert.match(String(await start(url, {})), /error: No model answers where none is named.* a, b/);
 });
 
 test('the place is asked of the model as soon as it is known, and counts what has arrived', async (t) => {
   const fakes = new Fakes(['a', 'b'], 'a');
-  const connection = await RawConnection.open({ url: await startGateway(t, fakes) });
+  const connection = await RawConnection.open({ url: await serveHandler(t, fakes) });
   const [before, after] = ['{"modelKey":"b",', '"modelInputs":1}'] as const;
   const length = before.length + after.length;
   connection.send(
@@ -147,7 +105,7 @@ test('the place is asked of the model as soon as it is known, and counts what ha
 
 test('a client that has shown no key in its headers takes no place before the one in its body is known', async (t) => {
   const fakes = new Fakes(['a', 'b'], 'a');
-  const url = await startGateway(t, fakes, ['right']);
+  const url = await serveHandler(t, { models: fakes.models, keys: ['right'] });
   for (const modelKey of ['b', 'none of the two'])
     assert.match(String(await start(url, { modelKey, apiKey: 'wrong' })), /apiKey is none that is known/);
   assert.deepEqual(fakes.notes, []);

@@ -1,0 +1,143 @@
+/** Calls that outlive their clients are put on record before they are run, and before their clients are told. */
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import type { Admission } from '../../../../supervisor/dispatch/arrivals.js';
+import type { Job } from '../../../../supervisor/dispatch/job.js';
+import { MemoryStore } from '../../../../supervisor/jobs/memory-store.js';
+import type { JobRecord } from '../../../../supervisor/jobs/job-store.js';
+import { eventually } from '../../../helpers/server.js';
+import { NO_PLACE, countedJobs, fakeModel, onlyModel, serveHandler } from '../serve-handler.js';
+
+const LIMIT = { timeout: 20_000 };
+const HEAD = { status: 200, contentType: 'application/json', headers: '', phrase: '' };
+
+/** Holds every job until the test says what becomes of it. */
+class HeldStore extends MemoryStore {
+  readonly held: { put(): void; refuse(error: Error): void }[] = [];
+
+  override async accept(record: JobRecord): Promise<void> {
+    await new Promise<void>((put, refuse) => this.held.push({ put, refuse }));
+    await super.accept(record);
+  }
+}
+
+interface Bench {
+  readonly url: string;
+  readonly store: HeldStore;
+  /** Given to the queue. */
+  readonly jobs: Job[];
+  /** Places in the queue that are taken. */
+  places: number;
+  /** Outcomes that were counted. */
+  readonly outcomes: string[];
+}
+
+async function openBench(t: TestContext): Promise<Bench> {
+  const store = new HeldStore();
+  const bench = { url: '', store, jobs: [] as Job[], places: 0, outcomes: [] as string[] };
+  const admit = (): Admission => {
+    bench.places += 1;
+    let isTaken = true;
+    const release = (): void => {
+      if (isTaken) bench.places -= 1;
+      isTaken = false;
+    };
+    return { ...NO_PLACE, release };
+  };
+  const model = fakeModel('model', {
+    kind: 'background',
+    admit,
+    submit: (job, place) => {
+      place.release();
+      bench.jobs.push(job);
+    },
+  });
+  bench.url = await serveHandler(t, {
+    models: onlyModel(model),
+    jobs: countedJobs(store),
+    onSettled: (_asked, _job, _status, error) => bench.outcomes.push(error?.code ?? 'ok'),
+    onRefused: (_asked, error) => bench.outcomes.push(error.code),
+  });
+  return bench;
+}
+
+const untilHeld = ({ store }: Bench): Promise<void> =>
+  eventually(
+    () => store.held.length === 1,
+    5000,
+    () => `${store.held.length} are held`,
+  );
+
+/** What the client reads of a call that is taken, and of one that is not. */
+const WAYS = [
+  {
+    who: "a background route's caller",
+    path: '/',
+    taken: /"started":true/,
+    refused: [503, '5', /"code":"SERVE_NOT_KEPT"/],
+  },
+  {
+    who: "the gateway's caller",
+    path: '/start/v4/',
+    taken: /"callID":"call_1"/,
+    refused: [200, null, /"message":"inference server error: The call could not be put on record/],
+  },
+] as const;
+
+for (const { who, path, taken, refused } of WAYS) {
+  const post = ({ url }: Bench, signal?: AbortSignal): Promise<Response> =>
+    fetch(url + path, {
+      method: 'POST',
+      body: '{"startOnly":true}',
+      headers: { 'content-type': 'application/json' },
+      ...(signal === undefined ? {} : { signal }),
+    });
+
+  test(
+    `${who} is told, and the call is run, once it is on record; it keeps its place until then`,
+    LIMIT,
+    async (t) => {
+      const bench = await openBench(t);
+      const answer = post(bench);
+      await untilHeld(bench);
+      assert.deepEqual([bench.jobs.length, bench.places, bench.store.size], [0, 1, 0]);
+      const isFirst = await Promise.race([
+        answer.then(() => 'told'),
+        new Promise((resolve) => setImmediate(resolve, 'held')),
+      ]);
+      assert.equal(isFirst, 'held');
+      bench.store.held[0]?.put();
+      assert.match(await (await answer).text(), taken);
+      assert.deepEqual([bench.jobs.length, bench.places, bench.outcomes], [1, 0, []]);
+      bench.jobs[0]?.reply(HEAD, [Buffer.from('1')], 1, 1);
+      assert.deepEqual(bench.outcomes, ['ok']);
+    },
+  );
+
+  test(`${who} is told if the call cannot be put on record, and it is not run`, LIMIT, async (t) => {
+    const bench = await openBench(t);
+    const answer = post(bench);
+    await untilHeld(bench);
+    bench.store.held[0]?.refuse(new Error('no space left'));
+    const response = await answer;
+    const [status, retryAfter, text] = refused;
+    assert.deepEqual([response.status, response.headers.get('retry-after')], [status, retryAfter]);
+    assert.match(await response.text(), text);
+    assert.deepEqual([bench.jobs.length, bench.places, bench.outcomes], [0, 0, ['SERVE_NOT_KEPT']]);
+  });
+
+  test(`${who} may leave while the call is put on record: it is run`, LIMIT, async (t) => {
+    const bench = await openBench(t);
+    const leaving = new AbortController();
+    const answer = post(bench, leaving.signal);
+    await untilHeld(bench);
+    leaving.abort();
+    await assert.rejects(answer, { name: 'AbortError' });
+    bench.store.held[0]?.put();
+    await eventually(
+      () => bench.jobs.length === 1,
+      5000,
+      () => 'the job is not submitted',
+    );
+  });
+}

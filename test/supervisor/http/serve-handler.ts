@@ -1,0 +1,92 @@
+/** The handler of requests over real HTTP, with what a test gives it in place of a server's parts. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { TestContext } from 'node:test';
+import type { Admission } from '../../../supervisor/dispatch/arrivals.js';
+import type { Job } from '../../../supervisor/dispatch/job.js';
+import { ApiKeys } from '../../../supervisor/http/call/api-keys.js';
+import type { Backend } from '../../../supervisor/http/call/backend.js';
+import { Lobby } from '../../../supervisor/http/call/lobby.js';
+import { createHandler } from '../../../supervisor/http/handler.js';
+import type { JobStore } from '../../../supervisor/jobs/job-store.js';
+import { KeptJobs } from '../../../supervisor/jobs/kept-jobs.js';
+import type { Models } from '../../../supervisor/models/models.js';
+import { digestOf } from '../../../supervisor/options/api-key.js';
+
+export interface ServedParts extends Partial<Pick<Backend, 'jobs' | 'onSettled' | 'onRefused'>> {
+  readonly models: Models;
+  /** API keys; none are needed without. */
+  readonly keys?: readonly string[];
+}
+
+/** Resolves to the address, once it listens. Closed when the test ends. */
+export async function serveHandler(t: TestContext, { keys = [], ...parts }: ServedParts): Promise<string> {
+  const backend = {
+    options: { maxBody: 1e6, bodyTimeout: 1e9, corsOrigin: null },
+    lobby: new Lobby(),
+    log: {},
+    posts: { count: 0 },
+    keys: new ApiKeys(keys.map((key) => digestOf(key))),
+    jobs: countedJobs(),
+    webhooks: { send: () => true },
+    closing: () => false,
+    inviteBody: () => {},
+    onSettled: () => {},
+    onRefused: () => {},
+    ...parts,
+  } as unknown as Backend;
+  const handler = createHandler(backend);
+  const server = createServer((request, response) => handler.request(request, response));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    backend.jobs.close();
+    server.close();
+    server.closeAllConnections();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** Kept jobs whose ids are 1, 2, 3. */
+export function countedJobs(store?: JobStore): KeptJobs {
+  let ids = 0;
+  return new KeptJobs(() => String((ids += 1)), {}, store);
+}
+
+export const NO_PLACE: Admission = {
+  begin: () => {},
+  grow: () => {},
+  complete: () => {},
+  release: () => {},
+};
+
+export interface FakeModelParts {
+  submit(job: Job, place: Admission): void;
+  /** By default every place is the same, and may be had. */
+  readonly admit?: () => Admission;
+  readonly kind?: 'handler' | 'background';
+}
+
+/** A model with the one route `/`, as far as a call's way to its queue goes. */
+export function fakeModel(
+  name: string,
+  { submit, admit = () => NO_PLACE, kind = 'handler' }: FakeModelParts,
+): FakeModel {
+  return {
+    spec: { name, version: '1' },
+    routes: new Map([['/', { path: '/', kind, input: 'any', webhook: '', maxBatch: 1 }]]),
+    dispatcher: { admit, submit },
+  };
+}
+
+export interface FakeModel {
+  readonly spec: { readonly name: string; readonly version: string };
+  readonly routes: ReadonlyMap<string, object>;
+  readonly dispatcher: { admit(): Admission; submit(job: Job, place: Admission): void };
+}
+
+/** A registry of one model. */
+export function onlyModel(model: FakeModel): Models {
+  return { default: model, all: () => [model], find: () => model } as unknown as Models;
+}
