@@ -38,6 +38,13 @@ export interface ServerOptionTypes<Duration> {
   apiKeyFile: string;
   corsOrigin: string | readonly string[];
   name: string;
+  modelStore: string;
+  models: string | readonly string[];
+  ping: 'health' | 'always-200';
+  managementPort: number | string;
+  managementHost: string;
+  managementKey: string | readonly string[];
+  managementInsecure: Switch;
   onCrashLoop: 'stay' | 'exit';
   spawnConcurrency: number;
   maxBody: Size;

@@ -14,6 +14,7 @@ import {
   envName,
   optionsOf,
   type OptionName,
+  type OptionSpec,
 } from './options/table.js';
 import type { ServerHandle } from './server/server-handle.js';
 import { explainFailure, runServerProcess, say } from './server/server-process.js';
@@ -34,7 +35,8 @@ async function main(argv: readonly string[]): Promise<ExitReason> {
     throw thrown;
   }
   if (newFolder !== null) return createProject(newFolder);
-  if (command.opts()['apiKey'] !== undefined) process.title = 'banana-serve'; // takes the flags out of ps
+  const { apiKey, managementKey } = command.opts();
+  if ((apiKey ?? managementKey) !== undefined) process.title = 'banana-serve'; // takes the flags out of ps
   const start = async (): Promise<ServerHandle> => {
     const { serve } = await import('./serve.js');
     const [app] = command.args;
@@ -85,15 +87,17 @@ function describeCommand(onNew: (folder: string) => void): Command {
 function modelOption(): Option {
   const help =
     'One model more, called at /models/<name>/; may be repeated. Its own options stand in banana.json (docs/models.md).';
-  return new Option('--model <name=path>', help).argParser((value, before: string[] | undefined) => [
-    ...(before ?? []),
-    value,
-  ]);
+  return new Option('--model <name=path>', help).argParser(collected);
+}
+
+function collected(value: string, before: readonly string[] | undefined): readonly string[] {
+  return [...(before ?? []), value];
 }
 
 function describeOption(name: OptionName): Option {
-  const { flag, value, help, defaultText } = OPTIONS[name];
-  return new Option(value === null ? flag : `${flag} ${value}`, `${help} [${defaultText}]`);
+  const { flag, value, help, defaultText, repeats }: OptionSpec<unknown> = OPTIONS[name];
+  const option = new Option(value === null ? flag : `${flag} ${value}`, `${help} [${defaultText}]`);
+  return repeats === true ? option.argParser(collected) : option;
 }
 
 /** The value after `=` is left out: `--api-kye=secret` might be shown. */

@@ -19,21 +19,24 @@ import { availableCores } from './machine/cores.js';
 import { discoverGpus, type Discovery } from './machine/gpu-discovery.js';
 import { Devices } from './machine/devices.js';
 import type { ModelSource } from './server/models-handle.js';
+import { servedAs } from './options/mms-mode.js';
+import { openStore } from './server/open-store.js';
 import { planModels } from './server/plan-models.js';
+import { planWanted } from './server/plan-wanted.js';
 import type { ServerHandle } from './server/server-handle.js';
 import { Server } from './server/server.js';
 
 /** Options of `serve()`, by the names of docs/options.md; durations are ms or have a unit, as on the command line. */
-export interface ServeOptions extends ProgramOptions {
+export interface ServeOptions extends Omit<ProgramOptions, 'models'> {
   /** Path of the app; without it, `app` of the config file, then `app.ts` and its like. */
   readonly app?: string;
   /** Program and arguments of a worker in another language (docs/wire.md). */
   readonly workerCommand?: readonly string[];
   /**
    * Several models by their names: a path, or an object of path and options. Without an app, none answers on `/`, and
-   * `app.ts` is not looked for.
+   * `app.ts` is not looked for. A text or an array of texts names models of `modelStore`, as `--models` does.
    */
-  readonly models?: Readonly<Record<string, string | ModelSource>>;
+  readonly models?: Readonly<Record<string, string | ModelSource>> | string | readonly string[] | undefined;
   /** Folder of the config file and of relative paths; the current one. */
   readonly cwd?: string;
 }
@@ -56,16 +59,32 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
   const { app, workerCommand = null, models, cwd, source } = readServeOptions(given);
   const environment = readEnvironment(process.env);
   const file = readConfigFile(cwd);
-  const resolved = resolveOptions([internals.flags ?? source, environment.source, file.source]);
+  const { isAlone = false } = internals;
+  const asked = resolveOptions([internals.flags ?? source, environment.source, file.source]);
+  const named = app ?? (workerCommand === null ? file.app : null);
+  const { resolved, isMmsMode } = servedAs(
+    isAlone ? { ...asked, options: { ...asked.options, ...ALONE } } : asked,
+    named !== null || workerCommand !== null,
+  );
   const entries = [...readModelFlags(internals.modelFlags ?? []), ...models, ...file.models];
-  const plans = await planModels({
-    app: app ?? (workerCommand === null ? file.app : null),
+  const ofApps = await planModels({
+    app: named,
     appPlace: internals.appPlace ?? '',
     workerCommand,
-    entries: internals.isAlone === true ? [] : entries,
+    entries: isAlone ? [] : entries,
+    isMmsMode,
     cwd,
     resolved,
   });
+  const store = openStore(resolved.options.modelStore, cwd);
+  const ofStore = await planWanted({
+    store,
+    wanted: resolved.options.models,
+    resolved,
+    names: ofApps.map(({ spec }) => spec.name),
+    isLenient: isMmsMode,
+  });
+  const plans = [...ofApps, ...ofStore.plans];
   const unknown = plans.find(({ spec }) => spec.program.watches.length === 0)?.spec.program;
   if (resolved.options.watch && unknown !== undefined)
     throw configError(
@@ -75,7 +94,10 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
   const { apiKey, apiKeyFile } = resolved.options;
   const fileKeys = apiKeyFile === null ? [] : readKeyFile(apiKeyFile, cwd);
   const keys = new ApiKeys([...(apiKey ?? []), ...fileKeys]);
-  const needsNoGpu = plans.every(({ spec }) => spec.resolved.options.gpus === 'none');
+  const isManaged = resolved.options.managementPort !== null; // others may come that want a GPU
+  const needsNoGpu = [...(isManaged ? [resolved] : []), ...plans.map(({ spec }) => spec.resolved)].every(
+    ({ options }) => options.gpus === 'none',
+  );
   const discovery = await (needsNoGpu ? NOT_ASKED : discoverGpus(process.env));
   const devices = new Devices({
     found: discovery.gpus,
@@ -87,17 +109,22 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
     discovery.problem === null ? [] : [`GPU discovery: ${asClause(discovery.problem)}; continuing without`];
   const server = new Server({
     models: plans.map((plan) => ({ ...plan, placements: devices.takeFirst(plan.spec.resolved.options) })),
+    store,
+    isMmsMode,
     resolved,
     cwd,
     keys,
     devices,
     sendAhead: internals.sendAhead,
     dialects: internals.dialects,
-    warnings: [...environment.warnings, ...problem],
+    warnings: [...environment.warnings, ...ofStore.warnings, ...problem],
   });
   await server.open();
   return server;
 }
+
+/** What brings other models than the app. */
+const ALONE = { modelStore: null, models: null, managementPort: null };
 
 const NOT_ASKED: Discovery = { gpus: [], problem: null, said: 'none was looked for' };
 

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ServeError, configError } from '../../protocol/errors.js';
-import { readModelMap, type EntryStyle, type ModelEntry } from './model-entries.js';
+import { readModelMap, takeModelMap, type EntryStyle, type ModelEntry } from './model-entries.js';
 import { notAllowed, type OptionSource } from './resolve.js';
 
 export interface ConfigFile {
@@ -22,7 +22,8 @@ export function readConfigFile(folder: string): ConfigFile {
   }
   const file = own !== null ? 'banana.json' : 'package.json, key "banana"';
   const values = asObject(own ?? inPackage ?? {}, file);
-  const { app, models, ...options } = values;
+  const { app, models, ...others } = values;
+  const { map, values: options } = takeModelMap(models, others);
   const where = (name: string): string => `${file}: ${name}`;
   if (app !== undefined && (typeof app !== 'string' || app.trim() === ''))
     throw notAllowed(where('app'), app, 'the path of the app');
@@ -33,7 +34,7 @@ export function readConfigFile(folder: string): ConfigFile {
   return {
     source: { values: options, where, alsoTakes: ['app', 'models'] },
     app: app ?? null,
-    models: readModelMap(models, where('models'), style),
+    models: readModelMap(map, where('models'), style),
   };
 }
 
@@ -46,7 +47,9 @@ function readObject(path: string, name: string): Record<string, unknown> | null 
   } catch (cause) {
     if (cause instanceof ServeError) throw cause;
     const message = cause instanceof Error ? cause.message : String(cause);
-    const reason = /api.?key|secret|whsec_/i.test(text) ? message.replace(QUOTED_JSON, '') : message;
+    const reason = /api.?key|management.?key|secret|whsec_/i.test(text)
+      ? message.replace(QUOTED_JSON, '')
+      : message;
     throw configError(
       `${name} ${cause instanceof SyntaxError ? 'is not valid JSON' : 'cannot be read'}: ${reason}`,
     );

@@ -40,6 +40,15 @@ export function readModelFlags(flags: readonly string[]): ModelEntry[] {
   });
 }
 
+/** `models` is an object of models, or, in text, the value of the option of that name: models of a store. */
+export function takeModelMap(
+  models: unknown,
+  values: Readonly<Record<string, unknown>>,
+): { map: unknown; values: Readonly<Record<string, unknown>> } {
+  const isOption = typeof models === 'string' || Array.isArray(models);
+  return isOption ? { map: undefined, values: { ...values, models } } : { map: models, values };
+}
+
 /** An object of models by their names: a path, or an object of path and options. @throws SERVE_CONFIG */
 export function readModelMap(given: unknown, where: string, style: EntryStyle): ModelEntry[] {
   if (given === undefined) return [];

@@ -1,6 +1,13 @@
 /** Takes apart and checks the options that a program gives to `serve()`; perhaps no compiler has seen them. */
 import { statSync } from 'node:fs';
-import { checkedCommand, isText, readModelMap, type EntryStyle, type ModelEntry } from './model-entries.js';
+import {
+  checkedCommand,
+  isText,
+  readModelMap,
+  takeModelMap,
+  type EntryStyle,
+  type ModelEntry,
+} from './model-entries.js';
 import { notAllowed, type OptionSource } from './resolve.js';
 
 export interface CheckedServeOptions {
@@ -20,14 +27,15 @@ export function readServeOptions(given: unknown): CheckedServeOptions {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     throw notAllowed('serve(options)', given, "an object of options, such as { app: './app.ts' }");
   }
-  const { app, workerCommand, models, cwd = process.cwd(), ...values } = given as Record<string, unknown>;
+  const { app, workerCommand, models, cwd = process.cwd(), ...others } = given as Record<string, unknown>;
+  const { map, values } = takeModelMap(models, others);
   if (app !== undefined && !isText(app)) throw notAllowed('serve({ app })', app, 'the path of the app');
   if (!isFolder(cwd)) throw notAllowed('serve({ cwd })', cwd, 'the path of a folder');
   return {
     app,
     workerCommand:
       workerCommand === undefined ? undefined : checkedCommand(workerCommand, 'serve({ workerCommand })'),
-    models: readModelMap(models, 'serve({ models })', GIVEN),
+    models: readModelMap(map, 'serve({ models })', GIVEN),
     cwd,
     source: {
       values,

@@ -14,6 +14,7 @@ import { parseKeyFilePath, parseKeys, type KeyDigest } from './api-key.js';
 import { parseOrigins, type AllowedOrigins } from './cors-origin.js';
 import { parseGpus } from './gpu-list.js';
 import { parseModelName } from './model-name.js';
+import { parseFolder, parseWantedModels, type WantedModels } from './wanted-models.js';
 import {
   parseBytes,
   parseChoice,
@@ -34,6 +35,7 @@ export const OPTION_GROUPS = [
   'Listening',
   'Access',
   'Models',
+  'Management',
   'Workers',
   'Calls',
   'Clients',
@@ -55,6 +57,8 @@ export interface OptionSpec<T, S extends OptionScope = OptionScope> {
   readonly help: string;
   readonly defaultText: string;
   readonly default: T;
+  /** On the command line it may be given several times; the values come as an array. */
+  readonly repeats?: true;
   /** No error, warning or help shows a value of it. */
   readonly secret?: true;
   /** @throws NotAllowed */
@@ -147,6 +151,71 @@ export const OPTIONS = {
     defaultText: "its file's",
     default: null,
     parse: parseModelName,
+  }),
+  modelStore: serverOption<string | null>({
+    group: 'Models',
+    flag: '--model-store',
+    value: '<folder>',
+    help: 'Folder of models, each a folder or a file in it, which --models and the management API name by their paths there. Without an app, the server is like Multi Model Server: see docs/models.md.',
+    defaultText: 'no store',
+    default: null,
+    parse: parseFolder,
+  }),
+  models: serverOption<WantedModels | null>({
+    group: 'Models',
+    flag: '--models',
+    value: '<which>',
+    help: 'Models of the store to begin with: all, or paths there, each with a name before it if it is to have another: digits,cats=zoo/cats. By commas, or given several times.',
+    defaultText: 'none',
+    default: null,
+    repeats: true,
+    parse: parseWantedModels,
+  }),
+  ping: serverOption<'health' | 'always-200'>({
+    group: 'Models',
+    flag: '--ping',
+    value: '<what>',
+    help: 'What /ping says: health, with 503 while no model that wants workers has one, or always-200, as Multi Model Server did.',
+    defaultText: 'health',
+    default: 'health',
+    parse: (raw) => parseChoice(raw, ['health', 'always-200']),
+  }),
+  managementPort: serverOption<number | string | null>({
+    group: 'Management',
+    flag: '--management-port',
+    value: '<port>',
+    help: 'TCP port of the management API, 0 for a free one, or the path of a unix socket (anything with a /). The port of the server itself puts both on one.',
+    defaultText: 'off; with --model-store or --models 8081',
+    default: null,
+    parse: parsePort,
+  }),
+  managementHost: serverOption<string>({
+    group: 'Management',
+    flag: '--management-host',
+    value: '<address>',
+    help: 'Address of the management API. This machine only, because who reaches it can run code; another one needs a key.',
+    defaultText: '127.0.0.1',
+    default: '127.0.0.1',
+    parse: parseHost,
+  }),
+  managementKey: serverOption<readonly KeyDigest[] | null>({
+    group: 'Management',
+    flag: '--management-key',
+    value: '<key>',
+    help: 'Key that the management API asks for, instead of those of --api-key; several, separated by commas, hold at once. Better given in the environment or a file.',
+    defaultText: 'that of --api-key',
+    default: null,
+    secret: true,
+    parse: parseKeys,
+  }),
+  managementInsecure: serverOption<boolean>({
+    group: 'Management',
+    flag: '--management-insecure',
+    value: null,
+    help: 'Allows a management API without a key on an address that others reach. Off: whoever reaches it can run code here.',
+    defaultText: 'off',
+    default: false,
+    parse: parseSwitch,
   }),
   workers: operatorOption<number | null>({
     group: 'Workers',

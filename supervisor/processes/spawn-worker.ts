@@ -11,7 +11,7 @@ import type { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { lighten } from '../../protocol/light-socket.js';
-import { envName } from '../options/table.js';
+import { OPTIONS, OPTION_NAMES, envName } from '../options/table.js';
 import { BegunFile } from './begun-file.js';
 import type { Exit } from './exit-report.js';
 
@@ -19,7 +19,8 @@ import type { Exit } from './exit-report.js';
 const OOM_SCORE_ADJ = '500';
 
 /** The front alone checks keys and signs; what an app does not have it cannot print. */
-const WITHHELD: NodeJS.ProcessEnv = { [envName('apiKey')]: undefined, [envName('webhookSecret')]: undefined };
+const SECRETS = OPTION_NAMES.filter((name) => 'secret' in OPTIONS[name]);
+const WITHHELD: NodeJS.ProcessEnv = Object.fromEntries(SECRETS.map((name) => [envName(name), undefined]));
 
 export interface WorkerProcess {
   readonly pid: number;

@@ -14,7 +14,7 @@ import type { Model } from '../models/model.js';
 import type { FullModelRef, ModelRef, Outcome, WorkerBounds } from '../models/models.js';
 import { MODEL_NAME_RULE, isModelName } from '../options/model-name.js';
 import { resolveModelOptions, type OptionSource, type ResolvedOptions } from '../options/resolve.js';
-import type { StoredModel, StoreQuery } from '../store/stored-model.js';
+import type { ModelStore } from '../store/model-store.js';
 import { deferred } from './deferred.js';
 import { retireLimits } from './drain.js';
 import { modelFacts } from './model-facts.js';
@@ -23,8 +23,7 @@ import type { ServedModels } from './served-models.js';
 
 export interface AdminFacts {
   readonly resolved: ResolvedOptions;
-  /** Finds a model in the store. Rejects if it has none such. */
-  find(query: StoreQuery): Promise<StoredModel>;
+  readonly store: Pick<ModelStore, 'find'>;
 }
 
 export class ServerAdmin implements ModelsAdmin {
@@ -42,7 +41,7 @@ export class ServerAdmin implements ModelsAdmin {
       ...(handler === undefined ? {} : { handler }),
       ...(runtime === undefined ? {} : { runtime }),
     };
-    const stored = await this.#facts.find(query);
+    const stored = await this.#facts.store.find(query);
     const called = name ?? stored.name;
     if (!isModelName(called))
       throw new ServeError('SERVE_BAD_REQUEST', `A model's name is made of ${MODEL_NAME_RULE}.`);

@@ -30,17 +30,19 @@ export interface ModelsGiven {
   readonly workerCommand: readonly string[] | null;
   /** The other models, by their names. */
   readonly entries: readonly ModelEntry[];
+  /** There are models of a store: no app is looked for. */
+  readonly isMmsMode: boolean;
   /** Folder of relative paths. */
   readonly cwd: string;
   readonly resolved: ResolvedOptions;
 }
 
-/** Without an app, `app.ts` and its like are looked for, unless there are other models. @throws SERVE_CONFIG */
+/** Without an app, `app.ts` and its like are looked for, unless there are other models, or a store. @throws SERVE_CONFIG */
 export async function planModels(given: ModelsGiven): Promise<ModelPlan[]> {
   const { entries, cwd, resolved } = given;
   const others = await Promise.all(entries.map((entry) => planModel(entry, resolved, cwd)));
   const isNoneNamed = given.app === null && given.workerCommand === null;
-  if (isNoneNamed && entries.length > 0) {
+  if (isNoneNamed && (entries.length > 0 || given.isMmsMode)) {
     refuseTwins(entries);
     if (resolved.options.name === null) return others;
     throw configError('--name names the app that answers on /, and there is none: all models have names.');

@@ -47,18 +47,22 @@ export class ServedModels {
   readonly #resources: ServerResources;
   readonly #listener: ServedModelsListener;
   readonly #kept = new Map<Model, Kept>();
-  #isNamed = false;
+  #isNamed: boolean;
 
   constructor(
     options: ServerOptions,
+    isMmsMode: boolean,
     resources: Omit<ServerResources, 'labelOf'>,
     listener: ServedModelsListener,
   ) {
     this.#options = options;
+    this.#isNamed = isMmsMode; // where models come and go, whose a line is never changes
     this.#log = resources.log;
     this.#listener = listener;
     this.#resources = { ...resources, labelOf: (ref) => this.labelOf(ref) };
-    this.startUp = new StartUp(options, resources.log, { onEnd: (error) => listener.onEnd(error) });
+    this.startUp = new StartUp({ ...options, isMmsMode }, resources.log, {
+      onEnd: (error) => listener.onEnd(error),
+    });
   }
 
   /** Those that are being unregistered included. */

@@ -30,6 +30,7 @@ import { AccessLog } from '../http/call/access-log.js';
 import { createLog, type Log } from '../observe/log.js';
 import { OutputWriter } from '../observe/output-writer.js';
 import { ServerAdmin } from './models-admin.js';
+import type { ModelStore } from '../store/model-store.js';
 import { modelReadiness, serverReadiness, type Readiness } from './readiness.js';
 import { ServedModels, type FirstModel } from './served-models.js';
 import { ServerModels } from './server-models.js';
@@ -47,6 +48,10 @@ import { VERSION } from '../version.js';
 /** Everything that a server is made from, checked already. */
 export interface ServerPlan {
   readonly models: readonly FirstModel[];
+  /** Where the management API and `--models` find theirs. */
+  readonly store: ModelStore;
+  /** There is no app but a store: the server speaks and listens like Multi Model Server. */
+  readonly isMmsMode: boolean;
   readonly resolved: ResolvedOptions;
   readonly keys: ApiKeys;
   readonly devices: Devices;
@@ -59,6 +64,9 @@ export interface ServerPlan {
   /** Said in the log at the start. */
   readonly warnings: readonly string[];
 }
+
+/** The line that scripts wait for which have started Multi Model Server. */
+const MMS_READY = 'Model server started.\n';
 
 export class Server implements ServerHandle {
   readonly #plan: ServerPlan;
@@ -101,6 +109,7 @@ export class Server implements ServerHandle {
     this.#webhooks = new Webhooks({ log: this.#log, signer: this.#options.webhookSecret });
     this.#served = new ServedModels(
       this.#options,
+      plan.isMmsMode,
       sharedResources(this.#options, {
         devices: plan.devices,
         guard: this.#guard,
@@ -169,6 +178,7 @@ export class Server implements ServerHandle {
     await this.#served.start(this.#plan.models);
     const { createHandler } = await import('../http/handler.js');
     handler.arrive(createHandler(this.#newBackend(), this.#plan.dialects));
+    if (this.#plan.isMmsMode) this.#writers.stdout.writeLines(MMS_READY);
   }
 
   close(options: CloseOptions = {}): Promise<ServerEnd> {
@@ -205,10 +215,8 @@ export class Server implements ServerHandle {
   }
 
   #newAdmin(): ServerAdmin {
-    const { resolved } = this.#plan;
-    const find = (): Promise<never> =>
-      Promise.reject(new ServeError('SERVE_MODEL_NOT_FOUND', 'Model store has not been configured.'));
-    return new ServerAdmin(this.#served, { resolved, find });
+    const { resolved, store } = this.#plan;
+    return new ServerAdmin(this.#served, { resolved, store });
   }
 
   /** @throws SERVE_MODEL_NOT_FOUND that names no other model if callers need keys: a probe has none */

@@ -15,6 +15,8 @@ export interface StartingModel {
 export interface StartUpRules {
   readonly watch: boolean;
   readonly onCrashLoop: 'stay' | 'exit';
+  /** That none of the first models can start does not end the server: others may be registered. */
+  readonly isMmsMode: boolean;
 }
 
 export interface StartUpListener {
@@ -107,12 +109,17 @@ export class StartUp<M extends StartingModel> {
   #endsServer(model: M): boolean {
     const first = [...this.#models];
     if (!this.#models.has(model) || !first.every(({ isLatched }) => isLatched)) return false;
-    return !this.#wasOneReady || this.#rules.onCrashLoop === 'exit';
+    return this.#rules.onCrashLoop === 'exit' || this.#isInVain;
+  }
+
+  /** The server would not stay up without a model that was ever ready. */
+  get #isInVain(): boolean {
+    return !this.#wasOneReady && !(this.#rules.isMmsMode && this.#rules.onCrashLoop === 'stay');
   }
 
   #check(): void {
     const first = [...this.#models];
-    const isHopeless = first.length > 0 && !this.#wasOneReady && first.every(({ isLatched }) => isLatched);
+    const isHopeless = first.length > 0 && this.#isInVain && first.every(({ isLatched }) => isLatched);
     if (this.#comingUp.size === 0 && !isHopeless) this.#ready.resolve();
   }
 }

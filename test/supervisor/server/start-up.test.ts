@@ -19,7 +19,7 @@ class Bench {
 
   constructor(models: readonly Fake[], rules: Partial<StartUpRules> = {}) {
     const log = { error: (text: string) => this.lines.push(text) };
-    this.#startUp = new StartUp({ watch: false, onCrashLoop: 'stay', ...rules }, log, {
+    this.#startUp = new StartUp({ watch: false, onCrashLoop: 'stay', isMmsMode: false, ...rules }, log, {
       onEnd: (error) => this.ends.push(error),
     });
     void this.#startUp.ready.then(
@@ -147,6 +147,22 @@ describe('the server', () => {
     const empty = new Bench([], { onCrashLoop: 'exit' });
     await empty.givesUp(new Fake());
     assert.deepEqual(empty.ends, []);
+  });
+
+  test('of a model store without an app stays when none of its models could start', async () => {
+    const [a, b] = [new Fake(), new Fake()];
+    const bench = new Bench([a, b], { isMmsMode: true });
+    await bench.givesUp(a);
+    await bench.givesUp(b);
+    assert.deepEqual([bench.ends, bench.ready], [[], 'resolved']);
+  });
+
+  test('of a model store without an app ends with --on-crash-loop exit', async () => {
+    const [a, b] = [new Fake(), new Fake()];
+    const bench = new Bench([a, b], { isMmsMode: true, onCrashLoop: 'exit' });
+    await bench.givesUp(a);
+    await bench.givesUp(b);
+    assert.deepEqual([bench.ends.length, bench.ready], [1, 'rejected']);
   });
 
   test('stays with --watch, and its readiness waits no more for a model that gave up', async () => {

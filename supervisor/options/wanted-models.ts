@@ -1,0 +1,44 @@
+/** The models of a store that a server is to begin with, as an operator names them. */
+import { isModelName } from './model-name.js';
+import { NotAllowed } from './units.js';
+
+export interface WantedModel {
+  /** Null: the store says. */
+  readonly name: string | null;
+  /** Path in the store. */
+  readonly url: string;
+}
+
+/** `all`: everything in the store that may be a model. */
+export type WantedModels = 'all' | readonly WantedModel[];
+
+/** `all`, or `[name=]path` by commas or as an array. @throws NotAllowed */
+export function parseWantedModels(raw: unknown): WantedModels {
+  const given: readonly unknown[] = Array.isArray(raw) ? raw : [raw];
+  const texts = given
+    .flatMap((one) => (typeof one === 'string' ? one.split(',') : ['']))
+    .map((text) => text.trim());
+  if (texts.length === 1 && texts[0]?.toLowerCase() === 'all') return 'all';
+  if (texts.length === 0) throw new NotAllowed(ALLOWED);
+  return texts.map(parseWantedModel);
+}
+
+const ALLOWED =
+  'all, or paths in the model store, separated by commas, each with a name before it if you like: digits,cats=zoo/cats';
+
+function parseWantedModel(text: string): WantedModel {
+  const [name = '', ...rest] = text.split('=');
+  if (rest.length > 0 && !name.includes('/')) {
+    const url = rest.join('=').trim();
+    if (!isModelName(name.trim()) || url === '') throw new NotAllowed(ALLOWED);
+    return { name: name.trim(), url };
+  }
+  if (text === '') throw new NotAllowed(ALLOWED);
+  return { name: null, url: text };
+}
+
+/** @throws NotAllowed */
+export function parseFolder(raw: unknown): string {
+  if (typeof raw !== 'string' || raw.trim() === '') throw new NotAllowed('the path of a folder');
+  return raw;
+}

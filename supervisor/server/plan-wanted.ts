@@ -1,0 +1,71 @@
+/**
+ * The models of a store that a server is to begin with. Like Multi Model Server, one without an app leaves out what cannot
+ * be served and begins with the others; one with an app refuses to start, as with any other mistake of its operator.
+ */
+import { ServeError, configError } from '../../protocol/errors.js';
+import { asClause } from '../../protocol/sentences.js';
+import type { OptionSource, ResolvedOptions } from '../options/resolve.js';
+import type { WantedModel, WantedModels } from '../options/wanted-models.js';
+import type { ModelStore } from '../store/model-store.js';
+import { planStored, type ModelPlan } from './plan-models.js';
+
+export interface WantedGiven {
+  readonly store: ModelStore;
+  /** Null: none. */
+  readonly wanted: WantedModels | null;
+  readonly resolved: ResolvedOptions;
+  /** The names that are taken already. */
+  readonly names: readonly string[];
+  /** Whether what is named and cannot be served is left out. */
+  readonly isLenient: boolean;
+}
+
+export interface WantedPlans {
+  readonly plans: readonly ModelPlan[];
+  /** What was left out, and why. */
+  readonly warnings: readonly string[];
+}
+
+/** @throws SERVE_CONFIG */
+export async function planWanted({ store, wanted, ...given }: WantedGiven): Promise<WantedPlans> {
+  if (wanted === null) return { plans: [], warnings: [] };
+  const isAll = wanted === 'all';
+  const each = isAll ? (await store.urls()).map((url) => ({ name: null, url })) : wanted;
+  const names = new Set(given.names);
+  const plans: ModelPlan[] = [];
+  const warnings: string[] = [];
+  for (const one of each) {
+    try {
+      const plan = await planOne(store, one, given.resolved);
+      refuseTaken(names, plan.spec.name);
+      names.add(plan.spec.name);
+      plans.push(plan);
+    } catch (thrown) {
+      if (!(thrown instanceof ServeError)) throw thrown;
+      const place = isAll ? '--models all' : `--models ${textOf(one)}`;
+      if (!isAll && !given.isLenient) throw configError(`${place}: ${thrown.message}`);
+      warnings.push(`${place}: ${asClause(thrown.message)}; it is left out`);
+    }
+  }
+  return { plans, warnings };
+}
+
+async function planOne(
+  store: ModelStore,
+  { name, url }: WantedModel,
+  resolved: ResolvedOptions,
+): Promise<ModelPlan> {
+  const stored = await store.find({ url });
+  return planStored(stored, name ?? stored.name, NOTHING_OF_ITS_OWN, resolved);
+}
+
+const NOTHING_OF_ITS_OWN: OptionSource = { values: {}, where: (name) => name };
+
+function refuseTaken(names: ReadonlySet<string>, name: string): void {
+  if (!names.has(name)) return;
+  throw configError(`there is a model ${name} already; give one of them another name with name=path.`);
+}
+
+function textOf({ name, url }: WantedModel): string {
+  return name === null ? url : `${name}=${url}`;
+}

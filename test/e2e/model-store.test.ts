@@ -1,0 +1,179 @@
+/** A server of a model store: what it begins with, what it leaves out, and what never ends it. */
+import assert from 'node:assert/strict';
+import { describe, test, type TestContext } from 'node:test';
+import { editedApp } from '../helpers/edited-app.js';
+import { call, runCommand, startServer, type Server, type StartOptions } from '../helpers/server.js';
+
+const LIMIT = { timeout: 60_000 };
+
+const READY_LINE = 'Model server started.\n';
+
+/** An app that says who it is. */
+function saying(who: string): string {
+  return `export const inference = () => ({ who: ${JSON.stringify(who)} });`;
+}
+
+/** A store of models whose texts these are, below a folder in which an `app.ts` lies that nobody asks for. */
+function storeOf(t: TestContext, models: Readonly<Record<string, string>>): string {
+  const files = Object.entries(models).map(([path, text]) => [`store/${path}`, text] as const);
+  const { folder } = editedApp(t, {
+    'app.ts': 'throw new Error("nobody asked for app.ts");',
+    'store/.keep': '',
+    ...Object.fromEntries(files),
+  });
+  return folder;
+}
+
+/** A server of the store, without an app. */
+async function serveStore(
+  t: TestContext,
+  folder: string,
+  args: readonly string[],
+  options: StartOptions = {},
+): Promise<Server> {
+  const all = ['--model-store', 'store', '--management-port', '0', '--drain-lag', '0s', ...args];
+  const server = await startServer(null, { t, args: all, cwd: folder, ...options });
+  await server.untilPrinted(READY_LINE);
+  return server;
+}
+
+async function whoIs({ url }: Server, name: string): Promise<unknown> {
+  const answer = await call(`${url}/models/${name}/`, '{}');
+  return answer.status === 200 ? answer.json<{ who: string }>().who : answer.status;
+}
+
+async function namesOf(server: Server): Promise<string[]> {
+  return (await server.status()).models.map(({ name }) => name);
+}
+
+describe('a server of a model store without an app', LIMIT, () => {
+  test('serves all that lies in the store, and says on stdout that it is there', async (t) => {
+    const folder = storeOf(t, {
+      'digits/app.ts': saying('digits'),
+      'res-net.v2/lib/labels.ts': 'export const who = "resnet";',
+      'res-net.v2/index.mjs': 'export { inference } from "./other.mjs";',
+      'res-net.v2/other.mjs': saying('resnet'),
+      'words.mjs': saying('words'),
+      '.hidden/app.ts': 'throw new Error("nobody sees it");',
+    });
+    const server = await serveStore(t, folder, ['--models', 'all']);
+    await server.until(({ state }) => state === 'ready');
+    assert.deepEqual(await namesOf(server), ['digits', 'res_net_v2', 'words']);
+    assert.equal(await whoIs(server, 'digits'), 'digits');
+    assert.equal(await whoIs(server, 'res_net_v2'), 'resnet');
+    assert.equal(await whoIs(server, 'words'), 'words');
+    assert.equal(server.stdout(), READY_LINE);
+    await server.stop();
+  });
+
+  test('serves the models that are named, by commas and repeated, beside those of --model', async (t) => {
+    const folder = storeOf(t, {
+      'zoo/cats/service.mjs': saying('cats'),
+      'dogs.mjs': saying('dogs'),
+      'birds.mjs': saying('birds'),
+      'fish.mjs': 'throw new Error("nobody asked for fish");',
+      '../other/app.mjs': saying('other'),
+    });
+    const models = [
+      '--models',
+      'felis=zoo/cats,dogs.mjs',
+      '--models',
+      'birds.mjs',
+      '--model',
+      'other=./other',
+    ];
+    const server = await serveStore(t, folder, models);
+    await server.until(({ state }) => state === 'ready');
+    assert.deepEqual(await namesOf(server), ['other', 'felis', 'dogs', 'birds']);
+    assert.equal(await whoIs(server, 'felis'), 'cats');
+    assert.equal(await whoIs(server, 'other'), 'other');
+    await server.stop();
+  });
+
+  test('starts without any model if none is named', async (t) => {
+    const server = await serveStore(t, storeOf(t, { 'm.mjs': saying('m') }), []);
+    assert.deepEqual(await namesOf(server), []);
+    await server.stop();
+  });
+
+  test('leaves out what it cannot find or serve, says why, and serves the others', async (t) => {
+    const folder = storeOf(t, { 'm.mjs': saying('m'), 'py/service.py': '', 'm/app.mjs': saying('twin') });
+    const named = 'm.mjs,gone,../app.ts,py,m,http://127.0.0.1:9/x.mar';
+    const server = await serveStore(t, folder, ['--models', named]);
+    await server.until(({ state }) => state === 'ready');
+    assert.deepEqual(await namesOf(server), ['m']);
+    assert.equal(await whoIs(server, 'm'), 'm');
+    for (const said of [
+      '--models gone: Model not found in model store: gone; it is left out',
+      '--models ../app.ts: Relative path is not allowed in url: ../app.ts; it is left out',
+      '--models py: py: service.py is in Python',
+      '--models m: there is a model m already',
+      'x.mar: not allowed (allowed_urls); it is left out',
+    ])
+      assert.ok(server.stderr().includes(said), `${said}\nin ${server.stderr()}`);
+    await server.stop();
+  });
+
+  test('stays when none of its models can start', async (t) => {
+    const folder = storeOf(t, { 'broken.mjs': 'throw new Error("broken on purpose");' });
+    const options = { expectedRestarts: 1 }; // it is tried again once, and fails in the same way
+    const server = await serveStore(t, folder, ['--models', 'all'], options);
+    await server.untilPrinted('broken: no worker could start');
+    await server.untilPrinted('Staying up and answering 503');
+    assert.equal(await whoIs(server, 'broken'), 503);
+    assert.deepEqual(await server.stop(), { code: 0, signal: null });
+  });
+});
+
+describe('a server of an app with a model store', LIMIT, () => {
+  test('has the models of the store beside its app', async (t) => {
+    const folder = storeOf(t, { 'words.mjs': saying('words'), '../mine.mjs': saying('mine') });
+    const args = ['--model-store', 'store', '--models', 'all', '--management-port', '0', '--drain-lag', '0s'];
+    const server = await startServer('./mine.mjs', { t, args, cwd: folder });
+    await server.until(({ state }) => state === 'ready');
+    assert.deepEqual((await call(server.url, '{}')).json(), { who: 'mine' });
+    assert.equal(await whoIs(server, 'words'), 'words');
+    assert.equal(server.stdout(), '', 'the ready line is that of a server without an app');
+    await server.stop();
+  });
+
+  test('refuses to start if a model that is named is not there', async (t) => {
+    const folder = storeOf(t, { '../mine.mjs': saying('mine') });
+    const args = ['./mine.mjs', '--port', '0', '--model-store', 'store', '--models', 'words'];
+    const command = runCommand(args, { t, cwd: folder });
+    assert.equal((await command.ended).code, 2);
+    assert.equal(command.stderr(), 'banana-serve: --models words: Model not found in model store: words\n');
+  });
+});
+
+test('a model store that is no folder ends the start', LIMIT, async (t) => {
+  const folder = storeOf(t, {});
+  for (const [given, said] of [
+    ['none', 'no such folder.'],
+    ['app.ts', 'a folder of models is wanted, and this is a file.'],
+  ] as const) {
+    const command = runCommand(['--port', '0', '--model-store', given], { t, cwd: folder });
+    assert.equal((await command.ended).code, 2);
+    assert.equal(command.stderr(), `banana-serve: --model-store ${given}: ${said}\n`);
+  }
+});
+
+test('the store and its models may stand in the config file and in the environment', LIMIT, async (t) => {
+  const folder = storeOf(t, { 'a.mjs': saying('a'), 'b.mjs': saying('b'), 'c.mjs': saying('c') });
+  const config = {
+    modelStore: './store',
+    models: ['a.mjs', 'bees=b.mjs'],
+    managementPort: 0,
+    drainLag: '0s',
+  };
+  const { folder: cwd, save } = editedApp(t, { 'banana.json': JSON.stringify(config) });
+  save('banana.json', JSON.stringify({ ...config, modelStore: `${folder}/store` }));
+  const fromFile = await startServer(null, { t, cwd });
+  assert.deepEqual(await namesOf(fromFile), ['a', 'bees']);
+  await fromFile.until(({ state }) => state === 'ready');
+  await fromFile.stop();
+  const fromEnvironment = await startServer(null, { t, cwd, env: { BANANA_MODELS: 'c.mjs' } });
+  assert.deepEqual(await namesOf(fromEnvironment), ['c']);
+  await fromEnvironment.until(({ state }) => state === 'ready');
+  await fromEnvironment.stop();
+});
