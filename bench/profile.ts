@@ -1,5 +1,5 @@
 /**
- * `node dist/bench/profile.js [c1|c32|..] [small|json|echo]`: where the time of a call goes, in front and worker.
+ * `node dist/bench/profile.js [c1|c32|..] [small|json|echo|batch]`: where the time of a call goes, in front and worker.
  * Prints self time per area and per function, in microseconds per request. It is time on the clock: on a machine
  * with more to run than cores, a function that was interrupted is charged for the interruption.
  */
@@ -7,33 +7,47 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { bigBytesRequest, bigJsonRequest, smallJsonRequest } from './cases/requests.js';
+import { bigBytesRequest, bigJsonRequest, jsonRequest, smallJsonRequest } from './cases/requests.js';
 import { readProfile, type SelfTimes } from './cpu-profile.js';
 import { LoadGenerator } from './load/client.js';
+import type { RequestSpec } from './load/plan.js';
 import { pidsOf, startBanana } from './servers/banana.js';
 import { source } from './servers/child-server.js';
 
 const SECONDS = 4;
 const TOP = 25;
 
+interface Workload {
+  readonly app: string;
+  readonly request: () => Omit<RequestSpec, 'url'>;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 /** What is sent to which app. */
-const WORKLOADS = {
+const WORKLOADS: Readonly<Record<string, Workload>> = {
   small: { app: 'bench/apps/small.mjs', request: smallJsonRequest },
   json: { app: 'bench/apps/echo.mjs', request: bigJsonRequest },
   echo: { app: 'bench/apps/echo.mjs', request: bigBytesRequest },
+  // Runs that cost nothing, in batches: what is left is the price of a call in a batch.
+  batch: {
+    app: 'bench/apps/batch.mjs',
+    request: () => jsonRequest({}),
+    env: { RUN_MS: '0', ITEM_MS: '0', BANANA_BATCH_SIZE: '32', BANANA_MAX_BATCH_DELAY: '5ms' },
+  },
 };
 
 const [, , load = 'c32', workload = 'small'] = process.argv;
 if (!/^c\d+$/.test(load))
   throw new RangeError(`"${load}" is not a load: c1, c32 or another number of callers`);
-if (!Object.hasOwn(WORKLOADS, workload)) throw new RangeError(`"${workload}" is not small, json or echo`);
-await profile(Number(load.slice(1)), WORKLOADS[workload as keyof typeof WORKLOADS]);
+if (!Object.hasOwn(WORKLOADS, workload))
+  throw new RangeError(`"${workload}" is not ${Object.keys(WORKLOADS).join(', ')}`);
+await profile(Number(load.slice(1)), WORKLOADS[workload] as Workload);
 
-async function profile(connections: number, { app, request }: (typeof WORKLOADS)['small']): Promise<void> {
+async function profile(connections: number, { app, request, env = {} }: Workload): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'profile-'));
   const server = await startBanana(source(app), {
     preload: 'servers/preload-profile.js',
-    env: { BENCH_PROFILE_DIR: folder },
+    env: { ...env, BENCH_PROFILE_DIR: folder },
   });
   const generator = new LoadGenerator();
   try {

@@ -30,9 +30,19 @@ export function decodeBegunNote(bytes: Buffer): BegunNote {
 /** Monotonic time less `performance.now()`, which counts from the start of its process. Within microseconds. */
 export const MONOTONIC_OFFSET_MS = monotonicOffsetMs();
 
+/** The closest of several readings: the process may be put to sleep in the middle of one. */
 function monotonicOffsetMs(): number {
   process.hrtime(); // the first call of each takes long
-  const beforeMs = performance.now();
-  const [seconds, nanoseconds] = process.hrtime();
-  return seconds * 1e3 + nanoseconds / 1e6 - (beforeMs + performance.now()) / 2;
+  performance.now();
+  let offsetMs = 0;
+  let closestMs = Infinity;
+  for (let reading = 0; reading < 5; reading += 1) {
+    const beforeMs = performance.now();
+    const [seconds, nanoseconds] = process.hrtime();
+    const afterMs = performance.now();
+    if (afterMs - beforeMs >= closestMs) continue;
+    closestMs = afterMs - beforeMs;
+    offsetMs = seconds * 1e3 + nanoseconds / 1e6 - (beforeMs + afterMs) / 2;
+  }
+  return offsetMs;
 }

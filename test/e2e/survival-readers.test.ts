@@ -78,9 +78,13 @@ test(
   'the memory of answers that were cut off is given back, though nobody calls any more',
   LIMIT,
   async (t) => {
-    const server = await startServer(APP, { t, args: ['--stall-timeout', '1s'] });
+    const server = await startServer(APP, { t, args: ['--stall-timeout', '5s'] });
+    await server.until(({ state }) => state === 'ready');
     const count = 5;
-    for (let i = 0; i < count; i += 1) await UnreadAnswer.ask(t, server, { input: { bytes: BYTES } });
+    const asks = Array.from({ length: count }, () =>
+      UnreadAnswer.ask(t, server, { input: { bytes: BYTES } }),
+    );
+    await Promise.all(asks);
     const full = await server.until(({ unsent }) => unsent.bytes >= count * BYTES);
     const mostBytes = full.front.rssBytes - 0.6 * count * BYTES;
     await server.until(({ unsent, front }) => unsent.bytes === 0 && front.rssBytes < mostBytes);
