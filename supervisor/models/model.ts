@@ -187,7 +187,8 @@ export class Model {
    * ends the calls that it holds first, as far as `limits` allow; none is lost or run twice. With 0, calls are refused
    * from now on, and those that were taken are ended before the workers go.
    *
-   * Resolves once every slot has a ready worker or has given up, and the others are gone.
+   * Resolves once every slot has a ready worker or has given up, and the others are gone; if another `scale` overtakes
+   * this one, with the numbers of that one.
    * @throws SERVE_CONFIG if the devices are not to be had, and SERVE_SHUTTING_DOWN
    */
   async scale(count: number, limits: RetireLimits): Promise<Settled> {

@@ -53,15 +53,25 @@ export interface ModelsHandle {
    * for what is scaled later. Rejects with SERVE_CONFIG, SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND.
    */
   replace(model: NamedSource, options?: ReplaceOptions): Promise<Accepted>;
-  /** @throws SERVE_CONFIG, SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND */
+  /**
+   * Sets how many workers the model shall have. One that is asked for before this has settled overtakes it: both settle
+   * together, with the numbers of the later one, since those are the workers there are then; `wanted` tells it.
+   * @throws SERVE_CONFIG, SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND
+   */
   scale(ref: ModelRef, options?: ScaleOptions): Accepted;
   /**
    * New calls do not find it any more; those that were taken are ended first.
-   * @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND; SERVE_MODEL_CONFLICT for the default one of several versions
+   * @throws SERVE_CONFIG, SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND; SERVE_MODEL_CONFLICT for the default one of several versions
    */
   unregister(ref: ModelRef, options?: UnregisterOptions): Accepted;
-  /** Calls that name no version get this one from now on. @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND */
+  /**
+   * Calls that name no version get this one from now on.
+   * @throws SERVE_CONFIG, SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND
+   */
   setDefault(ref: FullModelRef): void;
-  /** All of them, all versions of a name, or one. @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND */
+  /**
+   * All of them, all versions of a name, or one.
+   * @throws SERVE_CONFIG, SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND
+   */
   describe(ref?: ModelRef): readonly ModelStatus[];
 }

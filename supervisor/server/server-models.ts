@@ -4,6 +4,7 @@ import type { Model } from '../models/model.js';
 import type { Accepted, FullModelRef, ModelRef } from '../models/models.js';
 import { readModelEntry, type EntryStyle } from '../options/model-entries.js';
 import { notAllowed, type ResolvedOptions } from '../options/resolve.js';
+import type { RetireLimits } from '../processes/worker-listener.js';
 import { retireLimits } from './drain.js';
 import type { ModelStatus } from './server-status.js';
 import type {
@@ -38,29 +39,35 @@ export class ServerModels implements ModelsHandle {
     return this.#statusOf(model);
   }
 
-  async replace(given: NamedSource, { drainTimeoutMs }: ReplaceOptions = {}): Promise<Accepted> {
-    const limits = this.#limits(drainTimeoutMs, 'replace');
+  async replace(given: NamedSource, options: ReplaceOptions = {}): Promise<Accepted> {
+    const limits = this.#limits(options, 'replace');
     const plan = await this.#plan(given, 'replace');
     return this.#served.registry.replace(plan.spec, (model) => this.#served.replace(model, plan, limits));
   }
 
-  scale(ref: ModelRef, { min, max = min, drainTimeoutMs }: ScaleOptions = {}): Accepted {
+  scale(ref: ModelRef, options: ScaleOptions = {}): Accepted {
+    checkRef(ref, 'scale');
+    const limits = this.#limits(options, 'scale');
+    const { min, max = min } = options;
     const first = min === undefined || max === undefined ? this.#firstCount(ref) : 0;
     const bounds = { min: min ?? Math.min(first, max ?? first), max: max ?? first };
-    return this.#served.scale(ref, bounds, this.#limits(drainTimeoutMs, 'scale'));
+    return this.#served.scale(ref, bounds, limits);
   }
 
-  unregister(ref: ModelRef, { drainTimeoutMs }: UnregisterOptions = {}): Accepted {
-    return this.#served.registry.unregister(ref, this.#limits(drainTimeoutMs, 'unregister'));
+  unregister(ref: ModelRef, options: UnregisterOptions = {}): Accepted {
+    checkRef(ref, 'unregister');
+    return this.#served.registry.unregister(ref, this.#limits(options, 'unregister'));
   }
 
   setDefault(ref: FullModelRef): void {
+    checkRef(ref, 'setDefault');
     this.#served.registry.setDefault(ref);
   }
 
   describe(ref?: ModelRef): readonly ModelStatus[] {
     const all = describeModels(this.#served);
     if (ref === undefined) return all;
+    checkRef(ref, 'describe');
     const isMeant = ({ name, version }: ModelStatus): boolean =>
       name === ref.name && (ref.version ?? version) === version;
     const meant = all.filter(isMeant);
@@ -90,11 +97,19 @@ export class ServerModels implements ModelsHandle {
     return this.#facts.devices.firstCount({ workers, gpus, workersPerGpu });
   }
 
-  #limits(drainTimeoutMs: unknown, operation: string): ReturnType<typeof retireLimits> {
-    const timeoutMs = drainTimeoutMs ?? this.#facts.resolved.options.drainTimeout;
+  #limits(options: UnregisterOptions, operation: string): RetireLimits {
+    if (typeof options !== 'object' || options === null)
+      throw notAllowed(`${operation}(model, options)`, options, 'an object, or nothing');
+    const timeoutMs: unknown = options.drainTimeoutMs ?? this.#facts.resolved.options.drainTimeout;
     if (typeof timeoutMs === 'number' && timeoutMs >= 0) return retireLimits(timeoutMs);
     throw notAllowed(`${operation}({ drainTimeoutMs })`, timeoutMs, 'a number of milliseconds');
   }
+}
+
+/** Programs in plain JavaScript may give anything. */
+function checkRef(ref: ModelRef, operation: string): void {
+  if (typeof ref !== 'object' || ref === null || typeof ref.name !== 'string')
+    throw notAllowed(`${operation}(model)`, ref, "a name and perhaps a version, such as { name: 'digits' }");
 }
 
 function styleOf(operation: string): EntryStyle {

@@ -271,6 +271,47 @@ test('a mistake in what is registered is told and registers nothing', LIMIT, asy
   await server.close();
 });
 
+test(
+  'an operation on models that is given no model, or no options, names itself and what it takes',
+  LIMIT,
+  async (t) => {
+    const { models } = await start(t);
+    for (const [operation, ask] of [
+      ['scale', (ref: never) => models.scale(ref, { min: 1 })],
+      ['unregister', (ref: never) => models.unregister(ref)],
+      ['setDefault', (ref: never) => models.setDefault(ref)],
+      ['describe', (ref: never) => models.describe(ref)],
+    ] as const) {
+      for (const ref of [null, 'echo', { version: '1' }] as readonly unknown[] as readonly never[]) {
+        const message = new RegExp(
+          `^${operation}\\(model\\): .* is not allowed; give a name and perhaps a version`,
+        );
+        assert.throws(() => ask(ref), { code: 'SERVE_CONFIG', message }, operation);
+      }
+    }
+    const ref = { name: 'echo' };
+    const message = /^\w+\(model, options\): null is not allowed; give an object, or nothing/;
+    assert.throws(() => models.scale(ref, null as never), { code: 'SERVE_CONFIG', message });
+    assert.throws(() => models.unregister(ref, null as never), { code: 'SERVE_CONFIG', message });
+    await assert.rejects(models.replace({ ...ref, app: ECHO }, null as never), {
+      code: 'SERVE_CONFIG',
+      message,
+    });
+    assert.equal(models.describe(ref)[0]?.state, 'ready');
+  },
+);
+
+test('a scale that another overtakes settles with it, and tells its numbers', LIMIT, async (t) => {
+  const { models } = await start(t);
+  const ref = { name: 'echo' };
+  const outcomes = await Promise.all([3, 0, 2].map((min) => models.scale(ref, { min }).settled));
+  assert.deepEqual(outcomes, Array(3).fill({ result: 'done', wanted: 2, ready: 2, error: null }));
+  const up = models.scale(ref, { min: 3 }).settled;
+  const gone = models.unregister(ref).settled;
+  assert.deepEqual(await up, { result: 'done', wanted: 0, ready: 0, error: null });
+  assert.equal((await gone).result, 'done');
+});
+
 test('an app is tested by itself, whatever other models the config file names', LIMIT, async (t) => {
   const cwd = mkdtempSync(join(tmpdir(), 'banana-models-'));
   t.after(() => rmSync(cwd, { recursive: true }));
