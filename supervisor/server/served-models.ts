@@ -19,6 +19,7 @@ import { deferred, type Deferred } from './deferred.js';
 import { retireLimits } from './drain.js';
 import type { ModelPlan } from './plan-models.js';
 import type { ModelPresence } from './readiness.js';
+import { clashText, routeClashes } from './route-clashes.js';
 import { StartUp } from './start-up.js';
 
 /** A model that a server starts with, and the places of its first slots. */
@@ -139,6 +140,7 @@ export class ServedModels {
     const model: Model = new Model(plan.spec, this.#resources, {
       onFirstReady: () => {
         this.startUp.onFirstReady(model);
+        this.#warnOfClashes(model);
         this.#listener.onFirstReady(model);
       },
       onLatched: (error) => this.startUp.onLatched(model, error, this.labelOf(plan.spec)),
@@ -149,6 +151,11 @@ export class ServedModels {
     });
     this.#kept.set(model, { closed, files: [] });
     return model;
+  }
+
+  #warnOfClashes(model: Model): void {
+    const paths = routeClashes(model, this.registry);
+    if (paths.length > 0) this.#log.warn(clashText(paths));
   }
 
   /** Its last worker is gone, and it was unregistered: nothing of it stays. */

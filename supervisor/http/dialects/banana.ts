@@ -69,6 +69,7 @@ export const banana: DefaultDialect = {
 
   claim(ask, models) {
     const { method } = ask.request;
+    if (method === 'OPTIONS' && ask.path === '/') return null; // another dialect describes the whole listener there
     const page = method === 'POST' ? null : PAGES.find(ask.path);
     if (page !== null && (method === 'GET' || method === 'HEAD'))
       return { auth: page.value.auth, counts: false, methods: PAGE_METHODS, act: page.value };

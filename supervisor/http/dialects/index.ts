@@ -1,7 +1,8 @@
-/** The dialects in their order of precedence, and the one that answers what none of them claims. */
+/** The dialects of each listener in their order of precedence, and the one that answers what none of them claims. */
 import { banana } from './banana.js';
 import type { DefaultDialect, Dialect } from './dialect.js';
 import { gateway } from './gateway/gateway.js';
+import { mmsInference } from './mms/inference.js';
 import { potassium } from './potassium/potassium.js';
 
 export interface Dialects {
@@ -11,4 +12,7 @@ export interface Dialects {
 }
 
 /** The house dialect comes first: a route that the app has itself is the app's. */
-export const MAIN_DIALECTS: Dialects = { inOrder: [banana, gateway, potassium], default: banana };
+export const MAIN_DIALECTS: Dialects = {
+  inOrder: [banana, gateway, potassium, mmsInference],
+  default: banana,
+};

@@ -1,0 +1,35 @@
+/** Finds the model that a request names, and says in the words of Multi Model Server that there is none. */
+import { ServeError } from '../../../../protocol/errors.js';
+import type { Model } from '../../../models/model.js';
+import type { ModelRef, Models } from '../../../models/models.js';
+
+/** @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND */
+export function findModel(models: Models, ref: ModelRef): Model {
+  try {
+    return models.find(ref);
+  } catch (thrown) {
+    throw thrown instanceof ServeError ? notFound(thrown, ref) : thrown;
+  }
+}
+
+export function isModel(models: Models, name: string): boolean {
+  try {
+    models.find({ name });
+    return true;
+  } catch (thrown) {
+    if (!(thrown instanceof ServeError)) throw thrown;
+    return false;
+  }
+}
+
+/** The same error in the words of Multi Model Server, if it says that a model or its version is not there. */
+export function notFound(error: ServeError, { name, version = '' }: ModelRef): ServeError {
+  switch (error.code) {
+    case 'SERVE_MODEL_NOT_FOUND':
+      return new ServeError(error.code, `Model not found: ${name}`);
+    case 'SERVE_VERSION_NOT_FOUND':
+      return new ServeError(error.code, `Model version: ${version} does not exist for model: ${name}`);
+    default:
+      return error;
+  }
+}

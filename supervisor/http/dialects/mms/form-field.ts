@@ -1,0 +1,53 @@
+/**
+ * Looks for one field in the beginning of a form, by the parser that reads the whole of it in the worker. A field that
+ * is not whole by then is none. Everything that is malformed is left to the worker to say.
+ */
+import { decodeText, paramsOf } from '../../../../protocol/header-params.js';
+import { partsOf } from '../../../../protocol/multipart-parts.js';
+
+/** What is known of the field: its first value, that it is not there, or that more of the body must come. */
+export type FoundField = { readonly value: string } | 'absent' | 'more';
+
+/** `isWhole`: the body ends where `prefix` does. */
+export type FindField = (prefix: Buffer, isWhole: boolean) => FoundField;
+
+/** Null if a body of this type is no form. */
+export function fieldFinder(contentType: string, name: string): FindField | null {
+  const type = paramsOf(contentType).value;
+  if (type === 'multipart/form-data') return (prefix) => inMultipart(prefix, contentType, name);
+  if (type === 'application/x-www-form-urlencoded')
+    return (prefix, isWhole) => inUrlEncoded(prefix, isWhole, name);
+  return null;
+}
+
+function inMultipart(prefix: Buffer, contentType: string, name: string): FoundField {
+  try {
+    for (const { disposition, contentType: type, content } of partsOf(prefix, contentType))
+      if (disposition.params.get('name') === name)
+        return { value: decodeText(content, type.params.get('charset') ?? '') };
+    return 'absent';
+  } catch {
+    return 'more'; // the part breaks off where the prefix does, or it is malformed
+  }
+}
+
+const [AND, EQUALS] = [0x26, 0x3d];
+
+function inUrlEncoded(prefix: Buffer, isWhole: boolean, name: string): FoundField {
+  for (let start = 0; ;) {
+    const and = prefix.indexOf(AND, start);
+    if (and < 0 && !isWhole) return 'more';
+    const pair = prefix.subarray(start, and < 0 ? prefix.length : and);
+    const value = mayBeNamed(pair, name) ? new URLSearchParams(pair.toString()).get(name) : null;
+    if (value !== null) return { value };
+    if (and < 0) return 'absent';
+    start = and + 1;
+  }
+}
+
+/** Whether it is worth a look: every character of a name is one byte, or three if it is escaped. */
+function mayBeNamed(pair: Buffer, name: string): boolean {
+  const equals = pair.indexOf(EQUALS);
+  const bytes = equals < 0 ? pair.length : equals;
+  return bytes >= name.length && bytes <= 3 * name.length;
+}

@@ -1,0 +1,19 @@
+/** What a probe is told of the models: whether each has the workers that it is to have at least. */
+import type { Registered } from '../../../models/models.js';
+import type { Model } from '../../../models/model.js';
+
+export type PingStatus = 'Healthy' | 'Partial Healthy' | 'Unhealthy';
+
+type Pinged = Pick<
+  Registered<Pick<Model, 'readyWorkers' | 'wantedWorkers'>>,
+  'model' | 'bounds' | 'isLeaving'
+>;
+
+/** `Healthy` without any model, too. A model that is being unregistered does not count. */
+export function pingStatus(registered: readonly Pinged[]): PingStatus {
+  const present = registered.filter(({ isLeaving }) => !isLeaving);
+  const isLoaded = ({ model, bounds }: Pinged): boolean =>
+    model.readyWorkers >= (bounds?.min ?? model.wantedWorkers);
+  if (present.every(isLoaded)) return 'Healthy';
+  return present.some(({ model }) => model.readyWorkers > 0) ? 'Partial Healthy' : 'Unhealthy';
+}

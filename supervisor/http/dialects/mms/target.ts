@@ -1,0 +1,54 @@
+/** Which model is called, and which route of its app, where a client names no more than a model, or not even that. */
+import { ServeError } from '../../../../protocol/errors.js';
+import type { Model } from '../../../models/model.js';
+import type { Models } from '../../../models/models.js';
+import type { Ask } from '../../call/ask.js';
+import { MAX_PREFIX_BYTES } from '../../call/call-plan.js';
+import type { CallPlan, Target } from '../dialect.js';
+import { chooseRoute } from './choose-route.js';
+import { findModel } from './find-model.js';
+import { fieldFinder } from './form-field.js';
+import { queryOf } from './path.js';
+
+/** @throws SERVE_NOT_FOUND if the app is loaded, and none of its routes is meant */
+export function targetOf({ path }: Pick<Ask, 'path'>, models: Models, model: Model): Target {
+  if (model.routes !== null) return { model, route: chooseRoute(model.routes) };
+  // The path itself may turn out to be a route of the app: then that one is meant.
+  const own = routeAt(path, model, models.default === model);
+  return { model, route: (routes) => (routes.has(own) ? own : chooseRoute(routes)) };
+}
+
+/** The route that would have this path in the house dialect; empty if none could. */
+function routeAt(path: string, { spec }: Model, isDefault: boolean): string {
+  const prefix = `/models/${spec.name}`;
+  if (path.startsWith(`${prefix}/`)) return path.slice(prefix.length);
+  return isDefault ? path : '';
+}
+
+const FIELD = 'model_name';
+
+/**
+ * The model that the query names, else a form in its beginning, else the only one of the start.
+ * @throws SERVE_MODEL_NOT_FOUND, and SERVE_BAD_REQUEST if there is more than one
+ */
+export function invocationTarget(ask: Ask, models: Models): CallPlan['target'] {
+  const named = (name: string): Target =>
+    targetOf(ask, models, name === '' ? onlyModel(models) : findModel(models, { name }));
+  const inQuery = new URLSearchParams(queryOf(ask)).get(FIELD) ?? '';
+  const find = fieldFinder(ask.request.headers['content-type'] ?? '', FIELD);
+  if (inQuery !== '' || find === null) return named(inQuery);
+  return (prefix, isLast) => {
+    const found = find(prefix, isLast && prefix.length < MAX_PREFIX_BYTES);
+    if (found === 'more' && !isLast) return 'more';
+    return named(typeof found === 'object' ? found.value : '');
+  };
+}
+
+function onlyModel(models: Models): Model {
+  const names = new Set<string>();
+  for (const { model, isFirst, isLeaving } of models.describe())
+    if (isFirst && !isLeaving) names.add(model.spec.name);
+  const [name] = names;
+  if (name !== undefined && names.size === 1) return models.find({ name });
+  throw new ServeError('SERVE_BAD_REQUEST', `Parameter ${FIELD} is required.`);
+}

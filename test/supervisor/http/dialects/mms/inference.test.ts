@@ -1,0 +1,88 @@
+/** The paths of the inference API: those that are described, those that are claimed, and those that are warned of. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Ask } from '../../../../../supervisor/http/call/ask.js';
+import { calledModel } from '../../../../../supervisor/http/dialects/mms/called-model.js';
+import { describeApi } from '../../../../../supervisor/http/dialects/mms/describe-api.js';
+import { INFERENCE_API, modelApi } from '../../../../../supervisor/http/dialects/mms/inference-api.js';
+import { mmsInference } from '../../../../../supervisor/http/dialects/mms/inference.js';
+import type { Models } from '../../../../../supervisor/models/models.js';
+
+/** A registry that finds every model, each with the route `/`. */
+const MODELS = {
+  default: null,
+  find: ({ name }: { name: string }) => ({ spec: { name }, routes: new Map([['/', { kind: 'handler' }]]) }),
+  describe: () => [{ model: { spec: { name: 'm' } }, isFirst: true, isLeaving: false }],
+} as unknown as Models;
+
+function claim(method: string, path: string): ReturnType<typeof mmsInference.claim> {
+  const request = { method, url: path, headers: {} };
+  return mmsInference.claim({ path, request } as unknown as Ask, MODELS);
+}
+
+/** With a name for each parameter. */
+const filled = (path: string): string => path.replace(/\{\w+\}/g, 'm');
+
+describe('a path that is described is claimed', () => {
+  for (const [path, methods] of Object.entries(INFERENCE_API))
+    for (const method of Object.keys(methods))
+      test(`${method.toUpperCase()} ${path}`, () => {
+        const operation = claim(method.toUpperCase(), filled(path));
+        assert.ok(operation !== null && !('refuse' in operation.act), path);
+      });
+});
+
+describe('a path that is none of those is not claimed', () => {
+  for (const path of [
+    '/predictions',
+    '/predict',
+    '/models/m',
+    '/models/m/other',
+    '/models/m/invoke/more',
+    '/m/predict/more',
+    '/pings',
+    '/',
+    '/api-description/more',
+  ])
+    test(path, () => assert.equal(claim('POST', path), null));
+});
+
+test('each path that is claimed is one that is described, and the dialect lists the same', () => {
+  assert.deepEqual([...mmsInference.paths.keys()], Object.keys(INFERENCE_API));
+});
+
+test('the paths come in the order that clients know', () => {
+  const { openapi, info, paths } = describeApi(INFERENCE_API) as {
+    openapi: string;
+    info: { title: string; version: string };
+    paths: object;
+  };
+  assert.deepEqual([openapi, info.title, info.version], ['3.0.1', 'Model Server APIs', '1.0.0']);
+  const known = ['/', '/{model_name}/predict', '/ping', '/predictions/{model_name}', '/api-description'];
+  const all = Object.keys(paths).filter((path) => path !== '/predictions/{model_name}/{model_version}');
+  assert.deepEqual(all, [...known, '/invocations', '/models/{model_name}/invoke']);
+});
+
+test('operations have names of their own', () => {
+  const ids = Object.values(INFERENCE_API).flatMap((methods) =>
+    Object.values(methods).map(({ operationId }) => operationId),
+  );
+  assert.equal(new Set(ids).size, ids.length);
+});
+
+test('a model is described at the path that names it, escaped', () => {
+  assert.deepEqual(Object.keys(modelApi('a b/ü', '1.0')), ['/predictions/a%20b%2F%C3%BC/1.0']);
+});
+
+describe('the model that a path names', () => {
+  for (const path of Object.keys(INFERENCE_API).filter((path) => path !== '/'))
+    test(path, () => {
+      assert.equal(calledModel(filled(path)), path.includes('{') ? 'm' : '');
+      assert.equal(
+        calledModel(`/x${path}`),
+        path === '/{model_name}/predict' ? null : calledModel(`/x${path}`),
+      );
+    });
+  for (const path of ['/', '/predictions', '/models/m/', '/models/m/other', '/pings', '/predict'])
+    test(`${path} names none, and is none`, () => assert.equal(calledModel(path), null));
+});

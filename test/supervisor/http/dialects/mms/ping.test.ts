@@ -1,0 +1,47 @@
+/** What a probe is told, by the workers that models have and are to have. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { pingStatus } from '../../../../../supervisor/http/dialects/mms/ping.js';
+
+interface Row {
+  readonly ready: number;
+  readonly wanted?: number;
+  readonly min?: number;
+  readonly isLeaving?: boolean;
+}
+
+const ROWS: readonly (readonly [status: string, why: string, models: readonly Row[]])[] = [
+  ['Healthy', 'no models', []],
+  ['Healthy', 'as many as are wanted', [{ ready: 2, wanted: 2 }]],
+  ['Healthy', 'the least number, of more that are wanted', [{ ready: 1, wanted: 3, min: 1 }]],
+  ['Healthy', 'none, and none is wanted', [{ ready: 0, min: 0 }]],
+  ['Healthy', 'the only one that lacks a worker is leaving', [{ ready: 0, min: 1, isLeaving: true }]],
+  ['Partial Healthy', 'one of two', [{ ready: 1, wanted: 2 }]],
+  [
+    'Partial Healthy',
+    'one model of two',
+    [
+      { ready: 0, wanted: 1 },
+      { ready: 1, wanted: 1 },
+    ],
+  ],
+  ['Unhealthy', 'none of one', [{ ready: 0, wanted: 1 }]],
+  [
+    'Unhealthy',
+    'none, beside a model that wants none',
+    [
+      { ready: 0, wanted: 1 },
+      { ready: 0, min: 0 },
+    ],
+  ],
+];
+
+for (const [status, why, models] of ROWS)
+  test(`a server is ${status}: ${why}`, () => {
+    const registered = models.map(({ ready, wanted = 0, min, isLeaving = false }) => ({
+      model: { readyWorkers: ready, wantedWorkers: wanted },
+      bounds: min === undefined ? null : { min, max: 9 },
+      isLeaving,
+    }));
+    assert.equal(pingStatus(registered), status);
+  });
