@@ -19,7 +19,7 @@ interface Session {
 
 /** Times of the runs of each size, in ms. */
 let noted = new Map<number, number[]>();
-let runAlone: (feeds: Feeds) => Promise<unknown>;
+let runAlone: (feeds: Feeds) => Promise<{ ms: number }>;
 
 /** As the example does it; its session is timed from then on. */
 export async function init(): Promise<void> {
@@ -31,17 +31,38 @@ export async function init(): Promise<void> {
 
 function timed(session: Session): Session {
   const run = session.run.bind(session);
-  runAlone = run;
+  runAlone = (feeds) => timedRun(run, feeds);
   session.run = async (feeds) => {
-    const startedAtMs = performance.now();
-    const output = await run(feeds);
+    const { output, ms } = await timedRun(run, feeds);
     const size = feeds['image']?.dims[0] as number;
     const times = noted.get(size);
-    if (times === undefined) noted.set(size, [performance.now() - startedAtMs]);
-    else times.push(performance.now() - startedAtMs);
+    if (times === undefined) noted.set(size, [ms]);
+    else times.push(ms);
     return output;
   };
   return session;
+}
+
+/**
+ * Runs the model and says how long it computed. onnxruntime-node computes in a turn of the event loop of its own, and what
+ * else is done between two turns is none of the model's time: so its callback is timed, and not its promise.
+ */
+async function timedRun(run: Session['run'], feeds: Feeds): Promise<{ output: unknown; ms: number }> {
+  const { setImmediate } = globalThis;
+  let ms = Number.NaN;
+  globalThis.setImmediate = ((compute: () => void) =>
+    setImmediate(() => {
+      const startedAtMs = performance.now();
+      compute();
+      ms = performance.now() - startedAtMs;
+    })) as typeof setImmediate;
+  try {
+    const running = run(feeds);
+    globalThis.setImmediate = setImmediate;
+    return { output: await running, ms };
+  } finally {
+    globalThis.setImmediate = setImmediate;
+  }
 }
 
 export function inference(input: unknown, ctx: InferenceContext): unknown {
@@ -63,9 +84,7 @@ async function timesAlone(size: number): Promise<number[]> {
   const image = new Tensor('float32', new Float32Array(size * 64), [size, 1, 8, 8]);
   const times: number[] = [];
   for (const endMs = performance.now() + ALONE_MS; performance.now() < endMs;) {
-    const startedAtMs = performance.now();
-    await runAlone({ image });
-    times.push(performance.now() - startedAtMs);
+    times.push((await runAlone({ image })).ms);
   }
   return times;
 }
