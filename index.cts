@@ -21,9 +21,16 @@ export type {
   Handler,
   InferenceContext,
   InitContext,
+  Item,
+  ItemPart,
+  ItemResult,
+  ItemValue,
+  JsonValue,
   LegacyHandler,
   LocalConfig,
+  Manifest,
   MemoryConfig,
+  MetricsStore,
   ModelRef,
   ModelsHandle,
   ModelSource,
@@ -32,6 +39,8 @@ export type {
   Outcome,
   PotassiumOptions,
   ReplaceOptions,
+  RequestProcessor,
+  RequestProperties,
   RouteOptions,
   ScaleOptions,
   SendWebhookOptions,
@@ -41,6 +50,7 @@ export type {
   ServerHandle,
   ServerStatus,
   StoreOptions,
+  SystemProperties,
   TestClient,
   TestRequest,
   TestResponse,
@@ -79,6 +89,17 @@ export type InvalidEndpointTypeException = Package.InvalidEndpointTypeException;
 export const RouteAlreadyInUseException: typeof Package.RouteAlreadyInUseException =
   loaded.RouteAlreadyInUseException;
 export type RouteAlreadyInUseException = Package.RouteAlreadyInUseException;
+export const Context: typeof Package.Context = loaded.Context;
+export type Context = Package.Context;
+export const Dimension: typeof Package.Dimension = loaded.Dimension;
+export type Dimension = Package.Dimension;
+export const ModelHandler: typeof Package.ModelHandler = loaded.ModelHandler;
+export type ModelHandler<
+  Input = readonly Package.Item[],
+  Output = readonly Package.ItemResult[],
+> = Package.ModelHandler<Input, Output>;
+export const PredictionException: typeof Package.PredictionException = loaded.PredictionException;
+export type PredictionException = Package.PredictionException;
 export const RedisConfig: typeof Package.RedisConfig = loaded.RedisConfig;
 export type RedisConfig = Package.RedisConfig;
 export const S3Config: typeof Package.S3Config = loaded.S3Config;

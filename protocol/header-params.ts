@@ -7,6 +7,12 @@ export interface HeaderValue {
   readonly params: ReadonlyMap<string, string>;
 }
 
+/** The type that a Content-Type header names, in lower case and without its parameters. */
+export function mediaType(contentType: string): string {
+  const semicolon = contentType.indexOf(';');
+  return (semicolon < 0 ? contentType : contentType.slice(0, semicolon)).trim().toLowerCase();
+}
+
 const PARAM = /;\s*([^=;\s"*]+)(\*?)\s*=\s*(?:"((?:[^"\\]|\\[^])*)"|([^;\s"]*))/g;
 
 /** Reads the parameters and skips everything else. It takes time in proportion to the length of `header`, which is a few kB at most. */

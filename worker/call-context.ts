@@ -31,6 +31,10 @@ export class CallContext implements CallInfo {
     this.#makeLog = makeLog;
   }
 
+  get callId(): number {
+    return this.#call.id;
+  }
+
   get requestId(): string {
     return this.#call.requestId;
   }

@@ -2,12 +2,15 @@
  * Imports the user's file and finds the adapter that fits its exports.
  * TypeScript always goes through tsx (register-typescript.ts); JavaScript is left to Node.
  */
-import { basename, dirname, extname } from 'node:path';
+import { dirname, extname } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import type { StartedService } from '../protocol/messages.js';
 import { fromBananaApp } from './adapters/banana-app.js';
 import { fromPotassiumApp } from './adapters/potassium-app.js';
 import { setImportingWorker, type AppPlace } from './api/in-worker.js';
 import { AppLoadError, explainImportError, locateText } from './explain-load-error.js';
+import { missingHandler, missingInference } from './explain-missing-app.js';
+
 import type { LoadedApp } from './loaded-app.js';
 import { registerPackages } from './register-packages.js';
 import { registerTypeScript } from './register-typescript.js';
@@ -17,12 +20,17 @@ type Exports = Readonly<Record<string, unknown>>;
 const ADAPTERS: readonly ((exports: Exports) => LoadedApp | null)[] = [fromPotassiumApp, fromBananaApp];
 
 /**
- * `place`: which of the file's apps; empty: the one that it exports, or serves.
+ * `place`: which of the file's apps; empty: the one that it exports, or serves. `service`: what is known of it if it is
+ * a custom service; null: its exports say what it is.
  * @throws AppLoadError with file, line, cause and cure
  */
-export async function loadApp(path: string, place: AppPlace = ''): Promise<LoadedApp> {
+export async function loadApp(
+  path: string,
+  place: AppPlace = '',
+  service: StartedService | null = null,
+): Promise<LoadedApp> {
   const offered = listenForApps();
-  const imported = importApp(path).catch((thrown: unknown) => {
+  const imported = importApp(path, service?.modelDir).catch((thrown: unknown) => {
     throw explainImportError(path, thrown);
   });
   // After `await app.serve()` the import is never done, and nothing that the file exports can be seen.
@@ -31,13 +39,38 @@ export async function loadApp(path: string, place: AppPlace = ''): Promise<Loade
   const app =
     place === '' ? onlyServed(path, offered.served) : appAt(path, place, offered.byPlace, candidates);
   if (app !== undefined) candidates.unshift(withExports(app, namespace), app);
+  const adapted = (service?.handler ?? '') === '' ? adaptAny(path, candidates) : null;
+  const found = adapted ?? (await serviceOf(path, candidates, service));
+  if (found !== null) return found;
+  throw offered.byPlace.size > 0 ? unexportedApp(path) : missingInference(path, candidates);
+}
+
+function adaptAny(path: string, candidates: readonly Exports[]): LoadedApp | null {
   for (const exports of candidates) {
     for (const adapt of ADAPTERS) {
       const app = adaptOrExplain(path, exports, adapt);
       if (app !== null) return app;
     }
   }
-  throw offered.byPlace.size > 0 ? unexportedApp(path) : missingInference(path, candidates);
+  return null;
+}
+
+/** The custom service among the exports; null if there is none and none was asked for. @throws AppLoadError */
+async function serviceOf(
+  path: string,
+  candidates: readonly Exports[],
+  service: StartedService | null,
+): Promise<LoadedApp | null> {
+  if (service === null && candidates.some(({ inference }) => inference !== undefined)) return null;
+  const { findHandler } = await import('./adapters/service-handler.js');
+  const handler = findHandler(candidates, service?.handler ?? '', service !== null);
+  if (handler === null) {
+    if (service === null) return null;
+    throw missingHandler(path, candidates, service.handler);
+  }
+  const { fromService } = await import('./adapters/mms-service.js');
+  const modelDir = service?.modelDir ?? dirname(path);
+  return adaptOrExplain(path, candidates[0] ?? {}, (exports) => fromService(handler, exports, modelDir));
 }
 
 /** Returns the exports as they would be if the Potassium were the default export, with `config` and `shutdown` beside it. */
@@ -111,14 +144,14 @@ function unexportedApp(path: string): AppLoadError {
   );
 }
 
-async function importApp(path: string): Promise<Exports> {
+async function importApp(path: string, modelDir?: string): Promise<Exports> {
   const extension = extname(path);
   if (!extension.endsWith('ts')) {
-    registerPackages(dirname(path));
+    registerPackages(dirname(path), modelDir);
     return (await import(pathToFileURL(path).href)) as Exports;
   }
   await registerTypeScript(dirname(path));
-  registerPackages(dirname(path));
+  registerPackages(dirname(path), modelDir);
   const cjs = await import('tsx/cjs/api');
   // Node's own loader hands ESM syntax in a .cts file to the CommonJS parser; tsx's require translates it first.
   if (extension === '.cts') return cjs.require(path, import.meta.url) as Exports;
@@ -148,31 +181,4 @@ function adaptOrExplain(
     const name = /`(\w+)`/.exec(thrown.message)?.[1] ?? '';
     throw new AppLoadError(`${locateText(path, name)}: ${thrown.message}`);
   }
-}
-
-function missingInference(path: string, candidates: readonly Exports[]): AppLoadError {
-  const names = [...new Set(candidates.flatMap((exports) => Object.keys(exports)))].filter(
-    (name) => name !== 'default' && name !== '__esModule' && name !== 'module.exports',
-  );
-  const value = candidates.find((exports) => exports['inference'] !== undefined)?.['inference'];
-  if (value !== undefined) {
-    const where = locateText(path, 'inference');
-    return new AppLoadError(`${where}: export \`inference\` is a ${typeof value}; make it a function`);
-  }
-  const unnamed = candidates.find((exports) => typeof exports['default'] === 'function');
-  if (unnamed !== undefined) {
-    const where = locateText(path, 'export default');
-    return new AppLoadError(
-      `${where}: the default export is a function; export it by name: \`export function inference(modelInputs) { … }\`.`,
-    );
-  }
-  const close = names.find((name) => /infer|predict|handler|run/i.test(name));
-  const has = names.length === 0 ? 'It exports nothing.' : `It exports: ${names.join(', ')}.`;
-  const right = /batch/i.test(close ?? '') ? 'inferenceBatch' : 'inference';
-  const cure =
-    close === undefined
-      ? 'Add `export function inference(modelInputs) { … }`.'
-      : `Rename \`${close}\` to \`${right}\`, or export it under that name.`;
-  const where = close === undefined ? `${path}:1` : locateText(path, close);
-  return new AppLoadError(`${where}: ${basename(path)} exports no \`inference\` function. ${has} ${cure}`);
 }

@@ -1,13 +1,22 @@
 /**
  * The one shape the run loop knows. Each file in `adapters/` turns one way of writing an app into it.
  */
-import type { Route } from '../protocol/messages.js';
+import type { Metric, Route, StartSpec } from '../protocol/messages.js';
 import type { InputWishes } from './api/input-wishes.js';
 import type { InferenceContext, InitContext } from './api/types.js';
 
 export interface CallInfo extends InferenceContext {
   /** The body as it came, in memory that belongs to the call. */
   readonly body: Buffer;
+  /** The call's name on the wire. */
+  readonly callId: number;
+}
+
+/** What an app may know of its model, and how it tells what it has measured. */
+export interface Surroundings {
+  readonly spec: StartSpec;
+  /** Metrics of calls must be told before the ends of the calls. */
+  sendMetrics(metrics: readonly Metric[]): void;
 }
 
 /** Most calls at a time for a route with a batch function, which sets no bound of its own: the operator does. */
@@ -18,6 +27,10 @@ export interface LoadedApp {
   readonly modelOptions: Readonly<Record<string, unknown>>;
   /** Kinds of body that a route has asked for, besides those that every route takes. */
   wishes(route: string): InputWishes;
+  /** Called once before `init`; left out by apps that need to know no more than that tells. */
+  surround?(surroundings: Surroundings): void;
+  /** What `init` is called where it is said that it threw; `init` if left out. */
+  readonly initStep?: string;
   init(ctx: InitContext): unknown;
   /**
    * Answers one call; the value is what `reply/` encodes, or a `Reply`. May return a promise. For a WebSocket route

@@ -108,10 +108,10 @@ async function start(spec: StartSpec): Promise<void> {
   process.title = `banana-serve worker ${spec.worker}`;
   const prints = spec.printMark === '' ? NO_ATTRIBUTION : attributePrints(spec.printMark);
   const worker: WorkerInfo = { index: spec.worker, gpu: spec.device.gpu, threads: spec.device.threads };
-  const loaded = await importApp(spec.app, spec.appPlace ?? '');
+  const loaded = await importApp(spec);
   channel.send({ type: 'loaded', info: loadedInfo(loaded) });
   channel.flush();
-  const initMs = await initApp(spec.app, loaded, { channel, worker, prints });
+  const initMs = await initApp(loaded, { channel, spec, worker, prints });
   app = loaded;
   loop = new RunLoop({
     channel,

@@ -1,6 +1,6 @@
 /**
- * Whether the next start is likely to fail like this one, judged by what import or `init` threw.
- * The network and scarce resources come back; most other things do not.
+ * What an error says of its cause: whether the next start is likely to fail like this one, judged by what import or
+ * `init` threw, and whether memory was missing. The network and scarce resources come back; most other things do not.
  */
 
 /** `permanent`: it would happen every time. `transient`: the next try may succeed. `unknown`: it may be either. */
@@ -8,20 +8,35 @@ export type Outlook = 'permanent' | 'transient' | 'unknown';
 
 /** `transient` if the error, or one behind it (causes, parts of an AggregateError), is of the network or of a scarce resource. */
 export function outlookOf(thrown: unknown): Outlook {
+  return someBehind(thrown, isTransient) ? 'transient' : 'unknown';
+}
+
+/** Whether the error, or one behind it, says that memory could not be had. */
+export function isOutOfMemory(thrown: unknown): boolean {
+  return someBehind(thrown, ({ code, message }) => MEMORY_CODES.has(code) || MEMORY_TEXT.test(message));
+}
+
+function someBehind(thrown: unknown, is: (error: ErrorFacts) => boolean): boolean {
   const errors = [thrown];
   for (let i = 0; i < errors.length && i < MAX_ERRORS; i += 1) {
     try {
       const error = factsOf(errors[i]);
-      if (isTransient(error)) return 'transient';
+      if (is(error)) return true;
       errors.push(...error.behind);
     } catch {
       // An error whose getters throw tells nothing.
     }
   }
-  return 'unknown';
+  return false;
 }
 
 const MAX_ERRORS = 64;
+
+const MEMORY_CODES: ReadonlySet<string> = new Set([
+  'ENOMEM',
+  'ERR_MEMORY_ALLOCATION_FAILED',
+  'ERR_WORKER_OUT_OF_MEMORY',
+]);
 
 /** Codes of the system, of its resolver, and of Node's fetch. */
 const TRANSIENT_CODES: ReadonlySet<string> = new Set([
@@ -55,14 +70,12 @@ const TRANSIENT_CODES: ReadonlySet<string> = new Set([
   'EMFILE',
   'ENFILE',
   'ENOBUFS',
-  'ENOMEM',
   'ENOSPC',
-  'ERR_MEMORY_ALLOCATION_FAILED',
-  'ERR_WORKER_OUT_OF_MEMORY',
+  ...MEMORY_CODES,
 ]);
 
-/** Words of runtimes and drivers that have no code for too little memory; `TimeoutError` is what `AbortSignal.timeout` throws. */
-const TRANSIENT_TEXT = /out of memory|bad_alloc|allocation failed|failed to allocate/i;
+/** Words of runtimes and drivers that have no code for too little memory. */
+const MEMORY_TEXT = /out of memory|bad_alloc|allocation failed|failed to allocate/i;
 
 interface ErrorFacts {
   readonly code: string;
@@ -84,7 +97,8 @@ function factsOf(thrown: unknown): ErrorFacts {
 
 /** Whether the next try may succeed. Codes are looked for in the message too: an error that wraps another one may repeat its code there and forget its cause. */
 function isTransient({ code, name, message }: ErrorFacts): boolean {
-  if (TRANSIENT_CODES.has(code) || name === 'TimeoutError' || TRANSIENT_TEXT.test(message)) return true;
+  // `TimeoutError` is what `AbortSignal.timeout` throws.
+  if (TRANSIENT_CODES.has(code) || name === 'TimeoutError' || MEMORY_TEXT.test(message)) return true;
   const words = message.match(/\bE[A-Z_]{3,}\b/g) ?? [];
   return words.some((word) => TRANSIENT_CODES.has(word));
 }

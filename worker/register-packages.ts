@@ -37,14 +37,17 @@ const parts = Module as unknown as ModuleParts;
 const NODE = { loaders: { ...parts._extensions }, resolve: parts._resolveFilename };
 const OWN_PACKAGE = fileURLToPath(new URL('../../package.json', import.meta.url));
 
+/** The folder that the server was started in: a worker may go to another one later. */
+const SERVER_FOLDER = process.cwd();
+
 /** Null until the first app. One for all: each further hook would look everything up again for those before it. */
 let shared: PackageResolution | null = null;
 
-/** `folder`: of the app. */
-export function registerPackages(folder: string): void {
-  const folders = [folder, process.cwd()];
+/** `folder`: of the app. `modelDir`: of its model, if that is another one. */
+export function registerPackages(folder: string, modelDir = folder): void {
+  const folders = [...new Set([folder, modelDir, SERVER_FOLDER])];
   const parents = folders.map((path) => pathToFileURL(join(path, 'any-file')).href);
-  const needsThread = parts.registerHooks === undefined && !isAtHome(folder);
+  const needsThread = parts.registerHooks === undefined && !(isAtHome(folder) && isAtHome(modelDir));
   shared ??= registerShared();
   shared.add(parents);
   if (needsThread) register('./package-hooks.js', import.meta.url, { data: parents });
@@ -61,7 +64,7 @@ function registerShared(): PackageResolution {
 /** Whether Node finds there, by itself, this copy and every package that the server's folder would offer. */
 function isAtHome(folder: string): boolean {
   const paths = parts._nodeModulePaths(folder);
-  if (!parts._nodeModulePaths(process.cwd()).every((path) => paths.includes(path))) return false;
+  if (!parts._nodeModulePaths(SERVER_FOLDER).every((path) => paths.includes(path))) return false;
   try {
     const found = createRequire(join(folder, 'any-file')).resolve('banana-serve/package.json');
     return found === OWN_PACKAGE;

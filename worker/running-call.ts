@@ -5,19 +5,21 @@
  * 2. The ending is put into the channel: `result`, `end` or `error`. Then the runner that began the call is told.
  */
 import type { Channel } from '../protocol/channel.js';
-import { ServeError, describeThrown } from '../protocol/errors.js';
+import { ServeError } from '../protocol/errors.js';
 import { MAX_TEXT_CHARS, type Call, type ReplyHead } from '../protocol/messages.js';
 import type { WorkerInfo } from './api/types.js';
 import { appLog } from './app-log.js';
 import { CallContext } from './call-context.js';
 import { CallSocket } from './call-socket.js';
+import { failureOf } from './failure.js';
 import type { EncodedOutput } from './formats/body-format.js';
+import { FORMATS } from './formats/index.js';
 import { writeJson } from './formats/json.js';
 import type { PrintAttribution } from './print-attribution.js';
 import { encodeOutput } from './reply/encode-output.js';
-import { Reply } from './reply/reply.js';
+import { Reply, type ReplyBody } from './reply/reply.js';
 import { ownBytes } from './reply/scratch.js';
-import { iteratorOf, sendStream } from './reply/stream.js';
+import { chunkType, iteratorOf, sendStream, type StreamHead } from './reply/stream.js';
 import { isResponse, responseBody, responseHead } from './reply/web-response.js';
 import type { WaitingCall } from './runner.js';
 import { StreamSender } from './stream-sender.js';
@@ -110,7 +112,7 @@ export class RunningCall {
       this.#orFail(this.#deliverResponse(thrown));
       return;
     }
-    sendError(this.#host.channel, this.call.id, asServeError(thrown), this.runMs);
+    sendError(this.#host.channel, this.call.id, failureOf(thrown), this.runMs);
     this.#host.onEnded(this);
   }
 
@@ -134,9 +136,16 @@ export class RunningCall {
   }
 
   #deliverReply({ head, body }: Reply): void {
-    if (body.kind === 'stream') this.#orFail(this.#deliverStream(body.iterator, head));
+    if (body.kind === 'stream') this.#orFail(this.#deliverStream(body.iterator, streamHead(head, body)));
     else if (body.kind === 'bytes') this.#succeed({ ...head, body: body.bytes });
-    else this.#succeed({ ...writeJson(body.value, this.call), ...head });
+    else if (body.kind === 'json') this.#succeed({ ...writeJson(body.value, this.call), ...head });
+    else this.#succeed(this.#encoded(head, body.value));
+  }
+
+  /** The type that the value's encoding has holds where the head names none. */
+  #encoded(head: ReplyHead, value: unknown): EncodedOutput & ReplyHead {
+    const { body, contentType } = FORMATS.mms.write(value, this.call);
+    return { ...head, contentType: head.contentType || contentType, body };
   }
 
   async #deliverResponse(response: Response): Promise<void> {
@@ -148,7 +157,7 @@ export class RunningCall {
 
   async #deliverStream(
     iterator: Iterator<unknown> | AsyncIterator<unknown>,
-    head: ReplyHead | null,
+    head: StreamHead | null,
   ): Promise<void> {
     const { call } = this;
     const { channel, prints, streamWindowBytes } = this.#host;
@@ -191,14 +200,8 @@ export class RunningCall {
   }
 }
 
-/** Turns an error that is not ours into a failure of the app. */
-function asServeError(thrown: unknown): ServeError {
-  try {
-    if (thrown instanceof ServeError) return thrown;
-  } catch {
-    // A Proxy may refuse even this; then it is none of ours.
-  }
-  return new ServeError('SERVE_INFERENCE_FAILED', undefined, { detail: describeThrown(thrown).stack });
+function streamHead(head: ReplyHead, { typeFromChunk }: ReplyBody & { kind: 'stream' }): StreamHead {
+  return typeFromChunk === true ? (first) => ({ ...head, contentType: chunkType(first) }) : head;
 }
 
 /** Sends the ending of a call that failed. */

@@ -5,13 +5,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Channel } from '../protocol/channel.js';
 import { describeThrown, type ErrorCode } from '../protocol/errors.js';
-import type { Call, LoadedInfo } from '../protocol/messages.js';
+import type { Call, LoadedInfo, Metric, StartSpec } from '../protocol/messages.js';
 import type { WorkerInfo } from './api/types.js';
 import { appLog } from './app-log.js';
 import { CallContext } from './call-context.js';
 import { AppLoadError } from './explain-load-error.js';
 import { loadApp } from './load-app.js';
 import type { LoadedApp } from './loaded-app.js';
+import { tellMetrics } from './tell-metrics.js';
 import { outlookOf, type Outlook } from './outlook.js';
 import type { PrintAttribution } from './print-attribution.js';
 import { firstFrameOutside, withoutOwnFrames } from './stack-frame.js';
@@ -31,10 +32,11 @@ export class StartFailure extends Error {
   }
 }
 
-/** `place`: as `loadApp` has it. @throws StartFailure */
-export async function importApp(path: string, place: string): Promise<LoadedApp> {
+/** @throws StartFailure */
+export async function importApp({ app, appPlace, service }: StartSpec): Promise<LoadedApp> {
   try {
-    return await loadApp(path, place);
+    if (service !== undefined) enter(service.modelDir);
+    return await loadApp(app, appPlace, service ?? null);
   } catch (thrown) {
     const { message, stack } = describeThrown(thrown);
     if (!(thrown instanceof AppLoadError))
@@ -44,31 +46,44 @@ export async function importApp(path: string, place: string): Promise<LoadedApp>
   }
 }
 
+/** A service finds its files by their paths in the model's folder. @throws AppLoadError */
+function enter(modelDir: string): void {
+  try {
+    process.chdir(modelDir);
+  } catch (cause) {
+    const { message } = cause as Error;
+    throw new AppLoadError(`${modelDir}: the model's folder cannot be entered: ${message}`, { cause });
+  }
+}
+
 /** What the front has to know of an app before its `init` has run. */
 export function loadedInfo(app: LoadedApp): LoadedInfo {
   return { routes: app.routes, modelOptions: plainOptions(app.modelOptions), example: exampleText(app) };
 }
 
-/** The process in which an app starts. */
-export interface Surroundings {
+/** The process and the place in which an app starts. */
+export interface Start {
   readonly channel: Channel;
+  readonly spec: StartSpec;
   readonly worker: WorkerInfo;
   readonly prints: PrintAttribution;
 }
 
 /** Runs `init` and the example, and returns how many ms they took. @throws StartFailure */
-export async function initApp(path: string, app: LoadedApp, surroundings: Surroundings): Promise<number> {
-  const { channel, worker } = surroundings;
+export async function initApp(app: LoadedApp, start: Start): Promise<number> {
+  const { channel, spec, worker } = start;
   const startedAtMs = performance.now();
-  let step = 'init';
+  let step = app.initStep ?? 'init';
   try {
+    const sendMetrics = (metrics: readonly Metric[]): void => tellMetrics(channel, metrics);
+    app.surround?.({ spec, sendMetrics });
     await app.init({ worker, log: appLog(channel, '') });
     step = 'the example call';
-    if (app.example !== null) await runExample(app, app.example, surroundings);
+    if (app.example !== null) await runExample(app, app.example, start);
     return performance.now() - startedAtMs;
   } catch (thrown) {
     const { message, stack } = describeThrown(thrown);
-    const threw = `${firstFrameOutside(stack) ?? path}: ${step} threw:`;
+    const threw = `${firstFrameOutside(stack) ?? spec.app}: ${step} threw:`;
     const detail = `${threw} ${withoutOwnFrames(stack)}`;
     throw new StartFailure('SERVE_INIT_FAILED', `${threw} ${message}`, detail, outlookOf(thrown));
   }
@@ -77,7 +92,7 @@ export async function initApp(path: string, app: LoadedApp, surroundings: Surrou
 async function runExample(
   app: LoadedApp,
   { route, input }: NonNullable<LoadedApp['example']>,
-  { channel, worker, prints }: Surroundings,
+  { channel, worker, prints }: Start,
 ): Promise<void> {
   const call: Call = {
     id: 0,

@@ -6,9 +6,14 @@ export interface InputWishes {
   readonly forms: boolean;
   /** `text/plain` and other text becomes a string. */
   readonly text: boolean;
+  /** Every body becomes an item of a custom service, and so does the request's query (`formats/mms.ts`). */
+  readonly items?: boolean;
 }
 
 export const NO_WISHES: InputWishes = { forms: false, text: false };
+
+/** The wishes of a custom service. */
+export const ITEMS: InputWishes = { forms: true, text: true, items: true };
 
 /** @throws TypeError if one is neither true, false nor left out; `where` says whose wish it is */
 export function inputWishes({ forms, text }: Readonly<Record<string, unknown>>, where: string): InputWishes {

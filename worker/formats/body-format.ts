@@ -9,7 +9,7 @@ export interface EncodedOutput {
 
 export interface BodyFormat {
   readonly name: string;
-  /** Returns the value of a body that is not empty. May return a promise. @throws SERVE_BAD_BODY (or rejects with it) */
+  /** Returns the value of a body, which may be empty only for `mms`. May return a promise. @throws SERVE_BAD_BODY (or rejects with it) */
   read(body: Buffer, call: Call): unknown;
   /** Encodes a value; left out by a format that no client can ask for. @throws SERVE_OUTPUT_INVALID (or rejects with it) */
   write?(value: unknown, call: Call): EncodedOutput | Promise<EncodedOutput>;

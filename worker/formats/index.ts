@@ -3,6 +3,7 @@ import type { BodyFormat, WritableFormat } from './body-format.js';
 import { BYTES } from './bytes.js';
 import { FORM } from './form.js';
 import { JSON_FORMAT } from './json.js';
+import { MMS } from './mms.js';
 import { TEXT } from './text.js';
 
 /** Formats that most apps never meet are loaded with the first body that needs them. */
@@ -24,6 +25,7 @@ export const FORMATS = {
   msgpack: MSGPACK,
   multipart: MULTIPART,
   bytes: BYTES,
+  mms: MMS,
 } as const satisfies Readonly<Record<string, BodyFormat>>;
 
 export type FormatName = keyof typeof FORMATS;

@@ -8,15 +8,15 @@ import { jsonText } from '../reply/json-encoding.js';
 import { utf8InScratch } from '../reply/scratch.js';
 import type { BodyFormat, EncodedOutput } from './body-format.js';
 
-/** Reads a JSON body (UTF-8, an optional byte order mark). @throws SERVE_BAD_BODY */
-export function readJson(body: Buffer): unknown {
-  const text = textOf(body);
+/** Reads JSON (UTF-8, an optional byte order mark). `what` is its name in an error. @throws SERVE_BAD_BODY */
+export function readJson(body: Buffer, what = 'The body'): unknown {
+  const text = textOf(body, what);
   try {
     return JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
   } catch (cause) {
     throw new ServeError(
       'SERVE_BAD_BODY',
-      `The body is not valid JSON: ${asSentence((cause as Error).message)}`,
+      `${what} is not valid JSON: ${asSentence((cause as Error).message)}`,
       {
         cause,
       },
@@ -25,19 +25,23 @@ export function readJson(body: Buffer): unknown {
 }
 
 /** ASCII, as most JSON is, needs no decoding: 0.9 instead of 1.1 ms per megabyte. */
-function textOf(body: Buffer): string {
+function textOf(body: Buffer, what: string): string {
   if (isAscii(body)) return body.toString('latin1');
   if (isUtf8(body)) return body.toString('utf8');
-  throw new ServeError('SERVE_BAD_BODY', 'The body is not valid JSON: it is not UTF-8.');
+  throw new ServeError('SERVE_BAD_BODY', `${what} is not valid JSON: it is not UTF-8.`);
 }
 
-/** Encodes a value as JSON. @throws SERVE_OUTPUT_INVALID */
-export function writeJson(value: unknown, { asciiJson }: Call): EncodedOutput {
-  const text = jsonText(value);
+/** Encodes a value as JSON; `indent`: spaces per level, 0 for one line. @throws SERVE_OUTPUT_INVALID */
+export function writeJson(value: unknown, { asciiJson }: Call, indent = 0): EncodedOutput {
+  const text = jsonText(value, indent);
   const body = utf8InScratch(text);
   const needsAscii = asciiJson && body.length > text.length;
   return { contentType: 'application/json', body: needsAscii ? utf8InScratch(escapeNonAscii(text)) : body };
 }
 
 /** Bodies that must be JSON. */
-export const JSON_FORMAT = { name: 'json', read: readJson, write: writeJson } satisfies BodyFormat;
+export const JSON_FORMAT = {
+  name: 'json',
+  read: (body: Buffer) => readJson(body),
+  write: (value: unknown, call: Call) => writeJson(value, call),
+} satisfies BodyFormat;

@@ -2,15 +2,18 @@
 import { ServeError } from '../../protocol/errors.js';
 import type { Call } from '../../protocol/messages.js';
 import { asSentence } from '../../protocol/sentences.js';
-import { NO_WISHES, type InputWishes } from '../api/input-wishes.js';
+import { ITEMS, NO_WISHES, type InputWishes } from '../api/input-wishes.js';
+import { mediaType } from '../../protocol/header-params.js';
 import { FORMATS, type FormatName } from './index.js';
 
 /**
- * The value the app gets; `null` for an empty body. A promise only for formats that are not read in one go.
+ * The value the app gets; `null` for an empty body, unless it wishes for items. A promise only for formats that are not read in one go.
  * @throws SERVE_BAD_BODY (or rejects with it) if the body is malformed
  */
 export function readInput(call: Call, body: Buffer, wishes: InputWishes = NO_WISHES): unknown {
-  if (body.length === 0 || call.format === 'websocket') return null;
+  if (call.format === 'websocket') return null;
+  if (wishes.items) return FORMATS.mms.read(body, call);
+  if (body.length === 0) return null;
   if (call.format !== 'auto') return FORMATS[call.format].read(body, call);
   const name = formatOf(call.contentType, wishes);
   return name === 'json' ? readUnaskedJson(body, call) : FORMATS[name].read(body, call);
@@ -38,7 +41,7 @@ function readUnaskedJson(body: Buffer, call: Call): unknown {
   try {
     return FORMATS.json.read(body);
   } catch (error) {
-    const format = formatOf(call.contentType, { forms: true, text: true });
+    const format = formatOf(call.contentType, ITEMS);
     if (!(error instanceof ServeError) || (format !== 'form' && format !== 'text')) throw error;
     throw new ServeError('SERVE_BAD_BODY', `${asSentence(error.message)} ${HINTS[format]}`, { cause: error });
   }
@@ -48,8 +51,3 @@ const HINTS = {
   form: 'A form is read as JSON, since curl sends JSON as one, unless the app asks for forms with `forms: true`.',
   text: 'Text is read as JSON unless the app asks for text with `text: true`.',
 };
-
-function mediaType(contentType: string): string {
-  const semicolon = contentType.indexOf(';');
-  return (semicolon < 0 ? contentType : contentType.slice(0, semicolon)).trim().toLowerCase();
-}

@@ -17,13 +17,13 @@ export function encodeJson(value: unknown): Buffer {
   return Buffer.from(jsonText(value));
 }
 
-/** Returns `value` as JSON; `undefined` and non-finite numbers are `null`. @throws SERVE_OUTPUT_INVALID naming the property */
-export function jsonText(value: unknown): string {
+/** Returns `value` as JSON, with `indent` spaces per level; `undefined` and non-finite numbers are `null`. @throws SERVE_OUTPUT_INVALID naming the property */
+export function jsonText(value: unknown, indent = 0): string {
   convertBuiltIns(true);
   try {
     const text: string | undefined = hasBlindSpot(value)
-      ? JSON.stringify(value, lookAgain)
-      : JSON.stringify(value);
+      ? JSON.stringify(value, lookAgain, indent)
+      : JSON.stringify(value, undefined, indent);
     return text ?? 'null';
   } catch (cause) {
     convertBuiltIns(false);

@@ -4,8 +4,15 @@ import type { ReplyHead } from '../../protocol/messages.js';
 
 export type ReplyBody =
   | { readonly kind: 'json'; readonly value: unknown }
+  /** As `formats/mms.ts` writes it; its type counts where the head has none. */
+  | { readonly kind: 'result'; readonly value: unknown }
   | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
-  | { readonly kind: 'stream'; readonly iterator: Iterator<unknown> | AsyncIterator<unknown> };
+  | {
+      readonly kind: 'stream';
+      readonly iterator: Iterator<unknown> | AsyncIterator<unknown>;
+      /** The content type is that of the first chunk, and not that of the head. */
+      readonly typeFromChunk?: boolean;
+    };
 
 export class Reply {
   readonly head: ReplyHead;

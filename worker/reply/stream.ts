@@ -19,6 +19,9 @@ export interface StreamOut {
   readonly cancelled: boolean;
 }
 
+/** The head of a stream, or what makes it of the first item. */
+export type StreamHead = ReplyHead | ((first: unknown) => ReplyHead);
+
 /** A synchronous generator may hog the thread; let cancel and credit in at least this often. */
 const YIELD_EVERY_MS = 5;
 
@@ -47,7 +50,7 @@ export function iteratorOf(value: unknown): AnyIterator | null {
 export async function sendStream(
   iterator: AnyIterator,
   accept: string,
-  fixedHead: ReplyHead | null,
+  fixedHead: StreamHead | null,
   out: StreamOut,
 ): Promise<void> {
   const encoder = fixedHead === null ? encoderFor(accept) : rawItems(fixedHead);
@@ -133,11 +136,12 @@ function chunks(): ItemEncoder {
 }
 
 /** Bytes and text as they are: an app with a head of its own may write events itself. Other values by its type. */
-function rawItems(head: ReplyHead): ItemEncoder {
-  const isEvents = /^text\/event-stream\b/i.test(head.contentType);
+function rawItems(head: StreamHead): ItemEncoder {
+  const isEvents = typeof head !== 'function' && /^text\/event-stream\b/i.test(head.contentType);
   const encode = (item: unknown): Buffer =>
     isEvents ? event(jsonText(item)) : Buffer.concat([encodeJson(item), NEWLINE]);
-  return { head: () => head, item: (item) => rawBytes(item) ?? encode(item) };
+  const headOf = typeof head === 'function' ? head : (): ReplyHead => head;
+  return { head: headOf, item: (item) => rawBytes(item) ?? encode(item) };
 }
 
 const NEWLINE = Buffer.from('\n');
@@ -147,7 +151,8 @@ function rawBytes(item: unknown): Uint8Array | null {
   return item instanceof Uint8Array ? item : null;
 }
 
-function chunkType(first: unknown): string {
+/** The content type of a stream that begins like this. */
+export function chunkType(first: unknown): string {
   if (typeof first === 'string') return 'text/plain; charset=utf-8';
   return first === undefined || first instanceof Uint8Array
     ? 'application/octet-stream'

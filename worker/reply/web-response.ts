@@ -8,8 +8,8 @@ export type ResponseBody =
   | { readonly kind: 'whole'; readonly body: Uint8Array }
   | { readonly kind: 'stream'; readonly chunks: AsyncIterator<unknown> };
 
-/** Headers of the connection, not of the message: the front writes its own (RFC 9110 section 7.6.1). */
-const HOP_HEADERS = new Set([
+/** Headers that do not stand among those of a message: of the connection (RFC 9110 section 7.6.1), and the type. */
+export const HOP_HEADERS = new Set([
   'content-length',
   'content-type',
   'connection',

@@ -12,13 +12,18 @@ export function houseFailure(error: ServeError, requestId: string, ask: Ask | nu
     error.detail !== '' &&
     ask?.backend.options.exposeErrors === true;
   return {
-    status: error.status === 0 ? httpStatus(error.code) : error.status,
+    status: statusOf(error),
     headers: {
       'Content-Type': isExposed ? 'text/plain; charset=utf-8' : 'application/json',
       ...headersOfStatus(error),
     },
     body: isExposed ? Buffer.from(error.detail) : errorBody(error, requestId),
   };
+}
+
+/** The status that comes with a prediction's failure is for the clients of Multi Model Server's paths. */
+function statusOf({ status, kind, code }: ServeError): number {
+  return status === 0 || kind === 'prediction' ? httpStatus(code) : status;
 }
 
 /** The house's one shape of an error body; webhooks tell of failures in it too. */

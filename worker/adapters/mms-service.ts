@@ -1,0 +1,161 @@
+/**
+ * A custom service, as Multi Model Server has them: a function `handle(data, context)`, or a class with that method.
+ * `data` is an array of items, null for the call with which a function is loaded.
+ */
+import type { Metric, StartSpec } from '../../protocol/messages.js';
+import { ITEMS } from '../api/input-wishes.js';
+import { Context, beginBatch, takeContextMetrics } from '../api/mms/context.js';
+import type { ReadItem } from '../api/mms/item.js';
+import type { InitContext } from '../api/types.js';
+import type { StoredMetric } from '../api/mms/metrics-store.js';
+import { ANY_BATCH, type CallInfo, type LoadedApp, type Surroundings } from '../loaded-app.js';
+import { isThenable } from '../thenable.js';
+import { assertFunctionOrNone, configOf, repeatableOf } from './exports.js';
+import { answersOf } from './service-answers.js';
+import { readManifest } from './service-manifest.js';
+import type { Handle, Handler } from './service-handler.js';
+
+const ROUTE = '/';
+
+/**
+ * `exports`: what stands beside the handler. `modelDir`: the folder that the service finds its files in.
+ * @throws a TypeError that says which export is of a wrong kind
+ */
+export function fromService(
+  handler: Handler,
+  exports: Readonly<Record<string, unknown>>,
+  modelDir: string,
+): LoadedApp {
+  assertFunctionOrNone(exports, 'shutdown');
+  const { shutdown } = exports as { shutdown?: () => unknown };
+  const { repeatable, ...modelOptions } = configOf(exports);
+  const service = new Service(handler, modelDir);
+  return {
+    routes: [{ path: ROUTE, kind: 'handler', input: 'any', webhook: '', maxBatch: ANY_BATCH }],
+    modelOptions,
+    wishes: () => ITEMS,
+    initStep:
+      handler.style === 'class' ? 'initialize' : 'handle(null, context), the call that loads the model,',
+    surround: (surroundings) => service.surround(surroundings),
+    init: (ctx) => service.load(ctx),
+    handle: (_route, input, ctx) => firstOf(service.run([input as ReadItem], [ctx])),
+    handleBatch: (_route, inputs, ctxs) => service.run(inputs as readonly ReadItem[], ctxs),
+    repeatable: repeatableOf(repeatable),
+    shutdown: () => shutdown?.(),
+    example: null,
+  };
+}
+
+function firstOf(answers: unknown): unknown {
+  return isThenable(answers) ? answers.then(firstOf) : (answers as readonly unknown[])[0];
+}
+
+class Service {
+  readonly #handler: Handler;
+  readonly #modelDir: string;
+  #context!: Context;
+  #handle!: Handle;
+  #surroundings!: Surroundings;
+
+  constructor(handler: Handler, modelDir: string) {
+    this.#handler = handler;
+    this.#modelDir = modelDir;
+  }
+
+  surround(surroundings: Surroundings): void {
+    this.#surroundings = surroundings;
+  }
+
+  async load({ worker, log }: InitContext): Promise<void> {
+    process.chdir(this.#modelDir);
+    const { spec } = this.#surroundings;
+    const modelDir = this.#modelDir;
+    const systemProperties = systemPropertiesOf(spec, modelDir);
+    const manifest = await readManifest(modelDir);
+    this.#context = new Context({ modelName: spec.model, manifest, systemProperties, worker, log });
+    try {
+      this.#handle = await this.#begin();
+    } finally {
+      this.#tellMetrics([]);
+    }
+  }
+
+  async #begin(): Promise<Handle> {
+    const handler = this.#handler;
+    if (handler.style === 'class') {
+      const object = new handler.make();
+      await object.initialize?.(this.#context);
+      return (data, context) => object.handle(data, context);
+    }
+    await handler.handle.call(handler.owner, null, this.#context);
+    return (data, context) => handler.handle.call(handler.owner, data, context);
+  }
+
+  /** An answer for each item, or a promise of them; throws what the handler throws. */
+  run(items: readonly ReadItem[], ctxs: readonly CallInfo[]): unknown {
+    const context = this.#context;
+    this.#tellMetrics([]); // what the batch before has added after its end belongs to no call any more
+    beginBatch(context, items, ctxs);
+    const tell = (): void => this.#tellMetrics(ctxs);
+    const data = items.map(({ item }) => item);
+    let returned: unknown;
+    try {
+      returned = this.#handle(data, context);
+    } catch (thrown) {
+      tell();
+      throw thrown;
+    }
+    if (!isThenable(returned)) return finish(returned, context, ctxs.length, tell);
+    return returned.then(
+      (results) => finish(results, context, ctxs.length, tell),
+      (thrown: unknown) => {
+        tell();
+        throw thrown;
+      },
+    );
+  }
+
+  #tellMetrics(ctxs: readonly CallInfo[]): void {
+    const metrics = takeContextMetrics(this.#context);
+    if (metrics.length > 0) this.#surroundings.sendMetrics(metrics.map((metric) => asMessage(metric, ctxs)));
+  }
+}
+
+function finish(returned: unknown, context: Context, items: number, tellMetrics: () => void): unknown[] {
+  tellMetrics();
+  return answersOf(returned, context, items, tellMetrics);
+}
+
+function asMessage(
+  { kind, name, value, unit, dimensions, idx }: StoredMetric,
+  ctxs: readonly CallInfo[],
+): Metric {
+  const calls = idx === null ? ctxs : ctxs.slice(idx, idx + 1);
+  return {
+    kind,
+    name,
+    value,
+    unit,
+    dimensions: dimensions.map((dimension) => `${dimension.name}\n${dimension.value}`).join('\n'),
+    callIds: kind === 'error' ? [] : calls.map(({ callId }) => callId),
+  };
+}
+
+function systemPropertiesOf(
+  { device, batchSize, serverVersion }: StartSpec,
+  modelDir: string,
+): Context['systemProperties'] {
+  const gpuId = device.gpu === null ? null : 0;
+  return {
+    model_dir: modelDir,
+    modelDir,
+    gpu_id: gpuId,
+    gpuId,
+    batch_size: batchSize,
+    batchSize,
+    server_name: 'MMS',
+    serverName: 'MMS',
+    server_version: serverVersion,
+    serverVersion,
+  };
+}

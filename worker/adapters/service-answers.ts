@@ -1,0 +1,97 @@
+/** What a custom service returned for a batch, as one answer per item. */
+import { ServeError } from '../../protocol/errors.js';
+import type { ReplyHead } from '../../protocol/messages.js';
+import { processorOf, type Context } from '../api/mms/context.js';
+import { entriesOf } from '../batch-entries.js';
+import { Reply, checkedHeaders } from '../reply/reply.js';
+import { iteratorOf } from '../reply/stream.js';
+import { HOP_HEADERS, isResponse } from '../reply/web-response.js';
+import { isThenable } from '../thenable.js';
+
+/** Clients of Multi Model Server know these texts. */
+const NO_LIST = 'Invalid model predict output';
+const WRONG_LENGTH = 'number of batch response mismatched';
+
+/** `onStreamEnd` is called when a stream has given its last chunk. What is no answer is the error of its item, or of all. */
+export function answersOf(
+  returned: unknown,
+  context: Context,
+  items: number,
+  onStreamEnd: () => void,
+): unknown[] {
+  const results = resultsOf(returned, items);
+  return results.map((result, idx) => answerOf(result, context, idx, onStreamEnd));
+}
+
+function resultsOf(returned: unknown, items: number): readonly unknown[] {
+  try {
+    return entriesOf(returned, items);
+  } catch (cause) {
+    const message = Array.isArray(returned) ? WRONG_LENGTH : NO_LIST;
+    const detail = `${message}: ${(cause as Error).message}`;
+    const error = new ServeError('SERVE_OUTPUT_INVALID', message, { detail, cause });
+    return Array.from({ length: items }, () => error);
+  }
+}
+
+/** Never throws. */
+function answerOf(result: unknown, context: Context, idx: number, onStreamEnd: () => void): unknown {
+  try {
+    if (isThenable(result))
+      return result.then((value) => orThrow(answerOf(value, context, idx, onStreamEnd)));
+    if (result instanceof Error || isResponse(result)) return result;
+    const head = headOf(context, idx);
+    const iterator = iteratorOf(result);
+    if (iterator === null) return new Reply(head, { kind: 'result', value: result });
+    const typeFromChunk = head.contentType === '';
+    return new Reply(head, { kind: 'stream', iterator: withEnd(iterator, onStreamEnd), typeFromChunk });
+  } catch (thrown) {
+    return thrown instanceof Error ? thrown : new ServeError('SERVE_OUTPUT_INVALID');
+  }
+}
+
+function orThrow(answer: unknown): unknown {
+  if (answer instanceof Error) throw answer;
+  return answer;
+}
+
+const PLAIN_HEAD: ReplyHead = { status: 200, contentType: '', headers: '', phrase: '' };
+
+/** The type has a field of its own. @throws SERVE_OUTPUT_INVALID if the headers are too long */
+function headOf(context: Context, idx: number): ReplyHead {
+  const processor = processorOf(context, idx);
+  if (processor === undefined) return PLAIN_HEAD;
+  const lines: string[] = [];
+  for (const [name, value] of Object.entries(processor.getResponseHeaders())) {
+    if (!HOP_HEADERS.has(name.toLowerCase())) lines.push(name, value);
+  }
+  return {
+    status: processor.getResponseStatusCode(),
+    contentType: processor.getResponseHeader('content-type') ?? '',
+    headers: checkedHeaders(lines.join('\n')),
+    phrase: processor.getResponseStatusPhrase(),
+  };
+}
+
+type AnyIterator = Iterator<unknown> | AsyncIterator<unknown>;
+
+/** A generator would not do: `return()` of one that never started would leave the iterator open. */
+function withEnd(iterator: AnyIterator, onEnd: () => void): AsyncIterator<unknown> {
+  return {
+    next: async () => {
+      try {
+        const step = await iterator.next();
+        if (step.done === true) onEnd();
+        return step;
+      } catch (thrown) {
+        onEnd();
+        throw thrown;
+      }
+    },
+    return: async () => {
+      onEnd();
+      await iterator.return?.();
+      return { done: true, value: undefined };
+    },
+  };
+}

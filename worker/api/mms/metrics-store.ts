@@ -1,0 +1,187 @@
+/** `context.metrics`: what a custom service measures while it loads, or for one batch. */
+import type { MetricKind } from '../../../protocol/messages.js';
+import type { Dimension } from './dimension.js';
+
+/** A metric as it was added; `idx` is the item that it belongs to, null for all of them. */
+export interface StoredMetric {
+  readonly kind: MetricKind;
+  readonly name: string;
+  value: number | string;
+  readonly unit: string;
+  readonly dimensions: readonly Dimension[];
+  readonly idx: number | null;
+}
+
+const TIME_UNITS: readonly string[] = ['ms', 's'];
+const SIZE_UNITS: readonly string[] = ['MB', 'kB', 'GB', 'B'];
+
+/** The longest that name, unit and dimensions of one metric may be together. */
+const MAX_CHARS = 4096;
+
+/** Takes what was measured since it was last taken. */
+export let takeMetrics: (store: MetricsStore) => readonly StoredMetric[];
+
+/**
+ * Metrics of one batch. In every method `idx` is the number of the item that the metric belongs to; without it, the
+ * metric belongs to all items. Adding to a counter adds up; of any other metric the last value counts. The model's name
+ * is appended to the dimensions.
+ */
+export class MetricsStore {
+  readonly #modelName: string;
+  readonly #items: number;
+  #metrics = new Map<string, StoredMetric>();
+
+  static {
+    takeMetrics = (store) => {
+      const metrics = [...store.#metrics.values()];
+      if (metrics.length > 0) store.#metrics = new Map();
+      return metrics;
+    };
+  }
+
+  /** `items`: how many the batch has. */
+  constructor(modelName: string, items: number) {
+    this.#modelName = modelName;
+    this.#items = items;
+  }
+
+  addCounter(name: string, value: number, idx?: number | null, dimensions?: readonly Dimension[]): void {
+    this.#add('counter', name, value, 'count', idx, dimensions);
+  }
+
+  /** @throws RangeError unless the unit is `ms` or `s` */
+  addTime(
+    name: string,
+    value: number,
+    idx?: number | null,
+    unit = 'ms',
+    dimensions?: readonly Dimension[],
+  ): void {
+    if (!TIME_UNITS.includes(unit))
+      throw new RangeError("the unit for a timed metric should be one of ['ms', 's']");
+    this.#add('time', name, value, unit, idx, dimensions);
+  }
+
+  /** @throws RangeError unless the unit is `MB`, `kB`, `GB` or `B` */
+  addSize(
+    name: string,
+    value: number,
+    idx?: number | null,
+    unit = 'MB',
+    dimensions?: readonly Dimension[],
+  ): void {
+    if (!SIZE_UNITS.includes(unit))
+      throw new RangeError("The unit for size based metric is one of ['MB','kB', 'GB', 'B']");
+    this.#add('size', name, value, unit, idx, dimensions);
+  }
+
+  addPercent(name: string, value: number, idx?: number | null, dimensions?: readonly Dimension[]): void {
+    this.#add('percent', name, value, 'percent', idx, dimensions);
+  }
+
+  /** Says that something failed; the value may be text. It belongs to no item. */
+  addError(name: string, value: number | string, dimensions?: readonly Dimension[]): void {
+    this.#put('error', name, value, '', null, [...listOf(dimensions), LEVEL_ERROR]);
+  }
+
+  addMetric(
+    name: string,
+    value: number,
+    idx?: number | null,
+    unit = '',
+    dimensions?: readonly Dimension[],
+  ): void {
+    this.#add('gauge', name, value, unit, idx, dimensions);
+  }
+
+  /** The same as `addCounter`. */
+  add_counter(...given: Parameters<MetricsStore['addCounter']>): void {
+    this.addCounter(...given);
+  }
+
+  /** The same as `addTime`. */
+  add_time(...given: Parameters<MetricsStore['addTime']>): void {
+    this.addTime(...given);
+  }
+
+  /** The same as `addSize`. */
+  add_size(...given: Parameters<MetricsStore['addSize']>): void {
+    this.addSize(...given);
+  }
+
+  /** The same as `addPercent`. */
+  add_percent(...given: Parameters<MetricsStore['addPercent']>): void {
+    this.addPercent(...given);
+  }
+
+  /** The same as `addError`. */
+  add_error(...given: Parameters<MetricsStore['addError']>): void {
+    this.addError(...given);
+  }
+
+  /** The same as `addMetric`. */
+  add_metric(...given: Parameters<MetricsStore['addMetric']>): void {
+    this.addMetric(...given);
+  }
+
+  #add(
+    kind: MetricKind,
+    name: string,
+    value: number,
+    unit: string,
+    idx: number | null | undefined,
+    dimensions: readonly Dimension[] | undefined,
+  ): void {
+    if (!Number.isFinite(value))
+      throw new TypeError(`metric ${shown(name)}: its value is not a finite number`);
+    const index = idx ?? null;
+    if (index !== null && !(Number.isInteger(index) && index >= 0 && index < this.#items))
+      throw new RangeError(
+        `metric ${shown(name)}: there is no item ${String(idx)}; there are ${this.#items}`,
+      );
+    const whose = [{ name: 'ModelName', value: this.#modelName }, LEVEL_MODEL];
+    this.#put(kind, name, value, unit, index, [...listOf(dimensions), ...whose]);
+  }
+
+  #put(
+    kind: MetricKind,
+    name: string,
+    value: number | string,
+    unit: string,
+    idx: number | null,
+    dimensions: readonly Dimension[],
+  ): void {
+    const texts = [name, unit, ...dimensions.flatMap((dimension) => [dimension.name, dimension.value])];
+    assertTexts(name, texts);
+    const key = JSON.stringify([kind, idx, ...texts]);
+    const before = this.#metrics.get(key);
+    if (before === undefined) this.#metrics.set(key, { kind, name, value, unit, dimensions, idx });
+    else if (kind === 'counter') before.value = (before.value as number) + (value as number);
+    else before.value = value;
+  }
+}
+
+const LEVEL_MODEL: Dimension = { name: 'Level', value: 'Model' };
+const LEVEL_ERROR: Dimension = { name: 'Level', value: 'Error' };
+
+function listOf(dimensions: readonly Dimension[] | undefined): readonly Dimension[] {
+  if (Array.isArray(dimensions ?? [])) return dimensions ?? [];
+  throw new TypeError('the dimensions of a metric are an array of Dimension');
+}
+
+/** @throws TypeError if a text cannot stand in a line */
+function assertTexts(name: string, texts: readonly string[]): void {
+  if (texts.some((text) => typeof text !== 'string'))
+    throw new TypeError(`metric ${shown(name)}: its name, unit and dimensions are texts`);
+  if (name === '' || texts.some((text) => /[\r\n]/.test(text)))
+    throw new TypeError(`metric ${shown(name)}: its name must not be empty, and no text may break the line`);
+  const chars = texts.reduce((sum, text) => sum + text.length, 0);
+  if (chars > MAX_CHARS)
+    throw new RangeError(
+      `metric ${shown(name)}: its texts are ${chars} characters; ${MAX_CHARS} are allowed`,
+    );
+}
+
+function shown(name: unknown): string {
+  return JSON.stringify(String(name).slice(0, 100));
+}

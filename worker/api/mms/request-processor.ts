@@ -1,0 +1,127 @@
+/** One item's request and its response: `context.requestProcessor[idx]`. */
+import { isPhrase, MAX_PHRASE_CHARS } from '../../../protocol/phrase.js';
+import { requestProperties, type RequestProperties } from './request-properties.js';
+
+/** A request as the worker has it. */
+export interface ItemRequest {
+  readonly requestId: string;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+}
+
+export class RequestProcessor {
+  readonly #request: ItemRequest;
+  /** Content types of the item's fields. */
+  readonly #fieldTypes: () => Readonly<Record<string, string>>;
+  readonly #responseHeaders = new Map<string, readonly [name: string, value: string]>();
+  #properties: RequestProperties | undefined;
+  #status = 200;
+  #phrase = '';
+
+  constructor(request: ItemRequest, fieldTypes: () => Readonly<Record<string, string>>) {
+    this.#request = request;
+    this.#fieldTypes = fieldTypes;
+  }
+
+  /** A header of the request, by its name in any case; undefined if it was not sent. */
+  getRequestProperty(key: string): string | undefined {
+    const { headers } = this.#request;
+    const name = String(key).toLowerCase();
+    return Object.hasOwn(headers, name) ? headers[name] : undefined;
+  }
+
+  /**
+   * All headers of the request, by their names in any case, and for each field of the item `{ 'content-type': … }`. A
+   * header goes before a field of the same name.
+   */
+  getRequestProperties(): RequestProperties {
+    return (this.#properties ??= requestProperties(this.#request.headers, this.#fieldTypes()));
+  }
+
+  /**
+   * Sets the status of the answer. `reasonPhrase` stands beside it: characters that cannot are replaced by `?`.
+   * @throws RangeError unless `code` is a whole number from 200 to 599
+   */
+  reportStatus(code: number, reasonPhrase: string | null = ''): void {
+    const status = Number(code);
+    if (!Number.isInteger(status) || status < 200 || status > 599)
+      throw new RangeError(`status ${String(code)} is not a whole number from 200 to 599`);
+    this.#status = status;
+    this.#phrase = asPhrase(String(reasonPhrase ?? ''));
+  }
+
+  /** Sets a header of the answer, in place of one of the same name. @throws TypeError if it breaks the line */
+  addResponseProperty(key: string, value: unknown): void {
+    const [name, text] = [String(key), String(value)];
+    if (/[\r\n]/.test(name) || /[\r\n]/.test(text))
+      throw new TypeError(`response header ${JSON.stringify(name.slice(0, 100))} has a line break in it`);
+    this.#responseHeaders.set(name.toLowerCase(), [name, text]);
+  }
+
+  /** A header of the answer that was set, by its name in any case. */
+  getResponseHeader(key: string): string | undefined {
+    return this.#responseHeaders.get(String(key).toLowerCase())?.[1];
+  }
+
+  /** The headers of the answer that were set. */
+  getResponseHeaders(): Record<string, string> {
+    return Object.fromEntries(this.#responseHeaders.values());
+  }
+
+  getResponseStatusCode(): number {
+    return this.#status;
+  }
+
+  /** Empty for the standard one. */
+  getResponseStatusPhrase(): string {
+    return this.#phrase;
+  }
+
+  /** The same as `getRequestProperty`. */
+  get_request_property(key: string): string | undefined {
+    return this.getRequestProperty(key);
+  }
+
+  /** The same as `getRequestProperties`. */
+  get_request_properties(): RequestProperties {
+    return this.getRequestProperties();
+  }
+
+  /** The same as `reportStatus`. */
+  report_status(code: number, reason_phrase: string | null = ''): void {
+    this.reportStatus(code, reason_phrase);
+  }
+
+  /** The same as `addResponseProperty`. */
+  add_response_property(key: string, value: unknown): void {
+    this.addResponseProperty(key, value);
+  }
+
+  /** The same as `getResponseHeader`. */
+  get_response_header(key: string): string | undefined {
+    return this.getResponseHeader(key);
+  }
+
+  /** The same as `getResponseHeaders`. */
+  get_response_headers(): Record<string, string> {
+    return this.getResponseHeaders();
+  }
+
+  /** The same as `getResponseStatusCode`. */
+  get_response_status_code(): number {
+    return this.getResponseStatusCode();
+  }
+
+  /** The same as `getResponseStatusPhrase`. */
+  get_response_status_phrase(): string {
+    return this.getResponseStatusPhrase();
+  }
+}
+
+/** A phrase must not fail the item that it explains. */
+function asPhrase(text: string): string {
+  const short = text.slice(0, MAX_PHRASE_CHARS);
+  if (isPhrase(short)) return short;
+  return [...short].map((char) => (isPhrase(char) ? char : '?')).join('');
+}

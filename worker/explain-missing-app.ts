@@ -1,0 +1,58 @@
+/** What to do about a file that exports nothing that could be served. */
+import { basename } from 'node:path';
+import { serviceClasses } from './adapters/service-handler.js';
+import { AppLoadError, locateText } from './explain-load-error.js';
+
+type Exports = Readonly<Record<string, unknown>>;
+
+/** The file is no app of any kind. */
+export function missingInference(path: string, candidates: readonly Exports[]): AppLoadError {
+  const names = exportedNames(candidates);
+  const value = candidates.find((exports) => exports['inference'] !== undefined)?.['inference'];
+  if (value !== undefined) {
+    const where = locateText(path, 'inference');
+    return new AppLoadError(`${where}: export \`inference\` is a ${typeof value}; make it a function`);
+  }
+  const unnamed = candidates.find((exports) => typeof exports['default'] === 'function');
+  if (unnamed !== undefined) {
+    const where = locateText(path, 'export default');
+    return new AppLoadError(
+      `${where}: the default export is a function; export it by name: \`export function inference(modelInputs) { … }\`.`,
+    );
+  }
+  const close = names.find((name) => /infer|predict|handler|run/i.test(name));
+  const right = /batch/i.test(close ?? '') ? 'inferenceBatch' : 'inference';
+  const cure =
+    close === undefined
+      ? 'Add `export function inference(modelInputs) { … }`.'
+      : `Rename \`${close}\` to \`${right}\`, or export it under that name.`;
+  const where = close === undefined ? `${path}:1` : locateText(path, close);
+  return new AppLoadError(
+    `${where}: ${basename(path)} exports no \`inference\` function. ${exportsOf(names)} ${cure}`,
+  );
+}
+
+/** The file was named as a custom service, and has no handler of that name. */
+export function missingHandler(path: string, candidates: readonly Exports[], name: string): AppLoadError {
+  const file = basename(path);
+  const classes = serviceClasses(candidates).map((candidate) => candidate.name);
+  const names = exportedNames(candidates);
+  const wanted = name === '' ? 'a function `handle`' : `\`${name}\``;
+  const choice =
+    classes.length > 1
+      ? `It has the classes ${classes.join(', ')} with a \`handle\` method: name the one to serve, as in ${file}:${classes[0]}.`
+      : 'Add `export function handle(data, context) { … }`, or export one class with such a method.';
+  return new AppLoadError(
+    `${path}:1: no handler: ${file} exports neither ${wanted} nor exactly one class with a \`handle\` method. ${exportsOf(names)} ${choice}`,
+  );
+}
+
+function exportedNames(candidates: readonly Exports[]): string[] {
+  return [...new Set(candidates.flatMap((exports) => Object.keys(exports)))].filter(
+    (name) => name !== 'default' && name !== '__esModule' && name !== 'module.exports',
+  );
+}
+
+function exportsOf(names: readonly string[]): string {
+  return names.length === 0 ? 'It exports nothing.' : `It exports: ${names.join(', ')}.`;
+}

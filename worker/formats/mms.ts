@@ -1,0 +1,143 @@
+/**
+ * Items of a custom service: a value for each parameter of the query and each field of the body, or `body` for all of
+ * it; and back, the result of an item to the bytes of its answer.
+ */
+import { isUtf8 } from 'node:buffer';
+import { ServeError } from '../../protocol/errors.js';
+import type { Call } from '../../protocol/messages.js';
+import type { Item, ItemPart, ReadItem } from '../api/mms/item.js';
+import { utf8InScratch } from '../reply/scratch.js';
+import type { BodyFormat, EncodedOutput } from './body-format.js';
+import { writeBytes } from './bytes.js';
+import { formPairs } from './form-pairs.js';
+import { mediaType } from '../../protocol/header-params.js';
+import { readJson, writeJson } from './json.js';
+
+/** A field as it lies in the request. */
+interface Field {
+  readonly name: string;
+  readonly filename?: string;
+  /** Without its parameters, in lower case; empty if there is none. */
+  readonly contentType: string;
+  /** A view of the request. */
+  readonly content: Buffer;
+}
+
+/** The type that a body has when the dialect fixes its format. */
+const FIXED_TYPES = {
+  json: 'application/json',
+  msgpack: 'application/msgpack',
+  multipart: 'multipart/form-data',
+  bytes: 'application/octet-stream',
+  websocket: '',
+} as const;
+
+/** A promise only for multipart bodies, whose parser is loaded with the first. @throws SERVE_BAD_BODY (or rejects with it) */
+export function readItem(body: Buffer, call: Call): ReadItem | Promise<ReadItem> {
+  const { format, contentType, params } = call;
+  const type = format === 'auto' ? mediaType(contentType) : FIXED_TYPES[format];
+  if (type === 'multipart/form-data') return readMultipartItem(body, call);
+  const before = params === '' ? NO_FIELDS : fieldsOfPairs(Buffer.from(params));
+  if (type === 'application/x-www-form-urlencoded') return itemOf([...before, ...fieldsOfPairs(body)]);
+  if (format === 'json' && body.length === 0) return itemOf([...before, NO_VALUE]);
+  return itemOf([...before, { name: 'body', contentType: type, content: body }]);
+}
+
+const NO_FIELDS: readonly Field[] = [];
+
+/** A dialect that knows the body to be JSON sends none for no value. */
+const NO_VALUE: Field = { name: 'body', contentType: 'application/json', content: Buffer.from('null') };
+
+async function readMultipartItem(body: Buffer, { params, contentType }: Call): Promise<ReadItem> {
+  const { partsOf } = await import('../../protocol/multipart-parts.js');
+  const fields = fieldsOfPairs(Buffer.from(params));
+  try {
+    for (const { disposition, contentType: type, content } of partsOf(body, contentType)) {
+      const filename = disposition.params.get('filename');
+      const name = disposition.params.get('name') as string;
+      fields.push({
+        name,
+        ...(filename === undefined ? {} : { filename }),
+        contentType: type.value,
+        content,
+      });
+    }
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw badItem(`The multipart body could not be read: ${reason}.`, cause);
+  }
+  return itemOf(fields);
+}
+
+function fieldsOfPairs(text: Buffer): Field[] {
+  return formPairs(text).map(([name, content]) => ({ name, contentType: '', content }));
+}
+
+/** Only the last field of a name is read. @throws SERVE_BAD_BODY */
+function itemOf(fields: readonly Field[]): ReadItem {
+  const [first] = fields;
+  if (fields.length === 1 && first !== undefined && first.name !== '__proto__')
+    return new FieldsItem({ [first.name]: valueOf(first) }, fields);
+  const last = new Map(fields.map((field) => [field.name, field]));
+  const item = Object.fromEntries([...last].map(([name, field]) => [name, valueOf(field)]));
+  return new FieldsItem(item, fields);
+}
+
+class FieldsItem implements ReadItem {
+  readonly item: Item;
+  readonly #fields: readonly Field[];
+
+  constructor(item: Item, fields: readonly Field[]) {
+    this.item = item;
+    this.#fields = fields;
+  }
+
+  parts(): ItemPart[] {
+    return this.#fields.map(({ content, ...about }) => ({ ...about, data: Buffer.from(content) }));
+  }
+
+  fieldTypes(): Readonly<Record<string, string>> {
+    return Object.fromEntries(this.#fields.map(({ name, contentType }) => [name, contentType]));
+  }
+}
+
+function valueOf({ name, contentType, content }: Field): unknown {
+  const isJson = contentType === 'application/json';
+  if (!isJson && !contentType.startsWith('text')) return Buffer.from(content);
+  const what = name === 'body' ? 'The body' : `The field ${JSON.stringify(name.slice(0, 100))}`;
+  if (!isJson) return textOf(content, what);
+  try {
+    return readJson(content, what);
+  } catch (cause) {
+    throw badItem((cause as Error).message, cause);
+  }
+}
+
+function textOf(content: Buffer, what: string): string {
+  if (isUtf8(content)) return content.toString();
+  throw badItem(`${what} is not text in UTF-8.`);
+}
+
+function badItem(message: string, cause?: unknown): ServeError {
+  return new ServeError('SERVE_BAD_BODY', message, { kind: 'input', cause });
+}
+
+/** Bytes and text as they are, anything else as JSON that a person can read. @throws SERVE_OUTPUT_INVALID */
+export function writeResult(value: unknown, call: Call): EncodedOutput {
+  if (value instanceof Uint8Array || value instanceof ArrayBuffer) return writeBytes(value);
+  if (typeof value === 'string')
+    return { contentType: 'text/plain; charset=utf-8', body: utf8InScratch(value) };
+  try {
+    return writeJson(value, call, JSON_INDENT);
+  } catch (cause) {
+    const { message } = cause as Error;
+    throw new ServeError('SERVE_OUTPUT_INVALID', UNSUPPORTED, { detail: `${UNSUPPORTED} ${message}`, cause });
+  }
+}
+
+const JSON_INDENT = 2;
+
+/** Clients of Multi Model Server know this text. */
+const UNSUPPORTED = 'Unsupported model output data type.';
+
+export const MMS = { name: 'mms', read: readItem, write: writeResult } satisfies BodyFormat;
