@@ -11,8 +11,9 @@ import { ServerResponse, type IncomingMessage } from 'node:http';
 import { ServeError, describeThrown } from '../../protocol/errors.js';
 import { answerCall } from './call/answer-call.js';
 import { NO_TIME, answerError, refuseRequest } from './call/answer-error.js';
-import type { Ask, Listener } from './call/ask.js';
+import { nameAsk, type Ask, type Listener } from './call/ask.js';
 import type { Backend } from './call/backend.js';
+import { heardHeaders, type HeardHeaders } from './call/client-headers.js';
 import { Cors, answerPreflight, isPreflight } from './call/cors.js';
 import { hostMistake, keyMistake } from './call/gate.js';
 import { koaAnswers, type AnswerWithKoa } from './call/koa-answers.js';
@@ -20,7 +21,6 @@ import type { Dialect, Operation } from './dialects/dialect.js';
 import { MAIN_DIALECTS, type Dialects } from './dialects/index.js';
 import type { HttpHandler } from './socket/http-server.js';
 import { namedPath, pathMistake, writtenPath } from './socket/request-facts.js';
-import { requestIdOf } from './socket/request-id.js';
 import { Upgrades, asksForWebSocket, isWebSocketPlan } from './websocket/upgrades.js';
 
 export function createHandler(
@@ -28,9 +28,10 @@ export function createHandler(
   dialects: Dialects = MAIN_DIALECTS,
   listener: Listener = 'main',
 ): HttpHandler {
-  const front = { backend, dialects, listener };
+  const heard = heardHeaders([...dialects.inOrder, dialects.default]);
+  const front = { backend, dialects, listener, heard };
   const { corsOrigin, maxBody } = backend.options;
-  const cors = corsOrigin === null ? null : new Cors(corsOrigin);
+  const cors = corsOrigin === null ? null : new Cors(corsOrigin, heard.exposed);
   const upgrades = new Upgrades(maxBody, cors);
   const withKoa = koaAnswers(backend.log);
   const answer = (ask: Ask, operation: Operation): void => {
@@ -81,28 +82,32 @@ interface Front {
   readonly backend: Backend;
   readonly dialects: Dialects;
   readonly listener: Listener;
+  readonly heard: HeardHeaders;
 }
 
 function newAsk(
-  { backend, dialects, listener }: Front,
+  { backend, dialects, listener, heard }: Front,
   request: IncomingMessage,
   response: ServerResponse,
   path: string,
   isWebSocket: boolean,
 ): Ask {
-  return {
+  const ask: Ask = {
     backend,
     listener,
+    heard,
     request,
     response,
     path,
     isWebSocket,
     acceptedAtMs: performance.now(),
-    requestId: requestIdOf(request.headers),
+    requestId: '',
     dialect: dialects.default,
     counts: false,
     model: null,
   };
+  nameAsk(ask);
+  return ask;
 }
 
 /** A path that cannot be read is nobody's. */

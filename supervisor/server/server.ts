@@ -20,7 +20,7 @@ import type { Dialects } from '../http/dialects/index.js';
 import { listen, type Listening } from '../http/socket/listen.js';
 import { Lobby } from '../http/call/lobby.js';
 import { isLastRequest } from '../http/socket/request-facts.js';
-import { requestIdOf } from '../http/socket/request-id.js';
+import { newRequestId } from '../http/socket/request-id.js';
 import { UnsentAnswers } from '../http/socket/unsent-answers.js';
 import { watchedResponses } from '../http/socket/watched-response.js';
 import { LateHandler, createHttpServer, inviteBody } from '../http/socket/http-server.js';
@@ -78,7 +78,7 @@ export class Server implements ServerHandle {
   readonly #served: ServedModels;
   readonly models: ServerModels;
   readonly #facts: ServerFacts;
-  readonly #jobs = new KeptJobs(() => requestIdOf({}), {
+  readonly #jobs = new KeptJobs(newRequestId, {
     onEnded: (job) => this.#onJobEnded(job),
     onNotKept: (call, error) => this.#onJobNotKept(call, error),
   });
@@ -166,7 +166,7 @@ export class Server implements ServerHandle {
     const handler = new LateHandler();
     const { headerTimeout, host, port } = this.#options;
     try {
-      const Response = watchedResponses(this.#unsent, ({ req }, error) => this.#tally.cut(req, error));
+      const Response = watchedResponses(this.#unsent, (...cut) => this.#tally.cut(...cut));
       this.#listening = await listen(createHttpServer(headerTimeout, handler, Response), host, port);
     } catch (error) {
       this.#guard.close();

@@ -4,7 +4,6 @@ import type { ServeError } from '../../protocol/errors.js';
 import type { Job } from '../dispatch/job.js';
 import type { AccessLog } from '../http/call/access-log.js';
 import type { Asked } from '../http/call/backend.js';
-import { requestIdOf } from '../http/socket/request-id.js';
 
 export class Tally {
   readonly #accessLog: AccessLog | null;
@@ -30,9 +29,9 @@ export class Tally {
   }
 
   /** An answer was cut that is no call's: a gateway's reply, a kept job, an error. */
-  cut(request: IncomingMessage, error: ServeError): void {
+  cut(request: IncomingMessage, requestId: string, error: ServeError): void {
     this.#count(error.code);
-    this.#accessLog?.cut(request, requestIdOf(request.headers), error);
+    this.#accessLog?.cut(request, requestId, error);
   }
 
   #count(outcome: string): void {

@@ -5,7 +5,7 @@ import { validTraceparent } from '../../../protocol/traceparent.js';
 import type { Job } from '../../dispatch/job.js';
 import type { Model } from '../../models/model.js';
 import { HTTP_STATUS } from '../socket/http-status.js';
-import { bananaId } from '../socket/request-id.js';
+import { firstId } from '../socket/request-id.js';
 import { Attempts } from './attempts.js';
 import type { Asked } from './backend.js';
 import type { Log } from '../../observe/log.js';
@@ -41,7 +41,7 @@ export class AccessLog {
       ...traceOf(request),
       requestId,
       ...whose,
-      ...this.#attemptOf(request),
+      ...this.#attemptOf(asked),
       ...outcome,
       ...times,
     };
@@ -51,7 +51,7 @@ export class AccessLog {
   refused(asked: Asked, { code }: ServeError): void {
     const { request, requestId } = asked;
     const whose = this.#modelOf(asked);
-    const fields = { ...traceOf(request), requestId, ...whose, ...this.#attemptOf(request), code };
+    const fields = { ...traceOf(request), requestId, ...whose, ...this.#attemptOf(asked), code };
     this.#log.info(fields, `${request.method} ${request.url} refused`);
   }
 
@@ -67,8 +67,8 @@ export class AccessLog {
   }
 
   /** The attempt's number, from the second on. A client retries once it has its reply, so attempts end in their order. */
-  #attemptOf({ headers }: IncomingMessage): { attempt?: number } {
-    const id = bananaId(headers);
+  #attemptOf({ request, heard }: Asked): { attempt?: number } {
+    const id = firstId(request.headers, heard.callIds);
     const attempt = id === null ? 1 : this.#attempts.count(id);
     return attempt === 1 ? {} : { attempt };
   }

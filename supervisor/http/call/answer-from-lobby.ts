@@ -14,8 +14,12 @@ import { submitCall } from './submit-call.js';
 import { TargetSearch } from './target-search.js';
 
 /** Whether the headers alone say that the client may call. The gate has looked already unless the body has the key. */
-export function headerKeyIsEnough({ backend, request }: Ask, plan: CallPlan): boolean {
-  return plan.open === undefined || !backend.keys.required || backend.keys.allows(keyOf(request.headers));
+export function headerKeyIsEnough({ backend, request, heard }: Ask, plan: CallPlan): boolean {
+  return (
+    plan.open === undefined ||
+    !backend.keys.required ||
+    backend.keys.allows(keyOf(request.headers, heard.keys))
+  );
 }
 
 /** Throws what the call is refused with; the place is the caller's to release then. */

@@ -2,9 +2,7 @@
 import type { KeptJob } from '../../jobs/kept-jobs.js';
 import { httpStatus } from '../socket/http-status.js';
 import type { Ask } from './ask.js';
-
-/** This header of the answer names the job, for `GET /_k/jobs/:id`. */
-export const JOB_ID_HEADER = 'X-Banana-Job-Id';
+import { JOB_ID_HEADER } from './client-headers.js';
 
 const BODY = '{"started":true}\n';
 

@@ -24,9 +24,11 @@ export class ApiKeys {
   }
 }
 
-/** Returns the key that a client sent in its headers: in the Banana clients' own header, else as a bearer token. */
-export function keyOf(headers: IncomingHttpHeaders): string | undefined {
-  const own = headers['x-banana-api-key'];
-  if (typeof own === 'string' && own !== '') return own;
+/** Returns the key that a client sent: in a header of one of these names, in lower case, else as a bearer token. */
+export function keyOf(headers: IncomingHttpHeaders, names: readonly string[]): string | undefined {
+  for (const name of names) {
+    const own = headers[name];
+    if (typeof own === 'string' && own !== '') return own;
+  }
   return /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
 }

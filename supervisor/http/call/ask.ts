@@ -3,6 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ServeError } from '../../../protocol/errors.js';
 import type { Model } from '../../models/model.js';
 import type { Failure } from '../socket/refuse.js';
+import { requestIdOf } from '../socket/request-id.js';
+import { nameAnswer } from '../socket/watched-response.js';
 import type { Asked, Backend } from './backend.js';
 
 /** Which of the server's listeners a request has come by. */
@@ -26,6 +28,12 @@ export interface Ask extends Asked {
   dialect: Voice;
   counts: boolean;
   model: Model | null;
+}
+
+/** Names the request by its headers, else by the id in its body, if it has one, else anew. */
+export function nameAsk(ask: Ask, inBody: string | null = null): void {
+  ask.requestId = requestIdOf(ask.request.headers, ask.heard.callIds, inBody);
+  nameAnswer(ask.response, ask.requestId);
 }
 
 /** How a dialect speaks: all that the core knows of it once a request is claimed. */

@@ -1,5 +1,5 @@
 /**
- * Counts how often a client has tried one call: Banana's clients send the same id with every retry. Only what was seen
+ * Counts how often a client has tried one call: some clients send the same id with every retry. Only what was seen
  * lately is known, so memory stays bounded.
  */
 

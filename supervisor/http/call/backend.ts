@@ -13,6 +13,7 @@ import type { Webhooks } from '../../webhooks/webhooks.js';
 import type { ServerOptions } from '../../options/resolve.js';
 import type { UnsentAnswers } from '../socket/unsent-answers.js';
 import type { ApiKeys } from './api-keys.js';
+import type { HeardHeaders } from './client-headers.js';
 import type { Lobby } from './lobby.js';
 import type { ModelsAdmin } from './models-admin.js';
 
@@ -20,6 +21,8 @@ import type { ModelsAdmin } from './models-admin.js';
 export interface Asked {
   readonly request: IncomingMessage;
   readonly requestId: string;
+  /** The headers in which its client may have named the call. */
+  readonly heard: HeardHeaders;
   /** Whether it is a call, as the operation says that it was claimed for. */
   readonly counts: boolean;
   /** The model that it asks for; null if that is not known. */

@@ -12,17 +12,17 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AllowedOrigins } from '../../options/cors-origin.js';
 import type { Ask } from './ask.js';
 
-/** Those of our headers that a page may read besides the few that the standard lets it. */
-const EXPOSED = 'X-Request-Id, X-Banana-Request-Id, X-Banana-Job-Id, Server-Timing, Retry-After';
-
 /** How long a browser may remember a preflight: Chromium's own limit. */
 const MAX_AGE_S = 7200;
 
 export class Cors {
   /** Null: every page may call. */
   readonly #origins: ReadonlySet<string> | null;
+  readonly #exposed: string;
 
-  constructor(allowed: AllowedOrigins) {
+  /** `exposed`: the headers of an answer that a page may read. */
+  constructor(allowed: AllowedOrigins, exposed: string) {
+    this.#exposed = exposed;
     this.#origins = allowed === '*' ? null : new Set(allowed);
   }
 
@@ -37,7 +37,7 @@ export class Cors {
       if (origin === undefined || !this.#origins.has(origin)) return;
     }
     response.setHeader('Access-Control-Allow-Origin', this.#origins === null ? '*' : (origin as string));
-    response.setHeader('Access-Control-Expose-Headers', EXPOSED);
+    response.setHeader('Access-Control-Expose-Headers', this.#exposed);
   }
 }
 

@@ -15,11 +15,13 @@ export function hostMistake(request: IncomingMessage): ServeError | null {
  * body, and whatever the path, so that a client without a key does not learn which there are.
  */
 export function keyMistake(
-  { backend, request }: Ask,
+  { backend, request, heard }: Ask,
   auth: 'none' | 'call' | 'management' | 'body',
 ): ServeError | null {
   if (auth === 'none' || auth === 'body' || !backend.keys.required) return null;
-  return backend.keys.allows(keyOf(request.headers)) ? null : new ServeError('SERVE_UNAUTHORIZED');
+  return backend.keys.allows(keyOf(request.headers, heard.keys))
+    ? null
+    : new ServeError('SERVE_UNAUTHORIZED');
 }
 
 /** Names and addresses as RFC 3986 section 3.2.2 has them, a port behind them or not; the empty one is valid too. */

@@ -183,7 +183,6 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
   'trailer',
   'transfer-encoding',
   'upgrade',
-  'x-banana-request-id',
   'x-request-id',
 ]);
 

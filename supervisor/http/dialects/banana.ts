@@ -3,17 +3,16 @@
  * follows its content type), WebSockets at those that are one, and health and status, answered at once however busy the
  * workers are. The routes of the default model stand at their own paths, those of every model at `/models/{name}/…`.
  */
-import type { IncomingHttpHeaders } from 'node:http';
 import { ServeError } from '../../../protocol/errors.js';
 import { STATUS_PATH } from '../../../protocol/reserved-paths.js';
 import type { Models } from '../../models/models.js';
 import type { Ask } from '../call/ask.js';
+import { BANANA_CLIENTS, isBananaClient } from '../call/banana-clients.js';
 import type { Backend, ReadinessAnswer } from '../call/backend.js';
 import { houseFailure } from '../call/house-error.js';
 import type { WriteAnswer } from '../call/koa-answers.js';
 import { PathTable } from '../call/path-table.js';
 import { writtenPath } from '../socket/request-facts.js';
-import { bananaIdHeader } from '../socket/request-id.js';
 import type { DefaultDialect, NamedTarget, Operation } from './dialect.js';
 
 const READYZ_PREFIX = '/readyz/';
@@ -65,6 +64,7 @@ function writeReadiness(ctx: Parameters<WriteAnswer>[0], { ready, body }: Readin
 
 export const banana: DefaultDialect = {
   name: 'banana',
+  ...BANANA_CLIENTS,
   paths: new Map(PAGES.paths.map((path) => [path, PAGE_METHODS])),
 
   claim(ask, models) {
@@ -85,8 +85,6 @@ export const banana: DefaultDialect = {
   unclaimed: (ask, models) => refusal(ask, new ServeError('SERVE_NOT_FOUND', nothingHere(ask, models))),
 
   fail: houseFailure,
-
-  headers: ({ request }) => bananaIdHeader(request),
 };
 
 const MODELS_PREFIX = '/models/';
@@ -121,7 +119,8 @@ function routeOperation(ask: Ask, target: NamedTarget): Operation {
   const route = target.model.routes?.get(target.route);
   const isSocket = route?.kind === 'websocket';
   const methods = isSocket ? 'GET, OPTIONS' : 'POST, OPTIONS';
-  const asciiJson = readsAsciiOnly(headers);
+  // They decode an answer chunk by chunk, and break a character that two chunks share.
+  const asciiJson = isBananaClient(headers);
   if (method === 'POST')
     return { auth: 'call', counts: true, methods, act: { target, format: 'auto', asciiJson } };
   if (ask.isWebSocket && (isSocket || route === undefined))
@@ -130,11 +129,6 @@ function routeOperation(ask: Ask, target: NamedTarget): Operation {
     return { auth: 'call', counts: false, methods, act: { write: (ctx) => writeOptions(ctx, methods) } };
   if (!isSocket) return wrongMethod(ask, methods);
   return { auth: 'call', counts: false, methods, act: { refuse: new ServeError('SERVE_UPGRADE_REQUIRED') } };
-}
-
-/** Banana's clients decode an answer chunk by chunk, and break a character that two chunks share. */
-function readsAsciiOnly(headers: IncomingHttpHeaders): boolean {
-  return headers['x-banana-api-key'] !== undefined || headers['x-banana-request-id'] !== undefined;
 }
 
 const writeOptions = (ctx: Parameters<WriteAnswer>[0], methods: string): void => {

@@ -7,6 +7,7 @@ import type { ServeError } from '../../../protocol/errors.js';
 import type { Models } from '../../models/models.js';
 import type { Ask } from '../call/ask.js';
 import type { CallPlan } from '../call/call-plan.js';
+import type { ClientHeaders } from '../call/client-headers.js';
 import type { WriteAnswer } from '../call/koa-answers.js';
 import type { Failure } from '../socket/refuse.js';
 
@@ -24,6 +25,8 @@ export interface Dialect {
   claim(ask: Ask, models: Models): Operation | null;
   /** Says how an error looks here. `ask` is null for what the HTTP parser has refused. */
   fail(error: ServeError, requestId: string, ask: Ask | null): Failure;
+  /** Headers in which its clients show their keys and name their calls; they count on every path of a listener. */
+  readonly clientHeaders?: ClientHeaders;
   /** Headers of every answer to a request that this dialect has claimed. */
   headers?(ask: Ask): Readonly<Record<string, string>>;
   /** The names of those headers in lower case, where an app may not set them: what it says of them is left out. */

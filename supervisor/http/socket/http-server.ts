@@ -12,7 +12,7 @@ import {
 import type { Socket } from 'node:net';
 import { ServeError, type ErrorCode } from '../../../protocol/errors.js';
 import type { Failure } from './refuse.js';
-import { requestIdOf } from './request-id.js';
+import { newRequestId } from './request-id.js';
 import { hasBody, noteRequest } from './request-facts.js';
 
 /** Longer than the 60 s after which common load balancers drop idle connections: they must close first. */
@@ -190,7 +190,7 @@ function answerByHand(
   code: ErrorCode,
   method: string | undefined,
 ): void {
-  const requestId = requestIdOf({});
+  const requestId = newRequestId();
   const { status, phrase, headers, body } = handler.fail(new ServeError(code), requestId);
   const lines = [
     `HTTP/1.1 ${status} ${phrase ?? STATUS_CODES[status] ?? ''}`,

@@ -1,6 +1,6 @@
 /** Names each request: by the client's id if that is sane, else by a new one. */
 import { randomBytes } from 'node:crypto';
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
 
 /** An id that matches may stand in a header, a log line and a file name as it is. */
 const SANE = /^[\w.:@/+=-]{1,128}$/;
@@ -11,31 +11,34 @@ const BATCH_IDS = 256;
 let pool = '';
 let used = 0;
 
-/** Returns the request's id. `inBody` is the id that the body gives it, in dialects that have one; headers count first. */
-export function requestIdOf(headers: IncomingHttpHeaders, inBody?: string | null): string {
-  return (
-    sane(headers['x-request-id']) ?? sane(headers['x-banana-request-id']) ?? sane(inBody) ?? newRequestId()
-  );
+/**
+ * Returns the request's id. `names`: the headers in which its client may have sent one, in lower case, besides
+ * `X-Request-Id`, which counts first. `inBody` is the id that the body gives it, in dialects that have one.
+ */
+export function requestIdOf(
+  headers: IncomingHttpHeaders,
+  names: readonly string[] = [],
+  inBody?: string | null,
+): string {
+  return saneId(headers['x-request-id']) ?? firstId(headers, names) ?? saneId(inBody) ?? newRequestId();
 }
 
-/** Banana's clients look for their id under the name they sent it by. */
-export function bananaIdHeader({ headers }: IncomingMessage): Record<string, string> {
-  const id = bananaId(headers);
-  return id === null ? NO_HEADER : { 'X-Banana-Request-Id': id };
+/** The first sane id in one of these headers; null if none has one. */
+export function firstId(headers: IncomingHttpHeaders, names: readonly string[]): string | null {
+  for (const name of names) {
+    const id = saneId(headers[name]);
+    if (id !== null) return id;
+  }
+  return null;
 }
 
-/** The id that Banana's clients give a call, the same for every retry of it; null if there is no sane one. */
-export function bananaId(headers: IncomingHttpHeaders): string | null {
-  return sane(headers['x-banana-request-id']);
-}
-
-const NO_HEADER = {};
-
-function sane(id: string | string[] | null | undefined): string | null {
+/** Null unless it may stand in a header, a log line and a file name as it is. */
+export function saneId(id: string | string[] | null | undefined): string | null {
   return typeof id === 'string' && SANE.test(id) ? id : null;
 }
 
-function newRequestId(): string {
+/** An id that nothing else has. */
+export function newRequestId(): string {
   if (used === pool.length) {
     pool = randomBytes(ID_BYTES * BATCH_IDS).toString('hex');
     used = 0;

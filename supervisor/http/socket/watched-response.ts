@@ -11,10 +11,21 @@ export function onceCut(response: ServerResponse, callback: (error: ServeError) 
   response.once(CUT, callback);
 }
 
-/** `onCut` hears of those that nobody else listens to. */
+const NAME = Symbol('name');
+
+interface Named {
+  [NAME]?: string;
+}
+
+/** Gives an answer the id of its request, by which it is known if it is cut. */
+export function nameAnswer(response: ServerResponse, requestId: string): void {
+  (response as Named)[NAME] = requestId;
+}
+
+/** `onCut` hears of those that nobody else listens to, with the id that they were given. */
 export function watchedResponses(
   unsent: UnsentAnswers,
-  onCut: (response: ServerResponse, error: ServeError) => void,
+  onCut: (request: IncomingMessage, requestId: string, error: ServeError) => void,
 ): typeof ServerResponse {
   return class WatchedResponse<R extends IncomingMessage = IncomingMessage>
     extends ServerResponse<R>
@@ -29,7 +40,7 @@ export function watchedResponses(
     }
 
     onCut(error: ServeError): void {
-      if (!this.emit(CUT, error)) onCut(this, error);
+      if (!this.emit(CUT, error)) onCut(this.req, (this as Named)[NAME] ?? '', error);
     }
 
     override write(...args: unknown[]): boolean {

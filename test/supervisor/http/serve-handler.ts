@@ -8,6 +8,7 @@ import type { Job } from '../../../supervisor/dispatch/job.js';
 import { ApiKeys } from '../../../supervisor/http/call/api-keys.js';
 import type { Backend } from '../../../supervisor/http/call/backend.js';
 import { Lobby } from '../../../supervisor/http/call/lobby.js';
+import type { Dialects } from '../../../supervisor/http/dialects/index.js';
 import { createHandler } from '../../../supervisor/http/handler.js';
 import type { JobStore } from '../../../supervisor/jobs/job-store.js';
 import { KeptJobs } from '../../../supervisor/jobs/kept-jobs.js';
@@ -16,14 +17,20 @@ import { digestOf } from '../../../supervisor/options/api-key.js';
 
 export interface ServedParts extends Partial<Pick<Backend, 'jobs' | 'onSettled' | 'onRefused'>> {
   readonly models: Models;
+  /** Those of the main listener unless given. */
+  readonly dialects?: Dialects;
+  readonly corsOrigin?: '*';
   /** API keys; none are needed without. */
   readonly keys?: readonly string[];
 }
 
 /** Resolves to the address, once it listens. Closed when the test ends. */
-export async function serveHandler(t: TestContext, { keys = [], ...parts }: ServedParts): Promise<string> {
+export async function serveHandler(
+  t: TestContext,
+  { keys = [], dialects, corsOrigin, ...parts }: ServedParts,
+): Promise<string> {
   const backend = {
-    options: { maxBody: 1e6, bodyTimeout: 1e9, corsOrigin: null },
+    options: { maxBody: 1e6, bodyTimeout: 1e9, corsOrigin: corsOrigin ?? null },
     lobby: new Lobby(),
     log: {},
     posts: { count: 0 },
@@ -36,7 +43,7 @@ export async function serveHandler(t: TestContext, { keys = [], ...parts }: Serv
     onRefused: () => {},
     ...parts,
   } as unknown as Backend;
-  const handler = createHandler(backend);
+  const handler = createHandler(backend, dialects);
   const server = createServer((request, response) => handler.request(request, response));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -1,8 +1,8 @@
 /** Answers the gateway's requests: with HTTP 200, whatever the body says. */
 import type { KeptJob } from '../../../jobs/kept-jobs.js';
 import type { Ask } from '../../call/ask.js';
+import { sentBack } from '../../call/banana-clients.js';
 import { serverTiming } from '../../call/server-timing.js';
-import { bananaIdHeader } from '../../socket/request-id.js';
 import { endedReply, type ReplyFields } from './reply.js';
 
 /** Sends a reply. `ended` is the job whose times it tells. */
@@ -15,7 +15,7 @@ export function sendReply(
     'Content-Type': 'application/json',
     'Content-Length': pieces.reduce((sum, piece) => sum + piece.length, 0),
     'X-Request-Id': requestId,
-    ...bananaIdHeader(request),
+    ...sentBack({ request }),
   };
   if (ended !== undefined) headers['Server-Timing'] = serverTiming(ended);
   if (backend.closing(request)) headers['Connection'] = 'close';

@@ -4,11 +4,10 @@
  * `created` says nothing that the server's clock does not, and `modelKey` is read before (`model-key.ts`).
  */
 import { ServeError } from '../../../../protocol/errors.js';
-import type { Ask } from '../../call/ask.js';
+import { nameAsk, type Ask } from '../../call/ask.js';
 import { inSlices, joinSlices, scanSlices } from '../../call/slices.js';
 import { readBoolean, readString } from '../../call/top-level-fields.js';
 import type { Body } from '../../socket/body-memory.js';
-import { requestIdOf } from '../../socket/request-id.js';
 
 export interface GatewayEnvelope {
   /** The client's name for this request. */
@@ -30,7 +29,7 @@ const MAX_FIELD_BYTES = 4096;
 /** Reads the envelope, and gives the request the id that stands in it unless the headers have one. @throws SERVE_BAD_BODY */
 export async function openEnvelope(ask: Ask, { pieces, bytes }: Body): Promise<GatewayEnvelope> {
   const envelope = await inSlices(readPieces(pieces, bytes));
-  ask.requestId = requestIdOf(ask.request.headers, envelope.id);
+  nameAsk(ask, envelope.id);
   return envelope;
 }
 

@@ -12,9 +12,9 @@
  */
 import { ServeError } from '../../../../protocol/errors.js';
 import type { Ask } from '../../call/ask.js';
+import { BANANA_CLIENTS } from '../../call/banana-clients.js';
 import { houseFailure } from '../../call/house-error.js';
 import { writtenPath } from '../../socket/request-facts.js';
-import { bananaIdHeader } from '../../socket/request-id.js';
 import type { Dialect, Operation } from '../dialect.js';
 import { answerCheck, answerFeedback } from './question.js';
 import { failureReply } from './reply.js';
@@ -47,6 +47,7 @@ const METHODS = 'POST';
 
 export const gateway: Dialect = {
   name: 'gateway',
+  ...BANANA_CLIENTS,
   paths: new Map([...PATHS.keys()].map((path) => [path, METHODS])),
 
   claim(ask, models) {
@@ -69,8 +70,6 @@ export const gateway: Dialect = {
       body: Buffer.concat(failureReply(requestId, worded)),
     };
   },
-
-  headers: ({ request }) => bananaIdHeader(request),
 };
 
 const WRONG_KEY = new ServeError('SERVE_UNAUTHORIZED', 'The apiKey is none that is known here.');

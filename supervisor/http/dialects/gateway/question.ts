@@ -57,8 +57,8 @@ async function answerQuestion(ask: Ask, respond: (envelope: GatewayEnvelope) => 
     const limits = { announcedBytes: announced, maxBodyBytes, bodyTimeoutMs: bodyTimeout };
     const envelope = await openEnvelope(ask, await receiveBody(request, limits, NO_PLACE));
     const { keys } = backend;
-    if (!keys.allows(keyOf(request.headers)) && !keys.allows(envelope.apiKey))
-      throw new ServeError('SERVE_UNAUTHORIZED');
+    const sent = keyOf(request.headers, ask.heard.keys);
+    if (!keys.allows(sent) && !keys.allows(envelope.apiKey)) throw new ServeError('SERVE_UNAUTHORIZED');
     respond(envelope);
   } catch (thrown) {
     if (!(thrown instanceof ServeError)) throw thrown;

@@ -5,12 +5,12 @@
 import { Readable } from 'node:stream';
 import { ServeError } from '../../../../protocol/errors.js';
 import { POTASSIUM_PREFIX, POTASSIUM_STATUS_PATHS } from '../../../../protocol/reserved-paths.js';
+import { BANANA_CLIENTS } from '../../call/banana-clients.js';
 import type { Backend } from '../../call/backend.js';
 import { defaultModel } from '../../call/default-model.js';
 import { houseFailure } from '../../call/house-error.js';
 import type { WriteAnswer } from '../../call/koa-answers.js';
 import { PathTable } from '../../call/path-table.js';
-import { bananaIdHeader } from '../../socket/request-id.js';
 import type { Dialect } from '../dialect.js';
 import { describeJob } from './job-page.js';
 
@@ -32,6 +32,7 @@ const PAGES = new PathTable<Write>([
 
 export const potassium: Dialect = {
   name: 'potassium',
+  ...BANANA_CLIENTS,
   paths: new Map([
     [WARM_UP_PATH, WARM_UP_METHODS],
     ...PAGES.paths.map((path) => [path, PAGE_METHODS] as const),
@@ -55,8 +56,6 @@ export const potassium: Dialect = {
   },
 
   fail: houseFailure,
-
-  headers: ({ request }) => bananaIdHeader(request),
 };
 
 /** Holds until a worker is ready, however long that takes, for a client that does not ask again. */

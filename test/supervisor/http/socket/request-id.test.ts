@@ -2,17 +2,24 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { requestIdOf } from '../../../../supervisor/http/socket/request-id.js';
 
+const NAMES = ['x-banana-request-id'];
+
 const MADE = /^[0-9a-f]{32}$/;
 
 for (const id of ['a', 'req-1', 'A.b_c:d@e/f+g=h', '0'.repeat(128)]) {
   test(`the client's id ${id.slice(0, 20)} is kept`, () => {
     assert.equal(requestIdOf({ 'x-request-id': id }), id);
-    assert.equal(requestIdOf({ 'x-banana-request-id': id }), id);
+    assert.equal(requestIdOf({ 'x-banana-request-id': id }, NAMES), id);
   });
 }
 
 test('X-Request-Id counts before X-Banana-Request-Id', () => {
-  assert.equal(requestIdOf({ 'x-request-id': 'a', 'x-banana-request-id': 'b' }), 'a');
+  assert.equal(requestIdOf({ 'x-request-id': 'a', 'x-banana-request-id': 'b' }, NAMES), 'a');
+});
+
+test('an id in a header that nobody has named is none', () => {
+  assert.match(requestIdOf({ 'x-banana-request-id': 'b' }), MADE);
+  assert.match(requestIdOf({ 'x-banana-request-id': 'b' }, ['x-other']), MADE);
 });
 
 for (const id of [
