@@ -49,7 +49,6 @@ describe('a server of a default model and two more', LIMIT, () => {
     ['POST /models/nobody/', /^404 SERVE_MODEL_NOT_FOUND: .*main, echo, kinds/],
     ['POST /models/kinds/nowhere', /^404 SERVE_NOT_FOUND: There is no POST \/models\/kinds\/nowhere here\.$/],
     ['POST /models/kinds', /^404 SERVE_NOT_FOUND/],
-    ['POST /models/echo/invoke', /^404 SERVE_NOT_FOUND/],
     ['POST /models/', /^404 SERVE_NOT_FOUND/],
     ['GET /models/echo/', /^405 SERVE_METHOD_NOT_ALLOWED: \/models\/echo\/ takes POST, OPTIONS, not GET\.$/],
     ['GET /models/kinds/echo', /^426 SERVE_UPGRADE_REQUIRED/],

@@ -76,6 +76,11 @@ test("an error with a status of the app's choosing has that one in the house dia
   assert.equal(dialectOf('banana').fail(error, 'id', askWith('POST')).status, 513);
 });
 
+test('the status of a failed prediction is none of the house: 500', () => {
+  const error = new ServeError('SERVE_INFERENCE_FAILED', 'why', { status: 513, kind: 'prediction' });
+  assertHouse(dialectOf('banana').fail(error, 'id', askWith('POST')), 'SERVE_INFERENCE_FAILED');
+});
+
 test('Retry-After stands on what may be tried again', () => {
   const error = new ServeError('SERVE_QUEUE_FULL', 'why', { retryAfterS: 7 });
   assert.equal(dialectOf('banana').fail(error, 'id', askWith('POST')).headers['Retry-After'], 7);
