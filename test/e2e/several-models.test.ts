@@ -287,10 +287,10 @@ describe('a mistake is told before anything starts, with its place', LIMIT, () =
       'banana.json: models.a.worker: there is no such option. Did you mean workers?',
     ],
     [
-      'models that are no object',
+      'models that are neither an object nor names',
       [],
-      { models: [ECHO] },
-      /^banana\.json: models: \[.*\] is not allowed; give an object of models/,
+      { models: 7 },
+      /^banana\.json: models: 7 is not allowed; give an object of models/,
     ],
     [
       'a model without an app',
