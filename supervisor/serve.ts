@@ -13,7 +13,8 @@ import { readModelFlags } from './options/model-entries.js';
 import { readConfigFile } from './options/config-file.js';
 import { configError } from '../protocol/errors.js';
 import { asClause } from '../protocol/sentences.js';
-import { readEnvironment, resolveOptions, type OptionSource } from './options/resolve.js';
+import { planManagement } from './options/management.js';
+import { readEnvironment, resolveOptions, type OptionSource, type ServerOptions } from './options/resolve.js';
 import { readServeOptions } from './options/serve-options.js';
 import { availableCores } from './machine/cores.js';
 import { discoverGpus, type Discovery } from './machine/gpu-discovery.js';
@@ -91,10 +92,9 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
       `--watch knows the files of apps in JavaScript and TypeScript, not those of ${unknown.label}; leave it out.`,
     );
 
-  const { apiKey, apiKeyFile } = resolved.options;
-  const fileKeys = apiKeyFile === null ? [] : readKeyFile(apiKeyFile, cwd);
-  const keys = new ApiKeys([...(apiKey ?? []), ...fileKeys]);
-  const isManaged = resolved.options.managementPort !== null; // others may come that want a GPU
+  const { keys, managementKeys } = keysOf(resolved.options, cwd);
+  const management = planManagement(resolved, managementKeys.required);
+  const isManaged = management !== null; // others may come that want a GPU
   const needsNoGpu = [...(isManaged ? [resolved] : []), ...plans.map(({ spec }) => spec.resolved)].every(
     ({ options }) => options.gpus === 'none',
   );
@@ -114,6 +114,8 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
     resolved,
     cwd,
     keys,
+    managementKeys,
+    management,
     devices,
     sendAhead: internals.sendAhead,
     dialects: internals.dialects,
@@ -121,6 +123,16 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
   });
   await server.open();
   return server;
+}
+
+/** Those of calls, and those of the management API: its own, or the same. @throws SERVE_CONFIG */
+function keysOf(
+  { apiKey, apiKeyFile, managementKey }: ServerOptions,
+  folder: string,
+): { keys: ApiKeys; managementKeys: ApiKeys } {
+  const fileKeys = apiKeyFile === null ? [] : readKeyFile(apiKeyFile, folder);
+  const keys = [...(apiKey ?? []), ...fileKeys];
+  return { keys: new ApiKeys(keys), managementKeys: new ApiKeys(managementKey ?? keys) };
 }
 
 /** What brings other models than the app. */

@@ -16,3 +16,16 @@ export function parsePort(raw: unknown): number | string {
     throw new NotAllowed('a port from 0 to 65535, or the path of a unix socket');
   }
 }
+
+/** Whether it is the path of a unix socket, and not a port. */
+export function isUnixSocket(port: number | string): port is string {
+  return typeof port === 'string';
+}
+
+/** Whether a host's name or address means the machine itself, whoever asks; an address may stand in brackets. */
+export function isThisMachine(host: string): boolean {
+  return /^(?:(?:.+\.)?localhost|127\.\d+\.\d+\.\d+|::1|\[::1\])$/i.test(host);
+}
+
+/** Hosts that mean all addresses of the machine. */
+export const EVERY_ADDRESS: readonly string[] = ['0.0.0.0', '::'];

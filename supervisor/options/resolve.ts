@@ -35,26 +35,26 @@ export interface OptionSource {
 
 export interface ResolvedOptions {
   readonly options: Options;
-  /** Set by the operator; an app's `config` yields to these. */
-  readonly explicit: ReadonlySet<OptionName>;
+  /** Set by the operator, and where; an app's `config` yields to these. */
+  readonly explicit: ReadonlyMap<OptionName, string>;
 }
 
 /** The options of one model, before its app was loaded. */
 export interface ResolvedModelOptions {
   readonly options: ModelOptions;
-  /** Set by the operator; the app's `config` yields to these. */
-  readonly explicit: ReadonlySet<OptionName>;
+  /** Set by the operator, and where; the app's `config` yields to these. */
+  readonly explicit: ReadonlyMap<OptionName, string>;
 }
 
 /** Earlier sources win. @throws SERVE_CONFIG naming option, value, source and what is allowed */
 export function resolveOptions(sources: readonly OptionSource[]): ResolvedOptions {
-  const explicit = new Set<OptionName>();
+  const explicit = new Map<OptionName, string>();
   const values: Record<string, unknown> = {};
   for (const name of OPTION_NAMES) values[name] = OPTIONS[name].default;
   for (const source of [...sources].reverse()) {
     for (const [name, value] of parsedValues(source, EVERY_SCOPE)) {
       values[name] = value;
-      explicit.add(name);
+      explicit.set(name, source.where(name));
     }
   }
   // An app that cannot start is tried again when its files have changed. Its `config` may still say otherwise.
@@ -79,7 +79,8 @@ export function resolveModelOptions(
   for (const [name, value] of given) values[name] = value;
   const options = Object.freeze(values as unknown as OptionValues);
   checkTogether(options, `${place}: `);
-  return { options, explicit: new Set([...server.explicit, ...given.keys()]) };
+  const places = [...given.keys()].map((name) => [name, own.where(name)] as const);
+  return { options, explicit: new Map([...server.explicit, ...places]) };
 }
 
 /** What the server says about devices and makes no sense beside what a model says. */

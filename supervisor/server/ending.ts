@@ -5,7 +5,6 @@
  */
 import type { IntervalHistogram } from 'node:perf_hooks';
 import { ServeError } from '../../protocol/errors.js';
-import type { Listening } from '../http/socket/listen.js';
 import type { UnsentAnswers } from '../http/socket/unsent-answers.js';
 import type { KeptJobs } from '../jobs/kept-jobs.js';
 import type { Log } from '../observe/log.js';
@@ -16,6 +15,7 @@ import type { Webhooks } from '../webhooks/webhooks.js';
 import { endText } from './banner.js';
 import { deferred } from './deferred.js';
 import { drain } from './drain.js';
+import type { Listeners } from './listeners.js';
 import type { ServedModels } from './served-models.js';
 import type { CloseOptions, ServerEnd } from './server-handle.js';
 
@@ -30,8 +30,7 @@ export interface EndingServer {
   readonly unsent: UnsentAnswers;
   readonly guard: OrphanGuard;
   readonly eventLoopDelay: IntervalHistogram;
-  /** Null until the port is open. */
-  listening(): Listening | null;
+  readonly listeners: Pick<Listeners, 'close' | 'destroy'>;
 }
 
 /** How long the last lines of workers and log may take to leave: a reader that takes none must not delay the end. */
@@ -82,7 +81,7 @@ export class Ending {
   /** Workers are killed and connections cut, synchronously: also what the end of the process does. */
   readonly killNow = (): void => {
     this.#server.served.killAll();
-    this.#server.listening()?.destroy();
+    this.#server.listeners.destroy();
   };
 
   async #drain(lagMs: number, hint: string): Promise<void> {
@@ -113,7 +112,7 @@ export class Ending {
 
   async #finish(end: ServerEnd, endAtMs: number): Promise<void> {
     this.#lastReplies = true;
-    await Promise.all([this.#server.listening()?.close(), this.#drainWebhooks(endAtMs - performance.now())]);
+    await Promise.all([this.#server.listeners.close(), this.#drainWebhooks(endAtMs - performance.now())]);
     await this.#tearDown(end);
   }
 

@@ -20,6 +20,8 @@ export interface CloseOptions {
 export interface ServerHandle {
   /** Where it listens, such as `http://localhost:8000`; `unix:/path` for a socket. */
   readonly url: string;
+  /** Where the management API listens; null if there is none. */
+  readonly managementUrl: string | null;
   /**
    * Resolves with the first worker; with several models, once each that the server starts with has one or has given up.
    * Rejects (SERVE_APP_INVALID, SERVE_INIT_FAILED, SERVE_CRASH_LOOP) if no model can start. With `watch` that is never

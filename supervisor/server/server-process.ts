@@ -4,6 +4,7 @@ import { ServeError } from '../../protocol/errors.js';
 import { asSentence } from '../../protocol/sentences.js';
 import { EXIT_CODES, type ExitReason } from './exit-codes.js';
 import { watchNpmShell } from './npm-shell.js';
+import type { ListenFlags } from './listeners.js';
 import type { ServerEnd, ServerHandle } from './server-handle.js';
 
 export interface ServerProcess {
@@ -103,23 +104,27 @@ export function explainFailure(thrown: unknown): ExitReason {
     return 'config';
   }
   const where = placeOf(thrown as ListenError);
+  const { host, port } = (thrown as ListenError).flags ?? MAIN_FLAGS;
   if (code === 'EADDRINUSE') {
-    say(`${where} is in use by another program. Choose another with --port, or --port 0 for a free one.`);
+    say(`${where} is in use by another program. Choose another with ${port}, or ${port} 0 for a free one.`);
     return 'listen';
   }
   if (code === 'EACCES' || code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'ENOENT') {
-    say(`cannot listen on ${where}: ${asSentence(message)} Check --host and --port.`);
+    say(`cannot listen on ${where}: ${asSentence(message)} Check ${host} and ${port}.`);
     return 'listen';
   }
   say(`internal error: ${thrown instanceof Error ? (thrown.stack ?? message) : String(thrown)}`);
   return 'internal';
 }
 
-/** The fields that `listen` adds to a system error. A host without an address has only its name, a socket only its path. */
+const MAIN_FLAGS: ListenFlags = { host: '--host', port: '--port' };
+
+/** The fields that `listen` and `Listeners` add to a system error. A host without an address has only its name, a socket only its path. */
 interface ListenError {
   readonly hostname?: string;
   readonly address?: string;
   readonly port?: number;
+  readonly flags?: ListenFlags;
 }
 
 function placeOf({ hostname, address = '', port = 0 }: ListenError): string {

@@ -17,13 +17,12 @@ import { Ending } from './ending.js';
 import type { ApiKeys } from '../http/call/api-keys.js';
 import type { Backend } from '../http/call/backend.js';
 import type { Dialects } from '../http/dialects/index.js';
-import { listen, type Listening } from '../http/socket/listen.js';
 import { Lobby } from '../http/call/lobby.js';
 import { isLastRequest } from '../http/socket/request-facts.js';
 import { newRequestId } from '../http/socket/request-id.js';
 import { UnsentAnswers } from '../http/socket/unsent-answers.js';
 import { watchedResponses } from '../http/socket/watched-response.js';
-import { LateHandler, createHttpServer, inviteBody } from '../http/socket/http-server.js';
+import { createHttpServer, inviteBody } from '../http/socket/http-server.js';
 import { KeptJobs, type KeptJob } from '../jobs/kept-jobs.js';
 import type { Model } from '../models/model.js';
 import { AccessLog } from '../http/call/access-log.js';
@@ -31,12 +30,15 @@ import { createLog, type Log } from '../observe/log.js';
 import { OutputWriter } from '../observe/output-writer.js';
 import { ServerAdmin } from './models-admin.js';
 import type { ModelStore } from '../store/model-store.js';
+import { Listeners } from './listeners.js';
 import { modelReadiness, serverReadiness, type Readiness } from './readiness.js';
 import { ServedModels, type FirstModel } from './served-models.js';
 import { ServerModels } from './server-models.js';
 import { sharedResources } from './shared-resources.js';
 import { Tally } from './tally.js';
 import { DELAY_RESOLUTION_MS, serverStatus, type ServerFacts } from './status.js';
+import { EVERY_ADDRESS, isUnixSocket } from '../options/address.js';
+import type { ManagementPlan } from '../options/management.js';
 import type { ResolvedOptions, ServerOptions } from '../options/resolve.js';
 import { OrphanGuard } from '../processes/orphan-guard.js';
 import type { Devices } from '../machine/devices.js';
@@ -54,6 +56,9 @@ export interface ServerPlan {
   readonly isMmsMode: boolean;
   readonly resolved: ResolvedOptions;
   readonly keys: ApiKeys;
+  readonly managementKeys: ApiKeys;
+  /** Null: there is no management API. */
+  readonly management: ManagementPlan | null;
   readonly devices: Devices;
   /** Folder of relative paths. */
   readonly cwd: string;
@@ -85,7 +90,7 @@ export class Server implements ServerHandle {
   readonly #tally: Tally;
   readonly #unsent: UnsentAnswers;
   readonly #ending: Ending;
-  #listening: Listening | null = null;
+  readonly #listeners: Listeners;
 
   constructor(plan: ServerPlan) {
     this.#plan = plan;
@@ -126,6 +131,11 @@ export class Server implements ServerHandle {
     this.#served.add(plan.models);
     const { resolved, devices, cwd } = plan;
     this.models = new ServerModels(this.#served, { resolved, devices, cwd });
+    const { host, port, headerTimeout } = this.#options;
+    this.#listeners = new Listeners({ host, port, management: plan.management }, (handler) => {
+      const Response = watchedResponses(this.#unsent, (...cut) => this.#tally.cut(...cut));
+      return createHttpServer(headerTimeout, handler, Response);
+    });
     this.#ending = new Ending({
       drainTimeoutMs: this.#options.drainTimeout,
       log: this.#log,
@@ -136,12 +146,16 @@ export class Server implements ServerHandle {
       unsent: this.#unsent,
       guard: this.#guard,
       eventLoopDelay: this.#facts.eventLoopDelay,
-      listening: () => this.#listening,
+      listeners: this.#listeners,
     });
   }
 
   get url(): string {
-    return this.#listening?.url ?? '';
+    return this.#listeners.url;
+  }
+
+  get managementUrl(): string | null {
+    return this.#listeners.managementUrl;
   }
 
   get ready(): Promise<void> {
@@ -163,11 +177,8 @@ export class Server implements ServerHandle {
   /** Rejects with the system's error if the port cannot be opened; then nothing was started. */
   async open(): Promise<void> {
     for (const warning of this.#plan.warnings) this.#log.warn(warning);
-    const handler = new LateHandler();
-    const { headerTimeout, host, port } = this.#options;
     try {
-      const Response = watchedResponses(this.#unsent, (...cut) => this.#tally.cut(...cut));
-      this.#listening = await listen(createHttpServer(headerTimeout, handler, Response), host, port);
+      await this.#listeners.open();
     } catch (error) {
       this.#guard.close();
       throw error;
@@ -175,9 +186,9 @@ export class Server implements ServerHandle {
     process.on('exit', this.#ending.killNow);
     const { models, devices } = this.#plan;
     for (const text of startTexts(models, devices.threads, this.url)) this.#log.info(text);
+    this.#tellOfManagement();
     await this.#served.start(this.#plan.models);
-    const { createHandler } = await import('../http/handler.js');
-    handler.arrive(createHandler(this.#newBackend(), this.#plan.dialects));
+    await this.#listeners.answerBy(this.#newBackend(), this.#plan.dialects);
     if (this.#plan.isMmsMode) this.#writers.stdout.writeLines(MMS_READY);
   }
 
@@ -190,7 +201,15 @@ export class Server implements ServerHandle {
     this.#ending.kill();
   }
 
+  #tellOfManagement(): void {
+    if (this.managementUrl === null) return;
+    this.#log.info(`the management API is on ${this.managementUrl}`);
+    if (this.#plan.management?.isOpenToAll === true)
+      this.#log.warn('the management API asks for no key, and whoever reaches it can run code here');
+  }
+
   #newBackend(): Backend {
+    const { keys, management, managementKeys, isMmsMode } = this.#plan;
     return {
       models: this.#served.registry,
       admin: this.#newAdmin(),
@@ -201,7 +220,9 @@ export class Server implements ServerHandle {
       posts: { count: 0 },
       replies: this.#tally.replies,
       lobby: new Lobby(),
-      keys: this.#plan.keys,
+      keys,
+      management: { keys: managementKeys, host: nameOf(management) },
+      isMmsMode,
       log: this.#log,
       hasGpu: this.#plan.models.some(({ placements }) => placements.some(({ gpu }) => gpu !== null)),
       stopping: () => this.#ending.lastReplies,
@@ -234,8 +255,8 @@ export class Server implements ServerHandle {
   #onFirstReady(model: Model): void {
     this.#facts.eventLoopDelay.enable();
     if (model !== this.#served.registry.default) return;
-    const socketPath = this.#listening?.socketPath ?? null;
-    const command = tryText(model, this.url, socketPath, this.#plan.keys.required);
+    const { url, socketPath } = this.#listeners;
+    const command = tryText(model, url, socketPath, this.#plan.keys.required);
     if (command !== null) this.#log.info(command);
   }
 
@@ -254,4 +275,10 @@ export class Server implements ServerHandle {
       `orphan guard: ${asClause(why)}; if this server is killed, a worker inside native code ends only when it returns`,
     );
   }
+}
+
+/** The address that requests to the management API are for; null if nobody knows how others call this machine. */
+function nameOf(management: ManagementPlan | null): string | null {
+  if (management === null || isUnixSocket(management.port)) return null;
+  return EVERY_ADDRESS.includes(management.host) ? null : management.host;
 }

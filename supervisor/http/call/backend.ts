@@ -15,6 +15,7 @@ import type { UnsentAnswers } from '../socket/unsent-answers.js';
 import type { ApiKeys } from './api-keys.js';
 import type { HeardHeaders } from './client-headers.js';
 import type { Lobby } from './lobby.js';
+import type { ManagementAccess } from './management-access.js';
 import type { ModelsAdmin } from './models-admin.js';
 
 /** What the server counts and logs of a request. */
@@ -44,6 +45,10 @@ export interface Backend {
   readonly log: Log;
   /** Asked before anything is read; a call whose body may hold the key is asked again once that is read. */
   readonly keys: ApiKeys;
+  /** Who may manage models. */
+  readonly management: ManagementAccess;
+  /** There is no app but a store: what no dialect claims is answered as Multi Model Server answers. */
+  readonly isMmsMode: boolean;
   readonly hasGpu: boolean;
   readonly jobs: KeptJobs;
   readonly webhooks: Webhooks;

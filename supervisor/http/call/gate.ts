@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { ServeError } from '../../../protocol/errors.js';
 import { keyOf } from './api-keys.js';
 import type { Ask } from './ask.js';
+import { managementMistake } from './management-access.js';
 
 /** SERVE_BAD_REQUEST unless the request has one `Host` that can be one; null if it has. */
 export function hostMistake(request: IncomingMessage): ServeError | null {
@@ -12,13 +13,15 @@ export function hostMistake(request: IncomingMessage): ServeError | null {
 
 /**
  * SERVE_UNAUTHORIZED unless a header has a key that is known, or none is needed there: before anything is read of the
- * body, and whatever the path, so that a client without a key does not learn which there are.
+ * body, and whatever the path, so that a client without a key does not learn which there are. For the management API as
+ * `management-access.ts` says, whatever the path on its own listener.
  */
-export function keyMistake(
-  { backend, request, heard }: Ask,
-  auth: 'none' | 'call' | 'management' | 'body',
-): ServeError | null {
-  if (auth === 'none' || auth === 'body' || !backend.keys.required) return null;
+export function keyMistake(ask: Ask, auth: 'none' | 'call' | 'management' | 'body'): ServeError | null {
+  if (auth === 'none') return null;
+  const { backend, request, heard } = ask;
+  if (auth === 'management' || ask.listener === 'management')
+    return managementMistake(ask, backend.management, backend.options.corsOrigin);
+  if (auth === 'body' || !backend.keys.required) return null;
   return backend.keys.allows(keyOf(request.headers, heard.keys))
     ? null
     : new ServeError('SERVE_UNAUTHORIZED');

@@ -15,8 +15,18 @@ export interface Listening {
 /** Replies already written reach their clients within this time, or not at all. */
 const CLOSE_GRACE_MS = 1000;
 
+export interface ListenOptions {
+  /** A socket is only for the user that the server runs as. */
+  readonly isPrivate?: boolean;
+}
+
 /** Rejects with the system's error (EADDRINUSE, EACCES, …). */
-export async function listen(server: Server, host: string, port: number | string): Promise<Listening> {
+export async function listen(
+  server: Server,
+  host: string,
+  port: number | string,
+  { isPrivate = false }: ListenOptions = {},
+): Promise<Listening> {
   const socketPath = typeof port === 'string' ? port : null;
   if (socketPath !== null) await removeStaleSocket(socketPath);
   await new Promise<void>((resolve, reject) => {
@@ -25,8 +35,9 @@ export async function listen(server: Server, host: string, port: number | string
       server.off('error', reject);
       resolve();
     };
-    if (typeof port === 'string') server.listen(port, done);
-    else server.listen(port, host, done);
+    if (typeof port === 'number') server.listen(port, host, done);
+    else if (isPrivate) listenPrivately(server, port, done);
+    else server.listen(port, done);
   });
   const sockets = new Set<Socket>();
   server.on('connection', (socket) => {
@@ -43,6 +54,16 @@ export async function listen(server: Server, host: string, port: number | string
       for (const socket of sockets) socket.destroy();
     },
   };
+}
+
+/** Node makes the socket before `listen` returns: it never has other rights, not for a moment. */
+function listenPrivately(server: Server, path: string, done: () => void): void {
+  const before = process.umask(0o177);
+  try {
+    server.listen(path, done);
+  } finally {
+    process.umask(before);
+  }
 }
 
 function urlOf(server: Server, host: string, socketPath: string | null): string {

@@ -1,0 +1,58 @@
+/**
+ * Where the management API listens. Whoever reaches it can have any file of the store run, so that it is not opened to
+ * others without a key unless its operator says so.
+ */
+import { configError } from '../../protocol/errors.js';
+import { EVERY_ADDRESS, isThisMachine, isUnixSocket } from './address.js';
+import type { ResolvedOptions } from './resolve.js';
+import { OPTIONS, envName, type OptionName } from './table.js';
+
+export interface ManagementPlan {
+  readonly host: string;
+  readonly port: number | string;
+  /** On the address of the server itself: one listener serves both. */
+  readonly isShared: boolean;
+  /** Others reach it, and it asks for no key. */
+  readonly isOpenToAll: boolean;
+}
+
+/** Null: there is none. @throws SERVE_CONFIG if it would be open to others */
+export function planManagement(resolved: ResolvedOptions, hasKey: boolean): ManagementPlan | null {
+  const { managementHost, managementPort, managementInsecure, host, port } = resolved.options;
+  if (managementPort === null) return null;
+  const isShared = isSameAddress({ host, port }, { host: managementHost, port: managementPort });
+  const isReachable = isShared || !(isUnixSocket(managementPort) || isThisMachine(managementHost));
+  if (isReachable && !hasKey && !managementInsecure) throw openMistake(resolved, isShared);
+  return {
+    host: isShared ? host : managementHost,
+    port: managementPort,
+    isShared,
+    isOpenToAll: isReachable && !hasKey,
+  };
+}
+
+interface Address {
+  readonly host: string;
+  readonly port: number | string;
+}
+
+/** Whether one cannot be opened beside the other. */
+function isSameAddress(one: Address, other: Address): boolean {
+  if (one.port !== other.port || one.port === 0) return false;
+  const hosts = [one.host, other.host];
+  return (
+    isUnixSocket(one.port) || one.host === other.host || hosts.some((host) => EVERY_ADDRESS.includes(host))
+  );
+}
+
+function openMistake({ explicit, options }: ResolvedOptions, isShared: boolean): Error {
+  const [name, where]: [OptionName, string] = isShared
+    ? ['managementPort', 'on the address of the server itself']
+    : ['managementHost', 'on an address that others reach'];
+  const place = explicit.get(name) ?? OPTIONS[name].flag;
+  return configError(
+    `${place}: the management API needs a key ${where}, because whoever reaches it can run code here: ${options[name]}. ` +
+      `Give it one (--management-key, or --api-key for all), keep it to this machine (--management-host 127.0.0.1 and a ` +
+      `port of its own, or a unix socket), or allow it without a key (--management-insecure, ${envName('managementInsecure')}=1).`,
+  );
+}

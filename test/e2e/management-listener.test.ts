@@ -1,0 +1,236 @@
+/** The listener of the management API: where it is, who may ask, and that it opens and closes with the server. */
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { once } from 'node:events';
+import { describe, test, type TestContext } from 'node:test';
+import { call, fixture, runCommand, startServer, type Server, type StartOptions } from '../helpers/server.js';
+import { editedApp } from '../helpers/edited-app.js';
+
+const LIMIT = { timeout: 60_000 };
+const ECHO = fixture('echoes.mjs');
+
+interface ManagedServer extends Server {
+  readonly managementUrl: string;
+}
+
+async function startManaged(
+  t: TestContext,
+  args: readonly string[],
+  options: StartOptions = {},
+): Promise<ManagedServer> {
+  const server = await startServer(options.cwd === undefined ? ECHO : './app.mjs', { t, args, ...options });
+  const line = /the management API is on ([^\s"]+)/;
+  await server.untilPrinted(line);
+  return { ...server, managementUrl: line.exec(server.stderr())?.[1] as string };
+}
+
+/** The status of an answer to `GET /models`, over a socket if the url is one. */
+async function statusOf(
+  url: string,
+  headers: Readonly<Record<string, string>> = {},
+  method = 'GET',
+): Promise<number | undefined> {
+  const place = url.startsWith('unix:')
+    ? { socketPath: url.slice('unix:'.length) }
+    : { hostname: new URL(url).hostname, port: new URL(url).port };
+  const asked = request({ ...place, path: '/models', method, headers, agent: false });
+  asked.end();
+  const [answer] = (await once(asked, 'response')) as [import('node:http').IncomingMessage];
+  answer.resume();
+  return answer.statusCode;
+}
+
+/** Whether a request got past those who look at who asks. */
+async function letsIn(url: string, headers: Readonly<Record<string, string>> = {}): Promise<boolean> {
+  const status = await statusOf(url, headers);
+  assert.notEqual(status, undefined);
+  return status !== 401 && status !== 403;
+}
+
+describe('the listener of the management API', LIMIT, () => {
+  test('is not there unless it is asked for', async (t) => {
+    const server = await startServer(ECHO, { t });
+    assert.ok(!server.stderr().includes('management'));
+    await server.stop();
+  });
+
+  test('is on this machine only, beside that of the server, and closes with it', async (t) => {
+    const server = await startManaged(t, ['--management-port', '0', '--host', '0.0.0.0']);
+    const url = new URL(server.managementUrl);
+    assert.equal(url.hostname, '127.0.0.1');
+    assert.notEqual(url.port, new URL(server.url).port);
+    assert.equal(await letsIn(server.managementUrl), true);
+    await server.until(({ state }) => state === 'ready');
+    assert.deepEqual(await server.stop(), { code: 0, signal: null });
+    await assert.rejects(statusOf(server.managementUrl), { code: 'ECONNREFUSED' });
+  });
+
+  test('answers until the drain is over, like that of the server', async (t) => {
+    const server = await startManaged(t, ['--management-port', '0', '--drain-lag', '1h']);
+    await server.until(({ state }) => state === 'ready');
+    server.process.kill('SIGTERM');
+    await server.until(({ state }) => state === 'draining');
+    assert.equal(await letsIn(server.managementUrl), true);
+    server.process.kill('SIGTERM');
+    assert.deepEqual(await server.ended, { code: 143, signal: null });
+    await assert.rejects(statusOf(server.managementUrl), { code: 'ECONNREFUSED' });
+  });
+
+  test('in use by another program ends the start, which names the flag', async (t) => {
+    const other = createServer().listen(0, '127.0.0.1');
+    t.after(() => other.close());
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    const args = [ECHO, '--host', '127.0.0.1', '--port', '0', '--management-port', String(port)];
+    const command = runCommand(args, { t });
+    assert.equal((await command.ended).code, 4);
+    assert.equal(
+      command.stderr(),
+      `banana-serve: port ${port} of 127.0.0.1 is in use by another program. Choose another with --management-port, or --management-port 0 for a free one.\n`,
+    );
+  });
+
+  test('may be a unix socket, which only its user can open', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'banana-management-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const path = join(folder, 'm.sock');
+    const server = await startManaged(t, ['--management-port', path, '--management-host', '0.0.0.0']);
+    assert.equal(statSync(path).mode & 0o777, 0o600);
+    assert.equal(await letsIn(server.managementUrl, { host: 'whatever' }), true);
+    await server.until(({ state }) => state === 'ready');
+    await server.stop();
+    assert.equal(existsSync(path), false);
+  });
+});
+
+describe('without a key, the management API', LIMIT, () => {
+  test('refuses pages in browsers, by their origin and by a host that is not its own', async (t) => {
+    const server = await startManaged(t, [
+      '--management-port',
+      '0',
+      '--cors-origin',
+      'https://ops.example.com',
+    ]);
+    const { port } = new URL(server.managementUrl);
+    const rows: readonly (readonly [headers: Record<string, string>, isLetIn: boolean])[] = [
+      [{}, true],
+      [{ origin: 'https://ops.example.com' }, true],
+      [{ origin: 'https://evil.example.com' }, false],
+      [{ origin: 'null' }, false],
+      [{ origin: `http://127.0.0.1:${port}` }, false],
+      [{ host: `localhost:${port}` }, true],
+      [{ host: 'LOCALHOST' }, true],
+      [{ host: `[::1]:${port}` }, true],
+      [{ host: `evil.example.com:${port}` }, false],
+      [{ host: 'localhost.example.com' }, false],
+      [{ host: `127.0.0.1.example.com:${port}` }, false],
+      [{ host: `0.0.0.0:${port}` }, false],
+      [{ host: 'evil.example.com', origin: 'https://ops.example.com' }, false],
+    ];
+    for (const [headers, isLetIn] of rows)
+      assert.equal(await letsIn(server.managementUrl, headers), isLetIn, JSON.stringify(headers));
+    for (const method of ['POST', 'PUT', 'DELETE'])
+      assert.equal(await statusOf(server.managementUrl, { origin: 'https://evil.example.com' }, method), 403);
+    await server.until(({ state }) => state === 'ready');
+    await server.stop();
+  });
+
+  test('refuses pages also where every page may call', async (t) => {
+    const server = await startManaged(t, ['--management-port', '0', '--cors-origin', '*']);
+    assert.equal(await letsIn(server.managementUrl, { origin: 'https://evil.example.com' }), false);
+    await server.until(({ state }) => state === 'ready');
+    await server.stop();
+  });
+
+  test('does not start where others reach it, and says where that was asked for', async (t) => {
+    const { folder, save } = editedApp(t, { 'app.mjs': 'export const inference = () => 1;' });
+    const args = ['./app.mjs', '--host', '127.0.0.1', '--port', '0', '--management-port', '0'];
+    const flag = runCommand([...args, '--management-host', '0.0.0.0'], { t, cwd: folder });
+    assert.equal((await flag.ended).code, 2);
+    assert.match(
+      flag.stderr(),
+      /^banana-serve: --management-host: the management API needs a key on an address/,
+    );
+    const variable = runCommand(args, { t, cwd: folder, env: { BANANA_MANAGEMENT_HOST: '0.0.0.0' } });
+    assert.equal((await variable.ended).code, 2);
+    assert.match(variable.stderr(), /^banana-serve: BANANA_MANAGEMENT_HOST: the management API needs a key/);
+    save('banana.json', '{ "managementHost": "0.0.0.0" }');
+    const file = runCommand(args, { t, cwd: folder });
+    assert.equal((await file.ended).code, 2);
+    assert.match(
+      file.stderr(),
+      /^banana-serve: banana\.json: managementHost: the management API needs a key/,
+    );
+  });
+
+  test('starts there with --management-insecure, with a warning, for any host but for no page', async (t) => {
+    const args = ['--management-port', '0', '--management-host', '0.0.0.0'];
+    const server = await startManaged(t, args, { env: { BANANA_MANAGEMENT_INSECURE: '1' } });
+    await server.untilPrinted('the management API asks for no key');
+    assert.equal(await letsIn(server.managementUrl, { host: 'mms.lan' }), true);
+    assert.equal(await letsIn(server.managementUrl, { origin: 'https://evil.example.com' }), false);
+    await server.until(({ state }) => state === 'ready');
+    await server.stop();
+  });
+});
+
+describe('with a key, the management API', LIMIT, () => {
+  const LEAKS = 'export const inference = () => ({ env: process.env });';
+
+  test('asks for it, is no call of others, and neither key reaches a worker', async (t) => {
+    const { folder } = editedApp(t, { 'app.mjs': LEAKS });
+    const env = { BANANA_MANAGEMENT_KEY: 's3cret-manage', BANANA_API_KEY: 's3cret-call' };
+    const args = ['--management-port', '0', '--management-host', '0.0.0.0'];
+    const server = await startManaged(t, args, { cwd: folder, env, key: 's3cret-call' });
+    const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+    assert.equal(await statusOf(server.managementUrl), 401);
+    assert.equal(await statusOf(server.managementUrl, bearer('s3cret-call')), 401);
+    assert.equal(await letsIn(server.managementUrl, bearer('s3cret-manage')), true);
+    const page = { ...bearer('s3cret-manage'), origin: 'https://ops.example.com', host: 'mms.lan' };
+    assert.equal(await letsIn(server.managementUrl, page), true, 'no page has the key by accident');
+    const json = { 'content-type': 'application/json' };
+    assert.equal((await call(server.url, '{}', { ...json, ...bearer('s3cret-manage') })).status, 401);
+    const answer = await call(server.url, '{}', { ...json, ...bearer('s3cret-call') });
+    assert.equal(answer.status, 200);
+    assert.ok(!answer.text.includes('s3cret'), answer.text);
+    assert.ok(!(server.stdout() + server.stderr()).includes('s3cret'));
+    await server.stop();
+  });
+
+  test('asks for that of calls if it has none of its own', async (t) => {
+    const env = { BANANA_API_KEY: 's3cret-call' };
+    const server = await startManaged(t, ['--management-port', '0'], { env, key: 's3cret-call' });
+    assert.equal(await statusOf(server.managementUrl), 401);
+    assert.equal(await letsIn(server.managementUrl, { authorization: 'Bearer s3cret-call' }), true);
+    await server.until(({ state }) => state === 'ready');
+    await server.stop();
+  });
+});
+
+test(
+  'on the address of the server itself, one listener serves both, and only with a key',
+  LIMIT,
+  async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'banana-shared-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const path = join(folder, 'both.sock');
+    const both = ['--port', path, '--management-port', path];
+    const refused = runCommand([ECHO, ...both], { t });
+    assert.equal((await refused.ended).code, 2);
+    assert.match(
+      refused.stderr(),
+      /--management-port: the management API needs a key on the address of the server itself/,
+    );
+    const command = runCommand([ECHO, ...both, '--management-key', 's3cret'], { t });
+    const { ended, process: child } = command;
+    await Promise.race([once(child.stderr as NodeJS.ReadableStream, 'data'), ended]);
+    assert.match(command.stderr(), / serves /);
+    assert.equal(await statusOf(`unix:${path}`), 404, 'GET /models without a key');
+    child.kill('SIGINT');
+    assert.equal((await ended).code, 0);
+  },
+);
