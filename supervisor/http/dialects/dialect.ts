@@ -37,6 +37,7 @@ export interface Dialect {
 
 /** The dialect of a listener that answers what nobody claims. */
 export interface DefaultDialect extends Dialect {
+  /** Also asked of a request whose path cannot be read, as it is written then. Throws nothing. */
   unclaimed(ask: Ask, models: Models): Operation;
 }
 

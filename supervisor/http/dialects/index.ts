@@ -20,9 +20,22 @@ export const MAIN_DIALECTS: Dialects = {
 
 /** Without an app but with a model store: the house's own paths are there too, and their errors speak like all others. */
 export const MMS_DIALECTS: Dialects = {
-  inOrder: [{ ...banana, ...mmsVoice }, gateway, potassium, mmsInference],
+  inOrder: [worded(banana), wordedGateway(), worded(potassium), mmsInference],
   default: mmsInference,
 };
+
+function worded(dialect: Dialect): Dialect {
+  return { ...dialect, fail: mmsVoice.fail };
+}
+
+/** Its own clients, which only send `POST`, would take any other answer than theirs for a success. */
+function wordedGateway(): Dialect {
+  return {
+    ...gateway,
+    fail: (error, requestId, ask) =>
+      (ask?.request.method === 'POST' ? gateway : mmsVoice).fail(error, requestId, ask),
+  };
+}
 
 /** What the listener of the management API speaks. */
 export const MANAGEMENT_DIALECTS: Dialects = { inOrder: [], default: mmsInference };

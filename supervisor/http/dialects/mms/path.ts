@@ -4,13 +4,20 @@ import { writtenPath } from '../../socket/request-facts.js';
 
 /**
  * The segments of the path: it is percent-decoded as a whole, so that an encoded slash splits it too, and empty segments
- * at its end count for nothing. Empty for `/`.
+ * at its end count for nothing. Empty for `/`. A path that cannot be read is taken as it is written.
  */
 export function segmentsOf({ path, request }: Pick<Ask, 'path' | 'request'>): string[] {
-  const decoded = path.includes('%') ? decodeURIComponent(writtenPath(request.url)) : path;
-  const segments = decoded.split('/');
+  const segments = (path.includes('%') ? decoded(writtenPath(request.url)) : path).split('/');
   while (segments.at(-1) === '') segments.pop();
   return segments[0] === '' ? segments.slice(1) : segments;
+}
+
+function decoded(written: string): string {
+  try {
+    return decodeURIComponent(written);
+  } catch {
+    return written;
+  }
 }
 
 /** The query of a request, without its question mark. */

@@ -1,0 +1,129 @@
+/** A server of a model store without an app: on its main port everything speaks as Multi Model Server. */
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { editedApp } from '../helpers/edited-app.js';
+import { RawConnection } from '../helpers/raw-http.js';
+import { call, startServer, type Server } from '../helpers/server.js';
+
+const LIMIT = { timeout: 60_000 };
+
+const SERVICE = `export const handle = (data) => data && data.map(({ body }) => ({ says: body }));`;
+const POTASSIUM = `
+  import { Potassium, Response } from 'banana-serve';
+  export const app = new Potassium('p').init(() => ({}));
+  app.handler('/', (_context, { json }) => new Response({ json: { potassium: json } }));`;
+
+/** A server of a store with these files. */
+async function serveStore(t: TestContext, files: Readonly<Record<string, string>>): Promise<Server> {
+  const stored = Object.entries(files).map(([path, text]) => [`store/${path}`, text] as const);
+  const { folder } = editedApp(t, { 'store/.keep': '', ...Object.fromEntries(stored) });
+  const args = ['--model-store', 'store', '--management-port', '0', '--drain-lag', '0s', '--models', 'all'];
+  return startServer(null, { args, cwd: folder, t });
+}
+
+const NO_CACHE = {
+  pragma: 'no-cache',
+  'cache-control': 'no-cache; no-store, must-revalidate, private',
+  expires: 'Thu, 01 Jan 1970 00:00:00 UTC',
+};
+
+test('a service and an app in other forms are called by the same paths', LIMIT, async (t) => {
+  const files = {
+    'cats.mjs': SERVICE,
+    'dogs.mjs': 'export const inference = (input) => ({ banana: input });',
+    'birds.mjs': POTASSIUM,
+  };
+  const server = await serveStore(t, files);
+  await server.until(({ models }) => models.length === 3 && models.every(({ state }) => state === 'ready'));
+  for (const [name, answer] of [
+    ['cats', { says: 5 }],
+    ['dogs', { banana: 5 }],
+    ['birds', { potassium: 5 }],
+  ] as const)
+    for (const path of [
+      `/predictions/${name}`,
+      `/invocations?model_name=${name}`,
+      `/models/${name}/invoke`,
+      `/${name}/predict`,
+      `/models/${name}/`,
+    ])
+      assert.deepEqual((await call(server.url + path, '5')).json(), answer, path);
+  const { text } = await call(`${server.url}/ping`, null, {}, { method: 'GET' });
+  assert.equal(text, '{\n  "status": "Healthy"\n}\n');
+  await server.stop();
+});
+
+const UNKNOWN = 'Requested resource is not found, please refer to API document.';
+const WRONG_METHOD = 'Requested method is not allowed, please refer to API document.';
+const BROKEN = 'The request names no path that can be read';
+
+/** The beginning of each message. */
+const REFUSALS = [
+  ['GET /', 405, 'MethodNotAllowedException', WRONG_METHOD],
+  ['POST /', 405, 'MethodNotAllowedException', WRONG_METHOD],
+  ['GET /nothing', 404, 'ResourceNotFoundException', UNKNOWN],
+  ['GET /predictions', 404, 'ResourceNotFoundException', UNKNOWN],
+  ['POST /models/cats/a/b', 404, 'ResourceNotFoundException', UNKNOWN],
+  ['POST /nobody/predict', 404, 'ModelNotFoundException', 'Model not found: nobody'],
+  ['POST /predictions/nobody', 404, 'ModelNotFoundException', 'Model not found: nobody'],
+  ['POST /models/nobody/', 404, 'ModelNotFoundException', 'There is no model "nobody"'],
+  ['POST /healthcheck', 405, 'MethodNotAllowedException', WRONG_METHOD],
+  ['GET /_k/status', 404, 'ModelNotFoundException', 'No model answers where none is named'],
+  ['GET /start/v4/', 405, 'MethodNotAllowedException', WRONG_METHOD],
+  ['GET /%zz', 400, 'BadRequestException', BROKEN],
+  ['NONSENSE', 400, 'BadRequestException', 'Invalid HTTP message.'],
+] as const;
+
+async function assertSaid(
+  server: Server,
+  request: string,
+  [status, type, message]: readonly [number, string, string],
+): Promise<void> {
+  const [method = '', path] = request.split(' ');
+  const text =
+    path === undefined
+      ? 'NONSENSE\r\n\r\n'
+      : `${method} ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n`;
+  const { body, headers, ...reply } = await RawConnection.ask(server, text);
+  const said = JSON.parse(body) as { code: number; type: string; message: string };
+  assert.deepEqual([reply.status, said.code, said.type], [status, status, type]);
+  assert.ok(said.message.startsWith(message), said.message);
+  assert.equal(body, `${JSON.stringify(said, null, 2)}\n`);
+  for (const [name, value] of Object.entries({ ...NO_CACHE, connection: 'close' }))
+    assert.equal(headers[name], value, name);
+  assert.equal(headers['content-type'], 'application/json');
+}
+
+test('a server of a store with one model', LIMIT, async (t) => {
+  const server = await serveStore(t, { 'cats.mjs': SERVICE });
+  await server.until(({ state }) => state === 'ready');
+
+  await t.test('calls it where none is named', async () => {
+    assert.deepEqual((await call(`${server.url}/invocations`, '5')).json(), { says: 5 });
+  });
+
+  for (const [request, ...said] of REFUSALS)
+    await t.test(`${request}: ${said[0]} ${said[1]}, in the words of Multi Model Server`, () =>
+      assertSaid(server, request, said),
+    );
+
+  await t.test('the gateway answers its own clients as ever', async () => {
+    const answer = await call(`${server.url}/start/v4/`, '{"modelKey":"x","modelInputs":1}');
+    assert.equal(answer.status, 200);
+    assert.deepEqual(answer.json<{ modelOutputs: unknown }>().modelOutputs, [{ says: 1 }]);
+  });
+
+  await t.test('OPTIONS of the root allows nothing else', async () => {
+    const { status, headers } = await call(server.url, null, {}, { method: 'OPTIONS' });
+    assert.deepEqual([status, headers.get('allow')], [200, 'OPTIONS']);
+  });
+  await server.stop();
+});
+
+test('a server without models is Healthy, and has none to invoke', LIMIT, async (t) => {
+  const server = await serveStore(t, {});
+  assert.equal((await call(`${server.url}/ping`, null, {}, { method: 'GET' })).status, 200);
+  const { text } = await call(`${server.url}/invocations`, '1');
+  assert.match(text, /"message": "Parameter model_name is required\."/);
+  await server.stop();
+});
