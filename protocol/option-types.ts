@@ -45,6 +45,7 @@ export interface ServerOptionTypes<Duration> {
   managementHost: string;
   managementKey: string | readonly string[];
   managementInsecure: Switch;
+  unregisterTimeout: Duration;
   onCrashLoop: 'stay' | 'exit';
   spawnConcurrency: number;
   maxBody: Size;

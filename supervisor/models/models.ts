@@ -106,6 +106,11 @@ export class Models<M extends ManagedModel = Model> {
     throw this.#refusing(ref)?.leaving?.refusal ?? this.#unknown(ref);
   }
 
+  /** As `find`, for those who change it: what is leaving is not there for them. @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND */
+  registered(ref: ModelRef): M {
+    return this.#entry(ref).model;
+  }
+
   /** Everything that is there, what is leaving last. */
   describe(): Registered<M>[] {
     const registered = [...this.#names.values()].flatMap((versions) =>
@@ -234,7 +239,7 @@ export class Models<M extends ManagedModel = Model> {
 
   #refuseTwice(ref: FullModelRef): void {
     if (this.#names.get(ref.name)?.entries.has(ref.version) !== true) return;
-    throw new ServeError('SERVE_MODEL_CONFLICT', `The model ${labelOf(ref)} is already registered.`);
+    throw new ServeError('SERVE_MODEL_CONFLICT', `Model ${labelOf(ref)} is already registered.`);
   }
 
   #entry(ref: ModelRef): Entry<M> {

@@ -217,6 +217,15 @@ export const OPTIONS = {
     default: false,
     parse: parseSwitch,
   }),
+  unregisterTimeout: serverOption<number>({
+    group: 'Management',
+    flag: '--unregister-timeout',
+    value: DURATION,
+    help: 'Longest time that the management API waits for the running calls and the workers of a model that is unregistered; then it answers 408, and the rest goes on. 0: it waits for nothing.',
+    defaultText: '2m',
+    default: 2 * MINUTE,
+    parse: parseDurationMs,
+  }),
   workers: operatorOption<number | null>({
     group: 'Workers',
     flag: '--workers',

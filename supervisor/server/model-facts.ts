@@ -6,8 +6,12 @@ import type { Registered } from '../models/models.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { WorkerState } from '../processes/worker-lifecycle.js';
 import type { Slot } from '../slots/slot.js';
+import type { CallCounts } from './recent-calls.js';
 
-export function modelFacts({ model, isDefault, isFirst, isLeaving, bounds }: Registered<Model>): ModelFacts {
+export function modelFacts(
+  { model, isDefault, isFirst, isLeaving, bounds }: Registered<Model>,
+  recentCalls: CallCounts,
+): ModelFacts {
   const { spec, options, wantedWorkers, dispatcher } = model;
   return {
     name: spec.name,
@@ -26,6 +30,7 @@ export function modelFacts({ model, isDefault, isFirst, isLeaving, bounds }: Reg
     runTimeoutMs: options.runTimeout,
     initTimeoutMs: options.initTimeout,
     queueSize: options.queueSize,
+    recentCalls,
     waitingCalls: dispatcher.queued + dispatcher.arriving,
     workers: model.slots.flatMap((slot) => slotFacts(slot, isLeaving)),
   };

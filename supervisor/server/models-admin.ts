@@ -9,7 +9,8 @@ import type {
   Scaling,
   UnregisterEnd,
 } from '../http/call/models-admin.js';
-import { startLimit } from '../machine/limit-timer.js';
+import { needsNewWorkers } from '../models/generations.js';
+import type { ModelSpec } from '../models/model-spec.js';
 import type { Model } from '../models/model.js';
 import type { FullModelRef, ModelRef, Outcome, WorkerBounds } from '../models/models.js';
 import { MODEL_NAME_RULE, isModelName } from '../options/model-name.js';
@@ -19,11 +20,13 @@ import { deferred } from './deferred.js';
 import { retireLimits } from './drain.js';
 import { modelFacts } from './model-facts.js';
 import { planStored } from './plan-models.js';
+import type { RecentCalls } from './recent-calls.js';
 import type { ServedModels } from './served-models.js';
 
 export interface AdminFacts {
   readonly resolved: ResolvedOptions;
   readonly store: Pick<ModelStore, 'find'>;
+  readonly recent: Pick<RecentCalls<Model>, 'of'>;
 }
 
 export class ServerAdmin implements ModelsAdmin {
@@ -55,15 +58,19 @@ export class ServerAdmin implements ModelsAdmin {
     return { accepted, settled: this.#scaleEnd(this.#served.registry.find(accepted), settled) };
   }
 
-  async change(ref: ModelRef, options: AdminOptions): Promise<void> {
-    const { spec } = this.#served.registry.find(ref);
-    const resolved = resolveModelOptions(spec.resolved, sourceOf(options), spec.url);
+  change(ref: ModelRef, options: AdminOptions): Scaling {
+    const { registry } = this.#served;
+    const model = registry.registered(ref);
     const limits = retireLimits(this.#facts.resolved.options.drainTimeout);
-    const { settled } = this.#served.registry.replace(ref, (model) =>
-      model.replace({ ...spec, resolved }, limits),
-    );
-    const { error } = await settled;
-    if (error !== null) throw error;
+    const specUnder = ({ spec }: Model): ModelSpec => ({
+      ...spec,
+      resolved: resolveModelOptions(spec.resolved, sourceOf(options), spec.url),
+    });
+    const hasToBegin = needsNewWorkers(model.spec, specUnder(model));
+    const { accepted, settled } = registry.replace(ref, (now) => now.replace(specUnder(now), limits));
+    if (hasToBegin) return { accepted, settled: this.#scaleEnd(model, settled) };
+    const { wantedWorkers: wanted, readyWorkers: ready } = model;
+    return { accepted, settled: Promise.resolve({ result: 'done', wanted, ready, error: null }) };
   }
 
   async unregister(ref: ModelRef, timeoutMs: number): Promise<UnregisterEnd> {
@@ -78,16 +85,16 @@ export class ServerAdmin implements ModelsAdmin {
   }
 
   describe(): readonly ModelFacts[] {
-    return this.#served.registry.describe().map(modelFacts);
+    const { recent } = this.#facts;
+    return this.#served.registry
+      .describe()
+      .map((registered) => modelFacts(registered, recent.of(registered.model)));
   }
 
   async #scaleEnd(model: Model, settled: Promise<Outcome>): Promise<ScaleEnd> {
     const limitMs = model.options.initTimeout;
-    const late = deferred<null>();
-    const timer = startLimit(limitMs, () => late.resolve(null));
-    const ended = Promise.race([settled, late.promise]);
+    const ended = within(limitMs, settled);
     const error = await model.whenOneGaveUp(ended);
-    timer.stop();
     const { wantedWorkers: wanted, readyWorkers: ready } = model;
     if (error !== null) return { result: 'failed', wanted, ready, error };
     const outcome = await ended;
@@ -100,9 +107,9 @@ export class ServerAdmin implements ModelsAdmin {
 /** What comes of it; null if it takes longer. */
 async function within<T>(limitMs: number, coming: Promise<T>): Promise<T | null> {
   const late = deferred<null>();
-  const timer = startLimit(limitMs, () => late.resolve(null));
+  const timer = setTimeout(() => late.resolve(null), limitMs).unref(); // a server that was killed waits for nobody
   const first = await Promise.race([coming, late.promise]);
-  timer.stop();
+  clearTimeout(timer);
   return first;
 }
 

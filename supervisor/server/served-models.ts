@@ -177,8 +177,7 @@ export class ServedModels {
       onProblem: (problem: string) => this.#log.error(`--watch: ${problem}`),
     };
     const kept = this.#kept.get(model) as Kept;
-    const { watches, isSingleFile = false } = program;
-    kept.files = watches.map((path) => new AppFiles(path, listener, isSingleFile));
+    kept.files = program.watches.map((path) => new AppFiles(path, listener));
     await Promise.all(kept.files.map((files) => files.open()));
   }
 

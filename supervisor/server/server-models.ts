@@ -93,7 +93,7 @@ export class ServerModels implements ModelsHandle {
 
   /** As many workers as the model would have had from the server's start. */
   #firstCount(ref: ModelRef): number {
-    const { workers, gpus, workersPerGpu } = this.#served.registry.find(ref).options;
+    const { workers, gpus, workersPerGpu } = this.#served.registry.registered(ref).options;
     return this.#facts.devices.firstCount({ workers, gpus, workersPerGpu });
   }
 

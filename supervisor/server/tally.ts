@@ -4,10 +4,15 @@ import type { ServeError } from '../../protocol/errors.js';
 import type { Job } from '../dispatch/job.js';
 import type { AccessLog } from '../http/call/access-log.js';
 import type { Asked } from '../http/call/backend.js';
+import { httpStatus } from '../http/socket/http-status.js';
+import type { Model } from '../models/model.js';
+import { RecentCalls } from './recent-calls.js';
 
 export class Tally {
   readonly #accessLog: AccessLog | null;
   readonly #replies = new Map<string, number>();
+  /** By model, for whoever manages them. */
+  readonly recent = new RecentCalls<Model>();
 
   constructor(accessLog: AccessLog | null) {
     this.#accessLog = accessLog;
@@ -20,11 +25,15 @@ export class Tally {
 
   settled(asked: Asked, job: Job, status: number, error: ServeError | null): void {
     this.#count(error?.code ?? 'ok');
+    this.#countRecent(asked, error);
     this.#accessLog?.settled(asked, status, job, error);
   }
 
   refused(asked: Asked, error: ServeError): void {
-    if (asked.counts) this.#count(error.code);
+    if (asked.counts) {
+      this.#count(error.code);
+      this.#countRecent(asked, error);
+    }
     this.#accessLog?.refused(asked, error);
   }
 
@@ -32,6 +41,10 @@ export class Tally {
   cut(request: IncomingMessage, requestId: string, error: ServeError): void {
     this.#count(error.code);
     this.#accessLog?.cut(request, requestId, error);
+  }
+
+  #countRecent({ model }: Asked, error: ServeError | null): void {
+    if (model !== null) this.recent.count(model, error !== null && httpStatus(error.code) === 503);
   }
 
   #count(outcome: string): void {

@@ -41,7 +41,6 @@ export class ModelStore {
       version: FIRST_VERSION,
       app,
       service: { handler, modelDir },
-      folder: isFolder ? path : null,
     };
   }
 

@@ -229,7 +229,8 @@ test(
     const { ended, process: child } = command;
     await Promise.race([once(child.stderr as NodeJS.ReadableStream, 'data'), ended]);
     assert.match(command.stderr(), / serves /);
-    assert.equal(await statusOf(`unix:${path}`), 404, 'GET /models without a key');
+    assert.equal(await statusOf(`unix:${path}`), 401, 'GET /models without a key');
+    assert.equal(await statusOf(`unix:${path}`, { authorization: 'Bearer s3cret' }), 200);
     child.kill('SIGINT');
     assert.equal((await ended).code, 0);
   },

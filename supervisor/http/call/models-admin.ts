@@ -83,6 +83,8 @@ export interface ModelFacts extends FullModelRef, Required<AdminOptions> {
   readonly queueSize: number;
   /** Calls that wait for a worker, those that are still arriving included. */
   readonly waitingCalls: number;
+  /** Calls of the last ten minutes; `rejected`: those of them that no worker was to be had for. */
+  readonly recentCalls: { readonly requests: number; readonly rejected: number };
   readonly workers: readonly WorkerFacts[];
 }
 
@@ -98,8 +100,11 @@ export interface ModelsAdmin {
    * given up gets a new start. @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND, SERVE_CONFIG
    */
   scale(ref: ModelRef, bounds: WorkerBounds, drainMs: number): Scaling;
-  /** Changes options while the model serves; no call is lost. Rejects as `scale` throws. */
-  change(ref: ModelRef, options: AdminOptions): Promise<void>;
+  /**
+   * Changes options, which hold at once; no call is lost. What its workers were told is told to new ones, that come one by
+   * one. @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND
+   */
+  change(ref: ModelRef, options: AdminOptions): Scaling;
   /**
    * Refuses new and waiting calls from now on; those that have begun, and the workers, have `timeoutMs` to end. Asked again
    * while that goes on, it waits again. Rejects with SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND, and with

@@ -2,7 +2,10 @@
 import { banana } from './banana.js';
 import type { DefaultDialect, Dialect } from './dialect.js';
 import { gateway } from './gateway/gateway.js';
-import { mmsInference } from './mms/inference.js';
+import { INFERENCE_API } from './mms/inference-api.js';
+import { inferenceDialect, mmsInference } from './mms/inference.js';
+import { MANAGEMENT_API } from './mms/management-api.js';
+import { mmsManagement } from './mms/management.js';
 import { mmsVoice } from './mms/voice.js';
 import { potassium } from './potassium/potassium.js';
 
@@ -38,9 +41,16 @@ function wordedGateway(): Dialect {
 }
 
 /** What the listener of the management API speaks. */
-export const MANAGEMENT_DIALECTS: Dialects = { inOrder: [], default: mmsInference };
+export const MANAGEMENT_DIALECTS: Dialects = { inOrder: [mmsManagement], default: mmsManagement };
 
 /** What a listener speaks that serves both: what manages a model goes before what calls it. */
 export function withManagement({ inOrder, ...main }: Dialects): Dialects {
-  return { ...main, inOrder: [...MANAGEMENT_DIALECTS.inOrder, ...inOrder] };
+  const others = inOrder.map((dialect) => (dialect === mmsInference ? describesBoth : dialect));
+  return { ...main, inOrder: [...MANAGEMENT_DIALECTS.inOrder, ...others] };
 }
+
+const describesBoth = inferenceDialect({
+  ...INFERENCE_API,
+  ...MANAGEMENT_API,
+  '/': INFERENCE_API['/'] ?? {},
+});

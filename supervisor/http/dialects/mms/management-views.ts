@@ -1,0 +1,107 @@
+/** Describes models and their workers, and lists them, as Multi Model Server does. */
+import { ServeError } from '../../../../protocol/errors.js';
+import type { ModelRef } from '../../../models/models.js';
+import type { Ask } from '../../call/ask.js';
+import type { AnswerContext } from '../../call/koa-answers.js';
+import type { ModelFacts, WorkerFacts } from '../../call/models-admin.js';
+import { notFound } from './find-model.js';
+import { writeMmsJson } from './json.js';
+import { queryParams } from './params.js';
+import { matchesPattern } from './pattern.js';
+
+/** `GET /models`: a page of names, and where the next one begins if there is one. */
+export function list(ctx: AnswerContext, ask: Ask): void {
+  const params = queryParams(ask);
+  const limit = params.number('limit') ?? MOST_LISTED;
+  const size = limit < 0 || limit > MOST_LISTED ? MOST_LISTED : limit;
+  const start = Math.max(0, params.number('next_page_token') ?? 0);
+  const models = listed(ask.backend.admin.describe(), params.text('model_name_pattern') ?? '*');
+  const end = start + size;
+  writeMmsJson(ctx, 200, {
+    nextPageToken: end < models.length ? String(end) : undefined,
+    models: models.slice(start, end),
+  });
+}
+
+const MOST_LISTED = 100;
+
+/** One entry for each name, that of its default version. */
+function listed(all: readonly ModelFacts[], pattern: string): { modelName: string; modelUrl: string }[] {
+  const byName = new Map<string, ModelFacts>();
+  for (const facts of all)
+    if (facts.isDefaultVersion || !byName.has(facts.name)) byName.set(facts.name, facts);
+  return [...byName.values()]
+    .filter(({ name }) => matchesPattern(name, pattern))
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .map(({ name, url }) => ({ modelName: name, modelUrl: url }));
+}
+
+/** `GET /models/{model}` and `/models/{model}/{version}`; without a version the default one. @throws as `find` does */
+export function describe(ctx: AnswerContext, { backend }: Ask, ref: ModelRef): void {
+  const meant = versionsOf(backend.admin.describe(), ref.name);
+  const isMeant = ({ version, isDefaultVersion }: ModelFacts): boolean =>
+    ref.version === undefined ? isDefaultVersion : version === ref.version;
+  const facts = meant.find(isMeant) ?? (ref.version === undefined ? meant[0] : undefined);
+  if (facts === undefined) throw notFound(new ServeError('SERVE_VERSION_NOT_FOUND'), ref);
+  writeMmsJson(ctx, 200, modelView(facts));
+}
+
+/** `GET /models/{model}/all`: every version. */
+export function describeAll(ctx: AnswerContext, { backend }: Ask, name: string): void {
+  writeMmsJson(ctx, 200, versionsOf(backend.admin.describe(), name).map(modelView));
+}
+
+/** @throws SERVE_MODEL_NOT_FOUND */
+function versionsOf(all: readonly ModelFacts[], name: string): ModelFacts[] {
+  const versions = all.filter((facts) => facts.name === name);
+  if (versions.length > 0) return versions;
+  throw notFound(new ServeError('SERVE_MODEL_NOT_FOUND'), { name });
+}
+
+function modelView(facts: ModelFacts): object {
+  const { queueSize, waitingCalls } = facts;
+  return {
+    modelName: facts.name,
+    modelVersion: facts.version,
+    modelUrl: facts.url,
+    runtime: facts.runtime,
+    minWorkers: facts.minWorkers,
+    maxWorkers: facts.maxWorkers,
+    batchSize: facts.batchSize,
+    maxBatchDelay: facts.maxBatchDelayMs,
+    responseTimeout: Math.ceil(facts.runTimeoutMs / 1000),
+    startupTimeout: Math.floor(facts.initTimeoutMs / 1000),
+    loadedAtStartup: facts.isLoadedAtStartup,
+    defaultVersion: facts.isDefaultVersion,
+    status: statusOf(facts),
+    workers: facts.workers.map(workerView),
+    metrics: {
+      rejectedRequests: facts.recentCalls.rejected,
+      waitingQueueSize: waitingCalls,
+      requests: facts.recentCalls.requests,
+    },
+    jobQueueStatus: {
+      remainingCapacity: Math.max(0, queueSize - waitingCalls),
+      pendingRequests: waitingCalls,
+    },
+  };
+}
+
+function statusOf({ isLeaving, readyWorkers, minWorkers, wantedWorkers }: ModelFacts): string {
+  if (isLeaving) return 'UNLOADING';
+  if (readyWorkers >= minWorkers && (readyWorkers > 0 || wantedWorkers === 0)) return 'Healthy';
+  return readyWorkers > 0 ? 'Partial Healthy' : 'Unhealthy';
+}
+
+function workerView(worker: WorkerFacts): object {
+  return {
+    id: String(worker.index),
+    startTime: worker.startedAt?.toISOString(),
+    status: worker.state.toUpperCase(),
+    gpu: worker.device !== 'cpu',
+    memoryUsage: worker.memoryBytes,
+    pid: worker.pid ?? undefined,
+    restarts: worker.restarts,
+    lastError: worker.lastError === '' ? undefined : worker.lastError,
+  };
+}

@@ -1,0 +1,64 @@
+/**
+ * The management API of Multi Model Server: models are registered, described, scaled and unregistered while the server
+ * runs. `backend.admin` does all that; here are the paths, the parameters and the words.
+ */
+import { ServeError } from '../../../../protocol/errors.js';
+import type { Ask } from '../../call/ask.js';
+import type { WriteAnswer } from '../../call/koa-answers.js';
+import type { DefaultDialect, Operation } from '../dialect.js';
+import { describeApi } from './describe-api.js';
+import { writeMmsJson } from './json.js';
+import { MANAGEMENT_API } from './management-api.js';
+import { register, scale, setDefault, unregister } from './management-changes.js';
+import { describe, describeAll, list } from './management-views.js';
+import { segmentsOf } from './path.js';
+import { mmsVoice } from './voice.js';
+
+/** What a path can do, by method. */
+type Methods = Readonly<Partial<Record<string, WriteAnswer>>>;
+
+export const mmsManagement: DefaultDialect = {
+  name: 'mms-management',
+  paths: new Map(Object.entries(MANAGEMENT_API).map(([path, operations]) => [path, allow(operations)])),
+  claim,
+  unclaimed: () => operation('', { refuse: new ServeError('SERVE_NOT_FOUND') }),
+  ...mmsVoice,
+};
+
+/** Where others answer, too, what this cannot do with a path may be theirs: `POST /models/{model}/invoke` is. */
+function claim(ask: Ask): Operation | null {
+  const isAlone = ask.listener === 'management';
+  const segments = segmentsOf(ask);
+  const methods = segments.length === 0 && !isAlone ? null : methodsOf(segments);
+  if (methods === null) return null;
+  const write = ask.isWebSocket ? undefined : methods[ask.request.method ?? ''];
+  if (write !== undefined) return operation(allow(methods), { write });
+  return isAlone ? operation(allow(methods), { refuse: new ServeError('SERVE_METHOD_NOT_ALLOWED') }) : null;
+}
+
+function methodsOf([first, name, version, action]: readonly string[]): Methods | null {
+  if (first === undefined) return { OPTIONS: (ctx) => writeMmsJson(ctx, 200, describeApi(MANAGEMENT_API)) };
+  if (first !== 'models') return null;
+  if (name === undefined) return { GET: list, POST: register };
+  if (version === 'all') return { GET: (ctx, ask) => describeAll(ctx, ask, name) };
+  const ref = version === undefined ? { name } : { name, version };
+  return {
+    GET: (ctx, ask) => describe(ctx, ask, ref),
+    PUT: (ctx, ask) =>
+      version !== undefined && action === 'set-default'
+        ? setDefault(ctx, ask, { name, version })
+        : scale(ctx, ask, ref),
+    DELETE: (ctx, ask) => unregister(ctx, ask, ref),
+  };
+}
+
+function operation(methods: string, act: Operation['act']): Operation {
+  return { auth: 'management', counts: false, methods, act };
+}
+
+/** The methods as an `Allow` header lists them. */
+function allow(methods: object): string {
+  return Object.keys(methods)
+    .map((method) => method.toUpperCase())
+    .join(', ');
+}

@@ -1,0 +1,94 @@
+/**
+ * The parameters of a request that manages models: its query, or a JSON body in its place. As on Multi Model Server, a
+ * number that is none counts as left out, and only the word `true` switches something on.
+ */
+import { isUtf8 } from 'node:buffer';
+import { ServeError } from '../../../../protocol/errors.js';
+import type { Admission } from '../../../dispatch/arrivals.js';
+import type { Ask } from '../../call/ask.js';
+import { announcedBytes, receiveBody } from '../../socket/receive-body.js';
+import { readLenientObject } from './lenient-object.js';
+import { queryOf } from './path.js';
+
+export class Params {
+  readonly #values: ReadonlyMap<string, string>;
+
+  constructor(values: ReadonlyMap<string, string>) {
+    this.#values = values;
+  }
+
+  /** Undefined if it is left out, or empty. */
+  text(name: string): string | undefined {
+    const text = this.#values.get(name);
+    return text === '' ? undefined : text;
+  }
+
+  flag(name: string, fallback: boolean): boolean {
+    const text = this.text(name);
+    return text === undefined ? fallback : text.toLowerCase() === 'true';
+  }
+
+  /** A whole number of 32 bits. */
+  number(name: string): number | undefined {
+    const text = this.text(name)?.trim() ?? '';
+    const number = /^[+-]?\d{1,10}$/.test(text) ? Number(text) : NaN;
+    return Number.isNaN(number) || (number | 0) !== number ? undefined : number;
+  }
+
+  /** The same within these bounds. @throws SERVE_BAD_REQUEST */
+  count(name: string, least: number, most: number): number | undefined {
+    const number = this.number(name);
+    if (number === undefined || (number >= least && number <= most)) return number;
+    throw new ServeError('SERVE_BAD_REQUEST', `Parameter ${name} must be from ${least} to ${most}.`);
+  }
+}
+
+/** Of several values of one name the first counts. */
+export function queryParams(ask: Ask): Params {
+  const values = new Map<string, string>();
+  for (const [name, value] of new URLSearchParams(queryOf(ask)))
+    if (!values.has(name)) values.set(name, value);
+  return new Params(values);
+}
+
+/** Those of the body if it is JSON; the query is not looked at then. Rejects with SERVE_BAD_BODY, or as `receiveBody` does. */
+export async function bodyOrQueryParams(ask: Ask): Promise<Params> {
+  const [type = ''] = (ask.request.headers['content-type'] ?? '').split(';');
+  if (type.trim().toLowerCase() !== 'application/json') return queryParams(ask);
+  const body = await readWords(ask);
+  const members = isUtf8(body) ? membersOf(body.toString()) : null;
+  if (members === null) throw new ServeError('SERVE_BAD_BODY', 'The body must be a JSON object.');
+  return new Params(members);
+}
+
+/** Size limit of a body of parameters. */
+const MAX_WORDS_BYTES = 64 * 1024;
+
+/** It takes no place in any queue. */
+const NO_PLACE: Admission = { begin: () => {}, grow: () => {}, complete: () => {}, release: () => {} };
+
+async function readWords({ backend, request, response }: Ask): Promise<Buffer> {
+  const { maxBody, bodyTimeout } = backend.options;
+  const maxBodyBytes = Math.min(maxBody, MAX_WORDS_BYTES);
+  const announced = announcedBytes(request, maxBodyBytes);
+  backend.inviteBody(request, response);
+  const limits = { announcedBytes: announced, maxBodyBytes, bodyTimeoutMs: bodyTimeout };
+  const { pieces } = await receiveBody(request, limits, NO_PLACE); // too small for memory that is given back
+  return Buffer.concat(pieces);
+}
+
+function membersOf(text: string): Map<string, string> | null {
+  const given = parsed(text) ?? readLenientObject(text);
+  if (given === null) return null;
+  const plain = [...given].filter(([, value]) => value !== null && typeof value !== 'object');
+  return new Map(plain.map(([name, value]) => [name, String(value)]));
+}
+
+function parsed(text: string): Map<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? new Map(Object.entries(value)) : null;
+  } catch {
+    return null; // perhaps only written in another way
+  }
+}

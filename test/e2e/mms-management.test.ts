@@ -1,0 +1,499 @@
+/** Models that are managed over HTTP as Multi Model Server has it: real workers, real processes, the words to the letter. */
+import assert from 'node:assert/strict';
+import { describe, test, type TestContext } from 'node:test';
+import { mmsManagement } from '../../supervisor/http/dialects/mms/management.js';
+import { makeCues, type Cues } from '../helpers/cues.js';
+import { startManaged } from '../helpers/managed-server.js';
+import { holdings } from '../helpers/model-storm.js';
+import { eventually, isAlive } from '../helpers/server.js';
+
+const LIMIT = { timeout: 60_000 };
+
+/** Cues for the apps, which have the environment of this process. */
+function cuesFor(t: TestContext): Cues {
+  const cues = makeCues(t);
+  process.env['CUES'] = cues.folder;
+  t.after(() => delete process.env['CUES']);
+  return cues;
+}
+
+const NO_WORKER = '503 ServiceUnavailableException';
+
+describe('register', LIMIT, () => {
+  test('without workers: the model is there, and its calls are refused at once', async (t) => {
+    const server = await startManaged(t);
+    const reply = await server.manage('POST /models?url=works.mjs');
+    assert.equal(reply.text, '{\n  "status": "Model \\"works\\" registered"\n}\n');
+    assert.deepEqual([reply.status, reply.headers.get('content-type')], [200, 'application/json']);
+    assert.equal(await server.refusal('works'), NO_WORKER);
+    const { workers, minWorkers, maxWorkers } = await server.describe('works');
+    assert.deepEqual([workers, minWorkers, maxWorkers], [[], 0, 0]);
+  });
+
+  test('synchronous, as it is unless said otherwise: the workers are there with the reply', async (t) => {
+    const server = await startManaged(t);
+    assert.equal(await server.said('POST /models?url=echoes.mjs&initial_workers=2'), '200 Workers scaled');
+    const { workers } = await server.describe('echoes');
+    assert.deepEqual(
+      workers.map(({ id, status, gpu, restarts }) => [id, status, gpu, restarts]),
+      [
+        ['0', 'READY', false, 0],
+        ['1', 'READY', false, 0],
+      ],
+    );
+    for (const { pid = 0, memoryUsage, startTime = '' } of workers) {
+      assert.ok(isAlive(pid) && memoryUsage > 1e6, `${pid} takes ${memoryUsage} bytes`);
+      assert.match(startTime, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+      assert.ok(Math.abs(Date.parse(startTime) - Date.now()) < 60_000, 'in UTC, whatever the time zone');
+    }
+    assert.deepEqual((await server.infer('echoes', 1)).json(), 1);
+  });
+
+  test('asynchronous: calls are held from the reply on, and the model is described as loading', async (t) => {
+    const cues = cuesFor(t);
+    cues.give('init may not end');
+    const server = await startManaged(t);
+    const said = await server.said('POST /models?url=works.mjs&initial_workers=1&synchronous=false');
+    assert.equal(said, '202 Processing worker updates...');
+    const held = server.infer('works', 1);
+    const { workers, status } = await server.describe('works');
+    assert.deepEqual([workers.map((worker) => worker.status), status], [['LOADING'], 'Unhealthy']);
+    cues.give('init may end');
+    assert.equal((await held).status, 200);
+    assert.equal((await server.describe('works')).status, 'Healthy');
+  });
+
+  test('takes a JSON body in place of the query, and one that only resembles JSON', async (t) => {
+    const server = await startManaged(t);
+    const bodies = [
+      JSON.stringify({ url: 'echoes.mjs', model_name: 'one', initial_workers: 1, other: { a: [1] } }),
+      `{'url': 'echoes.mjs', model_name: "two", initial_workers: '1', 'synchronous': 'TRUE', handler: null,}`,
+    ];
+    for (const body of bodies) {
+      const headers = { 'content-type': 'Application/JSON; charset=utf-8' };
+      const reply = await server.manage('POST /models?model_name=not-this&url=nowhere', { body, headers });
+      assert.deepEqual([reply.status, reply.json()], [200, { status: 'Workers scaled' }], body);
+    }
+    const { models } = (await server.manage('GET /models')).json<{ models: { modelName: string }[] }>();
+    assert.deepEqual(
+      models.map(({ modelName }) => modelName),
+      ['one', 'two'],
+    );
+  });
+
+  test('takes every option of the model, and describes it', async (t) => {
+    const server = await startManaged(t);
+    const options = 'batch_size=4&max_batch_delay=20&response_timeout=7&startup_timeout=30';
+    await server.manage(`POST /models?url=echoes.mjs&runtime=node&handler=echoes&model_name=m&${options}`);
+    const described = await server.manage('GET /models/m');
+    const facts = described.json<Record<string, unknown>>();
+    assert.deepEqual(
+      ['batchSize', 'maxBatchDelay', 'responseTimeout', 'startupTimeout', 'loadedAtStartup', 'modelUrl'].map(
+        (name) => facts[name],
+      ),
+      [4, 20, 7, 30, false, 'echoes.mjs'],
+    );
+  });
+
+  test('with what is no number, has the defaults of Multi Model Server', async (t) => {
+    const server = await startManaged(t);
+    await server.manage('POST /models?url=echoes.mjs&batch_size=x&response_timeout=1.5&initial_workers=-3');
+    const facts = (await server.manage('GET /models/echoes')).json<Record<string, unknown>>();
+    assert.deepEqual([facts['batchSize'], facts['maxBatchDelay'], facts['responseTimeout']], [1, 100, 120]);
+  });
+
+  test('synchronous, of what cannot start: 500, and it is not there any more', async (t) => {
+    const server = await startManaged(t);
+    const failed = await server.manage('POST /models?url=throws-in-init.mjs&initial_workers=2');
+    assert.deepEqual(failed.json(), {
+      code: 500,
+      type: 'InternalServerException',
+      message: 'Failed to start workers',
+    });
+    assert.equal(await server.said('GET /models/throws-in-init'), '404 Model not found: throws-in-init');
+    assert.deepEqual(server.handle.models.describe(), []);
+  });
+
+  test('asynchronous, of what cannot start: it stays, failed, until it is given a new start', async (t) => {
+    const cues = cuesFor(t);
+    const server = await startManaged(t);
+    await server.said('POST /models?url=throws-in-init.mjs&model_name=m&initial_workers=1&synchronous=false');
+    const isFailed = async (): Promise<boolean> =>
+      (await server.describe('m')).workers.every(({ status }) => status === 'FAILED');
+    await eventually(isFailed, 15_000, () => 'it has not given up');
+    const { workers } = await server.describe('m');
+    assert.match(workers[0]?.lastError ?? '', /the weights are missing$/);
+    assert.equal(workers[0]?.pid, undefined);
+    assert.equal(
+      await server.said('PUT /models/m?min_worker=1&synchronous=true'),
+      '500 Failed to start workers',
+    );
+    cues.give('intact');
+    assert.equal(await server.said('PUT /models/m?min_worker=1&synchronous=true'), '200 Workers scaled');
+    assert.equal((await server.infer('m')).status, 200);
+  });
+
+  test('whose start takes too long: 210, and it goes on; with a start-up time of 0: 500', async (t) => {
+    const cues = cuesFor(t);
+    cues.give('init may not end');
+    const server = await startManaged(t);
+    const slow = await server.manage('POST /models?url=works.mjs&initial_workers=1&startup_timeout=1');
+    assert.deepEqual([slow.status, slow.json()], [210, { status: 'Workers scaling in progress...' }]);
+    cues.give('init may end');
+    assert.equal((await server.infer('works')).status, 200);
+    const never = 'POST /models?url=works.mjs&model_name=never&initial_workers=1&startup_timeout=0';
+    assert.equal(await server.said(never), '500 Failed to start workers');
+    assert.equal(await server.said('GET /models/never'), '404 Model not found: never');
+  });
+});
+
+describe('what is refused', LIMIT, () => {
+  const ROWS: readonly (readonly [asked: string, status: number, type: string, message: string | RegExp])[] =
+    [
+      ['POST /models', 400, 'BadRequestException', 'Parameter url is required.'],
+      ['POST /models?url=', 400, 'BadRequestException', 'Parameter url is required.'],
+      ['POST /models?runtime=java', 400, 'BadRequestException', 'Parameter url is required.'],
+      ['POST /models?url=../x&runtime=java', 400, 'BadRequestException', 'Invalid RuntimeType value: java'],
+      [
+        'POST /models?url=../x.mjs',
+        404,
+        'ModelNotFoundException',
+        'Relative path is not allowed in url: ../x.mjs',
+      ],
+      ['POST /models?url=/etc/passwd', 404, 'ModelNotFoundException', /^Model not found in model store/],
+      ['POST /models?url=nowhere', 404, 'ModelNotFoundException', 'Model not found in model store: nowhere'],
+      ['POST /models?url=http://x/y.mar', 400, 'DownloadModelException', /not allowed \(allowed_urls\)$/],
+      [
+        'POST /models?url=echoes.mjs&model_name=a/b',
+        400,
+        'BadRequestException',
+        /^A model's name is made of/,
+      ],
+      [
+        'POST /models?url=echoes.mjs&model_name=here',
+        409,
+        'ConflictStatusException',
+        'Model here is already registered.',
+      ],
+      ['POST /models?url=echoes.mjs&batch_size=0', 400, 'BadRequestException', /^Parameter batch_size must/],
+      ['POST /models?url=echoes.mjs&initial_workers=1025', 400, 'BadRequestException', /^Parameter initial/],
+      [
+        'PUT /models/nobody?min_worker=2&max_worker=1',
+        400,
+        'BadRequestException',
+        'max_worker cannot be less than min_worker.',
+      ],
+      ['PUT /models/here?max_worker=0', 400, 'BadRequestException', /^max_worker cannot be less/],
+      ['PUT /models/here?min_worker=-1', 400, 'BadRequestException', /^Parameter min_worker must be from 0/],
+      ['PUT /models/nobody', 404, 'ModelNotFoundException', 'Model not found: nobody'],
+      [
+        'PUT /models/here/9?batch_size=2',
+        404,
+        'ModelVersionNotFoundException',
+        'Model version: 9 does not exist for model: here',
+      ],
+      [
+        'PUT /models/here/9/set-default',
+        404,
+        'ModelVersionNotFoundException',
+        'Model version: 9 does not exist for model: here',
+      ],
+      ['GET /models/nobody', 404, 'ModelNotFoundException', 'Model not found: nobody'],
+      ['GET /models/nobody/all', 404, 'ModelNotFoundException', 'Model not found: nobody'],
+      ['GET /models/here/9', 404, 'ModelVersionNotFoundException', /^Model version: 9 does not exist/],
+      ['DELETE /models/nobody', 404, 'ModelNotFoundException', 'Model not found: nobody'],
+      ['DELETE /models/here/9', 404, 'ModelVersionNotFoundException', /^Model version: 9 does not exist/],
+      ['GET /', 405, 'MethodNotAllowedException', /^Requested method is not allowed/],
+      ['PUT /models', 405, 'MethodNotAllowedException', /^Requested method is not allowed/],
+      ['DELETE /models', 405, 'MethodNotAllowedException', /^Requested method is not allowed/],
+      ['POST /models/here', 405, 'MethodNotAllowedException', /^Requested method is not allowed/],
+      ['PUT /models/here/all', 405, 'MethodNotAllowedException', /^Requested method is not allowed/],
+      ['GET /nowhere', 404, 'ResourceNotFoundException', /^Requested resource is not found/],
+    ];
+  for (const [asked, status, type, message] of ROWS)
+    test(`${asked} is ${status} ${type}`, async (t) => {
+      const server = await startManaged(t);
+      await server.manage('POST /models?url=echoes.mjs&model_name=here');
+      const reply = await server.manage(asked);
+      const body = reply.json<{ code: number; type: string; message: string }>();
+      assert.deepEqual([reply.status, body.code, body.type], [status, status, type]);
+      if (typeof message === 'string') assert.equal(body.message, message);
+      else assert.match(body.message, message);
+      assert.equal(reply.headers.get('connection'), 'close');
+      assert.equal(reply.headers.has('allow'), status === 405);
+    });
+
+  test('a body that is no object, or too large', async (t) => {
+    const server = await startManaged(t);
+    const headers = { 'content-type': 'application/json' };
+    for (const body of ['', '[', '{"url":', '{url: {a: 1}}', '"x"', '{"url": "\xff"'])
+      assert.equal((await server.manage('POST /models', { body, headers })).status, 400, body);
+    const body = JSON.stringify({ url: 'x'.repeat(70_000) });
+    assert.equal((await server.manage('POST /models', { body, headers })).status, 413);
+  });
+});
+
+describe('scale', LIMIT, () => {
+  test('up, down, to nothing and back: the description is the list of processes each time', async (t) => {
+    cuesFor(t);
+    const server = await startManaged(t);
+    await server.manage('POST /models?url=works.mjs');
+    const wishes = [
+      ['min_worker=3', 3],
+      ['min_worker=1', 1],
+      ['min_worker=0&max_worker=0', 0],
+      ['min_worker=0&max_worker=2', 0],
+      ['', 1],
+      ['min_worker=1&max_worker=4', 1],
+      ['min_worker=2&max_worker=4', 2],
+      ['min_worker=0&max_worker=1', 1],
+    ] as const;
+    const seen = new Set<number>();
+    for (const [wish, count] of wishes) {
+      assert.equal(
+        await server.said(`PUT /models/works?${wish}&synchronous=true`),
+        '200 Workers scaled',
+        wish,
+      );
+      const { workers } = await server.describe('works');
+      assert.deepEqual(
+        workers.map(({ status }) => status),
+        Array<string>(count).fill('READY'),
+        wish,
+      );
+      const pids = workers.flatMap(({ pid }) => pid ?? []);
+      for (const pid of pids) seen.add(pid);
+      assert.deepEqual([...seen].filter(isAlive), pids, wish);
+      assert.equal((await server.infer('works')).status, count === 0 ? 503 : 200, wish);
+    }
+  });
+
+  test('asynchronous unless said otherwise', async (t) => {
+    const server = await startManaged(t);
+    await server.manage('POST /models?url=echoes.mjs');
+    assert.equal(await server.said('PUT /models/echoes?min_worker=2'), '202 Processing worker updates...');
+    const isThere = async (): Promise<boolean> => (await server.describe('echoes')).status === 'Healthy';
+    await eventually(isThere, 15_000, () => 'the workers have not come');
+  });
+
+  test('down lets running calls end; with timeout=0 it does not', async (t) => {
+    const cues = cuesFor(t);
+    const server = await startManaged(t);
+    await server.manage('POST /models?url=works.mjs&initial_workers=1');
+    const first = server.infer('works', { until: 'finish' });
+    await cues.untilNoted(/^begun/);
+    const scaled = server.said('PUT /models/works?min_worker=0&synchronous=true');
+    await eventually(
+      async () => (await server.describe('works')).maxWorkers === 0,
+      15_000,
+      () => 'it has not begun',
+    );
+    cues.give('finish');
+    assert.equal((await first).status, 200);
+    assert.equal(await scaled, '200 Workers scaled');
+
+    await server.manage('PUT /models/works?min_worker=1&synchronous=true');
+    const second = server.infer('works', { until: 'never' });
+    await eventually(
+      () => cues.notes().filter((note) => note.startsWith('begun')).length === 2,
+      15_000,
+      () => 'the second call has not begun',
+    );
+    const cut = server.said('PUT /models/works?min_worker=0&timeout=0&synchronous=true');
+    assert.notEqual((await second).status, 200);
+    assert.equal(await cut, '200 Workers scaled');
+  });
+
+  test('options are changed while the workers stay; without a number of workers that stays, too', async (t) => {
+    const server = await startManaged(t);
+    await server.manage('POST /models?url=echoes.mjs&initial_workers=2');
+    const pids = await server.pids('echoes');
+    const change = 'batch_size=3&max_batch_delay=5&response_timeout=9&synchronous=true';
+    assert.equal(await server.said(`PUT /models/echoes?${change}`), '200 Workers scaled');
+    const facts = (await server.manage('GET /models/echoes')).json<Record<string, unknown>>();
+    assert.deepEqual([facts['batchSize'], facts['maxBatchDelay'], facts['responseTimeout']], [3, 5, 9]);
+    assert.deepEqual(await server.pids('echoes'), pids);
+  });
+});
+
+test('a dead worker is never described as ready, and why it died is said', LIMIT, async (t) => {
+  const cues = cuesFor(t);
+  const server = await startManaged(t);
+  await server.manage('POST /models?url=works.mjs&initial_workers=1');
+  const [pid = 0] = await server.pids('works');
+  cues.give('init may not end');
+  process.kill(pid, 'SIGKILL');
+  const restarts = async (): Promise<number> => (await server.describe('works')).workers[0]?.restarts ?? 0;
+  await eventually(
+    async () => (await restarts()) === 1,
+    15_000,
+    () => 'the death was not noticed',
+  );
+  const { workers, status } = await server.describe('works');
+  assert.deepEqual([workers.map((worker) => worker.status), status], [['LOADING'], 'Unhealthy']);
+  assert.match(workers[0]?.lastError ?? '', /^signal SIGKILL/);
+  assert.notEqual(workers[0]?.pid, pid);
+  cues.give('init may end');
+  assert.equal((await server.infer('works')).status, 200);
+});
+
+test('models are listed by name, in pages that end where there are no more', LIMIT, async (t) => {
+  const server = await startManaged(t);
+  for (const name of ['c', 'a2', 'b', 'a1'])
+    await server.manage(`POST /models?url=echoes.mjs&model_name=${name}`);
+  const page = async (query: string): Promise<string> => {
+    const { models, nextPageToken } = (await server.manage(`GET /models?${query}`)).json<{
+      models: { modelName: string; modelUrl: string }[];
+      nextPageToken?: string;
+    }>();
+    assert.ok(models.every(({ modelUrl }) => modelUrl === 'echoes.mjs'));
+    return [...models.map(({ modelName }) => modelName), nextPageToken ?? '.'].join(' ');
+  };
+  for (const [query, listed] of [
+    ['', 'a1 a2 b c .'],
+    ['limit=2', 'a1 a2 2'],
+    ['limit=2&next_page_token=2', 'b c .'],
+    ['limit=3&next_page_token=-1', 'a1 a2 b 3'],
+    ['limit=-1', 'a1 a2 b c .'],
+    ['limit=101&next_page_token=x', 'a1 a2 b c .'],
+    ['next_page_token=4', '.'],
+    ['next_page_token=99', '.'],
+    ['model_name_pattern=a*', 'a1 a2 .'],
+    ['model_name_pattern=?', 'b c .'],
+    ['model_name_pattern=*2&limit=1', 'a2 .'],
+  ] as const)
+    assert.equal(await page(query), listed, query);
+});
+
+describe('versions', LIMIT, () => {
+  test('are described, scaled and unregistered one by one; the default one last', async (t) => {
+    const server = await startManaged(t);
+    const { models } = server.handle;
+    await server.manage('POST /models?url=echoes.mjs&model_name=m&initial_workers=1');
+    await models.register({ name: 'm', version: '2', app: 'test/fixtures/apps/echoes.mjs' });
+    const all = (await server.manage('GET /models/m/all')).json<{ modelVersion: string }[]>();
+    assert.deepEqual(
+      all.map(({ modelVersion }) => modelVersion),
+      ['1', '2'],
+    );
+    assert.equal((await server.describe('m')).modelVersion, '1');
+    assert.equal((await server.describe('m/2/whatever')).modelVersion, '2');
+    assert.equal(await server.said('PUT /models/m/2?min_worker=1&synchronous=true'), '200 Workers scaled');
+
+    const refused = (await server.manage('DELETE /models/m')).json<{ code: number; type: string }>();
+    assert.deepEqual([refused.code, refused.type], [403, 'InvalidModelVersionException']);
+    const said = await server.said('PUT /models/m/2/set-default');
+    assert.equal(said, '200 Default version successfully updated for model "m" to "2"');
+    assert.equal((await server.describe('m')).modelVersion, '2');
+    assert.equal(await server.said('DELETE /models/m/1'), '200 Model "m" unregistered');
+    assert.equal(await server.said('GET /models/m/1'), '404 Model version: 1 does not exist for model: m');
+    assert.equal(await server.said('DELETE /models/m'), '200 Model "m" unregistered');
+    assert.equal(await server.said('GET /models/m'), '404 Model not found: m');
+  });
+});
+
+describe('unregister', LIMIT, () => {
+  test('with 50 calls that wait: those are refused at once, what has begun is answered, then it is gone', async (t) => {
+    const cues = cuesFor(t);
+    const server = await startManaged(t);
+    await server.manage('POST /models?url=works.mjs&initial_workers=1');
+    const pids = await server.pids('works');
+    const running = server.infer('works', { until: 'finish' });
+    await cues.untilNoted(/^begun/);
+    const waiting = Array.from({ length: 50 }, () => server.refusal('works'));
+    const isQueued = (): boolean => {
+      const [model] = server.handle.models.describe();
+      return (model?.queue.waiting ?? 0) + (model?.inFlight ?? 0) === 51;
+    };
+    await eventually(isQueued, 15_000, () => 'the calls have not arrived');
+    const gone = server.said('DELETE /models/works');
+    assert.deepEqual(new Set(await Promise.all(waiting)), new Set([NO_WORKER]));
+    assert.equal(await server.refusal('works'), NO_WORKER, 'a new one, too');
+    const { status, workers } = await server.describe('works');
+    assert.deepEqual([status, workers.map((worker) => worker.status)], ['UNLOADING', ['UNLOADING']]);
+    const again = server.said('DELETE /models/works');
+    cues.give('finish');
+    assert.equal((await running).status, 200);
+    assert.deepEqual(await Promise.all([gone, again]), Array(2).fill('200 Model "works" unregistered'));
+    assert.deepEqual(pids.filter(isAlive), []);
+    assert.equal(await server.said('DELETE /models/works'), '404 Model not found: works');
+    assert.equal(await server.refusal('works'), '404 ModelNotFoundException');
+    const begun = cues.notes().filter((note) => note.startsWith('begun'));
+    assert.equal(begun.length, 1, 'nothing that was refused ran');
+  });
+
+  test('that takes longer than it may is 408 and goes on; asked again, it waits again', async (t) => {
+    const server = await startManaged(t, { unregisterTimeout: '500ms' });
+    await server.manage('POST /models?url=ignores-sigterm.mjs&model_name=m&initial_workers=1');
+    const [pid = 0] = await server.pids('m');
+    process.kill(pid, 'SIGSTOP'); // nothing but SIGKILL ends it now
+    const late = (await server.manage('DELETE /models/m')).json();
+    const message = 'Timed out while cleaning resources: m';
+    assert.deepEqual(late, { code: 408, type: 'RequestTimeoutException', message });
+    assert.equal((await server.describe('m')).status, 'UNLOADING');
+    let said = '';
+    const isOver = async (): Promise<boolean> =>
+      !(said = await server.said('DELETE /models/m')).startsWith('408');
+    await eventually(isOver, 15_000, () => said);
+    assert.equal(said, '200 Model "m" unregistered');
+    assert.ok(!isAlive(pid));
+  });
+
+  test('with a time of 0 always answers 408', async (t) => {
+    const server = await startManaged(t, { unregisterTimeout: 0 });
+    await server.manage('POST /models?url=echoes.mjs');
+    assert.equal(
+      await server.said('DELETE /models/echoes'),
+      '408 Timed out while cleaning resources: echoes',
+    );
+    const isGone = async (): Promise<boolean> => (await server.said('GET /models/echoes')).startsWith('404');
+    await eventually(isGone, 15_000, () => 'it is still there');
+    assert.equal(await server.said('POST /models?url=echoes.mjs'), '200 Model "echoes" registered');
+  });
+});
+
+test('many clients who manage one model at once leave no process behind', LIMIT, async (t) => {
+  const server = await startManaged(t);
+  const before = holdings().processes;
+  const asked = [
+    'POST /models?url=echoes.mjs&initial_workers=1',
+    'PUT /models/echoes?min_worker=2&synchronous=true',
+    'PUT /models/echoes?min_worker=0&max_worker=1',
+    'GET /models/echoes',
+    'PUT /models/echoes?batch_size=2&response_timeout=5',
+    'DELETE /models/echoes',
+  ];
+  const statuses = new Set<number>();
+  const client = async (first: number): Promise<void> => {
+    for (let turn = first; turn < first + 12; turn += 1) {
+      const reply = await server.manage(asked[turn % asked.length] as string);
+      statuses.add(reply.status);
+      if (reply.status < 400) continue;
+      const { message } = reply.json<{ message: string }>();
+      assert.match(message, /^Model not found: echoes$|^Model echoes is already registered\.$/);
+    }
+  };
+  await Promise.all(Array.from({ length: 12 }, (_, i) => client(i)));
+  assert.ok(statuses.has(200) && statuses.has(202), 'some were served');
+  await server.manage('DELETE /models/echoes');
+  assert.equal(await server.said('GET /models/echoes'), '404 Model not found: echoes');
+  assert.deepEqual(
+    holdings().processes.filter((pid) => !before.includes(pid)),
+    [],
+  );
+  await server.handle.close();
+});
+
+test(
+  'paths count as Multi Model Server counts them, and the description names each of them',
+  LIMIT,
+  async (t) => {
+    const server = await startManaged(t);
+    await server.manage('POST /models/?url=echoes.mjs');
+    for (const path of ['/models/echoes/', '/models/%65choes', '/models/echoes//', '/models%2Fechoes'])
+      assert.equal((await server.manage(`GET ${path}`)).status, 200, path);
+    const described = await server.manage('OPTIONS /');
+    const { paths } = described.json<{ paths: object }>();
+    assert.deepEqual(Object.keys(paths), [...mmsManagement.paths.keys()]);
+  },
+);

@@ -1,0 +1,72 @@
+/** A server of the fixture apps as a model store, in this process, whose models are managed over HTTP. */
+import type { TestContext } from 'node:test';
+import { serve, type ServeOptions } from '../../supervisor/serve.js';
+import type { ServerHandle } from '../../supervisor/server/server-handle.js';
+import { ROOT, call, type Answer } from './server.js';
+
+export interface Described {
+  readonly modelName: string;
+  readonly modelVersion: string;
+  readonly minWorkers: number;
+  readonly maxWorkers: number;
+  readonly status: string;
+  readonly workers: readonly {
+    readonly id: string;
+    readonly status: string;
+    readonly startTime?: string;
+    readonly memoryUsage: number;
+    readonly gpu: boolean;
+    readonly pid?: number;
+    readonly restarts: number;
+    readonly lastError?: string;
+  }[];
+}
+
+export class ManagedServer {
+  readonly handle: ServerHandle;
+
+  constructor(handle: ServerHandle) {
+    this.handle = handle;
+  }
+
+  /** `asked`: method and path, such as `GET /models`. */
+  manage(asked: string, init: RequestInit = {}): Promise<Answer> {
+    const [method = '', path = ''] = asked.split(' ');
+    const headers = (init.headers ?? {}) as Record<string, string>;
+    return call(`${this.handle.managementUrl}${path}`, null, headers, { ...init, method });
+  }
+
+  /** Status and text of a reply that says how it went. */
+  async said(asked: string): Promise<string> {
+    const reply = await this.manage(asked);
+    const { status, message } = reply.json<{ status?: string; message?: string }>();
+    return `${reply.status} ${status ?? message}`;
+  }
+
+  async describe(model: string): Promise<Described> {
+    return (await this.manage(`GET /models/${model}`)).json();
+  }
+
+  async pids(model: string): Promise<number[]> {
+    return (await this.describe(model)).workers.flatMap(({ pid }) => pid ?? []);
+  }
+
+  infer(model: string, input: unknown = {}): Promise<Answer> {
+    return call(`${this.handle.url}/predictions/${model}`, JSON.stringify(input));
+  }
+
+  /** What becomes of a call that is refused, such as `503 ServiceUnavailableException`. */
+  async refusal(model: string): Promise<string> {
+    const reply = await this.infer(model);
+    return `${reply.status} ${reply.json<{ type?: string }>().type}`;
+  }
+}
+
+/** Killed when the test ends. */
+export async function startManaged(t: TestContext, options: ServeOptions = {}): Promise<ManagedServer> {
+  const quiet = { host: '127.0.0.1', port: 0, managementPort: 0, logLevel: 'silent', gpus: 'none' } as const;
+  const store = { modelStore: `${ROOT}test/fixtures/apps` };
+  const handle = await serve({ ...quiet, ...store, ...options });
+  t.after(() => handle.kill());
+  return new ManagedServer(handle);
+}
