@@ -206,6 +206,7 @@ describe('with a key, the management API', LIMIT, () => {
     const server = await startManaged(t, ['--management-port', '0'], { env, key: 's3cret-call' });
     assert.equal(await statusOf(server.managementUrl), 401);
     assert.equal(await letsIn(server.managementUrl, { authorization: 'Bearer s3cret-call' }), true);
+    assert.equal(await letsIn(server.managementUrl, { 'x-banana-api-key': 's3cret-call' }), true);
     await server.until(({ state }) => state === 'ready');
     await server.stop();
   });

@@ -1,6 +1,7 @@
 /** How every reply on the paths of Multi Model Server looks: its headers, its errors, and which of them end their connection. */
 import type { ServeError } from '../../../../protocol/errors.js';
 import type { Ask } from '../../call/ask.js';
+import { BANANA_CLIENTS } from '../../call/banana-clients.js';
 import { headersOfStatus } from '../../call/house-error.js';
 import type { Dialect, Failure } from '../dialect.js';
 import { mmsError } from './failures.js';
@@ -12,7 +13,9 @@ const NO_CACHE = {
   Expires: 'Thu, 01 Jan 1970 00:00:00 UTC',
 };
 
-export const mmsVoice: Pick<Dialect, 'fail' | 'headers' | 'ownHeaders' | 'closes'> = {
+export const mmsVoice: Pick<Dialect, 'fail' | 'clientHeaders' | 'headers' | 'ownHeaders' | 'closes'> = {
+  // A key comes in either header here too, also where no other dialect listens.
+  clientHeaders: { key: BANANA_CLIENTS.clientHeaders.key },
   fail: mmsFailure,
   headers: () => NO_CACHE,
   ownHeaders: new Set(Object.keys(NO_CACHE).map((name) => name.toLowerCase())),
