@@ -26,7 +26,8 @@
  *   both              body     the next fragment of a call's, a result's or a webhook's body
  *
  * `codec.ts` turns these shapes into frame heads, `frame.ts` frames into bytes; `docs/wire.md` is the page
- * for writing a worker in another language.
+ * for writing a worker in another language. All of them stand in this one file, so that the conversation is read in one
+ * go.
  */
 import type { ErrorKind } from './errors.js';
 

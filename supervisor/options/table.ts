@@ -1,6 +1,7 @@
 /**
  * Every option: names, meaning, default and its reason, what is allowed. The command line, the environment, the
- * config file, the app's `config`, `serve()` and docs/options.md are all read from this table.
+ * config file, the app's `config`, `serve()` and docs/options.md are all read from this table. It is as long as there are
+ * options: whoever looks for one looks in one place.
  */
 import type {
   ModelOptionTypes,
