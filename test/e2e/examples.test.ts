@@ -4,6 +4,7 @@ import { readFile, readdir } from 'node:fs/promises';
 import { test } from 'node:test';
 import { PNG } from 'pngjs';
 import { ROOT, startServer, type Server } from '../helpers/server.js';
+import { WorkerProcess } from '../worker/worker-process.js';
 
 const EXAMPLES = `${ROOT}examples/`;
 /** Far beyond what any of these takes: a hang fails instead of hanging the whole run. */
@@ -163,6 +164,67 @@ test(
     }
   },
 );
+
+// mms-service
+
+const MMS_PATH = '/predictions/digits';
+
+test(
+  'mms-service: a custom service from a model store answers in batches of up to eight',
+  LIMIT,
+  async (t) => {
+    const { accuracy, rows } = (await readJson('digits/test.json')) as { accuracy: number; rows: DigitRow[] };
+    const args = ['--model-store', EXAMPLES, '--models', 'digits=mms-service', '--log-level', 'debug'];
+    const server = await startServer(null, { args: [...args, '--management-port', '0'], t });
+    const ask = (body: Body, type: string): Promise<Response> =>
+      fetch(server.url + MMS_PATH, { method: 'POST', body, headers: { 'content-type': type } });
+    await t.test('the held-out images get the answers the model was trained to give', async () => {
+      const replies = await inTurns(rows, 16, ({ pixels }) =>
+        ask(JSON.stringify(pixels), 'application/json'),
+      );
+      const answers = await Promise.all(replies.map((reply) => reply.json() as Promise<DigitAnswer>));
+      rows.forEach((row, i) => assertClose(answers[i]!.probabilities, row.probabilities, 1e-4, `row ${i}`));
+      const right = rows.filter(({ label }, i) => answers[i]!.label === label).length;
+      assert.equal(round(right / rows.length), accuracy);
+    });
+    await t.test('its metrics are in the log, with more than one request to a batch', async () => {
+      await server.untilPrinted(
+        /Pictures\.Count:[2-8]\|#ModelName:digits,Level:Model\|#hostname:[^,]+,requestID:[^,]+,[^,]+,.*timestamp:\d+/,
+      );
+    });
+    await t.test('a picture may come as a field of a form, and one that is none fails alone', async () => {
+      const [row] = rows as [DigitRow];
+      const text = JSON.stringify(row.pixels);
+      const replies = await Promise.all([
+        ask(new URLSearchParams({ data: text }), 'application/x-www-form-urlencoded'),
+        ask('[1, 2]', 'application/json'),
+        ask(text, 'application/octet-stream'),
+      ]);
+      assert.deepEqual(
+        replies.map(({ status }) => status),
+        [200, 400, 200],
+      );
+      assert.deepEqual(await replies[0].json(), await replies[2].json());
+      assert.match(
+        await replies[1].text(),
+        /"type": "InternalServerException",\n {2}"message": "send 64 numbers/,
+      );
+    });
+    await server.stop();
+  },
+);
+
+for (const handler of ['', 'handle', 'DigitsService']) {
+  const name = handler === '' ? 'service.ts' : `service.ts:${handler}`;
+  test(`mms-service may be named ${name}`, LIMIT, async (t) => {
+    const { rows } = (await readJson('digits/test.json')) as { rows: DigitRow[] };
+    const worker = new WorkerProcess(t);
+    const modelDir = `${EXAMPLES}mms-service`;
+    await worker.start(`${modelDir}/service.ts`, { service: { handler, modelDir }, batchSize: 8 });
+    worker.callJson(1, rows[0]!.pixels);
+    assert.equal(((await worker.answer()) as DigitAnswer).label, rows[0]!.label);
+  });
+}
 
 /** A PNG of `size` x `size`: each pixel as bright as the cell of the 8 x 8 picture it lies in. */
 function drawPng(pixels: readonly number[], size: number, colorType: 0 | 2 | 6): Buffer {
