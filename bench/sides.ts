@@ -43,6 +43,21 @@ export function frontCpuRow(
   };
 }
 
+/** Requests per second of ours, held against those of a baseline. */
+export function rateRow(
+  name: string,
+  [ours, baseline]: readonly [readonly Round[], readonly Round[]],
+  goal: Goal | null,
+): Row {
+  return {
+    name,
+    ours: rateText(ours),
+    baseline: rateText(baseline),
+    value: medianRatio(ours, baseline, ({ perSecond }) => perSecond),
+    goal,
+  };
+}
+
 export function serverCpuUs(round: Round): number {
   return cpuUs(round, 'front') + cpuUs(round, 'worker');
 }

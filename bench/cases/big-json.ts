@@ -1,8 +1,8 @@
 /** A megabyte of JSON in and out: the front must not make a large body dearer than parsing it already is. */
 import { checkSameAnswers } from '../answers.js';
 import type { BenchCase } from '../case.js';
-import { measureInTurn, medianRatio } from '../rounds.js';
-import { cpuNote, frontCpuRow, rateText, startSides } from '../sides.js';
+import { measureInTurn } from '../rounds.js';
+import { cpuNote, frontCpuRow, rateRow, startSides } from '../sides.js';
 import { bigJsonRequest } from './requests.js';
 
 export const bigJson: BenchCase = {
@@ -16,13 +16,12 @@ export const bigJson: BenchCase = {
     const [ours = [], koa = []] = results;
     return [
       frontCpuRow('1 MB JSON in and out, c=4, vs Koa', [ours, koa], null),
-      {
-        name: '1 MB JSON in and out, c=4',
-        ours: rateText(ours),
-        baseline: rateText(koa),
-        value: medianRatio(ours, koa, ({ perSecond }) => perSecond),
-        goal: { must: 1.0, stretch: 1.3, better: 'higher', unit: 'x' },
-      },
+      rateRow('1 MB JSON in and out, c=4', [ours, koa], {
+        must: 1.0,
+        stretch: 1.3,
+        better: 'higher',
+        unit: 'x',
+      }),
     ];
   },
 };

@@ -1,11 +1,10 @@
 /** The digits model in batches: does a run cost in the worker what it costs alone, and what do batches do to calls per second? */
 import type { BenchCase } from '../case.js';
 import { postOnce } from '../post-once.js';
-import { measureInTurn, measureOnce, medianRatio, type Side } from '../rounds.js';
+import { measureInTurn, measureOnce, type Side } from '../rounds.js';
 import { source } from '../servers/child-server.js';
-import { cpuNote, rateText, sideOf } from '../sides.js';
-import { firstTestImage } from './digits.js';
-import { jsonRequest } from './requests.js';
+import { cpuNote, rateRow, sideOf } from '../sides.js';
+import { digitRequest } from './requests.js';
 
 /** With so many, batches of these sizes come about. */
 const CALLERS = [1, 4, 8, 16, 32];
@@ -29,7 +28,7 @@ export const digitsBatches: BenchCase = {
       );
     const sides = [await start(32), await start(1)];
     const [batched] = sides as [Side, Side];
-    const load = { request: jsonRequest({ pixels: firstTestImage() }), connections: 64 };
+    const load = { request: digitRequest(), connections: 64 };
     const results = await measureInTurn(bench.generator, sides, load, bench.duration);
     bench.note(cpuNote('digits, c=64', sides, results));
     for (const connections of CALLERS) {
@@ -40,13 +39,11 @@ export const digitsBatches: BenchCase = {
     const alone = falls(told, ({ aloneMs }) => aloneMs);
     const [ours = [], single = []] = results;
     return [
-      {
-        name: 'digits model in batches of up to 32, c=64, vs one call at a time',
-        ours: rateText(ours),
-        baseline: rateText(single),
-        value: medianRatio(ours, single, ({ perSecond }) => perSecond),
-        goal: { must: 0.95, better: 'higher', unit: 'x' },
-      },
+      rateRow('digits model in batches of up to 32, c=64, vs one call at a time', [ours, single], {
+        must: 0.95,
+        better: 'higher',
+        unit: 'x',
+      }),
       {
         name: 'digits model: how far its time of a call falls with the size of the batch, of the same alone',
         ours: fallText(told, ({ servedMs }) => servedMs),

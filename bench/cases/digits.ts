@@ -1,18 +1,16 @@
 /** A real model, its work a good part of each call: our worker against the same session in Koa's process. */
-import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { checkSameAnswers } from '../answers.js';
 import type { BenchCase } from '../case.js';
-import { measureInTurn, medianRatio } from '../rounds.js';
+import { measureInTurn } from '../rounds.js';
 import { statusOf } from '../servers/banana.js';
-import { source } from '../servers/child-server.js';
-import { cpuNote, frontCpuRow, rateText, startSides } from '../sides.js';
-import { jsonRequest } from './requests.js';
+import { cpuNote, frontCpuRow, rateRow, startSides } from '../sides.js';
+import { digitRequest } from './requests.js';
 
 export const digits: BenchCase = {
   name: 'digits',
   async run(bench) {
-    const load = { request: jsonRequest({ pixels: firstTestImage() }), connections: 8 };
+    const load = { request: digitRequest(), connections: 8 };
     const sides = await startSides(bench, 'examples/digits/app.ts', ['koa', 'fastify']);
     await checkSameAnswers(sides, load.request, sameDigit);
     const results = await measureInTurn(bench.generator, sides, load, bench.duration);
@@ -20,13 +18,7 @@ export const digits: BenchCase = {
     const [ours = [], koa = []] = results;
     return [
       frontCpuRow('digits model, c=8, vs Koa', [ours, koa], null),
-      {
-        name: 'digits model, c=8',
-        ours: rateText(ours),
-        baseline: rateText(koa),
-        value: medianRatio(ours, koa, ({ perSecond }) => perSecond),
-        goal: { must: 1.0, better: 'higher', unit: 'x' },
-      },
+      rateRow('digits model, c=8', [ours, koa], { must: 1.0, better: 'higher', unit: 'x' }),
       {
         name: 'digits model, c=8: event-loop delay p99 of the front meanwhile',
         ours: '',
@@ -50,11 +42,4 @@ function sameDigit(a: unknown, b: unknown): boolean {
     isDeepStrictEqual(Object.values(one.probabilities), Object.values(other.probabilities)) &&
     one.label === other.label
   );
-}
-
-export function firstTestImage(): number[] {
-  const test = JSON.parse(readFileSync(source('examples/digits/test.json'), 'utf8')) as {
-    rows: { pixels: number[] }[];
-  };
-  return test.rows[0]?.pixels ?? [];
 }

@@ -6,7 +6,7 @@ import type { Row } from '../report.js';
 import { measureInTurn, medianRatio, type Side } from '../rounds.js';
 import { pidsOf } from '../servers/banana.js';
 import { source } from '../servers/child-server.js';
-import { cpuNote, cpuText, rateText, serverCpuUs, sideOf } from '../sides.js';
+import { cpuNote, cpuText, rateRow, serverCpuUs, sideOf } from '../sides.js';
 import { smallJsonRequest } from './requests.js';
 
 const CALLS = 10_000;
@@ -40,13 +40,7 @@ async function adapterCost(bench: Bench): Promise<Row[]> {
       value: medianRatio(potassiumRounds, banana, serverCpuUs),
       goal: { must: 1.05, better: 'lower', unit: 'x' },
     },
-    {
-      name,
-      ours: rateText(potassiumRounds),
-      baseline: rateText(banana),
-      value: medianRatio(potassiumRounds, banana, ({ perSecond }) => perSecond),
-      goal: null,
-    },
+    rateRow(name, [potassiumRounds, banana], null),
   ];
 }
 

@@ -1,6 +1,8 @@
 /** The bodies that several cases send. */
 import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import type { RequestSpec } from '../load/plan.js';
+import { source } from '../servers/child-server.js';
 
 type Request = Omit<RequestSpec, 'url'>;
 
@@ -30,6 +32,14 @@ export function bigJsonRequest(): Request {
 /** Ten megabytes that nothing can shorten. */
 export function bigBytesRequest(): Request {
   return { headers: { 'Content-Type': 'application/octet-stream' }, body: randomBytes(BIG_BYTES) };
+}
+
+/** The first image that the digits model is tested with. */
+export function digitRequest(): Request {
+  const test = JSON.parse(readFileSync(source('examples/digits/test.json'), 'utf8')) as {
+    rows: { pixels: number[] }[];
+  };
+  return jsonRequest({ pixels: test.rows[0]?.pixels ?? [] });
 }
 
 export function jsonRequest(value: unknown): Request {

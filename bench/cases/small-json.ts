@@ -2,8 +2,8 @@
 import { checkSameAnswers } from '../answers.js';
 import type { BenchCase } from '../case.js';
 import type { Goal, Row } from '../report.js';
-import { measureInTurn, medianRatio, type Round } from '../rounds.js';
-import { cpuNote, frontCpuRow, rateText, startSides } from '../sides.js';
+import { measureInTurn, type Round } from '../rounds.js';
+import { cpuNote, frontCpuRow, rateRow, startSides } from '../sides.js';
 import { smallJsonRequest } from './requests.js';
 
 /** The place of the bare server among the sides. */
@@ -22,20 +22,8 @@ export const smallJson: BenchCase = {
     const [ours = [], koa = [], fastify = [], bare = []] = results;
     return [
       ...cpuRows(ours, { koa, fastify, bare }),
-      {
-        name: '200 B JSON, c=32, vs Koa',
-        ours: rateText(ours),
-        baseline: rateText(koa),
-        value: medianRatio(ours, koa, ({ perSecond }) => perSecond),
-        goal: null,
-      },
-      {
-        name: '200 B JSON, c=32, vs Fastify',
-        ours: rateText(ours),
-        baseline: rateText(fastify),
-        value: medianRatio(ours, fastify, ({ perSecond }) => perSecond),
-        goal: null,
-      },
+      rateRow('200 B JSON, c=32, vs Koa', [ours, koa], null),
+      rateRow('200 B JSON, c=32, vs Fastify', [ours, fastify], null),
     ];
   },
 };

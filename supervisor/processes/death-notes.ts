@@ -1,5 +1,12 @@
 /** Notes taken about a worker while it lives, for the report of its death. The first cause of a kind is the one told. */
-import { describeExit, exitHint, readOomKills, type Exit, type KillCause } from './exit-report.js';
+import {
+  describeExit,
+  exitHint,
+  ranOutOfMemory,
+  readOomKills,
+  type Exit,
+  type KillCause,
+} from './exit-report.js';
 import { Tail } from './tail.js';
 import type { Fatal, WorkerDeath } from './worker-death.js';
 
@@ -32,17 +39,30 @@ export class DeathNotes {
     return describeExit(exit, this.#killCause);
   }
 
+  /** Whether too little memory ended it. */
+  ranOutOfMemory(exit: Exit): boolean {
+    return ranOutOfMemory(exit, this.#killCause, this.#lastLines().join('\n'), this.#oomKills());
+  }
+
   describe(exit: Exit, facts: WorkerFacts): WorkerDeath {
-    const stderrTail = this.#stderrTail.lastLines(REPORTED_LINES);
-    const oomKills = (readOomKills() ?? 0) - (this.#oomKillsBefore ?? 0);
+    const stderrTail = this.#lastLines();
     return {
       ...facts,
       at: new Date(),
       exit,
       how: this.how(exit),
-      hint: exitHint(exit, this.#killCause, stderrTail.join('\n'), oomKills),
+      hint: exitHint(exit, this.#killCause, stderrTail.join('\n'), this.#oomKills()),
       fatal: this.#fatal,
       stderrTail,
     };
+  }
+
+  #lastLines(): string[] {
+    return this.#stderrTail.lastLines(REPORTED_LINES);
+  }
+
+  /** How many processes of this container the kernel has killed for their memory since the worker was started. */
+  #oomKills(): number {
+    return (readOomKills() ?? 0) - (this.#oomKillsBefore ?? 0);
   }
 }

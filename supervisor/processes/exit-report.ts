@@ -27,7 +27,7 @@ export function describeExit(exit: Exit, cause: KillCause | null): string {
 /** A likely reason beyond the bare exit, or an empty string. */
 export function exitHint(exit: Exit, cause: KillCause | null, stderrTail: string, oomKills: number): string {
   if (isOurs(exit, cause)) return '';
-  if (/JavaScript heap out of memory/.test(stderrTail)) {
+  if (isHeapFull(stderrTail)) {
     return 'the JavaScript heap was full; raise it with NODE_OPTIONS=--max-old-space-size=<MiB>';
   }
   if (exit.signal === 'SIGKILL') {
@@ -44,6 +44,21 @@ export function exitHint(exit: Exit, cause: KillCause | null, stderrTail: string
     return 'native code crashed; the last lines of stderr may say where';
   }
   return '';
+}
+
+/** Whether too little memory ended the worker: V8's heap was full, or the kernel killed it to get memory back. */
+export function ranOutOfMemory(
+  exit: Exit,
+  cause: KillCause | null,
+  stderrTail: string,
+  oomKills: number,
+): boolean {
+  if (isOurs(exit, cause)) return false;
+  return isHeapFull(stderrTail) || (exit.signal === 'SIGKILL' && oomKills > 0);
+}
+
+function isHeapFull(stderrTail: string): boolean {
+  return /JavaScript heap out of memory/.test(stderrTail);
 }
 
 /** A worker that we were about to kill may have ended by itself just before. */

@@ -248,8 +248,10 @@ export class WorkerHandle implements ReadyWorker {
   #loseCalls(exit: Exit): void {
     const jobs = this.#calls.lose();
     if (jobs.length === 0) return;
-    const message = `The worker died while running this call (${this.#core.notes.how(exit)}).`;
-    this.#listener.onLost(jobs, new ServeError('SERVE_WORKER_LOST', message));
+    const { notes } = this.#core;
+    const message = `The worker died while running this call (${notes.how(exit)}).`;
+    const kind = notes.ranOutOfMemory(exit) ? 'out-of-memory' : '';
+    this.#listener.onLost(jobs, new ServeError('SERVE_WORKER_LOST', message, { kind }));
   }
 
   #becomeGone(exit: Exit): void {

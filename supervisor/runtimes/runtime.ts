@@ -32,8 +32,10 @@ export interface WorkerProgram {
   readonly cwd: string | null;
   /** Name for people. */
   readonly label: string;
-  /** Files whose folders hold what the app is made of, for `--watch`; empty: not known. */
+  /** Folders, and files whose folders hold what the app is made of, for `--watch`; empty: not known. */
   readonly watches: readonly string[];
+  /** The files of `watches` are all that the app is made of: others beside them are others'. */
+  readonly isSingleFile?: boolean;
 }
 
 export interface Runtime {

@@ -63,13 +63,16 @@ export async function planModel(entry: ModelEntry, server: ResolvedOptions, cwd:
 
 /** A model of a store. Whether its file can be loaded is found out when a worker starts. @throws SERVE_CONFIG */
 export async function planStored(
-  { url, app, service, version }: StoredModel,
+  { url, app, service, version, folder }: StoredModel,
   name: string,
   own: OptionSource,
   server: ResolvedOptions,
 ): Promise<ModelPlan> {
   const resolved = resolveModelOptions(withStoreDefaults(server), own, url);
-  return completed({ name, version, app, appPlace: '', service, workerCommand: null }, url, resolved, false);
+  const wanted = { name, version, app, appPlace: '', service, workerCommand: null };
+  const { spec, isDefault } = await completed(wanted, url, resolved, false);
+  const watched = folder === null ? { isSingleFile: true } : { watches: [folder] };
+  return { spec: { ...spec, program: { ...spec.program, ...watched } }, isDefault };
 }
 
 /** Models of a store are used to other defaults than apps; what the operator or an app says goes before both. */

@@ -177,7 +177,8 @@ export class ServedModels {
       onProblem: (problem: string) => this.#log.error(`--watch: ${problem}`),
     };
     const kept = this.#kept.get(model) as Kept;
-    kept.files = program.watches.map((path) => new AppFiles(path, listener));
+    const { watches, isSingleFile = false } = program;
+    kept.files = watches.map((path) => new AppFiles(path, listener, isSingleFile));
     await Promise.all(kept.files.map((files) => files.open()));
   }
 

@@ -41,6 +41,7 @@ export class ModelStore {
       version: FIRST_VERSION,
       app,
       service: { handler, modelDir },
+      folder: isFolder ? path : null,
     };
   }
 

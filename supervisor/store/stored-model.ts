@@ -22,4 +22,6 @@ export interface StoredModel {
   readonly app: string;
   /** Null: what the file exports says what it is. */
   readonly service: ServiceSource | null;
+  /** The folder that is the model; null: its file is all of it. */
+  readonly folder: string | null;
 }

@@ -1,13 +1,13 @@
 /**
- * Watches the folder of an app and tells, once per burst of changes, which of its files hold something else.
+ * Watches the folder of an app, or its only file, and tells, once per burst of changes, which of its files hold something else.
  *
  * 1. Any news from the system starts a burst; editors save in several steps, and a checkout writes hundreds of files.
  * 2. When it is quiet again, the tree is read (`file-tree.ts`) and compared with what was read before.
  * The system says when to look, the reading what has changed: news that is lost, doubled or late does no harm.
  */
-import { realpathSync, watch, type FSWatcher } from 'node:fs';
+import { realpathSync, statSync, watch, type FSWatcher } from 'node:fs';
 import { basename, dirname } from 'node:path';
-import { changedFiles, isAppFile, isIgnored, readTree, type FileTree } from './file-tree.js';
+import { changedFiles, isAppFile, isIgnored, readFileAlone, readTree, type FileTree } from './file-tree.js';
 
 export interface AppFilesListener {
   /** Paths below the app's folder, at least one. */
@@ -34,15 +34,20 @@ type State =
 
 export class AppFiles {
   readonly #folder: string;
+  /** Name of the only file that counts; null: all of the folder do. */
+  readonly #only: string | null;
   readonly #listener: AppFilesListener;
   #state: State = { name: 'still' };
   #tree: FileTree = new Map();
   #watchers: FSWatcher[] = [];
   #hasProblem = false;
 
-  /** `app`: its path, which exists. */
-  constructor(app: string, listener: AppFilesListener) {
-    this.#folder = dirname(realpathSync(app));
+  /** `app`: path of its folder, or of a file in it, which exists. `isAlone`: nothing else than that file counts. */
+  constructor(app: string, listener: AppFilesListener, isAlone = false) {
+    const path = realpathSync(app);
+    const isFolder = statSync(path).isDirectory();
+    this.#folder = isFolder ? path : dirname(path);
+    this.#only = isAlone && !isFolder ? basename(path) : null;
     this.#listener = listener;
   }
 
@@ -61,6 +66,7 @@ export class AppFiles {
   #onNews(event: string, path: string | null): void {
     // An entry that is made, moved or removed may be a folder, whatever its name.
     if (path !== null && (isIgnored(path) || (event === 'change' && !isAppFile(path)))) return;
+    if (path !== null && this.#only !== null && path !== this.#only) return;
     if (this.#state.name === 'reading') this.#state = { name: 'reading', isStale: true };
     else this.#awaitQuiet();
   }
@@ -87,7 +93,11 @@ export class AppFiles {
     this.#state = { name: 'reading', isStale: false };
     const watchersBefore = this.#watchers;
     if (!ONE_WATCH_FOR_ALL) this.#watchers = [];
-    this.#tree = await readTree(this.#folder, this.#tree, (folder) => this.#watch(folder));
+    const onFolder = (folder: string): void => this.#watch(folder);
+    this.#tree =
+      this.#only === null
+        ? await readTree(this.#folder, this.#tree, onFolder)
+        : await readFileAlone(this.#folder, this.#only, this.#tree, onFolder);
     if (!ONE_WATCH_FOR_ALL) closeAll(watchersBefore);
     this.#endReading();
   }

@@ -80,6 +80,18 @@ export async function readTree(
   return tree;
 }
 
+/** As `readTree`, of one file in a folder. */
+export async function readFileAlone(
+  root: string,
+  name: string,
+  before: FileTree,
+  onFolder: (path: string) => void,
+): Promise<FileTree> {
+  onFolder(root);
+  const mark = await markOf(join(root, name), before.get(name)).catch(() => null);
+  return new Map(mark === null ? [] : [[name, mark]]);
+}
+
 /** Changed, new and removed files, in order. */
 export function changedFiles(before: FileTree, after: FileTree): string[] {
   const paths = new Set([...before.keys(), ...after.keys()]);

@@ -243,6 +243,84 @@ test(
   },
 );
 
+/** A batch that is in the worker behind a running one, and has not begun. */
+interface Ahead extends Batches {
+  /** Ends the running batch. */
+  endRunning(): void;
+  /** Of the running calls, a and b. */
+  readonly running: Promise<Answer[]>;
+  /** Of the two calls behind them, c and d. */
+  readonly ahead: readonly [Promise<Answer>, Promise<Answer>];
+}
+
+const MOST_ATTEMPTS = 20;
+
+/** `askC` asks for c. */
+async function sendAhead(t: TestContext, askC: (server: Server) => Promise<Answer>): Promise<Ahead> {
+  const batches = await batchServer(t, 2);
+  const { server, cues, askAll } = batches;
+  // Nothing goes ahead behind a run of more than 25 ms, and calls may come in another order: then others are tried.
+  for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt += 1) {
+    await untilRunsAreShort(batches);
+    const cue = `end ${attempt}`;
+    const endRunning = (): void => cues.give(cue);
+    const running = askAll([{ name: 'a', until: cue }, { name: 'b' }]);
+    const ahead = [askC(server), ask(server, { name: 'd' })] as const;
+    await Promise.race([
+      server.until(({ model }) => model.queue.waiting + model.inFlight === 4),
+      Promise.allSettled(ahead),
+    ]);
+    const held = (await server.status()).model.workers[0]?.held;
+    if (held === 4 && cues.notes().at(-1) === 'run a b') return { ...batches, endRunning, running, ahead };
+    endRunning();
+    await Promise.allSettled([running, ...ahead]);
+  }
+  return assert.fail('no batch went ahead of a running one');
+}
+
+async function untilRunsAreShort({ server, askAll }: Batches): Promise<void> {
+  for (;;) {
+    await askAll([{ name: 'x' }, { name: 'y' }]);
+    const { mean } = (await server.status()).model.runMs;
+    if (mean !== null && mean < 15) return;
+  }
+}
+
+test(
+  'a full batch lies ready in the worker while another runs; a call whose client leaves is taken out before it begins',
+  LIMIT,
+  async (t) => {
+    const leaving = new AbortController();
+    const { server, cues, endRunning, running, ahead } = await sendAhead(t, (to) =>
+      ask(to, { name: 'c' }, { signal: leaving.signal }),
+    );
+    leaving.abort();
+    await assert.rejects(ahead[0], { name: 'AbortError' });
+    await server.until(({ model }) => model.inFlight === 3);
+    endRunning();
+    assert.deepEqual(statuses(await running), [200, 200]);
+    assert.equal((await ahead[1]).json<{ of: number }>().of, 1);
+    assert.deepEqual(cues.notes().slice(-2), ['run a b', 'run d']);
+    await server.stop();
+  },
+);
+
+test(
+  'a call whose deadline passes in a batch that was sent ahead is taken out before it begins',
+  LIMIT,
+  async (t) => {
+    const { server, cues, endRunning, running, ahead } = await sendAhead(t, (to) =>
+      ask(to, { name: 'c' }, { headers: { 'x-request-timeout-seconds': '2' } }),
+    );
+    assert.equal(errorOf(await ahead[0]).code, 'SERVE_DEADLINE');
+    endRunning();
+    assert.deepEqual(statuses(await running), [200, 200]);
+    assert.equal((await ahead[1]).json<{ of: number }>().of, 1);
+    assert.deepEqual(cues.notes().slice(-2), ['run a b', 'run d']);
+    await server.stop();
+  },
+);
+
 test('a server that stops waits for the batch that runs and answers all of its calls', LIMIT, async (t) => {
   const { server, cues, askAll } = await batchServer(t, 2);
   const answers = askAll([{ name: 'a', until: 'stopping' }, { name: 'b' }]);

@@ -1,5 +1,6 @@
 /** A server of a model store: what it begins with, what it leaves out, and what never ends it. */
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
 import { describe, test, type TestContext } from 'node:test';
 import { editedApp } from '../helpers/edited-app.js';
 import { call, runCommand, startServer, type Server, type StartOptions } from '../helpers/server.js';
@@ -177,3 +178,37 @@ test('the store and its models may stand in the config file and in the environme
   await fromEnvironment.until(({ state }) => state === 'ready');
   await fromEnvironment.stop();
 });
+
+test(
+  'with --watch, a change of one model of the store starts that model again, and no other',
+  LIMIT,
+  async (t) => {
+    const folder = storeOf(t, {
+      'one/src/handler.mjs': saying('one'),
+      'one/index.mjs': 'export { inference } from "./src/handler.mjs";',
+      'two/app.mjs': saying('two'),
+      'three.mjs': saying('three'),
+      'four.mjs': saying('four'),
+    });
+    const server = await serveStore(t, folder, ['--models', 'all', '--watch']);
+    const pidsOf = async (): Promise<Record<string, number | null | undefined>> => {
+      const { models } = await server.until(({ models }) => models.every(({ state }) => state === 'ready'));
+      return Object.fromEntries(models.map(({ name, workers }) => [name, workers[0]?.pid]));
+    };
+    const before = await pidsOf();
+    writeFileSync(`${folder}/store/one/src/handler.mjs`, saying('one, again'));
+    await server.untilPrinted('src/handler.mjs changed: starting the workers of one again');
+    assert.equal(await whoIs(server, 'one'), 'one, again');
+    const then = await pidsOf();
+    assert.notEqual(then['one'], before['one']);
+    assert.deepEqual({ ...then, one: null }, { ...before, one: null });
+
+    writeFileSync(`${folder}/store/three.mjs`, saying('three, again'));
+    await server.untilPrinted('three.mjs changed: starting the workers of three again');
+    assert.equal(await whoIs(server, 'three'), 'three, again');
+    const last = await pidsOf();
+    assert.notEqual(last['three'], then['three']);
+    assert.deepEqual({ ...last, three: null }, { ...then, three: null });
+    await server.stop();
+  },
+);

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import {
   describeExit,
   exitHint,
+  ranOutOfMemory,
   type Exit,
   type KillCause,
 } from '../../../supervisor/processes/exit-report.js';
@@ -68,8 +69,12 @@ const ROWS: Readonly<Record<string, Row>> = {
   'an exit that nobody can tell': { exit: { code: null, signal: null }, how: 'unknown exit', hint: /^$/ },
 };
 
+/** The rows in which memory was missing. */
+const OUT_OF_MEMORY: readonly string[] = ['a full heap', "SIGKILL while the cgroup's OOM count rose"];
+
 for (const [what, { exit, cause = null, stderr = '', oomKills = 0, how, hint }] of Object.entries(ROWS)) {
   test(`the report of ${what}`, () => {
+    assert.equal(ranOutOfMemory(exit, cause, stderr, oomKills), OUT_OF_MEMORY.includes(what));
     assert.equal(describeExit(exit, cause), how);
     assert.match(exitHint(exit, cause, stderr, oomKills), hint);
   });

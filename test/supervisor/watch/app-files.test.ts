@@ -14,12 +14,13 @@ interface Watched {
   untilTold(file: string): Promise<void>;
 }
 
-async function watched(t: TestContext, app: EditedApp, name = 'app.ts'): Promise<Watched> {
+async function watched(t: TestContext, app: EditedApp, name = 'app.ts', isAlone = false): Promise<Watched> {
   const told: (readonly string[])[] = [];
-  const files = new AppFiles(app.path(name), {
-    onChange: (changed) => told.push(changed),
-    onProblem: (problem) => assert.fail(problem),
-  });
+  const listener = {
+    onChange: (changed: readonly string[]) => told.push(changed),
+    onProblem: (problem: string) => assert.fail(problem),
+  };
+  const files = new AppFiles(app.path(name), listener, isAlone);
   t.after(() => files.close());
   await files.open();
   const untilTold = (file: string): Promise<void> =>
@@ -52,6 +53,34 @@ test('a burst is told once, with every file that changed', LIMIT, async (t) => {
   app.save('lib/a.ts', '1');
   await untilTold('app.ts');
   assert.deepEqual(told, [['app.ts', 'lib/b.ts']]);
+});
+
+test('a folder may be named instead of a file in it', LIMIT, async (t) => {
+  const app = editedApp(t, { 'model/src/service.ts': '1', 'model/labels.json': '1', 'other.ts': '1' });
+  const { told, untilTold } = await watched(t, app, 'model');
+  app.save('other.ts', '2');
+  app.save('model/labels.json', '2');
+  await untilTold('labels.json');
+  assert.deepEqual(told, [['labels.json']]);
+});
+
+test('of a file that is alone, nothing beside it counts, and its return does', LIMIT, async (t) => {
+  const app = editedApp(t, { 'one.ts': '1', 'two.ts': '1', 'lib/three.ts': '1' });
+  const one = await watched(t, app, 'one.ts', true);
+  const two = await watched(t, app, 'two.ts', true);
+  app.save('lib/three.ts', '2');
+  app.save('two.ts', '2');
+  await two.untilTold('two.ts');
+  app.save('one.ts', '2');
+  await one.untilTold('one.ts');
+  assert.deepEqual([one.told, two.told], [[['one.ts']], [['two.ts']]]);
+  app.remove('one.ts');
+  app.save('one.ts', '3');
+  await eventually(
+    () => one.told.length > 1,
+    10_000,
+    () => JSON.stringify(one.told),
+  );
 });
 
 test('a change that is undone within the burst is none', LIMIT, async (t) => {

@@ -1,0 +1,150 @@
+/**
+ * How calls of a custom service fail: this file is the table. Each row is a batch of three calls over HTTP, of which one
+ * makes it fail, in Multi Model Server's manner and in the house's.
+ */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { call, fixture, startServer, type Answer, type Server } from '../helpers/server.js';
+
+const LIMIT = { timeout: 60_000 };
+
+const MODEL = 'fails-as-told';
+const BATCH_OF_3 = ['--batch-size', '3', '--max-batch-delay', '1m'];
+
+interface Row {
+  /** What the service is told to do. */
+  readonly told: string;
+  /** Status, type and message on `/predictions`. */
+  readonly mms: string;
+  /** Status and code on the house's paths. */
+  readonly house: string;
+  readonly whole: boolean;
+  readonly dies?: true;
+}
+
+const row = (told: string, mms: string, house: string): Row => ({ told, mms, house, whole: true });
+const alone = (told: string, mms: string, house: string): Row => ({ told, mms, house, whole: false });
+const dies = (told: string, mms: string, house: string): Row => ({ ...row(told, mms, house), dies: true });
+
+const INTERNAL = 'InternalServerException';
+const FAILED = '500 SERVE_INFERENCE_FAILED';
+const INVALID = '500 SERVE_OUTPUT_INVALID';
+const LOST = '500 SERVE_WORKER_LOST';
+
+const ROWS: readonly Row[] = [
+  row('throws a PredictionException', `513 ${INTERNAL}: no cat in here`, FAILED),
+  row('throws a PredictionException without a status', `500 ${INTERNAL}: no cat in here`, FAILED),
+  row('rejects with a PredictionException', `599 ${INTERNAL}: late`, FAILED),
+  row('throws an error', `503 ${INTERNAL}: Prediction failed`, FAILED),
+  row('throws an error about CUDA', `503 ${INTERNAL}: Prediction failed`, FAILED),
+  row('runs out of memory', `507 ${INTERNAL}: Out of resources`, FAILED),
+  row('returns no list', `503 ${INTERNAL}: Invalid model predict output`, INVALID),
+  row('returns nothing', `503 ${INTERNAL}: Invalid model predict output`, INVALID),
+  row('returns too few', `503 ${INTERNAL}: number of batch response mismatched`, INVALID),
+  row('returns too many', `503 ${INTERNAL}: number of batch response mismatched`, INVALID),
+  alone('returns a PredictionException', `422 ${INTERNAL}: not this one`, FAILED),
+  alone('promises a PredictionException', `422 ${INTERNAL}: not this one`, FAILED),
+  alone('streams a PredictionException', `422 ${INTERNAL}: not this one`, FAILED),
+  alone('returns an error', `503 ${INTERNAL}: Prediction failed`, FAILED),
+  alone('returns what is no data', `503 ${INTERNAL}: Unsupported model output data type.`, INVALID),
+  dies('exits', `500 ${INTERNAL}: Worker died.`, LOST),
+  dies('kills itself', `500 ${INTERNAL}: Worker died.`, LOST),
+  dies(
+    'never returns',
+    `504 ${INTERNAL}: The call ran longer than 2000 ms (--run-timeout).`,
+    '504 SERVE_INFERENCE_TIMEOUT',
+  ),
+];
+
+describe('a batch of three calls', LIMIT, () => {
+  let server: Server;
+  before(async () => {
+    const args = [...BATCH_OF_3, '--run-timeout', '2s'];
+    server = await startServer(fixture(`${MODEL}.mjs`), { args });
+    await server.until(({ state }) => state === 'ready');
+  });
+  after(() => server.stop('SIGINT', 2 * ROWS.filter((each) => each.dies).length));
+
+  for (const { told, mms, house, whole, dies: isDeadly } of ROWS) {
+    for (const [path, expected, said] of [
+      [`/predictions/${MODEL}`, mms, mmsError],
+      ['/', house, houseError],
+    ] as const) {
+      test(`of which one ${told}, on ${path}: ${whole ? 'each' : 'that one'} is answered ${expected}`, async () => {
+        const [pid] = await pids(server);
+        const [guilty, ...others] = await batch(server, path, told);
+        assert.equal(said(guilty), expected);
+        for (const answer of others) {
+          if (whole) assert.equal(said(answer), expected);
+          else assert.deepEqual([answer.status, answer.text], [200, `fine ${pid}`]);
+        }
+        assert.equal(
+          (await pids(server))[0] === pid,
+          isDeadly === undefined,
+          'the worker lives on unless it died',
+        );
+      });
+    }
+  }
+
+  test('of which one sets its own status: its client gets that, and its body unchanged', async () => {
+    const [answer, ...others] = await batch(server, `/predictions/${MODEL}`, 'sets a status');
+    assert.deepEqual([answer.status, answer.text], [507, 'Invalid response']);
+    for (const { status } of others) assert.equal(status, 200);
+  });
+
+  test('of which one is malformed: it alone is answered 400, and the others run', async () => {
+    const path = `/predictions/${MODEL}`;
+    const [pid] = await pids(server);
+    const [guilty, ...others] = await Promise.all([post(server, path, '{'), ...fine(server, path, 2)]);
+    assert.match(mmsError(guilty), /^400 BadRequestException: The body is not valid JSON: /);
+    for (const { status } of others) assert.equal(status, 200);
+    assert.deepEqual(await pids(server), [pid]);
+  });
+});
+
+test(
+  'a batch that fills the JavaScript heap is answered 507 on the paths of Multi Model Server',
+  LIMIT,
+  async (t) => {
+    const env = { NODE_OPTIONS: '--max-old-space-size=64' };
+    const server = await startServer(fixture(`${MODEL}.mjs`), {
+      t,
+      args: BATCH_OF_3,
+      env,
+      expectedRestarts: 1,
+    });
+    const answers = await batch(server, `/predictions/${MODEL}`, 'fills the heap');
+    for (const answer of answers) assert.equal(mmsError(answer), `507 ${INTERNAL}: Worker died.`);
+    await server.stop();
+  },
+);
+
+/** Three calls of one batch: what is told to one, and two that would be fine. */
+async function batch(server: Server, path: string, told: string): Promise<[Answer, Answer, Answer]> {
+  const guilty = post(server, path, JSON.stringify({ told }));
+  return (await Promise.all([guilty, ...fine(server, path, 2)])) as [Answer, Answer, Answer];
+}
+
+function fine(server: Server, path: string, count: number): Promise<Answer>[] {
+  return Array.from({ length: count }, () => post(server, path, '{"told":"fine"}'));
+}
+
+function post(server: Server, path: string, body: string): Promise<Answer> {
+  return call(server.url + path, body, { 'content-type': 'application/json' });
+}
+
+async function pids(server: Server): Promise<(number | null)[]> {
+  const { model } = await server.until(({ state }) => state === 'ready');
+  return model.workers.map(({ pid }) => pid);
+}
+
+function mmsError(answer: Answer): string {
+  const { code, type, message } = answer.json<{ code: number; type: string; message: string }>();
+  assert.equal(code, answer.status);
+  return `${code} ${type}: ${message}`;
+}
+
+function houseError(answer: Answer): string {
+  return `${answer.status} ${answer.json<{ error: { code: string } }>().error.code}`;
+}
