@@ -126,6 +126,43 @@ describe('a server of a model store without an app', LIMIT, () => {
   });
 });
 
+describe('what lies in the store', LIMIT, () => {
+  /** Says by which of its exports it answers, and where it works. */
+  const HANDLES =
+    'export const handle = (data, context) => data?.map(() => ({ by: "handle", dir: context.systemProperties.model_dir })) ?? null;';
+  const CLASSES = `
+    class Helper {}
+    export class Predictor { initialize() {} handle(data) { return data.map(() => ({ by: "Predictor" })); } }
+    export class Other { initialize() {} handle(data) { return data.map(() => ({ by: "Other" })); } }`;
+
+  const predict = async ({ url }: Server, name: string): Promise<unknown> =>
+    (await call(`${url}/predictions/${name}`, '{}')).json();
+
+  test('is a custom service, or an app if it has `inference`', async (t) => {
+    const folder = storeOf(t, {
+      'handles/service.mjs': HANDLES,
+      'single.mjs': HANDLES,
+      'app/app.mjs': saying('app'),
+    });
+    const server = await serveStore(t, folder, ['--models', 'all']);
+    await server.until(({ state }) => state === 'ready');
+    assert.deepEqual(await predict(server, 'handles'), { by: 'handle', dir: `${folder}/store/handles` });
+    assert.deepEqual(await predict(server, 'single'), { by: 'handle', dir: `${folder}/store` });
+    assert.deepEqual(await predict(server, 'app'), { who: 'app' });
+    await server.stop();
+  });
+
+  test('has workers that cannot start, and the others serve, if nothing in its file can be meant', async (t) => {
+    const folder = storeOf(t, { 'two/service.mjs': CLASSES, 'one/service.mjs': HANDLES });
+    const server = await serveStore(t, folder, ['--models', 'all']);
+    await server.untilPrinted('two: no worker could start');
+    await server.until(({ models }) => models.some(({ name, state }) => name === 'one' && state === 'ready'));
+    assert.equal((await call(`${server.url}/predictions/two`, '{}')).status, 503);
+    assert.equal((await call(`${server.url}/predictions/one`, '{}')).status, 200);
+    await server.stop();
+  });
+});
+
 describe('a server of an app with a model store', LIMIT, () => {
   test('has the models of the store beside its app', async (t) => {
     const folder = storeOf(t, { 'words.mjs': saying('words'), '../mine.mjs': saying('mine') });

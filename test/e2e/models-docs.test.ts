@@ -79,3 +79,21 @@ test('the commands on the page start the models that they name', LIMIT, async (t
     await server.stop();
   }
 });
+
+test('the command of the model store on the page serves what the page says', LIMIT, async (t) => {
+  const [command, ...words] = block('sh').trim().split(' ');
+  assert.equal(command, 'banana-serve');
+  const folder = project(t, ['models/res-net.v2/app.ts', 'models/words.ts']);
+  const args = [...words, '--management-port', '0'];
+  const server = await startServer(null, { t, cwd: folder, args });
+  const { models } = await server.until(({ state }) => state === 'ready');
+  assert.deepEqual(
+    models.map(({ name, version }) => [name, version]),
+    [
+      ['res_net_v2', '1'],
+      ['words', '1'],
+    ],
+  );
+  assert.equal((await call(`${server.url}/predictions/words`, '{}')).json(), 'models/words.ts');
+  await server.stop();
+});
