@@ -9,7 +9,7 @@ import { ServeError, describeThrown } from '../../protocol/errors.js';
 import type { Job, JobCall } from '../dispatch/job.js';
 import { startLimit } from '../machine/limit-timer.js';
 import { formatMs } from '../options/units.js';
-import type { JobEnd, JobRecord, JobStore } from './job-store.js';
+import type { JobEnd, JobStore } from './job-store.js';
 import { KeptJob, endOf } from './kept-job.js';
 import { MemoryStore } from './memory-store.js';
 
@@ -71,7 +71,11 @@ export class KeptJobs {
     const { requestId, model, version, route } = job.call;
     const facts = { id: this.#newId(), requestId, model, version, route };
     const record = { ...facts, createdAt: Date.now(), begunAt: null, end: null };
-    await this.#accept(record, job);
+    try {
+      await this.#inTime(this.#store.accept(record, job), record.id);
+    } catch (cause) {
+      throw this.#notKept(job.call, cause);
+    }
     const { maxResultBytes } = this.#store;
     const kept = new KeptJob(record, job, { maxResultBytes, onEnded: (ended) => this.#onEnded(ended) });
     this.#running.set(kept.id, kept);
@@ -88,20 +92,9 @@ export class KeptJobs {
     this.#store.close();
   }
 
-  async #accept(record: JobRecord, job: Job): Promise<void> {
-    try {
-      await this.#acceptInTime(record, job);
-    } catch (cause) {
-      const options = { detail: describeThrown(cause).stack, retryAfterS: RETRY_S, cause };
-      const error = new ServeError('SERVE_NOT_KEPT', undefined, options);
-      this.#listener.onNotKept?.(job.call, error);
-      throw error;
-    }
-  }
-
-  async #acceptInTime(record: JobRecord, job: Job): Promise<void> {
-    const accepted = this.#store.accept(record, job);
-    await new Promise<void>((resolve, reject) => {
+  /** Settles as `accepted` does, or rejects if that takes too long; a record that comes later is told of its end. */
+  #inTime(accepted: Promise<void>, id: string): Promise<void> {
+    return new Promise((resolve, reject) => {
       let isLate = false;
       const limit = startLimit(ACCEPT_LIMIT_MS, () => {
         isLate = true;
@@ -109,7 +102,7 @@ export class KeptJobs {
       });
       const onRecord = (): void => {
         limit.stop();
-        if (isLate) this.#store.ended(record.id, neverRun());
+        if (isLate) this.#store.ended(id, neverRun());
         resolve();
       };
       accepted.then(onRecord, (cause: Error) => {
@@ -117,6 +110,13 @@ export class KeptJobs {
         reject(cause);
       });
     });
+  }
+
+  #notKept(call: JobCall, cause: unknown): ServeError {
+    const options = { detail: describeThrown(cause).stack, retryAfterS: RETRY_S, cause };
+    const error = new ServeError('SERVE_NOT_KEPT', undefined, options);
+    this.#listener.onNotKept?.(call, error);
+    return error;
   }
 
   #noteBegun(id: string): void {
