@@ -41,6 +41,7 @@ export interface ServerOptionTypes<Duration> {
   modelStore: string;
   models: string | readonly string[];
   ping: 'health' | 'always-200';
+  mmsExceptionStatus: '503' | '500';
   managementPort: number | string;
   managementHost: string;
   managementKey: string | readonly string[];

@@ -181,6 +181,15 @@ export const OPTIONS = {
     default: 'health',
     parse: (raw) => parseChoice(raw, ['health', 'always-200']),
   }),
+  mmsExceptionStatus: serverOption<'503' | '500'>({
+    group: 'Models',
+    flag: '--mms-exception-status',
+    value: '<status>',
+    help: "What a failure of the model's code is on Multi Model Server's paths: 503, as it was there, or 500, which no balancer takes for a server that is too busy.",
+    defaultText: '503',
+    default: '503',
+    parse: (raw) => parseChoice(raw, ['503', '500']),
+  }),
   managementPort: serverOption<number | string | null>({
     group: 'Management',
     flag: '--management-port',

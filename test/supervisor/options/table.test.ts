@@ -95,6 +95,7 @@ const BAD: Readonly<Record<OptionName, readonly [raw: string, allowed: string]>>
     'all, or paths in the model store, separated by commas, each with a name before it if you like: digits,cats=zoo/cats',
   ],
   ping: ['never', 'one of health, always-200'],
+  mmsExceptionStatus: ['501', 'one of 503, 500'],
   managementPort: ['65536', 'a port from 0 to 65535, or the path of a unix socket'],
   managementHost: [' ', 'an address or a host name'],
   managementKey: [
@@ -160,6 +161,7 @@ const GIVEN: {
   modelStore: ['./models'],
   models: ['all', 'digits,cats=zoo/cats', ['digits', 'cats=zoo/cats']],
   ping: ['health', 'always-200'],
+  mmsExceptionStatus: ['503', '500'],
   managementPort: [8081, '0', '/run/management.sock'],
   managementHost: ['::1'],
   managementKey: ['key', ['key', 'other']],

@@ -113,8 +113,30 @@ function rowOf({ code, kind, status }: ServeError): Row {
   return KINDS[code]?.[kind] ?? ROWS[code];
 }
 
-/** `model`: the name of the one that was asked for; empty if that is not known. */
-export function mmsError(error: ServeError, model: string): MmsError {
-  const { status, type, says } = rowOf(error);
-  return { code: error.status === 0 ? status : error.status, type, message: says(error, model) };
+/** What the words for an error depend on, besides the error. */
+export interface Circumstances {
+  /** The name of the model that was asked for; empty if that is not known. */
+  readonly model: string;
+  /** The status of a failure of the model's code. */
+  readonly exceptionStatus: number;
+  /** The client may see what an exception said. */
+  readonly isExposed: boolean;
+}
+
+export function mmsError(error: ServeError, { model, exceptionStatus, isExposed }: Circumstances): MmsError {
+  const row = rowOf(error);
+  const status = row.status === EXCEPTION_STATUS && isOfApp(error) ? exceptionStatus : row.status;
+  const message = row.says(error, model);
+  const isShown = isExposed && row === ROWS.SERVE_INFERENCE_FAILED && error.detail !== '';
+  return {
+    code: error.status === 0 ? status : error.status,
+    type: row.type,
+    message: isShown ? `${message}: ${error.detail}` : message,
+  };
+}
+
+const EXCEPTION_STATUS = 503;
+
+function isOfApp({ code }: ServeError): boolean {
+  return ERRORS[code].source === 'app';
 }

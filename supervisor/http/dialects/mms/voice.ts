@@ -23,7 +23,12 @@ export const mmsVoice: Pick<Dialect, 'fail' | 'clientHeaders' | 'headers' | 'own
 };
 
 function mmsFailure(error: ServeError, _requestId: string, ask: Ask | null): Failure {
-  const body = mmsError(error, ask?.model?.spec.name ?? '');
+  const options = ask?.backend.options;
+  const body = mmsError(error, {
+    model: ask?.model?.spec.name ?? '',
+    exceptionStatus: Number(options?.mmsExceptionStatus ?? 503),
+    isExposed: options?.exposeErrors === true,
+  });
   const headers = { ...NO_CACHE, 'Content-Type': JSON_TYPE, ...headersOfStatus(error) };
   const ending = body.code === 413 && ask !== null ? { readsOnBytes: stillWorth(ask) } : { closes: true };
   return { status: body.code, headers, body: mmsJson(body), ...ending };

@@ -5,10 +5,14 @@ import {
   ERRORS,
   ServeError,
   type ErrorCode,
+  type ErrorKind,
   type ServeErrorOptions,
 } from '../../../../../protocol/errors.js';
 import type { Ask } from '../../../../../supervisor/http/call/ask.js';
+import { mmsError } from '../../../../../supervisor/http/dialects/mms/failures.js';
 import { mmsVoice } from '../../../../../supervisor/http/dialects/mms/voice.js';
+import { HTTP_STATUS } from '../../../../../supervisor/http/socket/http-status.js';
+import { holdsSection, printTable } from '../../../../helpers/doc-page.js';
 
 const NO_WORKER = 'No worker is available to serve request for model: m.';
 const WRONG_KEY = 'Token Authorization failed. Token either incorrect, expired, or not provided correctly';
@@ -126,6 +130,23 @@ test('a worker that died for want of memory is 507', () => {
   ]);
 });
 
+test('an exception and what it said are shown where the operator says so', () => {
+  const options = { maxBody: 4, mmsExceptionStatus: '500', exposeErrors: true };
+  const ask = { ...ASK, backend: { options } } as unknown as Ask;
+  const detail = 'Error: secret';
+  for (const [code, kind, expected] of [
+    ['SERVE_INFERENCE_FAILED', 'exception', [500, 'Prediction failed: Error: secret']],
+    ['SERVE_INFERENCE_FAILED', '', [500, 'Prediction failed: Error: secret']],
+    ['SERVE_INFERENCE_FAILED', 'out-of-memory', [507, 'Out of resources']],
+    ['SERVE_OUTPUT_INVALID', '', [500, 'Unsupported model output data type.']],
+    ['SERVE_QUEUE_TIMEOUT', '', [504, ERRORS.SERVE_QUEUE_TIMEOUT.message]],
+    ['SERVE_SHUTTING_DOWN', '', [503, ERRORS.SERVE_SHUTTING_DOWN.message]],
+  ] as const) {
+    const { status, body } = mmsVoice.fail(new ServeError(code, undefined, { detail, kind }), 'id', ask);
+    assert.deepEqual([status, (JSON.parse(body.toString()) as { message: string }).message], expected);
+  }
+});
+
 test('the default version cannot be unregistered beside others: 403', () => {
   assert.deepEqual(said('SERVE_MODEL_CONFLICT', 'why', { status: 403 }), [
     403,
@@ -156,4 +177,29 @@ test('a body that is too large is read on to twice the limit, and its connection
   assert.deepEqual([closes, readsOnBytes], [undefined, 8]);
   const chunked = { ...ASK, request: { headers: {} } } as unknown as Ask;
   assert.equal(mmsVoice.fail(new ServeError('SERVE_BODY_TOO_LARGE'), 'id', chunked).readsOnBytes, 4);
+});
+
+const CLIENT_CODES = (Object.keys(ERRORS) as ErrorCode[]).filter((code) => HTTP_STATUS[code] !== null);
+
+/** The kinds of error that are said in another way than their code alone. */
+const SPECIAL: readonly (readonly [string, ServeError])[] = [
+  ['`SERVE_INFERENCE_FAILED`, a prediction', failed('SERVE_INFERENCE_FAILED', 'prediction')],
+  ['`SERVE_INFERENCE_FAILED`, no memory', failed('SERVE_INFERENCE_FAILED', 'out-of-memory')],
+  ['`SERVE_WORKER_LOST`, no memory', failed('SERVE_WORKER_LOST', 'out-of-memory')],
+];
+
+function failed(code: ErrorCode, kind: ErrorKind): ServeError {
+  return new ServeError(code, undefined, { kind });
+}
+
+holdsSection('errors.md', 'multi-model-server', () => {
+  const rows = [...CLIENT_CODES.map((code) => [`\`${code}\``, new ServeError(code)] as const), ...SPECIAL];
+  return printTable(
+    ['code', 'status', 'type', 'message'],
+    rows.map(([name, error]) => {
+      const { code, type, message } = mmsError(error, { model: '…', exceptionStatus: 503, isExposed: false });
+      const isOwn = error.message === message && error.kind !== 'out-of-memory';
+      return [name, String(code), `\`${type}\``, isOwn ? 'as in the house' : message];
+    }),
+  );
 });

@@ -1,11 +1,14 @@
 /** The paths of the inference API: those that are described, those that are claimed, and those that are warned of. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { ServeError } from '../../../../../protocol/errors.js';
 import type { Ask } from '../../../../../supervisor/http/call/ask.js';
 import { calledModel } from '../../../../../supervisor/http/dialects/mms/called-model.js';
 import { describeApi } from '../../../../../supervisor/http/dialects/mms/describe-api.js';
 import { INFERENCE_API, modelApi } from '../../../../../supervisor/http/dialects/mms/inference-api.js';
 import { mmsInference } from '../../../../../supervisor/http/dialects/mms/inference.js';
+import { namedPath, writtenPath } from '../../../../../supervisor/http/socket/request-facts.js';
 import type { Models } from '../../../../../supervisor/models/models.js';
 
 /** A registry that finds every model, each with the route `/`. */
@@ -72,6 +75,37 @@ test('operations have names of their own', () => {
 
 test('a model is described at the path that names it, escaped', () => {
   assert.deepEqual(Object.keys(modelApi('a b/ü', '1.0')), ['/predictions/a%20b%2F%C3%BC/1.0']);
+});
+
+test('whatever is asked for, nothing but errors that can be answered is thrown', () => {
+  const parts = fc.constantFrom(
+    '/',
+    '%',
+    '%2F',
+    '%zz',
+    'predictions',
+    'models',
+    'invoke',
+    'predict',
+    'm',
+    '?',
+    '*',
+  );
+  const urls = fc.array(fc.oneof(parts, fc.string())).map((all) => all.join(''));
+  fc.assert(
+    fc.property(urls, fc.constantFrom('GET', 'HEAD', 'POST', 'OPTIONS'), (url, method) => {
+      const written = writtenPath(url);
+      const named = namedPath(written);
+      const ask = { path: named ?? written, request: { method, url, headers: {} } } as unknown as Ask;
+      mmsInference.unclaimed(ask, MODELS);
+      if (named === null) return; // nobody is asked to claim it
+      try {
+        mmsInference.claim(ask, MODELS);
+      } catch (thrown) {
+        assert.ok(thrown instanceof ServeError, String(thrown));
+      }
+    }),
+  );
 });
 
 describe('the model that a path names', () => {
