@@ -86,7 +86,10 @@ export class Generations {
 
 /** Whether a worker that was started with one of these would not do for the other. */
 export function needsNewWorkers(before: ModelSpec, after: ModelSpec): boolean {
-  const parts = ({ name, version, app, appPlace, service, program }: ModelSpec): string =>
-    JSON.stringify([name, version, app, appPlace, service, program]);
+  const parts = ({ name, version, app, appPlace, service, program, resolved }: ModelSpec): string => {
+    // A service is told at its start how many calls it may be given, and may have made room for no more.
+    const told = service === null ? null : resolved.options.batchSize;
+    return JSON.stringify([name, version, app, appPlace, service, program, told]);
+  };
   return parts(before) !== parts(after);
 }

@@ -308,11 +308,24 @@ describe('scale', LIMIT, () => {
     const server = await startManaged(t);
     await server.manage('POST /models?url=echoes.mjs&initial_workers=2');
     const pids = await server.pids('echoes');
-    const change = 'batch_size=3&max_batch_delay=5&response_timeout=9&synchronous=true';
+    const change = 'max_batch_delay=5&response_timeout=9&synchronous=true';
     assert.equal(await server.said(`PUT /models/echoes?${change}`), '200 Workers scaled');
     const facts = (await server.manage('GET /models/echoes')).json<Record<string, unknown>>();
-    assert.deepEqual([facts['batchSize'], facts['maxBatchDelay'], facts['responseTimeout']], [3, 5, 9]);
+    assert.deepEqual([facts['maxBatchDelay'], facts['responseTimeout']], [5, 9]);
     assert.deepEqual(await server.pids('echoes'), pids);
+  });
+
+  test('another batch size is told to workers that come one by one, since a service may rely on it', async (t) => {
+    const server = await startManaged(t);
+    const handler = 'handler=mms-batch-size.mjs:tell&batch_size=2';
+    await server.manage(`POST /models?url=mms-batch-size.mjs&model_name=m&initial_workers=1&${handler}`);
+    const told = async (): Promise<{ batchSize: number; pid: number }> => (await server.infer('m')).json();
+    const before = await told();
+    assert.equal(before.batchSize, 2);
+    assert.equal(await server.said('PUT /models/m?batch_size=4&synchronous=true'), '200 Workers scaled');
+    const after = await told();
+    assert.equal(after.batchSize, 4);
+    assert.deepEqual([await server.pids('m'), isAlive(before.pid)], [[after.pid], false]);
   });
 });
 
