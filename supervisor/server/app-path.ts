@@ -7,6 +7,9 @@ import { suggest } from '../options/suggest.js';
 
 const DEFAULT_NAMES = APP_EXTENSIONS.map((extension) => `app${extension}`);
 
+/** What a folder that somebody names may have instead: a custom service. */
+const SERVICE_NAMES = APP_EXTENSIONS.map((extension) => `service${extension}`);
+
 /**
  * Absolute path of the app. `given` null: `app.ts` and its like in `folder`. `place`: where it was written, if that has to
  * be said. @throws SERVE_CONFIG with a suggestion
@@ -25,15 +28,18 @@ export function findApp(given: string | null, folder: string, place = ''): strin
   const path = resolve(folder, given);
   if (!existsSync(path)) return fail(`${given}: no such file.${hintFor(path, folder)}`);
   if (statSync(path).isDirectory())
-    return appIn(path) ?? fail(`${given} is a folder without ${DEFAULT_NAMES.join(', ')}.`);
+    return (
+      appIn(path, [...DEFAULT_NAMES, ...SERVICE_NAMES]) ??
+      fail(`${given} is a folder without ${DEFAULT_NAMES.join(', ')}, and without a ${SERVICE_NAMES[0]}.`)
+    );
   if (APP_EXTENSIONS.includes(extname(path))) return path;
   return fail(
     `${given}: an app is one of ${APP_EXTENSIONS.join(' ')}, not ${extname(path) || 'a file without extension'}.`,
   );
 }
 
-function appIn(folder: string): string | null {
-  const found = DEFAULT_NAMES.map((name) => join(folder, name)).find((path) => existsSync(path));
+function appIn(folder: string, names = DEFAULT_NAMES): string | null {
+  const found = names.map((name) => join(folder, name)).find((path) => existsSync(path));
   return found ?? null;
 }
 

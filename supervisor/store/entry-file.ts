@@ -84,7 +84,10 @@ function stemOf(file: string): string {
 
 function servable(path: string, query: StoreQuery): string {
   if (isAppFile(path)) return path;
-  const what = extname(path) === PYTHON ? 'is in Python, which is not served' : 'cannot be served';
+  const isPython = extname(path) === PYTHON;
+  const what = isPython
+    ? 'is in Python, which is not served'
+    : 'is no code that is served, and archives are not';
   throw invalid(query, `${basename(path)} ${what}; a model is one of ${APP_EXTENSIONS.join(' ')}.`);
 }
 

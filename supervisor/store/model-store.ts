@@ -53,7 +53,7 @@ export class ModelStore {
     );
     const folder = this.#folder;
     const kept = await Promise.all(
-      entries.map(async (name) => isAppFile(name) || (await isFolderAt(join(folder, name)))),
+      entries.map(async (name) => isModelLike(name) || (await isFolderAt(join(folder, name)))),
     );
     return entries.filter((_, i) => kept[i]).sort();
   }
@@ -64,6 +64,11 @@ function defaultName(url: string, isFolder: boolean): string {
   const name = basename(url);
   const stem = isFolder ? name : name.slice(0, -extname(name).length);
   return stem.replace(/\W/g, '_').slice(0, 128);
+}
+
+/** Whether somebody may mean it as a model, even one that cannot be served: that is said then. */
+function isModelLike(name: string): boolean {
+  return isAppFile(name) || /\.(?:py|mar|model|zip|tar\.gz|tgz)$/.test(name);
 }
 
 async function isFolderAt(path: string): Promise<boolean> {

@@ -1,9 +1,17 @@
 /** A server of a model store: what it begins with, what it leaves out, and what never ends it. */
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { symlinkSync, writeFileSync } from 'node:fs';
 import { describe, test, type TestContext } from 'node:test';
 import { editedApp } from '../helpers/edited-app.js';
-import { call, runCommand, startServer, type Server, type StartOptions } from '../helpers/server.js';
+import type { Described } from '../helpers/managed-server.js';
+import {
+  call,
+  runCommand,
+  startServer,
+  type Answer,
+  type Server,
+  type StartOptions,
+} from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 
@@ -45,6 +53,17 @@ async function whoIs({ url }: Server, name: string): Promise<unknown> {
 
 async function namesOf(server: Server): Promise<string[]> {
   return (await server.status()).models.map(({ name }) => name);
+}
+
+/** Asks the management API: `POST`, `?url=m`. */
+function manage({ stderr }: Server, method: string, path: string): Promise<Answer> {
+  const url = /the management API is on (\S+)/.exec(stderr())?.[1] as string;
+  return call(`${url}/models${path}`, null, {}, { method });
+}
+
+async function managedNames(server: Server): Promise<string[]> {
+  const { models } = (await manage(server, 'GET', '')).json<{ models: { modelName: string }[] }>();
+  return models.map(({ modelName }) => modelName);
 }
 
 describe('a server of a model store without an app', LIMIT, () => {
@@ -214,6 +233,74 @@ test('the store and its models may stand in the config file and in the environme
   assert.deepEqual(await namesOf(fromEnvironment), ['c']);
   await fromEnvironment.until(({ state }) => state === 'ready');
   await fromEnvironment.stop();
+});
+
+describe('over the management API', LIMIT, () => {
+  test('the models of the start, however they were named, and those registered later are one set', async (t) => {
+    const folder = storeOf(t, {
+      'words.mjs': saying('words'),
+      'late.mjs': saying('late'),
+      '../other/app.mjs': saying('other'),
+    });
+    const server = await serveStore(t, folder, ['--models', 'words.mjs', '--model', 'other=./other']);
+    await server.until(({ state }) => state === 'ready');
+    assert.deepEqual(await managedNames(server), ['other', 'words']);
+    assert.equal((await manage(server, 'POST', '?url=late.mjs&initial_workers=1')).status, 200);
+    assert.deepEqual(
+      [await managedNames(server), await whoIs(server, 'late')],
+      [['late', 'other', 'words'], 'late'],
+    );
+    assert.equal((await manage(server, 'DELETE', '/other')).status, 200);
+    assert.deepEqual(await managedNames(server), ['late', 'words']);
+    assert.deepEqual((await namesOf(server)).sort(), ['late', 'words']);
+    await server.stop();
+  });
+
+  test('nothing outside the store can be had: neither by a path nor by a link', async (t) => {
+    const folder = storeOf(t, { 'm/labels.json': '[]', '../secret/service.mjs': saying('secret') });
+    symlinkSync('../secret', `${folder}/store/away`);
+    symlinkSync('../../secret/service.mjs', `${folder}/store/m/service.mjs`);
+    const server = await serveStore(t, folder, []);
+    const refused = {
+      '../secret': 404,
+      [`${folder}/secret`]: 404,
+      away: 404,
+      'away/service.mjs': 404,
+      m: 400,
+    };
+    for (const [url, status] of Object.entries(refused)) {
+      const answer = await manage(server, 'POST', `?initial_workers=1&url=${encodeURIComponent(url)}`);
+      assert.equal(answer.status, status, url);
+    }
+    assert.equal(
+      (await manage(server, 'POST', '?initial_workers=1&url=m&handler=../../secret/service')).status,
+      400,
+    );
+    assert.deepEqual(await namesOf(server), []);
+    await server.stop();
+  });
+
+  test('a handler is looked for when a worker starts: without workers it is registered, with them refused', async (t) => {
+    const folder = storeOf(t, {
+      'm/service.mjs': 'export const run = (data) => data?.map(() => "ran") ?? null;',
+    });
+    const server = await serveStore(t, folder, []);
+    const register = (name: string, handler: string, workers: number) =>
+      manage(server, 'POST', `?url=m&model_name=${name}&handler=${handler}&initial_workers=${workers}`);
+    assert.equal((await register('good', 'service.py:run', 1)).status, 200);
+    assert.equal((await call(`${server.url}/predictions/good`, '{}')).text, 'ran');
+    for (const handler of ['gone.py:handle', 'service.py:gone']) {
+      assert.equal((await register('later', handler, 0)).status, 200, handler);
+      const started = await manage(server, 'PUT', '/later?min_worker=1&synchronous=true');
+      assert.equal(started.status, 500, handler);
+      assert.equal(started.json<{ message: string }>().message, 'Failed to start workers');
+      const [worker] = (await manage(server, 'GET', '/later')).json<Described>().workers;
+      assert.match(worker?.lastError ?? '', /gone/, handler);
+      assert.ok(server.stderr().includes(worker?.lastError ?? ''), 'the log has the reason too');
+      assert.equal((await manage(server, 'DELETE', '/later')).status, 200);
+    }
+    await server.stop();
+  });
 });
 
 test(

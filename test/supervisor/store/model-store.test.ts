@@ -106,7 +106,11 @@ const REFUSED: readonly (readonly [query: StoreQuery, code: string, message: str
     'SERVE_ARCHIVE_INVALID',
     'none: it holds no service, no app, no index: name its file as handler.',
   ],
-  [{ url: 'm.mar' }, 'SERVE_ARCHIVE_INVALID', /^m\.mar: m\.mar cannot be served; a model is one of \.ts /],
+  [
+    { url: 'm.mar' },
+    'SERVE_ARCHIVE_INVALID',
+    /^m\.mar: m\.mar is no code that is served, and archives are not; a model is one of \.ts /,
+  ],
   [{ url: 'one.ts', handler: 'two:handle' }, 'SERVE_ARCHIVE_INVALID', /and two is another; .* one:handle\.$/],
   [{ url: 'm', handler: '../one:handle' }, 'SERVE_ARCHIVE_INVALID', 'm: the handler ../one leads out of it.'],
 ];
@@ -166,7 +170,7 @@ test('without a store nothing is found, and everything says why', async () => {
   assert.deepEqual(await store.urls(), []);
 });
 
-test('all that is visible and may be a model is listed in order: folders and files of apps', async (t) => {
+test('all that is visible and may be a model is listed in order: folders, files of apps, and what cannot be served, so that it is said', async (t) => {
   const files = [
     'b/service.ts',
     'a.ts',
@@ -176,6 +180,8 @@ test('all that is visible and may be a model is listed in order: folders and fil
     'node_modules/x/index.js',
     'd.json',
     'e.d.ts',
+    'f.mar',
+    'g.py',
   ];
-  assert.deepEqual(await new ModelStore(folderOf(t, files)).urls(), ['a.ts', 'b', 'c.mjs']);
+  assert.deepEqual(await new ModelStore(folderOf(t, files)).urls(), ['a.ts', 'b', 'c.mjs', 'f.mar', 'g.py']);
 });
