@@ -117,7 +117,7 @@ export interface StartSpec {
   readonly limits: { readonly maxOutputBytes: number; readonly streamWindowBytes: number };
   /** Non-empty: announce on stdout and stderr, with this mark, which call prints next (docs/wire.md). */
   readonly printMark: string;
-  /** The most calls that the operator lets begin together. */
+  /** The most calls that the operator lets begin together; 0: the operator has not said, and the app may. */
   readonly batchSize: number;
   readonly serverVersion: string;
   /** The app is a custom service; left out: its exports say what it is. */

@@ -48,7 +48,7 @@ export function startWorker(
     device: { gpu: placement.gpu, threads: devices.threads },
     limits: { maxOutputBytes, streamWindowBytes: STREAM_WINDOW_BYTES },
     printMark: mark,
-    batchSize: options.batchSize,
+    batchSize: model.resolved.explicit.has('batchSize') ? options.batchSize : 0,
     serverVersion: VERSION,
     ...(model.service === null ? {} : { service: model.service }),
   };

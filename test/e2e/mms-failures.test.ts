@@ -85,11 +85,13 @@ describe('a batch of three calls', LIMIT, () => {
     }
   }
 
-  test('of which one sets its own status: its client gets that, and its body unchanged', async () => {
-    const [answer, ...others] = await batch(server, `/predictions/${MODEL}`, 'sets a status');
-    assert.deepEqual([answer.status, answer.text], [507, 'Invalid response']);
-    for (const { status } of others) assert.equal(status, 200);
-  });
+  for (const path of [`/predictions/${MODEL}`, '/']) {
+    test(`of which one sets its own status, on ${path}: its client gets that, and its body unchanged`, async () => {
+      const [answer, ...others] = await batch(server, path, 'sets a status');
+      assert.deepEqual([answer.status, answer.text], [507, 'Invalid response']);
+      for (const { status } of others) assert.equal(status, 200);
+    });
+  }
 
   test('of which one is malformed: it alone is answered 400, and the others run', async () => {
     const path = `/predictions/${MODEL}`;

@@ -29,7 +29,7 @@ export function fromService(
   assertFunctionOrNone(exports, 'shutdown');
   const { shutdown } = exports as { shutdown?: () => unknown };
   const { repeatable, ...modelOptions } = configOf(exports);
-  const service = new Service(handler, modelDir);
+  const service = new Service(handler, modelDir, modelOptions['batchSize']);
   return {
     routes: [{ path: ROUTE, kind: 'handler', input: 'any', webhook: '', maxBatch: ANY_BATCH }],
     modelOptions,
@@ -53,13 +53,16 @@ function firstOf(answers: unknown): unknown {
 class Service {
   readonly #handler: Handler;
   readonly #modelDir: string;
+  readonly #ownBatchSize: number;
   #context!: Context;
   #handle!: Handle;
   #surroundings!: Surroundings;
 
-  constructor(handler: Handler, modelDir: string) {
+  /** `ownBatchSize`: what the app's `config` says, which the front checks. */
+  constructor(handler: Handler, modelDir: string, ownBatchSize: unknown) {
     this.#handler = handler;
     this.#modelDir = modelDir;
+    this.#ownBatchSize = Number(ownBatchSize ?? 1);
   }
 
   surround(surroundings: Surroundings): void {
@@ -70,7 +73,8 @@ class Service {
     process.chdir(this.#modelDir);
     const { spec } = this.#surroundings;
     const modelDir = this.#modelDir;
-    const systemProperties = systemPropertiesOf(spec, modelDir);
+    const batchSize = spec.batchSize === 0 ? this.#ownBatchSize : spec.batchSize;
+    const systemProperties = systemPropertiesOf(spec, modelDir, batchSize);
     const manifest = await readManifest(modelDir);
     this.#context = new Context({ modelName: spec.model, manifest, systemProperties, worker, log });
     try {
@@ -142,8 +146,9 @@ function asMessage(
 }
 
 function systemPropertiesOf(
-  { device, batchSize, serverVersion }: StartSpec,
+  { device, serverVersion }: StartSpec,
   modelDir: string,
+  batchSize: number,
 ): Context['systemProperties'] {
   const gpuId = device.gpu === null ? null : 0;
   return {
