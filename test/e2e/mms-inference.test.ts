@@ -358,3 +358,25 @@ for (const [args, status] of [
       await server.stop();
     },
   );
+
+test('a full queue says so, and when to come again', LIMIT, async (t) => {
+  const cues = makeCues(t);
+  const server = await startServer(fixture('killable.mjs'), {
+    t,
+    args: ['--queue-size', '0'],
+    env: cues.env,
+  });
+  await server.until(({ state }) => state === 'ready');
+  const url = `${server.url}/predictions/killable`;
+  const held = call(url, '{"until":"it may end"}');
+  await server.until(({ model }) => model.inFlight === 1);
+  const refused = await call(url, '{}');
+  assert.equal(
+    said(refused),
+    '503 QueueFullException: No worker is available to serve request for model: killable. Consider increasing job queue size.',
+  );
+  assert.match(refused.headers.get('retry-after') ?? '', /^\d+$/);
+  cues.give('it may end');
+  assert.equal((await held).status, 200);
+  await server.stop();
+});
