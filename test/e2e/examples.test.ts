@@ -4,7 +4,7 @@ import { readFile, readdir } from 'node:fs/promises';
 import { test } from 'node:test';
 import { PNG } from 'pngjs';
 import { ROOT, startServer, type Server } from '../helpers/server.js';
-import { WorkerProcess } from '../worker/worker-process.js';
+import { startManaged } from '../helpers/managed-server.js';
 
 const EXAMPLES = `${ROOT}examples/`;
 /** Far beyond what any of these takes: a hang fails instead of hanging the whole run. */
@@ -214,17 +214,33 @@ test(
   },
 );
 
-for (const handler of ['', 'handle', 'DigitsService']) {
-  const name = handler === '' ? 'service.ts' : `service.ts:${handler}`;
-  test(`mms-service may be named ${name}`, LIMIT, async (t) => {
+test(
+  'mms-service: its function and its class are found by every name that the original knows',
+  LIMIT,
+  async (t) => {
     const { rows } = (await readJson('digits/test.json')) as { rows: DigitRow[] };
-    const worker = new WorkerProcess(t);
-    const modelDir = `${EXAMPLES}mms-service`;
-    await worker.start(`${modelDir}/service.ts`, { service: { handler, modelDir }, batchSize: 8 });
-    worker.callJson(1, rows[0]!.pixels);
-    assert.equal(((await worker.answer()) as DigitAnswer).label, rows[0]!.label);
-  });
-}
+    const server = await startManaged(t, { modelStore: EXAMPLES });
+    for (const handler of [
+      '',
+      'service.ts',
+      'service.ts:handle',
+      'service:handle',
+      'service.ts:DigitsService',
+    ]) {
+      const named = new URLSearchParams({
+        url: 'mms-service',
+        model_name: 'm',
+        handler,
+        initial_workers: '1',
+      });
+      assert.equal(await server.said(`POST /models?${named.toString()}`), '200 Workers scaled', handler);
+      const { status, text } = await server.infer('m', rows[0]!.pixels);
+      assert.equal(status, 200, `${handler}: ${text}`);
+      assert.equal((JSON.parse(text) as DigitAnswer).label, rows[0]!.label, handler);
+      assert.equal(await server.said('DELETE /models/m'), '200 Model "m" unregistered');
+    }
+  },
+);
 
 /** A PNG of `size` x `size`: each pixel as bright as the cell of the 8 x 8 picture it lies in. */
 function drawPng(pixels: readonly number[], size: number, colorType: 0 | 2 | 6): Buffer {
