@@ -30,6 +30,10 @@ export interface WantedPlans {
 export async function planWanted({ store, wanted, ...given }: WantedGiven): Promise<WantedPlans> {
   if (wanted === null) return { plans: [], warnings: [] };
   const isAll = wanted === 'all';
+  if (!isAll && !store.exists)
+    throw configError(
+      '--models names models of a store, and there is none: give its folder as --model-store.',
+    );
   const each = isAll ? (await store.urls()).map((url) => ({ name: null, url })) : wanted;
   const names = new Set(given.names);
   const plans: ModelPlan[] = [];

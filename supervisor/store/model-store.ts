@@ -23,6 +23,11 @@ export class ModelStore {
     this.#folder = folder;
   }
 
+  /** Whether there is a folder to look in. */
+  get exists(): boolean {
+    return this.#folder !== null;
+  }
+
   /**
    * Finds a model by its place. Only what lies in the store is found, wherever links lead.
    * Rejects with SERVE_BAD_REQUEST (the runtime), SERVE_MODEL_NOT_FOUND, SERVE_DOWNLOAD_FAILED, SERVE_ARCHIVE_INVALID.

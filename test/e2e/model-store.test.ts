@@ -215,6 +215,16 @@ test('a model store that is no folder ends the start', LIMIT, async (t) => {
   }
 });
 
+test('models of a store that nobody has named end the start', LIMIT, async (t) => {
+  const folder = storeOf(t, { 'a.mjs': saying('a') });
+  const command = runCommand(['--port', '0', '--models', 'a.mjs'], { t, cwd: folder });
+  assert.equal((await command.ended).code, 2);
+  assert.equal(
+    command.stderr(),
+    'banana-serve: --models names models of a store, and there is none: give its folder as --model-store.\n',
+  );
+});
+
 test('the store and its models may stand in the config file and in the environment', LIMIT, async (t) => {
   const folder = storeOf(t, { 'a.mjs': saying('a'), 'b.mjs': saying('b'), 'c.mjs': saying('c') });
   const config = {
