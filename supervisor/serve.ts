@@ -14,16 +14,21 @@ import { readConfigFile } from './options/config-file.js';
 import { configError } from '../protocol/errors.js';
 import { asClause } from '../protocol/sentences.js';
 import { planManagement } from './options/management.js';
-import { readEnvironment, resolveOptions, type OptionSource, type ServerOptions } from './options/resolve.js';
+import {
+  readEnvironment,
+  resolveOptions,
+  type ModelOptions,
+  type OptionSource,
+  type ServerOptions,
+} from './options/resolve.js';
 import { readServeOptions } from './options/serve-options.js';
 import { availableCores } from './machine/cores.js';
 import { discoverGpus, type Discovery } from './machine/gpu-discovery.js';
 import { Devices } from './machine/devices.js';
 import type { ModelSource } from './server/models-handle.js';
 import { servedAs } from './options/mms-mode.js';
-import { openStore } from './server/open-store.js';
-import { planModels } from './server/plan-models.js';
-import { planWanted } from './server/plan-wanted.js';
+import type { ModelPlan } from './server/plan-models.js';
+import { planServed } from './server/plan-served.js';
 import type { ServerHandle } from './server/server-handle.js';
 import { Server } from './server/server.js';
 
@@ -68,7 +73,7 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
     named !== null || workerCommand !== null,
   );
   const entries = [...readModelFlags(internals.modelFlags ?? []), ...models, ...file.models];
-  const ofApps = await planModels({
+  const { plans, store, warnings } = await planServed({
     app: named,
     appPlace: internals.appPlace ?? '',
     workerCommand,
@@ -77,36 +82,12 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
     cwd,
     resolved,
   });
-  const store = openStore(resolved.options.modelStore, cwd);
-  const ofStore = await planWanted({
-    store,
-    wanted: resolved.options.models,
-    resolved,
-    names: ofApps.map(({ spec }) => spec.name),
-    isLenient: isMmsMode,
-  });
-  const plans = [...ofApps, ...ofStore.plans];
-  const unknown = plans.find(({ spec }) => spec.program.watches.length === 0)?.spec.program;
-  if (resolved.options.watch && unknown !== undefined)
-    throw configError(
-      `--watch knows the files of apps in JavaScript and TypeScript, not those of ${unknown.label}; leave it out.`,
-    );
-
+  if (resolved.options.watch) refuseUnwatchable(plans);
   const { keys, managementKeys } = keysOf(resolved.options, cwd);
   const management = planManagement(resolved, managementKeys.required);
-  const isManaged = management !== null; // others may come that want a GPU
-  const needsNoGpu = [...(isManaged ? [resolved] : []), ...plans.map(({ spec }) => spec.resolved)].every(
-    ({ options }) => options.gpus === 'none',
-  );
-  const discovery = await (needsNoGpu ? NOT_ASKED : discoverGpus(process.env));
-  const devices = new Devices({
-    found: discovery.gpus,
-    said: discovery.said,
-    ...inheritedMask(process.env),
-    cores: availableCores(),
-  });
-  const problem =
-    discovery.problem === null ? [] : [`GPU discovery: ${asClause(discovery.problem)}; continuing without`];
+  const others = management === null ? [] : [resolved]; // that may come
+  const wishes = [...others, ...plans.map(({ spec }) => spec.resolved)].map(({ options }) => options);
+  const { devices, problems } = await findDevices(wishes);
   const server = new Server({
     models: plans.map((plan) => ({ ...plan, placements: devices.takeFirst(plan.spec.resolved.options) })),
     store,
@@ -119,7 +100,7 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
     devices,
     sendAhead: internals.sendAhead,
     dialects: internals.dialects,
-    warnings: [...environment.warnings, ...ofStore.warnings, ...problem],
+    warnings: [...environment.warnings, ...warnings, ...problems],
   });
   await server.open();
   return server;
@@ -137,6 +118,28 @@ function keysOf(
 
 /** What brings other models than the app. */
 const ALONE = { modelStore: null, models: null, managementPort: null };
+
+/** @throws SERVE_CONFIG */
+function refuseUnwatchable(plans: readonly ModelPlan[]): void {
+  const unknown = plans.find(({ spec }) => spec.program.watches.length === 0)?.spec.program;
+  if (unknown === undefined) return;
+  throw configError(
+    `--watch knows the files of apps in JavaScript and TypeScript, not those of ${unknown.label}; leave it out.`,
+  );
+}
+
+/** What the machine has, as far as anybody wants it. */
+async function findDevices(
+  wishes: readonly ModelOptions[],
+): Promise<{ devices: Devices; problems: readonly string[] }> {
+  const needsNoGpu = wishes.every(({ gpus }) => gpus === 'none');
+  const { gpus, said, problem } = await (needsNoGpu ? NOT_ASKED : discoverGpus(process.env));
+  const devices = new Devices({ found: gpus, said, ...inheritedMask(process.env), cores: availableCores() });
+  return {
+    devices,
+    problems: problem === null ? [] : [`GPU discovery: ${asClause(problem)}; continuing without`],
+  };
+}
 
 const NOT_ASKED: Discovery = { gpus: [], problem: null, said: 'none was looked for' };
 

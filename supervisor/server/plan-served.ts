@@ -1,0 +1,27 @@
+/** All models that a server begins with: its app, those that have names, those of a store. */
+import type { ModelStore } from '../store/model-store.js';
+import { openStore } from './open-store.js';
+import { planModels, type ModelPlan, type ModelsGiven } from './plan-models.js';
+import { planWanted } from './plan-wanted.js';
+
+export interface ServedPlans {
+  readonly plans: readonly ModelPlan[];
+  readonly store: ModelStore;
+  /** What was left out, and why. */
+  readonly warnings: readonly string[];
+}
+
+/** @throws SERVE_CONFIG */
+export async function planServed(given: ModelsGiven): Promise<ServedPlans> {
+  const { cwd, resolved, isMmsMode } = given;
+  const store = openStore(resolved.options.modelStore, cwd);
+  const named = await planModels(given);
+  const { plans, warnings } = await planWanted({
+    store,
+    wanted: resolved.options.models,
+    resolved,
+    names: named.map(({ spec }) => spec.name),
+    isLenient: isMmsMode,
+  });
+  return { plans: [...named, ...plans], store, warnings };
+}
