@@ -1,4 +1,4 @@
-/** A server of the fixture apps as a model store, in this process, whose models are managed over HTTP. */
+/** Models that are managed over HTTP: of any server, and of one of the fixture apps as a model store, in this process. */
 import type { TestContext } from 'node:test';
 import { serve, type ServeOptions } from '../../supervisor/serve.js';
 import type { ServerHandle } from '../../supervisor/server/server-handle.js';
@@ -22,18 +22,21 @@ export interface Described {
   }[];
 }
 
-export class ManagedServer {
-  readonly handle: ServerHandle;
+/** Asks a server by its two listeners. */
+export class Management {
+  readonly url: string;
+  readonly managementUrl: string;
 
-  constructor(handle: ServerHandle) {
-    this.handle = handle;
+  constructor(url: string, managementUrl: string) {
+    this.url = url;
+    this.managementUrl = managementUrl;
   }
 
   /** `asked`: method and path, such as `GET /models`. */
   manage(asked: string, init: RequestInit = {}): Promise<Answer> {
     const [method = '', path = ''] = asked.split(' ');
     const headers = (init.headers ?? {}) as Record<string, string>;
-    return call(`${this.handle.managementUrl}${path}`, null, headers, { ...init, method });
+    return call(`${this.managementUrl}${path}`, null, headers, { ...init, method });
   }
 
   /** Status and text of a reply that says how it went. */
@@ -52,13 +55,22 @@ export class ManagedServer {
   }
 
   infer(model: string, input: unknown = {}): Promise<Answer> {
-    return call(`${this.handle.url}/predictions/${model}`, JSON.stringify(input));
+    return call(`${this.url}/predictions/${model}`, JSON.stringify(input));
   }
 
   /** What becomes of a call that is refused, such as `503 ServiceUnavailableException`. */
   async refusal(model: string): Promise<string> {
     const reply = await this.infer(model);
     return `${reply.status} ${reply.json<{ type?: string }>().type}`;
+  }
+}
+
+export class ManagedServer extends Management {
+  readonly handle: ServerHandle;
+
+  constructor(handle: ServerHandle) {
+    super(handle.url, handle.managementUrl as string);
+    this.handle = handle;
   }
 }
 

@@ -1,0 +1,43 @@
+/** The real command, serving a model store, whose models are managed over HTTP. */
+import assert from 'node:assert/strict';
+import { readFileSync, readdirSync } from 'node:fs';
+import type { TestContext } from 'node:test';
+import { Management } from './managed-server.js';
+import { ROOT, isAlive, startServer, type Server, type StartOptions } from './server.js';
+
+export interface ManagedCommand {
+  readonly server: Server;
+  readonly management: Management;
+}
+
+/** `store`: the fixture apps, unless another folder is given. */
+export async function startManagedCommand(
+  t: TestContext,
+  options: StartOptions = {},
+  store = `${ROOT}test/fixtures/apps`,
+): Promise<ManagedCommand> {
+  const args = ['--model-store', store, '--management-port', '0', ...(options.args ?? [])];
+  const server = await startServer(null, { ...options, t, args });
+  const line = /the management API is on (http:[^\s"]+)/;
+  await server.untilPrinted(line);
+  const url = line.exec(server.stderr())?.[1];
+  assert.ok(url !== undefined);
+  return { server, management: new Management(server.url, url) };
+}
+
+/** The workers of a server as the kernel lists them: its children, without the guard that outlives it. In ascending order. */
+export function workerProcesses({ pid }: Pick<Server, 'pid'>): number[] {
+  const children = readdirSync(`/proc/${pid}/task`).flatMap((task) =>
+    readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').split(' '),
+  );
+  const pids = children.filter((child) => child !== '').map(Number);
+  return pids.filter((child) => isAlive(child) && !isGuard(child)).sort((a, b) => a - b);
+}
+
+function isGuard(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('orphan-guard');
+  } catch {
+    return false; // it has ended meanwhile
+  }
+}
