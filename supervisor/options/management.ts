@@ -46,13 +46,13 @@ function isSameAddress(one: Address, other: Address): boolean {
 }
 
 function openMistake({ explicit, options }: ResolvedOptions, isShared: boolean): Error {
-  const [name, where]: [OptionName, string] = isShared
-    ? ['managementPort', 'on the address of the server itself']
-    : ['managementHost', 'on an address that others reach'];
+  const [name, what]: [OptionName, string] = isShared
+    ? ['managementPort', 'is the address of the server itself']
+    : ['managementHost', 'is an address that others reach'];
   const place = explicit.get(name) ?? OPTIONS[name].flag;
   return configError(
-    `${place}: the management API needs a key ${where}, because whoever reaches it can run code here: ${options[name]}. ` +
-      `Give it one (--management-key, or --api-key for all), keep it to this machine (--management-host 127.0.0.1 and a ` +
-      `port of its own, or a unix socket), or allow it without a key (--management-insecure, ${envName('managementInsecure')}=1).`,
+    `${place}: ${options[name]} ${what}, where the management API needs a key, because whoever reaches it can run code here. ` +
+      'Give it one (--management-key, or --api-key for all), keep it to this machine (--management-host 127.0.0.1 with a ' +
+      `port of its own, or a unix socket), or do without a key (--management-insecure, ${envName('managementInsecure')}=1).`,
   );
 }
