@@ -295,6 +295,19 @@ test('each item of a batch has request and response of its own in the context, u
   );
 });
 
+test('headers of the connection are not the service’s to set', async (t) => {
+  const worker = new ServiceWorker(t, {
+    'service.mjs': `export const handle = (data, context) => {
+      if (data === null) return null;
+      for (const name of ['Content-Length', 'connection', 'Transfer-Encoding', 'X-Own']) context.setResponseHeader(0, name, 5);
+      return ['x'];
+    }`,
+  });
+  await worker.startService();
+  worker.batch(['x']);
+  assert.equal((await worker.result()).headers, 'X-Own\n5');
+});
+
 test('what is set for one batch is not there for the next', async (t) => {
   const worker = new ServiceWorker(t, {
     'service.mjs': `let n = 0; export const handle = (data, context) => {
