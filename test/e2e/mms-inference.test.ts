@@ -380,3 +380,17 @@ test('a full queue says so, and when to come again', LIMIT, async (t) => {
   assert.equal((await held).status, 200);
   await server.stop();
 });
+
+test('a server that is told to stop is Unhealthy while it ends its calls', LIMIT, async (t) => {
+  const cues = makeCues(t);
+  const server = await startServer(fixture('killable.mjs'), { t, env: cues.env });
+  const held = call(`${server.url}/predictions/killable`, '{"until":"it may end"}');
+  await server.until(({ model }) => model.inFlight === 1);
+  server.process.kill('SIGTERM');
+  await server.until(({ state }) => state === 'draining');
+  const { status, text } = await call(`${server.url}/ping`, null, {}, { method: 'GET' });
+  assert.deepEqual([status, text], [503, '{\n  "status": "Unhealthy"\n}\n']);
+  cues.give('it may end');
+  assert.equal((await held).status, 200);
+  assert.equal((await server.ended).code, 0);
+});

@@ -12,13 +12,14 @@ export function findModel(models: Models, ref: ModelRef): Model {
   }
 }
 
+/** Whether there is such a model, one that is being unregistered included. */
 export function isModel(models: Models, name: string): boolean {
   try {
     models.find({ name });
     return true;
   } catch (thrown) {
     if (!(thrown instanceof ServeError)) throw thrown;
-    return false;
+    return thrown.code !== 'SERVE_MODEL_NOT_FOUND';
   }
 }
 

@@ -77,6 +77,18 @@ test('a model is described at the path that names it, escaped', () => {
   assert.deepEqual(Object.keys(modelApi('a b/ü', '1.0')), ['/predictions/a%20b%2F%C3%BC/1.0']);
 });
 
+test('the older path of a model that is being unregistered is claimed, too: its calls are told so', () => {
+  const leaving = new ServeError('SERVE_NOT_READY', 'it is being unregistered');
+  const find = (): never => {
+    throw leaving;
+  };
+  const ask = { path: '/m/predict', request: { method: 'POST', url: '/m/predict', headers: {} } };
+  assert.throws(
+    () => mmsInference.claim(ask as unknown as Ask, { ...MODELS, find } as unknown as Models),
+    leaving,
+  );
+});
+
 test('whatever is asked for, nothing but errors that can be answered is thrown', () => {
   const parts = fc.constantFrom(
     '/',
