@@ -333,6 +333,38 @@ describe('scale', LIMIT, () => {
   });
 });
 
+test(
+  'a handler that is not there is found missing by the first worker, and described so',
+  LIMIT,
+  async (t) => {
+    const server = await startManaged(t);
+    const register = 'POST /models?url=echoes.mjs&model_name=m&handler=echoes.mjs:nobody';
+    assert.equal(await server.said(register), '200 Model "m" registered');
+    assert.equal(await server.said('PUT /models/m?synchronous=true'), '500 Failed to start workers');
+    const { workers } = await server.describe('m');
+    assert.deepEqual(
+      workers.map(({ status }) => status),
+      ['FAILED'],
+    );
+    assert.match(workers[0]?.lastError ?? '', /nobody/);
+  },
+);
+
+test('whoever waits for workers when the server ends is told so', LIMIT, async (t) => {
+  const cues = cuesFor(t);
+  cues.give('init may not end');
+  const server = await startManaged(t);
+  const waiting = server.said('POST /models?url=works.mjs&initial_workers=1');
+  await eventually(
+    async () => (await server.manage('GET /models/works')).status === 200,
+    15_000,
+    () => 'it is not registered',
+  );
+  const ended = server.handle.close();
+  assert.equal(await waiting, '503 The server is shutting down.');
+  assert.equal((await ended).reason, 'drained');
+});
+
 test('a dead worker is never described as ready, and why it died is said', LIMIT, async (t) => {
   const cues = cuesFor(t);
   const server = await startManaged(t);

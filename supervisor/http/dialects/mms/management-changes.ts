@@ -92,10 +92,11 @@ function writeStatus(ctx: AnswerContext, status: number, text: string): void {
   writeMmsJson(ctx, status, { status: text });
 }
 
-/** @throws SERVE_INIT_FAILED */
-function writeEnd(ctx: AnswerContext, { result }: ScaleEnd): void {
+/** @throws SERVE_INIT_FAILED, SERVE_SHUTTING_DOWN */
+function writeEnd(ctx: AnswerContext, { result, error }: ScaleEnd): void {
   switch (result) {
     case 'failed':
+      if (error?.code === 'SERVE_SHUTTING_DOWN') throw error;
       throw new ServeError('SERVE_INIT_FAILED', 'Failed to start workers'); // the reason is described, and logged
     case 'done':
       return writeStatus(ctx, 200, SCALED);
