@@ -13,6 +13,7 @@ import { needsNewWorkers } from '../models/generations.js';
 import type { ModelSpec } from '../models/model-spec.js';
 import type { Model } from '../models/model.js';
 import type { FullModelRef, ModelRef, Outcome, WorkerBounds } from '../models/models.js';
+import type { Log } from '../observe/log.js';
 import { MODEL_NAME_RULE, isModelName } from '../options/model-name.js';
 import { resolveModelOptions, type OptionSource, type ResolvedOptions } from '../options/resolve.js';
 import type { ModelStore } from '../store/model-store.js';
@@ -26,6 +27,7 @@ import type { ServedModels } from './served-models.js';
 export interface AdminFacts {
   readonly resolved: ResolvedOptions;
   readonly store: Pick<ModelStore, 'find'>;
+  readonly log: Pick<Log, 'info'>;
   readonly recent: Pick<RecentCalls<Model>, 'of'>;
 }
 
@@ -50,6 +52,7 @@ export class ServerAdmin implements ModelsAdmin {
       throw new ServeError('SERVE_BAD_REQUEST', `A model's name is made of ${MODEL_NAME_RULE}.`);
     const plan = await planStored(stored, called, sourceOf(options), this.#facts.resolved);
     const { spec } = await this.#served.register(plan);
+    this.#facts.log.info(`Model ${spec.name} loaded.`); // to the letter, as Multi Model Server has it: scripts look for it
     return { name: spec.name, version: spec.version };
   }
 

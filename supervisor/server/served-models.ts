@@ -164,6 +164,7 @@ export class ServedModels {
     this.#kept.delete(model);
     model.dispatcher.close();
     this.startUp.forget(model);
+    this.#log.info(`Model ${model.spec.name} unregistered.`); // to the letter: scripts look for it
   }
 
   #unwatch(model: Model): void {

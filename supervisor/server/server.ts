@@ -237,7 +237,7 @@ export class Server implements ServerHandle {
 
   #newAdmin(): ServerAdmin {
     const { resolved, store } = this.#plan;
-    return new ServerAdmin(this.#served, { resolved, store, recent: this.#tally.recent });
+    return new ServerAdmin(this.#served, { resolved, store, log: this.#log, recent: this.#tally.recent });
   }
 
   /** @throws SERVE_MODEL_NOT_FOUND that names no other model if callers need keys: a probe has none */

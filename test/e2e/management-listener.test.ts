@@ -233,3 +233,21 @@ test(
     assert.equal((await ended).code, 0);
   },
 );
+
+test(
+  'the log says to the letter when a model is registered, and when nothing is left of it',
+  LIMIT,
+  async (t) => {
+    const { folder } = editedApp(t, {
+      'app.mjs': 'export const inference = () => 1;',
+      'store/m.mjs': 'export {};',
+    });
+    const args = ['--management-port', '0', '--model-store', 'store'];
+    const server = await startManaged(t, args, { cwd: folder });
+    await call(`${server.managementUrl}/models?url=m.mjs`, null, {});
+    await server.untilPrinted('Model m loaded.');
+    await call(`${server.managementUrl}/models/m`, null, {}, { method: 'DELETE' });
+    await server.untilPrinted('Model m unregistered.');
+    await server.stop();
+  },
+);
