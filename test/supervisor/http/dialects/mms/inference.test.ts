@@ -1,14 +1,12 @@
 /** The paths of the inference API: those that are described, those that are claimed, and those that are warned of. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import fc from 'fast-check';
 import { ServeError } from '../../../../../protocol/errors.js';
 import type { Ask } from '../../../../../supervisor/http/call/ask.js';
 import { calledModel } from '../../../../../supervisor/http/dialects/mms/called-model.js';
 import { describeApi } from '../../../../../supervisor/http/dialects/mms/describe-api.js';
 import { INFERENCE_API, modelApi } from '../../../../../supervisor/http/dialects/mms/inference-api.js';
 import { mmsInference } from '../../../../../supervisor/http/dialects/mms/inference.js';
-import { namedPath, writtenPath } from '../../../../../supervisor/http/socket/request-facts.js';
 import type { Models } from '../../../../../supervisor/models/models.js';
 
 /** A registry that finds every model, each with the route `/`. */
@@ -86,37 +84,6 @@ test('the older path of a model that is being unregistered is claimed, too: its 
   assert.throws(
     () => mmsInference.claim(ask as unknown as Ask, { ...MODELS, find } as unknown as Models),
     leaving,
-  );
-});
-
-test('whatever is asked for, nothing but errors that can be answered is thrown', () => {
-  const parts = fc.constantFrom(
-    '/',
-    '%',
-    '%2F',
-    '%zz',
-    'predictions',
-    'models',
-    'invoke',
-    'predict',
-    'm',
-    '?',
-    '*',
-  );
-  const urls = fc.array(fc.oneof(parts, fc.string())).map((all) => all.join(''));
-  fc.assert(
-    fc.property(urls, fc.constantFrom('GET', 'HEAD', 'POST', 'OPTIONS'), (url, method) => {
-      const written = writtenPath(url);
-      const named = namedPath(written);
-      const ask = { path: named ?? written, request: { method, url, headers: {} } } as unknown as Ask;
-      mmsInference.unclaimed(ask, MODELS);
-      if (named === null) return; // nobody is asked to claim it
-      try {
-        mmsInference.claim(ask, MODELS);
-      } catch (thrown) {
-        assert.ok(thrown instanceof ServeError, String(thrown));
-      }
-    }),
   );
 });
 

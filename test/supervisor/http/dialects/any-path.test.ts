@@ -1,0 +1,79 @@
+/** Whatever a client asks for: a dialect claims it or not, and throws nothing but errors that can be answered. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { ServeError } from '../../../../protocol/errors.js';
+import type { Ask } from '../../../../supervisor/http/call/ask.js';
+import {
+  MAIN_DIALECTS,
+  MANAGEMENT_DIALECTS,
+  MMS_DIALECTS,
+  withManagement,
+} from '../../../../supervisor/http/dialects/index.js';
+import { namedPath, writtenPath } from '../../../../supervisor/http/socket/request-facts.js';
+import { Models, type ManagedModel } from '../../../../supervisor/models/models.js';
+
+const WORDS = [
+  'predictions',
+  'models',
+  'invoke',
+  'predict',
+  'm',
+  'readyz',
+  '_k',
+  'jobs',
+  'start',
+  'v4',
+  'all',
+];
+const urls = fc
+  .array(fc.oneof(fc.constantFrom('/', '%', '%2F', '%zz', '?', '*', ...WORDS), fc.string()), { maxLength: 9 })
+  .map((parts) => parts.join(''));
+const methods = fc.constantFrom('GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS');
+
+/** A registry of one model, `m`, whose app is loaded. */
+function models(): Models {
+  const registry = new Models<ManagedModel & { readonly routes: ReadonlyMap<string, object> }>();
+  const spec = { name: 'm', version: '1' };
+  const routes = new Map([['/', { path: '/', kind: 'handler', input: 'any' }]]);
+  registry.addFirst({ spec, routes } as unknown as ReturnType<typeof registry.find>, false);
+  return registry as unknown as Models;
+}
+
+for (const [listener, dialects] of Object.entries({
+  main: MAIN_DIALECTS,
+  'main without an app': MMS_DIALECTS,
+  management: MANAGEMENT_DIALECTS,
+  shared: withManagement(MMS_DIALECTS),
+}))
+  describe(`on the listener ${listener}`, () => {
+    const registry = models();
+    const askFor = (method: string, url: string): Ask => {
+      const written = writtenPath(url);
+      const path = namedPath(written) ?? written;
+      const request = { method, url, headers: {} };
+      return { path, request, listener, isWebSocket: false, backend: { models: registry } } as unknown as Ask;
+    };
+
+    for (const dialect of dialects.inOrder)
+      test(`${dialect.name} claims or does not`, () => {
+        fc.assert(
+          fc.property(urls, methods, (url, method) => {
+            if (namedPath(writtenPath(url)) === null) return; // nobody is asked to claim it
+            try {
+              dialect.claim(askFor(method, url), registry);
+            } catch (thrown) {
+              assert.ok(thrown instanceof ServeError, String(thrown));
+            }
+          }),
+        );
+      });
+
+    test('what nobody claims has an answer', () => {
+      fc.assert(
+        fc.property(urls, methods, (url, method) => {
+          assert.ok(dialects.default.unclaimed(askFor(method, url), registry).act);
+        }),
+      );
+    });
+  });
