@@ -39,6 +39,8 @@ export const refused = async (): Promise<void> => {
 export const refusedModels = async (): Promise<void> => {
   // @ts-expect-error the port is the server's
   await serve({ models: { digits: { app: './digits.ts', port: 80 } } });
+  // @ts-expect-error the store's models are texts
+  await serve({ modelStore: './models', models: [1] });
   const { models } = await serve({ models: { digits: './digits.ts' } });
   // @ts-expect-error a model has a name
   await models.register({ app: './digits.ts' });
@@ -90,6 +92,9 @@ export const allowed = async (): Promise<string> => {
   const server = await serve({ app: './app.ts', apiKey: process.env['KEY'], gpus: 0 });
   const status: ServerStatus = server.status();
   await serve({ models: { a: './a.ts', b: { app: './b.ts', workers: 2, runTimeout: 30, version: '2' } } });
+  const stored = await serve({ modelStore: './models', models: 'all', managementPort: '/run/m.sock' });
+  await serve({ modelStore: './models', models: ['digits', 'cats=zoo/cats'], managementKey: ['a', 'b'] });
+  void stored.managementUrl?.length;
   await server.models.register({ name: 'c', app: './c.ts', gpus: 0, maxBatchDelay: '5ms' });
   const { accepted, settled } = server.models.scale({ name: 'c' }, { min: 1, max: 2, drainTimeoutMs: 1000 });
   const outcome: Outcome = await settled;
