@@ -154,7 +154,10 @@ describe('an app with', RUNS, () => {
 const BEFORE_THE_START: readonly (readonly [given: readonly string[], says: string])[] = [
   [['ap.ts'], 'ap.ts: no such file. Did you mean app.ts?'],
   [['lib/app.ts'], 'lib/app.ts: no such file. The folder lib does not exist either.'],
-  [['empty'], 'empty is a folder without app.ts, app.mts, app.cts, app.js, app.mjs, app.cjs.'],
+  [
+    ['empty'],
+    'empty is a folder without app.ts, app.mts, app.cts, app.js, app.mjs, app.cjs, and without a service.ts.',
+  ],
   [['model.onnx'], 'model.onnx: an app is one of .ts .mts .cts .js .mjs .cjs, not .onnx.'],
 ];
 
