@@ -2,6 +2,7 @@
 import type { TestContext } from 'node:test';
 import { serve, type ServeOptions } from '../../supervisor/serve.js';
 import type { ServerHandle } from '../../supervisor/server/server-handle.js';
+import { makeCues, type Cues } from './cues.js';
 import { ROOT, call, type Answer } from './server.js';
 
 export interface Described {
@@ -81,4 +82,12 @@ export async function startManaged(t: TestContext, options: ServeOptions = {}): 
   const handle = await serve({ ...quiet, ...store, ...options });
   t.after(() => handle.kill());
   return new ManagedServer(handle);
+}
+
+/** Cues for the apps, which have the environment of this process. */
+export function cuesFor(t: TestContext): Cues {
+  const cues = makeCues(t);
+  process.env['CUES'] = cues.folder;
+  t.after(() => delete process.env['CUES']);
+  return cues;
 }

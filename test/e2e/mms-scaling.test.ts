@@ -1,0 +1,241 @@
+/** Workers of models that are managed over HTTP: they come, go, die and are counted, and no call is forgotten. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { cuesFor, startManaged } from '../helpers/managed-server.js';
+import { holdings } from '../helpers/model-storm.js';
+import { eventually, isAlive } from '../helpers/server.js';
+
+const LIMIT = { timeout: 60_000 };
+
+const NO_WORKER = '503 ServiceUnavailableException';
+
+describe('scale', LIMIT, () => {
+  test('up, down, to nothing and back: the description is the list of processes each time', async (t) => {
+    cuesFor(t);
+    const server = await startManaged(t);
+    await server.manage('POST /models?url=works.mjs');
+    const wishes = [
+      ['min_worker=3', 3],
+      ['min_worker=1', 1],
+      ['min_worker=0&max_worker=0', 0],
+      ['min_worker=0&max_worker=2', 0],
+      ['', 1],
+      ['min_worker=1&max_worker=4', 1],
+      ['min_worker=2&max_worker=4', 2],
+      ['min_worker=0&max_worker=1', 1],
+    ] as const;
+    const before = new Set(holdings().processes);
+    for (const [wish, count] of wishes) {
+      assert.equal(
+        await server.said(`PUT /models/works?${wish}&synchronous=true`),
+        '200 Workers scaled',
+        wish,
+      );
+      const { workers } = await server.describe('works');
+      assert.deepEqual(
+        workers.map(({ status }) => status),
+        Array<string>(count).fill('READY'),
+        wish,
+      );
+      const pids = workers.flatMap(({ pid }) => pid ?? []);
+      const workersNow = holdings().processes.filter((pid) => !before.has(pid) && isAlive(pid));
+      assert.deepEqual(
+        pids.sort((a, b) => a - b),
+        workersNow,
+        wish,
+      );
+      assert.equal((await server.infer('works')).status, count === 0 ? 503 : 200, wish);
+    }
+  });
+
+  test('asynchronous unless said otherwise', async (t) => {
+    const server = await startManaged(t);
+    await server.manage('POST /models?url=echoes.mjs');
+    assert.equal(await server.said('PUT /models/echoes?min_worker=2'), '202 Processing worker updates...');
+    const isThere = async (): Promise<boolean> => (await server.describe('echoes')).status === 'Healthy';
+    await eventually(isThere, 15_000, () => 'the workers have not come');
+  });
+
+  test('down lets running calls end; with timeout=0 it does not', async (t) => {
+    const cues = cuesFor(t);
+    const server = await startManaged(t);
+    await server.manage('POST /models?url=works.mjs&initial_workers=1');
+    const first = server.infer('works', { until: 'finish' });
+    await cues.untilNoted(/^begun/);
+    const scaled = server.said('PUT /models/works?min_worker=0&synchronous=true');
+    await eventually(
+      async () => (await server.describe('works')).maxWorkers === 0,
+      15_000,
+      () => 'it has not begun',
+    );
+    cues.give('finish');
+    assert.equal((await first).status, 200);
+    assert.equal(await scaled, '200 Workers scaled');
+
+    await server.manage('PUT /models/works?min_worker=1&synchronous=true');
+    const second = server.infer('works', { until: 'never' });
+    await eventually(
+      () => cues.notes().filter((note) => note.startsWith('begun')).length === 2,
+      15_000,
+      () => 'the second call has not begun',
+    );
+    const cut = server.said('PUT /models/works?min_worker=0&timeout=0&synchronous=true');
+    assert.notEqual((await second).status, 200);
+    assert.equal(await cut, '200 Workers scaled');
+  });
+
+  test('options are changed while the workers stay; without a number of workers that stays, too', async (t) => {
+    const server = await startManaged(t);
+    await server.manage('POST /models?url=echoes.mjs&initial_workers=2');
+    const pids = await server.pids('echoes');
+    const change = 'max_batch_delay=5&response_timeout=9&synchronous=true';
+    assert.equal(await server.said(`PUT /models/echoes?${change}`), '200 Workers scaled');
+    const facts = (await server.manage('GET /models/echoes')).json<Record<string, unknown>>();
+    assert.deepEqual([facts['maxBatchDelay'], facts['responseTimeout']], [5, 9]);
+    assert.deepEqual(await server.pids('echoes'), pids);
+  });
+
+  test('another batch size is told to workers that come one by one, since a service may rely on it', async (t) => {
+    const server = await startManaged(t);
+    const handler = 'handler=mms-batch-size.mjs:tell&batch_size=2';
+    await server.manage(`POST /models?url=mms-batch-size.mjs&model_name=m&initial_workers=1&${handler}`);
+    const told = async (): Promise<{ batchSize: number; pid: number }> => (await server.infer('m')).json();
+    const before = await told();
+    assert.equal(before.batchSize, 2);
+    assert.equal(await server.said('PUT /models/m?batch_size=4&synchronous=true'), '200 Workers scaled');
+    const after = await told();
+    assert.equal(after.batchSize, 4);
+    assert.deepEqual([await server.pids('m'), isAlive(before.pid)], [[after.pid], false]);
+  });
+});
+
+test('whoever waits for workers when the server ends is told so', LIMIT, async (t) => {
+  const cues = cuesFor(t);
+  cues.give('init may not end');
+  const server = await startManaged(t);
+  const waiting = server.said('POST /models?url=works.mjs&initial_workers=1');
+  await eventually(
+    async () => (await server.manage('GET /models/works')).status === 200,
+    15_000,
+    () => 'it is not registered',
+  );
+  const ended = server.handle.close();
+  assert.equal(await waiting, '503 The server is shutting down.');
+  assert.equal((await ended).reason, 'drained');
+});
+
+test('a dead worker is never described as ready, and why it died is said', LIMIT, async (t) => {
+  const cues = cuesFor(t);
+  const server = await startManaged(t);
+  await server.manage('POST /models?url=works.mjs&initial_workers=1');
+  const [pid = 0] = await server.pids('works');
+  cues.give('init may not end');
+  process.kill(pid, 'SIGKILL');
+  const restarts = async (): Promise<number> => (await server.describe('works')).workers[0]?.restarts ?? 0;
+  await eventually(
+    async () => (await restarts()) === 1,
+    15_000,
+    () => 'the death was not noticed',
+  );
+  const { workers, status } = await server.describe('works');
+  assert.deepEqual([workers.map((worker) => worker.status), status], [['LOADING'], 'Unhealthy']);
+  assert.match(workers[0]?.lastError ?? '', /^signal SIGKILL/);
+  assert.notEqual(workers[0]?.pid, pid);
+  cues.give('init may end');
+  assert.equal((await server.infer('works')).status, 200);
+});
+
+describe('unregister', LIMIT, () => {
+  test('with 50 calls that wait: those are refused at once, what has begun is answered, then it is gone', async (t) => {
+    const cues = cuesFor(t);
+    const server = await startManaged(t);
+    await server.manage('POST /models?url=works.mjs&initial_workers=1');
+    const pids = await server.pids('works');
+    const running = server.infer('works', { until: 'finish' });
+    await cues.untilNoted(/^begun/);
+    const waiting = Array.from({ length: 50 }, () => server.refusal('works'));
+    const isQueued = (): boolean => {
+      const [model] = server.handle.models.describe();
+      return (model?.queue.waiting ?? 0) + (model?.inFlight ?? 0) === 51;
+    };
+    await eventually(isQueued, 15_000, () => 'the calls have not arrived');
+    const gone = server.said('DELETE /models/works');
+    assert.deepEqual(new Set(await Promise.all(waiting)), new Set([NO_WORKER]));
+    assert.equal(await server.refusal('works'), NO_WORKER, 'a new one, too');
+    const { status, workers } = await server.describe('works');
+    assert.deepEqual([status, workers.map((worker) => worker.status)], ['UNLOADING', ['UNLOADING']]);
+    const again = server.said('DELETE /models/works');
+    cues.give('finish');
+    assert.equal((await running).status, 200);
+    assert.deepEqual(await Promise.all([gone, again]), Array(2).fill('200 Model "works" unregistered'));
+    assert.deepEqual(pids.filter(isAlive), []);
+    assert.equal(await server.said('DELETE /models/works'), '404 Model not found: works');
+    assert.equal(await server.refusal('works'), '404 ModelNotFoundException');
+    const begun = cues.notes().filter((note) => note.startsWith('begun'));
+    assert.equal(begun.length, 1, 'nothing that was refused ran');
+  });
+
+  test('that takes longer than it may is 408 and goes on; asked again, it waits again', async (t) => {
+    const server = await startManaged(t, { unregisterTimeout: '500ms' });
+    await server.manage('POST /models?url=ignores-sigterm.mjs&model_name=m&initial_workers=1');
+    const [pid = 0] = await server.pids('m');
+    process.kill(pid, 'SIGSTOP'); // nothing but SIGKILL ends it now
+    const late = (await server.manage('DELETE /models/m')).json();
+    const message = 'Timed out while cleaning resources: m';
+    assert.deepEqual(late, { code: 408, type: 'RequestTimeoutException', message });
+    assert.equal((await server.describe('m')).status, 'UNLOADING');
+    const again: Promise<string>[] = [];
+    const isGone = async (): Promise<boolean> => {
+      again.push(server.said('DELETE /models/m'));
+      return (await server.said('GET /models/m')).startsWith('404');
+    };
+    await eventually(isGone, 15_000, () => 'it is still there');
+    const said = await Promise.all(again);
+    assert.ok(said.includes('200 Model "m" unregistered'), [...new Set(said)].join(', '));
+    assert.ok(!isAlive(pid));
+  });
+
+  test('with a time of 0 always answers 408', async (t) => {
+    const server = await startManaged(t, { unregisterTimeout: 0 });
+    await server.manage('POST /models?url=echoes.mjs');
+    assert.equal(
+      await server.said('DELETE /models/echoes'),
+      '408 Timed out while cleaning resources: echoes',
+    );
+    const isGone = async (): Promise<boolean> => (await server.said('GET /models/echoes')).startsWith('404');
+    await eventually(isGone, 15_000, () => 'it is still there');
+    assert.equal(await server.said('POST /models?url=echoes.mjs'), '200 Model "echoes" registered');
+  });
+});
+
+test('many clients who manage one model at once leave no process behind', LIMIT, async (t) => {
+  const server = await startManaged(t);
+  const before = holdings().processes;
+  const asked = [
+    'POST /models?url=echoes.mjs&initial_workers=1',
+    'PUT /models/echoes?min_worker=2&synchronous=true',
+    'PUT /models/echoes?min_worker=0&max_worker=1',
+    'GET /models/echoes',
+    'PUT /models/echoes?batch_size=2&response_timeout=5',
+    'DELETE /models/echoes',
+  ];
+  const statuses = new Set<number>();
+  const client = async (first: number): Promise<void> => {
+    for (let turn = first; turn < first + 12; turn += 1) {
+      const reply = await server.manage(asked[turn % asked.length] as string);
+      statuses.add(reply.status);
+      if (reply.status < 400) continue;
+      const { message } = reply.json<{ message: string }>();
+      assert.match(message, /^Model not found: echoes$|^Model echoes is already registered\.$/);
+    }
+  };
+  await Promise.all(Array.from({ length: 12 }, (_, i) => client(i)));
+  assert.ok(statuses.has(200) && statuses.has(202), 'some were served');
+  await server.manage('DELETE /models/echoes');
+  assert.equal(await server.said('GET /models/echoes'), '404 Model not found: echoes');
+  assert.deepEqual(
+    holdings().processes.filter((pid) => !before.includes(pid)),
+    [],
+  );
+  await server.handle.close();
+});
