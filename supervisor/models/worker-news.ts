@@ -142,6 +142,7 @@ export class WorkerNews {
 
   #checkLatched(): void {
     const { dispatcher, generations, health, listener } = this.#model;
+    if (this.#model.isClosed()) return; // its workers go because they are told to: those that gave up before are no reason
     if (generations.isUntried) return; // the generation before is tried again
     const error = health.latchIfAllGaveUp();
     if (error === null) return;

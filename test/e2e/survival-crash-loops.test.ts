@@ -140,17 +140,23 @@ test(
   },
 );
 
-test('one slot whose worker cannot start does not end the others', LIMIT, async (t) => {
-  const args = ['--workers', '2', '--restart-limit', '0'];
-  const server = await startServer(fixture('throws-in-one-slot.mjs'), { t, args });
-  const { model, state } = await server.until(
-    (status) => status.model.workers[1]?.state === 'latched' && status.state === 'ready',
-  );
-  assert.equal(model.workers[0]?.state, 'idle');
-  assert.equal(state, 'ready');
-  assert.equal((await ask(server, {})).status, 200);
-  await server.stop();
-});
+test(
+  'one slot whose worker cannot start does not end the others, nor is it the reason of a stop',
+  LIMIT,
+  async (t) => {
+    const args = ['--workers', '2', '--restart-limit', '0', '--on-crash-loop', 'exit'];
+    const server = await startServer(fixture('throws-in-one-slot.mjs'), { t, args });
+    const { model, state } = await server.until(
+      (status) => status.model.workers[1]?.state === 'latched' && status.state === 'ready',
+    );
+    assert.equal(model.workers[0]?.state, 'idle');
+    assert.equal(state, 'ready');
+    assert.equal((await ask(server, {})).status, 200);
+    assert.deepEqual(await server.stop(), { code: 0, signal: null });
+    assert.doesNotMatch(server.stderr(), /no worker can be restarted/);
+    assert.match(server.stderr(), /stopped; every call was answered/);
+  },
+);
 
 test(
   'an app that cannot start for a while waits longer and longer, and serves once it can',
