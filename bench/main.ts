@@ -22,6 +22,8 @@ import { modelStormCase } from './cases/model-storm.js';
 import { overload } from './cases/overload.js';
 import { potassium } from './cases/potassium.js';
 import { soak } from './cases/soak.js';
+import { service } from './cases/service.js';
+import { serviceBatches } from './cases/service-batches.js';
 import { smallJson } from './cases/small-json.js';
 import { sleep } from './cases/sleep.js';
 import { startup } from './cases/startup.js';
@@ -49,6 +51,8 @@ const CASES: readonly BenchCase[] = [
   potassium,
   manyModels,
   modelStormCase,
+  service,
+  serviceBatches,
 ];
 
 interface Outcome {

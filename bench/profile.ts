@@ -1,5 +1,5 @@
 /**
- * `node dist/bench/profile.js [c1|c32|..] [small|json|echo|batch]`: where the time of a call goes, in front and worker.
+ * `node dist/bench/profile.js [c1|c32|..] [small|service|json|echo|batch]`: where the time of a call goes, in front and worker.
  * Prints self time per area and per function, in microseconds per request. It is time on the clock: on a machine
  * with more to run than cores, a function that was interrupted is charged for the interruption.
  */
@@ -19,6 +19,8 @@ const TOP = 25;
 
 interface Workload {
   readonly app: string;
+  /** Called in place of `/`. */
+  readonly path?: string;
   readonly request: () => Omit<RequestSpec, 'url'>;
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -28,6 +30,7 @@ const WORKLOADS: Readonly<Record<string, Workload>> = {
   small: { app: 'bench/apps/small.mjs', request: smallJsonRequest },
   json: { app: 'bench/apps/echo.mjs', request: bigJsonRequest },
   echo: { app: 'bench/apps/echo.mjs', request: bigBytesRequest },
+  service: { app: 'bench/apps/service.mjs', path: '/predictions/service', request: smallJsonRequest },
   // Runs that cost nothing, in batches: what is left is the price of a call in a batch.
   batch: {
     app: 'bench/apps/batch.mjs',
@@ -43,7 +46,7 @@ if (!Object.hasOwn(WORKLOADS, workload))
   throw new RangeError(`"${workload}" is not ${Object.keys(WORKLOADS).join(', ')}`);
 await profile(Number(load.slice(1)), WORKLOADS[workload] as Workload);
 
-async function profile(connections: number, { app, request, env = {} }: Workload): Promise<void> {
+async function profile(connections: number, { app, path = '/', request, env = {} }: Workload): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'profile-'));
   const server = await startBanana(source(app), {
     preload: 'servers/preload-profile.js',
@@ -52,7 +55,11 @@ async function profile(connections: number, { app, request, env = {} }: Workload
   const generator = new LoadGenerator();
   try {
     const [front = NaN, worker = NaN] = await pidsOf(server);
-    const plan = { request: { ...request(), url: server.url }, connections, maxRequests: Infinity };
+    const plan = {
+      request: { ...request(), url: `${server.url}${path}` },
+      connections,
+      maxRequests: Infinity,
+    };
     await generator.runClosed({ ...plan, durationMs: 2000 }); // warm-up
     await toggleProfiles([front, worker]);
     const { ok, elapsedMs } = await generator.runClosed({ ...plan, durationMs: SECONDS * 1000 });
