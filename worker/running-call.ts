@@ -135,23 +135,25 @@ export class RunningCall {
       );
   }
 
+  /** The type that the value's encoding has holds where the head of a `result` names none. */
   #deliverReply({ head, body }: Reply): void {
-    if (body.kind === 'stream') this.#orFail(this.#deliverStream(body.iterator, streamHead(head, body)));
-    else if (body.kind === 'bytes') this.#succeed({ ...head, body: body.bytes });
-    else if (body.kind === 'json') this.#succeed({ ...writeJson(body.value, this.call), ...head });
-    else this.#succeed(this.#encoded(head, body.value));
-  }
-
-  /** The type that the value's encoding has holds where the head names none. */
-  #encoded(head: ReplyHead, value: unknown): EncodedOutput & ReplyHead {
-    const { body, contentType } = FORMATS.mms.write(value, this.call);
-    return { ...head, contentType: head.contentType || contentType, body };
+    const { contentType } = head;
+    if (body.kind === 'stream') {
+      this.#orFail(this.#deliverStream(body.iterator, streamHead(head, body)));
+    } else if (body.kind === 'bytes') {
+      this.#succeed({ contentType, body: body.bytes }, head);
+    } else if (body.kind === 'json') {
+      this.#succeed({ contentType, body: writeJson(body.value, this.call).body }, head);
+    } else {
+      const encoded = FORMATS.mms.write(body.value, this.call);
+      this.#succeed(contentType === '' ? encoded : { contentType, body: encoded.body }, head);
+    }
   }
 
   async #deliverResponse(response: Response): Promise<void> {
     const head = responseHead(response);
     const body = await responseBody(response);
-    if (body.kind === 'whole') this.#succeed({ ...head, body: body.body });
+    if (body.kind === 'whole') this.#succeed({ contentType: head.contentType, body: body.body }, head);
     else await this.#deliverStream(body.chunks, head);
   }
 
@@ -178,16 +180,17 @@ export class RunningCall {
     this.#host.onEnded(this);
   }
 
-  #succeed(output: EncodedOutput & Partial<ReplyHead>): void {
-    const { contentType, status = 200, headers = '', phrase = '' } = output;
+  /** Of `head` all counts but the type. It is not spread into one object with the output, which would take 2 us of 9. */
+  #succeed({ contentType, body: encoded }: EncodedOutput, head: ReplyHead = PLAIN_HEAD): void {
+    const { status, headers, phrase } = head;
     const { channel, maxOutputBytes, answersTogether } = this.#host;
-    const bodyBytes = output.body.length;
+    const bodyBytes = encoded.length;
     if (bodyBytes > maxOutputBytes) {
       const message = `The model's output is ${bodyBytes} bytes; --max-output allows ${maxOutputBytes}.`;
       this.fail(new ServeError('SERVE_OUTPUT_TOO_LARGE', message));
       return;
     }
-    const body = answersTogether ? ownBytes(output.body) : output.body;
+    const body = answersTogether ? ownBytes(encoded) : encoded;
     const { id } = this.call;
     const { runMs } = this;
     channel.sendBody(
@@ -199,6 +202,8 @@ export class RunningCall {
     this.#host.onEnded(this);
   }
 }
+
+const PLAIN_HEAD: ReplyHead = { status: 200, contentType: '', headers: '', phrase: '' };
 
 function streamHead(head: ReplyHead, { typeFromChunk }: ReplyBody & { kind: 'stream' }): StreamHead {
   return typeFromChunk === true ? (first) => ({ ...head, contentType: chunkType(first) }) : head;
