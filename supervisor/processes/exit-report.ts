@@ -28,11 +28,11 @@ export function describeExit(exit: Exit, cause: KillCause | null): string {
 export function exitHint(exit: Exit, cause: KillCause | null, stderrTail: string, oomKills: number): string {
   if (isOurs(exit, cause)) return '';
   if (isHeapFull(stderrTail)) {
-    return 'the JavaScript heap was full; raise it with NODE_OPTIONS=--max-old-space-size=<MiB>';
+    return HEAP_FULL;
   }
   if (exit.signal === 'SIGKILL') {
     return oomKills > 0
-      ? "the kernel's OOM killer ended a process of this container; give it more memory or fewer workers"
+      ? OOM_KILLED
       : "nobody here sent SIGKILL: likely the kernel's OOM killer (see dmesg), or a person";
   }
   if (
@@ -44,6 +44,15 @@ export function exitHint(exit: Exit, cause: KillCause | null, stderrTail: string
     return 'native code crashed; the last lines of stderr may say where';
   }
   return '';
+}
+
+const HEAP_FULL = 'the JavaScript heap was full; raise it with NODE_OPTIONS=--max-old-space-size=<MiB>';
+const OOM_KILLED =
+  "the kernel's OOM killer ended a process of this container; give it more memory or fewer workers";
+
+/** Whether a hint says that there was too little memory. */
+export function isMemoryHint(hint: string): boolean {
+  return hint === HEAP_FULL || hint === OOM_KILLED;
 }
 
 /** Whether too little memory ended the worker: V8's heap was full, or the kernel killed it to get memory back. */

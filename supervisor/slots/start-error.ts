@@ -1,5 +1,6 @@
 /** A worker's death before it was ready, as an error for whoever waits for the worker. */
 import { ServeError } from '../../protocol/errors.js';
+import { isMemoryHint } from '../processes/exit-report.js';
 import type { WorkerDeath } from '../processes/worker-death.js';
 
 /** Why a worker could not start: what it said of itself, or how it died. */
@@ -10,7 +11,12 @@ export function startError(death: WorkerDeath): ServeError {
 /** Why the slot is given up: what its last worker said of itself, or how it died. */
 export function latchError(death: WorkerDeath, repeats: boolean): ServeError {
   const detail = death.fatal?.message ?? (death.hint === '' ? death.how : `${death.how}; ${death.hint}`);
-  if (!repeats) return new ServeError('SERVE_CRASH_LOOP', undefined, { detail });
+  const kind = lackedMemory(death) ? 'out-of-memory' : '';
+  if (!repeats) return new ServeError('SERVE_CRASH_LOOP', undefined, { detail, kind });
   const isInit = death.fatal?.code === 'SERVE_INIT_FAILED';
-  return new ServeError(isInit ? 'SERVE_INIT_FAILED' : 'SERVE_APP_INVALID', undefined, { detail });
+  return new ServeError(isInit ? 'SERVE_INIT_FAILED' : 'SERVE_APP_INVALID', undefined, { detail, kind });
+}
+
+function lackedMemory({ fatal, hint }: WorkerDeath): boolean {
+  return isMemoryHint(hint) || /Array buffer allocation failed/.test(fatal?.message ?? '');
 }

@@ -127,6 +127,22 @@ describe('register', LIMIT, () => {
     assert.equal((await server.infer('m')).status, 200);
   });
 
+  for (const [what, init] of [
+    ['fails to get memory', "throw new RangeError('Array buffer allocation failed')"],
+    ['fills the heap', 'const kept = []; for (;;) kept.push(new Array(1e5).fill(1.5))'],
+  ] as const)
+    test(`of what ${what} at its start: 507`, async (t) => {
+      const app = `export const init = () => { ${init}; }; export const inference = () => 1;`;
+      const { folder } = editedApp(t, { 'm.mjs': app });
+      process.env['NODE_OPTIONS'] = '--max-old-space-size=64'; // its workers have the environment of this process
+      t.after(() => delete process.env['NODE_OPTIONS']);
+      const server = await startManaged(t, { modelStore: folder, restartLimit: 0 });
+      assert.equal(
+        await server.said('POST /models?url=m.mjs&initial_workers=1'),
+        '507 Failed to start workers',
+      );
+    });
+
   test('whose start takes too long: 210, and it goes on; with a start-up time of 0: 500', async (t) => {
     const cues = cuesFor(t);
     cues.give('init may not end');

@@ -80,7 +80,7 @@ const WORKERS = {
   210: said('Some workers are still on their way.'),
 };
 const NO_MODEL = { 404: 'There is no such model, or no such version of it.' };
-const FAILED = { 500: 'A worker cannot start.' };
+const FAILED = { 500: 'A worker cannot start.', 507: 'A worker cannot start for want of memory.' };
 
 const WORKER: ApiSchema = {
   type: 'object',

@@ -97,7 +97,10 @@ function writeEnd(ctx: AnswerContext, { result, error }: ScaleEnd): void {
   switch (result) {
     case 'failed':
       if (error?.code === 'SERVE_SHUTTING_DOWN') throw error;
-      throw new ServeError('SERVE_INIT_FAILED', 'Failed to start workers'); // the reason is described, and logged
+      // The reason is described, and logged.
+      throw new ServeError('SERVE_INIT_FAILED', 'Failed to start workers', {
+        status: error?.kind === 'out-of-memory' ? 507 : 0,
+      });
     case 'done':
       return writeStatus(ctx, 200, SCALED);
     case 'unfinished':
