@@ -13,6 +13,7 @@ export function modelFacts(
   recentCalls: CallCounts,
 ): ModelFacts {
   const { spec, options, wantedWorkers, dispatcher } = model;
+  const workers = model.slots.flatMap((slot) => slotFacts(slot, isLeaving));
   return {
     name: spec.name,
     version: spec.version,
@@ -24,7 +25,7 @@ export function modelFacts(
     minWorkers: bounds?.min ?? wantedWorkers,
     maxWorkers: bounds?.max ?? wantedWorkers,
     wantedWorkers,
-    readyWorkers: model.readyWorkers,
+    readyWorkers: workers.filter(({ state }) => state === 'ready').length,
     batchSize: options.batchSize,
     maxBatchDelayMs: options.maxBatchDelay,
     runTimeoutMs: options.runTimeout,
@@ -32,15 +33,19 @@ export function modelFacts(
     queueSize: options.queueSize,
     recentCalls,
     waitingCalls: dispatcher.queued + dispatcher.arriving,
-    workers: model.slots.flatMap((slot) => slotFacts(slot, isLeaving)),
+    workers,
   };
 }
 
-/** Each of its processes; a slot that has none is there, too, as what becomes of it. */
+/**
+ * Each process of the slot that lives; a slot that has none is there, too, as what becomes of it. A death may not have
+ * been noticed yet: the kernel knows.
+ */
 function slotFacts(slot: Slot, isLeaving: boolean): WorkerFacts[] {
-  const { index, device, restarts, workers } = slot;
+  const { index, device, restarts } = slot;
   const common = { index, device, restarts, lastError: lastErrorOf(slot) };
-  if (workers.length > 0) return workers.map((worker) => ({ ...common, ...processFacts(worker, isLeaving) }));
+  const living = slot.workers.flatMap((worker) => processFacts(worker, isLeaving) ?? []);
+  if (living.length > 0) return living.map((facts) => ({ ...common, ...facts }));
   const state =
     isLeaving || !slot.isKept ? 'unloading' : slot.state.name === 'latched' ? 'failed' : 'loading';
   return [{ ...common, state, pid: null, startedAt: null, memoryBytes: 0 }];
@@ -48,8 +53,11 @@ function slotFacts(slot: Slot, isLeaving: boolean): WorkerFacts[] {
 
 type ProcessFacts = Pick<WorkerFacts, 'state' | 'pid' | 'startedAt' | 'memoryBytes'>;
 
-function processFacts({ state, pid, startedAt }: WorkerHandle, isLeaving: boolean): ProcessFacts {
-  return { state: isLeaving ? 'unloading' : WORDS[state], pid, startedAt, memoryBytes: residentBytes(pid) };
+/** Null if it is dead. */
+function processFacts({ state, pid, startedAt }: WorkerHandle, isLeaving: boolean): ProcessFacts | null {
+  const memoryBytes = residentBytes(pid);
+  if (memoryBytes === null) return null;
+  return { state: isLeaving ? 'unloading' : WORDS[state], pid, startedAt, memoryBytes };
 }
 
 const WORDS: Readonly<Record<WorkerState, WorkerFacts['state']>> = {

@@ -131,6 +131,12 @@ test('a dead worker is never described as ready, and why it died is said', LIMIT
   const [pid = 0] = await server.pids('works');
   cues.give('init may not end');
   process.kill(pid, 'SIGKILL');
+  await eventually(
+    () => !isAlive(pid),
+    15_000,
+    () => 'it lives',
+  );
+  assert.ok(!(await server.pids('works')).includes(pid), 'from the moment on when it is dead');
   const restarts = async (): Promise<number> => (await server.describe('works')).workers[0]?.restarts ?? 0;
   await eventually(
     async () => (await restarts()) === 1,

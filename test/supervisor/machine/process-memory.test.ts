@@ -7,11 +7,11 @@ test(
   { skip: process.platform !== 'linux' },
   () => {
     const own = process.memoryUsage.rss();
-    const seen = residentBytes(process.pid);
+    const seen = residentBytes(process.pid) ?? 0;
     assert.ok(Math.abs(seen - own) < own / 2, `${seen} beside ${own}`);
   },
 );
 
-test('a process that is gone has none', () => {
-  assert.equal(residentBytes(2 ** 22 + 1), 0, 'no pid is that large');
+test('a process that is gone has none', { skip: process.platform !== 'linux' }, () => {
+  assert.equal(residentBytes(2 ** 22 + 1), null, 'no pid is that large');
 });
