@@ -96,15 +96,28 @@ export class ServerAdmin implements ModelsAdmin {
 
   async #scaleEnd(model: Model, settled: Promise<Outcome>): Promise<ScaleEnd> {
     const limitMs = model.options.initTimeout;
+    const asked = model.wantedWorkers;
     const ended = within(limitMs, settled);
     const error = await model.whenOneGaveUp(ended);
     const { wantedWorkers: wanted, readyWorkers: ready } = model;
     if (error !== null) return { result: 'failed', wanted, ready, error };
     const outcome = await ended;
+    if (asked > 0 && this.#hasLeft(model))
+      return { result: 'failed', wanted, ready, error: leftMistake(model) };
     if (outcome !== null) return { ...outcome, result: outcome.result === 'done' ? 'done' : 'failed' };
     if (limitMs > SHORTEST_START_MS) return { result: 'unfinished', wanted, ready, error: null };
     return { result: 'failed', wanted, ready, error: new ServeError('SERVE_INIT_TIMEOUT') };
   }
+
+  #hasLeft(model: Model): boolean {
+    const registered = this.#served.registry.describe().find((candidate) => candidate.model === model);
+    return registered === undefined || registered.isLeaving;
+  }
+}
+
+function leftMistake({ spec }: Model): ServeError {
+  const message = `The model ${spec.name} was unregistered before its workers were there.`;
+  return new ServeError('SERVE_MODEL_NOT_FOUND', message);
 }
 
 /** What comes of it; null if it takes longer. */

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { symlinkSync } from 'node:fs';
 import { test } from 'node:test';
-import { makeCues } from '../helpers/cues.js';
+import { makeCues, type Cues } from '../helpers/cues.js';
 import { editedApp } from '../helpers/edited-app.js';
-import { startManagedCommand, workerProcesses } from '../helpers/managed-command.js';
-import { call, eventually, isAlive, type Answer } from '../helpers/server.js';
+import { startManagedCommand, workerProcesses, type ManagedCommand } from '../helpers/managed-command.js';
+import { call, eventually, isAlive, type Answer, type ModelStatus } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 
@@ -271,6 +271,41 @@ test('a batch of a service past its time limit', LIMIT, async (t) => {
   );
 
   await server.stop();
+});
+
+test('a synchronous registration that is still waiting for its workers', LIMIT, async (t) => {
+  const start = async (): Promise<ManagedCommand & { cues: Cues; registered: Promise<string> }> => {
+    const cues = makeCues(t);
+    cues.give('init may not end');
+    const managed = await startManagedCommand(t, { env: cues.env });
+    const registered = managed.management.said(`${WORKS}&model_name=m`);
+    const isStarting = (): boolean => workerProcesses(managed.server).length === 1;
+    await eventually(isStarting, 15_000, () => 'no worker is started');
+    return { ...managed, cues, registered };
+  };
+
+  await t.test('is told that somebody has unregistered the model', async () => {
+    const { server, management, registered } = await start();
+    assert.equal(await management.said('DELETE /models/m'), '200 Model "m" unregistered');
+    assert.equal(await registered, '404 The model m was unregistered before its workers were there.');
+    assert.deepEqual(workerProcesses(server), []);
+    await server.stop();
+  });
+
+  await t.test('takes no call along when the server stops: those that are held are answered', async () => {
+    const { server, management, registered, cues } = await start();
+    const held = management.infer('m', { name: 'held' });
+    const isHeld = async (): Promise<boolean> => {
+      const { queue } = (await server.status()).models[0] as ModelStatus;
+      return queue.waiting + queue.arriving === 1;
+    };
+    await eventually(isHeld, 15_000, () => 'the call does not arrive');
+    server.process.kill('SIGTERM');
+    assert.equal(await registered, '503 The server is shutting down.');
+    cues.give('init may end');
+    assert.equal(inShort(await held), '200 held of 1');
+    assert.deepEqual(await server.ended, { code: 0, signal: null });
+  });
 });
 
 test('a url that leads out of the store registers nothing and starts nothing', LIMIT, async (t) => {

@@ -29,7 +29,8 @@ export interface NewModel extends AdminOptions {
 export interface ScaleEnd {
   /**
    * `done`: as many workers are ready as are wanted, and no other is there. `failed`: at least one cannot start, or nothing
-   * could be begun. `unfinished`: the time that a start may take is over, and neither is known yet.
+   * could be begun, or the model was unregistered meanwhile (SERVE_MODEL_NOT_FOUND). `unfinished`: the time that a start
+   * may take is over, and neither is known yet.
    */
   readonly result: 'done' | 'failed' | 'unfinished';
   readonly wanted: number;

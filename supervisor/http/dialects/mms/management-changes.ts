@@ -1,5 +1,5 @@
 /** Registers models, gives them workers, and takes them away, in the words of Multi Model Server. */
-import { ServeError } from '../../../../protocol/errors.js';
+import { ServeError, type ErrorCode } from '../../../../protocol/errors.js';
 import type { FullModelRef, ModelRef } from '../../../models/models.js';
 import type { Ask } from '../../call/ask.js';
 import type { AnswerContext } from '../../call/koa-answers.js';
@@ -42,7 +42,7 @@ export async function register(ctx: AnswerContext, ask: Ask): Promise<void> {
     return;
   }
   const end = await settled;
-  if (end.result === 'failed') await takeBack(admin, ref);
+  if (cannotStart(end)) await takeBack(admin, ref);
   writeEnd(ctx, end);
 }
 
@@ -96,7 +96,7 @@ function writeStatus(ctx: AnswerContext, status: number, text: string): void {
 function writeEnd(ctx: AnswerContext, { result, error }: ScaleEnd): void {
   switch (result) {
     case 'failed':
-      if (error?.code === 'SERVE_SHUTTING_DOWN') throw error;
+      if (error !== null && OTHER_ENDS.has(error.code)) throw error;
       // The reason is described, and logged.
       throw new ServeError('SERVE_INIT_FAILED', 'Failed to start workers', {
         status: error?.kind === 'out-of-memory' ? 507 : 0,
@@ -107,6 +107,13 @@ function writeEnd(ctx: AnswerContext, { result, error }: ScaleEnd): void {
       writeStatus(ctx, 210, UNFINISHED);
       ctx.res.statusMessage = 'Partial Success';
   }
+}
+
+/** Why workers have not come, though nothing is wrong with them: a server that ends serves what it has, others have unregistered it. */
+const OTHER_ENDS: ReadonlySet<ErrorCode> = new Set(['SERVE_SHUTTING_DOWN', 'SERVE_MODEL_NOT_FOUND']);
+
+function cannotStart({ result, error }: ScaleEnd): boolean {
+  return result === 'failed' && (error === null || !OTHER_ENDS.has(error.code));
 }
 
 /** What cannot start is not kept, unless somebody has made something of it meanwhile. */
