@@ -1,0 +1,40 @@
+/** The descriptions are valid OpenAPI, as a validator of its own reads it. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { describeApi, type ApiPaths } from '../../../../../supervisor/http/dialects/mms/describe-api.js';
+import { INFERENCE_API, modelApi } from '../../../../../supervisor/http/dialects/mms/inference-api.js';
+import { MANAGEMENT_API } from '../../../../../supervisor/http/dialects/mms/management-api.js';
+
+/** As a client gets it. */
+const sent = (paths: ApiPaths): Record<string, unknown> =>
+  JSON.parse(JSON.stringify(describeApi(paths))) as Record<string, unknown>;
+
+for (const [what, paths] of Object.entries({
+  'the main listener': INFERENCE_API,
+  'the management listener': MANAGEMENT_API,
+  'a listener of both': { ...INFERENCE_API, ...MANAGEMENT_API },
+  'one model': modelApi('a b/ü', '1.0'),
+}))
+  test(`the description of ${what} is valid`, async () => {
+    const validator = new Validator();
+    const { valid, errors } = await validator.validate(sent(paths));
+    assert.ok(valid, JSON.stringify(errors, null, 1));
+    assert.equal(validator.version, '3.0');
+  });
+
+test('a description that lacks something is not: the validator looks', async () => {
+  const { '/ping': ping = {} } = INFERENCE_API;
+  const { get } = ping;
+  const broken = { '/ping': { get: { ...get, responses: undefined } } } as unknown as ApiPaths;
+  assert.equal((await new Validator().validate(sent(broken))).valid, false);
+});
+
+test('every name in a path is one of its parameters, and the other way round', () => {
+  for (const [path, methods] of Object.entries({ ...INFERENCE_API, ...MANAGEMENT_API }))
+    for (const { operationId, parameters = [] } of Object.values(methods)) {
+      const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+      const declared = parameters.filter((one) => one.in === 'path').map(({ name }) => name);
+      assert.deepEqual(declared, named, operationId);
+    }
+});
