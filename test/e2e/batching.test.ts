@@ -313,6 +313,7 @@ test(
       ask(to, { name: 'c' }, { headers: { 'x-request-timeout-seconds': '2' } }),
     );
     assert.equal(errorOf(await ahead[0]).code, 'SERVE_DEADLINE');
+    await server.until(({ model }) => model.inFlight === 3); // the worker is told after the client
     endRunning();
     assert.deepEqual(statuses(await running), [200, 200]);
     assert.equal((await ahead[1]).json<{ of: number }>().of, 1);
