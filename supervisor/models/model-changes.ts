@@ -22,6 +22,8 @@ export interface ChangedModel extends Rolled {
 
 export class ModelChanges {
   readonly #model: ChangedModel;
+  /** Counts what was asked about the number of workers: the last word is the one that holds. */
+  #asked = 0;
 
   constructor(model: ChangedModel) {
     this.#model = model;
@@ -33,7 +35,8 @@ export class ModelChanges {
     if (health.isDraining) throw shuttingDown();
     const more = devices.take(generations.newest.spec.resolved.options, count - slots.kept.length);
     health.want(count);
-    if (count === 0) void this.#retireAll(limits);
+    this.#asked += 1;
+    if (count === 0) void this.#retireAll(limits, this.#asked);
     else {
       slots.retire(slots.kept.length - count, limits);
       for (const slot of slots.kept) if (slot.state.name === 'latched') slot.replace(limits);
@@ -75,11 +78,12 @@ export class ModelChanges {
   }
 
   /** Its last workers go when the calls that were taken have ended, or the time for that is over. */
-  async #retireAll({ finishMs, graceMs }: RetireLimits): Promise<void> {
+  async #retireAll({ finishMs, graceMs }: RetireLimits, asked: number): Promise<void> {
     const { slots, health, isQuiet } = this.#model;
     const endAtMs = performance.now() + finishMs;
-    await untilQuiet(isQuiet, endAtMs);
-    if (health.wanted > 0 || health.isDraining) return; // wanted again, or ended, meanwhile
+    const isOvertaken = (): boolean => this.#asked !== asked || health.isDraining;
+    await untilQuiet(() => isQuiet() || isOvertaken(), endAtMs);
+    if (isOvertaken()) return;
     const leftMs = Math.max(0, endAtMs - performance.now());
     slots.retire(slots.kept.length, { finishMs: leftMs, graceMs });
   }

@@ -30,7 +30,7 @@ export class ModelHealth {
   readonly #untilReady = new Waiters(() => this.#findReady());
   readonly #untilLoaded = new Waiters(() => this.#findRoutes());
   readonly #untilSettled = new Waiters(() => this.#findSettled());
-  readonly #untilOneGaveUp = new Waiters(() => latchErrors(this.#slots.kept)[0] ?? null);
+  readonly #untilOneGaveUp = new Waiters(() => this.#findOneGivenUp());
   readonly #others = new Set<Waiters<true>>();
   #wanted = 0;
   #drain: 'no' | 'announced' | 'refusing' = 'no';
@@ -166,7 +166,7 @@ export class ModelHealth {
     return (await this.#untilSettled.wait(never())) as Settled;
   }
 
-  /** Why a slot has given up, once one has; null when `givenUp` settles first. */
+  /** Why a slot has given up, once one has of those that are wanted; null when `givenUp` settles first. */
   whenOneGaveUp(givenUp: Promise<unknown>): Promise<ServeError | null> {
     return this.#untilOneGaveUp.wait(givenUp);
   }
@@ -186,6 +186,10 @@ export class ModelHealth {
     this.#untilSettled.wake();
     this.#untilOneGaveUp.wake();
     for (const waiters of this.#others) waiters.wake();
+  }
+
+  #findOneGivenUp(): ServeError | null {
+    return this.#wanted === 0 ? null : (latchErrors(this.#slots.kept)[0] ?? null);
   }
 
   #findReady(): true | null {

@@ -104,6 +104,8 @@ export class ServerAdmin implements ModelsAdmin {
     const outcome = await ended;
     if (asked > 0 && this.#hasLeft(model))
       return { result: 'failed', wanted, ready, error: leftMistake(model) };
+    if (outcome !== null && outcome.wanted !== asked)
+      return { result: 'unfinished', wanted, ready, error: null }; // somebody has asked for another number since
     if (outcome !== null) return { ...outcome, result: outcome.result === 'done' ? 'done' : 'failed' };
     if (limitMs > SHORTEST_START_MS) return { result: 'unfinished', wanted, ready, error: null };
     return { result: 'failed', wanted, ready, error: new ServeError('SERVE_INIT_TIMEOUT') };

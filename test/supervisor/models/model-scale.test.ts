@@ -167,6 +167,30 @@ test('wanted again while the last calls end: the workers stay', LIMIT, async (t)
   assert.equal(real.pids[0], pids[0]);
 });
 
+test('the last of several wishes for no workers says how long calls may go on', LIMIT, async (t) => {
+  const { real, cues } = await newModel(t);
+  await real.model.scale(1, LIMITS);
+  const running = real.call({ until: 'finish' });
+  await cues.untilNoted('begun call 1');
+  const short = { finishMs: 100, graceMs: 0 };
+  void real.model.scale(0, short);
+  void real.model.scale(1, LIMITS);
+  const none = real.model.scale(0, LIMITS);
+  await new Promise((resolve) => setTimeout(resolve, 3 * short.finishMs)); // the first wish would have cut the call by then
+  cues.give('finish');
+  await running;
+  assert.deepEqual(await none, { wanted: 0, ready: 0, error: null });
+});
+
+test('a slot that had given up does not make the wish for none fail', LIMIT, async (t) => {
+  const cues = makeCues(t);
+  process.env['CUES'] = cues.folder;
+  const real = await realModel(t, fixture('syntax-error.mjs'));
+  await real.model.scale(1, LIMITS);
+  const none = real.model.scale(0, LIMITS);
+  assert.equal(await real.model.whenOneGaveUp(none), null);
+});
+
 test(
   'a change that no worker survives settles with the reason; the same wish again tries again',
   LIMIT,

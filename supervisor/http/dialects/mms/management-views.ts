@@ -8,6 +8,7 @@ import { notFound } from './find-model.js';
 import { writeMmsJson } from './json.js';
 import { queryParams } from './params.js';
 import { matchesPattern } from './pattern.js';
+import { hasItsWorkers } from './ping.js';
 
 /** `GET /models`: a page of names, and where the next one begins if there is one. */
 export function list(ctx: AnswerContext, ask: Ask): void {
@@ -87,10 +88,10 @@ function modelView(facts: ModelFacts): object {
   };
 }
 
-function statusOf({ isLeaving, readyWorkers, minWorkers, wantedWorkers }: ModelFacts): string {
-  if (isLeaving) return 'UNLOADING';
-  if (readyWorkers >= minWorkers && (readyWorkers > 0 || wantedWorkers === 0)) return 'Healthy';
-  return readyWorkers > 0 ? 'Partial Healthy' : 'Unhealthy';
+function statusOf(facts: ModelFacts): string {
+  if (facts.isLeaving) return 'UNLOADING';
+  if (hasItsWorkers(facts)) return 'Healthy';
+  return facts.readyWorkers > 0 ? 'Partial Healthy' : 'Unhealthy';
 }
 
 function workerView(worker: WorkerFacts): object {

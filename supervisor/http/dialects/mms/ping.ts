@@ -12,8 +12,19 @@ type Pinged = Pick<
 /** `Healthy` without any model, too. A model that is being unregistered does not count. */
 export function pingStatus(registered: readonly Pinged[]): PingStatus {
   const present = registered.filter(({ isLeaving }) => !isLeaving);
-  const isLoaded = ({ model, bounds }: Pinged): boolean =>
-    model.readyWorkers >= (bounds?.min ?? model.wantedWorkers);
+  const isLoaded = ({ model: { readyWorkers, wantedWorkers }, bounds }: Pinged): boolean =>
+    hasItsWorkers({ readyWorkers, wantedWorkers, minWorkers: bounds?.min ?? wantedWorkers });
   if (present.every(isLoaded)) return 'Healthy';
   return present.some(({ model }) => model.readyWorkers > 0) ? 'Partial Healthy' : 'Unhealthy';
+}
+
+export interface WorkerCounts {
+  readonly readyWorkers: number;
+  readonly minWorkers: number;
+  readonly wantedWorkers: number;
+}
+
+/** Whether a model has its least number of workers, and one that can answer if any is wanted. */
+export function hasItsWorkers({ readyWorkers, minWorkers, wantedWorkers }: WorkerCounts): boolean {
+  return readyWorkers >= minWorkers && (readyWorkers > 0 || wantedWorkers === 0);
 }

@@ -26,6 +26,7 @@ const ROWS: readonly (readonly [status: string, why: string, models: readonly Ro
     ],
   ],
   ['Unhealthy', 'none of one', [{ ready: 0, wanted: 1 }]],
+  ['Unhealthy', 'none of one that is wanted, though none is the least', [{ ready: 0, wanted: 1, min: 0 }]],
   [
     'Unhealthy',
     'none, beside a model that wants none',
