@@ -43,6 +43,7 @@ async function serveStore(
   const all = ['--model-store', 'store', '--management-port', '0', '--drain-lag', '0s', ...args];
   const server = await startServer(null, { t, args: all, cwd: folder, ...options });
   await server.untilPrinted(READY_LINE);
+  await server.untilPrinted('the management API is on'); // its address, which `manage` reads
   return server;
 }
 

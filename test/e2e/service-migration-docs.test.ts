@@ -30,7 +30,8 @@ test('the calls on the page get the answers on it', { timeout: 120_000, skip: ne
   const args = [...command.split(' '), '--management-port', '0'];
   const server = await startServer(null, { args, cwd: folder, t });
   await server.until(({ state }) => state === 'ready');
-  assert.match(server.stdout(), /^Model server started\.$/m);
+  await server.untilPrinted('Model server started.');
+  await server.untilPrinted('the management API is on');
   const management = /the management API is on http:\/\/([^\s"]+)/.exec(server.stderr())?.[1] ?? '';
   for (const [, line = '', answer = ''] of calls) {
     const asked = line

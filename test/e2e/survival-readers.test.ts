@@ -93,7 +93,7 @@ test(
 );
 
 test('every kind of answer is counted, and cut off after --stall-timeout', LIMIT, async (t) => {
-  const server = await startServer(APP, { t, args: ['--stall-timeout', '1s'] });
+  const server = await startServer(APP, { t, args: ['--stall-timeout', '4s'] });
   const bytes = BYTES;
   const job = await call(`${server.url}/job`, JSON.stringify({ bytes }));
   await server.until(({ replies }) => replies['ok'] === 1);
