@@ -1,7 +1,9 @@
 /** Many clients that register, scale, call and unregister one model at once, and what must be true once they have stopped. */
 import { readFileSync, readdirSync } from 'node:fs';
 import { request } from 'node:http';
+import { isDeepStrictEqual } from 'node:util';
 import type { ServerHandle } from '../../index.js';
+import { eventually } from './server.js';
 
 /** Refusals that a client meets because others change the same model. */
 const EXPECTED: ReadonlySet<string> = new Set([
@@ -100,4 +102,36 @@ export function holdings(): Holdings {
     descriptors: readdirSync('/proc/self/fd').length,
     files: readdirSync('/dev/shm').filter((file) => file.startsWith(`banana-serve-${process.pid}-`)),
   };
+}
+
+/** What is held once no connection to or from this process is open any more: those of a client that has its answer close a moment later. */
+export async function calmHoldings(): Promise<Holdings> {
+  const connections = (): number =>
+    process.getActiveResourcesInfo().filter((kind) => kind === 'TCPSocketWrap').length;
+  await eventually(
+    () => connections() === 0,
+    30_000,
+    () => `${connections()} connections are still open`,
+  );
+  return holdings();
+}
+
+/**
+ * Resolves once nothing is held beyond `before`: what a worker printed last may still be read when it is gone. A process
+ * that holds less than before has leaked nothing.
+ */
+export async function untilNothingHasGrown(before: Holdings): Promise<void> {
+  const grown = (): Holdings => {
+    const now = holdings();
+    return {
+      processes: now.processes.filter((pid) => !before.processes.includes(pid)),
+      descriptors: Math.max(0, now.descriptors - before.descriptors),
+      files: now.files.filter((file) => !before.files.includes(file)),
+    };
+  };
+  await eventually(
+    () => isDeepStrictEqual(grown(), { processes: [], descriptors: 0, files: [] }),
+    30_000,
+    () => `held beyond ${JSON.stringify(before)}: ${JSON.stringify(grown())}`,
+  );
 }
