@@ -17,6 +17,7 @@ import type { Log } from '../observe/log.js';
 import { MODEL_NAME_RULE, isModelName } from '../options/model-name.js';
 import { resolveModelOptions, type OptionSource, type ResolvedOptions } from '../options/resolve.js';
 import type { ModelStore } from '../store/model-store.js';
+import { releasedOnFailure } from '../store/stored-model.js';
 import { deferred } from './deferred.js';
 import { retireLimits } from './drain.js';
 import { modelFacts } from './model-facts.js';
@@ -47,10 +48,12 @@ export class ServerAdmin implements ModelsAdmin {
       ...(runtime === undefined ? {} : { runtime }),
     };
     const stored = await this.#facts.store.find(query);
-    const called = name ?? stored.name;
-    if (!isModelName(called))
-      throw new ServeError('SERVE_BAD_REQUEST', `A model's name is made of ${MODEL_NAME_RULE}.`);
-    const plan = await planStored(stored, called, sourceOf(options), this.#facts.resolved);
+    const plan = await releasedOnFailure(stored.release, async () => {
+      const called = name ?? stored.name;
+      if (!isModelName(called))
+        throw new ServeError('SERVE_BAD_REQUEST', `A model's name is made of ${MODEL_NAME_RULE}.`);
+      return planStored(stored, called, sourceOf(options), this.#facts.resolved);
+    });
     const { spec } = await this.#served.register(plan);
     this.#facts.log.info(`Model ${spec.name} loaded.`); // to the letter, as Multi Model Server has it: scripts look for it
     return { name: spec.name, version: spec.version };

@@ -13,13 +13,15 @@ import {
   type ResolvedOptions,
 } from '../options/resolve.js';
 import type { OptionName } from '../options/table.js';
-import type { StoredModel } from '../store/stored-model.js';
+import { NOTHING_LENT, type Release, type StoredModel } from '../store/stored-model.js';
 import { findApp } from './app-path.js';
 
 export interface ModelPlan {
   readonly spec: ModelSpec;
   /** It answers on `/`. */
   readonly isDefault: boolean;
+  /** Called once its files are needed no more: when its last worker is gone, or it is not served after all. */
+  readonly release: Release;
 }
 
 /** What a server is told of its models. */
@@ -61,9 +63,9 @@ export async function planModel(entry: ModelEntry, server: ResolvedOptions, cwd:
   return completed(spec, app, resolved, false);
 }
 
-/** A model of a store. Whether its file can be loaded is found out when a worker starts. @throws SERVE_CONFIG */
+/** A model of a store, which the plan holds. Whether its file can be loaded is found out by a worker. @throws SERVE_CONFIG */
 export async function planStored(
-  { url, app, service, version, folder }: StoredModel,
+  { url, app, service, version, folder, release }: StoredModel,
   name: string,
   own: OptionSource,
   server: ResolvedOptions,
@@ -72,7 +74,7 @@ export async function planStored(
   const wanted = { name, version, app, appPlace: '', service, workerCommand: null };
   const { spec, isDefault } = await completed(wanted, url, resolved, false);
   const watched = folder === null ? { isSingleFile: true } : { watches: [folder] };
-  return { spec: { ...spec, program: { ...spec.program, ...watched } }, isDefault };
+  return { spec: { ...spec, program: { ...spec.program, ...watched } }, isDefault, release };
 }
 
 /** Models of a store are used to other defaults than apps; what the operator or an app says goes before both. */
@@ -99,7 +101,7 @@ async function completed(
   isDefault: boolean,
 ): Promise<ModelPlan> {
   const program = await prepareProgram({ ...spec, workerCommand });
-  return { spec: { ...spec, url, program, resolved }, isDefault };
+  return { spec: { ...spec, url, program, resolved }, isDefault, release: NOTHING_LENT };
 }
 
 function defaultPlace({ spec: { name, app } }: ModelPlan, { options }: ResolvedOptions): string {

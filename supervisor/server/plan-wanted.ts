@@ -7,6 +7,7 @@ import { asClause } from '../../protocol/sentences.js';
 import type { OptionSource, ResolvedOptions } from '../options/resolve.js';
 import type { WantedModel, WantedModels } from '../options/wanted-models.js';
 import type { ModelStore } from '../store/model-store.js';
+import { releasedOnFailure } from '../store/stored-model.js';
 import { planStored, type ModelPlan } from './plan-models.js';
 
 export interface WantedGiven {
@@ -40,8 +41,7 @@ export async function planWanted({ store, wanted, ...given }: WantedGiven): Prom
   const warnings: string[] = [];
   for (const one of each) {
     try {
-      const plan = await planOne(store, one, given.resolved);
-      refuseTaken(names, plan.spec.name);
+      const plan = await planOne(store, one, given.resolved, names);
       names.add(plan.spec.name);
       plans.push(plan);
     } catch (thrown) {
@@ -58,9 +58,14 @@ async function planOne(
   store: ModelStore,
   { name, url }: WantedModel,
   resolved: ResolvedOptions,
+  taken: ReadonlySet<string>,
 ): Promise<ModelPlan> {
   const stored = await store.find({ url });
-  return planStored(stored, name ?? stored.name, NOTHING_OF_ITS_OWN, resolved);
+  return releasedOnFailure(stored.release, async () => {
+    const called = name ?? stored.name;
+    refuseTaken(taken, called);
+    return planStored(stored, called, NOTHING_OF_ITS_OWN, resolved);
+  });
 }
 
 const NOTHING_OF_ITS_OWN: OptionSource = { values: {}, where: (name) => name };

@@ -14,6 +14,7 @@ import type { Log } from '../observe/log.js';
 import { labelOf, type FullModelRef } from '../options/model-name.js';
 import type { ServerOptions } from '../options/resolve.js';
 import type { RetireLimits } from '../processes/worker-listener.js';
+import { releasedOnFailure, type Release } from '../store/stored-model.js';
 import { AppFiles, changeText } from '../watch/app-files.js';
 import { deferred, type Deferred } from './deferred.js';
 import { retireLimits } from './drain.js';
@@ -37,6 +38,7 @@ export interface ServedModelsListener {
 /** A model's app is watched and its workers are watched over until it is closed. */
 interface Kept {
   readonly closed: Deferred<void>;
+  readonly release: Release;
   files: readonly AppFiles[];
 }
 
@@ -91,7 +93,8 @@ export class ServedModels {
 
   /** @throws SERVE_MODEL_CONFLICT, SERVE_SHUTTING_DOWN */
   async register(plan: ModelPlan): Promise<Model> {
-    const model = await this.registry.register(plan.spec, () => this.#make(plan));
+    const make = (): Model => this.#make(plan);
+    const model = await releasedOnFailure(plan.release, () => this.registry.register(plan.spec, make));
     this.#nameIfSeveral();
     await this.#watch(model);
     return model;
@@ -149,7 +152,7 @@ export class ServedModels {
         if (!this.registry.has(model)) this.#forget(model);
       },
     });
-    this.#kept.set(model, { closed, files: [] });
+    this.#kept.set(model, { closed, release: plan.release, files: [] });
     return model;
   }
 
@@ -161,6 +164,7 @@ export class ServedModels {
   /** Its last worker is gone, and it was unregistered: nothing of it stays. */
   #forget(model: Model): void {
     this.#unwatch(model);
+    this.#kept.get(model)?.release();
     this.#kept.delete(model);
     model.dispatcher.close();
     this.startUp.forget(model);

@@ -8,7 +8,7 @@ import { ServeError } from '../../protocol/errors.js';
 import { FIRST_VERSION } from '../options/model-name.js';
 import { entryOfFile, entryOfFolder, isAppFile } from './entry-file.js';
 import { placeOf } from './place.js';
-import type { StoreQuery, StoredModel } from './stored-model.js';
+import { NOTHING_LENT, type StoreQuery, type StoredModel } from './stored-model.js';
 
 const RUNTIMES: readonly string[] = ['', 'node', 'python', 'python2', 'python3'];
 
@@ -29,7 +29,8 @@ export class ModelStore {
   }
 
   /**
-   * Finds a model by its place. Only what lies in the store is found, wherever links lead.
+   * Finds a model by its place. Only what lies in the store is found, wherever links lead. Who asks gives it back: see
+   * `StoredModel.release`.
    * Rejects with SERVE_BAD_REQUEST (the runtime), SERVE_MODEL_NOT_FOUND, SERVE_DOWNLOAD_FAILED, SERVE_ARCHIVE_INVALID.
    */
   async find(query: StoreQuery): Promise<StoredModel> {
@@ -47,6 +48,7 @@ export class ModelStore {
       app,
       service: { handler, modelDir },
       folder: isFolder ? path : null,
+      release: NOTHING_LENT,
     };
   }
 

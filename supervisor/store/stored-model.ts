@@ -24,4 +24,22 @@ export interface StoredModel {
   readonly service: ServiceSource | null;
   /** The folder that is the model; null: its file is all of it. */
   readonly folder: string | null;
+  /** Its files stay where they are until then. Called once nobody uses them any more; further calls do nothing. */
+  readonly release: Release;
+}
+
+/** Gives files back that were lent. */
+export type Release = () => void;
+
+/** For files that are nobody's to remove. */
+export const NOTHING_LENT: Release = () => {};
+
+/** What comes of `use`, which takes the files over; if it fails, they are given back. */
+export async function releasedOnFailure<T>(release: Release, use: () => Promise<T>): Promise<T> {
+  try {
+    return await use();
+  } catch (thrown) {
+    release();
+    throw thrown;
+  }
 }
