@@ -40,6 +40,8 @@ export interface ServerOptionTypes<Duration> {
   name: string;
   modelStore: string;
   models: string | readonly string[];
+  /** Beginnings of web addresses. */
+  allowedUrls: string | readonly string[];
   ping: 'health' | 'always-200';
   mmsExceptionStatus: '503' | '500';
   managementPort: number | string;

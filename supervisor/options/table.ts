@@ -11,6 +11,7 @@ import type {
 import { availableCores } from '../machine/cores.js';
 import { parseWebhookSecrets, type WebhookSigner } from './webhook-signer.js';
 import { parseHost, parsePort } from './address.js';
+import { NO_URLS, parseAllowedUrls, type AllowedUrls } from './allowed-urls.js';
 import { parseKeyFilePath, parseKeys, type KeyDigest } from './api-key.js';
 import { parseOrigins, type AllowedOrigins } from './cors-origin.js';
 import { parseGpus } from './gpu-list.js';
@@ -171,6 +172,15 @@ export const OPTIONS = {
     default: null,
     repeats: true,
     parse: parseWantedModels,
+  }),
+  allowedUrls: serverOption<AllowedUrls>({
+    group: 'Models',
+    flag: '--allowed-urls',
+    value: '<urls>',
+    help: 'Beginnings of the web addresses that models may be downloaded from, such as https://models.example.com/zoo/; several, separated by commas. None: whoever may have a model downloaded may have it run here. See docs/security.md.',
+    defaultText: 'none',
+    default: NO_URLS,
+    parse: parseAllowedUrls,
   }),
   ping: serverOption<'health' | 'always-200'>({
     group: 'Models',

@@ -1,4 +1,6 @@
 /** All models that a server begins with: its app, those that have names, those of a store. */
+import type { ResolvedOptions } from '../options/resolve.js';
+import { OPTIONS } from '../options/table.js';
 import type { ModelStore } from '../store/model-store.js';
 import { openStore } from './open-store.js';
 import { planModels, type ModelPlan, type ModelsGiven } from './plan-models.js';
@@ -7,7 +9,7 @@ import { planWanted } from './plan-wanted.js';
 export interface ServedPlans {
   readonly plans: readonly ModelPlan[];
   readonly store: ModelStore;
-  /** What was left out, and why. */
+  /** What was left out, or has no effect, and why. */
   readonly warnings: readonly string[];
 }
 
@@ -23,5 +25,10 @@ export async function planServed(given: ModelsGiven): Promise<ServedPlans> {
     names: named.map(({ spec }) => spec.name),
     isLenient: isMmsMode,
   });
-  return { plans: [...named, ...plans], store, warnings };
+  return { plans: [...named, ...plans], store, warnings: [...unusableUrls(resolved), ...warnings] };
+}
+
+function unusableUrls({ options, explicit }: ResolvedOptions): string[] {
+  const place = explicit.get('allowedUrls') ?? OPTIONS.allowedUrls.flag;
+  return options.allowedUrls.unusable.map((what) => `${place}: ${what}; this entry allows nothing`);
 }

@@ -47,6 +47,7 @@ const IN_WORDS: readonly OptionName[] = [
   'name',
   'modelStore',
   'models',
+  'allowedUrls',
   'managementPort',
   'managementKey',
   'managementInsecure',
@@ -76,7 +77,7 @@ const POSITIVE = 'a duration above 0, such as 500ms, 30s or 5m';
 const SIZE = 'a size such as 512kb, 10mb or 1gb';
 
 /** A bad value of every option, and what its refusal says is allowed. */
-const BAD: Readonly<Record<OptionName, readonly [raw: string, allowed: string]>> = {
+const BAD: Readonly<Record<OptionName, readonly [raw: string | number, allowed: string]>> = {
   host: [' ', 'an address or a host name'],
   port: ['65536', 'a port from 0 to 65535, or the path of a unix socket'],
   apiKey: ['key, ,', 'one key or several, separated by commas, each of up to 1024 visible ASCII characters'],
@@ -93,6 +94,11 @@ const BAD: Readonly<Record<OptionName, readonly [raw: string, allowed: string]>>
   models: [
     'digits,my cat=zoo/cats',
     'all, or paths in the model store, separated by commas, each with a name before it if you like: digits,cats=zoo/cats',
+  ],
+  // What is no address allows nothing, and is warned of.
+  allowedUrls: [
+    8080,
+    'beginnings of addresses, separated by commas: https://models.example.com/zoo/, http://store.internal:9000/',
   ],
   ping: ['never', 'one of health, always-200'],
   mmsExceptionStatus: ['501', 'one of 503, 500'],
@@ -160,6 +166,7 @@ const GIVEN: {
   name: ['digits-2_b.c'],
   modelStore: ['./models'],
   models: ['all', 'digits,cats=zoo/cats', ['digits', 'cats=zoo/cats']],
+  allowedUrls: ['https://models.example.com/', ['http://store.internal:9000/', 'https://a.test']],
   ping: ['health', 'always-200'],
   mmsExceptionStatus: ['503', '500'],
   managementPort: [8081, '0', '/run/management.sock'],

@@ -1,0 +1,155 @@
+/** Which web addresses an operator's list allows: by a table, and by addresses that chance makes. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { isAllowedUrl, parseAllowedUrls, withoutSecrets } from '../../../supervisor/options/allowed-urls.js';
+
+function allows(list: string | readonly string[], url: string): boolean {
+  return isAllowedUrl(new URL(url), parseAllowedUrls(list));
+}
+
+const ROWS: readonly (readonly [what: string, list: string, url: string, allowed: boolean])[] = [
+  ['nothing is allowed by no entry', '', 'https://a.test/m.mar', false],
+  ['a host allows every path', 'https://a.test', 'https://a.test/zoo/m.mar', true],
+  ['a path is the beginning of others', 'https://a.test/zoo/', 'https://a.test/zoo/cats/m.mar', true],
+  ['a path without a slash at its end, too', 'https://a.test/zoo', 'https://a.test/zoology.mar', true],
+  ['another path is not allowed', 'https://a.test/zoo/', 'https://a.test/other/m.mar', false],
+  ['the folder itself is not below it', 'https://a.test/zoo/', 'https://a.test/zoo', false],
+  ['dots lead to where they lead', 'https://a.test/zoo/', 'https://a.test/zoo/../secret.mar', false],
+  ['dots may lead back', 'https://a.test/zoo/', 'https://a.test/x/../zoo/m.mar', true],
+  ['encoded dots are dots', 'https://a.test/zoo/', 'https://a.test/zoo/%2e%2E/secret.mar', false],
+  ['a backslash is a slash', 'https://a.test/zoo/', 'https://a.test/zoo\\..\\secret.mar', false],
+  ['an encoded slash may be one', 'https://a.test/zoo/', 'https://a.test/zoo/..%2fsecret.mar', false],
+  ['an encoded backslash, too', 'https://a.test/zoo/', 'https://a.test/zoo/x%5C..%5c..%5cs.mar', false],
+  ['even when it is encoded twice', 'https://a.test/zoo/', 'https://a.test/zoo/%252e.%252Fs.mar', false],
+  ['an encoded slash that climbs nowhere may stand', 'https://a.test/zoo/', 'https://a.test/zoo/a%2Fb', true],
+  ['two dots in a name climb nowhere', 'https://a.test/zoo/', 'https://a.test/zoo/m..mar', true],
+  ['a path differs by case', 'https://a.test/zoo/', 'https://a.test/ZOO/m.mar', false],
+  ['a query is not compared', 'https://a.test/zoo/', 'https://a.test/zoo/m.mar?token=1', true],
+  ['a path in a query is no path', 'https://a.test/zoo/', 'https://a.test/?/zoo/m.mar', false],
+  ['a path in a fragment is no path', 'https://a.test/zoo/', 'https://a.test/#/zoo/m.mar', false],
+  ['a longer host is another', 'https://a.test', 'https://a.test.evil.example/m.mar', false],
+  ['a subdomain is another host', 'https://a.test', 'https://x.a.test/m.mar', false],
+  ['a host that ends like it is another', 'https://a.test', 'https://evila.test/m.mar', false],
+  ['a host with a dot at its end is another', 'https://a.test', 'https://a.test./m.mar', false],
+  ['a host before @ is a user', 'https://a.test', 'https://a.test@evil.example/m.mar', false],
+  ['a user is refused', 'https://a.test', 'https://user@a.test/m.mar', false],
+  ['a password is refused', 'https://a.test', 'https://:secret@a.test/m.mar', false],
+  ['a host has no case', 'https://A.Test', 'https://a.TEST/m.mar', true],
+  [
+    'a host is compared as it is on the wire',
+    'https://bücher.example',
+    'https://xn--bcher-kva.example/m',
+    true,
+  ],
+  ['an address is one, however it is written', 'http://127.0.0.1/', 'http://0x7f.1/m.mar', true],
+  ['an address is not allowed because another is', 'http://127.0.0.1/', 'http://127.0.0.2/m.mar', false],
+  ['a name is not its address', 'http://localhost/', 'http://127.0.0.1/m.mar', false],
+  ['an address of version 6', 'https://[::1]:8443/', 'https://[0:0:0:0:0:0:0:1]:8443/m.mar', true],
+  ['http is not https', 'https://a.test', 'http://a.test/m.mar', false],
+  ['https is not http', 'http://a.test', 'https://a.test/m.mar', false],
+  ["a scheme's own port may be written", 'https://a.test:443', 'https://a.test/m.mar', true],
+  ['another port is not allowed', 'https://a.test', 'https://a.test:8443/m.mar', false],
+  ['a port that is named is', 'https://a.test:8443', 'https://a.test:8443/m.mar', true],
+  ['and no other then', 'https://a.test:8443', 'https://a.test/m.mar', false],
+  ['a colon without a port is any port', 'http://a.test:', 'http://a.test:8080/m.mar', true],
+  ['the default one, too', 'http://a.test:/zoo/', 'http://a.test/zoo/m.mar', true],
+  ['and the path counts then, too', 'http://a.test:/zoo/', 'http://a.test:81/m.mar', false],
+  ['one of several is enough', 'https://b.test, https://a.test', 'https://a.test/m.mar', true],
+  ['a path may begin with dots in an entry', 'https://a.test/./zoo/', 'https://a.test/zoo/m.mar', true],
+];
+for (const [what, list, url, allowed] of ROWS) {
+  test(`${what}: "${list}" and ${url}`, () => assert.equal(allows(list, url), allowed));
+}
+
+/** With what is said of it. The first is what TorchServe allows by default. */
+const UNUSABLE: readonly (readonly [entry: string, problem: RegExp])[] = [
+  [
+    'file://.*|http(s)?://.*',
+    /^file:\/\/\.\*\|http\(s\)\?:\/\/\.\*: begin it with https:\/\/, or with http:\/\//,
+  ],
+  ['http(s)?://.*', /begin it with/],
+  ['https://.*', /not as a pattern; name each host/],
+  ['https?://a.test', /begin it with/],
+  ['https://a.test/.*', /not as a pattern/],
+  ['https://.+\\.example\\.com/', /not as a pattern/],
+  ['https://(a|b).test/', /not as a pattern/],
+  ['https://a.test/[a-z]', /not as a pattern/],
+  ['https://*.a.test/', /not as a pattern/],
+  ['^https://a.test', /begin it with/],
+  ['https://a.test/zoo$', /not as a pattern/],
+  ['https://a.test/?zoo', /not as a pattern/],
+  ['https://a.test/#zoo', /not as a pattern/],
+  ['a.test', /begin it with/],
+  ['file:///models', /begin it with/],
+  ['ftp://a.test/', /begin it with/],
+  ['https://', /it is no URL/],
+  ['https://a.test:99999/', /it is no URL/],
+  ['https://user:secret@a.test/', /^https:\/\/a\.test\/: leave out the user and the password/],
+];
+for (const [entry, problem] of UNUSABLE) {
+  test(`${entry} is told to be of no use, and allows nothing`, () => {
+    const { entries, unusable } = parseAllowedUrls(entry);
+    assert.deepEqual(entries, []);
+    assert.equal(unusable.length, 1);
+    assert.match(unusable[0] as string, problem);
+  });
+}
+
+test('what cannot be used leaves its neighbours as they are', () => {
+  const { entries, unusable } = parseAllowedUrls(['https://a.test/, .*', 'http://b.test:/']);
+  assert.deepEqual(
+    entries.map(({ hostname, port }) => [hostname, port]),
+    [
+      ['a.test', ''],
+      ['b.test', null],
+    ],
+  );
+  assert.equal(unusable.length, 1);
+});
+
+test('only an address whose origin is that of an entry is ever allowed', () => {
+  const origin = fc
+    .webUrl({ validSchemes: ['http', 'https'], size: 'small' })
+    .map((url) => new URL(url).origin);
+  const text = fc.oneof(fc.webUrl({ withQueryParameters: true, withFragments: true }), fc.webPath());
+  fc.assert(
+    fc.property(fc.array(origin, { maxLength: 3 }), origin, text, fc.string(), (entries, host, path, odd) => {
+      for (const url of [path, host + path, `${entries[0] ?? ''}${odd}`, `${entries[0] ?? ''}@${host}/`]) {
+        if (!URL.canParse(url) || !allows(entries, url)) continue;
+        assert.ok(entries.includes(new URL(url).origin), `${url} by ${entries.join()}`);
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('an address that is allowed begins as its entry does, and never leads out of it', () => {
+  const dots = fc.array(
+    fc.constantFrom('..', '%2e.', '%2e%2e', 'a', 'zoo', '%2f', '..%2F', '%252e', '\\', ''),
+    {
+      maxLength: 6,
+    },
+  );
+  fc.assert(
+    fc.property(dots, fc.constantFrom('/', '%2f', '\\'), (segments, joiner) => {
+      const url = `https://a.test/zoo/${segments.join(joiner)}`;
+      if (!allows('https://a.test/zoo/', url)) return;
+      let read = new URL(url).pathname;
+      for (let times = 0; times < 4; times += 1) read = decodeURIComponent(read);
+      const path = new URL(read.replaceAll('\\', '/'), 'https://a.test').pathname;
+      assert.ok(path.startsWith('/zoo/'), `${url} leads to ${path}`);
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test('user, password, query and fragment are not shown', () => {
+  const rows = [
+    ['https://user:secret@a.test/m.mar?sig=secret#secret', 'https://a.test/m.mar'],
+    ['http://a:secret@[bad', 'http://[bad'],
+    ['http://a.test/a@b', 'http://a.test/a@b'],
+    ['HTTP://secret@secret@a.test', 'HTTP://a.test'],
+  ];
+  for (const [url, shown] of rows) assert.equal(withoutSecrets(url as string), shown);
+});
