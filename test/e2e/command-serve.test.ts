@@ -8,6 +8,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { serve, type ServeOptions, type ServerHandle } from '../../index.js';
 import { makeCues } from '../helpers/cues.js';
 import { ask, errorOf } from '../helpers/ask.js';
+import { holdPort } from '../helpers/held-port.js';
 import { ROOT, eventually, fixture, isAlive, type Status } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -20,7 +21,12 @@ async function served(t: TestContext, options: ServeOptions): Promise<ServerHand
 
 describe('serve()', LIMIT, () => {
   test('returns a handle: url, ready, status, close', async (t) => {
-    const server = await served(t, { app: fixture('echoes.mjs'), workers: 2, queueSize: 9 });
+    const server = await served(t, {
+      app: fixture('echoes.mjs'),
+      port: await holdPort(),
+      workers: 2,
+      queueSize: 9,
+    });
     assert.match(server.url, /^http:\/\/127\.0\.0\.1:\d+$/);
     const held = ask(server, { a: 1 });
     await server.ready;

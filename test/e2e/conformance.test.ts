@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { errorOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { startClient } from '../helpers/published-client.js';
-import { deadUrl } from '../helpers/receiver.js';
+import { deadUrl } from '../helpers/held-port.js';
 import { endOf, post, potassiumStatus, startJob, untilPotassium } from '../helpers/potassium.js';
 import { ROOT, eventually, fixture, startServer, type Server, type StartOptions } from '../helpers/server.js';
 

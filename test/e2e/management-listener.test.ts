@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { once } from 'node:events';
 import { describe, test, type TestContext } from 'node:test';
 import { call, fixture, runCommand, startServer, type Server, type StartOptions } from '../helpers/server.js';
+import { holdPort } from '../helpers/held-port.js';
 import { editedApp } from '../helpers/edited-app.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -59,7 +60,12 @@ describe('the listener of the management API', LIMIT, () => {
   });
 
   test('is on this machine only, beside that of the server, and closes with it', async (t) => {
-    const server = await startManaged(t, ['--management-port', '0', '--host', '0.0.0.0']);
+    const server = await startManaged(t, [
+      '--management-port',
+      String(await holdPort()),
+      '--host',
+      '0.0.0.0',
+    ]);
     const url = new URL(server.managementUrl);
     assert.equal(url.hostname, '127.0.0.1');
     assert.notEqual(url.port, new URL(server.url).port);
@@ -70,7 +76,12 @@ describe('the listener of the management API', LIMIT, () => {
   });
 
   test('answers until the drain is over, like that of the server', async (t) => {
-    const server = await startManaged(t, ['--management-port', '0', '--drain-lag', '1h']);
+    const server = await startManaged(t, [
+      '--management-port',
+      String(await holdPort()),
+      '--drain-lag',
+      '1h',
+    ]);
     await server.until(({ state }) => state === 'ready');
     server.process.kill('SIGTERM');
     await server.until(({ state }) => state === 'draining');

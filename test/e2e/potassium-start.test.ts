@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { serve, type ServedFunctions } from '../../index.js';
 import { makeCues } from '../helpers/cues.js';
+import { holdPort } from '../helpers/held-port.js';
 import { post, untilPotassium } from '../helpers/potassium.js';
 import { ROOT, eventually, fixture, isAlive, startServer, type Exit } from '../helpers/server.js';
 
@@ -99,7 +100,7 @@ for (const [name, workers, signal] of [
   ['functions-serve.ts', 1, 'SIGINT'],
 ] as const) {
   test(`${name}, run directly, is the server: it answers, and ends by ${signal} with 0`, LIMIT, async (t) => {
-    const port = await freePort();
+    const port = await holdPort();
     const program = runApp(t, fixture(name), { TEST_PORT: String(port) });
     const url = `http://127.0.0.1:${port}`;
     await untilAnswers(url, program);
@@ -138,7 +139,7 @@ test('an app that starts itself in a folder with a space in its name is found', 
   symlinkSync(`${ROOT}node_modules/tsx`, join(folder, 'node_modules/tsx'));
   const path = join(folder, 'my app.ts');
   copyFileSync(fixture('potassium-legacy.ts'), path);
-  const port = await freePort();
+  const port = await holdPort();
   const program = runApp(t, path, { TEST_PORT: String(port) }, folder);
   const url = `http://127.0.0.1:${port}`;
   await untilAnswers(url, program);
@@ -171,14 +172,6 @@ test('serve() of functions of which one is none says so', () => {
     message: /serve\(\{ inference \}\) needs a function/,
   });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 async function workerPids(url: string): Promise<number[]> {
   const { model } = (await (await fetch(`${url}/status`)).json()) as {

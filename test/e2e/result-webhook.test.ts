@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ask } from '../helpers/ask.js';
-import { deadUrl, startReceiver } from '../helpers/receiver.js';
+import { deadUrl } from '../helpers/held-port.js';
+import { startReceiver } from '../helpers/receiver.js';
 import { fixture, startServer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };

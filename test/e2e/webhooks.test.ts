@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Webhook as Verifier } from 'standardwebhooks';
 import { ask, logLines } from '../helpers/ask.js';
-import { deadUrl, startReceiver } from '../helpers/receiver.js';
+import { deadUrl } from '../helpers/held-port.js';
+import { startReceiver } from '../helpers/receiver.js';
 import { eventually, fixture, runCommand, startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };

@@ -6,7 +6,8 @@ import type { Clock } from '../../../supervisor/webhooks/clock.js';
 import { parseWebhookSecrets } from '../../../supervisor/options/webhook-signer.js';
 import { newWebhookId, type Webhook, type WebhookEnd } from '../../../supervisor/webhooks/webhook.js';
 import { Webhooks, type WebhooksOptions } from '../../../supervisor/webhooks/webhooks.js';
-import { deadUrl, startReceiver } from '../../helpers/receiver.js';
+import { deadUrl } from '../../helpers/held-port.js';
+import { startReceiver } from '../../helpers/receiver.js';
 import { eventually } from '../../helpers/server.js';
 
 const LIMIT = { timeout: 20_000 };

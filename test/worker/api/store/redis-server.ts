@@ -1,8 +1,8 @@
-/** A real Redis for a test: on a free port, nothing on disk, gone with the test. */
+/** A real Redis for a test: on a port that stays its own while it is down, nothing on disk, gone with the test. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
+import { holdPort } from '../../../helpers/held-port.js';
 
 export class RedisServer {
   readonly port: number;
@@ -15,14 +15,13 @@ export class RedisServer {
   }
 
   static async start(...args: string[]): Promise<RedisServer> {
-    for (;;) {
-      const server = new RedisServer(await freePort(), args);
-      if (await server.up()) return server;
-    }
+    const server = new RedisServer(await holdPort(), args);
+    await server.up();
+    return server;
   }
 
-  /** False if somebody else has the port. @throws if there is no redis-server, or it cannot start */
-  async up(): Promise<boolean> {
+  /** @throws if there is no redis-server, or it cannot start */
+  async up(): Promise<void> {
     const fixed = ['--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--loglevel', 'notice'];
     const child = spawn('redis-server', ['--port', String(this.port), ...fixed, ...this.#args], {
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -34,10 +33,9 @@ export class RedisServer {
       if (/ready to accept connections/i.test(line)) {
         child.stdout.resume();
         this.#process = child;
-        return true;
+        return;
       }
     }
-    if (/address already in use/i.test(said)) return false;
     throw new Error(`redis-server did not start:\n${said}`);
   }
 
@@ -54,13 +52,4 @@ export class RedisServer {
   signal(signal: NodeJS.Signals): void {
     this.#process?.kill(signal);
   }
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

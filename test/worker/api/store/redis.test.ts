@@ -4,7 +4,8 @@ import { test } from 'node:test';
 import { Store } from '../../../../index.js';
 import { RedisBackend } from '../../../../worker/api/store/redis.js';
 import { needs } from '../../../helpers/needs.js';
-import { freePort, RedisServer } from './redis-server.js';
+import { holdPort } from '../../../helpers/held-port.js';
+import { RedisServer } from './redis-server.js';
 
 const OPTIONS = { skip: needs('redis-server') };
 
@@ -24,7 +25,7 @@ async function startRedis(
 }
 
 test('calls to a Redis that is not there name host and port', async (t) => {
-  const port = await freePort();
+  const port = await holdPort();
   const store = storeAt(t, { port, password: 'hunter2' });
   const expected = { message: `Redis at 127.0.0.1:${port} cannot be reached: ECONNREFUSED` };
   await assert.rejects(store.get('key'), expected);
