@@ -1,19 +1,26 @@
 /**
- * The addresses that a server listens on: its own, and that of the management API where it has one. Both are open before
- * anything is started, so that one in use starts nothing; requests wait until it is known who answers them.
+ * The addresses that a server listens on: its own, and those of the management API and of the metrics where they have one.
+ * All are open before anything is started, so that one in use starts nothing; requests wait until it is known who
+ * answers them.
  */
 import type { Server as HttpServer } from 'node:http';
+import type { Listener } from '../http/call/ask.js';
 import type { Backend } from '../http/call/backend.js';
 import type { Dialects } from '../http/dialects/index.js';
 import { LateHandler } from '../http/socket/http-server.js';
 import { listen, type Listening } from '../http/socket/listen.js';
 import type { ManagementPlan } from '../options/management.js';
 
-export interface Addresses {
+export interface Address {
   readonly host: string;
   readonly port: number | string;
+}
+
+export interface Addresses extends Address {
   /** Null: there is no management API. */
   readonly management: ManagementPlan | null;
+  /** Null: metrics have no listener of their own. */
+  readonly metrics: Address | null;
 }
 
 /** How a flag is named that would have led to another address. */
@@ -22,14 +29,23 @@ export interface ListenFlags {
   readonly port: string;
 }
 
-const MANAGEMENT_FLAGS: ListenFlags = { host: '--management-host', port: '--management-port' };
+/** A listener beside the main one. */
+type OtherListener = Exclude<Listener, 'main'>;
+
+const FLAGS: Readonly<Record<OtherListener, ListenFlags>> = {
+  management: { host: '--management-host', port: '--management-port' },
+  metrics: { host: '--metrics-host', port: '--metrics-port' },
+};
 
 export class Listeners {
   readonly #addresses: Addresses;
   readonly #newServer: (handler: LateHandler) => HttpServer;
-  readonly #handlers = { main: new LateHandler(), management: new LateHandler() };
-  #main: Listening | null = null;
-  #management: Listening | null = null;
+  readonly #handlers: Readonly<Record<Listener, LateHandler>> = {
+    main: new LateHandler(),
+    management: new LateHandler(),
+    metrics: new LateHandler(),
+  };
+  readonly #open = new Map<Listener, Listening>();
 
   constructor(addresses: Addresses, newServer: (handler: LateHandler) => HttpServer) {
     this.#addresses = addresses;
@@ -37,31 +53,40 @@ export class Listeners {
   }
 
   get url(): string {
-    return this.#main?.url ?? '';
+    return this.#open.get('main')?.url ?? '';
   }
 
   /** Null if the server listens on a port. */
   get socketPath(): string | null {
-    return this.#main?.socketPath ?? null;
+    return this.#open.get('main')?.socketPath ?? null;
   }
 
   /** Null if there is no management API. */
   get managementUrl(): string | null {
     const { management } = this.#addresses;
-    return management?.isShared === true ? this.url : (this.#management?.url ?? null);
+    return management?.isShared === true ? this.url : (this.#open.get('management')?.url ?? null);
+  }
+
+  /** Null if metrics have no listener of their own. */
+  get metricsUrl(): string | null {
+    return this.#open.get('metrics')?.url ?? null;
   }
 
   /** Rejects with the system's error if an address cannot be had; then none is open. */
   async open(): Promise<void> {
-    const { host, port, management } = this.#addresses;
-    this.#main = await listen(this.#newServer(this.#handlers.main), host, port);
-    if (management === null || management.isShared) return;
+    const { host, port, management, metrics } = this.#addresses;
+    this.#open.set('main', await listen(this.#newServer(this.#handlers.main), host, port));
+    if (management !== null && !management.isShared) await this.#openOther('management', management);
+    if (metrics !== null) await this.#openOther('metrics', metrics);
+  }
+
+  async #openOther(listener: OtherListener, { host, port }: Address): Promise<void> {
     try {
-      const server = this.#newServer(this.#handlers.management);
-      this.#management = await listen(server, management.host, management.port, { isPrivate: true });
+      const server = this.#newServer(this.#handlers[listener]);
+      this.#open.set(listener, await listen(server, host, port, { isPrivate: true }));
     } catch (error) {
       this.destroy();
-      throw Object.assign(error as Error, { flags: MANAGEMENT_FLAGS });
+      throw Object.assign(error as Error, { flags: FLAGS[listener] });
     }
   }
 
@@ -79,12 +104,11 @@ export class Listeners {
 
   /** Stops taking connections; resolves once the open ones have ended, or the grace has passed. */
   async close(): Promise<void> {
-    await Promise.all([this.#main?.close(), this.#management?.close()]);
+    await Promise.all(Array.from(this.#open.values(), (listening) => listening.close()));
   }
 
   /** Cuts everything at once. */
   destroy(): void {
-    this.#main?.destroy();
-    this.#management?.destroy();
+    for (const listening of this.#open.values()) listening.destroy();
   }
 }

@@ -97,7 +97,7 @@ export class Server implements ServerHandle {
     this.#options = plan.resolved.options;
     this.#log = createLog(this.#options.logFormat, this.#options.logLevel, this.#writers.stderr);
     const accessLog = new AccessLog(this.#log, ({ spec }) => this.#served.labelOf(spec));
-    this.#tally = new Tally(this.#options.accessLog ? accessLog : null);
+    this.#tally = new Tally(this.#options.accessLog ? [accessLog] : []);
     const { unsentBytes, maxOutput, stallTimeout } = this.#options;
     // One answer always has room, or none of that size could ever be sent.
     this.#unsent = new UnsentAnswers({
@@ -127,12 +127,13 @@ export class Server implements ServerHandle {
         onFirstReady: (model) => this.#onFirstReady(model),
         onEnd: (error) => this.#ending.fail(error),
       },
+      [],
     );
     this.#served.add(plan.models);
     const { resolved, devices, cwd } = plan;
     this.models = new ServerModels(this.#served, { resolved, devices, cwd });
     const { host, port, headerTimeout } = this.#options;
-    this.#listeners = new Listeners({ host, port, management: plan.management }, (handler) => {
+    this.#listeners = new Listeners({ host, port, management: plan.management, metrics: null }, (handler) => {
       const Response = watchedResponses(this.#unsent, (...cut) => this.#tally.cut(...cut));
       return createHttpServer(headerTimeout, handler, Response);
     });
