@@ -2,13 +2,14 @@
 import type { ServiceTime } from './service-time.js';
 
 export class BatchRun {
-  readonly #calls: number;
+  /** How many calls it began with. */
+  readonly calls: number;
   #running: number;
   #runMs: number | null = null;
   #bytes = 0;
 
   constructor(calls: number) {
-    this.#calls = calls;
+    this.calls = calls;
     this.#running = calls;
   }
 
@@ -18,6 +19,6 @@ export class BatchRun {
     this.#bytes += bytes;
     // A call's time counts from the beginning of its batch: the longest one is that of the run.
     if (runMs !== null) this.#runMs = Math.max(runMs, this.#runMs ?? 0);
-    if (this.#running === 0 && this.#runMs !== null) service.add(this.#runMs, this.#bytes, this.#calls);
+    if (this.#running === 0 && this.#runMs !== null) service.add(this.#runMs, this.#bytes, this.calls);
   }
 }

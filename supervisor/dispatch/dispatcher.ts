@@ -227,10 +227,14 @@ export class Dispatcher {
     }
   }
 
+  /** When a call that came now would begin; null if unknown. */
+  get predictedWaitMs(): number | null {
+    return this.#forecast.waitMs(this.arriving, this.#limits.batchSize);
+  }
+
   /** Seconds after which a refused caller has a chance; from queue, measured service time and live workers. */
   retryAfterS(): number {
-    const { batchSize } = this.#limits;
-    const waitMs = this.#forecast.waitMs(this.arriving, batchSize) ?? this.#supply.readyInMs() ?? 0;
+    const waitMs = this.predictedWaitMs ?? this.#supply.readyInMs() ?? 0;
     return Math.min(300, Math.max(1, Math.ceil(waitMs / 1000)));
   }
 

@@ -129,6 +129,11 @@ export class Job extends InLine implements Waiting {
     return this.#state === 'begun';
   }
 
+  /** Whether its call is known to have begun, whatever became of it. */
+  get hasBegun(): boolean {
+    return this.#beganAtMs !== 0;
+  }
+
   /** Workers that died holding this job before it began. */
   get losses(): number {
     return this.#losses;

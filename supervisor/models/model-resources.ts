@@ -4,6 +4,9 @@ import type { ByteBudget } from '../dispatch/byte-budget.js';
 import type { SendAhead } from '../dispatch/send-ahead.js';
 import type { Devices } from '../machine/devices.js';
 import type { Log } from '../observe/log.js';
+import type { WorkerDeath } from '../processes/worker-death.js';
+import type { AppMetric } from '../processes/worker-listener.js';
+import type { Slot } from '../slots/slot.js';
 import type { SpawnGate } from '../slots/spawn-gate.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
 import type { StartTeller } from './start-news.js';
@@ -26,6 +29,12 @@ export interface ServerResources extends WorkerResources {
 export interface ModelListener {
   /** A worker is ready for the first time. */
   onFirstReady(): void;
+  /** A worker is ready, `initMs` after its app was imported. */
+  onReady(worker: number, initMs: number): void;
+  /** A worker died; what follows is the slot's state. */
+  onDeath(slot: Slot, death: WorkerDeath): void;
+  /** A worker tells what its app has measured. */
+  onMetrics(worker: number, metrics: readonly AppMetric[]): void;
   /** No worker can start any more. `everReady`: the model has served before. */
   onLatched(error: ServeError, everReady: boolean): void;
   /** Every slot is closed, because the model was. */

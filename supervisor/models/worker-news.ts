@@ -69,7 +69,7 @@ export class WorkerNews {
   }
 
   #listenerOf(index: number): SlotListener {
-    const { dispatcher, log, resources } = this.#model;
+    const { dispatcher, listener, log, resources } = this.#model;
     return {
       onLoaded: (worker, info) => this.#onLoaded(worker, info),
       onReady: (worker) => this.#onReady(index, worker),
@@ -83,7 +83,10 @@ export class WorkerNews {
         dispatcher.lost(jobs, error);
       },
       onAppLog: (level, message, fields, requestId) => log.appLine(index, level, message, fields, requestId),
-      onMetrics: (metrics) => log.metrics(index, metrics),
+      onMetrics: (metrics) => {
+        log.metrics(index, metrics);
+        listener.onMetrics(index, metrics);
+      },
       onWebhook: (order, body, onEnd) =>
         resources.webhooks.send({ ...order, id: newWebhookId(), body }, onEnd),
       onCallError: (job, error) => log.callError(index, job.call, error),
@@ -110,6 +113,7 @@ export class WorkerNews {
     if (isNew) rules.heed();
     this.#refreshReady();
     log.ready(index, worker.pid, worker.initMs);
+    listener.onReady(index, worker.initMs);
     const { inForce } = generations;
     if ((isFirst || isNew) && inForce.isBatchless) log.batchless(inForce.options.batchSize);
     if (isFirst) listener.onFirstReady();
@@ -126,7 +130,10 @@ export class WorkerNews {
 
   #onSlotChange(slot: Slot, death: WorkerDeath | null): void {
     this.#refreshReady();
-    if (death !== null) this.#model.log.death(slot, death);
+    if (death !== null) {
+      this.#model.log.death(slot, death);
+      this.#model.listener.onDeath(slot, death);
+    }
     if (slot.state.name === 'closed') this.#onSlotClosed(slot);
     this.#checkLatched();
   }

@@ -2,8 +2,10 @@
 import {
   describeExit,
   exitHint,
+  isOurs,
   ranOutOfMemory,
   readOomKills,
+  type DeathCause,
   type Exit,
   type KillCause,
 } from './exit-report.js';
@@ -14,7 +16,10 @@ const STDERR_TAIL_BYTES = 64 * 1024;
 const REPORTED_LINES = 20;
 
 /** Facts about the worker that its handle knows. */
-export type WorkerFacts = Omit<WorkerDeath, 'at' | 'exit' | 'how' | 'hint' | 'fatal' | 'stderrTail'>;
+export type WorkerFacts = Omit<
+  WorkerDeath,
+  'at' | 'exit' | 'how' | 'cause' | 'hint' | 'fatal' | 'stderrTail'
+>;
 
 export class DeathNotes {
   readonly #stderrTail = new Tail(STDERR_TAIL_BYTES);
@@ -51,10 +56,19 @@ export class DeathNotes {
       at: new Date(),
       exit,
       how: this.how(exit),
+      cause: this.#causeOf(exit, facts.during),
       hint: exitHint(exit, this.#killCause, stderrTail.join('\n'), this.#oomKills()),
       fatal: this.#fatal,
       stderrTail,
     };
+  }
+
+  #causeOf(exit: Exit, during: WorkerDeath['during']): DeathCause {
+    if (this.#killCause !== null && isOurs(exit, this.#killCause)) return this.#killCause;
+    if (this.ranOutOfMemory(exit)) return 'out of memory';
+    if (exit.signal !== null) return 'signal';
+    if (this.#fatal === null) return 'exit';
+    return during === 'start' ? 'start failed' : 'said that it is finished';
   }
 
   #lastLines(): string[] {

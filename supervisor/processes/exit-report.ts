@@ -17,6 +17,16 @@ export type KillCause =
   | 'did not stop in time'
   | 'stop';
 
+/** What ended a worker, in one of few words, to count by. */
+export type DeathCause =
+  | KillCause
+  | 'out of memory'
+  | 'signal'
+  | 'start failed'
+  | 'said that it is finished'
+  | 'exit'
+  | 'no process';
+
 /** `exit code 1`, `signal SIGSEGV`, `killed by the server: run timeout`. */
 export function describeExit(exit: Exit, cause: KillCause | null): string {
   if (isOurs(exit, cause)) return `killed by the server: ${cause}`;
@@ -71,7 +81,7 @@ function isHeapFull(stderrTail: string): boolean {
 }
 
 /** A worker that we were about to kill may have ended by itself just before. */
-function isOurs(exit: Exit, cause: KillCause | null): boolean {
+export function isOurs(exit: Exit, cause: KillCause | null): boolean {
   return cause !== null && exit.signal === 'SIGKILL';
 }
 

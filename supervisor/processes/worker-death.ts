@@ -1,6 +1,6 @@
 /** The report of a worker's death: facts for the restart policy, words for the log and for `/status`. */
 import { describeThrown, type ErrorCode } from '../../protocol/errors.js';
-import { type Exit } from './exit-report.js';
+import type { DeathCause, Exit } from './exit-report.js';
 
 /** The reason that a worker gives itself before it ends. */
 export interface Fatal {
@@ -24,6 +24,7 @@ export interface WorkerDeath {
   readonly exit: Exit;
   /** `signal SIGKILL`, `exit code 1`, `killed by the server: run timeout`. */
   readonly how: string;
+  readonly cause: DeathCause;
   readonly hint: string;
   /** The reason that the worker gave itself, if it gave one. */
   readonly fatal: Fatal | null;
@@ -52,6 +53,7 @@ export function neverStarted(cause: unknown): WorkerDeath {
     at: new Date(),
     exit: { code: null, signal: null },
     how: `could not be started: ${describeThrown(cause).message}`,
+    cause: 'no process',
     hint: '',
     fatal: null,
     during: 'start',

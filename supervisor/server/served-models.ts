@@ -13,7 +13,9 @@ import { Models, type Accepted, type ModelRef, type WorkerBounds } from '../mode
 import type { Log } from '../observe/log.js';
 import { labelOf, type FullModelRef } from '../options/model-name.js';
 import type { ServerOptions } from '../options/resolve.js';
-import type { RetireLimits } from '../processes/worker-listener.js';
+import type { WorkerDeath } from '../processes/worker-death.js';
+import type { AppMetric, RetireLimits } from '../processes/worker-listener.js';
+import type { Slot } from '../slots/slot.js';
 import { releasedOnFailure, type Release } from '../store/stored-model.js';
 import { AppFiles, changeText } from '../watch/app-files.js';
 import { deferred, type Deferred } from './deferred.js';
@@ -35,6 +37,16 @@ export interface ServedModelsListener {
   onEnd(error: ServeError): void;
 }
 
+/** Is told what the workers of all models do. */
+export interface WorkerObserver {
+  /** A worker is ready, `initMs` after its app was imported. */
+  ready(model: Model, worker: number, initMs: number): void;
+  /** A worker died; what follows is the slot's state. */
+  died(model: Model, slot: Slot, death: WorkerDeath): void;
+  /** A worker tells what its app has measured. */
+  measured(model: Model, worker: number, metrics: readonly AppMetric[]): void;
+}
+
 /** A model's app is watched and its workers are watched over until it is closed. */
 interface Kept {
   readonly closed: Deferred<void>;
@@ -49,6 +61,7 @@ export class ServedModels {
   readonly #log: Log;
   readonly #resources: ServerResources;
   readonly #listener: ServedModelsListener;
+  readonly #observers: readonly WorkerObserver[];
   readonly #kept = new Map<Model, Kept>();
   #isNamed: boolean;
 
@@ -57,11 +70,13 @@ export class ServedModels {
     isMmsMode: boolean,
     resources: Omit<ServerResources, 'labelOf'>,
     listener: ServedModelsListener,
+    observers: readonly WorkerObserver[],
   ) {
     this.#options = options;
     this.#isNamed = isMmsMode; // where models come and go, whose a line is never changes
     this.#log = resources.log;
     this.#listener = listener;
+    this.#observers = observers;
     this.#resources = { ...resources, labelOf: (ref) => this.labelOf(ref) };
     this.startUp = new StartUp({ ...options, isMmsMode }, resources.log, {
       onEnd: (error) => listener.onEnd(error),
@@ -146,6 +161,9 @@ export class ServedModels {
         this.#warnOfClashes(model);
         this.#listener.onFirstReady(model);
       },
+      onReady: (...news) => this.#tell((observer) => observer.ready(model, ...news)),
+      onDeath: (...news) => this.#tell((observer) => observer.died(model, ...news)),
+      onMetrics: (...news) => this.#tell((observer) => observer.measured(model, ...news)),
       onLatched: (error) => this.startUp.onLatched(model, error, this.labelOf(plan.spec)),
       onClosed: () => {
         closed.resolve();
@@ -154,6 +172,10 @@ export class ServedModels {
     });
     this.#kept.set(model, { closed, release: plan.release, files: [] });
     return model;
+  }
+
+  #tell(news: (observer: WorkerObserver) => void): void {
+    for (const observer of this.#observers) news(observer);
   }
 
   #warnOfClashes(model: Model): void {

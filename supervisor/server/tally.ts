@@ -1,21 +1,20 @@
-/** Counts what became of calls, for `/status`, and tells the access log, if there is one. */
+/** Counts what became of calls, for `/status`, and tells whoever else wants to know, such as the access log. */
 import type { IncomingMessage } from 'node:http';
 import type { ServeError } from '../../protocol/errors.js';
 import type { Job } from '../dispatch/job.js';
-import type { AccessLog } from '../http/call/access-log.js';
-import type { Asked } from '../http/call/backend.js';
+import type { Asked, CallListener } from '../http/call/backend.js';
 import { httpStatus } from '../http/socket/http-status.js';
 import type { Model } from '../models/model.js';
 import { RecentCalls } from './recent-calls.js';
 
-export class Tally {
-  readonly #accessLog: AccessLog | null;
+export class Tally implements CallListener {
+  readonly #listeners: readonly CallListener[];
   readonly #replies = new Map<string, number>();
   /** By model, for whoever manages them. */
   readonly recent = new RecentCalls<Model>();
 
-  constructor(accessLog: AccessLog | null) {
-    this.#accessLog = accessLog;
+  constructor(listeners: readonly CallListener[]) {
+    this.#listeners = listeners;
   }
 
   /** Number of answers to calls so far, by `ok` or error code. */
@@ -26,7 +25,7 @@ export class Tally {
   settled(asked: Asked, job: Job, status: number, error: ServeError | null): void {
     this.#count(error?.code ?? 'ok');
     this.#countRecent(asked, error);
-    this.#accessLog?.settled(asked, status, job, error);
+    for (const listener of this.#listeners) listener.settled(asked, job, status, error);
   }
 
   refused(asked: Asked, error: ServeError): void {
@@ -34,13 +33,12 @@ export class Tally {
       this.#count(error.code);
       this.#countRecent(asked, error);
     }
-    this.#accessLog?.refused(asked, error);
+    for (const listener of this.#listeners) listener.refused(asked, error);
   }
 
-  /** An answer was cut that is no call's: a gateway's reply, a kept job, an error. */
   cut(request: IncomingMessage, requestId: string, error: ServeError): void {
     this.#count(error.code);
-    this.#accessLog?.cut(request, requestId, error);
+    for (const listener of this.#listeners) listener.cut(request, requestId, error);
   }
 
   #countRecent({ model }: Asked, error: ServeError | null): void {

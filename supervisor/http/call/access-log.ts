@@ -7,10 +7,10 @@ import type { Model } from '../../models/model.js';
 import { HTTP_STATUS } from '../socket/http-status.js';
 import { firstId } from '../socket/request-id.js';
 import { Attempts } from './attempts.js';
-import type { Asked } from './backend.js';
+import type { Asked, CallListener } from './backend.js';
 import type { Log } from '../../observe/log.js';
 
-export class AccessLog {
+export class AccessLog implements CallListener {
   readonly #log: Log;
   readonly #labelOf: (model: Model) => string;
   readonly #attempts = new Attempts();
@@ -21,8 +21,7 @@ export class AccessLog {
     this.#labelOf = labelOf;
   }
 
-  /** `status` is what the client was sent, if it did not leave before. */
-  settled(asked: Asked, status: number, job: Job, error: ServeError | null): void {
+  settled(asked: Asked, job: Job, status: number, error: ServeError | null): void {
     const { request } = asked;
     const nowMs = performance.now();
     const { path, requestId } = job.call;

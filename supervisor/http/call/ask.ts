@@ -38,6 +38,7 @@ export function nameAsk(ask: Ask, inBody: string | null = null): void {
 
 /** How a dialect speaks: all that the core knows of it once a request is claimed. */
 export interface Voice {
+  readonly name: string;
   fail(error: ServeError, requestId: string, ask: Ask | null): Failure;
   headers?(ask: Ask): Readonly<Record<string, string>>;
   /** The names of those headers in lower case, where an app may not set them: what it says of them is left out. */

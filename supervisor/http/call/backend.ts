@@ -26,8 +26,20 @@ export interface Asked {
   readonly heard: HeardHeaders;
   /** Whether it is a call, as the operation says that it was claimed for. */
   readonly counts: boolean;
+  /** The dialect that has claimed it, else the one that answers what nobody claims. */
+  readonly dialect: { readonly name: string };
   /** The model that it asks for; null if that is not known. */
   readonly model: Model | null;
+}
+
+/** Is told what becomes of requests. */
+export interface CallListener {
+  /** A call has come to its end. `status` is what the client was sent, if it did not leave before. */
+  settled(asked: Asked, job: Job, status: number, error: ServeError | null): void;
+  /** The request got no further than this; it was a call if it `counts`. */
+  refused(asked: Asked, error: ServeError): void;
+  /** An answer was cut off that is no call's: a gateway's reply, a kept job, an error. */
+  cut(request: IncomingMessage, requestId: string, error: ServeError): void;
 }
 
 /** Whether calls should come, in a word, and what a probe is told. */

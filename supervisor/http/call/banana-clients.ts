@@ -17,7 +17,7 @@ export const BANANA_CLIENTS = {
   clientHeaders: CLIENT_HEADERS,
   headers: sentBack,
   ownHeaders: new Set([CALL_ID]),
-} satisfies Omit<Voice, 'fail'> & { readonly clientHeaders: ClientHeaders };
+} satisfies Omit<Voice, 'fail' | 'name'> & { readonly clientHeaders: ClientHeaders };
 
 /** They look for their id under the name they sent it by. */
 export function sentBack({ request }: Pick<Ask, 'request'>): Record<string, string> {

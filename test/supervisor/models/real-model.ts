@@ -84,7 +84,14 @@ export class RealModel {
         maxOutputBytes: 1e6,
         labelOf: () => '',
       },
-      { onFirstReady() {}, onLatched: (error) => this.latched.push(error), onClosed() {} },
+      {
+        onFirstReady() {},
+        onReady() {},
+        onDeath() {},
+        onMetrics() {},
+        onLatched: (error) => this.latched.push(error),
+        onClosed() {},
+      },
     );
     t.after(() => {
       this.model.dispatcher.close();

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Exit } from '../../../supervisor/processes/exit-report.js';
 import { DeathNotes, type WorkerFacts } from '../../../supervisor/processes/death-notes.js';
 
+const HEAP_FULL = Buffer.from('FATAL ERROR: JavaScript heap out of memory\n');
 const KILLED = { code: null, signal: 'SIGKILL' };
 const FACTS: WorkerFacts = {
   pid: 7,
@@ -54,9 +56,27 @@ test('the report of a death holds what the owner knows beside what was noted', (
   const noted = {
     exit: { code: 3, signal: null },
     how: 'exit code 3',
+    cause: 'exit',
     hint: '',
     fatal: null,
     stderrTail: [],
   };
   assert.deepEqual(death, { ...FACTS, ...noted });
 });
+
+const FATAL = { code: 'X', message: '', detail: '', permanent: false, transient: false };
+
+for (const [cause, exit, during, prepare] of [
+  ['run timeout', KILLED, 'call', (notes) => notes.killedFor('run timeout')],
+  ['out of memory', { code: null, signal: 'SIGABRT' }, 'call', (notes) => notes.printed(HEAP_FULL)],
+  ['signal', { code: null, signal: 'SIGSEGV' }, 'call', () => {}],
+  ['start failed', { code: 1, signal: null }, 'start', (notes) => notes.said(FATAL)],
+  ['said that it is finished', { code: 1, signal: null }, 'idle', (notes) => notes.said(FATAL)],
+  ['exit', { code: 1, signal: null }, 'start', () => {}],
+] satisfies [string, Exit, WorkerFacts['during'], (notes: DeathNotes) => void][]) {
+  test(`a death is counted as one for "${cause}"`, () => {
+    const notes = new DeathNotes();
+    prepare(notes);
+    assert.equal(notes.describe(exit, { ...FACTS, during }).cause, cause);
+  });
+}

@@ -133,6 +133,7 @@ const HEALTHY: WorkerDeath = {
   at: new Date(0),
   exit: { code: 1, signal: null },
   how: 'exit code 1',
+  cause: 'exit',
   hint: '',
   fatal: null,
   during: 'call',
