@@ -4,7 +4,7 @@
  */
 import type { Agent, request } from 'undici';
 import { startLimit, type LimitTimer } from '../machine/limit-timer.js';
-import { LookUp } from './look-up.js';
+import { LookUp } from '../machine/look-up.js';
 import type { Attempt } from './retry-delay.js';
 
 /** The most of an answer's body that is taken, so that the connection can be used again; a longer one is cut off. */

@@ -4,9 +4,9 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, connect, type AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
-import { LookUp } from '../../../supervisor/webhooks/look-up.js';
+import { LookUp } from '../../../supervisor/machine/look-up.js';
 
-const PROGRAM = new URL('../../../supervisor/webhooks/look-up-process.js', import.meta.url);
+const PROGRAM = new URL('../../../supervisor/machine/look-up-process.js', import.meta.url);
 
 /** Its processes are kept, the last one last. */
 function newLookUp(t: TestContext): { lookUp: LookUp; processes: ChildProcess[] } {

@@ -9,7 +9,7 @@ process.on('message', ({ id, name, options }: Question) => {
   });
 });
 
-// A signal for the whole group or service is the server's business: it may still owe webhooks, and ends this process.
+// A signal for the whole group or service is the server's business: it may still need addresses, and ends this process.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
 
 // The server is gone. An ordinary exit would wait for look-ups that stall.

@@ -1,5 +1,5 @@
 /**
- * Looks up the addresses of webhooks' receivers in a process of its own. The system's look-up (getaddrinfo, which knows
+ * Looks up the addresses of other machines in a process of its own. The system's look-up (getaddrinfo, which knows
  * the hosts file and search domains) blocks a thread for as long as a name server is silent, and cannot be called off:
  * it would take the few threads that Node has for look-ups from all others, and hold the server's exit, which waits for
  * its threads. A process can be killed.
@@ -10,7 +10,7 @@ import { fork, type ChildProcess } from 'node:child_process';
 import type { LookupAddress, LookupOptions } from 'node:dns';
 import { fileURLToPath } from 'node:url';
 
-/** Of these threads libuv gives half to look-ups: one for each attempt that may run at once. */
+/** Of these threads libuv gives half to look-ups: one for each webhook that may be tried at once. */
 const THREADS = 256;
 const IDLE_MS = 30_000;
 const PROGRAM = fileURLToPath(new URL('./look-up-process.js', import.meta.url));
