@@ -11,6 +11,7 @@ const PROGRAMS = {
   curl: { probe: ['curl', '--version'], install: 'apt-get install curl' },
   /** Mounts, and ports below 1024. */
   root: { probe: ['sh', '-c', 'test "$(id -u)" -eq 0'], install: 'run the tests as root' },
+  openssl: { probe: ['openssl', 'version'], install: 'apt-get install openssl' },
   python3: { probe: ['python3', '--version'], install: 'apt-get install python3' },
   'redis-server': { probe: ['redis-server', '--version'], install: 'apt-get install redis-server' },
   script: { probe: ['script', '--version'], install: 'apt-get install bsdutils' },
