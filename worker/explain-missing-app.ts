@@ -1,9 +1,32 @@
 /** What to do about a file that exports nothing that could be served. */
-import { basename } from 'node:path';
+import { statSync, type Stats } from 'node:fs';
+import { basename, dirname } from 'node:path';
 import { serviceClasses } from './adapters/service-handler.js';
 import { AppLoadError, locateText } from './explain-load-error.js';
 
 type Exports = Readonly<Record<string, unknown>>;
+
+/** Whoever said what is to be loaded did not ask whether it can be. Null if it may be, or is not there. */
+export function notLoadable(path: string): AppLoadError | null {
+  const [file, name] = [dirname(path), basename(path)];
+  if (statOf(file)?.isFile() === true)
+    return new AppLoadError(`${file}: the model is this file, and its handler names another, ${name}.`);
+  const found = statOf(path);
+  if (found === undefined) return null; // whoever imports it says so
+  if (found.isDirectory())
+    return new AppLoadError(
+      `${path}: nothing says which of its files is the model's. Name it when you register the model (handler=file:function), or call it service, app or index.`,
+    );
+  if (/\.[cm]?[jt]s$/.test(path)) return null;
+  const what = path.endsWith('.py')
+    ? 'the handler is in Python, and Python apps are not served yet'
+    : 'this is no app';
+  return new AppLoadError(`${path}: ${what}. Write it in TypeScript or JavaScript.`);
+}
+
+function statOf(path: string): Stats | undefined {
+  return statSync(path, { throwIfNoEntry: false });
+}
 
 /** The file is no app of any kind. */
 export function missingInference(path: string, candidates: readonly Exports[]): AppLoadError {

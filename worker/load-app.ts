@@ -9,7 +9,7 @@ import { fromBananaApp } from './adapters/banana-app.js';
 import { fromPotassiumApp } from './adapters/potassium-app.js';
 import { setImportingWorker, type AppPlace } from './api/in-worker.js';
 import { AppLoadError, explainImportError, locateText } from './explain-load-error.js';
-import { missingHandler, missingInference } from './explain-missing-app.js';
+import { missingHandler, missingInference, notLoadable } from './explain-missing-app.js';
 
 import type { LoadedApp } from './loaded-app.js';
 import { registerPackages } from './register-packages.js';
@@ -29,6 +29,8 @@ export async function loadApp(
   place: AppPlace = '',
   service: StartedService | null = null,
 ): Promise<LoadedApp> {
+  const mistake = notLoadable(path);
+  if (mistake !== null) throw mistake;
   const offered = listenForApps();
   const imported = importApp(path, service?.modelDir).catch((thrown: unknown) => {
     throw explainImportError(path, thrown);

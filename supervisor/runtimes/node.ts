@@ -1,4 +1,7 @@
-/** Apps in JavaScript and TypeScript: Node with our own worker. */
+/**
+ * Apps in JavaScript and TypeScript: Node with our own worker. A model of a store need not be one: whatever is found, or is
+ * missing, in its place is refused by its worker, since models may be registered before they can be served.
+ */
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Runtime } from './runtime.js';
@@ -8,7 +11,7 @@ const EXTENSIONS = ['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs'];
 
 export const node: Runtime = {
   extensions: EXTENSIONS,
-  claims: ({ app }) => EXTENSIONS.includes(extname(app)),
+  claims: ({ app, service }) => EXTENSIONS.includes(extname(app)) || service !== null,
   prepare: ({ app }) =>
     Promise.resolve({
       command: [process.execPath, WORKER_ENTRY], // the app is named in the frame `start`

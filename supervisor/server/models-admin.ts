@@ -44,15 +44,15 @@ export class ServerAdmin implements ModelsAdmin {
   async register({ url, name, handler, runtime, ...options }: NewModel): Promise<FullModelRef> {
     const query = {
       url,
+      ...(name === undefined ? {} : { name }),
       ...(handler === undefined ? {} : { handler }),
       ...(runtime === undefined ? {} : { runtime }),
     };
     const stored = await this.#facts.store.find(query);
     const plan = await releasedOnFailure(stored.release, async () => {
-      const called = name ?? stored.name;
-      if (!isModelName(called))
+      if (!isModelName(stored.name))
         throw new ServeError('SERVE_BAD_REQUEST', `A model's name is made of ${MODEL_NAME_RULE}.`);
-      return planStored(stored, called, sourceOf(options), this.#facts.resolved);
+      return planStored(stored, sourceOf(options), this.#facts.resolved);
     });
     const { spec } = await this.#served.register(plan);
     this.#facts.log.info(`Model ${spec.name} loaded.`); // to the letter, as Multi Model Server has it: scripts look for it

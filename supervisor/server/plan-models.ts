@@ -65,15 +65,14 @@ export async function planModel(entry: ModelEntry, server: ResolvedOptions, cwd:
 
 /** A model of a store, which the plan holds. Whether its file can be loaded is found out by a worker. @throws SERVE_CONFIG */
 export async function planStored(
-  { url, app, service, version, folder, release }: StoredModel,
-  name: string,
+  { url, name, app, service, version, place, isFolder, release }: StoredModel,
   own: OptionSource,
   server: ResolvedOptions,
 ): Promise<ModelPlan> {
   const resolved = resolveModelOptions(withStoreDefaults(server), own, url);
   const wanted = { name, version, app, appPlace: '', service, workerCommand: null };
   const { spec, isDefault } = await completed(wanted, url, resolved, false);
-  const watched = folder === null ? { isSingleFile: true } : { watches: [folder] };
+  const watched = { watches: [place], isSingleFile: !isFolder };
   return { spec: { ...spec, program: { ...spec.program, ...watched } }, isDefault, release };
 }
 

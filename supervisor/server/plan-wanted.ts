@@ -60,11 +60,10 @@ async function planOne(
   resolved: ResolvedOptions,
   taken: ReadonlySet<string>,
 ): Promise<ModelPlan> {
-  const stored = await store.find({ url });
+  const stored = await store.find({ url, ...(name === null ? {} : { name }), mayGoUnnamed: true });
   return releasedOnFailure(stored.release, async () => {
-    const called = name ?? stored.name;
-    refuseTaken(taken, called);
-    return planStored(stored, called, NOTHING_OF_ITS_OWN, resolved);
+    refuseTaken(taken, stored.name);
+    return planStored(stored, NOTHING_OF_ITS_OWN, resolved);
   });
 }
 

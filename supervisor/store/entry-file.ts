@@ -1,16 +1,19 @@
 /**
  * Which file of a model's folder its workers load: the one that the handler names, else one that is called like one, else
  * the only one. The file decides what runs it; what a person says of the runtime counts where there is one for each.
+ *
+ * Whether there is such a file, and whether it can be served, is found out by the first worker: models may be registered
+ * before. What leads out of the model is refused here.
  */
 import { readdir, stat } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
-import { ServeError } from '../../protocol/errors.js';
 import { APP_EXTENSIONS } from '../runtimes/index.js';
+import { archiveInvalid } from './archive-invalid.js';
 import { isBelow, realPathOf } from './place.js';
 import type { StoreQuery } from './stored-model.js';
 
 export interface EntryFile {
-  /** Absolute path. The one that a handler names may not be there: that is found out by the first worker. */
+  /** Absolute path. It need not be there; the model's folder itself, if nothing says which of its files is meant. */
   readonly app: string;
   /** Function or class in it; empty: found by rule. */
   readonly handler: string;
@@ -21,35 +24,48 @@ const PYTHON = '.py';
 /** Names, without extension, of the file that is meant where no handler says so, the likelier ones first. */
 export const ENTRY_NAMES: readonly string[] = ['service', 'app', 'index'];
 
-/** Both paths are real. @throws SERVE_ARCHIVE_INVALID, SERVE_MODEL_NOT_FOUND */
-export async function entryOfFolder(folder: string, root: string, query: StoreQuery): Promise<EntryFile> {
+/** A model's folder. Both paths are real. */
+export interface ModelFolder {
+  readonly folder: string;
+  /** No file of the model lies outside of this one. */
+  readonly root: string;
+  /** What the model is called where it lies. */
+  readonly stem: string;
+}
+
+/** @throws SERVE_ARCHIVE_INVALID */
+export async function entryOfFolder(
+  { folder, root, stem }: ModelFolder,
+  query: StoreQuery,
+): Promise<EntryFile> {
   const { file, name } = parseHandler(query.handler ?? '');
-  if (file.includes('..')) throw invalid(query, `the handler ${file} leads out of it.`);
-  const wanted = file === '' ? await usualFiles(folder, query) : filesOf(file, query);
+  if (file.includes('..')) throw archiveInvalid(query.url, `the handler ${file} leads out of it.`);
+  const wanted = file === '' ? await usualFiles(folder, stem, query) : filesOf(file, query);
   for (const path of wanted) {
     const found = await realPathOf(join(folder, path));
     if (found === null || !(await stat(found)).isFile()) continue;
-    if (!isBelow(found, root)) throw invalid(query, `${path} is a link that leads out of the model store.`);
-    return { app: servable(found, query), handler: name };
+    if (!isBelow(found, root))
+      throw archiveInvalid(query.url, `${path} is a link that leads out of the model store.`);
+    return { app: found, handler: name };
   }
-  if (file === '')
-    throw invalid(query, `it holds no ${ENTRY_NAMES.join(', no ')}: name its file as handler.`);
-  return { app: join(folder, wanted[0] as string), handler: name };
+  return { app: file === '' ? folder : join(folder, wanted[0] as string), handler: name };
 }
 
-/** For a model that is a single file, whose path is real. @throws SERVE_ARCHIVE_INVALID */
+/** For a model that is a single file, whose path is real. The file of another handler is looked for in it, in vain. */
 export function entryOfFile(path: string, query: StoreQuery): EntryFile {
   const { file, name } = parseHandler(query.handler ?? '');
-  const stem = stemOf(basename(path));
-  const isOwn = file === '' || stemOf(basename(file)) === stem;
-  if (!isOwn)
-    throw invalid(query, `it is a file, and ${file} is another; its handler is such as ${stem}:handle.`);
-  return { app: servable(path, query), handler: name };
+  const isOwn = file === '' || stemOf(basename(file)) === stemOf(basename(path));
+  return { app: isOwn ? path : join(path, filesOf(basename(file), query)[0] as string), handler: name };
 }
 
 /** Whether a file can be served, by its name: declarations of types are code for nobody. */
 export function isAppFile(name: string): boolean {
   return APP_EXTENSIONS.includes(extname(name)) && !/\.d\.[cm]?ts$/.test(name);
+}
+
+/** Whether a file is code, by its name, even such as nothing here runs. */
+export function isCode(name: string): boolean {
+  return isAppFile(name) || extname(name) === PYTHON;
 }
 
 /** `file`, or `file:function`. */
@@ -65,11 +81,13 @@ function filesOf(file: string, query: StoreQuery): string[] {
   return APP_EXTENSIONS.includes(extname(file)) ? [file, ...others] : others;
 }
 
-async function usualFiles(folder: string, query: StoreQuery): Promise<string[]> {
-  const names = [...ENTRY_NAMES, basename(folder)];
+async function usualFiles(folder: string, stem: string, query: StoreQuery): Promise<string[]> {
+  const names = [...ENTRY_NAMES, stem];
   const usual = names.flatMap((name) => extensions(query).map((extension) => name + extension));
-  const apps = (await readdir(folder)).filter(isAppFile);
-  return apps.length === 1 ? [...usual, ...apps] : usual;
+  const files = await readdir(folder);
+  const apps = files.filter(isAppFile);
+  const only = apps.length > 0 ? apps : files.filter(isCode);
+  return only.length === 1 ? [...usual, ...only] : usual;
 }
 
 function extensions({ runtime = '' }: StoreQuery): readonly string[] {
@@ -80,17 +98,4 @@ function stemOf(file: string): string {
   const extension = extname(file);
   const isKnown = extension === PYTHON || APP_EXTENSIONS.includes(extension);
   return isKnown ? file.slice(0, -extension.length) : file;
-}
-
-function servable(path: string, query: StoreQuery): string {
-  if (isAppFile(path)) return path;
-  const isPython = extname(path) === PYTHON;
-  const what = isPython
-    ? 'is in Python, which is not served'
-    : 'is no code that is served, and archives are not';
-  throw invalid(query, `${basename(path)} ${what}; a model is one of ${APP_EXTENSIONS.join(' ')}.`);
-}
-
-function invalid({ url }: StoreQuery, what: string): ServeError {
-  return new ServeError('SERVE_ARCHIVE_INVALID', `${url}: ${what}`);
 }

@@ -6,11 +6,12 @@ import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
 import { ServeError } from '../../protocol/errors.js';
 import { FIRST_VERSION } from '../options/model-name.js';
-import { entryOfFile, entryOfFolder, isAppFile } from './entry-file.js';
+import { APP_EXTENSIONS } from '../runtimes/index.js';
+import { archiveInvalid } from './archive-invalid.js';
+import { entryOfFile, entryOfFolder, isCode, type ModelFolder } from './entry-file.js';
+import { readManifest } from './manifest.js';
 import { placeOf } from './place.js';
-import { NOTHING_LENT, type StoreQuery, type StoredModel } from './stored-model.js';
-
-const RUNTIMES: readonly string[] = ['', 'node', 'python', 'python2', 'python3'];
+import { NOTHING_LENT, RUNTIMES, type StoreQuery, type StoredModel } from './stored-model.js';
 
 /** What is visible in a store and is no model of anybody's. */
 const NO_MODELS: ReadonlySet<string> = new Set(['node_modules']);
@@ -38,18 +39,9 @@ export class ModelStore {
     if (!RUNTIMES.includes(runtime))
       throw new ServeError('SERVE_BAD_REQUEST', `Invalid RuntimeType value: ${runtime}`);
     const { root, path } = await placeOf(url, this.#folder);
-    const isFolder = (await stat(path)).isDirectory();
-    const { app, handler } = isFolder ? await entryOfFolder(path, root, query) : entryOfFile(path, query);
-    const modelDir = isFolder ? path : dirname(path);
-    return {
-      url,
-      name: defaultName(url, isFolder),
-      version: FIRST_VERSION,
-      app,
-      service: { handler, modelDir },
-      folder: isFolder ? path : null,
-      release: NOTHING_LENT,
-    };
+    return (await stat(path)).isDirectory()
+      ? modelOfFolder({ folder: path, root, stem: basename(path) }, query)
+      : modelOfFile(path, query);
   }
 
   /** The places of all that is visible in the store and may be a model, in order. */
@@ -66,16 +58,44 @@ export class ModelStore {
   }
 }
 
-/** The name of a file without its extension, or of a folder, with an underscore for what is no letter, digit or underscore. */
-function defaultName(url: string, isFolder: boolean): string {
-  const name = basename(url);
-  const stem = isFolder ? name : name.slice(0, -extname(name).length);
+/** @throws SERVE_ARCHIVE_INVALID */
+async function modelOfFolder(place: ModelFolder, query: StoreQuery): Promise<StoredModel> {
+  const { url } = query;
+  const { folder, root } = place;
+  const manifest = await readManifest(folder, root, query);
+  const said = manifest === null ? query : { ...query, handler: manifest.handler, runtime: manifest.runtime };
+  const { app, handler } = await entryOfFolder(place, said);
+  return {
+    url,
+    name: query.name ?? manifest?.name ?? defaultName(basename(url)),
+    version: manifest?.version ?? FIRST_VERSION,
+    app,
+    service: { handler, modelDir: folder },
+    place: folder,
+    isFolder: true,
+    release: NOTHING_LENT,
+  };
+}
+
+/** @throws SERVE_ARCHIVE_INVALID */
+function modelOfFile(path: string, query: StoreQuery): StoredModel {
+  const { url, name = defaultName(basename(url, extname(url))) } = query;
+  if (!isCode(path))
+    throw archiveInvalid(url, `it is no model: a file of a store is one of ${APP_EXTENSIONS.join(' ')}.`);
+  const { app, handler } = entryOfFile(path, query);
+  const service = { handler, modelDir: dirname(path) };
+  const version = FIRST_VERSION;
+  return { url, name, version, app, service, place: path, isFolder: false, release: NOTHING_LENT };
+}
+
+/** What a model is called by its place: an underscore for what is no letter, digit or underscore. */
+function defaultName(stem: string): string {
   return stem.replace(/\W/g, '_').slice(0, 128);
 }
 
 /** Whether somebody may mean it as a model, even one that cannot be served: that is said then. */
 function isModelLike(name: string): boolean {
-  return isAppFile(name) || /\.(?:py|mar|model|zip|tar\.gz|tgz)$/.test(name);
+  return isCode(name) || /\.(?:mar|model|zip|tar\.gz|tgz)$/.test(name);
 }
 
 async function isFolderAt(path: string): Promise<boolean> {

@@ -5,25 +5,33 @@ import type { ServiceSource } from '../runtimes/runtime.js';
 export interface StoreQuery {
   /** Path in the store, as it was given. */
   readonly url: string;
+  /** As the person names it; what is there may say its name itself. */
+  readonly name?: string;
+  /** A manifest need name nothing: the name of the file will do. */
+  readonly mayGoUnnamed?: boolean;
   /** `module`, `module:function` or `module:Class`; empty: found by rule. */
   readonly handler?: string;
   /** What runs it, as the person says; empty: found by the handler's file. */
   readonly runtime?: string;
 }
 
+/** What a person, or a manifest, may say that runs a model. */
+export const RUNTIMES: readonly string[] = ['', 'node', 'python', 'python2', 'python3'];
+
 /** A model that was found, as it can be planned and registered. */
 export interface StoredModel {
   /** As it was asked for. */
   readonly url: string;
-  /** Its name where nobody gives it one. */
+  /** As the person names it, else its manifest, else its file. */
   readonly name: string;
   readonly version: string;
   /** Absolute path of the file that its workers load. */
   readonly app: string;
   /** Null: what the file exports says what it is. */
   readonly service: ServiceSource | null;
-  /** The folder that is the model; null: its file is all of it. */
-  readonly folder: string | null;
+  /** Real path of the folder, or of the single file, that people change when they work on the model. */
+  readonly place: string;
+  readonly isFolder: boolean;
   /** Its files stay where they are until then. Called once nobody uses them any more; further calls do nothing. */
   readonly release: Release;
 }

@@ -118,8 +118,8 @@ describe('a server of a model store without an app', LIMIT, () => {
   });
 
   test('leaves out what it cannot find or serve, says why, and serves the others', async (t) => {
-    const folder = storeOf(t, { 'm.mjs': saying('m'), 'py/service.py': '', 'm/app.mjs': saying('twin') });
-    const named = 'm.mjs,gone,../app.ts,py,m,http://127.0.0.1:9/x.mar';
+    const folder = storeOf(t, { 'm.mjs': saying('m'), 'labels.json': '', 'm/app.mjs': saying('twin') });
+    const named = 'm.mjs,gone,../app.ts,labels.json,m,http://127.0.0.1:9/x.mar';
     const server = await serveStore(t, folder, ['--models', named]);
     await server.until(({ state }) => state === 'ready');
     assert.deepEqual(await namesOf(server), ['m']);
@@ -127,11 +127,22 @@ describe('a server of a model store without an app', LIMIT, () => {
     for (const said of [
       '--models gone: Model not found in model store: gone; it is left out',
       '--models ../app.ts: Relative path is not allowed in url: ../app.ts; it is left out',
-      '--models py: py: service.py is in Python',
+      '--models labels.json: labels.json: it is no model',
       '--models m: there is a model m already',
       'x.mar: not allowed (allowed_urls); it is left out',
     ])
       assert.ok(server.stderr().includes(said), `${said}\nin ${server.stderr()}`);
+    await server.stop();
+  });
+
+  test('has models whose workers cannot start, a Python handler among them, and serves the others', async (t) => {
+    const folder = storeOf(t, { 'm.mjs': saying('m'), 'py/service.py': '' });
+    const server = await serveStore(t, folder, ['--models', 'all']);
+    await server.until(({ models }) => models.some(({ name, state }) => name === 'm' && state === 'ready'));
+    await server.untilPrinted('service.py: the handler is in Python, and Python apps are not served yet');
+    await server.untilPrinted('py: no worker could start');
+    assert.equal(await whoIs(server, 'm'), 'm');
+    assert.equal(await whoIs(server, 'py'), 503);
     await server.stop();
   });
 

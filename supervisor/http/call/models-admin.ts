@@ -18,9 +18,9 @@ export interface AdminOptions {
 export interface NewModel extends AdminOptions {
   /** Its place in the store. */
   readonly url: string;
-  /** The store's name for it if left out. */
+  /** That of its manifest, or of its file, if left out. */
   readonly name?: string;
-  /** `file`, `file:function` or `file:Class`; found by rule if left out. */
+  /** `file`, `file:function` or `file:Class`; as its manifest says, or found by rule, if left out. */
   readonly handler?: string;
   readonly runtime?: string;
 }

@@ -1,0 +1,137 @@
+/**
+ * What a model's folder says of itself, in the manifest of Multi Model Server's archives: `MAR-INF/MANIFEST.json`, or the
+ * `MANIFEST.json` of its first versions. What a person says when the model is registered goes before it.
+ */
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ServeError } from '../../protocol/errors.js';
+import { MODEL_NAME_RULE, isModelName } from '../options/model-name.js';
+import { archiveInvalid } from './archive-invalid.js';
+import { isBelow, realPathOf } from './place.js';
+import { RUNTIMES, type StoreQuery } from './stored-model.js';
+
+export interface Manifest {
+  /** Null where it names none. */
+  readonly name: string | null;
+  readonly version: string;
+  readonly handler: string;
+  /** Empty: it says nothing of it. */
+  readonly runtime: string;
+}
+
+/** Files that may be a manifest, and how each is read, the newer one first. */
+export const MANIFEST_FILE = 'MAR-INF/MANIFEST.json';
+export const OLD_MANIFEST_FILE = 'MANIFEST.json';
+
+/** Of a model whose manifest names none. */
+const UNVERSIONED = '1.0';
+/** Of a model of the first format, which knew no versions. */
+const OLD_VERSION = 'snapshot';
+
+/** A manifest is a page of text; the front reads it whole. */
+const MAX_BYTES = 1024 * 1024;
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Null if the folder has none. Both paths are real, and no manifest outside `root` is read. @throws SERVE_ARCHIVE_INVALID */
+export async function readManifest(
+  folder: string,
+  root: string,
+  query: StoreQuery,
+): Promise<Manifest | null> {
+  const text = await textOf(MANIFEST_FILE, folder, root, query);
+  if (text !== null) return checked(newFields(objectOf(text, MANIFEST_FILE, query), query), query);
+  const oldText = await textOf(OLD_MANIFEST_FILE, folder, root, query);
+  return oldText === null
+    ? null
+    : checked(oldFields(objectOf(oldText, OLD_MANIFEST_FILE, query), query), query);
+}
+
+/** Null if there is no such file. */
+async function textOf(
+  file: string,
+  folder: string,
+  root: string,
+  { url }: StoreQuery,
+): Promise<string | null> {
+  const path = await realPathOf(join(folder, file));
+  if (path === null) return null;
+  if (!isBelow(path, root)) throw archiveInvalid(url, `${file} is a link that leads out of the model store.`);
+  const found = await stat(path);
+  if (!found.isFile()) return null;
+  if (found.size > MAX_BYTES) throw archiveInvalid(url, `${file} has more than ${MAX_BYTES} bytes.`);
+  return readFile(path, 'utf8');
+}
+
+function objectOf(text: string, file: string, { url }: StoreQuery): Json {
+  try {
+    const value = JSON.parse(text) as unknown;
+    if (isObject(value)) return value;
+  } catch (thrown) {
+    throw archiveInvalid(url, `${file} is not JSON: ${(thrown as Error).message}`);
+  }
+  throw archiveInvalid(url, `${file} is not a JSON object.`);
+}
+
+/** The fields of a manifest, as far as they matter, whatever their types. */
+interface Fields {
+  readonly name: unknown;
+  readonly version: unknown;
+  readonly handler: unknown;
+  readonly runtime: unknown;
+}
+
+function newFields({ model, runtime, engine }: Json, { url }: StoreQuery): Fields {
+  if (!isObject(model)) throw archiveInvalid(url, `${MANIFEST_FILE} has no object "model".`);
+  if (
+    engine !== undefined &&
+    engine !== null &&
+    textIn(isObject(engine) ? engine['engineName'] : null) === ''
+  )
+    throw archiveInvalid(url, `${MANIFEST_FILE} has an "engine" without "engineName".`);
+  const { modelName: name, modelVersion: version = UNVERSIONED, handler } = model;
+  return { name, version: version ?? UNVERSIONED, handler, runtime };
+}
+
+function oldFields({ Model: model }: Json, { url }: StoreQuery): Fields {
+  if (!isObject(model)) throw archiveInvalid(url, `${OLD_MANIFEST_FILE} has no object "Model".`);
+  return { name: model['Model-Name'], version: OLD_VERSION, handler: model['Service'], runtime: '' };
+}
+
+/** What is missing is said in the words of Multi Model Server, to the letter. */
+function checked({ name, version, handler, runtime }: Fields, query: StoreQuery): Manifest {
+  const said = {
+    name: query.name ?? textIn(name),
+    version: textIn(version),
+    handler: query.handler ?? textIn(handler),
+    runtime: query.runtime ?? textIn(runtime),
+  };
+  if (said.name === '' && query.mayGoUnnamed !== true) throw missing('Model name is not defined.');
+  if (said.handler === '') throw missing('Model handler is not defined.');
+  refuseOdd(said, query.url);
+  return { ...said, name: said.name === '' ? null : said.name };
+}
+
+function refuseOdd({ name, version, runtime }: Record<keyof Manifest, string>, url: string): void {
+  if (name !== '' && !isModelName(name)) throw odd(url, 'name', name, `is made of ${MODEL_NAME_RULE}`);
+  if (!isModelName(version)) throw odd(url, 'version', version, `is made of ${MODEL_NAME_RULE}`);
+  const others = RUNTIMES.filter((one) => one !== '');
+  if (!RUNTIMES.includes(runtime)) throw odd(url, 'runtime', runtime, `is one of ${others.join(', ')}`);
+}
+
+/** A number is what somebody wrote who forgot the quotes. */
+function textIn(value: unknown): string {
+  return typeof value === 'string' || typeof value === 'number' ? String(value).trim() : '';
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function odd(url: string, what: string, given: string, rule: string): ServeError {
+  return archiveInvalid(url, `its manifest has the ${what} ${JSON.stringify(given)}; a ${what} ${rule}.`);
+}
+
+function missing(message: string): ServeError {
+  return new ServeError('SERVE_ARCHIVE_INVALID', message);
+}
