@@ -39,6 +39,7 @@ export interface ServerOptionTypes<Duration> {
   corsOrigin: string | readonly string[];
   name: string;
   modelStore: string;
+  mmsConfig: string;
   models: string | readonly string[];
   /** Beginnings of web addresses. */
   allowedUrls: string | readonly string[];

@@ -1,7 +1,7 @@
 /**
  * `serve()`: everything that can be refused is refused here, before anything starts; then the server runs.
  *
- * 1. Options from flags, environment and config file; the app's path; the devices.
+ * 1. Options from flags, environment and config files; the app's path; the devices.
  * 2. `server/server.ts` opens the port, starts the workers, and ends both.
  */
 import type { ProgramOptions } from '../protocol/option-types.js';
@@ -14,6 +14,7 @@ import { readConfigFile } from './options/config-file.js';
 import { configError } from '../protocol/errors.js';
 import { asClause } from '../protocol/sentences.js';
 import { planManagement } from './options/management.js';
+import { gatherOptions, type GatheredOptions, type GivenSources } from './options/gather-options.js';
 import {
   readEnvironment,
   resolveOptions,
@@ -25,6 +26,7 @@ import { readServeOptions } from './options/serve-options.js';
 import { availableCores } from './machine/cores.js';
 import { discoverGpus, type Discovery } from './machine/gpu-discovery.js';
 import { Devices } from './machine/devices.js';
+import { holdsApp } from './server/app-path.js';
 import type { ModelSource } from './server/models-handle.js';
 import { servedAs } from './options/mms-mode.js';
 import type { ModelPlan } from './server/plan-models.js';
@@ -66,18 +68,25 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
   const environment = readEnvironment(process.env);
   const file = readConfigFile(cwd);
   const { isAlone = false } = internals;
-  const asked = resolveOptions([internals.flags ?? source, environment.source, file.source]);
   const named = app ?? (workerCommand === null ? file.app : null);
-  const { resolved, isMmsMode } = servedAs(
-    isAlone ? { ...asked, options: { ...asked.options, ...ALONE } } : asked,
-    named !== null || workerCommand !== null,
-  );
-  const entries = [...readModelFlags(internals.modelFlags ?? []), ...models, ...file.models];
+  const isAppNamed = named !== null || workerCommand !== null;
+  const entries = isAlone ? [] : [...readModelFlags(internals.modelFlags ?? []), ...models, ...file.models];
+  const sources = {
+    given: internals.flags ?? source,
+    environment: environment.source,
+    file: file.source,
+    env: process.env,
+    folder: cwd,
+    isAppNamed: isAppNamed || entries.length > 0,
+    isAppThere: holdsApp(cwd),
+  };
+  const gathered = isAlone ? alone(sources) : await gatherOptions(sources);
+  const { resolved, isMmsMode } = servedAs(gathered.resolved, isAppNamed, gathered.hasMmsConfig);
   const { plans, store, warnings } = await planServed({
     app: named,
     appPlace: internals.appPlace ?? '',
     workerCommand,
-    entries: isAlone ? [] : entries,
+    entries,
     isMmsMode,
     cwd,
     resolved,
@@ -100,7 +109,7 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
     devices,
     sendAhead: internals.sendAhead,
     dialects: internals.dialects,
-    warnings: [...environment.warnings, ...warnings, ...problems],
+    warnings: [...environment.warnings, ...gathered.warnings, ...warnings, ...problems],
   });
   await server.open();
   return server;
@@ -116,8 +125,12 @@ function keysOf(
   return { keys: new ApiKeys(keys), managementKeys: new ApiKeys(managementKey ?? keys) };
 }
 
-/** What brings other models than the app. */
-const ALONE = { modelStore: null, models: null, managementPort: null };
+/** Without what brings other models than the app. @throws SERVE_CONFIG */
+function alone({ given, environment, file }: GivenSources): GatheredOptions {
+  const { options, explicit } = resolveOptions([given, environment, file]);
+  const own = { ...options, modelStore: null, models: null, managementPort: null };
+  return { resolved: { options: own, explicit }, hasMmsConfig: false, warnings: [] };
+}
 
 /** @throws SERVE_CONFIG */
 function refuseUnwatchable(plans: readonly ModelPlan[]): void {

@@ -4,8 +4,8 @@
  */
 import { configError } from '../../protocol/errors.js';
 import { EVERY_ADDRESS, isThisMachine, isUnixSocket } from './address.js';
-import type { ResolvedOptions } from './resolve.js';
-import { OPTIONS, envName, type OptionName } from './table.js';
+import { placeOf, type ResolvedOptions } from './resolve.js';
+import { envName, type OptionName } from './table.js';
 
 export interface ManagementPlan {
   readonly host: string;
@@ -45,13 +45,12 @@ function isSameAddress(one: Address, other: Address): boolean {
   );
 }
 
-function openMistake({ explicit, options }: ResolvedOptions, isShared: boolean): Error {
+function openMistake(resolved: ResolvedOptions, isShared: boolean): Error {
   const [name, what]: [OptionName, string] = isShared
     ? ['managementPort', 'is the address of the server itself']
     : ['managementHost', 'is an address that others reach'];
-  const place = explicit.get(name) ?? OPTIONS[name].flag;
   return configError(
-    `${place}: ${options[name]} ${what}, where the management API needs a key, because whoever reaches it can run code here. ` +
+    `${placeOf(resolved, name)}: ${resolved.options[name]} ${what}, where the management API needs a key, because whoever reaches it can run code here. ` +
       'Give it one (--management-key, or --api-key for all), keep it to this machine (--management-host 127.0.0.1 with a ' +
       `port of its own, or a unix socket), or do without a key (--management-insecure, ${envName('managementInsecure')}=1).`,
   );

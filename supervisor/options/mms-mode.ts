@@ -1,6 +1,6 @@
 /**
- * A server of a model store without an app is used like Multi Model Server: it listens where that did, unless somebody
- * says otherwise. With an app, only the management API comes with the store.
+ * A server of a model store without an app is used like Multi Model Server, and so is one with a config of that server: it
+ * listens where that did, unless somebody says otherwise. With an app, only the management API comes with them.
  */
 import type { ResolvedOptions } from './resolve.js';
 import type { OptionName, OptionValues } from './table.js';
@@ -11,17 +11,17 @@ const MANAGEMENT_PORT = 8081;
 
 export interface ServedAs {
   readonly resolved: ResolvedOptions;
-  /** No app is named, and there is a store or models of one. */
+  /** No app is named, and there is a store, models of one or a config of Multi Model Server. */
   readonly isMmsMode: boolean;
 }
 
-/** The options of a server, completed by what a store and the lack of an app mean. */
-export function servedAs(resolved: ResolvedOptions, isAppNamed: boolean): ServedAs {
+/** The options of a server, completed by what a store and the lack of an app mean. `hasMmsConfig`: its file was read. */
+export function servedAs(resolved: ResolvedOptions, isAppNamed: boolean, hasMmsConfig: boolean): ServedAs {
   const { modelStore, models } = resolved.options;
-  const hasStore = modelStore !== null || models !== null;
-  const isMmsMode = hasStore && !isAppNamed;
+  const isManaged = modelStore !== null || models !== null || hasMmsConfig;
+  const isMmsMode = isManaged && !isAppNamed;
   const defaults: Partial<OptionValues> = {
-    ...(hasStore && { managementPort: MANAGEMENT_PORT }),
+    ...(isManaged && { managementPort: MANAGEMENT_PORT }),
     ...(isMmsMode && { host: MMS_HOST, port: MMS_PORT }),
   };
   const unsaid = Object.entries(defaults).filter(([name]) => !resolved.explicit.has(name as OptionName));

@@ -39,6 +39,11 @@ export interface ResolvedOptions {
   readonly explicit: ReadonlyMap<OptionName, string>;
 }
 
+/** Where an option was written, for errors; its flag if nobody wrote it. */
+export function placeOf({ explicit }: ResolvedOptions, name: OptionName): string {
+  return explicit.get(name) ?? OPTIONS[name].flag;
+}
+
 /** The options of one model, before its app was loaded. */
 export interface ResolvedModelOptions {
   readonly options: ModelOptions;

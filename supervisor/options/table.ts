@@ -173,6 +173,15 @@ export const OPTIONS = {
     repeats: true,
     parse: parseWantedModels,
   }),
+  mmsConfig: serverOption<string | null>({
+    group: 'Models',
+    flag: '--mms-config',
+    value: '<path>',
+    help: 'A config.properties of Multi Model Server. MMS_CONFIG_FILE in the environment goes before it; without either, config.properties of the current folder is read if no app is named and none lies there. See docs/config-properties.md.',
+    defaultText: 'no file',
+    default: null,
+    parse: parseKeyFilePath,
+  }),
   allowedUrls: serverOption<AllowedUrls>({
     group: 'Models',
     flag: '--allowed-urls',

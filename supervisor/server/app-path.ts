@@ -38,6 +38,11 @@ export function findApp(given: string | null, folder: string, place = ''): strin
   );
 }
 
+/** Whether a folder holds an app that is served where nobody names one. */
+export function holdsApp(folder: string): boolean {
+  return appIn(folder) !== null;
+}
+
 function appIn(folder: string, names = DEFAULT_NAMES): string | null {
   const found = names.map((name) => join(folder, name)).find((path) => existsSync(path));
   return found ?? null;

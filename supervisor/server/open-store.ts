@@ -2,15 +2,18 @@
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { configError } from '../../protocol/errors.js';
+import { placeOf, type ResolvedOptions } from '../options/resolve.js';
 import { ModelStore } from '../store/model-store.js';
 
-/** `given` null: there is none. `folder`: that of relative paths. @throws SERVE_CONFIG if it is no folder */
-export function openStore(given: string | null, folder: string): ModelStore {
+/** `folder`: that of relative paths. @throws SERVE_CONFIG if it is no folder, naming where it was written */
+export function openStore(resolved: ResolvedOptions, folder: string): ModelStore {
+  const given = resolved.options.modelStore;
   if (given === null) return new ModelStore(null);
   const path = resolve(folder, given);
   const found = statSync(path, { throwIfNoEntry: false });
-  if (found === undefined) throw configError(`--model-store ${given}: no such folder.`);
+  const place = placeOf(resolved, 'modelStore');
+  if (found === undefined) throw configError(`${place} ${given}: no such folder.`);
   if (!found.isDirectory())
-    throw configError(`--model-store ${given}: a folder of models is wanted, and this is a file.`);
+    throw configError(`${place} ${given}: a folder of models is wanted, and this is a file.`);
   return new ModelStore(path);
 }

@@ -1,6 +1,5 @@
 /** All models that a server begins with: its app, those that have names, those of a store. */
-import type { ResolvedOptions } from '../options/resolve.js';
-import { OPTIONS } from '../options/table.js';
+import { placeOf, type ResolvedOptions } from '../options/resolve.js';
 import type { ModelStore } from '../store/model-store.js';
 import { openStore } from './open-store.js';
 import { planModels, type ModelPlan, type ModelsGiven } from './plan-models.js';
@@ -16,7 +15,7 @@ export interface ServedPlans {
 /** @throws SERVE_CONFIG */
 export async function planServed(given: ModelsGiven): Promise<ServedPlans> {
   const { cwd, resolved, isMmsMode } = given;
-  const store = openStore(resolved.options.modelStore, cwd);
+  const store = openStore(resolved, cwd);
   const named = await planModels(given);
   const { plans, warnings } = await planWanted({
     store,
@@ -28,7 +27,7 @@ export async function planServed(given: ModelsGiven): Promise<ServedPlans> {
   return { plans: [...named, ...plans], store, warnings: [...unusableUrls(resolved), ...warnings] };
 }
 
-function unusableUrls({ options, explicit }: ResolvedOptions): string[] {
-  const place = explicit.get('allowedUrls') ?? OPTIONS.allowedUrls.flag;
-  return options.allowedUrls.unusable.map((what) => `${place}: ${what}; this entry allows nothing`);
+function unusableUrls(resolved: ResolvedOptions): string[] {
+  const place = placeOf(resolved, 'allowedUrls');
+  return resolved.options.allowedUrls.unusable.map((what) => `${place}: ${what}; this entry allows nothing`);
 }

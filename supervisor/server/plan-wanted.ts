@@ -4,7 +4,7 @@
  */
 import { ServeError, configError } from '../../protocol/errors.js';
 import { asClause } from '../../protocol/sentences.js';
-import type { OptionSource, ResolvedOptions } from '../options/resolve.js';
+import { placeOf, type OptionSource, type ResolvedOptions } from '../options/resolve.js';
 import type { WantedModel, WantedModels } from '../options/wanted-models.js';
 import type { ModelStore } from '../store/model-store.js';
 import { releasedOnFailure } from '../store/stored-model.js';
@@ -31,9 +31,10 @@ export interface WantedPlans {
 export async function planWanted({ store, wanted, ...given }: WantedGiven): Promise<WantedPlans> {
   if (wanted === null) return { plans: [], warnings: [] };
   const isAll = wanted === 'all';
-  if (!isAll && !store.exists)
+  const place = placeOf(given.resolved, 'models');
+  if (!isAll && !store.exists && !wanted.every(({ url }) => isWebAddress(url)))
     throw configError(
-      '--models names models of a store, and there is none: give its folder as --model-store.',
+      `${place} names models of a store, and there is none: give its folder as --model-store.`,
     );
   const each = isAll ? (await store.urls()).map((url) => ({ name: null, url })) : wanted;
   const names = new Set(given.names);
@@ -46,9 +47,9 @@ export async function planWanted({ store, wanted, ...given }: WantedGiven): Prom
       plans.push(plan);
     } catch (thrown) {
       if (!(thrown instanceof ServeError)) throw thrown;
-      const place = isAll ? '--models all' : `--models ${textOf(one)}`;
-      if (!isAll && !given.isLenient) throw configError(`${place}: ${thrown.message}`);
-      warnings.push(`${place}: ${asClause(thrown.message)}; it is left out`);
+      const wish = `${place} ${isAll ? 'all' : textOf(one)}`;
+      if (!isAll && !given.isLenient) throw configError(`${wish}: ${thrown.message}`);
+      warnings.push(`${wish}: ${asClause(thrown.message)}; it is left out`);
     }
   }
   return { plans, warnings };
@@ -72,6 +73,10 @@ const NOTHING_OF_ITS_OWN: OptionSource = { values: {}, where: (name) => name };
 function refuseTaken(names: ReadonlySet<string>, name: string): void {
   if (!names.has(name)) return;
   throw configError(`there is a model ${name} already; give one of them another name with name=path.`);
+}
+
+function isWebAddress(url: string): boolean {
+  return /^https?:\/\//i.test(url);
 }
 
 function textOf({ name, url }: WantedModel): string {

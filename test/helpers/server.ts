@@ -17,6 +17,8 @@ export interface StartOptions {
   readonly key?: string;
   /** An installed command instead of this checkout's. */
   readonly command?: string;
+  /** The address of the server stands in its files: no flag says another. */
+  readonly isAddressGiven?: boolean;
   /** Checked at the end: a restart that no test expects hides a bug. */
   readonly expectedRestarts?: number;
   /** The server is killed when this test ends, however it ends. */
@@ -144,11 +146,13 @@ export interface RunningCommand {
   readonly stderr: () => string;
 }
 
+const FREE_PORT = ['--host', '127.0.0.1', '--port', '0'];
+
 /** Starts the server and resolves once its port is open. `app` null: its models have names. */
 export async function startServer(app: string | null, options: StartOptions = {}): Promise<Server> {
   const named = app === null ? [] : [app];
   const command = runCommand(
-    [...named, '--host', '127.0.0.1', '--port', '0', ...(options.args ?? [])],
+    [...named, ...(options.isAddressGiven === true ? [] : FREE_PORT), ...(options.args ?? [])],
     options,
   );
   const { process: child, ended } = command;

@@ -4,29 +4,32 @@ import { test } from 'node:test';
 import { servedAs } from '../../../supervisor/options/mms-mode.js';
 import { resolveOptions } from '../../../supervisor/options/resolve.js';
 
+/** What is given, whether an app is named, whether a config of Multi Model Server was read. */
+type Case = readonly [given: object, isAppNamed: boolean, hasMmsConfig?: boolean];
 type Listens = readonly [host: string, port: number | string, managementPort: number | string | null];
 
-const ROWS: readonly (readonly [given: object, isAppNamed: boolean, isMmsMode: boolean, listens: Listens])[] =
+const ROWS: readonly (readonly [given: Case, isMmsMode: boolean, listens: Listens])[] = [
+  [[{}, false], false, ['0.0.0.0', 8000, null]],
+  [[{}, true], false, ['0.0.0.0', 8000, null]],
+  [[{ modelStore: 's' }, false], true, ['127.0.0.1', 8080, 8081]],
+  [[{ models: 'all' }, false], true, ['127.0.0.1', 8080, 8081]],
+  [[{ modelStore: 's' }, true], false, ['0.0.0.0', 8000, 8081]],
+  [[{ managementPort: 9 }, false], false, ['0.0.0.0', 8000, 9]],
+  [[{}, false, true], true, ['127.0.0.1', 8080, 8081]],
+  [[{}, true, true], false, ['0.0.0.0', 8000, 8081]],
   [
-    [{}, false, false, ['0.0.0.0', 8000, null]],
-    [{}, true, false, ['0.0.0.0', 8000, null]],
-    [{ modelStore: 's' }, false, true, ['127.0.0.1', 8080, 8081]],
-    [{ models: 'all' }, false, true, ['127.0.0.1', 8080, 8081]],
-    [{ modelStore: 's' }, true, false, ['0.0.0.0', 8000, 8081]],
-    [{ managementPort: 9 }, false, false, ['0.0.0.0', 8000, 9]],
-    [
-      { modelStore: 's', host: '::', port: 80, managementPort: '/m.sock' },
-      false,
-      true,
-      ['::', 80, '/m.sock'],
-    ],
-  ];
+    [{ modelStore: 's', host: '::', port: 80, managementPort: '/m.sock' }, false],
+    true,
+    ['::', 80, '/m.sock'],
+  ],
+];
 
-for (const [given, isAppNamed, isMmsMode, listens] of ROWS) {
+for (const [[given, isAppNamed, hasMmsConfig = false], isMmsMode, listens] of ROWS) {
   const app = isAppNamed ? 'with an app' : 'without an app';
-  test(`${JSON.stringify(given)} ${app} listens on ${listens.join(', ')}`, () => {
+  const config = hasMmsConfig ? ' and a config of Multi Model Server' : '';
+  test(`${JSON.stringify(given)} ${app}${config} listens on ${listens.join(', ')}`, () => {
     const source = { values: given as Record<string, unknown>, where: (name: string) => name };
-    const served = servedAs(resolveOptions([source]), isAppNamed);
+    const served = servedAs(resolveOptions([source]), isAppNamed, hasMmsConfig);
     const { host, port, managementPort } = served.resolved.options;
     assert.deepEqual([served.isMmsMode, host, port, managementPort], [isMmsMode, ...listens]);
   });

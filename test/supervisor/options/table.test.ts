@@ -46,6 +46,7 @@ test('every flag is its key in kebab case', () => {
 const IN_WORDS: readonly OptionName[] = [
   'name',
   'modelStore',
+  'mmsConfig',
   'models',
   'allowedUrls',
   'managementPort',
@@ -91,6 +92,7 @@ const BAD: Readonly<Record<OptionName, readonly [raw: string | number, allowed: 
     'up to 128 letters, digits, dots, underscores and hyphens, the first a letter, a digit or an underscore',
   ],
   modelStore: [' ', 'the path of a folder'],
+  mmsConfig: [' ', 'the path of a file'],
   models: [
     'digits,my cat=zoo/cats',
     'all, or paths in the model store, separated by commas, each with a name before it if you like: digits,cats=zoo/cats',
@@ -165,6 +167,7 @@ const GIVEN: {
   corsOrigin: ['*', ['https://a.example.com']],
   name: ['digits-2_b.c'],
   modelStore: ['./models'],
+  mmsConfig: ['./config.properties'],
   models: ['all', 'digits,cats=zoo/cats', ['digits', 'cats=zoo/cats']],
   allowedUrls: ['https://models.example.com/', ['http://store.internal:9000/', 'https://a.test']],
   ping: ['health', 'always-200'],

@@ -1,0 +1,47 @@
+/** Keys of `config.properties` that mean nothing here, and why: they are named once, in one warning, and harm nothing. */
+
+const JVM = 'There is no Java here.';
+const TUNING = 'The front is one event loop; there is nothing to tune.';
+const NOT_SERVED = 'Not served here.';
+const PYTHON = 'It is about Python handlers.';
+
+export const KEYS_LEFT_ASIDE: Readonly<Record<string, string>> = {
+  model_server_home: 'There is no such folder.',
+  vmargs: JVM,
+  prefer_direct_buffer: JVM,
+  debug: JVM,
+  number_of_netty_threads: TUNING,
+  netty_client_threads: TUNING,
+  use_native_io: TUNING,
+  io_ratio: TUNING,
+  async_logging: 'Logs never hold the server up.',
+  preload_model: 'Each worker loads its own copy; map the weights from a file to share them.',
+  plugins_path: NOT_SERVED,
+  keystore: 'Keys and certificates are PEM files: see `certificate_file`.',
+  keystore_pass: 'See `keystore`.',
+  keystore_type: 'See `keystore`.',
+  models: 'Settings of single models stand in their own `config`, in `banana.json` or in the registration.',
+  model_snapshot: 'No snapshots are written or read.',
+  snapshot_store: 'No snapshots are written or read.',
+  workflow_store: NOT_SERVED,
+  grpc_inference_address: NOT_SERVED,
+  grpc_inference_port: NOT_SERVED,
+  grpc_management_address: NOT_SERVED,
+  grpc_management_port: NOT_SERVED,
+  enable_grpc_ssl: NOT_SERVED,
+  enable_model_api: 'Who may register is decided by the address and the key of the management API.',
+  disable_token_authorization: 'Keys are given by `--api-key` and `--management-key`.',
+  token_expiration_min: 'Keys do not expire.',
+  use_env_allowed_urls: '`allowed_urls` may hold `$$VAR$$`.',
+  service_envelope: NOT_SERVED,
+  install_py_dep_per_model: PYTHON,
+  ipex_enable: PYTHON,
+  cpu_launcher_enable: PYTHON,
+  cpu_launcher_args: PYTHON,
+  limit_max_image_pixels: PYTHON,
+  enable_metrics_api: 'The metrics are served where `metrics_address` says.',
+  metrics_config: 'Every metric that a handler adds is told.',
+  model_metrics_auto_detect: 'Every metric that a handler adds is told.',
+  disable_system_metrics: 'They cost nothing worth a switch.',
+  system_metrics_cmd: 'The server reads them itself.',
+};

@@ -1,0 +1,85 @@
+/**
+ * The keys of Multi Model Server's `config.properties`: which options each sets, and how its value is read. What is written
+ * as the option itself is written goes to the option's own parser. docs/config-properties.md is printed from here.
+ */
+import type { OptionName } from '../table.js';
+import { NotAllowed } from '../units.js';
+import { parseMmsAddress, type DefaultPorts } from './mms-address.js';
+
+/** Values as the options take them from a program: numbers of durations are ms. */
+export type OptionValuesGiven = Partial<Readonly<Record<OptionName, unknown>>>;
+
+export interface MmsKey {
+  readonly sets: readonly OptionName[];
+  /** For the docs: what may be written, and what is not as it was there. */
+  readonly note: string;
+  /** @throws NotAllowed */
+  readonly read: (text: string) => OptionValuesGiven;
+}
+
+/** In this order; of two that set one option, the later one counts. */
+export const MMS_KEYS = {
+  inference_address: address('host', 'port', { http: 80, https: 443 }),
+  management_address: address('managementHost', 'managementPort', { http: 8081, https: 8444 }),
+  model_store: sameAs('modelStore', 'A folder; a relative path is one below the folder of the start.'),
+  load_models: sameAs('models', '`ALL`, or `[name=]path` by commas.'),
+  allowed_urls: sameAs('allowedUrls', 'Beginnings of addresses, by commas: no patterns.'),
+  job_queue_size: sameAs('queueSize', 'Calls.'),
+  default_response_timeout: seconds('runTimeout', 'Seconds, never minutes.'),
+  default_response_timeout_seconds: {
+    ...seconds('runTimeout', 'Goes before `default_response_timeout`; -1: not set.'),
+    read: (text) => (text === '-1' ? {} : { runTimeout: readSeconds(text, 'above 0') }),
+  },
+  default_startup_timeout: seconds('initTimeout', 'Seconds.'),
+  unregister_model_timeout: {
+    ...seconds('unregisterTimeout', 'Seconds; 0 waits for nothing.'),
+    read: (text) => ({ unregisterTimeout: readSeconds(text, 'from 0') }),
+  },
+  max_request_size: sameAs('maxBody', 'Bytes.'),
+  max_response_size: sameAs('maxOutput', 'Bytes.'),
+  cors_allowed_origin: sameAs('corsOrigin', '`*`, or origins by commas.'),
+} as const satisfies Readonly<Record<string, MmsKey>>;
+
+export type MmsKeyName = keyof typeof MMS_KEYS;
+
+export const MMS_KEY_NAMES = Object.keys(MMS_KEYS) as MmsKeyName[];
+
+/** The switch that lets variables of the environment go before the file and the command line. It can only stand in the file. */
+export const ENVIRONMENT_SWITCH = 'enable_envvars_config';
+
+/** `job_queue_size` is MMS_JOB_QUEUE_SIZE in the environment. */
+export function mmsVariable(key: string): string {
+  return `MMS_${key.toUpperCase()}`;
+}
+
+function sameAs(option: OptionName, note: string): MmsKey {
+  return { sets: [option], note, read: (text) => ({ [option]: text }) };
+}
+
+function seconds(option: OptionName, note: string): MmsKey {
+  return { sets: [option], note, read: (text) => ({ [option]: readSeconds(text, 'above 0') }) };
+}
+
+/** As ms. @throws NotAllowed */
+function readSeconds(text: string, least: 'from 0' | 'above 0'): number {
+  const value = /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : -1;
+  const isEnough = least === 'from 0' ? value >= 0 : value > 0;
+  if (!isEnough || value > MAX_SECONDS)
+    throw new NotAllowed(`a number of seconds ${least}, such as 120, up to ${MAX_SECONDS}`);
+  return Math.round(value * 1000);
+}
+
+/** 24 days, which is what a timer can wait. */
+const MAX_SECONDS = 24 * 24 * 3600;
+
+function address(host: OptionName, port: OptionName, ports: DefaultPorts): MmsKey {
+  return {
+    sets: [host, port],
+    note: `\`http://host[:port]\` (without a port: ${ports.http}) or \`unix:/path\`.`,
+    read: (text) => {
+      const { host: name, port: number, isHttps } = parseMmsAddress(text, ports);
+      if (isHttps) throw new NotAllowed('an http address, and TLS to a proxy in front');
+      return { ...(name === undefined ? {} : { [host]: name }), [port]: number };
+    },
+  };
+}

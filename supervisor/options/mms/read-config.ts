@@ -1,0 +1,149 @@
+/**
+ * What Multi Model Server's `config.properties` says, as two sources of options.
+ *
+ * 1. The lines of the file, with `$$VAR$$` replaced.
+ * 2. If the file says so, the variables MMS_<KEY>, which go before everything, the command line included.
+ * 3. Each key becomes options (`mms-keys.ts`); what means nothing here is told in warnings.
+ */
+import { readFileSync } from 'node:fs';
+import { configError } from '../../../protocol/errors.js';
+import { notAllowed, type OptionSource } from '../resolve.js';
+import { suggest } from '../suggest.js';
+import { NotAllowed } from '../units.js';
+import type { FoundConfig } from './find-config.js';
+import { KEYS_LEFT_ASIDE } from './keys-left-aside.js';
+import {
+  ENVIRONMENT_SWITCH,
+  MMS_KEYS,
+  MMS_KEY_NAMES,
+  mmsVariable,
+  type MmsKeyName,
+  type OptionValuesGiven,
+} from './mms-keys.js';
+import { readProperties } from './properties-file.js';
+
+export interface MmsConfig {
+  /** The variables; empty unless the file lets them count. */
+  readonly environment: OptionSource;
+  readonly file: OptionSource;
+  readonly warnings: readonly string[];
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** A key as somebody has set it. */
+interface Setting {
+  readonly key: string;
+  readonly text: string;
+  /** `config.properties line 3: job_queue_size`, or the name of a variable. */
+  readonly place: string;
+}
+
+/** @throws SERVE_CONFIG naming file, line, key, value and cure */
+export function readMmsConfig({ name, path }: FoundConfig, env: Environment): MmsConfig {
+  const inFile = readSettings(name, path).map((setting) => ({ ...setting, text: expanded(setting, env) }));
+  const variables = settingsOf(env);
+  const isEnabled = inFile.some((setting) => setting.key === ENVIRONMENT_SWITCH && readSwitch(setting));
+  return {
+    environment: sourceOf(isEnabled ? variables : []),
+    file: sourceOf(inFile),
+    warnings: [
+      ...doubled(inFile),
+      ...leftAside(name, isEnabled ? [...inFile, ...variables] : inFile),
+      ...inFile.flatMap(unknownText),
+      ...(isEnabled ? [] : unheeded(name, variables)),
+    ],
+  };
+}
+
+function readSettings(name: string, path: string): Setting[] {
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync(path);
+  } catch (cause) {
+    throw configError(`${name}: it cannot be read: ${(cause as Error).message}.`);
+  }
+  return readProperties(bytes).map(({ key, value, line }) => ({
+    key,
+    text: value,
+    place: `${name} line ${line}: ${key}`,
+  }));
+}
+
+/** @throws SERVE_CONFIG */
+function expanded({ text, place }: Setting, env: Environment): string {
+  return text.replace(/\$\$(\w+)\$\$/g, (_, variable: string) => {
+    const value = env[variable];
+    if (value !== undefined) return value;
+    throw configError(
+      `${place}: Invalid Environment Variable ${variable}: "${text}" needs it, and it is not set. Set it, or write its value here.`,
+    );
+  });
+}
+
+/** Those of the keys that are known; an empty one counts as not set. */
+function settingsOf(env: Environment): Setting[] {
+  return [...MMS_KEY_NAMES, ...Object.keys(KEYS_LEFT_ASIDE)].flatMap((key) => {
+    const place = mmsVariable(key);
+    const text = env[place]?.trim() ?? '';
+    return text === '' ? [] : [{ key, text, place }];
+  });
+}
+
+function readSwitch({ text, place }: Setting): boolean {
+  const word = text.toLowerCase();
+  if (word === 'true') return true;
+  if (word === 'false' || word === '') return false;
+  throw notAllowed(place, text, 'true or false');
+}
+
+/** The options that the settings come to. @throws SERVE_CONFIG */
+function sourceOf(settings: readonly Setting[]): OptionSource {
+  const values: Record<string, unknown> = {};
+  const places: Record<string, string> = {};
+  for (const key of MMS_KEY_NAMES) {
+    const setting = settings.findLast((one) => one.key === key && one.text !== '');
+    if (setting === undefined) continue;
+    for (const [option, value] of Object.entries(valuesOf(key, setting)))
+      [values[option], places[option]] = [value, setting.place];
+  }
+  return { values, where: (option) => places[option] ?? option, numbersAreMs: true };
+}
+
+function valuesOf(key: MmsKeyName, { text, place }: Setting): OptionValuesGiven {
+  try {
+    return MMS_KEYS[key].read(text);
+  } catch (thrown) {
+    if (!(thrown instanceof NotAllowed)) throw thrown;
+    throw notAllowed(place, text, thrown.message);
+  }
+}
+
+function doubled(settings: readonly Setting[]): string[] {
+  return settings
+    .filter(({ key }, i) => settings.findIndex((one) => one.key === key) < i)
+    .map(({ place }) => `${place} stands there more than once; the last one counts`);
+}
+
+function leftAside(name: string, settings: readonly Setting[]): string[] {
+  const places = settings
+    .filter(({ key }) => Object.hasOwn(KEYS_LEFT_ASIDE, key))
+    .map(({ place }) => place.replace(`${name} line `, 'line '));
+  if (places.length === 0) return [];
+  return [`${name}: what these keys say has no meaning here, and is left aside: ${places.join(', ')}`];
+}
+
+const KNOWN_KEYS = [...MMS_KEY_NAMES, ENVIRONMENT_SWITCH, ...Object.keys(KEYS_LEFT_ASIDE)];
+
+function unknownText({ key, place }: Setting): string[] {
+  if (KNOWN_KEYS.includes(key)) return [];
+  const close = suggest(key, KNOWN_KEYS);
+  return [`${place}: there is no such key${close === null ? '' : `; did you mean ${close}?`}`];
+}
+
+/** Variables of which somebody may believe that they count. */
+function unheeded(name: string, variables: readonly Setting[]): string[] {
+  if (variables.length === 0) return [];
+  const named = variables.map(({ place }) => place).join(', ');
+  return [`${name} does not say ${ENVIRONMENT_SWITCH}=true, so these variables are not read: ${named}`];
+}

@@ -1,0 +1,177 @@
+/** `config.properties` and the real command: which file is read, which source wins, what a mistake costs. */
+import assert from 'node:assert/strict';
+import { describe, test, type TestContext } from 'node:test';
+import { tableRows } from '../helpers/doc-page.js';
+import { editedApp } from '../helpers/edited-app.js';
+import { call, runCommand, startServer, type Server, type StartOptions } from '../helpers/server.js';
+
+const RUNS = { timeout: 60_000, concurrency: 2 };
+
+const SERVICE = `export const handle = (data) => data && data.map(({ body }) => ({ says: body }));`;
+
+/** Free ports, as no start script would have them. */
+const LISTENS = 'inference_address=http://127.0.0.1:0\nmanagement_address=http://127.0.0.1:0\n';
+
+function folderOf(t: TestContext, files: Readonly<Record<string, string>>): string {
+  return editedApp(t, { 'models/echo.mjs': SERVICE, ...files }).folder;
+}
+
+function startAsWritten(t: TestContext, args: readonly string[], options: StartOptions): Promise<Server> {
+  return startServer(null, { ...options, t, args, isAddressGiven: true });
+}
+
+describe('a config.properties', RUNS, () => {
+  test('as an operator of Multi Model Server has it, serves its models as it says', async (t) => {
+    const config = `${LISTENS}# mine
+model_store=$$STORE$$
+load_models=echo=echo.mjs
+job_queue_size=7
+default_response_timeout=60
+vmargs=-Xmx4g
+number_of_netty_threads=32
+jobs_queue_size=7`;
+    const cwd = folderOf(t, { 'conf/config.properties': config });
+    const server = await startAsWritten(t, ['--mms-config', 'conf/config.properties'], {
+      cwd,
+      env: { STORE: './models' },
+    });
+    const { model, models } = await server.until(({ state }) => state === 'ready');
+    assert.deepEqual([models.length, model.name, model.queue.maxCalls], [1, 'echo', 7]);
+    assert.deepEqual((await call(`${server.url}/predictions/echo`, '5')).json(), { says: 5 });
+    assert.match(server.stderr(), /the management API is on http:\/\/127\.0\.0\.1:\d+/);
+    const warnings = server.stderr().match(/WARN: .*/g);
+    assert.deepEqual(warnings, [
+      'WARN: conf/config.properties: what these keys say has no meaning here, and is left aside: line 8: vmargs, line 9: number_of_netty_threads',
+      'WARN: conf/config.properties line 10: jobs_queue_size: there is no such key; did you mean job_queue_size?',
+    ]);
+    await server.untilPrinted('Model server started.');
+    await server.stop();
+  });
+
+  test('is found by MMS_CONFIG_FILE, and in the folder of the start, where no app lies', async (t) => {
+    const config = `${LISTENS}model_store=models\nload_models=ALL`;
+    const cwd = folderOf(t, { 'config.properties': config, 'other.properties': config });
+    for (const env of [{ MMS_CONFIG_FILE: 'other.properties' }, {}]) {
+      const server = await startAsWritten(t, [], { cwd, env });
+      await server.until(({ model }) => model.name === 'echo' && model.state === 'ready');
+      await server.stop();
+    }
+  });
+
+  test('that lies beside an app opens nothing', async (t) => {
+    const files = {
+      'config.properties': 'management_address=nonsense',
+      'app.mjs': 'export const inference = () => 1;',
+    };
+    const cwd = folderOf(t, files);
+    for (const [app, says] of [
+      ['./app.mjs', null],
+      [null, 'config.properties is not read, because there is an app to serve beside it'],
+    ] as const) {
+      const server = await startServer(app, { t, cwd });
+      await server.until(({ state }) => state === 'ready');
+      assert.ok(!server.stderr().includes('management'), server.stderr());
+      assert.equal(server.stderr().includes('config.properties'), says !== null);
+      assert.ok(server.stderr().includes(says ?? ''));
+      await server.stop();
+    }
+  });
+
+  test('beside an app counts where it is named, and the app answers as ever', async (t) => {
+    const files = {
+      'config.properties': 'management_address=http://127.0.0.1:0\nmodel_store=models',
+      'app.mjs': 'export const inference = () => 1;',
+    };
+    const cwd = folderOf(t, files);
+    const server = await startServer('./app.mjs', { t, cwd, args: ['--mms-config', 'config.properties'] });
+    await server.until(({ state }) => state === 'ready');
+    assert.equal((await call(server.url, '{}')).text, '1');
+    assert.match(server.stderr(), /the management API is on http/);
+    await server.stop();
+  });
+});
+
+const NO_FOLDER = 'config.properties line 1: model_store ./modles: no such folder.';
+const OPEN =
+  'config.properties line 2: management_address: 0.0.0.0 is an address that others reach, where the management API needs a key, because whoever reaches it can run code here. Give it one (--management-key, or --api-key for all), keep it to this machine (--management-host 127.0.0.1 with a port of its own, or a unix socket), or do without a key (--management-insecure, BANANA_MANAGEMENT_INSECURE=1).';
+
+const MISTAKES: readonly (readonly [what: string, config: string, args: readonly string[], says: string])[] =
+  [
+    ['a folder that is not there', 'model_store=./modles', [], NO_FOLDER],
+    ['an open management API', '\nmanagement_address=http://0.0.0.0:8081', [], OPEN],
+    [
+      'a variable that is not set',
+      'model_store=$$NOT_SET_ANYWHERE$$/models',
+      [],
+      'config.properties line 1: model_store: Invalid Environment Variable NOT_SET_ANYWHERE: "$$NOT_SET_ANYWHERE$$/models" needs it, and it is not set. Set it, or write its value here.',
+    ],
+    [
+      'an address that is none',
+      'inference_address=0.0.0.0:8080',
+      [],
+      'config.properties line 1: inference_address: "0.0.0.0:8080" is not allowed; give http://host:port or https://host:port, with a port up to 65535 and no path, or unix:/path of a socket.',
+    ],
+    [
+      'models without a store',
+      'load_models=cats.mar',
+      [],
+      'config.properties line 1: load_models names models of a store, and there is none: give its folder as --model-store.',
+    ],
+    [
+      'a file that is not there',
+      '',
+      ['--mms-config', 'conf.properties'],
+      '--mms-config conf.properties: no such file.',
+    ],
+  ];
+
+describe('a mistake in a config.properties ends the start with exit code 2 and a sentence', RUNS, () => {
+  for (const [what, config, args, says] of MISTAKES)
+    test(what, async (t) => {
+      const cwd = folderOf(t, { 'config.properties': config });
+      const command = runCommand(args, { t, cwd });
+      assert.deepEqual(await command.ended, { code: 2, signal: null });
+      assert.deepEqual([command.stdout(), command.stderr()], ['', `banana-serve: ${says}\n`]);
+    });
+});
+
+/** The sources of the table in the docs, each with the size of the queue that its example says. */
+const SOURCES = tableRows('config-properties.md', 'Which source wins', 'source').map((row) => {
+  const text = row['such as'] ?? '';
+  return { text, size: Number(/\d+/.exec(text)?.[0]) };
+});
+
+/** How each of them is given, from the first to the last. */
+const GIVE: readonly ((text: string) => {
+  args?: string[];
+  env?: Record<string, string>;
+  files?: Record<string, string>;
+})[] = [
+  (text) => ({ env: { [text.split('=')[0] as string]: text.split('=')[1] as string } }),
+  (text) => ({ args: text.split(' ') }),
+  (text) => ({ env: { [text.split('=')[0] as string]: text.split('=')[1] as string } }),
+  (text) => ({
+    files: {
+      'config.properties': `enable_envvars_config=true\nmanagement_address=http://127.0.0.1:0\n${text}`,
+    },
+    args: ['--mms-config', 'config.properties'],
+  }),
+  (text) => ({ files: { 'banana.json': `{ ${text} }` } }),
+  (text) => ({ files: { 'app.mjs': `export const config = ${text}; export const inference = () => 1;` } }),
+];
+
+describe('the sources of an option, in the order of the docs', RUNS, () => {
+  assert.equal(SOURCES.length, GIVE.length);
+  for (const [first, { text, size }] of SOURCES.entries())
+    test(`${text} goes before all that come after it`, async (t) => {
+      const given = SOURCES.flatMap(({ text: example }, i) => (i < first ? [] : [GIVE[i]?.(example)]));
+      const files = Object.assign({}, ...given.map((one) => one?.files)) as Record<string, string>;
+      const cwd = folderOf(t, files);
+      const env = Object.assign({}, ...given.map((one) => one?.env)) as Record<string, string>;
+      const args = given.flatMap((one) => one?.args ?? []);
+      const server = await startServer('./app.mjs', { t, cwd, env, args });
+      const { model } = await server.until(({ state }) => state === 'ready');
+      assert.equal(model.queue.maxCalls, size);
+      await server.stop();
+    });
+});

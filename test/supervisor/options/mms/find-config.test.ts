@@ -1,0 +1,61 @@
+/** Which `config.properties` is read. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import {
+  findConfig,
+  lookupWarnings,
+  type ConfigQuery,
+} from '../../../../supervisor/options/mms/find-config.js';
+import { appFolder } from '../../../worker/app-folder.js';
+
+const GIVEN = { path: 'given.properties', place: '--mms-config' };
+const VARIABLE = { MMS_CONFIG_FILE: 'variable.properties' };
+const ASIDE =
+  'config.properties is not read, because there is an app to serve beside it; --mms-config config.properties reads it';
+
+const ROWS: readonly (readonly [
+  what: string,
+  query: Partial<ConfigQuery>,
+  isAppNamed: boolean,
+  name: string | null,
+  warnings: readonly string[],
+])[] = [
+  ['nobody names one, and no app is served: that of the folder', {}, false, 'config.properties', []],
+  ['an app is named', { mayBeUnnamed: false }, true, null, []],
+  ['an app lies there', { mayBeUnnamed: false }, false, null, [ASIDE]],
+  ['--mms-config', { given: GIVEN }, false, 'given.properties', []],
+  ['--mms-config beside an app', { given: GIVEN, mayBeUnnamed: false }, true, 'given.properties', []],
+  ['the variable', { env: VARIABLE, mayBeUnnamed: false }, true, 'variable.properties', []],
+  [
+    'the variable goes before --mms-config',
+    { env: VARIABLE, given: GIVEN },
+    false,
+    'variable.properties',
+    ['MMS_CONFIG_FILE=variable.properties goes before --mms-config given.properties, which is not read'],
+  ],
+  ['an empty variable is not set', { env: { MMS_CONFIG_FILE: '' } }, false, 'config.properties', []],
+];
+
+for (const [what, query, isAppNamed, name, warnings] of ROWS)
+  test(`${what}: ${name ?? 'none'}`, (t) => {
+    const files = { 'config.properties': '', 'given.properties': '', 'variable.properties': '' };
+    const folder = appFolder(t, files);
+    const whole = { given: null, env: {}, folder, mayBeUnnamed: true, ...query };
+    const path = name === null ? null : { name, path: join(folder, name) };
+    assert.deepEqual([findConfig(whole), lookupWarnings(whole, isAppNamed)], [path, warnings]);
+  });
+
+for (const [path, message] of [
+  ['none.properties', '--mms-config none.properties: no such file.'],
+  ['folder', '--mms-config folder: a file is wanted, and this is a folder.'],
+  [
+    'sagemaker',
+    '--mms-config sagemaker: no such file. The profile of that name is not there; write a file instead, with inference_address=http://0.0.0.0:$$SAGEMAKER_BIND_TO_PORT$$ and the other values of the platform.',
+  ],
+] as const)
+  test(`--mms-config ${path} is refused`, (t) => {
+    const folder = appFolder(t, { 'folder/a.txt': '' });
+    const query = { given: { path, place: '--mms-config' }, env: {}, folder, mayBeUnnamed: true };
+    assert.throws(() => findConfig(query), { code: 'SERVE_CONFIG', message });
+  });

@@ -1,0 +1,92 @@
+/** The syntax of `config.properties`, and the lines on which its keys stand. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { readProperties } from '../../../../supervisor/options/mms/properties-file.js';
+
+const ROWS: readonly (readonly [
+  what: string,
+  text: string,
+  read: readonly (readonly [string, string, number])[],
+])[] = [
+  ['an empty file', '', []],
+  [
+    'three ways to separate',
+    'a=1\nb: 2\nc 3\n',
+    [
+      ['a', '1', 1],
+      ['b', '2', 2],
+      ['c', '3', 3],
+    ],
+  ],
+  ['comments and empty lines', '# one\n\n! two\n  a = 1', [['a', '1', 4]]],
+  [
+    'line ends of Windows',
+    'a=1\r\n\r\nb=2\r\n',
+    [
+      ['a', '1', 1],
+      ['b', '2', 3],
+    ],
+  ],
+  [
+    'line ends of old',
+    'a=1\r\rb=2',
+    [
+      ['a', '1', 1],
+      ['b', '2', 3],
+    ],
+  ],
+  [
+    'a line that goes on',
+    'a=1,\\\n   2\nb=3',
+    [
+      ['a', '1,2', 1],
+      ['b', '3', 3],
+    ],
+  ],
+  [
+    'spaces behind a value',
+    'a=1  \nb=\t2\t',
+    [
+      ['a', '1', 1],
+      ['b', '2', 2],
+    ],
+  ],
+  ['a value with separators in it', 'a=http://127.0.0.1:8080?x=y', [['a', 'http://127.0.0.1:8080?x=y', 1]]],
+  ['escapes', 'a\\:b=c\\u00e9\\\\d', [['a:b', 'cé\\d', 1]]],
+  [
+    'a key without a value',
+    'a\nb=',
+    [
+      ['a', '', 1],
+      ['b', '', 2],
+    ],
+  ],
+  [
+    'a key that comes again',
+    'a=1\na=2',
+    [
+      ['a', '1', 1],
+      ['a', '2', 2],
+    ],
+  ],
+  ['a mark of the encoding', '\ufeffa=1', [['a', '1', 1]]],
+  [
+    'names that objects have',
+    '__proto__=1\nconstructor=2',
+    [
+      ['__proto__', '1', 1],
+      ['constructor', '2', 2],
+    ],
+  ],
+];
+
+for (const [what, text, read] of ROWS)
+  test(`${what}: keys, values and lines`, () => {
+    const found = readProperties(Buffer.from(text)).map(({ key, value, line }) => [key, value, line]);
+    assert.deepEqual(found, read);
+  });
+
+test('a file that is no UTF-8 is read as Latin-1', () => {
+  const [property] = readProperties(Buffer.from('a=caf\xe9', 'latin1'));
+  assert.equal(property?.value, 'café');
+});

@@ -1,0 +1,224 @@
+/** `config.properties` of Multi Model Server: what each key comes to, which mistakes end the start, what is only warned about. */
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test, type TestContext } from 'node:test';
+import { KEYS_LEFT_ASIDE } from '../../../../supervisor/options/mms/keys-left-aside.js';
+import { MMS_KEYS, MMS_KEY_NAMES, type MmsKeyName } from '../../../../supervisor/options/mms/mms-keys.js';
+import { readMmsConfig, type MmsConfig } from '../../../../supervisor/options/mms/read-config.js';
+import { resolveOptions, type Options } from '../../../../supervisor/options/resolve.js';
+import { OPTIONS } from '../../../../supervisor/options/table.js';
+import { appFolder } from '../../../worker/app-folder.js';
+import { holdsSection, printTable } from '../../../helpers/doc-page.js';
+
+const NAME = 'conf/config.properties';
+
+function read(t: TestContext, text: string, env: Record<string, string> = {}): MmsConfig {
+  const path = join(appFolder(t, { 'a.txt': '' }), 'config.properties');
+  writeFileSync(path, text);
+  return readMmsConfig({ name: NAME, path }, env);
+}
+
+function resolved({ environment, file }: MmsConfig): Options {
+  return resolveOptions([environment, file]).options;
+}
+
+/** A good value of each key and what it comes to, and a bad one with the place and the cure that are told. */
+const EACH: Readonly<
+  Record<MmsKeyName, readonly [good: string, comesTo: Partial<Options>, bad: string, allowed: string]>
+> = {
+  inference_address: [
+    'http://0.0.0.0:8080',
+    { host: '0.0.0.0', port: 8080 },
+    '0.0.0.0:8080',
+    'http://host:port or https://host:port, with a port up to 65535 and no path, or unix:/path of a socket',
+  ],
+  management_address: [
+    'unix:/run/m.sock',
+    { managementPort: '/run/m.sock' },
+    'http://127.0.0.1:65536',
+    'http://host:port or https://host:port, with a port up to 65535 and no path, or unix:/path of a socket',
+  ],
+  model_store: ['models', { modelStore: 'models' }, '', ''],
+  load_models: [
+    'cats=cats.mar, dogs.mar',
+    {
+      models: [
+        { name: 'cats', url: 'cats.mar' },
+        { name: null, url: 'dogs.mar' },
+      ],
+    },
+    'my cats=cats.mar',
+    'all, or paths in the model store, separated by commas, each with a name before it if you like: digits,cats=zoo/cats',
+  ],
+  allowed_urls: [
+    'https://models.example.com/zoo/',
+    {
+      allowedUrls: {
+        entries: [{ protocol: 'https:', hostname: 'models.example.com', port: '', path: '/zoo/' }],
+        unusable: [],
+      },
+    },
+    '',
+    '',
+  ],
+  job_queue_size: ['100', { queueSize: 100 }, 'many', 'a whole number from 0 to 1000000'],
+  default_response_timeout: [
+    '120',
+    { runTimeout: 120_000 },
+    '0',
+    'a number of seconds above 0, such as 120, up to 2073600',
+  ],
+  default_response_timeout_seconds: [
+    '1.5',
+    { runTimeout: 1500 },
+    '2m',
+    'a number of seconds above 0, such as 120, up to 2073600',
+  ],
+  default_startup_timeout: [
+    '300',
+    { initTimeout: 300_000 },
+    '-5',
+    'a number of seconds above 0, such as 120, up to 2073600',
+  ],
+  unregister_model_timeout: [
+    '0',
+    { unregisterTimeout: 0 },
+    '99999999',
+    'a number of seconds from 0, such as 120, up to 2073600',
+  ],
+  max_request_size: ['6553500', { maxBody: 6_553_500 }, '-1', 'a size such as 512kb, 10mb or 1gb'],
+  max_response_size: ['1048576', { maxOutput: 1_048_576 }, 'big', 'a size such as 512kb, 10mb or 1gb'],
+  cors_allowed_origin: [
+    'https://app.example.com',
+    { corsOrigin: ['https://app.example.com'] },
+    'app.example.com',
+    '* for every page, or origins as browsers write them, separated by commas: https://app.example.com, no path, no slash at the end',
+  ],
+};
+
+for (const key of MMS_KEY_NAMES) {
+  const [good, comesTo, bad, allowed] = EACH[key];
+  test(`${key}=${good} is ${JSON.stringify(comesTo)}, from the file and from the environment`, (t) => {
+    const inFile = read(t, `${key}=${good}`);
+    const inEnvironment = read(t, 'enable_envvars_config=true', { [`MMS_${key.toUpperCase()}`]: good });
+    for (const config of [inFile, inEnvironment]) {
+      assert.deepEqual(config.warnings, []);
+      const options = resolved(config);
+      assert.deepEqual({ ...options, ...comesTo }, options);
+      assert.deepEqual(
+        Object.keys(comesTo),
+        [...MMS_KEYS[key].sets].filter((name) => name in comesTo),
+      );
+    }
+  });
+  if (bad === '') continue;
+  test(`${key}=${bad} is refused: file, line, key, value, cure`, (t) => {
+    const message = `${NAME} line 2: ${key}: "${bad}" is not allowed; give ${allowed}.`;
+    assert.throws(() => resolved(read(t, `# mine\n${key}=${bad}`)), { code: 'SERVE_CONFIG', message });
+  });
+}
+
+describe('variables of the environment in a value', () => {
+  test('are replaced wherever they stand', (t) => {
+    const text = 'model_store=$$ROOT$$/models/$$STAGE$$\ninference_address=http://$$HOST$$:80';
+    const options = resolved(read(t, text, { ROOT: '/srv', STAGE: 'blue', HOST: 'localhost' }));
+    assert.deepEqual([options.modelStore, options.host], ['/srv/models/blue', 'localhost']);
+  });
+
+  test('end the start if they are not set, in the words of Multi Model Server', (t) => {
+    assert.throws(() => read(t, '\n\nmodel_store=$$ROOT$$/models'), {
+      code: 'SERVE_CONFIG',
+      message: `${NAME} line 3: model_store: Invalid Environment Variable ROOT: "$$ROOT$$/models" needs it, and it is not set. Set it, or write its value here.`,
+    });
+  });
+
+  test('may be empty, and a single dollar is a dollar', (t) => {
+    const options = resolved(read(t, 'model_store=/srv$$NONE$$/$HOME/$$5', { NONE: '' }));
+    assert.equal(options.modelStore, '/srv/$HOME/$$5');
+  });
+});
+
+describe('variables that go before the file', () => {
+  test('count only where the file says so, and their names are told otherwise', (t) => {
+    const env = { MMS_JOB_QUEUE_SIZE: '7', MMS_MODEL_STORE: 'there', MMS_CONFIG_FILE: NAME };
+    const off = read(t, 'job_queue_size=5', env);
+    assert.equal(resolved(off).queueSize, 5);
+    assert.deepEqual(off.warnings, [
+      `${NAME} does not say enable_envvars_config=true, so these variables are not read: MMS_MODEL_STORE, MMS_JOB_QUEUE_SIZE`,
+    ]);
+    const on = read(t, 'job_queue_size=5\nenable_envvars_config=TRUE', env);
+    assert.deepEqual([resolved(on).queueSize, resolved(on).modelStore, on.warnings], [7, 'there', []]);
+  });
+
+  test('are named in a refusal, and an empty one counts as not set', (t) => {
+    const text = 'enable_envvars_config=true\njob_queue_size=5';
+    assert.equal(resolved(read(t, text, { MMS_JOB_QUEUE_SIZE: '' })).queueSize, 5);
+    assert.throws(() => resolved(read(t, text, { MMS_JOB_QUEUE_SIZE: 'x' })), {
+      message: 'MMS_JOB_QUEUE_SIZE: "x" is not allowed; give a whole number from 0 to 1000000.',
+    });
+  });
+
+  test('a switch that is neither true nor false is refused', (t) => {
+    assert.throws(() => read(t, 'enable_envvars_config=yes'), {
+      message: `${NAME} line 1: enable_envvars_config: "yes" is not allowed; give true or false.`,
+    });
+  });
+});
+
+describe('default_response_timeout_seconds', () => {
+  for (const [text, runTimeout] of [
+    ['default_response_timeout_seconds=5\ndefault_response_timeout=120', 5000],
+    ['default_response_timeout=120\ndefault_response_timeout_seconds=5', 5000],
+    ['default_response_timeout_seconds=-1\ndefault_response_timeout=120', 120_000],
+  ] as const)
+    test(`${text.replace('\n', ', ')}: ${runTimeout} ms`, (t) => {
+      assert.equal(resolved(read(t, text)).runTimeout, runTimeout);
+    });
+});
+
+describe('what is only warned about', () => {
+  test('keys without meaning are named once, in one warning, with their lines', (t) => {
+    const text = 'vmargs=-Xmx4g\njob_queue_size=5\nnumber_of_netty_threads=8';
+    assert.deepEqual(read(t, text).warnings, [
+      `${NAME}: what these keys say has no meaning here, and is left aside: line 1: vmargs, line 3: number_of_netty_threads`,
+    ]);
+  });
+
+  test('a mistyped key is told with the one that is near', (t) => {
+    assert.deepEqual(read(t, 'job_que_size=5\nxyzzy=1').warnings, [
+      `${NAME} line 1: job_que_size: there is no such key; did you mean job_queue_size?`,
+      `${NAME} line 2: xyzzy: there is no such key`,
+    ]);
+  });
+
+  test('a key that stands there twice has its last value', (t) => {
+    const config = read(t, 'job_queue_size=5\njob_queue_size=6');
+    assert.equal(resolved(config).queueSize, 6);
+    assert.deepEqual(config.warnings, [
+      `${NAME} line 2: job_queue_size stands there more than once; the last one counts`,
+    ]);
+  });
+
+  test('a key without a value is not set', (t) => {
+    const config = read(t, 'job_queue_size=\ninference_address=');
+    assert.deepEqual([resolved(config).queueSize, config.warnings], [1024, []]);
+  });
+});
+
+holdsSection('config-properties.md', 'keys', () =>
+  printTable(
+    ['key', 'sets', 'value'],
+    MMS_KEY_NAMES.map((key) => {
+      const { sets, note } = MMS_KEYS[key];
+      return [`\`${key}\``, sets.map((name) => `\`${OPTIONS[name].flag}\``).join(', '), note];
+    }),
+  ),
+);
+
+holdsSection('config-properties.md', 'keys-left-aside', () =>
+  printTable(
+    ['key', 'why'],
+    Object.entries(KEYS_LEFT_ASIDE).map(([key, why]) => [`\`${key}\``, why]),
+  ),
+);
