@@ -11,6 +11,7 @@ export const ROOMS = [
   'serve.ts',
   'new',
   'server',
+  'metrics',
   'http/handler.ts',
   'http/websocket',
   'http/dialects',

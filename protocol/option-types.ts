@@ -67,6 +67,9 @@ export interface ServerOptionTypes<Duration> {
   logFormat: 'text' | 'json';
   logPrefix: 'none' | 'potassium';
   logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
+  metrics: Switch;
+  metricsPort: number | string;
+  metricsHost: string;
   webhookSecret: string;
 }
 

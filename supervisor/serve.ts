@@ -14,6 +14,7 @@ import { readConfigFile } from './options/config-file.js';
 import { configError } from '../protocol/errors.js';
 import { asClause } from '../protocol/sentences.js';
 import { planManagement } from './options/management.js';
+import { planMetrics } from './options/metrics.js';
 import { gatherOptions, type GatheredOptions, type GivenSources } from './options/gather-options.js';
 import {
   readEnvironment,
@@ -106,6 +107,7 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
     keys,
     managementKeys,
     management,
+    metrics: planMetrics(resolved.options),
     devices,
     sendAhead: internals.sendAhead,
     dialects: internals.dialects,

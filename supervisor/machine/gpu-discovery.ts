@@ -1,7 +1,5 @@
 /** Which GPUs this machine has: `nvidia-smi -L`, once, at start, bounded in time, never on a request. */
-import { existsSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
+import { askNvidiaSmi, hasNvidiaSmi } from './nvidia-smi.js';
 
 export interface Gpu {
   /** Number that CUDA gives it in PCI bus order; null for a MIG slice, which has none. */
@@ -25,34 +23,11 @@ export interface Discovery {
 const LIMIT_MS = 10_000;
 
 export async function discoverGpus(env: NodeJS.ProcessEnv, limitMs: number = LIMIT_MS): Promise<Discovery> {
-  if (!isOnPath('nvidia-smi', env)) return { gpus: [], problem: null, said: 'nvidia-smi was not found' };
-  const { execa } = await import('execa'); // only where there is something to ask
-  const child = execa('nvidia-smi', ['-L'], {
-    reject: false,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env,
-    extendEnv: false,
-  });
-  const late = delay(limitMs, null, { ref: false });
-  const result = await Promise.race([child, late]);
-  if (result === null) {
-    // Not waited for: inside a driver that hangs, a process does not even die of SIGKILL.
-    child.kill('SIGKILL');
-    child.stdout.destroy();
-    child.stderr.destroy();
-    child.unref();
-    return failed(`nvidia-smi did not answer in ${limitMs} ms`);
-  }
-  if (result.failed) {
-    const said = `${result.stdout}\n${result.stderr}`.trim().split('\n')[0] ?? '';
-    return failed(`nvidia-smi failed (exit code ${result.exitCode ?? 'none'}): ${said}`);
-  }
-  const gpus = parseList(result.stdout);
+  if (!hasNvidiaSmi(env)) return { gpus: [], problem: null, said: 'nvidia-smi was not found' };
+  const { text, problem } = await askNvidiaSmi(['-L'], env, limitMs);
+  if (problem !== null) return { gpus: [], problem, said: problem };
+  const gpus = parseList(text);
   return { gpus, problem: null, said: `nvidia-smi lists ${gpus.length === 0 ? 'none' : gpus.length}` };
-}
-
-function failed(problem: string): Discovery {
-  return { gpus: [], problem, said: problem };
 }
 
 /** `GPU 0: NVIDIA A100 (UUID: GPU-…)`, and indented below it `MIG 3g.20gb Device 0: (UUID: MIG-…)`. */
@@ -73,10 +48,4 @@ export function parseList(text: string): Gpu[] {
   }
   // A card that is cut in slices cannot be used as a whole.
   return cards.flatMap(({ gpu, slices }) => (slices.length > 0 ? slices : [gpu]));
-}
-
-function isOnPath(program: string, env: NodeJS.ProcessEnv): boolean {
-  return (env['PATH'] ?? '')
-    .split(delimiter)
-    .some((folder) => folder !== '' && existsSync(join(folder, program)));
 }

@@ -1,6 +1,12 @@
 /** Where the server listens. */
 import { NotAllowed, parseWhole } from './units.js';
 
+export interface Address {
+  readonly host: string;
+  /** A TCP port, or the path of a unix socket. */
+  readonly port: number | string;
+}
+
 /** @throws NotAllowed */
 export function parseHost(raw: unknown): string {
   if (typeof raw !== 'string' || raw.trim() === '') throw new NotAllowed('an address or a host name');
@@ -29,3 +35,12 @@ export function isThisMachine(host: string): boolean {
 
 /** Hosts that mean all addresses of the machine. */
 export const EVERY_ADDRESS: readonly string[] = ['0.0.0.0', '::'];
+
+/** Whether one cannot be opened beside the other. */
+export function isSameAddress(one: Address, other: Address): boolean {
+  if (one.port !== other.port || one.port === 0) return false;
+  const hosts = [one.host, other.host];
+  return (
+    isUnixSocket(one.port) || one.host === other.host || hosts.some((host) => EVERY_ADDRESS.includes(host))
+  );
+}

@@ -3,7 +3,7 @@
  * others without a key unless its operator says so.
  */
 import { configError } from '../../protocol/errors.js';
-import { EVERY_ADDRESS, isThisMachine, isUnixSocket } from './address.js';
+import { isSameAddress, isThisMachine, isUnixSocket } from './address.js';
 import { placeOf, type ResolvedOptions } from './resolve.js';
 import { envName, type OptionName } from './table.js';
 
@@ -29,20 +29,6 @@ export function planManagement(resolved: ResolvedOptions, hasKey: boolean): Mana
     isShared,
     isOpenToAll: isReachable && !hasKey,
   };
-}
-
-interface Address {
-  readonly host: string;
-  readonly port: number | string;
-}
-
-/** Whether one cannot be opened beside the other. */
-function isSameAddress(one: Address, other: Address): boolean {
-  if (one.port !== other.port || one.port === 0) return false;
-  const hosts = [one.host, other.host];
-  return (
-    isUnixSocket(one.port) || one.host === other.host || hosts.some((host) => EVERY_ADDRESS.includes(host))
-  );
 }
 
 function openMistake(resolved: ResolvedOptions, isShared: boolean): Error {

@@ -214,12 +214,16 @@ function checkTogether(options: ModelOptions, place = ''): void {
   }
 }
 
+/** What Kubernetes sets for a service called "banana", besides what is said of BANANA_PORT. */
+const OF_KUBERNETES = /^BANANA_(?:SERVICE_(?:HOST|PORT)|PORT_\d+_)/;
+
 function misspelledVariables(env: Readonly<Record<string, string | undefined>>): string[] {
   // Compared without the prefix: as part of the words it would make any two of them look alike.
   const prefix = 'BANANA_';
   const known = OPTION_NAMES.map((name) => envName(name).slice(prefix.length));
   return Object.keys(env)
     .filter((variable) => variable.startsWith(prefix) && !known.includes(variable.slice(prefix.length)))
+    .filter((variable) => !OF_KUBERNETES.test(variable))
     .flatMap((variable) => {
       const close = suggest(variable.slice(prefix.length), known);
       return close === null

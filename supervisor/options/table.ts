@@ -44,6 +44,7 @@ export const OPTION_GROUPS = [
   'Stopping',
   'Development',
   'Logs',
+  'Metrics',
   'Webhooks',
 ] as const;
 
@@ -497,6 +498,33 @@ export const OPTIONS = {
     defaultText: 'info',
     default: 'info',
     parse: (raw) => parseChoice(raw, LOG_LEVELS),
+  }),
+  metrics: serverOption<boolean>({
+    group: 'Metrics',
+    flag: '--metrics',
+    value: null,
+    help: 'Answer GET /metrics on the port of the server, in the text format of Prometheus, with the key that /status asks for. Off: nothing is counted. See docs/metrics.md.',
+    defaultText: 'off',
+    default: false,
+    parse: parseSwitch,
+  }),
+  metricsPort: serverOption<number | string | null>({
+    group: 'Metrics',
+    flag: '--metrics-port',
+    value: '<port>',
+    help: 'TCP port of a listener for GET /metrics alone, which asks for no key; 0 for a free one, or the path of a unix socket (anything with a /).',
+    defaultText: 'off',
+    default: null,
+    parse: parsePort,
+  }),
+  metricsHost: serverOption<string>({
+    group: 'Metrics',
+    flag: '--metrics-host',
+    value: '<address>',
+    help: 'Address of that listener. This machine only, because whoever reaches it learns the names of models and how busy they are.',
+    defaultText: '127.0.0.1',
+    default: '127.0.0.1',
+    parse: parseHost,
   }),
   webhookSecret: serverOption<WebhookSigner | null>({
     group: 'Webhooks',

@@ -30,6 +30,7 @@ export interface EndingServer {
   readonly unsent: UnsentAnswers;
   readonly guard: OrphanGuard;
   readonly eventLoopDelay: IntervalHistogram;
+  readonly metrics: { stop(): void } | null;
   readonly listeners: Pick<Listeners, 'close' | 'destroy'>;
 }
 
@@ -127,7 +128,7 @@ export class Ending {
   async #tearDown(end: ServerEnd): Promise<void> {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
-    const { served, jobs, webhooks, unsent, guard, eventLoopDelay, log, writers } = this.#server;
+    const { served, jobs, webhooks, unsent, guard, eventLoopDelay, metrics, log, writers } = this.#server;
     served.startUp.end(
       end.error ?? new ServeError('SERVE_SHUTTING_DOWN', 'The server ended before it was ready.'),
     );
@@ -139,6 +140,7 @@ export class Ending {
     unsent.close();
     guard.close();
     eventLoopDelay.disable();
+    metrics?.stop();
     log.info(endText(end));
     await Promise.all(writers.map((writer) => writer.flush(FLUSH_MS)));
     this.#ended.resolve(end);

@@ -6,21 +6,19 @@
 import type { Server as HttpServer } from 'node:http';
 import type { Listener } from '../http/call/ask.js';
 import type { Backend } from '../http/call/backend.js';
+import type { MetricsPage } from '../http/call/metrics-page.js';
 import type { Dialects } from '../http/dialects/index.js';
 import { LateHandler } from '../http/socket/http-server.js';
 import { listen, type Listening } from '../http/socket/listen.js';
+import type { Address } from '../options/address.js';
 import type { ManagementPlan } from '../options/management.js';
-
-export interface Address {
-  readonly host: string;
-  readonly port: number | string;
-}
+import type { MetricsPlan } from '../options/metrics.js';
 
 export interface Addresses extends Address {
   /** Null: there is no management API. */
   readonly management: ManagementPlan | null;
-  /** Null: metrics have no listener of their own. */
-  readonly metrics: Address | null;
+  /** Null: there are no metrics. */
+  readonly metrics: MetricsPlan | null;
 }
 
 /** How a flag is named that would have led to another address. */
@@ -28,6 +26,8 @@ export interface ListenFlags {
   readonly host: string;
   readonly port: string;
 }
+
+const LISTENERS: readonly Listener[] = ['main', 'management', 'metrics'];
 
 /** A listener beside the main one. */
 type OtherListener = Exclude<Listener, 'main'>;
@@ -77,7 +77,8 @@ export class Listeners {
     const { host, port, management, metrics } = this.#addresses;
     this.#open.set('main', await listen(this.#newServer(this.#handlers.main), host, port));
     if (management !== null && !management.isShared) await this.#openOther('management', management);
-    if (metrics !== null) await this.#openOther('metrics', metrics);
+    const own = metrics?.listener ?? null;
+    if (own !== null) await this.#openOther('metrics', own);
   }
 
   async #openOther(listener: OtherListener, { host, port }: Address): Promise<void> {
@@ -90,16 +91,26 @@ export class Listeners {
     }
   }
 
-  /** Says who answers. `dialects`: others than the server's own, to test one. */
-  async answerBy(backend: Backend, dialects: Dialects | undefined): Promise<void> {
+  /** Says who answers. `metrics`: null if nobody asks for them. `dialects`: others than the server's own, to test one. */
+  async answerBy(
+    backend: Backend,
+    metrics: MetricsPage | null,
+    dialects: Dialects | undefined,
+  ): Promise<void> {
     const { createHandler } = await import('../http/handler.js');
-    const { MAIN_DIALECTS, MMS_DIALECTS, MANAGEMENT_DIALECTS, withManagement } =
-      await import('../http/dialects/index.js');
-    const own = dialects ?? (backend.isMmsMode ? MMS_DIALECTS : MAIN_DIALECTS);
-    const isShared = this.#addresses.management?.isShared === true;
-    const main = isShared ? withManagement(own) : own;
-    this.#handlers.main.arrive(createHandler(backend, main, 'main'));
-    this.#handlers.management.arrive(createHandler(backend, MANAGEMENT_DIALECTS, 'management'));
+    const { dialectsOf } = await import('../http/dialects/index.js');
+    const { management, metrics: plan } = this.#addresses;
+    const spoken = dialectsOf({
+      isMmsMode: backend.isMmsMode,
+      isManagementShared: management?.isShared === true,
+      metrics,
+      areMetricsOnMain: plan?.isOnMain === true,
+      main: dialects,
+    });
+    for (const listener of LISTENERS) {
+      const theirs = spoken[listener];
+      if (theirs !== null) this.#handlers[listener].arrive(createHandler(backend, theirs, listener));
+    }
   }
 
   /** Stops taking connections; resolves once the open ones have ended, or the grace has passed. */

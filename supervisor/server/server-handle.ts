@@ -22,6 +22,8 @@ export interface ServerHandle {
   readonly url: string;
   /** Where the management API listens; null if there is none. */
   readonly managementUrl: string | null;
+  /** Where metrics have a listener of their own; null if they have none. */
+  readonly metricsUrl: string | null;
   /**
    * Resolves with the first worker; with several models, once each that the server starts with has one or has given up.
    * Rejects (SERVE_APP_INVALID, SERVE_INIT_FAILED, SERVE_CRASH_LOOP) if no model can start. With `watch` that is never

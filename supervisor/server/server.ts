@@ -17,6 +17,7 @@ import { Ending } from './ending.js';
 import type { ApiKeys } from '../http/call/api-keys.js';
 import type { Backend } from '../http/call/backend.js';
 import type { Dialects } from '../http/dialects/index.js';
+import { METRICS_PATH } from '../http/dialects/metrics.js';
 import { Lobby } from '../http/call/lobby.js';
 import { isLastRequest } from '../http/socket/request-facts.js';
 import { newRequestId } from '../http/socket/request-id.js';
@@ -38,7 +39,9 @@ import { sharedResources } from './shared-resources.js';
 import { Tally } from './tally.js';
 import { DELAY_RESOLUTION_MS, serverStatus, type ServerFacts } from './status.js';
 import { EVERY_ADDRESS, isUnixSocket } from '../options/address.js';
+import { ServerMetrics } from '../metrics/server-metrics.js';
 import type { ManagementPlan } from '../options/management.js';
+import type { MetricsPlan } from '../options/metrics.js';
 import type { ResolvedOptions, ServerOptions } from '../options/resolve.js';
 import { OrphanGuard } from '../processes/orphan-guard.js';
 import type { Devices } from '../machine/devices.js';
@@ -59,6 +62,8 @@ export interface ServerPlan {
   readonly managementKeys: ApiKeys;
   /** Null: there is no management API. */
   readonly management: ManagementPlan | null;
+  /** Null: nobody asks for metrics, and nothing is counted. */
+  readonly metrics: MetricsPlan | null;
   readonly devices: Devices;
   /** Folder of relative paths. */
   readonly cwd: string;
@@ -88,6 +93,7 @@ export class Server implements ServerHandle {
     onNotKept: (call, error) => this.#onJobNotKept(call, error),
   });
   readonly #tally: Tally;
+  readonly #metrics: ServerMetrics | null;
   readonly #unsent: UnsentAnswers;
   readonly #ending: Ending;
   readonly #listeners: Listeners;
@@ -97,7 +103,11 @@ export class Server implements ServerHandle {
     this.#options = plan.resolved.options;
     this.#log = createLog(this.#options.logFormat, this.#options.logLevel, this.#writers.stderr);
     const accessLog = new AccessLog(this.#log, ({ spec }) => this.#served.labelOf(spec));
-    this.#tally = new Tally(this.#options.accessLog ? [accessLog] : []);
+    this.#metrics = plan.metrics === null ? null : this.#newMetrics();
+    this.#tally = new Tally([
+      ...(this.#options.accessLog ? [accessLog] : []),
+      ...(this.#metrics === null ? [] : [this.#metrics.calls]),
+    ]);
     const { unsentBytes, maxOutput, stallTimeout } = this.#options;
     // One answer always has room, or none of that size could ever be sent.
     this.#unsent = new UnsentAnswers({
@@ -127,16 +137,19 @@ export class Server implements ServerHandle {
         onFirstReady: (model) => this.#onFirstReady(model),
         onEnd: (error) => this.#ending.fail(error),
       },
-      [],
+      this.#metrics === null ? [] : [this.#metrics],
     );
     this.#served.add(plan.models);
     const { resolved, devices, cwd } = plan;
     this.models = new ServerModels(this.#served, { resolved, devices, cwd });
     const { host, port, headerTimeout } = this.#options;
-    this.#listeners = new Listeners({ host, port, management: plan.management, metrics: null }, (handler) => {
-      const Response = watchedResponses(this.#unsent, (...cut) => this.#tally.cut(...cut));
-      return createHttpServer(headerTimeout, handler, Response);
-    });
+    this.#listeners = new Listeners(
+      { host, port, management: plan.management, metrics: plan.metrics },
+      (handler) => {
+        const Response = watchedResponses(this.#unsent, (...cut) => this.#tally.cut(...cut));
+        return createHttpServer(headerTimeout, handler, Response);
+      },
+    );
     this.#ending = new Ending({
       drainTimeoutMs: this.#options.drainTimeout,
       log: this.#log,
@@ -147,6 +160,7 @@ export class Server implements ServerHandle {
       unsent: this.#unsent,
       guard: this.#guard,
       eventLoopDelay: this.#facts.eventLoopDelay,
+      metrics: this.#metrics,
       listeners: this.#listeners,
     });
   }
@@ -157,6 +171,10 @@ export class Server implements ServerHandle {
 
   get managementUrl(): string | null {
     return this.#listeners.managementUrl;
+  }
+
+  get metricsUrl(): string | null {
+    return this.#listeners.metricsUrl;
   }
 
   get ready(): Promise<void> {
@@ -188,8 +206,10 @@ export class Server implements ServerHandle {
     const { models, devices } = this.#plan;
     for (const text of startTexts(models, devices.threads, this.url)) this.#log.info(text);
     this.#tellOfManagement();
+    this.#tellOfMetrics();
+    this.#metrics?.start();
     await this.#served.start(this.#plan.models);
-    await this.#listeners.answerBy(this.#newBackend(), this.#plan.dialects);
+    await this.#listeners.answerBy(this.#newBackend(), this.#metrics, this.#plan.dialects);
     if (this.#plan.isMmsMode) this.#writers.stdout.writeLines(MMS_READY);
   }
 
@@ -207,6 +227,19 @@ export class Server implements ServerHandle {
     this.#log.info(`the management API is on ${this.managementUrl}`);
     if (this.#plan.management?.isOpenToAll === true)
       this.#log.warn('the management API asks for no key, and whoever reaches it can run code here');
+  }
+
+  #tellOfMetrics(): void {
+    const own = this.metricsUrl;
+    if (own !== null) this.#log.info(`metrics are on ${own}${METRICS_PATH}`);
+    if (this.#plan.metrics?.isOnMain === true) this.#log.info(`metrics are on ${this.url}${METRICS_PATH}`);
+  }
+
+  #newMetrics(): ServerMetrics {
+    return new ServerMetrics(
+      () => ({ models: this.#served.registry, unsent: this.#unsent }),
+      (problem) => this.#log.warn(`metrics of GPUs: ${asClause(problem)}`),
+    );
   }
 
   #newBackend(): Backend {

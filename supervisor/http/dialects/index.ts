@@ -1,7 +1,10 @@
 /** The dialects of each listener in their order of precedence, and the one that answers what none of them claims. */
 import { banana } from './banana.js';
+import type { Listener } from '../call/ask.js';
+import type { MetricsPage } from '../call/metrics-page.js';
 import type { DefaultDialect, Dialect } from './dialect.js';
 import { gateway } from './gateway/gateway.js';
+import { metricsDialect } from './metrics.js';
 import { INFERENCE_API } from './mms/inference-api.js';
 import { inferenceDialect, mmsInference } from './mms/inference.js';
 import { MANAGEMENT_API } from './mms/management-api.js';
@@ -54,3 +57,33 @@ const describesBoth = inferenceDialect({
   ...MANAGEMENT_API,
   '/': INFERENCE_API['/'] ?? {},
 });
+
+/** What decides who answers where. */
+export interface Spoken {
+  readonly isMmsMode: boolean;
+  readonly isManagementShared: boolean;
+  /** Null if nobody asks for them. */
+  readonly metrics: MetricsPage | null;
+  readonly areMetricsOnMain: boolean;
+  /** Others than those of the main listener, to test one. */
+  readonly main: Dialects | undefined;
+}
+
+/** The dialects of each listener; null for one that no server would open. */
+export function dialectsOf({
+  isMmsMode,
+  isManagementShared,
+  metrics,
+  areMetricsOnMain,
+  main = isMmsMode ? MMS_DIALECTS : MAIN_DIALECTS,
+}: Spoken): Readonly<Record<Listener, Dialects | null>> {
+  const both = isManagementShared ? withManagement(main) : main;
+  if (metrics === null) return { main: both, management: MANAGEMENT_DIALECTS, metrics: null };
+  const house = metricsDialect(metrics);
+  const dialect: DefaultDialect = isMmsMode ? { ...house, fail: mmsVoice.fail } : house;
+  return {
+    main: areMetricsOnMain ? { ...both, inOrder: [dialect, ...both.inOrder] } : both,
+    management: MANAGEMENT_DIALECTS,
+    metrics: { inOrder: [dialect], default: dialect },
+  };
+}

@@ -61,6 +61,8 @@ const IN_WORDS: readonly OptionName[] = [
   'accessLog',
   'exposeErrors',
   'watch',
+  'metrics',
+  'metricsPort',
   'webhookSecret',
   'spawnConcurrency',
 ];
@@ -139,6 +141,9 @@ const BAD: Readonly<Record<OptionName, readonly [raw: string | number, allowed: 
   logFormat: ['xml', 'one of text, json'],
   logPrefix: ['banana', 'one of none, potassium'],
   logLevel: ['loud', 'one of debug, info, warn, error, silent'],
+  metrics: ['maybe', 'true or false'],
+  metricsPort: ['65536', 'a port from 0 to 65535, or the path of a unix socket'],
+  metricsHost: [' ', 'an address or a host name'],
   webhookSecret: [
     'whsec_dG9vc2hvcnQ=',
     'whsec_ and the base64 of 24 to 64 bytes; several apart by spaces or commas',
@@ -205,6 +210,9 @@ const GIVEN: {
   logFormat: ['text', 'json'],
   logPrefix: ['none', 'potassium'],
   logLevel: ['debug', 'info', 'warn', 'error', 'silent'],
+  metrics: [true, false],
+  metricsPort: [8082, '0', '/run/metrics.sock'],
+  metricsHost: ['::1'],
   webhookSecret: ['whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3'],
 };
 

@@ -1,0 +1,56 @@
+/** `GET /metrics`, for Prometheus: on the main listener with the key of calls, or on a listener of its own, without one. */
+import { ServeError } from '../../../protocol/errors.js';
+import type { Ask } from '../call/ask.js';
+import { houseFailure } from '../call/house-error.js';
+import type { MetricsPage } from '../call/metrics-page.js';
+import type { DefaultDialect, Operation } from './dialect.js';
+
+export const METRICS_PATH = '/metrics';
+const METHODS = 'GET, HEAD, OPTIONS';
+
+/** On the main listener the app may have a route of this path, which other methods reach. */
+export function metricsDialect(page: MetricsPage): DefaultDialect {
+  const scrape: Operation['act'] = {
+    write: async (ctx, { request }) => {
+      const { contentType, text } = await page.scrape(wantedNames(request.url ?? ''));
+      ctx.set('Content-Type', contentType);
+      ctx.body = text;
+    },
+  };
+  return {
+    name: 'metrics',
+    paths: new Map([[METRICS_PATH, METHODS]]),
+    claim: (ask) => {
+      const { method } = ask.request;
+      if (ask.listener === 'metrics' && method === 'OPTIONS') return operation(ask, DESCRIBE);
+      if (ask.path !== METRICS_PATH || ask.isWebSocket) return null;
+      return method === 'GET' || method === 'HEAD' ? operation(ask, scrape) : null;
+    },
+    unclaimed: (ask) => operation(ask, { refuse: nothingHere(ask) }),
+    fail: houseFailure,
+  };
+}
+
+const DESCRIBE: Operation['act'] = {
+  write: (ctx) => {
+    ctx.status = 200;
+    ctx.set('Allow', METHODS);
+    ctx.body = '';
+  },
+};
+
+function operation({ listener }: Ask, act: Operation['act']): Operation {
+  return { auth: listener === 'metrics' ? 'none' : 'call', counts: false, methods: METHODS, act };
+}
+
+function nothingHere({ path, request: { method } }: Ask): ServeError {
+  return path === METRICS_PATH
+    ? new ServeError('SERVE_METHOD_NOT_ALLOWED', `${METRICS_PATH} takes ${METHODS}, not ${method}.`)
+    : new ServeError('SERVE_NOT_FOUND', `Metrics are at GET ${METRICS_PATH}, and nothing else is here.`);
+}
+
+/** `?name[]=`, as often as a metric is asked for. */
+function wantedNames(url: string): string[] {
+  const question = url.indexOf('?');
+  return question < 0 ? [] : new URLSearchParams(url.slice(question + 1)).getAll('name[]');
+}

@@ -1,0 +1,70 @@
+/**
+ * Counts what becomes of calls, model by model. It runs once for every call, so it adds to plain numbers; only a scrape
+ * makes labels of them. What belongs to a model goes with it.
+ */
+import type { ServeError } from '../../protocol/errors.js';
+import type { Job } from '../dispatch/job.js';
+import type { Asked, CallListener } from '../http/call/backend.js';
+import type { Model } from '../models/model.js';
+import { Buckets, SECONDS } from './buckets.js';
+
+/** Powers of two, up to the largest batch that `--batch-size` allows. */
+export const BATCH_SIZES: readonly number[] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
+
+/** Calls of one model. */
+export class ModelCalls {
+  /** How many calls ended so, by dialect and by `ok` or error code. */
+  readonly ends = new Map<string, Map<string, number>>();
+  readonly queueSeconds = new Buckets(SECONDS);
+  readonly runSeconds = new Buckets(SECONDS);
+  readonly totalSeconds = new Buckets(SECONDS);
+  /** How many calls ended that had begun in a batch of this size, by the size. */
+  readonly #callsBySize: number[] = [];
+
+  ended(dialect: string, code: string): void {
+    let codes = this.ends.get(dialect);
+    if (codes === undefined) this.ends.set(dialect, (codes = new Map<string, number>()));
+    codes.set(code, (codes.get(code) ?? 0) + 1);
+  }
+
+  began(batchSize: number): void {
+    this.#callsBySize[batchSize] = (this.#callsBySize[batchSize] ?? 0) + 1;
+  }
+
+  /** One value for each batch all of whose calls have ended: so many calls of a size are so many batches. */
+  get batchSizes(): Buckets {
+    const sizes = new Buckets(BATCH_SIZES);
+    this.#callsBySize.forEach((calls, size) => sizes.add(size, Math.floor(calls / size)));
+    return sizes;
+  }
+}
+
+export class CallCounts implements CallListener {
+  readonly #byModel = new WeakMap<Model, ModelCalls>();
+  /** Calls that name no model that is there. */
+  readonly ofNone = new ModelCalls();
+
+  of(model: Model): ModelCalls {
+    let calls = this.#byModel.get(model);
+    if (calls === undefined) this.#byModel.set(model, (calls = new ModelCalls()));
+    return calls;
+  }
+
+  settled({ model, dialect }: Asked, job: Job, _status: number, error: ServeError | null): void {
+    const calls = model === null ? this.ofNone : this.of(model);
+    const nowMs = performance.now();
+    calls.ended(dialect.name, error === null ? 'ok' : error.code);
+    calls.queueSeconds.add(job.queueMs(nowMs) / 1000);
+    calls.totalSeconds.add((nowMs - job.acceptedAtMs) / 1000);
+    if (!job.hasBegun) return;
+    calls.began(job.batch === null ? 1 : job.batch.calls);
+    if (job.runMs > 0) calls.runSeconds.add(job.runMs / 1000); // of a call that was cut off nobody knows it
+  }
+
+  refused({ counts, model, dialect }: Asked, { code }: ServeError): void {
+    if (counts) (model === null ? this.ofNone : this.of(model)).ended(dialect.name, code);
+  }
+
+  /** It is no call's answer. */
+  cut(): void {}
+}

@@ -1,0 +1,51 @@
+/** A metric of the server's own: what docs/metrics.md says of it, and where its values come from. */
+import type { UnsentAnswers } from '../http/socket/unsent-answers.js';
+import type { Model } from '../models/model.js';
+import type { Models } from '../models/models.js';
+import type { CallCounts } from './call-counts.js';
+import type { Family, Labels, Measured } from './measured.js';
+import type { Sampler } from './sampler.js';
+import type { WorkerCounts } from './worker-counts.js';
+
+/** What is known when a scrape comes. */
+export interface MetricFacts {
+  readonly models: Models;
+  readonly unsent: UnsentAnswers;
+  readonly calls: CallCounts;
+  readonly workers: WorkerCounts;
+  readonly sampler: Sampler;
+}
+
+export interface HouseMetric extends Omit<Family, 'measured'> {
+  readonly labels: readonly string[];
+  measure(facts: MetricFacts): Iterable<Measured>;
+}
+
+/** The labels of a model, and those of `more`. */
+export function labelsOf({ spec: { name, version } }: Model, more: Labels = {}): Labels {
+  return { model: name, version, ...more };
+}
+
+export const MODEL_LABELS: readonly string[] = ['model', 'version'];
+
+/** Of each model that is there, those that are leaving included, what `measure` says. */
+export function perModel(measure: (model: Model, facts: MetricFacts) => readonly Measured[]) {
+  return (facts: MetricFacts): Measured[] =>
+    facts.models.describe().flatMap(({ model }) => measure(model, facts));
+}
+
+/** One value for each model; null for one of which it is not known. */
+export function onePerModel(valueOf: (model: Model, facts: MetricFacts) => Measured['value'] | null) {
+  return perModel((model, facts) => {
+    const value = valueOf(model, facts);
+    return value === null ? [] : [{ labels: labelsOf(model), value }];
+  });
+}
+
+/** One value for the whole server; null while it is not known. */
+export function one(valueOf: (facts: MetricFacts) => number | null) {
+  return (facts: MetricFacts): Measured[] => {
+    const value = valueOf(facts);
+    return value === null ? [] : [{ labels: {}, value }];
+  };
+}

@@ -1,0 +1,56 @@
+/** What waits, for a worker or for a client. */
+import { MODEL_LABELS, one, onePerModel, type HouseMetric } from './house-metric.js';
+
+export const QUEUE_METRICS: readonly HouseMetric[] = [
+  {
+    name: 'banana_queue_calls',
+    type: 'gauge',
+    labels: MODEL_LABELS,
+    help: 'Calls that wait for a worker.',
+    measure: onePerModel(({ dispatcher }) => dispatcher.queued),
+  },
+  {
+    name: 'banana_arriving_calls',
+    type: 'gauge',
+    labels: MODEL_LABELS,
+    help: 'Calls whose bodies are on their way.',
+    measure: onePerModel(({ dispatcher }) => dispatcher.arriving),
+  },
+  {
+    name: 'banana_queue_bytes',
+    type: 'gauge',
+    labels: MODEL_LABELS,
+    help: 'Bytes of calls that wait or arrive.',
+    measure: onePerModel(({ dispatcher }) => dispatcher.waitingBytes),
+  },
+  {
+    name: 'banana_in_flight_calls',
+    type: 'gauge',
+    labels: MODEL_LABELS,
+    help: 'Calls that workers hold and somebody waits for.',
+    measure: onePerModel(({ dispatcher }) => dispatcher.inFlight),
+  },
+  {
+    name: 'banana_predicted_wait_seconds',
+    type: 'gauge',
+    labels: MODEL_LABELS,
+    help: 'Time after which a call that came now would begin; absent until enough calls have run.',
+    measure: onePerModel(({ dispatcher: { predictedWaitMs } }) =>
+      predictedWaitMs === null ? null : predictedWaitMs / 1000,
+    ),
+  },
+  {
+    name: 'banana_unsent_clients',
+    type: 'gauge',
+    labels: [],
+    help: 'Clients that have not taken all of their answers.',
+    measure: one(({ unsent }) => unsent.describe().clients),
+  },
+  {
+    name: 'banana_unsent_bytes',
+    type: 'gauge',
+    labels: [],
+    help: 'Bytes of answers that clients have not taken.',
+    measure: one(({ unsent }) => unsent.describe().bytes),
+  },
+];

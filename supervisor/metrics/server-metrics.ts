@@ -1,0 +1,71 @@
+/**
+ * The metrics of a server.
+ * Before: calls and workers are counted as their news comes, and the machine is looked at now and then. After: a scrape
+ * reads the counts, bounds the number of their labels, and writes them as text.
+ */
+import type { MetricsPage } from '../http/call/metrics-page.js';
+import { CallCounts } from './call-counts.js';
+import { CALL_METRICS } from './call-metrics.js';
+import { FRONT_METRICS } from './front-metrics.js';
+import { GPU_METRICS } from './gpu-metrics.js';
+import type { HouseMetric, MetricFacts } from './house-metric.js';
+import { sampleNames, type Family } from './measured.js';
+import { QUEUE_METRICS } from './queue-metrics.js';
+import { Sampler } from './sampler.js';
+import { SeriesLimit } from './series-limit.js';
+import { WorkerCounts } from './worker-counts.js';
+import { WORKER_METRICS } from './worker-metrics.js';
+
+export const HOUSE_METRICS: readonly HouseMetric[] = [
+  ...CALL_METRICS,
+  ...QUEUE_METRICS,
+  ...WORKER_METRICS,
+  ...FRONT_METRICS,
+  ...GPU_METRICS,
+];
+
+export class ServerMetrics implements MetricsPage {
+  readonly calls = new CallCounts();
+  readonly workers = new WorkerCounts();
+  readonly #sampler: Sampler;
+  readonly #limits = new Map(HOUSE_METRICS.map((metric) => [metric, new SeriesLimit()]));
+  readonly #facts: () => Pick<MetricFacts, 'models' | 'unsent'>;
+
+  constructor(facts: () => Pick<MetricFacts, 'models' | 'unsent'>, onProblem: (problem: string) => void) {
+    this.#facts = facts;
+    this.#sampler = new Sampler(onProblem);
+  }
+
+  ready(): void {}
+
+  died(...news: Parameters<WorkerCounts['died']>): void {
+    this.workers.died(...news);
+  }
+
+  measured(): void {}
+
+  start(): void {
+    this.#sampler.start();
+  }
+
+  stop(): void {
+    this.#sampler.stop();
+  }
+
+  async scrape(names: readonly string[]): Promise<{ contentType: string; text: string }> {
+    const { TEXT_TYPE, writeText } = await import('./write-text.js');
+    return { contentType: TEXT_TYPE, text: await writeText(this.#families(names)) };
+  }
+
+  /** Those that are asked for; all if none is. */
+  #families(names: readonly string[]): Family[] {
+    const { calls, workers } = this;
+    const facts = { ...this.#facts(), calls, workers, sampler: this.#sampler };
+    const isWanted = (metric: HouseMetric): boolean =>
+      names.length === 0 || [metric.name, ...sampleNames(metric)].some((name) => names.includes(name));
+    return HOUSE_METRICS.filter(isWanted).map((metric) => {
+      const limit = this.#limits.get(metric) as SeriesLimit;
+      return { ...metric, measured: limit.bound(metric.measure(facts)) };
+    });
+  }
+}

@@ -1,0 +1,82 @@
+/** What workers are doing, and what became of those before. */
+import { residentBytes } from '../machine/process-memory.js';
+import type { Model } from '../models/model.js';
+import type { WorkerState } from '../processes/worker-lifecycle.js';
+import type { Slot } from '../slots/slot.js';
+import type { SlotState } from '../slots/slot-state.js';
+import { MODEL_LABELS, labelsOf, perModel, type HouseMetric } from './house-metric.js';
+import type { Measured } from './measured.js';
+
+/** Every one of them is there for every model, be it with 0. */
+export const WORKER_STATES = ['starting', 'idle', 'busy', 'stopping', 'backoff', 'latched'] as const;
+
+type State = (typeof WORKER_STATES)[number];
+
+export const WORKER_METRICS: readonly HouseMetric[] = [
+  {
+    name: 'banana_workers',
+    type: 'gauge',
+    labels: [...MODEL_LABELS, 'state'],
+    help: `Places of workers by what they are doing: ${WORKER_STATES.join(', ')}.`,
+    measure: perModel(countStates),
+  },
+  {
+    name: 'banana_worker_restarts_total',
+    type: 'counter',
+    labels: [...MODEL_LABELS, 'cause'],
+    help: 'Workers that were started because the one before had died, by what it died of.',
+    measure: perModel((model, { workers }) =>
+      Array.from(workers.restartsOf(model), ([cause, value]) => ({
+        labels: labelsOf(model, { cause: cause.replaceAll(' ', '_') }),
+        value,
+      })),
+    ),
+  },
+  {
+    name: 'banana_worker_resident_memory_bytes',
+    type: 'gauge',
+    labels: [...MODEL_LABELS, 'worker'],
+    help: 'Memory of the processes of a worker, by its number.',
+    measure: perModel((model) =>
+      model.slots.map((slot) => ({
+        labels: labelsOf(model, { worker: String(slot.index) }),
+        value: slot.workers.reduce((sum, { pid }) => sum + (residentBytes(pid) ?? 0), 0),
+      })),
+    ),
+  },
+];
+
+function countStates(model: Model): Measured[] {
+  const states = model.slots.map(stateOf);
+  return WORKER_STATES.map((state) => ({
+    labels: labelsOf(model, { state }),
+    value: states.filter((one) => one === state).length,
+  }));
+}
+
+function stateOf({ worker, state }: Slot): State {
+  if (worker === null) return WITHOUT_WORKER[state.name];
+  if (worker.state !== 'ready') return WITH_WORKER[worker.state];
+  return worker.load > 0 ? 'busy' : 'idle';
+}
+
+const WITHOUT_WORKER: Readonly<Record<SlotState['name'], State>> = {
+  waiting: 'starting',
+  live: 'starting',
+  renewing: 'starting',
+  replacing: 'starting',
+  backoff: 'backoff',
+  latched: 'latched',
+  closing: 'stopping',
+  closed: 'stopping',
+};
+
+const WITH_WORKER: Readonly<Record<Exclude<WorkerState, 'ready'>, State>> = {
+  spawning: 'starting',
+  loading: 'starting',
+  initializing: 'starting',
+  finishing: 'stopping',
+  stopping: 'stopping',
+  killing: 'stopping',
+  gone: 'stopping',
+};

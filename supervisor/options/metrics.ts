@@ -1,0 +1,25 @@
+/** Where a server shows its metrics. */
+import { isSameAddress, type Address } from './address.js';
+import type { ServerOptions } from './resolve.js';
+
+export interface MetricsPlan {
+  /** On the address of the server itself. */
+  readonly isOnMain: boolean;
+  /** The address of their own; null without one. */
+  readonly listener: Address | null;
+}
+
+/** Null: nobody asks for them, and nothing is counted. */
+export function planMetrics({
+  metrics,
+  metricsHost,
+  metricsPort,
+  host,
+  port,
+}: ServerOptions): MetricsPlan | null {
+  if (metricsPort === null) return metrics ? { isOnMain: true, listener: null } : null;
+  const own = { host: metricsHost, port: metricsPort };
+  return isSameAddress({ host, port }, own)
+    ? { isOnMain: true, listener: null }
+    : { isOnMain: metrics, listener: own };
+}

@@ -1,0 +1,255 @@
+/** `GET /metrics` of the real command: where it is, who may ask, and that it counts what happens. */
+import assert from 'node:assert/strict';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { describe, test, type TestContext } from 'node:test';
+import { tableRows } from '../helpers/doc-page.js';
+import { ask } from '../helpers/ask.js';
+import { makeCues } from '../helpers/cues.js';
+import { startManagedCommand } from '../helpers/managed-command.js';
+import { scrape, type Scrape } from '../helpers/scrape.js';
+import {
+  call,
+  eventually,
+  fixture,
+  runCommand,
+  startServer,
+  type Server,
+  type StartOptions,
+} from '../helpers/server.js';
+
+const LIMIT = { timeout: 60_000 };
+const ECHO = fixture('echoes.mjs');
+const DIGITS = { model: 'echoes', version: '1' };
+
+async function start(t: TestContext, app: string, options: StartOptions = {}): Promise<Server> {
+  const server = await startServer(app, { t, ...options });
+  await server.until(({ state }) => state === 'ready');
+  return server;
+}
+
+async function urlIn(server: Server, line: RegExp): Promise<string> {
+  await server.untilPrinted(line);
+  return line.exec(server.stderr())?.[1] as string;
+}
+
+const OWN_LISTENER = /metrics are on (\S+)\/metrics/;
+
+/** A machine with one card. */
+function withNvidiaSmi(t: TestContext): Record<string, string> {
+  const folder = mkdtempSync(join(tmpdir(), 'banana-metrics-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const script = `#!/bin/sh
+[ "$1" = -L ] || echo '0, GPU-aaaa, 40960, 1024, 37, NVIDIA A100'
+`;
+  writeFileSync(join(folder, 'nvidia-smi'), script);
+  chmodSync(join(folder, 'nvidia-smi'), 0o755);
+  return { PATH: `${folder}${delimiter}${process.env['PATH'] ?? ''}` };
+}
+
+/** Scrapes until what it finds satisfies `test`. */
+async function untilScraped(at: string, test: (found: Scrape) => boolean): Promise<Scrape> {
+  let last: Scrape | null = null;
+  await eventually(
+    async () => test((last = await scrape(at))),
+    20_000,
+    () => last?.text ?? 'nothing was scraped',
+  );
+  return last as unknown as Scrape;
+}
+
+describe('where metrics are', LIMIT, () => {
+  test('without being asked for there are none', async (t) => {
+    const server = await start(t, ECHO);
+    assert.equal((await fetch(`${server.url}/metrics`)).status, 404);
+    await server.stop();
+  });
+
+  test('--metrics shows them on the main port, to whoever has the key of /status', async (t) => {
+    const server = await start(t, ECHO, { args: ['--metrics', '--api-key', 's3cret'], key: 's3cret' });
+    assert.equal((await fetch(`${server.url}/metrics`)).status, 401);
+    const found = await scrape(server.url, { 'X-BANANA-API-KEY': 's3cret' });
+    assert.equal(found.sum('banana_info'), 1);
+    const head = await fetch(`${server.url}/metrics`, {
+      method: 'HEAD',
+      headers: { Authorization: 'Bearer s3cret' },
+    });
+    assert.equal(head.status, 200);
+    await server.stop();
+  });
+
+  test('--metrics-port shows them on a listener of their own, without a key, and nothing else there', async (t) => {
+    const args = ['--metrics-port', '0', '--api-key', 's3cret'];
+    const server = await start(t, ECHO, { args, key: 's3cret' });
+    const url = await urlIn(server, OWN_LISTENER);
+    assert.match(url, /^http:\/\/127\.0\.0\.1:\d+$/);
+    assert.equal((await scrape(url)).sum('banana_info'), 1);
+    const statusOf = async (path: string, method: string): Promise<number> =>
+      (await fetch(`${url}${path}`, { method })).status;
+    assert.equal(await statusOf('/', 'POST'), 404);
+    assert.equal(await statusOf('/status', 'GET'), 404);
+    assert.equal(await statusOf('/metrics', 'POST'), 405);
+    assert.equal(await statusOf('/', 'OPTIONS'), 200);
+    assert.equal(await statusOf('/metrics', 'OPTIONS'), 200);
+    const headers = { 'X-BANANA-API-KEY': 's3cret' };
+    assert.equal((await fetch(`${server.url}/metrics`, { headers })).status, 404, 'not on the main port');
+    await server.stop();
+    await assert.rejects(fetch(`${url}/metrics`), 'it closes with the server');
+  });
+
+  test('a port for metrics that is taken starts nothing, and names the flag', async () => {
+    const { ended, stderr } = runCommand([
+      ECHO,
+      '--port',
+      '0',
+      '--metrics-host',
+      '192.0.2.1',
+      '--metrics-port',
+      '0',
+    ]);
+    assert.equal((await ended).code, 4);
+    assert.match(stderr(), /--metrics-host and --metrics-port/);
+  });
+
+  test('a route of the app with the same path is still called by POST', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'banana-metrics-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const app = join(folder, 'app.mjs');
+    writeFileSync(
+      app,
+      `import { Potassium, Response } from 'banana-serve';
+const app = new Potassium('own');
+app.handler('/metrics', () => new Response({ json: { own: true } }));
+export default app;\n`,
+    );
+    const server = await start(t, app, { args: ['--metrics'] });
+    assert.deepEqual((await call(`${server.url}/metrics`, '{}')).json(), { own: true });
+    assert.equal((await scrape(server.url)).sum('banana_calls_total', { code: 'ok' }), 1);
+    await server.stop();
+  });
+
+  test('name[] asks for some of them', async (t) => {
+    const server = await start(t, ECHO, { args: ['--metrics'] });
+    await ask(server, {});
+    const found = await scrape(
+      `${server.url}/metrics?name[]=banana_info&name[]=banana_call_run_seconds_count`,
+    );
+    assert.deepEqual([...found.types.keys()], ['banana_call_run_seconds', 'banana_info']);
+    assert.deepEqual((await scrape(`${server.url}/metrics?name[]=nothing`)).samples, []);
+    await server.stop();
+  });
+});
+
+describe('what metrics count', LIMIT, () => {
+  test('calls, by model, version, dialect and code, and their times', async (t) => {
+    const server = await start(t, ECHO, { args: ['--metrics', '--model', `second=${ECHO}`] });
+    await server.until(({ models }) => models.every(({ state }) => state === 'ready'));
+    for (let i = 0; i < 3; i += 1) await ask(server, {});
+    await call(`${server.url}/predictions/second`, '{}');
+    await call(`${server.url}/`, '{ not JSON');
+    await call(`${server.url}/models/nobody/`, '{}');
+    const found = await untilScraped(server.url, (one) => one.sum('banana_calls_total') === 6);
+    const counted = found.find('banana_calls_total').map(({ labels, value }) => ({ ...labels, value }));
+    assert.deepEqual(counted, [
+      { ...DIGITS, dialect: 'banana', code: 'ok', value: 3 },
+      { ...DIGITS, dialect: 'banana', code: 'SERVE_BAD_BODY', value: 1 },
+      { model: 'second', version: '1', dialect: 'mms', code: 'ok', value: 1 },
+      { model: '', version: '', dialect: 'banana', code: 'SERVE_MODEL_NOT_FOUND', value: 1 },
+    ]);
+    for (const name of ['queue', 'run', 'duration']) {
+      const histogram = `banana_call_${name}_seconds`;
+      const count = found.sum(`${histogram}_count`, DIGITS) as number;
+      assert.ok(count >= 3, histogram);
+      assert.equal(found.sum(`${histogram}_bucket`, { ...DIGITS, le: '+Inf' }), count);
+      assert.ok((found.sum(`${histogram}_sum`, DIGITS) as number) > 0);
+    }
+    assert.equal(found.sum('banana_batch_size_sum', { model: 'second' }), 1);
+    assert.equal(found.sum('banana_workers', { model: 'second', state: 'idle' }), 1);
+    assert.equal(found.sum('banana_workers', { model: 'second', state: 'busy' }), 0);
+    await server.stop();
+  });
+
+  test('calls that wait, and batches', async (t) => {
+    const cues = makeCues(t);
+    const args = ['--metrics', '--batch-size', '8'];
+    const server = await start(t, fixture('batches.mjs'), { args, env: cues.env });
+    const model = { model: 'batches' };
+    const first = ask(server, { name: 'first', until: 'go' });
+    await untilScraped(server.url, (one) => one.sum('banana_workers', { ...model, state: 'busy' }) === 1);
+    const others = [1, 2, 3].map((i) => ask(server, { name: `${i}` }));
+    const found = await untilScraped(server.url, (one) => one.sum('banana_queue_calls', model) === 3);
+    assert.ok((found.sum('banana_queue_bytes', model) as number) > 0);
+    assert.equal(found.sum('banana_in_flight_calls', model), 1);
+    cues.give('go');
+    for (const one of [first, ...others]) assert.equal((await one).status, 200);
+    const after = await untilScraped(server.url, (one) => one.sum('banana_batch_size_sum', model) === 4);
+    assert.equal(after.sum('banana_batch_size_count', model), 2);
+    assert.equal(after.sum('banana_queue_bytes', model), 0);
+    await server.stop();
+  });
+
+  test('restarts, by their cause', async (t) => {
+    const server = await start(t, fixture('killable.mjs'), { args: ['--metrics'], expectedRestarts: 1 });
+    process.kill((await server.status()).model.workers[0]?.pid as number, 'SIGKILL');
+    const found = await untilScraped(server.url, (one) => one.sum('banana_worker_restarts_total') === 1);
+    assert.equal(found.sum('banana_worker_restarts_total', { model: 'killable', cause: 'signal' }), 1);
+    await server.until(({ state }) => state === 'ready');
+    await server.stop();
+  });
+
+  test('a model that is unregistered takes its metrics with it', async (t) => {
+    const { server, management } = await startManagedCommand(t, { args: ['--metrics'] });
+    await management.manage('POST /models?url=echoes.mjs&initial_workers=1&synchronous=true');
+    assert.equal((await management.infer('echoes')).status, 200);
+    const model = { model: 'echoes' };
+    await untilScraped(server.url, (one) => one.sum('banana_calls_total', model) === 1);
+    assert.equal((await management.manage('DELETE /models/echoes')).status, 200);
+    const found = await untilScraped(server.url, (one) => one.sum('banana_workers', model) === null);
+    assert.deepEqual(
+      found.samples.filter(({ labels }) => labels['model'] === 'echoes'),
+      [],
+    );
+    await server.stop();
+  });
+
+  test('no more and no less than docs/metrics.md says', async (t) => {
+    const server = await start(t, fixture('killable.mjs'), {
+      args: ['--metrics'],
+      expectedRestarts: 1,
+      env: withNvidiaSmi(t),
+    });
+    process.kill((await server.status()).model.workers[0]?.pid as number, 'SIGKILL');
+    await untilScraped(server.url, (one) => one.sum('banana_worker_restarts_total') === 1);
+    await server.until(({ state }) => state === 'ready');
+    for (let i = 0; i < 10; i += 1) await ask(server, {}); // enough to predict by
+    const found = await untilScraped(
+      server.url,
+      (one) =>
+        one.sum('banana_predicted_wait_seconds') !== null && one.sum('banana_gpu_utilization_ratio') !== null,
+    );
+    const rows = tableRows('metrics.md', 'What is measured', 'name');
+    assert.deepEqual(
+      [...found.types].sort(),
+      rows.map(({ name, type }) => [name, type] as [string, string]).sort(),
+    );
+    for (const { name = '', type, labels = '' } of rows) {
+      const one = found.find(type === 'histogram' ? `${name}_count` : name)[0];
+      assert.deepEqual(Object.keys(one?.labels ?? {}), labels === '-' ? [] : labels.split(', '), name);
+    }
+    await server.stop();
+  });
+
+  test('the cards of the machine, as nvidia-smi tells of them', async (t) => {
+    const env = withNvidiaSmi(t);
+    const server = await start(t, ECHO, { args: ['--metrics'], env });
+    const found = await untilScraped(server.url, (one) => one.sum('banana_gpu_utilization_ratio') !== null);
+    const labels = { gpu: '0', uuid: 'GPU-aaaa', name: 'NVIDIA A100' };
+    assert.deepEqual(found.find('banana_gpu_utilization_ratio'), [
+      { name: 'banana_gpu_utilization_ratio', labels, value: 0.37 },
+    ]);
+    assert.equal(found.sum('banana_gpu_memory_used_bytes', labels), 1024 ** 3);
+    assert.equal(found.sum('banana_gpu_memory_total_bytes', labels), 40 * 1024 ** 3);
+    await server.stop();
+  });
+});

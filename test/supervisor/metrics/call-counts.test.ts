@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ServeError } from '../../../protocol/errors.js';
+import type { Job } from '../../../supervisor/dispatch/job.js';
+import type { Asked } from '../../../supervisor/http/call/backend.js';
+import { CallCounts } from '../../../supervisor/metrics/call-counts.js';
+import type { Model } from '../../../supervisor/models/model.js';
+
+const MODEL = { spec: { name: 'digits', version: '1' } } as Model;
+
+function asked(dialect = 'banana', model: Model | null = MODEL, counts = true): Asked {
+  return { model, dialect: { name: dialect }, counts } as unknown as Asked;
+}
+
+/** A job that has begun, unless `runMs` is null. */
+function job(runMs: number | null, calls = 1): Job {
+  const facts = { acceptedAtMs: performance.now() - 20, runMs: runMs ?? 0, hasBegun: runMs !== null };
+  return { ...facts, queueMs: () => 3, batch: calls === 1 ? null : { calls } } as unknown as Job;
+}
+
+test('calls are counted by dialect, and by ok or the code of their error', () => {
+  const counts = new CallCounts();
+  counts.settled(asked(), job(1), 200, null);
+  counts.settled(asked('gateway'), job(1), 200, null);
+  counts.settled(asked(), job(1), 500, new ServeError('SERVE_INFERENCE_FAILED'));
+  counts.refused(asked(), new ServeError('SERVE_QUEUE_FULL'));
+  const ends = Object.fromEntries(
+    [...counts.of(MODEL).ends].map(([dialect, codes]) => [dialect, Object.fromEntries(codes)]),
+  );
+  assert.deepEqual(ends, {
+    banana: { ok: 1, SERVE_INFERENCE_FAILED: 1, SERVE_QUEUE_FULL: 1 },
+    gateway: { ok: 1 },
+  });
+});
+
+test('a request that is no call, and is refused, is not counted', () => {
+  const counts = new CallCounts();
+  counts.refused(asked('banana', null, false), new ServeError('SERVE_NOT_FOUND'));
+  assert.equal(counts.ofNone.ends.size, 0);
+});
+
+test('a call that names no model is counted as that of none', () => {
+  const counts = new CallCounts();
+  counts.refused(asked('banana', null), new ServeError('SERVE_MODEL_NOT_FOUND'));
+  assert.equal(counts.ofNone.ends.get('banana')?.get('SERVE_MODEL_NOT_FOUND'), 1);
+});
+
+test('a call that never began has waited and ended, but not run, and was in no batch', () => {
+  const counts = new CallCounts();
+  counts.settled(asked(), job(null), 504, new ServeError('SERVE_QUEUE_TIMEOUT'));
+  const { queueSeconds, totalSeconds, runSeconds, batchSizes } = counts.of(MODEL);
+  assert.deepEqual(
+    [queueSeconds, totalSeconds, runSeconds, batchSizes].map(({ count }) => count),
+    [1, 1, 0, 0],
+  );
+  assert.equal(queueSeconds.sum, 0.003);
+});
+
+test('a batch counts once, with its size, when the last of its calls has ended', () => {
+  const counts = new CallCounts();
+  const end = (): void => counts.settled(asked(), job(1, 3), 200, null);
+  end();
+  end();
+  assert.equal(counts.of(MODEL).batchSizes.count, 0);
+  end();
+  counts.settled(asked(), job(1), 200, null);
+  const { batchSizes } = counts.of(MODEL);
+  assert.deepEqual([batchSizes.count, batchSizes.sum], [2, 4]);
+});
