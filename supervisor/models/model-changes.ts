@@ -24,6 +24,8 @@ export class ModelChanges {
   readonly #model: ChangedModel;
   /** Counts what was asked about the number of workers: the last word is the one that holds. */
   #asked = 0;
+  /** When the last workers go, on the monotonic clock; Infinity while some are wanted. */
+  #emptyAtMs = Infinity;
 
   constructor(model: ChangedModel) {
     this.#model = model;
@@ -33,11 +35,14 @@ export class ModelChanges {
   scale(count: number, limits: RetireLimits): Promise<Settled> {
     const { devices, generations, slots, health } = this.#model;
     if (health.isDraining) throw shuttingDown();
-    const more = devices.take(generations.newest.spec.resolved.options, count - slots.kept.length);
+    const missing = count - slots.kept.length;
+    const more = devices.take(generations.newest.spec.resolved.options, missing);
     health.want(count);
     this.#asked += 1;
+    if (missing <= 0) slots.hurry(limits);
     if (count === 0) void this.#retireAll(limits, this.#asked);
     else {
+      this.#emptyAtMs = Infinity;
       slots.retire(slots.kept.length - count, limits);
       for (const slot of slots.kept) if (slot.state.name === 'latched') slot.replace(limits);
       slots.add(more);
@@ -77,10 +82,14 @@ export class ModelChanges {
     for (const slot of slots.all) slot.replace(limits);
   }
 
-  /** Its last workers go when the calls that were taken have ended, or the time for that is over. */
+  /**
+   * Its last workers go when the calls that were taken have ended, or the time for that is over. Asked again meanwhile,
+   * the earlier end counts.
+   */
   async #retireAll({ finishMs, graceMs }: RetireLimits, asked: number): Promise<void> {
     const { slots, health, isQuiet } = this.#model;
-    const endAtMs = performance.now() + finishMs;
+    const endAtMs = Math.min(this.#emptyAtMs, performance.now() + finishMs);
+    this.#emptyAtMs = endAtMs;
     const isOvertaken = (): boolean => this.#asked !== asked || health.isDraining;
     await untilQuiet(() => isQuiet() || isOvertaken(), endAtMs);
     if (isOvertaken()) return;

@@ -77,6 +77,11 @@ export class SlotSet {
     for (const slot of order.slice(0, Math.max(0, count))) slot.retire(limits);
   }
 
+  /** Those that are being given up have no more time than this from now on; who has less keeps it. */
+  hurry(limits: RetireLimits): void {
+    for (const slot of this.#slots) if (slot.state.name === 'closing') slot.retire(limits);
+  }
+
   /** A slot that was given up is closed: its place is free, its index may be used again. */
   remove(closed: Slot): void {
     for (const { slot, placement } of this.#places) if (slot === closed) this.#devices.giveBack(placement);

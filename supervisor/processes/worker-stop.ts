@@ -3,6 +3,7 @@
  * stop; it gets SIGTERM; its whole group gets SIGKILL.
  */
 import type { Message } from '../../protocol/messages.js';
+import { Deadline } from './deadline.js';
 import type { KillCause } from './exit-report.js';
 import type { WorkerCore } from './worker-core.js';
 import type { RetireLimits } from './worker-listener.js';
@@ -12,11 +13,17 @@ export const TERM_GRACE_MS = 1000;
 
 export class WorkerStop {
   readonly #core: WorkerCore;
+  readonly #finish: Deadline;
+  readonly #term: Deadline;
+  readonly #kill: Deadline;
   #wanted = false;
-  #retireGraceMs = 0;
+  #retireGraceMs = Infinity;
 
   constructor(core: WorkerCore) {
     this.#core = core;
+    this.#finish = new Deadline(core.timers, () => this.onFinished());
+    this.#term = new Deadline(core.timers, () => core.process.kill('SIGTERM'));
+    this.#kill = new Deadline(core.timers, () => this.kill('did not stop in time'));
   }
 
   /** Whether we asked for its end. */
@@ -24,14 +31,19 @@ export class WorkerStop {
     return this.#wanted;
   }
 
-  /** Gives it a time to end the calls that it holds. Returns false if it is on its way out already. */
+  /**
+   * Gives it a time to end the calls that it holds. Asked again while it goes, the earlier limit counts. Returns false if
+   * it is on its way out already.
+   */
   retire({ finishMs, graceMs }: RetireLimits): boolean {
-    const { state, timers } = this.#core;
+    const { state } = this.#core;
+    const wasFinishing = state.name === 'finishing';
     state.enter('retireRequested');
+    if (state.name === 'stopping' && this.#wanted) this.#endWithin(finishMs + graceMs);
     if (state.name !== 'finishing') return false;
-    this.#retireGraceMs = graceMs;
-    timers.start(finishMs, () => this.onFinished());
-    return true;
+    this.#retireGraceMs = Math.min(this.#retireGraceMs, graceMs);
+    this.#finish.within(finishMs);
+    return !wasFinishing;
   }
 
   /** It holds no calls any more, or they have had their time. */
@@ -40,27 +52,35 @@ export class WorkerStop {
   }
 
   /**
-   * Asks it to stop: a message, SIGTERM after `limitMs`, SIGKILL after another second. One that was never ready has
-   * nothing to end, and may be in an `init` that hears no message: it gets SIGTERM at once.
+   * Asks it to stop: a message, SIGTERM after `limitMs`, SIGKILL after another second. Asked again, the earlier limit
+   * counts. One that was never ready has nothing to end, and may be in an `init` that hears no message: it gets SIGTERM at
+   * once.
    */
   stop(limitMs: number): void {
-    const { state, channel, timers, process } = this.#core;
+    const { state, channel } = this.#core;
     if (state.name === 'gone') return;
     const graceMs = state.wasReady ? limitMs : 0;
-    this.#wanted = true;
     state.enter('stopRequested');
-    channel.send({ type: 'stop', graceMs });
-    channel.flush();
-    timers.start(graceMs, () => process.kill('SIGTERM'));
-    timers.start(graceMs + TERM_GRACE_MS, () => this.kill('did not stop in time'));
+    if (!this.#wanted) {
+      channel.send({ type: 'stop', graceMs });
+      channel.flush();
+    }
+    this.#wanted = true;
+    this.#finish.cancel();
+    this.#endWithin(graceMs);
+  }
+
+  #endWithin(graceMs: number): void {
+    this.#term.within(graceMs);
+    this.#kill.within(graceMs + TERM_GRACE_MS);
   }
 
   /** It says that it is finished, and why; it gets a moment to go. */
   onFatal(message: Message & { type: 'fatal' }): void {
-    const { state, timers, notes } = this.#core;
+    const { state, notes } = this.#core;
     notes.said(message);
     state.enter('fatal');
-    timers.start(TERM_GRACE_MS, () => this.kill('did not stop in time'));
+    this.#kill.within(TERM_GRACE_MS);
   }
 
   /** SIGKILL to the whole group, at once. The first cause is the one reported. */

@@ -84,6 +84,39 @@ describe('scale', LIMIT, () => {
     assert.equal(await cut, '200 Workers scaled');
   });
 
+  test('a worker that ends its calls hears a shorter time, asked by PUT or by DELETE', async (t) => {
+    const cues = cuesFor(t);
+    const server = await startManaged(t, { unregisterTimeout: 1000 });
+    await server.manage('POST /models?url=works.mjs&initial_workers=3');
+    const calls = Array.from({ length: 3 }, async () => {
+      return (await server.infer('works', { until: 'never' })).status;
+    });
+    const haveBegun = (): boolean => cues.notes().filter((note) => note.startsWith('begun')).length === 3;
+    await eventually(haveBegun, 15_000, () => 'the calls have not begun');
+    const scaleTo = (count: number, more = ''): Promise<string> =>
+      server.said(`PUT /models/works?min_worker=${count}&synchronous=true${more}`);
+    const isBoundTo = async (count: number): Promise<void> => {
+      const isTaken = async (): Promise<boolean> => (await server.describe('works')).maxWorkers === count;
+      await eventually(isTaken, 15_000, () => 'it is not taken');
+    };
+
+    const waiting = scaleTo(2);
+    await isBoundTo(2);
+    const cut = scaleTo(2, '&timeout=0');
+    assert.notEqual(await Promise.race(calls), 200);
+    assert.deepEqual(await Promise.all([waiting, cut]), Array(2).fill('200 Workers scaled'));
+    const pids = await server.pids('works');
+    assert.equal(pids.length, 2, 'the others go on');
+
+    const left = scaleTo(1);
+    await isBoundTo(1);
+    await server.manage('DELETE /models/works'); // 408 if the machine is slow: it goes on all the same
+    for (const status of await Promise.all(calls)) assert.notEqual(status, 200);
+    const isGone = (): boolean => !pids.some(isAlive) && server.handle.models.describe().length === 0;
+    await eventually(isGone, 15_000, () => 'it is still there');
+    assert.match(await left, /was unregistered before its workers were there/);
+  });
+
   test('options are changed while the workers stay; without a number of workers that stays, too', async (t) => {
     const server = await startManaged(t);
     await server.manage('POST /models?url=echoes.mjs&initial_workers=2');

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { Timers } from '../../../supervisor/processes/timers.js';
+import { CurrentState, type WorkerCore } from '../../../supervisor/processes/worker-core.js';
+import type { WorkerEvent } from '../../../supervisor/processes/worker-lifecycle.js';
+import { WorkerStop } from '../../../supervisor/processes/worker-stop.js';
+
+/** A worker that is ready, whose process does nothing by itself, and a time that passes by hand. */
+function setUp(t: TestContext, events: readonly WorkerEvent[] = ['hello', 'loaded', 'ready']) {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const story: string[] = [];
+  const state = new CurrentState(() => {});
+  for (const event of events) state.enter(event);
+  const timers = new Timers();
+  const core = {
+    process: { kill: (signal: string) => story.push(signal) },
+    channel: { send: ({ type }: { type: string }) => story.push(type), flush: () => {} },
+    state,
+    timers,
+    notes: { said: () => {}, killedFor: () => {} },
+  } as unknown as WorkerCore;
+  return {
+    stop: new WorkerStop(core),
+    state,
+    timers,
+    pass: (ms: number) => t.mock.timers.tick(ms),
+    /** What was told since it was last asked. */
+    told: (): string[] => story.splice(0),
+  };
+}
+
+test('a worker that is retired ends its calls, then is asked to stop, gets SIGTERM and SIGKILL', (t) => {
+  const { stop, pass, told } = setUp(t);
+  assert.equal(stop.retire({ finishMs: 10_000, graceMs: 4000 }), true);
+  for (const [ms, follows] of [
+    [9999, []],
+    [1, ['stop']],
+    [3999, []],
+    [1, ['SIGTERM']],
+    [1000, ['SIGKILL']],
+  ] as const) {
+    pass(ms);
+    assert.deepEqual(told(), follows);
+  }
+});
+
+test('a worker that ends its calls hears a shorter limit, and no longer one', (t) => {
+  const { stop, pass, told } = setUp(t);
+  stop.retire({ finishMs: 60_000, graceMs: 4000 });
+  assert.equal(stop.retire({ finishMs: 5000, graceMs: 1000 }), false);
+  assert.equal(stop.retire({ finishMs: 90_000, graceMs: 9000 }), false);
+  pass(4999);
+  assert.deepEqual(told(), []);
+  pass(1);
+  assert.deepEqual(told(), ['stop']);
+  pass(1000);
+  assert.deepEqual(told(), ['SIGTERM']);
+  pass(1000);
+  assert.deepEqual(told(), ['SIGKILL']);
+  pass(1e6);
+  assert.deepEqual(told(), [], 'no other timer has stayed');
+});
+
+test('a worker that was asked to stop is not asked twice, and hears a shorter limit', (t) => {
+  const { stop, pass, told } = setUp(t);
+  stop.stop(20_000);
+  stop.stop(60_000);
+  assert.equal(stop.retire({ finishMs: 1000, graceMs: 500 }), false);
+  assert.deepEqual(told(), ['stop']);
+  pass(1500);
+  assert.deepEqual(told(), ['SIGTERM']);
+  pass(1000);
+  assert.deepEqual(told(), ['SIGKILL']);
+  pass(1e6);
+  assert.deepEqual(told(), []);
+});
+
+test('a worker that says that it is finished has a second, whatever is asked of it then', (t) => {
+  const { stop, pass, told } = setUp(t);
+  stop.onFatal({
+    type: 'fatal',
+    code: 'SERVE_INTERNAL',
+    message: '',
+    detail: '',
+    permanent: false,
+    transient: false,
+  });
+  stop.retire({ finishMs: 0, graceMs: 0 });
+  pass(999);
+  assert.deepEqual(told(), []);
+  pass(1);
+  assert.deepEqual(told(), ['SIGKILL']);
+});
+
+test('a worker that was never ready gets SIGTERM with the wish that it stop', (t) => {
+  const { stop, pass, told } = setUp(t, ['hello', 'loaded']);
+  stop.retire({ finishMs: 10_000, graceMs: 4000 });
+  stop.onFinished();
+  pass(0);
+  assert.deepEqual(told(), ['stop', 'SIGTERM']);
+});
