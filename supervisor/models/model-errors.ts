@@ -22,6 +22,12 @@ export function unloading(ref: FullModelRef): ServeError {
   return new ServeError('SERVE_NOT_READY', message, { retryAfterS: UNLOADING_RETRY_S });
 }
 
+/** What whoever registers it again is told, once the wait for its end was too long. */
+export function stillLeaving(ref: FullModelRef): ServeError {
+  const message = `The model ${labelOf(ref)} is being unregistered, and its last workers have not gone yet; register it again later.`;
+  return new ServeError('SERVE_MODEL_CONFLICT', message);
+}
+
 /** It may be registered again; nobody knows when. */
 const UNLOADING_RETRY_S = 30;
 

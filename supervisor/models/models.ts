@@ -5,28 +5,25 @@
  * workers that start or end their calls, takes its time: `settled` tells when it is over. A model that was unregistered
  * is not found any more, is still described while it unloads, and one of the same name and version waits for its end.
  */
-import { ServeError, configError, shuttingDown } from '../../protocol/errors.js';
+import { ServeError, shuttingDown } from '../../protocol/errors.js';
+import { within } from '../machine/within.js';
 import type { RetireLimits } from '../processes/worker-listener.js';
 import { labelOf, type FullModelRef, type ModelRef } from '../options/model-name.js';
 import type { Settled } from './model-health.js';
 import type { Model } from './model.js';
-import { noModel, noVersion, unloading } from './model-errors.js';
+import { noModel, noVersion, stillLeaving, unloading } from './model-errors.js';
 import { outcomeOf, type Outcome } from './outcome.js';
+import { checkBounds, type WorkerBounds } from './worker-bounds.js';
 
 export type { FullModelRef, ModelRef } from '../options/model-name.js';
 export type { Outcome } from './outcome.js';
+export type { WorkerBounds } from './worker-bounds.js';
 
 /** A change that has taken effect and may not have come to its end. */
 export interface Accepted {
   readonly accepted: FullModelRef;
   /** Never rejects. */
   readonly settled: Promise<Outcome>;
-}
-
-/** So many workers at least, and at most; what is in between stays as it is. */
-export interface WorkerBounds {
-  readonly min: number;
-  readonly max: number;
 }
 
 /** A model, as far as the registry goes. */
@@ -74,8 +71,14 @@ interface Versions<M> {
 export class Models<M extends ManagedModel = Model> {
   readonly #names = new Map<string, Versions<M>>();
   readonly #leaving = new Set<Entry<M>>();
+  readonly #leaveLimitMs: number;
   #defaultName: string | null = null;
   #isClosed = false;
+
+  /** `leaveLimitMs`: how long a registration waits for the end of one that is leaving. */
+  constructor(leaveLimitMs = 0) {
+    this.#leaveLimitMs = leaveLimitMs;
+  }
 
   /** The model that answers on `/`; null if there is none. */
   get default(): M | null {
@@ -106,6 +109,11 @@ export class Models<M extends ManagedModel = Model> {
     throw this.#refusing(ref)?.leaving?.refusal ?? this.#unknown(ref);
   }
 
+  /** The model that is leaving and refuses its calls, if that is the one meant; else null. */
+  leaving(ref: ModelRef): M | null {
+    return this.#refusing(ref)?.model ?? null;
+  }
+
   /** As `find`, for those who change it: what is leaving is not there for them. @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND */
   registered(ref: ModelRef): M {
     return this.#entry(ref).model;
@@ -129,13 +137,16 @@ export class Models<M extends ManagedModel = Model> {
   }
 
   /**
-   * Adds a model, which has no workers until it is scaled. The first version of a name is its default.
+   * Adds a model, which has no workers until it is scaled. The first version of a name is its default. One of the same
+   * name and version that is leaving is waited for, as long as that may take.
    * @throws SERVE_MODEL_CONFLICT, SERVE_SHUTTING_DOWN
    */
   async register(ref: FullModelRef, make: () => M): Promise<M> {
     const before = [...this.#leaving].find(({ model }) => isSame(model.spec, ref));
-    await before?.leaving?.settled;
+    const isGone =
+      before?.leaving == null || (await within(this.#leaveLimitMs, before.leaving.settled)) !== null;
     if (this.#isClosed) throw shuttingDown();
+    if (!isGone) throw stillLeaving(ref);
     this.#refuseTwice(ref);
     const model = make();
     this.#add(model, false);
@@ -253,7 +264,6 @@ export class Models<M extends ManagedModel = Model> {
     return (version === undefined ? versions?.default : versions?.entries.get(version)) ?? null;
   }
 
-  /** The model that is leaving and refuses its calls, if that is the one meant. */
   #refusing({ name, version }: ModelRef): Entry<M> | null {
     const isMeant = ({ model: { spec }, leaving }: Entry<M>): boolean =>
       (leaving?.refusal ?? null) !== null && spec.name === name && (version ?? spec.version) === spec.version;
@@ -281,14 +291,3 @@ function refOf({ spec: { name, version } }: ManagedModel): FullModelRef {
 function isSame(a: FullModelRef, b: FullModelRef): boolean {
   return a.name === b.name && a.version === b.version;
 }
-
-function checkBounds({ min, max }: WorkerBounds): void {
-  for (const [name, count] of Object.entries({ min, max })) {
-    if (!Number.isInteger(count) || count < 0 || count > MOST_WORKERS)
-      throw configError(`scale: ${name} is a whole number from 0 to ${MOST_WORKERS}, not ${String(count)}.`);
-  }
-  if (max < min) throw configError(`scale: max (${max}) cannot be less than min (${min}).`);
-}
-
-/** As `--workers` allows. */
-const MOST_WORKERS = 1024;

@@ -9,6 +9,7 @@ import type {
   Scaling,
   UnregisterEnd,
 } from '../http/call/models-admin.js';
+import { within } from '../machine/within.js';
 import { needsNewWorkers } from '../models/generations.js';
 import type { ModelSpec } from '../models/model-spec.js';
 import type { Model } from '../models/model.js';
@@ -18,7 +19,6 @@ import { MODEL_NAME_RULE, isModelName } from '../options/model-name.js';
 import { resolveModelOptions, type OptionSource, type ResolvedOptions } from '../options/resolve.js';
 import type { ModelStore } from '../store/model-store.js';
 import { releasedOnFailure } from '../store/stored-model.js';
-import { deferred } from './deferred.js';
 import { retireLimits } from './drain.js';
 import { modelFacts } from './model-facts.js';
 import { planStored } from './plan-models.js';
@@ -123,15 +123,6 @@ export class ServerAdmin implements ModelsAdmin {
 function leftMistake({ spec }: Model): ServeError {
   const message = `The model ${spec.name} was unregistered before its workers were there.`;
   return new ServeError('SERVE_MODEL_NOT_FOUND', message);
-}
-
-/** What comes of it; null if it takes longer. */
-async function within<T>(limitMs: number, coming: Promise<T>): Promise<T | null> {
-  const late = deferred<null>();
-  const timer = setTimeout(() => late.resolve(null), limitMs).unref(); // a server that was killed waits for nobody
-  const first = await Promise.race([coming, late.promise]);
-  clearTimeout(timer);
-  return first;
 }
 
 /** Numbers are ms, and were checked by whoever read them. */

@@ -55,7 +55,7 @@ interface Kept {
 }
 
 export class ServedModels {
-  readonly registry = new Models();
+  readonly registry: Models;
   readonly startUp: StartUp<Model>;
   readonly #options: ServerOptions;
   readonly #log: Log;
@@ -73,6 +73,7 @@ export class ServedModels {
     observers: readonly WorkerObserver[],
   ) {
     this.#options = options;
+    this.registry = new Models(Math.max(options.unregisterTimeout, LEAST_LEAVE_MS));
     this.#isNamed = isMmsMode; // where models come and go, whose a line is never changes
     this.#log = resources.log;
     this.#listener = listener;
@@ -225,3 +226,6 @@ export class ServedModels {
     return this.#isNamed ? labelOf(ref) : '';
   }
 }
+
+/** A worker that is killed at once needs some of it: also where nobody waits for the end of a model, its successor does. */
+const LEAST_LEAVE_MS = 5000;

@@ -201,6 +201,8 @@ describe('unregister', LIMIT, () => {
     const gone = server.said('DELETE /models/works');
     assert.deepEqual(new Set(await Promise.all(waiting)), new Set([NO_WORKER]));
     assert.equal(await server.refusal('works'), NO_WORKER, 'a new one, too');
+    const { message } = (await server.infer('works')).json<{ message: string }>();
+    assert.match(message, /^No worker is available to serve request for model: works\. The model works/);
     const { status, workers } = await server.describe('works');
     assert.deepEqual([status, workers.map((worker) => worker.status)], ['UNLOADING', ['UNLOADING']]);
     const again = server.said('DELETE /models/works');
@@ -232,6 +234,25 @@ describe('unregister', LIMIT, () => {
     const said = await Promise.all(again);
     assert.ok(said.includes('200 Model "m" unregistered'), [...new Set(said)].join(', '));
     assert.ok(!isAlive(pid));
+  });
+
+  test('keeps its name for as long as a registration waits: then that is 409', async (t) => {
+    const cues = cuesFor(t);
+    const server = await startManaged(t, { unregisterTimeout: 0 });
+    await server.manage('POST /models?url=works.mjs&initial_workers=1');
+    const held = server.infer('works', { until: 'finish' });
+    await cues.untilNoted(/^begun/);
+    const { settled } = server.handle.models.unregister({ name: 'works' }, { drainTimeoutMs: 3_600_000 });
+    const late = (await server.manage('POST /models?url=works.mjs')).json<{
+      type: string;
+      message: string;
+    }>();
+    assert.equal(late.type, 'ConflictStatusException');
+    assert.match(late.message, /^The model works.* is being unregistered/);
+    cues.give('finish');
+    assert.equal((await held).status, 200);
+    await settled;
+    assert.equal(await server.said('POST /models?url=works.mjs'), '200 Model "works" registered');
   });
 
   test('with a time of 0 always answers 408', async (t) => {

@@ -51,7 +51,7 @@ class Fake implements ManagedModel {
 }
 
 function modelsOf(...fakes: Fake[]): Models<Fake> {
-  const models = new Models<Fake>();
+  const models = new Models<Fake>(60_000);
   for (const fake of fakes) models.addFirst(fake, false);
   return models;
 }
@@ -142,6 +142,15 @@ describe('register', () => {
     );
     assert.equal(made, 1);
     assert.deepEqual(described(models), ['digits/1 default']);
+  });
+
+  test('is refused if the one that is leaving takes too long', async () => {
+    const models = new Models<Fake>(1);
+    models.addFirst(new Fake('digits'), false);
+    models.unregister({ name: 'digits' }, LIMITS);
+    const late = models.register({ name: 'digits', version: '1' }, () => new Fake('digits'));
+    await assert.rejects(late, { code: 'SERVE_MODEL_CONFLICT', message: /is being unregistered/ });
+    assert.deepEqual(described(models), ['digits/1 leaving']);
   });
 
   test('is refused once the server drains, also if it has waited', async () => {

@@ -126,7 +126,7 @@ const writePing: WriteAnswer = (ctx, { backend }) => {
 
 /** `params`: the query, where it is for the model. */
 function modelOperation(ask: Ask, models: Models, ref: ModelRef, params: string): Operation {
-  const model = findModel(models, ref);
+  const model = findModel(ask, models, ref);
   if (ask.request.method === 'OPTIONS')
     return description(modelApi(ref.name, ref.version ?? ''), CALL_METHODS);
   return callOf(ask, targetOf(ask, models, model), params);

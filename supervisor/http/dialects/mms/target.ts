@@ -33,7 +33,7 @@ const FIELD = 'model_name';
  */
 export function invocationTarget(ask: Ask, models: Models): CallPlan['target'] {
   const named = (name: string): Target =>
-    targetOf(ask, models, name === '' ? onlyModel(models) : findModel(models, { name }));
+    targetOf(ask, models, name === '' ? onlyModel(models) : findModel(ask, models, { name }));
   const inQuery = new URLSearchParams(queryOf(ask)).get(FIELD) ?? '';
   const find = fieldFinder(ask.request.headers['content-type'] ?? '', FIELD);
   if (inQuery !== '' || find === null) return named(inQuery);

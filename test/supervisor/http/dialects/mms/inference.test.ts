@@ -80,11 +80,12 @@ test('the older path of a model that is being unregistered is claimed, too: its 
   const find = (): never => {
     throw leaving;
   };
-  const ask = { path: '/m/predict', request: { method: 'POST', url: '/m/predict', headers: {} } };
-  assert.throws(
-    () => mmsInference.claim(ask as unknown as Ask, { ...MODELS, find } as unknown as Models),
-    leaving,
-  );
+  const model = { spec: { name: 'm' } };
+  const models = { ...MODELS, find, leaving: () => model } as unknown as Models;
+  const request = { method: 'POST', url: '/m/predict', headers: {} };
+  const ask = { path: '/m/predict', request, model: null } as unknown as Ask;
+  assert.throws(() => mmsInference.claim(ask, models), leaving);
+  assert.equal(ask.model, model, 'the words and the log name it');
 });
 
 describe('the model that a path names', () => {

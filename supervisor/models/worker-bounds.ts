@@ -1,0 +1,20 @@
+/** How many workers a model may have. */
+import { configError } from '../../protocol/errors.js';
+
+/** So many workers at least, and at most; what is in between stays as it is. */
+export interface WorkerBounds {
+  readonly min: number;
+  readonly max: number;
+}
+
+/** @throws SERVE_CONFIG */
+export function checkBounds({ min, max }: WorkerBounds): void {
+  for (const [name, count] of Object.entries({ min, max })) {
+    if (!Number.isInteger(count) || count < 0 || count > MOST_WORKERS)
+      throw configError(`scale: ${name} is a whole number from 0 to ${MOST_WORKERS}, not ${String(count)}.`);
+  }
+  if (max < min) throw configError(`scale: max (${max}) cannot be less than min (${min}).`);
+}
+
+/** As `--workers` allows. */
+const MOST_WORKERS = 1024;
