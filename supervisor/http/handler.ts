@@ -150,9 +150,16 @@ function authOf({ auth, act }: Operation): Operation['auth'] {
 }
 
 /** Rejects only for a defect of ours. */
-function act(ask: Ask, { act, methods }: Operation, withKoa: AnswerWithKoa): Promise<void> | void {
+function act(
+  ask: Ask,
+  { act, methods, isLogged = false }: Operation,
+  withKoa: AnswerWithKoa,
+): Promise<void> | void {
   if ('target' in act) return answerCall(ask, act);
-  if ('write' in act) return withKoa(ask, act.write);
+  if ('write' in act)
+    return withKoa(ask, act.write).then((error) => {
+      if (isLogged) ask.backend.onAnswered(ask, ask.response.statusCode, error);
+    });
   if ('answer' in act) return act.answer(ask);
   const { code } = act.refuse;
   const isMethod = code === 'SERVE_METHOD_NOT_ALLOWED' || code === 'SERVE_UPGRADE_REQUIRED';

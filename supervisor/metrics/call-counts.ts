@@ -65,6 +65,9 @@ export class CallCounts implements CallListener {
     if (counts) (model === null ? this.ofNone : this.of(model)).ended(dialect.name, code);
   }
 
+  /** It was no call. */
+  answered(): void {}
+
   /** It is no call's answer. */
   cut(): void {}
 }

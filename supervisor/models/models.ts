@@ -143,8 +143,8 @@ export class Models<M extends ManagedModel = Model> {
    */
   async register(ref: FullModelRef, make: () => M): Promise<M> {
     const before = [...this.#leaving].find(({ model }) => isSame(model.spec, ref));
-    const isGone =
-      before?.leaving == null || (await within(this.#leaveLimitMs, before.leaving.settled)) !== null;
+    const end = before?.leaving?.settled ?? GONE;
+    const isGone = (await within<unknown>(this.#leaveLimitMs, end)) !== null;
     if (this.#isClosed) throw shuttingDown();
     if (!isGone) throw stillLeaving(ref);
     this.#refuseTwice(ref);
@@ -291,3 +291,6 @@ function refOf({ spec: { name, version } }: ManagedModel): FullModelRef {
 function isSame(a: FullModelRef, b: FullModelRef): boolean {
   return a.name === b.name && a.version === b.version;
 }
+
+/** What whoever waits for the end of nothing waits for. */
+const GONE: Promise<unknown> = Promise.resolve(true);

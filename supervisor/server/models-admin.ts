@@ -13,8 +13,7 @@ import { within } from '../machine/within.js';
 import { needsNewWorkers } from '../models/generations.js';
 import type { ModelSpec } from '../models/model-spec.js';
 import type { Model } from '../models/model.js';
-import type { FullModelRef, ModelRef, Outcome, WorkerBounds } from '../models/models.js';
-import type { Log } from '../observe/log.js';
+import type { FullModelRef, ModelRef, Outcome, Registered, WorkerBounds } from '../models/models.js';
 import { MODEL_NAME_RULE, isModelName } from '../options/model-name.js';
 import { resolveModelOptions, type OptionSource, type ResolvedOptions } from '../options/resolve.js';
 import type { ModelStore } from '../store/model-store.js';
@@ -28,7 +27,6 @@ import type { ServedModels } from './served-models.js';
 export interface AdminFacts {
   readonly resolved: ResolvedOptions;
   readonly store: Pick<ModelStore, 'find'>;
-  readonly log: Pick<Log, 'info'>;
   readonly recent: Pick<RecentCalls<Model>, 'of'>;
 }
 
@@ -55,13 +53,12 @@ export class ServerAdmin implements ModelsAdmin {
       return planStored(stored, sourceOf(options), this.#facts.resolved);
     });
     const { spec } = await this.#served.register(plan);
-    this.#facts.log.info(`Model ${spec.name} loaded.`); // to the letter, as Multi Model Server has it: scripts look for it
     return { name: spec.name, version: spec.version };
   }
 
   scale(ref: ModelRef, bounds: WorkerBounds, drainMs: number): Scaling {
     const { accepted, settled } = this.#served.scale(ref, bounds, retireLimits(drainMs));
-    return { accepted, settled: this.#scaleEnd(this.#served.registry.find(accepted), settled) };
+    return this.#scaling(accepted, (model) => this.#scaleEnd(model, settled));
   }
 
   change(ref: ModelRef, options: AdminOptions): Scaling {
@@ -74,9 +71,9 @@ export class ServerAdmin implements ModelsAdmin {
     });
     const hasToBegin = needsNewWorkers(model.spec, specUnder(model));
     const { accepted, settled } = registry.replace(ref, (now) => now.replace(specUnder(now), limits));
-    if (hasToBegin) return { accepted, settled: this.#scaleEnd(model, settled) };
+    if (hasToBegin) return this.#scaling(accepted, () => this.#scaleEnd(model, settled));
     const { wantedWorkers: wanted, readyWorkers: ready } = model;
-    return { accepted, settled: Promise.resolve({ result: 'done', wanted, ready, error: null }) };
+    return this.#scaling(accepted, () => Promise.resolve({ result: 'done', wanted, ready, error: null }));
   }
 
   async unregister(ref: ModelRef, timeoutMs: number): Promise<UnregisterEnd> {
@@ -97,6 +94,17 @@ export class ServerAdmin implements ModelsAdmin {
       .map((registered) => modelFacts(registered, recent.of(registered.model)));
   }
 
+  #scaling(accepted: FullModelRef, settle: (model: Model) => Promise<ScaleEnd>): Scaling {
+    const model = this.#served.registry.find(accepted);
+    const { spec } = model;
+    const { bounds } = this.#registered(model) ?? { bounds: null };
+    const isLastWord = (): boolean => {
+      const now = this.#registered(model);
+      return now?.isLeaving === false && now.bounds === bounds && model.spec === spec;
+    };
+    return { accepted, settled: settle(model), isLastWord };
+  }
+
   async #scaleEnd(model: Model, settled: Promise<Outcome>): Promise<ScaleEnd> {
     const limitMs = model.options.initTimeout;
     const asked = model.wantedWorkers;
@@ -105,7 +113,7 @@ export class ServerAdmin implements ModelsAdmin {
     const { wantedWorkers: wanted, readyWorkers: ready } = model;
     if (error !== null) return { result: 'failed', wanted, ready, error };
     const outcome = await ended;
-    if (asked > 0 && this.#hasLeft(model))
+    if (asked > 0 && this.#registered(model)?.isLeaving !== false)
       return { result: 'failed', wanted, ready, error: leftMistake(model) };
     if (outcome !== null && outcome.wanted !== asked)
       return { result: 'unfinished', wanted, ready, error: null }; // somebody has asked for another number since
@@ -114,9 +122,8 @@ export class ServerAdmin implements ModelsAdmin {
     return { result: 'failed', wanted, ready, error: new ServeError('SERVE_INIT_TIMEOUT') };
   }
 
-  #hasLeft(model: Model): boolean {
-    const registered = this.#served.registry.describe().find((candidate) => candidate.model === model);
-    return registered === undefined || registered.isLeaving;
+  #registered(model: Model): Registered<Model> | undefined {
+    return this.#served.registry.describe().find((candidate) => candidate.model === model);
   }
 }
 

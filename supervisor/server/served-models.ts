@@ -63,6 +63,7 @@ export class ServedModels {
   readonly #listener: ServedModelsListener;
   readonly #observers: readonly WorkerObserver[];
   readonly #kept = new Map<Model, Kept>();
+  readonly #isMmsMode: boolean;
   #isNamed: boolean;
 
   constructor(
@@ -74,6 +75,7 @@ export class ServedModels {
   ) {
     this.#options = options;
     this.registry = new Models(Math.max(options.unregisterTimeout, LEAST_LEAVE_MS));
+    this.#isMmsMode = isMmsMode;
     this.#isNamed = isMmsMode; // where models come and go, whose a line is never changes
     this.#log = resources.log;
     this.#listener = listener;
@@ -159,6 +161,7 @@ export class ServedModels {
     const model: Model = new Model(plan.spec, this.#resources, {
       onFirstReady: () => {
         this.startUp.onFirstReady(model);
+        this.#tellLoaded(model);
         this.#warnOfClashes(model);
         this.#listener.onFirstReady(model);
       },
@@ -177,6 +180,14 @@ export class ServedModels {
 
   #tell(news: (observer: WorkerObserver) => void): void {
     for (const observer of this.#observers) news(observer);
+  }
+
+  /** To the letter, as Multi Model Server has it: scripts look for it. An app that is named on the command line has other news. */
+  #tellLoaded(model: Model): void {
+    const isFirst = this.registry
+      .describe()
+      .some((registered) => registered.model === model && registered.isFirst);
+    if (this.#isMmsMode || !isFirst) this.#log.info(`Model ${model.spec.name} loaded.`);
   }
 
   #warnOfClashes(model: Model): void {

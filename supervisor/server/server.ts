@@ -264,6 +264,7 @@ export class Server implements ServerHandle {
       inviteBody,
       onSettled: (asked, job, status, error) => this.#tally.settled(asked, job, status, error),
       onRefused: (asked, error) => this.#tally.refused(asked, error),
+      onAnswered: (...answered) => this.#tally.answered(...answered),
       status: () => this.status(),
       readiness: (name) => this.#readiness(name),
     };
@@ -271,7 +272,7 @@ export class Server implements ServerHandle {
 
   #newAdmin(): ServerAdmin {
     const { resolved, store } = this.#plan;
-    return new ServerAdmin(this.#served, { resolved, store, log: this.#log, recent: this.#tally.recent });
+    return new ServerAdmin(this.#served, { resolved, store, recent: this.#tally.recent });
   }
 
   /** @throws SERVE_MODEL_NOT_FOUND that names no other model if callers need keys: a probe has none */

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { ServeError } from '../../protocol/errors.js';
 import type { Job } from '../dispatch/job.js';
-import type { Asked, CallListener } from '../http/call/backend.js';
+import type { Answered, Asked, CallListener } from '../http/call/backend.js';
 import { httpStatus } from '../http/socket/http-status.js';
 import type { Model } from '../models/model.js';
 import { RecentCalls } from './recent-calls.js';
@@ -34,6 +34,11 @@ export class Tally implements CallListener {
       this.#countRecent(asked, error);
     }
     for (const listener of this.#listeners) listener.refused(asked, error);
+  }
+
+  /** No call: it does not count. */
+  answered(asked: Answered, status: number, error: ServeError | null): void {
+    for (const listener of this.#listeners) listener.answered(asked, status, error);
   }
 
   cut(request: IncomingMessage, requestId: string, error: ServeError): void {

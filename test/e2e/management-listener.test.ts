@@ -246,19 +246,74 @@ test(
 );
 
 test(
-  'the log says to the letter when a model is registered, and when nothing is left of it',
+  'the log says to the letter when a model is loaded, and when nothing is left of it',
   LIMIT,
   async (t) => {
     const { folder } = editedApp(t, {
       'app.mjs': 'export const inference = () => 1;',
-      'store/m.mjs': 'export {};',
+      'store/m.mjs': 'export const inference = () => 1;',
     });
     const args = ['--management-port', '0', '--model-store', 'store'];
     const server = await startManaged(t, args, { cwd: folder });
-    await call(`${server.managementUrl}/models?url=m.mjs`, null, {});
+    const manage = (asked: string, method = 'POST') =>
+      call(`${server.managementUrl}/models${asked}`, null, {}, { method });
+    await manage('?url=m.mjs');
+    assert.ok(!server.stderr().includes('Model m loaded.'), 'it has no worker yet');
+    for (const count of [2, 0, 1]) await manage(`/m?min_worker=${count}&synchronous=true`, 'PUT');
     await server.untilPrinted('Model m loaded.');
-    await call(`${server.managementUrl}/models/m`, null, {}, { method: 'DELETE' });
+    await manage('/m', 'DELETE');
     await server.untilPrinted('Model m unregistered.');
+    assert.equal(server.stderr().match(/Model \w+ loaded\./g)?.length, 1, 'once, not by each worker');
+    await server.stop();
+  },
+);
+
+test(
+  'a request that manages models has a line in the access log, which names the model',
+  LIMIT,
+  async (t) => {
+    const { folder } = editedApp(t, {
+      'app.mjs': 'export const inference = () => 1;',
+      'store/m.mjs': 'export const inference = () => 1;',
+    });
+    const args = ['--management-port', '0', '--model-store', 'store', '--access-log', '--log-format', 'json'];
+    const server = await startManaged(t, args, { cwd: folder });
+    const asked = [
+      ['POST', '?url=m.mjs&secret=in-the-query', 'm', 200],
+      ['GET', '', undefined, 200],
+      ['GET', '/m/all', 'm', 200],
+      ['PUT', '/m/1?min_worker=1&synchronous=true', 'm', 200],
+      ['PUT', '/m/9', undefined, 404],
+      ['DELETE', '/m', 'm', 200],
+    ] as const;
+    for (const [method, rest] of asked)
+      await call(`${server.managementUrl}/models${rest}`, null, {}, { method });
+    await server.untilPrinted('DELETE /models/m"');
+    interface Line {
+      readonly msg: string;
+      readonly model?: string;
+      readonly status?: number;
+      readonly code?: string;
+      readonly requestId?: string;
+      readonly ms?: number;
+    }
+    const lines = server
+      .stderr()
+      .split('\n')
+      .filter((line) => line.includes(' /models'))
+      .map((line) => JSON.parse(line) as Line);
+    assert.deepEqual(
+      lines.map(({ msg, model, status }) => [msg, model, status]),
+      asked.map(([method, rest, model, status]) => {
+        return [`${method} /models${rest.replace(/\?.*/, '')}`, model, status];
+      }),
+    );
+    assert.deepEqual(
+      lines.flatMap(({ code }) => code ?? []),
+      ['SERVE_VERSION_NOT_FOUND'],
+    );
+    assert.ok(lines.every(({ requestId, ms }) => requestId !== undefined && ms !== undefined));
+    assert.ok(!server.stderr().includes('in-the-query'));
     await server.stop();
   },
 );

@@ -47,6 +47,9 @@ const ROWS: readonly Row[] = [
   alone('streams a PredictionException', `422 ${INTERNAL}: not this one`, FAILED),
   alone('returns an error', `503 ${INTERNAL}: Prediction failed`, FAILED),
   alone('returns what is no data', `503 ${INTERNAL}: Unsupported model output data type.`, INVALID),
+  alone('names a header as none can be', `503 ${INTERNAL}: Prediction failed`, INVALID),
+  alone('sets a header that no line can carry', `503 ${INTERNAL}: Prediction failed`, INVALID),
+  alone('streams under a header that no line can carry', `503 ${INTERNAL}: Prediction failed`, INVALID),
   dies('exits', `500 ${INTERNAL}: Worker died.`, LOST),
   dies('kills itself', `500 ${INTERNAL}: Worker died.`, LOST),
   dies(
@@ -92,6 +95,11 @@ describe('a batch of three calls', LIMIT, () => {
       for (const { status } of others) assert.equal(status, 200);
     });
   }
+
+  test('of which one sets a header that cannot be sent: the log says which, and whose it was', async () => {
+    await batch(server, `/predictions/${MODEL}`, 'names a header as none can be');
+    await server.untilPrinted(/The model's response header is invalid: .*no token.*"model":"fails-as-told"/);
+  });
 
   test('of which one is malformed: it alone is answered 400, and the others run', async () => {
     const path = `/predictions/${MODEL}`;

@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { mmsInference } from '../../supervisor/http/dialects/mms/inference.js';
 import { mmsManagement } from '../../supervisor/http/dialects/mms/management.js';
-import { editedApp } from '../helpers/edited-app.js';
+import { CUES_MODULE, editedApp } from '../helpers/edited-app.js';
 import { cuesFor, startManaged } from '../helpers/managed-server.js';
+import { RawConnection } from '../helpers/raw-http.js';
 import { eventually, isAlive } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -106,6 +107,32 @@ describe('register', LIMIT, () => {
     });
     assert.equal(await server.said('GET /models/throws-in-init'), '404 Model not found: throws-in-init');
     assert.deepEqual(server.handle.models.describe(), []);
+  });
+
+  test('synchronous, of what cannot start: it stays where somebody has asked for other workers meanwhile', async (t) => {
+    const cues = cuesFor(t);
+    const { folder } = editedApp(t, {
+      'm.mjs': `
+        import { given, isGiven } from ${JSON.stringify(CUES_MODULE)};
+        export async function init() {
+          await given('go on');
+          if (!isGiven('intact')) throw new Error('the weights are missing');
+        }
+        export const inference = () => 1;`,
+    });
+    const server = await startManaged(t, { modelStore: folder, restartLimit: 0 });
+    const registered = server.said('POST /models?url=m.mjs&initial_workers=1');
+    const isThere = async (): Promise<boolean> => (await server.manage('GET /models/m')).status === 200;
+    await eventually(isThere, 15_000, () => 'it is not registered');
+    assert.equal(await server.said('PUT /models/m?max_worker=2'), '202 Processing worker updates...');
+    cues.give('go on');
+    assert.equal(await registered, '500 Failed to start workers');
+    assert.deepEqual(
+      (await server.describe('m')).workers.map(({ status }) => status),
+      ['FAILED'],
+    );
+    cues.give('intact');
+    assert.equal(await server.said('PUT /models/m?synchronous=true'), '200 Workers scaled');
   });
 
   test('asynchronous, of what cannot start: it stays, failed, until it is given a new start', async (t) => {
@@ -238,8 +265,38 @@ describe('what is refused', LIMIT, () => {
     const headers = { 'content-type': 'application/json' };
     for (const body of ['', '[', '{"url":', '{url: {a: 1}}', '"x"', '{"url": "\xff"'])
       assert.equal((await server.manage('POST /models', { body, headers })).status, 400, body);
-    const body = JSON.stringify({ url: 'x'.repeat(70_000) });
-    assert.equal((await server.manage('POST /models', { body, headers })).status, 413);
+  });
+
+  test('a body that is too large: up to twice the limit of a body of parameters the connection stays', async (t) => {
+    const server = await startManaged(t);
+    const head = 'HTTP/1.1\r\nHost: 127.0.0.1\r\n';
+    for (const [bytes, isKept] of [
+      [128 * 1024, true],
+      [128 * 1024 + 1, false],
+    ] as const) {
+      const connection = await RawConnection.open({ url: server.managementUrl });
+      connection.send(
+        `POST /models ${head}Content-Type: application/json\r\nContent-Length: ${bytes}\r\n\r\n`,
+      );
+      connection.send('x'.repeat(bytes));
+      const { status, headers } = await connection.reply();
+      assert.deepEqual([status, headers['connection']], [413, isKept ? 'keep-alive' : 'close']);
+      if (isKept) {
+        connection.send(`GET /models ${head}\r\n`);
+        assert.equal((await connection.reply()).status, 200);
+      }
+      connection.destroy();
+    }
+  });
+
+  test('a body that nobody reads and that does not end: the answer is out, and the connection is cut', async (t) => {
+    const server = await startManaged(t);
+    const connection = await RawConnection.open({ url: server.managementUrl }, true);
+    connection.send(
+      'GET /models HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n',
+    );
+    assert.equal((await connection.reply()).status, 200);
+    await connection.closed(30_000);
   });
 });
 
@@ -278,6 +335,7 @@ test('models are listed by name, in pages that end where there are no more', LIM
     ['limit=2&next_page_token=2', 'b c .'],
     ['limit=3&next_page_token=-1', 'a1 a2 b 3'],
     ['limit=-1', 'a1 a2 b c .'],
+    ['limit=0', 'a1 a2 b c .'],
     ['limit=101&next_page_token=x', 'a1 a2 b c .'],
     ['next_page_token=4', '.'],
     ['next_page_token=99', '.'],

@@ -80,6 +80,17 @@ describe('a custom service', { timeout: 60_000 }, () => {
     );
   });
 
+  for (const [what, status] of [
+    ['no content', 204],
+    ['not modified', 304],
+  ] as const)
+    test(`a result whose status is ${status} has neither a body nor a type`, async () => {
+      const answer = await wish(what);
+      assert.deepEqual([answer.status, answer.text], [status, '']);
+      assert.equal(answer.headers.get('content-type'), null);
+      assert.equal(answer.headers.get('etag'), status === 304 ? '"1"' : null);
+    });
+
   for (const [what, type, text] of [
     ['text', 'text/plain; charset=utf-8', 'plain'],
     ['bytes', 'application/octet-stream', '\u0001\u0002'],

@@ -1,4 +1,4 @@
-/** Writes one line for each call that was taken or refused: its id, what came of it, how long each part took. */
+/** Writes one line for each call, and each request to manage models, that was taken or refused: its id, what came of it, how long each part took. */
 import type { IncomingMessage } from 'node:http';
 import type { ServeError } from '../../../protocol/errors.js';
 import { validTraceparent } from '../../../protocol/traceparent.js';
@@ -7,7 +7,7 @@ import type { Model } from '../../models/model.js';
 import { HTTP_STATUS } from '../socket/http-status.js';
 import { firstId } from '../socket/request-id.js';
 import { Attempts } from './attempts.js';
-import type { Asked, CallListener } from './backend.js';
+import type { Answered, Asked, CallListener } from './backend.js';
 import type { Log } from '../../observe/log.js';
 
 export class AccessLog implements CallListener {
@@ -52,6 +52,15 @@ export class AccessLog implements CallListener {
     const whose = this.#modelOf(asked);
     const fields = { ...traceOf(request), requestId, ...whose, ...this.#attemptOf(asked), code };
     this.#log.info(fields, `${request.method} ${request.url} refused`);
+  }
+
+  /** The query is not told: it may name a place by a secret. */
+  answered(asked: Answered, status: number, error: ServeError | null): void {
+    const { request, requestId, path, acceptedAtMs } = asked;
+    const outcome = error === null ? { status } : { status, code: error.code };
+    const ms = Math.round(performance.now() - acceptedAtMs);
+    const fields = { ...traceOf(request), requestId, ...this.#modelOf(asked), ...outcome, ms };
+    this.#log.info(fields, `${request.method} ${path}`);
   }
 
   /** An answer that is no call's was cut off. */

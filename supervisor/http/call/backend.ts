@@ -32,12 +32,21 @@ export interface Asked {
   readonly model: Model | null;
 }
 
+/** A request that is answered without a call. */
+export interface Answered extends Asked {
+  readonly path: string;
+  /** On the monotonic clock. */
+  readonly acceptedAtMs: number;
+}
+
 /** Is told what becomes of requests. */
 export interface CallListener {
   /** A call has come to its end. `status` is what the client was sent, if it did not leave before. */
   settled(asked: Asked, job: Job, status: number, error: ServeError | null): void;
   /** The request got no further than this; it was a call if it `counts`. */
   refused(asked: Asked, error: ServeError): void;
+  /** A request was answered that is no call and is logged like one; `error`: what it was told. */
+  answered(asked: Answered, status: number, error: ServeError | null): void;
   /** An answer was cut off that is no call's: a gateway's reply, a kept job, an error. */
   cut(request: IncomingMessage, requestId: string, error: ServeError): void;
 }
@@ -79,6 +88,8 @@ export interface Backend {
   inviteBody(request: IncomingMessage, response: ServerResponse): void;
   onSettled(asked: Asked, job: Job, status: number, error: ServeError | null): void;
   onRefused(asked: Asked, error: ServeError): void;
+  /** A request was answered that is no call and is logged like one; `error`: what it was told. */
+  onAnswered(asked: Answered, status: number, error: ServeError | null): void;
   status(): object;
   /** Of the server, or of one model, strictly. @throws SERVE_MODEL_NOT_FOUND */
   readiness(model?: string): ReadinessAnswer;

@@ -3,6 +3,7 @@ import Koa from 'koa';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ServeError, describeThrown } from '../../../protocol/errors.js';
 import type { Log } from '../../observe/log.js';
+import { boundRest } from '../socket/refuse.js';
 import { writtenPath } from '../socket/request-facts.js';
 import { answerError } from './answer-error.js';
 import type { Ask } from './ask.js';
@@ -22,23 +23,35 @@ export interface AnswerContext {
 
 export type WriteAnswer = (ctx: AnswerContext, ask: Ask) => void | Promise<void>;
 
-/** Answers a request with what `write` sets. A ServeError that it throws is answered as its dialect says. */
-export type AnswerWithKoa = (ask: Ask, write: WriteAnswer) => Promise<void>;
+/**
+ * Answers a request with what `write` sets. A ServeError that it throws is answered as its dialect says, and returned; else
+ * null.
+ */
+export type AnswerWithKoa = (ask: Ask, write: WriteAnswer) => Promise<ServeError | null>;
+
+interface Asked {
+  readonly ask: Ask;
+  readonly write: WriteAnswer;
+  error: ServeError | null;
+}
 
 export function koaAnswers(log: Log): AnswerWithKoa {
   const app = new Koa();
-  const asked = new WeakMap<IncomingMessage, readonly [Ask, WriteAnswer]>();
+  const all = new WeakMap<IncomingMessage, Asked>();
   app.use(async (ctx) => {
-    const [ask, write] = asked.get(ctx.req) as readonly [Ask, WriteAnswer];
+    const asked = all.get(ctx.req) as Asked;
+    const { ask, write } = asked;
     ctx.set('X-Request-Id', ask.requestId);
     if (ask.backend.closing(ctx.req)) ctx.set('Connection', 'close');
     ctx.set(ask.dialect.headers?.(ask) ?? {});
+    ask.response.once('finish', () => boundRest(ask.request));
     try {
       await write(ctx, ask);
       if (ask.dialect.closes?.(ctx.status) === true) ctx.set('Connection', 'close');
     } catch (thrown) {
       if (!(thrown instanceof ServeError)) throw thrown;
       ctx.respond = false;
+      asked.error = thrown;
       answerError(ask, thrown);
     }
   });
@@ -50,8 +63,10 @@ export function koaAnswers(log: Log): AnswerWithKoa {
     );
   });
   const handle = app.callback();
-  return (ask, write) => {
-    asked.set(ask.request, [ask, write]);
-    return handle(ask.request, ask.response);
+  return async (ask, write) => {
+    const asked: Asked = { ask, write, error: null };
+    all.set(ask.request, asked);
+    await handle(ask.request, ask.response);
+    return asked.error;
   };
 }

@@ -43,6 +43,8 @@ export interface Scaling {
   readonly accepted: FullModelRef;
   /** Never rejects. */
   readonly settled: Promise<ScaleEnd>;
+  /** Whether nothing else was asked of this model since, and it is registered. */
+  isLastWord(): boolean;
 }
 
 /** `gone`: nothing of it is left. `timedOut`: its end goes on. `interrupted`: the server ends, and takes it along. */

@@ -33,6 +33,7 @@ export class ReplySink implements Sink {
     headers['Server-Timing'] = timingOf(job);
     const invalid = this.#writeHead(head, headers);
     if (invalid !== null) {
+      this.#logInvalid(job, invalid);
       this.fail(job, invalid);
       return;
     }
@@ -67,7 +68,14 @@ export class ReplySink implements Sink {
     const headers = this.#headers(head);
     if (head.status === RESET_CONTENT) headers['Content-Length'] = 0;
     const invalid = this.#writeHead(head, headers);
-    if (invalid !== null) this.#dispatcher.giveUp(job, invalid, invalid.message); // no chunk may follow
+    if (invalid === null) return;
+    this.#logInvalid(job, invalid);
+    this.#dispatcher.giveUp(job, invalid, invalid.message); // no chunk may follow
+  }
+
+  /** Not every dialect tells its client what is wrong. */
+  #logInvalid({ call: { model, route, requestId } }: Job, { code, message }: ServeError): void {
+    this.#ask.backend.log.error({ model, requestId, route, code }, message);
   }
 
   chunk(job: Job, pieces: Buffer[], taken: () => void): void {
@@ -134,7 +142,7 @@ export class ReplySink implements Sink {
   #headers({ status, contentType, headers: lines }: ReplyHead): Record<string, string | number | string[]> {
     const { backend, request, response, dialect } = this.#ask;
     const headers: Record<string, string | number | string[]> = {};
-    if (contentType !== '') headers['Content-Type'] = contentType;
+    if (contentType !== '' && mayHaveBody(status)) headers['Content-Type'] = contentType;
     if (lines !== '') {
       for (const [name, value] of splitHeaderLines(lines)) {
         const lower = name.toLowerCase();
@@ -166,6 +174,7 @@ export class ReplySink implements Sink {
       return new ServeError(
         'SERVE_OUTPUT_INVALID',
         `The model's response header is invalid: ${asSentence(reason)}`,
+        { kind: 'exception' },
       );
     }
   }

@@ -48,6 +48,8 @@ export interface Operation {
   readonly isGuess?: boolean;
   /** Whether it is a call: it counts in `sequence_number`, and if it is refused in the replies of `/status`. */
   readonly counts: boolean;
+  /** An answer of the dialect's own that the access log has like a call. */
+  readonly isLogged?: boolean;
   /** The methods that this path takes, as an `Allow` header lists them. */
   readonly methods: string;
   readonly act: OwnAnswer | KoaAnswer | Refusal | CallPlan;

@@ -60,6 +60,21 @@ export function refuse(
   linger(request, response, isLast ? null : (readsOnBytes ?? null), isLast);
 }
 
+/** The answer is out: what is still to come of a body that nobody reads has as much time as that of a refused request. */
+export function boundRest(request: IncomingMessage): void {
+  if (request.complete || request.socket.destroyed) return;
+  let bytes = 0;
+  const cut = (): void => void request.socket.destroy();
+  const timer = setTimeout(cut, LINGER_MS);
+  request.on('data', (piece: Buffer) => {
+    bytes += piece.length;
+    if (bytes > LINGER_BYTES) cut();
+  });
+  request.once('end', () => clearTimeout(timer));
+  request.socket.once('close', () => clearTimeout(timer));
+  request.resume();
+}
+
 /**
  * Ends a broken answer so that it never looks whole: what was produced before goes out, the last chunk never does. A
  * client of HTTP/1.0 knows no chunks, and is told with a reset.

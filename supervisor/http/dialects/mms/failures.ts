@@ -102,6 +102,8 @@ const KINDS: Readonly<Partial<Record<ErrorCode, Readonly<Partial<Record<ErrorKin
     input: row(400, BAD_REQUEST),
     'out-of-memory': row(507, INTERNAL, always('Out of resources')),
   },
+  // A header that cannot be sent, which is the handler's own doing.
+  SERVE_OUTPUT_INVALID: { exception: row(503, INTERNAL, always('Prediction failed')) },
   SERVE_WORKER_LOST: { 'out-of-memory': row(507, INTERNAL, always('Worker died.')) },
 };
 

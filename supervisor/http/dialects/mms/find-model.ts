@@ -14,6 +14,16 @@ export function findModel(ask: Pick<Ask, 'model'>, models: Models, ref: ModelRef
   }
 }
 
+/** The log names the model that the request is about, one that leaves included, if there is one. */
+export function noteModel(ask: Pick<Ask, 'model'>, models: Models, ref: ModelRef): void {
+  try {
+    ask.model = models.find(ref);
+  } catch (thrown) {
+    if (!(thrown instanceof ServeError)) throw thrown;
+    ask.model = models.leaving(ref);
+  }
+}
+
 /** Whether there is such a model, one that is being unregistered included. */
 export function isModel(models: Models, name: string): boolean {
   try {

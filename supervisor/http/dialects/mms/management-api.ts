@@ -66,7 +66,7 @@ const SCALED: readonly ApiParameter[] = [
 ];
 
 const LISTED: readonly ApiParameter[] = [
-  queryParameter('limit', 'Most models of a page.', { ...number(100, 0) }),
+  queryParameter('limit', 'Most models of a page.', { ...number(100, 1) }),
   queryParameter('next_page_token', 'Where the page begins: the nextPageToken of the one before.', TEXT),
   queryParameter('model_name_pattern', 'Whole names; * stands for anything, ? for one letter.', TEXT),
 ];

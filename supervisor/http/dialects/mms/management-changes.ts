@@ -4,7 +4,7 @@ import type { FullModelRef, ModelRef } from '../../../models/models.js';
 import type { Ask } from '../../call/ask.js';
 import type { AnswerContext } from '../../call/koa-answers.js';
 import type { AdminOptions, ModelsAdmin, ScaleEnd } from '../../call/models-admin.js';
-import { notFound } from './find-model.js';
+import { noteModel, notFound } from './find-model.js';
 import { writeMmsJson } from './json.js';
 import { bodyOrQueryParams, queryParams, type Params } from './params.js';
 
@@ -32,17 +32,18 @@ export async function register(ctx: AnswerContext, ask: Ask): Promise<void> {
     ...optionsIn(params),
     ...given('initTimeoutMs', initTimeoutMs),
   });
+  noteModel(ask, ask.backend.models, ref);
   if (workers === 0) {
     writeStatus(ctx, 200, `Model "${ref.name}" registered`);
     return;
   }
-  const { settled } = admin.scale(ref, { min: workers, max: workers }, MOST_MS);
+  const scaling = saying(ref, () => admin.scale(ref, { min: workers, max: workers }, MOST_MS));
   if (!params.flag('synchronous', true)) {
     writeStatus(ctx, 202, STARTED);
     return;
   }
-  const end = await settled;
-  if (cannotStart(end)) await takeBack(admin, ref);
+  const end = await scaling.settled;
+  if (cannotStart(end) && scaling.isLastWord()) await takeBack(admin, ref);
   writeEnd(ctx, end);
 }
 
@@ -116,7 +117,7 @@ function cannotStart({ result, error }: ScaleEnd): boolean {
   return result === 'failed' && (error === null || !OTHER_ENDS.has(error.code));
 }
 
-/** What cannot start is not kept, unless somebody has made something of it meanwhile. */
+/** What cannot start is not kept. */
 async function takeBack(admin: ModelsAdmin, ref: FullModelRef): Promise<void> {
   try {
     await admin.unregister(ref, TAKE_BACK_MS);

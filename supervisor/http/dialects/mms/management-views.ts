@@ -14,7 +14,7 @@ import { hasItsWorkers } from './ping.js';
 export function list(ctx: AnswerContext, ask: Ask): void {
   const params = queryParams(ask);
   const limit = params.number('limit') ?? MOST_LISTED;
-  const size = limit < 0 || limit > MOST_LISTED ? MOST_LISTED : limit;
+  const size = limit < 1 || limit > MOST_LISTED ? MOST_LISTED : limit; // a page of none would lead to itself
   const start = Math.max(0, params.number('next_page_token') ?? 0);
   const models = listed(ask.backend.admin.describe(), params.text('model_name_pattern') ?? '*');
   const end = start + size;

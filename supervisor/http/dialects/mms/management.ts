@@ -3,16 +3,22 @@
  * runs. `backend.admin` does all that; here are the paths, the parameters and the words.
  */
 import { ServeError } from '../../../../protocol/errors.js';
+import type { Models } from '../../../models/models.js';
 import type { Ask } from '../../call/ask.js';
 import type { WriteAnswer } from '../../call/koa-answers.js';
 import type { DefaultDialect, Operation } from '../dialect.js';
 import { describeApi } from './describe-api.js';
+import { noteModel } from './find-model.js';
 import { writeMmsJson } from './json.js';
 import { MANAGEMENT_API } from './management-api.js';
 import { register, scale, setDefault, unregister } from './management-changes.js';
 import { describe, describeAll, list } from './management-views.js';
+import { maxWordsBytes } from './params.js';
 import { segmentsOf } from './path.js';
-import { mmsVoice } from './voice.js';
+import { mmsVoiceFor } from './voice.js';
+
+/** Stands where a version would, for every one. */
+const ALL_VERSIONS = 'all';
 
 /** What a path can do, by method. */
 type Methods = Readonly<Partial<Record<string, WriteAnswer>>>;
@@ -22,17 +28,22 @@ export const mmsManagement: DefaultDialect = {
   paths: new Map(Object.entries(MANAGEMENT_API).map(([path, operations]) => [path, allow(operations)])),
   claim,
   unclaimed: () => operation('', { refuse: new ServeError('SERVE_NOT_FOUND') }),
-  ...mmsVoice,
+  ...mmsVoiceFor(maxWordsBytes),
 };
 
 /** Where others answer, too, what this cannot do with a path may be theirs: `POST /models/{model}/invoke` is. */
-function claim(ask: Ask): Operation | null {
+function claim(ask: Ask, models: Models): Operation | null {
   const isAlone = ask.listener === 'management';
   const segments = segmentsOf(ask);
   const methods = segments.length === 0 && !isAlone ? null : methodsOf(segments);
   if (methods === null) return null;
   const write = ask.isWebSocket ? undefined : methods[ask.request.method ?? ''];
-  if (write !== undefined) return operation(allow(methods), { write });
+  const [, name, version] = segments;
+  if (write !== undefined) {
+    const hasVersion = version !== undefined && version !== ALL_VERSIONS;
+    if (name !== undefined) noteModel(ask, models, hasVersion ? { name, version } : { name });
+    return operation(allow(methods), { write });
+  }
   return isAlone ? operation(allow(methods), { refuse: new ServeError('SERVE_METHOD_NOT_ALLOWED') }) : null;
 }
 
@@ -40,7 +51,7 @@ function methodsOf([first, name, version, action]: readonly string[]): Methods |
   if (first === undefined) return { OPTIONS: (ctx) => writeMmsJson(ctx, 200, describeApi(MANAGEMENT_API)) };
   if (first !== 'models') return null;
   if (name === undefined) return { GET: list, POST: register };
-  if (version === 'all') return { GET: (ctx, ask) => describeAll(ctx, ask, name) };
+  if (version === ALL_VERSIONS) return { GET: (ctx, ask) => describeAll(ctx, ask, name) };
   const ref = version === undefined ? { name } : { name, version };
   return {
     GET: (ctx, ask) => describe(ctx, ask, ref),
@@ -53,7 +64,7 @@ function methodsOf([first, name, version, action]: readonly string[]): Methods |
 }
 
 function operation(methods: string, act: Operation['act']): Operation {
-  return { auth: 'management', counts: false, methods, act };
+  return { auth: 'management', counts: false, isLogged: true, methods, act };
 }
 
 /** The methods as an `Allow` header lists them. */

@@ -5,6 +5,7 @@
 import { isUtf8 } from 'node:buffer';
 import { ServeError } from '../../../../protocol/errors.js';
 import type { Admission } from '../../../dispatch/arrivals.js';
+import type { ServerOptions } from '../../../options/resolve.js';
 import type { Ask } from '../../call/ask.js';
 import { announcedBytes, receiveBody } from '../../socket/receive-body.js';
 import { readLenientObject } from './lenient-object.js';
@@ -61,15 +62,19 @@ export async function bodyOrQueryParams(ask: Ask): Promise<Params> {
   return new Params(members);
 }
 
-/** Size limit of a body of parameters. */
 const MAX_WORDS_BYTES = 64 * 1024;
+
+/** Size limit of a body of parameters. */
+export function maxWordsBytes({ maxBody }: Pick<ServerOptions, 'maxBody'>): number {
+  return Math.min(maxBody, MAX_WORDS_BYTES);
+}
 
 /** It takes no place in any queue. */
 const NO_PLACE: Admission = { begin: () => {}, grow: () => {}, complete: () => {}, release: () => {} };
 
 async function readWords({ backend, request, response }: Ask): Promise<Buffer> {
-  const { maxBody, bodyTimeout } = backend.options;
-  const maxBodyBytes = Math.min(maxBody, MAX_WORDS_BYTES);
+  const { bodyTimeout } = backend.options;
+  const maxBodyBytes = maxWordsBytes(backend.options);
   const announced = announcedBytes(request, maxBodyBytes);
   backend.inviteBody(request, response);
   const limits = { announcedBytes: announced, maxBodyBytes, bodyTimeoutMs: bodyTimeout };

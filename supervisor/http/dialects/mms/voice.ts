@@ -1,5 +1,6 @@
 /** How every reply on the paths of Multi Model Server looks: its headers, its errors, and which of them end their connection. */
 import type { ServeError } from '../../../../protocol/errors.js';
+import type { ServerOptions } from '../../../options/resolve.js';
 import type { Ask } from '../../call/ask.js';
 import { BANANA_CLIENTS } from '../../call/banana-clients.js';
 import { headersOfStatus } from '../../call/house-error.js';
@@ -13,16 +14,25 @@ const NO_CACHE = {
   Expires: 'Thu, 01 Jan 1970 00:00:00 UTC',
 };
 
-export const mmsVoice: Pick<Dialect, 'fail' | 'clientHeaders' | 'headers' | 'ownHeaders' | 'closes'> = {
-  // A key comes in either header here too, also where no other dialect listens.
-  clientHeaders: { key: BANANA_CLIENTS.clientHeaders.key },
-  fail: mmsFailure,
-  headers: () => NO_CACHE,
-  ownHeaders: new Set(Object.keys(NO_CACHE).map((name) => name.toLowerCase())),
-  closes: (status) => status >= 400,
-};
+type MaxBody = (options: ServerOptions) => number;
 
-function mmsFailure(error: ServeError, _requestId: string, ask: Ask | null): Failure {
+/** `maxBody`: the largest body, in bytes, that its paths take. */
+export function mmsVoiceFor(
+  maxBody: MaxBody,
+): Pick<Dialect, 'fail' | 'clientHeaders' | 'headers' | 'ownHeaders' | 'closes'> {
+  return {
+    // A key comes in either header here too, also where no other dialect listens.
+    clientHeaders: { key: BANANA_CLIENTS.clientHeaders.key },
+    fail: (error, _requestId, ask) => mmsFailure(error, ask, maxBody),
+    headers: () => NO_CACHE,
+    ownHeaders: new Set(Object.keys(NO_CACHE).map((name) => name.toLowerCase())),
+    closes: (status) => status >= 400,
+  };
+}
+
+export const mmsVoice = mmsVoiceFor(({ maxBody }) => maxBody);
+
+function mmsFailure(error: ServeError, ask: Ask | null, maxBody: MaxBody): Failure {
   const options = ask?.backend.options;
   const body = mmsError(error, {
     model: ask?.model?.spec.name ?? '',
@@ -30,11 +40,13 @@ function mmsFailure(error: ServeError, _requestId: string, ask: Ask | null): Fai
     isExposed: options?.exposeErrors === true,
   });
   const headers = { ...NO_CACHE, 'Content-Type': JSON_TYPE, ...headersOfStatus(error) };
-  const ending = body.code === 413 && ask !== null ? { readsOnBytes: stillWorth(ask) } : { closes: true };
+  const ending =
+    body.code === 413 && ask !== null ? { readsOnBytes: stillWorth(ask, maxBody) } : { closes: true };
   return { status: body.code, headers, body: mmsJson(body), ...ending };
 }
 
 /** Of a body that is too large, as much as is twice the limit in all is read. In chunks, the limit has been read by now. */
-function stillWorth({ backend: { options }, request }: Ask): number {
-  return request.headers['content-length'] === undefined ? options.maxBody : 2 * options.maxBody;
+function stillWorth({ backend, request }: Ask, maxBody: MaxBody): number {
+  const bytes = maxBody(backend.options);
+  return request.headers['content-length'] === undefined ? bytes : 2 * bytes;
 }
