@@ -43,7 +43,7 @@ test('an app that takes no batches is told so when a batch size is asked for', L
 
 test('calls wait beside an idle worker until the delay of the first one is over', LIMIT, async (t) => {
   const cues = makeCues(t);
-  const args = ['--batch-size', '8', '--max-batch-delay', '1s'];
+  const args = ['--batch-size', '8', '--max-batch-delay', '5s'];
   const server = await startServer(APP, { t, env: cues.env, args });
   await server.until(({ state }) => state === 'ready');
   const first = ask(server, { name: 'a' });

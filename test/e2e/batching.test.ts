@@ -354,6 +354,7 @@ test('a rejection among too few entries costs no worker: nobody could have heard
 
 test('no call times out in the queue because it waits for others to join its batch', LIMIT, async (t) => {
   const { server, cues, askAll } = await batchServer(t, 3, { args: ['--queue-timeout', '4s'] });
+  await server.until(({ state }) => state === 'ready');
   assert.deepEqual(statuses(await askAll([{ name: 'a' }, { name: 'b' }])), [200, 200]);
   assert.deepEqual(cues.notes(), ['run a b']);
   await server.stop();

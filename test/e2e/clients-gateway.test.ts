@@ -57,7 +57,7 @@ for (const major of [3, 4] as const) {
       const held = client.ask<Outcome>('check', 'key', callID);
       await eventually(
         () => paths.length === 2,
-        5000,
+        15_000,
         () => `asked for ${paths.join()}`,
       );
       cues.give('go on');

@@ -265,7 +265,7 @@ test('13: a background function that throws leaves the server well', LIMIT, asyn
   const server = await startPotassium({ t, env: makeCues(t).env });
   const job = await endOf(server, await startJob(server, '/later', { throws: 'the app broke' }, 'job'));
   assert.deepEqual([job.state, job.error?.code], ['failed', 'SERVE_INFERENCE_FAILED']);
-  assert.match(server.stderr(), /the app broke/);
+  await server.untilPrinted('the app broke');
   assert.equal((await post(server, '/', {})).status, 200);
   assert.equal((await potassiumStatus(server)).gpu_available, true);
   assert.equal((await fetch(`${server.url}/healthcheck`)).status, 200);

@@ -236,8 +236,7 @@ test('the start-up line names workers and devices', LIMIT, async (t) => {
 test('an nvidia-smi that fails is a warning in its own words, and the CPU is used', LIMIT, async (t) => {
   const env = environment(t, { nvidiaSmi: 'echo "NVIDIA-SMI has failed: no driver"; exit 9' });
   const server = await startServer(fixture('tells-device.mjs'), { t, env });
-  assert.match(
-    server.stderr(),
+  await server.untilPrinted(
     /WARN: GPU discovery: nvidia-smi failed \(exit code 9\): NVIDIA-SMI has failed: no driver; continuing without/,
   );
   assert.match(server.stderr(), /1 worker on the CPU/);

@@ -143,7 +143,7 @@ test('pings do not count against --queue-bytes', LIMIT, async (t) => {
 });
 
 test('a message that arrives slowly is no silence, and needs no pong', LIMIT, async (t) => {
-  const args = ['--websocket-idle-timeout', '300ms', '--workers', '2'];
+  const args = ['--websocket-idle-timeout', '2s', '--workers', '2'];
   const server = await startServer(APP, { t, args });
   await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
   const slow = await openRawSocket(server, '/echo');
@@ -169,12 +169,12 @@ test(
   'an app that listens while it talks is not interrupted, neither by silence nor by a drain',
   LIMIT,
   async (t) => {
-    const server = await startServer(APP, { t, args: ['--websocket-idle-timeout', '300ms'] });
+    const server = await startServer(APP, { t, args: ['--websocket-idle-timeout', '1500ms'] });
     await server.until(({ state }) => state === 'ready');
-    const first = await openSocket(t, server, '/both?ms=100');
+    const first = await openSocket(t, server, '/both?ms=300');
     assert.deepEqual(await first.closed, [1000, '']);
     assert.equal(first.messages.length, 10);
-    const second = await openSocket(t, server, '/both?ms=100');
+    const second = await openSocket(t, server, '/both?ms=300');
     await second.heard(1);
     server.process.kill('SIGINT');
     assert.deepEqual(await second.closed, [1000, '']);

@@ -254,7 +254,7 @@ test(
     const refused = (): number => strangers.filter(({ rest }) => rest.includes('SERVE_QUEUE_FULL')).length;
     await eventually(
       () => refused() === 6,
-      5000,
+      15_000,
       () => `only so many are heard at a time, and ${refused()} were refused`,
     );
     const known = await call(server.url, '{}', { authorization: 'Bearer right' });
@@ -262,7 +262,7 @@ test(
     for (const { socket } of strangers) socket.destroy();
     const later = async (): Promise<boolean> =>
       (await post(server, '/start/v4/', { apiKey: 'right', modelInputs: 1 })).message === 'success';
-    await eventually(later, 5000, () => 'the key in a body is not heard any more');
+    await eventually(later, 15_000, () => 'the key in a body is not heard any more');
     await server.stop();
   },
 );

@@ -143,7 +143,7 @@ test(
     process.kill(pid, 'SIGKILL');
     await eventually(
       () => !isAlive(pid),
-      5000,
+      15_000,
       () => 'the worker lives',
     );
     await server.until(({ state }) => state === 'unhealthy');

@@ -118,7 +118,7 @@ describe('with API keys', LIMIT, () => {
       const commandLine = (): string => readFileSync(`/proc/${server.pid}/cmdline`, 'utf8');
       await eventually(
         () => !commandLine().includes('s3cret'),
-        1000,
+        15_000,
         () => 'the flags are in ps',
       );
     }

@@ -7,8 +7,8 @@ import { call, eventually, fixture, startServer, type Server } from '../helpers/
 
 const LIMIT = { timeout: 60_000 };
 const MAX_BODY = 100 * 1024;
-const HEADER_TIMEOUT_MS = 400;
-const BODY_TIMEOUT_MS = 500;
+const HEADER_TIMEOUT_MS = 1500;
+const BODY_TIMEOUT_MS = 2000;
 
 function codeOf(reply: RawReply): string {
   return (JSON.parse(reply.body) as { error: { code: string } }).error.code;
@@ -157,7 +157,7 @@ describe('limits', LIMIT, () => {
     const trickle = setInterval(() => {
       slow.send('x');
       sentBytes += 1;
-    }, BODY_TIMEOUT_MS / 10);
+    }, BODY_TIMEOUT_MS / 40);
     try {
       const stopped = await RawConnection.ask(server, `${head('Content-Length: 10')}"x`);
       assert.equal(stopped.status, 408, 'the longest pause has passed since the slow body began');

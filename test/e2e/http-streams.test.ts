@@ -12,7 +12,7 @@ async function streamBefore(t: TestContext, tail: string, args: readonly string[
   const cues = makeCues(t);
   const server = await startServer(fixture('streams.mjs'), { t, env: cues.env, args });
   const connection = await RawConnection.open(server);
-  connection.post('{"chunks":100,"bytes":12,"everyMs":5}');
+  connection.post('{"chunks":100,"bytes":12,"everyMs":30}');
   await connection.received('aaaaaaaaaaaa\r\n');
   connection.send(tail);
   await connection.closed();
@@ -22,7 +22,7 @@ async function streamBefore(t: TestContext, tail: string, args: readonly string[
 
 for (const [what, tail, status, args] of [
   ['nonsense', 'NONSENSE\r\n\r\n', 400, []],
-  ['headers that stop arriving', 'POST / HTTP/1.1\r\nHo', 408, ['--header-timeout', '200ms']],
+  ['headers that stop arriving', 'POST / HTTP/1.1\r\nHo', 408, ['--header-timeout', '1s']],
 ] as const) {
   test(
     `${what} behind a running stream: the stream goes on to its end, then comes the ${status}`,

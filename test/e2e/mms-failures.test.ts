@@ -54,7 +54,7 @@ const ROWS: readonly Row[] = [
   dies('kills itself', `500 ${INTERNAL}: Worker died.`, LOST),
   dies(
     'never returns',
-    `504 ${INTERNAL}: The call ran longer than 2000 ms (--run-timeout).`,
+    `504 ${INTERNAL}: The call ran longer than 4000 ms (--run-timeout).`,
     '504 SERVE_INFERENCE_TIMEOUT',
   ),
 ];
@@ -62,7 +62,7 @@ const ROWS: readonly Row[] = [
 describe('a batch of three calls', LIMIT, () => {
   let server: Server;
   before(async () => {
-    const args = [...BATCH_OF_3, '--run-timeout', '2s'];
+    const args = [...BATCH_OF_3, '--run-timeout', '4s'];
     server = await startServer(fixture(`${MODEL}.mjs`), { args });
     await server.until(({ state }) => state === 'ready');
   });

@@ -43,7 +43,7 @@ describe('a server of a Banana app and several others, called as Multi Model Ser
     const args = [
       ...others,
       '--run-timeout',
-      '1s',
+      '3s',
       '--max-body',
       '100kb',
       '--access-log',
@@ -114,7 +114,7 @@ describe('a server of a Banana app and several others, called as Multi Model Ser
     ['POST /predictions/told {', /^400 BadRequestException: The body is not valid JSON/],
     [
       'POST /predictions/never {"obeys":true}',
-      '504 InternalServerException: The call ran longer than 1000 ms (--run-timeout).',
+      '504 InternalServerException: The call ran longer than 3000 ms (--run-timeout).',
     ],
   ] as const)
     test(`${request} is refused with ${String(expected).slice(0, 60)}`, async () => {

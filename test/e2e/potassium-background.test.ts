@@ -168,7 +168,7 @@ test('a client that leaves, and a deadline that passes, do not end a background 
   const { server, cues } = await start(t);
   await server.until(({ state }) => state === 'ready');
   const id = await new Promise<string>((resolve, reject) => {
-    const headers = { 'content-type': 'application/json', 'x-request-timeout-seconds': '0.2' };
+    const headers = { 'content-type': 'application/json', 'x-request-timeout-seconds': '2' };
     const call = httpRequest(`${server.url}/later`, { method: 'POST', headers }, (response) => {
       resolve(response.headers['x-banana-job-id'] as string);
       response.destroy();
@@ -176,8 +176,8 @@ test('a client that leaves, and a deadline that passes, do not end a background 
     call.on('error', reject);
     call.end('{"until":"go on","result":1}');
   });
-  // Its own deadline is the proof that a deadline of 0.2 s has passed.
-  const other = await post(server, '/work', {}, 'other', { 'x-request-timeout-seconds': '0.3' });
+  // Its own deadline is the proof that a deadline of 2 s that began before it has passed.
+  const other = await post(server, '/work', {}, 'other', { 'x-request-timeout-seconds': '2.1' });
   assert.equal(errorOf(other).code, 'SERVE_DEADLINE');
   assert.equal((await jobOf(server, id)).state, 'running');
   cues.give('go on');
@@ -249,7 +249,8 @@ test('a second SIGTERM reports by id what it cuts', LIMIT, async (t) => {
 });
 
 test('a job that waits longer than --queue-timeout fails by that, and the log says so', LIMIT, async (t) => {
-  const { server, cues } = await start(t, ['--queue-timeout', '300ms', '--log-format', 'json']);
+  const { server, cues } = await start(t, ['--queue-timeout', '2s', '--log-format', 'json']);
+  await server.until(({ state }) => state === 'ready');
   await startJob(server, '/later', { until: 'go on' }, 'running');
   await cues.untilNoted('begun running');
   const waiting = await startJob(server, '/later', {}, 'waiting');
@@ -257,7 +258,7 @@ test('a job that waits longer than --queue-timeout fails by that, and the log sa
   assert.deepEqual([job.state, job.error?.code], ['failed', 'SERVE_QUEUE_TIMEOUT']);
   await eventually(
     () => logLines(server).some((line) => line['job'] === waiting && line['code'] === 'SERVE_QUEUE_TIMEOUT'),
-    5000,
+    15_000,
     () => server.stderr(),
   );
   cues.give('go on');

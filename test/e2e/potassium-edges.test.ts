@@ -78,7 +78,7 @@ test('results of jobs are told as they are, whatever is in them', LIMIT, async (
   assert.deepEqual(await resultOf('/nothing'), ['json', null]);
   const id = await startJob(server, '/generator', {});
   assert.equal((await endOf(server, id)).state, 'failed', 'a generator would never run');
-  assert.match(server.stderr(), new RegExp(`the background job ${id} of /generator failed`));
+  await server.untilPrinted(`the background job ${id} of /generator failed`);
   const { completed, failed } = await potassiumStatus(server);
   assert.deepEqual([completed, failed], [5, 1], 'a background call counts as it ended');
   await server.stop();

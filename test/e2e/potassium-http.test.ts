@@ -382,11 +382,11 @@ describe('a Potassium app over HTTP', LIMIT, () => {
     });
   }
 
-  test('why a handler failed is in the log, with its stack', () => {
-    assert.match(server.stderr(), /secret detail[\s\S]*potassium\.mjs:\d+/);
-    assert.match(server.stderr(), /secret detail, returned[\s\S]*potassium\.mjs:\d+/);
-    assert.match(server.stderr(), /output\.rows\[0\] is a Map/);
-    assert.match(server.stderr(), /Potassium Response object not returned/);
+  test('why a handler failed is in the log, with its stack', async () => {
+    await server.untilPrinted(/secret detail[\s\S]*potassium\.mjs:\d+/);
+    await server.untilPrinted(/secret detail, returned[\s\S]*potassium\.mjs:\d+/);
+    await server.untilPrinted(/output\.rows\[0\] is a Map/);
+    await server.untilPrinted(/Potassium Response object not returned/);
   });
 
   test('a generator that throws breaks the answer off, and the server is available again', async () => {

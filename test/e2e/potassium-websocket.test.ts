@@ -147,7 +147,7 @@ test(
       assert.deepEqual(await client.closed, [code, reason], says);
       assert.deepEqual(client.messages, messages);
     }
-    assert.match(server.stderr(), /the secret of this app/);
+    await server.untilPrinted('the secret of this app');
     const counting = await openSocket(t, server, '/does');
     counting.socket.send('count 3');
     assert.deepEqual(await counting.heard(4), ['0', '1', '2', 'done'], 'sends need not be awaited');
@@ -231,7 +231,7 @@ test(
 
 test('the run timeout is for one message; a client that says nothing is sent away', LIMIT, async (t) => {
   const cues = makeCues(t);
-  const timeouts = ['--run-timeout', '700ms', '--websocket-idle-timeout', '300ms'];
+  const timeouts = ['--run-timeout', '4s', '--websocket-idle-timeout', '2s'];
   const args = [...timeouts, '--workers', '2'];
   const server = await startServer(APP, { t, env: cues.env, args, expectedRestarts: 1 });
   const patient = await openSocket(t, server, '/echo');
@@ -249,11 +249,11 @@ test('the run timeout is for one message; a client that says nothing is sent awa
   while (!isSlowClosed) await talk(); // longer than the run timeout in all
   assert.deepEqual(await slow.closed, [
     1011,
-    'SERVE_INFERENCE_TIMEOUT: The call ran longer than 700 ms (--run-timeout).',
+    'SERVE_INFERENCE_TIMEOUT: The call ran longer than 4000 ms (--run-timeout).',
   ]);
   assert.deepEqual(await patient.closed, [
     1008,
-    'SERVE_REQUEST_TIMEOUT: Nothing was said for 300 ms (--websocket-idle-timeout).',
+    'SERVE_REQUEST_TIMEOUT: Nothing was said for 2 s (--websocket-idle-timeout).',
   ]);
   await server.until(({ model }) => model.workers.some(({ restarts }) => restarts === 1));
   const next = await openSocket(t, server, '/echo');

@@ -27,7 +27,7 @@ async function started(t: TestContext, options = {}): Promise<ServerHandle> {
     port: 0,
     workers: 1,
     batchSize: SIZE,
-    maxBatchDelay: 5000,
+    maxBatchDelay: 20_000,
     logLevel: 'error',
     ...options,
   });
@@ -58,7 +58,7 @@ function untilHeld(server: ServerHandle, calls: number): Promise<void> {
   const held = (): number => modelOf(server).inFlight + modelOf(server).queue.waiting;
   return eventually(
     () => held() === calls,
-    5000,
+    15_000,
     () => `${held()} calls, not ${calls}`,
   );
 }
@@ -119,7 +119,7 @@ test(
   'the run timeout holds for a batch: what has no answer by then gets 504, and the worker lives on',
   OPTIONS,
   async (t) => {
-    const server = await started(t, { runTimeout: 700 });
+    const server = await started(t, { runTimeout: 3000 });
     const [{ pid }] = modelOf(server).workers as [{ pid: number }];
     const answers = await batchOf(server, [{ sleep: 30 }, { sleep: 30 }, {}]);
     assert.deepEqual(await statusesOf(answers), [504, 504, 200]);

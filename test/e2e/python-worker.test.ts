@@ -251,7 +251,7 @@ test('a server with Python workers', OPTIONS, async (t) => {
     const running = call(server.url, '{"sleep":0.2}');
     await eventually(
       () => statusOf(server).model.inFlight === 1,
-      5000,
+      15_000,
       () => 'no call in flight',
     );
     const end = await server.close();

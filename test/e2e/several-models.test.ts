@@ -137,7 +137,7 @@ test(
     assert.deepEqual(await get(server, '/readyz/bad'), [503, '{"state":"unhealthy","model":"bad"}']);
     assert.equal((await get(server, '/readyz/eco'))[0], 404);
     assert.deepEqual((await ask(server, '/models/echo/', 2)).json(), 2);
-    assert.match(server.stderr(), /bad: no worker could start; .*answering 503 for this model/);
+    await server.untilPrinted(/bad: no worker could start; .*answering 503 for this model/);
     await server.stop();
   },
 );

@@ -325,7 +325,7 @@ async function deathReport(server: Server, id: string): Promise<Record<string, u
     logLines(server).find((line) => line['requestId'] === id && String(line['msg']).includes('died'));
   await eventually(
     () => find() !== undefined,
-    5000,
+    15_000,
     () => server.stderr(),
   );
   return find() as Record<string, unknown>;

@@ -98,7 +98,7 @@ test(
   LIMIT,
   async (t) => {
     const cues = makeCues(t);
-    const args = ['--drain-lag', '1500ms', '--workers', '2'];
+    const args = ['--drain-lag', '4s', '--workers', '2'];
     const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args });
     const running = ask(server, { until: 'go on' }, { id: 'running' });
     await cues.untilNoted('begun running');
@@ -106,7 +106,7 @@ test(
     server.process.kill('SIGTERM');
     await eventually(
       async () => (await fetch(`${server.url}/readyz`)).status === 503,
-      5000,
+      15_000,
       () => 'ready for ever',
     );
     assert.equal((await ask(server, {})).status, 200, 'a load balancer may not have noticed yet');
@@ -115,7 +115,7 @@ test(
         const answer = await ask(server, {});
         return answer.status === 503 && errorOf(answer).code === 'SERVE_SHUTTING_DOWN';
       },
-      5000,
+      15_000,
       () => 'calls are never refused',
     );
     cues.give('go on');
@@ -144,7 +144,7 @@ for (const [first, second, code] of [
       assert.deepEqual(await server.ended, { code, signal: null });
       await eventually(
         () => !isAlive(pid),
-        2000,
+        15_000,
         () => `worker ${pid} lives`,
       );
       await assert.rejects(call);
@@ -238,10 +238,17 @@ test('a signal while the only slot waits out its backoff ends the server at once
     env: { ...cues.env, ERROR_CODE: 'ECONNREFUSED' },
     args,
   });
-  // From the third on, a pause is at least a second: long enough to end in its midst.
-  await server.until(({ model }) => model.workers[0]?.state === 'backoff' && model.workers[0].restarts >= 3);
+  // From the fourth on, a pause is at least two seconds: long enough to end in its midst.
+  const { model } = await server.until(
+    ({ model }) => model.workers[0]?.state === 'backoff' && model.workers[0].restarts >= 4,
+  );
   const countStarts = (): number => server.stdout().match(/armed: throws in init/g)?.length ?? 0;
-  const starts = countStarts();
+  const starts = 1 + (model.workers[0]?.restarts ?? 0);
+  await eventually(
+    () => countStarts() === starts,
+    15_000,
+    () => server.stdout(),
+  );
   server.process.kill('SIGINT');
   assert.deepEqual(await server.ended, { code: 0, signal: null });
   assert.equal(countStarts(), starts, 'the server ended before the pause did');

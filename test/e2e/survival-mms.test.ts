@@ -238,7 +238,7 @@ test('a client of a service that leaves while its call waits: the call is never 
 test('a batch of a service past its time limit', LIMIT, async (t) => {
   const cues = makeCues(t);
   const { server, management } = await startManagedCommand(t, { env: cues.env, expectedRestarts: 1 });
-  const options = `batch_size=2&max_batch_delay=${LONG_MS}&response_timeout=1`;
+  const options = `batch_size=2&max_batch_delay=${LONG_MS}&response_timeout=3`;
   await management.said(`${WORKS}&model_name=m&${options}`);
   const [pid = 0] = workerProcesses(server);
   const runBatch = async (wish: object): Promise<string[]> => {
@@ -248,7 +248,7 @@ test('a batch of a service past its time limit', LIMIT, async (t) => {
     ]);
     return answers.map(inShort);
   };
-  const late = Array<string>(2).fill('504 The call ran longer than 1000 ms (--run-timeout).');
+  const late = Array<string>(2).fill('504 The call ran longer than 3000 ms (--run-timeout).');
   const served = ['200 a of 2', '200 b of 2'];
 
   await t.test('that ends within the grace: 504 for all of it, and the process serves the next', async () => {

@@ -54,7 +54,7 @@ test(
     process.kill(guard, 'SIGKILL');
     await eventually(
       () => ![null, guard].includes(guardOf(server.pid)),
-      5000,
+      15_000,
       () => 'no new guard',
     );
     await killServer(server, cues);

@@ -26,7 +26,7 @@ test('prints of every kind', LIMIT, async (t) => {
     const garbage = Buffer.from('05000000ffffffff931f1fc0e28200fe0d0a', 'hex');
     await eventually(
       () => occurrences(server.stdoutBytes(), garbage) === 2,
-      5000,
+      15_000,
       () => server.stdout(),
     );
   });
@@ -42,7 +42,7 @@ test('prints of every kind', LIMIT, async (t) => {
     const call = ask(server, { progress: 'go on' });
     await eventually(
       () => server.stdout().includes(' 10%\r'),
-      5000,
+      15_000,
       () => server.stdout().slice(-100),
     );
     assert.ok(!server.stdout().includes('100%'));
@@ -91,7 +91,7 @@ test('a line is seen as it grows, and two workers never share one', LIMIT, async
   const untilPrinted = (text: string): Promise<void> =>
     eventually(
       () => server.stdout() === armed + text,
-      5000,
+      15_000,
       () => server.stdout(),
     );
   const first = ask(server, { begins: 'Loading\u2026 ', until: 'go on', ends: 'done\n' });
@@ -151,7 +151,7 @@ test('--log-format json', LIMIT, async (t) => {
   const untilPrinted = (msg: string): Promise<void> =>
     eventually(
       () => printed(msg) !== undefined,
-      5000,
+      15_000,
       () => `${msg} in:\n${server.stdout()}`,
     );
 
@@ -320,7 +320,7 @@ function prints(server: Server): Print[] {
 function untilLine(output: () => string, line: string): Promise<void> {
   return eventually(
     () => output().split('\n').includes(line),
-    5000,
+    15_000,
     () => `${line} in:\n${output()}`,
   );
 }

@@ -34,10 +34,12 @@ test(
       assert.ok(unsent.bytes >= Math.min(i + 1, 3) * BYTES, `${unsent.bytes} bytes are counted`);
       assert.ok(unsent.bytes <= unsent.maxBytes, `${unsent.bytes} bytes are held`);
     }
+    await server.until(() => cutOff(server).length === 5);
     assert.deepEqual(cutOff(server), ['reader-0', 'reader-1', 'reader-2', 'reader-3', 'reader-4']);
 
     const whole = await ask(server, { bytes: BYTES }, { id: 'reads' });
     assert.equal(whole.text.length, BYTES);
+    await server.until(({ replies }) => replies['SERVE_SLOW_READER'] === cutOff(server).length);
     assert.ok(!cutOff(server).includes('reads'));
 
     for (const [i, reader] of readers.entries()) {
@@ -57,7 +59,7 @@ test(
   '--stall-timeout is for whole answers too, and judges by bytes: a slow reader is not cut',
   LIMIT,
   async (t) => {
-    const args = ['--stall-timeout', '1s', '--access-log', '--log-format', 'json'];
+    const args = ['--stall-timeout', '3s', '--access-log', '--log-format', 'json'];
     const server = await startServer(APP, { t, args });
     const slow = await UnreadAnswer.ask(t, server, { input: { bytes: BYTES }, id: 'slow' });
     slow.readSlowly(400_000);
@@ -78,7 +80,7 @@ test(
   'the memory of answers that were cut off is given back, though nobody calls any more',
   LIMIT,
   async (t) => {
-    const server = await startServer(APP, { t, args: ['--stall-timeout', '5s'] });
+    const server = await startServer(APP, { t, args: ['--stall-timeout', '8s'] });
     await server.until(({ state }) => state === 'ready');
     const count = 5;
     const asks = Array.from({ length: count }, () =>
@@ -93,7 +95,7 @@ test(
 );
 
 test('every kind of answer is counted, and cut off after --stall-timeout', LIMIT, async (t) => {
-  const server = await startServer(APP, { t, args: ['--stall-timeout', '4s'] });
+  const server = await startServer(APP, { t, args: ['--stall-timeout', '6s'] });
   const bytes = BYTES;
   const job = await call(`${server.url}/job`, JSON.stringify({ bytes }));
   await server.until(({ replies }) => replies['ok'] === 1);

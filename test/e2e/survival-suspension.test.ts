@@ -9,9 +9,9 @@ import { fixture, startServer } from '../helpers/server.js';
 const LIMIT = { timeout: 60_000 };
 
 for (const [what, kb, args, headers] of [
-  ['--run-timeout', 0, ['--run-timeout', '2s'], {}],
-  ['--run-timeout, with an answer that no pipe holds', 20_000, ['--run-timeout', '2s'], {}],
-  ["the client's deadline", 0, [], { 'x-request-timeout-seconds': '2' }],
+  ['--run-timeout', 0, ['--run-timeout', '4s'], {}],
+  ['--run-timeout, with an answer that no pipe holds', 20_000, ['--run-timeout', '4s'], {}],
+  ["the client's deadline", 0, [], { 'x-request-timeout-seconds': '4' }],
 ] as const) {
   test(
     `a call that ended while the front stood still is answered, though it woke after ${what}`,
@@ -25,7 +25,7 @@ for (const [what, kb, args, headers] of [
       server.process.kill('SIGSTOP');
       cues.give('go on');
       await cues.untilNoted('ended');
-      await delay(2500); // Time is what this is about: the limit passes, and the front can tell of nothing meanwhile.
+      await delay(4500); // Time is what this is about: the limit passes, and the front can tell of nothing meanwhile.
       server.process.kill('SIGCONT');
       const answer = await call;
       assert.deepEqual([answer.status, answer.text.length], [200, kb * 1024 + '{"text":""}'.length]);

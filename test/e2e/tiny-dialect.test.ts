@@ -23,7 +23,7 @@ async function startWith(app: string): Promise<ServerHandle> {
     default: { ...banana, fail: tiny.fail },
   };
   const given = { app: fixture(app), host: '127.0.0.1', port: 0, logLevel: 'silent' } as const;
-  const limits = { maxBody: '2kb', runTimeout: '1s', apiKey: KEY, corsOrigin: PAGE } as const;
+  const limits = { maxBody: '2kb', runTimeout: '3s', apiKey: KEY, corsOrigin: PAGE } as const;
   const server = await serve({ ...given, ...limits }, { dialects });
   await server.ready;
   return server;

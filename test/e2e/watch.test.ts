@@ -266,8 +266,10 @@ describe('--watch', () => {
       const app = editedApp(t, { 'app.mjs': notingApp(0) });
       const server = await watched(t, app, 'app.mjs', [], cues.env);
       await answer(server);
+      server.process.kill('SIGSTOP'); // to the server the checkout is one burst, however slow this machine writes
       for (let i = 0; i < 500; i += 1) app.save(`lib/${i % 25}/${i}.ts`, `export const i = ${i};`);
       app.save('app.mjs', notingApp(1));
+      server.process.kill('SIGCONT');
       await eventually(async () => (await answer(server))['version'] === 1, 15_000, server.stderr);
       await server.stop();
       const notes = cues.notes();

@@ -136,6 +136,7 @@ test(
     const server = await startServer(APP, { t, args: JSON_LOG });
     const options = { await: true, retries: 1 };
     assert.equal(await said(server, { url: `${url}/hook?token=hunter2`, json: 1, options }), 'resolved');
+    await server.untilPrinted('(2 attempts)');
     const lines = webhookLines(server);
     assert.equal(lines.length, 1, 'await: true waits for the last attempt');
     assert.match(

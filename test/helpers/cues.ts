@@ -27,7 +27,7 @@ export function makeCues(t: TestContext): Cues {
     env: { CUES: folder },
     give: (cue) => writeFileSync(join(folder, cue), ''),
     notes,
-    untilNoted: (line, limitMs = 15_000) =>
+    untilNoted: (line, limitMs = 30_000) =>
       eventually(
         () => notes().some((noted) => (typeof line === 'string' ? noted === line : line.test(noted))),
         limitMs,

@@ -35,7 +35,7 @@ class FakeClock implements Clock {
   async skipToNext(): Promise<number> {
     await eventually(
       () => this.waits.length > 0,
-      5000,
+      15_000,
       () => 'nobody waits',
     );
     const next = this.waits.reduce((a, b) => (a.atMs <= b.atMs ? a : b));
@@ -222,7 +222,7 @@ test('a receiver that hangs holds up its own webhooks only, and ends in a timeou
   assert.match(warnings()[0]?.text as string, /failed with timeout: no answer within 300 ms \(1 attempt\)$/);
   await eventually(
     () => hanging.connections() === 0,
-    5000,
+    15_000,
     () => 'connections leak',
   );
 });
@@ -253,7 +253,7 @@ test('an answer without an end counts by its status, and its connection is cut',
   assert.equal(await sent(webhooks, webhookTo(endless.url)), 'delivered');
   await eventually(
     () => endless.connections() === 0,
-    5000,
+    15_000,
     () => 'the connection stays',
   );
 });
@@ -302,7 +302,7 @@ test(
     );
     await eventually(
       () => webhooks.owed === 0,
-      5000,
+      15_000,
       () => 'still owed',
     );
     assert.equal(
@@ -369,7 +369,7 @@ test('drain reports by id what was not sent when its time is over, and cuts it o
   );
   await eventually(
     () => hanging.connections() === 0,
-    5000,
+    15_000,
     () => 'connections leak',
   );
   assert.equal(webhooks.send(webhookTo(hanging.url)), false, 'the server has stopped');
@@ -383,7 +383,7 @@ test('drain does not wait for a retry that would come after its end', LIMIT, asy
   const before = sent(webhooks, webhookTo(receiver.url, { id: 'msg_before' }));
   await eventually(
     () => clock.waits.length === 1,
-    5000,
+    15_000,
     () => 'it does not wait',
   );
   const during = sent(webhooks, webhookTo(receiver.url, { id: 'msg_during' }));

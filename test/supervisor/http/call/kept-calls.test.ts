@@ -64,7 +64,7 @@ async function openBench(t: TestContext): Promise<Bench> {
 const untilHeld = ({ store }: Bench): Promise<void> =>
   eventually(
     () => store.held.length === 1,
-    5000,
+    15_000,
     () => `${store.held.length} are held`,
   );
 
@@ -136,7 +136,7 @@ for (const { who, path, taken, refused } of WAYS) {
     bench.store.held[0]?.put();
     await eventually(
       () => bench.jobs.length === 1,
-      5000,
+      15_000,
       () => 'the job is not submitted',
     );
   });

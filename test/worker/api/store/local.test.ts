@@ -145,7 +145,7 @@ test('expired values leave the file, which does not grow with them', async (t) =
     const last = keys.at(-1) as string;
     await eventually(
       async () => !(await backend.has(last)),
-      5000,
+      15_000,
       () => 'the round did not expire',
     );
     sizes.push(statSync(path).size);
@@ -162,7 +162,7 @@ test('a value set anew by one process is not swept for what another saw expire',
     await backend.set('key', Buffer.from('old'), 1);
     await eventually(
       async () => !(await backend.has('key')),
-      5000,
+      15_000,
       () => 'the value did not expire',
     );
     // Each of these looks for expired values, and sees the old one until the first is written.

@@ -92,7 +92,7 @@ test('the place is asked of the model as soon as it is known, and counts what ha
   );
   await eventually(
     () => fakes.notes.length === 2,
-    5000,
+    15_000,
     () => `noted: ${fakes.notes.join(', ')}`,
   );
   assert.deepEqual(fakes.notes, ['b admits', `b grows by ${before.length}`]);
