@@ -1,5 +1,5 @@
 /**
- * Watches the folder of an app, or its only file, and tells, once per burst of changes, which of its files hold something else.
+ * Watches the folder of an app, or a file and what it loads, and tells, once per burst of changes, which of its files hold something else.
  *
  * 1. Any news from the system starts a burst; editors save in several steps, and a checkout writes hundreds of files.
  * 2. When it is quiet again, the tree is read (`file-tree.ts`) and compared with what was read before.
@@ -34,7 +34,7 @@ type State =
 
 export class AppFiles {
   readonly #folder: string;
-  /** Name of the only file that counts; null: all of the folder do. */
+  /** Name of the file that counts, with what it loads by relative paths; null: all of the folder count. */
   readonly #only: string | null;
   readonly #listener: AppFilesListener;
   #state: State = { name: 'still' };
@@ -42,7 +42,7 @@ export class AppFiles {
   #watchers: FSWatcher[] = [];
   #hasProblem = false;
 
-  /** `app`: path of its folder, or of a file in it, which exists. `isAlone`: nothing else than that file counts. */
+  /** `app`: path of its folder, or of a file in it, which exists. `isAlone`: only that file counts, and what it loads. */
   constructor(app: string, listener: AppFilesListener, isAlone = false) {
     const path = realpathSync(app);
     const isFolder = statSync(path).isDirectory();
@@ -66,7 +66,6 @@ export class AppFiles {
   #onNews(event: string, path: string | null): void {
     // An entry that is made, moved or removed may be a folder, whatever its name.
     if (path !== null && (isIgnored(path) || (event === 'change' && !isAppFile(path)))) return;
-    if (path !== null && this.#only !== null && path !== this.#only) return;
     if (this.#state.name === 'reading') this.#state = { name: 'reading', isStale: true };
     else this.#awaitQuiet();
   }

@@ -6,7 +6,8 @@
 import { hash } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import { readFile, readdir, stat } from 'node:fs/promises';
-import { extname, join, sep } from 'node:path';
+import { dirname, extname, join, sep } from 'node:path';
+import { localImports } from './local-imports.js';
 
 interface FileMark {
   readonly bytes: number;
@@ -80,16 +81,36 @@ export async function readTree(
   return tree;
 }
 
-/** As `readTree`, of one file in a folder. */
+/** As `readTree`, of one file in a folder and of what it loads by relative paths, which may lie above the folder. */
 export async function readFileAlone(
   root: string,
   name: string,
   before: FileTree,
   onFolder: (path: string) => void,
 ): Promise<FileTree> {
-  onFolder(root);
-  const mark = await markOf(join(root, name), before.get(name)).catch(() => null);
-  return new Map(mark === null ? [] : [[name, mark]]);
+  const tree = new Map<string, FileMark>();
+  const folders = new Set<string>();
+  const files = [name];
+  for (let file = files.pop(); file !== undefined; file = files.pop()) {
+    if (tree.has(file) || (file !== name && isIgnored(file.replace(ABOVE, '')))) continue;
+    const folder = join(root, dirname(file));
+    if (!folders.has(folder)) onFolder(folder);
+    folders.add(folder);
+    const mark = await markOf(join(root, file), before.get(file)).catch(() => null);
+    if (mark === null) continue;
+    tree.set(file, mark);
+    files.push(...localImports(file, await textOf(join(root, file), mark)));
+  }
+  return tree;
+}
+
+/** How a path begins that leads out of the folder. */
+const ABOVE = /^(?:\.\.[/\\])+/;
+
+/** Empty for data, which loads nothing. */
+async function textOf(file: string, { bytes }: FileMark): Promise<string> {
+  const isCode = bytes <= MAX_HASHED_BYTES && extname(file) !== '.json';
+  return isCode ? readFile(file, 'utf8').catch(() => '') : '';
 }
 
 /** Changed, new and removed files, in order. */

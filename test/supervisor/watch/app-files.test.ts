@@ -83,6 +83,30 @@ test('of a file that is alone, nothing beside it counts, and its return does', L
   );
 });
 
+test(
+  'a file that is alone is watched with what it loads, however deep, also what comes later',
+  LIMIT,
+  async (t) => {
+    const app = editedApp(t, {
+      'store/one.ts': 'import "./lib/a.js";',
+      'store/lib/a.ts': 'export * from "../../shared/b"; require("./later.json");',
+      'store/lib/other.ts': '1',
+      'shared/b/index.mts': '1',
+    });
+    const { told, untilTold } = await watched(t, app, 'store/one.ts', true);
+    app.save('store/lib/other.ts', '2');
+    app.save('shared/b/index.mts', '2');
+    await untilTold('../shared/b/index.mts');
+    app.save('store/lib/later.json', '{}');
+    await untilTold('lib/later.json');
+    app.save('store/one.ts', 'import "./lib/other";');
+    await untilTold('one.ts');
+    app.save('store/lib/other.ts', '3');
+    await untilTold('lib/other.ts');
+    assert.deepEqual(told.slice(0, 2), [['../shared/b/index.mts'], ['lib/later.json']]);
+  },
+);
+
 test('a change that is undone within the burst is none', LIMIT, async (t) => {
   const app = editedApp(t, { 'app.ts': '1', 'last.ts': '1' });
   const { told, untilTold } = await watched(t, app);

@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { localImports } from '../../../supervisor/watch/local-imports.js';
+
+for (const [what, text, path] of [
+  ['an import', `import { a } from './a.mjs';`, 'src/a.mjs'],
+  ['an import for its effects', `import "./a.mjs";`, 'src/a.mjs'],
+  ['an import while it runs', 'await import(`./a.mjs`)', 'src/a.mjs'],
+  ['an export of another file', `export * from '../a.mjs'`, 'a.mjs'],
+  ['an import over several lines', `import {\n  a,\n} from\n  './a.mjs';`, 'src/a.mjs'],
+  ['a require', `const a = require('./a.json')`, 'src/a.json'],
+  ['a URL of a file beside it', `readFileSync(new URL('./labels.json', import.meta.url))`, 'src/labels.json'],
+  ['the compiled name of TypeScript', `import './a.js'`, 'src/a.ts'],
+  ['a name without its extension', `import './a'`, 'src/a.ts'],
+  ['a folder', `import './a'`, 'src/a/index.js'],
+  ['a name with a dot', `import './a.b'`, 'src/a.b.ts'],
+] as const) {
+  test(`${what} is seen`, () => {
+    assert.ok(localImports('src/app.ts', text).includes(path), localImports('src/app.ts', text).join());
+  });
+}
+
+for (const text of [`import 'package'`, `import 'node:fs'`, `from('/absolute.mjs')`, `const a = './a.mjs';`])
+  test(`nothing beside the file is seen in ${text}`, () => {
+    assert.deepEqual(localImports('src/app.ts', text), []);
+  });
