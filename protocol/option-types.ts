@@ -67,6 +67,7 @@ export interface ServerOptionTypes<Duration> {
   logFormat: 'text' | 'json';
   logPrefix: 'none' | 'potassium';
   logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
+  logLocation: string;
   metrics: Switch;
   metricsPort: number | string;
   metricsHost: string;

@@ -2,6 +2,7 @@
 import { pino, type Logger } from 'pino';
 import { prettyFactory } from 'pino-pretty';
 import type { LogLevel } from '../options/table.js';
+import type { LogFile } from './log-file.js';
 import type { OutputWriter } from './output-writer.js';
 
 export type Log = Logger;
@@ -9,14 +10,41 @@ export type Log = Logger;
 /** Lines kept for a reader that has stopped reading; later ones are dropped. */
 const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
 
-export function createLog(format: 'text' | 'json', level: LogLevel, writer: OutputWriter): Log {
-  const write = (line: string): void => {
-    if (writer.writableLength < MAX_UNREAD_BYTES) writer.writeLines(line);
+/** `writer` null: the lines go to the files only, which get them without colours and with their day. */
+export function createLog(
+  format: 'text' | 'json',
+  level: LogLevel,
+  writer: OutputWriter | null,
+  files: readonly LogFile[] = [],
+): Log {
+  const show = (line: string): void => {
+    if (writer !== null && writer.writableLength < MAX_UNREAD_BYTES) writer.writeLines(line);
   };
-  if (format === 'json') {
-    return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, { write });
-  }
+  const keep = (line: string): void => {
+    for (const file of files) file.writeLines(line);
+  };
+  const [shown, kept] = format === 'json' ? [asItIs, asItIs] : [prettyForPeople(), prettyForFiles()];
+  const write = (line: string): void => {
+    if (writer !== null) show(shown(line));
+    if (files.length > 0) keep(kept(line));
+  };
+  const timestamp = format === 'json' ? pino.stdTimeFunctions.isoTime : true;
+  return pino({ level, base: null, timestamp }, { write });
+}
+
+type Form = (line: string) => string;
+
+const asItIs: Form = (line) => line;
+
+function prettyForPeople(): Form {
   const colorize = process.stderr.isTTY === true && process.env['NO_COLOR'] === undefined;
-  const pretty = prettyFactory({ colorize, translateTime: 'SYS:HH:MM:ss.l', singleLine: true });
-  return pino({ level, base: null }, { write: (line: string) => write(pretty(line)) });
+  return prettyFactory({ colorize, translateTime: 'SYS:HH:MM:ss.l', singleLine: true });
+}
+
+function prettyForFiles(): Form {
+  return prettyFactory({
+    colorize: false,
+    translateTime: "UTC:yyyy-mm-dd'T'HH:MM:ss.l'Z'",
+    singleLine: true,
+  });
 }

@@ -6,41 +6,32 @@
 import type { Readable } from 'node:stream';
 import { LineSplitter } from './line-splitter.js';
 import type { OutputWriter } from './output-writer.js';
-
-export interface PrintSource {
-  /** The model's name while there are several to tell apart, else empty. */
-  label(): string;
-  readonly worker: number;
-  readonly mark: string;
-  /** The call that a print belongs to when the output does not say. */
-  runningRequestId(): string;
-}
+import type { PrintCopies } from './print-copies.js';
+import { CR, LF, lineEnd, wrapped, type PrintSource, type StreamName } from './prints.js';
 
 /** `text`: as it came. `json`: wrapped. `potassium`: each line behind the words that Potassium put there. */
 export type PrintFormat = 'text' | 'json' | 'potassium';
-
-type StreamName = 'stdout' | 'stderr';
-
-const LF = 0x0a;
-const CR = 0x0d;
 
 export class OutputRelay {
   readonly #format: PrintFormat;
   readonly #workers: () => number;
   readonly #writers: Readonly<Record<StreamName, OutputWriter>>;
+  readonly #copies: PrintCopies | null;
   /** Lines that have begun behind a line of another worker. */
   readonly #waiting = new Map<OutputWriter, Map<Readable, LineSplitter>>();
   readonly #paused = new Map<OutputWriter, Set<Readable>>();
 
-  /** `workers`: how many there are now to tell apart. */
+  /** `workers`: how many there are now to tell apart. `copies`: for files; null: there are none. */
   constructor(
     format: PrintFormat,
     workers: () => number,
     writers: Readonly<Record<StreamName, OutputWriter>>,
+    copies: PrintCopies | null = null,
   ) {
     this.#format = format;
     this.#workers = workers;
     this.#writers = writers;
+    this.#copies = copies;
     for (const writer of Object.values(writers)) {
       this.#paused.set(writer, new Set());
       this.#waiting.set(writer, new Map());
@@ -59,15 +50,21 @@ export class OutputRelay {
           : this.#bare(writer, this.#prefixed(writer, text, source, requestId, stream), stream, ended);
       if (bytes.length > 0 && !writer.write(bytes)) this.#pause(writer, stream);
     });
+    const copy = this.#copies?.of(name, source);
     stream.on('data', (chunk: Buffer) => {
+      copy?.push(chunk);
       splitter.push(chunk);
       if (this.#format !== 'text') return;
       if (splitter.holdsText) this.#waiting.get(writer)?.set(stream, splitter);
       this.#showBegun(writer);
     });
-    stream.on('error', () => splitter.end());
-    stream.on('close', () => {
+    const end = (): void => {
+      copy?.end();
       splitter.end();
+    };
+    stream.on('error', end);
+    stream.on('close', () => {
+      end();
       this.#forget(writer, stream);
     });
   }
@@ -142,30 +139,4 @@ function prefixLines(text: Buffer, prefix: Buffer, continues: boolean): Buffer {
     start = next;
   }
   return Buffer.concat(parts);
-}
-
-/** A JSON line for each line that is not empty. */
-function wrapped(stream: StreamName, text: Buffer, source: PrintSource, requestId: string | null): string {
-  const label = source.label();
-  const record = {
-    time: new Date().toISOString(),
-    stream,
-    ...(label === '' ? {} : { model: label }),
-    worker: source.worker,
-    requestId: requestId ?? source.runningRequestId(),
-  };
-  let lines = '';
-  for (let start = 0; start < text.length;) {
-    const end = lineEnd(text, start);
-    if (end > start) lines += `${JSON.stringify({ ...record, msg: text.toString('utf8', start, end) })}\n`;
-    start = end + 1;
-  }
-  return lines;
-}
-
-/** Where the line that starts at `from` ends, its end not included. */
-function lineEnd(text: Buffer, from: number): number {
-  let end = from;
-  while (end < text.length && text[end] !== LF && text[end] !== CR) end += 1;
-  return end;
 }

@@ -33,21 +33,34 @@ export async function gatherOptions(sources: GivenSources): Promise<GatheredOpti
   const query = queryOf(sources, own);
   const found = findConfig(query);
   const warnings = lookupWarnings(query, isAppNamed);
-  if (found === null) return { resolved: own, hasMmsConfig: false, warnings };
+  const places = found !== null || hasStore(own) ? placesOf(env) : NO_PLACES;
+  if (found === null)
+    return { resolved: resolveOptions([given, environment, places, file]), hasMmsConfig: false, warnings };
   const { readMmsConfig } = await import('./mms/read-config.js'); // with a library that nobody else needs
   const config = readMmsConfig(found, env);
-  const resolved = resolveOptions([config.environment, given, environment, config.file, file]);
+  const resolved = resolveOptions([config.environment, given, environment, places, config.file, file]);
   return { resolved, hasMmsConfig: true, warnings: [...warnings, ...config.warnings] };
 }
 
 function queryOf({ env, folder, isAppNamed, isAppThere }: GivenSources, own: ResolvedOptions): ConfigQuery {
-  const { mmsConfig, modelStore, models } = own.options;
-  const hasStore = modelStore !== null || models !== null;
+  const { mmsConfig } = own.options;
   const place = own.explicit.get('mmsConfig') ?? '--mms-config';
   return {
     given: mmsConfig === null ? null : { path: mmsConfig, place },
     env,
     folder,
-    mayBeUnnamed: !isAppNamed && (hasStore || !isAppThere),
+    mayBeUnnamed: !isAppNamed && (hasStore(own) || !isAppThere),
   };
 }
+
+function hasStore({ options: { modelStore, models } }: ResolvedOptions): boolean {
+  return modelStore !== null || models !== null;
+}
+
+/** Variables of Multi Model Server that are too common to count for those who do not come from there. */
+function placesOf(env: GivenSources['env']): OptionSource {
+  const logLocation = env['LOG_LOCATION'] ?? '';
+  return { values: logLocation === '' ? {} : { logLocation }, where: () => 'LOG_LOCATION' };
+}
+
+const NO_PLACES: OptionSource = { values: {}, where: (name) => name };

@@ -499,6 +499,15 @@ export const OPTIONS = {
     default: 'info',
     parse: (raw) => parseChoice(raw, LOG_LEVELS),
   }),
+  logLocation: serverOption<string | null>({
+    group: 'Logs',
+    flag: '--log-location',
+    value: '<folder>',
+    help: 'Folder of files that lines go to as well: access_log.log has one for each call, mms_log.log what the server says and its workers print, model_log.log what workers print. LOG_LOCATION in the environment counts too, where there is a model store or a config.properties. See docs/config-properties.md.',
+    defaultText: 'no files',
+    default: null,
+    parse: parseFolder,
+  }),
   metrics: serverOption<boolean>({
     group: 'Metrics',
     flag: '--metrics',

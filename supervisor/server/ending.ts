@@ -8,7 +8,6 @@ import { ServeError } from '../../protocol/errors.js';
 import type { UnsentAnswers } from '../http/socket/unsent-answers.js';
 import type { KeptJobs } from '../jobs/kept-jobs.js';
 import type { Log } from '../observe/log.js';
-import type { OutputWriter } from '../observe/output-writer.js';
 import { formatMs } from '../options/units.js';
 import type { OrphanGuard } from '../processes/orphan-guard.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
@@ -18,12 +17,13 @@ import { drain } from './drain.js';
 import type { Listeners } from './listeners.js';
 import type { ServedModels } from './served-models.js';
 import type { CloseOptions, ServerEnd } from './server-handle.js';
+import type { ServerLogs } from './server-logs.js';
 
 /** What is closed at the end. */
 export interface EndingServer {
   readonly drainTimeoutMs: number;
   readonly log: Log;
-  readonly writers: readonly OutputWriter[];
+  readonly logs: Pick<ServerLogs, 'close'>;
   readonly served: ServedModels;
   readonly jobs: KeptJobs;
   readonly webhooks: Webhooks;
@@ -128,7 +128,7 @@ export class Ending {
   async #tearDown(end: ServerEnd): Promise<void> {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
-    const { served, jobs, webhooks, unsent, guard, eventLoopDelay, metrics, log, writers } = this.#server;
+    const { served, jobs, webhooks, unsent, guard, eventLoopDelay, metrics, log, logs } = this.#server;
     served.startUp.end(
       end.error ?? new ServeError('SERVE_SHUTTING_DOWN', 'The server ended before it was ready.'),
     );
@@ -142,7 +142,7 @@ export class Ending {
     eventLoopDelay.disable();
     metrics?.stop();
     log.info(endText(end));
-    await Promise.all(writers.map((writer) => writer.flush(FLUSH_MS)));
+    await logs.close(FLUSH_MS);
     this.#ended.resolve(end);
   }
 }

@@ -27,13 +27,13 @@ import { createHttpServer, inviteBody } from '../http/socket/http-server.js';
 import { KeptJobs, type KeptJob } from '../jobs/kept-jobs.js';
 import type { Model } from '../models/model.js';
 import { AccessLog } from '../http/call/access-log.js';
-import { createLog, type Log } from '../observe/log.js';
-import { OutputWriter } from '../observe/output-writer.js';
+import type { Log } from '../observe/log.js';
 import { ServerAdmin } from './models-admin.js';
 import type { ModelStore } from '../store/model-store.js';
 import { Listeners } from './listeners.js';
 import { modelReadiness, serverReadiness, type Readiness } from './readiness.js';
 import { ServedModels, type FirstModel } from './served-models.js';
+import { ServerLogs } from './server-logs.js';
 import { ServerModels } from './server-models.js';
 import { sharedResources } from './shared-resources.js';
 import { Tally } from './tally.js';
@@ -81,7 +81,7 @@ const MMS_READY = 'Model server started.\n';
 export class Server implements ServerHandle {
   readonly #plan: ServerPlan;
   readonly #options: ServerOptions;
-  readonly #writers = { stdout: new OutputWriter(1), stderr: new OutputWriter(2) };
+  readonly #logs: ServerLogs;
   readonly #log: Log;
   readonly #guard: OrphanGuard;
   readonly #webhooks: Webhooks;
@@ -101,11 +101,13 @@ export class Server implements ServerHandle {
   constructor(plan: ServerPlan) {
     this.#plan = plan;
     this.#options = plan.resolved.options;
-    this.#log = createLog(this.#options.logFormat, this.#options.logLevel, this.#writers.stderr);
-    const accessLog = new AccessLog(this.#log, ({ spec }) => this.#served.labelOf(spec));
+    this.#logs = new ServerLogs(this.#options, plan.cwd);
+    this.#log = this.#logs.log;
+    const { calls, writers, printFiles } = this.#logs;
+    const accessLog = calls && new AccessLog(calls, ({ spec }) => this.#served.labelOf(spec));
     this.#metrics = plan.metrics === null ? null : this.#newMetrics();
     this.#tally = new Tally([
-      ...(this.#options.accessLog ? [accessLog] : []),
+      ...(accessLog === null ? [] : [accessLog]),
       ...(this.#metrics === null ? [] : [this.#metrics.calls]),
     ]);
     const { unsentBytes, maxOutput, stallTimeout } = this.#options;
@@ -130,7 +132,8 @@ export class Server implements ServerHandle {
         guard: this.#guard,
         log: this.#log,
         webhooks: this.#webhooks,
-        writers: this.#writers,
+        writers,
+        printFiles,
         sendAhead: plan.sendAhead,
       }),
       {
@@ -153,7 +156,7 @@ export class Server implements ServerHandle {
     this.#ending = new Ending({
       drainTimeoutMs: this.#options.drainTimeout,
       log: this.#log,
-      writers: Object.values(this.#writers),
+      logs: this.#logs,
       served: this.#served,
       jobs: this.#jobs,
       webhooks: this.#webhooks,
@@ -210,7 +213,7 @@ export class Server implements ServerHandle {
     this.#metrics?.start();
     await this.#served.start(this.#plan.models);
     await this.#listeners.answerBy(this.#newBackend(), this.#metrics, this.#plan.dialects);
-    if (this.#plan.isMmsMode) this.#writers.stdout.writeLines(MMS_READY);
+    if (this.#plan.isMmsMode) this.#logs.writers.stdout.writeLines(MMS_READY);
   }
 
   close(options: CloseOptions = {}): Promise<ServerEnd> {

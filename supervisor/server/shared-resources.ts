@@ -3,9 +3,11 @@ import { ByteBudget } from '../dispatch/byte-budget.js';
 import type { SendAhead } from '../dispatch/send-ahead.js';
 import type { Devices } from '../machine/devices.js';
 import type { ServerResources } from '../models/model-resources.js';
+import type { LogFile } from '../observe/log-file.js';
 import type { Log } from '../observe/log.js';
 import { OutputRelay } from '../observe/output-relay.js';
 import type { OutputWriter } from '../observe/output-writer.js';
+import { PrintCopies } from '../observe/print-copies.js';
 import type { ServerOptions } from '../options/resolve.js';
 import type { OrphanGuard } from '../processes/orphan-guard.js';
 import { SpawnGate } from '../slots/spawn-gate.js';
@@ -18,20 +20,23 @@ export interface SharedParts {
   readonly log: Log;
   readonly webhooks: Webhooks;
   readonly writers: { readonly stdout: OutputWriter; readonly stderr: OutputWriter };
+  /** Files for what workers print. */
+  readonly printFiles: readonly LogFile[];
   readonly sendAhead: SendAhead | undefined;
 }
 
 export function sharedResources(
   { logFormat, logPrefix, queueBytes, spawnConcurrency, maxOutput }: ServerOptions,
-  { devices, guard, log, webhooks, writers, sendAhead }: SharedParts,
+  { devices, guard, log, webhooks, writers, printFiles, sendAhead }: SharedParts,
 ): Omit<ServerResources, 'labelOf'> {
+  const copies = printFiles.length === 0 ? null : new PrintCopies(logFormat, printFiles);
   const printFormat = logFormat === 'text' && logPrefix === 'potassium' ? logPrefix : logFormat;
   return {
     devices,
     gate: new SpawnGate(spawnConcurrency),
     budget: new ByteBudget(queueBytes),
     guard,
-    relay: new OutputRelay(printFormat, () => devices.slots, writers),
+    relay: new OutputRelay(printFormat, () => devices.slots, writers, copies),
     log,
     webhooks,
     startTeller: startTeller(logFormat, log, writers),

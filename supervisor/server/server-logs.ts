@@ -1,0 +1,35 @@
+/** Where the lines of one server go: to stderr and stdout, and to the files that its operator wants. */
+import { createLog, type Log } from '../observe/log.js';
+import type { LogFile } from '../observe/log-file.js';
+import { OutputWriter } from '../observe/output-writer.js';
+import { openLogFiles, present } from '../observe/log-files.js';
+import type { ServerOptions } from '../options/resolve.js';
+
+export class ServerLogs {
+  readonly writers = { stdout: new OutputWriter(1), stderr: new OutputWriter(2) };
+  /** The server's own. */
+  readonly log: Log;
+  /** Gets a line for each call; null: nobody wants one. */
+  readonly calls: Log | null;
+  /** What workers print goes to these, too. */
+  readonly printFiles: readonly LogFile[];
+  readonly #files: readonly LogFile[];
+
+  /** `folder`: that of relative paths. */
+  constructor(options: ServerOptions, folder: string) {
+    const { logFormat, logLevel, logLocation } = options;
+    const { access, server, model } = openLogFiles(logLocation, folder, (text) => this.log.warn(text));
+    this.log = createLog(logFormat, logLevel, this.writers.stderr, present(server));
+    const shown = options.accessLog && this.log.isLevelEnabled('info') ? this.writers.stderr : null;
+    this.calls =
+      shown === null && access === null ? null : createLog(logFormat, 'info', shown, present(access));
+    this.printFiles = present(server, model);
+    this.#files = present(access, server, model);
+  }
+
+  /** Resolves once all lines are out, at the latest after `limitMs`; the files are closed then. */
+  async close(limitMs: number): Promise<void> {
+    const flushed = Object.values(this.writers).map((writer) => writer.flush(limitMs));
+    await Promise.all([...flushed, ...this.#files.map((file) => file.close(limitMs))]);
+  }
+}
