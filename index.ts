@@ -11,10 +11,12 @@ import { serveFunctions, type ServedFunctions } from './worker/api/serve-functio
 export type {
   AppConfig,
   AppLog,
+  AppMetrics,
   BananaApp,
   BananaBatchApp,
   InferenceContext,
   InitContext,
+  MetricLabels,
   UploadedFile,
   WebSocketConnection,
   WorkerInfo,

@@ -174,9 +174,9 @@ export interface ReplyHead {
 
 /**
  * How values of the same metric go together. `counter`: they add up. `gauge`: the last one counts. `time`, `size`,
- * `percent`: each is a sample of its own. `error`: something failed, and the value says what.
+ * `percent`, `histogram`: each is a sample of its own. `error`: something failed, and the value says what.
  */
-export const METRIC_KINDS = ['counter', 'gauge', 'time', 'size', 'percent', 'error'] as const;
+export const METRIC_KINDS = ['counter', 'gauge', 'time', 'size', 'percent', 'error', 'histogram'] as const;
 export type MetricKind = (typeof METRIC_KINDS)[number];
 
 /** Something that the app has measured. */

@@ -3,11 +3,12 @@ import { joinPieces } from '../protocol/body-assembler.js';
 import { splitHeaderLines } from '../protocol/header-lines.js';
 import type { Call } from '../protocol/messages.js';
 import { validTraceparent } from '../protocol/traceparent.js';
-import type { AppLog, WorkerInfo } from './api/types.js';
+import type { AppLog, AppMetrics, WorkerInfo } from './api/types.js';
 import type { CallInfo } from './loaded-app.js';
 
 export class CallContext implements CallInfo {
   readonly worker: WorkerInfo;
+  readonly metrics: AppMetrics;
   readonly #pieces: readonly Buffer[];
   readonly #call: Call;
   readonly #makeLog: (requestId: string, traceparent: string | null) => AppLog;
@@ -22,10 +23,11 @@ export class CallContext implements CallInfo {
   constructor(
     call: Call,
     pieces: readonly Buffer[],
-    worker: WorkerInfo,
+    { worker, metrics }: { readonly worker: WorkerInfo; readonly metrics: AppMetrics },
     makeLog: (requestId: string, traceparent: string | null) => AppLog,
   ) {
     this.worker = worker;
+    this.metrics = metrics;
     this.#call = call;
     this.#pieces = pieces;
     this.#makeLog = makeLog;

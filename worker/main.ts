@@ -12,6 +12,7 @@ import { ServeError, describeThrown, protocolError, type ErrorCode } from '../pr
 import { lightSocket } from '../protocol/light-socket.js';
 import { MAX_TEXT_CHARS, PROTOCOL_VERSION, type Message, type StartSpec } from '../protocol/messages.js';
 import { watchAppExit } from './app-exit.js';
+import { OwnMetrics } from './app-metrics.js';
 import { ArrivingCalls } from './arriving-calls.js';
 import { noteBegun } from './begun-note.js';
 import { blockOnOutput } from './blocking-output.js';
@@ -108,15 +109,17 @@ async function start(spec: StartSpec): Promise<void> {
   process.title = `banana-serve worker ${spec.worker}`;
   const prints = spec.printMark === '' ? NO_ATTRIBUTION : attributePrints(spec.printMark);
   const worker: WorkerInfo = { index: spec.worker, gpu: spec.device.gpu, threads: spec.device.threads };
+  const metrics = new OwnMetrics(channel);
   const loaded = await importApp(spec);
   channel.send({ type: 'loaded', info: loadedInfo(loaded) });
   channel.flush();
-  const initMs = await initApp(loaded, { channel, spec, worker, prints });
+  const initMs = await initApp(loaded, { channel, spec, worker, metrics, prints });
   app = loaded;
   loop = new RunLoop({
     channel,
     app: loaded,
     worker,
+    metrics,
     prints,
     maxOutputBytes: spec.limits.maxOutputBytes,
     streamWindowBytes: spec.limits.streamWindowBytes,

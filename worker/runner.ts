@@ -1,7 +1,7 @@
 /** What runs the calls that begin together: one (`call-runner.ts`) or a batch of them (`batch-runner.ts`). */
 import type { Channel } from '../protocol/channel.js';
 import type { Call, DataPart } from '../protocol/messages.js';
-import type { WorkerInfo } from './api/types.js';
+import type { AppMetrics, WorkerInfo } from './api/types.js';
 import type { LoadedApp } from './loaded-app.js';
 import type { PrintAttribution } from './print-attribution.js';
 
@@ -15,6 +15,7 @@ export interface RunnerOptions {
   readonly channel: Channel;
   readonly app: LoadedApp;
   readonly worker: WorkerInfo;
+  readonly metrics: AppMetrics;
   readonly prints: PrintAttribution;
   readonly maxOutputBytes: number;
   readonly streamWindowBytes: number;

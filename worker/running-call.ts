@@ -7,7 +7,7 @@
 import type { Channel } from '../protocol/channel.js';
 import { ServeError } from '../protocol/errors.js';
 import { MAX_TEXT_CHARS, type Call, type ReplyHead } from '../protocol/messages.js';
-import type { WorkerInfo } from './api/types.js';
+import type { AppMetrics, WorkerInfo } from './api/types.js';
 import { appLog } from './app-log.js';
 import { CallContext } from './call-context.js';
 import { CallSocket } from './call-socket.js';
@@ -30,6 +30,7 @@ export interface CallHost {
   readonly channel: Channel;
   readonly prints: PrintAttribution;
   readonly worker: WorkerInfo;
+  readonly metrics: AppMetrics;
   readonly maxOutputBytes: number;
   readonly streamWindowBytes: number;
   /** Several answers may be encoded before the first of them has left the process. */
@@ -50,11 +51,11 @@ export class RunningCall {
 
   /** The call has begun, and the note says so. */
   constructor(host: CallHost, { call, pieces }: WaitingCall, beganAtMs: number) {
-    const { channel, worker, streamWindowBytes } = host;
+    const { channel, streamWindowBytes } = host;
     this.#host = host;
     this.#beganAtMs = beganAtMs;
     this.call = call;
-    this.ctx = new CallContext(call, pieces, worker, (...ids) => appLog(channel, ...ids));
+    this.ctx = new CallContext(call, pieces, host, (...ids) => appLog(channel, ...ids));
     const isSocket = call.format === 'websocket';
     this.socket = isSocket ? new CallSocket(channel, call.id, streamWindowBytes) : null;
   }

@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Channel } from '../protocol/channel.js';
 import { describeThrown, type ErrorCode } from '../protocol/errors.js';
 import type { Call, LoadedInfo, Metric, StartSpec } from '../protocol/messages.js';
-import type { WorkerInfo } from './api/types.js';
+import type { AppMetrics, WorkerInfo } from './api/types.js';
 import { appLog } from './app-log.js';
 import { CallContext } from './call-context.js';
 import { AppLoadError } from './explain-load-error.js';
@@ -66,18 +66,19 @@ export interface Start {
   readonly channel: Channel;
   readonly spec: StartSpec;
   readonly worker: WorkerInfo;
+  readonly metrics: AppMetrics;
   readonly prints: PrintAttribution;
 }
 
 /** Runs `init` and the example, and returns how many ms they took. @throws StartFailure */
 export async function initApp(app: LoadedApp, start: Start): Promise<number> {
-  const { channel, spec, worker } = start;
+  const { channel, spec, worker, metrics } = start;
   const startedAtMs = performance.now();
   let step = app.initStep ?? 'init';
   try {
-    const sendMetrics = (metrics: readonly Metric[]): void => tellMetrics(channel, metrics);
+    const sendMetrics = (measured: readonly Metric[]): void => tellMetrics(channel, measured);
     app.surround?.({ spec, sendMetrics });
-    await app.init({ worker, log: appLog(channel, '') });
+    await app.init({ worker, log: appLog(channel, ''), metrics });
     step = 'the example call';
     if (app.example !== null) await runExample(app, app.example, start);
     return performance.now() - startedAtMs;
@@ -92,7 +93,7 @@ export async function initApp(app: LoadedApp, start: Start): Promise<number> {
 async function runExample(
   app: LoadedApp,
   { route, input }: NonNullable<LoadedApp['example']>,
-  { channel, worker, prints }: Start,
+  { channel, worker, metrics, prints }: Start,
 ): Promise<void> {
   const call: Call = {
     id: 0,
@@ -110,7 +111,7 @@ async function runExample(
     params: '',
     asciiJson: false,
   };
-  const ctx = new CallContext(call, [], worker, (...ids) => appLog(channel, ...ids));
+  const ctx = new CallContext(call, [], { worker, metrics }, (...ids) => appLog(channel, ...ids));
   const { consumeOutput } = await import('./reply/consume-output.js');
   await prints.run('example', async () => consumeOutput(await app.handle(route, input, ctx), call));
 }

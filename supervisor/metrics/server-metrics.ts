@@ -4,6 +4,11 @@
  * reads the counts, bounds the number of their labels, and writes them as text.
  */
 import type { MetricsPage } from '../http/call/metrics-page.js';
+import { asClause } from '../../protocol/sentences.js';
+import type { Model } from '../models/model.js';
+import type { WorkerDeath } from '../processes/worker-death.js';
+import type { Slot } from '../slots/slot.js';
+import { AppSeries } from './app-series.js';
 import { CallCounts } from './call-counts.js';
 import { CALL_METRICS } from './call-metrics.js';
 import { FRONT_METRICS } from './front-metrics.js';
@@ -27,22 +32,27 @@ export const HOUSE_METRICS: readonly HouseMetric[] = [
 export class ServerMetrics implements MetricsPage {
   readonly calls = new CallCounts();
   readonly workers = new WorkerCounts();
+  readonly #apps: AppSeries;
   readonly #sampler: Sampler;
   readonly #limits = new Map(HOUSE_METRICS.map((metric) => [metric, new SeriesLimit()]));
   readonly #facts: () => Pick<MetricFacts, 'models' | 'unsent'>;
 
   constructor(facts: () => Pick<MetricFacts, 'models' | 'unsent'>, onProblem: (problem: string) => void) {
     this.#facts = facts;
-    this.#sampler = new Sampler(onProblem);
+    this.#sampler = new Sampler((problem) => onProblem(`metrics of GPUs: ${asClause(problem)}`));
+    this.#apps = new AppSeries(isTaken, (problem) => onProblem(`metrics: ${problem}`));
   }
 
   ready(): void {}
 
-  died(...news: Parameters<WorkerCounts['died']>): void {
-    this.workers.died(...news);
+  died(model: Model, slot: Slot, death: WorkerDeath): void {
+    this.workers.died(model, slot, death);
+    this.#apps.died(model, slot);
   }
 
-  measured(): void {}
+  measured(...news: Parameters<AppSeries['measured']>): void {
+    this.#apps.measured(...news);
+  }
 
   start(): void {
     this.#sampler.start();
@@ -61,11 +71,18 @@ export class ServerMetrics implements MetricsPage {
   #families(names: readonly string[]): Family[] {
     const { calls, workers } = this;
     const facts = { ...this.#facts(), calls, workers, sampler: this.#sampler };
-    const isWanted = (metric: HouseMetric): boolean =>
+    const isWanted = (metric: Pick<Family, 'name' | 'type'>): boolean =>
       names.length === 0 || [metric.name, ...sampleNames(metric)].some((name) => names.includes(name));
-    return HOUSE_METRICS.filter(isWanted).map((metric) => {
+    const house = HOUSE_METRICS.filter(isWanted).map((metric) => {
       const limit = this.#limits.get(metric) as SeriesLimit;
       return { ...metric, measured: limit.bound(metric.measure(facts)) };
     });
+    const models = facts.models.describe().map(({ model }) => model);
+    return [...house, ...this.#apps.families(models).filter(isWanted)];
   }
+}
+
+/** Names of metrics that no app may have. */
+function isTaken(name: string): boolean {
+  return name.startsWith('banana_');
 }

@@ -241,7 +241,7 @@ export class Server implements ServerHandle {
   #newMetrics(): ServerMetrics {
     return new ServerMetrics(
       () => ({ models: this.#served.registry, unsent: this.#unsent }),
-      (problem) => this.#log.warn(`metrics of GPUs: ${asClause(problem)}`),
+      (problem) => this.#log.warn(problem),
     );
   }
 

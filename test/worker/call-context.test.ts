@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Call } from '../../protocol/messages.js';
 import type { AppLog, WorkerInfo } from '../../worker/api/types.js';
 import { CallContext } from '../../worker/call-context.js';
-import { callWith } from './calls.js';
+import { NO_METRICS, callWith } from './calls.js';
 
 const WORKER: WorkerInfo = { index: 2, gpu: '0', threads: 4 };
 
@@ -11,7 +11,7 @@ const LOG: AppLog = { debug: () => {}, info: () => {}, warn: () => {}, error: ()
 
 function contextOf(fields: Partial<Call> = {}): { ctx: CallContext; logsMadeFor: string[] } {
   const logsMadeFor: string[] = [];
-  const ctx = new CallContext(callWith(fields), [], WORKER, (requestId) => {
+  const ctx = new CallContext(callWith(fields), [], { worker: WORKER, metrics: NO_METRICS }, (requestId) => {
     logsMadeFor.push(requestId);
     return LOG;
   });

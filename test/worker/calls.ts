@@ -1,4 +1,5 @@
 /** Calls for tests of the worker, with nothing in them that a test does not name. */
+import type { AppMetrics } from '../../worker/api/types.js';
 import type { Call } from '../../protocol/messages.js';
 
 export function callWith(fields: Partial<Call> = {}): Call {
@@ -20,3 +21,6 @@ export function callWith(fields: Partial<Call> = {}): Call {
     ...fields,
   };
 }
+
+/** Where nothing is measured. */
+export const NO_METRICS: AppMetrics = { counter: () => {}, gauge: () => {}, histogram: () => {} };

@@ -8,7 +8,7 @@ import { NO_WISHES } from '../../worker/api/input-wishes.js';
 import type { InferenceContext } from '../../worker/api/types.js';
 import { RunLoop } from '../../worker/run-loop.js';
 import { Tap, nextTurn, type Received } from '../protocol/streams.js';
-import { callWith } from './calls.js';
+import { NO_METRICS, callWith } from './calls.js';
 
 export const WINDOW_BYTES = 1000;
 export const MAX_OUTPUT_BYTES = 2 * 1024 * 1024;
@@ -60,6 +60,7 @@ export class Bench {
         repeatable,
       },
       worker: { index: 0, gpu: null, threads: 1 },
+      metrics: NO_METRICS,
       prints: {
         run: (requestId, code) => {
           this.printsOf.push(requestId);

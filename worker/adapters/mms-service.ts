@@ -69,14 +69,14 @@ class Service {
     this.#surroundings = surroundings;
   }
 
-  async load({ worker, log }: InitContext): Promise<void> {
+  async load({ worker, log, metrics }: InitContext): Promise<void> {
     process.chdir(this.#modelDir);
     const { spec } = this.#surroundings;
     const modelDir = this.#modelDir;
     const batchSize = spec.batchSize === 0 ? this.#ownBatchSize : spec.batchSize;
     const systemProperties = systemPropertiesOf(spec, modelDir, batchSize);
     const manifest = await readManifest(modelDir);
-    this.#context = new Context({ modelName: spec.model, manifest, systemProperties, worker, log });
+    this.#context = new Context({ modelName: spec.model, manifest, systemProperties, worker, log, metrics });
     try {
       this.#handle = await this.#begin();
     } finally {

@@ -10,6 +10,22 @@ export interface AppLog {
   error(message: string, fields?: Record<string, unknown>): void;
 }
 
+/** Names and values that tell one series of a metric from another: few values each, as every combination is kept. */
+export type MetricLabels = Readonly<Record<string, string | number | boolean>>;
+
+/**
+ * What the app counts and measures, for `GET /metrics` (docs/metrics.md). Names and labels are those of Prometheus:
+ * letters, digits and underscores. A name or label that is not allowed throws a TypeError or a RangeError.
+ */
+export interface AppMetrics {
+  /** Adds to a number that only rises, over all workers. */
+  counter(name: string, value?: number, labels?: MetricLabels): void;
+  /** Sets a number that may rise and fall. Each worker has its own. */
+  gauge(name: string, value: number, labels?: MetricLabels): void;
+  /** Adds a value to a distribution, over all workers. Times are in seconds: the buckets reach from 0.0001 to 300. */
+  histogram(name: string, value: number, labels?: MetricLabels): void;
+}
+
 export interface WorkerInfo {
   /** Slot number, from 0; stays the same over restarts. */
   readonly index: number;
@@ -22,6 +38,7 @@ export interface WorkerInfo {
 export interface InitContext {
   readonly worker: WorkerInfo;
   readonly log: AppLog;
+  readonly metrics: AppMetrics;
 }
 
 export interface InferenceContext {
@@ -42,6 +59,7 @@ export interface InferenceContext {
   readonly deadline: number | null;
   readonly worker: WorkerInfo;
   readonly log: AppLog;
+  readonly metrics: AppMetrics;
 }
 
 /**

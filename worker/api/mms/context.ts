@@ -1,5 +1,5 @@
 /** `context`: what a custom service knows of its model, of its worker, and of the requests that it answers. */
-import type { AppLog, WorkerInfo } from '../types.js';
+import type { AppLog, AppMetrics, WorkerInfo } from '../types.js';
 import type { ItemPart, Manifest, ReadItem } from './item.js';
 import { MetricsStore, takeMetrics, type StoredMetric } from './metrics-store.js';
 import type { RequestProperties } from './request-properties.js';
@@ -30,6 +30,7 @@ export interface ModelFacts {
   readonly systemProperties: SystemProperties;
   readonly worker: WorkerInfo;
   readonly log: AppLog;
+  readonly metrics: AppMetrics;
 }
 
 /** Gives the context the requests of the next batch, and a new store of metrics. */
@@ -56,6 +57,7 @@ export class Context {
   readonly systemProperties: SystemProperties;
   readonly worker: WorkerInfo;
   readonly log: AppLog;
+  readonly #own: AppMetrics;
   #metrics: MetricsStore | null = null;
   #items: readonly ReadItem[] = [];
   /** Null while the model is loaded. */
@@ -73,17 +75,18 @@ export class Context {
     processorOf = (context, idx) => context.#processors[idx];
   }
 
-  constructor({ modelName, manifest, systemProperties, worker, log }: ModelFacts) {
+  constructor({ modelName, manifest, systemProperties, worker, log, metrics }: ModelFacts) {
     this.modelName = modelName;
     this.manifest = manifest;
     this.systemProperties = systemProperties;
     this.worker = worker;
     this.log = log;
+    this.#own = metrics;
   }
 
   /** Metrics of this batch, or of the load. */
   get metrics(): MetricsStore {
-    return (this.#metrics ??= new MetricsStore(this.modelName, this.#items.length));
+    return (this.#metrics ??= new MetricsStore(this.modelName, this.#items.length, this.#own));
   }
 
   /** Ids of the requests by the numbers of their items; null while the model is loaded. */

@@ -1,5 +1,6 @@
 /** `context.metrics`: what a custom service measures while it loads, or for one batch. */
 import type { MetricKind } from '../../../protocol/messages.js';
+import type { AppMetrics } from '../types.js';
 import type { Dimension } from './dimension.js';
 
 /** A metric as it was added; `idx` is the item that it belongs to, null for all of them. */
@@ -26,9 +27,10 @@ export let takeMetrics: (store: MetricsStore) => readonly StoredMetric[];
  * metric belongs to all items. Adding to a counter adds up; of any other metric the last value counts. The model's name
  * is appended to the dimensions.
  */
-export class MetricsStore {
+export class MetricsStore implements AppMetrics {
   readonly #modelName: string;
   readonly #items: number;
+  readonly #own: AppMetrics;
   #metrics = new Map<string, StoredMetric>();
 
   static {
@@ -39,10 +41,11 @@ export class MetricsStore {
     };
   }
 
-  /** `items`: how many the batch has. */
-  constructor(modelName: string, items: number) {
+  /** `items`: how many the batch has. `own`: what every kind of app has. */
+  constructor(modelName: string, items: number, own: AppMetrics) {
     this.#modelName = modelName;
     this.#items = items;
+    this.#own = own;
   }
 
   addCounter(name: string, value: number, idx?: number | null, dimensions?: readonly Dimension[]): void {
@@ -92,6 +95,21 @@ export class MetricsStore {
     dimensions?: readonly Dimension[],
   ): void {
     this.#add('gauge', name, value, unit, idx, dimensions);
+  }
+
+  /** What every kind of app has: see `InferenceContext.metrics`. It stands in no line of the log. */
+  counter(...given: Parameters<AppMetrics['counter']>): void {
+    this.#own.counter(...given);
+  }
+
+  /** The same for a number that may rise and fall. */
+  gauge(...given: Parameters<AppMetrics['gauge']>): void {
+    this.#own.gauge(...given);
+  }
+
+  /** The same for a distribution. */
+  histogram(...given: Parameters<AppMetrics['histogram']>): void {
+    this.#own.histogram(...given);
   }
 
   /** The same as `addCounter`. */

@@ -1,6 +1,6 @@
 /** The request as a Potassium handler gets it. */
 import type { CallInfo } from '../../loaded-app.js';
-import type { AppLog, WebSocketConnection } from '../types.js';
+import type { AppLog, AppMetrics, WebSocketConnection } from '../types.js';
 import { RequestHeaders } from './request-headers.js';
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the author declares what the route takes
@@ -40,6 +40,10 @@ export class Request<Json = any> {
 
   get log(): AppLog {
     return this.#ctx.log;
+  }
+
+  get metrics(): AppMetrics {
+    return this.#ctx.metrics;
   }
 }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { NO_METRICS } from '../../calls.js';
 import { Dimension } from '../../../../worker/api/mms/dimension.js';
 import { MetricsStore, takeMetrics } from '../../../../worker/api/mms/metrics-store.js';
 
@@ -8,7 +9,7 @@ const MODEL = [
   { name: 'Level', value: 'Model' },
 ];
 
-const store = (items = 3): MetricsStore => new MetricsStore('m', items);
+const store = (items = 3): MetricsStore => new MetricsStore('m', items, NO_METRICS);
 
 function taken(from: MetricsStore): unknown[] {
   return takeMetrics(from).map(({ kind, name, value, unit, idx }) => [kind, name, value, unit, idx]);

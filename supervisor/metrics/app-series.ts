@@ -1,0 +1,179 @@
+/**
+ * What apps have measured, model by model: counters and distributions of all workers added up, over restarts too, and
+ * each worker's own last value of a gauge, until it dies. A worker may be in any language: what is no metric of
+ * Prometheus's is made one, or left out.
+ */
+import { splitHeaderLines } from '../../protocol/header-lines.js';
+import type { Model } from '../models/model.js';
+import type { AppMetric } from '../processes/worker-listener.js';
+import type { Slot } from '../slots/slot.js';
+import { Buckets, SECONDS } from './buckets.js';
+import { labelsOf } from './house-metric.js';
+import type { Family, Labels, Measured } from './measured.js';
+import { MOST_SERIES, keyOf, otherOf } from './series-limit.js';
+
+const MOST_NAMES = 100;
+
+type Kind = Family['type'];
+
+interface Series {
+  readonly labels: Labels;
+  value: Measured['value'];
+}
+
+interface OwnFamily {
+  readonly kind: Kind;
+  readonly series: Map<string, Series>;
+}
+
+/** Metrics of one model's app. */
+class ModelSeries {
+  readonly families = new Map<string, OwnFamily>();
+  #count = 0;
+
+  /** Returns false if the app has too many metrics. */
+  take(name: string, kind: Kind, labels: Labels, value: number): boolean {
+    const known = this.families.get(name);
+    if (known === undefined && this.families.size >= MOST_NAMES) return false;
+    const family = known ?? { kind, series: new Map<string, Series>() };
+    if (known === undefined) this.families.set(name, family);
+    add(this.#seriesFor(family, labels), kind, value);
+    return true;
+  }
+
+  /** A worker is gone: so are the values that only it had. */
+  dropWorker(worker: string): void {
+    for (const { kind, series } of this.families.values()) {
+      if (kind !== 'gauge') continue;
+      for (const [key, { labels }] of series)
+        if (labels['worker'] === worker && series.delete(key)) this.#count -= 1;
+    }
+  }
+
+  #seriesFor(family: OwnFamily, labels: Labels): Series {
+    const key = keyOf(labels);
+    const known = family.series.get(key);
+    if (known !== undefined) return known;
+    const others = otherOf(labels);
+    if (this.#count >= MOST_SERIES && keyOf(others) !== key) return this.#seriesFor(family, others);
+    const series: Series = { labels, value: family.kind === 'histogram' ? new Buckets(SECONDS) : 0 };
+    family.series.set(key, series);
+    this.#count += 1;
+    return series;
+  }
+}
+
+function add(series: Series, kind: Kind, value: number): void {
+  if (series.value instanceof Buckets) series.value.add(value);
+  else series.value = kind === 'counter' ? series.value + value : value;
+}
+
+export class AppSeries {
+  readonly #byModel = new WeakMap<Model, ModelSeries>();
+  /** Of the names that any app has, by which another may not mean something else. */
+  #kinds = new Map<string, Kind>();
+  readonly #complaints = new Set<string>();
+  readonly #isTaken: (name: string) => boolean;
+  readonly #onProblem: (problem: string) => void;
+
+  /** `isTaken`: names that no app may have. `onProblem` is told once of each metric that is left out. */
+  constructor(isTaken: (name: string) => boolean, onProblem: (problem: string) => void) {
+    this.#isTaken = isTaken;
+    this.#onProblem = onProblem;
+  }
+
+  measured(model: Model, worker: number, metrics: readonly AppMetric[]): void {
+    const series = this.#byModel.get(model) ?? new ModelSeries();
+    this.#byModel.set(model, series);
+    for (const metric of metrics) this.#take(model, series, worker, metric);
+  }
+
+  died(model: Model, { index, worker }: Slot): void {
+    if (worker === null) this.#byModel.get(model)?.dropWorker(String(index)); // else another has its place already
+  }
+
+  /** Of the models that are there. */
+  families(models: readonly Model[]): Family[] {
+    const families = new Map<string, Family & { readonly measured: Measured[] }>();
+    for (const model of models) {
+      for (const [name, { kind, series }] of this.#byModel.get(model)?.families ?? []) {
+        const family = families.get(name) ?? { name, type: kind, help: 'Measured by an app.', measured: [] };
+        families.set(name, family);
+        for (const { labels, value } of series.values())
+          family.measured.push({ labels: labelsOf(model, labels), value });
+      }
+    }
+    this.#kinds = new Map([...families.values()].map(({ name, type }) => [name, type]));
+    return [...families.values()];
+  }
+
+  #take(model: Model, series: ModelSeries, worker: number, metric: AppMetric): void {
+    const { value } = metric;
+    if (typeof value !== 'number' || !Number.isFinite(value)) return; // an error in words stands in the log
+    const name = asName(metric.name);
+    const kind = KINDS[metric.kind];
+    if (kind === 'counter' && value < 0) return;
+    const conflict = this.#conflictOf(name, kind);
+    if (conflict !== null) {
+      this.#complain(`${model.spec.name} measures ${name}, which is left out: ${conflict}`);
+      return;
+    }
+    this.#kinds.set(name, kind);
+    const labels = dimensionsOf(metric);
+    const own = kind === 'gauge' ? { ...labels, worker: String(worker) } : labels;
+    if (!series.take(name, kind, own, value))
+      this.#complain(
+        `${model.spec.name} has more than ${MOST_NAMES} metrics; those that came later are left out`,
+      );
+  }
+
+  /** Two metrics of one name make a scrape that nobody can read. */
+  #conflictOf(name: string, kind: Kind): string | null {
+    const known = this.#kinds.get(name);
+    if (known === kind) return null;
+    if (known !== undefined) return `a ${known} has this name`;
+    if (this.#isTaken(name)) return "the server's own metrics have this name";
+    const histogram = name.replace(/_(?:bucket|sum|count)$/, '');
+    const isPart = histogram !== name && this.#kinds.get(histogram) === 'histogram';
+    const hasPart = kind === 'histogram' && PARTS.some((part) => this.#kinds.has(name + part));
+    return isPart || hasPart ? 'it would be mistaken for a part of a histogram' : null;
+  }
+
+  #complain(problem: string): void {
+    if (this.#complaints.has(problem) || this.#complaints.size >= MOST_NAMES) return;
+    this.#complaints.add(problem);
+    this.#onProblem(problem);
+  }
+}
+
+const PARTS = ['_bucket', '_sum', '_count'];
+
+/** Samples of a service's metrics are its last values, as they were to the users of TorchServe. */
+const KINDS: Readonly<Record<AppMetric['kind'], Kind>> = {
+  counter: 'counter',
+  gauge: 'gauge',
+  time: 'gauge',
+  size: 'gauge',
+  percent: 'gauge',
+  error: 'gauge',
+  histogram: 'histogram',
+};
+
+/** Labels of the server's, which are there in any case. */
+const OWN_LABELS: readonly string[] = ['model', 'version', 'worker', 'le', 'quantile'];
+
+/** What Multi Model Server adds to every metric of a service says no more than the server's own labels. */
+function dimensionsOf({ dimensions }: AppMetric): Labels {
+  const pairs = splitHeaderLines(dimensions).filter(([name]) => name !== 'ModelName' && name !== 'Level');
+  return Object.fromEntries(
+    pairs.map(([name, value]) => {
+      const label = asName(name);
+      return [OWN_LABELS.includes(label) || label.startsWith('__') ? `exported_${label}` : label, value];
+    }),
+  );
+}
+
+function asName(text: string): string {
+  const name = text.replace(/\W/g, '_');
+  return /^\d|^$/.test(name) ? `_${name}` : name;
+}

@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { AppSeries } from '../../../supervisor/metrics/app-series.js';
+import { Buckets } from '../../../supervisor/metrics/buckets.js';
+import type { Model } from '../../../supervisor/models/model.js';
+import type { AppMetric } from '../../../supervisor/processes/worker-listener.js';
+import type { Slot } from '../../../supervisor/slots/slot.js';
+
+const DIGITS = { spec: { name: 'digits', version: '1' } } as Model;
+const CATS = { spec: { name: 'cats', version: '2' } } as Model;
+
+interface Bench {
+  readonly apps: AppSeries;
+  readonly problems: string[];
+}
+
+function bench(): Bench {
+  const problems: string[] = [];
+  return {
+    apps: new AppSeries(
+      (name) => name.startsWith('banana_'),
+      (said) => problems.push(said),
+    ),
+    problems,
+  };
+}
+
+function metric(kind: AppMetric['kind'], name: string, value: number | string, dimensions = ''): AppMetric {
+  return { kind, name, value, unit: '', dimensions, requestIds: [] };
+}
+
+/** Such as `words{model=digits,version=1} 3`. */
+function shown({ apps }: Bench, models: readonly Model[] = [DIGITS, CATS]): string[] {
+  return apps.families(models).flatMap(({ name, measured }) =>
+    Array.from(measured, ({ labels, value }) => {
+      const pairs = Object.entries(labels).map((pair) => pair.join('='));
+      return `${name}{${pairs.join()}} ${value instanceof Buckets ? [...value.counts].join('') : value}`;
+    }),
+  );
+}
+
+test('counters of all workers add up, gauges are those of each worker', () => {
+  const one = bench();
+  for (const worker of [0, 1]) {
+    one.apps.measured(DIGITS, worker, [
+      metric('counter', 'words', 2, 'language\nen'),
+      metric('gauge', 'g', worker),
+    ]);
+  }
+  assert.deepEqual(shown(one), [
+    'words{model=digits,version=1,language=en} 4',
+    'g{model=digits,version=1,worker=0} 0',
+    'g{model=digits,version=1,worker=1} 1',
+  ]);
+});
+
+test('a worker that dies takes its gauges with it, and nothing else, unless another has its place', () => {
+  const one = bench();
+  one.apps.measured(DIGITS, 0, [metric('counter', 'words', 1), metric('gauge', 'g', 1)]);
+  one.apps.died(DIGITS, { index: 0, worker: {} } as Slot);
+  assert.equal(shown(one).length, 2);
+  one.apps.died(DIGITS, { index: 0, worker: null } as Slot);
+  one.apps.measured(DIGITS, 0, [metric('counter', 'words', 1)]);
+  assert.deepEqual(shown(one), ['words{model=digits,version=1} 2']);
+});
+
+test('one metric of two models is one family; a model that is gone is not in it', () => {
+  const one = bench();
+  for (const model of [DIGITS, CATS]) one.apps.measured(model, 0, [metric('counter', 'words', 1)]);
+  assert.deepEqual(shown(one), ['words{model=digits,version=1} 1', 'words{model=cats,version=2} 1']);
+  assert.deepEqual(shown(one, [CATS]), ['words{model=cats,version=2} 1']);
+});
+
+test('names and labels that Prometheus does not know are made such, and those of the server are kept apart', () => {
+  const one = bench();
+  const dimensions = 'ModelName\ndigits\nLevel\nModel\nmodel\nmine\nmy-dimension\nx';
+  one.apps.measured(DIGITS, 0, [metric('time', 'Handler Time', 1.5, dimensions), metric('size', '2nd', 1)]);
+  assert.deepEqual(shown(one), [
+    'Handler_Time{model=digits,version=1,exported_model=mine,my_dimension=x,worker=0} 1.5',
+    '_2nd{model=digits,version=1,worker=0} 1',
+  ]);
+});
+
+for (const [what, metrics, problem] of [
+  ['of another kind', [metric('gauge', 'words', 1)], /a counter has this name/],
+  ["with a name of the server's", [metric('counter', 'banana_calls_total', 1)], /the server's own metrics/],
+  [
+    'with the name of a part of a histogram',
+    [metric('histogram', 'h', 1), metric('counter', 'h_count', 1)],
+    /a part of a histogram/,
+  ],
+] satisfies [string, AppMetric[], RegExp][]) {
+  test(`a metric ${what} is left out, which is told once`, () => {
+    const one = bench();
+    one.apps.measured(DIGITS, 0, [metric('counter', 'words', 1)]);
+    const before = shown(one).length;
+    for (let i = 0; i < 2; i += 1) one.apps.measured(CATS, 0, metrics);
+    assert.equal(shown(one).length, before + metrics.length - 1);
+    assert.equal(one.problems.length, 1);
+    assert.match(one.problems[0] as string, problem);
+  });
+}
+
+test('values that are no numbers, and counters that fall, are left out', () => {
+  const one = bench();
+  const bad = [metric('error', 'e', 'broken'), metric('gauge', 'g', NaN), metric('counter', 'c', -1)];
+  one.apps.measured(DIGITS, 0, bad);
+  assert.deepEqual(shown(one), []);
+});
+
+test('a model has at most a thousand combinations of labels; those that come later are other', () => {
+  const one = bench();
+  for (let i = 0; i < 1100; i += 1)
+    one.apps.measured(DIGITS, 0, [metric('counter', 'users', 1, `user\nu${i}`)]);
+  const all = shown(one);
+  assert.equal(all.length, 1001);
+  assert.equal(all.at(-1), 'users{model=digits,version=1,user=other} 100');
+});
