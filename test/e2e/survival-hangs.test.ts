@@ -106,7 +106,8 @@ test('a worker that is only slow to begin is not killed, however short the run t
   process.kill(frozen, 'SIGSTOP');
   const pids = Promise.all([1, 2].map(() => pidOf(server)));
   await server.until(({ model }) => model.workers.some(({ pid, held }) => pid === frozen && held === 1));
-  for (let i = 0; i < 5; i += 1) {
+  // Twice: a worker has 5 s to begin, however slow this machine is.
+  for (let i = 0; i < 2; i += 1) {
     const late = await ask(server, { until: 'never given' });
     assert.equal(errorOf(late).code, 'SERVE_INFERENCE_TIMEOUT', 'in the other worker the run timeout passes');
   }
