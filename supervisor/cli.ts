@@ -16,6 +16,7 @@ import {
   type OptionName,
   type OptionSpec,
 } from './options/table.js';
+import { MMS_FLAGS, withFlagForEachModel, withoutMmsFlags } from './options/mms/command-flags.js';
 import type { ServerHandle } from './server/server-handle.js';
 import { explainFailure, runServerProcess, say } from './server/server-process.js';
 import { VERSION } from './version.js';
@@ -29,7 +30,7 @@ async function main(argv: readonly string[]): Promise<ExitReason> {
   let newFolder: string | null = null;
   const command = describeCommand((folder) => (newFolder = folder));
   try {
-    command.parse(argv);
+    command.parse(withFlagForEachModel(argv));
   } catch (thrown) {
     if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 'drained' : 'config';
     throw thrown;
@@ -40,9 +41,10 @@ async function main(argv: readonly string[]): Promise<ExitReason> {
   const start = async (): Promise<ServerHandle> => {
     const { serve } = await import('./serve.js');
     const [app] = command.args;
-    const { model: modelFlags, ...values } = command.opts<{ model?: string[] }>();
+    const { model: modelFlags, ...given } = command.opts<{ model?: string[] }>();
+    const { values, warnings } = withoutMmsFlags(given, process.cwd());
     const flags = { values, where: (name: string) => flagOf(name) };
-    return serve(app === undefined ? {} : { app }, { flags, ...(modelFlags && { modelFlags }) });
+    return serve(app === undefined ? {} : { app }, { flags, warnings, ...(modelFlags && { modelFlags }) });
   };
   return runServerProcess(start, { endsWithNpm: true });
 }
@@ -76,6 +78,7 @@ function describeCommand(onNew: (folder: string) => void): Command {
     .argument('<folder>', 'where; it may exist, if none of those files is in it')
     .allowExcessArguments(false)
     .action(onNew);
+  for (const flag of MMS_FLAGS) command.addOption(new Option(flag).hideHelp()); // for start scripts that have them
   for (const group of OPTION_GROUPS) {
     if (group === 'Models') command.addOption(modelOption().helpGroup(`${group}:`));
     for (const name of optionsOf(group)) command.addOption(describeOption(name).helpGroup(`${group}:`));

@@ -55,6 +55,8 @@ export interface ServeInternals {
   readonly flags?: OptionSource;
   /** The values of `--model`. */
   readonly modelFlags?: readonly string[];
+  /** Said in the log at the start. */
+  readonly warnings?: readonly string[];
   /** No other model is served, whatever the config file says: an app is tested by itself. */
   readonly isAlone?: boolean;
   readonly sendAhead?: SendAhead;
@@ -111,7 +113,13 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
     devices,
     sendAhead: internals.sendAhead,
     dialects: internals.dialects,
-    warnings: [...environment.warnings, ...gathered.warnings, ...warnings, ...problems],
+    warnings: [
+      ...(internals.warnings ?? []),
+      ...environment.warnings,
+      ...gathered.warnings,
+      ...warnings,
+      ...problems,
+    ],
   });
   await server.open();
   return server;

@@ -39,6 +39,12 @@ const EACH: Readonly<
     'http://127.0.0.1:65536',
     'http://host:port or https://host:port, with a port up to 65535 and no path, or unix:/path of a socket',
   ],
+  metrics_address: [
+    'http://0.0.0.0',
+    { metricsHost: '0.0.0.0', metricsPort: 8082 },
+    'http://127.0.0.1:8082/metrics',
+    'http://host:port or https://host:port, with a port up to 65535 and no path, or unix:/path of a socket',
+  ],
   model_store: ['models', { modelStore: 'models' }, '', ''],
   load_models: [
     'cats=cats.mar, dogs.mar',

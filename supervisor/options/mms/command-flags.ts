@@ -1,0 +1,42 @@
+/**
+ * Flags of Multi Model Server's command that are no options here: start scripts go on as they are. What cannot be done is
+ * refused, what changes nothing is accepted.
+ */
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { configError } from '../../../protocol/errors.js';
+
+/** As commander parses them. The one of the log has a value, the others are switches. */
+export const MMS_FLAGS: readonly string[] = ['--start', '--stop', '--foreground', '--log-config <path>'];
+
+/** The other flags, and what is to be said. `folder`: that of relative paths. @throws SERVE_CONFIG */
+export function withoutMmsFlags(
+  flags: Readonly<Record<string, unknown>>,
+  folder: string,
+): { values: Readonly<Record<string, unknown>>; warnings: string[] } {
+  const { start: _start, foreground: _foreground, stop, logConfig, ...values } = flags;
+  if (stop === true) throw configError(NO_STOP);
+  return { values, warnings: typeof logConfig === 'string' ? [logConfigText(logConfig, folder)] : [] };
+}
+
+function logConfigText(path: string, folder: string): string {
+  if (!existsSync(resolve(folder, path))) throw configError(`--log-config ${path}: no such file.`);
+  return `--log-config ${path} is left aside: --log-level, --log-format and --log-location say what is logged, and where`;
+}
+
+const NO_STOP =
+  '--stop: a server stays in the foreground of whoever started it, and no other one is known here. End it with Ctrl-C, or ' +
+  'with SIGTERM: kill <pid>, systemctl stop, docker stop. It finishes its calls first.';
+
+/** `--models a=a.mar b=b.mar`, as Multi Model Server took it, as a flag for each. Whatever may be an app is left as it is. */
+export function withFlagForEachModel(args: readonly string[]): string[] {
+  let isAmongModels = false;
+  return args.flatMap((arg, i) => {
+    const isValue = args[i - 1] === '--models';
+    isAmongModels = isValue || (isAmongModels && MODEL.test(arg));
+    return isAmongModels && !isValue ? ['--models', arg] : [arg];
+  });
+}
+
+/** No path of an app looks so. */
+const MODEL = /^(?!-)(?:[\w.-]+=.+|.*\.(?:mar|model))$/;

@@ -1,0 +1,74 @@
+/** Start scripts of Multi Model Server with the name of the command changed, and what they say to a mistake in them. */
+import assert from 'node:assert/strict';
+import { describe, test, type TestContext } from 'node:test';
+import { editedApp } from '../helpers/edited-app.js';
+import { call, runCommand, startServer } from '../helpers/server.js';
+
+const RUNS = { timeout: 60_000, concurrency: 2 };
+
+const SERVICE = `export const handle = (data) => data && data.map(({ body }) => ({ says: body }));`;
+
+const FILES = {
+  'config.properties': 'inference_address=http://127.0.0.1:0\nmanagement_address=http://127.0.0.1:0\n',
+  'log4j.properties': 'log4j.rootLogger = INFO, console\n',
+  'models/cats.mjs': SERVICE,
+  'models/dogs.mjs': SERVICE,
+};
+
+function folderOf(t: TestContext): string {
+  return editedApp(t, FILES).folder;
+}
+
+describe('a start script of Multi Model Server', RUNS, () => {
+  for (const [script, names] of [
+    [
+      '--start --foreground --mms-config config.properties --model-store models --models all',
+      ['cats', 'dogs'],
+    ],
+    ['--start --model-store ./models --models felix=cats.mjs dogs=dogs.mjs', ['dogs', 'felix']],
+    ['--model-store models --models cats.mjs,rex=dogs.mjs', ['cats', 'rex']],
+    ['--model-store models --models cats.mjs --models rex=dogs.mjs', ['cats', 'rex']],
+    ['--model-store models --models ALL --log-config log4j.properties', ['cats', 'dogs']],
+  ] as const)
+    test(`${script}: the server stays in the foreground and serves ${names.join(' and ')}`, async (t) => {
+      const args = script.split(' ');
+      const server = await startServer(null, { t, cwd: folderOf(t), args, isAddressGiven: true });
+      await server.untilPrinted('Model server started.');
+      const { models } = await server.until(({ state }) => state === 'ready');
+      assert.deepEqual(models.map(({ name }) => name).sort(), names);
+      for (const name of names)
+        assert.deepEqual((await call(`${server.url}/predictions/${name}`, '5')).json(), { says: 5 });
+      const warnings = server.stderr().match(/WARN: .*/g) ?? [];
+      const expected = script.includes('--log-config')
+        ? [
+            'WARN: --log-config log4j.properties is left aside: --log-level, --log-format and --log-location say what is logged, and where',
+          ]
+        : [];
+      assert.deepEqual(warnings, expected);
+      await server.stop();
+    });
+});
+
+const MISTAKES: readonly (readonly [script: string, says: string])[] = [
+  [
+    '--stop',
+    '--stop: a server stays in the foreground of whoever started it, and no other one is known here. End it with Ctrl-C, or with SIGTERM: kill <pid>, systemctl stop, docker stop. It finishes its calls first.',
+  ],
+  ['--start --model-store modles', '--model-store modles: no such folder.'],
+  ['--start --mms-config conf.properties', '--mms-config conf.properties: no such file.'],
+  ['--start --log-config log4j.xml --model-store models', '--log-config log4j.xml: no such file.'],
+  [
+    '--start --models cats=cats.mjs',
+    '--models names models of a store, and there is none: give its folder as --model-store.',
+  ],
+  ['--start --model-stroe models', "unknown option '--model-stroe'\n(Did you mean --model-store?)"],
+];
+
+describe('a mistake in a start script ends it with exit code 2 and a sentence', RUNS, () => {
+  for (const [script, says] of MISTAKES)
+    test(script, async (t) => {
+      const command = runCommand(script.split(' '), { t, cwd: folderOf(t) });
+      assert.deepEqual(await command.ended, { code: 2, signal: null });
+      assert.deepEqual([command.stdout(), command.stderr()], ['', `banana-serve: ${says}\n`]);
+    });
+});

@@ -1,0 +1,19 @@
+/** The command line of Multi Model Server's start scripts. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { withFlagForEachModel } from '../../../../supervisor/options/mms/command-flags.js';
+
+for (const [given, read] of [
+  ['--models a=a.mar b=b.mar c.mar --start', '--models a=a.mar --models b=b.mar --models c.mar --start'],
+  ['--models a=https://x.example.com/a.mar b=b', '--models a=https://x.example.com/a.mar --models b=b'],
+  ['--models all ./app.ts', '--models all ./app.ts'],
+  ['--models a=a.mar ./app.ts', '--models a=a.mar ./app.ts'],
+  ['./app.ts --models a.mar', './app.ts --models a.mar'],
+  ['--models a.mar ./app.ts b.mar', '--models a.mar ./app.ts b.mar'],
+  ['--models a=a --model b=b.ts', '--models a=a --model b=b.ts'],
+  ['--model a=a.ts b=b.ts', '--model a=a.ts b=b.ts'],
+  ['--models', '--models'],
+] as const)
+  test(`${given} is read as ${read}`, () => {
+    assert.equal(withFlagForEachModel(given.split(' ')).join(' '), read);
+  });
