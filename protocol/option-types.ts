@@ -34,6 +34,9 @@ export interface ServerOptionTypes<Duration> {
   host: string;
   /** A TCP port, 0 for a free one, or the path of a unix socket. */
   port: number | string;
+  tlsCert: string;
+  tlsKey: string;
+  tlsFor: string | readonly string[];
   apiKey: string | readonly string[];
   apiKeyFile: string;
   corsOrigin: string | readonly string[];

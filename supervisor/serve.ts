@@ -13,8 +13,8 @@ import { readModelFlags } from './options/model-entries.js';
 import { readConfigFile } from './options/config-file.js';
 import { configError } from '../protocol/errors.js';
 import { asClause } from '../protocol/sentences.js';
-import { planManagement } from './options/management.js';
-import { planMetrics } from './options/metrics.js';
+import { planManagement, type ManagementPlan } from './options/management.js';
+import { planMetrics, type MetricsPlan } from './options/metrics.js';
 import { gatherOptions, type GatheredOptions, type GivenSources } from './options/gather-options.js';
 import {
   readEnvironment,
@@ -23,6 +23,8 @@ import {
   type OptionSource,
   type ServerOptions,
 } from './options/resolve.js';
+import { planTls, type TlsPlan } from './options/tls.js';
+import type { TlsListener } from './options/tls-values.js';
 import { readServeOptions } from './options/serve-options.js';
 import { availableCores } from './machine/cores.js';
 import { discoverGpus, type Discovery } from './machine/gpu-discovery.js';
@@ -97,6 +99,9 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
   if (resolved.options.watch) refuseUnwatchable(plans);
   const { keys, managementKeys } = keysOf(resolved.options, cwd);
   const management = planManagement(resolved, managementKeys.required);
+  const metrics = planMetrics(resolved.options);
+  const isThere = (listener: TlsListener): boolean => isListener(listener, management, metrics);
+  const tls = isAlone ? null : planTls(resolved, isThere, cwd);
   const others = management === null ? [] : [resolved]; // that may come
   const wishes = [...others, ...plans.map(({ spec }) => spec.resolved)].map(({ options }) => options);
   const { devices, problems } = await findDevices(wishes);
@@ -109,7 +114,8 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
     keys,
     managementKeys,
     management,
-    metrics: planMetrics(resolved.options),
+    metrics,
+    tls,
     devices,
     sendAhead: internals.sendAhead,
     dialects: internals.dialects,
@@ -119,10 +125,25 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
       ...gathered.warnings,
       ...warnings,
       ...problems,
+      ...warningsOf(tls),
     ],
   });
   await server.open();
   return server;
+}
+
+/** Whether there is such a listener, with an address of its own. */
+function isListener(
+  listener: TlsListener,
+  management: ManagementPlan | null,
+  metrics: MetricsPlan | null,
+): boolean {
+  if (listener === 'metrics') return metrics !== null && metrics.listener !== null;
+  return listener === 'main' || management?.isShared === false;
+}
+
+function warningsOf(tls: TlsPlan | null): readonly string[] {
+  return tls === null || tls.warning === '' ? [] : [tls.warning];
 }
 
 /** Those of calls, and those of the management API: its own, or the same. @throws SERVE_CONFIG */

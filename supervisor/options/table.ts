@@ -16,6 +16,7 @@ import { parseKeyFilePath, parseKeys, type KeyDigest } from './api-key.js';
 import { parseOrigins, type AllowedOrigins } from './cors-origin.js';
 import { parseGpus } from './gpu-list.js';
 import { parseModelName } from './model-name.js';
+import { parsePemPath, parseTlsListeners, type TlsListener } from './tls-values.js';
 import { parseFolder, parseWantedModels, type WantedModels } from './wanted-models.js';
 import {
   parseBytes,
@@ -117,6 +118,33 @@ export const OPTIONS = {
     defaultText: '8000',
     default: 8000,
     parse: parsePort,
+  }),
+  tlsCert: serverOption<string | null>({
+    group: 'Listening',
+    flag: '--tls-cert',
+    value: '<path>',
+    help: 'PEM file of the certificate for TLS, with those that vouch for it behind it; clients then use https. Read at the start only. Needs --tls-key.',
+    defaultText: 'no TLS',
+    default: null,
+    parse: parsePemPath,
+  }),
+  tlsKey: serverOption<string | null>({
+    group: 'Listening',
+    flag: '--tls-key',
+    value: '<path>',
+    help: "PEM file of the certificate's private key, RSA or EC, not encrypted.",
+    defaultText: 'no TLS',
+    default: null,
+    parse: parsePemPath,
+  }),
+  tlsFor: serverOption<readonly TlsListener[]>({
+    group: 'Listening',
+    flag: '--tls-for',
+    value: '<listeners>',
+    help: 'Which listeners speak TLS, with the same certificate: main, management, metrics, separated by commas. The management API speaks none by default, because it is kept to this machine.',
+    defaultText: 'main',
+    default: ['main'],
+    parse: parseTlsListeners,
   }),
   apiKey: serverOption<readonly KeyDigest[] | null>({
     group: 'Access',

@@ -9,16 +9,19 @@ import type { Backend } from '../http/call/backend.js';
 import type { MetricsPage } from '../http/call/metrics-page.js';
 import type { Dialects } from '../http/dialects/index.js';
 import { LateHandler } from '../http/socket/http-server.js';
-import { listen, type Listening } from '../http/socket/listen.js';
+import { listen, type Listening, type ListenOptions } from '../http/socket/listen.js';
 import type { Address } from '../options/address.js';
 import type { ManagementPlan } from '../options/management.js';
 import type { MetricsPlan } from '../options/metrics.js';
+import type { TlsCredentials, TlsPlan } from '../options/tls.js';
 
 export interface Addresses extends Address {
   /** Null: there is no management API. */
   readonly management: ManagementPlan | null;
   /** Null: there are no metrics. */
   readonly metrics: MetricsPlan | null;
+  /** Null: none speaks TLS. */
+  readonly tls: TlsPlan | null;
 }
 
 /** How a flag is named that would have led to another address. */
@@ -28,6 +31,8 @@ export interface ListenFlags {
 }
 
 const LISTENERS: readonly Listener[] = ['main', 'management', 'metrics'];
+/** Makes a server that does not listen yet; without credentials it speaks no TLS. */
+export type NewServer = (handler: LateHandler, tls: TlsCredentials | null) => HttpServer;
 
 /** A listener beside the main one. */
 type OtherListener = Exclude<Listener, 'main'>;
@@ -39,7 +44,7 @@ const FLAGS: Readonly<Record<OtherListener, ListenFlags>> = {
 
 export class Listeners {
   readonly #addresses: Addresses;
-  readonly #newServer: (handler: LateHandler) => HttpServer;
+  readonly #newServer: NewServer;
   readonly #handlers: Readonly<Record<Listener, LateHandler>> = {
     main: new LateHandler(),
     management: new LateHandler(),
@@ -47,7 +52,7 @@ export class Listeners {
   };
   readonly #open = new Map<Listener, Listening>();
 
-  constructor(addresses: Addresses, newServer: (handler: LateHandler) => HttpServer) {
+  constructor(addresses: Addresses, newServer: NewServer) {
     this.#addresses = addresses;
     this.#newServer = newServer;
   }
@@ -75,20 +80,26 @@ export class Listeners {
   /** Rejects with the system's error if an address cannot be had; then none is open. */
   async open(): Promise<void> {
     const { host, port, management, metrics } = this.#addresses;
-    this.#open.set('main', await listen(this.#newServer(this.#handlers.main), host, port));
+    await this.#openOne('main', { host, port }, {});
     if (management !== null && !management.isShared) await this.#openOther('management', management);
     const own = metrics?.listener ?? null;
     if (own !== null) await this.#openOther('metrics', own);
   }
 
-  async #openOther(listener: OtherListener, { host, port }: Address): Promise<void> {
+  async #openOther(listener: OtherListener, address: Address): Promise<void> {
     try {
-      const server = this.#newServer(this.#handlers[listener]);
-      this.#open.set(listener, await listen(server, host, port, { isPrivate: true }));
+      await this.#openOne(listener, address, { isPrivate: true });
     } catch (error) {
       this.destroy();
       throw Object.assign(error as Error, { flags: FLAGS[listener] });
     }
+  }
+
+  async #openOne(listener: Listener, { host, port }: Address, options: ListenOptions): Promise<void> {
+    const { tls } = this.#addresses;
+    const isTls = tls?.listeners.includes(listener) === true;
+    const server = this.#newServer(this.#handlers[listener], isTls ? tls : null);
+    this.#open.set(listener, await listen(server, host, port, { ...options, isTls }));
   }
 
   /** Says who answers. `metrics`: null if nobody asks for them. `dialects`: others than the server's own, to test one. */

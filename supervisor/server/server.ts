@@ -42,6 +42,7 @@ import { EVERY_ADDRESS, isUnixSocket } from '../options/address.js';
 import { ServerMetrics } from '../metrics/server-metrics.js';
 import type { ManagementPlan } from '../options/management.js';
 import type { MetricsPlan } from '../options/metrics.js';
+import type { TlsPlan } from '../options/tls.js';
 import type { ResolvedOptions, ServerOptions } from '../options/resolve.js';
 import { OrphanGuard } from '../processes/orphan-guard.js';
 import type { Devices } from '../machine/devices.js';
@@ -64,6 +65,8 @@ export interface ServerPlan {
   readonly management: ManagementPlan | null;
   /** Null: nobody asks for metrics, and nothing is counted. */
   readonly metrics: MetricsPlan | null;
+  /** Null: no listener speaks TLS. */
+  readonly tls: TlsPlan | null;
   readonly devices: Devices;
   /** Folder of relative paths. */
   readonly cwd: string;
@@ -74,6 +77,9 @@ export interface ServerPlan {
   /** Said in the log at the start. */
   readonly warnings: readonly string[];
 }
+
+/** An answer is held as it was written and as it is sent, encrypted, which is a little longer. */
+const TLS_COPIES = 2.1;
 
 /** The line that scripts wait for which have started Multi Model Server. */
 const MMS_READY = 'Model server started.\n';
@@ -113,7 +119,7 @@ export class Server implements ServerHandle {
     const { unsentBytes, maxOutput, stallTimeout } = this.#options;
     // One answer always has room, or none of that size could ever be sent.
     this.#unsent = new UnsentAnswers({
-      maxBytes: Math.max(unsentBytes, maxOutput),
+      maxBytes: Math.max(unsentBytes, plan.tls === null ? maxOutput : TLS_COPIES * maxOutput),
       stallTimeoutMs: stallTimeout,
     });
     this.#facts = {
@@ -146,13 +152,11 @@ export class Server implements ServerHandle {
     const { resolved, devices, cwd } = plan;
     this.models = new ServerModels(this.#served, { resolved, devices, cwd });
     const { host, port, headerTimeout } = this.#options;
-    this.#listeners = new Listeners(
-      { host, port, management: plan.management, metrics: plan.metrics },
-      (handler) => {
-        const Response = watchedResponses(this.#unsent, (...cut) => this.#tally.cut(...cut));
-        return createHttpServer(headerTimeout, handler, Response);
-      },
-    );
+    const { management, metrics, tls } = plan;
+    this.#listeners = new Listeners({ host, port, management, metrics, tls }, (handler, credentials) => {
+      const Response = watchedResponses(this.#unsent, (...cut) => this.#tally.cut(...cut));
+      return createHttpServer(headerTimeout, handler, Response, credentials);
+    });
     this.#ending = new Ending({
       drainTimeoutMs: this.#options.drainTimeout,
       log: this.#log,

@@ -1,6 +1,7 @@
 /** HTTP written by hand, for what a well-behaved client never does. Replies are read one by one, in their order. */
 import assert from 'node:assert/strict';
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
+import { connectTo } from './connect-to.js';
 import { eventually, type Server } from './server.js';
 
 export interface RawReply {
@@ -28,11 +29,7 @@ export class RawConnection {
 
   /** `allowHalfOpen`: does not hang up when the server does. */
   static async open({ url }: Pick<Server, 'url'>, allowHalfOpen = false): Promise<RawConnection> {
-    const { hostname, port } = new URL(url);
-    const socket = connect({ host: hostname, port: Number(port), allowHalfOpen });
-    await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject));
-    socket.removeAllListeners('error');
-    return new RawConnection(socket);
+    return new RawConnection(await connectTo(url, { allowHalfOpen }));
   }
 
   /** Sends on a connection of its own, reads one reply, hangs up. */

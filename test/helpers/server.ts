@@ -166,9 +166,9 @@ export async function startServer(app: string | null, options: StartOptions = {}
   const early = ended.then(({ code }) => {
     throw new Error(`the server ended with ${code} before it listened:\n${printed()}`);
   });
-  await Promise.race([untilPrinted(/ on http:\/\/[^\s"]+/), early]);
+  await Promise.race([untilPrinted(/ on https?:\/\/[^\s"]+/), early]);
   early.catch(() => {});
-  const url = / on (http:\/\/[^\s"]+)/.exec(command.stderr())?.[1] as string;
+  const url = / on (https?:\/\/[^\s"]+)/.exec(command.stderr())?.[1] as string;
   const headers: Record<string, string> =
     options.key === undefined ? {} : { 'x-banana-api-key': options.key };
   const status = async (): Promise<Status> =>

@@ -1,7 +1,7 @@
 /** Requests whose answers are read only as fast as the test wants, or not at all. */
-import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { TestContext } from 'node:test';
+import { connectTo } from './connect-to.js';
 import type { Server } from './server.js';
 
 export interface UnreadRequest {
@@ -27,12 +27,9 @@ export class UnreadAnswer {
     { url }: Pick<Server, 'url'>,
     ...requests: readonly UnreadRequest[]
   ): Promise<UnreadAnswer> {
-    const { hostname, port } = new URL(url);
-    const socket = connect({ host: hostname, port: Number(port) });
-    socket.pause();
+    const socket = await connectTo(url, { paused: true });
     socket.on('error', () => {}); // `rest` tells
     t.after(() => socket.destroy());
-    await once(socket, 'connect');
     socket.write(requests.map(textOf).join(''));
     return new UnreadAnswer(socket);
   }

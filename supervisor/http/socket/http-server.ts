@@ -11,9 +11,11 @@ import {
 } from 'node:http';
 import type { Socket } from 'node:net';
 import { ServeError, type ErrorCode } from '../../../protocol/errors.js';
+import type { TlsCredentials } from '../../options/tls.js';
 import type { Failure } from './refuse.js';
 import { newRequestId } from './request-id.js';
 import { hasBody, noteRequest } from './request-facts.js';
+import { createTlsServer } from './tls-server.js';
 
 /** Longer than the 60 s after which common load balancers drop idle connections: they must close first. */
 const KEEP_ALIVE_MS = 75_000;
@@ -35,11 +37,12 @@ export interface HttpHandler {
   fail(error: ServeError, requestId: string): Failure;
 }
 
-/** An HTTP server that does not listen yet, whose responses are of the class `Response`. */
+/** An HTTP server that does not listen yet, whose responses are of the class `Response`. `tls` null: it speaks none. */
 export function createHttpServer(
   headerTimeoutMs: number,
   late: LateHandler,
   Response: typeof ServerResponse,
+  tls: TlsCredentials | null = null,
 ): Server {
   const options = {
     ServerResponse: Response,
@@ -52,7 +55,10 @@ export function createHttpServer(
     // has a body, and is never granted any, is answered like any other, but what is pipelined behind it is lost.
     shouldUpgradeCallback: (request: IncomingMessage) => !hasBody(request),
   };
-  const server = createServer(options);
+  const server =
+    tls === null
+      ? createServer(options)
+      : createTlsServer(options, tls, headerTimeoutMs, (socket) => refusePlain(late, socket));
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     noteRequest(request);
     late.use((handler) => handler.request(request, response));
@@ -68,7 +74,14 @@ export function createHttpServer(
     upgrading.add(socket);
     late.use((handler) =>
       onceAnswered(socket, () => {
-        if (!handler.upgrade(request, socket, head)) readOnWithoutUpgrade(server, request, socket, head);
+        if (!handler.upgrade(request, socket, head))
+          readOnWithoutUpgrade(
+            server,
+            tls === null ? 'connection' : 'secureConnection',
+            request,
+            socket,
+            head,
+          );
       }),
     );
   });
@@ -124,9 +137,15 @@ function onceAnswered(socket: HttpSocket, callback: () => void): void {
 
 /**
  * Nobody has to grant an upgrade (RFC 9110 section 7.8), but Node's parser has left the connection: it gets the request
- * again, without the wish.
+ * again, without the wish. `arrival`: the event by which the server takes a connection.
  */
-function readOnWithoutUpgrade(server: Server, request: IncomingMessage, socket: Socket, head: Buffer): void {
+function readOnWithoutUpgrade(
+  server: Server,
+  arrival: string,
+  request: IncomingMessage,
+  socket: Socket,
+  head: Buffer,
+): void {
   const { method, url, httpVersion, rawHeaders } = request;
   const lines = [`${method} ${url} HTTP/${httpVersion}`];
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -135,7 +154,7 @@ function readOnWithoutUpgrade(server: Server, request: IncomingMessage, socket: 
   }
   socket.setTimeout(0); // Node had set the limit of a connection without a request
   socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), head]));
-  server.emit('connection', socket);
+  server.emit(arrival, socket);
 }
 
 /** Requests whose client waits for `100 Continue` before it sends the body. */
@@ -177,8 +196,23 @@ function breakOffWith(
     // has ended the connection itself, and still sends what is left of the last answer.
     if (partial?.headersSent === true) partial.end(() => socket.destroySoon());
     else if (socket.writable)
-      late.use((handler) => answerByHand(handler, socket, code, partial?.req.method ?? method));
+      late.use((handler) =>
+        answerByHand(handler, socket, new ServeError(code), partial?.req.method ?? method),
+      );
   });
+}
+
+/** Answers a client that speaks HTTP where TLS is spoken, without TLS: it understands no other answer. */
+function refusePlain(late: LateHandler, socket: Socket): void {
+  socket.on('error', () => {}); // it may hang up first
+  const error = new ServeError(
+    'SERVE_BAD_REQUEST',
+    'This port speaks TLS: the address begins with https://.',
+  );
+  socket.once('data', (piece: Buffer) =>
+    late.use((handler) => answerByHand(handler, socket, error, lastMethodIn(piece))),
+  );
+  socket.resume(); // what it goes on to send is thrown away
 }
 
 /** The methods that a refused CONNECT is told of: no path takes more. */
@@ -187,11 +221,11 @@ const ALL_METHODS = 'GET, HEAD, POST, OPTIONS';
 function answerByHand(
   handler: HttpHandler,
   socket: Socket,
-  code: ErrorCode,
+  error: ServeError,
   method: string | undefined,
 ): void {
   const requestId = newRequestId();
-  const { status, phrase, headers, body } = handler.fail(new ServeError(code), requestId);
+  const { status, phrase, headers, body } = handler.fail(error, requestId);
   const lines = [
     `HTTP/1.1 ${status} ${phrase ?? STATUS_CODES[status] ?? ''}`,
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
@@ -200,7 +234,7 @@ function answerByHand(
     `Date: ${new Date().toUTCString()}`,
     'Connection: close',
   ];
-  if (code === 'SERVE_METHOD_NOT_ALLOWED') lines.push(`Allow: ${ALL_METHODS}`);
+  if (error.code === 'SERVE_METHOD_NOT_ALLOWED') lines.push(`Allow: ${ALL_METHODS}`);
   const head = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`);
   socket.end(method === 'HEAD' ? head : Buffer.concat([head, body]));
   setTimeout(() => socket.destroy(), BROKEN_GRACE_MS).unref();

@@ -18,6 +18,8 @@ const CLOSE_GRACE_MS = 1000;
 export interface ListenOptions {
   /** A socket is only for the user that the server runs as. */
   readonly isPrivate?: boolean;
+  /** The server speaks TLS. */
+  readonly isTls?: boolean;
 }
 
 /** Rejects with the system's error (EADDRINUSE, EACCES, …). */
@@ -25,7 +27,7 @@ export async function listen(
   server: Server,
   host: string,
   port: number | string,
-  { isPrivate = false }: ListenOptions = {},
+  { isPrivate = false, isTls = false }: ListenOptions = {},
 ): Promise<Listening> {
   const socketPath = typeof port === 'string' ? port : null;
   if (socketPath !== null) await removeStaleSocket(socketPath);
@@ -46,7 +48,7 @@ export async function listen(
     socket.once('close', () => sockets.delete(socket));
   });
   return {
-    url: urlOf(server, host, socketPath),
+    url: urlOf(server, host, socketPath, isTls),
     socketPath,
     close: () => closeServer(server, sockets),
     destroy: () => {
@@ -66,12 +68,12 @@ function listenPrivately(server: Server, path: string, done: () => void): void {
   }
 }
 
-function urlOf(server: Server, host: string, socketPath: string | null): string {
+function urlOf(server: Server, host: string, socketPath: string | null, isTls: boolean): string {
   if (socketPath !== null) return `unix:${socketPath}`;
   const { port } = server.address() as AddressInfo;
   const isAny = host === '0.0.0.0' || host === '::';
   const name = isAny ? 'localhost' : host.includes(':') ? `[${host}]` : host;
-  return `http://${name}:${port}`;
+  return `${isTls ? 'https' : 'http'}://${name}:${port}`;
 }
 
 function closeServer(server: Server, sockets: ReadonlySet<Socket>): Promise<void> {

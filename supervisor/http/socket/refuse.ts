@@ -6,7 +6,7 @@
  * told to come back later should not need a new one. Otherwise it is closed then.
  */
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import { resetConnection } from './tcp-socket.js';
 
 /** How much of an unwanted body is read and thrown away before the connection is cut. */
 const LINGER_BYTES = 256 * 1024 * 1024;
@@ -88,15 +88,8 @@ function breakOff(response: ServerResponse): void {
     setImmediate(() => socket.destroySoon());
     setTimeout(() => socket.destroy(), BREAK_GRACE_MS).unref();
   } else {
-    cutOff(socket);
+    resetConnection(socket);
   }
-}
-
-/** Ends a connection at once and never cleanly: its client is told with a reset, and the kernel drops what it holds. */
-export function cutOff(socket: Socket): void {
-  if (socket.remoteFamily === undefined)
-    socket.destroy(); // a unix socket knows no reset
-  else socket.resetAndDestroy();
 }
 
 /** Time for the last bytes of a broken answer to leave; a client that does not read them must not keep its connection. */

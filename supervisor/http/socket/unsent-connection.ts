@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net';
 import { ServeError } from '../../../protocol/errors.js';
 import { inodeOf, type KernelQueues } from './kernel-queues.js';
-import { cutOff } from './refuse.js';
+import { encryptedBytes, handleOf, resetConnection } from './tcp-socket.js';
 import { passTime, type Reader } from './slow-readers.js';
 
 /** Something that was written to a connection, and is lost when that is cut off. */
@@ -50,7 +50,7 @@ export class UnsentConnection implements Reader {
       this.#answers.add(answer);
       this.#queuedBytes += answer.queuedBytes;
     }
-    this.unsentBytes = this.socket.writableLength + this.#queuedBytes;
+    this.unsentBytes = this.#heldBytes();
   }
 
   /** Learns what was taken. Of a longer time than `maxElapsedMs` this process slept through the rest. */
@@ -64,13 +64,17 @@ export class UnsentConnection implements Reader {
     passTime(this, elapsedMs, this.#learnTaken(queues), this.#stallTimeoutMs);
     this.#lookedAtMs = nowMs;
     this.#countQueued();
-    this.unsentBytes = this.socket.writableLength + this.#queuedBytes;
+    this.unsentBytes = this.#heldBytes();
   }
 
   /** Ends the connection at once; what was held for it is free. */
   cut(): void {
-    cutOff(this.socket);
+    resetConnection(this.socket);
     for (const answer of this.#answers) answer.onCut(new ServeError('SERVE_SLOW_READER'));
+  }
+
+  #heldBytes(): number {
+    return this.socket.writableLength + encryptedBytes(this.socket) + this.#queuedBytes;
   }
 
   /** By what the kernel took from us, or by what the other side acknowledged, whichever tells more. */
@@ -100,18 +104,7 @@ export class UnsentConnection implements Reader {
   }
 }
 
-/** Node's own field. The queue is of what was written and the kernel has not taken; it shrinks byte by byte. */
-interface Handle {
-  readonly fd?: number;
-  readonly bytesWritten?: number;
-  readonly writeQueueSize?: number;
-}
-
-function handleOf(socket: Socket): Handle | null {
-  return (socket as unknown as { _handle?: Handle | null })._handle ?? null;
-}
-
-/** Bytes that the kernel took from us, ever. By whole writes, should Node not tell. */
+/** Bytes that the kernel took from us, ever; of TLS, in their encrypted form. By whole writes, should Node not tell. */
 function handedBytes(socket: Socket): number {
   const handle = handleOf(socket);
   if (handle?.bytesWritten === undefined || handle.writeQueueSize === undefined)

@@ -53,6 +53,9 @@ const IN_WORDS: readonly OptionName[] = [
   'managementKey',
   'managementInsecure',
   'apiKey',
+  'tlsCert',
+  'tlsKey',
+  'tlsFor',
   'apiKeyFile',
   'corsOrigin',
   'workers',
@@ -84,6 +87,9 @@ const SIZE = 'a size such as 512kb, 10mb or 1gb';
 const BAD: Readonly<Record<OptionName, readonly [raw: string | number, allowed: string]>> = {
   host: [' ', 'an address or a host name'],
   port: ['65536', 'a port from 0 to 65535, or the path of a unix socket'],
+  tlsCert: [' ', 'the path of a PEM file'],
+  tlsKey: [' ', 'the path of a PEM file'],
+  tlsFor: ['main,both', 'one or several of main, management, metrics, separated by commas'],
   apiKey: ['key, ,', 'one key or several, separated by commas, each of up to 1024 visible ASCII characters'],
   apiKeyFile: [' ', 'the path of a file'],
   corsOrigin: [
@@ -169,6 +175,9 @@ const GIVEN: {
 } = {
   host: ['127.0.0.1'],
   port: [0, '8000', '/run/serve.sock'],
+  tlsCert: ['cert.pem'],
+  tlsKey: ['key.pem'],
+  tlsFor: ['main', 'main,management', ['management', 'metrics']],
   apiKey: ['key', ['key', 'other']],
   apiKeyFile: ['keys.txt'],
   corsOrigin: ['*', ['https://a.example.com']],

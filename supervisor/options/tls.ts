@@ -1,0 +1,148 @@
+/** Which listeners speak TLS, and with which certificate: checked before anything starts, so that nothing of it fails later. */
+import { X509Certificate, createPrivateKey, type KeyObject } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { createSecureContext } from 'node:tls';
+import { configError } from '../../protocol/errors.js';
+import { isUnixSocket } from './address.js';
+import type { ResolvedOptions } from './resolve.js';
+import { OPTIONS, type OptionName } from './table.js';
+import type { TlsListener } from './tls-values.js';
+
+/** In PEM. */
+export interface TlsCredentials {
+  readonly cert: string;
+  readonly key: string;
+}
+
+export interface TlsPlan extends TlsCredentials {
+  readonly listeners: readonly TlsListener[];
+  /** To be said in the log; empty if nothing is. */
+  readonly warning: string;
+}
+
+/**
+ * Null: no listener speaks TLS. `isThere`: whether there is such a listener, with an address of its own. `folder`: that of
+ * relative paths. @throws SERVE_CONFIG naming the option, the file and the cure
+ */
+export function planTls(
+  resolved: ResolvedOptions,
+  isThere: (listener: TlsListener) => boolean,
+  folder: string,
+): TlsPlan | null {
+  const { explicit, options } = resolved;
+  const { tlsCert, tlsKey, tlsFor } = options;
+  const place = (name: OptionName): string => explicit.get(name) ?? OPTIONS[name].flag;
+  if (tlsCert === null && tlsKey === null) {
+    if (!explicit.has('tlsFor')) return null;
+    throw configError(
+      `${place('tlsFor')}: TLS needs a certificate and its key; give --tls-cert and --tls-key. None is made up.`,
+    );
+  }
+  if (tlsCert === null || tlsKey === null) {
+    const [given, missing]: [OptionName, OptionName] =
+      tlsKey === null ? ['tlsCert', 'tlsKey'] : ['tlsKey', 'tlsCert'];
+    throw configError(
+      `${place(given)}: a certificate and its key go together; give ${OPTIONS[missing].flag} too.`,
+    );
+  }
+  const absent = tlsFor.find((listener) => !isThere(listener));
+  if (absent !== undefined)
+    throw configError(
+      `${place('tlsFor')}: there is no ${absent} listener with an address of its own; leave it out, or open one.`,
+    );
+  if (tlsFor.includes('main') && isUnixSocket(options.port))
+    throw configError(`${place('tlsCert')}: a unix socket needs no TLS; leave it out, or give a port.`);
+  const cert = readCertificate(tlsCert, place('tlsCert'), folder);
+  const key = readKey(tlsKey, place('tlsKey'), folder);
+  checkPair(cert, key, place);
+  return {
+    cert: cert.pem,
+    key: key.pem,
+    listeners: tlsFor,
+    warning: ageWarning(cert.parsed, place('tlsCert')),
+  };
+}
+
+interface ReadPem<T> {
+  readonly pem: string;
+  readonly parsed: T;
+  readonly path: string;
+}
+
+function readCertificate(path: string, place: string, folder: string): ReadPem<X509Certificate> {
+  const pem = readPem(path, place, folder);
+  if (!pem.includes('-----BEGIN CERTIFICATE-----'))
+    throw configError(
+      pem.includes('PRIVATE KEY-----')
+        ? `${place} ${path}: this is a key; give the certificate here and the key as --tls-key.`
+        : `${place} ${path}: it holds no certificate in PEM (-----BEGIN CERTIFICATE-----); give one, with those that vouch for it behind it.`,
+    );
+  try {
+    return { pem, path, parsed: new X509Certificate(pem) };
+  } catch (thrown) {
+    throw configError(
+      `${place} ${path}: the certificate is damaged (${messageOf(thrown)}); give it whole, in PEM.`,
+    );
+  }
+}
+
+function readKey(path: string, place: string, folder: string): ReadPem<KeyObject> {
+  const pem = readPem(path, place, folder);
+  if (!pem.includes('PRIVATE KEY-----'))
+    throw configError(
+      pem.includes('-----BEGIN CERTIFICATE-----')
+        ? `${place} ${path}: this is a certificate; give its private key here and the certificate as --tls-cert.`
+        : `${place} ${path}: it holds no private key in PEM (-----BEGIN PRIVATE KEY-----); give that of the certificate.`,
+    );
+  if (/ENCRYPTED/.test(pem))
+    throw configError(
+      `${place} ${path}: the key is encrypted, and nobody is there to be asked for its passphrase; give it without one (openssl pkey -in ${path} -out plain.pem), readable by the server only.`,
+    );
+  try {
+    return { pem, path, parsed: createPrivateKey(pem) };
+  } catch (thrown) {
+    throw configError(`${place} ${path}: the key is damaged (${messageOf(thrown)}); give it whole, in PEM.`);
+  }
+}
+
+function readPem(path: string, place: string, folder: string): string {
+  try {
+    return readFileSync(resolve(folder, path), 'latin1');
+  } catch (thrown) {
+    throw configError(
+      `${place} ${path}: it cannot be read (${messageOf(thrown)}); give the path of a PEM file.`,
+    );
+  }
+}
+
+function checkPair(
+  cert: ReadPem<X509Certificate>,
+  key: ReadPem<KeyObject>,
+  place: (name: OptionName) => string,
+): void {
+  if (!cert.parsed.checkPrivateKey(key.parsed))
+    throw configError(
+      `${place('tlsKey')} ${key.path}: it is not the key of the certificate in ${cert.path}; give the two that were made together, the server's own certificate first in its file.`,
+    );
+  try {
+    createSecureContext({ cert: cert.pem, key: key.pem });
+  } catch (thrown) {
+    throw configError(
+      `${place('tlsCert')} ${cert.path}: TLS does not take it (${messageOf(thrown)}); give another certificate.`,
+    );
+  }
+}
+
+function ageWarning({ validFrom, validTo }: X509Certificate, place: string): string {
+  const nowMs = Date.now();
+  if (nowMs > Date.parse(validTo))
+    return `${place}: the certificate has expired, on ${validTo}; clients refuse it`;
+  if (nowMs < Date.parse(validFrom))
+    return `${place}: the certificate does not count before ${validFrom}; clients refuse it until then`;
+  return '';
+}
+
+function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}

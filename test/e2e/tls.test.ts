@@ -1,0 +1,282 @@
+/** TLS: real certificates, real clients, and what must hold over it as it does without. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { request as requestTls } from 'node:https';
+import { connect } from 'node:net';
+import { connect as connectTls, type SecureVersion } from 'node:tls';
+import { test, type TestContext } from 'node:test';
+import { ask, errorOf, logLines } from '../helpers/ask.js';
+import { makeCertificate, type Certificate } from '../helpers/certificates.js';
+import { makeCues } from '../helpers/cues.js';
+import { needs } from '../helpers/needs.js';
+import { RawConnection } from '../helpers/raw-http.js';
+import {
+  ROOT,
+  call,
+  fixture,
+  runCommand,
+  startServer,
+  type Server,
+  type StartOptions,
+} from '../helpers/server.js';
+import { UnreadAnswer } from '../helpers/unread.js';
+import { openSocket } from '../helpers/web-socket.js';
+
+const LIMIT = { timeout: 60_000, skip: needs('openssl') };
+const MB = 1_000_000;
+const BYTES = 20 * MB;
+
+// The helpers' clients take any certificate; that the right one is sent is a test of its own.
+process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
+process.removeAllListeners('warning');
+
+async function startTls(
+  t: TestContext,
+  app: string | null,
+  { args = [], env = {}, ...options }: StartOptions = {},
+  certificate: Certificate = makeCertificate(t),
+): Promise<Server> {
+  const tls = ['--tls-cert', certificate.certPath, '--tls-key', certificate.keyPath];
+  const careful = { ...env, NODE_TLS_REJECT_UNAUTHORIZED: undefined };
+  return startServer(app, { t, ...options, env: careful, args: [...tls, ...args] });
+}
+
+for (const kind of ['ec', 'rsa'] as const) {
+  for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
+    test(
+      `${version} with a key of kind ${kind}: a call is answered by who the certificate says`,
+      LIMIT,
+      async (t) => {
+        const certificate = makeCertificate(t, kind);
+        const server = await startTls(t, fixture('echoes.mjs'), {}, certificate);
+        const { hostname, port, protocol } = new URL(server.url);
+        assert.equal(protocol, 'https:', 'the first line names it');
+        const trust = {
+          ca: certificate.cert,
+          rejectUnauthorized: true,
+          maxVersion: version,
+          agent: false as const,
+        };
+        const request = requestTls({ hostname, port, path: '/livez', ...trust });
+        request.end();
+        const [response] = (await once(request, 'response')) as [import('node:http').IncomingMessage];
+        response.resume();
+        assert.equal(response.statusCode, 200);
+        assert.equal((await ask(server, { hello: 'tls' })).status, 200);
+        await server.stop();
+      },
+    );
+  }
+}
+
+test('older versions of TLS are refused', LIMIT, async (t) => {
+  const server = await startTls(t, fixture('echoes.mjs'));
+  const { hostname, port } = new URL(server.url);
+  const old: { minVersion: SecureVersion; maxVersion: SecureVersion; ciphers: string } = {
+    minVersion: 'TLSv1',
+    maxVersion: 'TLSv1.1',
+    ciphers: 'DEFAULT@SECLEVEL=0',
+  };
+  const socket = connectTls({ host: hostname, port: Number(port), ...old });
+  const [error] = (await once(socket, 'error')) as [NodeJS.ErrnoException];
+  assert.match(`${error.code} ${error.message}`, /protocol.version/i);
+  await server.stop();
+});
+
+const PLAIN = 'This port speaks TLS: the address begins with https://.';
+
+test(
+  'HTTP without TLS is answered, without TLS, that the address is another, and the connection ends',
+  LIMIT,
+  async (t) => {
+    const server = await startTls(t, fixture('echoes.mjs'));
+    const plain = { url: server.url.replace('https', 'http') };
+    const connection = await RawConnection.open(plain);
+    connection.send('GET /livez HTTP/1.1\r\nHost: test\r\n\r\n');
+    const reply = await connection.reply();
+    assert.deepEqual([reply.status, reply.headers['connection']], [400, 'close']);
+    assert.match(reply.body, new RegExp(PLAIN));
+    assert.equal(await connection.closed(), 'ended');
+    const answer = await call(plain.url, Buffer.alloc(3 * MB));
+    assert.equal(errorOf(answer).message, PLAIN);
+    const head = await fetch(plain.url, { method: 'HEAD' });
+    assert.deepEqual([head.status, await head.text()], [400, '']);
+    assert.equal((await ask(server, {})).status, 200, 'others are not disturbed');
+    await server.stop();
+  },
+);
+
+test('without an app it is answered in the manner of Multi Model Server', LIMIT, async (t) => {
+  const args = ['--model-store', `${ROOT}test/fixtures/apps`, '--management-port', '0'];
+  const server = await startTls(t, null, { args });
+  const answer = await call(server.url.replace('https', 'http'), '{}');
+  assert.deepEqual(answer.json(), { code: 400, type: 'BadRequestException', message: PLAIN });
+  await server.stop();
+});
+
+test('TLS where HTTP is spoken ends at once', LIMIT, async (t) => {
+  const server = await startServer(fixture('echoes.mjs'), { t });
+  const { hostname, port } = new URL(server.url);
+  const socket = connectTls({ host: hostname, port: Number(port), rejectUnauthorized: false });
+  const [error] = (await once(socket, 'error')) as [NodeJS.ErrnoException];
+  assert.match(String(error.code), /^ERR_SSL/);
+  await server.stop();
+});
+
+const SLOW_HANDSHAKES: readonly (readonly [what: string, bytes: Buffer])[] = [
+  ['that sends nothing', Buffer.alloc(0)],
+  ['that begins a handshake and stops', Buffer.from([0x16, 0x03, 0x01, 0x02])],
+];
+for (const [what, bytes] of SLOW_HANDSHAKES) {
+  test(`a client ${what} is ended after --header-timeout`, LIMIT, async (t) => {
+    const server = await startTls(t, fixture('echoes.mjs'), { args: ['--header-timeout', '300ms'] });
+    const { hostname, port } = new URL(server.url);
+    const socket = connect({ host: hostname, port: Number(port) });
+    socket.on('error', () => {});
+    t.after(() => socket.destroy());
+    await once(socket, 'connect');
+    socket.write(bytes);
+    await once(socket.resume(), 'close');
+    assert.equal((await ask(server, {})).status, 200);
+    await server.stop();
+  });
+}
+
+test('noise, and a client that leaves in its handshake, cost nobody anything', LIMIT, async (t) => {
+  const server = await startTls(t, fixture('echoes.mjs'), { args: ['--log-format', 'json'] });
+  const { hostname, port } = new URL(server.url);
+  for (const bytes of [Buffer.alloc(5000, 0xff), Buffer.from([0x16, 0x03]), Buffer.from('\x80\x2e\x01')]) {
+    const socket = connect({ host: hostname, port: Number(port) });
+    socket.on('error', () => {});
+    await once(socket, 'connect');
+    await new Promise<void>((resolve) => socket.write(bytes, () => resolve()));
+    socket.resetAndDestroy();
+  }
+  assert.equal((await ask(server, {})).status, 200);
+  assert.deepEqual(
+    logLines(server).filter(({ level }) => Number(level) > 30),
+    [],
+  );
+  await server.stop();
+});
+
+test('large bodies and pipelined requests go both ways', LIMIT, async (t) => {
+  const server = await startTls(t, fixture('echoes.mjs'));
+  const text = 'é漢🍌'.repeat(500_000);
+  const answer = await ask(server, { text });
+  assert.equal(answer.json<{ text: string }>().text, text);
+  const connection = await RawConnection.open(server);
+  for (const n of [1, 2, 3]) connection.post(JSON.stringify({ n }));
+  for (const n of [1, 2, 3]) assert.match((await connection.reply()).body, new RegExp(`"n":${n}`));
+  connection.destroy();
+  await server.stop();
+});
+
+test('an upgrade that is not granted is served as a plain request', LIMIT, async (t) => {
+  const server = await startTls(t, fixture('echoes.mjs'));
+  const connection = await RawConnection.open(server);
+  const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket';
+  for (let times = 0; times < 2; times += 1) {
+    connection.send(`GET /livez HTTP/1.1\r\nHost: test\r\n${upgrade}\r\n\r\n`);
+    assert.equal((await connection.reply()).status, 200);
+  }
+  connection.destroy();
+  await server.stop();
+});
+
+test('WebSockets', LIMIT, async (t) => {
+  const server = await startTls(t, fixture('websockets.mjs'));
+  const client = await openSocket(t, server, '/echo');
+  const large = Buffer.alloc(3 * MB, 'é');
+  client.socket.send('hello');
+  client.socket.send(large);
+  const [text, bytes] = await client.heard(2);
+  assert.equal(text, 'hello');
+  assert.ok(large.equals(bytes as Buffer));
+  client.socket.close();
+  assert.deepEqual(await client.closed, [1005, '']);
+  await server.stop();
+});
+
+test(
+  'answers that nobody reads are counted with what is encrypted of them, and cut off after --stall-timeout',
+  LIMIT,
+  async (t) => {
+    const args = ['--stall-timeout', '1s', '--access-log', '--log-format', 'json'];
+    const server = await startTls(t, fixture('large-answers.mjs'), { args });
+    const slow = await UnreadAnswer.ask(t, server, { input: { bytes: BYTES }, id: 'slow' });
+    slow.readSlowly(400_000);
+    const never = await UnreadAnswer.ask(t, server, { input: { bytes: BYTES }, id: 'never' });
+    const { unsent } = await server.until(({ unsent: { clients } }) => clients === 2);
+    assert.ok(unsent.bytes > 2 * BYTES, `${unsent.bytes} bytes are held`);
+    await server.until(({ replies }) => replies['SERVE_SLOW_READER'] === 1);
+    assert.ok((await never.rest()).bytes < BYTES);
+    assert.equal((await server.status()).unsent.clients, 1, 'who reads slowly is not cut off');
+    assert.ok((await slow.rest(BYTES)).bytes > BYTES);
+    const ends = logLines(server).filter(({ requestId }) => requestId === 'slow' || requestId === 'never');
+    assert.deepEqual(
+      ends.map(({ requestId, code }) => [requestId, code]),
+      [['never', 'SERVE_SLOW_READER'], ...ends.slice(1).map(() => ['slow', undefined])],
+    );
+    await server.stop();
+  },
+);
+
+test('one answer of --max-output has room, encrypted, in the least --unsent-bytes', LIMIT, async (t) => {
+  const args = ['--unsent-bytes', '1mb', '--max-output', '20mb'];
+  const server = await startTls(t, fixture('large-answers.mjs'), { args });
+  const reader = await UnreadAnswer.ask(t, server, { input: { bytes: BYTES } });
+  await server.until(({ unsent: { clients } }) => clients === 1);
+  await UnreadAnswer.ask(t, server, { input: { bytes: BYTES } });
+  await server.until(({ replies }) => replies['SERVE_SLOW_READER'] === 1);
+  assert.ok((await reader.rest(BYTES)).bytes < BYTES, 'the slowest is cut off for another');
+  await server.stop();
+});
+
+test('a drain answers what runs, tells later callers to go elsewhere, and ends', LIMIT, async (t) => {
+  const cues = makeCues(t);
+  const server = await startTls(t, fixture('works.mjs'), { env: cues.env });
+  const running = ask(server, { until: 'go on' }, { id: 'running' });
+  await cues.untilNoted('begun running');
+  server.process.kill('SIGINT');
+  await server.until(({ state }) => state === 'draining');
+  const refused = await ask(server, {});
+  assert.deepEqual([refused.status, refused.headers.get('connection')], [503, 'close']);
+  cues.give('go on');
+  const answer = await running;
+  assert.deepEqual([answer.status, answer.headers.get('connection')], [200, 'close']);
+  assert.deepEqual(await server.ended, { code: 0, signal: null });
+});
+
+test(
+  'the management API speaks TLS where it is named, and the main listener then does not',
+  LIMIT,
+  async (t) => {
+    const certificate = makeCertificate(t);
+    const store = ['--model-store', `${ROOT}test/fixtures/apps`, '--management-port', '0'];
+    for (const [listeners, main] of [
+      ['management', 'http:'],
+      ['main,management', 'https:'],
+    ] as const) {
+      const server = await startTls(t, null, { args: [...store, '--tls-for', listeners] }, certificate);
+      const line = /the management API is on (https:\S+)/;
+      await server.untilPrinted(line);
+      const url = line.exec(server.stderr())?.[1] as string;
+      assert.equal((await fetch(`${url}/models`)).status, 200);
+      assert.equal(new URL(server.url).protocol, main);
+      assert.equal((await fetch(`${server.url}/ping`)).status, 200);
+      await server.stop();
+    }
+  },
+);
+
+test('a mistake in the files ends the command with exit code 2, before anything starts', LIMIT, async (t) => {
+  const { certPath } = makeCertificate(t);
+  const args = [fixture('echoes.mjs'), '--port', '0', '--tls-cert', certPath, '--tls-key', certPath];
+  const command = runCommand(args, { t });
+  assert.equal((await command.ended).code, 2);
+  assert.match(
+    command.stderr(),
+    /^banana-serve: --tls-key \S+: this is a certificate; give its private key here/,
+  );
+});
