@@ -9,7 +9,7 @@ import type { CallInfo } from './loaded-app.js';
 export class CallContext implements CallInfo {
   readonly worker: WorkerInfo;
   readonly metrics: AppMetrics;
-  readonly #pieces: readonly Buffer[];
+  #pieces: readonly Buffer[];
   readonly #call: Call;
   readonly #makeLog: (requestId: string, traceparent: string | null) => AppLog;
   #headers: Record<string, string> | undefined;
@@ -43,6 +43,11 @@ export class CallContext implements CallInfo {
 
   get body(): Buffer {
     return (this.#body ??= joinPieces(this.#pieces));
+  }
+
+  forgetBody(): void {
+    this.#pieces = [];
+    this.#body = undefined;
   }
 
   get path(): string {

@@ -10,6 +10,8 @@ export interface CallInfo extends InferenceContext {
   readonly body: Buffer;
   /** The call's name on the wire. */
   readonly callId: number;
+  /** The body is not needed any more. An app may keep the rest for long. */
+  forgetBody(): void;
 }
 
 /** What an app may know of its model, and how it tells what it has measured. */

@@ -13,6 +13,7 @@ import type { Channel } from '../../protocol/channel.js';
 import { protocolError } from '../../protocol/errors.js';
 import type { DataPart, Message } from '../../protocol/messages.js';
 import type { Job } from '../dispatch/job.js';
+import type { NamedLimit } from '../machine/limit-timer.js';
 import { CallAnswers, type AnsweredCalls } from './call-answers.js';
 import { CallTraffic } from './call-traffic.js';
 import { HeldBatch, type HeldCall } from './held-batch.js';
@@ -20,7 +21,7 @@ import { RunTimeout, type RunTimeoutListener, type TimedBatches } from './run-ti
 import { sendBatch } from './send-batch.js';
 
 export interface CallLimits {
-  readonly runTimeoutMs: number;
+  readonly runTimeout: NamedLimit;
   readonly maxOutputBytes: number;
 }
 
@@ -45,7 +46,7 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
     this.#channel = channel;
     this.#readBegun = readBegun;
     this.#listener = listener;
-    this.#timeout = new RunTimeout(limits.runTimeoutMs, channel, this, listener);
+    this.#timeout = new RunTimeout(limits.runTimeout, channel, this, listener);
     this.#traffic = new CallTraffic(channel, () => this.#flushSoon());
     const { maxOutputBytes } = limits;
     this.#answers = new CallAnswers(channel, this, this.#traffic, maxOutputBytes, (job, error) =>
@@ -54,9 +55,9 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
   }
 
   /** Applies to batches that begin from now on. */
-  set limits({ runTimeoutMs, maxOutputBytes }: CallLimits) {
+  set limits({ runTimeout, maxOutputBytes }: CallLimits) {
     this.#answers.maxOutputBytes = maxOutputBytes;
-    this.#timeout.limitMs = runTimeoutMs;
+    this.#timeout.limit = runTimeout;
   }
 
   get count(): number {

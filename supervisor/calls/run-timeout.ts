@@ -7,7 +7,7 @@
 import type { Channel } from '../../protocol/channel.js';
 import { ServeError } from '../../protocol/errors.js';
 import type { Job } from '../dispatch/job.js';
-import { startLimit, type LimitTimer } from '../machine/limit-timer.js';
+import { startLimit, type LimitTimer, type NamedLimit } from '../machine/limit-timer.js';
 import type { HeldBatch, HeldCall } from './held-batch.js';
 import { RunClock } from './run-clock.js';
 
@@ -38,28 +38,28 @@ export class RunTimeout {
   readonly #channel: Channel;
   readonly #batches: TimedBatches;
   readonly #listener: RunTimeoutListener;
-  #limitMs: number;
+  #limit: NamedLimit;
   #clock: RunClock<HeldBatch>;
   #graceTimer: LimitTimer | null = null;
 
-  constructor(limitMs: number, channel: Channel, batches: TimedBatches, listener: RunTimeoutListener) {
+  constructor(limit: NamedLimit, channel: Channel, batches: TimedBatches, listener: RunTimeoutListener) {
     this.#channel = channel;
     this.#batches = batches;
     this.#listener = listener;
-    this.#limitMs = limitMs;
+    this.#limit = limit;
     this.#clock = this.#newClock();
   }
 
   /** Applies to batches that begin from now on. */
-  set limitMs(limitMs: number) {
-    this.#limitMs = limitMs;
+  set limit(limit: NamedLimit) {
+    this.#limit = limit;
     this.#clock.stop();
     this.#clock = this.#newClock();
   }
 
   /** Time added to the limit of a batch whose turn has come and that has not begun. */
   get beginGraceMs(): number {
-    return Math.max(0, MIN_BEGIN_MS - this.#limitMs);
+    return Math.max(0, MIN_BEGIN_MS - this.#limit.ms);
   }
 
   /** Call this when a batch's turn comes. */
@@ -85,16 +85,17 @@ export class RunTimeout {
   }
 
   #timeOut({ id, job }: HeldCall): void {
-    const message = `The call ran longer than ${this.#limitMs} ms (--run-timeout).`;
+    const { ms, name } = this.#limit;
+    const message = `The call ran longer than ${ms} ms (${name}).`;
     const error = new ServeError('SERVE_INFERENCE_TIMEOUT', message);
     if (!job.settled) this.#listener.onCallError(job, error);
-    job.fail(error, this.#limitMs);
+    job.fail(error, ms);
     this.#channel.send({ type: 'cancel', id, reason: 'the run timeout passed' });
   }
 
   #newClock(): RunClock<HeldBatch> {
     return new RunClock(
-      this.#limitMs,
+      this.#limit.ms,
       () => this.#batches.lookUpFirst(),
       (batch) => this.#onTimeout(batch),
     );

@@ -9,6 +9,12 @@ const PUNCTUAL_MS = 20;
 /** Longest time to read what arrived meanwhile, such as a large answer of which only the beginning fits in a pipe. */
 const MAX_CATCH_UP_MS = 1000;
 
+/** A limit, and what its owner calls the option that sets it. */
+export interface NamedLimit {
+  readonly ms: number;
+  readonly name: string;
+}
+
 export interface LimitTimer {
   stop(): void;
 }

@@ -36,7 +36,8 @@ export class RulesInForce {
   limitAll(): void {
     const { dispatcher, generations, slots, maxOutputBytes } = this.#model;
     this.limitQueue();
-    const limits = workerLimits(generations.inForce.options, maxOutputBytes);
+    const { spec, options } = generations.inForce;
+    const limits = workerLimits(spec, options, maxOutputBytes);
     for (const worker of slots.workers) worker.limits = limits;
     dispatcher.pump();
   }

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { STREAM_WINDOW_BYTES, type StartSpec } from '../../protocol/messages.js';
 import type { OutputRelay } from '../observe/output-relay.js';
+import { limitOf } from '../options/limit-names.js';
 import type { FullModelRef } from '../options/model-name.js';
 import type { ModelOptions } from '../options/resolve.js';
 import type { OrphanGuard } from '../processes/orphan-guard.js';
@@ -55,7 +56,7 @@ export function startWorker(
   const worker = new WorkerHandle(
     { command: program.command, cwd: program.cwd, env: { ...program.env, ...placement.env } },
     spec,
-    workerLimits(options, maxOutputBytes),
+    workerLimits(model, options, maxOutputBytes),
     {
       ...listener,
       onGone: (death) => {
@@ -76,10 +77,15 @@ export function startWorker(
   return worker;
 }
 
-export function workerLimits(options: ModelOptions, maxOutputBytes: number): WorkerLimits {
+/** `options`: those in force, which may be the app's own where the operator has said nothing. */
+export function workerLimits(
+  { resolved }: Pick<ModelSpec, 'resolved'>,
+  options: ModelOptions,
+  maxOutputBytes: number,
+): WorkerLimits {
   return {
-    initTimeoutMs: options.initTimeout,
-    runTimeoutMs: options.runTimeout,
+    initTimeout: limitOf('initTimeout', options.initTimeout, resolved),
+    runTimeout: limitOf('runTimeout', options.runTimeout, resolved),
     maxOutputBytes,
   };
 }

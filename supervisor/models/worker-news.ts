@@ -8,7 +8,7 @@ import type { Dispatcher } from '../dispatch/dispatcher.js';
 import type { Placement } from '../machine/placement.js';
 import type { WorkerDeath } from '../processes/worker-death.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
-import type { WorkerLimits } from '../processes/worker-listener.js';
+import type { LoadedLimits } from '../processes/worker-listener.js';
 import { Slot, type SlotListener } from '../slots/slot.js';
 import { newWebhookId } from '../webhooks/webhook.js';
 import type { AppWord } from './app-word.js';
@@ -98,12 +98,14 @@ export class WorkerNews {
     };
   }
 
-  #onLoaded(worker: WorkerHandle, info: LoadedInfo): WorkerLimits {
+  #onLoaded(worker: WorkerHandle, info: LoadedInfo): LoadedLimits {
     const { generations, resources, rules } = this.#model;
     const word = generations.of(worker) as AppWord;
     word.hear(info);
     if (word === generations.inForce) rules.heed();
-    return workerLimits(word.options, resources.maxOutputBytes);
+    const { spec, options } = word;
+    const limits = workerLimits(spec, options, resources.maxOutputBytes);
+    return { ...limits, toldBatch: spec.service === null ? Infinity : options.batchSize };
   }
 
   #onReady(index: number, worker: WorkerHandle): void {

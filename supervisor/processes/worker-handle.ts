@@ -54,8 +54,12 @@ export class WorkerHandle implements ReadyWorker {
     });
     this.#webhooks = new WorkerWebhooks(core.channel, listener.onWebhook);
     this.#stop = new WorkerStop(core);
-    this.#start = new WorkerStart(core, this.#stop, spec, limits.initTimeoutMs, {
-      onLoaded: (info) => (this.limits = listener.onLoaded(info)),
+    this.#start = new WorkerStart(core, this.#stop, spec, limits.initTimeout, {
+      onLoaded: (info) => {
+        const limits = listener.onLoaded(info);
+        this.limits = limits;
+        return limits.toldBatch;
+      },
       onReady: () => listener.onReady(),
     });
     this.#end = new WorkerEnd(core.process, core.timers, {
@@ -148,7 +152,7 @@ export class WorkerHandle implements ReadyWorker {
   /** The limits that hold from now on, for calls that begin and for a start that is under way. */
   set limits(limits: WorkerLimits) {
     this.#calls.limits = limits;
-    this.#start.initTimeoutMs = limits.initTimeoutMs;
+    this.#start.initTimeout = limits.initTimeout;
   }
 
   learnBegun(): void {

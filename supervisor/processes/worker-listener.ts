@@ -2,13 +2,20 @@
 import type { ServeError } from '../../protocol/errors.js';
 import type { LoadedInfo, Metric } from '../../protocol/messages.js';
 import type { Job } from '../dispatch/job.js';
+import type { NamedLimit } from '../machine/limit-timer.js';
 import type { CallLimits } from '../calls/held-calls.js';
 import type { WorkerDeath } from './worker-death.js';
 import type { WorkerEvent, WorkerState } from './worker-lifecycle.js';
 import type { WebhookTaker } from './worker-webhooks.js';
 
 export interface WorkerLimits extends CallLimits {
-  readonly initTimeoutMs: number;
+  readonly initTimeout: NamedLimit;
+}
+
+/** What holds for a worker from now on, once it has loaded its app. */
+export interface LoadedLimits extends WorkerLimits {
+  /** The most calls of a batch, as the worker was told; Infinity if it was not told. */
+  readonly toldBatch: number;
 }
 
 /** How long a worker that goes may take. */
@@ -27,7 +34,7 @@ export interface AppMetric extends Omit<Metric, 'callIds'> {
 /** News for the slot and the dispatcher above. */
 export interface WorkerListener {
   /** The app is imported. Returns the limits that hold from now on. @throws SERVE_CONFIG if its options are wrong */
-  onLoaded(info: LoadedInfo): WorkerLimits;
+  onLoaded(info: LoadedInfo): LoadedLimits;
   onReady(): void;
   onFinished(job: Job, runMs: number | null): void;
   /** Calls it held when it died, in order. */

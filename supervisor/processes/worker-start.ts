@@ -1,15 +1,15 @@
 /** The way of a worker from its first word to `ready`: `hello`, `start`, `loaded`, `ready`, within the init timeout. */
 import { ServeError, protocolError } from '../../protocol/errors.js';
 import { PROTOCOL_VERSION, type LoadedInfo, type StartSpec } from '../../protocol/messages.js';
-import type { LimitTimer } from '../machine/limit-timer.js';
+import type { LimitTimer, NamedLimit } from '../machine/limit-timer.js';
 import { formatMs } from '../options/units.js';
 import type { WorkerCore } from './worker-core.js';
 import { startPhase } from './worker-lifecycle.js';
 import type { WorkerStop } from './worker-stop.js';
 
 export interface WorkerStartListener {
-  /** The app is imported. @throws SERVE_CONFIG if its options are wrong */
-  onLoaded(info: LoadedInfo): void;
+  /** The app is imported. Returns the most calls of a batch, whatever the route. @throws SERVE_CONFIG if its options are wrong */
+  onLoaded(info: LoadedInfo): number;
   onReady(): void;
 }
 
@@ -19,7 +19,7 @@ export class WorkerStart {
   readonly #spec: StartSpec;
   readonly #listener: WorkerStartListener;
   readonly #spawnedAtMs = performance.now();
-  #initTimeoutMs: number;
+  #initTimeout: NamedLimit;
   #initTimer: LimitTimer;
   #maxBatches: ReadonlyMap<string, number> = new Map();
   #initMs = 0;
@@ -28,23 +28,23 @@ export class WorkerStart {
     core: WorkerCore,
     stop: WorkerStop,
     spec: StartSpec,
-    initTimeoutMs: number,
+    initTimeout: NamedLimit,
     listener: WorkerStartListener,
   ) {
     this.#core = core;
     this.#stop = stop;
     this.#spec = spec;
     this.#listener = listener;
-    this.#initTimeoutMs = initTimeoutMs;
-    this.#initTimer = this.#startTimer(initTimeoutMs);
+    this.#initTimeout = initTimeout;
+    this.#initTimer = this.#startTimer(initTimeout.ms);
   }
 
   /** Applies to a start that is under way. */
-  set initTimeoutMs(limitMs: number) {
+  set initTimeout(limit: NamedLimit) {
     if (startPhase(this.#core.state.name) === null) return;
     this.#core.timers.stop(this.#initTimer);
-    this.#initTimeoutMs = limitMs;
-    this.#initTimer = this.#startTimer(Math.max(0, limitMs - this.uptimeMs));
+    this.#initTimeout = limit;
+    this.#initTimer = this.#startTimer(Math.max(0, limit.ms - this.uptimeMs));
   }
 
   get uptimeMs(): number {
@@ -75,9 +75,9 @@ export class WorkerStart {
     const { state, notes } = this.#core;
     state.enter('loaded');
     if (state.name !== 'initializing') return; // asked to stop meanwhile: what it has loaded may be out of date
-    this.#maxBatches = new Map(info.routes.map(({ path, maxBatch }) => [path, maxBatch]));
     try {
-      this.#listener.onLoaded(info);
+      const most = this.#listener.onLoaded(info);
+      this.#maxBatches = new Map(info.routes.map(({ path, maxBatch }) => [path, Math.min(maxBatch, most)]));
     } catch (thrown) {
       if (!(thrown instanceof ServeError)) throw thrown;
       const { code, message } = thrown;
@@ -102,7 +102,8 @@ export class WorkerStart {
   #onTimeout(): void {
     const { state, notes } = this.#core;
     const phase = `${startPhase(state.name) ?? state.name} (${formatMs(state.ms)} so far)`;
-    const message = `not ready within ${formatMs(this.#initTimeoutMs)} (--init-timeout), still ${phase}`;
+    const { ms, name } = this.#initTimeout;
+    const message = `not ready within ${formatMs(ms)} (${name}), still ${phase}`;
     const cure = 'Load less, or raise the limit.';
     const text = { message: `${message}. ${cure}`, detail: '' };
     notes.said({ code: 'SERVE_INIT_TIMEOUT', ...text, permanent: false, transient: false });

@@ -14,6 +14,7 @@ import { needsNewWorkers } from '../models/generations.js';
 import type { ModelSpec } from '../models/model-spec.js';
 import type { Model } from '../models/model.js';
 import type { FullModelRef, ModelRef, Outcome, Registered, WorkerBounds } from '../models/models.js';
+import { MANAGEMENT_NAMES } from '../options/limit-names.js';
 import { MODEL_NAME_RULE, isModelName } from '../options/model-name.js';
 import { resolveModelOptions, type OptionSource, type ResolvedOptions } from '../options/resolve.js';
 import type { ModelStore } from '../store/model-store.js';
@@ -140,7 +141,7 @@ function sourceOf({ batchSize, maxBatchDelayMs, runTimeoutMs, initTimeoutMs }: A
     runTimeout: runTimeoutMs,
     initTimeout: initTimeoutMs === undefined ? undefined : Math.max(initTimeoutMs, SHORTEST_START_MS),
   };
-  return { values, where: (name) => name, numbersAreMs: true };
+  return { values, where: (name) => MANAGEMENT_NAMES[name as keyof typeof values], numbersAreMs: true };
 }
 
 /** In this time no worker can start: what a start-up time of 0 means. */

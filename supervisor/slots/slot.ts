@@ -9,10 +9,10 @@ import type { SpawnGate } from './spawn-gate.js';
 import { latchError } from './start-error.js';
 import { neverStarted, thrownAtStart, type WorkerDeath } from '../processes/worker-death.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
-import type { RetireLimits, WorkerLimits, WorkerListener } from '../processes/worker-listener.js';
+import type { LoadedLimits, RetireLimits, WorkerListener } from '../processes/worker-listener.js';
 
 export interface SlotListener extends Omit<WorkerListener, 'onReady' | 'onLoaded' | 'onGone'> {
-  onLoaded(worker: WorkerHandle, info: LoadedInfo): WorkerLimits;
+  onLoaded(worker: WorkerHandle, info: LoadedInfo): LoadedLimits;
   onReady(worker: WorkerHandle): void;
   /** The slot's state changed, or one of its workers died, or both. */
   onSlotChange(slot: Slot, death: WorkerDeath | null): void;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { makeCues } from '../helpers/cues.js';
 import { RawConnection } from '../helpers/raw-http.js';
-import { call, fixture, startServer, type Answer, type Server } from '../helpers/server.js';
+import { call, fixture, startServer, type Answer, type Server, type Status } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -320,7 +320,12 @@ describe('an app with routes where Multi Model Server has paths', LIMIT, () => {
   test('its own routes win, before it is loaded and after', async (t) => {
     const cues = makeCues(t);
     cues.give('import may not end');
-    const server = await startServer(fixture('has-mms-routes.mjs'), { t, env: cues.env });
+    const server = await startServer(fixture('has-mms-routes.mjs'), {
+      t,
+      env: cues.env,
+      args: ['--workers', '2'],
+      expectedRestarts: 1,
+    });
     assert.match((await call(`${server.url}/ping`, null, {}, { method: 'GET' })).text, /"Unhealthy"/);
     const paths = [...OWN, '/models/has-mms-routes/invoke', '/predictions/has-mms-routes', '/predictions/no'];
     const held = Promise.all(paths.map((path) => call(server.url + path, '1')));
@@ -332,10 +337,16 @@ describe('an app with routes where Multi Model Server has paths', LIMIT, () => {
       );
     const expected = [...OWN, '/invoke', '/', 404];
     assert.deepEqual(routes(await held), expected);
-    await server.untilPrinted(
-      '/invocations, /models/has-mms-routes/invoke are routes of the app, and answered as such: the same path of Multi Model Server gives way.',
-    );
+    const clash =
+      '/invocations, /models/has-mms-routes/invoke are routes of the app, and answered as such: the same path of Multi Model Server gives way.';
+    await server.untilPrinted(clash);
     assert.deepEqual(routes(await Promise.all(paths.map((path) => call(server.url + path, '1')))), expected);
+    const isWhole = ({ model: { workers } }: Status, restarts: number): boolean =>
+      workers.every(({ state }) => state === 'idle') && workers[0]?.restarts === restarts;
+    const { model } = await server.until((status) => isWhole(status, 0));
+    process.kill(model.workers[0]?.pid ?? 0, 'SIGKILL');
+    await server.until((status) => isWhole(status, 1));
+    assert.equal(server.stderr().split(clash).length, 2, 'once for the model, not by each worker');
     await server.stop();
   });
 });

@@ -113,6 +113,22 @@ test('a server of a store with one model', LIMIT, async (t) => {
     assert.deepEqual(answer.json<{ modelOutputs: unknown }>().modelOutputs, [{ says: 1 }]);
   });
 
+  await t.test(
+    "Banana's clients find their id again on the paths of the house, others under one name",
+    async () => {
+      const headers = { 'content-type': 'application/json', 'x-banana-request-id': 'mine' };
+      for (const [path, sentBack] of [
+        ['/models/cats/', 'mine'],
+        ['/models/nobody/', 'mine'],
+        ['/predictions/cats', null],
+      ] as const) {
+        const answer = await call(server.url + path, '5', headers);
+        assert.equal(answer.headers.get('x-request-id'), 'mine', path);
+        assert.equal(answer.headers.get('x-banana-request-id'), sentBack, path);
+      }
+    },
+  );
+
   await t.test('OPTIONS of the root allows nothing else', async () => {
     const { status, headers } = await call(server.url, null, {}, { method: 'OPTIONS' });
     assert.deepEqual([status, headers.get('allow')], [200, 'OPTIONS']);

@@ -1,6 +1,7 @@
 /** Workers of models that are managed over HTTP: they come, go, die and are counted, and no call is forgotten. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { CUES_MODULE, editedApp } from '../helpers/edited-app.js';
 import { cuesFor, startManaged } from '../helpers/managed-server.js';
 import { holdings } from '../helpers/model-storm.js';
 import { eventually, isAlive } from '../helpers/server.js';
@@ -141,6 +142,56 @@ describe('scale', LIMIT, () => {
     assert.deepEqual([await server.pids('m'), isAlive(before.pid)], [[after.pid], false]);
   });
 });
+
+test(
+  'while workers come that are told a larger batch size, none gets more items than it was told',
+  LIMIT,
+  async (t) => {
+    const cues = cuesFor(t);
+    const { folder } = editedApp(t, {
+      'm.mjs': `
+      import { firstTime, given, isGiven, note } from ${JSON.stringify(CUES_MODULE)};
+      export class Counts {
+        async initialize(context) {
+          this.told = context.systemProperties.batch_size;
+          if (isGiven('roll') && !firstTime('the first new one')) await given('the second may come');
+        }
+        async handle(data) {
+          note('told ' + this.told + ', got ' + data.length);
+          await given('finish');
+          return data.map(() => 1);
+        }
+      }`,
+    });
+    const server = await startManaged(t, { modelStore: folder });
+    const batches = 'batch_size=2&max_batch_delay=0';
+    assert.equal(
+      await server.said(`POST /models?url=m.mjs&initial_workers=2&${batches}`),
+      '200 Workers scaled',
+    );
+    const before = await server.pids('m');
+    cues.give('roll');
+    const changed = server.said('PUT /models/m?batch_size=8&synchronous=true');
+    const isHalfway = async (): Promise<boolean> => {
+      const { workers } = await server.describe('m');
+      const isReady = (isOld: boolean): boolean =>
+        workers.some(({ pid, status }) => status === 'READY' && before.includes(pid ?? 0) === isOld);
+      return workers.length >= 3 && isReady(true) && isReady(false);
+    };
+    await eventually(isHalfway, 15_000, () => 'no worker has been replaced');
+    const calls = Array.from({ length: 40 }, () => server.infer('m'));
+    await cues.untilNoted(/^told 2/);
+    await cues.untilNoted(/^told 8/);
+    cues.give('finish');
+    for (const { status } of await Promise.all(calls)) assert.equal(status, 200);
+    for (const note of cues.notes()) {
+      const [told = 0, got = 0] = (note.match(/\d+/g) ?? []).map(Number);
+      assert.ok(got <= told, note);
+    }
+    cues.give('the second may come');
+    assert.equal(await changed, '200 Workers scaled');
+  },
+);
 
 test('whoever waits for workers when the server ends is told so', LIMIT, async (t) => {
   const cues = cuesFor(t);

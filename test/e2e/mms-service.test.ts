@@ -1,6 +1,7 @@
 /** A custom service of Multi Model Server, called by the paths of that server and by those of the house. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { makeCues } from '../helpers/cues.js';
 import { call, fixture, startServer, type Answer, type Server } from '../helpers/server.js';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -105,3 +106,18 @@ describe('a custom service', { timeout: 60_000 }, () => {
     assert.deepEqual([answer.headers.get('transfer-encoding'), answer.text], ['chunked', 'one two']);
   });
 });
+
+test(
+  'a service that waits for calls keeps nothing of its last batch in memory',
+  { timeout: 60_000 },
+  async (t) => {
+    const cues = makeCues(t);
+    const server = await startServer(fixture('forgets-bodies.mjs'), { t, env: cues.env });
+    for (const how of ['answers', 'promises', 'streams', 'throws']) {
+      const { status } = await call(`${server.url}/predictions/forgets-bodies`, JSON.stringify({ how }));
+      assert.equal(status, how === 'throws' ? 503 : 200);
+      await cues.untilNoted(`forgot what ${how}`);
+    }
+    await server.stop();
+  },
+);

@@ -248,7 +248,7 @@ test('a batch of a service past its time limit', LIMIT, async (t) => {
     ]);
     return answers.map(inShort);
   };
-  const late = Array<string>(2).fill('504 The call ran longer than 3000 ms (--run-timeout).');
+  const late = Array<string>(2).fill('504 The call ran longer than 3000 ms (response_timeout).');
   const served = ['200 a of 2', '200 b of 2'];
 
   await t.test('that ends within the grace: 504 for all of it, and the process serves the next', async () => {

@@ -4,7 +4,7 @@
  */
 import type { Metric, StartSpec } from '../../protocol/messages.js';
 import { ITEMS } from '../api/input-wishes.js';
-import { Context, beginBatch, takeContextMetrics } from '../api/mms/context.js';
+import { Context, beginBatch, endBatch, takeContextMetrics } from '../api/mms/context.js';
 import type { ReadItem } from '../api/mms/item.js';
 import type { InitContext } from '../api/types.js';
 import type { StoredMetric } from '../api/mms/metrics-store.js';
@@ -16,6 +16,8 @@ import { readManifest } from './service-manifest.js';
 import type { Handle, Handler } from './service-handler.js';
 
 const ROUTE = '/';
+
+const NO_ITEMS: readonly ReadItem[] = [];
 
 /**
  * `exports`: what stands beside the handler. `modelDir`: the folder that the service finds its files in.
@@ -29,7 +31,7 @@ export function fromService(
   assertFunctionOrNone(exports, 'shutdown');
   const { shutdown } = exports as { shutdown?: () => unknown };
   const { repeatable, ...modelOptions } = configOf(exports);
-  const service = new Service(handler, modelDir, modelOptions['batchSize']);
+  const service = new Service(handler, modelDir, modelOptions['batchSize'], repeatableOf(repeatable));
   return {
     routes: [{ path: ROUTE, kind: 'handler', input: 'any', webhook: '', maxBatch: ANY_BATCH }],
     modelOptions,
@@ -54,12 +56,16 @@ class Service {
   readonly #handler: Handler;
   readonly #modelDir: string;
   readonly #ownBatchSize: number;
+  readonly #repeatable: boolean;
   #context!: Context;
   #handle!: Handle;
   #surroundings!: Surroundings;
+  /** Those of the batch that runs. */
+  #items: readonly ReadItem[] = NO_ITEMS;
 
-  /** `ownBatchSize`: what the app's `config` says, which the front checks. */
-  constructor(handler: Handler, modelDir: string, ownBatchSize: unknown) {
+  /** `ownBatchSize`: what the app's `config` says, which the front checks. `repeatable`: items may run again. */
+  constructor(handler: Handler, modelDir: string, ownBatchSize: unknown, repeatable: boolean) {
+    this.#repeatable = repeatable;
     this.#handler = handler;
     this.#modelDir = modelDir;
     this.#ownBatchSize = Number(ownBatchSize ?? 1);
@@ -99,35 +105,45 @@ class Service {
   run(items: readonly ReadItem[], ctxs: readonly CallInfo[]): unknown {
     const context = this.#context;
     this.#tellMetrics([]); // what the batch before has added after its end belongs to no call any more
+    this.#items = items;
     beginBatch(context, items, ctxs);
     const tell = (): void => this.#tellMetrics(ctxs);
+    const finish = (returned: unknown): unknown[] => {
+      tell();
+      const onAllEnded = (): void => this.#endBatch(items, ctxs);
+      return answersOf(returned, context, ctxs.length, { onStreamEnd: tell, onAllEnded });
+    };
+    const fail = (thrown: unknown): never => {
+      tell();
+      const mayRunAgain = this.#repeatable && items.length > 1;
+      if (!mayRunAgain) this.#endBatch(items, ctxs);
+      throw thrown;
+    };
     const data = items.map(({ item }) => item);
     let returned: unknown;
     try {
       returned = this.#handle(data, context);
     } catch (thrown) {
-      tell();
-      throw thrown;
+      return fail(thrown);
     }
-    if (!isThenable(returned)) return finish(returned, context, ctxs.length, tell);
-    return returned.then(
-      (results) => finish(results, context, ctxs.length, tell),
-      (thrown: unknown) => {
-        tell();
-        throw thrown;
-      },
-    );
+    return isThenable(returned) ? returned.then(finish, fail) : finish(returned);
+  }
+
+  /**
+   * A worker that is idle keeps no bodies. What a stream does after its client has left may come behind the begin of the
+   * next batch.
+   */
+  #endBatch(items: readonly ReadItem[], ctxs: readonly CallInfo[]): void {
+    for (const ctx of ctxs) ctx.forgetBody();
+    if (this.#items !== items) return;
+    this.#items = NO_ITEMS;
+    endBatch(this.#context);
   }
 
   #tellMetrics(ctxs: readonly CallInfo[]): void {
     const metrics = takeContextMetrics(this.#context);
     if (metrics.length > 0) this.#surroundings.sendMetrics(metrics.map((metric) => asMessage(metric, ctxs)));
   }
-}
-
-function finish(returned: unknown, context: Context, items: number, tellMetrics: () => void): unknown[] {
-  tellMetrics();
-  return answersOf(returned, context, items, tellMetrics);
 }
 
 function asMessage(

@@ -12,15 +12,64 @@ import { isThenable } from '../thenable.js';
 const NO_LIST = 'Invalid model predict output';
 const WRONG_LENGTH = 'number of batch response mismatched';
 
-/** `onStreamEnd` is called when a stream has given its last chunk. What is no answer is the error of its item, or of all. */
+/** What follows the answers to a batch. */
+export interface AnswersListener {
+  /** A stream has given its last chunk. */
+  onStreamEnd(): void;
+  /** Nothing more is made of the batch: every result is there, and every stream has ended. */
+  onAllEnded(): void;
+}
+
+/** What is no answer is the error of its item, or of all. */
 export function answersOf(
   returned: unknown,
   context: Context,
   items: number,
-  onStreamEnd: () => void,
+  listener: AnswersListener,
 ): unknown[] {
-  const results = resultsOf(returned, items);
-  return results.map((result, idx) => answerOf(result, context, idx, onStreamEnd));
+  const open = new OpenResults(listener);
+  const answers = resultsOf(returned, items).map((result, idx) => answerOf(result, context, idx, open));
+  open.close();
+  return answers;
+}
+
+/** Counts the results that are promised, and the streams that run. */
+class OpenResults {
+  readonly #listener: AnswersListener;
+  #count = 1; // the batch itself, while its results are looked at
+
+  constructor(listener: AnswersListener) {
+    this.#listener = listener;
+  }
+
+  open(): void {
+    this.#count += 1;
+  }
+
+  close(): void {
+    this.#count -= 1;
+    if (this.#count === 0) this.#listener.onAllEnded();
+  }
+
+  /** A stream that is counted until it ends. */
+  stream(iterator: AnyIterator): AsyncIterator<unknown> {
+    this.open();
+    let hasEnded = false;
+    return withEnd(iterator, () => {
+      this.#listener.onStreamEnd();
+      if (!hasEnded) this.close();
+      hasEnded = true;
+    });
+  }
+
+  async promised(result: PromiseLike<unknown>, answer: (value: unknown) => unknown): Promise<unknown> {
+    this.open();
+    try {
+      return orThrow(answer(await result));
+    } finally {
+      this.close();
+    }
+  }
 }
 
 function resultsOf(returned: unknown, items: number): readonly unknown[] {
@@ -35,16 +84,15 @@ function resultsOf(returned: unknown, items: number): readonly unknown[] {
 }
 
 /** Never throws. */
-function answerOf(result: unknown, context: Context, idx: number, onStreamEnd: () => void): unknown {
+function answerOf(result: unknown, context: Context, idx: number, open: OpenResults): unknown {
   try {
-    if (isThenable(result))
-      return result.then((value) => orThrow(answerOf(value, context, idx, onStreamEnd)));
+    if (isThenable(result)) return open.promised(result, (value) => answerOf(value, context, idx, open));
     if (result instanceof Error || isResponse(result)) return result;
     const head = headOf(context, idx);
     const iterator = iteratorOf(result);
     if (iterator === null) return new Reply(head, { kind: 'result', value: result });
     const typeFromChunk = head.contentType === '';
-    return new Reply(head, { kind: 'stream', iterator: withEnd(iterator, onStreamEnd), typeFromChunk });
+    return new Reply(head, { kind: 'stream', iterator: open.stream(iterator), typeFromChunk });
   } catch (thrown) {
     return thrown instanceof Error ? thrown : new ServeError('SERVE_OUTPUT_INVALID');
   }

@@ -39,7 +39,7 @@ class Life {
       onEnd: () => {},
       onWriteError: () => {},
     });
-    const limits = { runTimeoutMs: 60_000, maxOutputBytes: 1000 };
+    const limits = { runTimeout: { ms: 60_000, name: '--run-timeout' }, maxOutputBytes: 1000 };
     this.calls = new HeldCalls(channel, () => this.#note, limits, {
       onFinished: ({ call }) => this.finished.push(call.requestId),
       onCallError: () => {},

@@ -21,7 +21,7 @@ function setUp() {
     onWriteError: (error) => assert.fail(error),
   });
   const note = { id: 0, atMs: 0 };
-  const limits = { runTimeoutMs: 60_000, maxOutputBytes: 1000 };
+  const limits = { runTimeout: { ms: 60_000, name: '--run-timeout' }, maxOutputBytes: 1000 };
   const calls = new HeldCalls(channel, () => note, limits, {
     onFinished: ({ call }, runMs) =>
       story.push(`${call.requestId} has ended${runMs === null ? '' : ' well'}`),

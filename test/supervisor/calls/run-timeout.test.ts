@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { HeldBatch, type HeldCall } from '../../../supervisor/calls/held-batch.js';
+import type { NamedLimit } from '../../../supervisor/machine/limit-timer.js';
 import { ABORT_GRACE_MS, MIN_BEGIN_MS, RunTimeout } from '../../../supervisor/calls/run-timeout.js';
 import { FakeChannel, heldCall, sentCall } from './held-call.js';
 
 const LIMIT_MS = 1000;
+
+const limitOf = (ms: number): NamedLimit => ({ ms, name: '--run-timeout' });
 
 /** The timeout of a worker that holds what the test says, and a time that passes by hand. */
 function setUp(t: TestContext) {
@@ -15,7 +18,7 @@ function setUp(t: TestContext) {
   const held: HeldBatch[] = [];
   const story: string[] = [];
   const timeout = new RunTimeout(
-    LIMIT_MS,
+    limitOf(LIMIT_MS),
     channel.asChannel,
     { lookUpFirst: () => held[0] ?? null, holds: (batch) => held.includes(batch) },
     {
@@ -115,15 +118,15 @@ test('a call that never began has the time to begin besides; then its worker is 
 test('the time to begin is at least 5 s, and no longer than a longer limit', (t) => {
   const { timeout } = setUp(t);
   assert.equal(timeout.beginGraceMs, 4000);
-  timeout.limitMs = 5000;
+  timeout.limit = limitOf(5000);
   assert.equal(timeout.beginGraceMs, 0);
-  timeout.limitMs = 300_000;
+  timeout.limit = limitOf(300_000);
   assert.equal(timeout.beginGraceMs, 0);
 });
 
 test('a new limit holds for the calls that follow', (t) => {
   const { take, pass, story, timeout } = setUp(t);
-  timeout.limitMs = 2 * LIMIT_MS;
+  timeout.limit = limitOf(2 * LIMIT_MS);
   take(7);
   pass(2 * LIMIT_MS - 1);
   assert.deepEqual(story, []);

@@ -7,6 +7,8 @@ import type { WorkerDeath } from '../../../supervisor/processes/worker-death.js'
 import type { WorkerHandle } from '../../../supervisor/processes/worker-handle.js';
 import type { RetireLimits, WorkerListener } from '../../../supervisor/processes/worker-listener.js';
 
+const LIMIT = { ms: 1, name: '--a-limit' };
+
 /** A slot with workers that do as they are told, and a time that passes by hand. */
 export class Bench {
   readonly gate: SpawnGate;
@@ -111,7 +113,7 @@ export class Bench {
   #listener(): SlotListener {
     const ignore = (): void => {};
     return {
-      onLoaded: () => ({ initTimeoutMs: 1, runTimeoutMs: 1, maxOutputBytes: 1 }),
+      onLoaded: () => ({ initTimeout: LIMIT, runTimeout: LIMIT, maxOutputBytes: 1, toldBatch: 1 }),
       onReady: ignore,
       onFinished: ignore,
       onLost: ignore,

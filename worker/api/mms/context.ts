@@ -40,6 +40,9 @@ export let beginBatch: (
   requests: readonly ItemRequest[],
 ) => void;
 
+/** The batch is answered: what its requests have brought goes; their ids and headers stay until the next one. */
+export let endBatch: (context: Context) => void;
+
 /** Takes what was measured since it was last taken. */
 export let takeContextMetrics: (context: Context) => readonly StoredMetric[];
 
@@ -71,6 +74,10 @@ export class Context {
       context.#processors = [];
       context.#metrics = null;
     };
+    endBatch = (context) => {
+      context.#items = [];
+      context.#processors = [];
+    };
     takeContextMetrics = (context) => (context.#metrics === null ? [] : takeMetrics(context.#metrics));
     processorOf = (context, idx) => context.#processors[idx];
   }
@@ -86,7 +93,7 @@ export class Context {
 
   /** Metrics of this batch, or of the load. */
   get metrics(): MetricsStore {
-    return (this.#metrics ??= new MetricsStore(this.modelName, this.#items.length, this.#own));
+    return (this.#metrics ??= new MetricsStore(this.modelName, this.#requests?.length ?? 0, this.#own));
   }
 
   /** Ids of the requests by the numbers of their items; null while the model is loaded. */
@@ -114,10 +121,10 @@ export class Context {
     return this.#processor(idx).getRequestProperties();
   }
 
-  /** Every field of the request as it was sent, those that come again included. */
+  /** Every field of the request as it was sent, those that come again included; none once the batch is answered. */
   getParts(idx: number): ItemPart[] {
     this.#request(idx);
-    return (this.#items[idx] as ReadItem).parts();
+    return this.#items[idx]?.parts() ?? [];
   }
 
   /** Aborts when nobody waits for this item any more: its client has left, or a limit has passed. */
@@ -236,8 +243,9 @@ export class Context {
 
   #processor(idx: number): RequestProcessor {
     const request = this.#request(idx);
-    return (this.#processors[idx] ??= new RequestProcessor(request, () =>
-      (this.#items[idx] as ReadItem).fieldTypes(),
+    return (this.#processors[idx] ??= new RequestProcessor(
+      request,
+      () => this.#items[idx]?.fieldTypes() ?? {},
     ));
   }
 
