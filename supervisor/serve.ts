@@ -165,7 +165,10 @@ function alone({ given, environment, file }: GivenSources): GatheredOptions {
 
 /** @throws SERVE_CONFIG */
 function refuseUnwatchable(plans: readonly ModelPlan[]): void {
-  const unknown = plans.find(({ spec }) => spec.program.watches.length === 0)?.spec.program;
+  // Models of a store are watched as far as people work on them: not those that were unpacked.
+  const unknown = plans.find(
+    ({ spec: { service, program } }) => service === null && program.watches.length === 0,
+  )?.spec.program;
   if (unknown === undefined) return;
   throw configError(
     `--watch knows the files of apps in JavaScript and TypeScript, not those of ${unknown.label}; leave it out.`,

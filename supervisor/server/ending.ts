@@ -10,6 +10,7 @@ import type { KeptJobs } from '../jobs/kept-jobs.js';
 import type { Log } from '../observe/log.js';
 import { formatMs } from '../options/units.js';
 import type { OrphanGuard } from '../processes/orphan-guard.js';
+import type { ModelStore } from '../store/model-store.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
 import { endText } from './banner.js';
 import { deferred } from './deferred.js';
@@ -32,6 +33,7 @@ export interface EndingServer {
   readonly eventLoopDelay: IntervalHistogram;
   readonly metrics: { stop(): void } | null;
   readonly listeners: Pick<Listeners, 'close' | 'destroy'>;
+  readonly store: Pick<ModelStore, 'close'>;
 }
 
 /** How long the last lines of workers and log may take to leave: a reader that takes none must not delay the end. */
@@ -128,7 +130,7 @@ export class Ending {
   async #tearDown(end: ServerEnd): Promise<void> {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
-    const { served, jobs, webhooks, unsent, guard, eventLoopDelay, metrics, log, logs } = this.#server;
+    const { served, store, jobs, webhooks, unsent, guard, eventLoopDelay, metrics, log, logs } = this.#server;
     served.startUp.end(
       end.error ?? new ServeError('SERVE_SHUTTING_DOWN', 'The server ended before it was ready.'),
     );
@@ -136,6 +138,7 @@ export class Ending {
     served.close();
     jobs.close();
     served.killAll();
+    store.close();
     webhooks.close();
     unsent.close();
     guard.close();

@@ -72,7 +72,7 @@ export async function planStored(
   const resolved = resolveModelOptions(withStoreDefaults(server), own, url);
   const wanted = { name, version, app, appPlace: '', service, workerCommand: null };
   const { spec, isDefault } = await completed(wanted, url, resolved, false);
-  const watched = { watches: [place], isSingleFile: !isFolder };
+  const watched = { watches: place === null ? [] : [place], isSingleFile: !isFolder };
   return { spec: { ...spec, program: { ...spec.program, ...watched } }, isDefault, release };
 }
 

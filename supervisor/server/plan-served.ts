@@ -1,5 +1,6 @@
 /** All models that a server begins with: its app, those that have names, those of a store. */
 import { placeOf, type ResolvedOptions } from '../options/resolve.js';
+import { removeLeftovers } from '../store/archives/leftovers.js';
 import type { ModelStore } from '../store/model-store.js';
 import { openStore } from './open-store.js';
 import { planModels, type ModelPlan, type ModelsGiven } from './plan-models.js';
@@ -17,14 +18,24 @@ export async function planServed(given: ModelsGiven): Promise<ServedPlans> {
   const { cwd, resolved, isMmsMode } = given;
   const store = openStore(resolved, cwd);
   const named = await planModels(given);
-  const { plans, warnings } = await planWanted({
-    store,
-    wanted: resolved.options.models,
-    resolved,
-    names: named.map(({ spec }) => spec.name),
-    isLenient: isMmsMode,
-  });
-  return { plans: [...named, ...plans], store, warnings: [...unusableUrls(resolved), ...warnings] };
+  if (mayUnpack(resolved)) void removeLeftovers();
+  try {
+    const { plans, warnings } = await planWanted({
+      store,
+      wanted: resolved.options.models,
+      resolved,
+      names: named.map(({ spec }) => spec.name),
+      isLenient: isMmsMode,
+    });
+    return { plans: [...named, ...plans], store, warnings: [...unusableUrls(resolved), ...warnings] };
+  } catch (thrown) {
+    store.close();
+    throw thrown;
+  }
+}
+
+function mayUnpack({ options: { modelStore, allowedUrls } }: ResolvedOptions): boolean {
+  return modelStore !== null || allowedUrls.entries.length > 0;
 }
 
 function unusableUrls(resolved: ResolvedOptions): string[] {

@@ -169,6 +169,7 @@ export class Server implements ServerHandle {
       eventLoopDelay: this.#facts.eventLoopDelay,
       metrics: this.#metrics,
       listeners: this.#listeners,
+      store: plan.store,
     });
   }
 
@@ -207,6 +208,7 @@ export class Server implements ServerHandle {
       await this.#listeners.open();
     } catch (error) {
       this.#guard.close();
+      this.#plan.store.close();
       throw error;
     }
     process.on('exit', this.#ending.killNow);

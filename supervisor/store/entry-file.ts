@@ -82,7 +82,7 @@ function filesOf(file: string, query: StoreQuery): string[] {
 }
 
 async function usualFiles(folder: string, stem: string, query: StoreQuery): Promise<string[]> {
-  const names = [...ENTRY_NAMES, stem];
+  const names = [...ENTRY_NAMES, stem, basename(folder)];
   const usual = names.flatMap((name) => extensions(query).map((extension) => name + extension));
   const files = await readdir(folder);
   const apps = files.filter(isAppFile);

@@ -1,27 +1,50 @@
 /**
- * The folder of models that an operator has named: each model of it is a folder, or a single file. It is asked by those
- * who register models while the server runs, and by the server itself for those that it starts with.
+ * Finds the models that people mean: in the folder that an operator has named, where each is a folder, an archive, or a
+ * single file, and at web addresses that are allowed. It is asked by those who register models while the server runs, and
+ * by the server itself for those that it starts with.
  */
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
 import { ServeError } from '../../protocol/errors.js';
 import { FIRST_VERSION } from '../options/model-name.js';
-import { APP_EXTENSIONS } from '../runtimes/index.js';
+import { withoutSecrets, type AllowedUrls } from '../options/allowed-urls.js';
 import { archiveInvalid } from './archive-invalid.js';
+import { ArchiveCache } from './archives/archive-cache.js';
+import { ArchiveProblem } from './archives/archive-problem.js';
+import { OwnFolder } from './archives/own-folder.js';
+import { checkedUrl, download, isWebAddress } from './download.js';
 import { entryOfFile, entryOfFolder, isCode, type ModelFolder } from './entry-file.js';
-import { readManifest } from './manifest.js';
+import { KnownHosts } from './known-hosts.js';
+import { MANIFEST_FILE, readManifest } from './manifest.js';
 import { placeOf } from './place.js';
-import { NOTHING_LENT, RUNTIMES, type StoreQuery, type StoredModel } from './stored-model.js';
+import {
+  NOTHING_LENT,
+  RUNTIMES,
+  releasedOnFailure,
+  type StoreQuery,
+  type StoredModel,
+} from './stored-model.js';
 
 /** What is visible in a store and is no model of anybody's. */
 const NO_MODELS: ReadonlySet<string> = new Set(['node_modules']);
 
+export interface StoreSources {
+  /** Absolute path; null: there is no store. */
+  readonly folder: string | null;
+  readonly allowedUrls: AllowedUrls;
+}
+
 export class ModelStore {
   readonly #folder: string | null;
+  readonly #allowedUrls: AllowedUrls;
+  readonly #hosts = new KnownHosts();
+  readonly #own = new OwnFolder();
+  readonly #archives = new ArchiveCache(this.#own);
+  readonly #stop = new AbortController();
 
-  /** Absolute path; null: there is no store, and nothing is found. */
-  constructor(folder: string | null) {
+  constructor({ folder, allowedUrls }: StoreSources) {
     this.#folder = folder;
+    this.#allowedUrls = allowedUrls;
   }
 
   /** Whether there is a folder to look in. */
@@ -32,16 +55,50 @@ export class ModelStore {
   /**
    * Finds a model by its place. Only what lies in the store is found, wherever links lead. Who asks gives it back: see
    * `StoredModel.release`.
-   * Rejects with SERVE_BAD_REQUEST (the runtime), SERVE_MODEL_NOT_FOUND, SERVE_DOWNLOAD_FAILED, SERVE_ARCHIVE_INVALID.
+   * Rejects with SERVE_BAD_REQUEST (the runtime), SERVE_MODEL_NOT_FOUND, SERVE_DOWNLOAD_FAILED, SERVE_ARCHIVE_INVALID, and
+   * with SERVE_INTERNAL if the temp folder does not take it.
    */
   async find(query: StoreQuery): Promise<StoredModel> {
     const { url, runtime = '' } = query;
     if (!RUNTIMES.includes(runtime))
       throw new ServeError('SERVE_BAD_REQUEST', `Invalid RuntimeType value: ${runtime}`);
+    if (isWebAddress(url)) return this.#download(query);
     const { root, path } = await placeOf(url, this.#folder);
-    return (await stat(path)).isDirectory()
-      ? modelOfFolder({ folder: path, root, stem: basename(path) }, query)
-      : modelOfFile(path, query);
+    if ((await stat(path)).isDirectory())
+      return modelOfFolder({ folder: path, root, stem: basename(url) }, query);
+    return isCode(path) ? modelOfFile(path, query) : this.#unpack(path, basename(url), query);
+  }
+
+  /** Nothing is found any more, and what was unpacked is gone: called when no worker uses it. */
+  close(): void {
+    this.#stop.abort();
+    this.#archives.close();
+    this.#own.close();
+  }
+
+  async #download(query: StoreQuery): Promise<StoredModel> {
+    const { url } = query;
+    const allowed = this.#allowedUrls;
+    checkedUrl(url, allowed); // before a folder is made for it
+    const rules = { allowed, folder: openOwn(this.#own), hosts: this.#hosts, signal: this.#stop.signal };
+    const file = await download(url, rules);
+    try {
+      const known = { ...query, url: withoutSecrets(url) };
+      return await this.#unpack(file.path, basename(new URL(url).pathname), known);
+    } finally {
+      await file.remove();
+    }
+  }
+
+  /** `name`: of the file, where it comes from. */
+  async #unpack(path: string, name: string, query: StoreQuery): Promise<StoredModel> {
+    const { folder, release } = await this.#archives.lend(path).catch((thrown: unknown) => {
+      throw notUnpacked(query.url, thrown);
+    });
+    return releasedOnFailure(release, async () => {
+      const place = { folder: await contentOf(folder), root: folder, stem: stemOf(name) };
+      return { ...(await modelOfFolder(place, query)), place: null, release };
+    });
   }
 
   /** The places of all that is visible in the store and may be a model, in order. */
@@ -60,14 +117,13 @@ export class ModelStore {
 
 /** @throws SERVE_ARCHIVE_INVALID */
 async function modelOfFolder(place: ModelFolder, query: StoreQuery): Promise<StoredModel> {
-  const { url } = query;
-  const { folder, root } = place;
+  const { folder, root, stem } = place;
   const manifest = await readManifest(folder, root, query);
   const said = manifest === null ? query : { ...query, handler: manifest.handler, runtime: manifest.runtime };
   const { app, handler } = await entryOfFolder(place, said);
   return {
-    url,
-    name: query.name ?? manifest?.name ?? defaultName(basename(url)),
+    url: query.url,
+    name: query.name ?? manifest?.name ?? defaultName(stem),
     version: manifest?.version ?? FIRST_VERSION,
     app,
     service: { handler, modelDir: folder },
@@ -77,15 +133,54 @@ async function modelOfFolder(place: ModelFolder, query: StoreQuery): Promise<Sto
   };
 }
 
-/** @throws SERVE_ARCHIVE_INVALID */
 function modelOfFile(path: string, query: StoreQuery): StoredModel {
   const { url, name = defaultName(basename(url, extname(url))) } = query;
-  if (!isCode(path))
-    throw archiveInvalid(url, `it is no model: a file of a store is one of ${APP_EXTENSIONS.join(' ')}.`);
   const { app, handler } = entryOfFile(path, query);
   const service = { handler, modelDir: dirname(path) };
   const version = FIRST_VERSION;
   return { url, name, version, app, service, place: path, isFolder: false, release: NOTHING_LENT };
+}
+
+/** An archive may hold one folder, which is the model: so the archiver writes `.tar.gz`, and so people zip a folder. */
+async function contentOf(folder: string): Promise<string> {
+  const entries = await readdir(folder, { withFileTypes: true });
+  const [only, ...others] = entries.filter(({ name }) => !name.startsWith('.') && name !== MAC_FOLDER);
+  const isWhole = only?.isDirectory() === true && only.name !== METADATA_FOLDER && others.length === 0;
+  return isWhole ? join(folder, only.name) : folder;
+}
+
+/** Beside the folder that somebody has zipped with a Mac. */
+const MAC_FOLDER = '__MACOSX';
+const METADATA_FOLDER = dirname(MANIFEST_FILE);
+
+/** @throws SERVE_INTERNAL */
+function openOwn(own: OwnFolder): string {
+  try {
+    return own.open();
+  } catch (thrown) {
+    throw notWritten('a folder for it', thrown);
+  }
+}
+
+function notUnpacked(url: string, thrown: unknown): unknown {
+  if (thrown instanceof ArchiveProblem) return archiveInvalid(url, thrown.message, thrown);
+  return notWritten(url, thrown);
+}
+
+/** The archive is not at fault: the operator's machine is. */
+function notWritten(what: string, thrown: unknown): unknown {
+  const { code, message } = thrown as NodeJS.ErrnoException;
+  if (code === undefined) return thrown;
+  const isFull = code === 'ENOSPC' || code === 'EDQUOT';
+  const reason = isFull
+    ? "there is no room for it in the server's temp folder. Make room, or name another one in TMPDIR."
+    : `it cannot be unpacked into the server's temp folder (${code}).`;
+  const options = { detail: message, cause: thrown, ...(isFull ? { status: 507 } : {}) };
+  return new ServeError('SERVE_INTERNAL', `${what}: ${reason}`, options);
+}
+
+function stemOf(name: string): string {
+  return name.replace(/\.(?:tar\.gz|[^.]+)$/, '');
 }
 
 /** What a model is called by its place: an underscore for what is no letter, digit or underscore. */

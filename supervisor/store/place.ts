@@ -1,9 +1,8 @@
 /**
  * Where in the store a url leads. What is asked for comes over HTTP: nothing outside the store is ever found, read or run.
  *
- * 1. A web address is refused: nothing is downloaded.
- * 2. Only relative paths without `..` are looked for, below the store.
- * 3. Links are followed; where they lead must be in the store.
+ * 1. Only relative paths without `..` are looked for, below the store.
+ * 2. Links are followed; where they lead must be in the store.
  */
 import { realpath } from 'node:fs/promises';
 import { isAbsolute, join, sep } from 'node:path';
@@ -11,10 +10,9 @@ import { ServeError } from '../../protocol/errors.js';
 
 /**
  * The real path of what a url names in the store, and that of the store. `folder` null: there is no store.
- * @throws SERVE_MODEL_NOT_FOUND, SERVE_DOWNLOAD_FAILED
+ * @throws SERVE_MODEL_NOT_FOUND
  */
 export async function placeOf(url: string, folder: string | null): Promise<{ root: string; path: string }> {
-  if (/^https?:\/\//i.test(url)) throw addressMistake(url);
   if (url.includes('..')) throw notFound(`Relative path is not allowed in url: ${url}`);
   if (folder === null) throw notFound('Model store has not been configured.');
   if (isAbsolute(url)) throw notFound(`${absent(url)}: give its path in the store.`);
@@ -37,12 +35,6 @@ export async function realPathOf(path: string): Promise<string | null> {
   } catch {
     return null; // whatever the reason, it cannot be served from there
   }
-}
-
-function addressMistake(url: string): ServeError {
-  if (!URL.canParse(url)) return notFound(`Invalid model url: ${url}`);
-  const message = `Failed to download model from: ${url}: not allowed (allowed_urls)`;
-  return new ServeError('SERVE_DOWNLOAD_FAILED', message);
 }
 
 function absent(url: string): string {

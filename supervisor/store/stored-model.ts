@@ -3,7 +3,7 @@ import type { ServiceSource } from '../runtimes/runtime.js';
 
 /** How somebody asks for a model of the store. */
 export interface StoreQuery {
-  /** Path in the store, as it was given. */
+  /** Path in the store, or a web address, as it was given. */
   readonly url: string;
   /** As the person names it; what is there may say its name itself. */
   readonly name?: string;
@@ -29,8 +29,8 @@ export interface StoredModel {
   readonly app: string;
   /** Null: what the file exports says what it is. */
   readonly service: ServiceSource | null;
-  /** Real path of the folder, or of the single file, that people change when they work on the model. */
-  readonly place: string;
+  /** Real path of the folder, or of the single file, that people change when they work on the model; null for an archive. */
+  readonly place: string | null;
   readonly isFolder: boolean;
   /** Its files stay where they are until then. Called once nobody uses them any more; further calls do nothing. */
   readonly release: Release;

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { ModelStore } from '../../../supervisor/store/model-store.js';
 import type { StoreQuery, StoredModel } from '../../../supervisor/store/stored-model.js';
 import { appFolder } from '../../worker/app-folder.js';
+import { storeAt } from './store-at.js';
 
 const NEW = 'MAR-INF/MANIFEST.json';
 const OLD = 'MANIFEST.json';
@@ -23,7 +23,7 @@ function find(
   ]);
   const empty = FILES.map((file) => [`cats/${file}`, '']);
   const folder = appFolder(t, Object.fromEntries([...empty, ...texts]) as Record<string, string>);
-  return new ModelStore(folder).find({ url: 'cats', ...query });
+  return storeAt(t, folder).find({ url: 'cats', ...query });
 }
 
 function model(fields: object, others: object = {}): Record<string, unknown> {
@@ -107,7 +107,7 @@ for (const [what, manifests, query, [name, version, file, handler]] of ROWS) {
   test(`a manifest ${what}`, async (t) => {
     const found = await find(t, manifests, query);
     assert.deepEqual([found.name, found.version, found.service?.handler], [name, version, handler]);
-    assert.equal(found.app, join(found.place, file));
+    assert.equal(found.app, join(found.place ?? '', file));
   });
 }
 
@@ -146,12 +146,12 @@ test('a manifest that is a link out of the store is not read', async (t) => {
   const store = appFolder(t, { 'cats/service.mjs': '' });
   mkdirSync(join(store, 'cats/MAR-INF'));
   symlinkSync(join(outside, 'secret.json'), join(store, 'cats', NEW));
-  await assert.rejects(new ModelStore(store).find({ url: 'cats' }), {
+  await assert.rejects(storeAt(t, store).find({ url: 'cats' }), {
     message: `cats: ${NEW} is a link that leads out of the model store.`,
   });
 });
 
 test('a folder in the place of a manifest is no manifest', async (t) => {
   const store = appFolder(t, { 'cats/service.mjs': '', [`cats/${NEW}/x`]: '' });
-  assert.equal((await new ModelStore(store).find({ url: 'cats' })).version, '1');
+  assert.equal((await storeAt(t, store).find({ url: 'cats' })).version, '1');
 });

@@ -4,8 +4,8 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
-import { ModelStore } from '../../../supervisor/store/model-store.js';
 import type { StoreQuery } from '../../../supervisor/store/stored-model.js';
+import { storeAt } from './store-at.js';
 
 /** A folder with these files, empty ones, and its real path; removed when the test ends. */
 function folderOf(t: TestContext, files: readonly string[]): string {
@@ -46,7 +46,7 @@ const FOUND: readonly Found[] = [
 for (const [query, files, app, handler] of FOUND) {
   test(`${JSON.stringify(query)} beside ${files.join(', ')} is ${app}`, async (t) => {
     const folder = folderOf(t, files);
-    const found = await new ModelStore(folder).find(query);
+    const found = await storeAt(t, folder).find(query);
     assert.equal(found.app, join(folder, app));
     const modelDir = query.url.endsWith('.ts') ? folder : join(folder, query.url);
     assert.deepEqual(found.service, { handler, modelDir: modelDir.replace(/\/$/, '') });
@@ -70,7 +70,7 @@ const UNSERVABLE: readonly (readonly [query: StoreQuery, files: readonly string[
 for (const [query, files, app] of UNSERVABLE) {
   test(`${JSON.stringify(query)} beside ${files.join(', ')} is no mistake yet: a worker is to load ${app}`, async (t) => {
     const folder = folderOf(t, files);
-    assert.equal((await new ModelStore(folder).find(query)).app, join(folder, app));
+    assert.equal((await storeAt(t, folder).find(query)).app, join(folder, app));
   });
 }
 
@@ -84,7 +84,7 @@ const NAMES: readonly (readonly [url: string, files: readonly string[], name: st
 
 for (const [url, files, name] of NAMES) {
   test(`a model at ${url} is called ${name} where nobody names it`, async (t) => {
-    const store = new ModelStore(folderOf(t, files));
+    const store = storeAt(t, folderOf(t, files));
     assert.equal((await store.find({ url })).name, name);
   });
 }
@@ -116,14 +116,14 @@ const REFUSED: readonly (readonly [query: StoreQuery, code: string, message: str
   [
     { url: 'labels.json' },
     'SERVE_ARCHIVE_INVALID',
-    /^labels\.json: it is no model: a file of a store is one of \.ts /,
+    'labels.json: it is neither a zip archive nor a tar archive that is compressed with gzip.',
   ],
   [{ url: 'm', handler: '../one:handle' }, 'SERVE_ARCHIVE_INVALID', 'm: the handler ../one leads out of it.'],
 ];
 
 for (const [query, code, message] of REFUSED) {
   test(`${JSON.stringify(query)} is refused with ${code}: ${String(message)}`, async (t) => {
-    const store = new ModelStore(folderOf(t, ['m/service.ts', 'labels.json', 'one.ts']));
+    const store = storeAt(t, folderOf(t, ['m/service.ts', 'labels.json', 'one.ts']));
     await assert.rejects(store.find(query), { code, message });
   });
 }
@@ -132,7 +132,7 @@ describe('links', () => {
   test('in the store are followed', async (t) => {
     const folder = folderOf(t, ['m/service.ts']);
     symlinkSync('m', join(folder, 'other'));
-    const { app, name } = await new ModelStore(folder).find({ url: 'other' });
+    const { app, name } = await storeAt(t, folder).find({ url: 'other' });
     assert.deepEqual([app, name], [join(folder, 'm/service.ts'), 'other']);
   });
 
@@ -142,7 +142,7 @@ describe('links', () => {
     symlinkSync(join(outside, 'secret'), join(folder, 'away'));
     symlinkSync(join(outside, 'secret/service.ts'), join(folder, 'away.ts'));
     symlinkSync(join(outside, 'secret/service.ts'), join(folder, 'm/service.ts'));
-    const store = new ModelStore(folder);
+    const store = storeAt(t, folder);
     for (const url of ['away', 'away.ts', 'away/service.ts'])
       await assert.rejects(store.find({ url }), {
         code: 'SERVE_MODEL_NOT_FOUND',
@@ -155,7 +155,7 @@ describe('links', () => {
   test('to a folder whose name only begins like the store are out of it', async (t) => {
     const folder = folderOf(t, ['store/', 'store-secret/service.ts']);
     symlinkSync('../store-secret', join(folder, 'store/away'));
-    await assert.rejects(new ModelStore(join(folder, 'store')).find({ url: 'away' }), {
+    await assert.rejects(storeAt(t, join(folder, 'store')).find({ url: 'away' }), {
       code: 'SERVE_MODEL_NOT_FOUND',
     });
   });
@@ -163,13 +163,13 @@ describe('links', () => {
   test('may lead to the store itself, whose models are found as ever', async (t) => {
     const folder = folderOf(t, ['real/m/service.ts']);
     symlinkSync('real', join(folder, 'store'));
-    const { app } = await new ModelStore(join(folder, 'store')).find({ url: 'm' });
+    const { app } = await storeAt(t, join(folder, 'store')).find({ url: 'm' });
     assert.equal(app, join(folder, 'real/m/service.ts'));
   });
 });
 
-test('without a store nothing is found, and everything says why', async () => {
-  const store = new ModelStore(null);
+test('without a store nothing is found, and everything says why', async (t) => {
+  const store = storeAt(t, null);
   const message = 'Model store has not been configured.';
   await assert.rejects(store.find({ url: 'm' }), { code: 'SERVE_MODEL_NOT_FOUND', message });
   assert.deepEqual(await store.urls(), []);
@@ -188,5 +188,5 @@ test('all that is visible and may be a model is listed in order: folders, files 
     'f.mar',
     'g.py',
   ];
-  assert.deepEqual(await new ModelStore(folderOf(t, files)).urls(), ['a.ts', 'b', 'c.mjs', 'f.mar', 'g.py']);
+  assert.deepEqual(await storeAt(t, folderOf(t, files)).urls(), ['a.ts', 'b', 'c.mjs', 'f.mar', 'g.py']);
 });

@@ -1,0 +1,118 @@
+/**
+ * The archives that models are served from, each unpacked once, however many models share it: what counts is its content.
+ * It is lent, and removed when the last who has it gives it back.
+ */
+import { createHash } from 'node:crypto';
+import { constants, type BigIntStats } from 'node:fs';
+import { mkdir, open, rm, type FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Release } from '../stored-model.js';
+import { ArchiveProblem } from './archive-problem.js';
+import { ARCHIVE_LIMITS } from './limits.js';
+import type { OwnFolder } from './own-folder.js';
+import { unpack } from './unpack.js';
+
+export interface LentFolder {
+  /** Real path of the folder with what the archive holds. */
+  readonly folder: string;
+  readonly release: Release;
+}
+
+interface Unpacked {
+  readonly folder: string;
+  users: number;
+  /** Rejects if it cannot be unpacked. */
+  readonly done: Promise<void>;
+}
+
+const CHUNK_BYTES = 256 * 1024;
+
+export class ArchiveCache {
+  readonly #own: OwnFolder;
+  readonly #limits: typeof ARCHIVE_LIMITS;
+  readonly #byDigest = new Map<string, Unpacked>();
+  readonly #stop = new AbortController();
+  #made = 0;
+
+  constructor(own: OwnFolder, limits = ARCHIVE_LIMITS) {
+    this.#own = own;
+    this.#limits = limits;
+  }
+
+  /** `path`: of a file that may be an archive. Throws ArchiveProblem, and what the system says. Nothing stays after an error. */
+  async lend(path: string): Promise<LentFolder> {
+    const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    try {
+      const found = await file.stat({ bigint: true });
+      if (!found.isFile()) throw new ArchiveProblem('it is no file.');
+      const digest = await this.#digestOf(file);
+      const shared = this.#byDigest.get(digest) ?? this.#begin(digest, file, found);
+      const giveBack = this.#use(digest, shared);
+      await shared.done.catch(async (thrown: unknown) => {
+        await giveBack();
+        throw thrown;
+      });
+      return { folder: shared.folder, release: () => void giveBack() };
+    } finally {
+      await file.close();
+    }
+  }
+
+  /** Nothing is unpacked any more. What is there goes with the server's folder. */
+  close(): void {
+    this.#stop.abort(new Error('the server ends'));
+  }
+
+  #begin(digest: string, file: FileHandle, found: BigIntStats): Unpacked {
+    const folder = join(this.#own.open(), `${digest}-${(this.#made += 1)}`);
+    const done = this.#unpack(folder, file, found);
+    const unpacked = { folder, users: 0, done };
+    this.#byDigest.set(digest, unpacked);
+    return unpacked;
+  }
+
+  async #unpack(folder: string, file: FileHandle, found: BigIntStats): Promise<void> {
+    try {
+      await mkdir(folder, { mode: 0o700 });
+      await unpack({ file, folder, limits: this.#limits, signal: this.#stop.signal });
+    } finally {
+      // What was read of an archive that changes is neither of its contents; that is why it seems damaged.
+      await refuseChanged(file, found);
+    }
+  }
+
+  /** Returns what gives it back; never rejects, and does nothing when it is called again. */
+  #use(digest: string, unpacked: Unpacked): () => Promise<void> {
+    unpacked.users += 1;
+    let isHeld = true;
+    return async () => {
+      if (!isHeld) return;
+      isHeld = false;
+      unpacked.users -= 1;
+      if (unpacked.users > 0) return;
+      if (this.#byDigest.get(digest) === unpacked) this.#byDigest.delete(digest);
+      // What cannot be removed now goes with the server's folder.
+      await rm(unpacked.folder, { recursive: true, force: true }).catch(() => {});
+    };
+  }
+
+  async #digestOf(file: FileHandle): Promise<string> {
+    const hash = createHash('sha256');
+    const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
+    for (let at = 0; ;) {
+      const { bytesRead } = await file.read(chunk, 0, CHUNK_BYTES, at);
+      this.#stop.signal.throwIfAborted();
+      if (bytesRead === 0) return hash.digest('hex');
+      hash.update(chunk.subarray(0, bytesRead));
+      at += bytesRead;
+    }
+  }
+}
+
+/** @throws ArchiveProblem */
+async function refuseChanged(file: FileHandle, before: BigIntStats): Promise<void> {
+  const { size, mtimeNs, ctimeNs } = await file.stat({ bigint: true });
+  // The last one tells, too, that another file has taken its place.
+  if (size === before.size && mtimeNs === before.mtimeNs && ctimeNs === before.ctimeNs) return;
+  throw new ArchiveProblem('it was changed while it was read; ask again once it is complete.');
+}

@@ -1,0 +1,2 @@
+/** Why an archive is not unpacked. The message is a sentence that follows the archive's name. */
+export class ArchiveProblem extends Error {}

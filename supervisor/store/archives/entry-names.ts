@@ -1,0 +1,60 @@
+/** Where the entries of an archive may be written: below its folder, each in a place of its own, on every file system. */
+import { ArchiveProblem } from './archive-problem.js';
+
+const MAX_CHARS = 1024;
+
+/** What stands in a place: exactly this name, and whether files may stand below it. */
+interface Place {
+  readonly path: string;
+  readonly isFolder: boolean;
+}
+
+/** The names of one archive, in the order of its entries. */
+export class EntryNames {
+  /** By what file systems that ignore case, or ways of writing an accent, take for the same. */
+  readonly #places = new Map<string, Place>();
+
+  /** The relative path of an entry, without `.` and empty parts; empty for the folder itself. @throws ArchiveProblem */
+  add(name: string, isFolder: boolean): string {
+    const parts = partsOf(name);
+    const path = parts.join('/');
+    if (path === '' && !isFolder) throw problem(name, 'has no name');
+    parts.forEach((_, i) => {
+      const isLast = i === parts.length - 1;
+      this.#take(name, parts.slice(0, i + 1).join('/'), isFolder || !isLast, isLast);
+    });
+    return path;
+  }
+
+  #take(name: string, path: string, isFolder: boolean, isLast: boolean): void {
+    const key = path.normalize('NFC').toLowerCase();
+    const before = this.#places.get(key);
+    if (before === undefined) {
+      this.#places.set(key, { path, isFolder });
+      return;
+    }
+    if (before.path !== path)
+      throw problem(name, `differs from ${JSON.stringify(before.path)} only in case or accents`);
+    if (before.isFolder && isFolder) return;
+    if (isFolder && !isLast) throw problem(name, `lies below ${JSON.stringify(path)}, which is a file`);
+    throw problem(name, 'is there twice');
+  }
+}
+
+/** @throws ArchiveProblem */
+function partsOf(name: string): string[] {
+  if (name.length > MAX_CHARS)
+    throw problem(name.slice(0, 40), `has a name of more than ${MAX_CHARS} characters`);
+  if (name.includes('\0')) throw problem(name, 'has a NUL in its name');
+  if (name.includes('\\')) throw problem(name, 'has a backslash in its name');
+  // eslint-disable-next-line no-control-regex -- control characters would reach terminals and logs
+  if (/[\x01-\x1f\x7f]/.test(name)) throw problem(name, 'has a control character in its name');
+  if (name.startsWith('/') || /^[A-Za-z]:/.test(name)) throw problem(name, 'has an absolute path');
+  const parts = name.split('/').filter((part) => part !== '' && part !== '.');
+  if (parts.includes('..')) throw problem(name, 'leads out of the archive');
+  return parts;
+}
+
+function problem(name: string, what: string): ArchiveProblem {
+  return new ArchiveProblem(`its entry ${JSON.stringify(name)} ${what}.`);
+}

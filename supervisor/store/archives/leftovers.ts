@@ -1,0 +1,50 @@
+/** Removes the folders of servers that were killed, and could not do it themselves. No link is followed. */
+import { lstat, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { processNamespace, startOf } from '../../machine/process-start.js';
+import { FOLDER_PREFIX } from './own-folder.js';
+
+/** Servers of other containers cannot be seen here: their folders are left alone while they are touched. */
+const UNTOUCHED_MS = 15 * 60_000;
+
+/** Never rejects: what cannot be removed is left for the next server. */
+export async function removeLeftovers(folder = tmpdir()): Promise<void> {
+  const names = await readdir(folder).catch(() => []);
+  for (const name of names) {
+    const owner = ownerIn(name);
+    if (owner === null) continue;
+    const path = join(folder, name);
+    if (await isLeftover(path, owner)) await rm(path, { recursive: true, force: true }).catch(() => {});
+  }
+}
+
+interface Owner {
+  readonly pid: number;
+  readonly start: string;
+  readonly namespace: string;
+}
+
+/** Null if the name is none of ours. */
+function ownerIn(name: string): Owner | null {
+  if (!name.startsWith(FOLDER_PREFIX)) return null;
+  const [, pid, start = '', namespace = ''] =
+    /^(\d+)-(\d+)-(\d+)-[\da-f]{32}$/.exec(name.slice(FOLDER_PREFIX.length)) ?? [];
+  return pid === undefined ? null : { pid: Number(pid), start, namespace };
+}
+
+async function isLeftover(path: string, { pid, start, namespace }: Owner): Promise<boolean> {
+  const found = await lstat(path).catch(() => null);
+  if (found?.isDirectory() !== true || found.uid !== process.getuid?.()) return false;
+  if (namespace !== (processNamespace() || '0')) return Date.now() - found.mtimeMs > UNTOUCHED_MS;
+  return start === '0' ? !isThere(pid) : startOf(pid) !== start;
+}
+
+function isThere(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (thrown) {
+    return (thrown as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}

@@ -1,0 +1,121 @@
+/** The entries of a tar archive that is compressed with gzip. */
+import { once } from 'node:events';
+import type { FileHandle } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
+import type { Parser, ReadEntry } from 'tar';
+import type { ArchiveEntry } from './archive-entry.js';
+import { ArchiveProblem } from './archive-problem.js';
+
+export async function* readTar(file: FileHandle): AsyncGenerator<ArchiveEntry> {
+  const { Parser } = await import('tar');
+  // It is unzipped here, in Node's pool of threads: the parser would do that in ours.
+  const source = Readable.from(bytesOf(file), { objectMode: false });
+  const tar = source.pipe(createGunzip());
+  source.on('error', (error) => tar.destroy(error));
+  const stop = new AbortController();
+  try {
+    yield* entriesOf(new Parser(), tar, stop.signal);
+  } finally {
+    stop.abort();
+    tar.destroy();
+    source.destroy();
+    if (!source.closed) await once(source, 'close'); // nobody reads the file any more
+  }
+}
+
+async function* bytesOf(file: FileHandle): AsyncGenerator<Buffer> {
+  for (let at = 0; ;) {
+    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(CHUNK_BYTES), 0, CHUNK_BYTES, at);
+    if (bytesRead === 0) return;
+    yield buffer.subarray(0, bytesRead);
+    at += bytesRead;
+  }
+}
+
+const CHUNK_BYTES = 64 * 1024;
+
+/** What the parser has told and nobody has taken yet. */
+type News = ReadEntry | 'end';
+
+async function* entriesOf(
+  parser: Parser,
+  tar: AsyncIterable<Buffer>,
+  signal: AbortSignal,
+): AsyncGenerator<ArchiveEntry> {
+  const news: News[] = [];
+  const state: State = { error: null };
+  let wake = (): void => {};
+  let current: ReadEntry | null = null;
+  const fail = (error: Error): void => {
+    state.error ??= error;
+    current?.destroy(state.error); // somebody may wait for its content
+    wake();
+  };
+  const tell = (one: News): void => {
+    news.push(one);
+    wake();
+  };
+  parser.on('entry', tell);
+  parser.on('ignoredEntry', (entry: ReadEntry) => fail(unknownKind(entry)));
+  parser.on('warn', (_code: string, what: string | Error) =>
+    fail(what instanceof Error ? what : new Error(what)),
+  );
+  parser.on('end', () => tell('end'));
+  feed(parser, tar, signal).catch(fail);
+  while (state.error === null) {
+    const one = news.shift();
+    if (one === 'end') return;
+    if (one === undefined) await new Promise<void>((resolve) => (wake = resolve));
+    else {
+      current = one.on('error', () => {}); // whoever reads it is told
+      yield factsOf(one, state);
+    }
+  }
+  throw state.error;
+}
+
+/** Why the rest of the archive cannot be read; null as long as it can. */
+interface State {
+  error: Error | null;
+}
+
+async function feed(parser: Parser, tar: AsyncIterable<Buffer>, signal: AbortSignal): Promise<void> {
+  for await (const chunk of tar) if (!parser.write(chunk)) await once(parser, 'drain', { signal });
+  parser.end();
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  File: 'file',
+  OldFile: 'file',
+  ContiguousFile: 'file',
+  Directory: 'folder',
+  SymbolicLink: 'a symbolic link',
+  Link: 'a hard link',
+};
+
+function factsOf(entry: ReadEntry, state: State): ArchiveEntry {
+  const kind = KINDS[entry.type] ?? 'a device, a pipe or a socket';
+  if (kind !== 'file') entry.resume(); // it has no content that matters
+  return {
+    name: entry.path,
+    kind,
+    isExecutable: ((entry.mode ?? 0) & 0o111) !== 0,
+    crc32: null, // gzip has one of the whole
+    content: () => Promise.resolve(contentOf(entry, state)),
+  };
+}
+
+async function* contentOf(entry: ReadEntry, state: State): AsyncGenerator<Uint8Array> {
+  const chunks = entry[Symbol.asyncIterator]();
+  while (state.error === null) {
+    const step = await chunks.next();
+    if (step.done === true) return;
+    yield step.value;
+  }
+  throw state.error;
+}
+
+function unknownKind({ path, type }: ReadEntry): ArchiveProblem {
+  return new ArchiveProblem(`its entry ${JSON.stringify(path)} is of a kind that is not unpacked (${type}).`);
+}

@@ -1,0 +1,129 @@
+/**
+ * Unpacks an archive into an empty folder. Nothing that the archive says is believed: names are checked before anything is
+ * made, only files and folders are made, and what is written is counted as it is written.
+ */
+import { mkdir, open, type FileHandle } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { crc32 } from 'node:zlib';
+import type { ArchiveEntry, ArchiveReader } from './archive-entry.js';
+import { ArchiveProblem } from './archive-problem.js';
+import { EntryNames } from './entry-names.js';
+import type { ArchiveLimits } from './limits.js';
+import { readTar } from './read-tar.js';
+import { readZip } from './read-zip.js';
+
+export interface Unpacking {
+  /** Open for reading; it is not closed. */
+  readonly file: FileHandle;
+  /** Absolute path of an empty folder; what it holds after a failure is its owner's to remove. */
+  readonly folder: string;
+  readonly limits: ArchiveLimits;
+  /** Nobody wants it any more. */
+  readonly signal: AbortSignal;
+}
+
+/** Throws ArchiveProblem, the system's error if something cannot be written, and the signal's reason. */
+export async function unpack({ file, folder, limits, signal }: Unpacking): Promise<void> {
+  const read = await readerOf(file);
+  const { size } = await file.stat();
+  const sum = new WrittenSum(size, limits, signal);
+  const names = new EntryNames();
+  const folders = new Set([folder]);
+  for await (const entry of asProblems(read(file))) {
+    const { name, kind } = entry;
+    sum.countEntry();
+    if (kind !== 'file' && kind !== 'folder')
+      throw new ArchiveProblem(
+        `its entry ${JSON.stringify(name)} is ${kind}; only files and folders are unpacked.`,
+      );
+    const path = join(folder, names.add(name, kind === 'folder'));
+    const needed = kind === 'folder' ? path : dirname(path);
+    if (!folders.has(needed)) await mkdir(needed, { recursive: true, mode: 0o700 });
+    folders.add(needed);
+    if (kind === 'file') await writeEntry(path, entry, sum);
+  }
+  if (sum.entries === 0) throw new ArchiveProblem('it is empty.');
+}
+
+/** By its first bytes, whatever it is called. @throws ArchiveProblem */
+async function readerOf(file: FileHandle): Promise<ArchiveReader> {
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(4), 0, 4, 0);
+  const start = buffer.toString('latin1', 0, bytesRead);
+  if (start === 'PK\x03\x04' || start === 'PK\x05\x06') return readZip;
+  if (start.startsWith('\x1f\x8b')) return readTar;
+  throw new ArchiveProblem('it is neither a zip archive nor a tar archive that is compressed with gzip.');
+}
+
+/** What a library says is wrong is a problem of the archive. */
+async function* asProblems<T>(source: AsyncIterable<T>): AsyncGenerator<T> {
+  const iterator = source[Symbol.asyncIterator]();
+  try {
+    while (true) {
+      const step = await iterator.next().catch(rethrowAsProblem);
+      if (step.done === true) return;
+      yield step.value;
+    }
+  } finally {
+    await iterator.return?.();
+  }
+}
+
+function rethrowAsProblem(thrown: unknown): never {
+  if (thrown instanceof ArchiveProblem) throw thrown;
+  throw new ArchiveProblem(`it is cut off or damaged: ${(thrown as Error).message}.`, { cause: thrown });
+}
+
+async function writeEntry(path: string, entry: ArchiveEntry, sum: WrittenSum): Promise<void> {
+  // `wx` makes a new file, and follows no link.
+  const target = await open(path, 'wx', entry.isExecutable ? 0o700 : 0o600);
+  try {
+    const content = await entry.content().catch(rethrowAsProblem);
+    let found = 0;
+    for await (const chunk of asProblems(content)) {
+      sum.countBytes(chunk.length);
+      found = crc32(chunk, found);
+      for (let at = 0; at < chunk.length;) at += (await target.write(chunk, at)).bytesWritten;
+    }
+    if (entry.crc32 !== null && entry.crc32 !== found)
+      throw new ArchiveProblem(
+        `it is damaged: the checksum of its entry ${JSON.stringify(entry.name)} is wrong.`,
+      );
+  } finally {
+    await target.close();
+  }
+}
+
+/** What has been written of one archive, against its bounds. */
+class WrittenSum {
+  entries = 0;
+  #bytes = 0;
+  readonly #archiveBytes: number;
+  readonly #limits: ArchiveLimits;
+  readonly #signal: AbortSignal;
+
+  constructor(archiveBytes: number, limits: ArchiveLimits, signal: AbortSignal) {
+    this.#archiveBytes = archiveBytes;
+    this.#limits = limits;
+    this.#signal = signal;
+  }
+
+  /** @throws ArchiveProblem, and the signal's reason */
+  countEntry(): void {
+    this.#signal.throwIfAborted();
+    this.entries += 1;
+    const { maxEntries } = this.#limits;
+    if (this.entries > maxEntries) throw new ArchiveProblem(`it has more than ${maxEntries} entries.`);
+  }
+
+  /** Before they are written. @throws ArchiveProblem, and the signal's reason */
+  countBytes(bytes: number): void {
+    this.#signal.throwIfAborted();
+    this.#bytes += bytes;
+    const { maxBytes, maxRatio, ratioCountsFromBytes } = this.#limits;
+    if (this.#bytes > maxBytes) throw new ArchiveProblem(`it unpacks to more than ${maxBytes} bytes.`);
+    if (this.#bytes > ratioCountsFromBytes && this.#bytes > maxRatio * this.#archiveBytes)
+      throw new ArchiveProblem(
+        `it is a zip bomb, or like one: it unpacks to more than ${maxRatio} times its size.`,
+      );
+  }
+}

@@ -1,0 +1,344 @@
+/** Archives in a model store, over HTTP: served, shared, given back; refused in words; nothing of them stays. */
+import assert from 'node:assert/strict';
+import { randomFillSync } from 'node:crypto';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test, type TestContext } from 'node:test';
+import { FOLDER_PREFIX } from '../../supervisor/store/archives/own-folder.js';
+import { tgzOf, zipOf, type PackedEntry } from '../helpers/archives.js';
+import { startManagedCommand, type ManagedCommand } from '../helpers/managed-command.js';
+import { needs } from '../helpers/needs.js';
+import { CLI, eventually, isAlive, type StartOptions } from '../helpers/server.js';
+import { appFolder } from '../worker/app-folder.js';
+
+const LIMIT = { timeout: 120_000 };
+
+/** Says what it finds in its folder, what it was started from, and that its imports mean what they shall. */
+const HANDLER = `
+  import { readFileSync } from 'node:fs';
+  import { PredictionException, type Context, type Item } from 'banana-serve';
+  import { greeting } from 'a-package';
+  enum Kind { Archive = 'archive' }
+  export function handle(data: Item[] | null, context: Context) {
+    if (data === null) return null;
+    const labels = readFileSync('labels.txt', 'utf8');
+    const { manifest, system_properties: { model_dir: dir } } = context;
+    const isOurs = new PredictionException('x') instanceof Error;
+    return data.map(() => ({ labels, greeting, isOurs, kind: Kind.Archive, name: manifest?.model?.modelName ?? null, dir }));
+  }`;
+
+function manifest(modelName: string, handler = 'cats.py:handle', more: object = {}): string {
+  return JSON.stringify({ runtime: 'python', model: { modelName, handler, ...more } });
+}
+
+function catEntries(more: object = {}): PackedEntry[] {
+  return [
+    { name: 'MAR-INF/MANIFEST.json', content: manifest('cats', 'cats.py:handle', more) },
+    { name: 'cats.ts', content: HANDLER },
+    { name: 'labels.txt', content: 'felis' },
+  ];
+}
+
+interface Place {
+  /** What the server is started in: a package is installed there, and `store` and `temp` stand in it. */
+  readonly cwd: string;
+  readonly store: string;
+  readonly temp: string;
+}
+
+function makePlace(t: TestContext, files: Readonly<Record<string, Buffer>>): Place {
+  const cwd = appFolder(t, {
+    'node_modules/a-package/package.json': '{"name":"a-package","type":"module","exports":"./index.js"}',
+    'node_modules/a-package/index.js': 'export const greeting = "hello";',
+  });
+  const place = { cwd, store: join(cwd, 'store'), temp: join(cwd, 'temp') };
+  mkdirSync(place.store);
+  mkdirSync(place.temp);
+  for (const [name, bytes] of Object.entries(files)) writeFileSync(join(place.store, name), bytes);
+  return place;
+}
+
+function startIn(
+  t: TestContext,
+  { cwd, store, temp }: Place,
+  options: StartOptions = {},
+): Promise<ManagedCommand> {
+  const args = ['--drain-lag', '0s', ...(options.args ?? [])];
+  return startManagedCommand(t, { ...options, cwd, args, env: { ...options.env, TMPDIR: temp } }, store);
+}
+
+/** The folders of servers for what they unpack. */
+function ownFolders({ temp }: Place): string[] {
+  return readdirSync(temp).filter((name) => name.startsWith(FOLDER_PREFIX));
+}
+
+/** What is unpacked now. */
+function unpacked(place: Place): string[] {
+  return ownFolders(place).flatMap((name) => readdirSync(join(place.temp, name)));
+}
+
+async function untilUnpacked(place: Place, count: number): Promise<void> {
+  await eventually(
+    () => unpacked(place).length === count,
+    10_000,
+    () => `${unpacked(place).length} archives are unpacked, not ${count}`,
+  );
+}
+
+describe('an archive in the model store', LIMIT, () => {
+  const nested = catEntries().map((entry) => ({ ...entry, name: `cats/${entry.name}` }));
+  const FORMATS = [
+    ['cats.mar', () => zipOf(catEntries())],
+    ['cats.tar.gz', () => tgzOf(nested)],
+    ['cats.tgz', () => tgzOf(catEntries())],
+    ['zipped-folder.zip', () => zipOf([...nested, { name: '__MACOSX/cats/._cats.ts' }])],
+  ] as const;
+  for (const [file, pack] of FORMATS)
+    test(`${file} is registered by its url alone, and served`, async (t) => {
+      const place = makePlace(t, { [file]: await pack() });
+      const { server, management } = await startIn(t, place);
+      assert.equal(await management.said(`POST /models?url=${file}&initial_workers=1`), '200 Workers scaled');
+      const { dir, ...answer } = (await management.infer('cats')).json<{ dir: string }>();
+      const expected = { labels: 'felis', greeting: 'hello', isOurs: true, kind: 'archive', name: 'cats' };
+      assert.deepEqual(answer, expected);
+      assert.ok(dir.startsWith(place.temp) && existsSync(dir), dir);
+      const described = await management.describe('cats');
+      assert.equal(described.modelVersion, '1.0');
+      await server.stop();
+      assert.deepEqual(ownFolders(place), [], 'what was unpacked is gone with the server');
+    });
+
+  test('is one that the server may begin with, and serves an app as itself', async (t) => {
+    const place = makePlace(t, {
+      'cats.mar': await zipOf(catEntries({ modelVersion: '3' })),
+      'my app.mar': await zipOf([
+        { name: 'app.mjs', content: 'export const inference = () => ({ app: true });' },
+      ]),
+    });
+    const { server, management } = await startIn(t, place, { args: ['--models', 'all'] });
+    await server.until(({ models }) => models.length === 2 && models.every(({ state }) => state === 'ready'));
+    assert.equal((await management.infer('cats/3')).status, 200);
+    assert.deepEqual((await management.infer('my_app')).json(), { app: true });
+    await server.stop();
+  });
+
+  test('of the first format has its name, its handler and the version snapshot', async (t) => {
+    const place = makePlace(t, {
+      'old.model': await zipOf([
+        {
+          name: 'MANIFEST.json',
+          content: '{"Model":{"Model-Name":"old","Service":"old.py:run"},"Engine":{}}',
+        },
+        { name: 'old.mjs', content: 'export const run = (data) => data?.map(() => "old") ?? null;' },
+      ]),
+    });
+    const { server, management } = await startIn(t, place);
+    assert.equal(await management.said('POST /models?url=old.model&initial_workers=1'), '200 Workers scaled');
+    assert.equal((await management.infer('old/snapshot')).text, 'old');
+    await server.stop();
+  });
+
+  test('of a Python handler is registered, and its worker says why it cannot start', async (t) => {
+    const entries = [
+      { name: 'MAR-INF/MANIFEST.json', content: manifest('py', 'service:handle') },
+      { name: 'service.py', content: 'def handle(data, context): return data' },
+    ];
+    const { server, management } = await startIn(t, makePlace(t, { 'py.mar': await zipOf(entries) }));
+    assert.equal(await management.said('POST /models?url=py.mar'), '200 Model "py" registered');
+    assert.equal(
+      await management.said('PUT /models/py?min_worker=1&synchronous=true'),
+      '500 Failed to start workers',
+    );
+    const { workers } = await management.describe('py');
+    assert.match(workers[0]?.lastError ?? '', /service\.py: the handler is in Python/);
+    await server.stop();
+  });
+
+  test('is unpacked once for all models that share it, and stays while one of them is there', async (t) => {
+    const place = makePlace(t, { 'cats.mar': await zipOf(catEntries()) });
+    copyFileSync(join(place.store, 'cats.mar'), join(place.store, 'copy.mar'));
+    const { server, management } = await startIn(t, place);
+    const register = (query: string): Promise<string> =>
+      management.said(`POST /models?${query}&initial_workers=1`);
+    assert.equal(await register('url=cats.mar'), '200 Workers scaled');
+    assert.equal(await register('url=copy.mar&model_name=lynx'), '200 Workers scaled');
+    assert.equal(await register('url=copy.mar'), '409 Model cats@1.0 is already registered.');
+    assert.equal(unpacked(place).length, 1);
+    assert.equal(await management.said('DELETE /models/cats'), '200 Model "cats" unregistered');
+    const [pid] = await management.pids('lynx');
+    process.kill(pid as number, 'SIGKILL');
+    await eventually(
+      () => !isAlive(pid as number),
+      10_000,
+      () => 'the worker is dead',
+    );
+    assert.equal((await management.infer('lynx')).json<{ labels: string }>().labels, 'felis');
+    assert.equal(await management.said('DELETE /models/lynx'), '200 Model "lynx" unregistered');
+    await untilUnpacked(place, 0);
+    assert.equal(await register('url=cats.mar'), '200 Workers scaled');
+    await server.stop('SIGTERM', 0);
+    assert.deepEqual(ownFolders(place), []);
+  });
+});
+
+describe('an archive that cannot be served', LIMIT, () => {
+  const entry = { name: 'service.mjs', content: 'export const handle = (data) => data;' };
+  const named = { name: 'MAR-INF/MANIFEST.json', content: manifest('m', '') };
+  const REFUSED: readonly (readonly [
+    what: string,
+    file: string,
+    bytes: () => Buffer | Promise<Buffer>,
+    message: RegExp,
+  ])[] = [
+    [
+      'a zip bomb',
+      'm.mar',
+      bomb,
+      /^m\.mar: it is a zip bomb, or like one: it unpacks to more than 100 times/,
+    ],
+    [
+      'a tar archive with a link',
+      'm.tgz',
+      () => tgzOf([entry, { name: 'x', type: 'SymbolicLink', linkpath: '/etc' }]),
+      /^m\.tgz: its entry "x" is a symbolic link;/,
+    ],
+    [
+      'a tar archive that leads out of itself',
+      'm.tgz',
+      () => tgzOf([entry, { name: '../../x', content: 'x' }]),
+      /^m\.tgz: its entry "\.\.\/\.\.\/x" leads out of the archive\.$/,
+    ],
+    [
+      'a zip archive that leads out of itself',
+      'm.mar',
+      () => zipOf([entry, { name: '../../x', content: 'x' }]),
+      /^m\.mar: its entry "\.\.\/\.\.\/x" leads out of the archive\.$/,
+    ],
+    [
+      'an archive that is cut off',
+      'm.mar',
+      async () => (await zipOf([entry])).subarray(0, -9),
+      /^m\.mar: it is cut off or damaged: /,
+    ],
+    [
+      'a file that is no archive',
+      'm.mar',
+      () => Buffer.from('weights'),
+      /^m\.mar: it is neither a zip archive nor a tar archive/,
+    ],
+    [
+      'an archive without a handler in its manifest',
+      'm.mar',
+      () => zipOf([entry, named]),
+      /^Model handler is not defined\.$/,
+    ],
+  ];
+  for (const [what, file, bytes, message] of REFUSED)
+    test(`${what} is refused in words, and leaves nothing behind`, async (t) => {
+      const place = makePlace(t, { [file]: await bytes() });
+      const { server, management } = await startIn(t, place);
+      const answer = await management.manage(`POST /models?url=${file}&initial_workers=1`);
+      const error = answer.json<{ code: number; type: string; message: string }>();
+      assert.deepEqual([answer.status, error.code, error.type], [400, 400, 'InvalidModelException']);
+      assert.match(error.message, message);
+      await untilUnpacked(place, 0);
+      assert.deepEqual(readdirSync(place.cwd).sort(), ['node_modules', 'store', 'temp']);
+      assert.deepEqual((await server.status()).models, []);
+      await server.stop();
+    });
+
+  test('is left out by a server that begins with it, which says why', async (t) => {
+    const place = makePlace(t, { 'm.mar': Buffer.from('weights'), 'cats.mar': await zipOf(catEntries()) });
+    const { server, management } = await startIn(t, place, { args: ['--models', 'all'] });
+    await server.untilPrinted(/--models all: m\.mar: it is neither a zip archive .*; it is left out/);
+    await server.until(({ state }) => state === 'ready');
+    assert.equal((await management.infer('cats')).status, 200);
+    await server.stop();
+  });
+});
+
+/** A small archive of 300 MB of zeros. */
+function bomb(): Promise<Buffer> {
+  const zeros = Buffer.alloc(100_000_000);
+  return zipOf(['a', 'b', 'c'].map((name) => ({ name, content: zeros })));
+}
+
+test(
+  'a temp folder without room is told, and what fitted is removed',
+  { ...LIMIT, skip: needs('unshare') },
+  async (t) => {
+    const content = randomFillSync(Buffer.alloc(4_000_000));
+    const place = makePlace(t, { 'big.mar': await zipOf([...catEntries(), { name: 'weights', content }]) });
+    const mount = `mount -t tmpfs -o size=2m tmpfs "${place.temp}" && exec "$@"`;
+    const inNamespace = join(place.cwd, 'in-namespace');
+    const { execPath } = process;
+    writeFileSync(
+      inNamespace,
+      `#!/bin/sh\nexec unshare --map-root-user --mount sh -c '${mount}' sh ${execPath} ${CLI} "$@"\n`,
+      { mode: 0o755 },
+    );
+    const { server, management } = await startIn(t, place, { command: inNamespace });
+    const answer = await management.manage('POST /models?url=big.mar');
+    assert.equal(answer.status, 507);
+    assert.match(
+      answer.json<{ message: string }>().message,
+      /^big\.mar: there is no room for it in the server's temp folder\./,
+    );
+    const inside = `/proc/${server.pid}/root${place.temp}`;
+    const [own] = readdirSync(inside).filter((name) => name.startsWith(FOLDER_PREFIX));
+    assert.deepEqual(readdirSync(join(inside, own as string)), []);
+    writeFileSync(join(place.store, 'cats.mar'), await zipOf(catEntries()));
+    assert.equal(await management.said('POST /models?url=cats.mar&initial_workers=1'), '200 Workers scaled');
+    await server.stop();
+  },
+);
+
+test('what a server leaves that is killed while it unpacks is removed by the next one', LIMIT, async (t) => {
+  const files = Array.from({ length: 1500 }, (_, i) => ({ name: `data/${i}`, content: `${i}` }));
+  const place = makePlace(t, { 'cats.mar': await zipOf([...files, ...catEntries()]) });
+  const first = await startIn(t, place);
+  const registered = first.management.manage('POST /models?url=cats.mar');
+  registered.catch(() => {}); // nobody is there to answer it
+  await untilUnpacked(place, 1);
+  first.server.process.kill('SIGKILL');
+  await first.server.ended;
+  const [left] = ownFolders(place);
+  assert.ok(left !== undefined);
+  const second = await startIn(t, place);
+  await eventually(
+    () => !existsSync(join(place.temp, left)),
+    20_000,
+    () => 'what was left is removed',
+  );
+  assert.equal(
+    await second.management.said('POST /models?url=cats.mar&initial_workers=1'),
+    '200 Workers scaled',
+  );
+  await second.server.stop();
+  assert.deepEqual(ownFolders(place), []);
+});
+
+test(
+  'after 100 registrations and removals of an archive of 50 MB, disk and memory are as after the first',
+  { timeout: 600_000 },
+  async (t) => {
+    const content = randomFillSync(Buffer.alloc(50_000_000));
+    const place = makePlace(t, { 'big.mar': await zipOf([...catEntries(), { name: 'weights', content }]) });
+    const { server, management } = await startIn(t, place);
+    const once = async (): Promise<void> => {
+      assert.equal(await management.said('POST /models?url=big.mar'), '200 Model "cats" registered');
+      assert.equal(unpacked(place).length, 1);
+      assert.equal(await management.said('DELETE /models/cats'), '200 Model "cats" unregistered');
+      await untilUnpacked(place, 0);
+    };
+    for (let i = 0; i < 10; i++) await once();
+    const before = (await server.status()).front.rssBytes;
+    const descriptors = readdirSync(`/proc/${server.pid}/fd`).length;
+    for (let i = 0; i < 90; i++) await once();
+    const { rssBytes } = (await server.status()).front;
+    assert.ok(rssBytes <= before + 50_000_000, `${before} -> ${rssBytes} bytes`);
+    assert.ok(readdirSync(`/proc/${server.pid}/fd`).length <= descriptors + 2);
+    await server.stop();
+    rmSync(place.store, { recursive: true });
+  },
+);

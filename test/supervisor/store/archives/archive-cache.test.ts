@@ -1,0 +1,129 @@
+/** Archives that are unpacked once, shared, given back, and gone: what is on the disk at each step. */
+import assert from 'node:assert/strict';
+import {
+  copyFileSync,
+  existsSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { ArchiveCache } from '../../../../supervisor/store/archives/archive-cache.js';
+import { OwnFolder } from '../../../../supervisor/store/archives/own-folder.js';
+import { zipOf } from '../../../helpers/archives.js';
+import { eventually } from '../../../helpers/server.js';
+import { appFolder } from '../../../worker/app-folder.js';
+
+/** A cache, and a folder that holds `a.mar` and, with another content, `b.mar`. */
+async function start(t: TestContext): Promise<{ cache: ArchiveCache; own: OwnFolder; folder: string }> {
+  const own = new OwnFolder();
+  const cache = new ArchiveCache(own);
+  t.after(() => {
+    cache.close();
+    own.close();
+  });
+  const folder = appFolder(t, {});
+  for (const name of ['a', 'b'])
+    writeFileSync(join(folder, `${name}.mar`), await zipOf([{ name: 'text', content: name }]));
+  return { cache, own, folder };
+}
+
+/** Removing goes on after it was asked for. */
+async function untilGone(path: string): Promise<void> {
+  await eventually(
+    () => !existsSync(path),
+    10_000,
+    () => `${path} is gone`,
+  );
+}
+
+test('archives with one content are one folder, which stays until the last has given it back', async (t) => {
+  const { cache, folder } = await start(t);
+  copyFileSync(join(folder, 'a.mar'), join(folder, 'copy.tar.gz'));
+  const [first, second] = await Promise.all(
+    ['a.mar', 'copy.tar.gz'].map((name) => cache.lend(join(folder, name))),
+  );
+  assert.ok(first !== undefined && second !== undefined);
+  assert.equal(first.folder, second.folder);
+  first.release();
+  first.release();
+  assert.equal(readFileSync(join(second.folder, 'text'), 'utf8'), 'a');
+  second.release();
+  await untilGone(first.folder);
+  const again = await cache.lend(join(folder, 'a.mar'));
+  assert.equal(readFileSync(join(again.folder, 'text'), 'utf8'), 'a');
+  assert.notEqual(again.folder, first.folder);
+});
+
+test('an archive of another content under the same name is another folder', async (t) => {
+  const { cache, folder } = await start(t);
+  const first = await cache.lend(join(folder, 'a.mar'));
+  renameSync(join(folder, 'b.mar'), join(folder, 'a.mar'));
+  const second = await cache.lend(join(folder, 'a.mar'));
+  assert.equal(readFileSync(join(first.folder, 'text'), 'utf8'), 'a');
+  assert.equal(readFileSync(join(second.folder, 'text'), 'utf8'), 'b');
+});
+
+test('an archive that cannot be unpacked leaves nothing behind, and can be mended', async (t) => {
+  const { cache, own, folder } = await start(t);
+  const whole = readFileSync(join(folder, 'a.mar'));
+  writeFileSync(join(folder, 'a.mar'), whole.subarray(0, -1));
+  const [one, two] = await Promise.allSettled([1, 2].map(() => cache.lend(join(folder, 'a.mar'))));
+  for (const result of [one, two])
+    assert.match(String(result?.status === 'rejected' && result.reason), /it is cut off or damaged/);
+  assert.deepEqual(readdirSync(own.open()), []);
+  writeFileSync(join(folder, 'a.mar'), whole);
+  const { folder: mended } = await cache.lend(join(folder, 'a.mar'));
+  assert.equal(readFileSync(join(mended, 'text'), 'utf8'), 'a');
+});
+
+for (const [how, replace] of [
+  ['overwritten', (path: string) => writeFileSync(path, 'something else')],
+  ['replaced by another file', (path: string) => renameSync(join(dirname(path), 'b.mar'), path)],
+] as const)
+  test(`an archive that is ${how} while it is read is refused, in so many words`, async (t) => {
+    const { cache, own, folder } = await start(t);
+    const entries = Array.from({ length: 500 }, (_, i) => ({ name: `file ${i}`, content: `${i}` }));
+    writeFileSync(join(folder, 'a.mar'), await zipOf(entries));
+    const lent = cache.lend(join(folder, 'a.mar'));
+    lent.catch(() => {}); // it is looked at below
+    const isUnpacking = (): boolean => {
+      const [name] = readdirSync(own.open());
+      return name !== undefined && readdirSync(join(own.open(), name)).length > 0;
+    };
+    // The first of its files is there: hundreds are still to come, and this process makes them.
+    while (!isUnpacking()) await new Promise((resolve) => setImmediate(resolve));
+    replace(join(folder, 'a.mar'));
+    await assert.rejects(lent, {
+      message: 'it was changed while it was read; ask again once it is complete.',
+    });
+    assert.deepEqual(readdirSync(own.open()), []);
+  });
+
+test('what is no file is refused, and a pipe is not waited for', async (t) => {
+  const { cache, folder } = await start(t);
+  await assert.rejects(cache.lend(folder), { message: 'it is no file.' });
+  await assert.rejects(cache.lend(join(folder, 'gone.mar')), { code: 'ENOENT' });
+});
+
+test("a server's folder is its owner's only, has a name that nobody can guess, and is gone at its end", async (t) => {
+  const { cache, own, folder } = await start(t);
+  const other = new OwnFolder();
+  t.after(() => other.close());
+  const path = own.open();
+  assert.equal(statSync(path).mode & 0o777, 0o700);
+  assert.equal(statSync(path).uid, process.getuid?.());
+  assert.match(basename(path), /-[\da-f]{32}$/);
+  assert.notEqual(other.open(), path);
+  const { folder: unpacked, release } = await cache.lend(join(folder, 'a.mar'));
+  assert.equal(dirname(unpacked), path);
+  own.close();
+  own.close();
+  assert.ok(!existsSync(path));
+  assert.ok(existsSync(other.open()));
+  release();
+  await assert.rejects(cache.lend(join(folder, 'b.mar')), { message: 'the server ends' });
+});

@@ -1,0 +1,201 @@
+/** What comes out of archives, of both formats, and which archives are refused, each with its own message. */
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, test, type TestContext } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { ARCHIVE_LIMITS, type ArchiveLimits } from '../../../../supervisor/store/archives/limits.js';
+import { unpack } from '../../../../supervisor/store/archives/unpack.js';
+import { tgzOf, zipOf, type PackedEntry } from '../../../helpers/archives.js';
+import { appFolder } from '../../../worker/app-folder.js';
+
+type Packer = (entries: readonly PackedEntry[]) => Buffer | Promise<Buffer>;
+
+const FORMATS: Readonly<Record<string, Packer>> = { zip: zipOf, tgz: tgzOf };
+
+/** Unpacks these bytes and returns the folder that they went to; nothing may stand beside it, whatever comes of it. */
+async function unpacked(
+  t: TestContext,
+  bytes: Buffer,
+  limits: Partial<ArchiveLimits> = {},
+  signal = new AbortController().signal,
+): Promise<string> {
+  const folder = appFolder(t, { archive: '' });
+  writeFileSync(join(folder, 'archive'), bytes);
+  mkdirSync(join(folder, 'model'));
+  const file = await open(join(folder, 'archive'));
+  try {
+    const all = { ...ARCHIVE_LIMITS, ...limits };
+    await unpack({ file, folder: join(folder, 'model'), limits: all, signal });
+    return join(folder, 'model');
+  } finally {
+    await file.close();
+    assert.deepEqual(readdirSync(folder), ['archive', 'model']);
+  }
+}
+
+function permissions(path: string): string {
+  return (statSync(path).mode & 0o7777).toString(8);
+}
+
+for (const [format, pack] of Object.entries(FORMATS)) {
+  describe(format, () => {
+    test('files and folders come out as they went in, for their owner only, and stay executable', async (t) => {
+      const big = Buffer.alloc(3_000_000, 'weights ');
+      const folder = await unpacked(
+        t,
+        await pack([
+          { name: 'service.mjs', content: 'export {};', mode: 0o100666 },
+          { name: 'bin/tool', content: '#!/bin/sh', mode: 0o104777 },
+          { name: 'data/big.bin', content: big },
+          { name: 'empty', content: '' },
+          { name: 'folder/', mode: format === 'zip' ? 0o040777 : 0o777 },
+        ]),
+      );
+      assert.deepEqual(readdirSync(folder).sort(), ['bin', 'data', 'empty', 'folder', 'service.mjs']);
+      assert.equal(readFileSync(join(folder, 'service.mjs'), 'utf8'), 'export {};');
+      assert.ok(readFileSync(join(folder, 'data/big.bin')).equals(big));
+      assert.equal(readFileSync(join(folder, 'empty'), 'utf8'), '');
+      const modes = ['service.mjs', 'bin/tool', 'bin', 'folder'].map((name) =>
+        permissions(join(folder, name)),
+      );
+      assert.deepEqual(modes, ['600', '700', '700', '700']);
+    });
+
+    for (const [name, message] of [
+      ['../x', /leads out of the archive\.$/],
+      ['/tmp/x', /has an absolute path\.$/],
+      ['a\\x', /has a backslash in its name\.$/],
+      ['C:/x', /has an absolute path\.$/],
+    ] as const)
+      test(`an entry called ${name} is refused, and nothing is written outside`, async (t) => {
+        const bytes = await pack([{ name: 'first' }, { name, content: 'x' }]);
+        await assert.rejects(unpacked(t, bytes), { message });
+      });
+
+    test('two entries in one place are refused', async (t) => {
+      const bytes = await pack([{ name: 'a' }, { name: 'A' }]);
+      await assert.rejects(unpacked(t, bytes), {
+        message: 'its entry "A" differs from "a" only in case or accents.',
+      });
+    });
+
+    test('more entries than are allowed are refused', async (t) => {
+      const bytes = await pack([{ name: 'a' }, { name: 'b' }, { name: 'c' }]);
+      await assert.rejects(unpacked(t, bytes, { maxEntries: 2 }), { message: 'it has more than 2 entries.' });
+    });
+
+    test('more bytes than are allowed are refused while they come', async (t) => {
+      const bytes = await pack([
+        { name: 'a', content: Buffer.alloc(1000) },
+        { name: 'b', content: Buffer.alloc(1000) },
+      ]);
+      await assert.rejects(unpacked(t, bytes, { maxBytes: 1500 }), {
+        message: 'it unpacks to more than 1500 bytes.',
+      });
+    });
+
+    test('a bomb is refused before it is written, and the same content in a small file is not', async (t) => {
+      const bytes = await pack([{ name: 'zeros', content: Buffer.alloc(4_000_000) }]);
+      await unpacked(t, bytes);
+      await assert.rejects(unpacked(t, bytes, { ratioCountsFromBytes: 1_000_000 }), {
+        message: 'it is a zip bomb, or like one: it unpacks to more than 100 times its size.',
+      });
+    });
+
+    test('one that is cut off anywhere is refused', async (t) => {
+      const content = Buffer.from(Array.from({ length: 20_000 }, (_, i) => (i * 7919) % 251));
+      const bytes = await pack([
+        { name: 'a', content },
+        { name: 'b', content },
+      ]);
+      for (const kept of [4, 100, bytes.length >> 1, bytes.length - 30, bytes.length - 1])
+        await assert.rejects(
+          unpacked(t, bytes.subarray(0, kept)),
+          { message: /^it is cut off or damaged: / },
+          `${kept}`,
+        );
+    });
+
+    test('an empty one is refused', async (t) => {
+      await assert.rejects(unpacked(t, await pack([])), { message: /^it is (empty|cut off or damaged)/ });
+    });
+
+    test('one that nobody wants any more is given up', async (t) => {
+      const bytes = await pack([{ name: 'a', content: 'x' }]);
+      await assert.rejects(unpacked(t, bytes, {}, AbortSignal.abort(new Error('gone'))), { message: 'gone' });
+    });
+  });
+}
+
+describe('a tar archive', () => {
+  for (const [type, message] of [
+    ['SymbolicLink', 'its entry "link" is a symbolic link; only files and folders are unpacked.'],
+    ['Link', 'its entry "link" is a hard link; only files and folders are unpacked.'],
+  ] as const)
+    test(`with an entry of the kind ${type} is refused`, async (t) => {
+      const bytes = tgzOf([{ name: 'a' }, { name: 'link', type, linkpath: '/etc/passwd' }]);
+      await assert.rejects(unpacked(t, bytes), { message });
+    });
+
+  for (const type of ['CharacterDevice', 'BlockDevice', 'FIFO'] as const)
+    test(`with an entry of the kind ${type} is refused`, async (t) => {
+      await assert.rejects(unpacked(t, tgzOf([{ name: 'x', type }])), {
+        message: 'its entry "x" is a device, a pipe or a socket; only files and folders are unpacked.',
+      });
+    });
+
+  test('of which the gzip is whole and the tar is not is refused', async (t) => {
+    const tar = gzipSync(Buffer.alloc(512, 'no header '));
+    await assert.rejects(unpacked(t, tar), { message: /^it is cut off or damaged: / });
+  });
+});
+
+describe('a zip archive', () => {
+  for (const [mode, kind] of [
+    [0o120777, 'a symbolic link'],
+    [0o020666, 'a device, a pipe or a socket'],
+    [0o010666, 'a device, a pipe or a socket'],
+  ] as const)
+    test(`with an entry that is ${kind} (${mode.toString(8)}) is refused`, async (t) => {
+      await assert.rejects(unpacked(t, await zipOf([{ name: 'x', content: '/etc', mode }])), {
+        message: `its entry "x" is ${kind}; only files and folders are unpacked.`,
+      });
+    });
+
+  test('whose content is not what its checksum says is refused', async (t) => {
+    const bytes = await zipOf([{ name: 'x', content: 'incompressible?', mode: 0o100644 }]);
+    const header = bytes.indexOf('PK\x01\x02');
+    bytes.writeUInt32LE((bytes.readUInt32LE(header + 16) ^ 1) >>> 0, header + 16);
+    await assert.rejects(unpacked(t, bytes), {
+      message: 'it is damaged: the checksum of its entry "x" is wrong.',
+    });
+  });
+
+  test('that says its files are smaller than they are is refused', async (t) => {
+    const bytes = await zipOf([{ name: 'x', content: Buffer.alloc(100_000) }]);
+    const header = bytes.indexOf('PK\x01\x02');
+    bytes.writeUInt32LE(10, header + 24);
+    await assert.rejects(unpacked(t, bytes), { message: /^it is cut off or damaged: too many bytes/ });
+  });
+
+  test('with an encrypted entry, or one that is compressed in another way, is refused', async (t) => {
+    const bytes = await zipOf([{ name: 'x', content: 'secret' }]);
+    const header = bytes.indexOf('PK\x01\x02');
+    const encrypted = Buffer.from(bytes);
+    encrypted.writeUInt16LE(encrypted.readUInt16LE(header + 8) | 1, header + 8);
+    await assert.rejects(unpacked(t, encrypted), { message: 'its entry "x" is encrypted.' });
+    const other = Buffer.from(bytes);
+    other.writeUInt16LE(93, header + 10);
+    await assert.rejects(unpacked(t, other), {
+      message: 'its entry "x" is compressed by method 93; only stored and deflated entries are known.',
+    });
+  });
+});
+
+test('what is no archive is refused', async (t) => {
+  const message = 'it is neither a zip archive nor a tar archive that is compressed with gzip.';
+  for (const bytes of [Buffer.alloc(0), Buffer.from('PK'), Buffer.from('#!/bin/sh')])
+    await assert.rejects(unpacked(t, bytes), { message });
+});
