@@ -12,12 +12,16 @@ export interface BenchCase {
   run(bench: Bench): Promise<Row[]>;
 }
 
+interface Stoppable {
+  stop(): Promise<void>;
+}
+
 /** The surroundings of one case. Everything started through it is stopped when the case ends. */
 export class Bench {
   readonly generator: LoadGenerator;
   readonly duration: Duration;
   readonly notes: string[] = [];
-  readonly #servers: ChildServer[] = [];
+  readonly #started: Stoppable[] = [];
 
   constructor(generator: LoadGenerator, duration: Duration) {
     this.generator = generator;
@@ -37,9 +41,9 @@ export class Bench {
     return Math.max(seconds, this.duration.secondsPerRound);
   }
 
-  keep(server: ChildServer): ChildServer {
-    this.#servers.push(server);
-    return server;
+  keep<T extends Stoppable>(started: T): T {
+    this.#started.push(started);
+    return started;
   }
 
   /** A sentence to print under the table. */
@@ -48,6 +52,6 @@ export class Bench {
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.#servers.map((server) => server.stop()));
+    await Promise.all(this.#started.map((each) => each.stop()));
   }
 }

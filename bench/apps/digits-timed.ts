@@ -1,25 +1,39 @@
 /**
  * The digits example, with a clock on its model. An input `{ told: true }` is answered with what was noted since the last
- * one, and with what the same model takes alone: run after run of the same sizes in this process, with nothing around it.
+ * one, and with what the same model takes in a tight loop: run after run of the same sizes in this process, with nothing
+ * around it.
  */
 import type { InferenceContext } from 'banana-serve';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
+import type { Told } from '../servers/bare-digits.js';
 import * as digits from '../../examples/digits/app.js';
 
 export const { config, example, inferenceBatch } = digits;
 
-const ALONE_MS = 150;
+const LOOP_MS = 50;
 /** Fewer runs of a size say nothing. */
-const ENOUGH_RUNS = 50;
+const ENOUGH_RUNS = 150;
 
 type Feeds = Record<string, Tensor>;
 interface Session {
   run(feeds: Feeds): Promise<unknown>;
 }
 
-/** Times of the runs of each size, in ms. */
-let noted = new Map<number, number[]>();
-let runAlone: (feeds: Feeds) => Promise<{ ms: number }>;
+interface Times {
+  readonly ms: number[];
+  readonly gapMs: number[];
+}
+
+interface TimedRun {
+  readonly output: unknown;
+  readonly startedAtMs: number;
+  readonly endedAtMs: number;
+}
+
+/** By the size of the run. */
+let noted = new Map<number, Times>();
+let lastEndedAtMs = Number.NaN;
+let runAlone: (feeds: Feeds) => Promise<TimedRun>;
 
 /** As the example does it; its session is timed from then on. */
 export async function init(): Promise<void> {
@@ -33,33 +47,41 @@ function timed(session: Session): Session {
   const run = session.run.bind(session);
   runAlone = (feeds) => timedRun(run, feeds);
   session.run = async (feeds) => {
-    const { output, ms } = await timedRun(run, feeds);
-    const size = feeds['image']?.dims[0] as number;
-    const times = noted.get(size);
-    if (times === undefined) noted.set(size, [ms]);
-    else times.push(ms);
+    const { output, startedAtMs, endedAtMs } = await timedRun(run, feeds);
+    const times = timesOf(feeds['image']?.dims[0] as number);
+    times.ms.push(endedAtMs - startedAtMs);
+    if (!Number.isNaN(lastEndedAtMs)) times.gapMs.push(startedAtMs - lastEndedAtMs);
+    lastEndedAtMs = endedAtMs;
     return output;
   };
   return session;
 }
 
+function timesOf(size: number): Times {
+  const known = noted.get(size);
+  if (known !== undefined) return known;
+  const times = { ms: [], gapMs: [] };
+  noted.set(size, times);
+  return times;
+}
+
 /**
- * Runs the model and says how long it computed. onnxruntime-node computes in a turn of the event loop of its own, and what
+ * Runs the model and says when it computed. onnxruntime-node computes in a turn of the event loop of its own, and what
  * else is done between two turns is none of the model's time: so its callback is timed, and not its promise.
  */
-async function timedRun(run: Session['run'], feeds: Feeds): Promise<{ output: unknown; ms: number }> {
+async function timedRun(run: Session['run'], feeds: Feeds): Promise<TimedRun> {
   const { setImmediate } = globalThis;
-  let ms = Number.NaN;
+  let [startedAtMs, endedAtMs] = [Number.NaN, Number.NaN];
   globalThis.setImmediate = ((compute: () => void) =>
     setImmediate(() => {
-      const startedAtMs = performance.now();
+      startedAtMs = performance.now();
       compute();
-      ms = performance.now() - startedAtMs;
+      endedAtMs = performance.now();
     })) as typeof setImmediate;
   try {
     const running = run(feeds);
     globalThis.setImmediate = setImmediate;
-    return { output: await running, ms };
+    return { output: await running, startedAtMs, endedAtMs };
   } finally {
     globalThis.setImmediate = setImmediate;
   }
@@ -70,21 +92,24 @@ export function inference(input: unknown, ctx: InferenceContext): unknown {
   return isAsked ? tell() : digits.inference(input as Parameters<typeof digits.inference>[0], ctx);
 }
 
-async function tell(): Promise<object[]> {
-  const served = [...noted].filter(([, times]) => times.length >= ENOUGH_RUNS);
+export async function tell(): Promise<Told[]> {
+  const enough = [...noted].filter(([, { gapMs }]) => gapMs.length >= ENOUGH_RUNS);
   noted = new Map();
+  lastEndedAtMs = Number.NaN;
   const told = [];
-  for (const [size, times] of served.sort(([a], [b]) => a - b)) {
-    told.push({ size, runs: times.length, servedMs: median(times), aloneMs: median(await timesAlone(size)) });
+  for (const [size, { ms, gapMs }] of enough.sort(([a], [b]) => a - b)) {
+    const loopMs = median(await timesInLoop(size));
+    told.push({ size, runs: ms.length, ms: median(ms), gapMs: median(gapMs), loopMs });
   }
   return told;
 }
 
-async function timesAlone(size: number): Promise<number[]> {
+async function timesInLoop(size: number): Promise<number[]> {
   const image = new Tensor('float32', new Float32Array(size * 64), [size, 1, 8, 8]);
   const times: number[] = [];
-  for (const endMs = performance.now() + ALONE_MS; performance.now() < endMs;) {
-    times.push((await runAlone({ image })).ms);
+  for (const endMs = performance.now() + LOOP_MS; performance.now() < endMs;) {
+    const { startedAtMs, endedAtMs } = await runAlone({ image });
+    times.push(endedAtMs - startedAtMs);
   }
   return times;
 }
