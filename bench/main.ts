@@ -18,9 +18,11 @@ import { largeBodies } from './cases/large-bodies.js';
 import { latency } from './cases/latency.js';
 import { longPolls } from './cases/long-polls.js';
 import { manyModels } from './cases/many-models.js';
+import { metrics } from './cases/metrics.js';
 import { modelStormCase } from './cases/model-storm.js';
 import { overload } from './cases/overload.js';
 import { potassium } from './cases/potassium.js';
+import { registrations } from './cases/registrations.js';
 import { soak } from './cases/soak.js';
 import { service } from './cases/service.js';
 import { serviceBatches } from './cases/service-batches.js';
@@ -51,6 +53,8 @@ const CASES: readonly BenchCase[] = [
   potassium,
   manyModels,
   modelStormCase,
+  registrations,
+  metrics,
   service,
   serviceBatches,
 ];
