@@ -3,15 +3,8 @@ import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { editedApp } from '../helpers/edited-app.js';
-import { Scrape, scrape } from '../helpers/scrape.js';
-import {
-  eventually,
-  fixture,
-  runCommand,
-  startServer,
-  type Server,
-  type StartOptions,
-} from '../helpers/server.js';
+import { untilScraped } from '../helpers/scrape.js';
+import { fixture, runCommand, startServer, type Server, type StartOptions } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 
@@ -21,27 +14,17 @@ async function start(t: TestContext, app: string, options: StartOptions = {}): P
   return server;
 }
 
-async function untilScraped(server: Server, test: (found: Scrape) => boolean): Promise<Scrape> {
-  let last = new Scrape('');
-  await eventually(
-    async () => test((last = await scrape(server.url))),
-    20_000,
-    () => last.text,
-  );
-  return last;
-}
-
 describe('ctx.metrics', LIMIT, () => {
   test('counters and histograms add up over restarts, gauges are those of the workers that live', async (t) => {
     const args = ['--metrics', '--workers', '2'];
     const server = await start(t, fixture('measures.mjs'), { args, expectedRestarts: 1 });
     await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
     for (let i = 0; i < 4; i += 1) await ask(server, { labels: { language: 'en' } });
-    await untilScraped(server, (one) => one.sum('words') === 4);
+    await untilScraped(server.url, (one) => one.sum('words') === 4);
     assert.equal((await ask(server, { dies: 'SIGKILL' })).status, 500);
     await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
     await ask(server, { labels: { language: 'en' } });
-    const found = await untilScraped(server, (one) => one.sum('words') === 5 && one.sum('starts') === 3);
+    const found = await untilScraped(server.url, (one) => one.sum('words') === 5 && one.sum('starts') === 3);
     assert.deepEqual(found.find('words')[0]?.labels, { model: 'measures', version: '1', language: 'en' });
     assert.equal(found.sum('seconds_count'), 5);
     assert.equal(found.sum('seconds_bucket', { le: '0.0025' }), 5);
@@ -58,7 +41,7 @@ describe('ctx.metrics', LIMIT, () => {
     const answer = await ask(server, { name: 'my-words' });
     assert.equal(answer.status, 500);
     assert.match(answer.text, /metric "my-words": a name is up to 256 letters, digits and underscores/);
-    assert.equal((await untilScraped(server, (one) => one.sum('starts') === 1)).sum('words'), null);
+    assert.equal((await untilScraped(server.url, (one) => one.sum('starts') === 1)).sum('words'), null);
     await server.stop();
   });
 
@@ -74,7 +57,7 @@ export default app;\n`,
     });
     const server = await start(t, app.path('app.mjs'));
     await ask(server, {});
-    await untilScraped(server, (one) => one.sum('pictures') === 2);
+    await untilScraped(server.url, (one) => one.sum('pictures') === 2);
     await server.stop();
   });
 
@@ -97,7 +80,7 @@ export default app;\n`,
     const server = await start(t, app.path('app.mjs'));
     assert.equal((await ask(server, {})).status, 200);
     assert.equal((await ask(server, {})).status, 200);
-    const found = await untilScraped(server, (one) => one.sum('lengths_count') === 2);
+    const found = await untilScraped(server.url, (one) => one.sum('lengths_count') === 2);
     assert.equal(found.sum('Texts'), 2);
     assert.equal(found.sum('Handler_Time'), 12.5);
     await server.stop();

@@ -1,23 +1,16 @@
 /** `GET /metrics` of the real command: where it is, who may ask, and that it counts what happens. */
 import assert from 'node:assert/strict';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { tableRows } from '../helpers/doc-page.js';
 import { ask } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { startManagedCommand } from '../helpers/managed-command.js';
-import { scrape, type Scrape } from '../helpers/scrape.js';
-import {
-  call,
-  eventually,
-  fixture,
-  runCommand,
-  startServer,
-  type Server,
-  type StartOptions,
-} from '../helpers/server.js';
+import { withNvidiaSmi } from '../helpers/fake-gpu.js';
+import { scrape, untilScraped } from '../helpers/scrape.js';
+import { call, fixture, runCommand, startServer, type Server, type StartOptions } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 const ECHO = fixture('echoes.mjs');
@@ -35,29 +28,6 @@ async function urlIn(server: Server, line: RegExp): Promise<string> {
 }
 
 const OWN_LISTENER = /metrics are on (\S+)\/metrics/;
-
-/** A machine with one card. */
-function withNvidiaSmi(t: TestContext): Record<string, string> {
-  const folder = mkdtempSync(join(tmpdir(), 'banana-metrics-'));
-  t.after(() => rmSync(folder, { recursive: true }));
-  const script = `#!/bin/sh
-[ "$1" = -L ] || echo '0, GPU-aaaa, 40960, 1024, 37, NVIDIA A100'
-`;
-  writeFileSync(join(folder, 'nvidia-smi'), script);
-  chmodSync(join(folder, 'nvidia-smi'), 0o755);
-  return { PATH: `${folder}${delimiter}${process.env['PATH'] ?? ''}` };
-}
-
-/** Scrapes until what it finds satisfies `test`. */
-async function untilScraped(at: string, test: (found: Scrape) => boolean): Promise<Scrape> {
-  let last: Scrape | null = null;
-  await eventually(
-    async () => test((last = await scrape(at))),
-    20_000,
-    () => last?.text ?? 'nothing was scraped',
-  );
-  return last as unknown as Scrape;
-}
 
 describe('where metrics are', LIMIT, () => {
   test('without being asked for there are none', async (t) => {

@@ -13,6 +13,7 @@ const PROGRAMS = {
   root: { probe: ['sh', '-c', 'test "$(id -u)" -eq 0'], install: 'run the tests as root' },
   openssl: { probe: ['openssl', 'version'], install: 'apt-get install openssl' },
   python3: { probe: ['python3', '--version'], install: 'apt-get install python3' },
+  prometheus: { probe: ['prometheus', '--version'], install: 'apt-get install prometheus' },
   'redis-server': { probe: ['redis-server', '--version'], install: 'apt-get install redis-server' },
   script: { probe: ['script', '--version'], install: 'apt-get install bsdutils' },
   /** Linux namespaces, as containers have them; root of its own in each. */

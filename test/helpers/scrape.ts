@@ -1,5 +1,6 @@
 /** Reads what `GET /metrics` says: Prometheus's text format 0.0.4, refusing what is none. */
 import assert from 'node:assert/strict';
+import { eventually } from './server.js';
 
 export interface Sample {
   readonly name: string;
@@ -52,6 +53,17 @@ export async function scrape(at: string, headers: Record<string, string> = {}): 
   assert.equal(response.status, 200, text);
   assert.equal(response.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
   return new Scrape(text);
+}
+
+/** Scrapes until what is found satisfies `test`. */
+export async function untilScraped(at: string, test: (found: Scrape) => boolean): Promise<Scrape> {
+  let last = new Scrape('');
+  await eventually(
+    async () => test((last = await scrape(at))),
+    20_000,
+    () => last.text,
+  );
+  return last;
 }
 
 function typeOf(line: string): [[string, string]] | null {
