@@ -40,6 +40,8 @@ export interface ServerOptionTypes<Duration> {
   apiKey: string | readonly string[];
   apiKeyFile: string;
   corsOrigin: string | readonly string[];
+  corsMethods: string | readonly string[];
+  corsHeaders: string | readonly string[];
   name: string;
   modelStore: string;
   mmsConfig: string;

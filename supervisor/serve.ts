@@ -21,8 +21,10 @@ import {
   resolveOptions,
   type ModelOptions,
   type OptionSource,
+  type ResolvedOptions,
   type ServerOptions,
 } from './options/resolve.js';
+import { OPTIONS } from './options/table.js';
 import { planTls, type TlsPlan } from './options/tls.js';
 import type { TlsListener } from './options/tls-values.js';
 import { readServeOptions } from './options/serve-options.js';
@@ -126,6 +128,7 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
       ...warnings,
       ...problems,
       ...warningsOf(tls),
+      ...corsWarnings(resolved),
     ],
   });
   await server.open();
@@ -144,6 +147,12 @@ function isListener(
 
 function warningsOf(tls: TlsPlan | null): readonly string[] {
   return tls === null || tls.warning === '' ? [] : [tls.warning];
+}
+
+function corsWarnings({ options, explicit }: ResolvedOptions): string[] {
+  const names = (['corsMethods', 'corsHeaders'] as const).filter((name) => options[name] !== null);
+  if (options.corsOrigin !== null) return [];
+  return names.map((name) => `${explicit.get(name)}: it has no effect without ${OPTIONS.corsOrigin.flag}`);
 }
 
 /** Those of calls, and those of the management API: its own, or the same. @throws SERVE_CONFIG */

@@ -1,4 +1,4 @@
-/** The origins whose pages may call, as browsers write them in `Origin`. */
+/** What pages of other origins may do: which may call, as browsers write them in `Origin`, by which methods, with which headers. */
 import { NotAllowed } from './units.js';
 
 /** `*`: every page. */
@@ -25,3 +25,14 @@ function isOrigin(text: string): boolean {
 
 /** The origin of an app's web view, or of a browser's extension. */
 const OTHER_SCHEME = /^[a-z][a-z\d+.-]*:\/\/[a-z\d.-]+(?::\d+)?$/;
+
+/** Words of a header's value, such as methods or names of headers, as a text with commas or an array. @throws NotAllowed */
+export function parseTokens(raw: unknown, example: string): readonly string[] {
+  const given: readonly unknown[] = typeof raw === 'string' ? raw.split(',') : Array.isArray(raw) ? raw : [];
+  const words = given.map((one) => (typeof one === 'string' ? one.trim() : ''));
+  if (words.length === 0 || !words.every((word) => TOKEN.test(word)))
+    throw new NotAllowed(`names separated by commas, such as ${example}`);
+  return words;
+}
+
+const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/;

@@ -13,7 +13,7 @@ import { parseWebhookSecrets, type WebhookSigner } from './webhook-signer.js';
 import { parseHost, parsePort } from './address.js';
 import { NO_URLS, parseAllowedUrls, type AllowedUrls } from './allowed-urls.js';
 import { parseKeyFilePath, parseKeys, type KeyDigest } from './api-key.js';
-import { parseOrigins, type AllowedOrigins } from './cors-origin.js';
+import { parseOrigins, parseTokens, type AllowedOrigins } from './cors-origin.js';
 import { parseGpus } from './gpu-list.js';
 import { parseModelName } from './model-name.js';
 import { parsePemPath, parseTlsListeners, type TlsListener } from './tls-values.js';
@@ -173,6 +173,24 @@ export const OPTIONS = {
     defaultText: 'off',
     default: null,
     parse: parseOrigins,
+  }),
+  corsMethods: serverOption<readonly string[] | null>({
+    group: 'Access',
+    flag: '--cors-methods',
+    value: '<methods>',
+    help: 'Methods that browsers are told their pages may use, separated by commas, whatever the path takes. Of no effect without --cors-origin.',
+    defaultText: "the path's",
+    default: null,
+    parse: (raw) => parseTokens(raw, 'GET, POST').map((method) => method.toUpperCase()),
+  }),
+  corsHeaders: serverOption<readonly string[] | null>({
+    group: 'Access',
+    flag: '--cors-headers',
+    value: '<names>',
+    help: 'Request headers that browsers are told their pages may send, separated by commas. Of no effect without --cors-origin.',
+    defaultText: 'all that a page asks for',
+    default: null,
+    parse: (raw) => parseTokens(raw, 'Content-Type, X-Request-Id'),
   }),
   name: serverOption<string | null>({
     group: 'Models',

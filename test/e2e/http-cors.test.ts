@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { after, before, describe, test } from 'node:test';
+import { startManagedCommand } from '../helpers/managed-command.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { fixture, runCommand, startServer, type Server } from '../helpers/server.js';
 
@@ -82,8 +83,8 @@ const REPLIES: readonly (readonly [line: string, status: number, sent?: Sent])[]
   ['GET /_k/jobs/unknown', 404],
 ];
 
-async function startWith(origins: string): Promise<Server> {
-  const args = ['--cors-origin', origins, '--api-key', KEY, '--max-body', '2kb'];
+async function startWith(origins: string, ...others: readonly string[]): Promise<Server> {
+  const args = ['--cors-origin', origins, '--api-key', KEY, '--max-body', '2kb', ...others];
   const server = await startServer(fixture('own-cors.mjs'), { args, key: KEY });
   await server.until(({ state }) => state === 'ready');
   return server;
@@ -270,3 +271,44 @@ for (const [given, env] of [
     );
   });
 }
+
+describe('--cors-methods and --cors-headers', LIMIT, () => {
+  const limits = ['--cors-methods', 'post, DELETE', '--cors-headers', 'Content-Type, X-Mine'];
+  const asked = preflight('PUT', 'x-anything');
+
+  test('are what a preflight is told, on paths of the house and of Multi Model Server', async () => {
+    const server = await startWith(PAGE, ...limits);
+    for (const path of ['/', '/nowhere', '/ping', '/predictions/own-cors', '/models/own-cors/invoke']) {
+      const reply = await send(server, `OPTIONS ${path}`, { origin: PAGE, headers: asked, key: null });
+      assert.equal(reply.status, 204, path);
+      assert.deepEqual(reply.all('access-control-allow-origin'), [PAGE]);
+      assert.deepEqual(reply.all('access-control-allow-methods'), ['POST, DELETE']);
+      assert.deepEqual(reply.all('access-control-allow-headers'), ['Content-Type, X-Mine']);
+      const strange = await send(server, `OPTIONS ${path}`, { origin: STRANGER, headers: asked });
+      assert.deepEqual([strange.status, corsHeaders(strange)], [204, ['vary']]);
+    }
+    await server.stop();
+  });
+
+  test('hold for the management API, too, whose pages are those that are named', async (t) => {
+    const args = ['--cors-origin', PAGE, ...limits];
+    const { server, management } = await startManagedCommand(t, { args });
+    const api = { url: management.managementUrl };
+    const leave = await send(api, 'OPTIONS /models/m', { origin: PAGE, headers: asked, key: null });
+    assert.deepEqual(leave.all('access-control-allow-methods'), ['POST, DELETE']);
+    const list = await send(api, 'GET /models', { origin: PAGE, key: null });
+    assert.deepEqual([list.status, list.all('access-control-allow-origin')], [200, [PAGE]]);
+    const strange = await send(api, 'GET /models', { origin: STRANGER, key: null });
+    assert.deepEqual([strange.status, corsHeaders(strange)], [403, ['vary']]);
+    await server.stop();
+  });
+
+  test('without --cors-origin the start warns that they have no effect', async (t) => {
+    const server = await startServer(fixture('own-cors.mjs'), { t, args: limits });
+    await server.untilPrinted('--cors-methods: it has no effect without --cors-origin');
+    await server.untilPrinted('--cors-headers: it has no effect without --cors-origin');
+    const reply = await send(server, 'POST /', { origin: PAGE, body: '1' });
+    assert.deepEqual(corsHeaders(reply), []);
+    await server.stop();
+  });
+});

@@ -4,7 +4,7 @@
  * 1. `mark` comes before anything else: what the headers are set on is the response itself, so that every reply has
  *    them, whoever writes it. A header that an app sets itself takes the place of ours.
  * 2. A preflight is answered here, whatever the path and without a key: browsers send none with it. It tells a page
- *    only what it may try: the methods of the path, as the dialect that claims it says them.
+ *    only what it may try: the methods of the path, as the dialect that claims it says them, or those of the operator.
  *
  * Cookies are never allowed for: a key is in a header that only the page itself can set.
  */
@@ -54,9 +54,10 @@ export function isPreflight({ method, headers }: IncomingMessage): boolean {
 export function answerPreflight({ backend, request, response, requestId }: Ask, methods: string): void {
   if (response.hasHeader('Access-Control-Allow-Origin')) {
     response.removeHeader('Access-Control-Expose-Headers'); // it means nothing in a preflight's answer
-    response.setHeader('Access-Control-Allow-Methods', allowedMethods(methods));
+    const { corsMethods, corsHeaders } = backend.options;
+    response.setHeader('Access-Control-Allow-Methods', corsMethods?.join(', ') ?? allowedMethods(methods));
     // All headers that were asked for: an app may read any, and `*` would leave out `Authorization`.
-    const asked = request.headers['access-control-request-headers'];
+    const asked = corsHeaders?.join(', ') ?? request.headers['access-control-request-headers'];
     if (asked !== undefined) response.setHeader('Access-Control-Allow-Headers', asked);
     response.setHeader('Access-Control-Max-Age', MAX_AGE_S);
   }
