@@ -4,12 +4,12 @@ import { NotAllowed } from './units.js';
 export const TLS_LISTENERS = ['main', 'management', 'metrics'] as const;
 export type TlsListener = (typeof TLS_LISTENERS)[number];
 
-/** Names of listeners, by commas or as an array. @throws NotAllowed */
+/** Names of listeners, by commas or as an array, which may be empty. @throws NotAllowed */
 export function parseTlsListeners(raw: unknown): readonly TlsListener[] {
   const given: readonly unknown[] = typeof raw === 'string' ? raw.split(',') : Array.isArray(raw) ? raw : [];
   const names = given.map((one) => (typeof one === 'string' ? one.trim() : ''));
   const known: readonly string[] = TLS_LISTENERS;
-  if (names.length === 0 || !names.every((name) => known.includes(name)))
+  if ((names.length === 0 && !Array.isArray(raw)) || !names.every((name) => known.includes(name)))
     throw new NotAllowed(`one or several of ${TLS_LISTENERS.join(', ')}, separated by commas`);
   return names as TlsListener[];
 }

@@ -34,9 +34,9 @@ export function planTls(
   const { tlsCert, tlsKey, tlsFor } = options;
   const place = (name: OptionName): string => explicit.get(name) ?? OPTIONS[name].flag;
   if (tlsCert === null && tlsKey === null) {
-    if (!explicit.has('tlsFor')) return null;
+    if (!explicit.has('tlsFor') || tlsFor.length === 0) return null;
     throw configError(
-      `${place('tlsFor')}: TLS needs a certificate and its key; give --tls-cert and --tls-key. None is made up.`,
+      `${place('tlsFor')}: TLS needs a certificate and its key; give --tls-cert and --tls-key (certificate_file and private_key_file in config.properties). None is made up.`,
     );
   }
   if (tlsCert === null || tlsKey === null) {
@@ -56,12 +56,9 @@ export function planTls(
   const cert = readCertificate(tlsCert, place('tlsCert'), folder);
   const key = readKey(tlsKey, place('tlsKey'), folder);
   checkPair(cert, key, place);
-  return {
-    cert: cert.pem,
-    key: key.pem,
-    listeners: tlsFor,
-    warning: ageWarning(cert.parsed, place('tlsCert')),
-  };
+  const warning =
+    tlsFor.length === 0 ? unusedWarning(place('tlsCert')) : ageWarning(cert.parsed, place('tlsCert'));
+  return { cert: cert.pem, key: key.pem, listeners: tlsFor, warning };
 }
 
 interface ReadPem<T> {
@@ -141,6 +138,10 @@ function ageWarning({ validFrom, validTo }: X509Certificate, place: string): str
   if (nowMs < Date.parse(validFrom))
     return `${place}: the certificate does not count before ${validFrom}; clients refuse it until then`;
   return '';
+}
+
+function unusedWarning(place: string): string {
+  return `${place}: no address says https, so the certificate is used for nothing`;
 }
 
 function messageOf(thrown: unknown): string {

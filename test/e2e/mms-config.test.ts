@@ -112,6 +112,12 @@ const MISTAKES: readonly (readonly [what: string, config: string, args: readonly
       'config.properties line 1: inference_address: "0.0.0.0:8080" is not allowed; give http://host:port or https://host:port, with a port up to 65535 and no path, or unix:/path of a socket.',
     ],
     [
+      'https without a certificate',
+      '\nmanagement_address=https://127.0.0.1:0',
+      [],
+      'config.properties line 2: management_address: TLS needs a certificate and its key; give --tls-cert and --tls-key (certificate_file and private_key_file in config.properties). None is made up.',
+    ],
+    [
       'models without a store',
       'load_models=cats.mar',
       [],

@@ -2,7 +2,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request as requestTls } from 'node:https';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { connect as connectTls, type SecureVersion } from 'node:tls';
 import { test, type TestContext } from 'node:test';
 import { ask, errorOf, logLines } from '../helpers/ask.js';
@@ -13,6 +16,7 @@ import { RawConnection } from '../helpers/raw-http.js';
 import {
   ROOT,
   call,
+  eventually,
   fixture,
   runCommand,
   startServer,
@@ -269,6 +273,37 @@ test(
     }
   },
 );
+
+test('a config.properties whose addresses say https', LIMIT, async (t) => {
+  const { certPath, keyPath } = makeCertificate(t);
+  const folder = mkdtempSync(join(tmpdir(), 'banana-tls-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const lines = [
+    'inference_address=https://127.0.0.1:0',
+    'management_address=https://127.0.0.1:0',
+    `certificate_file=${certPath}`,
+    `private_key_file=${keyPath}`,
+    'cors_allowed_origin=https://app.example.com',
+    'cors_allowed_methods=GET',
+  ];
+  writeFileSync(join(folder, 'config.properties'), lines.join('\n'));
+  const command = runCommand([], { t, cwd: folder, env: { NODE_TLS_REJECT_UNAUTHORIZED: undefined } });
+  await eventually(
+    () => command.stdout().includes('Model server started.'),
+    15_000,
+    () => command.stderr(),
+  );
+  const urls = command.stderr().match(/https:\/\/127\.0\.0\.1:\d+/g) ?? [];
+  assert.equal(urls.length, 2, command.stderr());
+  const [main, management] = urls as [string, string];
+  assert.equal((await fetch(`${main}/ping`)).status, 200);
+  assert.equal((await fetch(`${management}/models`)).status, 200);
+  const headers = { origin: 'https://app.example.com', 'access-control-request-method': 'PUT' };
+  const leave = await fetch(`${main}/predictions/m`, { method: 'OPTIONS', headers });
+  assert.equal(leave.headers.get('access-control-allow-methods'), 'GET');
+  command.process.kill('SIGINT');
+  assert.equal((await command.ended).code, 0);
+});
 
 test('a mistake in the files ends the command with exit code 2, before anything starts', LIMIT, async (t) => {
   const { certPath } = makeCertificate(t);

@@ -39,6 +39,10 @@ export const MMS_KEYS = {
   max_request_size: sameAs('maxBody', 'Bytes.'),
   max_response_size: sameAs('maxOutput', 'Bytes.'),
   cors_allowed_origin: sameAs('corsOrigin', '`*`, or origins by commas.'),
+  cors_allowed_methods: sameAs('corsMethods', 'Methods by commas.'),
+  cors_allowed_headers: sameAs('corsHeaders', 'Names of headers by commas.'),
+  certificate_file: sameAs('tlsCert', 'A PEM file, for the addresses that say `https`.'),
+  private_key_file: sameAs('tlsKey', 'A PEM file, RSA or EC, not encrypted.'),
 } as const satisfies Readonly<Record<string, MmsKey>>;
 
 export type MmsKeyName = keyof typeof MMS_KEYS;
@@ -76,10 +80,9 @@ const MAX_SECONDS = 24 * 24 * 3600;
 function address(host: OptionName, port: OptionName, ports: DefaultPorts): MmsKey {
   return {
     sets: [host, port],
-    note: `\`http://host[:port]\` (without a port: ${ports.http}) or \`unix:/path\`.`,
+    note: `\`http://host[:port]\` (without a port: ${ports.http}), \`https://host[:port]\` (${ports.https}), or \`unix:/path\`.`,
     read: (text) => {
-      const { host: name, port: number, isHttps } = parseMmsAddress(text, ports);
-      if (isHttps) throw new NotAllowed('an http address, and TLS to a proxy in front');
+      const { host: name, port: number } = parseMmsAddress(text, ports);
       return { ...(name === undefined ? {} : { [host]: name }), [port]: number };
     },
   };

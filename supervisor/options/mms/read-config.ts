@@ -21,6 +21,7 @@ import {
   type OptionValuesGiven,
 } from './mms-keys.js';
 import { readProperties } from './properties-file.js';
+import { concernsTls, tlsListeners } from './tls-addresses.js';
 
 export interface MmsConfig {
   /** The variables; empty unless the file lets them count. */
@@ -45,8 +46,8 @@ export function readMmsConfig({ name, path }: FoundConfig, env: Environment): Mm
   const variables = settingsOf(env);
   const isEnabled = inFile.some((setting) => setting.key === ENVIRONMENT_SWITCH && readSwitch(setting));
   return {
-    environment: sourceOf(isEnabled ? variables : []),
-    file: sourceOf(inFile),
+    environment: sourceOf(isEnabled ? variables : [], inFile),
+    file: sourceOf(inFile, []),
     warnings: [
       ...doubled(inFile),
       ...leftAside(name, isEnabled ? [...inFile, ...variables] : inFile),
@@ -97,8 +98,8 @@ function readSwitch({ text, place }: Setting): boolean {
   throw notAllowed(place, text, 'true or false');
 }
 
-/** The options that the settings come to. @throws SERVE_CONFIG */
-function sourceOf(settings: readonly Setting[]): OptionSource {
+/** The options that the settings come to; `below`: those that yield to them. @throws SERVE_CONFIG */
+function sourceOf(settings: readonly Setting[], below: readonly Setting[]): OptionSource {
   const values: Record<string, unknown> = {};
   const places: Record<string, string> = {};
   for (const key of MMS_KEY_NAMES) {
@@ -107,6 +108,8 @@ function sourceOf(settings: readonly Setting[]): OptionSource {
     for (const [option, value] of Object.entries(valuesOf(key, setting)))
       [values[option], places[option]] = [value, setting.place];
   }
+  const tls = settings.some(({ key }) => concernsTls(key)) ? tlsListeners([...below, ...settings]) : null;
+  if (tls !== null) [values['tlsFor'], places['tlsFor']] = [tls.listeners, tls.place];
   return { values, where: (option) => places[option] ?? option, numbersAreMs: true };
 }
 

@@ -33,7 +33,7 @@ test('without a certificate and a key nobody speaks TLS, and none is made up', (
   assert.equal(planOf({}), null);
   assertRefused(
     { tlsFor: 'management' },
-    'banana.json: tlsFor: TLS needs a certificate and its key; give --tls-cert and --tls-key. None is made up.',
+    'banana.json: tlsFor: TLS needs a certificate and its key; give --tls-cert and --tls-key (certificate_file and private_key_file in config.properties). None is made up.',
   );
 });
 

@@ -101,6 +101,20 @@ const EACH: Readonly<
     'app.example.com',
     '* for every page, or origins as browsers write them, separated by commas: https://app.example.com, no path, no slash at the end',
   ],
+  cors_allowed_methods: [
+    'GET, PUT',
+    { corsMethods: ['GET', 'PUT'] },
+    'GET PUT',
+    'names separated by commas, such as GET, POST',
+  ],
+  cors_allowed_headers: [
+    'Content-Type, X-Mine',
+    { corsHeaders: ['Content-Type', 'X-Mine'] },
+    'X-Mine: 1',
+    'names separated by commas, such as Content-Type, X-Request-Id',
+  ],
+  certificate_file: ['cert.pem', { tlsCert: 'cert.pem' }, '', ''],
+  private_key_file: ['key.pem', { tlsKey: 'key.pem' }, '', ''],
 };
 
 for (const key of MMS_KEY_NAMES) {
@@ -169,6 +183,38 @@ describe('variables that go before the file', () => {
     assert.throws(() => read(t, 'enable_envvars_config=yes'), {
       message: `${NAME} line 1: enable_envvars_config: "yes" is not allowed; give true or false.`,
     });
+  });
+});
+
+describe('https', () => {
+  const PAIR = 'certificate_file=c.pem\nprivate_key_file=k.pem\n';
+
+  for (const [text, tlsFor] of [
+    [`${PAIR}inference_address=https://127.0.0.1`, ['main']],
+    [`management_address=https://127.0.0.1\n${PAIR}`, ['management']],
+    [
+      `inference_address=https://a\nmanagement_address=HTTPS://b\nmetrics_address=https://c\n${PAIR}`,
+      ['main', 'management', 'metrics'],
+    ],
+    [`${PAIR}inference_address=http://127.0.0.1`, []],
+    ['inference_address=http://127.0.0.1', ['main']],
+  ] as const) {
+    test(`${JSON.stringify(text)} is TLS for ${JSON.stringify(tlsFor)}, if there is a certificate`, (t) => {
+      assert.deepEqual(resolved(read(t, text)).tlsFor, tlsFor);
+    });
+  }
+
+  test('has ports of its own', (t) => {
+    const options = resolved(read(t, 'inference_address=https://a\nmanagement_address=https://b'));
+    assert.deepEqual([options.port, options.managementPort], [443, 8444]);
+  });
+
+  test('of the file counts beside an address in the environment', (t) => {
+    const text = `enable_envvars_config=true\n${PAIR}inference_address=https://127.0.0.1`;
+    const options = resolved(read(t, text, { MMS_MANAGEMENT_ADDRESS: 'https://127.0.0.1' }));
+    assert.deepEqual(options.tlsFor, ['main', 'management']);
+    const other = resolved(read(t, text, { MMS_INFERENCE_ADDRESS: 'http://127.0.0.1' }));
+    assert.deepEqual(other.tlsFor, []);
   });
 });
 
