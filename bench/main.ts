@@ -10,6 +10,7 @@ import { batching } from './cases/batching.js';
 import { before } from './cases/before.js';
 import { bigJson } from './cases/big-json.js';
 import { crash } from './cases/crash.js';
+import { describeCase } from './cases/describe.js';
 import { digits } from './cases/digits.js';
 import { digitsBatches } from './cases/digits-batches.js';
 import { echo } from './cases/echo.js';
@@ -47,6 +48,7 @@ const CASES: readonly BenchCase[] = [
   longPolls,
   largeBodies,
   crash,
+  describeCase,
   killers,
   startup,
   soak,
