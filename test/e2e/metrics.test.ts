@@ -7,6 +7,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { tableRows } from '../helpers/doc-page.js';
 import { ask } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
+import { holdPort } from '../helpers/held-port.js';
 import { startManagedCommand } from '../helpers/managed-command.js';
 import { withNvidiaSmi } from '../helpers/fake-gpu.js';
 import { scrape, untilScraped } from '../helpers/scrape.js';
@@ -50,7 +51,7 @@ describe('where metrics are', LIMIT, () => {
   });
 
   test('--metrics-port shows them on a listener of their own, without a key, and nothing else there', async (t) => {
-    const args = ['--metrics-port', '0', '--api-key', 's3cret'];
+    const args = ['--metrics-port', String(await holdPort()), '--api-key', 's3cret'];
     const server = await start(t, ECHO, { args, key: 's3cret' });
     const url = await urlIn(server, OWN_LISTENER);
     assert.match(url, /^http:\/\/127\.0\.0\.1:\d+$/);

@@ -133,7 +133,7 @@ const SLOW_HANDSHAKES: readonly (readonly [what: string, bytes: Buffer])[] = [
 ];
 for (const [what, bytes] of SLOW_HANDSHAKES) {
   test(`a client ${what} is ended after --header-timeout`, LIMIT, async (t) => {
-    const server = await startTls(t, fixture('echoes.mjs'), { args: ['--header-timeout', '300ms'] });
+    const server = await startTls(t, fixture('echoes.mjs'), { args: ['--header-timeout', '2s'] });
     const { hostname, port } = new URL(server.url);
     const socket = connect({ host: hostname, port: Number(port) });
     socket.on('error', () => {});
@@ -206,7 +206,7 @@ test(
   'answers that nobody reads are counted with what is encrypted of them, and cut off after --stall-timeout',
   LIMIT,
   async (t) => {
-    const args = ['--stall-timeout', '1s', '--access-log', '--log-format', 'json'];
+    const args = ['--stall-timeout', '4s', '--access-log', '--log-format', 'json'];
     const server = await startTls(t, fixture('large-answers.mjs'), { args });
     const slow = await UnreadAnswer.ask(t, server, { input: { bytes: BYTES }, id: 'slow' });
     slow.readSlowly(400_000);
@@ -217,6 +217,7 @@ test(
     assert.ok((await never.rest()).bytes < BYTES);
     assert.equal((await server.status()).unsent.clients, 1, 'who reads slowly is not cut off');
     assert.ok((await slow.rest(BYTES)).bytes > BYTES);
+    await server.untilPrinted('SERVE_SLOW_READER');
     const ends = logLines(server).filter(({ requestId }) => requestId === 'slow' || requestId === 'never');
     assert.deepEqual(
       ends.map(({ requestId, code }) => [requestId, code]),

@@ -283,7 +283,7 @@ const DRIPS: readonly (readonly [what: string, sends: RequestListener, message: 
 for (const [what, sends, message] of DRIPS) {
   test(`a server ${what} is given up`, async (t) => {
     const site = await startSite(t, sends);
-    await assertFails(t, `${site.url}/m.mar`, site.url, message, { limits: { idleMs: 200 } });
+    await assertFails(t, `${site.url}/m.mar`, site.url, message, { limits: { idleMs: 1000 } });
   });
 }
 
