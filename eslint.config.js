@@ -7,9 +7,11 @@ import tseslint from 'typescript-eslint';
  */
 export const ROOMS = [
   'cli.ts',
+  'model-archiver.ts',
   'test-server.ts',
   'serve.ts',
   'new',
+  'archive',
   'server',
   'metrics',
   'http/handler.ts',

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * `banana-serve [app]` and `banana-serve new <folder>`: argv to options, signals to `close` and `kill`, ends to exit
- * codes. No logic.
+ * `banana-serve [app]`, `banana-serve new <folder>` and `banana-serve archive …`: argv to options, signals to `close` and
+ * `kill`, ends to exit codes. No logic.
  */
 import { Command, CommanderError, Option } from 'commander';
 import { EXIT_CODES, type ExitReason } from './server/exit-codes.js';
@@ -21,8 +21,10 @@ import type { ServerHandle } from './server/server-handle.js';
 import { explainFailure, runServerProcess, say } from './server/server-process.js';
 import { VERSION } from './version.js';
 
+const ARCHIVE = 'archive';
+
 slabs.onUse = collectSeldom;
-process.exitCode = EXIT_CODES[await main(process.argv)].code;
+process.exitCode = process.argv[2] === ARCHIVE ? await archive() : EXIT_CODES[await main(process.argv)].code;
 // Streams are flushed by now; a handle that an app's grandchild keeps open must not hold the server.
 process.exit();
 
@@ -47,6 +49,12 @@ async function main(argv: readonly string[]): Promise<ExitReason> {
     return serve(app === undefined ? {} : { app }, { flags, warnings, ...(modelFlags && { modelFlags }) });
   };
   return runServerProcess(start, { endsWithNpm: true });
+}
+
+/** A command of its own, with options of its own. */
+async function archive(): Promise<number> {
+  const { runArchiver } = await import('./archive/archiver-command.js');
+  return runArchiver(`banana-serve ${ARCHIVE}`, process.argv.slice(3));
 }
 
 async function createProject(folder: string): Promise<ExitReason> {
@@ -78,6 +86,9 @@ function describeCommand(onNew: (folder: string) => void): Command {
     .argument('<folder>', 'where; it may exist, if none of those files is in it')
     .allowExcessArguments(false)
     .action(onNew);
+  command
+    .command(ARCHIVE)
+    .description('Writes a .mar, a .tar.gz or a folder for a model store; --help says how.');
   for (const flag of MMS_FLAGS) command.addOption(new Option(flag).hideHelp()); // for start scripts that have them
   for (const group of OPTION_GROUPS) {
     if (group === 'Models') command.addOption(modelOption().helpGroup(`${group}:`));

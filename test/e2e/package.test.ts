@@ -93,6 +93,12 @@ test('the installed command serves a TypeScript app', async () => {
   assert.equal((await server.stop()).code, 0);
 });
 
+test('the installed archiver writes an archive', async () => {
+  const args = ['--model-name', 'm', '--model-path', 'module', '--handler', 'consumer'];
+  const { stdout } = await run(join(folder, 'node_modules/.bin/model-archiver'), args, { cwd: folder });
+  assert.equal(stdout, 'Wrote m.mar: the model m, 2 files.\n');
+});
+
 test('the types of the installed package resolve, library checks included', async () => {
   const flags = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2022', '--types', 'node'];
   const typeRoots = ['--typeRoots', join(ROOT, 'node_modules/@types')];

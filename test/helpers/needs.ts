@@ -16,11 +16,13 @@ const PROGRAMS = {
   prometheus: { probe: ['prometheus', '--version'], install: 'apt-get install prometheus' },
   'redis-server': { probe: ['redis-server', '--version'], install: 'apt-get install redis-server' },
   script: { probe: ['script', '--version'], install: 'apt-get install bsdutils' },
+  tar: { probe: ['tar', '--version'], install: 'apt-get install tar' },
   /** Linux namespaces, as containers have them; root of its own in each. */
   unshare: {
     probe: ['unshare', '--map-root-user', '--mount', '--pid', '--fork', '--mount-proc', 'true'],
     install: 'apt-get install util-linux, on a Linux that allows namespaces',
   },
+  unzip: { probe: ['unzip', '-v'], install: 'apt-get install unzip' },
 } satisfies Record<string, Program>;
 
 export type ProgramName = keyof typeof PROGRAMS;

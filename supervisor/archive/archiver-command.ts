@@ -1,0 +1,60 @@
+/** The archiver's command line: `banana-serve archive …`, and `model-archiver …` for scripts that call it so. */
+import { relative } from 'node:path';
+import { Command, CommanderError, Option } from 'commander';
+import { ARCHIVE_FORMATS, ArchiverProblem, archiveModel, type ArchiveWish } from './archiver.js';
+import { ServeError } from '../../protocol/errors.js';
+import { RUNTIMES } from '../store/stored-model.js';
+
+/** `args`: what follows the program's name. Resolves with the exit code: 1 if it cannot be done, 2 if it is not understood. */
+export async function runArchiver(program: string, args: readonly string[]): Promise<number> {
+  const say = (text: string): void => void process.stderr.write(`${program}: ${text}\n`);
+  const command = describeArchiver(program, say);
+  try {
+    command.parse(args, { from: 'user' });
+  } catch (thrown) {
+    if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : 2;
+    throw thrown;
+  }
+  const { convert, ...wish } = command.opts<ArchiveWish & { convert: boolean }>();
+  if (convert) say('--convert: files of models go into the archive as they are; nothing is converted');
+  return archive(wish, say);
+}
+
+async function archive(wish: ArchiveWish, say: (text: string) => void): Promise<number> {
+  const cwd = process.cwd();
+  try {
+    const { path, files, warnings } = await archiveModel(wish, cwd);
+    for (const warning of warnings) say(warning);
+    process.stdout.write(`Wrote ${relative(cwd, path)}: the model ${wish.modelName}, ${files} files.\n`);
+    return 0;
+  } catch (thrown) {
+    const isExpected = thrown instanceof ArchiverProblem || thrown instanceof ServeError;
+    const { message, code } = thrown as NodeJS.ErrnoException;
+    if (!isExpected && code === undefined) throw thrown; // a mistake of ours
+    say(message);
+    return 1;
+  }
+}
+
+function describeArchiver(program: string, say: (text: string) => void): Command {
+  const runtimes = RUNTIMES.filter((one) => one !== '');
+  return new Command(program)
+    .description('Writes an archive of a model, for a model store.')
+    .requiredOption('--model-name <name>', 'Name of the model, and of the archive.')
+    .requiredOption('--model-path <folder>', 'Folder with the files of the model.')
+    .requiredOption('--handler <handler>', 'file, file:function or file:Class that answers calls.')
+    .addOption(
+      new Option('--runtime <runtime>', "What runs it; found by the handler's file.").choices(runtimes),
+    )
+    .option('--export-path <folder>', 'Folder that the archive is written into.', '.')
+    .addOption(
+      new Option('--archive-format <format>', 'default: name.mar; tgz: name.tar.gz; no-archive: a folder.')
+        .choices(ARCHIVE_FORMATS)
+        .default('default'),
+    )
+    .option('-f, --force', 'Overwrite what is there.', false)
+    .option('-c, --convert', 'For scripts that give it; nothing is converted.', false)
+    .allowExcessArguments(false)
+    .exitOverride()
+    .configureOutput({ outputError: (text) => say(text.replace(/^error: /, '').trimEnd()) });
+}

@@ -1,0 +1,125 @@
+/** Makes an archive of a model's folder, as Multi Model Server's archiver does. */
+import { randomBytes } from 'node:crypto';
+import { existsSync, statSync } from 'node:fs';
+import { realpath, rename, rm } from 'node:fs/promises';
+import { dirname, extname, join, relative, resolve } from 'node:path';
+import { APP_EXTENSIONS } from '../runtimes/index.js';
+import { ArchiveProblem } from '../store/archives/archive-problem.js';
+import { EntryNames } from '../store/archives/entry-names.js';
+import { entryOfFolder } from '../store/entry-file.js';
+import { MANIFEST_FILE } from '../store/manifest.js';
+import { modelFiles } from './model-files.js';
+import { writeFolder, writeTar, writeZip, type Content } from './write-archive.js';
+
+export const ARCHIVE_FORMATS = ['default', 'tgz', 'no-archive'] as const;
+export type ArchiveFormat = (typeof ARCHIVE_FORMATS)[number];
+
+export interface ArchiveWish {
+  readonly modelName: string;
+  /** The folder of the model. */
+  readonly modelPath: string;
+  readonly handler: string;
+  /** Found by the handler's file if left out. */
+  readonly runtime?: string;
+  /** The folder that the archive is written into. */
+  readonly exportPath: string;
+  readonly archiveFormat: ArchiveFormat;
+  /** What stands in its place is replaced. */
+  readonly force: boolean;
+}
+
+export interface WrittenArchive {
+  /** Absolute path. */
+  readonly path: string;
+  /** How many files of the model are in it. */
+  readonly files: number;
+  readonly warnings: readonly string[];
+}
+
+/** The wish cannot be fulfilled; the message says why, and what to do. */
+export class ArchiverProblem extends Error {}
+
+const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]*$/;
+const VERSIONS = { modelServerVersion: '1.0', implementationVersion: '1.0', specificationVersion: '1.0' };
+
+/** Paths are relative to `cwd`. Throws ArchiverProblem, and the system's errors; nothing is left behind then. */
+export async function archiveModel(wish: ArchiveWish, cwd: string): Promise<WrittenArchive> {
+  const { modelName, handler, archiveFormat, force } = wish;
+  if (!NAME.test(modelName))
+    throw new ArchiverProblem(
+      `--model-name ${modelName}: a name begins with a letter or a digit, and letters, digits, _ - and . follow.`,
+    );
+  const folder = await folderAt(wish.modelPath, '--model-path', cwd);
+  const path = join(
+    await folderAt(wish.exportPath, '--export-path', cwd),
+    fileName(modelName, archiveFormat),
+  );
+  refuseTaken(path, folder, wish, cwd);
+  const { files, leftOut } = await modelFiles(folder, path);
+  refuseOdd(files.map(({ name }) => name));
+  const entry = await entryOfFolder({ folder, root: '/', stem: modelName }, { url: '', ...wish });
+  const runtime = wish.runtime ?? (APP_EXTENSIONS.includes(extname(entry.app)) ? 'node' : 'python');
+  const manifest = { ...VERSIONS, runtime, model: { modelName, handler } };
+  const made = { [MANIFEST_FILE]: `${JSON.stringify(manifest, null, 2)}\n` };
+  await writeInPlace(path, force, (beside) => write(archiveFormat, beside, { files, made }, modelName));
+  const missing = existsSync(entry.app) ? [] : [`no file of the model is the handler ${handler}`];
+  const warnings = [
+    ...missing,
+    ...leftOut.map((name) => `${name} is neither a file nor a folder, and is left out`),
+  ];
+  return { path, files: files.length, warnings };
+}
+
+function fileName(modelName: string, format: ArchiveFormat): string {
+  return { default: `${modelName}.mar`, tgz: `${modelName}.tar.gz`, 'no-archive': modelName }[format];
+}
+
+async function folderAt(given: string, flag: string, cwd: string): Promise<string> {
+  const path = resolve(cwd, given);
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return realpath(path);
+  throw new ArchiverProblem(`${flag} ${given}: there is no such folder.`);
+}
+
+function refuseTaken(path: string, folder: string, { force }: ArchiveWish, cwd: string): void {
+  const shown = relative(cwd, path);
+  if (path === folder || !relative(path, folder).startsWith('..'))
+    throw new ArchiverProblem(
+      `${shown} would take the place of the model itself: choose another --export-path.`,
+    );
+  if (existsSync(path) && !force)
+    throw new ArchiverProblem(
+      `${shown} exists already. Give --force to overwrite it, or another --export-path.`,
+    );
+}
+
+/** What a server would refuse is not packed. */
+function refuseOdd(files: readonly string[]): void {
+  const names = new EntryNames();
+  try {
+    for (const name of [MANIFEST_FILE, ...files]) names.add(name, false);
+  } catch (thrown) {
+    if (!(thrown instanceof ArchiveProblem)) throw thrown;
+    throw new ArchiverProblem(`no server would take the archive: ${thrown.message}`);
+  }
+}
+
+function write(format: ArchiveFormat, path: string, content: Content, modelName: string): Promise<void> {
+  if (format === 'tgz') return writeTar(path, content, modelName);
+  return format === 'default' ? writeZip(path, content) : writeFolder(path, content);
+}
+
+/** Beside its place first, so that nobody meets half of it. */
+async function writeInPlace(
+  path: string,
+  force: boolean,
+  writeTo: (beside: string) => Promise<void>,
+): Promise<void> {
+  const beside = join(dirname(path), `.archive-${randomBytes(8).toString('hex')}`);
+  try {
+    await writeTo(beside);
+    if (force) await rm(path, { recursive: true, force: true });
+    await rename(beside, path);
+  } finally {
+    await rm(beside, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,51 @@
+/** Which files of a model's folder go into its archive: as with Multi Model Server's archiver. */
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+
+export interface ModelFile {
+  /** In the archive, with slashes. */
+  readonly name: string;
+  readonly path: string;
+  readonly bytes: number;
+  readonly mode: number;
+  readonly changedAt: Date;
+}
+
+export interface ModelFiles {
+  /** By name. */
+  readonly files: readonly ModelFile[];
+  /** What is neither file nor folder, and links to folders, which might lead in a circle. */
+  readonly leftOut: readonly string[];
+}
+
+/** `leaving`: an absolute path that is no part of the model, whatever it is: the place of the archive. */
+export async function modelFiles(folder: string, leaving: string): Promise<ModelFiles> {
+  const files: ModelFile[] = [];
+  const leftOut: string[] = [];
+  const walk = async (below: string): Promise<void> => {
+    for (const entry of await readdir(join(folder, below), { withFileTypes: true })) {
+      const name = below === '' ? entry.name : `${below}/${entry.name}`;
+      const path = join(folder, name);
+      if (path === leaving) continue;
+      if (entry.isDirectory()) {
+        if (!isFolderOfOthers(entry.name)) await walk(name);
+        continue;
+      }
+      const found = await stat(path); // the content of what a link leads to
+      if (!found.isFile()) leftOut.push(name);
+      else if (!isFileOfOthers(entry.name))
+        files.push({ name, path, bytes: found.size, mode: found.mode, changedAt: found.mtime });
+    }
+  };
+  await walk('');
+  return { files: files.sort((a, b) => (a.name < b.name ? -1 : 1)), leftOut };
+}
+
+function isFolderOfOthers(name: string): boolean {
+  return name.startsWith('.') || name === '__MACOSX' || name === '__pycache__';
+}
+
+/** A manifest is written anew. */
+function isFileOfOthers(name: string): boolean {
+  return name === 'MANIFEST.json' || /\.(?:pyc|DS_Store|mar)$/.test(name);
+}

@@ -1,0 +1,88 @@
+/** Writes a model in one of three forms. The path does not exist before; after a failure it may, and is its owner's. */
+import { once } from 'node:events';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { chmod, copyFile, mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
+import type { ModelFile } from './model-files.js';
+
+export interface Content {
+  readonly files: readonly ModelFile[];
+  /** Files that are written for the archive: texts by their names. */
+  readonly made: Readonly<Record<string, string>>;
+}
+
+const READABLE = 0o644;
+
+/** A `.mar`: zip. */
+export async function writeZip(path: string, { files, made }: Content): Promise<void> {
+  const { ZipFile } = await import('yazl');
+  const zip = new ZipFile();
+  const failed = once(zip, 'error').then(([error]) => Promise.reject(error as Error));
+  for (const [name, text] of Object.entries(made)) zip.addBuffer(Buffer.from(text), name, { mode: 0o100644 });
+  for (const { path: from, name, mode, changedAt } of files)
+    zip.addFile(from, name, { mode, mtime: changedAt });
+  zip.end();
+  await Promise.race([pipeline(zip.outputStream, createWriteStream(path, { flags: 'wx' })), failed]);
+}
+
+/** A `.tar.gz`, in which everything lies in the folder `name`. */
+export async function writeTar(path: string, content: Content, name: string): Promise<void> {
+  await pipeline(Readable.from(tarOf(content, name)), createGzip(), createWriteStream(path, { flags: 'wx' }));
+}
+
+/** A folder. */
+export async function writeFolder(path: string, { files, made }: Content): Promise<void> {
+  await mkdir(path);
+  for (const [name, text] of Object.entries(made)) {
+    await mkdir(dirname(join(path, name)), { recursive: true });
+    await writeFile(join(path, name), text);
+  }
+  for (const { path: from, name, mode } of files) {
+    const to = join(path, name);
+    await mkdir(dirname(to), { recursive: true });
+    await copyFile(from, to);
+    await chmod(to, permissions(mode));
+  }
+}
+
+const BLOCK_BYTES = 512;
+
+/** The library's own packer writes hard links for files that have several names, which no server takes. */
+async function* tarOf({ files, made }: Content, folder: string): AsyncGenerator<Buffer> {
+  for (const [name, text] of Object.entries(made)) {
+    const bytes = Buffer.from(text);
+    yield await headOf(`${folder}/${name}`, bytes.length, READABLE, new Date());
+    yield bytes;
+    yield padding(bytes.length);
+  }
+  for (const { path, name, bytes, mode, changedAt } of files) {
+    yield await headOf(`${folder}/${name}`, bytes, mode, changedAt);
+    let read = 0;
+    for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+      read += chunk.length;
+      yield chunk;
+    }
+    if (read !== bytes) throw new Error(`${path} was changed while it was packed`);
+    yield padding(bytes);
+  }
+  yield Buffer.alloc(2 * BLOCK_BYTES);
+}
+
+async function headOf(path: string, size: number, mode: number, mtime: Date): Promise<Buffer> {
+  const { Header, Pax } = await import('tar');
+  const facts = { path, size, mode: permissions(mode), mtime, type: 'File' as const };
+  const block = Buffer.alloc(BLOCK_BYTES);
+  const isTooLong = new Header(facts).encode(block, 0);
+  return isTooLong ? Buffer.concat([new Pax({ path, size }).encode(), block]) : block;
+}
+
+function padding(bytes: number): Buffer {
+  return Buffer.alloc((BLOCK_BYTES - (bytes % BLOCK_BYTES)) % BLOCK_BYTES);
+}
+
+function permissions(mode: number): number {
+  return (mode & 0o111) === 0 ? READABLE : 0o755;
+}

@@ -1,0 +1,276 @@
+/** `banana-serve archive` and `model-archiver`: what they write, what other tools make of it, and the way back to a server. */
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { describe, test, type TestContext } from 'node:test';
+import { startManagedCommand } from '../helpers/managed-command.js';
+import { needs } from '../helpers/needs.js';
+import { CLI, ROOT } from '../helpers/server.js';
+import { appFolder } from '../worker/app-folder.js';
+
+const LIMIT = { timeout: 120_000 };
+
+const HANDLER = `
+  import { readFileSync } from 'node:fs';
+  import type { Item } from 'banana-serve';
+  enum Kind { Cat = 'cat' }
+  export const handle = (data: Item[] | null) =>
+    data?.map(() => ({ kind: Kind.Cat, labels: readFileSync('data/labels.txt', 'utf8') })) ?? null;`;
+
+/** What is packed of it, and what is not. */
+const MODEL = {
+  'model/cats.ts': HANDLER,
+  'model/data/labels.txt': 'felis',
+  'model/run.sh': '#!/bin/sh',
+  'model/.hidden-file': 'packed',
+  [`model/${'deep/'.repeat(30)}weights`]: 'in a path of more than a hundred characters',
+  'model/.git/config': '',
+  'model/__pycache__/cats.pyc': '',
+  'model/__MACOSX/x': '',
+  'model/old.pyc': '',
+  'model/.DS_Store': '',
+  'model/other.mar': '',
+  'model/MAR-INF/MANIFEST.json': '{"model":{"modelName":"old","handler":"old"}}',
+  'model/data/MANIFEST.json': '{}',
+};
+
+const PACKED = [
+  '.hidden-file',
+  'MAR-INF/MANIFEST.json',
+  'cats.ts',
+  'data/labels.txt',
+  `${'deep/'.repeat(30)}weights`,
+  'linked.txt',
+  'run.sh',
+  'twin.sh',
+].sort();
+
+const COMMANDS = {
+  'banana-serve archive': [CLI, 'archive'],
+  'model-archiver': [`${ROOT}dist/supervisor/model-archiver.js`],
+};
+
+interface Ended {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function run(cwd: string, args: string, command: keyof typeof COMMANDS = 'model-archiver'): Ended {
+  const all = [...COMMANDS[command], ...args.split(' ')];
+  const { status, stdout, stderr } = spawnSync(process.execPath, all, { cwd, encoding: 'utf8' });
+  return { status, stdout, stderr };
+}
+
+/** A folder with `model`, and `store` for what is made of it. */
+function makeModel(t: TestContext): string {
+  const folder = appFolder(t, MODEL);
+  mkdirSync(join(folder, 'store'));
+  chmodSync(join(folder, 'model/run.sh'), 0o755);
+  linkSync(join(folder, 'model/run.sh'), join(folder, 'model/twin.sh'));
+  symlinkSync('data/labels.txt', join(folder, 'model/linked.txt'));
+  symlinkSync('data', join(folder, 'model/linked'));
+  return folder;
+}
+
+const WISH = '--model-name cats --model-path model --handler cats:handle --export-path store';
+
+const MANIFEST = {
+  modelServerVersion: '1.0',
+  implementationVersion: '1.0',
+  specificationVersion: '1.0',
+  runtime: 'node',
+  model: { modelName: 'cats', handler: 'cats:handle' },
+};
+
+describe('the archiver', LIMIT, () => {
+  for (const [format, file, command] of [
+    ['default', 'cats.mar', 'banana-serve archive'],
+    ['tgz', 'cats.tar.gz', 'model-archiver'],
+    ['no-archive', 'cats', 'banana-serve archive'],
+  ] as const)
+    test(`${command} writes ${file}, which a server takes and serves`, async (t) => {
+      const folder = makeModel(t);
+      const { status, stdout, stderr } = run(folder, `${WISH} --archive-format ${format}`, command);
+      assert.equal(stderr, `${command}: linked is neither a file nor a folder, and is left out\n`);
+      assert.deepEqual(
+        [status, stdout],
+        [0, `Wrote store/${file}: the model cats, ${PACKED.length - 1} files.\n`],
+      );
+      assert.deepEqual(readdirSync(join(folder, 'store')), [file]);
+      const { server, management } = await startManagedCommand(
+        t,
+        { args: ['--drain-lag', '0s'] },
+        join(folder, 'store'),
+      );
+      assert.equal(await management.said(`POST /models?url=${file}&initial_workers=1`), '200 Workers scaled');
+      assert.deepEqual((await management.infer('cats')).json(), { kind: 'cat', labels: 'felis' });
+      assert.equal((await management.describe('cats')).modelVersion, '1.0');
+      await server.stop();
+    });
+
+  test('writes a zip archive that unzip takes', { skip: needs('unzip') }, (t) => {
+    const folder = makeModel(t);
+    assert.equal(run(folder, WISH).status, 0);
+    execFileSync('unzip', ['-q', '-t', join(folder, 'store/cats.mar')]);
+    execFileSync('unzip', ['-q', join(folder, 'store/cats.mar'), '-d', join(folder, 'out')]);
+    assertPacked(join(folder, 'out'));
+  });
+
+  test('writes a tar archive that tar takes', { skip: needs('tar') }, (t) => {
+    const folder = makeModel(t);
+    assert.equal(run(folder, `${WISH} --archive-format tgz`).status, 0);
+    mkdirSync(join(folder, 'out'));
+    execFileSync('tar', ['-xzf', join(folder, 'store/cats.tar.gz'), '-C', join(folder, 'out')]);
+    assert.deepEqual(readdirSync(join(folder, 'out')), ['cats']);
+    assertPacked(join(folder, 'out/cats'));
+  });
+
+  test('writes a folder of the same files', (t) => {
+    const folder = makeModel(t);
+    assert.equal(run(folder, `${WISH} --archive-format no-archive`).status, 0);
+    assertPacked(join(folder, 'store/cats'));
+  });
+
+  test('overwrites nothing unless it is told to, whole or not at all', (t) => {
+    const folder = makeModel(t);
+    for (const [format, file] of [
+      ['default', 'cats.mar'],
+      ['tgz', 'cats.tar.gz'],
+      ['no-archive', 'cats'],
+    ] as const) {
+      const args = `${WISH} --archive-format ${format}`;
+      assert.equal(run(folder, args).status, 0);
+      const { mtimeMs } = statSync(join(folder, 'store', file));
+      const again = run(folder, args);
+      assert.equal(again.status, 1);
+      const said = `model-archiver: store/${file} exists already. Give --force to overwrite it, or another --export-path.\n`;
+      assert.equal(again.stderr, said);
+      assert.equal(statSync(join(folder, 'store', file)).mtimeMs, mtimeMs);
+      for (const force of ['-f', '--force']) assert.equal(run(folder, `${args} ${force}`).status, 0);
+    }
+    assert.deepEqual(readdirSync(join(folder, 'store')).sort(), ['cats', 'cats.mar', 'cats.tar.gz']);
+  });
+
+  test('may write into the folder of the model, and packs no archive of its own', (t) => {
+    const folder = makeModel(t);
+    const args = '--model-name cats --model-path . --handler cats';
+    for (const format of ['tgz', 'no-archive']) {
+      const all = `${args} --archive-format ${format} --force`;
+      const [first, second] = [run(join(folder, 'model'), all), run(join(folder, 'model'), all)];
+      assert.deepEqual([first.status, second.status], [0, 0], second.stderr);
+    }
+    assert.ok(!existsSync(join(folder, 'model/cats/cats')));
+  });
+
+  test('never replaces the model itself', (t) => {
+    const folder = makeModel(t);
+    const args = '--model-name model --model-path model --handler cats --archive-format no-archive --force';
+    const { status, stderr } = run(folder, args);
+    assert.equal(status, 1);
+    assert.match(stderr, /^model-archiver: model would take the place of the model itself: choose another/);
+    assert.ok(existsSync(join(folder, 'model/cats.ts')));
+  });
+
+  const REFUSED: readonly (readonly [args: string, status: number, said: RegExp])[] = [
+    [
+      WISH.replace('name cats', 'name .cats'),
+      1,
+      /^model-archiver: --model-name \.cats: a name begins with a letter or a digit/,
+    ],
+    [WISH.replace('name cats', 'name a/b'), 1, /^model-archiver: --model-name a\/b: a name begins/],
+    [
+      WISH.replace('path model', 'path gone'),
+      1,
+      /^model-archiver: --model-path gone: there is no such folder\.$/m,
+    ],
+    [
+      WISH.replace('path store', 'path gone'),
+      1,
+      /^model-archiver: --export-path gone: there is no such folder\.$/m,
+    ],
+    [WISH.replace('cats:handle', '../cats:handle'), 1, /the handler \.\.\/cats leads out of it\.$/m],
+    [
+      `${WISH} --runtime java`,
+      2,
+      /argument 'java' is invalid\. Allowed choices are node, python, python2, python3/,
+    ],
+    [`${WISH} --archive-format zip`, 2, /Allowed choices are default, tgz, no-archive/],
+    [
+      '--model-name cats --model-path model',
+      2,
+      /^model-archiver: required option '--handler <handler>' not specified$/m,
+    ],
+    [`${WISH} more`, 2, /too many arguments/],
+  ];
+  for (const [args, status, said] of REFUSED)
+    test(`refuses \`${args}\` with exit code ${status}, and writes nothing`, (t) => {
+      const folder = makeModel(t);
+      const ended = run(folder, args);
+      assert.equal(ended.status, status, ended.stderr);
+      assert.match(ended.stderr, said);
+      assert.deepEqual(readdirSync(join(folder, 'store')), []);
+    });
+
+  test('says so when no file is the handler, or nothing is converted, and goes on', (t) => {
+    const folder = makeModel(t);
+    const { status, stderr } = run(
+      folder,
+      `${WISH.replace('cats:handle', 'gone:handle')} --convert --runtime python`,
+    );
+    assert.equal(status, 0);
+    assert.match(stderr, /nothing is converted\n/);
+    assert.match(stderr, /no file of the model is the handler gone:handle\n/);
+  });
+
+  test('refuses what no server would take', (t) => {
+    const folder = makeModel(t);
+    linkSync(join(folder, 'model/cats.ts'), join(folder, 'model/CATS.ts'));
+    const { status, stderr } = run(folder, WISH);
+    assert.equal(status, 1);
+    assert.match(
+      stderr,
+      /no server would take the archive: its entry "cats\.ts" differs from "CATS\.ts" only in case/,
+    );
+    assert.deepEqual(readdirSync(join(folder, 'store')), []);
+  });
+
+  test('explains itself', () => {
+    const { status, stdout } = run(ROOT, '--help', 'banana-serve archive');
+    assert.equal(status, 0);
+    for (const flag of [
+      '--model-name',
+      '--model-path',
+      '--handler',
+      '--runtime',
+      '--export-path',
+      '--archive-format',
+      '-f, --force',
+      '-c, --convert',
+    ])
+      assert.ok(stdout.includes(flag), flag);
+  });
+});
+
+function assertPacked(folder: string): void {
+  const found = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) =>
+    entry.isFile(),
+  );
+  const names = found.map(({ parentPath, name }) => join(parentPath, name).slice(folder.length + 1));
+  assert.deepEqual(names.sort(), PACKED);
+  assert.deepEqual(JSON.parse(readFileSync(join(folder, 'MAR-INF/MANIFEST.json'), 'utf8')), MANIFEST);
+  assert.equal(readFileSync(join(folder, 'cats.ts'), 'utf8'), HANDLER);
+  assert.equal(readFileSync(join(folder, 'linked.txt'), 'utf8'), 'felis');
+  const isExecutable = (name: string): boolean => (statSync(join(folder, name)).mode & 0o100) !== 0;
+  assert.deepEqual(['run.sh', 'twin.sh', 'cats.ts'].map(isExecutable), [true, true, false]);
+}
