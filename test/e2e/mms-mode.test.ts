@@ -107,6 +107,26 @@ test('a server of a store with one model', LIMIT, async (t) => {
       assertSaid(server, request, said),
     );
 
+  await t.test(
+    'a request line and headers may be longer than on Multi Model Server, up to 16 KB together',
+    async () => {
+      const request = (line: number, header: number): string =>
+        `GET /ping?${'x'.repeat(line)} HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(header)}\r\n\r\n`;
+      for (const [line, header] of [
+        [6000, 0],
+        [0, 12_000],
+      ] as const)
+        assert.equal((await RawConnection.ask(server, request(line, header))).status, 200);
+      const { status, headers, body } = await RawConnection.ask(server, request(6000, 12_000));
+      assert.deepEqual([status, headers['connection']], [400, 'close']);
+      assert.deepEqual(JSON.parse(body), {
+        code: 400,
+        type: 'BadRequestException',
+        message: 'Invalid HTTP message.',
+      });
+    },
+  );
+
   await t.test('the gateway answers its own clients as ever', async () => {
     const answer = await call(`${server.url}/start/v4/`, '{"modelKey":"x","modelInputs":1}');
     assert.equal(answer.status, 200);

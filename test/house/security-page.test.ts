@@ -1,0 +1,22 @@
+/** docs/security.md: the proofs that it names are there. */
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { ROOT } from '../helpers/server.js';
+
+const PAGE = readFileSync(`${ROOT}docs/security.md`, 'utf8');
+const PROOF = /`(test\/[\w/.-]+\.test\.ts): ([^`]+)`/g;
+
+const proofs = [...PAGE.matchAll(PROOF)].map(([, file = '', title = '']) => ({ file, title }));
+
+test('the page of security names tests that prove what it says', () => {
+  assert.ok(proofs.length > 20, `${proofs.length} proofs are found`);
+});
+
+for (const { file, title } of proofs) {
+  test(`${file} has the test "${title}"`, () => {
+    assert.ok(existsSync(ROOT + file), file);
+    const text = readFileSync(ROOT + file, 'utf8').replaceAll("\\'", "'");
+    assert.ok(text.includes(title), title);
+  });
+}
