@@ -61,7 +61,7 @@ test('a worker whose caller has left is not available until it has ended', LIMIT
   const server = await startServer(fixture('potassium.mjs'), { t, env: cues.env });
   await server.until(({ state }) => state === 'ready');
   const input = { until: 'go on', deaf: true };
-  const late = await post(server, '/work', input, 'deaf', { 'x-request-timeout-seconds': '0.1' });
+  const late = await post(server, '/work', input, 'deaf', { 'x-request-timeout-seconds': '2' });
   assert.equal(late.status, 504);
   const busy = await potassiumStatus(server);
   assert.deepEqual([busy.gpu_available, busy.idle_time, busy.in_flight], [false, 0, 0]);
