@@ -206,9 +206,14 @@ describe('a server of a Banana app and several others, called as Multi Model Ser
 
   /** A form as a client sends it. */
   async function sendForm(body: FormData | URLSearchParams, path = '/invocations'): Promise<Answer> {
-    const response = new Response(body);
-    const bytes = Buffer.from(await response.arrayBuffer());
-    return call(server.url + path, bytes, { 'content-type': response.headers.get('content-type') ?? '' });
+    const { body: bytes, type } = await written(body);
+    return call(server.url + path, bytes, { 'content-type': type });
+  }
+
+  async function written(form: FormData | URLSearchParams): Promise<{ body: Buffer; type: string }> {
+    const response = new Response(form);
+    const body = Buffer.from(await response.arrayBuffer());
+    return { body, type: response.headers.get('content-type') ?? '' };
   }
 
   function form(fields: Readonly<Record<string, string | Blob>>): FormData {
@@ -233,6 +238,36 @@ describe('a server of a Banana app and several others, called as Multi Model Ser
     const late = form({ data: new Blob(['x'.repeat(70_000)]), model_name: 'input' });
     assert.equal(said(await sendForm(late)), '400 BadRequestException: Parameter model_name is required.');
     assert.equal((await sendForm(late, '/invocations?model_name=told')).status, 200);
+  });
+
+  test('forms that name their model at the end, in half a million chunks of one byte, are called', async () => {
+    const { front } = await server.status();
+    const { body, type } = await written(form({ data: new Blob(['x'.repeat(60_000)]), model_name: 'input' }));
+    const chunks = Buffer.from(
+      [...body].map((byte) => `1\r\n${String.fromCharCode(byte)}\r\n`).join(''),
+      'latin1',
+    );
+    const callOnce = async (): Promise<string> => {
+      const connection = await RawConnection.open(server);
+      connection.send(
+        `POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Type: ${type}\r\nTransfer-Encoding: chunked\r\n\r\n`,
+      );
+      connection.send(chunks);
+      connection.send('0\r\n\r\n');
+      const { status, body: text } = await connection.reply();
+      connection.destroy();
+      const { input } = JSON.parse(text) as {
+        input: { model_name: string; data: { data: { hex: string } } };
+      };
+      return `${status} ${input.model_name} ${input.data.data.hex.length}`;
+    };
+    const answers = await Promise.all(Array.from({ length: 8 }, callOnce));
+    assert.deepEqual(new Set(answers), new Set(['200 input 120000']));
+    const { front: after } = await server.status();
+    assert.ok(
+      after.rssBytes < front.rssBytes + 150e6,
+      `${front.rssBytes} bytes before, ${after.rssBytes} after`,
+    );
   });
 
   test('a call is in the access log with its model', async () => {

@@ -7,8 +7,9 @@ import { mmsInference } from '../../supervisor/http/dialects/mms/inference.js';
 import { mmsManagement } from '../../supervisor/http/dialects/mms/management.js';
 import { CUES_MODULE, editedApp } from '../helpers/edited-app.js';
 import { cuesFor, startManaged } from '../helpers/managed-server.js';
+import { holdPort } from '../helpers/held-port.js';
 import { RawConnection } from '../helpers/raw-http.js';
-import { eventually, isAlive } from '../helpers/server.js';
+import { call, eventually, isAlive } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 
@@ -347,6 +348,40 @@ test('models are listed by name, in pages that end where there are no more', LIM
 });
 
 describe('versions', LIMIT, () => {
+  test('come, are called, become the default and go over HTTP alone', async (t) => {
+    const versionOf = (folder: string, modelVersion: string): Record<string, string> => ({
+      [`${folder}/MAR-INF/MANIFEST.json`]: JSON.stringify({
+        model: { modelName: 'm', handler: 'service.mjs:handle', modelVersion },
+      }),
+      [`${folder}/service.mjs`]: `export const handle = (data) => data && data.map(() => '${modelVersion}');`,
+    });
+    const { folder } = editedApp(t, { ...versionOf('old', '1.5'), ...versionOf('new', '2.0') });
+    const server = await startManaged(t, { modelStore: folder });
+    const register = (place: string): Promise<string> =>
+      server.said(`POST /models?url=${place}&initial_workers=1`);
+    const answered = async (...models: string[]): Promise<(string | number)[]> => {
+      const answers = await Promise.all(models.map((model) => server.infer(model)));
+      return answers.map(({ status, text }) => (status === 200 ? text : status));
+    };
+    assert.equal(await register('old'), '200 Workers scaled');
+    assert.equal(await register('new'), '200 Workers scaled');
+    assert.match(await register('new'), /^409 Model m@2\.0 is already registered/);
+    assert.deepEqual(await answered('m', 'm/1.5', 'm/2.0', 'm/2'), ['1.5', '1.5', '2.0', 404]);
+    assert.equal(await server.refusal('m/2'), '404 ModelVersionNotFoundException');
+
+    assert.match(
+      await server.said('PUT /models/m/2.0/set-default'),
+      /^200 Default version successfully updated/,
+    );
+    assert.deepEqual(await answered('m', 'm/1.5'), ['2.0', '1.5']);
+    assert.equal(await server.said('DELETE /models/m/1.5'), '200 Model "m" unregistered');
+    assert.deepEqual(await answered('m', 'm/1.5', 'm/2.0'), ['2.0', 404, '2.0']);
+    assert.equal(await register('old'), '200 Workers scaled');
+    assert.deepEqual(await answered('m', 'm/1.5'), ['2.0', '1.5']);
+    const { models } = (await server.manage('GET /models')).json<{ models: object[] }>();
+    assert.deepEqual(models, [{ modelName: 'm', modelUrl: 'new' }], 'the default one stands for its name');
+  });
+
   test('are described, scaled and unregistered one by one; the default one last', async (t) => {
     const server = await startManaged(t);
     const { models } = server.handle;
@@ -420,3 +455,35 @@ test(
     assert.deepEqual(new Set(Object.keys(paths)), new Set(both));
   },
 );
+
+test('on a port that serves both, each key opens what it is for, and neither the other', LIMIT, async (t) => {
+  const port = await holdPort();
+  const keys = { apiKey: 'to-call', managementKey: 'to-manage' };
+  const { url } = await startManaged(t, { port, managementPort: port, ...keys });
+  const statusOf = async (method: string, path: string, key: string): Promise<number> => {
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+    const body = method === 'POST' ? '1' : null;
+    return (await call(url + path, body, headers, { method })).status;
+  };
+  const registered = 'POST /models?url=echoes.mjs&initial_workers=1';
+  for (const [asked, key, status] of [
+    [registered, '', 401],
+    [registered, 'to-call', 401],
+    ['GET /models', 'to-call', 401],
+    ['GET /models', 'to-manage', 200],
+    ['POST /predictions/echoes', 'to-manage', 401],
+    ['POST /predictions/echoes', 'to-call', 404],
+    ['GET /ping', '', 200],
+  ] as const) {
+    const [method = '', path = ''] = asked.split(' ');
+    assert.equal(await statusOf(method, path, key), status, `${asked} with ${key}`);
+  }
+  const headers = { authorization: 'Bearer to-manage' };
+  const there = await call(`${url}/models?url=echoes.mjs&initial_workers=1`, null, headers);
+  assert.equal(there.status, 200, there.text);
+  assert.equal(await statusOf('POST', '/predictions/echoes', 'to-call'), 200);
+  assert.equal(await statusOf('POST', '/models/echoes/invoke', 'to-call'), 200);
+  assert.equal(await statusOf('POST', '/models/echoes/invoke', 'to-manage'), 401);
+  assert.equal(await statusOf('DELETE', '/models/echoes', 'to-call'), 401);
+  assert.equal(await statusOf('DELETE', '/models/echoes', 'to-manage'), 200);
+});
