@@ -119,6 +119,8 @@ export interface StartSpec {
   readonly printMark: string;
   /** The most calls that the operator lets begin together; 0: the operator has not said, and the app may. */
   readonly batchSize: number;
+  /** Whether a custom service gets items of bytes; left out: the operator has not said, and the app may. */
+  readonly rawItems?: boolean;
   readonly serverVersion: string;
   /** The app is a custom service; left out: its exports say what it is. */
   readonly service?: StartedService;

@@ -16,6 +16,7 @@ export interface ModelOptionTypes<Duration> {
   restartLimit: number;
   queueSize: number;
   queueTimeout: Duration;
+  rawItems: Switch;
   batchSize: number;
   maxBatchDelay: Duration;
   runTimeout: Duration;
@@ -45,6 +46,8 @@ export interface ServerOptionTypes<Duration> {
   name: string;
   modelStore: string;
   mmsConfig: string;
+  defaultWorkers: number;
+  defaultHandler: string;
   models: string | readonly string[];
   /** Beginnings of web addresses. */
   allowedUrls: string | readonly string[];
@@ -57,6 +60,7 @@ export interface ServerOptionTypes<Duration> {
   unregisterTimeout: Duration;
   onCrashLoop: 'stay' | 'exit';
   spawnConcurrency: number;
+  withholdEnv: string;
   maxBody: Size;
   maxOutput: Size;
   queueBytes: Size;

@@ -31,6 +31,7 @@ import { readServeOptions } from './options/serve-options.js';
 import { availableCores } from './machine/cores.js';
 import { discoverGpus, type Discovery } from './machine/gpu-discovery.js';
 import { Devices } from './machine/devices.js';
+import type { Placement } from './machine/placement.js';
 import { holdsApp } from './server/app-path.js';
 import type { ModelSource } from './server/models-handle.js';
 import { servedAs } from './options/mms-mode.js';
@@ -102,13 +103,14 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
   const { keys, managementKeys } = keysOf(resolved.options, cwd);
   const management = planManagement(resolved, managementKeys.required);
   const metrics = planMetrics(resolved.options);
-  const isThere = (listener: TlsListener): boolean => isListener(listener, management, metrics);
+  const isThere = (listener: TlsListener): boolean =>
+    isListener(resolved.options, listener, management, metrics);
   const tls = isAlone ? null : planTls(resolved, isThere, cwd);
   const others = management === null ? [] : [resolved]; // that may come
   const wishes = [...others, ...plans.map(({ spec }) => spec.resolved)].map(({ options }) => options);
   const { devices, problems } = await findDevices(wishes);
   const server = new Server({
-    models: plans.map((plan) => ({ ...plan, placements: devices.takeFirst(plan.spec.resolved.options) })),
+    models: plans.map((plan) => ({ ...plan, placements: firstPlaces(plan, devices) })),
     store,
     isMmsMode,
     resolved,
@@ -135,14 +137,16 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
   return server;
 }
 
-/** Whether there is such a listener, with an address of its own. */
+/** Whether there is such a listener, with an address of its own, or of one that is asked for as well. */
 function isListener(
+  { tlsFor }: ServerOptions,
   listener: TlsListener,
   management: ManagementPlan | null,
   metrics: MetricsPlan | null,
 ): boolean {
   if (listener === 'metrics') return metrics !== null && metrics.listener !== null;
-  return listener === 'main' || management?.isShared === false;
+  if (listener === 'main' || management === null) return listener === 'main';
+  return !management.isShared || tlsFor.includes('main');
 }
 
 function warningsOf(tls: TlsPlan | null): readonly string[] {
@@ -170,6 +174,12 @@ function alone({ given, environment, file }: GivenSources): GatheredOptions {
   const { options, explicit } = resolveOptions([given, environment, file]);
   const own = { ...options, modelStore: null, models: null, managementPort: null };
   return { resolved: { options: own, explicit }, hasMmsConfig: false, warnings: [] };
+}
+
+/** @throws SERVE_CONFIG if its options do not fit the machine */
+function firstPlaces({ spec, firstWorkers }: ModelPlan, devices: Devices): Placement[] {
+  const { options } = spec.resolved;
+  return firstWorkers === null ? devices.takeFirst(options) : devices.take(options, firstWorkers);
 }
 
 /** @throws SERVE_CONFIG */

@@ -87,11 +87,16 @@ function gpuSlot(id: string): Placement {
   };
 }
 
+/** The first so many, or as many as there are. */
+const FIRST = /^first:(\d+)$/;
+
 function chooseGpus(input: PlacementInput): string[] {
   const { gpus } = input;
   if (gpus === 'none') return [];
   const visible = visibleGpus(input.found, input.inheritedMask);
   if (gpus === null) return visible.map(idOf);
+  const [, most] = FIRST.exec(gpus) ?? [];
+  if (most !== undefined) return visible.slice(0, Number(most)).map(idOf);
   if (gpus === 'all') {
     if (visible.length > 0) return visible.map(idOf);
     throw noGpu('all', input);

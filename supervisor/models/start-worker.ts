@@ -24,6 +24,8 @@ export interface WorkerResources {
   labelOf(model: FullModelRef): string;
   /** The largest answer that is not a stream. */
   readonly maxOutputBytes: number;
+  /** Names of variables that no worker gets. */
+  readonly withheldEnv: RegExp | null;
 }
 
 export interface SlotPlacement {
@@ -34,7 +36,7 @@ export interface SlotPlacement {
 export function startWorker(
   model: ModelSpec,
   options: ModelOptions,
-  { guard, devices, relay, attributePrints, labelOf, maxOutputBytes }: WorkerResources,
+  { guard, devices, relay, attributePrints, labelOf, maxOutputBytes, withheldEnv }: WorkerResources,
   { index, placement }: SlotPlacement,
   listener: WorkerListener,
 ): WorkerHandle {
@@ -50,11 +52,17 @@ export function startWorker(
     limits: { maxOutputBytes, streamWindowBytes: STREAM_WINDOW_BYTES },
     printMark: mark,
     batchSize: model.resolved.explicit.has('batchSize') ? options.batchSize : 0,
+    ...(model.resolved.explicit.has('rawItems') ? { rawItems: options.rawItems } : {}),
     serverVersion: VERSION,
     ...(model.service === null ? {} : { service: model.service }),
   };
   const worker = new WorkerHandle(
-    { command: program.command, cwd: program.cwd, env: { ...program.env, ...placement.env } },
+    {
+      command: program.command,
+      cwd: program.cwd,
+      env: { ...program.env, ...placement.env },
+      withheld: withheldEnv,
+    },
     spec,
     workerLimits(model, options, maxOutputBytes),
     {

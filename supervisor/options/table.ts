@@ -15,9 +15,10 @@ import { NO_URLS, parseAllowedUrls, type AllowedUrls } from './allowed-urls.js';
 import { parseKeyFilePath, parseKeys, type KeyDigest } from './api-key.js';
 import { parseOrigins, parseTokens, type AllowedOrigins } from './cors-origin.js';
 import { parseGpus } from './gpu-list.js';
+import { parseNamePattern } from './name-pattern.js';
 import { parseModelName } from './model-name.js';
 import { parsePemPath, parseTlsListeners, type TlsListener } from './tls-values.js';
-import { parseFolder, parseWantedModels, type WantedModels } from './wanted-models.js';
+import { parseFolder, parseHandler, parseWantedModels, type WantedModels } from './wanted-models.js';
 import {
   parseBytes,
   parseChoice,
@@ -229,6 +230,24 @@ export const OPTIONS = {
     default: null,
     parse: parseKeyFilePath,
   }),
+  defaultWorkers: serverOption<number | null>({
+    group: 'Models',
+    flag: '--default-workers',
+    value: '<n>',
+    help: 'Workers of each model of the store, both of those that the server begins with and of those that are registered without a number; they share the GPUs, if there are any. --workers and --workers-per-gpu go before it at the start.',
+    defaultText: 'at the start one, or one for each GPU; none for models that are registered',
+    default: null,
+    parse: (raw) => parseWhole(raw, 1, 1024),
+  }),
+  defaultHandler: serverOption<string | null>({
+    group: 'Models',
+    flag: '--default-handler',
+    value: '<handler>',
+    help: 'Handler of folders and archives of the store that have no manifest, where nobody names one: file, file:function or file:Class.',
+    defaultText: 'found by its name',
+    default: null,
+    parse: parseHandler,
+  }),
   allowedUrls: serverOption<AllowedUrls>({
     group: 'Models',
     flag: '--allowed-urls',
@@ -315,7 +334,7 @@ export const OPTIONS = {
     group: 'Workers',
     flag: '--gpus',
     value: '<which>',
-    help: 'all, none, or a list of indexes or ids as nvidia-smi prints them: 0,2 or GPU-uuid or MIG-uuid.',
+    help: 'all, none, first:2 for the first two or as many as there are, or a list of indexes or ids as nvidia-smi prints them: 0,2 or GPU-uuid or MIG-uuid.',
     defaultText: 'all that nvidia-smi finds',
     default: null,
     parse: parseGpus,
@@ -355,6 +374,15 @@ export const OPTIONS = {
     defaultText: '5m',
     default: 5 * MINUTE,
     parse: parsePositiveMs,
+  }),
+  rawItems: modelOption<boolean>({
+    group: 'Calls',
+    flag: '--raw-items',
+    value: null,
+    help: 'Custom services get bodies and fields as bytes, whatever their content type. Off: JSON is read, and text is text.',
+    defaultText: 'off',
+    default: false,
+    parse: parseSwitch,
   }),
   batchSize: modelOption<number>({
     group: 'Calls',
@@ -445,6 +473,15 @@ export const OPTIONS = {
     defaultText: '512mb',
     default: 512 * MIB,
     parse: parseBytes,
+  }),
+  withholdEnv: serverOption<RegExp | null>({
+    group: 'Workers',
+    flag: '--withhold-env',
+    value: '<pattern>',
+    help: "Variables of the environment that workers do not get: those whose whole name this regular expression matches. The server's own keys and secrets never reach them.",
+    defaultText: 'none',
+    default: null,
+    parse: parseNamePattern,
   }),
   restartLimit: modelOption<number>({
     group: 'Workers',

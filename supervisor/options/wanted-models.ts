@@ -42,3 +42,12 @@ export function parseFolder(raw: unknown): string {
   if (typeof raw !== 'string' || raw.trim() === '') throw new NotAllowed('the path of a folder');
   return raw;
 }
+
+/** @throws NotAllowed */
+export function parseHandler(raw: unknown): string {
+  if (typeof raw !== 'string' || !/^[^:\s]+(?::[\w$]+)?$/.test(raw.trim()))
+    throw new NotAllowed(
+      'a file of the model, with a function or a class behind it if you like: service:handle',
+    );
+  return raw.trim();
+}

@@ -20,7 +20,14 @@ const OOM_SCORE_ADJ = '500';
 
 /** The front alone checks keys and signs; what an app does not have it cannot print. */
 const SECRETS = OPTION_NAMES.filter((name) => 'secret' in OPTIONS[name]);
-const WITHHELD: NodeJS.ProcessEnv = Object.fromEntries(SECRETS.map((name) => [envName(name), undefined]));
+const WITHHELD: ReadonlySet<string> = new Set([...SECRETS.map(envName), 'MMS_KEYSTORE_PASS']);
+
+function inherited(withheld: RegExp | null): NodeJS.ProcessEnv {
+  const kept = Object.entries(process.env).filter(
+    ([name]) => !WITHHELD.has(name) && withheld?.test(name) !== true,
+  );
+  return Object.fromEntries(kept);
+}
 
 export interface WorkerProcess {
   readonly pid: number;
@@ -42,6 +49,8 @@ export interface SpawnOptions {
   /** Folder that it starts in; null: this process's. */
   readonly cwd: string | null;
   readonly env: Readonly<Record<string, string>>;
+  /** Names of variables of this process that it does not get, beside its secrets. */
+  readonly withheld: RegExp | null;
 }
 
 /** @throws Error if the program cannot be started at all */
@@ -50,7 +59,7 @@ export function spawnWorker(options: SpawnOptions): WorkerProcess {
   const begun = new BegunFile();
   const child = spawnWith(begun, file as string, args, {
     cwd: options.cwd ?? undefined,
-    env: { ...process.env, ...WITHHELD, ...options.env },
+    env: { ...inherited(options.withheld), ...options.env },
   });
   child.on('error', () => {}); // no pid tells the same, at once
   const { pid } = child;

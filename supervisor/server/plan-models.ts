@@ -20,6 +20,8 @@ export interface ModelPlan {
   readonly spec: ModelSpec;
   /** It answers on `/`. */
   readonly isDefault: boolean;
+  /** How many workers it begins with, wherever there is room; null: as its options say. */
+  readonly firstWorkers: number | null;
   /** Called once its files are needed no more: when its last worker is gone, or it is not served after all. */
   readonly release: Release;
 }
@@ -73,7 +75,10 @@ export async function planStored(
   const wanted = { name, version, app, appPlace: '', service, workerCommand: null };
   const { spec, isDefault } = await completed(wanted, url, resolved, false);
   const watched = { watches: place === null ? [] : [place], isSingleFile: !isFolder };
-  return { spec: { ...spec, program: { ...spec.program, ...watched } }, isDefault, release };
+  const { options, explicit } = server;
+  const isCounted = explicit.has('workers') || explicit.has('workersPerGpu');
+  const firstWorkers = isCounted ? null : options.defaultWorkers;
+  return { spec: { ...spec, program: { ...spec.program, ...watched } }, isDefault, firstWorkers, release };
 }
 
 /** Models of a store are used to other defaults than apps; what the operator or an app says goes before both. */
@@ -100,7 +105,7 @@ async function completed(
   isDefault: boolean,
 ): Promise<ModelPlan> {
   const program = await prepareProgram({ ...spec, workerCommand });
-  return { spec: { ...spec, url, program, resolved }, isDefault, release: NOTHING_LENT };
+  return { spec: { ...spec, url, program, resolved }, isDefault, firstWorkers: null, release: NOTHING_LENT };
 }
 
 function defaultPlace({ spec: { name, app } }: ModelPlan, { options }: ResolvedOptions): string {

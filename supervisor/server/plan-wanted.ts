@@ -6,6 +6,7 @@ import { ServeError, configError } from '../../protocol/errors.js';
 import { asClause } from '../../protocol/sentences.js';
 import { placeOf, type OptionSource, type ResolvedOptions } from '../options/resolve.js';
 import type { WantedModel, WantedModels } from '../options/wanted-models.js';
+import { isWebAddress } from '../store/download.js';
 import type { ModelStore } from '../store/model-store.js';
 import { releasedOnFailure } from '../store/stored-model.js';
 import { planStored, type ModelPlan } from './plan-models.js';
@@ -73,10 +74,6 @@ const NOTHING_OF_ITS_OWN: OptionSource = { values: {}, where: (name) => name };
 function refuseTaken(names: ReadonlySet<string>, name: string): void {
   if (!names.has(name)) return;
   throw configError(`there is a model ${name} already; give one of them another name with name=path.`);
-}
-
-function isWebAddress(url: string): boolean {
-  return /^https?:\/\//i.test(url);
 }
 
 function textOf({ name, url }: WantedModel): string {

@@ -26,7 +26,7 @@ export interface SharedParts {
 }
 
 export function sharedResources(
-  { logFormat, logPrefix, queueBytes, spawnConcurrency, maxOutput }: ServerOptions,
+  { logFormat, logPrefix, queueBytes, spawnConcurrency, maxOutput, withholdEnv }: ServerOptions,
   { devices, guard, log, webhooks, writers, printFiles, sendAhead }: SharedParts,
 ): Omit<ServerResources, 'labelOf'> {
   const copies = printFiles.length === 0 ? null : new PrintCopies(logFormat, printFiles);
@@ -42,6 +42,7 @@ export function sharedResources(
     startTeller: startTeller(logFormat, log, writers),
     attributePrints: printFormat !== 'text',
     maxOutputBytes: maxOutput,
+    withheldEnv: withholdEnv,
     sendAhead,
   };
 }

@@ -32,19 +32,23 @@ export interface StoreSources {
   /** Absolute path; null: there is no store. */
   readonly folder: string | null;
   readonly allowedUrls: AllowedUrls;
+  /** Of folders and archives without a manifest, where nobody names one; null: found by rule. */
+  readonly defaultHandler: string | null;
 }
 
 export class ModelStore {
   readonly #folder: string | null;
   readonly #allowedUrls: AllowedUrls;
+  readonly #defaultHandler: string | null;
   readonly #hosts = new KnownHosts();
   readonly #own = new OwnFolder();
   readonly #archives = new ArchiveCache(this.#own);
   readonly #stop = new AbortController();
 
-  constructor({ folder, allowedUrls }: StoreSources) {
+  constructor({ folder, allowedUrls, defaultHandler }: StoreSources) {
     this.#folder = folder;
     this.#allowedUrls = allowedUrls;
+    this.#defaultHandler = defaultHandler;
   }
 
   /** Whether there is a folder to look in. */
@@ -65,7 +69,7 @@ export class ModelStore {
     if (isWebAddress(url)) return this.#download(query);
     const { root, path } = await placeOf(url, this.#folder);
     if ((await stat(path)).isDirectory())
-      return modelOfFolder({ folder: path, root, stem: basename(url) }, query);
+      return this.#modelOfFolder({ folder: path, root, stem: basename(url) }, query);
     return isCode(path) ? modelOfFile(path, query) : this.#unpack(path, basename(url), query);
   }
 
@@ -97,8 +101,30 @@ export class ModelStore {
     });
     return releasedOnFailure(release, async () => {
       const place = { folder: await contentOf(folder), root: folder, stem: stemOf(name) };
-      return { ...(await modelOfFolder(place, query)), place: null, release };
+      return { ...(await this.#modelOfFolder(place, query)), place: null, release };
     });
+  }
+
+  /** @throws SERVE_ARCHIVE_INVALID */
+  async #modelOfFolder(place: ModelFolder, query: StoreQuery): Promise<StoredModel> {
+    const { folder, root, stem } = place;
+    const manifest = await readManifest(folder, root, query);
+    const ownHandler = query.handler ?? this.#defaultHandler ?? '';
+    const said =
+      manifest === null
+        ? { ...query, handler: ownHandler }
+        : { ...query, handler: manifest.handler, runtime: manifest.runtime };
+    const { app, handler } = await entryOfFolder(place, said);
+    return {
+      url: query.url,
+      name: query.name ?? manifest?.name ?? defaultName(stem),
+      version: manifest?.version ?? FIRST_VERSION,
+      app,
+      service: { handler, modelDir: folder },
+      place: folder,
+      isFolder: true,
+      release: NOTHING_LENT,
+    };
   }
 
   /** The places of all that is visible in the store and may be a model, in order. */
@@ -113,24 +139,6 @@ export class ModelStore {
     );
     return entries.filter((_, i) => kept[i]).sort();
   }
-}
-
-/** @throws SERVE_ARCHIVE_INVALID */
-async function modelOfFolder(place: ModelFolder, query: StoreQuery): Promise<StoredModel> {
-  const { folder, root, stem } = place;
-  const manifest = await readManifest(folder, root, query);
-  const said = manifest === null ? query : { ...query, handler: manifest.handler, runtime: manifest.runtime };
-  const { app, handler } = await entryOfFolder(place, said);
-  return {
-    url: query.url,
-    name: query.name ?? manifest?.name ?? defaultName(stem),
-    version: manifest?.version ?? FIRST_VERSION,
-    app,
-    service: { handler, modelDir: folder },
-    place: folder,
-    isFolder: true,
-    release: NOTHING_LENT,
-  };
 }
 
 function modelOfFile(path: string, query: StoreQuery): StoredModel {

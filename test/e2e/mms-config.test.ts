@@ -91,6 +91,47 @@ jobs_queue_size=7`;
   });
 });
 
+const NOSY = `export const handle = (data) => data && data.map(({ body }) =>
+  ({ isBytes: Buffer.isBuffer(body), env: Object.keys(process.env).filter((name) => /^(SECRET_|KEPT_|MMS_)/.test(name)) }));`;
+
+test('workers, their input and their environment are as config.properties says', RUNS, async (t) => {
+  const config = `${LISTENS}model_store=models
+load_models=nosy.mjs
+default_workers_per_model=2
+default_service_handler=code:answer
+number_of_gpu=0
+decode_input_request=false
+blacklist_env_vars=SECRET_.*`;
+  const cwd = folderOf(t, {
+    'config.properties': config,
+    'models/nosy.mjs': NOSY,
+    'models/folder/code.mjs': SERVICE.replace('handle', 'answer'),
+  });
+  const env = { SECRET_TOKEN: 'x', KEPT_TOKEN: 'x', KEPT_SECRET_: 'x', MMS_KEYSTORE_PASS: 'x' };
+  const server = await startAsWritten(t, [], { cwd, env });
+  const { model } = await server.until(
+    ({ state, model: { workers } }) => state === 'ready' && workers.length === 2,
+  );
+  assert.deepEqual([model.minWorkers, model.maxWorkers], [2, 2]);
+  const said = (await call(`${server.url}/predictions/nosy`, '{"a":')).json<{
+    isBytes: boolean;
+    env: string[];
+  }>();
+  assert.deepEqual([said.isBytes, said.env.sort()], [true, ['KEPT_SECRET_', 'KEPT_TOKEN']]);
+  const management = /the management API is on (\S+)/.exec(server.stderr())?.[1];
+  const registered = await call(
+    `${management}/models?url=folder&synchronous=true`,
+    null,
+    {},
+    { method: 'POST' },
+  );
+  assert.deepEqual([registered.status, registered.json()], [200, { status: 'Workers scaled' }]);
+  const { models } = await server.status();
+  assert.equal(models.find(({ name }) => name === 'folder')?.workers.length, 2);
+  assert.deepEqual((await call(`${server.url}/predictions/folder`, '5')).status, 200);
+  await server.stop();
+});
+
 const NO_FOLDER = 'config.properties line 1: model_store ./modles: no such folder.';
 const OPEN =
   'config.properties line 2: management_address: 0.0.0.0 is an address that others reach, where the management API needs a key, because whoever reaches it can run code here. Give it one (--management-key, or --api-key for all), keep it to this machine (--management-host 127.0.0.1 with a port of its own, or a unix socket), or do without a key (--management-insecure, BANANA_MANAGEMENT_INSECURE=1).';
@@ -118,6 +159,18 @@ const MISTAKES: readonly (readonly [what: string, config: string, args: readonly
       'config.properties line 2: management_address: TLS needs a certificate and its key; give --tls-cert and --tls-key (certificate_file and private_key_file in config.properties). None is made up.',
     ],
     [
+      'a certificate that is not there',
+      'certificate_file=cert.pem\nprivate_key_file=key.pem\nmanagement_address=https://127.0.0.1',
+      [],
+      "config.properties line 1: certificate_file cert.pem: it cannot be read (ENOENT: no such file or directory, open 'FOLDER/cert.pem'); give the path of a PEM file.",
+    ],
+    [
+      'https for one of two that are one address',
+      'inference_address=http://127.0.0.1:8080\nmanagement_address=https://127.0.0.1:8080\ncertificate_file=c.pem\nprivate_key_file=k.pem',
+      ['--management-insecure'],
+      'config.properties line 2: management_address: there is no management listener with an address of its own; leave it out, or open one.',
+    ],
+    [
       'models without a store',
       'load_models=cats.mar',
       [],
@@ -137,7 +190,10 @@ describe('a mistake in a config.properties ends the start with exit code 2 and a
       const cwd = folderOf(t, { 'config.properties': config });
       const command = runCommand(args, { t, cwd });
       assert.deepEqual(await command.ended, { code: 2, signal: null });
-      assert.deepEqual([command.stdout(), command.stderr()], ['', `banana-serve: ${says}\n`]);
+      assert.deepEqual(
+        [command.stdout(), command.stderr()],
+        ['', `banana-serve: ${says.replace('FOLDER', cwd)}\n`],
+      );
     });
 });
 

@@ -3,7 +3,7 @@
  * `data` is an array of items, null for the call with which a function is loaded.
  */
 import type { Metric, StartSpec } from '../../protocol/messages.js';
-import { ITEMS } from '../api/input-wishes.js';
+import { ITEMS, RAW_ITEMS, type InputWishes } from '../api/input-wishes.js';
 import { Context, beginBatch, endBatch, takeContextMetrics } from '../api/mms/context.js';
 import type { ReadItem } from '../api/mms/item.js';
 import type { InitContext } from '../api/types.js';
@@ -31,11 +31,11 @@ export function fromService(
   assertFunctionOrNone(exports, 'shutdown');
   const { shutdown } = exports as { shutdown?: () => unknown };
   const { repeatable, ...modelOptions } = configOf(exports);
-  const service = new Service(handler, modelDir, modelOptions['batchSize'], repeatableOf(repeatable));
+  const service = new Service(handler, modelDir, modelOptions, repeatableOf(repeatable));
   return {
     routes: [{ path: ROUTE, kind: 'handler', input: 'any', webhook: '', maxBatch: ANY_BATCH }],
     modelOptions,
-    wishes: () => ITEMS,
+    wishes: () => service.wishes,
     initStep:
       handler.style === 'class' ? 'initialize' : 'handle(null, context), the call that loads the model,',
     surround: (surroundings) => service.surround(surroundings),
@@ -55,7 +55,7 @@ function firstOf(answers: unknown): unknown {
 class Service {
   readonly #handler: Handler;
   readonly #modelDir: string;
-  readonly #ownBatchSize: number;
+  readonly #own: Readonly<Record<string, unknown>>;
   readonly #repeatable: boolean;
   #context!: Context;
   #handle!: Handle;
@@ -63,12 +63,21 @@ class Service {
   /** Those of the batch that runs. */
   #items: readonly ReadItem[] = NO_ITEMS;
 
-  /** `ownBatchSize`: what the app's `config` says, which the front checks. `repeatable`: items may run again. */
-  constructor(handler: Handler, modelDir: string, ownBatchSize: unknown, repeatable: boolean) {
+  /** `own`: what the app's `config` says, which the front checks. `repeatable`: items may run again. */
+  constructor(
+    handler: Handler,
+    modelDir: string,
+    own: Readonly<Record<string, unknown>>,
+    repeatable: boolean,
+  ) {
     this.#repeatable = repeatable;
     this.#handler = handler;
     this.#modelDir = modelDir;
-    this.#ownBatchSize = Number(ownBatchSize ?? 1);
+    this.#own = own;
+  }
+
+  get wishes(): InputWishes {
+    return (this.#surroundings.spec.rawItems ?? this.#own['rawItems'] === true) ? RAW_ITEMS : ITEMS;
   }
 
   surround(surroundings: Surroundings): void {
@@ -79,7 +88,7 @@ class Service {
     process.chdir(this.#modelDir);
     const { spec } = this.#surroundings;
     const modelDir = this.#modelDir;
-    const batchSize = spec.batchSize === 0 ? this.#ownBatchSize : spec.batchSize;
+    const batchSize = spec.batchSize === 0 ? Number(this.#own['batchSize'] ?? 1) : spec.batchSize;
     const systemProperties = systemPropertiesOf(spec, modelDir, batchSize);
     const manifest = await readManifest(modelDir);
     this.#context = new Context({ modelName: spec.model, manifest, systemProperties, worker, log, metrics });

@@ -32,15 +32,18 @@ const FIXED_TYPES = {
   websocket: '',
 } as const;
 
-/** A promise only for multipart bodies, whose parser is loaded with the first. @throws SERVE_BAD_BODY (or rejects with it) */
-export function readItem(body: Buffer, call: Call): ReadItem | Promise<ReadItem> {
+/**
+ * A promise only for multipart bodies, whose parser is loaded with the first. `isRaw`: all values are bytes.
+ * @throws SERVE_BAD_BODY (or rejects with it)
+ */
+export function readItem(body: Buffer, call: Call, isRaw = false): ReadItem | Promise<ReadItem> {
   const { format, contentType, params } = call;
   const type = format === 'auto' ? mediaType(contentType) : FIXED_TYPES[format];
-  if (type === 'multipart/form-data') return readMultipartItem(body, call);
+  if (type === 'multipart/form-data') return readMultipartItem(body, call, isRaw);
   const before = params === '' ? NO_FIELDS : fieldsOfPairs(Buffer.from(params));
-  if (type === 'application/x-www-form-urlencoded') return itemOf([...before, ...fieldsOfPairs(body)]);
-  if (format === 'json' && body.length === 0) return itemOf([...before, NO_VALUE]);
-  return itemOf([...before, { name: 'body', contentType: type, content: body }]);
+  if (type === 'application/x-www-form-urlencoded') return itemOf([...before, ...fieldsOfPairs(body)], isRaw);
+  if (format === 'json' && body.length === 0 && !isRaw) return itemOf([...before, NO_VALUE], isRaw);
+  return itemOf([...before, { name: 'body', contentType: type, content: body }], isRaw);
 }
 
 const NO_FIELDS: readonly Field[] = [];
@@ -48,7 +51,11 @@ const NO_FIELDS: readonly Field[] = [];
 /** A dialect that knows the body to be JSON sends none for no value. */
 const NO_VALUE: Field = { name: 'body', contentType: 'application/json', content: Buffer.from('null') };
 
-async function readMultipartItem(body: Buffer, { params, contentType }: Call): Promise<ReadItem> {
+async function readMultipartItem(
+  body: Buffer,
+  { params, contentType }: Call,
+  isRaw: boolean,
+): Promise<ReadItem> {
   const { partsOf } = await import('../../protocol/multipart-parts.js');
   const fields = fieldsOfPairs(Buffer.from(params));
   try {
@@ -66,7 +73,7 @@ async function readMultipartItem(body: Buffer, { params, contentType }: Call): P
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw badItem(`The multipart body could not be read: ${reason}.`, cause);
   }
-  return itemOf(fields);
+  return itemOf(fields, isRaw);
 }
 
 function fieldsOfPairs(text: Buffer): Field[] {
@@ -74,12 +81,12 @@ function fieldsOfPairs(text: Buffer): Field[] {
 }
 
 /** Only the last field of a name is read. @throws SERVE_BAD_BODY */
-function itemOf(fields: readonly Field[]): ReadItem {
+function itemOf(fields: readonly Field[], isRaw: boolean): ReadItem {
   const [first] = fields;
   if (fields.length === 1 && first !== undefined && first.name !== '__proto__')
-    return new FieldsItem({ [first.name]: valueOf(first) }, fields);
+    return new FieldsItem({ [first.name]: valueOf(first, isRaw) }, fields);
   const last = new Map(fields.map((field) => [field.name, field]));
-  const item = Object.fromEntries([...last].map(([name, field]) => [name, valueOf(field)]));
+  const item = Object.fromEntries([...last].map(([name, field]) => [name, valueOf(field, isRaw)]));
   return new FieldsItem(item, fields);
 }
 
@@ -101,9 +108,9 @@ class FieldsItem implements ReadItem {
   }
 }
 
-function valueOf({ name, contentType, content }: Field): unknown {
+function valueOf({ name, contentType, content }: Field, isRaw: boolean): unknown {
   const isJson = contentType === 'application/json';
-  if (!isJson && !contentType.startsWith('text')) return Buffer.from(content);
+  if (isRaw || (!isJson && !contentType.startsWith('text'))) return Buffer.from(content);
   const what = name === 'body' ? 'The body' : `The field ${JSON.stringify(name.slice(0, 100))}`;
   if (!isJson) return textOf(content, what);
   try {

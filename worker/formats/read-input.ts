@@ -12,7 +12,7 @@ import { FORMATS, type FormatName } from './index.js';
  */
 export function readInput(call: Call, body: Buffer, wishes: InputWishes = NO_WISHES): unknown {
   if (call.format === 'websocket') return null;
-  if (wishes.items) return FORMATS.mms.read(body, call);
+  if (wishes.items) return FORMATS.mms.read(body, call, wishes.rawItems);
   if (body.length === 0) return null;
   if (call.format !== 'auto') return FORMATS[call.format].read(body, call);
   const name = formatOf(call.contentType, wishes);

@@ -3,7 +3,7 @@
  * as the option itself is written goes to the option's own parser. docs/config-properties.md is printed from here.
  */
 import type { OptionName } from '../table.js';
-import { NotAllowed } from '../units.js';
+import { NotAllowed, parseSwitch, parseWhole } from '../units.js';
 import { parseMmsAddress, type DefaultPorts } from './mms-address.js';
 
 /** Values as the options take them from a program: numbers of durations are ms. */
@@ -25,6 +25,18 @@ export const MMS_KEYS = {
   model_store: sameAs('modelStore', 'A folder; a relative path is one below the folder of the start.'),
   load_models: sameAs('models', '`ALL`, or `[name=]path` by commas.'),
   allowed_urls: sameAs('allowedUrls', 'Beginnings of addresses, by commas: no patterns.'),
+  default_service_handler: sameAs(
+    'defaultHandler',
+    '`file`, `file:function` or `file:Class`, for models without a manifest.',
+  ),
+  default_workers_per_model: {
+    ...sameAs('defaultWorkers', 'Workers; 0: not set, which is one, or one for each GPU.'),
+    read: (text) => (text === '0' ? {} : { defaultWorkers: text }),
+  },
+  number_of_gpu: {
+    ...sameAs('gpus', 'The first so many, or as many as there are; 0: none.'),
+    read: (text) => ({ gpus: readGpuCount(text) }),
+  },
   job_queue_size: sameAs('queueSize', 'Calls.'),
   default_response_timeout: seconds('runTimeout', 'Seconds, never minutes.'),
   default_response_timeout_seconds: {
@@ -38,6 +50,11 @@ export const MMS_KEYS = {
   },
   max_request_size: sameAs('maxBody', 'Bytes.'),
   max_response_size: sameAs('maxOutput', 'Bytes.'),
+  decode_input_request: {
+    ...sameAs('rawItems', '`true`, or `false`: custom services get bytes.'),
+    read: (text) => ({ rawItems: !readSwitch(text) }),
+  },
+  blacklist_env_vars: sameAs('withholdEnv', 'A regular expression for whole names.'),
   cors_allowed_origin: sameAs('corsOrigin', '`*`, or origins by commas.'),
   cors_allowed_methods: sameAs('corsMethods', 'Methods by commas.'),
   cors_allowed_headers: sameAs('corsHeaders', 'Names of headers by commas.'),
@@ -55,6 +72,17 @@ export const ENVIRONMENT_SWITCH = 'enable_envvars_config';
 /** `job_queue_size` is MMS_JOB_QUEUE_SIZE in the environment. */
 export function mmsVariable(key: string): string {
   return `MMS_${key.toUpperCase()}`;
+}
+
+/** @throws NotAllowed */
+export function readSwitch(text: string): boolean {
+  return parseSwitch(text.toLowerCase());
+}
+
+/** @throws NotAllowed */
+function readGpuCount(text: string): string {
+  const count = parseWhole(text, 0, 1024);
+  return count === 0 ? 'none' : `first:${count}`;
 }
 
 function sameAs(option: OptionName, note: string): MmsKey {

@@ -17,6 +17,7 @@ import {
   MMS_KEYS,
   MMS_KEY_NAMES,
   mmsVariable,
+  readSwitch,
   type MmsKeyName,
   type OptionValuesGiven,
 } from './mms-keys.js';
@@ -44,7 +45,7 @@ interface Setting {
 export function readMmsConfig({ name, path }: FoundConfig, env: Environment): MmsConfig {
   const inFile = readSettings(name, path).map((setting) => ({ ...setting, text: expanded(setting, env) }));
   const variables = settingsOf(env);
-  const isEnabled = inFile.some((setting) => setting.key === ENVIRONMENT_SWITCH && readSwitch(setting));
+  const isEnabled = inFile.some((setting) => setting.key === ENVIRONMENT_SWITCH && isOn(setting));
   return {
     environment: sourceOf(isEnabled ? variables : [], inFile),
     file: sourceOf(inFile, []),
@@ -91,11 +92,9 @@ function settingsOf(env: Environment): Setting[] {
   });
 }
 
-function readSwitch({ text, place }: Setting): boolean {
-  const word = text.toLowerCase();
-  if (word === 'true') return true;
-  if (word === 'false' || word === '') return false;
-  throw notAllowed(place, text, 'true or false');
+/** @throws SERVE_CONFIG */
+function isOn({ text, place }: Setting): boolean {
+  return text !== '' && told(place, text, () => readSwitch(text));
 }
 
 /** The options that the settings come to; `below`: those that yield to them. @throws SERVE_CONFIG */
@@ -114,8 +113,13 @@ function sourceOf(settings: readonly Setting[], below: readonly Setting[]): Opti
 }
 
 function valuesOf(key: MmsKeyName, { text, place }: Setting): OptionValuesGiven {
+  return told(place, text, () => MMS_KEYS[key].read(text));
+}
+
+/** @throws SERVE_CONFIG that says where it stands if it is not allowed */
+function told<T>(place: string, text: string, read: () => T): T {
   try {
-    return MMS_KEYS[key].read(text);
+    return read();
   } catch (thrown) {
     if (!(thrown instanceof NotAllowed)) throw thrown;
     throw notAllowed(place, text, thrown.message);

@@ -82,6 +82,7 @@ export class RealModel {
         budget: new ByteBudget(1e8),
         sendAhead: undefined,
         maxOutputBytes: 1e6,
+        withheldEnv: null,
         labelOf: () => '',
       },
       {

@@ -10,6 +10,7 @@ for (const raw of [
   'none',
   '0',
   '0,2',
+  'first:2',
   '0, 12',
   UUID,
   `${UUID},1`,

@@ -175,6 +175,7 @@ describe("an app's config", () => {
     const config = {
       queueSize: 1,
       queueTimeout: '3s',
+      rawItems: true,
       batchSize: 7,
       maxBatchDelay: '8ms',
       runTimeout: '4s',
@@ -194,6 +195,7 @@ describe("an app's config", () => {
         ['maxBatchDelay', 8],
         ['queueSize', 1],
         ['queueTimeout', 3000],
+        ['rawItems', true],
         ['restartLimit', 6],
         ['runTimeout', 4000],
         ['websocketIdleTimeout', 6000],

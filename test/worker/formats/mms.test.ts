@@ -17,6 +17,20 @@ async function read(body: string | Buffer, fields: Partial<Call> = {}): Promise<
   return await readItem(Buffer.from(body), callWith({ contentType: '', ...fields }));
 }
 
+test('raw items hold bytes, whatever their content type', async () => {
+  const rows: readonly (readonly [body: string, fields: Partial<Call>, item: object])[] = [
+    ['{"a":', { contentType: 'application/json' }, { body: '<{"a":>' }],
+    ['\xff', { contentType: 'text/plain' }, { body: '<\xc3\xbf>' }],
+    ['', { format: 'json' }, { body: '<>' }],
+    ['a=1', { contentType: FORM, params: 'b=2' }, { a: '<1>', b: '<2>' }],
+    [part('name="a"', '1') + '--b--', { contentType: MULTIPART }, { a: '<1>' }],
+  ];
+  for (const [body, fields, item] of rows) {
+    const read_ = await readItem(Buffer.from(body), callWith({ contentType: '', ...fields }), true);
+    assert.deepEqual(shown(read_.item), item);
+  }
+});
+
 /** Bytes as `<text>`, so that a text and bytes of the same content differ. */
 function shown(item: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const entries = Object.entries(item).map(([name, value]) => [

@@ -18,11 +18,12 @@ const UNFINISHED = 'Workers scaling in progress...';
 
 /** `POST /models` */
 export async function register(ctx: AnswerContext, ask: Ask): Promise<void> {
-  const { admin } = ask.backend;
+  const { admin, options } = ask.backend;
   const params = await bodyOrQueryParams(ask);
   const url = params.text('url');
   if (url === undefined) throw new ServeError('SERVE_BAD_REQUEST', 'Parameter url is required.');
-  const workers = Math.max(0, params.count('initial_workers', -MOST_MS, MOST_WORKERS) ?? 0);
+  const asked = params.count('initial_workers', -MOST_MS, MOST_WORKERS);
+  const workers = Math.max(0, asked ?? options.defaultWorkers ?? 0);
   const initTimeoutMs = secondsIn(params, 'startup_timeout', 0);
   const ref = await admin.register({
     url,

@@ -68,6 +68,21 @@ const EACH: Readonly<
     '',
     '',
   ],
+  default_service_handler: [
+    'service.py:handle',
+    { defaultHandler: 'service.py:handle' },
+    ':handle',
+    'a file of the model, with a function or a class behind it if you like: service:handle',
+  ],
+  default_workers_per_model: ['4', { defaultWorkers: 4 }, '2000', 'a whole number from 1 to 1024'],
+  number_of_gpu: ['2', { gpus: 'first:2' }, 'all', 'a whole number from 0 to 1024'],
+  decode_input_request: ['false', { rawItems: true }, 'no', 'true or false'],
+  blacklist_env_vars: [
+    'AWS_.*|SECRET',
+    { withholdEnv: /^(?:AWS_.*|SECRET)$/ },
+    'AWS_(',
+    'a regular expression for whole names of variables, such as AWS_.*|.*_TOKEN',
+  ],
   job_queue_size: ['100', { queueSize: 100 }, 'many', 'a whole number from 0 to 1000000'],
   default_response_timeout: [
     '120',
@@ -121,7 +136,9 @@ for (const key of MMS_KEY_NAMES) {
   const [good, comesTo, bad, allowed] = EACH[key];
   test(`${key}=${good} is ${JSON.stringify(comesTo)}, from the file and from the environment`, (t) => {
     const inFile = read(t, `${key}=${good}`);
-    const inEnvironment = read(t, 'enable_envvars_config=true', { [`MMS_${key.toUpperCase()}`]: good });
+    const inEnvironment = read(t, 'enable_envvars_config=true', {
+      [`MMS_${key.toUpperCase()}`]: good,
+    });
     for (const config of [inFile, inEnvironment]) {
       assert.deepEqual(config.warnings, []);
       const options = resolved(config);
