@@ -5,7 +5,7 @@ import { AppFiles, changeText } from '../../../supervisor/watch/app-files.js';
 import { editedApp, type EditedApp } from '../../helpers/edited-app.js';
 import { eventually } from '../../helpers/server.js';
 
-const LIMIT = { timeout: 30_000 };
+const LIMIT = { timeout: 60_000 };
 
 interface Watched {
   readonly files: AppFiles;

@@ -7,7 +7,7 @@ import { ServeError } from '../../../../protocol/errors.js';
 import { tiny } from '../dialects/tiny.js';
 import { fakeModel, onlyModel, serveHandler } from '../serve-handler.js';
 
-const LIMIT = { timeout: 20_000 };
+const LIMIT = { timeout: 60_000 };
 const HEAD = { status: 200, contentType: 'text/plain', headers: '', phrase: '' };
 
 /** A server whose one dialect says this of its clients; a page of any origin may call. */

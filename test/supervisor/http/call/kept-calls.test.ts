@@ -8,7 +8,7 @@ import type { JobRecord } from '../../../../supervisor/jobs/job-store.js';
 import { eventually } from '../../../helpers/server.js';
 import { NO_PLACE, countedJobs, fakeModel, onlyModel, serveHandler } from '../serve-handler.js';
 
-const LIMIT = { timeout: 20_000 };
+const LIMIT = { timeout: 60_000 };
 const HEAD = { status: 200, contentType: 'application/json', headers: '', phrase: '' };
 
 /** Holds every job until the test says what becomes of it. */

@@ -54,11 +54,11 @@ test('a call after the Redis is back works, without a failed one in between', OP
 test('a Redis that does not answer costs a call its limit, then works again', OPTIONS, async (t) => {
   const redis = await startRedis(t);
   const address = { host: '127.0.0.1', port: redis.port, db: 0, tls: false };
-  const backend = await RedisBackend.open(address, 300);
+  const backend = await RedisBackend.open(address, 1500);
   t.after(() => backend.close());
   await backend.set('key', Buffer.from('value'), null);
   redis.signal('SIGSTOP');
-  const message = `Redis at 127.0.0.1:${redis.port} did not answer within 300 ms.`;
+  const message = `Redis at 127.0.0.1:${redis.port} did not answer within 1500 ms.`;
   await assert.rejects(backend.get('key'), { message });
   await assert.rejects(backend.get('key'), { message }, 'on a new connection, too');
   redis.signal('SIGCONT');

@@ -8,7 +8,7 @@ import type { Job } from '../../../../../supervisor/dispatch/job.js';
 import type { KeptJob } from '../../../../../supervisor/jobs/kept-jobs.js';
 import { countedJobs, fakeModel, onlyModel, serveHandler } from '../../serve-handler.js';
 
-const LIMIT = { timeout: 20_000 };
+const LIMIT = { timeout: 60_000 };
 const HEAD = { status: 200, contentType: 'application/json', headers: '', phrase: '' };
 
 interface Reply {
@@ -116,7 +116,7 @@ async function openGateway(t: TestContext): Promise<Gateway> {
     },
     heldNow: () => held.size,
     untilHeld: async (count) => {
-      const endMs = performance.now() + 5000;
+      const endMs = performance.now() + 30_000;
       while (held.size !== count) {
         assert.ok(performance.now() < endMs, `${held.size} are held, not ${count}`);
         await new Promise((resolve) => setImmediate(resolve));
