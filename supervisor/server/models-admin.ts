@@ -40,12 +40,13 @@ export class ServerAdmin implements ModelsAdmin {
     this.#facts = facts;
   }
 
-  async register({ url, name, handler, runtime, ...options }: NewModel): Promise<FullModelRef> {
+  async register({ url, name, handler, runtime, signal, ...options }: NewModel): Promise<FullModelRef> {
     const query = {
       url,
       ...(name === undefined ? {} : { name }),
       ...(handler === undefined ? {} : { handler }),
       ...(runtime === undefined ? {} : { runtime }),
+      ...(signal === undefined ? {} : { signal }),
     };
     const stored = await this.#facts.store.find(query);
     const plan = await releasedOnFailure(stored.release, async () => {

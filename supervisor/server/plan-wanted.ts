@@ -5,6 +5,7 @@
 import { ServeError, configError } from '../../protocol/errors.js';
 import { asClause } from '../../protocol/sentences.js';
 import { placeOf, type OptionSource, type ResolvedOptions } from '../options/resolve.js';
+import { withoutSecrets } from '../options/allowed-urls.js';
 import type { WantedModel, WantedModels } from '../options/wanted-models.js';
 import { isWebAddress } from '../store/download.js';
 import type { ModelStore } from '../store/model-store.js';
@@ -77,5 +78,6 @@ function refuseTaken(names: ReadonlySet<string>, name: string): void {
 }
 
 function textOf({ name, url }: WantedModel): string {
-  return name === null ? url : `${name}=${url}`;
+  const shown = isWebAddress(url) ? withoutSecrets(url) : url;
+  return name === null ? shown : `${name}=${shown}`;
 }

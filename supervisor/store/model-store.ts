@@ -84,7 +84,11 @@ export class ModelStore {
     const { url } = query;
     const allowed = this.#allowedUrls;
     checkedUrl(url, allowed); // before a folder is made for it
-    const rules = { allowed, folder: openOwn(this.#own), hosts: this.#hosts, signal: this.#stop.signal };
+    const signal = AbortSignal.any([
+      this.#stop.signal,
+      ...(query.signal === undefined ? [] : [query.signal]),
+    ]);
+    const rules = { allowed, folder: openOwn(this.#own), hosts: this.#hosts, signal };
     const file = await download(url, rules);
     try {
       const known = { ...query, url: withoutSecrets(url) };

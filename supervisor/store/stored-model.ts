@@ -13,6 +13,8 @@ export interface StoreQuery {
   readonly handler?: string;
   /** What runs it, as the person says; empty: found by the handler's file. */
   readonly runtime?: string;
+  /** Whoever asks has left: what is still to be downloaded is not wanted any more. */
+  readonly signal?: AbortSignal;
 }
 
 /** What a person, or a manifest, may say that runs a model. */

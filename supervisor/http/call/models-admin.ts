@@ -23,6 +23,8 @@ export interface NewModel extends AdminOptions {
   /** `file`, `file:function` or `file:Class`; as its manifest says, or found by rule, if left out. */
   readonly handler?: string;
   readonly runtime?: string;
+  /** Whoever asks has left: a download is called off. What is found already is registered all the same. */
+  readonly signal?: AbortSignal;
 }
 
 /** What has become of a wish for workers. */

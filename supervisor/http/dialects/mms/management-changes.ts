@@ -4,6 +4,7 @@ import type { FullModelRef, ModelRef } from '../../../models/models.js';
 import type { Ask } from '../../call/ask.js';
 import type { AnswerContext } from '../../call/koa-answers.js';
 import type { AdminOptions, ModelsAdmin, ScaleEnd } from '../../call/models-admin.js';
+import { onceClosed } from '../../socket/request-facts.js';
 import { noteModel, notFound } from './find-model.js';
 import { writeMmsJson } from './json.js';
 import { bodyOrQueryParams, queryParams, type Params } from './params.js';
@@ -32,6 +33,7 @@ export async function register(ctx: AnswerContext, ask: Ask): Promise<void> {
     ...given('runtime', params.text('runtime')),
     ...optionsIn(params),
     ...given('initTimeoutMs', initTimeoutMs),
+    signal: leaving(ask),
   });
   noteModel(ask, ask.backend.models, ref);
   if (workers === 0) {
@@ -46,6 +48,15 @@ export async function register(ctx: AnswerContext, ask: Ask): Promise<void> {
   const end = await scaling.settled;
   if (cannotStart(end) && scaling.isLastWord()) await takeBack(admin, ref);
   writeEnd(ctx, end);
+}
+
+/** Aborted when the client has left without an answer. */
+function leaving({ request, response }: Ask): AbortSignal {
+  const left = new AbortController();
+  onceClosed(request, response, () => {
+    if (!response.writableFinished) left.abort();
+  });
+  return left.signal;
 }
 
 /** `PUT /models/{model}` and `/models/{model}/{version}` */
