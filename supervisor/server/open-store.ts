@@ -2,6 +2,7 @@
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { configError } from '../../protocol/errors.js';
+import { nearbyHint } from '../options/nearby-path.js';
 import { placeOf, type ResolvedOptions } from '../options/resolve.js';
 import { ModelStore } from '../store/model-store.js';
 
@@ -12,7 +13,8 @@ export function openStore(resolved: ResolvedOptions, folder: string): ModelStore
   const path = resolve(folder, given);
   const found = statSync(path, { throwIfNoEntry: false });
   const place = placeOf(resolved, 'modelStore');
-  if (found === undefined) throw configError(`${place} ${given}: no such folder.`);
+  if (found === undefined)
+    throw configError(`${place} ${given}: no such folder.${nearbyHint(given, folder)}`);
   if (!found.isDirectory())
     throw configError(`${place} ${given}: a folder of models is wanted, and this is a file.`);
   return new ModelStore({ folder: path, allowedUrls, defaultHandler });

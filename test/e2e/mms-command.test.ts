@@ -54,8 +54,11 @@ const MISTAKES: readonly (readonly [script: string, says: string])[] = [
     '--stop',
     '--stop: a server stays in the foreground of whoever started it, and no other one is known here. End it with Ctrl-C, or with SIGTERM: kill <pid>, systemctl stop, docker stop. It finishes its calls first.',
   ],
-  ['--start --model-store modles', '--model-store modles: no such folder.'],
-  ['--start --mms-config conf.properties', '--mms-config conf.properties: no such file.'],
+  ['--start --model-store modles', '--model-store modles: no such folder. Did you mean models?'],
+  [
+    '--start --mms-config conf.properties',
+    '--mms-config conf.properties: no such file. Did you mean config.properties?',
+  ],
   ['--start --log-config log4j.xml --model-store models', '--log-config log4j.xml: no such file.'],
   [
     '--start --models cats=cats.mjs',

@@ -132,7 +132,7 @@ blacklist_env_vars=SECRET_.*`;
   await server.stop();
 });
 
-const NO_FOLDER = 'config.properties line 1: model_store ./modles: no such folder.';
+const NO_FOLDER = 'config.properties line 1: model_store ./modles: no such folder. Did you mean models?';
 const OPEN =
   'config.properties line 2: management_address: 0.0.0.0 is an address that others reach, where the management API needs a key, because whoever reaches it can run code here. Give it one (--management-key, or --api-key for all), keep it to this machine (--management-host 127.0.0.1 with a port of its own, or a unix socket), or do without a key (--management-insecure, BANANA_MANAGEMENT_INSECURE=1).';
 
@@ -180,7 +180,7 @@ const MISTAKES: readonly (readonly [what: string, config: string, args: readonly
       'a file that is not there',
       '',
       ['--mms-config', 'conf.properties'],
-      '--mms-config conf.properties: no such file.',
+      '--mms-config conf.properties: no such file. Did you mean config.properties?',
     ],
   ];
 

@@ -2,6 +2,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { configError } from '../../../protocol/errors.js';
+import { nearbyHint } from '../nearby-path.js';
 
 const VARIABLE = 'MMS_CONFIG_FILE';
 const USUAL_NAME = 'config.properties';
@@ -52,7 +53,9 @@ function named(given: string, place: string, folder: string): FoundConfig {
   const path = resolve(folder, given);
   const found = statSync(path, { throwIfNoEntry: false });
   if (found === undefined)
-    throw configError(`${place} ${given}: no such file.${given === 'sagemaker' ? SAGEMAKER : ''}`);
+    throw configError(
+      `${place} ${given}: no such file.${given === 'sagemaker' ? SAGEMAKER : nearbyHint(given, folder)}`,
+    );
   if (found.isDirectory()) throw configError(`${place} ${given}: a file is wanted, and this is a folder.`);
   return { name: given, path };
 }

@@ -48,6 +48,11 @@ for (const [what, query, isAppNamed, name, warnings] of ROWS)
 
 for (const [path, message] of [
   ['none.properties', '--mms-config none.properties: no such file.'],
+  [
+    'conf/mine.properteis',
+    '--mms-config conf/mine.properteis: no such file. Did you mean conf/mine.properties?',
+  ],
+  ['nowhere/mine.properties', '--mms-config nowhere/mine.properties: no such file.'],
   ['folder', '--mms-config folder: a file is wanted, and this is a folder.'],
   [
     'sagemaker',
@@ -55,7 +60,7 @@ for (const [path, message] of [
   ],
 ] as const)
   test(`--mms-config ${path} is refused`, (t) => {
-    const folder = appFolder(t, { 'folder/a.txt': '' });
+    const folder = appFolder(t, { 'folder/a.txt': '', 'conf/mine.properties': '' });
     const query = { given: { path, place: '--mms-config' }, env: {}, folder, mayBeUnnamed: true };
     assert.throws(() => findConfig(query), { code: 'SERVE_CONFIG', message });
   });
