@@ -104,7 +104,7 @@ export class OutputRelay {
     const id = requestId ?? source.runningRequestId();
     const label = source.label();
     const worker = label === '' ? source.worker : `${label}/${source.worker}`;
-    const facts = this.#workers() > 1 ? [`worker ${worker}`] : [];
+    const facts = this.#workers() > 1 || label !== '' ? [`worker ${worker}`] : [];
     if (id !== '') facts.push(`requestID ${id}`);
     if (facts.length === 0) return text;
     const continues = writer.lineOf === stream;

@@ -22,7 +22,8 @@ export function servedAs(resolved: ResolvedOptions, isAppNamed: boolean, hasMmsC
   const isMmsMode = isManaged && !isAppNamed;
   const defaults: Partial<OptionValues> = {
     ...(isManaged && { managementPort: MANAGEMENT_PORT }),
-    ...(isMmsMode && { host: MMS_HOST, port: MMS_PORT }),
+    // There, each line of a worker says whose it is.
+    ...(isMmsMode && { host: MMS_HOST, port: MMS_PORT, logPrefix: 'potassium' as const }),
   };
   const unsaid = Object.entries(defaults).filter(([name]) => !resolved.explicit.has(name as OptionName));
   const options = Object.freeze({ ...resolved.options, ...Object.fromEntries(unsaid) });

@@ -568,7 +568,7 @@ export const OPTIONS = {
     group: 'Logs',
     flag: '--log-prefix',
     value: '<style>',
-    help: "none: the app's own prints as they are; potassium: each line behind [requestID ...], and [worker ...] if there are several. Of no effect on --log-format json.",
+    help: "none: the app's own prints as they are; potassium: each line behind [requestID ...], and [worker ...] if there are several. A server of a model store without an app has potassium, and names the model. Of no effect on --log-format json.",
     defaultText: 'none',
     default: 'none',
     parse: (raw) => parseChoice(raw, ['none', 'potassium']),

@@ -456,6 +456,44 @@ test(
   },
 );
 
+test(
+  'every answer forbids caches and names its request; without the key it says so as TorchServe does',
+  LIMIT,
+  async (t) => {
+    const server = await startManaged(t, { managementKey: 'to-manage' });
+    const headers = { authorization: 'Bearer to-manage', 'x-request-id': 'mine' };
+    for (const [asked, status, connection] of [
+      ['GET /models', 200, 'keep-alive'],
+      ['OPTIONS /', 200, 'keep-alive'],
+      ['POST /models?url=echoes.mjs', 200, 'keep-alive'],
+      ['GET /models/nobody', 404, 'close'],
+      ['PATCH /models', 405, 'close'],
+    ] as const) {
+      const reply = await server.manage(asked, { headers });
+      assert.equal(reply.status, status, asked);
+      const told = ['pragma', 'cache-control', 'expires', 'x-request-id', 'connection'];
+      assert.deepEqual(
+        told.map((name) => reply.headers.get(name)),
+        [
+          'no-cache',
+          'no-cache; no-store, must-revalidate, private',
+          'Thu, 01 Jan 1970 00:00:00 UTC',
+          'mine',
+          connection,
+        ],
+        asked,
+      );
+    }
+    const refused = await server.manage('GET /models', { headers: { authorization: 'Bearer to-call' } });
+    assert.deepEqual(refused.json(), {
+      code: 401,
+      type: 'InvalidKeyException',
+      message: 'Token Authorization failed. Token either incorrect, expired, or not provided correctly',
+    });
+    assert.equal(refused.headers.get('www-authenticate'), 'Bearer');
+  },
+);
+
 test('on a port that serves both, each key opens what it is for, and neither the other', LIMIT, async (t) => {
   const port = await holdPort();
   const keys = { apiKey: 'to-call', managementKey: 'to-manage' };

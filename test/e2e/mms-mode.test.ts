@@ -163,3 +163,31 @@ test('a server without models is Healthy, and has none to invoke', LIMIT, async 
   assert.match(text, /"message": "Parameter model_name is required\."/);
   await server.stop();
 });
+
+test(
+  'the log names the model in each line of a worker, of a call and of a death, also where there is only one',
+  LIMIT,
+  async (t) => {
+    const service = `
+    export function handle(data) {
+      if (data === null) return null;
+      if (data[0].body === 'die') process.exit(3);
+      console.log('a line of its own');
+      return data.map(() => 1);
+    }`;
+    const { folder } = editedApp(t, { 'store/cats.mjs': service });
+    const args = ['--model-store', 'store', '--management-port', '0', '--models', 'all', '--access-log'];
+    const server = await startServer(null, { args, cwd: folder, t, expectedRestarts: 1 });
+    await server.untilPrinted(/worker cats\/0 is ready/);
+    await server.untilPrinted('Model cats loaded.');
+    for (const body of ['1', '"die"']) await call(`${server.url}/predictions/cats`, body);
+    for (const line of [
+      /^\[worker cats\/0, requestID \w+\] a line of its own$/m,
+      /POST \/predictions\/cats.*"model":"cats".*"status":200/,
+      /worker cats\/0 died \(exit code 3\)/,
+      /POST \/predictions\/cats.*"model":"cats".*"status":500/,
+    ])
+      await server.untilPrinted(line);
+    await server.stop();
+  },
+);

@@ -22,7 +22,7 @@ describe('scale', LIMIT, () => {
       ['min_worker=0&max_worker=2', 0],
       ['', 1],
       ['min_worker=1&max_worker=4', 1],
-      ['min_worker=2&max_worker=4', 2],
+      ['min_worker=2&max_worker=4&number_gpu=7', 2],
       ['min_worker=0&max_worker=1', 1],
     ] as const;
     const before = new Set(holdings().processes);
@@ -234,6 +234,51 @@ test('a dead worker is never described as ready, and why it died is said', LIMIT
   cues.give('init may end');
   assert.equal((await server.infer('works')).status, 200);
 });
+
+test(
+  'a description counts the calls that wait, those of the last minutes, and those that were refused',
+  LIMIT,
+  async (t) => {
+    const cues = cuesFor(t);
+    const server = await startManaged(t, { queueSize: 10 });
+    await server.manage('POST /models?url=works.mjs&initial_workers=1');
+    interface Counts {
+      readonly metrics: {
+        readonly rejectedRequests: number;
+        readonly waitingQueueSize: number;
+        readonly requests: number;
+      };
+      readonly jobQueueStatus: { readonly remainingCapacity: number; readonly pendingRequests: number };
+    }
+    const counts = async (): Promise<number[]> => {
+      const { metrics, jobQueueStatus } = (await server.manage('GET /models/works')).json<Counts>();
+      const { remainingCapacity, pendingRequests } = jobQueueStatus;
+      return [
+        metrics.waitingQueueSize,
+        pendingRequests,
+        remainingCapacity,
+        metrics.requests,
+        metrics.rejectedRequests,
+      ];
+    };
+    const come = async (expected: readonly number[]): Promise<void> => {
+      let last: number[] = [];
+      const isSo = async (): Promise<boolean> => String((last = await counts())) === String(expected);
+      await eventually(isSo, 15_000, () => `${last.join(', ')} and not ${expected.join(', ')}`);
+    };
+    await come([0, 0, 10, 0, 0]);
+    const running = server.infer('works', { until: 'finish' });
+    await cues.untilNoted(/^begun/);
+    const waiting = server.infer('works', { until: 'finish' });
+    await come([1, 1, 9, 0, 0]);
+    cues.give('finish');
+    for (const { status } of await Promise.all([running, waiting])) assert.equal(status, 200);
+    await come([0, 0, 10, 2, 0]);
+    await server.manage('PUT /models/works?min_worker=0&synchronous=true');
+    assert.equal(await server.refusal('works'), NO_WORKER);
+    await come([0, 0, 10, 3, 1]);
+  },
+);
 
 describe('unregister', LIMIT, () => {
   test('with 50 calls that wait: those are refused at once, what has begun is answered, then it is gone', async (t) => {
