@@ -128,7 +128,7 @@ describe('a server of a model store without an app', LIMIT, () => {
     for (const said of [
       '--models gone: Model not found in model store: gone; it is left out',
       '--models ../app.ts: Relative path is not allowed in url: ../app.ts; it is left out',
-      '--models labels.json: labels.json: it is no model',
+      '--models labels.json: labels.json: it is neither a zip archive nor a tar archive',
       '--models m: there is a model m already',
       'x.mar: not allowed (allowed_urls); it is left out',
     ])
