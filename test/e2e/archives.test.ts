@@ -2,6 +2,9 @@
 import assert from 'node:assert/strict';
 import { randomFillSync } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { FOLDER_PREFIX } from '../../supervisor/store/archives/own-folder.js';
@@ -181,6 +184,37 @@ describe('an archive in the model store', LIMIT, () => {
   });
 });
 
+describe('an archive on the web', LIMIT, () => {
+  test('is downloaded from where it may come from, unpacked, and served', async (t) => {
+    const bytes = await zipOf(catEntries({ modelVersion: '2' }));
+    const site = createServer((request, response) => {
+      response.statusCode = request.url === '/zoo/cats.mar' ? 200 : 404;
+      response.end(request.url === '/zoo/cats.mar' ? bytes : '');
+    });
+    await once(site.listen(0, '127.0.0.1'), 'listening');
+    t.after(() => site.close());
+    const { port } = site.address() as AddressInfo;
+    const place = makePlace(t, {});
+    const args = ['--allowed-urls', `http://127.0.0.1:${port}/zoo/`];
+    const { server, management } = await startIn(t, place, { args });
+    const register = (path: string): Promise<string> =>
+      management.said(`POST /models?url=http://127.0.0.1:${port}${path}&initial_workers=1`);
+    assert.equal(await register('/zoo/cats.mar'), '200 Workers scaled');
+    assert.equal((await management.infer('cats/2')).json<{ labels: string }>().labels, 'felis');
+    assert.equal(unpacked(place).length, 1, 'the archive itself is not kept');
+    assert.match(
+      await register('/zoo/gone.mar'),
+      /^400 Failed to download model from: .*gone\.mar, code: 404/,
+    );
+    assert.match(await register('/other.mar'), /^400 Failed to download model from: .*: not allowed/);
+    assert.equal(unpacked(place).length, 1);
+    assert.equal(await management.said('DELETE /models/cats'), '200 Model "cats" unregistered');
+    await untilUnpacked(place, 0);
+    await server.stop();
+    assert.deepEqual(ownFolders(place), []);
+  });
+});
+
 describe('an archive that cannot be served', LIMIT, () => {
   const entry = { name: 'service.mjs', content: 'export const handle = (data) => data;' };
   const named = { name: 'MAR-INF/MANIFEST.json', content: manifest('m', '') };
@@ -325,16 +359,16 @@ test(
     const content = randomFillSync(Buffer.alloc(50_000_000));
     const place = makePlace(t, { 'big.mar': await zipOf([...catEntries(), { name: 'weights', content }]) });
     const { server, management } = await startIn(t, place);
-    const once = async (): Promise<void> => {
+    const comeAndGo = async (): Promise<void> => {
       assert.equal(await management.said('POST /models?url=big.mar'), '200 Model "cats" registered');
       assert.equal(unpacked(place).length, 1);
       assert.equal(await management.said('DELETE /models/cats'), '200 Model "cats" unregistered');
       await untilUnpacked(place, 0);
     };
-    for (let i = 0; i < 10; i++) await once();
+    for (let i = 0; i < 10; i++) await comeAndGo();
     const before = (await server.status()).front.rssBytes;
     const descriptors = readdirSync(`/proc/${server.pid}/fd`).length;
-    for (let i = 0; i < 90; i++) await once();
+    for (let i = 0; i < 90; i++) await comeAndGo();
     const { rssBytes } = (await server.status()).front;
     assert.ok(rssBytes <= before + 50_000_000, `${before} -> ${rssBytes} bytes`);
     const isAsBefore = (): boolean => readdirSync(`/proc/${server.pid}/fd`).length <= descriptors;
