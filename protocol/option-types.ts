@@ -80,6 +80,9 @@ export interface ServerOptionTypes<Duration> {
   metrics: Switch;
   metricsPort: number | string;
   metricsHost: string;
+  metricsMode: 'log' | 'prometheus';
+  metricInterval: Duration;
+  metricsLocation: string;
   webhookSecret: string;
 }
 

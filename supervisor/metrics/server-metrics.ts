@@ -18,6 +18,7 @@ import { sampleNames, type Family } from './measured.js';
 import { QUEUE_METRICS } from './queue-metrics.js';
 import { Sampler } from './sampler.js';
 import { SeriesLimit } from './series-limit.js';
+import { TORCHSERVE_NAMES, type TorchServeText } from './torchserve-text.js';
 import { WorkerCounts } from './worker-counts.js';
 import { WORKER_METRICS } from './worker-metrics.js';
 
@@ -36,9 +37,16 @@ export class ServerMetrics implements MetricsPage {
   readonly #sampler: Sampler;
   readonly #limits = new Map(HOUSE_METRICS.map((metric) => [metric, new SeriesLimit()]));
   readonly #facts: () => Pick<MetricFacts, 'models' | 'unsent'>;
+  readonly #torchServe: TorchServeText | null;
 
-  constructor(facts: () => Pick<MetricFacts, 'models' | 'unsent'>, onProblem: (problem: string) => void) {
+  /** `torchServe`: what is told by TorchServe's names, too; null: nothing is. */
+  constructor(
+    facts: () => Pick<MetricFacts, 'models' | 'unsent'>,
+    torchServe: TorchServeText | null,
+    onProblem: (problem: string) => void,
+  ) {
     this.#facts = facts;
+    this.#torchServe = torchServe;
     this.#sampler = new Sampler((problem) => onProblem(`metrics of GPUs: ${asClause(problem)}`));
     this.#apps = new AppSeries(isTaken, (problem) => onProblem(`metrics: ${problem}`));
   }
@@ -64,7 +72,11 @@ export class ServerMetrics implements MetricsPage {
 
   async scrape(names: readonly string[]): Promise<{ contentType: string; text: string }> {
     const { TEXT_TYPE, writeText } = await import('./write-text.js');
-    return { contentType: TEXT_TYPE, text: await writeText(this.#families(names)) };
+    const models = this.#facts()
+      .models.describe()
+      .map(({ model }) => model);
+    const added = this.#torchServe?.write(models, this.#sampler.gpus, names) ?? '';
+    return { contentType: TEXT_TYPE, text: (await writeText(this.#families(names))) + added };
   }
 
   /** Those that are asked for; all if none is. */
@@ -84,5 +96,5 @@ export class ServerMetrics implements MetricsPage {
 
 /** Names of metrics that no app may have. */
 function isTaken(name: string): boolean {
-  return name.startsWith('banana_');
+  return name.startsWith('banana_') || TORCHSERVE_NAMES.includes(name);
 }

@@ -4,11 +4,9 @@ import { splitHeaderLines } from '../../protocol/header-lines.js';
 import { validTraceparent } from '../../protocol/traceparent.js';
 import type { JobCall } from '../dispatch/job.js';
 import type { Log } from '../observe/log.js';
-import { metricLine } from '../observe/metric-line.js';
 import { formatMs } from '../options/units.js';
 import type { Slot } from '../slots/slot.js';
 import type { DyingCall, Fatal, WorkerDeath } from '../processes/worker-death.js';
-import type { AppMetric } from '../processes/worker-listener.js';
 
 export class ModelLog {
   readonly #log: Log;
@@ -54,13 +52,6 @@ export class ModelLog {
     const write = level === 'debug' || level === 'warn' || level === 'error' ? level : 'info';
     const extra = fields === '' ? {} : parseFields(fields);
     this.#log[write]({ ...extra, ...this.#who(worker), ...(requestId === '' ? {} : { requestId }) }, message);
-  }
-
-  /** What the app has measured. */
-  metrics(worker: number, metrics: readonly AppMetric[]): void {
-    if (!this.#log.isLevelEnabled('debug')) return;
-    const now = new Date();
-    for (const metric of metrics) this.#log.debug(this.#who(worker), metricLine(metric, now));
   }
 
   callError(worker: number, { requestId, route, headers }: JobCall, error: ServeError): void {

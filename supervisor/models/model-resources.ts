@@ -29,8 +29,8 @@ export interface ServerResources extends WorkerResources {
 export interface ModelListener {
   /** A worker is ready for the first time. */
   onFirstReady(): void;
-  /** A worker is ready, `initMs` after its app was imported. */
-  onReady(worker: number, initMs: number): void;
+  /** A worker is ready, `startMs` after its process was started. */
+  onReady(worker: number, startMs: number): void;
   /** A worker died; what follows is the slot's state. */
   onDeath(slot: Slot, death: WorkerDeath): void;
   /** A worker tells what its app has measured. */

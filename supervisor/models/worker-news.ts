@@ -83,10 +83,7 @@ export class WorkerNews {
         dispatcher.lost(jobs, error);
       },
       onAppLog: (level, message, fields, requestId) => log.appLine(index, level, message, fields, requestId),
-      onMetrics: (metrics) => {
-        log.metrics(index, metrics);
-        listener.onMetrics(index, metrics);
-      },
+      onMetrics: (metrics) => listener.onMetrics(index, metrics),
       onWebhook: (order, body, onEnd) =>
         resources.webhooks.send({ ...order, id: newWebhookId(), body }, onEnd),
       onCallError: (job, error) => log.callError(index, job.call, error),
@@ -115,7 +112,7 @@ export class WorkerNews {
     if (isNew) rules.heed();
     this.#refreshReady();
     log.ready(index, worker.pid, worker.initMs);
-    listener.onReady(index, worker.initMs);
+    listener.onReady(index, worker.uptimeMs);
     const { inForce } = generations;
     if ((isFirst || isNew) && inForce.isBatchless) log.batchless(inForce.options.batchSize);
     if (isFirst) listener.onFirstReady();

@@ -22,6 +22,24 @@ export function openLogFiles(
   return { access: file('access_log.log'), server: file('mms_log.log'), model: file('model_log.log') };
 }
 
+export interface MetricFiles {
+  /** What the server measures; null: no files are wanted, as with the other. */
+  readonly host: LogFile | null;
+  /** What custom services measure. */
+  readonly model: LogFile | null;
+}
+
+/** As `openLogFiles`. */
+export function openMetricFiles(
+  location: string | null,
+  folder: string,
+  onTrouble: (text: string) => void,
+): MetricFiles {
+  if (location === null) return { host: null, model: null };
+  const file = (name: string): LogFile => new LogFile(join(resolve(folder, location), name), onTrouble);
+  return { host: file('mms_metrics.log'), model: file('model_metrics.log') };
+}
+
 /** Those that there are. */
 export function present(...files: readonly (LogFile | null)[]): LogFile[] {
   return files.filter((file) => file !== null);

@@ -59,8 +59,16 @@ function hasStore({ options: { modelStore, models } }: ResolvedOptions): boolean
 
 /** Variables of Multi Model Server that are too common to count for those who do not come from there. */
 function placesOf(env: GivenSources['env']): OptionSource {
-  const logLocation = env['LOG_LOCATION'] ?? '';
-  return { values: logLocation === '' ? {} : { logLocation }, where: () => 'LOG_LOCATION' };
+  const given = Object.entries(PLACES).flatMap(([name, variable]) => {
+    const folder = env[variable] ?? '';
+    return folder === '' ? [] : [[name, folder] as const];
+  });
+  return { values: Object.fromEntries(given), where: (name) => PLACES[name] ?? name };
 }
+
+const PLACES: Readonly<Record<string, string>> = {
+  logLocation: 'LOG_LOCATION',
+  metricsLocation: 'METRICS_LOCATION',
+};
 
 const NO_PLACES: OptionSource = { values: {}, where: (name) => name };

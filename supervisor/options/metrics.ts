@@ -23,3 +23,11 @@ export function planMetrics({
     ? { isOnMain: true, listener: null }
     : { isOnMain: metrics, listener: own };
 }
+
+/** Which of Multi Model Server's own metrics there are; null: none. */
+export function metricsModeOf(
+  { metricsMode }: ServerOptions,
+  isMmsMode: boolean,
+): ServerOptions['metricsMode'] {
+  return metricsMode ?? (isMmsMode ? 'log' : null);
+}

@@ -618,6 +618,33 @@ export const OPTIONS = {
     default: '127.0.0.1',
     parse: parseHost,
   }),
+  metricsMode: serverOption<MetricsMode | null>({
+    group: 'Metrics',
+    flag: '--metrics-mode',
+    value: '<mode>',
+    help: "Multi Model Server's own metrics: log writes its lines to the log, prometheus adds TorchServe's names to GET /metrics.",
+    defaultText: 'log without an app, else neither',
+    default: null,
+    parse: (raw) => parseChoice(raw, METRICS_MODES),
+  }),
+  metricInterval: serverOption<number>({
+    group: 'Metrics',
+    flag: '--metric-interval',
+    value: DURATION,
+    help: 'How often these tell of the processors, the memory and the disk of the machine.',
+    defaultText: '60s',
+    default: 60 * SECOND,
+    parse: parsePositiveMs,
+  }),
+  metricsLocation: serverOption<string | null>({
+    group: 'Metrics',
+    flag: '--metrics-location',
+    value: '<folder>',
+    help: 'Folder of files that the lines of --metrics-mode log go to as well: mms_metrics.log has those of the server, model_metrics.log those of custom services. METRICS_LOCATION in the environment counts too, where there is a model store or a config.properties.',
+    defaultText: 'no files',
+    default: null,
+    parse: parseFolder,
+  }),
   webhookSecret: serverOption<WebhookSigner | null>({
     group: 'Webhooks',
     flag: '--webhook-secret',
@@ -638,6 +665,9 @@ export const OPTIONS = {
     parse: (raw) => parseWhole(raw, 1, 1024),
   }),
 } as const satisfies EveryOption;
+
+export type MetricsMode = 'log' | 'prometheus';
+const METRICS_MODES: readonly MetricsMode[] = ['log', 'prometheus'];
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'silent'];

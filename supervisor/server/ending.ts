@@ -31,7 +31,7 @@ export interface EndingServer {
   readonly unsent: UnsentAnswers;
   readonly guard: OrphanGuard;
   readonly eventLoopDelay: IntervalHistogram;
-  readonly metrics: { stop(): void } | null;
+  readonly metrics: { stop(): void };
   readonly listeners: Pick<Listeners, 'close' | 'destroy'>;
   readonly store: Pick<ModelStore, 'close'>;
 }
@@ -143,7 +143,7 @@ export class Ending {
     unsent.close();
     guard.close();
     eventLoopDelay.disable();
-    metrics?.stop();
+    metrics.stop();
     log.info(endText(end));
     await logs.close(FLUSH_MS);
     this.#ended.resolve(end);

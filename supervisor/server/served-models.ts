@@ -39,8 +39,8 @@ export interface ServedModelsListener {
 
 /** Is told what the workers of all models do. */
 export interface WorkerObserver {
-  /** A worker is ready, `initMs` after its app was imported. */
-  ready(model: Model, worker: number, initMs: number): void;
+  /** A worker is ready, `startMs` after its process was started. */
+  ready(model: Model, worker: number, startMs: number): void;
   /** A worker died; what follows is the slot's state. */
   died(model: Model, slot: Slot, death: WorkerDeath): void;
   /** A worker tells what its app has measured. */

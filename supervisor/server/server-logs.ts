@@ -1,8 +1,9 @@
 /** Where the lines of one server go: to stderr and stdout, and to the files that its operator wants. */
 import { createLog, type Log } from '../observe/log.js';
+import { LineLog } from '../observe/line-log.js';
 import type { LogFile } from '../observe/log-file.js';
 import { OutputWriter } from '../observe/output-writer.js';
-import { openLogFiles, present } from '../observe/log-files.js';
+import { openLogFiles, openMetricFiles, present } from '../observe/log-files.js';
 import type { ServerOptions } from '../options/resolve.js';
 
 export class ServerLogs {
@@ -13,18 +14,25 @@ export class ServerLogs {
   readonly calls: Log | null;
   /** What workers print goes to these, too. */
   readonly printFiles: readonly LogFile[];
+  /** Get the lines of metrics, if there are any: the server's, and those of custom services. */
+  readonly metrics: { readonly host: LineLog; readonly model: LineLog };
   readonly #files: readonly LogFile[];
 
   /** `folder`: that of relative paths. */
   constructor(options: ServerOptions, folder: string) {
-    const { logFormat, logLevel, logLocation } = options;
-    const { access, server, model } = openLogFiles(logLocation, folder, (text) => this.log.warn(text));
+    const { logFormat, logLevel, logLocation, metricsLocation } = options;
+    const onTrouble = (text: string): void => this.log.warn(text);
+    const { access, server, model } = openLogFiles(logLocation, folder, onTrouble);
+    const metrics = openMetricFiles(metricsLocation, folder, onTrouble);
     this.log = createLog(logFormat, logLevel, this.writers.stderr, present(server));
     const shown = options.accessLog && this.log.isLevelEnabled('info') ? this.writers.stderr : null;
     this.calls =
       shown === null && access === null ? null : createLog(logFormat, 'info', shown, present(access));
     this.printFiles = present(server, model);
-    this.#files = present(access, server, model);
+    const metricsShown = this.log.isLevelEnabled('info') ? this.writers.stderr : null;
+    const metricsLog = (file: LogFile | null): LineLog => new LineLog(logFormat, metricsShown, present(file));
+    this.metrics = { host: metricsLog(metrics.host), model: metricsLog(metrics.model) };
+    this.#files = present(access, server, model, metrics.host, metrics.model);
   }
 
   /** Resolves once all lines are out, at the latest after `limitMs`; the files are closed then. */

@@ -31,6 +31,7 @@ import type { Log } from '../observe/log.js';
 import { ServerAdmin } from './models-admin.js';
 import type { ModelStore } from '../store/model-store.js';
 import { Listeners } from './listeners.js';
+import { MetricsParts } from './metrics-parts.js';
 import { modelReadiness, serverReadiness, type Readiness } from './readiness.js';
 import { ServedModels, type FirstModel } from './served-models.js';
 import { ServerLogs } from './server-logs.js';
@@ -39,9 +40,8 @@ import { sharedResources } from './shared-resources.js';
 import { Tally } from './tally.js';
 import { DELAY_RESOLUTION_MS, serverStatus, type ServerFacts } from './status.js';
 import { EVERY_ADDRESS, isUnixSocket } from '../options/address.js';
-import { ServerMetrics } from '../metrics/server-metrics.js';
 import type { ManagementPlan } from '../options/management.js';
-import type { MetricsPlan } from '../options/metrics.js';
+import { metricsModeOf, type MetricsPlan } from '../options/metrics.js';
 import type { TlsPlan } from '../options/tls.js';
 import type { ResolvedOptions, ServerOptions } from '../options/resolve.js';
 import { OrphanGuard } from '../processes/orphan-guard.js';
@@ -99,7 +99,7 @@ export class Server implements ServerHandle {
     onNotKept: (call, error) => this.#onJobNotKept(call, error),
   });
   readonly #tally: Tally;
-  readonly #metrics: ServerMetrics | null;
+  readonly #metrics: MetricsParts;
   readonly #unsent: UnsentAnswers;
   readonly #ending: Ending;
   readonly #listeners: Listeners;
@@ -111,11 +111,8 @@ export class Server implements ServerHandle {
     this.#log = this.#logs.log;
     const { calls, writers, printFiles } = this.#logs;
     const accessLog = calls && new AccessLog(calls, ({ spec }) => this.#served.labelOf(spec));
-    this.#metrics = plan.metrics === null ? null : this.#newMetrics();
-    this.#tally = new Tally([
-      ...(accessLog === null ? [] : [accessLog]),
-      ...(this.#metrics === null ? [] : [this.#metrics.calls]),
-    ]);
+    this.#metrics = this.#newMetrics();
+    this.#tally = new Tally([...(accessLog === null ? [] : [accessLog]), ...this.#metrics.callListeners]);
     const { unsentBytes, maxOutput, stallTimeout } = this.#options;
     // One answer always has room, or none of that size could ever be sent.
     this.#unsent = new UnsentAnswers({
@@ -146,7 +143,7 @@ export class Server implements ServerHandle {
         onFirstReady: (model) => this.#onFirstReady(model),
         onEnd: (error) => this.#ending.fail(error),
       },
-      this.#metrics === null ? [] : [this.#metrics],
+      this.#metrics.workerObservers,
     );
     this.#served.add(plan.models);
     const { resolved, devices, cwd } = plan;
@@ -216,9 +213,9 @@ export class Server implements ServerHandle {
     for (const text of startTexts(models, devices.threads, this.url)) this.#log.info(text);
     this.#tellOfManagement();
     this.#tellOfMetrics();
-    this.#metrics?.start();
+    this.#metrics.start();
     await this.#served.start(this.#plan.models);
-    await this.#listeners.answerBy(this.#newBackend(), this.#metrics, this.#plan.dialects);
+    await this.#listeners.answerBy(this.#newBackend(), this.#metrics.page, this.#plan.dialects);
     if (this.#plan.isMmsMode) this.#logs.writers.stdout.writeLines(MMS_READY);
   }
 
@@ -244,10 +241,18 @@ export class Server implements ServerHandle {
     if (this.#plan.metrics?.isOnMain === true) this.#log.info(`metrics are on ${this.url}${METRICS_PATH}`);
   }
 
-  #newMetrics(): ServerMetrics {
-    return new ServerMetrics(
+  #newMetrics(): MetricsParts {
+    const { metrics, isMmsMode, cwd } = this.#plan;
+    return new MetricsParts(
+      {
+        scraped: metrics,
+        mode: metricsModeOf(this.#options, isMmsMode),
+        intervalMs: this.#options.metricInterval,
+        folder: cwd,
+      },
+      this.#logs,
       () => ({ models: this.#served.registry, unsent: this.#unsent }),
-      (problem) => this.#log.warn(problem),
+      (ref) => this.#served.labelOf(ref),
     );
   }
 
@@ -272,7 +277,7 @@ export class Server implements ServerHandle {
       closing: (request) => this.#ending.lastReplies && isLastRequest(request),
       inviteBody,
       onSettled: (asked, job, status, error) => this.#tally.settled(asked, job, status, error),
-      onRefused: (asked, error) => this.#tally.refused(asked, error),
+      onRefused: (asked, error, status) => this.#tally.refused(asked, error, status),
       onAnswered: (...answered) => this.#tally.answered(...answered),
       status: () => this.status(),
       readiness: (name) => this.#readiness(name),

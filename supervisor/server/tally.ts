@@ -28,12 +28,12 @@ export class Tally implements CallListener {
     for (const listener of this.#listeners) listener.settled(asked, job, status, error);
   }
 
-  refused(asked: Asked, error: ServeError): void {
+  refused(asked: Asked, error: ServeError, status: number): void {
     if (asked.counts) {
       this.#count(error.code);
       this.#countRecent(asked, error);
     }
-    for (const listener of this.#listeners) listener.refused(asked, error);
+    for (const listener of this.#listeners) listener.refused(asked, error, status);
   }
 
   /** No call: it does not count. */

@@ -34,6 +34,6 @@ export function answerError(ask: Ask, error: ServeError, facts: ErrorFacts = {})
 
 /** The same for a request that gets no further than this: it is logged, and counted if it is a call. */
 export function refuseRequest(ask: Ask, error: ServeError, facts: ErrorFacts): void {
-  answerError(ask, error, facts);
-  ask.backend.onRefused(ask, error);
+  const status = answerError(ask, error, facts);
+  ask.backend.onRefused(ask, error, status);
 }

@@ -43,8 +43,8 @@ export interface Answered extends Asked {
 export interface CallListener {
   /** A call has come to its end. `status` is what the client was sent, if it did not leave before. */
   settled(asked: Asked, job: Job, status: number, error: ServeError | null): void;
-  /** The request got no further than this; it was a call if it `counts`. */
-  refused(asked: Asked, error: ServeError): void;
+  /** The request got no further than this, and was answered with `status`; it was a call if it `counts`. */
+  refused(asked: Asked, error: ServeError, status: number): void;
   /** A request was answered that is no call and is logged like one; `error`: what it was told. */
   answered(asked: Answered, status: number, error: ServeError | null): void;
   /** An answer was cut off that is no call's: a gateway's reply, a kept job, an error. */
@@ -87,7 +87,7 @@ export interface Backend {
   /** Answers `Expect: 100-continue` once the call has a place. */
   inviteBody(request: IncomingMessage, response: ServerResponse): void;
   onSettled(asked: Asked, job: Job, status: number, error: ServeError | null): void;
-  onRefused(asked: Asked, error: ServeError): void;
+  onRefused(asked: Asked, error: ServeError, status: number): void;
   /** A request was answered that is no call and is logged like one; `error`: what it was told. */
   onAnswered(asked: Answered, status: number, error: ServeError | null): void;
   status(): object;

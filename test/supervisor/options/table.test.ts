@@ -73,6 +73,8 @@ const IN_WORDS: readonly OptionName[] = [
   'logLocation',
   'metrics',
   'metricsPort',
+  'metricsMode',
+  'metricsLocation',
   'webhookSecret',
   'spawnConcurrency',
 ];
@@ -167,6 +169,9 @@ const BAD: Readonly<Record<OptionName, readonly [raw: string | number, allowed: 
   metrics: ['maybe', 'true or false'],
   metricsPort: ['65536', 'a port from 0 to 65535, or the path of a unix socket'],
   metricsHost: [' ', 'an address or a host name'],
+  metricsMode: ['both', 'one of log, prometheus'],
+  metricInterval: ['0', POSITIVE],
+  metricsLocation: [' ', 'the path of a folder'],
   webhookSecret: [
     'whsec_dG9vc2hvcnQ=',
     'whsec_ and the base64 of 24 to 64 bytes; several apart by spaces or commas',
@@ -246,6 +251,9 @@ const GIVEN: {
   metrics: [true, false],
   metricsPort: [8082, '0', '/run/metrics.sock'],
   metricsHost: ['::1'],
+  metricsMode: ['log', 'prometheus'],
+  metricInterval: ['10s', 1000],
+  metricsLocation: ['/var/log/metrics'],
   webhookSecret: ['whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3'],
 };
 

@@ -45,6 +45,13 @@ const EACH: Readonly<
     'http://127.0.0.1:8082/metrics',
     'http://host:port or https://host:port, with a port up to 65535 and no path, or unix:/path of a socket',
   ],
+  metrics_mode: ['prometheus', { metricsMode: 'prometheus' }, 'legacy', 'one of log, prometheus'],
+  metric_time_interval: [
+    '10',
+    { metricInterval: 10_000 },
+    '0',
+    'a number of seconds above 0, such as 120, up to 2073600',
+  ],
   model_store: ['models', { modelStore: 'models' }, '', ''],
   load_models: [
     'cats=cats.mar, dogs.mar',

@@ -1,0 +1,59 @@
+/** Multi Model Server's metrics as lines of the log, for those who parse them. */
+import type { HostFigures } from '../machine/host-figures.js';
+import type { Model } from '../models/model.js';
+import { HOSTNAME } from '../observe/metric-line.js';
+import { workerName, type AnswerClass, type MmsListener } from './mms-news.js';
+
+const MB = 1024 ** 2;
+const GB = 1024 ** 3;
+
+export class MmsLines implements MmsListener {
+  readonly #write: (line: string) => void;
+
+  constructor(write: (line: string) => void) {
+    this.#write = write;
+  }
+
+  answered(status: AnswerClass): void {
+    this.#line(`Requests${status}.Count:1|#Level:Host`, '');
+  }
+
+  predicted({ spec: { name } }: Model, ms: number, requestIds: readonly string[]): void {
+    const what = `PredictionTime.Milliseconds:${rounded(ms)}|#ModelName:${name},Level:Model`;
+    this.#line(what, `,requestID:${requestIds.join(',')}`);
+  }
+
+  loaded(model: Model, worker: number, ms: number): void {
+    this.#line(`${workerName(model, worker)}.Milliseconds:${Math.round(ms)}|#Level:Host`, '');
+  }
+
+  looked(host: HostFigures): void {
+    for (const [name, value, unit] of hostMetrics(host))
+      this.#line(`${name}.${unit}:${rounded(value)}|#Level:Host`, '');
+  }
+
+  /** Written by hand and not by `metricLine`: there are two for every call. */
+  #line(what: string, requests: string): void {
+    const timestampS = Math.floor(Date.now() / 1000);
+    this.#write(`${what}|#hostname:${HOSTNAME}${requests},timestamp:${timestampS}`);
+  }
+}
+
+/** By the names and in the units that they had there. */
+export function hostMetrics(
+  host: HostFigures,
+): readonly (readonly [name: string, value: number, unit: string])[] {
+  return [
+    ['CPUUtilization', host.cpuPercent, 'Percent'],
+    ['DiskAvailable', host.diskAvailableBytes / GB, 'Gigabytes'],
+    ['DiskUsage', host.diskUsedBytes / GB, 'Gigabytes'],
+    ['DiskUtilization', host.diskPercent, 'Percent'],
+    ['MemoryAvailable', host.memoryAvailableBytes / MB, 'Megabytes'],
+    ['MemoryUsed', host.memoryUsedBytes / MB, 'Megabytes'],
+    ['MemoryUtilization', host.memoryPercent, 'Percent'],
+  ];
+}
+
+function rounded(value: number): number {
+  return Math.round(value * 100) / 100;
+}

@@ -1,0 +1,132 @@
+/**
+ * What Multi Model Server told of itself: each answer, each batch that went well, each worker's start, and how busy its
+ * machine is.
+ * Before: calls, workers and a timer bring it. After: lines of the log (`mms-lines.ts`), or TorchServe's metrics
+ * (`torchserve-text.ts`).
+ */
+import type { ServeError } from '../../protocol/errors.js';
+import type { BatchRun } from '../dispatch/batch-run.js';
+import type { Job } from '../dispatch/job.js';
+import type { Answered, Asked, CallListener } from '../http/call/backend.js';
+import { HTTP_STATUS } from '../http/socket/http-status.js';
+import type { HostFigures, HostReader } from '../machine/host-figures.js';
+import type { Model } from '../models/model.js';
+
+export type AnswerClass = '2XX' | '4XX' | '5XX';
+
+/** Times of a call that was taken. */
+export interface CallTimes {
+  readonly queueMs: number;
+  readonly runMs: number;
+  readonly totalMs: number;
+}
+
+export interface MmsListener {
+  /** A request was answered. `call` null: it was refused, or is no model's. */
+  answered(status: AnswerClass, call: { readonly model: Model; readonly times: CallTimes } | null): void;
+  /** A batch went well: at least one of its calls did. */
+  predicted(model: Model, ms: number, requestIds: readonly string[]): void;
+  loaded(model: Model, worker: number, ms: number): void;
+  looked(host: HostFigures): void;
+}
+
+/** The calls of a batch that have ended. */
+interface EndedCalls {
+  count: number;
+  runMs: number;
+  readonly requestIds: string[];
+}
+
+export interface MmsNewsOptions {
+  readonly intervalMs: number;
+  readonly host: HostReader;
+  /** Told once why the machine cannot be looked at. */
+  onProblem(problem: string): void;
+}
+
+export class MmsNews implements CallListener {
+  readonly #listener: MmsListener;
+  readonly #options: MmsNewsOptions;
+  readonly #batches = new WeakMap<BatchRun, EndedCalls>();
+  #timer: NodeJS.Timeout | null = null;
+  #hasProblem = false;
+
+  constructor(listener: MmsListener, options: MmsNewsOptions) {
+    this.#listener = listener;
+    this.#options = options;
+  }
+
+  /** Looks at the machine now and after each interval. */
+  start(): void {
+    void this.#look();
+    this.#timer = setInterval(() => void this.#look(), this.#options.intervalMs);
+    this.#timer.unref();
+  }
+
+  stop(): void {
+    if (this.#timer !== null) clearInterval(this.#timer);
+  }
+
+  settled({ model }: Asked, job: Job, status: number, error: ServeError | null): void {
+    const nowMs = performance.now();
+    const answer = error !== null && HTTP_STATUS[error.code] === null ? null : classOf(status);
+    const times = { queueMs: job.queueMs(nowMs), runMs: job.runMs, totalMs: nowMs - job.acceptedAtMs };
+    if (answer !== null) this.#listener.answered(answer, model === null ? null : { model, times });
+    if (model !== null && job.hasBegun) this.#endOf(model, job, error === null);
+  }
+
+  refused(_asked: Asked, _error: ServeError, status: number): void {
+    const answer = classOf(status);
+    if (answer !== null) this.#listener.answered(answer, null);
+  }
+
+  answered(_asked: Answered, status: number): void {
+    const answer = classOf(status);
+    if (answer !== null) this.#listener.answered(answer, null);
+  }
+
+  cut(): void {}
+
+  ready(model: Model, worker: number, startMs: number): void {
+    this.#listener.loaded(model, worker, startMs);
+  }
+
+  died(): void {}
+
+  measured(): void {}
+
+  #endOf(model: Model, { batch, runMs, call }: Job, wentWell: boolean): void {
+    const ended = (batch === null ? undefined : this.#batches.get(batch)) ?? {
+      count: 0,
+      runMs: 0,
+      requestIds: [],
+    };
+    ended.count += 1;
+    ended.runMs = Math.max(ended.runMs, runMs);
+    if (wentWell) ended.requestIds.push(call.requestId);
+    if (batch !== null && ended.count < batch.calls) this.#batches.set(batch, ended);
+    else if (ended.requestIds.length > 0) this.#listener.predicted(model, ended.runMs, ended.requestIds);
+  }
+
+  async #look(): Promise<void> {
+    try {
+      this.#listener.looked(await this.#options.host.read());
+    } catch (error) {
+      if (!this.#hasProblem)
+        this.#options.onProblem(`the machine cannot be looked at: ${(error as Error).message}`);
+      this.#hasProblem = true;
+    }
+  }
+}
+
+/** Null for what is neither a success nor a failure: the original counted 1xx and 3xx as failures of its own. */
+function classOf(status: number): AnswerClass | null {
+  if (status >= 200 && status < 300) return '2XX';
+  if (status >= 400 && status < 500) return '4XX';
+  return status >= 500 ? '5XX' : null;
+}
+
+/** How Multi Model Server named a worker: by the port that it would have had. */
+export function workerName({ spec: { name } }: Model, worker: number): string {
+  return `W-${9000 + worker}-${name}`;
+}

@@ -1,0 +1,213 @@
+/**
+ * TorchServe's metrics, in its own form of the text: each label ends with a comma, each number has a point, which is how
+ * its scrapers and rules know them.
+ */
+import { hostname } from 'node:os';
+import type { GpuUsage } from '../machine/gpu-usage.js';
+import type { HostFigures } from '../machine/host-figures.js';
+import type { Model } from '../models/model.js';
+import { hostMetrics } from './mms-lines.js';
+import { workerName, type AnswerClass, type CallTimes, type MmsListener } from './mms-news.js';
+
+type Labels = readonly (readonly [name: string, value: string])[];
+type Sample = readonly [labels: Labels, value: number];
+
+/** What was told of one model. */
+interface ModelFigures {
+  calls: number;
+  inferenceMs: number;
+  queueMs: number;
+  /** Null until a batch went well. */
+  predictionMs: number | null;
+  readonly loadMs: Map<number, number>;
+}
+
+export class TorchServeText implements MmsListener {
+  readonly #answers: Record<AnswerClass, number> = { '2XX': 0, '4XX': 0, '5XX': 0 };
+  readonly #byModel = new WeakMap<Model, ModelFigures>();
+  #lastTimes: CallTimes | null = null;
+  #host: HostFigures | null = null;
+
+  answered(status: AnswerClass, call: { readonly model: Model; readonly times: CallTimes } | null): void {
+    this.#answers[status] += 1;
+    if (call === null) return;
+    const { model, times } = call;
+    const figures = this.#of(model);
+    figures.calls += 1;
+    figures.inferenceMs += times.totalMs;
+    figures.queueMs += times.queueMs;
+    this.#lastTimes = times;
+  }
+
+  predicted(model: Model, ms: number): void {
+    this.#of(model).predictionMs = ms;
+  }
+
+  loaded(model: Model, worker: number, ms: number): void {
+    this.#of(model).loadMs.set(worker, ms);
+  }
+
+  looked(host: HostFigures): void {
+    this.#host = host;
+  }
+
+  /** Of the models and cards that are there; of these names, or all of them if there is none. */
+  write(models: readonly Model[], gpus: readonly GpuUsage[], names: readonly string[]): string {
+    const families = [...this.#counters(models), ...this.#gauges(models, gpus)];
+    return families
+      .filter(([name, , samples]) => samples.length > 0 && (names.length === 0 || names.includes(name)))
+      .map(([name, type, samples]) => {
+        const lines = samples.map(([labels, value]) => `${name}{${textOf(labels)}} ${asDouble(value)}\n`);
+        return `# HELP ${name} As TorchServe names it.\n# TYPE ${name} ${type}\n${lines.join('')}`;
+      })
+      .join('');
+  }
+
+  #counters(models: readonly Model[]): Family[] {
+    const answers = Object.entries(this.#answers).map(([status, count]): Family => [
+      `Requests${status}`,
+      'counter',
+      [[ofHost(), count]],
+    ]);
+    const perModel = (valueOf: (figures: ModelFigures) => number): Sample[] =>
+      models.map((model) => [ofCalls(model), valueOf(this.#of(model))]);
+    return [
+      ...answers,
+      ['ts_inference_requests_total', 'counter', perModel(({ calls }) => calls)],
+      ['ts_inference_latency_microseconds', 'counter', perModel(({ inferenceMs }) => 1000 * inferenceMs)],
+      ['ts_queue_latency_microseconds', 'counter', perModel(({ queueMs }) => 1000 * queueMs)],
+    ];
+  }
+
+  #gauges(models: readonly Model[], gpus: readonly GpuUsage[]): Family[] {
+    const times = this.#lastTimes;
+    const host = this.#host === null ? [] : hostMetrics(this.#host);
+    const predictions = models.flatMap((model): Sample[] => {
+      const { predictionMs } = this.#of(model);
+      return predictionMs === null ? [] : [[ofModel(model), predictionMs]];
+    });
+    return [
+      ['QueueTime', 'gauge', times === null ? [] : [[ofHost(), times.queueMs]]],
+      ['WorkerThreadTime', 'gauge', times === null ? [] : [[ofHost(), threadMs(times)]]],
+      ['WorkerLoadTime', 'gauge', models.flatMap((model) => this.#loads(model))],
+      ...host.map(([name, value]): Family => [name, 'gauge', [[ofHost(), value]]]),
+      ['GPUMemoryUsed', 'gauge', perGpu(gpus, ({ usedBytes }) => usedBytes && usedBytes / 1024 ** 2)],
+      ['GPUMemoryUtilization', 'gauge', perGpu(gpus, memoryPercent)],
+      ['GPUUtilization', 'gauge', perGpu(gpus, ({ utilization }) => utilization && 100 * utilization)],
+      ['HandlerTime', 'gauge', predictions],
+      ['PredictionTime', 'gauge', predictions],
+    ];
+  }
+
+  #loads(model: Model): Sample[] {
+    return Array.from(this.#of(model).loadMs, ([worker, ms]) => [
+      [['WorkerName', workerName(model, worker)], ...ofHost()],
+      Math.round(ms),
+    ]);
+  }
+
+  #of(model: Model): ModelFigures {
+    const figures = this.#byModel.get(model);
+    if (figures !== undefined) return figures;
+    const made = {
+      calls: 0,
+      inferenceMs: 0,
+      queueMs: 0,
+      predictionMs: null,
+      loadMs: new Map<number, number>(),
+    };
+    this.#byModel.set(model, made);
+    return made;
+  }
+}
+
+type Family = readonly [name: string, type: 'counter' | 'gauge', samples: readonly Sample[]];
+
+/** Names that no app may have. */
+export const TORCHSERVE_NAMES: readonly string[] = [
+  'Requests2XX',
+  'Requests4XX',
+  'Requests5XX',
+  'ts_inference_requests_total',
+  'ts_inference_latency_microseconds',
+  'ts_queue_latency_microseconds',
+  'QueueTime',
+  'WorkerThreadTime',
+  'WorkerLoadTime',
+  'CPUUtilization',
+  'DiskAvailable',
+  'DiskUsage',
+  'DiskUtilization',
+  'MemoryAvailable',
+  'MemoryUsed',
+  'MemoryUtilization',
+  'GPUMemoryUsed',
+  'GPUMemoryUtilization',
+  'GPUUtilization',
+  'HandlerTime',
+  'PredictionTime',
+];
+
+function ofHost(): Labels {
+  return [
+    ['Level', 'Host'],
+    ['Hostname', hostname()],
+  ];
+}
+
+function ofModel({ spec: { name } }: Model): Labels {
+  return [
+    ['ModelName', name],
+    ['Level', 'Model'],
+    ['Hostname', hostname()],
+  ];
+}
+
+function ofCalls({ spec: { name, version } }: Model): Labels {
+  return [
+    ['model_name', name],
+    ['model_version', version],
+    ['hostname', hostname()],
+  ];
+}
+
+/** What a call took besides its wait and its run. */
+function threadMs({ totalMs, queueMs, runMs }: CallTimes): number {
+  return Math.max(0, totalMs - queueMs - runMs);
+}
+
+function memoryPercent({ usedBytes, totalBytes }: GpuUsage): number | null {
+  return usedBytes === null || totalBytes === null ? null : (100 * usedBytes) / totalBytes;
+}
+
+function perGpu(gpus: readonly GpuUsage[], valueOf: (gpu: GpuUsage) => number | null): Sample[] {
+  return gpus.flatMap((gpu): Sample[] => {
+    const value = valueOf(gpu);
+    const labels: Labels = [
+      ['Level', 'Host'],
+      ['DeviceId', gpu.index],
+      ['Hostname', hostname()],
+    ];
+    return value === null ? [] : [[labels, value]];
+  });
+}
+
+function textOf(labels: Labels): string {
+  const escaped = (text: string): string =>
+    text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
+  return labels.map(([name, value]) => `${name}="${escaped(value)}",`).join('');
+}
+
+/** A number as Java writes a double: `8.0`, `0.5`, `1.2E7`. */
+export function asDouble(value: number): string {
+  const size = Math.abs(value);
+  if (value !== 0 && (size < 1e-3 || size >= 1e7)) {
+    const [digits = '', exponent = ''] = value.toExponential().split('e');
+    return `${withPoint(digits)}E${exponent.replace('+', '')}`;
+  }
+  return withPoint(String(value));
+}
+
+function withPoint(digits: string): string {
+  return digits.includes('.') ? digits : `${digits}.0`;
+}

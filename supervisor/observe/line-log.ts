@@ -1,0 +1,70 @@
+/**
+ * Lines of the log of which there may be several for every call: pino's form for people takes 30 us a line. They look as
+ * those of `log.ts` do, and leave together at the end of the turn.
+ */
+import type { LogFile } from './log-file.js';
+import type { OutputWriter } from './output-writer.js';
+
+/** Lines kept for a reader that has stopped reading; later ones are dropped. */
+const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
+
+const INFO = 30;
+
+export class LineLog {
+  readonly #format: 'text' | 'json';
+  readonly #writer: OutputWriter | null;
+  readonly #files: readonly LogFile[];
+  /** For people, and for files; as JSON they are the same. */
+  #shown = '';
+  #kept = '';
+  #timeMs = 0;
+  #times = { ofDay: '', iso: '' };
+
+  /** `writer` null: the lines go to the files only. */
+  constructor(format: 'text' | 'json', writer: OutputWriter | null, files: readonly LogFile[]) {
+    this.#format = format;
+    this.#writer = writer;
+    this.#files = files;
+  }
+
+  get isWanted(): boolean {
+    return this.#writer !== null || this.#files.length > 0;
+  }
+
+  /** `fields` stand before the text in JSON, behind it for people. */
+  info(text: string, fields: Readonly<Record<string, string | number>> | null = null): void {
+    if (!this.isWanted) return;
+    if (this.#shown === '') setImmediate(() => this.#flush());
+    const { ofDay, iso } = this.#now();
+    if (this.#format === 'json') {
+      const line = `${JSON.stringify({ level: INFO, time: iso, ...fields, msg: text })}\n`;
+      this.#shown += line;
+      this.#kept += line;
+      return;
+    }
+    const rest = fields === null ? '' : ` ${JSON.stringify(fields)}`;
+    this.#shown += `[${ofDay}] INFO: ${text}${rest}\n`;
+    this.#kept += `[${iso}] INFO: ${text}${rest}\n`;
+  }
+
+  #flush(): void {
+    const [shown, kept] = [this.#shown, this.#kept];
+    [this.#shown, this.#kept] = ['', ''];
+    const writer = this.#writer;
+    if (writer !== null && writer.writableLength < MAX_UNREAD_BYTES) writer.writeLines(shown);
+    for (const file of this.#files) file.writeLines(kept);
+  }
+
+  /** Written anew at most once in a millisecond. */
+  #now(): { readonly ofDay: string; readonly iso: string } {
+    const nowMs = Date.now();
+    if (nowMs === this.#timeMs) return this.#times;
+    this.#timeMs = nowMs;
+    const now = new Date(nowMs);
+    const two = (value: number): string => String(value).padStart(2, '0');
+    const ms = String(now.getMilliseconds()).padStart(3, '0');
+    const ofDay = `${two(now.getHours())}:${two(now.getMinutes())}:${two(now.getSeconds())}.${ms}`;
+    this.#times = { ofDay, iso: now.toISOString() };
+    return this.#times;
+  }
+}

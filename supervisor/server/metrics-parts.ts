@@ -1,0 +1,73 @@
+/** Who counts and tells what a server measures, as its options say: for a scrape, for the log, or for nobody. */
+import type { CallListener } from '../http/call/backend.js';
+import { HostReader } from '../machine/host-figures.js';
+import { MmsLines } from '../metrics/mms-lines.js';
+import { MmsNews, type MmsListener } from '../metrics/mms-news.js';
+import { ServerMetrics } from '../metrics/server-metrics.js';
+import { ServiceLines } from '../metrics/service-lines.js';
+import { TorchServeText } from '../metrics/torchserve-text.js';
+import type { MetricsPlan } from '../options/metrics.js';
+import type { ServerOptions } from '../options/resolve.js';
+import type { ServedModels, WorkerObserver } from './served-models.js';
+import type { ServerLogs } from './server-logs.js';
+
+export interface MetricsPlans {
+  /** Null: nobody scrapes. */
+  readonly scraped: MetricsPlan | null;
+  readonly mode: ServerOptions['metricsMode'];
+  readonly intervalMs: number;
+  /** The folder whose disk is looked at. */
+  readonly folder: string;
+}
+
+export class MetricsParts {
+  /** Null: nobody scrapes. */
+  readonly page: ServerMetrics | null;
+  readonly callListeners: readonly CallListener[];
+  readonly workerObservers: readonly WorkerObserver[];
+  readonly #news: MmsNews | null;
+
+  constructor(
+    { scraped, mode, intervalMs, folder }: MetricsPlans,
+    logs: ServerLogs,
+    facts: ConstructorParameters<typeof ServerMetrics>[0],
+    labelOf: ServedModels['labelOf'],
+  ) {
+    const onProblem = (problem: string): void => logs.log.warn(problem);
+    const torchServe = mode === 'prometheus' && scraped !== null ? new TorchServeText() : null;
+    this.page = scraped === null ? null : new ServerMetrics(facts, torchServe, onProblem);
+    const told: MmsListener | null =
+      mode === 'log' ? new MmsLines((line) => logs.metrics.host.info(line)) : torchServe;
+    this.#news =
+      told === null ? null : new MmsNews(told, { intervalMs, host: new HostReader(folder), onProblem });
+    this.callListeners = [this.page?.calls, this.#news].filter((one) => one !== undefined && one !== null);
+    this.workerObservers = [this.page, this.#news, linesOfServices(mode, logs, labelOf)].filter(
+      (one) => one !== null,
+    );
+  }
+
+  start(): void {
+    this.page?.start();
+    this.#news?.start();
+  }
+
+  stop(): void {
+    this.page?.stop();
+    this.#news?.stop();
+  }
+}
+
+/** Without lines of Multi Model Server's they are for whoever looks for a mistake. */
+function linesOfServices(
+  mode: ServerOptions['metricsMode'],
+  { log, metrics }: ServerLogs,
+  labelOf: ServedModels['labelOf'],
+): ServiceLines | null {
+  if (mode !== 'log' && !log.isLevelEnabled('debug')) return null;
+  return new ServiceLines(({ spec }, worker, line) => {
+    const model = labelOf(spec);
+    const whose = model === '' ? { worker } : { model, worker };
+    if (mode === 'log') metrics.model.info(line, whose);
+    else log.debug(whose, line);
+  });
+}

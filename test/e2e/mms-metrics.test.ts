@@ -1,0 +1,99 @@
+/** The metrics of Multi Model Server and TorchServe: lines of the log and of files, and names in a scrape. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { editedApp } from '../helpers/edited-app.js';
+import { call, eventually, fixture, startServer } from '../helpers/server.js';
+
+const LIMIT = { timeout: 60_000 };
+
+const SERVICE = `export function handle(data, context) {
+  if (data === null) return null;
+  context.metrics.addCounter('Texts', data.length);
+  return data.map(() => 'ok');
+}\n`;
+
+const STORE = ['--model-store', 'store', '--management-port', '0', '--models', 'all'];
+
+const IN_LOG = [
+  /CPUUtilization\.Percent:[\d.]+\|#Level:Host\|#hostname:[^,]+,timestamp:\d{10}$/m,
+  /MemoryUsed\.Megabytes:/,
+  /DiskAvailable\.Gigabytes:/,
+  /W-9000-texts\.Milliseconds:\d+\|#Level:Host/,
+  /Requests2XX\.Count:1\|#Level:Host/,
+  /Requests4XX\.Count:1\|#Level:Host/,
+  /PredictionTime\.Milliseconds:[\d.]+\|#ModelName:texts,Level:Model\|#hostname:[^,]+,requestID:first,/,
+];
+
+const OF_MODEL = /Texts\.Count:1\|#ModelName:texts,Level:Model\|#hostname:[^,]+,requestID:first,/;
+
+describe('the metrics of Multi Model Server', LIMIT, () => {
+  test('without an app they are lines of the log, and of files where METRICS_LOCATION says', async (t) => {
+    const { folder } = editedApp(t, { 'store/texts.mjs': SERVICE });
+    const env = { METRICS_LOCATION: 'measured' };
+    const server = await startServer(null, { t, cwd: folder, args: STORE, env });
+    await server.until(({ models }) => models[0]?.state === 'ready');
+    await call(`${server.url}/predictions/texts`, 'a', { 'x-request-id': 'first' });
+    await call(`${server.url}/predictions/nobody`, 'a');
+    for (const line of [...IN_LOG, OF_MODEL]) await server.untilPrinted(line);
+    const read = (name: string): string => readFileSync(join(folder, 'measured', name), 'utf8');
+    for (const [name, lines] of [
+      ['mms_metrics.log', IN_LOG],
+      ['model_metrics.log', [OF_MODEL]],
+    ] as const)
+      await eventually(
+        () => lines.every((line) => line.test(read(name))),
+        15_000,
+        () => read(name),
+      );
+    assert.doesNotMatch(read('mms_metrics.log'), OF_MODEL);
+    await server.stop();
+  });
+
+  test('they come again after each --metric-interval', async (t) => {
+    const { folder } = editedApp(t, { 'store/texts.mjs': SERVICE });
+    const args = [...STORE, '--metric-interval', '50ms'];
+    const server = await startServer(null, { t, cwd: folder, args });
+    await eventually(
+      () => (server.stderr().match(/CPUUtilization/g) ?? []).length >= 3,
+      15_000,
+      () => server.stderr(),
+    );
+    await server.stop();
+  });
+
+  test('with an app there are none unless they are asked for', async (t) => {
+    const server = await startServer(fixture('echoes.mjs'), { t });
+    await call(`${server.url}/`, '{}');
+    assert.doesNotMatch(server.stderr(), /Requests2XX|CPUUtilization/);
+    await server.stop();
+  });
+
+  test("--metrics-mode prometheus adds TorchServe's names to a scrape, and writes no lines", async (t) => {
+    const { folder } = editedApp(t, { 'store/texts.mjs': SERVICE });
+    const args = [...STORE, '--metrics', '--metrics-mode', 'prometheus'];
+    const server = await startServer(null, { t, cwd: folder, args });
+    await server.until(({ models }) => models[0]?.state === 'ready');
+    await call(`${server.url}/predictions/texts`, '"a"');
+    const wanted = [
+      /^Requests2XX\{Level="Host",Hostname="[^"]+",\} [1-9]\d*\.0$/m,
+      /^ts_inference_requests_total\{model_name="texts",model_version="1(?:\.0)?",hostname="[^"]+",\} 1\.0$/m,
+      /^PredictionTime\{ModelName="texts",Level="Model",Hostname="[^"]+",\} [\d.E-]+$/m,
+      /^CPUUtilization\{Level="Host",Hostname="[^"]+",\} [\d.E-]+$/m,
+      /^banana_calls_total\{model="texts",version="1(?:\.0)?",dialect="mms",code="ok"\} 1$/m,
+      /^Texts\{model="texts",version="1(?:\.0)?"\} 1$/m,
+    ];
+    let text = '';
+    await eventually(
+      async () => {
+        text = await (await fetch(`${server.url}/metrics`)).text();
+        return wanted.every((line) => line.test(text));
+      },
+      15_000,
+      () => text,
+    );
+    assert.doesNotMatch(server.stderr(), /Requests2XX|Texts\.Count/);
+    await server.stop();
+  });
+});

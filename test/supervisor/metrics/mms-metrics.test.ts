@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict';
+import { hostname } from 'node:os';
+import { test } from 'node:test';
+import { ServeError } from '../../../protocol/errors.js';
+import { BatchRun } from '../../../supervisor/dispatch/batch-run.js';
+import type { Job } from '../../../supervisor/dispatch/job.js';
+import type { Asked } from '../../../supervisor/http/call/backend.js';
+import { HostReader, type HostFigures } from '../../../supervisor/machine/host-figures.js';
+import { MmsLines } from '../../../supervisor/metrics/mms-lines.js';
+import { MmsNews, type MmsListener } from '../../../supervisor/metrics/mms-news.js';
+import { ServiceLines } from '../../../supervisor/metrics/service-lines.js';
+import { TORCHSERVE_NAMES, TorchServeText, asDouble } from '../../../supervisor/metrics/torchserve-text.js';
+import type { Model } from '../../../supervisor/models/model.js';
+import type { AppMetric } from '../../../supervisor/processes/worker-listener.js';
+
+const MODEL = { spec: { name: 'digits', version: '1.0' } } as Model;
+const ASKED = { model: MODEL } as unknown as Asked;
+const GIB = 1024 ** 3;
+const HOST: HostFigures = {
+  cpuPercent: 12.345,
+  memoryUsedBytes: 2 * GIB,
+  memoryAvailableBytes: GIB,
+  memoryPercent: 66.6,
+  diskUsedBytes: 10 * GIB,
+  diskAvailableBytes: 30 * GIB,
+  diskPercent: 25,
+};
+
+function newsTo(listener: MmsListener): MmsNews {
+  const host = { read: () => Promise.resolve(HOST) } as unknown as HostReader;
+  return new MmsNews(listener, { intervalMs: 60_000, host, onProblem: () => {} });
+}
+
+function job(requestId: string, batch: BatchRun | null = null, runMs = 7.5): Job {
+  const facts = { acceptedAtMs: performance.now() - 20, runMs, hasBegun: true, batch };
+  return { ...facts, queueMs: () => 3, call: { requestId } } as unknown as Job;
+}
+
+/** Lines without their time and the name of this machine. */
+function linesOf(tell: (news: MmsNews, lines: MmsLines) => void): string[] {
+  const lines: string[] = [];
+  const log = new MmsLines((line) => lines.push(line));
+  tell(newsTo(log), log);
+  return lines.map((line) => line.replace(hostname(), 'h').replace(/,timestamp:\d{10}$/, ''));
+}
+
+const H = '|#Level:Host|#hostname:h';
+
+test('each answer is a line by its class; what is neither a success nor a failure is none', () => {
+  const lines = linesOf((news) => {
+    const never = { ...job('a'), queueMs: () => 0, hasBegun: false } as unknown as Job;
+    news.settled(ASKED, never, 200, null);
+    news.settled(ASKED, never, 302, null);
+    news.settled(ASKED, never, 503, new ServeError('SERVE_INFERENCE_FAILED'));
+    news.settled(ASKED, never, 200, new ServeError('SERVE_CANCELLED'));
+    news.refused(ASKED, new ServeError('SERVE_MODEL_NOT_FOUND'), 404);
+  });
+  assert.deepEqual(lines, [`Requests2XX.Count:1${H}`, `Requests5XX.Count:1${H}`, `Requests4XX.Count:1${H}`]);
+});
+
+test('a batch that went well is one line, with the requests that did', () => {
+  const batch = new BatchRun(3);
+  const lines = linesOf((news) => {
+    news.settled(ASKED, job('a', batch), 200, null);
+    news.settled(ASKED, job('b', batch), 500, new ServeError('SERVE_INFERENCE_FAILED'));
+    news.settled(ASKED, job('c', batch, 8), 200, null);
+    news.settled(ASKED, job('d'), 200, null);
+  }).filter((line) => line.startsWith('PredictionTime'));
+  const of = 'Milliseconds';
+  assert.deepEqual(lines, [
+    `PredictionTime.${of}:8|#ModelName:digits,Level:Model|#hostname:h,requestID:a,c`,
+    `PredictionTime.${of}:7.5|#ModelName:digits,Level:Model|#hostname:h,requestID:d`,
+  ]);
+});
+
+test('the start of a worker, and the machine, are lines by the names that they had', () => {
+  const lines = linesOf((news, log) => {
+    news.ready(MODEL, 1, 1234.5);
+    log.looked(HOST);
+  });
+  assert.deepEqual(lines, [
+    `W-9001-digits.Milliseconds:1235${H}`,
+    `CPUUtilization.Percent:12.35${H}`,
+    `DiskAvailable.Gigabytes:30${H}`,
+    `DiskUsage.Gigabytes:10${H}`,
+    `DiskUtilization.Percent:25${H}`,
+    `MemoryAvailable.Megabytes:1024${H}`,
+    `MemoryUsed.Megabytes:2048${H}`,
+    `MemoryUtilization.Percent:66.6${H}`,
+  ]);
+});
+
+test('of what apps measure, only the metrics of services are lines', () => {
+  const lines: string[] = [];
+  const metric = (name: string, dimensions: string): AppMetric => {
+    return { kind: 'counter', name, value: 2, unit: 'count', dimensions, requestIds: ['r'] };
+  };
+  new ServiceLines((_model, worker, line) => lines.push(`${worker} ${line}`)).measured(MODEL, 3, [
+    metric('Texts', 'ModelName\ndigits\nLevel\nModel'),
+    metric('words', 'language\nen'),
+  ]);
+  assert.equal(lines.length, 1);
+  assert.match(
+    lines[0] as string,
+    /^3 Texts\.Count:2\|#ModelName:digits,Level:Model\|#hostname:.*,requestID:r,/,
+  );
+});
+
+test("TorchServe's names stand in its own form: a comma behind each label, a point in each number", () => {
+  const text = new TorchServeText();
+  const news = newsTo(text);
+  for (const id of ['a', 'b']) news.settled(ASKED, job(id), 200, null);
+  news.ready(MODEL, 0, 1500);
+  text.looked(HOST);
+  const gpu = {
+    index: '0',
+    uuid: 'GPU-a',
+    name: 'A100',
+    totalBytes: 4 * GIB,
+    usedBytes: GIB,
+    utilization: 0.5,
+  };
+  const written = text.write([MODEL], [gpu], []).replaceAll(hostname(), 'h');
+  for (const line of [
+    'Requests2XX{Level="Host",Hostname="h",} 2.0',
+    'Requests5XX{Level="Host",Hostname="h",} 0.0',
+    'ts_inference_requests_total{model_name="digits",model_version="1.0",hostname="h",} 2.0',
+    'ts_queue_latency_microseconds{model_name="digits",model_version="1.0",hostname="h",} 6000.0',
+    'QueueTime{Level="Host",Hostname="h",} 3.0',
+    'WorkerLoadTime{WorkerName="W-9000-digits",Level="Host",Hostname="h",} 1500.0',
+    'CPUUtilization{Level="Host",Hostname="h",} 12.345',
+    'MemoryUsed{Level="Host",Hostname="h",} 2048.0',
+    'GPUUtilization{Level="Host",DeviceId="0",Hostname="h",} 50.0',
+    'GPUMemoryUsed{Level="Host",DeviceId="0",Hostname="h",} 1024.0',
+    'PredictionTime{ModelName="digits",Level="Model",Hostname="h",} 7.5',
+  ])
+    assert.ok(written.split('\n').includes(line), `${line} in\n${written}`);
+  const types = [...written.matchAll(/^# TYPE (\S+) /gm)].map(([, name = '']) => name);
+  assert.deepEqual(types.sort(), [...TORCHSERVE_NAMES].sort(), 'these are the names that no app may have');
+  assert.equal(
+    text
+      .write([MODEL], [], ['QueueTime'])
+      .split('\n')
+      .filter((line) => !line.startsWith('#')).length,
+    2,
+  );
+});
+
+test('numbers are written as Java writes doubles', () => {
+  const written = [0, 8, -1.5, 1e7, 12_345_678, 0.0005, 9_999_999].map(asDouble);
+  assert.deepEqual(written, ['0.0', '8.0', '-1.5', '1.0E7', '1.2345678E7', '5.0E-4', '9999999.0']);
+});
+
+test('the machine can be looked at', async () => {
+  const figures = await new HostReader('/').read();
+  for (const [name, value] of Object.entries(figures)) assert.ok(value >= 0 && Number.isFinite(value), name);
+  for (const name of ['cpuPercent', 'memoryPercent', 'diskPercent'] as const)
+    assert.ok(figures[name] <= 100, name);
+  assert.ok(figures.memoryUsedBytes > 0 && figures.diskUsedBytes > 0);
+});

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { LineLog } from '../../../supervisor/observe/line-log.js';
+import type { LogFile } from '../../../supervisor/observe/log-file.js';
+import type { OutputWriter } from '../../../supervisor/observe/output-writer.js';
+
+interface Written {
+  readonly shown: string[];
+  readonly kept: string[];
+  readonly writer: OutputWriter;
+  readonly file: LogFile;
+}
+
+function written(writableLength = 0): Written {
+  const shown: string[] = [];
+  const kept: string[] = [];
+  const writer = {
+    writableLength,
+    writeLines: (lines: string) => shown.push(lines),
+  } as unknown as OutputWriter;
+  const file = { writeLines: (lines: string) => kept.push(lines) } as unknown as LogFile;
+  return { shown, kept, writer, file };
+}
+
+test('the lines of a turn leave together, for people with the time of day, for files with the date', async () => {
+  const { shown, kept, writer, file } = written();
+  const log = new LineLog('text', writer, [file]);
+  log.info('one');
+  log.info('two', { worker: 1 });
+  assert.equal(shown.join(''), '', 'not yet');
+  await nextTurn();
+  assert.equal(shown.length, 1);
+  assert.match(
+    shown[0] as string,
+    /^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: one\n\[[\d:.]+\] INFO: two \{"worker":1\}\n$/,
+  );
+  assert.match(
+    kept[0] as string,
+    /^\[\d{4}-\d\d-\d\dT[\d:.]+Z\] INFO: one\n\[.*\] INFO: two \{"worker":1\}\n$/,
+  );
+});
+
+test('as JSON the fields stand beside the text', async () => {
+  const { shown, writer } = written();
+  new LineLog('json', writer, []).info('a "b"', { worker: 1 });
+  await nextTurn();
+  const { time, ...line } = JSON.parse(shown[0] as string) as { time: string };
+  assert.deepEqual(line, { level: 30, worker: 1, msg: 'a "b"' });
+  assert.ok(!Number.isNaN(Date.parse(time)));
+});
+
+test('a reader that has stopped reading is sent no more; a file is', async () => {
+  const { shown, kept, writer, file } = written(5 * 1024 ** 2);
+  new LineLog('text', writer, [file]).info('one');
+  await nextTurn();
+  assert.deepEqual([shown.length, kept.length], [0, 1]);
+});
+
+test('without anybody to write to nothing is gathered', async () => {
+  const log = new LineLog('text', null, []);
+  assert.equal(log.isWanted, false);
+  log.info('one');
+  await nextTurn();
+});
