@@ -24,7 +24,7 @@ import {
   type ResolvedOptions,
   type ServerOptions,
 } from './options/resolve.js';
-import { OPTIONS } from './options/table.js';
+import { OPTIONS, OPTION_NAMES } from './options/table.js';
 import { planTls, type TlsPlan } from './options/tls.js';
 import type { TlsListener } from './options/tls-values.js';
 import { readServeOptions } from './options/serve-options.js';
@@ -33,6 +33,7 @@ import { discoverGpus, type Discovery } from './machine/gpu-discovery.js';
 import { Devices } from './machine/devices.js';
 import type { Placement } from './machine/placement.js';
 import { holdsApp } from './server/app-path.js';
+import { MAIN_FLAGS, type ListenFlags } from './server/listen-flags.js';
 import type { ModelSource } from './server/models-handle.js';
 import { servedAs } from './options/mms-mode.js';
 import type { ModelPlan } from './server/plan-models.js';
@@ -133,8 +134,18 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
       ...corsWarnings(resolved),
     ],
   });
-  await server.open();
+  await server.open().catch((error: unknown) => {
+    throw withPlace(error, resolved);
+  });
   return server;
+}
+
+/** The error of an address that cannot be opened, with the place where it was written, if that was no flag. */
+function withPlace(error: unknown, { explicit }: ResolvedOptions): unknown {
+  const { flags = MAIN_FLAGS } = error as { flags?: ListenFlags };
+  const name = OPTION_NAMES.find((option) => OPTIONS[option].flag === flags.port);
+  const place = name === undefined ? undefined : explicit.get(name);
+  return place === undefined || place === flags.port ? error : Object.assign(error as Error, { place });
 }
 
 /** Whether there is such a listener, with an address of its own, or of one that is asked for as well. */

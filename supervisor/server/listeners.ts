@@ -11,6 +11,7 @@ import type { Dialects } from '../http/dialects/index.js';
 import { LateHandler } from '../http/socket/http-server.js';
 import { listen, type Listening, type ListenOptions } from '../http/socket/listen.js';
 import type { Address } from '../options/address.js';
+import type { ListenFlags } from './listen-flags.js';
 import type { ManagementPlan } from '../options/management.js';
 import type { MetricsPlan } from '../options/metrics.js';
 import type { TlsCredentials, TlsPlan } from '../options/tls.js';
@@ -22,12 +23,6 @@ export interface Addresses extends Address {
   readonly metrics: MetricsPlan | null;
   /** Null: none speaks TLS. */
   readonly tls: TlsPlan | null;
-}
-
-/** How a flag is named that would have led to another address. */
-export interface ListenFlags {
-  readonly host: string;
-  readonly port: string;
 }
 
 const LISTENERS: readonly Listener[] = ['main', 'management', 'metrics'];

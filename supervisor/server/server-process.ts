@@ -4,7 +4,7 @@ import { ServeError } from '../../protocol/errors.js';
 import { asSentence } from '../../protocol/sentences.js';
 import { EXIT_CODES, type ExitReason } from './exit-codes.js';
 import { watchNpmShell } from './npm-shell.js';
-import type { ListenFlags } from './listeners.js';
+import { MAIN_FLAGS, type ListenFlags } from './listen-flags.js';
 import type { ServerEnd, ServerHandle } from './server-handle.js';
 
 export interface ServerProcess {
@@ -103,7 +103,8 @@ export function explainFailure(thrown: unknown): ExitReason {
     say(message);
     return 'config';
   }
-  const where = placeOf(thrown as ListenError);
+  const { place } = thrown as ListenError;
+  const where = placeOf(thrown as ListenError) + (place === undefined ? '' : ` (${place})`);
   const { host, port } = (thrown as ListenError).flags ?? MAIN_FLAGS;
   if (code === 'EADDRINUSE') {
     say(`${where} is in use by another program. Choose another with ${port}, or ${port} 0 for a free one.`);
@@ -117,14 +118,14 @@ export function explainFailure(thrown: unknown): ExitReason {
   return 'internal';
 }
 
-const MAIN_FLAGS: ListenFlags = { host: '--host', port: '--port' };
-
-/** The fields that `listen` and `Listeners` add to a system error. A host without an address has only its name, a socket only its path. */
+/** The fields that `listen`, `Listeners` and `serve` add to a system error. A host without an address has only its name, a socket only its path. */
 interface ListenError {
   readonly hostname?: string;
   readonly address?: string;
   readonly port?: number;
   readonly flags?: ListenFlags;
+  /** Where it was written, if not as a flag. */
+  readonly place?: string;
 }
 
 function placeOf({ hostname, address = '', port = 0 }: ListenError): string {

@@ -1,5 +1,8 @@
 /** `config.properties` and the real command: which file is read, which source wins, what a mistake costs. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { statSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
 import { tableRows } from '../helpers/doc-page.js';
 import { editedApp } from '../helpers/edited-app.js';
@@ -195,6 +198,34 @@ describe('a mistake in a config.properties ends the start with exit code 2 and a
         ['', `banana-serve: ${says.replace('FOLDER', cwd)}\n`],
       );
     });
+});
+
+for (const [key, flag] of [
+  ['inference_address', '--port'],
+  ['management_address', '--management-port'],
+] as const)
+  test(`a port of ${key} that is in use is told with its line`, RUNS, async (t) => {
+    const other = createServer().listen(0, '127.0.0.1');
+    t.after(() => other.close());
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    const cwd = folderOf(t, { 'config.properties': `${LISTENS}${key}=http://127.0.0.1:${port}` });
+    const command = runCommand([], { t, cwd });
+    assert.deepEqual(await command.ended, { code: 4, signal: null });
+    const [said] = command.stderr().trimEnd().split('\n').slice(-1);
+    assert.equal(
+      said,
+      `banana-serve: port ${port} of 127.0.0.1 (config.properties line 3: ${key}) is in use by another program. Choose another with ${flag}, or ${flag} 0 for a free one.`,
+    );
+  });
+
+test('the management API may be a socket that config.properties names', RUNS, async (t) => {
+  const config = 'inference_address=http://127.0.0.1:0\nmanagement_address=unix:$$FOLDER$$/m.sock';
+  const cwd = folderOf(t, { 'config.properties': config });
+  const server = await startAsWritten(t, [], { cwd, env: { FOLDER: cwd } });
+  await server.untilPrinted(`the management API is on unix:${cwd}/m.sock`);
+  assert.equal(statSync(`${cwd}/m.sock`).mode & 0o777, 0o600);
+  await server.stop();
 });
 
 /** The sources of the table in the docs, each with the size of the queue that its example says. */
