@@ -53,10 +53,14 @@ async function startDownloader(
   mkdirSync(store);
   const args = ['--allowed-urls', allowed, '--access-log', '--drain-lag', '0s'];
   const command = await startManagedCommand(t, { args, env: { ...env, TMPDIR: temp } }, store);
-  const files = (): string[] =>
-    readdirSync(temp, { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile())
-      .map(({ name }) => name);
+  const files = (): string[] => {
+    try {
+      const entries = readdirSync(temp, { recursive: true, withFileTypes: true });
+      return entries.filter((entry) => entry.isFile()).map(({ name }) => name);
+    } catch {
+      return ['in a folder that was removed while it was read'];
+    }
+  };
   const register = (url: string, more = ''): Promise<string> =>
     command.management.said(`POST /models?url=${encodeURIComponent(url)}${more}`);
   return { ...command, files, register };
