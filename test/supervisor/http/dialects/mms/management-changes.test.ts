@@ -23,7 +23,9 @@ async function registerWith(scale: ModelsAdmin['scale']): Promise<{ error: unkno
   };
   const models = { find: () => ({ spec: REF }), leaving: () => null };
   const request = { method: 'POST', url: '/models?url=m.mjs&initial_workers=1', headers: {} };
-  const ask = { request, path: '/models', model: null, backend: { admin, models } } as unknown as Ask;
+  const response = { socket: {}, once: () => {} };
+  const backend = { admin, models, options: {} };
+  const ask = { request, response, path: '/models', model: null, backend } as unknown as Ask;
   const error: unknown = await register({} as AnswerContext, ask).then(
     () => null,
     (thrown: unknown) => thrown,
