@@ -14,6 +14,8 @@ import { MOST_SERIES, keyOf, otherOf } from './series-limit.js';
 
 const MOST_NAMES = 100;
 
+const LEAST_KINDS = 1000;
+
 type Kind = Family['type'];
 
 interface Series {
@@ -72,12 +74,23 @@ export class AppSeries {
   readonly #byModel = new WeakMap<Model, ModelSeries>();
   /** Of the names that any app has, by which another may not mean something else. */
   #kinds = new Map<string, Kind>();
+  /** So many are looked through for those of models that are gone. */
+  #kindsLimit = LEAST_KINDS;
   readonly #complaints = new Set<string>();
+  readonly #models: () => readonly Model[];
   readonly #isTaken: (name: string) => boolean;
   readonly #onProblem: (problem: string) => void;
 
-  /** `isTaken`: names that no app may have. `onProblem` is told once of each metric that is left out. */
-  constructor(isTaken: (name: string) => boolean, onProblem: (problem: string) => void) {
+  /**
+   * `models`: those that are there. `isTaken`: names that no app may have. `onProblem` is told once of each metric that is
+   * left out.
+   */
+  constructor(
+    models: () => readonly Model[],
+    isTaken: (name: string) => boolean,
+    onProblem: (problem: string) => void,
+  ) {
+    this.#models = models;
     this.#isTaken = isTaken;
     this.#onProblem = onProblem;
   }
@@ -93,9 +106,9 @@ export class AppSeries {
   }
 
   /** Of the models that are there. */
-  families(models: readonly Model[]): Family[] {
+  families(): Family[] {
     const families = new Map<string, Family & { readonly measured: Measured[] }>();
-    for (const model of models) {
+    for (const model of this.#models()) {
       for (const [name, { kind, series }] of this.#byModel.get(model)?.families ?? []) {
         const family = families.get(name) ?? { name, type: kind, help: 'Measured by an app.', measured: [] };
         families.set(name, family);
@@ -118,13 +131,23 @@ export class AppSeries {
       this.#complain(`${model.spec.name} measures ${name}, which is left out: ${conflict}`);
       return;
     }
-    this.#kinds.set(name, kind);
+    this.#note(name, kind);
     const labels = dimensionsOf(metric);
     const own = kind === 'gauge' ? { ...labels, worker: String(worker) } : labels;
     if (!series.take(name, kind, own, value))
       this.#complain(
         `${model.spec.name} has more than ${MOST_NAMES} metrics; those that came later are left out`,
       );
+  }
+
+  /** What only models had that are gone is free again, as soon as there are enough names to look through. */
+  #note(name: string, kind: Kind): void {
+    if (this.#kinds.size >= this.#kindsLimit) {
+      const families = this.#models().flatMap((model) => [...(this.#byModel.get(model)?.families ?? [])]);
+      this.#kinds = new Map(families.map(([known, family]) => [known, family.kind]));
+      this.#kindsLimit = Math.max(LEAST_KINDS, 2 * this.#kinds.size);
+    }
+    this.#kinds.set(name, kind);
   }
 
   /** Two metrics of one name make a scrape that nobody can read. */
@@ -162,15 +185,20 @@ const KINDS: Readonly<Record<AppMetric['kind'], Kind>> = {
 /** Labels of the server's, which are there in any case. */
 const OWN_LABELS: readonly string[] = ['model', 'version', 'worker', 'le', 'quantile'];
 
-/** What Multi Model Server adds to every metric of a service says no more than the server's own labels. */
+/**
+ * In one order, as the same labels are one series in whatever order they come. What Multi Model Server adds to every metric
+ * of a service says no more than the server's own labels.
+ */
 function dimensionsOf({ dimensions }: AppMetric): Labels {
   const pairs = splitHeaderLines(dimensions).filter(([name]) => name !== 'ModelName' && name !== 'Level');
-  return Object.fromEntries(
-    pairs.map(([name, value]) => {
-      const label = asName(name);
-      return [OWN_LABELS.includes(label) || label.startsWith('__') ? `exported_${label}` : label, value];
-    }),
-  );
+  const labels = pairs.map(([name, value]) => {
+    const label = asName(name);
+    return [
+      OWN_LABELS.includes(label) || label.startsWith('__') ? `exported_${label}` : label,
+      value,
+    ] as const;
+  });
+  return Object.fromEntries(labels.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
 }
 
 function asName(text: string): string {

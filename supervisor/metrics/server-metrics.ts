@@ -48,7 +48,11 @@ export class ServerMetrics implements MetricsPage {
     this.#facts = facts;
     this.#torchServe = torchServe;
     this.#sampler = new Sampler((problem) => onProblem(`metrics of GPUs: ${asClause(problem)}`));
-    this.#apps = new AppSeries(isTaken, (problem) => onProblem(`metrics: ${problem}`));
+    this.#apps = new AppSeries(
+      () => this.#models(),
+      isTaken,
+      (problem) => onProblem(`metrics: ${problem}`),
+    );
   }
 
   ready(): void {}
@@ -72,10 +76,7 @@ export class ServerMetrics implements MetricsPage {
 
   async scrape(names: readonly string[]): Promise<{ contentType: string; text: string }> {
     const { TEXT_TYPE, writeText } = await import('./write-text.js');
-    const models = this.#facts()
-      .models.describe()
-      .map(({ model }) => model);
-    const added = this.#torchServe?.write(models, this.#sampler.gpus, names) ?? '';
+    const added = this.#torchServe?.write(this.#models(), this.#sampler.gpus, names) ?? '';
     return { contentType: TEXT_TYPE, text: (await writeText(this.#families(names))) + added };
   }
 
@@ -89,8 +90,12 @@ export class ServerMetrics implements MetricsPage {
       const limit = this.#limits.get(metric) as SeriesLimit;
       return { ...metric, measured: limit.bound(metric.measure(facts)) };
     });
-    const models = facts.models.describe().map(({ model }) => model);
-    return [...house, ...this.#apps.families(models).filter(isWanted)];
+    return [...house, ...this.#apps.families().filter(isWanted)];
+  }
+
+  #models(): Model[] {
+    const { models } = this.#facts();
+    return models.describe().map(({ model }) => model);
   }
 }
 

@@ -1,6 +1,6 @@
 /** `GET /metrics` of the real command: where it is, who may ask, and that it counts what happens. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
@@ -222,5 +222,19 @@ describe('what metrics count', LIMIT, () => {
     assert.equal(found.sum('banana_gpu_memory_used_bytes', labels), 1024 ** 3);
     assert.equal(found.sum('banana_gpu_memory_total_bytes', labels), 40 * 1024 ** 3);
     await server.stop();
+  });
+
+  test('nvidia-smi is asked every 10 seconds at most, and by no scrape', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'banana-metrics-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const asked = join(folder, 'asked');
+    const startedAtMs = performance.now();
+    const server = await start(t, ECHO, { args: ['--metrics'], env: withNvidiaSmi(t, asked) });
+    await untilScraped(server.url, (one) => one.sum('banana_gpu_utilization_ratio') !== null);
+    for (let i = 0; i < 50; i += 1) await scrape(server.url);
+    await server.stop();
+    const questions = readFileSync(asked, 'utf8').split('\n').length - 1;
+    const periods = Math.floor((performance.now() - startedAtMs) / 10_000);
+    assert.ok(questions >= 1 && questions <= 1 + periods, `${questions} questions`);
   });
 });

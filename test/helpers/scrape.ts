@@ -21,7 +21,9 @@ export class Scrape {
     this.types = new Map(lines.flatMap((line) => typeOf(line) ?? []));
     this.samples = lines.filter((line) => line !== '' && !line.startsWith('#')).map(readSample);
     for (const { name } of this.samples) assert.ok(this.familyOf(name) !== null, `${name} has a type`);
-    const keys = this.samples.map(({ name, labels }) => JSON.stringify([name, labels]));
+    const keys = this.samples.map(({ name, labels }) =>
+      JSON.stringify([name, Object.entries(labels).sort()]),
+    );
     assert.equal(new Set(keys).size, keys.length, 'no sample is there twice');
   }
 

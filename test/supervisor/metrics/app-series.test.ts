@@ -14,15 +14,14 @@ interface Bench {
   readonly problems: string[];
 }
 
-function bench(): Bench {
+function bench(models: readonly Model[] = [DIGITS, CATS]): Bench {
   const problems: string[] = [];
-  return {
-    apps: new AppSeries(
-      (name) => name.startsWith('banana_'),
-      (said) => problems.push(said),
-    ),
-    problems,
-  };
+  const apps = new AppSeries(
+    () => models,
+    (name) => name.startsWith('banana_'),
+    (said) => problems.push(said),
+  );
+  return { apps, problems };
 }
 
 function metric(kind: AppMetric['kind'], name: string, value: number | string, dimensions = ''): AppMetric {
@@ -30,8 +29,8 @@ function metric(kind: AppMetric['kind'], name: string, value: number | string, d
 }
 
 /** Such as `words{model=digits,version=1} 3`. */
-function shown({ apps }: Bench, models: readonly Model[] = [DIGITS, CATS]): string[] {
-  return apps.families(models).flatMap(({ name, measured }) =>
+function shown({ apps }: Bench): string[] {
+  return apps.families().flatMap(({ name, measured }) =>
     Array.from(measured, ({ labels, value }) => {
       const pairs = Object.entries(labels).map((pair) => pair.join('='));
       return `${name}{${pairs.join()}} ${value instanceof Buckets ? [...value.counts].join('') : value}`;
@@ -65,10 +64,12 @@ test('a worker that dies takes its gauges with it, and nothing else, unless anot
 });
 
 test('one metric of two models is one family; a model that is gone is not in it', () => {
-  const one = bench();
+  const models = [DIGITS, CATS];
+  const one = bench(models);
   for (const model of [DIGITS, CATS]) one.apps.measured(model, 0, [metric('counter', 'words', 1)]);
   assert.deepEqual(shown(one), ['words{model=digits,version=1} 1', 'words{model=cats,version=2} 1']);
-  assert.deepEqual(shown(one, [CATS]), ['words{model=cats,version=2} 1']);
+  models.shift();
+  assert.deepEqual(shown(one), ['words{model=cats,version=2} 1']);
 });
 
 test('names and labels that Prometheus does not know are made such, and those of the server are kept apart', () => {
@@ -115,4 +116,24 @@ test('a model has at most a thousand combinations of labels; those that come lat
   const all = shown(one);
   assert.equal(all.length, 1001);
   assert.equal(all.at(-1), 'users{model=digits,version=1,user=other} 100');
+});
+
+test('the same labels are one series in whatever order they come, also once they are made valid', () => {
+  const one = bench();
+  for (const dimensions of ['a\n1\nb\n2', 'b\n2\na\n1', 'b\n2\na\n1\nLevel\nModel'])
+    one.apps.measured(DIGITS, 0, [metric('counter', 'words', 1, dimensions)]);
+  assert.deepEqual(shown(one), ['words{model=digits,version=1,a=1,b=2} 3']);
+});
+
+test('the names of models that are gone are free again, whether anybody scrapes or not', () => {
+  const models = [DIGITS];
+  const one = bench(models);
+  for (let i = 0; i < 3000; i += 1) {
+    const model = { spec: { name: `m${i}`, version: '1' } } as Model;
+    models.splice(0, 1, model);
+    one.apps.measured(model, 0, [metric('counter', `own_${i}`, 1), metric('counter', 'words', 1)]);
+  }
+  models.splice(0, 1, CATS);
+  one.apps.measured(CATS, 0, [metric('gauge', 'own_0', 1)]);
+  assert.deepEqual([shown(one), one.problems], [['own_0{model=cats,version=2,worker=0} 1'], []]);
 });
