@@ -32,7 +32,7 @@ async function main(argv: readonly string[]): Promise<ExitReason> {
   let newFolder: string | null = null;
   const command = describeCommand((folder) => (newFolder = folder));
   try {
-    command.parse(withFlagForEachModel(argv));
+    command.parse(withFlagForEachModel(argv, process.cwd()));
   } catch (thrown) {
     if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 'drained' : 'config';
     throw thrown;

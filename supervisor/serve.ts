@@ -150,14 +150,15 @@ function withPlace(error: unknown, { explicit }: ResolvedOptions): unknown {
 
 /** Whether there is such a listener, with an address of its own, or of one that is asked for as well. */
 function isListener(
-  { tlsFor }: ServerOptions,
+  { tlsFor, metricsPort }: ServerOptions,
   listener: TlsListener,
   management: ManagementPlan | null,
   metrics: MetricsPlan | null,
 ): boolean {
-  if (listener === 'metrics') return metrics !== null && metrics.listener !== null;
-  if (listener === 'main' || management === null) return listener === 'main';
-  return !management.isShared || tlsFor.includes('main');
+  const isOnMain = tlsFor.includes('main'); // whoever shares its address speaks as it does
+  if (listener === 'main') return true;
+  if (listener === 'management') return management !== null && (!management.isShared || isOnMain);
+  return metrics !== null && (metrics.listener !== null || (metricsPort !== null && isOnMain));
 }
 
 function warningsOf(tls: TlsPlan | null): readonly string[] {

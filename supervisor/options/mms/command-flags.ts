@@ -29,13 +29,18 @@ const NO_STOP =
   'with SIGTERM: kill <pid>, systemctl stop, docker stop. It finishes its calls first.';
 
 /** `--models a=a.mar b=b.mar`, as Multi Model Server took it, as a flag for each. Whatever may be an app is left as it is. */
-export function withFlagForEachModel(args: readonly string[]): string[] {
+export function withFlagForEachModel(args: readonly string[], folder: string): string[] {
   let isAmongModels = false;
   return args.flatMap((arg, i) => {
     const isValue = args[i - 1] === '--models';
-    isAmongModels = isValue || (isAmongModels && MODEL.test(arg));
+    isAmongModels = isValue || (isAmongModels && isModel(arg, folder));
     return isAmongModels && !isValue ? ['--models', arg] : [arg];
   });
+}
+
+/** A plain word that names nothing in the folder of the start can be no app either. */
+function isModel(arg: string, folder: string): boolean {
+  return MODEL.test(arg) || (/^\w[\w-]*$/.test(arg) && !existsSync(resolve(folder, arg)));
 }
 
 /** No path of an app looks so. */

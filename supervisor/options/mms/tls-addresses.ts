@@ -13,6 +13,8 @@ const ADDRESSES: Readonly<Record<string, TlsListener>> = {
   metrics_address: 'metrics',
 };
 
+const SECURE = /^https:/i;
+
 const FILES: readonly string[] = ['certificate_file', 'private_key_file'];
 
 /** Whether a key has to do with TLS. */
@@ -21,17 +23,19 @@ export function concernsTls(key: string): boolean {
 }
 
 /**
- * The listeners, and where the first of them is asked for; null if nothing is said of TLS. Of several settings of a key the
+ * The listeners, and where the first of them is asked for; null if nothing is said of TLS, by no setting of any source. Of several settings of a key the
  * last one counts. A certificate that no address asks for is for no listener.
  */
 export function tlsListeners(
   settings: readonly Setting[],
 ): { readonly listeners: readonly TlsListener[]; readonly place: string } | null {
   const given = Object.keys(ADDRESSES).flatMap((key) => lastOf(settings, key) ?? []);
-  const secure = given.filter(({ text }) => /^https:/i.test(text));
+  const secure = given.filter(({ text }) => SECURE.test(text));
   const files = FILES.flatMap((key) => lastOf(settings, key) ?? []);
-  const [first] = [...secure, ...files];
-  if (first === undefined) return null;
+  const isSaid =
+    files.length > 0 || settings.some(({ key, text }) => Object.hasOwn(ADDRESSES, key) && SECURE.test(text));
+  const [first] = [...secure, ...files, ...given];
+  if (!isSaid || first === undefined) return null;
   return { listeners: secure.flatMap(({ key }) => ADDRESSES[key] ?? []), place: first.place };
 }
 

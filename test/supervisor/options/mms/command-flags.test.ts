@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { withFlagForEachModel } from '../../../../supervisor/options/mms/command-flags.js';
+import { appFolder } from '../../../worker/app-folder.js';
 
 for (const [given, read] of [
   ['--models a=a.mar b=b.mar c.mar --start', '--models a=a.mar --models b=b.mar --models c.mar --start'],
@@ -13,7 +14,10 @@ for (const [given, read] of [
   ['--models a=a --model b=b.ts', '--models a=a --model b=b.ts'],
   ['--model a=a.ts b=b.ts', '--model a=a.ts b=b.ts'],
   ['--models', '--models'],
+  ['--models cats dogs --start', '--models cats --models dogs --start'],
+  ['--models cats here', '--models cats here'],
 ] as const)
-  test(`${given} is read as ${read}`, () => {
-    assert.equal(withFlagForEachModel(given.split(' ')).join(' '), read);
+  test(`${given} is read as ${read}`, (t) => {
+    const folder = appFolder(t, { 'here/app.ts': '' });
+    assert.equal(withFlagForEachModel(given.split(' '), folder).join(' '), read);
   });

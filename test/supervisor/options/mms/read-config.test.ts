@@ -163,6 +163,30 @@ for (const key of MMS_KEY_NAMES) {
   });
 }
 
+/** What the configs of Multi Model Server and TorchServe may hold. */
+const THEIRS = `
+  inference_address management_address model_store load_models default_workers_per_model job_queue_size
+  default_response_timeout default_response_timeout_seconds unregister_model_timeout number_of_gpu max_request_size
+  max_response_size decode_input_request default_service_handler preload_model cors_allowed_origin cors_allowed_methods
+  cors_allowed_headers blacklist_env_vars keystore keystore_pass keystore_type private_key_file certificate_file
+  number_of_netty_threads netty_client_threads async_logging prefer_direct_buffer debug model_server_home plugins_path vmargs
+  metric_time_interval enable_envvars_config use_native_io io_ratio metrics_address default_startup_timeout allowed_urls
+  use_env_allowed_urls enable_model_api disable_token_authorization token_expiration_min models metrics_mode metrics_config
+  model_metrics_auto_detect disable_system_metrics service_envelope install_py_dep_per_model enable_metrics_api`;
+
+test('every key of Multi Model Server and TorchServe is known, with a meaning or without', (t) => {
+  const known = [...MMS_KEY_NAMES, ...Object.keys(KEYS_LEFT_ASIDE), 'enable_envvars_config'];
+  const theirs = THEIRS.trim().split(/\s+/);
+  assert.deepEqual(
+    theirs.filter((key) => !known.includes(key)),
+    [],
+  );
+  const aside = theirs.filter((key) => Object.hasOwn(KEYS_LEFT_ASIDE, key));
+  const { warnings } = read(t, aside.map((key) => `${key}=x`).join('\n'));
+  assert.equal(warnings.length, 1);
+  for (const key of aside) assert.ok(warnings[0]?.includes(`: ${key}`), key);
+});
+
 describe('variables of the environment in a value', () => {
   test('are replaced wherever they stand', (t) => {
     const text = 'model_store=$$ROOT$$/models/$$STAGE$$\ninference_address=http://$$HOST$$:80';
@@ -227,6 +251,12 @@ describe('https', () => {
       assert.deepEqual(resolved(read(t, text)).tlsFor, tlsFor);
     });
   }
+
+  test('of the file is nothing where the environment says http', (t) => {
+    const text = 'enable_envvars_config=true\ninference_address=https://127.0.0.1';
+    const { environment, file } = read(t, text, { MMS_INFERENCE_ADDRESS: 'http://127.0.0.1' });
+    assert.deepEqual(resolveOptions([environment, file]).options.tlsFor, []);
+  });
 
   test('has ports of its own', (t) => {
     const options = resolved(read(t, 'inference_address=https://a\nmanagement_address=https://b'));
