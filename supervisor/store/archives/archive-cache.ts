@@ -7,7 +7,7 @@ import { constants, type BigIntStats } from 'node:fs';
 import { mkdir, open, rm, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Release } from '../stored-model.js';
-import { ArchiveProblem } from './archive-problem.js';
+import { ArchiveProblem, GivenUp } from './archive-problem.js';
 import { ARCHIVE_LIMITS } from './limits.js';
 import type { OwnFolder } from './own-folder.js';
 import { unpack } from './unpack.js';
@@ -60,7 +60,7 @@ export class ArchiveCache {
 
   /** Nothing is unpacked any more. What is there goes with the server's folder. */
   close(): void {
-    this.#stop.abort(new Error('the server ends'));
+    this.#stop.abort(new GivenUp('the server ends'));
   }
 
   #begin(digest: string, file: FileHandle, found: BigIntStats): Unpacked {

@@ -13,7 +13,11 @@ export interface ArchiveEntry {
 }
 
 /**
- * The entries in the order of the archive. `file` stays open, and is its owner's to close. Throws ArchiveProblem, and
- * whatever the libraries throw for an archive that is cut off or damaged.
+ * The entries in the order of the archive. `file` stays open, and is its owner's to close. `onUnzipped` is told of every
+ * byte of a compressed archive before it is looked at, whether it is part of an entry or not, and throws if it is one too
+ * many. Throws ArchiveProblem, and whatever the libraries throw for an archive that is cut off or damaged.
  */
-export type ArchiveReader = (file: FileHandle) => AsyncIterable<ArchiveEntry>;
+export type ArchiveReader = (
+  file: FileHandle,
+  onUnzipped: (bytes: number) => void,
+) => AsyncIterable<ArchiveEntry>;

@@ -2,6 +2,7 @@
 import { ArchiveProblem } from './archive-problem.js';
 
 const MAX_CHARS = 1024;
+const MAX_DEPTH = 64;
 
 /** What stands in a place: exactly this name, and whether files may stand below it. */
 interface Place {
@@ -13,6 +14,12 @@ interface Place {
 export class EntryNames {
   /** By what file systems that ignore case, or ways of writing an accent, take for the same. */
   readonly #places = new Map<string, Place>();
+  readonly #maxPlaces: number;
+
+  /** `maxPlaces`: of files and folders, those included that only stand in the names of others. */
+  constructor(maxPlaces = Infinity) {
+    this.#maxPlaces = maxPlaces;
+  }
 
   /** The relative path of an entry, without `.` and empty parts; empty for the folder itself. @throws ArchiveProblem */
   add(name: string, isFolder: boolean): string {
@@ -30,6 +37,8 @@ export class EntryNames {
     const key = path.normalize('NFC').toLowerCase();
     const before = this.#places.get(key);
     if (before === undefined) {
+      if (this.#places.size >= this.#maxPlaces)
+        throw new ArchiveProblem(`it has more than ${this.#maxPlaces} entries.`);
       this.#places.set(key, { path, isFolder });
       return;
     }
@@ -51,6 +60,7 @@ function partsOf(name: string): string[] {
   if (/[\x01-\x1f\x7f]/.test(name)) throw problem(name, 'has a control character in its name');
   if (name.startsWith('/') || /^[A-Za-z]:/.test(name)) throw problem(name, 'has an absolute path');
   const parts = name.split('/').filter((part) => part !== '' && part !== '.');
+  if (parts.length > MAX_DEPTH) throw problem(name.slice(0, 40), `lies deeper than ${MAX_DEPTH} folders`);
   if (parts.includes('..')) throw problem(name, 'leads out of the archive');
   return parts;
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { processNamespace, startOf } from '../../machine/process-start.js';
 import { FOLDER_PREFIX } from './own-folder.js';
 
-/** Servers of other containers cannot be seen here: their folders are left alone while they are touched. */
+/** Servers of other containers, or of other machines that share the folder, cannot be seen here: their folders are left alone while they are touched. */
 const UNTOUCHED_MS = 15 * 60_000;
 
 /** Never rejects: what cannot be removed is left for the next server. */
@@ -29,15 +29,17 @@ interface Owner {
 function ownerIn(name: string): Owner | null {
   if (!name.startsWith(FOLDER_PREFIX)) return null;
   const [, pid, start = '', namespace = ''] =
-    /^(\d+)-(\d+)-(\d+)-[\da-f]{32}$/.exec(name.slice(FOLDER_PREFIX.length)) ?? [];
+    /^(\d+)-(\d+)-([\dx]*[\da-f]*)-[\da-f]{32}$/.exec(name.slice(FOLDER_PREFIX.length)) ?? [];
   return pid === undefined ? null : { pid: Number(pid), start, namespace };
 }
 
 async function isLeftover(path: string, { pid, start, namespace }: Owner): Promise<boolean> {
   const found = await lstat(path).catch(() => null);
   if (found?.isDirectory() !== true || found.uid !== process.getuid?.()) return false;
-  if (namespace !== (processNamespace() || '0')) return Date.now() - found.mtimeMs > UNTOUCHED_MS;
-  return start === '0' ? !isThere(pid) : startOf(pid) !== start;
+  if (namespace !== processNamespace()) return Date.now() - found.mtimeMs > UNTOUCHED_MS;
+  if (start === '0') return !isThere(pid);
+  const started = startOf(pid);
+  return started !== undefined && started !== start;
 }
 
 function isThere(pid: number): boolean {

@@ -40,7 +40,7 @@ export class OwnFolder {
   };
 
   #make(): string {
-    const owner = [process.pid, startOf(process.pid) ?? '0', processNamespace() || '0'].join('-');
+    const owner = [process.pid, startOf(process.pid) ?? '0', processNamespace()].join('-');
     const path = join(realpathSync(tmpdir()), `${FOLDER_PREFIX}${owner}-${randomBytes(16).toString('hex')}`);
     mkdirSync(path, { mode: 0o700 }); // throws if anything stands there, a link included
     process.on('exit', this.close);

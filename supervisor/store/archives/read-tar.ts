@@ -7,7 +7,10 @@ import type { Parser, ReadEntry } from 'tar';
 import type { ArchiveEntry } from './archive-entry.js';
 import { ArchiveProblem } from './archive-problem.js';
 
-export async function* readTar(file: FileHandle): AsyncGenerator<ArchiveEntry> {
+export async function* readTar(
+  file: FileHandle,
+  onUnzipped: (bytes: number) => void,
+): AsyncGenerator<ArchiveEntry> {
   const { Parser } = await import('tar');
   // It is unzipped here, in Node's pool of threads: the parser would do that in ours.
   const source = Readable.from(bytesOf(file), { objectMode: false });
@@ -15,7 +18,7 @@ export async function* readTar(file: FileHandle): AsyncGenerator<ArchiveEntry> {
   source.on('error', (error) => tar.destroy(error));
   const stop = new AbortController();
   try {
-    yield* entriesOf(new Parser(), tar, stop.signal);
+    yield* entriesOf(new Parser(), counted(tar, onUnzipped), stop.signal);
   } finally {
     stop.abort();
     tar.destroy();
@@ -34,6 +37,16 @@ async function* bytesOf(file: FileHandle): AsyncGenerator<Buffer> {
 }
 
 const CHUNK_BYTES = 64 * 1024;
+
+async function* counted(
+  source: AsyncIterable<Buffer>,
+  onUnzipped: (bytes: number) => void,
+): AsyncGenerator<Buffer> {
+  for await (const chunk of source) {
+    onUnzipped(chunk.length);
+    yield chunk;
+  }
+}
 
 /** What the parser has told and nobody has taken yet. */
 type News = ReadEntry | 'end';
@@ -81,8 +94,33 @@ interface State {
 }
 
 async function feed(parser: Parser, tar: AsyncIterable<Buffer>, signal: AbortSignal): Promise<void> {
-  for await (const chunk of tar) if (!parser.write(chunk)) await once(parser, 'drain', { signal });
+  let isOver = false;
+  parser.on('eof', () => (isOver = true));
+  for await (const chunk of withWholeHead(tar)) {
+    // What follows the end is read for the checksum of the whole: the parser would keep all of it.
+    if (!isOver && !parser.write(chunk)) await once(parser, 'drain', { signal });
+  }
   parser.end();
+}
+
+/** The parser looks at the first bytes, and would unzip another layer, which nobody counts. @throws ArchiveProblem */
+async function* withWholeHead(tar: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let head: Buffer | null = Buffer.alloc(0);
+  for await (const chunk of tar) {
+    head = head === null ? null : Buffer.concat([head, chunk]);
+    if (head !== null && head.length < HEAD_BYTES) continue;
+    yield head === null ? chunk : notZipped(head);
+    head = null;
+  }
+  if (head !== null) yield notZipped(head);
+}
+
+const HEAD_BYTES = 512;
+
+function notZipped(head: Buffer): Buffer {
+  const start = head.toString('latin1', 0, 4);
+  if (!start.startsWith('\x1f\x8b') && start !== '\x28\xb5\x2f\xfd') return head;
+  throw new ArchiveProblem('it is compressed twice.');
 }
 
 const KINDS: Readonly<Record<string, string>> = {

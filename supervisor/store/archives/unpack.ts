@@ -6,7 +6,7 @@ import { mkdir, open, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { ArchiveEntry, ArchiveReader } from './archive-entry.js';
-import { ArchiveProblem } from './archive-problem.js';
+import { ArchiveProblem, GivenUp } from './archive-problem.js';
 import { EntryNames } from './entry-names.js';
 import type { ArchiveLimits } from './limits.js';
 import { readTar } from './read-tar.js';
@@ -18,7 +18,7 @@ export interface Unpacking {
   /** Absolute path of an empty folder; what it holds after a failure is its owner's to remove. */
   readonly folder: string;
   readonly limits: ArchiveLimits;
-  /** Nobody wants it any more. */
+  /** Nobody wants it any more; its reason is a GivenUp. */
   readonly signal: AbortSignal;
 }
 
@@ -27,9 +27,9 @@ export async function unpack({ file, folder, limits, signal }: Unpacking): Promi
   const read = await readerOf(file);
   const { size } = await file.stat();
   const sum = new WrittenSum(size, limits, signal);
-  const names = new EntryNames();
+  const names = new EntryNames(limits.maxEntries);
   const folders = new Set([folder]);
-  for await (const entry of asProblems(read(file))) {
+  for await (const entry of asProblems(read(file, (bytes) => sum.countUnzipped(bytes)))) {
     const { name, kind } = entry;
     sum.countEntry();
     if (kind !== 'file' && kind !== 'folder')
@@ -69,7 +69,7 @@ async function* asProblems<T>(source: AsyncIterable<T>): AsyncGenerator<T> {
 }
 
 function rethrowAsProblem(thrown: unknown): never {
-  if (thrown instanceof ArchiveProblem) throw thrown;
+  if (thrown instanceof ArchiveProblem || thrown instanceof GivenUp) throw thrown;
   throw new ArchiveProblem(`it is cut off or damaged: ${(thrown as Error).message}.`, { cause: thrown });
 }
 
@@ -96,7 +96,8 @@ async function writeEntry(path: string, entry: ArchiveEntry, sum: WrittenSum): P
 /** What has been written of one archive, against its bounds. */
 class WrittenSum {
   entries = 0;
-  #bytes = 0;
+  #written = 0;
+  #unzipped = 0;
   readonly #archiveBytes: number;
   readonly #limits: ArchiveLimits;
   readonly #signal: AbortSignal;
@@ -117,11 +118,21 @@ class WrittenSum {
 
   /** Before they are written. @throws ArchiveProblem, and the signal's reason */
   countBytes(bytes: number): void {
+    this.#written += bytes;
+    this.#bound(this.#written);
+  }
+
+  /** Also what is never written: the heads of entries, and what stands between and behind them. */
+  countUnzipped(bytes: number): void {
+    this.#unzipped += bytes;
+    this.#bound(this.#unzipped);
+  }
+
+  #bound(bytes: number): void {
     this.#signal.throwIfAborted();
-    this.#bytes += bytes;
     const { maxBytes, maxRatio, ratioCountsFromBytes } = this.#limits;
-    if (this.#bytes > maxBytes) throw new ArchiveProblem(`it unpacks to more than ${maxBytes} bytes.`);
-    if (this.#bytes > ratioCountsFromBytes && this.#bytes > maxRatio * this.#archiveBytes)
+    if (bytes > maxBytes) throw new ArchiveProblem(`it unpacks to more than ${maxBytes} bytes.`);
+    if (bytes > ratioCountsFromBytes && bytes > maxRatio * this.#archiveBytes)
       throw new ArchiveProblem(
         `it is a zip bomb, or like one: it unpacks to more than ${maxRatio} times its size.`,
       );

@@ -21,7 +21,7 @@ import { appFolder } from '../../../worker/app-folder.js';
 
 const RANDOM = 'a'.repeat(32);
 const START = startOf(process.pid) ?? '0';
-const SPACE = processNamespace() || '0';
+const SPACE = processNamespace();
 
 /** A folder such as a server has, with a file in it. */
 function folderOf(temp: string, pid: number, start = START, space = SPACE): string {

@@ -4,7 +4,8 @@ import { mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'n
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
-import { gzipSync } from 'node:zlib';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { GivenUp } from '../../../../supervisor/store/archives/archive-problem.js';
 import { ARCHIVE_LIMITS, type ArchiveLimits } from '../../../../supervisor/store/archives/limits.js';
 import { unpack } from '../../../../supervisor/store/archives/unpack.js';
 import { tgzOf, zipOf, type PackedEntry } from '../../../helpers/archives.js';
@@ -118,13 +119,25 @@ for (const [format, pack] of Object.entries(FORMATS)) {
         );
     });
 
+    test('folders that only stand in names count as entries, and may not lie deep', async (t) => {
+      const bytes = await pack([{ name: 'first/second/a' }, { name: 'first/third/b' }]);
+      await unpacked(t, bytes, { maxEntries: 5 });
+      await assert.rejects(unpacked(t, bytes, { maxEntries: 4 }), {
+        message: 'it has more than 4 entries.',
+      });
+      const deep = await pack([{ name: `${'d/'.repeat(64)}x` }]);
+      await assert.rejects(unpacked(t, deep), { message: /lies deeper than 64 folders\.$/ });
+    });
+
     test('an empty one is refused', async (t) => {
       await assert.rejects(unpacked(t, await pack([])), { message: /^it is (empty|cut off or damaged)/ });
     });
 
     test('one that nobody wants any more is given up', async (t) => {
       const bytes = await pack([{ name: 'a', content: 'x' }]);
-      await assert.rejects(unpacked(t, bytes, {}, AbortSignal.abort(new Error('gone'))), { message: 'gone' });
+      await assert.rejects(unpacked(t, bytes, {}, AbortSignal.abort(new GivenUp('gone'))), {
+        message: 'gone',
+      });
     });
   });
 }
@@ -145,6 +158,23 @@ describe('a tar archive', () => {
         message: 'its entry "x" is a device, a pipe or a socket; only files and folders are unpacked.',
       });
     });
+
+  test('is bounded by all that is in it, also behind its end, where no entry is', async (t) => {
+    const whole = gunzipSync(tgzOf([{ name: 'a', content: 'x' }]));
+    const bytes = gzipSync(Buffer.concat([whole, Buffer.alloc(4_000_000)]));
+    await unpacked(t, bytes);
+    await assert.rejects(unpacked(t, bytes, { ratioCountsFromBytes: 1_000_000 }), {
+      message: /^it is a zip bomb, or like one/,
+    });
+    await assert.rejects(unpacked(t, bytes, { maxBytes: 3_000_000 }), {
+      message: 'it unpacks to more than 3000000 bytes.',
+    });
+  });
+
+  test('that is compressed twice is refused', async (t) => {
+    const bytes = gzipSync(tgzOf([{ name: 'a', content: 'x' }]));
+    await assert.rejects(unpacked(t, bytes), { message: 'it is compressed twice.' });
+  });
 
   test('of which the gzip is whole and the tar is not is refused', async (t) => {
     const tar = gzipSync(Buffer.alloc(512, 'no header '));
