@@ -31,7 +31,8 @@ export function createHandler(
   const heard = heardHeaders([...dialects.inOrder, dialects.default]);
   const front = { backend, dialects, listener, heard };
   const { corsOrigin, maxBody } = backend.options;
-  const cors = corsOrigin === null ? null : new Cors(corsOrigin, heard.exposed);
+  // Metrics need no key on their own listener: no page is to read them.
+  const cors = corsOrigin === null || listener === 'metrics' ? null : new Cors(corsOrigin, heard.exposed);
   const upgrades = new Upgrades(maxBody, cors);
   const withKoa = koaAnswers(backend.log);
   const answer = (ask: Ask, operation: Operation): void => {

@@ -85,5 +85,6 @@ const IS_PATTERN =
 
 /** A web address as others may see it: without a user, a password, a query and a fragment, where secrets stand. */
 export function withoutSecrets(url: string): string {
-  return url.replace(/^(https?:\/\/)[^/?#\\]*@/i, '$1').replace(/[?#].*$/s, '');
+  const rest = URL.canParse(url) ? /^(https?:)[/\\]*[^/?#\\]*@/i : /^(https?:)[/\\]*.*@/is;
+  return url.replace(rest, '$1//').replace(/[?#].*$/s, '');
 }

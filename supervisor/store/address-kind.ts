@@ -1,5 +1,5 @@
 /** What an address of the internet protocol is for, as far as a download has to know. Pure. */
-import { BlockList, isIPv6 } from 'node:net';
+import { BlockList, isIPv4, isIPv6 } from 'node:net';
 
 /**
  * `public`: of the world. `private`: of this machine, or of the networks of its owner. `special`: of nobody who offers
@@ -9,9 +9,22 @@ export type AddressKind = 'public' | 'private' | 'special';
 
 /** Decides by an address in the form in which look-ups give it; one of version 4 inside version 6 is what that is. */
 export function kindOfAddress(address: string): AddressKind {
+  const inner = translatedAddress(address);
+  if (inner !== null) return kindOfAddress(inner);
   const family = isIPv6(address) ? 'ipv6' : 'ipv4';
   if (SPECIAL.check(address, family)) return 'special';
   return PRIVATE.check(address, family) ? 'private' : 'public';
+}
+
+/** The address of version 4 that a network with version 6 alone reaches by this one (RFC 6052); null if it is no such one. */
+function translatedAddress(address: string): string | null {
+  const [, tail] = /^64:ff9b::([\da-f:.]*)$/i.exec(address) ?? [];
+  if (tail === undefined || isIPv4(tail)) return tail ?? null;
+  const [low = 0, high = 0] = tail
+    .split(':')
+    .map((group) => parseInt(group || '0', 16))
+    .reverse();
+  return [high >> 8, high & 255, low >> 8, low & 255].join('.');
 }
 
 /** From the registries of special-purpose addresses (RFC 6890). */
@@ -32,9 +45,12 @@ const SPECIAL = blockList([
   ['0.0.0.0', 8],
   ['169.254.0.0', 16],
   ['192.0.0.0', 24],
+  ['192.88.99.0', 24],
   ['224.0.0.0', 4],
   ['240.0.0.0', 4],
   ['::', 128],
+  ['2001::', 32], // tunnels that nobody offers models through
+  ['2002::', 16],
   ['fe80::', 10],
   ['fd00:ec2::', 32], // where Amazon's machines are told their credentials, in version 6
   ['ff00::', 8],

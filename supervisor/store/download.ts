@@ -67,7 +67,8 @@ export function isWebAddress(url: string): boolean {
 
 /**
  * Downloads what is at a web address. Nothing is left behind when it fails.
- * Rejects with SERVE_MODEL_NOT_FOUND if it is none, SERVE_DOWNLOAD_FAILED if it is not allowed or does not come.
+ * Rejects with SERVE_MODEL_NOT_FOUND if it is none, SERVE_DOWNLOAD_FAILED if it is not allowed or does not come, and
+ * SERVE_INTERNAL if the folder has no room.
  */
 export async function download(url: string, rules: DownloadRules): Promise<DownloadedFile> {
   const address = checkedUrl(url, rules.allowed);
@@ -205,6 +206,13 @@ function malformed(url: string, why: string): ServeError {
 
 /** In the words of Multi Model Server, and why, which it does not say. */
 function failed(url: string, thrown: unknown): ServeError {
+  const { code, message: detail } = thrown as NodeJS.ErrnoException;
+  if (code === 'ENOSPC' || code === 'EDQUOT') {
+    const cure =
+      "there is no room for it in the server's temp folder. Make room, or name another one in TMPDIR.";
+    const options = { status: 507, detail, cause: thrown }; // as for an archive that is unpacked
+    return new ServeError('SERVE_INTERNAL', `${withoutSecrets(url)}: ${cure}`, options);
+  }
   const separator = thrown instanceof Failed ? thrown.separator : ': ';
   const message = `Failed to download model from: ${withoutSecrets(url)}${separator}${reasonOf(thrown)}`;
   return new ServeError('SERVE_DOWNLOAD_FAILED', message, { cause: thrown });
@@ -214,7 +222,6 @@ function reasonOf(thrown: unknown): string {
   if (thrown instanceof Failed || thrown instanceof TooLarge || thrown instanceof AddressRefused)
     return thrown.message;
   const { message, code, errors } = thrown as { message?: string; code?: string; errors?: Error[] };
-  if (code === 'ENOSPC') return 'there is no room for it on the disk';
   // A name with several addresses fails with an error for each and no message of its own.
   return (message || errors?.[0]?.message || code) ?? 'unknown';
 }

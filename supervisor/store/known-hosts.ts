@@ -14,7 +14,7 @@ export type Lookup = (name: string, options: LookupOptions, told: Told) => void;
 export class AddressRefused extends Error {}
 
 export class KnownHosts {
-  /** Those that were found at public addresses; each stands in an entry of the operator's. */
+  /** Those that were found at public addresses and no others; each stands in an entry of the operator's. */
   readonly #public = new Set<string>();
 
   /** A look-up that ends in AddressRefused if one of the addresses must not be connected to. */
@@ -42,7 +42,7 @@ export class KnownHosts {
       if (kind === 'private' && this.#public.has(name))
         return `had a public address before and has the private ${address} now; if that is meant, start the server again`;
     }
-    if (addresses.some(({ address }) => kindOfAddress(address) === 'public')) this.#public.add(name);
+    if (addresses.every(({ address }) => kindOfAddress(address) === 'public')) this.#public.add(name);
     return null;
   }
 }

@@ -317,3 +317,17 @@ test(
     await server.stop();
   },
 );
+
+test(
+  'a line about a request that is refused has no query, where a place may be named by a secret',
+  LIMIT,
+  async (t) => {
+    const args = ['--management-port', '0', '--management-key', 'k', '--access-log', '--log-format', 'json'];
+    const server = await startManaged(t, args);
+    const { status } = await call(`${server.managementUrl}/models?url=s3cret-place`, null);
+    assert.equal(status, 401);
+    await server.untilPrinted('POST /models refused');
+    assert.ok(!server.stderr().includes('s3cret-place'), server.stderr());
+    await server.stop();
+  },
+);

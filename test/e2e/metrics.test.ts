@@ -10,6 +10,7 @@ import { makeCues } from '../helpers/cues.js';
 import { holdPort } from '../helpers/held-port.js';
 import { startManagedCommand } from '../helpers/managed-command.js';
 import { withNvidiaSmi } from '../helpers/fake-gpu.js';
+import { RawConnection } from '../helpers/raw-http.js';
 import { scrape, untilScraped } from '../helpers/scrape.js';
 import { call, fixture, runCommand, startServer, type Server, type StartOptions } from '../helpers/server.js';
 
@@ -67,6 +68,23 @@ describe('where metrics are', LIMIT, () => {
     assert.equal((await fetch(`${server.url}/metrics`, { headers })).status, 404, 'not on the main port');
     await server.stop();
     await assert.rejects(fetch(`${url}/metrics`), 'it closes with the server');
+  });
+
+  test('no page in a browser reads them on their own listener, neither by its origin nor by a name of its own', async (t) => {
+    const args = ['--metrics-port', '0', '--cors-origin', '*'];
+    const server = await start(t, ECHO, { args });
+    const url = await urlIn(server, OWN_LISTENER);
+    const cross = await fetch(`${url}/metrics`, { headers: { origin: 'https://evil.example' } });
+    assert.equal(cross.headers.get('access-control-allow-origin'), null);
+    for (const [host, status] of [
+      ['evil.example', 403],
+      ['evil.example:8082', 403],
+      ['localhost:8082', 200],
+    ] as const) {
+      const request = `GET /metrics HTTP/1.1\r\nHost: ${host}\r\n\r\n`;
+      assert.equal((await RawConnection.ask({ url }, request)).status, status, host);
+    }
+    await server.stop();
   });
 
   test('a port for metrics that is taken starts nothing, and names the flag', async () => {

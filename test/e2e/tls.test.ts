@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { connect as connectTls, type SecureVersion } from 'node:tls';
+import { connect as connectTls, type SecureVersion, type TLSSocket } from 'node:tls';
 import { test, type TestContext } from 'node:test';
 import { ask, errorOf, logLines } from '../helpers/ask.js';
 import { makeCertificate, type Certificate } from '../helpers/certificates.js';
@@ -66,6 +66,7 @@ for (const kind of ['ec', 'rsa'] as const) {
         const [response] = (await once(request, 'response')) as [import('node:http').IncomingMessage];
         response.resume();
         assert.equal(response.statusCode, 200);
+        assert.equal((request.socket as TLSSocket).getProtocol(), version);
         assert.equal((await ask(server, { hello: 'tls' })).status, 200);
         await server.stop();
       },

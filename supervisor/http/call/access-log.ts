@@ -1,10 +1,14 @@
-/** Writes one line for each call, and each request to manage models, that was taken or refused: its id, what came of it, how long each part took. */
+/**
+ * Writes one line for each call, and each request to manage models, that was taken or refused: its id, what came of it, how long each part took.
+ * No query is told: it may name a place by a secret.
+ */
 import type { IncomingMessage } from 'node:http';
 import type { ServeError } from '../../../protocol/errors.js';
 import { validTraceparent } from '../../../protocol/traceparent.js';
 import type { Job } from '../../dispatch/job.js';
 import type { Model } from '../../models/model.js';
 import { HTTP_STATUS } from '../socket/http-status.js';
+import { writtenPath } from '../socket/request-facts.js';
 import { firstId } from '../socket/request-id.js';
 import { Attempts } from './attempts.js';
 import type { Answered, Asked, CallListener } from './backend.js';
@@ -51,10 +55,9 @@ export class AccessLog implements CallListener {
     const { request, requestId } = asked;
     const whose = this.#modelOf(asked);
     const fields = { ...traceOf(request), requestId, ...whose, ...this.#attemptOf(asked), code };
-    this.#log.info(fields, `${request.method} ${request.url} refused`);
+    this.#log.info(fields, `${request.method} ${writtenPath(request.url)} refused`);
   }
 
-  /** The query is not told: it may name a place by a secret. */
   answered(asked: Answered, status: number, error: ServeError | null): void {
     const { request, requestId, path, acceptedAtMs } = asked;
     const outcome = error === null ? { status } : { status, code: error.code };
@@ -66,7 +69,7 @@ export class AccessLog implements CallListener {
   /** An answer that is no call's was cut off. */
   cut(request: IncomingMessage, requestId: string, { code }: ServeError): void {
     const fields = { ...traceOf(request), requestId, code };
-    this.#log.info(fields, `${request.method} ${request.url} cut off`);
+    this.#log.info(fields, `${request.method} ${writtenPath(request.url)} cut off`);
   }
 
   #modelOf({ model }: Asked): { model?: string } {

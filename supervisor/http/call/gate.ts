@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { ServeError } from '../../../protocol/errors.js';
 import { keyOf } from './api-keys.js';
 import type { Ask } from './ask.js';
-import { managementMistake } from './management-access.js';
+import { managementMistake, metricsMistake } from './management-access.js';
 
 /** SERVE_BAD_REQUEST unless the request has one `Host` that can be one; null if it has. */
 export function hostMistake(request: IncomingMessage): ServeError | null {
@@ -17,8 +17,9 @@ export function hostMistake(request: IncomingMessage): ServeError | null {
  * `management-access.ts` says, whatever the path on its own listener.
  */
 export function keyMistake(ask: Ask, auth: 'none' | 'call' | 'management' | 'body'): ServeError | null {
-  if (auth === 'none') return null;
   const { backend, request, heard } = ask;
+  if (ask.listener === 'metrics') return metricsMistake(request, backend.options);
+  if (auth === 'none') return null;
   if (auth === 'management' || ask.listener === 'management')
     return managementMistake(ask, backend.management, backend.options.corsOrigin);
   if (auth === 'body' || !backend.keys.required) return null;

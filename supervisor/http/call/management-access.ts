@@ -5,6 +5,7 @@
 import type { IncomingMessage } from 'node:http';
 import { ServeError } from '../../../protocol/errors.js';
 import { isThisMachine } from '../../options/address.js';
+import type { ServerOptions } from '../../options/resolve.js';
 import type { AllowedOrigins } from '../../options/cors-origin.js';
 import { keyOf, type ApiKeys } from './api-keys.js';
 import type { HeardHeaders } from './client-headers.js';
@@ -40,13 +41,31 @@ function originMistake(
   return refused(`Pages of ${origin} may not manage models: --cors-origin does not name them.`);
 }
 
-function nameMistake({ headers }: IncomingMessage, own: string | null): ServeError | null {
-  const name = headers.host?.replace(/:\d*$/, '').toLowerCase();
-  if (name === undefined || own === null || isThisMachine(name)) return null;
-  if (name === own.toLowerCase() || name === `[${own.toLowerCase()}]`) return null;
+/**
+ * SERVE_ORIGIN_REFUSED for a page that reads the metrics of this machine under a name whose address it has changed. They
+ * need no key; on another address, whoever reaches it may read them by any name.
+ */
+export function metricsMistake(
+  request: IncomingMessage,
+  { metricsHost, metricsPort }: Pick<ServerOptions, 'metricsHost' | 'metricsPort'>,
+): ServeError | null {
+  if (typeof metricsPort !== 'number' || !isThisMachine(metricsHost) || isOwnName(request, metricsHost))
+    return null;
+  return refused('Metrics on this machine are asked for by its own names, such as localhost.');
+}
+
+function nameMistake(request: IncomingMessage, own: string | null): ServeError | null {
+  if (own === null || isOwnName(request, own)) return null;
+  const { host = '' } = request.headers;
   return refused(
-    `${name} is not the address of the management API, which answers other names only with a key.`,
+    `${host.replace(/:\d*$/, '').toLowerCase()} is not the address of the management API, which answers other names only with a key.`,
   );
+}
+
+function isOwnName({ headers }: IncomingMessage, own: string): boolean {
+  const name = headers.host?.replace(/:\d*$/, '').toLowerCase();
+  if (name === undefined || isThisMachine(name)) return true;
+  return name === own.toLowerCase() || name === `[${own.toLowerCase()}]`;
 }
 
 function refused(message: string): ServeError {

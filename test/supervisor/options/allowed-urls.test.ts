@@ -150,6 +150,9 @@ test('user, password, query and fragment are not shown', () => {
     ['http://a:secret@[bad', 'http://[bad'],
     ['http://a.test/a@b', 'http://a.test/a@b'],
     ['HTTP://secret@secret@a.test', 'HTTP://a.test'],
+    ['https:///a:secret@a.test/x', 'https://a.test/x'],
+    ['https:\\\\a:secret@a.test/x', 'https://a.test/x'],
+    ['http://a:secret/secret@[bad', 'http://[bad'],
   ];
   for (const [url, shown] of rows) assert.equal(withoutSecrets(url as string), shown);
 });

@@ -4,7 +4,16 @@ import { test } from 'node:test';
 import { kindOfAddress, type AddressKind } from '../../../supervisor/store/address-kind.js';
 
 const KINDS: Readonly<Record<AddressKind, readonly string[]>> = {
-  public: ['93.184.215.14', '172.32.0.1', '100.128.0.1', '192.169.0.1', '2606:4700::1111', '::ffff:8.8.8.8'],
+  public: [
+    '93.184.215.14',
+    '172.32.0.1',
+    '100.128.0.1',
+    '192.169.0.1',
+    '2606:4700::1111',
+    '::ffff:8.8.8.8',
+    '64:ff9b::808:808',
+    '64:ff9b::8.8.8.8',
+  ],
   private: [
     '127.0.0.1',
     '127.255.255.254',
@@ -20,6 +29,9 @@ const KINDS: Readonly<Record<AddressKind, readonly string[]>> = {
     '::ffff:127.0.0.1',
     '::ffff:7f00:1',
     '::ffff:10.1.2.3',
+    '64:ff9b::7f00:1',
+    '64:ff9b::10.1.2.3',
+    '64:ff9b:1::808:808',
   ],
   special: [
     '169.254.169.254',
@@ -33,6 +45,9 @@ const KINDS: Readonly<Record<AddressKind, readonly string[]>> = {
     'fe80::1',
     'fd00:ec2::254',
     'ff02::1',
+    '64:ff9b::a9fe:a9fe',
+    '64:ff9b::1',
+    '2002:7f00:1::1',
   ],
 };
 for (const [kind, addresses] of Object.entries(KINDS)) {

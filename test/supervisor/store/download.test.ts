@@ -245,6 +245,15 @@ test('a name that was public and answers with an address of this machine is refu
   assert.deepEqual(site.asked, []);
 });
 
+test('a name with a public and a private address stays what it was', async () => {
+  const { lookup } = namesThat(['203.0.113.7', '10.0.0.5']);
+  const checked = new KnownHosts().checked(lookup);
+  for (let times = 0; times < 2; times += 1) {
+    const error = await new Promise((resolve) => checked('models.test', { all: true }, resolve));
+    assert.equal(error, null);
+  }
+});
+
 for (const address of ['169.254.169.254', 'fe80::1', '0.0.0.0']) {
   test(`a name that leads to ${address} is refused, whatever else it leads to`, async (t) => {
     const { lookup } = namesThat(['127.0.0.1', address]);
@@ -345,7 +354,7 @@ test('a disk without room is told, and what fitted is removed', { skip: needs('u
   const node = [process.execPath, '--input-type=module', '-e', program, JSON.stringify(rules)];
   const shell = ['--map-root-user', '--mount', 'sh', '-c', mount, rules.folder, ...node];
   const { stdout } = await promisify(execFile)('unshare', shell);
-  const message = `Failed to download model from: ${site.url}/m.mar: there is no room for it on the disk`;
+  const message = `${site.url}/m.mar: there is no room for it in the server's temp folder. Make room, or name another one in TMPDIR.`;
   assert.deepEqual(JSON.parse(stdout), [message, []]);
 });
 
