@@ -107,8 +107,11 @@ function sourceOf(settings: readonly Setting[], below: readonly Setting[]): Opti
     for (const [option, value] of Object.entries(valuesOf(key, setting)))
       [values[option], places[option]] = [value, setting.place];
   }
-  const tls = settings.some(({ key }) => concernsTls(key)) ? tlsListeners([...below, ...settings]) : null;
-  if (tls !== null) [values['tlsFor'], places['tlsFor']] = [tls.listeners, tls.place];
+  if (settings.some(({ key }) => concernsTls(key))) {
+    const tls = tlsListeners([...below, ...settings]);
+    if (tls !== null) [values['tlsFor'], places['tlsFor']] = [tls.listeners, tls.place];
+    else if (tlsListeners(below) !== null) values['tlsFor'] = []; // http was said in the place of https
+  }
   return { values, where: (option) => places[option] ?? option, numbersAreMs: true };
 }
 

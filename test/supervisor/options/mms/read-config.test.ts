@@ -269,6 +269,9 @@ describe('https', () => {
     assert.deepEqual(options.tlsFor, ['main', 'management']);
     const other = resolved(read(t, text, { MMS_INFERENCE_ADDRESS: 'http://127.0.0.1' }));
     assert.deepEqual(other.tlsFor, []);
+    const bare = 'enable_envvars_config=true\ninference_address=https://127.0.0.1';
+    const plain = resolved(read(t, bare, { MMS_INFERENCE_ADDRESS: 'http://127.0.0.1' }));
+    assert.deepEqual(plain.tlsFor, [], 'without a certificate, too');
   });
 });
 
