@@ -40,6 +40,7 @@ import type { ModelPlan } from './server/plan-models.js';
 import { planServed } from './server/plan-served.js';
 import type { ServerHandle } from './server/server-handle.js';
 import { Server } from './server/server.js';
+import { releasedOnFailure } from './store/stored-model.js';
 
 /** Options of `serve()`, by the names of docs/options.md; durations are ms or have a unit, as on the command line. */
 export interface ServeOptions extends Omit<ProgramOptions, 'models'> {
@@ -91,6 +92,12 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
   };
   const gathered = isAlone ? alone(sources) : await gatherOptions(sources);
   const { resolved, isMmsMode } = servedAs(gathered.resolved, isAppNamed, gathered.hasMmsConfig);
+  const { keys, managementKeys } = keysOf(resolved.options, cwd);
+  const management = planManagement(resolved, managementKeys.required);
+  const metrics = planMetrics(resolved.options);
+  const isThere = (listener: TlsListener): boolean =>
+    isListener(resolved.options, listener, management, metrics);
+  const tls = isAlone ? null : planTls(resolved, isThere, cwd);
   const { plans, store, warnings } = await planServed({
     app: named,
     appPlace: internals.appPlace ?? '',
@@ -100,44 +107,44 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
     cwd,
     resolved,
   });
-  if (resolved.options.watch) refuseUnwatchable(plans);
-  const { keys, managementKeys } = keysOf(resolved.options, cwd);
-  const management = planManagement(resolved, managementKeys.required);
-  const metrics = planMetrics(resolved.options);
-  const isThere = (listener: TlsListener): boolean =>
-    isListener(resolved.options, listener, management, metrics);
-  const tls = isAlone ? null : planTls(resolved, isThere, cwd);
-  const others = management === null ? [] : [resolved]; // that may come
-  const wishes = [...others, ...plans.map(({ spec }) => spec.resolved)].map(({ options }) => options);
-  const { devices, problems } = await findDevices(wishes);
-  const server = new Server({
-    models: plans.map((plan) => ({ ...plan, placements: firstPlaces(plan, devices) })),
-    store,
-    isMmsMode,
-    resolved,
-    cwd,
-    keys,
-    managementKeys,
-    management,
-    metrics,
-    tls,
-    devices,
-    sendAhead: internals.sendAhead,
-    dialects: internals.dialects,
-    warnings: [
-      ...(internals.warnings ?? []),
-      ...environment.warnings,
-      ...gathered.warnings,
-      ...warnings,
-      ...problems,
-      ...warningsOf(tls),
-      ...corsWarnings(resolved),
-    ],
-  });
-  await server.open().catch((error: unknown) => {
-    throw withPlace(error, resolved);
-  });
-  return server;
+  // Models may have been unpacked: nothing of them stays if the server cannot start.
+  return releasedOnFailure(
+    () => store.close(),
+    async () => {
+      if (resolved.options.watch) refuseUnwatchable(plans);
+      const others = management === null ? [] : [resolved]; // that may come
+      const wishes = [...others, ...plans.map(({ spec }) => spec.resolved)].map(({ options }) => options);
+      const { devices, problems } = await findDevices(wishes);
+      const server = new Server({
+        models: plans.map((plan) => ({ ...plan, placements: firstPlaces(plan, devices) })),
+        store,
+        isMmsMode,
+        resolved,
+        cwd,
+        keys,
+        managementKeys,
+        management,
+        metrics,
+        tls,
+        devices,
+        sendAhead: internals.sendAhead,
+        dialects: internals.dialects,
+        warnings: [
+          ...(internals.warnings ?? []),
+          ...environment.warnings,
+          ...gathered.warnings,
+          ...warnings,
+          ...problems,
+          ...warningsOf(tls),
+          ...corsWarnings(resolved),
+        ],
+      });
+      await server.open().catch((error: unknown) => {
+        throw withPlace(error, resolved);
+      });
+      return server;
+    },
+  );
 }
 
 /** The error of an address that cannot be opened, with the place where it was written, if that was no flag. */

@@ -7,6 +7,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
+import { serve } from '../../supervisor/serve.js';
 import { FOLDER_PREFIX } from '../../supervisor/store/archives/own-folder.js';
 import { tgzOf, zipOf, type PackedEntry } from '../helpers/archives.js';
 import { startManagedCommand, type ManagedCommand } from '../helpers/managed-command.js';
@@ -327,11 +328,33 @@ test(
   },
 );
 
+test('a server that cannot start leaves nothing unpacked', LIMIT, async (t) => {
+  const place = makePlace(t, { 'cats.mar': await zipOf(catEntries()) });
+  const { TMPDIR } = process.env;
+  process.env['TMPDIR'] = place.temp;
+  t.after(() => {
+    delete process.env['TMPDIR'];
+    Object.assign(process.env, TMPDIR === undefined ? {} : { TMPDIR });
+  });
+  const other = createServer();
+  await once(other.listen(0, '127.0.0.1'), 'listening');
+  t.after(() => other.close());
+  const { port } = other.address() as AddressInfo;
+  const common = { cwd: place.cwd, modelStore: place.store, models: 'cats.mar', logLevel: 'silent' } as const;
+  const listening = { ...common, host: '127.0.0.1', managementPort: 0 };
+  await assert.rejects(serve({ ...listening, port, gpus: 'none' }), { code: 'EADDRINUSE' });
+  await assert.rejects(serve({ ...listening, port: 0, gpus: '99' }), { code: 'SERVE_CONFIG' });
+  assert.deepEqual(ownFolders(place), []);
+});
+
 test('what a server leaves that is killed while it unpacks is removed by the next one', LIMIT, async (t) => {
   const entries = Array.from({ length: 5000 }, (_, i) => ({ name: `data/${i}`, content: `${i}` }));
-  const place = makePlace(t, { 'cats.mar': await zipOf([...entries, ...catEntries()]) });
+  const place = makePlace(t, {
+    'big.mar': await zipOf([...entries, ...catEntries()]),
+    'cats.mar': await zipOf(catEntries()),
+  });
   const first = await startIn(t, place);
-  const registered = first.management.manage('POST /models?url=cats.mar');
+  const registered = first.management.manage('POST /models?url=big.mar');
   registered.catch(() => {}); // nobody is there to answer it
   await untilUnpacked(place, 1);
   first.server.process.kill('SIGKILL');
@@ -343,7 +366,7 @@ test('what a server leaves that is killed while it unpacks is removed by the nex
   const second = await startIn(t, place);
   await eventually(
     () => !existsSync(join(place.temp, left)),
-    20_000,
+    60_000,
     () => 'what was left is removed',
   );
   assert.equal(
