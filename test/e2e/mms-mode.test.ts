@@ -149,6 +149,18 @@ test('a server of a store with one model', LIMIT, async (t) => {
     },
   );
 
+  await t.test('probes and the status page are answered as the house does', async () => {
+    for (const [path, state] of [
+      ['/livez', 'alive'],
+      ['/readyz', 'ready'],
+      ['/readyz/cats', 'ready'],
+      ['/status', 'ready'],
+    ] as const) {
+      const answer = await call(server.url + path, null, {}, { method: 'GET' });
+      assert.deepEqual([answer.status, answer.json<{ state: string }>().state], [200, state], path);
+    }
+  });
+
   await t.test('OPTIONS of the root allows nothing else', async () => {
     const { status, headers } = await call(server.url, null, {}, { method: 'OPTIONS' });
     assert.deepEqual([status, headers.get('allow')], [200, 'OPTIONS']);
@@ -162,6 +174,25 @@ test('a server without models is Healthy, and has none to invoke', LIMIT, async 
   const { text } = await call(`${server.url}/invocations`, '1');
   assert.match(text, /"message": "Parameter model_name is required\."/);
   await server.stop();
+});
+
+const BROKEN_SERVICE = `throw new Error('the weights are missing'); export function handle() {}`;
+
+test('a model that cannot start leaves the server up, and makes it Unhealthy', LIMIT, async (t) => {
+  const server = await serveStore(t, { 'cats.mjs': BROKEN_SERVICE });
+  await server.untilPrinted('Staying up and answering 503 for this model');
+  const ping = await call(`${server.url}/ping`, null, {}, { method: 'GET' });
+  assert.deepEqual([ping.status, ping.json()], [503, { status: 'Unhealthy' }]);
+  assert.equal((await call(`${server.url}/predictions/cats`, '1')).status, 503);
+  await server.stop();
+});
+
+test('with --on-crash-loop exit, a server whose only model cannot start ends', LIMIT, async (t) => {
+  const { folder } = editedApp(t, { 'store/cats.mjs': BROKEN_SERVICE });
+  const args = ['--model-store', 'store', '--models', 'all', '--on-crash-loop', 'exit'];
+  const server = await startServer(null, { args, cwd: folder, t });
+  assert.deepEqual(await server.ended, { code: 3, signal: null });
+  assert.match(server.stderr(), /the weights are missing/);
 });
 
 test(
