@@ -184,7 +184,7 @@ test('a model that cannot start leaves the server up, and makes it Unhealthy', L
   const ping = await call(`${server.url}/ping`, null, {}, { method: 'GET' });
   assert.deepEqual([ping.status, ping.json()], [503, { status: 'Unhealthy' }]);
   assert.equal((await call(`${server.url}/predictions/cats`, '1')).status, 503);
-  await server.stop();
+  await server.stop('SIGTERM', 1);
 });
 
 test('with --on-crash-loop exit, a server whose only model cannot start ends', LIMIT, async (t) => {
