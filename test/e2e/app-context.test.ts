@@ -69,7 +69,7 @@ describe("a call's context", LIMIT, () => {
     const { worker, initContext } = await contextOf({});
     assert.deepEqual(worker, { index: 0, gpu: null, threads: worker.threads });
     assert.ok(worker.threads >= 1 && worker.threads <= availableParallelism());
-    assert.deepEqual(initContext, { keys: ['log', 'worker'], worker });
+    assert.deepEqual(initContext, { keys: ['log', 'metrics', 'worker'], worker });
   });
 
   test('has a signal that is not aborted, and no deadline unless the client has one', async () => {
