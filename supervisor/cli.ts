@@ -40,13 +40,18 @@ async function main(argv: readonly string[]): Promise<ExitReason> {
   if (newFolder !== null) return createProject(newFolder);
   const { apiKey, managementKey } = command.opts();
   if ((apiKey ?? managementKey) !== undefined) process.title = 'banana-serve'; // takes the flags out of ps
-  const start = async (): Promise<ServerHandle> => {
+  const start = async (stop: AbortSignal): Promise<ServerHandle> => {
     const { serve } = await import('./serve.js');
     const [app] = command.args;
     const { model: modelFlags, ...given } = command.opts<{ model?: string[] }>();
     const { values, warnings } = withoutMmsFlags(given, process.cwd());
     const flags = { values, where: (name: string) => flagOf(name) };
-    return serve(app === undefined ? {} : { app }, { flags, warnings, ...(modelFlags && { modelFlags }) });
+    return serve(app === undefined ? {} : { app }, {
+      flags,
+      warnings,
+      stop,
+      ...(modelFlags && { modelFlags }),
+    });
   };
   return runServerProcess(start, { endsWithNpm: true });
 }

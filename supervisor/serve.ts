@@ -68,6 +68,8 @@ export interface ServeInternals {
   readonly isAlone?: boolean;
   readonly sendAhead?: SendAhead;
   readonly dialects?: Dialects;
+  /** Ends the downloads and the unpacking that a start may wait for; `serve()` then rejects. */
+  readonly stop?: AbortSignal;
   /** Which app of the file, as the worker names them; empty: the one that it exports. */
   readonly appPlace?: string;
 }
@@ -98,15 +100,18 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
   const isThere = (listener: TlsListener): boolean =>
     isListener(resolved.options, listener, management, metrics);
   const tls = isAlone ? null : planTls(resolved, isThere, cwd);
-  const { plans, store, warnings } = await planServed({
-    app: named,
-    appPlace: internals.appPlace ?? '',
-    workerCommand,
-    entries,
-    isMmsMode,
-    cwd,
-    resolved,
-  });
+  const { plans, store, warnings } = await planServed(
+    {
+      app: named,
+      appPlace: internals.appPlace ?? '',
+      workerCommand,
+      entries,
+      isMmsMode,
+      cwd,
+      resolved,
+    },
+    internals.stop,
+  );
   // Models may have been unpacked: nothing of them stays if the server cannot start.
   return releasedOnFailure(
     () => store.close(),

@@ -13,12 +13,14 @@ export interface ServedPlans {
   readonly warnings: readonly string[];
 }
 
-/** @throws SERVE_CONFIG */
-export async function planServed(given: ModelsGiven): Promise<ServedPlans> {
+/** Archives are downloaded and unpacked here: `stop` ends that. @throws SERVE_CONFIG, and the reason of `stop` */
+export async function planServed(given: ModelsGiven, stop?: AbortSignal): Promise<ServedPlans> {
   const { cwd, resolved, isMmsMode } = given;
   const store = openStore(resolved, cwd);
   const named = await planModels(given);
   if (mayUnpack(resolved)) void removeLeftovers();
+  const onStop = (): void => store.close();
+  stop?.addEventListener('abort', onStop);
   try {
     const { plans, warnings } = await planWanted({
       store,
@@ -26,11 +28,15 @@ export async function planServed(given: ModelsGiven): Promise<ServedPlans> {
       resolved,
       names: named.map(({ spec }) => spec.name),
       isLenient: isMmsMode,
+      stop,
     });
+    stop?.throwIfAborted();
     return { plans: [...named, ...plans], store, warnings: [...unusableUrls(resolved), ...warnings] };
   } catch (thrown) {
     store.close();
     throw thrown;
+  } finally {
+    stop?.removeEventListener('abort', onStop);
   }
 }
 

@@ -21,6 +21,8 @@ export interface WantedGiven {
   readonly names: readonly string[];
   /** Whether what is named and cannot be served is left out. */
   readonly isLenient: boolean;
+  /** Nobody wants them any more. */
+  readonly stop: AbortSignal | undefined;
 }
 
 export interface WantedPlans {
@@ -29,7 +31,7 @@ export interface WantedPlans {
   readonly warnings: readonly string[];
 }
 
-/** @throws SERVE_CONFIG */
+/** @throws SERVE_CONFIG, and the reason of `stop` */
 export async function planWanted({ store, wanted, ...given }: WantedGiven): Promise<WantedPlans> {
   if (wanted === null) return { plans: [], warnings: [] };
   const isAll = wanted === 'all';
@@ -48,6 +50,7 @@ export async function planWanted({ store, wanted, ...given }: WantedGiven): Prom
       names.add(plan.spec.name);
       plans.push(plan);
     } catch (thrown) {
+      given.stop?.throwIfAborted();
       if (!(thrown instanceof ServeError)) throw thrown;
       const wish = `${place} ${isAll ? 'all' : textOf(one)}`;
       if (!isAll && !given.isLenient) throw configError(`${wish}: ${thrown.message}`);

@@ -12,17 +12,29 @@ export interface ServerProcess {
   readonly endsWithNpm: boolean;
 }
 
-/** Resolves once the server that `start` gives has ended; what kept it from starting is told on stderr. */
+/**
+ * Resolves once the server that `start` gives has ended; what kept it from starting is told on stderr. `stop` aborts when
+ * the process is told to end while `start` is still on its way, which may then reject.
+ */
 export async function runServerProcess(
-  start: () => Promise<ServerHandle>,
+  start: (stop: AbortSignal) => Promise<ServerHandle>,
   { endsWithNpm }: ServerProcess = { endsWithNpm: false },
 ): Promise<ExitReason> {
   const ends = watchEnds(endsWithNpm);
   try {
-    return await ends.obey(await start());
+    return await ends.obey(await start(ends.beforeStart));
   } catch (thrown) {
-    return explainFailure(thrown);
+    if (!ends.beforeStart.aborted) return explainFailure(thrown);
+    say('stopped before it had started.');
+    return 'drained';
   }
+}
+
+interface Ends {
+  /** Aborts at the first signal that comes before there is a server to obey it. */
+  readonly beforeStart: AbortSignal;
+  /** Obeys what has come and what comes; resolves when the server has ended. */
+  obey(server: ServerHandle): Promise<ExitReason>;
 }
 
 /**
@@ -30,13 +42,18 @@ export async function runServerProcess(
  * npm's shell, drains like SIGTERM and hastens nothing: the kernel, the shell and npm may each send their own. All are
  * watched from the start of the process, so that what comes while the server opens is obeyed once it has.
  */
-function watchEnds(endsWithNpm: boolean): { obey(server: ServerHandle): Promise<ExitReason> } {
+function watchEnds(endsWithNpm: boolean): Ends {
+  const beforeStart = new AbortController();
   let server: ServerHandle | null = null;
   let first: 'SIGINT' | 'SIGTERM' | null = null;
   let signals = 0;
   let stopped: 'interrupted' | 'terminated' | null = null;
   const drain = (): void => {
-    if (server === null || first === null) return;
+    if (first === null) return;
+    if (server === null) {
+      beforeStart.abort();
+      return;
+    }
     const name = first === 'SIGINT' ? 'Ctrl-C' : first;
     void server.close({
       // A person at a terminal waits; a load balancer needs a moment to notice.
@@ -67,6 +84,7 @@ function watchEnds(endsWithNpm: boolean): { obey(server: ServerHandle): Promise<
     else forgetNpm(); // it died of the hang-up that this server is to survive
   });
   return {
+    beforeStart: beforeStart.signal,
     obey: async (started) => {
       server = started;
       drain();

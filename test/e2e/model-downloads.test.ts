@@ -13,7 +13,7 @@ import { zipOf } from '../helpers/archives.js';
 import { makeCertificate } from '../helpers/certificates.js';
 import { startManagedCommand, type ManagedCommand } from '../helpers/managed-command.js';
 import { needs } from '../helpers/needs.js';
-import { call, eventually, startServer } from '../helpers/server.js';
+import { call, eventually, runCommand, startServer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 const CODE = 'export const handle = (data) => data === null ? null : data.map(() => "meow");';
@@ -175,6 +175,34 @@ test('a server that ends in the middle of a download leaves nothing', LIMIT, asy
   await answer;
   assert.deepEqual(files(), []);
 });
+
+test(
+  'a server that is told to stop while it downloads its first models ends, and leaves nothing',
+  LIMIT,
+  async (t) => {
+    let isAsked = false;
+    const site = createServer((_request, response) => {
+      response.write(MODEL.subarray(0, 100));
+      isAsked = true;
+    });
+    const address = await open(t, site);
+    t.after(() => site.closeAllConnections());
+    const temp = mkdtempSync(join(tmpdir(), 'banana-downloads-'));
+    t.after(() => rmSync(temp, { recursive: true, force: true }));
+    const url = `http://${address}/m.mar`;
+    const args = ['--models', `${url},${url}?again`, '--allowed-urls', url, '--port', '0'];
+    const command = runCommand(args, { t, env: { TMPDIR: temp } });
+    await eventually(
+      () => isAsked,
+      30_000,
+      () => command.stderr(),
+    );
+    command.process.kill('SIGTERM');
+    assert.deepEqual(await command.ended, { code: 0, signal: null });
+    assert.equal(command.stderr(), 'banana-serve: stopped before it had started.\n');
+    assert.deepEqual(readdirSync(temp), []);
+  },
+);
 
 test(
   'a server may begin with models from the web, without a store; one that does not come is left out',

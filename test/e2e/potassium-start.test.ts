@@ -127,7 +127,10 @@ test(
     const { port } = taken.address() as AddressInfo;
     const program = runApp(t, fixture('potassium-serves.ts'), { TEST_PORT: String(port) });
     assert.deepEqual(await program.ended, { code: 4, signal: null });
-    assert.match(program.stderr(), new RegExp(`port ${port} of 127.0.0.1 is in use`));
+    assert.match(
+      program.stderr(),
+      new RegExp(`port ${port} of 127\\.0\\.0\\.1 \\(serve\\(\\{ port \\}\\)\\) is in use`),
+    );
   },
 );
 
