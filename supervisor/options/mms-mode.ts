@@ -3,6 +3,7 @@
  * listens where that did, unless somebody says otherwise. With an app, only the management API comes with them.
  */
 import type { ResolvedOptions } from './resolve.js';
+import { SECRET_PATTERN } from './secret-names.js';
 import type { OptionName, OptionValues } from './table.js';
 
 const MMS_HOST = '127.0.0.1';
@@ -22,8 +23,13 @@ export function servedAs(resolved: ResolvedOptions, isAppNamed: boolean, hasMmsC
   const isMmsMode = isManaged && !isAppNamed;
   const defaults: Partial<OptionValues> = {
     ...(isManaged && { managementPort: MANAGEMENT_PORT }),
-    // There, each line of a worker says whose it is.
-    ...(isMmsMode && { host: MMS_HOST, port: MMS_PORT, logPrefix: 'potassium' as const }),
+    // There, each line of a worker says whose it is; and models are other people's.
+    ...(isMmsMode && {
+      host: MMS_HOST,
+      port: MMS_PORT,
+      logPrefix: 'potassium' as const,
+      withholdEnv: SECRET_PATTERN,
+    }),
   };
   const unsaid = Object.entries(defaults).filter(([name]) => !resolved.explicit.has(name as OptionName));
   const options = Object.freeze({ ...resolved.options, ...Object.fromEntries(unsaid) });

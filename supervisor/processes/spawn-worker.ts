@@ -11,23 +11,12 @@ import type { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { lighten } from '../../protocol/light-socket.js';
-import { OPTIONS, OPTION_NAMES, envName } from '../options/table.js';
 import { BegunFile } from './begun-file.js';
 import type { Exit } from './exit-report.js';
+import { inheritedEnv } from './inherited-env.js';
 
 /** Let the kernel pick a worker before the front when memory runs out (0 is normal, 1000 is first). */
 const OOM_SCORE_ADJ = '500';
-
-/** The front alone checks keys and signs; what an app does not have it cannot print. */
-const SECRETS = OPTION_NAMES.filter((name) => 'secret' in OPTIONS[name]);
-const WITHHELD: ReadonlySet<string> = new Set([...SECRETS.map(envName), 'MMS_KEYSTORE_PASS']);
-
-function inherited(withheld: RegExp | null): NodeJS.ProcessEnv {
-  const kept = Object.entries(process.env).filter(
-    ([name]) => !WITHHELD.has(name) && withheld?.test(name) !== true,
-  );
-  return Object.fromEntries(kept);
-}
 
 export interface WorkerProcess {
   readonly pid: number;
@@ -59,7 +48,7 @@ export function spawnWorker(options: SpawnOptions): WorkerProcess {
   const begun = new BegunFile();
   const child = spawnWith(begun, file as string, args, {
     cwd: options.cwd ?? undefined,
-    env: { ...inherited(options.withheld), ...options.env },
+    env: { ...inheritedEnv(options.withheld), ...options.env },
   });
   child.on('error', () => {}); // no pid tells the same, at once
   const { pid } = child;

@@ -32,6 +32,11 @@ function modelText({ spec: { app }, placements }: StartedModel, threads: number)
   return `${shown.startsWith('..') ? app : shown} with ${slotsText(placements, threads)}`;
 }
 
+/** Nothing is withheld in silence. `names`: variables that no worker gets, because of their names and nobody's wish. */
+export function withheldText(names: readonly string[]): string {
+  return `workers do not get these variables, which are secrets by their names: ${names.join(', ')}; --withhold-env says which to withhold instead, --withhold-env '' (blacklist_env_vars=) none`;
+}
+
 /**
  * A line to paste into another terminal that works for this app as it is: its example. Null without one: what an app
  * takes cannot be guessed. Whoever pastes it has the key; the server shows none.

@@ -10,7 +10,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { ServeError } from '../../protocol/errors.js';
 import { asClause } from '../../protocol/sentences.js';
-import { startTexts, tryText } from './banner.js';
+import { startTexts, tryText, withheldText } from './banner.js';
 import type { JobCall } from '../dispatch/job.js';
 import type { SendAhead } from '../dispatch/send-ahead.js';
 import { Ending } from './ending.js';
@@ -44,6 +44,7 @@ import type { ManagementPlan } from '../options/management.js';
 import { metricsModeOf, type MetricsPlan } from '../options/metrics.js';
 import type { TlsPlan } from '../options/tls.js';
 import type { ResolvedOptions, ServerOptions } from '../options/resolve.js';
+import { withheldNames } from '../processes/inherited-env.js';
 import { OrphanGuard } from '../processes/orphan-guard.js';
 import type { Devices } from '../machine/devices.js';
 import { Webhooks } from '../webhooks/webhooks.js';
@@ -211,6 +212,7 @@ export class Server implements ServerHandle {
     process.on('exit', this.#ending.killNow);
     const { models, devices } = this.#plan;
     for (const text of startTexts(models, devices.threads, this.url)) this.#log.info(text);
+    this.#tellOfSecrets();
     this.#tellOfManagement();
     this.#tellOfMetrics();
     this.#metrics.start();
@@ -226,6 +228,12 @@ export class Server implements ServerHandle {
 
   kill(): void {
     this.#ending.kill();
+  }
+
+  #tellOfSecrets(): void {
+    if (this.#plan.resolved.explicit.has('withholdEnv')) return;
+    const names = withheldNames(this.#options.withholdEnv);
+    if (names.length > 0) this.#log.info(withheldText(names));
   }
 
   #tellOfManagement(): void {

@@ -135,6 +135,79 @@ blacklist_env_vars=SECRET_.*`;
   await server.stop();
 });
 
+const SHOWS_NAMES = `export const handle = (data) => data && data.map(() =>
+  Object.keys(process.env).filter((name) => /(?:^|_)MINE(?:_|$)/i.test(name)).sort());`;
+const OF_THE_OPERATOR = {
+  MINE_API_KEY: 'x',
+  AWS_SECRET_MINE: 'x',
+  mine_password: 'x',
+  MINE_HOME: 'x',
+  MINE: 'x',
+};
+
+/** What is given; what a worker then has of the variables above; what the start says of those it does not have. */
+const WITHHOLDINGS: readonly (readonly [
+  what: string,
+  args: readonly string[],
+  config: string,
+  kept: readonly string[],
+  said: RegExp | null,
+])[] = [
+  [
+    'workers of a store do not get what is a secret by its name, and the start says what that was',
+    [],
+    '',
+    ['MINE', 'MINE_HOME'],
+    /INFO: workers do not get these variables, which are secrets by their names: (?:\w+, )*AWS_SECRET_MINE, (?:\w+, )*MINE_API_KEY, (?:\w+, )*mine_password(?:, \w+)*; --withhold-env says which to withhold instead, --withhold-env '' \(blacklist_env_vars=\) none\n/,
+  ],
+  [
+    "--withhold-env '' gives them all",
+    ['--withhold-env', ''],
+    '',
+    ['AWS_SECRET_MINE', 'MINE', 'MINE_API_KEY', 'MINE_HOME', 'mine_password'],
+    null,
+  ],
+  [
+    'blacklist_env_vars= gives them all',
+    [],
+    'blacklist_env_vars=',
+    ['AWS_SECRET_MINE', 'MINE', 'MINE_API_KEY', 'MINE_HOME', 'mine_password'],
+    null,
+  ],
+  [
+    'a pattern stands in the place of the names of secrets',
+    [],
+    'blacklist_env_vars=MINE_.*',
+    ['AWS_SECRET_MINE', 'MINE', 'mine_password'],
+    null,
+  ],
+];
+
+describe('secrets of the environment', RUNS, () => {
+  for (const [what, args, line, kept, said] of WITHHOLDINGS) {
+    test(what, async (t) => {
+      const config = `${LISTENS}model_store=models\nload_models=names.mjs\n${line}`;
+      const cwd = folderOf(t, { 'config.properties': config, 'models/names.mjs': SHOWS_NAMES });
+      const server = await startAsWritten(t, args, { cwd, env: OF_THE_OPERATOR });
+      await server.until(({ state }) => state === 'ready');
+      assert.deepEqual((await call(`${server.url}/predictions/names`, '1')).json(), kept);
+      await server.stop();
+      if (said === null) assert.doesNotMatch(server.stderr(), /secrets by their names/);
+      else assert.match(server.stderr(), said);
+    });
+  }
+
+  test('an app of yours is given all of them', async (t) => {
+    const app = `export const inference = () => Object.keys(process.env).filter((name) => /(?:^|_)MINE(?:_|$)/i.test(name)).sort();`;
+    const cwd = folderOf(t, { 'app.mjs': app });
+    const server = await startServer('./app.mjs', { t, cwd, env: OF_THE_OPERATOR });
+    await server.until(({ state }) => state === 'ready');
+    assert.deepEqual((await call(server.url, '{}')).json(), Object.keys(OF_THE_OPERATOR).sort());
+    await server.stop();
+    assert.doesNotMatch(server.stderr(), /secrets by their names/);
+  });
+});
+
 const NO_FOLDER = 'config.properties line 1: model_store ./modles: no such folder. Did you mean models?';
 const OPEN =
   'config.properties line 2: management_address: 0.0.0.0 is an address that others reach, where the management API needs a key, because whoever reaches it can run code here. Give it one (--management-key, or --api-key for all), keep it to this machine (--management-host 127.0.0.1 with a port of its own, or a unix socket), or do without a key (--management-insecure, BANANA_MANAGEMENT_INSECURE=1).';

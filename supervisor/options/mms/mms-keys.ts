@@ -13,6 +13,8 @@ export interface MmsKey {
   readonly sets: readonly OptionName[];
   /** For the docs: what may be written, and what is not as it was there. */
   readonly note: string;
+  /** An empty text is a value, too; of the other keys it counts as not set. */
+  readonly mayBeEmpty?: true;
   /** @throws NotAllowed */
   readonly read: (text: string) => OptionValuesGiven;
 }
@@ -56,7 +58,10 @@ export const MMS_KEYS = {
     ...sameAs('rawItems', '`true`, or `false`: custom services get bytes.'),
     read: (text) => ({ rawItems: !readSwitch(text) }),
   },
-  blacklist_env_vars: sameAs('withholdEnv', 'A regular expression for whole names.'),
+  blacklist_env_vars: {
+    ...sameAs('withholdEnv', 'A regular expression for whole names; empty: none is withheld.'),
+    mayBeEmpty: true,
+  },
   cors_allowed_origin: sameAs('corsOrigin', '`*`, or origins by commas.'),
   cors_allowed_methods: sameAs('corsMethods', 'Methods by commas.'),
   cors_allowed_headers: sameAs('corsHeaders', 'Names of headers by commas.'),

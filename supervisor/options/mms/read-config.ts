@@ -18,6 +18,7 @@ import {
   MMS_KEY_NAMES,
   mmsVariable,
   readSwitch,
+  type MmsKey,
   type MmsKeyName,
   type OptionValuesGiven,
 } from './mms-keys.js';
@@ -102,7 +103,8 @@ function sourceOf(settings: readonly Setting[], below: readonly Setting[]): Opti
   const values: Record<string, unknown> = {};
   const places: Record<string, string> = {};
   for (const key of MMS_KEY_NAMES) {
-    const setting = settings.findLast((one) => one.key === key && one.text !== '');
+    const { mayBeEmpty }: MmsKey = MMS_KEYS[key];
+    const setting = settings.findLast((one) => one.key === key && (mayBeEmpty === true || one.text !== ''));
     if (setting === undefined) continue;
     for (const [option, value] of Object.entries(valuesOf(key, setting)))
       [values[option], places[option]] = [value, setting.place];

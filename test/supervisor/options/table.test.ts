@@ -117,7 +117,10 @@ const BAD: Readonly<Record<OptionName, readonly [raw: string | number, allowed: 
     'a file of the model, with a function or a class behind it if you like: service:handle',
   ],
   defaultWorkers: ['0', 'a whole number from 1 to 1024'],
-  withholdEnv: ['AWS_(', 'a regular expression for whole names of variables, such as AWS_.*|.*_TOKEN'],
+  withholdEnv: [
+    'AWS_(',
+    "a regular expression for whole names of variables, such as AWS_.*|.*_TOKEN, or '' for none",
+  ],
   rawItems: ['yes', 'true or false'],
   models: [
     'digits,my cat=zoo/cats',
@@ -208,7 +211,7 @@ const GIVEN: {
   mmsConfig: ['./config.properties'],
   defaultWorkers: [2],
   defaultHandler: ['service:handle', 'src/model.ts'],
-  withholdEnv: ['AWS_.*'],
+  withholdEnv: ['AWS_.*', ''],
   rawItems: [true, false],
   models: ['all', 'digits,cats=zoo/cats', ['digits', 'cats=zoo/cats']],
   allowedUrls: ['https://models.example.com/', ['http://store.internal:9000/', 'https://a.test']],

@@ -88,7 +88,7 @@ const EACH: Readonly<
     'AWS_.*|SECRET',
     { withholdEnv: /^(?:AWS_.*|SECRET)$/ },
     'AWS_(',
-    'a regular expression for whole names of variables, such as AWS_.*|.*_TOKEN',
+    "a regular expression for whole names of variables, such as AWS_.*|.*_TOKEN, or '' for none",
   ],
   job_queue_size: ['100', { queueSize: 100 }, 'many', 'a whole number from 0 to 1000000'],
   default_response_timeout: [
@@ -312,6 +312,11 @@ describe('what is only warned about', () => {
   test('a key without a value is not set', (t) => {
     const config = read(t, 'job_queue_size=\ninference_address=');
     assert.deepEqual([resolved(config).queueSize, config.warnings], [1024, []]);
+  });
+
+  test('blacklist_env_vars without a value withholds nothing, and somebody has said so', (t) => {
+    const { values } = read(t, 'blacklist_env_vars=').file;
+    assert.deepEqual(values, { withholdEnv: '' });
   });
 });
 
