@@ -80,7 +80,7 @@ export interface ServerOptionTypes<Duration> {
   metrics: Switch;
   metricsPort: number | string;
   metricsHost: string;
-  metricsMode: 'log' | 'prometheus';
+  metricsMode: 'log' | 'prometheus' | 'legacy';
   metricInterval: Duration;
   metricsLocation: string;
   webhookSecret: string;

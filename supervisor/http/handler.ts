@@ -56,6 +56,7 @@ export function createHandler(
       }
       if (cors !== null && isPreflight(request)) {
         answerPreflight(ask, operation.methods);
+        backend.onAnswered(ask, response.statusCode, null);
         return;
       }
       const locked = keyMistake(ask, authOf(operation));
@@ -75,7 +76,11 @@ export function createHandler(
       return true;
     },
 
-    fail: (error, requestId) => dialects.default.fail(error, requestId, null),
+    fail: (error, requestId) => {
+      const failure = dialects.default.fail(error, requestId, null);
+      backend.onBroken(failure.status);
+      return failure;
+    },
   };
 }
 
@@ -105,6 +110,7 @@ function newAsk(
     requestId: '',
     dialect: dialects.default,
     counts: false,
+    isLogged: false,
     model: null,
   };
   nameAsk(ask);
@@ -116,6 +122,7 @@ function claim(ask: Ask, dialects: Dialects, isReadable: boolean): Operation {
   const operation = isReadable ? firstClaim(ask, dialects) : null;
   const claimed = operation ?? dialects.default.unclaimed(ask, ask.backend.models);
   ask.counts = claimed.counts;
+  ask.isLogged = claimed.isLogged === true;
   return claimed;
 }
 
@@ -151,15 +158,11 @@ function authOf({ auth, act }: Operation): Operation['auth'] {
 }
 
 /** Rejects only for a defect of ours. */
-function act(
-  ask: Ask,
-  { act, methods, isLogged = false }: Operation,
-  withKoa: AnswerWithKoa,
-): Promise<void> | void {
+function act(ask: Ask, { act, methods }: Operation, withKoa: AnswerWithKoa): Promise<void> | void {
   if ('target' in act) return answerCall(ask, act);
   if ('write' in act)
     return withKoa(ask, act.write).then((error) => {
-      if (isLogged) ask.backend.onAnswered(ask, ask.response.statusCode, error);
+      ask.backend.onAnswered(ask, ask.response.statusCode, error);
     });
   if ('answer' in act) return act.answer(ask);
   const { code } = act.refuse;

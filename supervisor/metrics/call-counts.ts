@@ -68,6 +68,8 @@ export class CallCounts implements CallListener {
   /** It was no call. */
   answered(): void {}
 
+  broken(): void {}
+
   /** It is no call's answer. */
   cut(): void {}
 }

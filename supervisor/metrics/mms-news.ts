@@ -21,9 +21,14 @@ export interface CallTimes {
   readonly totalMs: number;
 }
 
+export interface AnsweredCall {
+  readonly model: Model;
+  readonly times: CallTimes;
+}
+
 export interface MmsListener {
-  /** A request was answered. `call` null: it was refused, or is no model's. */
-  answered(status: AnswerClass, call: { readonly model: Model; readonly times: CallTimes } | null): void;
+  /** A request was answered. `call` null: it was refused, or is no model's, such as a page or a probe. */
+  answered(status: AnswerClass, call: AnsweredCall | null): void;
   /** A batch went well: at least one of its calls did. */
   predicted(model: Model, ms: number, requestIds: readonly string[]): void;
   loaded(model: Model, worker: number, ms: number): void;
@@ -45,14 +50,14 @@ export interface MmsNewsOptions {
 }
 
 export class MmsNews implements CallListener {
-  readonly #listener: MmsListener;
+  readonly #listeners: readonly MmsListener[];
   readonly #options: MmsNewsOptions;
   readonly #batches = new WeakMap<BatchRun, EndedCalls>();
   #timer: NodeJS.Timeout | null = null;
   #hasProblem = false;
 
-  constructor(listener: MmsListener, options: MmsNewsOptions) {
-    this.#listener = listener;
+  constructor(listeners: readonly MmsListener[], options: MmsNewsOptions) {
+    this.#listeners = listeners;
     this.#options = options;
   }
 
@@ -71,29 +76,44 @@ export class MmsNews implements CallListener {
     const nowMs = performance.now();
     const answer = error !== null && HTTP_STATUS[error.code] === null ? null : classOf(status);
     const times = { queueMs: job.queueMs(nowMs), runMs: job.runMs, totalMs: nowMs - job.acceptedAtMs };
-    if (answer !== null) this.#listener.answered(answer, model === null ? null : { model, times });
+    if (answer !== null) this.#answered(answer, model === null ? null : { model, times });
     if (model !== null && job.hasBegun) this.#endOf(model, job, error === null);
   }
 
   refused(_asked: Asked, _error: ServeError, status: number): void {
-    const answer = classOf(status);
-    if (answer !== null) this.#listener.answered(answer, null);
+    this.#count(status);
   }
 
   answered(_asked: Answered, status: number): void {
-    const answer = classOf(status);
-    if (answer !== null) this.#listener.answered(answer, null);
+    this.#count(status);
+  }
+
+  broken(status: number): void {
+    this.#count(status);
   }
 
   cut(): void {}
 
   ready(model: Model, worker: number, startMs: number): void {
-    this.#listener.loaded(model, worker, startMs);
+    for (const listener of this.#listeners) listener.loaded(model, worker, startMs);
   }
 
   died(): void {}
 
   measured(): void {}
+
+  #count(status: number): void {
+    const answer = classOf(status);
+    if (answer !== null) this.#answered(answer, null);
+  }
+
+  #answered(answer: AnswerClass, call: AnsweredCall | null): void {
+    for (const listener of this.#listeners) listener.answered(answer, call);
+  }
+
+  #predicted(model: Model, { runMs, requestIds }: EndedCalls): void {
+    for (const listener of this.#listeners) listener.predicted(model, runMs, requestIds);
+  }
 
   #endOf(model: Model, { batch, runMs, call }: Job, wentWell: boolean): void {
     const ended = (batch === null ? undefined : this.#batches.get(batch)) ?? {
@@ -105,12 +125,13 @@ export class MmsNews implements CallListener {
     ended.runMs = Math.max(ended.runMs, runMs);
     if (wentWell) ended.requestIds.push(call.requestId);
     if (batch !== null && ended.count < batch.calls) this.#batches.set(batch, ended);
-    else if (ended.requestIds.length > 0) this.#listener.predicted(model, ended.runMs, ended.requestIds);
+    else if (ended.requestIds.length > 0) this.#predicted(model, ended);
   }
 
   async #look(): Promise<void> {
     try {
-      this.#listener.looked(await this.#options.host.read());
+      const host = await this.#options.host.read();
+      for (const listener of this.#listeners) listener.looked(host);
     } catch (error) {
       if (!this.#hasProblem)
         this.#options.onProblem(`the machine cannot be looked at: ${(error as Error).message}`);

@@ -7,7 +7,13 @@ import type { GpuUsage } from '../machine/gpu-usage.js';
 import type { HostFigures } from '../machine/host-figures.js';
 import type { Model } from '../models/model.js';
 import { hostMetrics } from './mms-lines.js';
-import { workerName, type AnswerClass, type CallTimes, type MmsListener } from './mms-news.js';
+import {
+  workerName,
+  type AnswerClass,
+  type AnsweredCall,
+  type CallTimes,
+  type MmsListener,
+} from './mms-news.js';
 
 type Labels = readonly (readonly [name: string, value: string])[];
 type Sample = readonly [labels: Labels, value: number];
@@ -22,13 +28,26 @@ interface ModelFigures {
   readonly loadMs: Map<number, number>;
 }
 
+/** What its mode `legacy` shows to a scrape: the counters that it had before it had the others. */
+export const LEGACY_NAMES: readonly string[] = [
+  'ts_inference_requests_total',
+  'ts_inference_latency_microseconds',
+  'ts_queue_latency_microseconds',
+];
+
 export class TorchServeText implements MmsListener {
   readonly #answers: Record<AnswerClass, number> = { '2XX': 0, '4XX': 0, '5XX': 0 };
   readonly #byModel = new WeakMap<Model, ModelFigures>();
+  readonly #shown: readonly string[];
   #lastTimes: CallTimes | null = null;
   #host: HostFigures | null = null;
 
-  answered(status: AnswerClass, call: { readonly model: Model; readonly times: CallTimes } | null): void {
+  /** `shown`: the names that a scrape sees. */
+  constructor(shown: readonly string[] = TORCHSERVE_NAMES) {
+    this.#shown = shown;
+  }
+
+  answered(status: AnswerClass, call: AnsweredCall | null): void {
     this.#answers[status] += 1;
     if (call === null) return;
     const { model, times } = call;
@@ -55,7 +74,8 @@ export class TorchServeText implements MmsListener {
   write(models: readonly Model[], gpus: readonly GpuUsage[], names: readonly string[]): string {
     const families = [...this.#counters(models), ...this.#gauges(models, gpus)];
     return families
-      .filter(([name, , samples]) => samples.length > 0 && (names.length === 0 || names.includes(name)))
+      .filter(([name, , samples]) => samples.length > 0 && this.#shown.includes(name))
+      .filter(([name]) => names.length === 0 || names.includes(name))
       .map(([name, type, samples]) => {
         const lines = samples.map(([labels, value]) => `${name}{${textOf(labels)}} ${asDouble(value)}\n`);
         return `# HELP ${name} As TorchServe names it.\n# TYPE ${name} ${type}\n${lines.join('')}`;

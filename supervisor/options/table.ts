@@ -622,7 +622,7 @@ export const OPTIONS = {
     group: 'Metrics',
     flag: '--metrics-mode',
     value: '<mode>',
-    help: "Multi Model Server's own metrics: log writes its lines to the log, prometheus adds TorchServe's names to GET /metrics.",
+    help: "Multi Model Server's own metrics: log writes its lines to the log, prometheus adds TorchServe's names to GET /metrics, legacy writes the lines and adds TorchServe's three counters of calls.",
     defaultText: 'log without an app, else neither',
     default: null,
     parse: (raw) => parseChoice(raw, METRICS_MODES),
@@ -666,8 +666,8 @@ export const OPTIONS = {
   }),
 } as const satisfies EveryOption;
 
-export type MetricsMode = 'log' | 'prometheus';
-const METRICS_MODES: readonly MetricsMode[] = ['log', 'prometheus'];
+export type MetricsMode = 'log' | 'prometheus' | 'legacy';
+const METRICS_MODES: readonly MetricsMode[] = ['log', 'prometheus', 'legacy'];
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'silent'];

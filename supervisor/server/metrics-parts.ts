@@ -2,10 +2,10 @@
 import type { CallListener } from '../http/call/backend.js';
 import { HostReader } from '../machine/host-figures.js';
 import { MmsLines } from '../metrics/mms-lines.js';
-import { MmsNews, type MmsListener } from '../metrics/mms-news.js';
+import { MmsNews } from '../metrics/mms-news.js';
 import { ServerMetrics } from '../metrics/server-metrics.js';
 import { ServiceLines } from '../metrics/service-lines.js';
-import { TorchServeText } from '../metrics/torchserve-text.js';
+import { LEGACY_NAMES, TorchServeText } from '../metrics/torchserve-text.js';
 import type { MetricsPlan } from '../options/metrics.js';
 import type { ServerOptions } from '../options/resolve.js';
 import type { ServedModels, WorkerObserver } from './served-models.js';
@@ -34,12 +34,12 @@ export class MetricsParts {
     labelOf: ServedModels['labelOf'],
   ) {
     const onProblem = (problem: string): void => logs.log.warn(problem);
-    const torchServe = mode === 'prometheus' && scraped !== null ? new TorchServeText() : null;
+    const torchServe = scraped === null ? null : textOfTorchServe(mode);
     this.page = scraped === null ? null : new ServerMetrics(facts, torchServe, onProblem);
-    const told: MmsListener | null =
-      mode === 'log' ? new MmsLines((line) => logs.metrics.host.info(line)) : torchServe;
+    const lines = writesLines(mode) ? new MmsLines((line) => logs.metrics.host.info(line)) : null;
+    const told = [lines, torchServe].filter((one) => one !== null);
     this.#news =
-      told === null ? null : new MmsNews(told, { intervalMs, host: new HostReader(folder), onProblem });
+      told.length === 0 ? null : new MmsNews(told, { intervalMs, host: new HostReader(folder), onProblem });
     this.callListeners = [this.page?.calls, this.#news].filter((one) => one !== undefined && one !== null);
     this.workerObservers = [this.page, this.#news, linesOfServices(mode, logs, labelOf)].filter(
       (one) => one !== null,
@@ -57,17 +57,26 @@ export class MetricsParts {
   }
 }
 
+function writesLines(mode: ServerOptions['metricsMode']): boolean {
+  return mode === 'log' || mode === 'legacy';
+}
+
+function textOfTorchServe(mode: ServerOptions['metricsMode']): TorchServeText | null {
+  if (mode === 'legacy') return new TorchServeText(LEGACY_NAMES);
+  return mode === 'prometheus' ? new TorchServeText() : null;
+}
+
 /** Without lines of Multi Model Server's they are for whoever looks for a mistake. */
 function linesOfServices(
   mode: ServerOptions['metricsMode'],
   { log, metrics }: ServerLogs,
   labelOf: ServedModels['labelOf'],
 ): ServiceLines | null {
-  if (mode !== 'log' && !log.isLevelEnabled('debug')) return null;
+  if (!writesLines(mode) && !log.isLevelEnabled('debug')) return null;
   return new ServiceLines(({ spec }, worker, line) => {
     const model = labelOf(spec);
     const whose = model === '' ? { worker } : { model, worker };
-    if (mode === 'log') metrics.model.info(line, whose);
+    if (writesLines(mode)) metrics.model.info(line, whose);
     else log.debug(whose, line);
   });
 }

@@ -287,6 +287,7 @@ export class Server implements ServerHandle {
       onSettled: (asked, job, status, error) => this.#tally.settled(asked, job, status, error),
       onRefused: (asked, error, status) => this.#tally.refused(asked, error, status),
       onAnswered: (...answered) => this.#tally.answered(...answered),
+      onBroken: (status) => this.#tally.broken(status),
       status: () => this.status(),
       readiness: (name) => this.#readiness(name),
     };

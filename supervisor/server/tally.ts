@@ -41,6 +41,10 @@ export class Tally implements CallListener {
     for (const listener of this.#listeners) listener.answered(asked, status, error);
   }
 
+  broken(status: number): void {
+    for (const listener of this.#listeners) listener.broken(status);
+  }
+
   cut(request: IncomingMessage, requestId: string, error: ServeError): void {
     this.#count(error.code);
     for (const listener of this.#listeners) listener.cut(request, requestId, error);

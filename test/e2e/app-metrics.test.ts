@@ -45,10 +45,13 @@ describe('ctx.metrics', LIMIT, () => {
     await server.stop();
   });
 
-  test('a Potassium handler has them on its request', async (t) => {
+  test("a Potassium app has them in its init and on its handlers' requests", async (t) => {
     const app = editedApp(t, {
       'app.mjs': `import { Potassium, Response } from 'banana-serve';
-const app = new Potassium('own');
+const app = new Potassium('own').init((workerNum, { metrics }) => {
+  metrics.counter('loads', workerNum + 1);
+  return {};
+});
 app.handler('/', (context, request) => {
   request.metrics.counter('pictures', 2);
   return new Response({ json: {} });
@@ -57,7 +60,7 @@ export default app;\n`,
     });
     const server = await start(t, app.path('app.mjs'));
     await ask(server, {});
-    await untilScraped(server.url, (one) => one.sum('pictures') === 2);
+    await untilScraped(server.url, (one) => one.sum('pictures') === 2 && one.sum('loads') === 1);
     await server.stop();
   });
 

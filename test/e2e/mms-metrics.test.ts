@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { editedApp } from '../helpers/edited-app.js';
+import { RawConnection } from '../helpers/raw-http.js';
 import { call, eventually, fixture, startServer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -48,6 +49,76 @@ describe('the metrics of Multi Model Server', LIMIT, () => {
         () => read(name),
       );
     assert.doesNotMatch(read('mms_metrics.log'), OF_MODEL);
+    await server.stop();
+  });
+
+  test('each answer is a line: pages, probes, management, and what is said to who sends no request', async (t) => {
+    const { folder } = editedApp(t, { 'store/texts.mjs': SERVICE });
+    const args = [...STORE, '--access-log', '--cors-origin', '*'];
+    const server = await startServer(null, { t, cwd: folder, args });
+    await server.untilPrinted(/Model texts loaded\./);
+    const count = (what: string): number =>
+      (server.stderr().match(new RegExp(`Requests${what}\\.Count:1`, 'g')) ?? []).length;
+    const before = ['2XX', '4XX', '5XX'].map(count);
+    assert.deepEqual(before, [0, 0, 0]);
+    const management = /the management API is on (\S+)/.exec(server.stderr())?.[1] ?? '';
+    const ask = async (url: string, method: string, headers = {}): Promise<number> =>
+      (await call(url, null, headers, { method })).status;
+    assert.equal(await ask(`${server.url}/ping`, 'GET'), 200);
+    assert.equal(await ask(`${server.url}/ping`, 'HEAD'), 200);
+    assert.equal(await ask(`${server.url}/`, 'OPTIONS'), 200);
+    assert.equal(await ask(`${management}/models`, 'GET'), 200);
+    assert.equal(await ask(`${management}/models/nobody`, 'GET'), 404);
+    assert.equal(await ask(`${server.url}/nowhere`, 'GET'), 404);
+    const preflight = { Origin: 'https://a.example.com', 'Access-Control-Request-Method': 'POST' };
+    assert.equal(await ask(`${server.url}/predictions/texts`, 'OPTIONS', preflight), 204);
+    assert.equal((await RawConnection.ask(server, 'what\r\n\r\n')).status, 400);
+    await call(`${server.url}/predictions/texts`, 'a', { 'x-request-id': 'last' });
+    await server.untilPrinted(/PredictionTime.*requestID:last,/);
+    assert.deepEqual(['2XX', '4XX', '5XX'].map(count), [6, 3, 0], server.stderr());
+    assert.doesNotMatch(
+      server.stderr(),
+      /(?:GET|HEAD) \/ping|OPTIONS/,
+      'probes and pages have no access line',
+    );
+    await server.stop();
+  });
+
+  test('metrics_mode=legacy, and metrics_address, are what TorchServe meant by them', async (t) => {
+    const { folder } = editedApp(t, {
+      'store/texts.mjs': SERVICE,
+      'config.properties': `inference_address=http://127.0.0.1:0
+management_address=http://127.0.0.1:0
+metrics_address=http://127.0.0.1:0
+metrics_mode=legacy
+model_store=store
+load_models=ALL`,
+    });
+    const server = await startServer(null, { t, cwd: folder, isAddressGiven: true });
+    await server.until(({ models }) => models[0]?.state === 'ready');
+    const page = /metrics are on (http:\S+\/metrics)/.exec(server.stderr())?.[1] ?? '';
+    await call(`${server.url}/predictions/texts`, '"a"', { 'x-request-id': 'first' });
+    for (const line of [...IN_LOG.filter((one) => !one.source.includes('4XX')), OF_MODEL])
+      await server.untilPrinted(line);
+    let text = '';
+    await eventually(
+      async () => {
+        text = await (await fetch(page)).text();
+        return /^ts_inference_requests_total\{model_name="texts",[^}]+\} 1\.0$/m.test(text);
+      },
+      15_000,
+      () => text,
+    );
+    const names = [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name = '']) => name);
+    const others = names.filter((name) => !name.startsWith('banana_'));
+    assert.deepEqual(others.sort(), [
+      'Texts',
+      'ts_inference_latency_microseconds',
+      'ts_inference_requests_total',
+      'ts_queue_latency_microseconds',
+    ]);
+    const elsewhere = [`${server.url}/metrics`, `${new URL(page).origin}/ping`];
+    for (const url of elsewhere) assert.equal((await fetch(url)).status, 404, url);
     await server.stop();
   });
 

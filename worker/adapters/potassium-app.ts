@@ -8,7 +8,7 @@ import type { Route } from '../../protocol/messages.js';
 import { DEFINITION, type Definition, type Endpoint } from '../api/potassium/definition.js';
 import { Request, WebSocketRequest } from '../api/potassium/request.js';
 import { CONTENT_TYPE, JSON_TYPE, RESPONSE, type Response } from '../api/potassium/response.js';
-import type { WebSocketConnection } from '../api/types.js';
+import type { InitContext, WebSocketConnection } from '../api/types.js';
 import { ANY_BATCH, type CallInfo, type LoadedApp } from '../loaded-app.js';
 import { Reply, checkedHeaders, type ReplyBody } from '../reply/reply.js';
 import { iteratorOf } from '../reply/stream.js';
@@ -29,7 +29,7 @@ export function fromPotassiumApp(exports: Readonly<Record<string, unknown>>): Lo
     routes: routesOf(definition),
     modelOptions,
     wishes: (route) => endpointOf(definition, route).wishes,
-    init: ({ worker }) => initContext(definition, worker.index),
+    init: (ctx) => initContext(definition, ctx),
     handle: (route, input, ctx) => handle(definition, route, input, ctx),
     handleBatch: (route, inputs, ctxs) => handleBatch(definition, route, inputs, ctxs),
     repeatable: repeatableOf(repeatable),
@@ -53,9 +53,9 @@ function routesOf({ endpoints, resultWebhook }: Definition): Route[] {
   }));
 }
 
-async function initContext(definition: Definition, workerNum: number): Promise<void> {
+async function initContext(definition: Definition, ctx: InitContext): Promise<void> {
   if (definition.init === null) return;
-  const returned = await definition.init(workerNum);
+  const returned = await definition.init(ctx.worker.index, ctx);
   if (typeof returned === 'object' && returned !== null && !Array.isArray(returned)) {
     definition.context = returned;
   } else if (returned !== undefined || !definition.hasContext) {

@@ -59,12 +59,16 @@ export class AccessLog implements CallListener {
   }
 
   answered(asked: Answered, status: number, error: ServeError | null): void {
+    if (!asked.isLogged) return;
     const { request, requestId, path, acceptedAtMs } = asked;
     const outcome = error === null ? { status } : { status, code: error.code };
     const ms = Math.round(performance.now() - acceptedAtMs);
     const fields = { ...traceOf(request), requestId, ...this.#modelOf(asked), ...outcome, ms };
     this.#log.info(fields, `${request.method} ${path}`);
   }
+
+  /** Nobody knows what was asked for. */
+  broken(): void {}
 
   /** An answer that is no call's was cut off. */
   cut(request: IncomingMessage, requestId: string, { code }: ServeError): void {

@@ -5,12 +5,12 @@ import type { Model } from '../../models/model.js';
 import type { Failure } from '../socket/refuse.js';
 import { requestIdOf } from '../socket/request-id.js';
 import { nameAnswer } from '../socket/watched-response.js';
-import type { Asked, Backend } from './backend.js';
+import type { Answered, Backend } from './backend.js';
 
 /** Which of the server's listeners a request has come by. */
 export type Listener = 'main' | 'management' | 'metrics';
 
-export interface Ask extends Asked {
+export interface Ask extends Answered {
   readonly backend: Backend;
   readonly listener: Listener;
   readonly request: IncomingMessage;
@@ -27,6 +27,7 @@ export interface Ask extends Asked {
   /** The dialect that has claimed the request; until one has, the listener's default. */
   dialect: Voice;
   counts: boolean;
+  isLogged: boolean;
   model: Model | null;
 }
 

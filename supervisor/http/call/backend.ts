@@ -37,6 +37,8 @@ export interface Answered extends Asked {
   readonly path: string;
   /** On the monotonic clock. */
   readonly acceptedAtMs: number;
+  /** Whether the access log has it like a call. */
+  readonly isLogged: boolean;
 }
 
 /** Is told what becomes of requests. */
@@ -45,8 +47,10 @@ export interface CallListener {
   settled(asked: Asked, job: Job, status: number, error: ServeError | null): void;
   /** The request got no further than this, and was answered with `status`; it was a call if it `counts`. */
   refused(asked: Asked, error: ServeError, status: number): void;
-  /** A request was answered that is no call and is logged like one; `error`: what it was told. */
+  /** A request was answered that is no call, a page or a probe; `error`: what it was told. */
   answered(asked: Answered, status: number, error: ServeError | null): void;
+  /** What came was no request, and was answered with `status`. */
+  broken(status: number): void;
   /** An answer was cut off that is no call's: a gateway's reply, a kept job, an error. */
   cut(request: IncomingMessage, requestId: string, error: ServeError): void;
 }
@@ -88,8 +92,10 @@ export interface Backend {
   inviteBody(request: IncomingMessage, response: ServerResponse): void;
   onSettled(asked: Asked, job: Job, status: number, error: ServeError | null): void;
   onRefused(asked: Asked, error: ServeError, status: number): void;
-  /** A request was answered that is no call and is logged like one; `error`: what it was told. */
+  /** A request was answered that is no call, a page or a probe; `error`: what it was told. */
   onAnswered(asked: Answered, status: number, error: ServeError | null): void;
+  /** What came was no request, and was answered with `status`. */
+  onBroken(status: number): void;
   status(): object;
   /** Of the server, or of one model, strictly. @throws SERVE_MODEL_NOT_FOUND */
   readiness(model?: string): ReadinessAnswer;

@@ -33,7 +33,7 @@ export interface HttpHandler {
   request(request: IncomingMessage, response: ServerResponse): void;
   /** A request for another protocol, on a connection that is read no more. Returns false if it is not granted. */
   upgrade(request: IncomingMessage, socket: Socket, head: Buffer): boolean;
-  /** How an error looks to a client that sent no request. */
+  /** How an error looks to a client that sent no request, and is told so now. */
   fail(error: ServeError, requestId: string): Failure;
 }
 

@@ -24,7 +24,7 @@ export const MMS_KEYS = {
   inference_address: address('host', 'port', { http: 80, https: 443 }),
   management_address: address('managementHost', 'managementPort', { http: 8081, https: 8444 }),
   metrics_address: address('metricsHost', 'metricsPort', { http: 8082, https: 8445 }),
-  metrics_mode: sameAs('metricsMode', '`log` or `prometheus`.'),
+  metrics_mode: sameAs('metricsMode', '`log`, `prometheus` or `legacy`.'),
   metric_time_interval: seconds('metricInterval', 'Seconds.'),
   model_store: sameAs('modelStore', 'A folder; a relative path is one below the folder of the start.'),
   load_models: sameAs('models', '`ALL`, or `[name=]path` by commas.'),

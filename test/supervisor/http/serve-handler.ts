@@ -41,6 +41,8 @@ export async function serveHandler(
     inviteBody: () => {},
     onSettled: () => {},
     onRefused: () => {},
+    onAnswered: () => {},
+    onBroken: () => {},
     ...parts,
   } as unknown as Backend;
   const handler = createHandler(backend, dialects);

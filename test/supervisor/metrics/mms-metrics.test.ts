@@ -28,7 +28,7 @@ const HOST: HostFigures = {
 
 function newsTo(listener: MmsListener): MmsNews {
   const host = { read: () => Promise.resolve(HOST) } as unknown as HostReader;
-  return new MmsNews(listener, { intervalMs: 60_000, host, onProblem: () => {} });
+  return new MmsNews([listener], { intervalMs: 60_000, host, onProblem: () => {} });
 }
 
 function job(requestId: string, batch: BatchRun | null = null, runMs = 7.5): Job {

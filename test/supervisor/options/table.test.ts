@@ -172,7 +172,7 @@ const BAD: Readonly<Record<OptionName, readonly [raw: string | number, allowed: 
   metrics: ['maybe', 'true or false'],
   metricsPort: ['65536', 'a port from 0 to 65535, or the path of a unix socket'],
   metricsHost: [' ', 'an address or a host name'],
-  metricsMode: ['both', 'one of log, prometheus'],
+  metricsMode: ['both', 'one of log, prometheus, legacy'],
   metricInterval: ['0', POSITIVE],
   metricsLocation: [' ', 'the path of a folder'],
   webhookSecret: [
@@ -254,7 +254,7 @@ const GIVEN: {
   metrics: [true, false],
   metricsPort: [8082, '0', '/run/metrics.sock'],
   metricsHost: ['::1'],
-  metricsMode: ['log', 'prometheus'],
+  metricsMode: ['log', 'prometheus', 'legacy'],
   metricInterval: ['10s', 1000],
   metricsLocation: ['/var/log/metrics'],
   webhookSecret: ['whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3'],

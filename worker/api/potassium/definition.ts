@@ -2,6 +2,7 @@
 import type { RouteInput, RouteKind } from '../../../protocol/messages.js';
 import { parseWebhookUrl } from '../../../protocol/webhooks.js';
 import { inputWishes, type InputWishes } from '../input-wishes.js';
+import type { InitContext } from '../types.js';
 import type { Request, WebSocketRequest } from './request.js';
 import type { Response } from './response.js';
 
@@ -68,7 +69,7 @@ export interface Endpoint {
 export interface Definition {
   readonly name: string;
   readonly endpoints: Map<string, Endpoint>;
-  init: ((workerNum: number) => unknown) | null;
+  init: ((workerNum: number, ctx: InitContext) => unknown) | null;
   context: object;
   /** `setCache` was called: `init` need not return anything. */
   hasContext: boolean;

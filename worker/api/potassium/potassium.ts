@@ -25,6 +25,7 @@ import {
 import { noteMade, placeMade, serveInWorker, type AppPlace } from '../in-worker.js';
 import { NO_WISHES } from '../input-wishes.js';
 import { appFile, starter, type AppServeOptions } from '../starter.js';
+import type { InitContext } from '../types.js';
 import { testClientOf, type TestClient } from '../test-client.js';
 import { callingFile } from '../../stack-frame.js';
 
@@ -68,14 +69,15 @@ export class Potassium<Context extends object = any> {
   }
 
   /**
-   * Runs once per worker, before its first call; gets the worker's number. Must return the context, an object, unless
+   * Runs once per worker, before its first call; gets the worker's number, and what every app's `init` gets: its metrics,
+   * its log, its device. Must return the context, an object, unless
    * it called `setCache`. Returns the app, with the context's type: `const app = new Potassium('x').init(...)`.
    */
   init<Returned extends object & NoPromise>(
-    fn: (workerNum: number) => Returned | Promise<Returned>,
+    fn: (workerNum: number, ctx: InitContext) => Returned | Promise<Returned>,
   ): Potassium<Returned>;
-  init(fn: (workerNum: number) => void | Promise<void>): this;
-  init(fn: (workerNum: number) => unknown): unknown {
+  init(fn: (workerNum: number, ctx: InitContext) => void | Promise<void>): this;
+  init(fn: (workerNum: number, ctx: InitContext) => unknown): unknown {
     assertFunction(fn, 'init');
     this[DEFINITION].init = fn;
     return this;

@@ -26,6 +26,7 @@ export function answerCheck(ask: Ask): Promise<void> {
         ? ask.backend.jobs.get(callID.slice(CALL_PREFIX.length))
         : null;
     if (kept === null) throw unknownCall(callID);
+    onceSent(ask);
     hold(ask, kept, longPoll ? HOLD_MS : 0, () => {
       if (kept.ended) sendEnded(ask, kept);
       else sendReply(ask, plainReply(ask.requestId, 'running'));
@@ -42,8 +43,15 @@ export function answerFeedback(ask: Ask): Promise<void> {
       { requestId, callID: callID?.slice(0, 100) ?? null, feedback: text },
       'feedback on a call',
     );
+    onceSent(ask);
     sendReply(ask, plainReply(requestId, 'success'));
   });
+}
+
+/** Tells of the answer, which may come late, or never if the client leaves before. */
+function onceSent(ask: Ask): void {
+  const { backend, response } = ask;
+  response.once('finish', () => backend.onAnswered(ask, response.statusCode, null));
 }
 
 /** Reads the words and checks the key, which may stand among them. Rejects only for a defect of ours. */

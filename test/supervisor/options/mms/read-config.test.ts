@@ -45,7 +45,7 @@ const EACH: Readonly<
     'http://127.0.0.1:8082/metrics',
     'http://host:port or https://host:port, with a port up to 65535 and no path, or unix:/path of a socket',
   ],
-  metrics_mode: ['prometheus', { metricsMode: 'prometheus' }, 'legacy', 'one of log, prometheus'],
+  metrics_mode: ['legacy', { metricsMode: 'legacy' }, 'both', 'one of log, prometheus, legacy'],
   metric_time_interval: [
     '10',
     { metricInterval: 10_000 },
