@@ -1,0 +1,41 @@
+"""How a worker learns which app a file serves."""
+
+import unittest
+
+from banana_worker.in_worker import AppImport, is_importing, serve_in_worker
+
+
+class InWorkerTest(unittest.TestCase):
+    def test_an_app_that_is_served_ends_its_import_and_is_known(self) -> None:
+        app = object()
+        with AppImport() as importing:
+            self.assertTrue(is_importing())
+            try:
+                serve_in_worker(app)
+            except Exception:  # as apps write it around their last line
+                self.fail("app.serve() went through a handler for errors")
+            self.fail("what stands behind app.serve() was run")
+        self.assertIs(importing.served, app)
+        self.assertFalse(is_importing())
+
+    def test_the_first_app_that_is_served_is_meant(self) -> None:
+        first, second = object(), object()
+        with AppImport() as importing:
+            try:
+                serve_in_worker(first)
+            finally:
+                serve_in_worker(second)
+        self.assertIs(importing.served, first)
+
+    def test_an_error_of_the_import_comes_out_of_it(self) -> None:
+        with self.assertRaises(ZeroDivisionError):
+            with AppImport():
+                1 / 0  # noqa: B018
+        self.assertFalse(is_importing())
+
+    def test_outside_of_an_import_nothing_is_served(self) -> None:
+        serve_in_worker(object())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,47 @@
+"""What is said of names that a package of ours does not have."""
+
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from banana_worker.stand_in import names_of_module
+
+
+class StandInTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        package = Path(folder.name, "standing_in")
+        package.mkdir()
+        (package / "__init__.py").write_text(
+            "from banana_worker.stand_in import names_of_package\n"
+            "Known = 1\n"
+            "names_of_package(__name__, ['Known'], ['part'])\n"
+        )
+        (package / "part.py").write_text("")
+        sys.path.insert(0, folder.name)
+        self.addCleanup(sys.path.remove, folder.name)
+
+    def test_a_name_that_is_absent_is_an_import_error_that_lists_what_there_is(self) -> None:
+        from standing_in import Known, part  # type: ignore[import-not-found]  # noqa: F401
+
+        said = "banana-serve's standing_in has no other. It has: Known, standing_in.part"
+        with self.assertRaises(ImportError) as from_package:
+            from standing_in import other  # type: ignore[import-not-found]  # noqa: F401
+        self.assertEqual(str(from_package.exception), said)
+        with self.assertRaises(ImportError) as submodule:
+            import standing_in.other  # type: ignore[import-not-found]  # noqa: F401
+        self.assertEqual(str(submodule.exception), said)
+        self.assertNotIsInstance(submodule.exception, ModuleNotFoundError, "pip has no cure for it")
+
+    def test_a_module_says_the_same_and_still_answers_for_its_inner_names(self) -> None:
+        absent = names_of_module("some.module", ["Known"])
+        with self.assertRaisesRegex(ImportError, "banana-serve's some.module has no other. It has: Known"):
+            absent("other")
+        with self.assertRaises(AttributeError):
+            absent("__wrapped__")
+
+
+if __name__ == "__main__":
+    unittest.main()

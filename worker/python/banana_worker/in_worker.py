@@ -1,0 +1,50 @@
+"""How an app that starts itself (`app.serve()`) knows that a worker imports it, and how the worker learns which app is meant."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Optional, Type
+
+
+class ServedHere(BaseException):
+    """Ends the import of a file at `app.serve()`: the lines behind it are for after the server's end. No `except Exception` stops it."""
+
+
+class AppImport:
+    """The import of an app's file, as a `with` statement around it; at `app.serve()` the statement ends without an error."""
+
+    def __init__(self) -> None:
+        self.served: Optional[object] = None
+        """The app that asked to be served; None if none did."""
+
+    def __enter__(self) -> AppImport:
+        global _current
+        _current = self
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        raised: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> bool:
+        global _current
+        _current = None
+        return isinstance(raised, ServedHere)
+
+
+_current: Optional[AppImport] = None
+
+
+def is_importing() -> bool:
+    """Whether a worker imports the app at this moment."""
+    return _current is not None
+
+
+def serve_in_worker(app: object) -> None:
+    """Hands the app to the worker that imports its file, by raising ServedHere; does nothing where there is no such import."""
+    if _current is None:
+        return
+    if _current.served is None:
+        _current.served = app
+    raise ServedHere
