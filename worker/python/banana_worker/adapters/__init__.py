@@ -1,0 +1,1 @@
+"""One file per way of writing an app; each turns an app into a `LoadedApp`."""

@@ -1,0 +1,113 @@
+"""The messages of the wire that this worker knows by name, and its limits. docs/wire.md says what each field means."""
+
+from __future__ import annotations
+
+from typing import List, NamedTuple, Optional, Union
+
+PROTOCOL_VERSION = 2
+FRAME_PREFIX_BYTES = 8
+MAX_HEAD_BYTES = 1024 * 1024
+MAX_FRAGMENT_BYTES = 256 * 1024
+# Senders cut texts to this many characters, so that a few of them always fit into one head.
+MAX_TEXT_CHARS = 64 * 1024
+MAX_WEBHOOK_BYTES = 16 * 1024 * 1024
+MAX_WEBHOOK_TIMEOUT_MS = 60_000
+MAX_WEBHOOK_RETRIES = 10
+# Webhooks are numbered from here, above every call's id.
+FIRST_WEBHOOK_REF = 2**32
+# A `data` frame uses up this much credit besides its bytes.
+DATA_OVERHEAD_BYTES = 64
+MAX_CLOSE_REASON_BYTES = 123
+
+
+class Call(NamedTuple):
+    """A call as the wire carries it; its body travels beside it."""
+
+    id: int
+    body_bytes: int
+    # How much of the body came in the frame of the call.
+    inline_bytes: int
+    request_id: str
+    route: str
+    path: str
+    # Without `?`.
+    query: str
+    # auto, json, msgpack, multipart, bytes or websocket
+    format: str
+    content_type: str
+    accept: str
+    # Milliseconds since 1970; None: no deadline.
+    deadline_ms: Optional[float]
+    # Lines: `name\nvalue\nname\nvalue`.
+    headers: str
+    method: str = "POST"
+    # What the front took from the path or from fields of the body, written like `query`.
+    params: str = ""
+    # An answer in JSON must be pure ASCII.
+    ascii_json: bool = False
+
+
+class Device(NamedTuple):
+    # As in CUDA_VISIBLE_DEVICES; None: no GPU.
+    gpu: Optional[str]
+    # Cores this worker may count as its own.
+    threads: int
+
+
+class Limits(NamedTuple):
+    max_output_bytes: int
+    stream_window_bytes: int
+
+
+class ServiceSource(NamedTuple):
+    """Where a custom service stands."""
+
+    # Name of a function or a class in the app's file; empty: found by rule.
+    handler: str
+    # Absolute path of the folder that the model's files are in.
+    model_dir: str
+
+
+class StartSpec(NamedTuple):
+    # Absolute path.
+    app: str
+    # Which app of that file; empty: the one that it holds.
+    app_place: str
+    model: str
+    version: str
+    # Number of the slot, from 0.
+    worker: int
+    device: Device
+    limits: Limits
+    # Empty, or the mark of docs/wire.md, "Print marks".
+    print_mark: str
+    # The most calls that the operator lets begin together; 0: that is left to the app.
+    batch_size: int
+    server_version: str
+    # Whether a custom service gets items of bytes; None: the app may say.
+    raw_items: Optional[bool]
+    service: Optional[ServiceSource]
+
+
+class Route(NamedTuple):
+    path: str
+    # handler, background or websocket
+    kind: str = "handler"
+    # any or json
+    input: str = "any"
+    # Where the front posts the JSON answers of the route; empty: nowhere.
+    webhook: str = ""
+    # The most calls that may begin together.
+    max_batch: int = 1
+
+
+class Metric(NamedTuple):
+    # counter, gauge, time, size, percent, error or histogram
+    kind: str
+    name: str
+    # Text only for an `error`.
+    value: Union[int, float, str]
+    unit: str = ""
+    # Lines: `name\nvalue`.
+    dimensions: str = ""
+    call_ids: List[int] = []

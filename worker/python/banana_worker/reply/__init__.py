@@ -1,0 +1,1 @@
+"""How answers leave: from what an app returned to bytes."""

@@ -1,0 +1,42 @@
+"""An answer with a status and headers of its own, as an adapter describes it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Union
+
+
+class ReplyHead(NamedTuple):
+    status: int = 200
+    content_type: str = ""
+    # Lines: `name\nvalue`.
+    headers: str = ""
+    # Text beside the status; empty for the standard one.
+    phrase: str = ""
+
+
+class JsonBody(NamedTuple):
+    value: Any
+
+
+class ResultBody(NamedTuple):
+    """As `formats/mms.py` writes it; its type counts where the head has none."""
+
+    value: Any
+
+
+class BytesBody(NamedTuple):
+    data: bytes
+
+
+class StreamBody(NamedTuple):
+    """`items` is an iterator or an async iterator."""
+
+    items: Any
+    # The content type is that of the first item, and not that of the head.
+    type_from_chunk: bool = False
+
+
+class Reply:
+    def __init__(self, head: ReplyHead, body: Union[JsonBody, ResultBody, BytesBody, StreamBody]) -> None:
+        self.head = head
+        self.body = body
