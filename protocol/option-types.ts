@@ -28,6 +28,7 @@ export interface OperatorOptionTypes {
   workers: number;
   gpus: string | number;
   workersPerGpu: number;
+  python: string;
 }
 
 /** Options of the whole server. */

@@ -18,10 +18,7 @@ export function notLoadable(path: string): AppLoadError | null {
       `${path}: nothing says which of its files is the model's. Name it when you register the model (handler=file:function), or call it service, app or index.`,
     );
   if (/\.[cm]?[jt]s$/.test(path)) return null;
-  const what = path.endsWith('.py')
-    ? 'the handler is in Python, and Python apps are not served yet'
-    : 'this is no app';
-  return new AppLoadError(`${path}: ${what}. Write it in TypeScript or JavaScript.`);
+  return new AppLoadError(`${path}: this is no app. Write it in TypeScript, JavaScript or Python.`);
 }
 
 function statOf(path: string): Stats | undefined {

@@ -11,6 +11,7 @@ import type {
 import { availableCores } from '../machine/cores.js';
 import { parseWebhookSecrets, type WebhookSigner } from './webhook-signer.js';
 import { parseHost, parsePort } from './address.js';
+import { parseProgram } from './program.js';
 import { NO_URLS, parseAllowedUrls, type AllowedUrls } from './allowed-urls.js';
 import { parseKeyFilePath, parseKeys, type KeyDigest } from './api-key.js';
 import { parseOrigins, parseTokens, type AllowedOrigins } from './cors-origin.js';
@@ -347,6 +348,15 @@ export const OPTIONS = {
     defaultText: '1',
     default: null,
     parse: (raw) => parseWhole(raw, 1, 64),
+  }),
+  python: operatorOption<string | null>({
+    group: 'Workers',
+    flag: '--python',
+    value: '<path>',
+    help: 'Interpreter of apps in Python: a path, or a name to be looked for in PATH. Left out: that of the active environment, of a .venv or venv beside the app or above it, else python3. See docs/python.md.',
+    defaultText: 'found',
+    default: null,
+    parse: parseProgram,
   }),
   queueSize: modelOption<number>({
     group: 'Calls',

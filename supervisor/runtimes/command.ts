@@ -3,6 +3,7 @@ import { basename } from 'node:path';
 import type { Runtime } from './runtime.js';
 
 export const command: Runtime = {
+  names: [],
   extensions: [],
   claims: ({ workerCommand }) => workerCommand !== null,
   prepare: ({ workerCommand }) => {

@@ -1,7 +1,4 @@
-/**
- * Apps in JavaScript and TypeScript: Node with our own worker. A model of a store need not be one: whatever is found, or is
- * missing, in its place is refused by its worker, since models may be registered before they can be served.
- */
+/** Apps in JavaScript and TypeScript: Node with our own worker. */
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Runtime } from './runtime.js';
@@ -10,8 +7,9 @@ const WORKER_ENTRY = fileURLToPath(new URL('../../worker/main.js', import.meta.u
 const EXTENSIONS = ['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs'];
 
 export const node: Runtime = {
+  names: ['node'],
   extensions: EXTENSIONS,
-  claims: ({ app, service }) => EXTENSIONS.includes(extname(app)) || service !== null,
+  claims: ({ app }) => EXTENSIONS.includes(extname(app)),
   prepare: ({ app }) =>
     Promise.resolve({
       command: [process.execPath, WORKER_ENTRY], // the app is named in the frame `start`
@@ -20,4 +18,15 @@ export const node: Runtime = {
       label: 'node',
       watches: [app],
     }),
+};
+
+/**
+ * Models of a store that are no app of any kind: models may be registered before they can be served, and the worker says
+ * what is wrong with what is found, or is missing, in their place.
+ */
+export const unservable: Runtime = {
+  ...node,
+  names: [],
+  extensions: [],
+  claims: ({ service }) => service !== null,
 };

@@ -1,4 +1,5 @@
 /** What turns an app into the program of its workers. One file per runtime; `index.ts` is the list. */
+import type { ModelOptions } from '../options/resolve.js';
 
 /** Where a custom service stands: handlers that take batches of items, as Multi Model Server calls them. */
 export interface ServiceSource {
@@ -22,6 +23,16 @@ export interface AppSpec {
   readonly workerCommand: readonly string[] | null;
 }
 
+/** Where an app is asked for, and by whom: what a runtime may have to choose by. */
+export interface AppSetting {
+  /** Those of the operator. */
+  readonly options: ModelOptions;
+  /** Absolute path of the folder that the server was started in; relative paths begin there. */
+  readonly startFolder: string;
+  /** The app came in an archive: what lies beside it is not its operator's. */
+  readonly isUnpacked: boolean;
+}
+
 /** How a worker of the app is started: a process that speaks the wire. */
 export interface WorkerProgram {
   /** Program and arguments. */
@@ -39,10 +50,12 @@ export interface WorkerProgram {
 }
 
 export interface Runtime {
+  /** What people and manifests call it; none if it is asked for by other means. The first one is its own. */
+  readonly names: readonly string[];
   /** Extensions of the files that are its apps, the likelier ones first; none if it is asked for by other means. */
   readonly extensions: readonly string[];
   /** Whether it runs this app. The first of the list that does is the one. */
   claims(spec: AppSpec): boolean;
   /** Called once for each new spec of a model, before its workers. @throws SERVE_CONFIG with file, cause and cure */
-  prepare(spec: AppSpec): Promise<WorkerProgram>;
+  prepare(spec: AppSpec, setting: AppSetting): Promise<WorkerProgram>;
 }

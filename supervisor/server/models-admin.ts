@@ -27,6 +27,8 @@ import type { ServedModels } from './served-models.js';
 
 export interface AdminFacts {
   readonly resolved: ResolvedOptions;
+  /** Folder that the server was started in. */
+  readonly cwd: string;
   readonly store: Pick<ModelStore, 'find'>;
   readonly recent: Pick<RecentCalls<Model>, 'of'>;
 }
@@ -52,7 +54,7 @@ export class ServerAdmin implements ModelsAdmin {
     const plan = await releasedOnFailure(stored.release, async () => {
       if (!isModelName(stored.name))
         throw new ServeError('SERVE_BAD_REQUEST', `A model's name is made of ${MODEL_NAME_RULE}.`);
-      return planStored(stored, sourceOf(options), this.#facts.resolved);
+      return planStored(stored, sourceOf(options), this.#facts.resolved, this.#facts.cwd);
     });
     const { spec } = await this.#served.register(plan);
     return { name: spec.name, version: spec.version };

@@ -2,7 +2,7 @@
 import { configError } from '../../protocol/errors.js';
 import type { ModelSpec } from '../models/model-spec.js';
 import { prepareProgram } from '../runtimes/index.js';
-import type { AppSpec } from '../runtimes/runtime.js';
+import type { AppSetting, AppSpec } from '../runtimes/runtime.js';
 import { refuseTwins, type ModelEntry } from '../options/model-entries.js';
 import { FIRST_VERSION, nameOfApp } from '../options/model-name.js';
 import {
@@ -62,7 +62,7 @@ export async function planModel(entry: ModelEntry, server: ResolvedOptions, cwd:
   const app = workerCommand === null ? findApp(entry.app as string, cwd, place) : (entry.app ?? '');
   const resolved = resolveModelOptions(server, entry.source, place);
   const spec = { name, version, app, appPlace: '', service: null, workerCommand };
-  return completed(spec, app, resolved, false);
+  return completed(spec, app, resolved, { startFolder: cwd, isUnpacked: false });
 }
 
 /** A model of a store, which the plan holds. Whether its file can be loaded is found out by a worker. @throws SERVE_CONFIG */
@@ -70,10 +70,12 @@ export async function planStored(
   { url, name, app, service, version, place, isFolder, release }: StoredModel,
   own: OptionSource,
   server: ResolvedOptions,
+  cwd: string,
 ): Promise<ModelPlan> {
   const resolved = resolveModelOptions(withStoreDefaults(server), own, url);
   const wanted = { name, version, app, appPlace: '', service, workerCommand: null };
-  const { spec, isDefault } = await completed(wanted, url, resolved, false);
+  const setting = { startFolder: cwd, isUnpacked: place === null };
+  const { spec, isDefault } = await completed(wanted, url, resolved, setting);
   const watched = { watches: place === null ? [] : [place], isSingleFile: !isFolder };
   const { options, explicit } = server;
   const isCounted = explicit.has('workers') || explicit.has('workersPerGpu');
@@ -95,17 +97,20 @@ async function planDefault({ app: given, ...rest }: ModelsGiven): Promise<ModelP
   const app = workerCommand === null ? findApp(given, cwd) : (given ?? '');
   const name = resolved.options.name ?? nameOfApp(app);
   const spec = { name, version: FIRST_VERSION, app, appPlace, service: null, workerCommand };
-  return completed(spec, app, resolved, true);
+  const plan = await completed(spec, app, resolved, { startFolder: cwd, isUnpacked: false });
+  return { ...plan, isDefault: true };
 }
 
 async function completed(
   { workerCommand, ...spec }: AppSpec,
   url: string,
   resolved: ResolvedModelOptions,
-  isDefault: boolean,
+  place: Omit<AppSetting, 'options'>,
 ): Promise<ModelPlan> {
-  const program = await prepareProgram({ ...spec, workerCommand });
-  return { spec: { ...spec, url, program, resolved }, isDefault, firstWorkers: null, release: NOTHING_LENT };
+  const setting = { ...place, options: resolved.options };
+  const program = await prepareProgram({ ...spec, workerCommand }, setting);
+  const model = { ...spec, url, program, resolved };
+  return { spec: model, isDefault: false, firstWorkers: null, release: NOTHING_LENT };
 }
 
 function defaultPlace({ spec: { name, app } }: ModelPlan, { options }: ResolvedOptions): string {

@@ -26,6 +26,7 @@ export async function planServed(given: ModelsGiven, stop?: AbortSignal): Promis
       store,
       wanted: resolved.options.models,
       resolved,
+      cwd,
       names: named.map(({ spec }) => spec.name),
       isLenient: isMmsMode,
       stop,

@@ -17,6 +17,8 @@ export interface WantedGiven {
   /** Null: none. */
   readonly wanted: WantedModels | null;
   readonly resolved: ResolvedOptions;
+  /** Folder that the server was started in. */
+  readonly cwd: string;
   /** The names that are taken already. */
   readonly names: readonly string[];
   /** Whether what is named and cannot be served is left out. */
@@ -46,7 +48,7 @@ export async function planWanted({ store, wanted, ...given }: WantedGiven): Prom
   const warnings: string[] = [];
   for (const one of each) {
     try {
-      const plan = await planOne(store, one, given.resolved, names);
+      const plan = await planOne(store, one, given, names);
       names.add(plan.spec.name);
       plans.push(plan);
     } catch (thrown) {
@@ -63,13 +65,13 @@ export async function planWanted({ store, wanted, ...given }: WantedGiven): Prom
 async function planOne(
   store: ModelStore,
   { name, url }: WantedModel,
-  resolved: ResolvedOptions,
+  { resolved, cwd }: Pick<WantedGiven, 'resolved' | 'cwd'>,
   taken: ReadonlySet<string>,
 ): Promise<ModelPlan> {
   const stored = await store.find({ url, ...(name === null ? {} : { name }), mayGoUnnamed: true });
   return releasedOnFailure(stored.release, async () => {
     refuseTaken(taken, stored.name);
-    return planStored(stored, NOTHING_OF_ITS_OWN, resolved);
+    return planStored(stored, NOTHING_OF_ITS_OWN, resolved, cwd);
   });
 }
 

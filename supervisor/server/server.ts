@@ -294,8 +294,8 @@ export class Server implements ServerHandle {
   }
 
   #newAdmin(): ServerAdmin {
-    const { resolved, store } = this.#plan;
-    return new ServerAdmin(this.#served, { resolved, store, recent: this.#tally.recent });
+    const { resolved, store, cwd } = this.#plan;
+    return new ServerAdmin(this.#served, { resolved, cwd, store, recent: this.#tally.recent });
   }
 
   /** @throws SERVE_MODEL_NOT_FOUND that names no other model if callers need keys: a probe has none */

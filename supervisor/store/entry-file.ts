@@ -7,7 +7,7 @@
  */
 import { readdir, stat } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
-import { APP_EXTENSIONS } from '../runtimes/index.js';
+import { APP_EXTENSIONS, extensionsFor, runtimeNameOf } from '../runtimes/index.js';
 import { archiveInvalid } from './archive-invalid.js';
 import { isBelow, realPathOf } from './place.js';
 import type { StoreQuery } from './stored-model.js';
@@ -18,8 +18,6 @@ export interface EntryFile {
   /** Function or class in it; empty: found by rule. */
   readonly handler: string;
 }
-
-const PYTHON = '.py';
 
 /** Names, without extension, of the file that is meant where no handler says so, the likelier ones first. */
 export const ENTRY_NAMES: readonly string[] = ['service', 'app', 'index'];
@@ -63,11 +61,6 @@ export function isAppFile(name: string): boolean {
   return APP_EXTENSIONS.includes(extname(name)) && !/\.d\.[cm]?ts$/.test(name);
 }
 
-/** Whether a file is code, by its name, even such as nothing here runs. */
-export function isCode(name: string): boolean {
-  return isAppFile(name) || extname(name) === PYTHON;
-}
-
 /** `file`, or `file:function`. */
 function parseHandler(text: string): { file: string; name: string } {
   const [file = '', ...rest] = text.split(':');
@@ -86,16 +79,16 @@ async function usualFiles(folder: string, stem: string, query: StoreQuery): Prom
   const usual = names.flatMap((name) => extensions(query).map((extension) => name + extension));
   const files = await readdir(folder);
   const apps = files.filter(isAppFile);
-  const only = apps.length > 0 ? apps : files.filter(isCode);
+  const likeliest = extensions(query).find((extension) => apps.some((app) => extname(app) === extension));
+  const only = apps.filter((app) => runtimeNameOf(extname(app)) === runtimeNameOf(likeliest ?? ''));
   return only.length === 1 ? [...usual, ...only] : usual;
 }
 
 function extensions({ runtime = '' }: StoreQuery): readonly string[] {
-  return runtime.startsWith('python') ? [PYTHON, ...APP_EXTENSIONS] : [...APP_EXTENSIONS, PYTHON];
+  return extensionsFor(runtime);
 }
 
 function stemOf(file: string): string {
   const extension = extname(file);
-  const isKnown = extension === PYTHON || APP_EXTENSIONS.includes(extension);
-  return isKnown ? file.slice(0, -extension.length) : file;
+  return APP_EXTENSIONS.includes(extension) ? file.slice(0, -extension.length) : file;
 }

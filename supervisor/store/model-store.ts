@@ -13,7 +13,7 @@ import { ArchiveCache } from './archives/archive-cache.js';
 import { ArchiveProblem } from './archives/archive-problem.js';
 import { OwnFolder } from './archives/own-folder.js';
 import { checkedUrl, download, isWebAddress } from './download.js';
-import { entryOfFile, entryOfFolder, isCode, type ModelFolder } from './entry-file.js';
+import { entryOfFile, entryOfFolder, isAppFile, type ModelFolder } from './entry-file.js';
 import { KnownHosts } from './known-hosts.js';
 import { MANIFEST_FILE, readManifest } from './manifest.js';
 import { placeOf } from './place.js';
@@ -70,7 +70,7 @@ export class ModelStore {
     const { root, path } = await placeOf(url, this.#folder);
     if ((await stat(path)).isDirectory())
       return this.#modelOfFolder({ folder: path, root, stem: basename(url) }, query);
-    return isCode(path) ? modelOfFile(path, query) : this.#unpack(path, basename(url), query);
+    return isAppFile(path) ? modelOfFile(path, query) : this.#unpack(path, basename(url), query);
   }
 
   /** Nothing is found any more, and what was unpacked is gone: called when no worker uses it. */
@@ -202,7 +202,7 @@ function defaultName(stem: string): string {
 
 /** Whether somebody may mean it as a model, even one that cannot be served: that is said then. */
 function isModelLike(name: string): boolean {
-  return isCode(name) || /\.(?:mar|model|zip|tar\.gz|tgz)$/.test(name);
+  return isAppFile(name) || /\.(?:mar|model|zip|tar\.gz|tgz)$/.test(name);
 }
 
 async function isFolderAt(path: string): Promise<boolean> {

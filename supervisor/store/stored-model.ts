@@ -1,4 +1,5 @@
 /** What a model store is asked, and what it answers. */
+import { RUNTIME_NAMES } from '../runtimes/index.js';
 import type { ServiceSource } from '../runtimes/runtime.js';
 
 /** How somebody asks for a model of the store. */
@@ -17,8 +18,8 @@ export interface StoreQuery {
   readonly signal?: AbortSignal;
 }
 
-/** What a person, or a manifest, may say that runs a model. */
-export const RUNTIMES: readonly string[] = ['', 'node', 'python', 'python2', 'python3'];
+/** What a person, or a manifest, may say that runs a model; empty: nothing. */
+export const RUNTIMES: readonly string[] = ['', ...RUNTIME_NAMES];
 
 /** A model that was found, as it can be planned and registered. */
 export interface StoredModel {

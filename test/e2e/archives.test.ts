@@ -142,22 +142,6 @@ describe('an archive in the model store', LIMIT, () => {
     await server.stop();
   });
 
-  test('of a Python handler is registered, and its worker says why it cannot start', async (t) => {
-    const entries = [
-      { name: 'MAR-INF/MANIFEST.json', content: manifest('py', 'service:handle') },
-      { name: 'service.py', content: 'def handle(data, context): return data' },
-    ];
-    const { server, management } = await startIn(t, makePlace(t, { 'py.mar': await zipOf(entries) }));
-    assert.equal(await management.said('POST /models?url=py.mar'), '200 Model "py" registered');
-    assert.equal(
-      await management.said('PUT /models/py?min_worker=1&synchronous=true'),
-      '500 Failed to start workers',
-    );
-    const { workers } = await management.describe('py');
-    assert.match(workers[0]?.lastError ?? '', /service\.py: the handler is in Python/);
-    await server.stop();
-  });
-
   test('is unpacked once for all models that share it, and stays while one of them is there', async (t) => {
     const place = makePlace(t, { 'cats.mar': await zipOf(catEntries()) });
     copyFileSync(join(place.store, 'cats.mar'), join(place.store, 'copy.mar'));

@@ -136,14 +136,14 @@ describe('a server of a model store without an app', LIMIT, () => {
     await server.stop();
   });
 
-  test('has models whose workers cannot start, a Python handler among them, and serves the others', async (t) => {
-    const folder = storeOf(t, { 'm.mjs': saying('m'), 'py/service.py': '' });
+  test('has models whose workers cannot start, and serves the others', async (t) => {
+    const folder = storeOf(t, { 'm.mjs': saying('m'), 'bad/service.mjs': '' });
     const server = await serveStore(t, folder, ['--models', 'all']);
     await server.until(({ models }) => models.some(({ name, state }) => name === 'm' && state === 'ready'));
-    await server.untilPrinted('service.py: the handler is in Python, and Python apps are not served yet');
-    await server.untilPrinted('py: no worker could start');
+    await server.untilPrinted('service.mjs:1: no handler');
+    await server.untilPrinted('bad: no worker could start');
     assert.equal(await whoIs(server, 'm'), 'm');
-    assert.equal(await whoIs(server, 'py'), 503);
+    assert.equal(await whoIs(server, 'bad'), 503);
     await server.stop();
   });
 
@@ -312,7 +312,7 @@ describe('over the management API', LIMIT, () => {
       manage(server, 'POST', `?url=m&model_name=${name}&handler=${handler}&initial_workers=${workers}`);
     assert.equal((await register('good', 'service.py:run', 1)).status, 200);
     assert.equal((await call(`${server.url}/predictions/good`, '{}')).text, 'ran');
-    for (const handler of ['gone.py:handle', 'service.py:gone']) {
+    for (const handler of ['gone:handle', 'service.py:gone']) {
       assert.equal((await register('later', handler, 0)).status, 200, handler);
       const started = await manage(server, 'PUT', '/later?min_worker=1&synchronous=true');
       assert.equal(started.status, 500, handler);

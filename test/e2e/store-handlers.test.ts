@@ -32,7 +32,7 @@ const UNSERVABLE: readonly (readonly [
   ],
   [
     'a handler whose file is not in the folder',
-    'url=m&handler=gone.py:run',
+    'url=m&handler=gone:run',
     ['m/service.mjs'],
     ['gone.ts: no such file'],
   ],
@@ -41,18 +41,6 @@ const UNSERVABLE: readonly (readonly [
     'url=m',
     ['m/labels.mjs', 'm/other.mjs'],
     ['nothing says which of its files', ...ENTRY_NAMES],
-  ],
-  [
-    'a folder of a Python handler',
-    'url=m&handler=service:handle',
-    ['m/service.py'],
-    ['service.py: the handler is in Python, and Python apps are not served yet'],
-  ],
-  [
-    'a Python file',
-    'url=m.py',
-    ['m.py'],
-    ['m.py: the handler is in Python, and Python apps are not served yet'],
   ],
 ];
 

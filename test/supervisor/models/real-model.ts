@@ -35,9 +35,11 @@ export async function specOf(
   options: Readonly<Record<string, unknown>> = {},
 ): Promise<ModelSpec> {
   const facts = { name: 'model', version: '1', app, appPlace: '', service: null };
-  const program = await prepareProgram({ ...facts, workerCommand: null });
   const source = { values: options, where: (name: string) => name, numbersAreMs: true } as const;
-  return { ...facts, url: app, program, resolved: resolveOptions([source]) };
+  const resolved = resolveOptions([source]);
+  const setting = { options: resolved.options, startFolder: process.cwd(), isUnpacked: false };
+  const program = await prepareProgram({ ...facts, workerCommand: null }, setting);
+  return { ...facts, url: app, program, resolved };
 }
 
 /** A model of which no workers are wanted yet. Killed when the test ends. */

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { APP_EXTENSIONS, prepareProgram } from '../../../supervisor/runtimes/index.js';
-import type { Runtime } from '../../../supervisor/runtimes/runtime.js';
+import { resolveOptions } from '../../../supervisor/options/resolve.js';
+import {
+  APP_EXTENSIONS,
+  extensionsFor,
+  prepareProgram,
+  runtimeNameOf,
+} from '../../../supervisor/runtimes/index.js';
+import type { AppSetting, Runtime } from '../../../supervisor/runtimes/runtime.js';
 
 const SPEC = {
   name: 'm',
@@ -12,10 +18,16 @@ const SPEC = {
   workerCommand: null,
 };
 
-for (const extension of APP_EXTENSIONS) {
+const SETTING: AppSetting = {
+  options: resolveOptions([]).options,
+  startFolder: '/apps',
+  isUnpacked: false,
+};
+
+for (const extension of APP_EXTENSIONS.filter((one) => one !== '.py')) {
   test(`an app that ends in ${extension} runs in Node, and its folder is watched`, async () => {
     const app = `/apps/app${extension}`;
-    const { command, label, watches } = await prepareProgram({ ...SPEC, app });
+    const { command, label, watches } = await prepareProgram({ ...SPEC, app }, SETTING);
     assert.equal(command[0], process.execPath);
     assert.match(String(command[1]), /worker\/main\.js$/);
     assert.deepEqual([label, watches], ['node', [app]]);
@@ -24,31 +36,52 @@ for (const extension of APP_EXTENSIONS) {
 
 test("a program of the user's own is run as it is, whatever the app is called; what to watch is not known", async () => {
   for (const app of ['', 'model.bin', '/apps/app.ts']) {
-    const { command, label, watches } = await prepareProgram({
-      ...SPEC,
-      app,
-      workerCommand: ['/usr/bin/python3', 'worker.py'],
-    });
+    const { command, label, watches } = await prepareProgram(
+      { ...SPEC, app, workerCommand: ['/usr/bin/python3', 'worker.py'] },
+      SETTING,
+    );
     assert.deepEqual([command, label, watches], [['/usr/bin/python3', 'worker.py'], 'python3', []]);
   }
 });
 
 test('a file that no runtime claims is refused, with those that can be served', async () => {
-  await assert.rejects(prepareProgram({ ...SPEC, app: '/apps/model.pkl' }), {
+  await assert.rejects(prepareProgram({ ...SPEC, app: '/apps/model.pkl' }, SETTING), {
     code: 'SERVE_CONFIG',
-    message: '/apps/model.pkl: nothing here runs such a file; an app is one of .ts .mts .cts .js .mjs .cjs.',
+    message:
+      '/apps/model.pkl: nothing here runs such a file; an app is one of .ts .mts .cts .js .mjs .cjs .py.',
   });
 });
 
 test('the first runtime of the list that claims an app prepares it; what it throws is what is told', async () => {
   const program = { command: ['sh'], env: {}, cwd: '/', label: 'shell', watches: [] };
   const shell: Runtime = {
+    names: ['shell'],
     extensions: ['.sh'],
     claims: ({ app }) => app.endsWith('.sh'),
     prepare: ({ app }) =>
       app === '/no.sh' ? Promise.reject(new Error('no shell')) : Promise.resolve(program),
   };
   const never: Runtime = { ...shell, prepare: () => assert.fail('not asked') };
-  assert.equal(await prepareProgram({ ...SPEC, app: '/a.sh' }, [shell, never]), program);
-  await assert.rejects(prepareProgram({ ...SPEC, app: '/no.sh' }, [shell, never]), /no shell/);
+  assert.equal(await prepareProgram({ ...SPEC, app: '/a.sh' }, SETTING, [shell, never]), program);
+  await assert.rejects(prepareProgram({ ...SPEC, app: '/no.sh' }, SETTING, [shell, never]), /no shell/);
+});
+
+test('an app that ends in .py runs in Python with the worker that is shipped, unbuffered', async () => {
+  const options = { ...SETTING.options, python: '/usr/bin/python3' };
+  const { command, env, label } = await prepareProgram(
+    { ...SPEC, app: '/apps/app.py' },
+    { ...SETTING, options },
+  );
+  assert.equal(command[0], '/usr/bin/python3');
+  assert.match(String(command[1]), /\/worker\/python\/banana_worker\/__main__\.py$/);
+  assert.deepEqual([env['PYTHONUNBUFFERED'], label], ['1', 'python']);
+});
+
+test('a name of a runtime puts the extensions of its files first', () => {
+  assert.deepEqual(extensionsFor('python3').slice(0, 2), ['.py', '.ts']);
+  assert.deepEqual(extensionsFor('node'), APP_EXTENSIONS);
+  assert.deepEqual(
+    [runtimeNameOf('.py'), runtimeNameOf('.mts'), runtimeNameOf('.pkl')],
+    ['python', 'node', null],
+  );
 });

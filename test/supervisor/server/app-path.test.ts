@@ -24,6 +24,10 @@ const FOUND: readonly (readonly [given: string | null, files: readonly string[],
   ['.', ['app.cts'], 'app.cts'],
   [null, ['app.ts', 'app.js'], 'app.ts'],
   [null, ['app.cjs', 'app.mjs'], 'app.mjs'],
+  [null, ['app.py', 'main.py'], 'app.py'],
+  [null, ['app.py', 'app.cjs'], 'app.cjs'],
+  ['sub', ['sub/service.py', 'sub/setup.py'], 'sub/service.py'],
+  ['main.py', ['main.py', 'app.ts'], 'main.py'],
 ];
 
 for (const [given, files, app] of FOUND) {
@@ -52,7 +56,7 @@ const REFUSED: readonly (readonly [given: string | null, files: readonly string[
   ['nothing-like-it.ts', ['app.ts'], /^nothing-like-it\.ts: no such file\.$/],
   ['nope/app.ts', ['app.ts'], /^nope\/app\.ts: no such file\. The folder nope does not exist either\.$/],
   ['sub', ['sub/'], /^sub is a folder without app\.ts, /],
-  ['model.py', ['model.py'], /^model\.py: an app is one of \.ts \.mts \.cts \.js \.mjs \.cjs, not \.py\.$/],
+  ['model.pkl', ['model.pkl'], /: an app is one of \.ts \.mts \.cts \.js \.mjs \.cjs \.py, not \.pkl\.$/],
   ['README', ['README'], /not a file without extension\.$/],
 ];
 

@@ -41,6 +41,13 @@ const FOUND: readonly Found[] = [
   [{ url: 'm', handler: 'my', runtime: 'python' }, ['m/my.ts'], 'm/my.ts', ''],
   [{ url: 'm', handler: 'my', runtime: 'node' }, ['m/my.py', 'm/my.js'], 'm/my.js', ''],
   [{ url: 'm', handler: 'my' }, ['m/my.py', 'm/my.js'], 'm/my.js', ''],
+  [{ url: 'm', handler: 'my.py' }, ['m/my.py', 'm/my.js'], 'm/my.py', ''],
+  [{ url: 'm' }, ['m/service.py'], 'm/service.py', ''],
+  [{ url: 'm' }, ['m/only.py'], 'm/only.py', ''],
+  [{ url: 'm' }, ['m/only.mjs', 'm/convert.py', 'm/train.py'], 'm/only.mjs', ''],
+  [{ url: 'm', runtime: 'python3' }, ['m/only.py', 'm/page.js'], 'm/only.py', ''],
+  [{ url: 'm', runtime: 'python3' }, ['m/service.py', 'm/service.ts'], 'm/service.py', ''],
+  [{ url: 'one.py' }, ['one.py'], 'one.py', ''],
 ];
 
 for (const [query, files, app, handler] of FOUND) {
@@ -48,7 +55,7 @@ for (const [query, files, app, handler] of FOUND) {
     const folder = folderOf(t, files);
     const found = await storeAt(t, folder).find(query);
     assert.equal(found.app, join(folder, app));
-    const modelDir = query.url.endsWith('.ts') ? folder : join(folder, query.url);
+    const modelDir = /\.(?:ts|py)$/.test(query.url) ? folder : join(folder, query.url);
     assert.deepEqual(found.service, { handler, modelDir: modelDir.replace(/\/$/, '') });
     assert.deepEqual([found.url, found.version], [query.url, '1']);
   });
@@ -56,15 +63,11 @@ for (const [query, files, app, handler] of FOUND) {
 
 /** What is asked, of a store with these files, and what its first worker is to load, which cannot be loaded. */
 const UNSERVABLE: readonly (readonly [query: StoreQuery, files: readonly string[], app: string])[] = [
-  [{ url: 'm', handler: 'gone.py:handle' }, ['m/service.ts'], 'm/gone.ts'],
+  [{ url: 'm', handler: 'gone.py:handle' }, ['m/service.ts'], 'm/gone.py'],
   [{ url: 'one.ts', handler: 'two:handle' }, ['one.ts', 'two.ts'], 'one.ts/two.ts'],
   [{ url: 'one.ts', handler: 'src/two.js:handle' }, ['one.ts'], 'one.ts/two.js'],
   [{ url: 'm' }, ['m/a.ts', 'm/b.ts'], 'm'],
   [{ url: 'm' }, ['m/labels.json'], 'm'],
-  [{ url: 'm' }, ['m/service.py'], 'm/service.py'],
-  [{ url: 'm' }, ['m/only.py'], 'm/only.py'],
-  [{ url: 'm', runtime: 'python3' }, ['m/service.py', 'm/service.ts'], 'm/service.py'],
-  [{ url: 'one.py' }, ['one.py'], 'one.py'],
 ];
 
 for (const [query, files, app] of UNSERVABLE) {
