@@ -27,7 +27,7 @@ export async function planServed(given: ModelsGiven, stop?: AbortSignal): Promis
       wanted: resolved.options.models,
       resolved,
       cwd,
-      names: named.map(({ spec }) => spec.name),
+      others: named.map(({ spec }) => spec),
       isLenient: isMmsMode,
       stop,
     });

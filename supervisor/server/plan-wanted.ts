@@ -6,6 +6,7 @@ import { ServeError, configError } from '../../protocol/errors.js';
 import { asClause } from '../../protocol/sentences.js';
 import { placeOf, type OptionSource, type ResolvedOptions } from '../options/resolve.js';
 import { withoutSecrets } from '../options/allowed-urls.js';
+import { labelOf, type FullModelRef } from '../options/model-name.js';
 import type { WantedModel, WantedModels } from '../options/wanted-models.js';
 import { isWebAddress } from '../store/download.js';
 import type { ModelStore } from '../store/model-store.js';
@@ -19,8 +20,8 @@ export interface WantedGiven {
   readonly resolved: ResolvedOptions;
   /** Folder that the server was started in. */
   readonly cwd: string;
-  /** The names that are taken already. */
-  readonly names: readonly string[];
+  /** The models that there are already: a name may come again, with another version. */
+  readonly others: readonly FullModelRef[];
   /** Whether what is named and cannot be served is left out. */
   readonly isLenient: boolean;
   /** Nobody wants them any more. */
@@ -43,13 +44,13 @@ export async function planWanted({ store, wanted, ...given }: WantedGiven): Prom
       `${place} names models of a store, and there is none: give its folder as --model-store.`,
     );
   const each = isAll ? (await store.urls()).map((url) => ({ name: null, url })) : wanted;
-  const names = new Set(given.names);
+  const labels = new Set(given.others.map(labelOf));
   const plans: ModelPlan[] = [];
   const warnings: string[] = [];
   for (const one of each) {
     try {
-      const plan = await planOne(store, one, given, names);
-      names.add(plan.spec.name);
+      const plan = await planOne(store, one, given, labels);
+      labels.add(labelOf(plan.spec));
       plans.push(plan);
     } catch (thrown) {
       given.stop?.throwIfAborted();
@@ -70,16 +71,19 @@ async function planOne(
 ): Promise<ModelPlan> {
   const stored = await store.find({ url, ...(name === null ? {} : { name }), mayGoUnnamed: true });
   return releasedOnFailure(stored.release, async () => {
-    refuseTaken(taken, stored.name);
+    refuseTaken(taken, stored);
     return planStored(stored, NOTHING_OF_ITS_OWN, resolved, cwd);
   });
 }
 
 const NOTHING_OF_ITS_OWN: OptionSource = { values: {}, where: (name) => name };
 
-function refuseTaken(names: ReadonlySet<string>, name: string): void {
-  if (!names.has(name)) return;
-  throw configError(`there is a model ${name} already; give one of them another name with name=path.`);
+function refuseTaken(labels: ReadonlySet<string>, { name, version }: FullModelRef): void {
+  const label = labelOf({ name, version });
+  if (!labels.has(label)) return;
+  throw configError(
+    `there is a model ${label} already; give one of them another name with name=path, or another version in its manifest.`,
+  );
 }
 
 function textOf({ name, url }: WantedModel): string {

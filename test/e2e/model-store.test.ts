@@ -52,6 +52,15 @@ async function whoIs({ url }: Server, name: string): Promise<unknown> {
   return answer.status === 200 ? answer.json<{ who: string }>().who : answer.status;
 }
 
+/** A folder with a manifest. */
+function versionOf(folder: string, modelName: string, modelVersion: string): Record<string, string> {
+  const model = { modelName, handler: 'service.mjs:handle', modelVersion };
+  return {
+    [`${folder}/MAR-INF/MANIFEST.json`]: JSON.stringify({ model }),
+    [`${folder}/service.mjs`]: `export const handle = (data) => data && data.map(() => '${modelName} ${modelVersion} of ${folder}');`,
+  };
+}
+
 async function namesOf(server: Server): Promise<string[]> {
   return (await server.status()).models.map(({ name }) => name);
 }
@@ -112,6 +121,32 @@ describe('a server of a model store without an app', LIMIT, () => {
     await server.stop();
   });
 
+  test('serves every version of a model that lies there; the first one is the default', async (t) => {
+    const folder = storeOf(t, {
+      ...versionOf('m-new', 'm', '2.0'),
+      ...versionOf('m-old', 'm', '1.5'),
+      ...versionOf('m-same', 'm', '2.0'),
+    });
+    const server = await serveStore(t, folder, ['--models', 'all']);
+    await server.until(({ state }) => state === 'ready');
+    const { models } = await server.status();
+    const shown = models.map(({ name, version, isDefaultVersion }) => [name, version, isDefaultVersion]);
+    assert.deepEqual(shown, [
+      ['m', '2.0', true],
+      ['m', '1.5', false],
+    ]);
+    for (const [path, said] of [
+      ['m', 'm 2.0 of m-new'],
+      ['m/1.5', 'm 1.5 of m-old'],
+      ['m/2.0', 'm 2.0 of m-new'],
+    ])
+      assert.equal((await call(`${server.url}/predictions/${path}`, '1')).text, said);
+    await server.untilPrinted('--models all: there is a model m@2.0 already');
+    assert.equal((await manage(server, 'PUT', '/m/1.5/set-default')).status, 200);
+    assert.equal((await call(`${server.url}/predictions/m`, '1')).text, 'm 1.5 of m-old');
+    await server.stop();
+  });
+
   test('starts without any model if none is named', async (t) => {
     const server = await serveStore(t, storeOf(t, { 'm.mjs': saying('m') }), []);
     assert.deepEqual(await namesOf(server), []);
@@ -119,7 +154,11 @@ describe('a server of a model store without an app', LIMIT, () => {
   });
 
   test('leaves out what it cannot find or serve, says why, and serves the others', async (t) => {
-    const folder = storeOf(t, { 'm.mjs': saying('m'), 'labels.json': '', 'm/app.mjs': saying('twin') });
+    const folder = storeOf(t, {
+      'm.mjs': saying('m'),
+      'labels.json': '',
+      'm/app.mjs': saying('twin'),
+    });
     const named = 'm.mjs,gone,../app.ts,labels.json,m,http://127.0.0.1:9/x.mar';
     const server = await serveStore(t, folder, ['--models', named]);
     await server.until(({ state }) => state === 'ready');
@@ -129,7 +168,7 @@ describe('a server of a model store without an app', LIMIT, () => {
       '--models gone: Model not found in model store: gone; it is left out',
       '--models ../app.ts: Relative path is not allowed in url: ../app.ts; it is left out',
       '--models labels.json: labels.json: it is neither a zip archive nor a tar archive',
-      '--models m: there is a model m already',
+      '--models m: there is a model m already; give one of them another name with name=path, or another version in its manifest; it is left out',
       'x.mar: not allowed (allowed_urls); it is left out',
     ])
       await server.untilPrinted(said);
