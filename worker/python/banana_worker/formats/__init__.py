@@ -1,1 +1,26 @@
-"""One file per format of a body, both directions."""
+"""Every wire format. A new one is a file in this folder and a line here."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+# The modules of the formats by the name that a call may fix, or that `read_input.py` finds for its content type. Each
+# has `read(body, call)`, which raises ServeError SERVE_BAD_BODY; one that clients can ask for has `write(value, call)`.
+FORMATS = {
+    "json": "json",
+    "form": "form",
+    "text": "text",
+    "msgpack": "msgpack",
+    "multipart": "multipart",
+    "bytes": "bytes",
+    "mms": "mms",
+}
+
+# Formats of an answer that a client gets if its Accept header names their type; JSON otherwise.
+BY_ACCEPT = (("application/msgpack", "msgpack"),)
+
+
+def format_named(name: str) -> ModuleType:
+    """The format's module: those that most apps never meet are loaded with the first body that needs them."""
+    return import_module("." + FORMATS[name], __name__)

@@ -2,21 +2,69 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 from banana_worker.errors import ServeError
-from banana_worker.input_wishes import NO_WISHES, InputWishes
+from banana_worker.header_params import media_type
+from banana_worker.input_wishes import ITEMS, NO_WISHES, InputWishes
 from banana_worker.messages import Call
+from banana_worker.sentences import as_sentence
+from banana_worker.formats import format_named
+from banana_worker.formats.json import read_json
 
 
-def read_input(call: Call, body: bytes, wishes: InputWishes = NO_WISHES) -> Any:
-    """The value the app gets; None for an empty body. @raises ServeError SERVE_BAD_BODY"""
+def read_input(call: Call, body: bytes, wishes: InputWishes = NO_WISHES) -> object:
+    """
+    The value the app gets; None for an empty body, unless it wishes for items. @raises ServeError SERVE_BAD_BODY if the
+    body is malformed.
+    """
+    if call.format == "websocket":
+        return None
+    if wishes.items:
+        return format_named("mms").read(body, call, wishes.raw_items)
     if not body:
         return None
-    if call.format == "bytes" or call.content_type == "application/octet-stream":
-        return body
+    if call.format != "auto":
+        return format_named(call.format).read(body, call)
+    name = format_of(call.content_type, wishes)
+    return _read_unasked_json(body, call) if name == "json" else format_named(name).read(body, call)
+
+
+_MSGPACK_TYPES = ("application/msgpack", "application/x-msgpack", "application/vnd.msgpack")
+
+# The type that curl's `-d` sends, whatever it sends: a mistyped JSON must not reach an app as a field.
+_FORM_TYPE = "application/x-www-form-urlencoded"
+
+
+def format_of(content_type: str, wishes: InputWishes = NO_WISHES) -> str:
+    """JSON for JSON and no type, and for text and forms of an app that wants neither; anything unknown is bytes."""
+    if content_type == "application/json":
+        return "json"
+    kind = media_type(content_type)
+    if kind in ("application/json", "") or kind.endswith("+json"):
+        return "json"
+    if kind == "multipart/form-data":
+        return "multipart"
+    if kind in _MSGPACK_TYPES:
+        return "msgpack"
+    if kind == _FORM_TYPE:
+        return "form" if wishes.forms else "json"
+    if kind.startswith("text/"):
+        return "text" if wishes.text else "json"
+    return "bytes"
+
+
+def _read_unasked_json(body: bytes, call: Call) -> object:
+    """Raises SERVE_BAD_BODY that also says how an app gets forms and text, if the body may be meant as such."""
     try:
-        return json.loads(body)
-    except ValueError as error:
-        raise ServeError("SERVE_BAD_BODY", "The body is not valid JSON: %s" % error)
+        return read_json(body)
+    except ServeError as error:
+        hint = _HINTS.get(format_of(call.content_type, ITEMS))
+        if hint is None:
+            raise
+        raise ServeError("SERVE_BAD_BODY", f"{as_sentence(error.message)} {hint}") from error
+
+
+_HINTS = {
+    "form": "A form is read as JSON, since curl sends JSON as one, unless the app asks for forms with"
+    ' `config = {"forms": True}`.',
+    "text": 'Text is read as JSON unless the app asks for text with `config = {"text": True}`.',
+}

@@ -1,1 +1,1 @@
-"""How answers leave: from what an app returned to bytes."""
+"""From what an app returns to the bytes of its answer."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Union
 
+from banana_worker.errors import ServeError
+
 
 class ReplyHead(NamedTuple):
     status: int = 200
@@ -40,3 +42,15 @@ class Reply:
     def __init__(self, head: ReplyHead, body: Union[JsonBody, ResultBody, BytesBody, StreamBody]) -> None:
         self.head = head
         self.body = body
+
+
+# Far more than any client reads (curl 300 KiB, Node 16 KiB), far less than a frame's head holds.
+_MAX_HEADER_CHARS = 64 * 1024
+
+
+def checked_headers(headers: str) -> str:
+    """Returns header lines as they came. @raises ServeError SERVE_OUTPUT_INVALID if they are too long"""
+    if len(headers) <= _MAX_HEADER_CHARS:
+        return headers
+    message = f"The model's response headers are {len(headers)} characters; {_MAX_HEADER_CHARS} are allowed."
+    raise ServeError("SERVE_OUTPUT_INVALID", message)

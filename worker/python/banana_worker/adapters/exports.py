@@ -1,0 +1,57 @@
+"""Names beside the app itself that a module may have, whatever the way of writing one."""
+
+from __future__ import annotations
+
+import re
+from types import ModuleType
+from typing import Any, Dict, Mapping
+
+from banana_worker.sentences import kind_of
+
+# Options that a model may set for itself (`ModelOptionTypes` in protocol/option-types.ts).
+MODEL_OPTIONS = (
+    "initTimeout",
+    "restartLimit",
+    "queueSize",
+    "queueTimeout",
+    "rawItems",
+    "batchSize",
+    "maxBatchDelay",
+    "runTimeout",
+    "websocketIdleTimeout",
+)
+
+# Options that the worker itself reads.
+APP_OPTIONS = ("forms", "text", "repeatable")
+
+
+def config_of(module: ModuleType) -> Dict[str, Any]:
+    """
+    The options in the `config` of the module, under their names in camel case; `run_timeout` may be written, too. Empty
+    if `config` is something of the app's own: no dict, or one without any of our options.
+    """
+    config = getattr(module, "config", None)
+    if not isinstance(config, dict) or not all(isinstance(name, str) for name in config):
+        return {}
+    options = {_camel_case(name): value for name, value in config.items()}
+    is_ours = any(name in MODEL_OPTIONS or name in APP_OPTIONS for name in options)
+    return options if is_ours else {}
+
+
+def _camel_case(name: str) -> str:
+    return re.sub(r"_([a-z])", lambda found: found.group(1).upper(), name)
+
+
+def repeatable_of(config: Mapping[str, Any]) -> bool:
+    """Whether inputs may run again, as `config` says. @raises TypeError if it says neither True nor False"""
+    given = config.get("repeatable")
+    if given is None or isinstance(given, bool):
+        return given is True
+    raise TypeError("`config`: repeatable must be True or False")
+
+
+def assert_function_or_none(module: ModuleType, name: str) -> None:
+    """Checks the name. @raises TypeError if it is there and cannot be called"""
+    value = getattr(module, name, None)
+    if value is not None and not callable(value):
+        raise TypeError(f"`{name}` is {kind_of(value)}; make it a function or remove it")

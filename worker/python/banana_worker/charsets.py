@@ -1,0 +1,56 @@
+"""Text in the charsets that browsers know, by the names that they know."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from typing import Optional, Tuple
+
+# Python knows more codecs than these. Some of them take far longer than their text is long, and none is for bodies.
+_KNOWN = re.compile(
+    r"utf-8|utf-16(-[lb]e)?|ascii|iso8859-\d+|cp125\d|cp874|cp866|koi8-[ru]|mac-roman"
+    r"|gbk|gb2312|gb18030|big5|euc_jp|iso2022_jp|shift_jis|euc_kr"
+)
+
+# Browsers read these names as Windows' Latin, which has letters where they have control characters.
+_LATIN = ("ascii", "iso8859-1", "cp1252")
+
+
+def decode_text(data: bytes, charset: str) -> str:
+    """Decodes bytes in a charset, UTF-8 if its name is empty; what is no text becomes U+FFFD.
+
+    @raises ValueError if the charset is not known
+    """
+    codec = _codec_of(charset or "utf-8")
+    if codec is None:
+        raise ValueError(f"the charset {json.dumps(charset[:40])} is not known")
+    return codecs.decode(data, codec, "latin-controls" if codec == "cp1252" else "replace")
+
+
+def decode_strictly(data: bytes, charset: str) -> str:
+    """Decodes a whole text, without a byte order mark. @raises ValueError if it is no text in this charset"""
+    codec = _codec_of(charset)
+    if codec is None:
+        raise ValueError(f"the charset {json.dumps(charset[:40])} is not known")
+    text = codecs.decode(data, codec, "latin-controls" if codec == "cp1252" else "strict")
+    return text[1:] if text.startswith("\ufeff") else text
+
+
+def _codec_of(charset: str) -> Optional[str]:
+    try:
+        name = codecs.lookup(charset.strip()).name
+    except (LookupError, ValueError):  # ValueError: a name with a NUL in it
+        return None
+    if name in _LATIN:
+        return "cp1252"
+    return name if _KNOWN.fullmatch(name) else None
+
+
+def _latin_controls(error: UnicodeError) -> Tuple[str, int]:
+    """Reads the five bytes that Windows' Latin leaves open as the control characters of the same numbers."""
+    assert isinstance(error, UnicodeDecodeError)
+    return "".join(map(chr, error.object[error.start : error.end])), error.end
+
+
+codecs.register_error("latin-controls", _latin_controls)

@@ -1,0 +1,63 @@
+"""JSON bodies."""
+
+from __future__ import annotations
+
+import json
+from typing import Tuple
+
+from banana_worker.errors import ServeError
+from banana_worker.messages import Call
+from banana_worker.reply.json_encoding import json_bytes
+from banana_worker.sentences import as_sentence
+from banana_worker.formats.long_integers import read_integer
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON")
+
+
+_decoder = json.JSONDecoder(parse_constant=_refuse_constant)
+
+# For the rare body that holds a number of thousands of digits, which `int` refuses.
+_patient_decoder = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=read_integer)
+
+
+def read(body: bytes, call: Call) -> object:
+    """As `read_json`."""
+    return read_json(body)
+
+
+def read_json(body: bytes, what: str = "The body") -> object:
+    """Reads JSON (UTF-8, an optional byte order mark). `what` is its name in an error. @raises SERVE_BAD_BODY"""
+    try:
+        text = body.decode("utf-8")
+        if text.startswith("\ufeff"):
+            text = text[1:]
+        return _decode(text)
+    except (ValueError, RecursionError) as cause:
+        message = f"{what} is not valid JSON: {as_sentence(_reason_of(cause))}"
+        raise ServeError("SERVE_BAD_BODY", message) from cause
+
+
+def _decode(text: str) -> object:
+    try:
+        return _decoder.decode(text)
+    except ValueError as error:
+        if isinstance(error, json.JSONDecodeError) or "digits" not in str(error):
+            raise
+        return _patient_decoder.decode(text)
+
+
+def _reason_of(error: Exception) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not UTF-8"
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg} at line {error.lineno}, column {error.colno}"
+    return str(error)
+
+
+def write(value: object, call: Call) -> Tuple[str, bytes]:
+    """The content type and the bytes of a value. @raises SERVE_OUTPUT_INVALID naming the property"""
+    return "application/json", json_bytes(value, call.ascii_json)

@@ -1,0 +1,31 @@
+"""MessagePack bodies."""
+
+from __future__ import annotations
+
+from typing import Tuple
+
+from banana_worker.errors import ServeError
+from banana_worker.messages import Call
+from banana_worker.reply.plain_value import plain_value
+from banana_worker.sentences import as_sentence
+from banana_worker.formats.msgpack_reader import read_value
+from banana_worker.formats.msgpack_writer import write_value
+
+
+def read(body: bytes, call: Call) -> object:
+    """Reads one MessagePack value; timestamps become aware datetimes. @raises SERVE_BAD_BODY"""
+    return read_msgpack(body)
+
+
+def read_msgpack(body: bytes) -> object:
+    """As `read`."""
+    try:
+        return read_value(body)
+    except ValueError as cause:
+        message = f"The body is not valid MessagePack: {as_sentence(str(cause))}"
+        raise ServeError("SERVE_BAD_BODY", message) from cause
+
+
+def write(value: object, call: Call) -> Tuple[str, bytes]:
+    """The content type and the bytes of a value. @raises SERVE_OUTPUT_INVALID naming the property"""
+    return "application/msgpack", write_value(plain_value(value, is_binary=True))

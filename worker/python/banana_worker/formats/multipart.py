@@ -1,0 +1,62 @@
+"""`multipart/form-data` bodies, read into one dict of fields and files."""
+
+from __future__ import annotations
+
+from typing import Dict, Iterator, List, Tuple, Union
+
+from banana_worker.charsets import decode_text
+from banana_worker.errors import ServeError
+from banana_worker.messages import Call
+from banana_worker.multipart_parts import Part, parts_of
+from banana_worker.sentences import as_sentence
+from banana_worker.formats.fields import collect_fields
+
+
+class UploadedFile:
+    """One file of a `multipart/form-data` body."""
+
+    __slots__ = ("filename", "content_type", "data")
+
+    def __init__(self, filename: str, content_type: str, data: bytes) -> None:
+        self.filename = filename
+        self.content_type = content_type
+        self.data = data
+
+    def __repr__(self) -> str:
+        return f"UploadedFile({self.filename!r}, {self.content_type!r}, {len(self.data)} bytes)"
+
+
+Field = Union[str, UploadedFile]
+
+
+def read(body: bytes, call: Call) -> Dict[str, Union[Field, List[Field]]]:
+    """Fields as text, files as `UploadedFile`; a name that comes again gets a list. @raises SERVE_BAD_BODY"""
+    return read_multipart(body, call.content_type)
+
+
+def read_multipart(body: bytes, content_type: str) -> Dict[str, Union[Field, List[Field]]]:
+    """As `read`; `content_type` holds the boundary."""
+    try:
+        return collect_fields(_fields_of(body, content_type))
+    except ValueError as cause:
+        message = f"The multipart body could not be read: {as_sentence(str(cause))}"
+        raise ServeError("SERVE_BAD_BODY", message) from cause
+
+
+def _fields_of(body: bytes, content_type: str) -> Iterator[Tuple[str, Field]]:
+    for part in parts_of(body, content_type):
+        yield part.disposition.params["name"], _value_of(part)
+
+
+def _value_of(part: Part) -> Field:
+    """A part with a file name or of a type for bytes is a file."""
+    filename = part.disposition.params.get("filename")
+    if filename is None and part.content_type.value != "application/octet-stream":
+        return decode_text(part.content, part.content_type.params.get("charset", ""))
+    return UploadedFile(_base_name(filename or ""), part.content_type.value or "text/plain", part.content)
+
+
+def _base_name(path: str) -> str:
+    """Drops the folders that some clients send along with a file name."""
+    name = path.replace("\\", "/").rpartition("/")[2]
+    return "" if name in (".", "..") else name

@@ -1,0 +1,56 @@
+"""
+Values to JSON at the speed of Python's own encoder, which asks for help with what it does not know. Where it fails, a
+slow walk over all of the value puts right what can be (what is not finite is null), or says what cannot, and where.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Optional
+
+from banana_worker.reply.conversions import simpler
+from banana_worker.reply.plain_value import plain_value
+
+
+def json_bytes(value: object, ascii_only: bool = False, indent: Optional[int] = None) -> bytes:
+    """The UTF-8 bytes of `json_text`. @raises SERVE_OUTPUT_INVALID naming the property"""
+    # What UTF-8 cannot hold is half of a character in two halves: JSON has an escape for it.
+    return json_text(value, ascii_only, indent).encode("utf-8", "backslashreplace")
+
+
+def json_text(value: object, ascii_only: bool = False, indent: Optional[int] = None) -> str:
+    """The value as JSON, in one line unless there is an indent. @raises SERVE_OUTPUT_INVALID naming the property"""
+    encoder = _encoder(ascii_only, indent)
+    try:
+        return encoder.encode(value)
+    except Exception:
+        # Whatever it was (code of the app's own may have run): the walk finds it again, and knows where.
+        plain = plain_value(value, is_binary=False)
+    try:
+        return encoder.encode(plain)
+    except ValueError as error:
+        if "digits" not in str(error):
+            raise
+        return _with_long_integers(encoder, plain)
+
+
+def _encoder(ascii_only: bool, indent: Optional[int]) -> json.JSONEncoder:
+    if indent is None:
+        return _ASCII if ascii_only else _PLAIN
+    return json.JSONEncoder(ensure_ascii=ascii_only, allow_nan=False, default=simpler, indent=indent)
+
+
+_COMPACT = (",", ":")
+_PLAIN = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=simpler, separators=_COMPACT)
+_ASCII = json.JSONEncoder(ensure_ascii=True, allow_nan=False, default=simpler, separators=_COMPACT)
+
+
+def _with_long_integers(encoder: json.JSONEncoder, plain: object) -> str:
+    """Python refuses to write numbers of thousands of digits, unless it is told that they are meant."""
+    limit = sys.get_int_max_str_digits()  # type: ignore[attr-defined]
+    sys.set_int_max_str_digits(0)  # type: ignore[attr-defined]
+    try:
+        return encoder.encode(plain)
+    finally:
+        sys.set_int_max_str_digits(limit)  # type: ignore[attr-defined]

@@ -1,0 +1,120 @@
+"""
+Any value that an app returns to None, bool, int, float, str, list and dict alone, with the place of what is no data.
+Slow and thorough: JSON comes here only where the fast way has failed (`json_encoding.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Dict, List, Set
+
+from banana_worker.errors import ServeError
+from banana_worker.sentences import as_sentence
+from banana_worker.reply.conversions import simpler
+from banana_worker.reply.images import is_image, png_bytes
+from banana_worker.reply.not_data import NotData
+
+# Deeper values would come near the recursion limit of Python: each level takes five frames of 1000.
+MAX_DEPTH = 128
+
+
+def plain_value(value: object, is_binary: bool) -> object:
+    """
+    `is_binary`: for a format that holds bytes, NaN and no integer beyond 64 bits; else for JSON, where bytes are lists
+    of numbers and what is not finite is None. @raises SERVE_OUTPUT_INVALID that names the place of what is wrong.
+    """
+    try:
+        return _Plain(is_binary).convert(value, "output")
+    except _Misplaced as cause:
+        kind = "MessagePack" if is_binary else "JSON"
+        message = f"The output is not {kind}: {as_sentence(str(cause))}"
+        raise ServeError("SERVE_OUTPUT_INVALID", message) from cause.__cause__
+
+
+class _Misplaced(Exception):
+    """Says what is wrong, and where."""
+
+
+class _Plain:
+    def __init__(self, is_binary: bool) -> None:
+        self.is_binary = is_binary
+        self.ancestors: Set[int] = set()
+
+    def convert(self, value: object, place: str) -> object:
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, str):
+            return str.__str__(value)
+        if isinstance(value, float):
+            return self.number(float(value))
+        if isinstance(value, int):
+            return self.integer(int(value), place)
+        if self.is_binary and isinstance(value, (bytes, bytearray, memoryview)):
+            return bytes(value)
+        if self.is_binary and is_image(value):
+            return png_bytes(value)
+        return self.inside(value, place)
+
+    def number(self, value: float) -> object:
+        return value if self.is_binary or value - value == 0 else None
+
+    def integer(self, value: int, place: str) -> int:
+        if self.is_binary and not -(2**63) <= value < 2**64:
+            raise _Misplaced(f"{place} is an integer beyond 64 bits; return it as text")
+        return value
+
+    def inside(self, value: object, place: str) -> object:
+        if id(value) in self.ancestors:
+            raise _Misplaced(f"{place} refers back to an object that contains it")
+        if len(self.ancestors) >= MAX_DEPTH:
+            raise _Misplaced(f"output is nested more than {MAX_DEPTH} levels deep")
+        self.ancestors.add(id(value))
+        plain = self.parts(value, place)
+        self.ancestors.discard(id(value))
+        return plain
+
+    def parts(self, value: object, place: str) -> object:
+        if isinstance(value, dict):
+            return self.entries(value, place)
+        if isinstance(value, (list, tuple)):
+            return self.items(value, place)
+        try:
+            step = simpler(value)
+        except NotData as problem:
+            raise _Misplaced(problem.at(place)) from None
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise _Misplaced(f"{place} ({type(value).__name__}) cannot be read: {reason}") from error
+        return self.convert(step, place)
+
+    def items(self, values: "List[object] | tuple[object, ...]", place: str) -> List[object]:
+        if all(type(value) is float for value in values):
+            return [self.number(value) for value in values]  # type: ignore[arg-type]
+        return [self.convert(value, f"{place}[{index}]") for index, value in enumerate(values)]
+
+    def entries(self, values: Dict[object, object], place: str) -> Dict[str, object]:
+        return {
+            self.key(key, place): self.convert(value, _member(place, key)) for key, value in values.items()
+        }
+
+    def key(self, key: object, place: str) -> str:
+        """The text that `json` makes of a key, and more kinds of them."""
+        if isinstance(key, str):
+            return str.__str__(key)
+        if key is None or isinstance(key, bool):
+            return json.dumps(key)
+        if isinstance(key, (int, float)):
+            return repr(int(key) if isinstance(key, int) else float(key))
+        try:
+            step = simpler(key) if not isinstance(key, (tuple, bytes)) else None
+        except NotData:
+            step = None
+        if isinstance(step, (str, int, float)):
+            return self.key(step, place)
+        raise _Misplaced(f"{place} has a {type(key).__name__} as a key; make it text")
+
+
+def _member(place: str, key: object) -> str:
+    text = json.dumps(key, ensure_ascii=False) if isinstance(key, str) else re.sub(r"\s+", " ", repr(key))
+    return f"{place}[{text if len(text) <= 100 else text[:100] + '…'}]"

@@ -1,0 +1,176 @@
+"""Iterators to the chunks of a streamed reply, one item at a time."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, AsyncIterator, Callable, Iterator, Optional, Union
+
+from banana_worker.reply.accept import asks_for
+from banana_worker.reply.json_encoding import json_bytes, json_text
+from banana_worker.reply.reply import ReplyHead
+
+AnyIterator = Union[Iterator[object], AsyncIterator[object]]
+
+NOTHING = object()
+"""In place of the first item of a stream that has none."""
+
+
+def iterator_of(value: object) -> Optional[AnyIterator]:
+    """
+    The iterator of a value that streams, else None. Iterators and generators do, async or not, and open files; lists,
+    text, dicts and other collections are values.
+    """
+    kind = type(value)
+    if hasattr(kind, "__anext__"):
+        return value  # type: ignore[return-value]
+    if hasattr(kind, "__next__") and hasattr(kind, "__iter__"):
+        return value  # type: ignore[return-value]
+    return value.__aiter__() if hasattr(kind, "__aiter__") else None  # type: ignore[attr-defined]
+
+
+class ItemEncoder:
+    """How the items of one stream become bytes."""
+
+    def __init__(self, head_for: Callable[[object], ReplyHead], item: Callable[[object], bytes]) -> None:
+        self.head_for = head_for
+        """The head of the reply, chosen once the first item is known; NOTHING if there is none."""
+        self.item = item
+
+
+def encoder_for(accept: str) -> ItemEncoder:
+    """The encoder for a stream without a head of its own."""
+    if asks_for(accept, "text/event-stream"):
+        return _EVENTS
+    if asks_for(accept, "application/x-ndjson") or asks_for(accept, "application/ndjson"):
+        return _JSON_LINES
+    return _CHUNKS
+
+
+def raw_items(head: ReplyHead, type_from_chunk: bool) -> ItemEncoder:
+    """Bytes and text as they are: an app with a head of its own may write events itself. Other values by its type."""
+    if type_from_chunk:
+        return ItemEncoder(lambda first: head._replace(content_type=chunk_type(first)), _chunk)
+    if head.content_type.partition(";")[0].strip().lower() == "text/event-stream":
+        return ItemEncoder(lambda first: head, _raw_or_event)
+    return ItemEncoder(lambda first: head, _chunk)
+
+
+def chunk_type(first: object) -> str:
+    """The content type of a stream that begins like this."""
+    if isinstance(first, str):
+        return "text/plain; charset=utf-8"
+    is_bytes = first is NOTHING or isinstance(first, (bytes, bytearray, memoryview))
+    return "application/octet-stream" if is_bytes else "application/x-ndjson"
+
+
+def _raw(item: object) -> Optional[bytes]:
+    if isinstance(item, str):
+        return item.encode("utf-8", "replace")
+    return bytes(item) if isinstance(item, (bytes, bytearray, memoryview)) else None
+
+
+def _chunk(item: object) -> bytes:
+    raw = _raw(item)
+    return _json_line(item) if raw is None else raw
+
+
+def _raw_or_event(item: object) -> bytes:
+    raw = _raw(item)
+    return _event(json_text(item)) if raw is None else raw
+
+
+def _json_line(item: object) -> bytes:
+    return json_bytes(item) + b"\n"
+
+
+def _event(text: str) -> bytes:
+    """Text may hold line breaks; each line is a `data:` field of one event (HTML standard, 9.2.6)."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").replace("\n", "\ndata: ")
+    return f"data: {lines}\n\n".encode("utf-8", "backslashreplace")
+
+
+_EVENTS_HEAD = ReplyHead(200, "text/event-stream", "Cache-Control\nno-cache")
+_EVENTS = ItemEncoder(
+    lambda first: _EVENTS_HEAD, lambda item: _event(item if isinstance(item, str) else json_text(item))
+)
+_JSON_LINES = ItemEncoder(lambda first: ReplyHead(200, "application/x-ndjson"), _json_line)
+_CHUNKS = ItemEncoder(lambda first: ReplyHead(200, chunk_type(first)), _chunk)
+
+
+class Chunks:
+    """The chunks of a stream. `head` is that of the reply once the first chunk, or the end, has come."""
+
+    def __init__(self, iterator: Any, encoder: ItemEncoder) -> None:
+        self.head = ReplyHead()
+        self._iterator = iterator
+        self._encoder = encoder
+        self._began = False
+
+    def _begin(self, first: object) -> None:
+        self.head = self._encoder.head_for(first)
+        self._began = True
+
+
+class SyncChunks(Chunks):
+    """An iterator of bytes. It raises what the app's iterator raises, and what keeps an item from being encoded."""
+
+    def __iter__(self) -> SyncChunks:
+        return self
+
+    def __next__(self) -> bytes:
+        try:
+            item = next(self._iterator)
+        except StopIteration:
+            if not self._began:
+                self._begin(NOTHING)
+            raise
+        try:
+            data = self._encoder.item(item)
+        except Exception:
+            self.close()
+            raise
+        if not self._began:
+            self._begin(item)
+        return data
+
+    def close(self) -> None:
+        """Ends the app's iterator early, so that its `finally` blocks free what it holds."""
+        close = getattr(self._iterator, "close", None)
+        if callable(close):
+            close()
+
+
+class AsyncChunks(Chunks):
+    """An async iterator of bytes, as `SyncChunks`."""
+
+    def __aiter__(self) -> AsyncChunks:
+        return self
+
+    async def __anext__(self) -> bytes:
+        try:
+            item = await self._iterator.__anext__()
+        except StopAsyncIteration:
+            if not self._began:
+                self._begin(NOTHING)
+            raise
+        try:
+            data = self._encoder.item(item)
+        except Exception:
+            await self.aclose()
+            raise
+        if not self._began:
+            self._begin(item)
+        return data
+
+    async def aclose(self) -> None:
+        """Ends the app's iterator early, so that its `finally` blocks free what it holds."""
+        close = getattr(self._iterator, "aclose", None)
+        closing = close() if callable(close) else None
+        if inspect.isawaitable(closing):
+            await closing
+
+
+def chunks_of(iterator: Any, encoder: ItemEncoder) -> Union[SyncChunks, AsyncChunks]:
+    """The chunks of an iterator of either kind."""
+    kind = AsyncChunks if hasattr(type(iterator), "__anext__") else SyncChunks
+    return kind(iterator, encoder)
