@@ -1,9 +1,11 @@
 """What is said of names that a package of ours does not have."""
 
+import pickle
 import sys
 import tempfile
 import unittest
 from pathlib import Path
+from types import ModuleType
 
 from banana_worker.stand_in import names_of_module
 
@@ -35,12 +37,28 @@ class StandInTest(unittest.TestCase):
         self.assertEqual(str(submodule.exception), said)
         self.assertNotIsInstance(submodule.exception, ModuleNotFoundError, "pip has no cure for it")
 
-    def test_a_module_says_the_same_and_still_answers_for_its_inner_names(self) -> None:
-        absent = names_of_module("some.module", ["Known"])
+    def test_a_module_says_the_same_to_an_import_and_nothing_to_who_only_looks(self) -> None:
+        module = ModuleType("some_module")
+        module.__getattr__ = names_of_module("some.module", ["Known"])  # type: ignore[method-assign]
+        sys.modules["some_module"] = module
+        self.addCleanup(sys.modules.pop, "some_module")
         with self.assertRaisesRegex(ImportError, "banana-serve's some.module has no other. It has: Known"):
-            absent("other")
-        with self.assertRaises(AttributeError):
-            absent("__wrapped__")
+            from some_module import other  # type: ignore[import-not-found]  # noqa: F401
+        self.assertFalse(hasattr(module, "other") or hasattr(module, "__wrapped__"))
+
+    def test_pickle_which_looks_into_every_module_is_not_stopped(self) -> None:
+        module = ModuleType("standing")
+        module.__getattr__ = names_of_module("standing", [])  # type: ignore[method-assign]
+        sys.modules["standing"] = module
+        self.addCleanup(sys.modules.pop, "standing")
+
+        def of_no_module() -> None:
+            """As many functions of libraries in C are."""
+
+        of_no_module.__module__ = None  # type: ignore[assignment]
+        of_no_module.__qualname__ = of_no_module.__name__ = "in_no_module"
+        with self.assertRaises(pickle.PicklingError):
+            pickle.dumps(of_no_module)
 
 
 if __name__ == "__main__":

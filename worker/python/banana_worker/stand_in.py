@@ -6,18 +6,28 @@ Who imports anything else is told that it is not there, and what is.
 from __future__ import annotations
 
 import sys
+from opcode import opmap
+from types import FrameType
 from typing import Any, Callable, Dict, Optional, Sequence
 
 
 def names_of_module(module: str, names: Sequence[str]) -> Callable[[str], Any]:
-    """Returns the `__getattr__` of a module that has these names: any other is an ImportError that lists them."""
+    """Returns the `__getattr__` of a module that has these names: the import of any other is an ImportError that lists them.
+
+    Who only looks whether a name is there, as pickle does in every module, gets an AttributeError.
+    """
 
     def absent(name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        raise ImportError(_message(module, name, names), name=f"{module}.{name}")
+        if _imports(sys._getframe(1)):
+            raise ImportError(_message(module, name, names), name=f"{module}.{name}")
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
     return absent
+
+
+def _imports(frame: FrameType) -> bool:
+    """Whether the frame is at the name of a `from module import name`."""
+    return frame.f_code.co_code[frame.f_lasti] == opmap["IMPORT_FROM"]
 
 
 def names_of_package(package: str, names: Sequence[str], modules: Sequence[str] = ()) -> None:
