@@ -8,6 +8,7 @@ import type { ModelOptions } from '../options/resolve.js';
 import type { OrphanGuard } from '../processes/orphan-guard.js';
 import type { Devices } from '../machine/devices.js';
 import type { Placement } from '../machine/placement.js';
+import type { WorkerProgram } from '../runtimes/runtime.js';
 import type { ModelSpec } from './model-spec.js';
 import { WorkerHandle } from '../processes/worker-handle.js';
 import type { WorkerLimits, WorkerListener } from '../processes/worker-listener.js';
@@ -60,7 +61,7 @@ export function startWorker(
     {
       command: program.command,
       cwd: program.cwd,
-      env: { ...program.env, ...placement.env },
+      env: { ...threadEnv(program, devices.threads), ...program.env, ...placement.env },
       withheld: withheldEnv,
     },
     spec,
@@ -83,6 +84,12 @@ export function startWorker(
   relay.attach(worker.stdout, 'stdout', source);
   relay.attach(worker.stderr, 'stderr', source);
   return worker;
+}
+
+/** The operator's word on threads goes before the worker's share. */
+function threadEnv({ threadVariables }: WorkerProgram, threads: number): Record<string, string> {
+  const unset = threadVariables.filter((name) => process.env[name] === undefined);
+  return Object.fromEntries(unset.map((name) => [name, String(threads)]));
 }
 
 /** `options`: those in force, which may be the app's own where the operator has said nothing. */

@@ -13,7 +13,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { lighten } from '../../protocol/light-socket.js';
 import { BegunFile } from './begun-file.js';
 import type { Exit } from './exit-report.js';
-import { inheritedEnv } from './inherited-env.js';
+import { inheritedEnv } from '../options/inherited-env.js';
 
 /** Let the kernel pick a worker before the front when memory runs out (0 is normal, 1000 is first). */
 const OOM_SCORE_ADJ = '500';

@@ -13,7 +13,10 @@ export const command: Runtime = {
       env: {},
       cwd: null,
       label: basename(program),
+      interpreter: null,
+      threadVariables: [],
       watches: [],
+      warnings: [],
     });
   },
 };

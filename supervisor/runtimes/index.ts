@@ -2,7 +2,7 @@
 import { configError } from '../../protocol/errors.js';
 import { command } from './command.js';
 import { node, unservable } from './node.js';
-import { python } from './python.js';
+import { python } from './python/python.js';
 import type { AppSetting, AppSpec, Runtime, WorkerProgram } from './runtime.js';
 
 const RUNTIMES: readonly Runtime[] = [command, node, python, unservable];

@@ -16,7 +16,10 @@ export const node: Runtime = {
       env: {},
       cwd: null,
       label: 'node',
+      interpreter: null, // the server's own
+      threadVariables: [],
       watches: [app],
+      warnings: [],
     }),
 };
 

@@ -1,5 +1,5 @@
 /** What turns an app into the program of its workers. One file per runtime; `index.ts` is the list. */
-import type { ModelOptions } from '../options/resolve.js';
+import type { ResolvedModelOptions } from '../options/resolve.js';
 
 /** Where a custom service stands: handlers that take batches of items, as Multi Model Server calls them. */
 export interface ServiceSource {
@@ -25,12 +25,14 @@ export interface AppSpec {
 
 /** Where an app is asked for, and by whom: what a runtime may have to choose by. */
 export interface AppSetting {
-  /** Those of the operator. */
-  readonly options: ModelOptions;
+  /** The operator's options. */
+  readonly resolved: ResolvedModelOptions;
   /** Absolute path of the folder that the server was started in; relative paths begin there. */
   readonly startFolder: string;
   /** The app came in an archive: what lies beside it is not its operator's. */
   readonly isUnpacked: boolean;
+  /** What its workers inherit of the server's environment. */
+  readonly env: Readonly<Record<string, string | undefined>>;
 }
 
 /** How a worker of the app is started: a process that speaks the wire. */
@@ -43,10 +45,16 @@ export interface WorkerProgram {
   readonly cwd: string | null;
   /** Name for people. */
   readonly label: string;
+  /** What runs the app, where that was looked for; null: there was nothing to choose. */
+  readonly interpreter: { readonly path: string; readonly version: string } | null;
+  /** Variables that say how many threads libraries start: the worker's share of the cores, unless the operator sets them. */
+  readonly threadVariables: readonly string[];
   /** Folders, and files whose folders hold what the app is made of, for `--watch`; empty: not known. */
   readonly watches: readonly string[];
   /** The files of `watches` are all that the app is made of: others beside them are others'. */
   readonly isSingleFile?: boolean;
+  /** What the operator should know of the choice, said once. */
+  readonly warnings: readonly string[];
 }
 
 export interface Runtime {

@@ -10,7 +10,9 @@ import { VERSION } from '../version.js';
 
 /** A model at the start of its server. */
 export interface StartedModel {
-  readonly spec: Pick<ModelSpec, 'name' | 'version' | 'app'>;
+  readonly spec: Pick<ModelSpec, 'name' | 'version' | 'app'> & {
+    readonly program: Pick<ModelSpec['program'], 'label' | 'interpreter'>;
+  };
   readonly placements: readonly Placement[];
 }
 
@@ -27,9 +29,18 @@ export function startTexts(models: readonly StartedModel[], threads: number, url
   return [`banana-serve ${VERSION} serves ${what} on ${url}`, ...lines];
 }
 
-function modelText({ spec: { app }, placements }: StartedModel, threads: number): string {
-  const shown = relative(process.cwd(), app);
-  return `${shown.startsWith('..') ? app : shown} with ${slotsText(placements, threads)}`;
+function modelText({ spec: { app, program }, placements }: StartedModel, threads: number): string {
+  return `${shownPath(app)}${interpreterText(program)} with ${slotsText(placements, threads)}`;
+}
+
+/** ` (python 3.11.7, .venv/bin/python)`; empty where there was nothing to choose. */
+function interpreterText({ label, interpreter }: StartedModel['spec']['program']): string {
+  return interpreter === null ? '' : ` (${label} ${interpreter.version}, ${shownPath(interpreter.path)})`;
+}
+
+function shownPath(path: string): string {
+  const shown = relative(process.cwd(), path);
+  return shown.startsWith('..') ? path : shown;
 }
 
 /** Nothing is withheld in silence. `names`: variables that no worker gets, because of their names and nobody's wish. */

@@ -1,9 +1,11 @@
 /** The models that a server shall have: what was written, checked and completed, so that nothing of it fails later. */
+import { resolve } from 'node:path';
 import { configError } from '../../protocol/errors.js';
 import type { ModelSpec } from '../models/model-spec.js';
 import { prepareProgram } from '../runtimes/index.js';
 import type { AppSetting, AppSpec } from '../runtimes/runtime.js';
 import { refuseTwins, type ModelEntry } from '../options/model-entries.js';
+import { inheritedEnv } from '../options/inherited-env.js';
 import { FIRST_VERSION, nameOfApp } from '../options/model-name.js';
 import {
   resolveModelOptions,
@@ -62,7 +64,7 @@ export async function planModel(entry: ModelEntry, server: ResolvedOptions, cwd:
   const app = workerCommand === null ? findApp(entry.app as string, cwd, place) : (entry.app ?? '');
   const resolved = resolveModelOptions(server, entry.source, place);
   const spec = { name, version, app, appPlace: '', service: null, workerCommand };
-  return completed(spec, app, resolved, { startFolder: cwd, isUnpacked: false });
+  return completed(spec, app, resolved, placeIn(cwd, server));
 }
 
 /** A model of a store, which the plan holds. Whether its file can be loaded is found out by a worker. @throws SERVE_CONFIG */
@@ -74,7 +76,7 @@ export async function planStored(
 ): Promise<ModelPlan> {
   const resolved = resolveModelOptions(withStoreDefaults(server), own, url);
   const wanted = { name, version, app, appPlace: '', service, workerCommand: null };
-  const setting = { startFolder: cwd, isUnpacked: place === null };
+  const setting = placeIn(cwd, server, place === null);
   const { spec, isDefault } = await completed(wanted, url, resolved, setting);
   const watched = { watches: place === null ? [] : [place], isSingleFile: !isFolder };
   const { options, explicit } = server;
@@ -97,7 +99,7 @@ async function planDefault({ app: given, ...rest }: ModelsGiven): Promise<ModelP
   const app = workerCommand === null ? findApp(given, cwd) : (given ?? '');
   const name = resolved.options.name ?? nameOfApp(app);
   const spec = { name, version: FIRST_VERSION, app, appPlace, service: null, workerCommand };
-  const plan = await completed(spec, app, resolved, { startFolder: cwd, isUnpacked: false });
+  const plan = await completed(spec, app, resolved, placeIn(cwd, resolved));
   return { ...plan, isDefault: true };
 }
 
@@ -105,12 +107,20 @@ async function completed(
   { workerCommand, ...spec }: AppSpec,
   url: string,
   resolved: ResolvedModelOptions,
-  place: Omit<AppSetting, 'options'>,
+  place: Omit<AppSetting, 'resolved'>,
 ): Promise<ModelPlan> {
-  const setting = { ...place, options: resolved.options };
+  const setting = { ...place, resolved };
   const program = await prepareProgram({ ...spec, workerCommand }, setting);
   const model = { ...spec, url, program, resolved };
   return { spec: model, isDefault: false, firstWorkers: null, release: NOTHING_LENT };
+}
+
+function placeIn(
+  cwd: string,
+  { options }: ResolvedOptions,
+  isUnpacked = false,
+): Omit<AppSetting, 'resolved'> {
+  return { startFolder: resolve(cwd), isUnpacked, env: inheritedEnv(options.withholdEnv) };
 }
 
 function defaultPlace({ spec: { name, app } }: ModelPlan, { options }: ResolvedOptions): string {

@@ -32,7 +32,12 @@ export async function planServed(given: ModelsGiven, stop?: AbortSignal): Promis
       stop,
     });
     stop?.throwIfAborted();
-    return { plans: [...named, ...plans], store, warnings: [...unusableUrls(resolved), ...warnings] };
+    const programWarnings = [...named, ...plans].flatMap(({ spec }) => spec.program.warnings);
+    return {
+      plans: [...named, ...plans],
+      store,
+      warnings: [...unusableUrls(resolved), ...warnings, ...programWarnings],
+    };
   } catch (thrown) {
     store.close();
     throw thrown;

@@ -113,6 +113,7 @@ export class ServedModels {
   async register(plan: ModelPlan): Promise<Model> {
     const make = (): Model => this.#make(plan);
     const model = await releasedOnFailure(plan.release, () => this.registry.register(plan.spec, make));
+    for (const warning of plan.spec.program.warnings) this.#log.warn(warning);
     this.#nameIfSeveral();
     await this.#watch(model);
     return model;

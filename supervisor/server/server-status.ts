@@ -39,6 +39,10 @@ export interface ModelStatus {
   readonly maxWorkers: number;
   /** Absolute path. */
   readonly app: string;
+  /** What runs it: `node`, `python`, or the program that was named. */
+  readonly runtime: string;
+  /** The absolute path and the version of its interpreter, where one was to be chosen. */
+  readonly interpreter: { readonly path: string; readonly version: string } | null;
   /** Null until a worker has loaded the app. */
   readonly routes: readonly string[] | null;
   readonly queue: {

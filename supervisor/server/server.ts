@@ -44,7 +44,7 @@ import type { ManagementPlan } from '../options/management.js';
 import { metricsModeOf, type MetricsPlan } from '../options/metrics.js';
 import type { TlsPlan } from '../options/tls.js';
 import type { ResolvedOptions, ServerOptions } from '../options/resolve.js';
-import { withheldNames } from '../processes/inherited-env.js';
+import { withheldNames } from '../options/inherited-env.js';
 import { OrphanGuard } from '../processes/orphan-guard.js';
 import type { Devices } from '../machine/devices.js';
 import { Webhooks } from '../webhooks/webhooks.js';

@@ -70,6 +70,8 @@ function modelStatus(
     minWorkers: bounds?.min ?? wantedWorkers,
     maxWorkers: bounds?.max ?? wantedWorkers,
     app: model.spec.app,
+    runtime: model.spec.program.label,
+    interpreter: model.spec.program.interpreter,
     routes: model.routes === null ? null : [...model.routes.keys()],
     queue: {
       waiting: dispatcher.queued,
@@ -94,6 +96,8 @@ const NO_MODEL: ModelStatus = {
   minWorkers: 0,
   maxWorkers: 0,
   app: '',
+  runtime: '',
+  interpreter: null,
   routes: null,
   queue: { waiting: 0, arriving: 0, bytes: 0, maxCalls: 0, maxBytes: 0 },
   inFlight: 0,

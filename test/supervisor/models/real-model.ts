@@ -37,7 +37,7 @@ export async function specOf(
   const facts = { name: 'model', version: '1', app, appPlace: '', service: null };
   const source = { values: options, where: (name: string) => name, numbersAreMs: true } as const;
   const resolved = resolveOptions([source]);
-  const setting = { options: resolved.options, startFolder: process.cwd(), isUnpacked: false };
+  const setting = { resolved, startFolder: process.cwd(), isUnpacked: false, env: process.env };
   const program = await prepareProgram({ ...facts, workerCommand: null }, setting);
   return { ...facts, url: app, program, resolved };
 }

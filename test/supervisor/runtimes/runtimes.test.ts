@@ -19,9 +19,10 @@ const SPEC = {
 };
 
 const SETTING: AppSetting = {
-  options: resolveOptions([]).options,
+  resolved: resolveOptions([]),
   startFolder: '/apps',
   isUnpacked: false,
+  env: {},
 };
 
 for (const extension of APP_EXTENSIONS.filter((one) => one !== '.py')) {
@@ -53,7 +54,16 @@ test('a file that no runtime claims is refused, with those that can be served', 
 });
 
 test('the first runtime of the list that claims an app prepares it; what it throws is what is told', async () => {
-  const program = { command: ['sh'], env: {}, cwd: '/', label: 'shell', watches: [] };
+  const program = {
+    command: ['sh'],
+    env: {},
+    cwd: '/',
+    label: 'shell',
+    interpreter: null,
+    threadVariables: [],
+    watches: [],
+    warnings: [],
+  };
   const shell: Runtime = {
     names: ['shell'],
     extensions: ['.sh'],
@@ -64,17 +74,6 @@ test('the first runtime of the list that claims an app prepares it; what it thro
   const never: Runtime = { ...shell, prepare: () => assert.fail('not asked') };
   assert.equal(await prepareProgram({ ...SPEC, app: '/a.sh' }, SETTING, [shell, never]), program);
   await assert.rejects(prepareProgram({ ...SPEC, app: '/no.sh' }, SETTING, [shell, never]), /no shell/);
-});
-
-test('an app that ends in .py runs in Python with the worker that is shipped, unbuffered', async () => {
-  const options = { ...SETTING.options, python: '/usr/bin/python3' };
-  const { command, env, label } = await prepareProgram(
-    { ...SPEC, app: '/apps/app.py' },
-    { ...SETTING, options },
-  );
-  assert.equal(command[0], '/usr/bin/python3');
-  assert.match(String(command[1]), /\/worker\/python\/banana_worker\/__main__\.py$/);
-  assert.deepEqual([env['PYTHONUNBUFFERED'], label], ['1', 'python']);
 });
 
 test('a name of a runtime puts the extensions of its files first', () => {

@@ -1,5 +1,5 @@
 /** What a worker inherits of the environment of this process. */
-import { OPTIONS, OPTION_NAMES, envName } from '../options/table.js';
+import { OPTIONS, OPTION_NAMES, envName } from './table.js';
 
 /** The front alone checks keys and signs; what an app does not have it cannot print. */
 const SECRETS = OPTION_NAMES.filter((name) => 'secret' in OPTIONS[name]);

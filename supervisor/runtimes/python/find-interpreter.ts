@@ -1,0 +1,47 @@
+/** Which interpreter runs an app: the first that is there (`places.ts`), if it runs and is new enough. */
+import { configError } from '../../../protocol/errors.js';
+import { askInterpreter, NoInterpreter, type Interpreter } from './ask-interpreter.js';
+import { interpreterPlaces, type InterpreterPlace, type InterpreterWish } from './places.js';
+
+/** The oldest that the worker runs on. */
+const LEAST = [3, 8] as const;
+const LEAST_TEXT = LEAST.join('.');
+
+export interface FoundInterpreter extends Interpreter {
+  /** What was there and did not count, and why. */
+  readonly warnings: readonly string[];
+}
+
+/** `app`: for errors. @throws SERVE_CONFIG in one line that lists what was tried */
+export async function findInterpreter(app: string, wish: InterpreterWish): Promise<FoundInterpreter> {
+  const tried: InterpreterPlace[] = [];
+  for (const place of interpreterPlaces(wish)) {
+    tried.push(place);
+    if (place.program === null) continue;
+    const found = await askInterpreter(place.program, wish.env).catch((problem: unknown) => problem as Error);
+    if ('version' in found && isNewEnough(found.version))
+      return { ...found, warnings: tried.flatMap(({ warning = [] }) => warning) };
+    if (!('version' in found) && !(found instanceof NoInterpreter)) throw found;
+    const what = 'version' in found ? `is Python ${found.version}` : found.message;
+    throw configError(
+      `${app}: it needs Python ${LEAST_TEXT} or newer, and ${textOf(place)} ${what}. ${cureOf(tried, wish)}`,
+    );
+  }
+  const where = wish.given === null ? 'none was found' : `there is no ${tried.map(textOf).join('')}`;
+  throw configError(`${app}: it needs Python ${LEAST_TEXT} or newer, and ${where}. ${cureOf(tried, wish)}`);
+}
+
+function isNewEnough(version: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  return major > LEAST[0] || (major === LEAST[0] && minor >= LEAST[1]);
+}
+
+/** The path that was found as well, where the place does not say it. */
+function textOf({ program, text }: InterpreterPlace): string {
+  return program === null || text.startsWith(program) ? text : `${program} (${text})`;
+}
+
+function cureOf(tried: readonly InterpreterPlace[], { given }: InterpreterWish): string {
+  if (given !== null) return 'Name another, such as --python /usr/bin/python3, or leave it out.';
+  return `Tried: ${tried.map(textOf).join(', ')}. Install one, or name it: --python /path/to/python3.`;
+}

@@ -1,0 +1,38 @@
+/** Apps in Python: an interpreter of the user's, with our own worker, which needs nothing but the standard library. */
+import { dirname, extname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { OPTIONS } from '../../options/table.js';
+import type { Runtime } from '../runtime.js';
+import { findInterpreter } from './find-interpreter.js';
+
+/** The folder of what apps may import from us: it is shipped as it is, and lies beside `dist`. */
+export const PYTHON_PATH = fileURLToPath(new URL('../../../../worker/python', import.meta.url));
+
+const WORKER_ENTRY = `${PYTHON_PATH}/banana_worker/__main__.py`;
+const EXTENSIONS = ['.py'];
+
+export const python: Runtime = {
+  names: ['python', 'python2', 'python3'],
+  extensions: EXTENSIONS,
+  claims: ({ app }) => EXTENSIONS.includes(extname(app)),
+  prepare: async ({ app }, { resolved, startFolder, isUnpacked, env }) => {
+    const { path, version, warnings } = await findInterpreter(app, {
+      given: resolved.options.python,
+      givenAt: resolved.explicit.get('python') ?? OPTIONS.python.flag,
+      appFolder: dirname(app),
+      startFolder,
+      mayUseNearby: !isUnpacked,
+      env,
+    });
+    return {
+      command: [path, WORKER_ENTRY], // the app is named in the frame `start`
+      env: { PYTHONUNBUFFERED: '1' },
+      cwd: null,
+      label: 'python',
+      interpreter: { path, version },
+      threadVariables: ['OMP_NUM_THREADS', 'MKL_NUM_THREADS', 'OPENBLAS_NUM_THREADS'],
+      watches: [app],
+      warnings: warnings.map((text) => `${app}: ${text}`),
+    };
+  },
+};
