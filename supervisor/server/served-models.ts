@@ -50,7 +50,8 @@ export interface WorkerObserver {
 /** A model's app is watched and its workers are watched over until it is closed. */
 interface Kept {
   readonly closed: Deferred<void>;
-  readonly release: Release;
+  /** Give back what its workers are loaded from. */
+  readonly lent: Set<Release>;
   files: readonly AppFiles[];
 }
 
@@ -120,11 +121,17 @@ export class ServedModels {
   }
 
   /** As `Model.replace`; with `watch`, the files of the new app are watched before it is loaded. */
-  async replace(model: Model, { spec }: ModelPlan, limits: RetireLimits): Promise<Settled> {
-    if (!this.#options.watch) return model.replace(spec, limits);
-    this.#unwatch(model);
-    await this.#watch(model, spec);
-    return model.replace(spec, limits);
+  async replace(model: Model, { spec, release }: ModelPlan, limits: RetireLimits): Promise<Settled> {
+    if (this.#options.watch) {
+      this.#unwatch(model);
+      await this.#watch(model, spec);
+    }
+    const { lent } = this.#kept.get(model) as Kept;
+    const before = spec.app === model.spec.app ? [] : [...lent]; // it may be the same file, under other options
+    lent.add(release);
+    const settled = await model.replace(spec, limits);
+    if (settled.error === null) giveBack(lent, before); // else workers may be loaded from what was before
+    return settled;
   }
 
   /** @throws SERVE_CONFIG, SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND */
@@ -175,7 +182,7 @@ export class ServedModels {
         if (!this.registry.has(model)) this.#forget(model);
       },
     });
-    this.#kept.set(model, { closed, release: plan.release, files: [] });
+    this.#kept.set(model, { closed, lent: new Set([plan.release]), files: [] });
     return model;
   }
 
@@ -199,7 +206,7 @@ export class ServedModels {
   /** Its last worker is gone, and it was unregistered: nothing of it stays. */
   #forget(model: Model): void {
     this.#unwatch(model);
-    this.#kept.get(model)?.release();
+    for (const release of this.#kept.get(model)?.lent ?? []) release();
     this.#kept.delete(model);
     model.dispatcher.close();
     this.startUp.forget(model);
@@ -236,6 +243,13 @@ export class ServedModels {
   /** Whose a line of the log is; empty while there is only one model. */
   labelOf(ref: FullModelRef): string {
     return this.#isNamed ? labelOf(ref) : '';
+  }
+}
+
+function giveBack(lent: Set<Release>, releases: readonly Release[]): void {
+  for (const release of releases) {
+    lent.delete(release);
+    release();
   }
 }
 

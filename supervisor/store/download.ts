@@ -2,9 +2,10 @@
  * Fetches a model from a web address, as far as the operator allows it.
  *
  * 1. The address must begin as an entry of `--allowed-urls` does. A fragment `#sha256=…` says what must come.
- * 2. The connection goes to an address that was checked (`known-hosts.ts`).
- * 3. Where it is redirected to must be allowed in the same way.
- * 4. What comes is written to a file, within bounds on size and time. What fails leaves none.
+ * 2. It waits until few enough others run (`download-gate.ts`).
+ * 3. The connection goes to an address that was checked (`known-hosts.ts`).
+ * 4. Where it is redirected to must be allowed in the same way.
+ * 5. What comes is written to a file, within bounds on size and time. What fails leaves none.
  */
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
@@ -16,6 +17,7 @@ import { LookUp } from '../machine/look-up.js';
 import { isAllowedUrl, withoutSecrets, type AllowedUrls } from '../options/allowed-urls.js';
 import { formatMs } from '../options/units.js';
 import { VERSION } from '../version.js';
+import { GateFull, type DownloadGate } from './download-gate.js';
 import { AddressRefused, type KnownHosts, type Lookup } from './known-hosts.js';
 import { TooLarge, receiveFile } from './receive-file.js';
 
@@ -31,7 +33,7 @@ export interface DownloadedFile {
 
 export interface DownloadLimits {
   readonly maxBytes: number;
-  /** From its beginning to its end, redirects included. */
+  /** From its beginning to its end, redirects and the wait for its turn included. */
   readonly totalMs: number;
   /** While nothing comes: until a connection, until an answer, until more of it. */
   readonly idleMs: number;
@@ -52,8 +54,10 @@ export interface DownloadRules {
   readonly folder: string;
   /** What earlier downloads of this server have found. */
   readonly hosts: KnownHosts;
-  /** Nobody wants it any more. */
-  readonly signal?: AbortSignal;
+  /** Which downloads of this server run, and which wait. */
+  readonly gate: DownloadGate;
+  /** Any of them: nobody wants it any more. They may live longer than it: no listener stays on them. */
+  readonly signals?: readonly AbortSignal[];
   readonly limits?: Partial<DownloadLimits>;
   /** For tests: where names lead, and whose certificates count. */
   readonly lookup?: Lookup;
@@ -67,27 +71,31 @@ export function isWebAddress(url: string): boolean {
 
 /**
  * Downloads what is at a web address. Nothing is left behind when it fails.
- * Rejects with SERVE_MODEL_NOT_FOUND if it is none, SERVE_DOWNLOAD_FAILED if it is not allowed or does not come, and
- * SERVE_INTERNAL if the folder has no room.
+ * Rejects with SERVE_MODEL_NOT_FOUND if it is none, SERVE_DOWNLOAD_FAILED if it is not allowed or does not come,
+ * SERVE_OVERLOADED if too many others wait, and SERVE_INTERNAL if the folder has no room.
  */
 export async function download(url: string, rules: DownloadRules): Promise<DownloadedFile> {
   const address = checkedUrl(url, rules.allowed);
   const limits = { ...DOWNLOAD_LIMITS, ...rules.limits };
+  const { signals = [], gate } = rules;
   const lookUp = new LookUp();
   const stop = new AbortController();
   const onLeft = (): void => stop.abort(new Failed('nobody waits for it any more'));
-  rules.signal?.addEventListener('abort', onLeft, { once: true });
-  if (rules.signal?.aborted === true) onLeft();
+  for (const signal of signals) signal.addEventListener('abort', onLeft, { once: true });
+  if (signals.some(({ aborted }) => aborted)) onLeft();
   const timer = startLimit(limits.totalMs, () =>
     stop.abort(new Failed(`it took longer than ${formatMs(limits.totalMs)}`)),
   );
+  let leave = (): void => {};
   try {
+    leave = await gate.enter(stop.signal);
     return await fetchFile(address, rules, limits, rules.lookup ?? lookUp.lookup, stop.signal);
   } catch (thrown) {
     throw failed(url, stop.signal.aborted ? stop.signal.reason : thrown);
   } finally {
+    leave();
     timer.stop();
-    rules.signal?.removeEventListener('abort', onLeft);
+    for (const signal of signals) signal.removeEventListener('abort', onLeft);
     lookUp.close();
   }
 }
@@ -215,8 +223,13 @@ function failed(url: string, thrown: unknown): ServeError {
   }
   const separator = thrown instanceof Failed ? thrown.separator : ': ';
   const message = `Failed to download model from: ${withoutSecrets(url)}${separator}${reasonOf(thrown)}`;
+  if (thrown instanceof GateFull)
+    return new ServeError('SERVE_OVERLOADED', message, { retryAfterS: BUSY_RETRY_S });
   return new ServeError('SERVE_DOWNLOAD_FAILED', message, { cause: thrown });
 }
+
+/** Large models take minutes: whoever asks again at once is refused again. */
+const BUSY_RETRY_S = 30;
 
 function reasonOf(thrown: unknown): string {
   if (thrown instanceof Failed || thrown instanceof TooLarge || thrown instanceof AddressRefused)

@@ -13,6 +13,7 @@ import { ArchiveCache } from './archives/archive-cache.js';
 import { ArchiveProblem } from './archives/archive-problem.js';
 import { OwnFolder } from './archives/own-folder.js';
 import { checkedUrl, download, isWebAddress } from './download.js';
+import { DownloadGate } from './download-gate.js';
 import { entryOfFile, entryOfFolder, isAppFile, type ModelFolder } from './entry-file.js';
 import { KnownHosts } from './known-hosts.js';
 import { MANIFEST_FILE, readManifest } from './manifest.js';
@@ -41,6 +42,7 @@ export class ModelStore {
   readonly #allowedUrls: AllowedUrls;
   readonly #defaultHandler: string | null;
   readonly #hosts = new KnownHosts();
+  readonly #gate = new DownloadGate();
   readonly #own = new OwnFolder();
   readonly #archives = new ArchiveCache(this.#own);
   readonly #stop = new AbortController();
@@ -59,8 +61,8 @@ export class ModelStore {
   /**
    * Finds a model by its place. Only what lies in the store is found, wherever links lead. Who asks gives it back: see
    * `StoredModel.release`.
-   * Rejects with SERVE_BAD_REQUEST (the runtime), SERVE_MODEL_NOT_FOUND, SERVE_DOWNLOAD_FAILED, SERVE_ARCHIVE_INVALID, and
-   * with SERVE_INTERNAL if the temp folder does not take it.
+   * Rejects with SERVE_BAD_REQUEST (the runtime), SERVE_MODEL_NOT_FOUND, SERVE_DOWNLOAD_FAILED, SERVE_OVERLOADED,
+   * SERVE_ARCHIVE_INVALID, and with SERVE_INTERNAL if the temp folder does not take it.
    */
   async find(query: StoreQuery): Promise<StoredModel> {
     const { url, runtime = '' } = query;
@@ -84,23 +86,20 @@ export class ModelStore {
     const { url } = query;
     const allowed = this.#allowedUrls;
     checkedUrl(url, allowed); // before a folder is made for it
-    const signal = AbortSignal.any([
-      this.#stop.signal,
-      ...(query.signal === undefined ? [] : [query.signal]),
-    ]);
-    const rules = { allowed, folder: openOwn(this.#own), hosts: this.#hosts, signal };
+    const signals = [this.#stop.signal, ...(query.signal === undefined ? [] : [query.signal])];
+    const rules = { allowed, folder: openOwn(this.#own), hosts: this.#hosts, gate: this.#gate, signals };
     const file = await download(url, rules);
     try {
       const known = { ...query, url: withoutSecrets(url) };
-      return await this.#unpack(file.path, basename(new URL(url).pathname), known);
+      return await this.#unpack(file.path, basename(new URL(url).pathname), known, file.sha256);
     } finally {
       await file.remove();
     }
   }
 
-  /** `name`: of the file, where it comes from. */
-  async #unpack(path: string, name: string, query: StoreQuery): Promise<StoredModel> {
-    const { folder, release } = await this.#archives.lend(path).catch((thrown: unknown) => {
+  /** `name`: of the file, where it comes from. `sha256`: of a file of this server's own, if it is known. */
+  async #unpack(path: string, name: string, query: StoreQuery, sha256?: string): Promise<StoredModel> {
+    const { folder, release } = await this.#archives.lend(path, sha256).catch((thrown: unknown) => {
       throw notUnpacked(query.url, thrown);
     });
     return releasedOnFailure(release, async () => {

@@ -1,7 +1,15 @@
 /** Archives in a model store, over HTTP: served, shared, given back; refused in words; nothing of them stays. */
 import assert from 'node:assert/strict';
 import { randomFillSync } from 'node:crypto';
-import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -69,6 +77,16 @@ function startIn(
 ): Promise<ManagedCommand> {
   const args = ['--drain-lag', '0s', ...(options.args ?? [])];
   return startManagedCommand(t, { ...options, cwd, args, env: { ...options.env, TMPDIR: temp } }, store);
+}
+
+/** For servers in this process. */
+function useTemp(t: TestContext, { temp }: Place): void {
+  const { TMPDIR } = process.env;
+  process.env['TMPDIR'] = temp;
+  t.after(() => {
+    delete process.env['TMPDIR'];
+    Object.assign(process.env, TMPDIR === undefined ? {} : { TMPDIR });
+  });
 }
 
 /** The folders of servers for what they unpack. */
@@ -314,12 +332,7 @@ test(
 
 test('a server that cannot start leaves nothing unpacked', LIMIT, async (t) => {
   const place = makePlace(t, { 'cats.mar': await zipOf(catEntries()) });
-  const { TMPDIR } = process.env;
-  process.env['TMPDIR'] = place.temp;
-  t.after(() => {
-    delete process.env['TMPDIR'];
-    Object.assign(process.env, TMPDIR === undefined ? {} : { TMPDIR });
-  });
+  useTemp(t, place);
   const other = createServer();
   await once(other.listen(0, '127.0.0.1'), 'listening');
   t.after(() => other.close());
@@ -330,6 +343,38 @@ test('a server that cannot start leaves nothing unpacked', LIMIT, async (t) => {
   await assert.rejects(serve({ ...listening, port: 0, gpus: '99' }), { code: 'SERVE_CONFIG' });
   assert.deepEqual(ownFolders(place), []);
 });
+
+test(
+  'a model that a program replaces gives its archive back, unless the files are still in use',
+  LIMIT,
+  async (t) => {
+    const place = makePlace(t, { 'cats.mar': await zipOf(catEntries()) });
+    useTemp(t, place);
+    for (const [name, text] of [
+      ['other.mjs', 'export const inference = () => 1;'],
+      ['broken.mjs', 'throw new Error("broken");'],
+    ] as const)
+      writeFileSync(join(place.cwd, name), text);
+    const options = { modelStore: place.store, models: 'cats.mar', port: 0, managementPort: 0 } as const;
+    const server = await serve({ ...options, cwd: place.cwd, logLevel: 'silent', host: '127.0.0.1' });
+    t.after(() => server.kill());
+    await server.ready;
+    const under = async (app: string, more: object = {}): Promise<string> => {
+      const { settled } = await server.models.replace({ name: 'cats', version: '1.0', app, ...more });
+      return (await settled).result;
+    };
+    const [folder = ''] = unpacked(place);
+    const app = join(realpathSync(place.temp), ownFolders(place)[0] ?? '', folder, 'cats.ts');
+    assert.equal(await under(app, { queueSize: 3 }), 'done');
+    assert.equal(await under('broken.mjs'), 'failed');
+    assert.deepEqual(unpacked(place), [folder], 'its workers, and those to come, are loaded from it');
+    assert.equal(await under('other.mjs'), 'done');
+    await untilUnpacked(place, 0);
+    await server.models.unregister({ name: 'cats' }).settled;
+    await server.close();
+    assert.deepEqual(ownFolders(place), []);
+  },
+);
 
 test('what a server leaves that is killed while it unpacks is removed by the next one', LIMIT, async (t) => {
   const entries = Array.from({ length: 5000 }, (_, i) => ({ name: `data/${i}`, content: `${i}` }));

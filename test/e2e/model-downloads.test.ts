@@ -92,6 +92,58 @@ test(
 );
 
 test(
+  'four downloads run at once, 32 wait for their turn, and whoever comes then is told to come again',
+  LIMIT,
+  async (t) => {
+    const held: (() => void)[] = [];
+    let [isHeld, running, most] = [true, 0, 0];
+    const site = await open(
+      t,
+      createServer((_request, response) => {
+        running += 1;
+        most = Math.max(most, running);
+        const answer = (): void => {
+          running -= 1;
+          response.end(MODEL);
+        };
+        if (isHeld) held.push(answer);
+        else answer();
+      }),
+    );
+    const url = `http://${site}/cats.mar`;
+    const { server, management, files, register } = await startDownloader(t, `http://${site}/`);
+    const refused: string[] = [];
+    const all = Array.from({ length: 40 }, async (_, i) => {
+      const said = await register(url, `&model_name=cats${i}`);
+      if (said.startsWith('503')) refused.push(said);
+      return said;
+    });
+    await eventually(
+      () => refused.length === 4 && held.length === 4,
+      30_000,
+      () => `${refused.length} are refused, ${held.length} run`,
+    );
+    assert.deepEqual(
+      new Set(refused),
+      new Set([
+        `503 Failed to download model from: ${url}: 4 downloads run and 32 wait already; ask again later`,
+      ]),
+    );
+    isHeld = false;
+    for (const answer of held) answer();
+    const answers = await Promise.all(all);
+    assert.equal(answers.filter((said) => said.startsWith('200')).length, 36, answers.join('\n'));
+    assert.equal(most, 4);
+    assert.equal(
+      (await management.manage('GET /models?limit=100')).json<{ models: unknown[] }>().models.length,
+      36,
+    );
+    assert.ok(!files().some((name) => name.endsWith('.mar')));
+    await server.stop();
+  },
+);
+
+test(
   'what is missing, malformed, not allowed or not to be had is refused in this order, and leaves nothing',
   LIMIT,
   async (t) => {

@@ -39,13 +39,16 @@ export class ArchiveCache {
     this.#limits = limits;
   }
 
-  /** `path`: of a file that may be an archive. Throws ArchiveProblem, and what the system says. Nothing stays after an error. */
-  async lend(path: string): Promise<LentFolder> {
+  /**
+   * `path`: of a file that may be an archive; `sha256`: in hexadecimal, if it is known, of a file that nobody else writes.
+   * Throws ArchiveProblem, and what the system says. Nothing stays after an error.
+   */
+  async lend(path: string, sha256?: string): Promise<LentFolder> {
     const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
       const found = await file.stat({ bigint: true });
       if (!found.isFile()) throw new ArchiveProblem('it is no file.');
-      const digest = await this.#digestOf(file);
+      const digest = sha256 ?? (await this.#digestOf(file));
       const shared = this.#byDigest.get(digest) ?? this.#begin(digest, file, found);
       const giveBack = this.#use(digest, shared);
       await shared.done.catch(async (thrown: unknown) => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
+import { getEventListeners, once } from 'node:events';
 import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -12,10 +12,13 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { parseAllowedUrls } from '../../../supervisor/options/allowed-urls.js';
+import { DownloadGate } from '../../../supervisor/store/download-gate.js';
 import { checkedUrl, download, type DownloadRules } from '../../../supervisor/store/download.js';
 import { KnownHosts, type Lookup } from '../../../supervisor/store/known-hosts.js';
 import { makeCertificate } from '../../helpers/certificates.js';
 import { needs } from '../../helpers/needs.js';
+
+const LONG = { timeout: 120_000 };
 
 const MODEL = Buffer.from('PK: a model, as far as a download knows');
 const SUM = createHash('sha256').update(MODEL).digest('hex');
@@ -59,7 +62,13 @@ function rulesFor(
   const folder = mkdtempSync(join(tmpdir(), 'banana-download-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   return {
-    rules: { allowed: parseAllowedUrls(allowed), folder, hosts: new KnownHosts(), ...others },
+    rules: {
+      allowed: parseAllowedUrls(allowed),
+      folder,
+      hosts: new KnownHosts(),
+      gate: new DownloadGate(),
+      ...others,
+    },
     assertEmpty: () => assert.deepEqual(readdirSync(folder), [], 'nothing is left behind'),
   };
 }
@@ -333,11 +342,63 @@ test('a download that nobody waits for any more ends at once, and its connection
     closed = once(response, 'close');
     response.write(MODEL, () => left.abort());
   });
-  const options = { signal: left.signal };
+  const options = { signals: [left.signal] };
   await assertFails(t, `${site.url}/m.mar`, site.url, /: nobody waits for it any more$/, options);
   await closed;
   await assertFails(t, `${site.url}/m.mar`, site.url, /: nobody waits for it any more$/, options);
   assert.equal(site.asked.length, 1, 'one that is not wanted does not begin');
+});
+
+test('1,000 downloads leave nothing on the signals that outlive them', LONG, async (t) => {
+  const site = await startSite(t, whole);
+  const signals = [new AbortController().signal, new AbortController().signal];
+  const { rules, assertEmpty } = rulesFor(t, site.url, { signals });
+  const fetchAgain = async (): Promise<void> => (await download(`${site.url}/m.mar`, rules)).remove();
+  for (let i = 0; i < 1000; i += 4) await Promise.all(Array.from({ length: 4 }, fetchAgain));
+  assert.equal(site.asked.length, 1000);
+  assert.deepEqual(
+    signals.map((signal) => getEventListeners(signal, 'abort').length),
+    [0, 0],
+  );
+  assertEmpty();
+});
+
+test('what waits for its turn is given up when nobody wants it, and the next one goes', async (t) => {
+  const gate = new DownloadGate({ running: 1, waiting: 2 });
+  const leave = await gate.enter(new AbortController().signal);
+  const site = await startSite(t, whole);
+  const left = new AbortController();
+  const { rules } = rulesFor(t, site.url, { gate });
+  const url = `${site.url}/m.mar`;
+  const given = download(url, { ...rules, signals: [left.signal] });
+  const kept = download(url, rules);
+  await assert.rejects(download(url, rules), {
+    code: 'SERVE_OVERLOADED',
+    message: `Failed to download model from: ${url}: 1 downloads run and 2 wait already; ask again later`,
+    retryAfterS: 30,
+  });
+  left.abort();
+  await assert.rejects(given, { code: 'SERVE_DOWNLOAD_FAILED', message: /: nobody waits for it any more$/ });
+  assert.equal(site.asked.length, 0);
+  leave();
+  await (await kept).remove();
+  await (await download(url, rules)).remove();
+  assert.equal(site.asked.length, 2);
+});
+
+test('a download that waits too long for its turn fails like one that takes too long', async (t) => {
+  const gate = new DownloadGate({ running: 1, waiting: 1 });
+  const leave = await gate.enter(new AbortController().signal);
+  const options = { gate, limits: { totalMs: 20 } };
+  const url = 'http://127.0.0.1:9/m.mar';
+  await assertFails(
+    t,
+    url,
+    'http://127.0.0.1:9',
+    `Failed to download model from: ${url}: it took longer than 20 ms`,
+    options,
+  );
+  leave();
 });
 
 test('a disk without room is told, and what fitted is removed', { skip: needs('unshare') }, async (t) => {
@@ -347,7 +408,8 @@ test('a disk without room is told, and what fitted is removed', { skip: needs('u
   const program = `
     const { download } = await import('${module}download.js');
     const { KnownHosts } = await import('${module}known-hosts.js');
-    const rules = { ...JSON.parse(process.argv[1]), hosts: new KnownHosts() };
+    const { DownloadGate } = await import('${module}download-gate.js');
+    const rules = { ...JSON.parse(process.argv[1]), hosts: new KnownHosts(), gate: new DownloadGate() };
     const message = await download('${site.url}/m.mar', rules).catch((error) => error.message);
     console.log(JSON.stringify([message, (await import('node:fs')).readdirSync(rules.folder)]));`;
   const mount = 'mount -t tmpfs -o size=64k tmpfs "$0" && exec "$@"';
