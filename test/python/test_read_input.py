@@ -1,0 +1,255 @@
+"""What an app gets for a body. The rows are those of test/worker/formats/*.test.ts, where the fact is the same."""
+
+import datetime
+import random
+import unittest
+
+from banana_worker.errors import ServeError
+from banana_worker.formats.form_pairs import form_pairs
+from banana_worker.formats.read_input import format_of, read_input
+from banana_worker.input_wishes import InputWishes, input_wishes
+from calls import call_with
+
+FORM = "application/x-www-form-urlencoded"
+WISHES = InputWishes(forms=True, text=True)
+MULTIPART = "multipart/form-data; boundary=xx"
+
+
+def part(headers, content):
+    return b"--xx\r\n" + headers.encode() + b"\r\n\r\n" + content + b"\r\n"
+
+
+def field(name, value):
+    return part('content-disposition: form-data; name="%s"' % name, value.encode())
+
+
+def file(name, filename, content):
+    head = 'content-disposition: form-data; name="%s"; filename="%s"\r\ncontent-type: text/csv' % (name, filename)
+    return part(head, content)
+
+
+def form(*parts):
+    return b"".join(parts) + b"--xx--\r\n"
+
+
+class Inputs(unittest.TestCase):
+    def refused(self, said, body, wishes=InputWishes(), **fields):
+        with self.assertRaises(ServeError) as raised:
+            read_input(call_with(**fields), body, wishes)
+        self.assertEqual(raised.exception.code, "SERVE_BAD_BODY")
+        self.assertRegex(raised.exception.message, said)
+
+
+class ChoiceOfFormat(Inputs):
+    def test_the_content_type_says_how_a_body_is_read(self):
+        for content_type, name in (
+            ("", "json"),
+            ("application/json", "json"),
+            ("application/json; charset=utf-8", "json"),
+            ("Application/JSON", "json"),
+            (" application/json ;x=y", "json"),
+            ("application/vnd.api+json", "json"),
+            ("text/plain", "json"),
+            (FORM, "json"),
+            ("application/msgpack", "msgpack"),
+            ("application/x-msgpack", "msgpack"),
+            ("application/vnd.msgpack", "msgpack"),
+            ("multipart/form-data; boundary=x", "multipart"),
+            ("application/octet-stream", "bytes"),
+            ("image/png", "bytes"),
+            ("multipart/mixed; boundary=x", "bytes"),
+            ("nonsense", "bytes"),
+        ):
+            with self.subTest(content_type):
+                self.assertEqual(format_of(content_type), name)
+
+    def test_an_empty_body_is_none_in_every_format(self):
+        for name in ("auto", "json", "msgpack", "multipart", "bytes", "websocket"):
+            self.assertIsNone(read_input(call_with(format=name), b""))
+
+    def test_a_format_that_the_dialect_fixed_wins_over_the_content_type(self):
+        body = bytes.fromhex("81a16101")
+        fixed = call_with(format="msgpack", content_type="application/json")
+        self.assertEqual(read_input(fixed, body), {"a": 1})
+        self.assertEqual(read_input(call_with(format="bytes", content_type="application/json"), body), body)
+
+    def test_a_form_or_a_text_that_is_no_json_is_refused_with_the_option_that_takes_it(self):
+        self.refused(r'not valid JSON.*\. .*"forms": True', b"a=1", content_type=FORM)
+        self.refused(r'not valid JSON.*\. .*"text": True', b"hello", content_type="text/plain; charset=utf-8")
+        self.refused(r"^(?!.*text).*$", b"x", format="json", content_type="text/plain")
+
+    def test_wishes_must_be_true_or_false(self):
+        self.assertEqual(input_wishes({"forms": True}, "config"), InputWishes(forms=True))
+        with self.assertRaisesRegex(TypeError, "config: text must be True or False"):
+            input_wishes({"text": "yes"}, "config")
+
+
+class Json(Inputs):
+    def test_json_becomes_pythons_own_values_and_integers_are_exact_at_any_size(self):
+        for body, value in (
+            (b'{"a": [1, 2.5, "x", null, true]}', {"a": [1, 2.5, "x", None, True]}),
+            (b"9007199254740993", 2**53 + 1),
+            (b"-123456789012345678901234567890", -123456789012345678901234567890),
+            (b"\xef\xbb\xbf1", 1),
+            ('"\u00fc\U0001f34c"'.encode(), "\u00fc\U0001f34c"),
+            (b'"\\ud83c"', "\ud83c"),
+            (b"1e999", float("inf")),
+        ):
+            with self.subTest(body):
+                self.assertEqual(read_input(call_with(), body), value)
+
+    def test_a_number_of_more_digits_than_python_reads_at_once_is_exact_too(self):
+        digits = "7" * 50_001
+        value = read_input(call_with(), b'{"n": -' + digits.encode() + b"}")["n"]
+        self.assertEqual(value, -7 * (10**50_001 - 1) // 9)
+        if hasattr(sys, "get_int_max_str_digits"):
+            self.refused("more than 100000 digits", b"1" * 100_001)
+
+    def test_what_is_no_json_is_refused_with_the_reason(self):
+        for body, reason in (
+            (b'{"a":1', r"Expecting ',' delimiter at line 1, column 7\.$"),
+            (b"[NaN]", r"NaN is no JSON\.$"),
+            (b"-Infinity", r"-Infinity is no JSON\.$"),
+            (b'"\xff"', r"it is not UTF-8\.$"),
+            (b"[" * 200_000, r"it is nested too deeply\.$"),
+            (b"1 2", r"Extra data at line 1, column 3\.$"),
+            (b'"a\nb"', r"Invalid control character"),
+        ):
+            with self.subTest(body[:20]):
+                self.refused("^The body is not valid JSON: .*" + reason, body)
+
+
+class MessagePack(Inputs):
+    def read(self, text):
+        return read_input(call_with(format="msgpack"), bytes.fromhex(text))
+
+    def test_values(self):
+        for text, value in (
+            ("c0", None),
+            ("93c2c37f", [False, True, 127]),
+            ("81a16101", {"a": 1}),
+            ("e0", -32),
+            ("d3001fffffffffffff", 2**53 - 1),
+            ("d38000000000000000", -(2**63)),
+            ("cfffffffffffffffff", 2**64 - 1),
+            ("ca3fc00000", 1.5),
+            ("cb3fb999999999999a", 0.1),
+            ("a2c381", "\u00c1"),
+            ("d90161", "a"),
+            ("c4020102", b"\x01\x02"),
+            ("dc000101", [1]),
+            ("de0001a16101", {"a": 1}),
+            ("d6ff00000001", datetime.datetime(1970, 1, 1, 0, 0, 1, tzinfo=datetime.timezone.utc)),
+            ("c70cff000003e8ffffffffffffffff", datetime.datetime(1969, 12, 31, 23, 59, 59, 1, datetime.timezone.utc)),
+        ):
+            with self.subTest(text):
+                self.assertEqual(self.read(text), value)
+
+    def test_hostile_bodies_are_refused_before_memory_is_taken(self):
+        for what, text in (
+            ("a cut string", "a5616263"),
+            ("a map without its value", "81a161"),
+            ("bytes after the value", "0101"),
+            ("the byte that is never used", "81a16192c3c1"),
+            ("an unknown extension", "d67f00000000"),
+            ("a list longer than the body", "ddffffffff01"),
+            ("a map longer than the body", "dfffffffff01"),
+            ("a string longer than the body", "dbffffffff61"),
+            ("nesting beyond the stack", "91" * 200_000),
+            ("a map as a key", "818001"),
+            ("a timestamp of another length", "d5ff0000"),
+            ("a timestamp beyond the year 9999", "c70cff000000007fffffffffffffff"),
+        ):
+            with self.subTest(what):
+                self.refused("^The body is not valid MessagePack: ", bytes.fromhex(text), format="msgpack")
+
+    def test_any_bytes_are_a_value_or_refused(self):
+        numbers = random.Random(7)
+        for _ in range(3000):
+            body = bytes(numbers.randrange(256) for _ in range(numbers.randrange(1, 40)))
+            try:
+                read_input(call_with(format="msgpack"), body)
+            except ServeError as error:
+                self.assertEqual(error.code, "SERVE_BAD_BODY")
+
+
+class Multipart(Inputs):
+    def read(self, body, content_type=MULTIPART):
+        return read_input(call_with(content_type=content_type), body)
+
+    def test_fields_are_text_and_files_have_name_type_and_bytes(self):
+        read = self.read(form(field("prompt", "h\u00e9llo"), file("data", "a.csv", b"1,2\r\n3")))
+        data = read.pop("data")
+        self.assertEqual(read, {"prompt": "h\u00e9llo"})
+        self.assertEqual((data.filename, data.content_type, data.data), ("a.csv", "text/csv", b"1,2\r\n3"))
+        self.assertEqual(repr(data), "UploadedFile('a.csv', 'text/csv', 6 bytes)")
+
+    def test_a_name_that_comes_again_becomes_a_list_in_order(self):
+        read = self.read(form(field("a", "1"), field("a", "2"), field("b", "x"), field("a", "3")))
+        self.assertEqual(read, {"a": ["1", "2", "3"], "b": "x"})
+        files = self.read(form(file("f", "1.csv", b"one"), file("f", "2.csv", b"")))["f"]
+        self.assertEqual([(each.filename, each.data) for each in files], [("1.csv", b"one"), ("2.csv", b"")])
+
+    def test_names_of_files_and_charsets(self):
+        for given, filename in (
+            ('filename="C:\\folder\\a.txt"', "a.txt"),
+            ('filename="/etc/passwd"', "passwd"),
+            ('filename=".."', ""),
+            ('filename="a \\"quoted\\" name.txt"', 'a "quoted" name.txt'),
+            ('filename="a;b=c.txt"', "a;b=c.txt"),
+            ("filename=plain.txt", "plain.txt"),
+            ('filename="b\u00fccher.txt"', "b\u00fccher.txt"),
+            ("filename*=UTF-8''b%C3%BCcher.txt", "b\u00fccher.txt"),
+            ("filename*=iso-8859-1'de'b%FCcher.txt; filename=\"other.txt\"", "b\u00fccher.txt"),
+            ('FileName="a.txt"', "a.txt"),
+        ):
+            with self.subTest(given):
+                read = self.read(form(part("Content-Disposition: form-data; name=f; " + given, b"x")))
+                self.assertEqual(read["f"].filename, filename)
+        latin = "content-disposition: form-data; name=a\r\ncontent-type: text/plain; charset=%s"
+        self.assertEqual(self.read(form(part(latin % "iso-8859-1", b"\xfc\x80"))), {"a": "\u00fc\u20ac"})
+        for charset in ("klingon", "punycode", "rot13", "unicode_escape"):
+            body = form(part(latin % charset, b"x"))
+            self.refused('the charset "%s" is not known' % charset, body, content_type=MULTIPART)
+
+    def test_malformed_bodies_are_refused_at_the_first_part(self):
+        one = form(field("a", "1"))
+        for body, content_type in (
+            (one, "multipart/form-data"),
+            (one, "multipart/form-data; boundary="),
+            (one, "multipart/form-data; boundary=" + "x" * 71),
+            (one, "multipart/form-data; boundary=yy"),
+            (b"--xxy\r\n\r\n\r\n--xx--", MULTIPART),
+            (b'{"a":1}', MULTIPART),
+            (b"--xx\r\n" * 100_000 + b"--xx--", MULTIPART),
+            (part("content-type: text/plain", b"x") * 100_000 + b"--xx--", MULTIPART),
+            (form(part('content-disposition: form-data; name="a"\r\nx: ' + "y" * 20_000, b"1")), MULTIPART),
+        ):
+            self.refused("^The multipart body could not be read: ", body, content_type=content_type)
+
+
+class FormsAndText(Inputs):
+    def test_an_app_that_asks_for_them_gets_forms_and_text(self):
+        for content_type, body, value in (
+            (FORM, "a=1&b=x+y%20%C3%BC&a=2&c", {"a": ["1", "2"], "b": "x y \u00fc", "c": ""}),
+            (FORM, '{"a":1}', {'{"a":1}': ""}),
+            (FORM + "; charset=utf-8", "100%&%zz=%F", {"100%": "", "%zz": "%F"}),
+            ("text/plain", '{"a":1}', '{"a":1}'),
+            ("text/csv; charset=utf-8", "\ufeffa,b", "a,b"),
+            ("application/json", '{"a":1}', {"a": 1}),
+            ("", "1", 1),
+        ):
+            with self.subTest(body):
+                self.assertEqual(read_input(call_with(content_type=content_type), body.encode(), WISHES), value)
+        self.assertEqual(form_pairs(b"a=%FF&&b"), [("a", b"\xff"), ("b", b"")])
+
+    def test_text_is_read_in_its_charset_and_refused_if_it_is_none(self):
+        latin = call_with(content_type="text/plain; charset=iso-8859-1")
+        self.assertEqual(read_input(latin, b"\xfc\x81", WISHES), "\u00fc\x81")
+        self.refused('^The body is not text in "utf-8"\\.$', b"\xfc", WISHES, content_type="text/plain")
+        klingon = "text/plain; charset=klingon"
+        self.refused('^The body is not text in "klingon"\\.$', b"x", WISHES, content_type=klingon)
+
+
+if __name__ == "__main__":
+    unittest.main()
