@@ -1,0 +1,128 @@
+"""The base of TorchServe's handlers, with a stub in place of torch."""
+
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any, Dict, Optional
+
+from mms.context import Context
+from ts.handler_utils.timer import timed
+from ts.torch_handler.base_handler import BaseHandler
+
+
+class Tensor(list):  # type: ignore[type-arg]
+    device = ""
+
+    def to(self, device: str) -> "Tensor":
+        self.device = device
+        return self
+
+    def tolist(self) -> Any:
+        return list(self)
+
+
+class NoGrad:
+    def __enter__(self) -> None:
+        torch.gradients = False
+
+    def __exit__(self, *_: object) -> None:
+        torch.gradients = True
+
+
+class Doubler:
+    def __init__(self) -> None:
+        self.factor = 2
+        self.training = True
+        self.device = ""
+
+    def to(self, device: str) -> "Doubler":
+        self.device = device
+        return self
+
+    def eval(self) -> None:
+        self.training = False
+
+    def load_state_dict(self, state: Dict[str, int]) -> None:
+        self.factor = state["factor"]
+
+    def __call__(self, data: Tensor) -> Tensor:
+        assert not torch.gradients
+        return Tensor(self.factor * one for one in data)
+
+
+torch: Any = ModuleType("torch")
+torch.gradients = True
+torch.cuda = SimpleNamespace(is_available=lambda: False)
+torch.device = str
+torch.no_grad = NoGrad
+torch.as_tensor = lambda data, device: Tensor(data)
+torch.jit = SimpleNamespace(load=lambda path, map_location: Doubler().to(map_location))
+torch.load = lambda path, map_location: {"factor": 3}
+
+
+class BaseHandlerTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        before = sys.modules.get("torch")
+        sys.modules["torch"] = torch
+        self.addCleanup(sys.modules.pop, "torch")
+        if before is not None:
+            self.addCleanup(sys.modules.__setitem__, "torch", before)
+
+    def context(self, model: Optional[Dict[str, str]]) -> Context:
+        manifest = None if model is None else {"model": model}
+        context = Context("m", str(self.folder), manifest, 4, None, "1")
+        context._begin_batch([], [])
+        return context
+
+    def test_torchscript_is_loaded_and_a_batch_goes_through_three_steps(self) -> None:
+        (self.folder / "model.pt").write_text("")
+        (self.folder / "index_to_name.json").write_text('{"0": "cat"}')
+        context = self.context({"serializedFile": "model.pt"})
+        handler = BaseHandler()
+        handler.initialize(context)
+        self.assertEqual((handler.device, handler.model.training, handler.mapping), ("cpu", False, {"0": "cat"}))
+        self.assertTrue(handler.initialized)
+        self.assertEqual(handler.handle([1, 2], context), [2, 4])
+        self.assertEqual([one.name for one in context._take_metrics()], ["HandlerTime"])
+
+    def test_a_saved_state_is_loaded_into_the_only_class_of_the_model_file(self) -> None:
+        (self.folder / "model.pth").write_text("")
+        (self.folder / "net_of_test.py").write_text("from test_base_handler import Doubler\nclass Net(Doubler): pass\n")
+        handler = BaseHandler()
+        handler.initialize(self.context({"serializedFile": "model.pth", "modelFile": "net_of_test.py"}))
+        self.addCleanup(sys.modules.pop, "net_of_test")
+        self.assertEqual((handler.model.factor, handler.model.device), (3, "cpu"))
+
+    def test_what_the_manifest_lacks_is_told(self) -> None:
+        (self.folder / "two.py").write_text("class A: pass\nclass B: pass\n")
+        self.addCleanup(sys.modules.pop, "two", None)
+        for model, kind, message in (
+            (None, RuntimeError, "names neither model.serializedFile nor model.modelFile: .*`initialize` of BaseHandler"),
+            ({"serializedFile": "gone.pt"}, RuntimeError, "gone.pt is not there; the manifest names it"),
+            ({"modelFile": "gone.py"}, RuntimeError, "gone.py is not there; the manifest names it"),
+            ({"modelFile": "two.py"}, ValueError, "two.py: a model file has exactly one class; this has: A, B"),
+        ):
+            with self.subTest(message), self.assertRaisesRegex(kind, message):
+                BaseHandler().initialize(self.context(model))
+
+    def test_a_step_is_measured_where_the_handler_asks_for_it(self) -> None:
+        class Handler(BaseHandler):
+            @timed
+            def step(self, by: int) -> int:
+                return by + 1
+
+        handler = Handler()
+        self.assertEqual(handler.step(1), 2)
+        handler.context = self.context(None)
+        handler.context.model_yaml_config = {"handler": {"profile": True}}
+        self.assertEqual(handler.step(by=2), 3)
+        self.assertEqual([(one.name, one.kind) for one in handler.context._take_metrics()], [("ts_handler_step", "time")])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,60 @@
+"""The names that handlers of the originals import."""
+
+import importlib
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+import mms
+import ts
+from mms.service import PredictionException
+
+ROOT = Path(mms.__file__).parent.parent
+
+
+class NamesTest(unittest.TestCase):
+    def test_each_module_that_is_named_can_be_imported_and_no_other_is_there(self) -> None:
+        for package in (mms, ts):
+            for name in package.MODULES:
+                importlib.import_module(f"{package.__name__}.{name}")
+            folder = ROOT / package.__name__
+            public = {".".join(path.relative_to(folder).with_suffix("").parts) for path in folder.rglob("*.py")}
+            own = {"item", "request_processor", "request_properties"}
+            modules = {name for name in public if not name.endswith("__init__")}
+            self.assertEqual(modules - own, set(package.MODULES))
+
+    def test_names_of_both_servers_are_the_same_things(self) -> None:
+        for name, what in (
+            ("service", "PredictionException Service emit_metrics"),
+            ("context", "Context RequestProcessor"),
+            ("metrics.dimension", "Dimension"),
+            ("metrics.unit", "Units"),
+            ("metrics.metric", "Metric"),
+            ("metrics.metrics_store", "MetricsStore"),
+            ("model_service.model_service", "ModelService SingleNodeService"),
+            ("model_service.mxnet_model_service", "ModelService SingleNodeService MXNetBaseService"),
+        ):
+            ours, theirs = importlib.import_module(f"mms.{name}"), importlib.import_module(f"ts.{name}")
+            for each in what.split():
+                self.assertIs(getattr(ours, each), getattr(theirs, each))
+        self.assertIs(importlib.import_module("ts.utils.util").PredictionException, PredictionException)
+
+    def test_what_is_not_there_says_what_is(self) -> None:
+        for name, there in (
+            ("mms.log", "mms.service, .*mms.metrics.metrics_store"),
+            ("mms.utils.mxnet.image", "mms.service"),
+            ("mms.metrics.system_metrics", "mms.metrics.metrics_store"),
+            ("ts.torch_handler.image_classifier", "ts.torch_handler.base_handler"),
+            ("ts.metrics.metric_cache_yaml_impl", "ts.metrics.metrics_store"),
+        ):
+            with self.subTest(name), self.assertRaisesRegex(ImportError, f"banana-serve's .* has no .*{there}"):
+                importlib.import_module(name)
+
+    def test_torch_is_imported_by_the_handler_that_needs_it(self) -> None:
+        program = "import sys, ts.torch_handler.base_handler as b; b.BaseHandler(); sys.exit('torch' in sys.modules)"
+        subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": str(ROOT)}, check=True)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,329 @@
+"""A custom service as the worker runs it."""
+
+import asyncio
+import json
+import os
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any, List
+
+from mms_support import FakeCtx, Loaded, module_of
+
+from banana_worker.adapters.mms_service import from_service
+from banana_worker.errors import ServeError
+from banana_worker.messages import Device
+from banana_worker.reply.reply import ResultBody, StreamBody
+from mms.item import ItemPart, ReadItem
+
+
+class FakeItem(ReadItem):
+    def __init__(self, body: Any) -> None:
+        self.item = {"body": body}
+
+    def parts(self) -> List[ItemPart]:
+        return []
+
+    def field_types(self) -> Any:
+        return {}
+
+
+class ServiceCase(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.addCleanup(os.chdir, os.getcwd())
+        self.folder = os.path.realpath(folder.name)
+
+    def started(self, source: str, **options: Any) -> Loaded:
+        loaded = Loaded(source, self.folder, **options)
+        self.assertIsNone(loaded.init())
+        return loaded
+
+    def run_batch(self, loaded: Loaded, *bodies: Any) -> Any:
+        self.ctxs = [FakeCtx(i) for i in range(len(bodies))]
+        return loaded.app.handle_batch("/", [FakeItem(body) for body in bodies], self.ctxs)  # type: ignore[arg-type]
+
+
+class HandlersTest(ServiceCase):
+    def found(self, source: str, handler: str = "") -> Any:
+        app: Any = from_service(module_of("__name__ = 'service'\n" + source), None, self.folder)
+        if app is None or handler:
+            from banana_worker.adapters.service_handler import find_handler
+
+            found = find_handler(module_of("__name__ = 'service'\n" + source), handler)
+            return None if found is None else (found.style, found.entry.__name__)
+        return app._handler.style, app._handler.entry.__name__
+
+    def test_the_function_handle_or_the_only_class_with_that_method_is_the_handler(self) -> None:
+        both = "def handle(d, c): pass\nclass A:\n  def handle(self, d, c): pass"
+        self.assertEqual(self.found(both), ("function", "handle"))
+        self.assertEqual(self.found("class Help: pass\nclass A:\n  def handle(self, d, c): pass"), ("class", "A"))
+        inherited = "from ts.torch_handler.base_handler import BaseHandler\nclass A(BaseHandler): pass"
+        self.assertEqual(self.found(inherited), ("class", "A"))
+
+    def test_a_name_chooses_and_one_that_is_not_there_leaves_the_rules(self) -> None:
+        two = "class A:\n  def handle(self, d, c): pass\nclass B(A): pass\ndef score(d, c): pass\nx = 1"
+        self.assertIsNone(self.found(two))
+        self.assertEqual(self.found(two, "B"), ("class", "B"))
+        self.assertEqual(self.found(two, "score"), ("function", "score"))
+        self.assertIsNone(self.found(two, "x"))
+        self.assertEqual(self.found("class A:\n  def handle(self, d, c): pass", "handle"), ("class", "A"))
+
+    def test_names_of_a_wrong_kind_say_so(self) -> None:
+        for source, message in (
+            ("shutdown = 5", "^`shutdown` is an int; make it a function or remove it$"),
+            ("config = {'repeatable': 1}", "^`config`: repeatable must be True or False$"),
+        ):
+            with self.assertRaisesRegex(TypeError, message):
+                from_service(module_of("def handle(d, c): pass\n" + source), None, self.folder)
+
+
+class LoadTest(ServiceCase):
+    def test_a_function_is_loaded_with_none_in_the_models_folder(self) -> None:
+        loaded = self.started(
+            "import os\ndef handle(data, context):\n"
+            "  if data is None:\n"
+            "    context.metrics.add_counter('Loads', 1)\n"
+            "    global seen; seen = (os.getcwd(), context.request_ids, dict(context.system_properties))\n"
+            "    return None\n"
+            "  return [list(seen)]",
+            device=Device("GPU-5", 2),
+            batch_size=4,
+        )
+        (answer,) = self.run_batch(loaded, 1)
+        cwd, ids, properties = answer.body.value
+        self.assertEqual((cwd, ids), (self.folder, None))
+        self.assertEqual(
+            properties,
+            {"model_dir": self.folder, "gpu_id": 0, "batch_size": 4, "server_name": "MMS", "server_version": "0.1.0"},
+        )
+        self.assertEqual([(one.name, one.call_ids) for one in loaded.metrics], [("Loads", [])])
+
+    def test_what_loads_the_model_may_raise_and_be_async(self) -> None:
+        with self.assertRaises(ZeroDivisionError):
+            Loaded("class A:\n  def initialize(self, c): 1 / 0\n  def handle(self, d, c): pass", self.folder).init()
+        loaded = Loaded(
+            "class A:\n  async def initialize(self, c): self.word = 'late'\n  async def handle(self, d, c): return [self.word]",
+            self.folder,
+        )
+        asyncio.run(loaded.init())
+        (answer,) = asyncio.run(self.run_batch(loaded, 1))
+        self.assertEqual(answer.body, ResultBody("late"))
+
+    def test_the_manifest_of_the_folder_is_known(self) -> None:
+        handler = "def handle(data, context):\n  return data and [context.manifest]"
+        (answer,) = self.run_batch(self.started(handler), 1)
+        self.assertIsNone(answer.body.value)
+        inf = Path(self.folder, "MAR-INF")
+        inf.mkdir()
+        (inf / "MANIFEST.json").write_text('{"model": {"modelName": "m"}}')
+        (answer,) = self.run_batch(self.started(handler), 1)
+        self.assertEqual(answer.body.value, {"model": {"modelName": "m"}})
+        (inf / "MANIFEST.json").write_text("[")
+        with self.assertRaisesRegex(ValueError, "MANIFEST.json is not JSON: "):
+            Loaded(handler, self.folder)
+
+    def test_options_stand_in_config_and_items_of_bytes_are_one_of_them(self) -> None:
+        source = "def handle(d, c): return d and [c.system_properties['batch_size']]\n"
+        loaded = self.started(source + "config = {'batch_size': 8, 'raw_items': True, 'repeatable': True}")
+        self.assertEqual(loaded.app.model_options, {"batchSize": 8, "rawItems": True})
+        self.assertTrue(loaded.app.repeatable and loaded.app.wishes("/").raw_items)
+        self.assertEqual(self.run_batch(loaded, 1)[0].body.value, 8)
+        self.assertFalse(self.started(source + "config = {'rawItems': True}", raw_items=False).app.wishes("/").raw_items)
+
+    def test_a_service_may_have_a_function_for_its_end(self) -> None:
+        loaded = self.started("def handle(d, c): pass\ndef shutdown(): return 'ended'")
+        self.assertEqual(loaded.app.shutdown(), "ended")
+        self.assertIsNone(self.started("def handle(d, c): pass").app.shutdown())
+
+
+class AnswersTest(ServiceCase):
+    def test_each_item_has_its_result_in_order(self) -> None:
+        loaded = self.started("def handle(data, context): return data and [item['body'] * 2 for item in data]")
+        self.assertEqual([one.body for one in self.run_batch(loaded, 1, "a")], [ResultBody(2), ResultBody("aa")])
+        answer = loaded.app.handle("/", FakeItem(4), FakeCtx(1))  # type: ignore[arg-type]
+        self.assertEqual((answer.head.status, answer.body), (200, ResultBody(8)))
+
+    def test_what_was_set_for_an_item_stands_in_the_head_of_its_answer(self) -> None:
+        loaded = self.started(
+            "def handle(data, context):\n"
+            "  if data is None: return\n"
+            "  context.set_response_status(507, 'Own phrase', 1)\n"
+            "  context.set_response_content_type(1, 'text/csv')\n"
+            "  context.set_response_header(1, 'X-A', 5)\n"
+            "  context.set_response_header(1, 'Content-Length', 1)\n"
+            "  return ['a', 'b']"
+        )
+        plain, own = self.run_batch(loaded, 1, 2)
+        self.assertEqual(tuple(plain.head), (200, "", "", ""))
+        self.assertEqual(tuple(own.head), (507, "text/csv", "X-A\n5", "Own phrase"))
+
+    def test_what_is_no_list_of_the_right_length_fails_each_item_in_the_words_of_multi_model_server(self) -> None:
+        for returned, message in (
+            ("None", "Invalid model predict output"),
+            ("('a', 'b')", "Invalid model predict output"),
+            ("(x for x in data)", "Invalid model predict output"),
+            ("['a']", "number of batch response mismatched"),
+            ("['a'] * 3", "number of batch response mismatched"),
+        ):
+            with self.subTest(returned):
+                loaded = self.started(f"def handle(data, context): return data and {returned}")
+                for answer in self.run_batch(loaded, 1, 2):
+                    self.assertIsInstance(answer, ServeError)
+                    self.assertEqual((answer.code, answer.message), ("SERVE_OUTPUT_INVALID", message))
+                self.assertTrue(all(ctx.forgotten for ctx in self.ctxs))
+
+    def test_an_exception_in_the_list_is_the_failure_of_its_item(self) -> None:
+        loaded = self.started(
+            "from mms.service import PredictionException\n"
+            "def handle(data, context): return data and [PredictionException('no', 422), 'b']"
+        )
+        failed, fine = self.run_batch(loaded, 1, 2)
+        self.assertEqual((failed.error_code, fine.body), (422, ResultBody("b")))
+
+    def test_what_is_raised_passes_and_metrics_of_the_batch_are_told_before(self) -> None:
+        loaded = self.started(
+            "def handle(data, context):\n"
+            "  if data is None: return\n"
+            "  context.metrics.add_counter('All', 2)\n"
+            "  context.metrics.add_time('One', 1.5, 1)\n"
+            "  context.metrics.add_error('Bad', 'why')\n"
+            "  raise MemoryError"
+        )
+        with self.assertRaises(MemoryError):
+            self.run_batch(loaded, 1, 2)
+        told = [(one.kind, one.name, one.value, one.unit, one.call_ids) for one in loaded.metrics]
+        self.assertEqual(
+            told,
+            [("counter", "All", 2, "count", [0, 1]), ("time", "One", 1.5, "ms", [1]), ("error", "Bad", "why", "", [])],
+        )
+        self.assertEqual(loaded.metrics[0].dimensions, "ModelName\nm\nLevel\nModel")
+        self.assertTrue(all(ctx.forgotten for ctx in self.ctxs))
+
+    def test_a_batch_that_may_run_again_keeps_its_bodies(self) -> None:
+        loaded = self.started("config = {'repeatable': True}\ndef handle(data, context):\n  if data: raise ValueError")
+        with self.assertRaises(ValueError):
+            self.run_batch(loaded, 1, 2)
+        self.assertFalse(any(ctx.forgotten for ctx in self.ctxs))
+        with self.assertRaises(ValueError):
+            self.run_batch(loaded, 1)
+        self.assertTrue(self.ctxs[0].forgotten)
+
+    def test_metrics_that_are_told_at_once_are_not_told_again(self) -> None:
+        loaded = self.started(
+            "from mms.service import emit_metrics\n"
+            "from mms.metrics.metric import Metric\n"
+            "def handle(data, context):\n"
+            "  if data is None: return\n"
+            "  context.metrics.add_counter('Now', 1, 1)\n"
+            "  emit_metrics(context.metrics.store)\n"
+            "  emit_metrics([Metric('Own', 5, 'MB', [], 'r1')])\n"
+            "  context.metrics.add_counter('Later', 1)\n"
+            "  return ['a', 'b']"
+        )
+        self.run_batch(loaded, 1, 2)
+        self.assertEqual(
+            [(one.kind, one.name, one.unit, one.call_ids) for one in loaded.metrics],
+            [("counter", "Now", "count", [1]), ("gauge", "Own", "MB", [1]), ("counter", "Later", "count", [0, 1])],
+        )
+
+    def test_results_may_be_awaited_each_for_itself(self) -> None:
+        loaded = self.started(
+            "async def late(fails):\n  if fails: raise ValueError('mine')\n  return 'late'\n"
+            "def handle(data, context): return data and ['now', late(False), late(True)]"
+        )
+        now, late, failed = asyncio.run(self.run_batch(loaded, 1, 2, 3))
+        self.assertEqual([now.body, late.body, str(failed)], [ResultBody("now"), ResultBody("late"), "mine"])
+
+
+class StreamsTest(ServiceCase):
+    STREAMS = (
+        "def words(context):\n  yield 'one '\n  context.metrics.add_counter('Words', 1, 0)\n  yield 'two'\n"
+        "async def later():\n  yield 'three'\n"
+        "def handle(data, context): return data and [words(context), later()]"
+    )
+
+    def test_a_generator_is_a_stream_and_its_batch_ends_with_the_last(self) -> None:
+        loaded = self.started(self.STREAMS)
+        answers = self.run_batch(loaded, 1, 2)
+        self.assertTrue(all(isinstance(one.body, StreamBody) and one.body.type_from_chunk for one in answers))
+        self.assertEqual(list(answers[0].body[0]), ["one ", "two"])
+        self.assertEqual([(one.name, one.call_ids) for one in loaded.metrics], [("Words", [0])])
+        self.assertFalse(self.ctxs[0].forgotten, "another stream of the batch runs")
+
+        async def read_all() -> List[Any]:
+            return [chunk async for chunk in answers[1].body[0]]
+
+        self.assertEqual(asyncio.run(read_all()), ["three"])
+        self.assertTrue(self.ctxs[0].forgotten)
+
+    def test_a_stream_that_never_began_ends_when_it_is_closed(self) -> None:
+        loaded = self.started(self.STREAMS)
+        answers = self.run_batch(loaded, 1, 2)
+        answers[0].body[0].close()
+        answers[0].body[0].close()
+        asyncio.run(answers[1].body[0].aclose())
+        self.assertTrue(self.ctxs[1].forgotten)
+
+
+class OldServicesTest(ServiceCase):
+    SOURCE = (
+        "from mms.model_service.mxnet_model_service import SingleNodeService\n"
+        "class Adder(SingleNodeService):\n"
+        "  def __init__(self, model_name, model_dir, manifest, gpu=None):\n"
+        "    self.facts = [model_name, model_dir, manifest['Model']['Model-Name'], gpu]\n"
+        "  def _preprocess(self, data): return [sum(one) for one in data]\n"
+        "  def _inference(self, data): return [one + 1 for one in data]\n"
+        "  def _postprocess(self, data): return [{'sums': data, 'facts': self.facts}]\n"
+    )
+
+    def write(self, name: str, value: Any) -> None:
+        Path(self.folder, name).write_text(json.dumps(value))
+
+    def test_a_class_of_the_first_form_gets_a_value_for_each_input_of_its_signature(self) -> None:
+        self.write("MANIFEST.json", {"Model": {"Model-Name": "sum", "Signature": "signature.json"}})
+        inputs = [{"data_name": "a"}, {"data_name": "b"}]
+        self.write("signature.json", {"input_type": "application/json", "inputs": inputs})
+        loaded = self.started(self.SOURCE, device=Device("1", 1))
+        items = [FakeItem(None), FakeItem([1])]
+        items[0].item = {"a": bytearray(b"[1, 2]"), "b": bytearray(b"(3, 4)")}
+        answers = loaded.app.handle_batch("/", items, [FakeCtx(0), FakeCtx(1)])  # type: ignore[arg-type]
+        facts = ["m", self.folder, "sum", 0]
+        self.assertEqual(
+            [one.body.value for one in answers],
+            [{"sums": [4, 8], "facts": facts}, {"sums": [2, 2], "facts": facts}],
+        )
+
+    def test_without_a_signature_it_gets_the_body(self) -> None:
+        self.write("MANIFEST.json", {"Model": {"Model-Name": "sum"}})
+        loaded = self.started(self.SOURCE)
+        self.assertEqual(self.run_batch(loaded, [1, 2])[0].body.value["sums"], [4])
+
+    def test_an_input_that_is_no_json_is_the_clients_fault(self) -> None:
+        self.write("MANIFEST.json", {"Model": {"Model-Name": "sum", "Signature": "s.json"}})
+        self.write("s.json", {"input_type": "application/json", "inputs": [{"data_name": "data"}]})
+        with self.assertRaises(Exception) as raised:
+            self.run_batch(self.started(self.SOURCE), bytearray(b"["))
+        self.assertEqual(getattr(raised.exception, "error_code", None), 400)
+
+    def test_it_is_looked_for_in_archives_of_version_0_only(self) -> None:
+        self.assertEqual(Loaded(self.SOURCE, self.folder).app.init_step, "initialize")
+        self.write("MANIFEST.json", {"Model": {"Model-Name": "sum", "Signature": "gone.json"}})
+        loaded = Loaded(self.SOURCE, self.folder)
+        self.assertEqual(loaded.app.init_step, "the service's constructor, or its initialize,")
+        with self.assertRaisesRegex(ValueError, "Signature file is not found: .*gone.json"):
+            loaded.init()
+
+    def test_what_needs_mxnet_says_so_when_it_is_made(self) -> None:
+        from mms.model_service.mxnet_model_service import MXNetBaseService
+
+        class Cats(MXNetBaseService):
+            pass
+
+        with self.assertRaisesRegex(ImportError, "MXNetBaseService loads its model with mxnet, .* Derive Cats from"):
+            Cats("m", "/m", {}, None)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,242 @@
+"""
+A custom service, as Multi Model Server has them: a function `handle(data, context)`, or a class with that method. `data` is
+a list of items, None for the call with which a function is loaded.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from types import ModuleType
+from typing import Any, Callable, List, Optional, Sequence
+
+import mms.service
+from mms.context import Context
+from mms.item import ReadItem
+from mms.metrics.metric import Metric as MmsMetric
+from mms.metrics.metrics_store import StoredMetric
+
+from banana_worker.call_context import CallContext, InitContext
+from banana_worker.input_wishes import ITEMS, RAW_ITEMS, InputWishes
+from banana_worker.loaded_app import ANY_BATCH, LoadedApp, Surroundings
+from banana_worker.messages import Metric, Route, ServiceSource, StartSpec
+from banana_worker.adapters.exports import assert_function_or_none, config_of, repeatable_of
+from banana_worker.adapters.service_answers import answers_of
+from banana_worker.adapters.service_handler import Handler, find_handler
+from banana_worker.adapters.service_manifest import FoundManifest, read_manifest
+
+Handle = Callable[[Any, Context], Any]
+
+_INIT_STEPS = {
+    "function": "handle(None, context), the call that loads the model,",
+    "class": "initialize",
+    "old": "the service's constructor, or its initialize,",
+}
+
+
+def from_service(module: ModuleType, source: Optional[ServiceSource], model_dir: str) -> Optional[LoadedApp]:
+    """`source`: what is known of the service; None: the module says whether it is one. `model_dir`: where it finds its files.
+
+    None if there is no handler. Raises TypeError that says which name of the module is of a wrong kind.
+    """
+    found = read_manifest(model_dir)
+    handler = find_handler(module, "" if source is None else source.handler, found.is_old)
+    return None if handler is None else _Service(module, handler, model_dir, found)
+
+
+class _Service(LoadedApp):
+    routes = [Route("/", max_batch=ANY_BATCH)]
+    _context: Context
+    _handle: Handle
+    _surroundings: Surroundings
+
+    def __init__(self, module: ModuleType, handler: Handler, model_dir: str, found: FoundManifest) -> None:
+        assert_function_or_none(module, "shutdown")
+        config = config_of(module)
+        self.repeatable = repeatable_of(config)
+        self.model_options = {name: value for name, value in config.items() if name != "repeatable"}
+        self.init_step = _INIT_STEPS[handler.style]
+        self._module = module
+        self._handler = handler
+        self._model_dir = model_dir
+        self._manifest = found.manifest
+        # Those of the batch that runs.
+        self._items: Sequence[ReadItem] = ()
+        self._ctxs: Sequence[CallContext] = ()
+
+    def wishes(self, route: str) -> InputWishes:
+        raw_items = self._surroundings.spec.raw_items
+        if raw_items is None:
+            raw_items = self.model_options.get("rawItems") is True
+        return RAW_ITEMS if raw_items else ITEMS
+
+    def surround(self, surroundings: Surroundings) -> None:
+        self._surroundings = surroundings
+
+    def init(self, ctx: InitContext) -> Any:
+        os.chdir(self._model_dir)
+        spec = self._surroundings.spec
+        gpu = None if spec.device.gpu is None else 0
+        batch_size = self._batch_size(spec)
+        context = Context(spec.model, self._model_dir, self._manifest, batch_size, gpu, spec.server_version)
+        context.worker, context.log, context._own_metrics = ctx.worker, ctx.log, ctx.metrics
+        self._context = context
+        mms.service._tell = self._tell_now
+        try:
+            begun = self._begin()
+        finally:
+            self._tell_metrics(())
+        return self._begun(begun) if inspect.isawaitable(begun) else None
+
+    async def _begun(self, begun: Any) -> None:
+        try:
+            await begun
+        finally:
+            self._tell_metrics(())
+
+    def _batch_size(self, spec: StartSpec) -> int:
+        own = self.model_options.get("batchSize")
+        return spec.batch_size or (own if isinstance(own, int) else 1)
+
+    def _begin(self) -> Any:
+        """What loads the model returns, which may be awaitable."""
+        style, entry = self._handler
+        if style == "function":
+            self._handle = entry
+            return entry(None, self._context)
+        if style == "class":
+            service = entry()
+        else:
+            gpu = self._context.system_properties["gpu_id"]
+            service = entry(self._context.model_name, self._model_dir, self._manifest, gpu)
+        self._handle = service.handle
+        initialize = getattr(service, "initialize", None)
+        return None if initialize is None else initialize(self._context)
+
+    def handle(self, route: str, input: Any, ctx: CallContext) -> Any:
+        answers = self._run([input], [ctx])
+        return _first_of(answers) if inspect.isawaitable(answers) else answers[0]
+
+    def handle_batch(self, route: str, inputs: List[Any], ctxs: List[CallContext]) -> Any:
+        return self._run(inputs, ctxs)
+
+    def shutdown(self) -> Any:
+        shutdown = getattr(self._module, "shutdown", None)
+        return None if shutdown is None else shutdown()
+
+    def _run(self, items: List[ReadItem], ctxs: List[CallContext]) -> Any:
+        """An answer for each item, or an awaitable of them; raises what the handler raises."""
+        self._tell_metrics(())  # what the batch before has added after its end belongs to no call any more
+        self._items, self._ctxs = items, ctxs
+        self._context._begin_batch(items, ctxs)
+        try:
+            returned = self._handle([item.item for item in items], self._context)
+            if not _has_awaitable(returned):
+                return self._answers(returned, items, ctxs)
+        except BaseException:
+            self._failed(items, ctxs)
+            raise
+        return self._awaited(returned, items, ctxs)
+
+    async def _awaited(self, returned: Any, items: List[ReadItem], ctxs: List[CallContext]) -> List[Any]:
+        try:
+            if inspect.isawaitable(returned):
+                returned = await returned
+            if isinstance(returned, list) and len(returned) == len(items):
+                returned = await _results(returned)
+            return self._answers(returned, items, ctxs)
+        except BaseException:
+            self._failed(items, ctxs)
+            raise
+
+    def _answers(self, returned: Any, items: List[ReadItem], ctxs: List[CallContext]) -> List[Any]:
+        self._tell_metrics(ctxs)
+        return answers_of(
+            returned,
+            self._context,
+            len(items),
+            on_stream_end=lambda: self._tell_metrics(ctxs),
+            on_all_ended=lambda: self._end_batch(items, ctxs),
+        )
+
+    def _failed(self, items: List[ReadItem], ctxs: List[CallContext]) -> None:
+        self._tell_metrics(ctxs)
+        may_run_again = self.repeatable and len(items) > 1
+        if not may_run_again:
+            self._end_batch(items, ctxs)
+
+    def _end_batch(self, items: List[ReadItem], ctxs: List[CallContext]) -> None:
+        """A worker that is idle keeps no bodies.
+
+        What a stream does after its client has left may come behind the begin of the next batch.
+        """
+        for ctx in ctxs:
+            ctx.forget_body()
+        if self._items is items:
+            self._items, self._ctxs = (), ()
+            self._context._end_batch()
+
+    def _tell_metrics(self, ctxs: Sequence[CallContext]) -> None:
+        self._send(self._context._take_metrics(), ctxs)
+
+    def _tell_now(self, metrics: List[MmsMetric]) -> None:
+        """Those of this batch are not told again when it ends."""
+        ids = {id(metric) for metric in metrics}
+        cache = self._context.metrics.cache
+        for key in [key for key, metric in cache.items() if id(metric) in ids]:
+            del cache[key]
+        self._send(metrics, self._ctxs)
+
+    def _send(self, metrics: Sequence[MmsMetric], ctxs: Sequence[CallContext]) -> None:
+        if metrics:
+            self._surroundings.send_metrics([_message(metric, ctxs) for metric in metrics])
+
+
+async def _first_of(answers: Any) -> Any:
+    return (await answers)[0]
+
+
+def _has_awaitable(returned: Any) -> bool:
+    return inspect.isawaitable(returned) or (
+        isinstance(returned, list) and any(inspect.isawaitable(one) for one in returned)
+    )
+
+
+async def _results(promised: List[Any]) -> List[Any]:
+    """The results at the places of what promised them. What is raised for one item fails that item alone."""
+    import asyncio
+
+    waited = [asyncio.ensure_future(one) for one in promised if inspect.isawaitable(one)]
+    results = iter(await asyncio.gather(*waited, return_exceptions=True))
+    return [next(results) if inspect.isawaitable(one) else one for one in promised]
+
+
+def _message(metric: MmsMetric, ctxs: Sequence[CallContext]) -> Metric:
+    lines: List[str] = []
+    for dimension in metric.dimensions:
+        lines += [dimension.name, dimension.value]
+    return Metric(
+        kind=_kind_of(metric),
+        name=metric.name,
+        value=metric.value,
+        unit=metric._short_unit,
+        dimensions="\n".join(lines),
+        call_ids=_call_ids(metric, ctxs),
+    )
+
+
+def _kind_of(metric: MmsMetric) -> str:
+    if isinstance(metric, StoredMetric):
+        return metric.kind
+    if isinstance(metric.value, str):
+        return "error"
+    return "counter" if metric.metric_method == "counter" else "gauge"
+
+
+def _call_ids(metric: MmsMetric, ctxs: Sequence[CallContext]) -> List[int]:
+    if isinstance(metric, StoredMetric):
+        if metric.kind == "error":
+            return []
+        return [ctx.call_id for ctx in (ctxs if metric.idx is None else ctxs[metric.idx : metric.idx + 1])]
+    wanted = (metric.request_id or "").split(",")
+    return [ctx.call_id for ctx in ctxs if ctx.request_id in wanted]

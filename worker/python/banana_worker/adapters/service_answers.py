@@ -1,0 +1,177 @@
+"""What a custom service returned for a batch, as one answer per item."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, AsyncIterator, Callable, Iterator, List
+
+from mms.context import Context
+
+from banana_worker.errors import ServeError
+from banana_worker.reply.reply import Reply, ReplyHead, ResultBody, StreamBody, checked_headers
+from banana_worker.reply.stream import iterator_of
+
+# Clients of Multi Model Server know these texts.
+_NO_LIST = "Invalid model predict output"
+_WRONG_LENGTH = "number of batch response mismatched"
+
+# Headers that do not stand among those of a message: of the connection (RFC 9110 section 7.6.1), and the type.
+_HOP_HEADERS = frozenset(
+    "content-length content-type connection keep-alive transfer-encoding upgrade trailer".split(),
+)
+
+
+def answers_of(
+    returned: object,
+    context: Context,
+    items: int,
+    on_stream_end: Callable[[], None],
+    on_all_ended: Callable[[], None],
+) -> List[Any]:
+    """What is no answer is the error of its item, or of all.
+
+    `on_stream_end` is called when a stream has given its last chunk, `on_all_ended` when nothing more is made of the
+    batch: every stream has ended.
+    """
+    open_streams = _OpenStreams(on_stream_end, on_all_ended)
+    results = _results_of(returned, items)
+    answers = [_answer_of(result, context, idx, open_streams) for idx, result in enumerate(results)]
+    open_streams.close()
+    return answers
+
+
+class _OpenStreams:
+    """Counts the streams that run, and the batch itself while its results are looked at."""
+
+    def __init__(self, on_stream_end: Callable[[], None], on_all_ended: Callable[[], None]) -> None:
+        self._on_stream_end = on_stream_end
+        self._on_all_ended = on_all_ended
+        self._count = 1
+
+    def close(self) -> None:
+        self._count -= 1
+        if self._count == 0:
+            self._on_all_ended()
+
+    def watch(self, items: Any) -> Any:
+        """The iterator, which is counted until it ends or is closed."""
+        self._count += 1
+        return _WatchedAsync(items, self._ended) if hasattr(items, "__anext__") else _Watched(items, self._ended)
+
+    def _ended(self) -> None:
+        self._on_stream_end()
+        self.close()
+
+
+class _Watched:
+    """An iterator that tells its end once. A generator would not do: closing one that never started runs nothing."""
+
+    def __init__(self, items: Iterator[Any], on_end: Callable[[], None]) -> None:
+        self._items = items
+        self._on_end = on_end
+        self._has_ended = False
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        try:
+            return next(self._items)
+        except BaseException:
+            self._end()
+            raise
+
+    def close(self) -> None:
+        try:
+            close = getattr(self._items, "close", None)
+            if close is not None:
+                close()
+        finally:
+            self._end()
+
+    def _end(self) -> None:
+        if not self._has_ended:
+            self._has_ended = True
+            self._on_end()
+
+
+class _WatchedAsync:
+    """The same for an async iterator."""
+
+    def __init__(self, items: AsyncIterator[Any], on_end: Callable[[], None]) -> None:
+        self._items = items
+        self._on_end = on_end
+        self._has_ended = False
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            return await self._items.__anext__()
+        except BaseException:
+            self._end()
+            raise
+
+    async def aclose(self) -> None:
+        try:
+            aclose = getattr(self._items, "aclose", None)
+            if aclose is not None:
+                await aclose()
+        finally:
+            self._end()
+
+    def _end(self) -> None:
+        if not self._has_ended:
+            self._has_ended = True
+            self._on_end()
+
+
+def _results_of(returned: object, items: int) -> List[Any]:
+    if isinstance(returned, list) and len(returned) == items:
+        return returned
+    if isinstance(returned, list):
+        for result in returned:
+            if inspect.iscoroutine(result):
+                result.close()
+        message, given = _WRONG_LENGTH, f"{len(returned)} results"
+    else:
+        message, given = _NO_LIST, "None" if returned is None else f"a {type(returned).__name__}"
+    plural = "" if items == 1 else "s"
+    detail = f"{message}: the handler returned {given} for {items} item{plural}; it must return a list with one result for each, in their order."
+    error = ServeError("SERVE_OUTPUT_INVALID", message, detail)
+    return [error] * items
+
+
+def _answer_of(result: Any, context: Context, idx: int, open_streams: _OpenStreams) -> Any:
+    """Never raises."""
+    if isinstance(result, BaseException):
+        return result
+    try:
+        head = _head_of(context, idx)
+    except ServeError as error:
+        return error
+    items = iterator_of(result)
+    if items is None:
+        return Reply(head, ResultBody(result))
+    return Reply(head, StreamBody(open_streams.watch(items), type_from_chunk=head.content_type == ""))
+
+
+_PLAIN_HEAD = ReplyHead()
+
+
+def _head_of(context: Context, idx: int) -> ReplyHead:
+    """The type has a field of its own. Raises SERVE_OUTPUT_INVALID if the headers are too long."""
+    processor = context._processor_if_asked(idx)
+    if processor is None:
+        return _PLAIN_HEAD
+    lines: List[str] = []
+    for name, value in processor.get_response_headers().items():
+        if name.lower() not in _HOP_HEADERS:
+            lines += [name, value]
+    return ReplyHead(
+        status=processor.get_response_status_code(),
+        content_type=processor.get_response_header("content-type") or "",
+        headers=checked_headers("\n".join(lines)),
+        phrase=processor.get_response_status_phrase(),
+    )

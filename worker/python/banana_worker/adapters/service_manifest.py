@@ -1,0 +1,38 @@
+"""What a model's folder says of itself, in the manifest of Multi Model Server's archives."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Dict, NamedTuple, Optional
+
+
+class FoundManifest(NamedTuple):
+    # None if the folder has no manifest.
+    manifest: Optional[Dict[str, Any]]
+    # It is the manifest of an archive of version 0.x, which stands beside the model's files.
+    is_old: bool
+
+
+def read_manifest(model_dir: str) -> FoundManifest:
+    """Raises an error with the file's path if it cannot be read, or is no JSON object."""
+    manifest = _read(os.path.join(model_dir, "MAR-INF", "MANIFEST.json"))
+    if manifest is not None:
+        return FoundManifest(manifest, False)
+    old = _read(os.path.join(model_dir, "MANIFEST.json"))
+    return FoundManifest(old, old is not None)
+
+
+def _read(path: str) -> Optional[Dict[str, Any]]:
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    try:
+        value = json.loads(data.decode("utf-8-sig"))
+    except ValueError as cause:
+        raise ValueError(f"{path} is not JSON: {cause}") from cause
+    if isinstance(value, dict):
+        return value
+    raise ValueError(f"{path} is not a JSON object")

@@ -1,0 +1,177 @@
+"""`context`: what a custom service knows of its model, of its worker, and of the requests that it answers."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+from .item import ItemPart, ReadItem
+from .metrics.metrics_store import MetricsStore, StoredMetric
+from .request_processor import RequestProcessor as RequestProcessor
+from .request_properties import RequestProperties
+
+SERVER_NAME = "MMS"
+
+
+class Context:
+    """One for the whole life of a worker.
+
+    What belongs to requests is replaced before each batch; `idx` is the number of an item in `data`. While the model is
+    loaded there are no items: methods that need one raise IndexError then.
+    """
+
+    # What every app has as `ctx.worker`, `ctx.log` and `ctx.metrics`; None outside a worker.
+    worker: Any = None
+    log: Any = None
+    _own_metrics: Any = None
+
+    def __init__(
+        self,
+        model_name: str,
+        model_dir: str,
+        manifest: Optional[Dict[str, Any]],
+        batch_size: int,
+        gpu: Optional[int],
+        mms_version: str,
+    ) -> None:
+        self.model_name = model_name
+        # `MAR-INF/MANIFEST.json` of the model's folder; None if there is none.
+        self.manifest = manifest
+        self._system_properties = {
+            "model_dir": model_dir,
+            "gpu_id": gpu,
+            "batch_size": batch_size,
+            "server_name": SERVER_NAME,
+            "server_version": mms_version,
+        }
+        self._items: Sequence[ReadItem] = ()
+        # Contexts of the calls; None while the model is loaded.
+        self._calls: Optional[Sequence[Any]] = None
+        self._request_ids: Optional[Dict[int, str]] = None
+        self._processors: Optional[List[Optional[RequestProcessor]]] = None
+        self._metrics: Optional[MetricsStore] = None
+
+    @property
+    def system_properties(self) -> Dict[str, Any]:
+        """`model_dir`, `gpu_id` (None on the CPU), `batch_size`, `server_name` and `server_version`.
+
+        The GPU is counted among those that this worker sees: 0, for it sees one.
+        """
+        return self._system_properties
+
+    @property
+    def request_ids(self) -> Optional[Dict[int, str]]:
+        """Ids of the requests by the numbers of their items; None while the model is loaded."""
+        if self._request_ids is None and self._calls is not None:
+            self._request_ids = {idx: call.request_id for idx, call in enumerate(self._calls)}
+        return self._request_ids
+
+    @request_ids.setter
+    def request_ids(self, request_ids: Optional[Dict[int, str]]) -> None:
+        self._request_ids = request_ids
+
+    @property
+    def request_processor(self) -> Optional[List[RequestProcessor]]:
+        """One for each item; None while the model is loaded."""
+        if self._processors is None:
+            return None
+        return [self._processor(idx) for idx in range(len(self._processors))]
+
+    @request_processor.setter
+    def request_processor(self, processors: Optional[Sequence[RequestProcessor]]) -> None:
+        self._processors = None if processors is None else list(processors)
+
+    @property
+    def metrics(self) -> MetricsStore:
+        """Metrics of this batch, or of the load."""
+        if self._metrics is None:
+            self._metrics = MetricsStore(self.request_ids, self.model_name, self._own_metrics)
+        return self._metrics
+
+    @metrics.setter
+    def metrics(self, metrics: Optional[MetricsStore]) -> None:
+        self._metrics = metrics
+
+    def get_request_id(self, idx: int = 0) -> Optional[str]:
+        """The id of a request, which is also in its reply and in the log; None if there is no such item."""
+        return (self.request_ids or {}).get(idx)
+
+    def get_request_header(self, idx: int, key: str) -> Optional[str]:
+        """A header of the request, by its name in any case; None if it was not sent."""
+        return self._processor(idx).get_request_property(key)
+
+    def get_all_request_header(self, idx: int) -> RequestProperties:
+        """All headers of the request by names in any case, and `{"content-type": ...}` for each field of the item."""
+        return self._processor(idx).get_request_properties()
+
+    def get_parts(self, idx: int) -> List[ItemPart]:
+        """Every field of the request as it was sent, those that come again included; none once the batch is answered."""
+        self._processor(idx)
+        return self._items[idx].parts() if idx < len(self._items) else []
+
+    def cancelled(self, idx: int = 0) -> bool:
+        """True once nobody waits for this item any more: its client has left, or a limit has passed."""
+        self._processor(idx)
+        return self._calls is not None and bool(self._calls[idx].cancelled)
+
+    def set_response_content_type(self, idx: int, value: str) -> None:
+        """Sets the content type; without it, it follows from the result."""
+        self.set_response_header(idx, "content-type", value)
+
+    def get_response_content_type(self, idx: int) -> Optional[str]:
+        return self._processor(idx).get_response_header("content-type")
+
+    def set_response_header(self, idx: int, key: str, value: object) -> None:
+        """Sets a header of the answer, in place of one of the same name. Raises ValueError if it breaks the line."""
+        self._processor(idx).add_response_property(key, value)
+
+    def get_response_headers(self, idx: int) -> Dict[str, str]:
+        return self._processor(idx).get_response_headers()
+
+    def set_response_status(self, code: int = 200, phrase: str = "", idx: int = 0) -> None:
+        """Sets the status of one item, and the phrase beside it. Raises ValueError unless it is from 200 to 599."""
+        self._processor(idx).report_status(code, phrase)
+
+    def set_all_response_status(self, code: int = 200, phrase: str = "") -> None:
+        """Sets the status of every item of the batch."""
+        for processor in self.request_processor or ():
+            processor.report_status(code, phrase)
+
+    def get_response_status(self, idx: int) -> Tuple[int, str]:
+        """Status and phrase of an item."""
+        processor = self._processor(idx)
+        return processor.get_response_status_code(), processor.get_response_status_phrase()
+
+    def _processor(self, idx: int) -> RequestProcessor:
+        if self._processors is None:
+            raise IndexError("there is no item {} while the model is loaded".format(idx))
+        if not (isinstance(idx, int) and 0 <= idx < len(self._processors)):
+            raise IndexError("there is no item {}; this batch has {}".format(idx, len(self._processors)))
+        processor = self._processors[idx]
+        if processor is None:
+            processor = RequestProcessor(self._calls[idx].headers, self._field_types(idx))  # type: ignore[index]
+            self._processors[idx] = processor
+        return processor
+
+    def _field_types(self, idx: int) -> Any:
+        return lambda: self._items[idx].field_types() if idx < len(self._items) else {}
+
+    def _begin_batch(self, items: Sequence[ReadItem], calls: Sequence[Any]) -> None:
+        """Gives the context the requests of the next batch, and a new store of metrics."""
+        self._items = items
+        self._calls = calls
+        self._request_ids = None
+        self._processors = [None] * len(calls)
+        self._metrics = None
+
+    def _end_batch(self) -> None:
+        """The batch is answered: what its requests have brought goes; their ids and headers stay until the next one."""
+        self._items = ()
+        self._processors = [None] * len(self._processors or ())
+
+    def _take_metrics(self) -> List[StoredMetric]:
+        """Takes what was measured since it was last taken."""
+        return [] if self._metrics is None else self._metrics._take()
+
+    def _processor_if_asked(self, idx: int) -> Optional[RequestProcessor]:
+        """What was set for the answer to an item; None if the service has not asked for it."""
+        return None if self._processors is None else self._processors[idx]

@@ -1,0 +1,34 @@
+"""Items as a custom service gets them."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional
+
+# One request of a batch: a value for each field of a form, each parameter of the query, or `body` for the whole of any
+# other body. A value of the type `application/json` is what the JSON says, one of `text/...` a str, any other a bytearray.
+Item = Dict[str, Any]
+
+
+class ItemPart(NamedTuple):
+    """One field as it was sent."""
+
+    name: str
+    # None for what is no file.
+    filename: Optional[str]
+    # Without its parameters, in lower case; empty if none was sent.
+    content_type: str
+    data: bytes
+
+
+class ReadItem:
+    """An item as it was read from a request."""
+
+    item: Item
+
+    def parts(self) -> List[ItemPart]:
+        """Every field in the order in which it was sent, those of the query first."""
+        raise NotImplementedError
+
+    def field_types(self) -> Mapping[str, str]:
+        """The content type of each field, by its name."""
+        raise NotImplementedError

@@ -1,0 +1,20 @@
+"""What a metric is about, beside its name."""
+
+from __future__ import annotations
+
+
+class Dimension:
+    """A name and a value, both as text: `Dimension("Layer", "conv1")`."""
+
+    def __init__(self, name: object, value: object) -> None:
+        self.name = str(name)
+        self.value = str(value)
+
+    def __str__(self) -> str:
+        return "{}:{}".format(self.name, self.value)
+
+    def __repr__(self) -> str:
+        return "Dimension({!r}, {!r})".format(self.name, self.value)
+
+    def to_dict(self) -> dict:
+        return {"Name": self.name, "Value": self.value}

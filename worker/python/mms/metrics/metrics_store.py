@@ -1,0 +1,218 @@
+"""`context.metrics`: what a custom service measures while it loads, or for one batch."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Dict, List, Mapping, Optional, Tuple, Union
+
+from .dimension import Dimension
+from .metric import Metric, Value
+
+TIME_UNITS = ("ms", "s")
+SIZE_UNITS = ("MB", "kB", "GB", "B")
+
+# The longest that name, unit and dimensions of one metric may be together.
+MAX_CHARS = 4096
+
+RequestIds = Union[Mapping[int, str], str, None]
+
+
+class StoredMetric(Metric):
+    """A metric as it was added: `idx` is the item that it belongs to, None for all of them."""
+
+    def __init__(
+        self,
+        kind: str,
+        name: str,
+        value: Value,
+        unit: str,
+        dimensions: List[Dimension],
+        request_id: Optional[str],
+        idx: Optional[int],
+    ) -> None:
+        method = "counter" if kind == "counter" else None
+        super().__init__(name, value, unit, dimensions, request_id, method)
+        self.kind = kind
+        self.idx = idx
+
+
+class MetricsStore:
+    """Metrics of one batch.
+
+    In every method `idx` is the number of the item that the metric belongs to; without it, the metric belongs to all
+    items. Adding to a counter adds up; of any other metric the last value counts. The model's name is appended to the
+    dimensions. `own`: what every kind of app has.
+    """
+
+    def __init__(self, request_ids: RequestIds, model_name: str, own: object = None) -> None:
+        self.request_ids = request_ids
+        self.model_name = model_name
+        self.cache: Dict[Tuple[object, ...], StoredMetric] = {}
+        self._own = own
+
+    @property
+    def store(self) -> List[StoredMetric]:
+        """The metrics that were added and are not told yet."""
+        return list(self.cache.values())
+
+    def add_counter(
+        self,
+        name: str,
+        value: Value,
+        idx: Optional[int] = None,
+        dimensions: Optional[List[Dimension]] = None,
+    ) -> None:
+        self._add("counter", name, value, "count", idx, dimensions)
+
+    def add_time(
+        self,
+        name: str,
+        value: Value,
+        idx: Optional[int] = None,
+        unit: str = "ms",
+        dimensions: Optional[List[Dimension]] = None,
+    ) -> None:
+        """Raises ValueError unless the unit is `ms` or `s`."""
+        if unit not in TIME_UNITS:
+            raise ValueError("the unit for a timed metric should be one of ['ms', 's']")
+        self._add("time", name, value, unit, idx, dimensions)
+
+    def add_size(
+        self,
+        name: str,
+        value: Value,
+        idx: Optional[int] = None,
+        unit: str = "MB",
+        dimensions: Optional[List[Dimension]] = None,
+    ) -> None:
+        """Raises ValueError unless the unit is `MB`, `kB`, `GB` or `B`."""
+        if unit not in SIZE_UNITS:
+            raise ValueError("The unit for size based metric is one of ['MB','kB', 'GB', 'B']")
+        self._add("size", name, value, unit, idx, dimensions)
+
+    def add_percent(
+        self,
+        name: str,
+        value: Value,
+        idx: Optional[int] = None,
+        dimensions: Optional[List[Dimension]] = None,
+    ) -> None:
+        self._add("percent", name, value, "percent", idx, dimensions)
+
+    def add_error(self, name: str, value: Value, dimensions: Optional[List[Dimension]] = None) -> None:
+        """Says that something failed; the value may be text. It belongs to no item."""
+        shown = value if isinstance(value, str) else _number(name, value)
+        self._put("error", name, shown, "", None, _list_of(dimensions) + [Dimension("Level", "Error")])
+
+    def add_metric(
+        self,
+        name: str,
+        value: Value,
+        idx: Optional[int] = None,
+        unit: Optional[str] = None,
+        dimensions: Optional[List[Dimension]] = None,
+    ) -> None:
+        self._add("gauge", name, value, unit or "", idx, dimensions)
+
+    def counter(self, *args: object, **kwargs: object) -> None:
+        """What every kind of app has, as `ctx.metrics`. It stands in no line of the log."""
+        self._own.counter(*args, **kwargs)  # type: ignore[union-attr]
+
+    def gauge(self, *args: object, **kwargs: object) -> None:
+        """The same for a number that may rise and fall."""
+        self._own.gauge(*args, **kwargs)  # type: ignore[union-attr]
+
+    def histogram(self, *args: object, **kwargs: object) -> None:
+        """The same for a distribution."""
+        self._own.histogram(*args, **kwargs)  # type: ignore[union-attr]
+
+    def _take(self) -> List[StoredMetric]:
+        """Takes what was measured since it was last taken."""
+        taken = self.store
+        self.cache.clear()
+        return taken
+
+    def _add(
+        self,
+        kind: str,
+        name: str,
+        value: Value,
+        unit: str,
+        idx: Optional[int],
+        dimensions: Optional[List[Dimension]],
+    ) -> None:
+        number = _number(name, value)
+        self._check_item(name, idx)
+        whose = [Dimension("ModelName", self.model_name), Dimension("Level", "Model")]
+        self._put(kind, name, number, unit, idx, _list_of(dimensions) + whose)
+
+    def _put(
+        self,
+        kind: str,
+        name: str,
+        value: Value,
+        unit: str,
+        idx: Optional[int],
+        dimensions: List[Dimension],
+    ) -> None:
+        texts = [name, unit]
+        for dimension in dimensions:
+            texts += [dimension.name, dimension.value]
+        _check_texts(name, texts)
+        key = (kind, idx) + tuple(texts)
+        before = self.cache.get(key)
+        if before is None:
+            request_id = None if kind == "error" else self._request_id(idx)
+            self.cache[key] = StoredMetric(kind, name, value, unit, dimensions, request_id, idx)
+        else:
+            before.update(value)
+
+    def _check_item(self, name: str, idx: Optional[int]) -> None:
+        count = len(self.request_ids) if isinstance(self.request_ids, Mapping) else 0
+        if idx is None or (isinstance(idx, int) and 0 <= idx < count):
+            return
+        raise ValueError("metric {}: there is no item {}; there are {}".format(_shown(name), idx, count))
+
+    def _request_id(self, idx: Optional[int]) -> Optional[str]:
+        ids = self.request_ids
+        if not isinstance(ids, Mapping):
+            return ids
+        return ",".join(ids.values()) if idx is None else ids.get(idx)
+
+
+def _number(name: str, value: object) -> Union[int, float]:
+    """A number of another kind, such as numpy has, becomes one of Python's. Raises TypeError if it is none."""
+    if isinstance(value, int):
+        return int(value)
+    try:
+        number = math.nan if isinstance(value, (str, bytes)) else float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = math.nan
+    if math.isfinite(number):
+        return number
+    raise TypeError("metric {}: its value is not a finite number".format(_shown(name)))
+
+
+def _list_of(dimensions: Optional[List[Dimension]]) -> List[Dimension]:
+    given = [] if dimensions is None else dimensions
+    if isinstance(given, (list, tuple)) and all(isinstance(one, Dimension) for one in given):
+        return list(given)
+    raise ValueError("the dimensions of a metric are a list of Dimension")
+
+
+def _check_texts(name: str, texts: List[str]) -> None:
+    """Raises TypeError if a text cannot stand in a line."""
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError("metric {}: its name, unit and dimensions are texts".format(_shown(name)))
+    if name == "" or any("\r" in text or "\n" in text for text in texts):
+        problem = "its name must not be empty, and no text may break the line"
+        raise TypeError("metric {}: {}".format(_shown(name), problem))
+    chars = sum(len(text) for text in texts)
+    if chars > MAX_CHARS:
+        problem = "its texts are {} characters; {} are allowed".format(chars, MAX_CHARS)
+        raise ValueError("metric {}: {}".format(_shown(name), problem))
+
+
+def _shown(name: object) -> str:
+    return json.dumps(str(name)[:100])

@@ -1,0 +1,21 @@
+"""Units of metrics: the short names that handlers use, and those that stand in the log."""
+
+from __future__ import annotations
+
+
+class Units:
+    """`units` maps each short name to the one in the log."""
+
+    def __init__(self) -> None:
+        self.units = {
+            "ms": "Milliseconds",
+            "s": "Seconds",
+            "percent": "Percent",
+            "count": "Count",
+            "MB": "Megabytes",
+            "GB": "Gigabytes",
+            "kB": "Kilobytes",
+            "B": "Bytes",
+            None: "unit",
+            "": "unit",
+        }

@@ -1,0 +1,19 @@
+"""The base classes of services in the first form, under the name that most of them import."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .model_service import ModelService as ModelService
+from .model_service import SingleNodeService as SingleNodeService
+
+
+class MXNetBaseService(SingleNodeService):
+    """What loaded a model of MXNet. It is here for the sake of files that name it, and can only be derived from."""
+
+    def __init__(self, model_name: str, model_dir: str, manifest: Any, gpu: Any = None) -> None:
+        super().__init__(model_name, model_dir, manifest, gpu)
+        raise ImportError(
+            "MXNetBaseService loads its model with mxnet, which banana-serve does not. "
+            "Derive {} from SingleNodeService and load the model in its __init__.".format(type(self).__name__)
+        )

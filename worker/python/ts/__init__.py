@@ -1,0 +1,11 @@
+"""What handlers of TorchServe import: the names of `mms`, and the base of most handlers."""
+
+from __future__ import annotations
+
+from banana_worker.stand_in import names_of_package
+from mms import MODULES as MMS_MODULES
+from mms import __version__ as __version__
+
+MODULES = (*MMS_MODULES, "torch_handler.base_handler", "handler_utils.timer", "utils.util")
+
+names_of_package("ts", (), MODULES)

@@ -1,0 +1,4 @@
+"""The same as `mms.context`."""
+
+from mms.context import Context as Context
+from mms.context import RequestProcessor as RequestProcessor

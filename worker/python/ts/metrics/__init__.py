@@ -1,0 +1,5 @@
+"""The same as `mms.metrics`."""
+
+from banana_worker.stand_in import names_of_package
+
+names_of_package("ts.metrics", (), ("dimension", "unit", "metric", "metrics_store"))

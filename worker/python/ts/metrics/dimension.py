@@ -1,0 +1,3 @@
+"""The same as `mms.metrics.dimension`."""
+
+from mms.metrics.dimension import Dimension as Dimension

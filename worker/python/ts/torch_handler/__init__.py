@@ -1,0 +1,5 @@
+"""What handlers on torch derive from."""
+
+from banana_worker.stand_in import names_of_package
+
+names_of_package("ts.torch_handler", (), ("base_handler",))

@@ -1,0 +1,142 @@
+"""The base of most handlers on torch, which is imported when the model is loaded."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import sys
+import time
+from importlib import util
+from typing import Any, Dict, List, Optional
+
+from ..handler_utils.timer import timed
+
+
+class BaseHandler:
+    """Loads the model that the manifest names, and answers a batch in three steps, each of which may be overridden."""
+
+    def __init__(self) -> None:
+        self.model: Any = None
+        # What `index_to_name.json` in the model's folder says; None without one.
+        self.mapping: Any = None
+        self.device: Any = None
+        self.map_location: Optional[str] = None
+        self.initialized = False
+        self.context: Any = None
+        self.manifest: Optional[Dict[str, Any]] = None
+        self.model_pt_path: Optional[str] = None
+        self.explain = False
+        self.target = 0
+
+    def initialize(self, context: Any) -> None:
+        """Loads the model of `model.serializedFile`: TorchScript, or the state of the class in `model.modelFile`.
+
+        Raises RuntimeError if the manifest names neither, or a file is not there.
+        """
+        import torch
+
+        self.context = context
+        self.manifest = context.manifest
+        properties = context.system_properties
+        model_dir = properties["model_dir"]
+        on_gpu = properties.get("gpu_id") is not None and torch.cuda.is_available()
+        self.map_location = "cuda" if on_gpu else "cpu"
+        self.device = torch.device("cuda:{}".format(properties["gpu_id"]) if on_gpu else "cpu")
+        self.model = self._load_model(model_dir, (self.manifest or {}).get("model") or {})
+        self.model.eval()
+        self.mapping = _mapping_in(model_dir)
+        self.initialized = True
+
+    def preprocess(self, data: List[Any]) -> Any:
+        """Makes a tensor of the items; unless it is overridden, of the items themselves."""
+        import torch
+
+        return torch.as_tensor(data, device=self.device)
+
+    @timed
+    def inference(self, data: Any, *args: Any, **kwargs: Any) -> Any:
+        """Runs the model without gradients."""
+        import torch
+
+        with torch.no_grad():
+            return self.model(data.to(self.device), *args, **kwargs)
+
+    def postprocess(self, data: Any) -> List[Any]:
+        """Makes one result for each item, in their order."""
+        return data.tolist()
+
+    def handle(self, data: List[Any], context: Any) -> Any:
+        """Answers a batch: `preprocess`, `inference`, `postprocess`. The time is the metric `HandlerTime`."""
+        started_at = time.perf_counter()
+        self.context = context
+        output = self.postprocess(self.inference(self.preprocess(data)))
+        context.metrics.add_time("HandlerTime", round((time.perf_counter() - started_at) * 1000, 2), None, "ms")
+        return output
+
+    def get_device(self) -> Any:
+        return self.device
+
+    def _load_model(self, model_dir: str, model: Dict[str, Any]) -> Any:
+        serialized, model_file = model.get("serializedFile"), model.get("modelFile")
+        self.model_pt_path = os.path.join(model_dir, serialized) if serialized else None
+        if model_file:
+            loaded = self._load_pickled_model(model_dir, model_file, self.model_pt_path)
+            return loaded.to(self.device)
+        if self.model_pt_path is None:
+            raise RuntimeError(
+                "the manifest names neither model.serializedFile nor model.modelFile: "
+                "make the archive with --serialized-file, or override `initialize` of {}".format(type(self).__name__)
+            )
+        return self._load_torchscript_model(self.model_pt_path)
+
+    def _load_torchscript_model(self, model_pt_path: str) -> Any:
+        import torch
+
+        _assert_file(model_pt_path)
+        return torch.jit.load(model_pt_path, map_location=self.device)
+
+    def _load_pickled_model(self, model_dir: str, model_file: str, model_pt_path: Optional[str]) -> Any:
+        """The only class of the file, with the state that was saved. Raises ValueError if it has none, or several."""
+        import torch
+
+        path = os.path.join(model_dir, model_file)
+        _assert_file(path)
+        made = _only_class(path)()
+        if model_pt_path is not None:
+            _assert_file(model_pt_path)
+            made.load_state_dict(torch.load(model_pt_path, map_location=self.device))
+        return made
+
+
+def _assert_file(path: str) -> None:
+    if not os.path.isfile(path):
+        raise RuntimeError("{} is not there; the manifest names it".format(path))
+
+
+def _only_class(path: str) -> Any:
+    name = os.path.splitext(os.path.basename(path))[0]
+    module = sys.modules.get(name)
+    if module is None or os.path.realpath(getattr(module, "__file__", None) or "") != os.path.realpath(path):
+        spec = util.spec_from_file_location(name, path)
+        if spec is None or spec.loader is None:
+            raise RuntimeError("{} is no file of Python".format(path))
+        module = util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+    classes = [one for _, one in inspect.getmembers(module, inspect.isclass) if one.__module__ == module.__name__]
+    if len(classes) == 1:
+        return classes[0]
+    names = ", ".join(one.__name__ for one in classes) or "none"
+    raise ValueError("{}: a model file has exactly one class; this has: {}".format(path, names))
+
+
+def _mapping_in(model_dir: str) -> Any:
+    path = os.path.join(model_dir, "index_to_name.json")
+    if not os.path.isfile(path):
+        return None
+    with open(path, encoding="utf-8") as file:
+        mapping = json.load(file)
+    if isinstance(mapping, dict) and isinstance(mapping.get("object_type_names"), list):
+        return mapping["object_type_names"]
+    return mapping

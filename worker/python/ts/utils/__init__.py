@@ -1,0 +1,5 @@
+"""What handlers raise."""
+
+from banana_worker.stand_in import names_of_package
+
+names_of_package("ts.utils", (), ("util",))

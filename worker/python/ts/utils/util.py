@@ -1,0 +1,3 @@
+"""The same as `mms.service`."""
+
+from mms.service import PredictionException as PredictionException
