@@ -214,7 +214,7 @@ function refuseUnwatchable(plans: readonly ModelPlan[]): void {
   )?.spec.program;
   if (unknown === undefined) return;
   throw configError(
-    `--watch knows the files of apps in JavaScript and TypeScript, not those of ${unknown.label}; leave it out.`,
+    `--watch knows the files of apps in TypeScript, JavaScript and Python, not those of ${unknown.label}; leave it out.`,
   );
 }
 

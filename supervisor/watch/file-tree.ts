@@ -29,11 +29,15 @@ const EXTENSIONS: ReadonlySet<string> = new Set([
   '.cjs',
   '.jsx',
   '.json',
+  '.py',
 ]);
 
 /** Packages, what builds and tests leave behind, and the server's own options, which are read at its start only. */
 const IGNORED: ReadonlySet<string> = new Set([
   'node_modules',
+  'site-packages',
+  'venv',
+  '__pycache__',
   'dist',
   'build',
   'out',

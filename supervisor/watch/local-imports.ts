@@ -4,6 +4,7 @@
  * runs is not seen.
  */
 import { dirname, extname, join } from 'node:path';
+import { pythonImports } from './python-imports.js';
 
 /** `from './a'`, `import './a'`, `import('./a')`, `require('./a')`, `new URL('./a', import.meta.url)` */
 const RELATIVE = /\b(?:from|import|require|URL)\s*\(?\s*(["'`])(\.{1,2}\/[^"'`\n]+)\1/g;
@@ -20,6 +21,7 @@ const SOURCES: Readonly<Record<string, string>> = {
 
 /** Where the files may be that `text`, which is in `file`, loads: several paths for each, of which most are not there. */
 export function localImports(file: string, text: string): string[] {
+  if (extname(file) === '.py') return pythonImports(file, text);
   const paths = new Set<string>();
   for (const [, , specifier = ''] of text.matchAll(RELATIVE))
     for (const path of placesOf(join(dirname(file), specifier))) paths.add(path);

@@ -48,6 +48,9 @@ test('packages, outputs, dot files and data do not', async (t) => {
 
 test('a path belongs to the app only if every folder on it does', () => {
   assert.equal(isIgnored('lib/node_modules/a.js'), true);
+  assert.equal(isIgnored('env/lib/python3.11/site-packages/a/b.py'), true);
+  assert.equal(isIgnored('venv/bin/a.py'), true);
+  assert.equal(isIgnored('lib/__pycache__/a.py'), true);
   assert.equal(isIgnored('lib/.cache/a.js'), true);
   assert.equal(isIgnored('lib/a.js'), false);
   assert.equal(isAppFile('lib/a.js'), true);

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { localImports } from '../../../supervisor/watch/local-imports.js';
+
+for (const [what, text, path] of [
+  ['an import', 'import labels', 'labels.py'],
+  ['an import under another name', 'import os, labels as names  # ours', 'labels.py'],
+  ['an import inside a function', 'def init():\n    import labels', 'labels.py'],
+  ['a module of a package', 'import zoo.cats', 'zoo/cats.py'],
+  ['the package of a module', 'import zoo.cats', 'zoo/__init__.py'],
+  ['what is imported from a module', 'from labels import NAMES', 'labels.py'],
+  ['a module that is imported from a package', 'from zoo import cats', 'zoo/cats.py'],
+  ['names over several lines', 'from zoo import (\n    dogs,  # and\n    cats,\n)', 'zoo/cats.py'],
+  ['a module beside it', 'from .labels import NAMES', 'src/labels.py'],
+  ['a module beside it, by its name', 'from . import labels', 'src/labels.py'],
+  ['a module above it', 'from ..labels import NAMES', 'labels.py'],
+  ['everything of a module', 'from labels import *', 'labels.py'],
+] as const) {
+  test(`${what} is seen in Python`, () => {
+    const paths = localImports('src/app.py', text);
+    assert.ok(paths.includes(path), paths.join());
+  });
+}
+
+for (const text of [
+  "importlib.import_module('labels')",
+  '# import labels',
+  'reimport = labels',
+  'x = "./labels.json"',
+])
+  test(`nothing is seen in ${text}`, () => {
+    assert.deepEqual(localImports('src/app.py', text), []);
+  });
