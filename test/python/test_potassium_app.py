@@ -1,0 +1,257 @@
+"""What a Potassium app defines, and how the worker calls it."""
+
+import asyncio
+import json
+import unittest
+import warnings
+from types import ModuleType
+from typing import Any
+
+from banana_worker.adapters.potassium_app import from_potassium_app
+from banana_worker.call_context import CallContext, CallSurroundings, InitContext, WorkerInfo
+from banana_worker.in_worker import AppImport
+from banana_worker.loaded_app import ANY_BATCH, LoadedApp
+from banana_worker.messages import Call
+from banana_worker.reply.answer import WholeAnswer, answer_of
+from calls import call_with
+from potassium import InvalidEndpointTypeException, Potassium, Response, RouteAlreadyInUseException
+
+WORKER = WorkerInfo(3, None, 1)
+NOTHING: Any = None
+
+
+def load(potassium: Potassium, **beside: object) -> LoadedApp:
+    module = ModuleType("app")
+    vars(module).update(beside, some_name=potassium)
+    loaded = from_potassium_app(module, None)
+    assert loaded is not None
+    return loaded
+
+
+def context_of(call: Call, body: bytes = b"") -> CallContext:
+    return CallContext(call, body, CallSurroundings(WORKER, NOTHING, NOTHING))
+
+
+def init(app: LoadedApp) -> None:
+    settled(app.init(InitContext(WORKER, NOTHING, NOTHING)))
+
+
+def settled(output: Any) -> Any:
+    return asyncio.run(output) if asyncio.iscoroutine(output) else output
+
+
+def answer(app: LoadedApp, route: str = "/", input: object = "in") -> WholeAnswer:
+    call = call_with(route=route)
+    whole = answer_of(settled(app.handle(route, input, context_of(call))), call)
+    assert isinstance(whole, WholeAnswer)
+    return whole
+
+
+class FindingTest(unittest.TestCase):
+    def test_an_app_is_found_under_any_name_and_where_it_is_served(self) -> None:
+        app = Potassium("x")
+        app.handler(lambda cache, json_in: 1)
+        self.assertEqual(len(load(app).routes), 1)
+        served = from_potassium_app(ModuleType("empty"), app)
+        self.assertEqual(len(served.routes if served else []), 1)
+        self.assertIsNone(from_potassium_app(ModuleType("empty"), None))
+
+    def test_of_several_apps_the_one_named_app_is_meant_or_none(self) -> None:
+        one, two = Potassium("one"), Potassium("two")
+        two.handler("/two")(lambda context, request: Response())
+        self.assertEqual([each.path for each in load(one, app=two).routes], ["/two"])
+        with self.assertRaisesRegex(TypeError, r"2 Potassium apps \(other, some_name\)"):
+            load(one, other=two)
+
+    def test_serve_ends_the_import_and_ignores_its_arguments_with_a_warning(self) -> None:
+        app = Potassium("x")
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            with AppImport() as importing:
+                app.serve("0.0.0.0", port=8000)
+                self.fail("the lines behind it ran")
+        self.assertIs(importing.served, app)
+        self.assertRegex(str(said[0].message), "ignores its arguments")
+        with self.assertRaisesRegex(RuntimeError, "banana-serve app.py"):
+            app.serve()
+
+    def test_options_of_other_versions_are_accepted_with_one_warning(self) -> None:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            app = Potassium("x", 2, gpu=True, mode="optimize", backend="FastAPI")
+            app.optimize("model")
+        self.assertEqual([str(each.message)[:46] for each in said], ["Potassium('x'): gpu and mode and backend have "])
+        self.assertEqual(app.to_optimize, ["model"])
+        plain = Potassium("x")
+        plain.optimize("model")
+        self.assertEqual(plain.to_optimize, [])
+
+
+class RoutesTest(unittest.TestCase):
+    def test_routes_tell_their_kind_input_webhook_and_batch(self) -> None:
+        app = Potassium("x")
+        app.handler("/a")(len)
+        app.handler("b", raw=True)(len)
+        app.handler(path="/many", batch=True)(len)
+        app.background(path="/c")(len)
+        app.async_handler("/d", result_webhook="http://own.test/")(len)
+        app.websocket("/w")(len)
+
+        def told() -> Any:
+            return [tuple(route) for route in load(app).routes]
+
+        self.assertEqual(
+            told(),
+            [
+                ("/a", "handler", "json", "", 1),
+                ("/b", "handler", "any", "", 1),
+                ("/many", "handler", "json", "", ANY_BATCH),
+                ("/c", "background", "json", "", 1),
+                ("/d", "background", "json", "http://own.test/", 1),
+                ("/w", "websocket", "any", "", 1),
+            ],
+        )
+        app.result_webhook(url="http://all.test/")
+        self.assertEqual(
+            [route[3] for route in told()], ["http://all.test/"] * 3 + ["", "http://own.test/", ""]
+        )
+
+    def test_a_route_is_taken_once_and_the_servers_own_are_not_to_be_had(self) -> None:
+        app = Potassium("x")
+        app.handler("/")
+        app.background("foo")(len)
+        for route in ("", "/", "/foo", "/_k/warmup", "/_k/mine", "/__status__", "/healthcheck", "/readyz/m"):
+            for declare in (app.handler, app.background, app.websocket):
+                with self.assertRaises(RouteAlreadyInUseException):
+                    declare(route)
+        with self.assertRaises(RouteAlreadyInUseException):
+            app.handler(lambda cache, json_in: 1)
+
+    def test_what_is_no_route_is_refused_and_decorators_give_functions_back(self) -> None:
+        app = Potassium("x")
+        with self.assertRaises(InvalidEndpointTypeException):
+            app.background(5)  # type: ignore[arg-type]
+        for declare in (lambda: app.handler("/a?b"), lambda: app.result_webhook("ftp://x")):
+            with self.assertRaises(ValueError):
+                declare()
+        for declare in (lambda: app.handler("/x", raw=1), lambda: app.init(5)):  # type: ignore[arg-type]
+            with self.assertRaises(TypeError):
+                declare()
+
+        def func(*_: object) -> None: ...
+
+        for decorator in (app.init, app.handler("/1"), app.background("/2"), app.websocket("/3")):
+            self.assertIs(decorator(func), func)
+        self.assertIs(app.result_webhook(url="http://x.test/")(app.handler(func)), func)
+
+
+class InitTest(unittest.TestCase):
+    def test_the_dictionary_that_init_returns_is_the_context(self) -> None:
+        async def later() -> dict:
+            return {"a": 1}
+
+        for func in (lambda: {"a": 1}, lambda number: {"a": number - 2}, lambda x={"a": 1}: x, later):
+            app = Potassium("x")
+            app.init(func)
+            init(load(app))
+            self.assertEqual(app.get_context(), {"a": 1})
+
+    def test_a_cache_that_init_set_is_the_context(self) -> None:
+        app = Potassium("x")
+        app.init(lambda: app.set_cache({"a": 1}))
+        app.handler(lambda cache, json_in: [cache, json_in])
+        loaded = load(app)
+        init(loaded)
+        self.assertEqual(json.loads(bytes(answer(loaded).body)), [{"a": 1}, "in"])
+        app.set_context({"b": 2})
+        self.assertEqual(app.get_cache(), {"b": 2})
+
+    def test_an_init_that_gives_no_dictionary_fails(self) -> None:
+        for returned in (None, 5, [1]):
+            app = Potassium("x")
+            app.init(lambda: returned)
+            with self.assertRaisesRegex(TypeError, r"init\(\) must return a dictionary.*it returned"):
+                init(load(app))
+
+
+class AnswerTest(unittest.TestCase):
+    def answer_to(self, output: object, **options: bool) -> WholeAnswer:
+        app = Potassium("x")
+        app.handler("/", **options)(lambda context, request: output)
+        return answer(load(app))
+
+    def test_a_response_becomes_the_answer(self) -> None:
+        rows: Any = [
+            (Response(json={"a": [float("nan")]}), (200, "application/json", ""), b'{"a":[null]}'),
+            (Response(status=404, body="é"), (404, "text/plain; charset=utf-8", ""), "é".encode()),
+            (Response(body=bytearray(b"a")), (200, "application/octet-stream", ""), b"a"),
+            (Response(), (200, "", ""), b""),
+            (
+                Response(body=b"a", headers={"content-type": "x/y", "A": "b", "C": ["d", "e"]}),
+                (200, "x/y", "A\nb\nC\nd\nC\ne"),
+                b"a",
+            ),
+        ]
+        for response, head, body in rows:
+            whole = self.answer_to(response)
+            self.assertEqual((tuple(whole.head)[:3], bytes(whole.body)), (head, body))
+
+    def test_what_is_no_response_fails_the_call(self) -> None:
+        rows: Any = [
+            (None, "Potassium Response object not returned: the handler returned NoneType"),
+            ({"json": 1}, "Potassium Response object not returned"),
+            (Response(body=5), "Potassium Response object body must be"),  # type: ignore[arg-type]
+            (Response(body={"a": 1}), "Potassium Response object body must be"),
+            (Response(headers={"a": "b\nc"}), "header 'a' has a line break"),
+            (ValueError("returned"), "returned"),
+        ]
+        for output, message in rows:
+            with self.assertRaisesRegex(Exception, message):
+                self.answer_to(output)
+
+    def test_a_background_function_returns_a_value_or_nothing(self) -> None:
+        for output, body in ((None, b"null"), ([1], b"[1]"), (Response(json=2), b"2")):
+            app = Potassium("x")
+            app.background("/")(lambda context, request: output)
+            self.assertEqual(bytes(answer(load(app)).body), body)
+        app = Potassium("x")
+        app.background("/")(lambda context, request: (each for each in ()))
+        with self.assertRaisesRegex(TypeError, "a Response can stream it"):
+            answer(load(app))
+
+    def test_an_async_handler_is_awaited(self) -> None:
+        app = Potassium("x")
+
+        @app.handler()
+        async def handler(context: dict, request: Any) -> Response:
+            await asyncio.sleep(0)
+            return Response(json=request.json)
+
+        self.assertEqual(bytes(answer(load(app)).body), b'"in"')
+
+    def test_a_batch_has_an_answer_for_each_call_and_one_that_is_none_fails_alone(self) -> None:
+        async def late() -> Response:
+            return Response(json="late")
+
+        mine = ValueError("mine")
+        entries = [mine, Response(json=1), 5, late()]
+        app = Potassium("x")
+        app.handler("/b", batch=True)(lambda context, requests: entries)
+        ctxs = [context_of(call_with(route="/b")) for _ in entries]
+        replies = load(app).handle_batch("/b", list(range(4)), ctxs)
+        self.assertIs(replies[0], mine)
+        self.assertEqual(replies[1].body.value, 1)
+        self.assertRegex(str(replies[2]), "not returned")
+        self.assertEqual(settled(replies[3]).body.value, "late")
+
+    def test_a_batch_of_one_has_one_answer(self) -> None:
+        app = Potassium("x")
+        app.handler("/b", batch=True)(lambda context, requests: [Response(json=each.json) for each in requests])
+        self.assertEqual(bytes(answer(load(app), "/b").body), b'"in"')
+        app.handler("/none", batch=True)(lambda context, requests: [])
+        with self.assertRaisesRegex(Exception, "returned 0 entries for 1 call"):
+            answer(load(app), "/none")
+
+
+if __name__ == "__main__":
+    unittest.main()

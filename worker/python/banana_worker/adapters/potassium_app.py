@@ -1,0 +1,39 @@
+"""The Potassium way of writing an app: an instance of `Potassium` in the module, under any name, or served. `config` and
+`shutdown` may stand beside it."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any, Dict, Optional
+
+from banana_worker.loaded_app import LoadedApp
+
+
+def from_potassium_app(module: ModuleType, served: Optional[object]) -> Optional[LoadedApp]:
+    """Returns None if the module is no Potassium app. `served`: the app that the file asked to be served.
+
+    Raises TypeError if it has several and serves none, or if what stands beside it is not what it must be."""
+    app = served if served is not None else _only_app(module)
+    if app is None:
+        return None
+    from banana_worker.adapters.potassium_calls import PotassiumApp
+
+    return PotassiumApp(app, module)
+
+
+def _only_app(module: ModuleType) -> Optional[Any]:
+    """The module `potassium` may be the user's own, or not be imported: then there is no app of ours."""
+    kind = getattr(sys.modules.get("potassium.potassium"), "Potassium", None)
+    if kind is None:
+        return None
+    if isinstance(vars(module).get("app"), kind):
+        return module.app
+    found: Dict[int, str] = {}
+    for name, value in vars(module).items():
+        if isinstance(value, kind):
+            found.setdefault(id(value), name)
+    names = list(found.values())
+    if len(names) > 1:
+        raise TypeError(f"it has {len(names)} Potassium apps ({', '.join(names)}): name one `app`, or serve it")
+    return getattr(module, names[0]) if names else None

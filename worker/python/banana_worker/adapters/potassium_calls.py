@@ -1,0 +1,87 @@
+"""A Potassium app as the worker runs it: its routes, its init, and what a call gives to which of its functions."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, List
+
+from banana_worker.adapters.exports import assert_function_or_none, config_of, repeatable_of
+from banana_worker.adapters.potassium_replies import json_of, only_reply, replies_of, reply_of, result_of, then
+from banana_worker.call_functions import is_coroutine_function, takes_argument
+from banana_worker.input_wishes import InputWishes
+from banana_worker.loaded_app import ANY_BATCH, LoadedApp
+from banana_worker.messages import Route
+from potassium.types import Request
+from potassium.websocket import AsyncWebSocket, WebSocket
+
+if TYPE_CHECKING:
+    from banana_worker.call_context import CallContext, InitContext
+    from potassium.definition import Definition, Endpoint
+
+
+class PotassiumApp(LoadedApp):
+    def __init__(self, app: Any, module: ModuleType) -> None:
+        self.definition: Definition = app.definition
+        self.routes = [_route_of(self.definition, path, end) for path, end in self.definition.endpoints.items()]
+        config = config_of(module)
+        self.repeatable = repeatable_of(config)
+        self.model_options = {name: value for name, value in config.items() if name != "repeatable"}
+        assert_function_or_none(module, "shutdown")
+        self._shutdown = getattr(module, "shutdown", None)
+
+    def wishes(self, route: str) -> InputWishes:
+        endpoint = self._endpoint(route)
+        return InputWishes(forms=endpoint.forms, text=endpoint.text)
+
+    def init(self, ctx: InitContext) -> Any:
+        func = self.definition.init
+        if func is None:
+            return None
+        returned = func(ctx.worker.index) if takes_argument(func) else func()
+        return then(returned, self._take_context)
+
+    def handle(self, route: str, input: Any, ctx: CallContext) -> Any:
+        endpoint = self._endpoint(route)
+        context = self.definition.context
+        if endpoint.kind == "websocket":
+            return endpoint.run(context, _websocket_request(endpoint, input, ctx))
+        if endpoint.legacy:
+            return then(endpoint.run(context, input), json_of)
+        if endpoint.batch:
+            return then(endpoint.run(context, [_request(input, ctx)]), only_reply)
+        to_reply = reply_of if endpoint.kind == "handler" else result_of
+        return then(endpoint.run(context, _request(input, ctx)), to_reply)
+
+    def handle_batch(self, route: str, inputs: List[Any], ctxs: List[CallContext]) -> Any:
+        requests = [_request(input, ctx) for input, ctx in zip(inputs, ctxs)]
+        return then(self._endpoint(route).run(self.definition.context, requests), replies_of)
+
+    def shutdown(self) -> Any:
+        return None if self._shutdown is None else self._shutdown()
+
+    def _endpoint(self, route: str) -> Endpoint:
+        """The front calls the routes that it was told of, and no other."""
+        return self.definition.endpoints[route]
+
+    def _take_context(self, returned: Any) -> None:
+        if isinstance(returned, dict):
+            self.definition.context = returned
+        elif returned is not None or not self.definition.has_context:
+            raise TypeError(
+                "Potassium init() must return a dictionary, or call set_cache() and return nothing; "
+                f"it returned {type(returned).__name__}"
+            )
+
+
+def _route_of(definition: Definition, path: str, endpoint: Endpoint) -> Route:
+    webhook = endpoint.webhook or (definition.result_webhook if endpoint.kind == "handler" else None) or ""
+    return Route(path, endpoint.kind, endpoint.input, webhook, ANY_BATCH if endpoint.batch else 1)
+
+
+def _request(input: Any, ctx: CallContext) -> Any:
+    return Request(json=input, ctx=ctx)
+
+
+def _websocket_request(endpoint: Endpoint, socket: Any, ctx: CallContext) -> Any:
+    ws = AsyncWebSocket(socket) if is_coroutine_function(endpoint.run) else WebSocket(socket)
+    return Request(ws=ws, ctx=ctx)

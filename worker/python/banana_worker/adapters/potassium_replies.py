@@ -1,0 +1,128 @@
+"""Replies of what a Potassium app's functions return."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, NoReturn, Tuple
+
+from banana_worker.errors import ServeError
+from banana_worker.reply.reply import BytesBody, JsonBody, Reply, ReplyHead, StreamBody, checked_headers
+from potassium.types import Response, checked_status
+
+JSON_TYPE = "application/json"
+JSON_HEAD = ReplyHead(200, JSON_TYPE)
+
+
+def then(output: Any, to_reply: Callable[[Any], Any]) -> Any:
+    """What a function gave, or will give when it is awaited, as a reply."""
+    if getattr(type(output), "__await__", None) is None:
+        return to_reply(output)
+    return _awaited(output, to_reply)
+
+
+async def _awaited(output: Any, to_reply: Callable[[Any], Any]) -> Any:
+    return to_reply(await output)
+
+
+def only_reply(returned: Any) -> Any:
+    """The reply in a batch of one; what is no list is left to the batch's end."""
+    if isinstance(returned, (list, tuple)) and len(returned) == 1:
+        return _reply_of_entry(returned[0])
+    raise _no_entries(returned)
+
+
+def _no_entries(returned: Any) -> ServeError:
+    given = f"{len(returned)} entries" if isinstance(returned, (list, tuple)) else f"a {type(returned).__name__}"
+    return ServeError(
+        "SERVE_OUTPUT_INVALID",
+        f"The model's batch function returned {given} for 1 call; it must return a list with one entry for each, in their order.",
+    )
+
+
+def replies_of(returned: Any) -> Any:
+    """What is no list is left to the batch's end."""
+    return [_reply_of_entry(entry) for entry in returned] if isinstance(returned, (list, tuple)) else returned
+
+
+def _reply_of_entry(entry: Any) -> Any:
+    """An entry that is no answer fails its own call."""
+    try:
+        return then(entry, reply_of)
+    except Exception as error:
+        return error
+
+
+def reply_of(output: Any) -> Any:
+    """The reply that a Response describes."""
+    if not isinstance(output, Response):
+        if isinstance(output, BaseException):
+            return output
+        raise TypeError(f"Potassium Response object not returned: the handler returned {type(output).__name__}")
+    status = checked_status(output.status)
+    body = _body_of(output)
+    content_type, headers = _headers_of(output.headers)
+    return Reply(ReplyHead(status, content_type or _type_of(output), headers), body)
+
+
+def result_of(output: Any) -> Any:
+    """A background function may return nothing."""
+    return reply_of(output) if isinstance(output, Response) else json_of(output)
+
+
+def json_of(output: Any) -> Any:
+    """A handler of Potassium up to 0.0.4 returns any JSON value, a list or a text included."""
+    if isinstance(output, BaseException):
+        return output
+    if isinstance(output, Response):
+        return reply_of(output)
+    if hasattr(output, "__next__") or hasattr(output, "__anext__"):
+        raise TypeError("a generator was returned where JSON is; a Response can stream it")
+    return Reply(JSON_HEAD, JsonBody(output))
+
+
+def _body_of(response: Response) -> Any:
+    if response.is_json:
+        return JsonBody(response.json)
+    body = response.body
+    if body is None:
+        return BytesBody(b"")
+    if isinstance(body, str):
+        return BytesBody(body.encode())
+    if isinstance(body, (bytes, bytearray, memoryview)):
+        return BytesBody(bytes(body))
+    if hasattr(body, "__aiter__"):
+        return StreamBody(body.__aiter__())
+    if isinstance(body, dict) or not hasattr(body, "__iter__"):
+        raise TypeError(
+            f"Potassium Response object body must be bytes, text, or an iterable of them, not {type(body).__name__}"
+        )
+    return StreamBody(iter(body))
+
+
+def _type_of(response: Response) -> str:
+    """The content type where the headers name none."""
+    if response.is_json:
+        return JSON_TYPE
+    if response.body is None:
+        return ""
+    return "text/plain; charset=utf-8" if isinstance(response.body, str) else "application/octet-stream"
+
+
+def _headers_of(headers: Dict[str, Any]) -> Tuple[str, str]:
+    """The content type, and the other headers as lines."""
+    content_type = ""
+    lines: List[str] = []
+    for name, value in headers.items():
+        for each in value if isinstance(value, (list, tuple)) else (value,):
+            text = str(each)
+            if "\n" in name or "\r" in name or "\n" in text or "\r" in text:
+                _refuse_header(name)
+            if name.lower() == "content-type":
+                content_type = text
+            else:
+                lines += (name, text)
+    return content_type, checked_headers("\n".join(lines)) if lines else ""
+
+
+def _refuse_header(name: str) -> NoReturn:
+    """A line break would end the header, and begin one that nobody meant."""
+    raise ServeError("SERVE_OUTPUT_INVALID", f"The model's response header {name[:100]!r} has a line break in it.")

@@ -1,0 +1,203 @@
+"""The class of a Potassium app: it collects what the app defines, the worker's adapter `potassium_app.py` runs it."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any, Callable, List, Optional, TypeVar, Union
+
+from banana_worker.in_worker import serve_in_worker
+from banana_worker.stand_in import names_of_module
+
+from .definition import (
+    BACKGROUND,
+    HANDLER,
+    WEBSOCKET,
+    Definition,
+    RouteOptions,
+    endpoint_of,
+    legacy_endpoint,
+    missing,
+)
+from .exceptions import InvalidEndpointTypeException, RouteAlreadyInUseException
+from .reserved_paths import is_reserved_path
+from .webhook_url import checked_url
+
+if TYPE_CHECKING:
+    from .test_client import TestClient
+
+__all__ = ["Potassium"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_NOT_GIVEN: Any = object()
+
+
+class Potassium:
+    """A Potassium app. Its decorators return the functions they are given."""
+
+    def __init__(
+        self,
+        name: str,
+        experimental_num_workers: int = 1,
+        *,
+        gpu: Any = _NOT_GIVEN,
+        mode: Any = _NOT_GIVEN,
+        backend: Any = _NOT_GIVEN,
+    ) -> None:
+        self.name = name
+        self.experimental_num_workers = experimental_num_workers
+        self.to_optimize: List[Any] = []
+        """Models given to `optimize` in that mode."""
+        self.definition = Definition()
+        self._mode = mode
+        given = {"gpu": gpu, "mode": mode, "backend": backend}
+        _warn_of(f"Potassium({name!r})", [each for each, value in given.items() if value is not _NOT_GIVEN])
+
+    def init(self, func: F) -> F:
+        """Runs once per worker, before its first call; gets the worker's number if it takes one.
+
+        Must return the context, a dictionary, unless it called `set_cache`."""
+        self.definition.init = _checked_function(func, "init")
+        return func
+
+    def handler(
+        self,
+        route: Union[str, Callable[..., Any]] = "/",
+        gpu: Any = _NOT_GIVEN,
+        *,
+        path: Optional[str] = None,
+        raw: bool = False,
+        forms: bool = False,
+        text: bool = False,
+        batch: bool = False,
+    ) -> Any:
+        """A route whose caller waits for the `Response`.
+
+        `raw`: takes any body by its content type. `forms`, `text`: those too. `batch`: takes requests together, as many
+        as `--batch-size` allows, in a list. Without parentheses it is the one handler of an app of Potassium up to
+        0.0.4, at `/`; a later one takes its place. Raises RouteAlreadyInUseException."""
+        if callable(route):
+            return self._legacy_handler(route)
+        _warn_of(f"handler({route!r})", [] if gpu is _NOT_GIVEN else ["gpu"])
+        return self._register(HANDLER, path or route, RouteOptions(raw, forms, text, batch))
+
+    def background(
+        self,
+        route: str = "/",
+        gpu: Any = _NOT_GIVEN,
+        *,
+        path: Optional[str] = None,
+        raw: bool = False,
+        forms: bool = False,
+        text: bool = False,
+        result_webhook: Optional[str] = None,
+    ) -> Callable[[F], F]:
+        """A route whose caller is told at once that the call is taken. Raises RouteAlreadyInUseException."""
+        _warn_of(f"background({route!r})", [] if gpu is _NOT_GIVEN else ["gpu"])
+        return self._register(
+            BACKGROUND, path or route, RouteOptions(raw, forms, text, result_webhook=result_webhook)
+        )
+
+    def async_handler(self, route: str = "/", result_webhook: Optional[str] = None) -> Callable[[F], F]:
+        """`background`, as Potassium 0.0.5 to 0.0.8 called it."""
+        return self._register(BACKGROUND, route, RouteOptions(result_webhook=result_webhook))
+
+    def websocket(self, route: str = "/", *, path: Optional[str] = None) -> Callable[[F], F]:
+        """A WebSocket: the function talks with one client, `request.ws`, and has the worker to itself until it returns, which
+        closes the connection. Raises RouteAlreadyInUseException."""
+        return self._register(WEBSOCKET, path or route, RouteOptions(raw=True))
+
+    def result_webhook(self, url: str) -> Callable[[F], F]:
+        """Posts the JSON answer of every handler that succeeds to this address. The last call wins."""
+        self.definition.result_webhook = checked_url(url)
+        return lambda func: func
+
+    def set_cache(self, cache: Any) -> None:
+        """Replaces this worker's context."""
+        self.definition.context = cache
+        self.definition.has_context = True
+
+    def get_cache(self) -> Any:
+        """This worker's context, live: what is changed in it stays for later calls of the same worker."""
+        return self.definition.context
+
+    def set_context(self, context: Any) -> None:
+        """The same as `set_cache`."""
+        self.set_cache(context)
+
+    def get_context(self) -> Any:
+        """The same as `get_cache`."""
+        return self.get_cache()
+
+    def optimize(self, model: Any) -> None:
+        """Registers a model in mode `optimize`; nothing otherwise."""
+        if self._mode == "optimize":
+            self.to_optimize.append(model)
+
+    def serve(self, *arguments: Any, **options: Any) -> None:
+        """Hands the app to the worker that imports its file, and ends that import: the lines behind it do not run.
+
+        Host and port are the server's. Raises RuntimeError where no server imports the file."""
+        if arguments or options:
+            warnings.warn(
+                "app.serve() ignores its arguments: host and port are options of banana-serve", stacklevel=2
+            )
+        serve_in_worker(self)
+        raise RuntimeError(
+            "app.serve() starts no server by itself: run `banana-serve app.py`, or use app.test_client() in a test"
+        )
+
+    def test_client(self) -> TestClient:
+        """Runs `init` and returns a client that calls the app in this process, on one thread of its own."""
+        from .test_client import TestClient
+
+        return TestClient(self)
+
+    def _legacy_handler(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        taken = self.definition.endpoints.get("/")
+        if taken is not None and not taken.legacy:
+            raise RouteAlreadyInUseException("/")
+        self.definition.endpoints["/"] = legacy_endpoint(func)
+        return func
+
+    def _register(self, kind: str, route: object, options: RouteOptions) -> Callable[[F], F]:
+        path = self._free_path(route)
+        endpoints = self.definition.endpoints
+        # Without its function, the route is taken all the same from now on, as with Potassium's decorator.
+        endpoints[path] = endpoint_of(kind, path, options, missing(path))
+
+        def take(func: F) -> F:
+            endpoints[path] = endpoint_of(kind, path, options, _checked_function(func, f"{kind}({path!r})"))
+            return func
+
+        return take
+
+    def _free_path(self, route: object) -> str:
+        if not isinstance(route, str):
+            raise InvalidEndpointTypeException
+        path = route if route.startswith("/") else f"/{route}"
+        if "?" in path or "#" in path:
+            raise ValueError(f"a route is a path, without ? and #: {path!r}")
+        if is_reserved_path(path):
+            raise RouteAlreadyInUseException(path, " is the server's own")
+        if path in self.definition.endpoints:
+            raise RouteAlreadyInUseException(path)
+        return path
+
+
+def _warn_of(where: str, names: List[str]) -> None:
+    if not names:
+        return
+    verb = "has" if len(names) == 1 else "have"
+    warnings.warn(
+        f"{where}: {' and '.join(names)} {verb} no effect; banana-serve --help says what does", stacklevel=3
+    )
+
+
+def _checked_function(func: Any, what: str) -> Any:
+    if not callable(func):
+        raise TypeError(f"{what} needs a function, not {type(func).__name__}")
+    return func
+
+
+__getattr__ = names_of_module(__name__, __all__)

@@ -1,0 +1,13 @@
+"""The paths that the front answers itself, whatever the app: a Potassium app may declare none of them."""
+
+from __future__ import annotations
+
+HEALTH_PATHS = ("/healthcheck", "/livez", "/readyz")
+STATUS_PATH = "/status"
+POTASSIUM_STATUS_PATHS = ("/_k/status", "/__status__")
+WARM_UP_PATH = "/_k/warmup"
+_RESERVED = {*HEALTH_PATHS, STATUS_PATH, *POTASSIUM_STATUS_PATHS, "/_k"}
+
+
+def is_reserved_path(path: str) -> bool:
+    return path in _RESERVED or path.startswith(("/readyz/", "/_k/"))

@@ -1,0 +1,112 @@
+"""Potassium's status: counters that events of the server change. The test client counts with them."""
+
+from __future__ import annotations
+
+import time
+from enum import Enum
+from typing import Any, Callable, Dict, NamedTuple, Tuple
+
+from banana_worker.stand_in import names_of_module
+
+__all__ = ["InvalidStatusEvent", "PotassiumStatus", "StatusEvent"]
+
+
+class InvalidStatusEvent(Exception):
+    """An event that there is not."""
+
+
+class StatusEvent(Enum):
+    """What happens to a server, as far as its status goes."""
+
+    INFERENCE_REQUEST_RECEIVED = "INFERENCE_REQUEST_RECEIVED"
+    INFERENCE_START = "INFERENCE_START"
+    INFERENCE_END = "INFERENCE_END"
+    WORKER_STARTED = "WORKER_STARTED"
+    BAD_REQUEST_RECEIVED = "BAD_REQUEST_RECEIVED"
+
+
+class PotassiumStatus(NamedTuple):
+    """The counters at one moment. `update` returns those after an event, and changes nothing. Times in seconds."""
+
+    num_started_inference_requests: int
+    num_completed_inference_requests: int
+    num_bad_requests: int
+    num_workers: int
+    num_workers_started: int
+    idle_start_timestamp: float
+    in_flight_request_start_times: Any
+    """Pairs of a request's id and when it began."""
+
+    @staticmethod
+    def initial(num_workers: int) -> PotassiumStatus:
+        return PotassiumStatus(0, 0, 0, num_workers, 0, time.time(), ())
+
+    @property
+    def requests_in_progress(self) -> int:
+        return self.num_started_inference_requests - self.num_completed_inference_requests
+
+    @property
+    def gpu_available(self) -> bool:
+        return self.num_workers_started >= self.num_workers and self.requests_in_progress < self.num_workers
+
+    @property
+    def sequence_number(self) -> int:
+        return self.num_started_inference_requests + self.num_bad_requests
+
+    @property
+    def idle_time(self) -> float:
+        """How long nothing has been in progress; 0 while something is."""
+        if not self.gpu_available or self.requests_in_progress > 0:
+            return 0
+        return time.time() - self.idle_start_timestamp
+
+    @property
+    def longest_inference_time(self) -> float:
+        """The age of the oldest request that has begun; 0 if none has."""
+        began = [start for _, start in self.in_flight_request_start_times]
+        return time.time() - min(began) if began else 0
+
+    def update(self, event: Tuple[Any, ...]) -> PotassiumStatus:
+        """Returns the status after `(StatusEvent, request id if it has one)`. Raises InvalidStatusEvent on any other."""
+        kind, *data = event
+        change = _CHANGES.get(kind)
+        if change is None:
+            raise InvalidStatusEvent(f"Invalid status event: {kind}")
+        return change(self, *data)
+
+
+def _received(status: PotassiumStatus) -> PotassiumStatus:
+    return status._replace(num_started_inference_requests=status.num_started_inference_requests + 1)
+
+
+def _begun(status: PotassiumStatus, request_id: object) -> PotassiumStatus:
+    in_flight = (*status.in_flight_request_start_times, (request_id, time.time()))
+    return status._replace(in_flight_request_start_times=in_flight)
+
+
+def _ended(status: PotassiumStatus, request_id: object) -> PotassiumStatus:
+    left = tuple(pair for pair in status.in_flight_request_start_times if pair[0] != request_id)
+    ended = status._replace(
+        num_completed_inference_requests=status.num_completed_inference_requests + 1,
+        in_flight_request_start_times=left,
+    )
+    return ended._replace(idle_start_timestamp=time.time()) if ended.gpu_available else ended
+
+
+def _worker_started(status: PotassiumStatus) -> PotassiumStatus:
+    return status._replace(num_workers_started=status.num_workers_started + 1)
+
+
+def _refused(status: PotassiumStatus) -> PotassiumStatus:
+    return status._replace(num_bad_requests=status.num_bad_requests + 1)
+
+
+_CHANGES: Dict[object, Callable[..., PotassiumStatus]] = {
+    StatusEvent.INFERENCE_REQUEST_RECEIVED: _received,
+    StatusEvent.INFERENCE_START: _begun,
+    StatusEvent.INFERENCE_END: _ended,
+    StatusEvent.WORKER_STARTED: _worker_started,
+    StatusEvent.BAD_REQUEST_RECEIVED: _refused,
+}
+
+__getattr__ = names_of_module(__name__, __all__)

@@ -1,0 +1,103 @@
+"""A small key-value store for apps: `Store(backend, config)`, then `get`, `set`, `delete`, `has`.
+
+This file holds what all backends share: keys, lifetimes, encoding, the end. The constructor checks its options and loads
+the package that the backend needs; the first call connects, or opens the file."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+from banana_worker.stand_in import names_of_module
+
+from .backend import Backend
+from .config import LocalConfig, MemoryConfig, RedisConfig, S3Config, checked_config
+from .encoding import Encoding, encoding_named
+
+__all__ = ["LocalConfig", "MemoryConfig", "RedisConfig", "S3Config", "Store"]
+
+DEFAULT_TTL_SECONDS = 600
+# 300 years; a value that is meant to last longer never expires.
+MAX_TTL_SECONDS = 1e10
+
+
+class Store:
+    """Keeps values between calls. May be used from several threads, and in forked children."""
+
+    def __init__(self, backend: str = "redis", config: Any = None) -> None:
+        """Raises ValueError if the backend or its config is wrong, with what is allowed; ImportError without the backend's package."""
+        config = checked_config(backend, config)
+        self._encoding: Encoding = encoding_named(config.encoding)
+        self._backend = _backend_of(backend, config)
+        self._is_closed = False
+
+    def get(self, key: str) -> Any:
+        """A copy of the value; None if the key is missing or expired."""
+        data = self._open(key).get(key)
+        return None if data is None else self._encoding.decode(data)
+
+    def set(self, key: str, value: Any, ttl: Optional[float] = DEFAULT_TTL_SECONDS) -> None:
+        """Returns once every later `get` finds the value. `ttl` in seconds, fractions allowed; None: it never expires."""
+        backend = self._open(key)
+        checked_ttl(ttl)
+        backend.set(key, self._encoding.encode(value), ttl)
+
+    def delete(self, key: str) -> bool:
+        """Returns whether there was a value."""
+        return self._open(key).delete(key)
+
+    def has(self, key: str) -> bool:
+        """Whether there is a value; also true for a stored None."""
+        return self._open(key).has(key)
+
+    def close(self) -> None:
+        """Frees file or connection. Values stay, except those of `memory`."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._backend.close()
+
+    def _open(self, key: object) -> Backend:
+        checked_key(key)
+        if self._is_closed:
+            raise ValueError("The store is closed.")
+        return self._backend
+
+
+def _backend_of(backend: str, config: Any) -> Backend:
+    """Each backend is loaded when it is asked for: `import potassium` costs none of them."""
+    if backend == "memory":
+        from .memory import MemoryBackend
+
+        return MemoryBackend()
+    if backend == "local":
+        from .local import LocalBackend
+
+        return LocalBackend(config.path)
+    if backend == "redis":
+        from .redis_backend import RedisBackend
+
+        return RedisBackend(config)
+    from .s3 import S3Backend
+
+    return S3Backend(config)
+
+
+def checked_key(key: object) -> None:
+    if not isinstance(key, str) or key == "":
+        raise ValueError("A key is a string that is not empty.")
+    try:
+        key.encode()
+    except UnicodeEncodeError:
+        raise ValueError("A key is text; this one has half of a surrogate pair.") from None
+
+
+def checked_ttl(ttl: object) -> None:
+    if ttl is None:
+        return
+    if isinstance(ttl, (int, float)) and not isinstance(ttl, bool) and 0 < ttl <= MAX_TTL_SECONDS:
+        return
+    raise ValueError(
+        f"ttl is a number of seconds above 0 and up to {MAX_TTL_SECONDS:.0f}, or None for a value that never expires."
+    )
+
+
+__getattr__ = names_of_module(__name__, __all__)

@@ -1,0 +1,161 @@
+"""Values in one file, shared by every process of this host that opens it (SQLite in its WAL mode: writers take turns, readers
+never wait, a commit is whole or absent whenever a process dies, and on disk once `set` returns)."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+import weakref
+from typing import Any, Callable, List, Optional, TypeVar
+
+from .backend import Backend, expiry_of
+from .local_file import DEFAULT_PATH, FILE_MODE, FolderLock, check_file, inode_of, is_store, set_aside
+
+# How long a call waits while another process writes.
+BUSY_LIMIT_S = 30
+# How often a write also removes what has expired, and how much of it at most.
+SWEEP_EVERY_S = 10
+SWEPT_AT_ONCE = 1000
+
+T = TypeVar("T")
+
+
+class LocalBackend(Backend):
+    def __init__(self, path: Optional[str]) -> None:
+        # The working directory may change later.
+        self._path = os.path.abspath(path or DEFAULT_PATH)
+        self._lock = threading.Lock()
+        self._connection: Optional[sqlite3.Connection] = None
+        self._inode = 0
+        self._swept_at = 0.0
+        _after_fork(self)
+
+    def get(self, key: str) -> Optional[bytes]:
+        row = self._run(
+            lambda db: db.execute(
+                "SELECT value FROM entries WHERE key = ? AND expires_at > ?", (key, time.time())
+            ).fetchone()
+        )
+        return None if row is None else row[0]
+
+    def set(self, key: str, data: bytes, ttl: Optional[float]) -> None:
+        entry = (key, data, expiry_of(ttl))
+        self._run(lambda db: db.execute("INSERT OR REPLACE INTO entries VALUES (?, ?, ?)", entry))
+        if time.monotonic() - self._swept_at >= SWEEP_EVERY_S:
+            self.sweep()
+
+    def delete(self, key: str) -> bool:
+        found = (key, time.time())
+        return self._run(lambda db: _deleted(db, found))
+
+    def has(self, key: str) -> bool:
+        return self.get(key) is not None
+
+    def close(self) -> None:
+        with self._lock:
+            self._let_go()
+
+    def sweep(self) -> None:
+        """Removes some of what has expired."""
+        self._swept_at = time.monotonic()
+        self._run(
+            lambda db: db.execute(
+                "DELETE FROM entries WHERE key IN (SELECT key FROM entries WHERE expires_at <= ? LIMIT ?)",
+                (time.time(), SWEPT_AT_ONCE),
+            )
+        )
+
+    def __len__(self) -> int:
+        """Number of values held, including expired ones that are not yet removed."""
+        return self._run(lambda db: db.execute("SELECT count(*) FROM entries").fetchone())[0]
+
+    def forget_connection(self) -> None:
+        """In a forked child: the connection is its parent's, which goes on with it, and must not be closed here."""
+        if self._connection is not None:
+            _LEFT_TO_PARENTS.append(self._connection)
+        self._connection = None
+        self._lock = threading.Lock()
+
+    def _run(self, step: Callable[[sqlite3.Connection], T]) -> T:
+        """Runs a step on the connection; once more on a new file, if this one is found to be damaged."""
+        with self._lock:
+            try:
+                try:
+                    return step(self._open())
+                except sqlite3.DatabaseError as error:
+                    self._set_aside_after(error)
+                    return step(self._open())
+            except (sqlite3.Error, OSError, ValueError) as error:
+                raise RuntimeError(f"The local store {self._path} cannot be used: {error}") from error
+
+    def _open(self) -> sqlite3.Connection:
+        """The connection to the file that has the store's name now."""
+        if self._connection is not None and inode_of(self._path) == self._inode:
+            return self._connection
+        self._let_go()
+        check_file(self._path)
+        with FolderLock(self._path):
+            self._inode = inode_of(self._path)
+            self._connection = _connect(self._path)
+            self._inode = inode_of(self._path)
+        return self._connection
+
+    def _set_aside_after(self, error: sqlite3.DatabaseError) -> None:
+        if not _is_damage(error):
+            raise error
+        self._let_go()
+        with FolderLock(self._path):
+            if inode_of(self._path) == self._inode and not is_store(self._path):
+                raise ValueError("it is a file of something else")
+            set_aside(self._path, self._inode, str(error))
+
+    def _let_go(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+
+
+# Connections of forked children's parents.
+_LEFT_TO_PARENTS: List[sqlite3.Connection] = []
+
+
+def _after_fork(backend: LocalBackend) -> None:
+    forget = weakref.WeakMethod(backend.forget_connection)
+
+    def in_child() -> None:
+        method = forget()
+        if method is not None:
+            method()
+
+    os.register_at_fork(after_in_child=in_child)
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    """Opens the file, or makes it. The folder's lock is held: SQLite does not wait for itself while it changes to WAL."""
+    connection = sqlite3.connect(path, timeout=BUSY_LIMIT_S, isolation_level=None, check_same_thread=False)
+    try:
+        os.chmod(path, FILE_MODE)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(
+            "CREATE TABLE IF NOT EXISTS entries (key TEXT PRIMARY KEY, value BLOB NOT NULL, expires_at REAL NOT NULL)"
+        )
+        connection.execute("CREATE INDEX IF NOT EXISTS by_expiry ON entries (expires_at)")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _deleted(db: sqlite3.Connection, found: Any) -> bool:
+    existed = db.execute("DELETE FROM entries WHERE key = ? AND expires_at > ?", found).rowcount > 0
+    if not existed:
+        db.execute("DELETE FROM entries WHERE key = ?", found[:1])
+    return existed
+
+
+def _is_damage(error: sqlite3.DatabaseError) -> bool:
+    """By the words of SQLite, since Python tells its codes only from 3.11 on."""
+    return type(error) is sqlite3.DatabaseError and ("malformed" in str(error) or "not a database" in str(error))

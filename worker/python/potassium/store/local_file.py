@@ -1,0 +1,86 @@
+"""The file of a local store: who else can write it decides what a reader of `pickle` would run, so it is checked before SQLite
+opens it. It is never opened here while it may be in use: closing it again would release the locks of this process on it."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import time
+
+DEFAULT_PATH = os.path.join(".banana-store", "store.sqlite3")
+# The folder that is made for a store, and the file in it, are their owner's alone.
+FOLDER_MODE = 0o700
+FILE_MODE = 0o600
+# Files that SQLite keeps beside the one that it is given.
+COMPANIONS = ("", "-wal", "-shm", "-journal")
+_MAGIC = b"SQLite format 3\x00"
+
+
+def check_file(path: str) -> None:
+    """Makes the folder if there is none. Raises OSError or ValueError that says why the file cannot be used."""
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        os.makedirs(folder, mode=FOLDER_MODE, exist_ok=True)
+    _check_owner(folder, os.stat(folder), "folder")
+    if os.path.lexists(path):
+        # The file itself: not what a link leads to, which somebody else may have planted.
+        found = os.lstat(path)
+        if not stat.S_ISREG(found.st_mode):
+            raise ValueError("it is no file")
+        _check_owner(path, found, "file")
+
+
+def _check_owner(path: str, found: os.stat_result, what: str) -> None:
+    if found.st_uid in (0, os.getuid()) and not stat.S_IMODE(found.st_mode) & 0o022:
+        return
+    raise ValueError(
+        f"others can write the {what} {path}, and what they put there would be read as this app's own; "
+        "take their right away (chmod go-w), or give the store another path"
+    )
+
+
+def is_store(path: str) -> bool:
+    """Whether the file begins as one of SQLite's, or is shorter than such a beginning. It must not be in use."""
+    with open(path, "rb") as file:
+        return _MAGIC.startswith(file.read(len(_MAGIC)))
+
+
+def set_aside(path: str, inode: int, why: str) -> None:
+    """Moves a damaged file and those beside it away, and says so; nothing is deleted. Does nothing if another worker has done
+    it, and the file of this name is a new one. The folder's lock is held."""
+    if inode_of(path) != inode:
+        return
+    aside = f"{path}.damaged-{int(time.time() * 1000)}"
+    for suffix in COMPANIONS:
+        if os.path.exists(path + suffix):
+            os.rename(path + suffix, aside + suffix)
+    print(
+        f"The local store {path} is damaged ({why}). It was set aside as {aside}; the store goes on empty.",
+        file=sys.stderr,
+        flush=True,
+    )
+
+
+def inode_of(path: str) -> int:
+    """The file that has this name now; 0 if there is none."""
+    try:
+        return os.stat(path).st_ino
+    except FileNotFoundError:
+        return 0
+
+
+class FolderLock:
+    """Held by one thread of one process of this host at a time."""
+
+    def __init__(self, path: str) -> None:
+        self._folder = os.path.dirname(path)
+
+    def __enter__(self) -> None:
+        import fcntl
+
+        self._descriptor = os.open(self._folder, os.O_RDONLY)
+        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)

@@ -1,0 +1,51 @@
+"""Values in this process alone, gone with it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Dict, Optional, Tuple
+
+from .backend import Backend, expiry_of
+
+# How often a write also removes what has expired.
+SWEEP_EVERY_S = 10
+
+
+class MemoryBackend(Backend):
+    def __init__(self) -> None:
+        self._entries: Dict[str, Tuple[bytes, float]] = {}
+        self._lock = threading.Lock()
+        self._swept_at = time.monotonic()
+
+    def get(self, key: str) -> Optional[bytes]:
+        entry = self._entries.get(key)
+        return entry[0] if entry is not None and entry[1] > time.time() else None
+
+    def set(self, key: str, data: bytes, ttl: Optional[float]) -> None:
+        with self._lock:
+            self._entries[key] = (data, expiry_of(ttl))
+            if time.monotonic() - self._swept_at >= SWEEP_EVERY_S:
+                self.sweep()
+
+    def delete(self, key: str) -> bool:
+        with self._lock:
+            existed = self.has(key)
+            self._entries.pop(key, None)
+            return existed
+
+    def has(self, key: str) -> bool:
+        return self.get(key) is not None
+
+    def close(self) -> None:
+        self._entries.clear()
+
+    def sweep(self) -> None:
+        """Removes what has expired. The lock is held."""
+        now = time.time()
+        self._swept_at = time.monotonic()
+        self._entries = {key: entry for key, entry in self._entries.items() if entry[1] > now}
+
+    def __len__(self) -> int:
+        """Number of values held, including expired ones that are not yet removed."""
+        return len(self._entries)

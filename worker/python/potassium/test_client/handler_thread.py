@@ -1,0 +1,157 @@
+"""The one thread on which a test's app runs: init, then call after call, in the order they came."""
+
+from __future__ import annotations
+
+import queue
+import sys
+import threading
+from concurrent.futures import Future
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Tuple
+
+from banana_worker.call_context import CallContext, CallSurroundings, InitContext, WorkerInfo
+from banana_worker.errors import ServeError, describe_thrown
+from banana_worker.formats.read_input import read_input
+from banana_worker.loaded_app import LoadedApp
+from banana_worker.messages import Call, Route
+from banana_worker.reply.answer import StreamedAnswer, WholeAnswer, answer_of
+from banana_worker.reply.reply import ReplyHead
+
+from ..status import StatusEvent
+from .direct_webhook import post_result
+from .surroundings import StderrLog, UncountedMetrics
+
+Answer = Tuple[int, List[Tuple[str, str]], bytes]
+
+
+class _Submitted(NamedTuple):
+    call: Call
+    body: bytes
+    route: Route
+    pending: Future[Answer]
+
+
+class HandlerThread:
+    """`note` is told of every event that the status counts."""
+
+    def __init__(self, app: LoadedApp, note: Callable[..., None]) -> None:
+        self._app = app
+        self._note = note
+        self._queue: queue.Queue[Optional[_Submitted]] = queue.Queue()
+        self._started: Future[None] = Future()
+        self._loop: Any = None
+        worker = WorkerInfo(0, None, 1)
+        self._surroundings = CallSurroundings(worker, StderrLog(""), UncountedMetrics())  # type: ignore[arg-type]
+        # A test may leave a call that never ends.
+        self._thread = threading.Thread(target=self._run, name="potassium test client", daemon=True)
+
+    def start_app(self) -> None:
+        """Returns when `init` has. Raises what it raises."""
+        self._thread.start()
+        self._started.result()
+
+    def submit(self, call: Call, body: bytes, route: Route) -> Future[Answer]:
+        pending: Future[Answer] = Future()
+        self._queue.put(_Submitted(call, body, route, pending))
+        return pending
+
+    def close(self) -> None:
+        self._queue.put(None)
+
+    def _run(self) -> None:
+        try:
+            self._settled(self._app.init(InitContext(*self._surroundings)))
+            self._note(StatusEvent.WORKER_STARTED)
+        except BaseException as error:
+            self._started.set_exception(error)
+            return
+        self._started.set_result(None)
+        while True:
+            submitted = self._queue.get()
+            if submitted is None:
+                break
+            self._answer(submitted)
+        self._settled(self._app.shutdown())
+        if self._loop is not None:
+            self._loop.close()
+
+    def _answer(self, submitted: _Submitted) -> None:
+        call, _, route, pending = submitted
+        self._note(StatusEvent.INFERENCE_START, call.id)
+        answer: Optional[Answer] = None
+        failure: Optional[BaseException] = None
+        try:
+            answer = self._answer_of(submitted)
+        except BaseException as error:
+            failure = self._told(error, call)
+        # The caller asks for the status right after its answer.
+        self._note(StatusEvent.INFERENCE_END, call.id)
+        if answer is not None:
+            pending.set_result(answer)
+        else:
+            pending.set_exception(failure)
+        post_result(route, answer)
+
+    def _answer_of(self, submitted: _Submitted) -> Answer:
+        call, body, route, _ = submitted
+        ctx = CallContext(call, body, self._surroundings)
+        input = read_input(call, body, self._app.wishes(route.path))
+        output = self._settled(self._app.handle(route.path, input, ctx))
+        answer = answer_of(output, call)
+        if isinstance(answer, WholeAnswer):
+            return _answer_with(answer.head, bytes(answer.body))
+        return self._collected(answer)
+
+    def _collected(self, answer: StreamedAnswer) -> Answer:
+        chunks: List[bytes] = []
+        try:
+            for chunk in self._chunks_of(answer):
+                chunks.append(bytes(chunk))
+        except Exception as error:
+            if not chunks:
+                raise
+            # A client would see the connection break.
+            raise ConnectionResetError(f"the stream broke after {len(chunks)} chunks: {error}") from error
+        return _answer_with(answer.head(), b"".join(chunks))
+
+    def _chunks_of(self, answer: StreamedAnswer) -> Iterator[Any]:
+        if not hasattr(answer.chunks, "__anext__"):
+            yield from answer.chunks  # type: ignore[misc]
+            return
+        while True:
+            try:
+                yield self._settled(answer.chunks.__anext__())  # type: ignore[union-attr]
+            except StopAsyncIteration:
+                return
+
+    def _settled(self, output: Any) -> Any:
+        """What was given, or what comes of it when it is awaited, in the one event loop of the thread."""
+        if getattr(type(output), "__await__", None) is None:
+            return output
+        import asyncio
+
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            asyncio.set_event_loop(self._loop)
+        return self._loop.run_until_complete(_awaited(output))
+
+    def _told(self, error: BaseException, call: Call) -> BaseException:
+        """What a caller is told; the rest is printed, as the server's log has it."""
+        if isinstance(error, (ServeError, ConnectionResetError)):
+            told: BaseException = error
+        else:
+            told = ServeError("SERVE_INFERENCE_FAILED", detail=describe_thrown(error)[1])
+        detail = getattr(told, "detail", "") or str(told)
+        print(f"{call.route} failed: {detail}", file=sys.stderr, flush=True)
+        return told
+
+
+async def _awaited(output: Any) -> Any:
+    return await output
+
+
+def _answer_with(head: ReplyHead, body: bytes) -> Answer:
+    parts = head.headers.split("\n") if head.headers else []
+    lines = list(zip(parts[::2], parts[1::2]))
+    if head.content_type:
+        lines.insert(0, ("Content-Type", head.content_type))
+    return head.status, lines, body

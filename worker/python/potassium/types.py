@@ -1,0 +1,188 @@
+"""What a handler is given, and what it answers."""
+
+from __future__ import annotations
+
+import json as json_codec
+from typing import TYPE_CHECKING, Any, AsyncIterable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
+
+from banana_worker.stand_in import names_of_module
+
+if TYPE_CHECKING:
+    from banana_worker.call_context import CallContext
+
+__all__ = ["Request", "RequestHeaders", "RequestID", "Response", "ResponseBody"]
+
+RequestID = str
+ResponseBody = Union[str, bytes, bytearray, memoryview, Iterable[Any], AsyncIterable[Any]]
+HeaderValue = Union[str, List[str], Tuple[str, ...]]
+
+CONTENT_TYPE = "Content-Type"
+JSON_TYPE = "application/json"
+
+
+class RequestHeaders(Mapping[str, str]):
+    """Request headers as Potassium apps look them up: in any case, with `-` or `_`."""
+
+    def __init__(self, headers: Mapping[str, str]) -> None:
+        self._headers = headers
+        self._by_key = {_header_key(name): value for name, value in headers.items()}
+
+    def __getitem__(self, name: str) -> str:
+        """Returns the value. Raises KeyError if the header was not sent, or `name` is no text."""
+        if not isinstance(name, str):
+            raise KeyError(name)
+        try:
+            return self._by_key[_header_key(name)]
+        except KeyError:
+            raise KeyError(name) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._headers)
+
+    def __len__(self) -> int:
+        return len(self._headers)
+
+    def __repr__(self) -> str:
+        return f"RequestHeaders({', '.join(self._headers)})"  # never the values: there are keys among them
+
+
+def _header_key(name: str) -> str:
+    return name.lower().replace("_", "-")
+
+
+class Request:
+    """The request as a handler gets it. A test may make one: `Request(json={...}, headers={...})`."""
+
+    def __init__(
+        self,
+        id: RequestID = "",
+        headers: Optional[Mapping[str, str]] = None,
+        json: Any = None,
+        *,
+        ws: Any = None,
+        ctx: Optional[CallContext] = None,
+    ) -> None:
+        self.json = json
+        """The body as JSON, or read by its content type on a raw route."""
+        self.ws = ws
+        """The connection, on a WebSocket route."""
+        self._id = id
+        self._headers = None if headers is None and ctx is not None else RequestHeaders(headers or {})
+        self._ctx = ctx
+
+    @property
+    def id(self) -> RequestID:
+        """`X-Request-Id` or `X-Banana-Request-Id` as sent, else made by the server."""
+        return self._id if self._ctx is None else self._ctx.request_id
+
+    @property
+    def headers(self) -> RequestHeaders:
+        if self._headers is None:
+            assert self._ctx is not None
+            self._headers = RequestHeaders(self._ctx.headers)
+        return self._headers
+
+    @property
+    def body(self) -> bytes:
+        """The bytes of the body as they came."""
+        return self._of_call().body
+
+    @property
+    def query(self) -> Any:
+        return self._of_call().query
+
+    @property
+    def log(self) -> Any:
+        return self._of_call().log
+
+    @property
+    def metrics(self) -> Any:
+        return self._of_call().metrics
+
+    @property
+    def cancelled(self) -> bool:
+        """True once nobody waits for the answer any more."""
+        return self._of_call().cancelled
+
+    def wait_cancelled(self, timeout: Optional[float] = None) -> bool:
+        """Waits until nobody waits for the answer any more, or the timeout in seconds is over; returns `cancelled`."""
+        return self._of_call().wait_cancelled(timeout)
+
+    def _of_call(self) -> CallContext:
+        if self._ctx is None:
+            raise AttributeError("a request that no server got has id, headers and json alone")
+        return self._ctx
+
+
+class _Unset:
+    """Stands where no JSON is: None is a value."""
+
+
+_UNSET = _Unset()
+
+
+class Response:
+    """The answer of a handler: JSON or a body, not both; neither is an empty answer."""
+
+    def __init__(
+        self,
+        status: int = 200,
+        json: Any = None,
+        headers: Optional[Mapping[str, HeaderValue]] = None,
+        body: Optional[ResponseBody] = None,
+    ) -> None:
+        if json is not None and body is not None:
+            raise AssertionError("Potassium Response object cannot have both json and body set")
+        self.status = checked_status(status)
+        self.headers: Dict[str, HeaderValue] = dict(headers or {})
+        self._json: Any = _UNSET
+        self._body = body
+        if json is not None:
+            self.json = json
+
+    @property
+    def json(self) -> Any:
+        """The value given, or the body read as JSON; None if there is neither."""
+        if self._json is not _UNSET:
+            return self._json
+        if not isinstance(self._body, (str, bytes, bytearray)):
+            return None
+        try:
+            return json_codec.loads(self._body)
+        except ValueError:
+            return None  # as documented: a body that is no JSON has none
+
+    @json.setter
+    def json(self, value: Any) -> None:
+        """Sets the JSON value, which takes the place of the body; the content type is `application/json` then."""
+        self._json = value
+        self._body = None
+        for name in [name for name in self.headers if name.lower() == "content-type"]:
+            del self.headers[name]
+        self.headers[CONTENT_TYPE] = JSON_TYPE
+
+    @property
+    def body(self) -> Any:
+        """The body given; JSON as bytes, if that was given."""
+        return self._body if self._json is _UNSET else json_codec.dumps(self._json).encode()
+
+    @body.setter
+    def body(self, body: Optional[ResponseBody]) -> None:
+        self._json = _UNSET
+        self._body = body
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the answer is `json`, and not `body`."""
+        return self._json is not _UNSET
+
+
+def checked_status(status: object) -> int:
+    """Returns the status. Raises ValueError on one that no answer can have."""
+    # An HTTPStatus is an int, too.
+    if isinstance(status, int) and not isinstance(status, bool) and 200 <= status <= 599:
+        return int(status)
+    raise ValueError(f"status {status!r} is not a whole number from 200 to 599")
+
+
+__getattr__ = names_of_module(__name__, __all__)
