@@ -121,6 +121,19 @@ test(
   },
 );
 
+test('parts of one byte between pongs count for all that was read with them', LIMIT, async (t) => {
+  const server = await startServer(APP, { t, args: ['--queue-bytes', '8mb'] });
+  const client = await openRawSocket(server, '/echo');
+  t.after(() => client.destroy());
+  const pong = Buffer.concat([Buffer.from([0x8a, 0x80 | 125, 0, 0, 0, 0]), Buffer.alloc(125)]);
+  const pongs = Buffer.concat(Array.from({ length: 500 }, () => pong));
+  const part = (opcode: number): Buffer => Buffer.from([opcode, 0x81, 0, 0, 0, 0, 0x2e]);
+  for (let i = 0; i < 400; i += 1) client.send(Buffer.concat([part(i === 0 ? BINARY : 0), pongs]));
+  await client.closed();
+  await server.until(({ replies }) => replies['SERVE_QUEUE_FULL'] === 1);
+  await server.stop();
+});
+
 test('pings do not count against --queue-bytes', LIMIT, async (t) => {
   const server = await startServer(APP, { t, args: ['--queue-bytes', '256kb'] });
   const client = await openSocket(t, server, '/echo');

@@ -1,4 +1,5 @@
 /** Asks a plan for its target while a body arrives. */
+import { JoinedPieces } from '../../memory/joined-pieces.js';
 import { MAX_PREFIX_BYTES, type CallPlan, type Target } from './call-plan.js';
 
 /** It is asked again once twice as much is there, so that a body in chunks of one byte costs no more than others. */
@@ -7,8 +8,7 @@ const FIRST_LOOK_BYTES = 1024;
 export class TargetSearch {
   readonly #find: CallPlan['target'];
   #target: Target | null = null;
-  readonly #pieces: Buffer[] = [];
-  #bytes = 0;
+  readonly #prefix = new JoinedPieces();
   #lookAtBytes = 0;
 
   constructor(target: CallPlan['target']) {
@@ -20,17 +20,16 @@ export class TargetSearch {
   read(piece: Buffer): Target | null {
     if (this.#target !== null) return this.#target;
     this.keep(piece);
-    const isLast = this.#bytes === MAX_PREFIX_BYTES;
-    if (isLast || this.#bytes >= this.#lookAtBytes) this.#look(isLast);
+    const { bytes } = this.#prefix;
+    const isLast = bytes === MAX_PREFIX_BYTES;
+    if (isLast || bytes >= this.#lookAtBytes) this.#look(isLast);
     return this.#target;
   }
 
   /** Keeps a piece without a look at it: nobody who may not call is told what there is. */
   keep(piece: Buffer): void {
-    const kept = piece.subarray(0, MAX_PREFIX_BYTES - this.#bytes);
-    if (kept.length === 0) return;
-    this.#pieces.push(kept);
-    this.#bytes += kept.length;
+    const room = MAX_PREFIX_BYTES - this.#prefix.bytes;
+    if (room > 0) this.#prefix.add(piece.length <= room ? piece : piece.subarray(0, room));
   }
 
   /** The body has ended. */
@@ -40,12 +39,12 @@ export class TargetSearch {
   }
 
   #look(isLast: boolean): void {
-    const prefix = Buffer.concat(this.#pieces, this.#bytes);
-    this.#pieces.splice(0, Infinity, prefix);
-    this.#lookAtBytes = Math.max(FIRST_LOOK_BYTES, 2 * this.#bytes);
+    this.#lookAtBytes = Math.max(FIRST_LOOK_BYTES, 2 * this.#prefix.bytes);
     if (typeof this.#find !== 'function') return;
-    const found = this.#find(prefix, isLast);
-    if (found !== 'more') this.#target = found;
-    else if (isLast) throw new Error('a plan must name its target once its body has ended');
+    const found = this.#find(this.#prefix.view, isLast);
+    if (found !== 'more') {
+      this.#target = found;
+      this.#prefix.take();
+    } else if (isLast) throw new Error('a plan must name its target once its body has ended');
   }
 }

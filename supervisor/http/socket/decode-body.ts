@@ -10,6 +10,7 @@ import type { Readable } from 'node:stream';
 import { createGunzip, createInflate, type Gunzip, type Inflate } from 'node:zlib';
 import { ServeError } from '../../../protocol/errors.js';
 import { asSentence } from '../../../protocol/sentences.js';
+import { JoinedPieces } from '../../memory/joined-pieces.js';
 
 const DECODERS = { gzip: createGunzip, 'x-gzip': createGunzip, deflate: createInflate } as const;
 
@@ -61,14 +62,43 @@ export function decodeBody(request: IncomingMessage, codings: readonly Coding[])
     decoder.on('error', (cause) => last.destroy(cause));
     decoder.pipe(next).on('close', () => decoder.destroy());
   });
-  request.on('data', (piece: Buffer) => {
-    if (first.destroyed || first.write(piece)) return;
-    request.pause();
-    first.once('drain', () => request.resume());
-  });
-  request.on('end', () => first.end());
+  writeJoined(request, first);
   first.on('close', () => request.resume());
   return last;
+}
+
+/**
+ * Writes the body to the decoder, one piece at a time: each costs a trip to zlib's threads, however small it is. What
+ * comes in the meantime is joined.
+ */
+function writeJoined(request: IncomingMessage, decoder: Gunzip | Inflate): void {
+  const waiting = new JoinedPieces();
+  let isWriting = false;
+  let isWhole = false;
+  const write = (piece: Buffer): void => {
+    isWriting = true;
+    decoder.write(piece, onTaken);
+  };
+  const onTaken = (): void => {
+    isWriting = false;
+    if (decoder.destroyed) return;
+    if (waiting.bytes > 0) write(waiting.take());
+    else if (isWhole) decoder.end();
+    request.resume();
+  };
+  request.on('data', (piece: Buffer) => {
+    if (decoder.destroyed) return;
+    if (!isWriting) {
+      write(piece);
+      return;
+    }
+    waiting.add(piece);
+    if (waiting.bytes >= CHUNK_BYTES) request.pause();
+  });
+  request.on('end', () => {
+    isWhole = true;
+    if (!isWriting) decoder.end();
+  });
 }
 
 /** What the client did wrong when decoding failed. */

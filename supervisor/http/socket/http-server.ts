@@ -13,6 +13,7 @@ import type { Socket } from 'node:net';
 import { ServeError, type ErrorCode } from '../../../protocol/errors.js';
 import type { TlsCredentials } from '../../options/tls.js';
 import type { Failure } from './refuse.js';
+import { JoinedRequest } from './joined-request.js';
 import { newRequestId } from './request-id.js';
 import { hasBody, noteRequest } from './request-facts.js';
 import { createTlsServer } from './tls-server.js';
@@ -45,6 +46,7 @@ export function createHttpServer(
   tls: TlsCredentials | null = null,
 ): Server {
   const options = {
+    IncomingMessage: JoinedRequest,
     ServerResponse: Response,
     keepAliveTimeout: KEEP_ALIVE_MS,
     headersTimeout: headerTimeoutMs,

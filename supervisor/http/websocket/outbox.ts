@@ -13,6 +13,15 @@ import {
 /** A client's frame takes at least this much besides its payload (RFC 6455 section 5.2). */
 const FRAME_HEAD_BYTES = 6;
 
+/** The longest ping: 125 bytes of payload. So much of a message that is not whole may be the beginning of one. */
+const MAX_CONTROL_FRAME_BYTES = FRAME_HEAD_BYTES + 125;
+
+/** A read takes so much besides its bytes while a part of it is held, be that one byte. */
+const READ_OVERHEAD_BYTES = 256;
+
+/** A message of this size is cheaper to keep where it was read than to copy. */
+const LARGE_MESSAGE_BYTES = 8 * 1024;
+
 interface Message {
   readonly bytes: Buffer;
   readonly text: boolean;
@@ -26,6 +35,8 @@ export class Outbox {
   #waitingBytes = 0;
   /** Bytes of a message that is not whole yet; roughly, as one read may bring the beginning of the next. */
   #partialBytes = 0;
+  /** What that message keeps alive besides its bytes: whole reads, with the pings that came between its parts. */
+  #besideBytes = 0;
   #countedBytes = 0;
   /** How much the worker takes now. */
   #creditBytes = 0;
@@ -50,17 +61,23 @@ export class Outbox {
   /** Counts bytes that came, before it is known what they are. @throws SERVE_QUEUE_FULL */
   onBytes(bytes: number): void {
     this.#partialBytes += bytes;
+    this.#besideBytes += READ_OVERHEAD_BYTES;
     this.#recount();
   }
 
-  /** Takes bytes out of the count: they were a ping or a pong. */
+  /** The bytes were those of a ping or a pong: they are out of the count unless parts of a message were read with them. */
   onControlFrame(payloadBytes: number): void {
-    this.#partialBytes = Math.max(0, this.#partialBytes - payloadBytes - FRAME_HEAD_BYTES);
+    const bytes = Math.min(this.#partialBytes, payloadBytes + FRAME_HEAD_BYTES);
+    this.#partialBytes -= bytes;
+    this.#besideBytes = this.#partialBytes <= MAX_CONTROL_FRAME_BYTES ? 0 : this.#besideBytes + bytes;
     this.#recount();
   }
 
-  push(bytes: Buffer, text: boolean): void {
+  /** Takes a whole message. A small one is copied: it would keep the 64 KiB alive that were read with it. */
+  push(message: Buffer, text: boolean): void {
+    const bytes = message.length < LARGE_MESSAGE_BYTES ? copyOf(message) : message;
     this.#partialBytes = 0;
+    this.#besideBytes = 0;
     this.#messages.push({ bytes, text, offset: 0 });
     this.#waitingBytes += bytes.length + DATA_OVERHEAD_BYTES;
   }
@@ -94,18 +111,26 @@ export class Outbox {
     this.#messages = [];
     this.#waitingBytes = 0;
     this.#partialBytes = Math.min(this.#partialBytes, this.#countedBytes); // without what there was no room for
+    this.#besideBytes = Math.min(this.#besideBytes, this.#countedBytes - this.#partialBytes);
     this.#recount();
   }
 
   /** Forgets a message that is not whole: the connection is gone. */
   onGone(): void {
     this.#partialBytes = 0;
+    this.#besideBytes = 0;
     this.#recount();
   }
 
   #recount(): void {
-    const heldBytes = this.#partialBytes + this.#waitingBytes;
+    const heldBytes = this.#partialBytes + this.#besideBytes + this.#waitingBytes;
     this.#count(heldBytes - this.#countedBytes);
     this.#countedBytes = heldBytes;
   }
+}
+
+function copyOf(bytes: Buffer): Buffer {
+  const copy = Buffer.allocUnsafeSlow(bytes.length);
+  bytes.copy(copy);
+  return copy;
 }

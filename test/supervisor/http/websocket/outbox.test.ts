@@ -48,22 +48,59 @@ test('the outbox is full once it holds a window of messages', () => {
   assert.equal(outbox.isFull, true);
 });
 
+/** What a read takes besides its bytes. */
+const READ_BYTES = 256;
+
 test('bytes count as soon as they are read, and those of pings are taken out again', () => {
   const { outbox, counted } = setUp();
   outbox.onBytes(106);
-  assert.deepEqual([counted(), outbox.partialBytes], [106, 106]);
+  assert.deepEqual([counted(), outbox.partialBytes], [106 + READ_BYTES, 106]);
   outbox.onControlFrame(100);
   assert.deepEqual([counted(), outbox.partialBytes], [0, 0]);
   outbox.onControlFrame(100);
   assert.equal(counted(), 0);
 });
 
+test('pings that come without a pause do not count, wherever reads cut them', () => {
+  const { outbox, counted } = setUp();
+  for (let at = 0, cutBytes = 0; at < 1000; at += 1) {
+    outbox.onBytes(65_536);
+    let bytes = cutBytes + 65_536;
+    for (; bytes >= 131; bytes -= 131) outbox.onControlFrame(125);
+    cutBytes = bytes;
+    assert.equal(counted(), cutBytes);
+  }
+});
+
+test('parts of a message keep the reads alive that they came with, and the pings between them', () => {
+  const { outbox, counted } = setUp();
+  for (let part = 0; part < 1000; part += 1) {
+    outbox.onBytes(7 + 131);
+    outbox.onControlFrame(125);
+  }
+  assert.ok(counted() > 950 * (7 + 131 + READ_BYTES), `${counted()} bytes`);
+  outbox.push(Buffer.alloc(1000), false);
+  outbox.grant(10_000);
+  outbox.drain(() => {});
+  assert.equal(counted(), 0);
+});
+
+test('a small message does not keep what was read with it', () => {
+  const { outbox } = setUp();
+  const read = Buffer.alloc(65_536, 'r');
+  outbox.push(read.subarray(0, 5), true);
+  outbox.grant(1);
+  const held: [string, number][] = [];
+  outbox.drain((_part, bytes) => held.push([bytes.toString(), bytes.buffer.byteLength]));
+  assert.deepEqual(held, [['rrrrr', 5]]);
+});
+
 test('an outbox without room says so, and gives back what it holds but for a message under way', () => {
-  const { outbox, counted } = setUp(100);
+  const { outbox, counted } = setUp(400);
   outbox.onBytes(60);
   assert.throws(() => outbox.onBytes(60), /no room/);
   outbox.clear();
-  assert.equal(counted(), 60);
+  assert.equal(counted(), 60 + READ_BYTES);
   outbox.onGone();
   assert.equal(counted(), 0);
 });

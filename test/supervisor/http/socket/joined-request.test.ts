@@ -1,0 +1,98 @@
+/** How a request holds its body while nobody reads it, as Node's own parser hands it over. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import { connect, type AddressInfo, type Socket } from 'node:net';
+import { afterEach, test } from 'node:test';
+import { JoinedRequest } from '../../../../supervisor/http/socket/joined-request.js';
+import { eventually } from '../../../helpers/server.js';
+
+const ends: (() => void)[] = [];
+afterEach(() => {
+  for (const end of ends.splice(0)) end();
+});
+
+/** The request whose body has the chunks, and its connection. */
+async function sent(chunks: readonly string[], isWhole = true): Promise<[IncomingMessage, Socket]> {
+  const server = createServer({ IncomingMessage: JoinedRequest }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const requested = once(server, 'request') as Promise<[IncomingMessage]>;
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  ends.push(
+    () => socket.destroy(),
+    () => server.close(),
+  );
+  const body = chunks.map((chunk) => `${chunk.length.toString(16)}\r\n${chunk}\r\n`);
+  socket.write(`POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${body.join('')}`);
+  if (isWhole) socket.write('0\r\n\r\n');
+  const [request] = await requested;
+  return [request, socket];
+}
+
+async function piecesOf(request: IncomingMessage): Promise<string[]> {
+  const pieces: string[] = [];
+  request.on('data', (piece: Buffer) => pieces.push(piece.toString('latin1')));
+  await once(request, 'end');
+  return pieces;
+}
+
+const ONES = Array.from({ length: 10_000 }, (_, i) => String.fromCharCode(97 + (i % 26)));
+
+test('chunks of one byte that nobody reads are joined', async () => {
+  const [request] = await sent(ONES);
+  await eventually(
+    () => request.complete,
+    10_000,
+    () => 'the body is whole',
+  );
+  const pieces = await piecesOf(request);
+  assert.equal(pieces.join(''), ONES.join(''));
+  assert.ok(pieces.length <= 4, `${pieces.length} pieces`);
+});
+
+test('a body that is read, paused and read on is all there', async () => {
+  const [request, socket] = await sent(ONES, false);
+  const pieces: string[] = [];
+  request.on('data', (piece: Buffer) => pieces.push(piece.toString('latin1')));
+  await eventually(
+    () => pieces.join('').length === ONES.length,
+    10_000,
+    () => 'the first chunks',
+  );
+  request.pause();
+  socket.write(`${ONES.map((one) => `1\r\n${one}\r\n`).join('')}0\r\n\r\n`);
+  await eventually(
+    () => request.complete,
+    10_000,
+    () => 'the body is whole',
+  );
+  const before = pieces.length;
+  request.resume();
+  await once(request, 'end');
+  assert.equal(pieces.join(''), ONES.join('').repeat(2));
+  assert.ok(pieces.length - before <= 4, `${pieces.length - before} pieces`);
+});
+
+test('the connection of a request that nobody reads is read no further, and read on with it', async () => {
+  const [request, socket] = await sent([], false);
+  const chunks = `1000\r\n${'x'.repeat(0x1000)}\r\n${'1\r\nx\r\n'.repeat(100)}`;
+  socket.write(`${chunks.repeat(500)}0\r\n\r\n`);
+  const { _handle: handle } = request.socket as unknown as { _handle: { reading: boolean } };
+  await eventually(
+    () => !handle.reading,
+    10_000,
+    () => 'the connection is paused',
+  );
+  assert.ok(request.socket.bytesRead < 500_000, `${request.socket.bytesRead} bytes were read`);
+  assert.equal((await piecesOf(request)).join('').length, 500 * (0x1000 + 100));
+});
+
+test('large chunks, iteration and an empty body are as with any request', async () => {
+  const large = 'y'.repeat(40_000);
+  const [first] = await sent(['x', large, 'z', 'z']);
+  let text = '';
+  for await (const piece of first) text += String(piece);
+  assert.equal(text, `x${large}zz`);
+  const [second] = await sent([]);
+  assert.deepEqual(await piecesOf(second), []);
+});
