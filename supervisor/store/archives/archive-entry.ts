@@ -1,6 +1,9 @@
 /** What an archive holds, as it says itself: nothing of it is checked. Each format has a reader. */
 import type { FileHandle } from 'node:fs/promises';
 
+/** What is decompressed and written at once: small enough to be held, and so large that turns of threads do not count. */
+export const PIECE_BYTES = 256 * 1024;
+
 export interface ArchiveEntry {
   readonly name: string;
   /** `file`, `folder`, or a noun for what is neither, such as `a symbolic link`. */

@@ -4,7 +4,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import type { Parser, ReadEntry } from 'tar';
-import type { ArchiveEntry } from './archive-entry.js';
+import { PIECE_BYTES, type ArchiveEntry } from './archive-entry.js';
 import { ArchiveProblem } from './archive-problem.js';
 
 export async function* readTar(
@@ -14,7 +14,7 @@ export async function* readTar(
   const { Parser } = await import('tar');
   // It is unzipped here, in Node's pool of threads: the parser would do that in ours.
   const source = Readable.from(bytesOf(file), { objectMode: false });
-  const tar = source.pipe(createGunzip());
+  const tar = source.pipe(createGunzip({ chunkSize: PIECE_BYTES }));
   source.on('error', (error) => tar.destroy(error));
   const stop = new AbortController();
   try {
