@@ -7,6 +7,7 @@ import {
   mkdirSync,
   readdirSync,
   realpathSync,
+  renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
@@ -18,6 +19,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { serve } from '../../supervisor/serve.js';
 import { FOLDER_PREFIX } from '../../supervisor/store/archives/own-folder.js';
 import { tgzOf, zipOf, type PackedEntry } from '../helpers/archives.js';
+import { HELD, holdUnpacking } from '../helpers/held-unpacking.js';
 import { startManagedCommand, type ManagedCommand } from '../helpers/managed-command.js';
 import { needs } from '../helpers/needs.js';
 import { CLI, eventually, isAlive, type StartOptions } from '../helpers/server.js';
@@ -376,22 +378,27 @@ test(
   },
 );
 
+/** An archive whose unpacking can be held in the middle. */
+function heldEntries(): PackedEntry[] {
+  return [{ name: 'before', content: 'it' }, { name: HELD, content: '' }, ...catEntries()];
+}
+
 test('what a server leaves that is killed while it unpacks is removed by the next one', LIMIT, async (t) => {
-  const entries = Array.from({ length: 5000 }, (_, i) => ({ name: `data/${i}`, content: `${i}` }));
   const place = makePlace(t, {
-    'big.mar': await zipOf([...entries, ...catEntries()]),
+    'big.mar': await zipOf(heldEntries()),
     'cats.mar': await zipOf(catEntries()),
   });
-  const first = await startIn(t, place);
+  const held = holdUnpacking(t);
+  const first = await startIn(t, place, { env: held.env });
   const registered = first.management.manage('POST /models?url=big.mar');
   registered.catch(() => {}); // nobody is there to answer it
-  await untilUnpacked(place, 1);
+  await held.untilHeld();
+  const [left = 'none'] = ownFolders(place);
+  const files = (): string[] => readdirSync(join(place.temp, left, unpacked(place)[0] as string));
+  assert.deepEqual(files(), ['before'], 'it has begun');
   first.server.process.kill('SIGKILL');
   await first.server.ended;
-  const [left] = ownFolders(place);
-  assert.ok(left !== undefined);
-  const files = readdirSync(join(place.temp, left), { recursive: true });
-  assert.ok(files.length < entries.length, 'it was still being unpacked');
+  assert.deepEqual(files(), ['before'], 'it has not ended');
   const second = await startIn(t, place);
   await eventually(
     () => !existsSync(join(place.temp, left)),
@@ -405,6 +412,42 @@ test('what a server leaves that is killed while it unpacks is removed by the nex
   await second.server.stop();
   assert.deepEqual(ownFolders(place), []);
 });
+
+for (const [how, replace] of [
+  ['written anew', (path: string, bytes: Buffer) => writeFileSync(path, bytes)],
+  [
+    'replaced by another file',
+    (path: string, bytes: Buffer) => {
+      writeFileSync(`${path}.new`, bytes);
+      renameSync(`${path}.new`, path);
+    },
+  ],
+] as const)
+  test(
+    `an archive that is ${how} while it is unpacked is refused, and is served when it is asked for again`,
+    LIMIT,
+    async (t) => {
+      const place = makePlace(t, { 'cats.mar': await zipOf(heldEntries()) });
+      const held = holdUnpacking(t);
+      const { server, management } = await startIn(t, place, { env: held.env });
+      const registered = management.said('POST /models?url=cats.mar&initial_workers=1');
+      await held.untilHeld();
+      replace(join(place.store, 'cats.mar'), await zipOf(catEntries({ modelVersion: '7.0' })));
+      held.goOn();
+      assert.equal(
+        await registered,
+        '400 cats.mar: it was changed while it was read; ask again once it is complete.',
+      );
+      await untilUnpacked(place, 0);
+      assert.equal(
+        await management.said('POST /models?url=cats.mar&initial_workers=1'),
+        '200 Workers scaled',
+      );
+      assert.equal((await management.describe('cats')).modelVersion, '7.0');
+      await server.stop();
+      assert.deepEqual(ownFolders(place), []);
+    },
+  );
 
 test(
   'after 100 registrations and removals of an archive of 50 MB, disk and memory are as after the first',
