@@ -6,7 +6,14 @@ client. Out: messages leave in the order of `send`, in parts, within the credit 
 
 from __future__ import annotations
 
-from typing import Optional, Union
+import collections
+import threading
+from typing import Any, Deque, List, Optional, Tuple, Union
+
+from banana_worker.channel import Channel
+from banana_worker.credit import Credit
+from banana_worker.messages import DATA_OVERHEAD_BYTES, MAX_CLOSE_REASON_BYTES, MAX_FRAGMENT_BYTES
+from banana_worker.waits import Waits
 
 Message = Union[str, bytes]
 
@@ -14,32 +21,178 @@ Message = Union[str, bytes]
 class ClosedSocket(ConnectionError):
     """`send` was called when the client had left, or after `close`."""
 
+    def __init__(self) -> None:
+        super().__init__("The WebSocket is closed.")
+
 
 class CallSocket:
-    """The client of a WebSocket route. Messages are text or bytes, of any length up to `--max-body`."""
+    """The client of a WebSocket route. Messages are text or bytes, of any length up to `--max-body`. All of it may be
+    called from any thread; messages of several senders leave one after the other."""
+
+    def __init__(self, channel: Channel, waits: Waits, call_id: int, window_bytes: int) -> None:
+        """`window_bytes`: the bytes that may be under way in each direction."""
+        self._channel = channel
+        self._waits = waits
+        self._id = call_id
+        self._credit = Credit(window_bytes)
+        self._parts: List[bytes] = []
+        # Messages, and the credit that taking each gives back: that of its last part.
+        self._inbox: Deque[Tuple[Message, int]] = collections.deque()
+        self._inbox_lock = threading.Lock()
+        self._received_frames = 0
+        # How many had come when the front was told last that the app waits.
+        self._told_waiting = -1
+        self._send_lock = threading.Lock()
+        self._is_sending = False
+        self._is_closed = False
+        # The call has ended: the front knows nothing of it any more.
+        self._has_ended = False
+        self._post(["credit", call_id, window_bytes])
 
     @property
     def cancelled(self) -> bool:
         """True once the client has left."""
-        raise NotImplementedError
+        return self._credit.cancelled
 
     def receive(self) -> Optional[Message]:
         """Waits for the client's next message, in order; returns None once it has left, or `close` was called."""
-        raise NotImplementedError
+        while True:
+            taken = self._take()
+            if taken is not None or self._is_over():
+                return taken
+            self._say_waiting()
+            self._waits.wait(self._has_news)
 
     async def receive_async(self) -> Optional[Message]:
         """`receive` that lets the event loop go on."""
-        raise NotImplementedError
+        while True:
+            taken = self._take()
+            if taken is not None or self._is_over():
+                return taken
+            self._say_waiting()
+            await self._waits.wait_async(self._has_news)
 
     def send(self, message: Message) -> None:
         """Returns when the message is on its way to the client. @raises ClosedSocket, TypeError"""
-        raise NotImplementedError
+        view, is_text = _encoded(message)
+        self._waits.wait(self._may_send)
+        while not self._begin_sending():
+            self._waits.wait(self._may_send)
+        try:
+            while self._send_part(view, is_text):
+                view = view[MAX_FRAGMENT_BYTES:]
+                self._waits.wait(self._credit.may_go_on)
+        finally:
+            self._end_sending()
 
     async def send_async(self, message: Message) -> None:
         """`send` that lets the event loop go on while there is no room."""
-        raise NotImplementedError
+        view, is_text = _encoded(message)
+        await self._waits.wait_async(self._may_send)
+        while not self._begin_sending():
+            await self._waits.wait_async(self._may_send)
+        try:
+            while self._send_part(view, is_text):
+                view = view[MAX_FRAGMENT_BYTES:]
+                await self._waits.wait_async(self._credit.may_go_on)
+        finally:
+            self._end_sending()
 
     def close(self, code: int = 1000, reason: str = "") -> None:
         """Closes the connection after what was sent. `code`: 1000, or 3000 to 4999; `reason`: up to 123 bytes.
         @raises ValueError"""
-        raise NotImplementedError
+        if code != 1000 and not (isinstance(code, int) and 3000 <= code <= 4999):
+            raise ValueError("close() takes the code 1000, or one from 3000 to 4999, not %r" % (code,))
+        if len(reason.encode("utf-8", "replace")) > MAX_CLOSE_REASON_BYTES:
+            raise ValueError("close() takes a reason of up to %d bytes" % MAX_CLOSE_REASON_BYTES)
+        if self._is_closed or self.cancelled:
+            return
+        self._is_closed = True
+        self._post(["close", self._id, code, reason])
+        self._inbox.clear()
+        self._waits.ring()
+
+    def on_data(self, body: bytes, is_text: bool, is_last: bool) -> None:
+        """For whoever reads messages: takes a part of the client's next message."""
+        self._received_frames += 1
+        self._parts.append(body)
+        credit = len(body) + DATA_OVERHEAD_BYTES
+        if not is_last or self._is_closed:
+            self._post(["credit", self._id, credit])
+        if not is_last:
+            return
+        whole = b"".join(self._parts)
+        self._parts = []
+        if not self._is_closed:
+            self._inbox.append((whole.decode("utf-8", "replace") if is_text else whole, credit))
+
+    def grant(self, size: int) -> None:
+        self._credit.grant(size)
+
+    def cancel(self) -> None:
+        """Tells the app that the client has left. What it sent before can still be received."""
+        self._credit.cancel()
+        self._waits.ring()
+
+    def end(self) -> None:
+        """Ends the connection for the app: nothing that it still sends leaves the worker."""
+        self._has_ended = True
+        self.cancel()
+
+    def _take(self) -> Optional[Message]:
+        with self._inbox_lock:
+            if not self._inbox:
+                return None
+            message, credit = self._inbox.popleft()
+        self._post(["credit", self._id, credit])
+        return message
+
+    def _is_over(self) -> bool:
+        return self.cancelled or self._is_closed
+
+    def _has_news(self) -> bool:
+        return bool(self._inbox) or self._is_over()
+
+    def _say_waiting(self) -> None:
+        if self._received_frames != self._told_waiting:
+            self._told_waiting = self._received_frames
+            self._post(["waiting", self._id, self._received_frames])
+
+    def _may_send(self) -> bool:
+        return (self._credit.may_go_on() and not self._is_sending) or self._is_over()
+
+    def _begin_sending(self) -> bool:
+        """False: another sender was quicker. @raises ClosedSocket"""
+        with self._send_lock:
+            if self._is_over():
+                raise ClosedSocket()
+            if self._is_sending or not self._credit.may_go_on():
+                return False
+            self._is_sending = True
+            return True
+
+    def _end_sending(self) -> None:
+        self._is_sending = False
+        self._waits.ring()
+
+    def _send_part(self, view: memoryview, is_text: bool) -> bool:
+        """Sends the first part of the rest. Returns whether there is more. @raises ClosedSocket"""
+        if self.cancelled:
+            raise ClosedSocket()
+        part = bytes(view[:MAX_FRAGMENT_BYTES])
+        has_more = len(view) > MAX_FRAGMENT_BYTES
+        self._credit.spend(len(part) + DATA_OVERHEAD_BYTES)
+        self._post(["data", self._id, is_text, not has_more], part)
+        return has_more
+
+    def _post(self, fields: List[Any], body: bytes = b"") -> None:
+        if not self._has_ended:
+            self._channel.send(fields, body)
+
+
+def _encoded(message: Any) -> Tuple[memoryview, bool]:
+    if isinstance(message, str):
+        return memoryview(message.encode("utf-8", "replace")), True
+    if isinstance(message, (bytes, bytearray, memoryview)):
+        return memoryview(bytes(message)), False
+    raise TypeError("send() takes text or bytes, not %s" % type(message).__name__)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import traceback
 from typing import Dict, Tuple
+
+from banana_worker.standard_modules import import_standard
 
 # Safe for a client: they say what happened without a secret, a path or a traceback. As in protocol/errors.ts.
 MESSAGES: Dict[str, str] = {
@@ -57,6 +58,7 @@ def _message_of(thrown: BaseException) -> str:
 
 def _traceback_of(thrown: BaseException) -> str:
     try:
+        traceback = import_standard("traceback")
         return "".join(traceback.format_exception(type(thrown), thrown, thrown.__traceback__)).rstrip("\n")
     except Exception:
         return "%s: %s" % (type(thrown).__name__, _message_of(thrown))

@@ -1,0 +1,86 @@
+"""The one event loop of a worker's life, on the main thread; it begins with the first coroutine that an app returns.
+
+Tasks of the app go on whenever the worker waits: for a call, or for what the app has promised. They rest while the app's
+plain functions run.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Awaitable, Callable, Optional
+
+from banana_worker.listener import Listener
+from banana_worker.standard_modules import import_standard
+
+
+class EventLoop:
+    """All but `wake` and `cancel` is for the main thread."""
+
+    def __init__(self, listener: Listener, fd: int) -> None:
+        asyncio = import_standard("asyncio")
+        self._listener = listener
+        self._loop = _adopt_loop(asyncio)
+        self._loop.add_reader(fd, listener.read_if_any)
+        self._is_there: Optional[Callable[[], bool]] = None
+        self._task: Optional[Any] = None
+
+    def run(self, awaitable: Awaitable[Any], is_cancelled: Callable[[], bool]) -> Any:
+        """What the awaitable gives, or raises. `cancel` cancels it, and so does a cancel that came before."""
+        task = self._loop.create_task(_await(awaitable))
+        self._task = task
+        if is_cancelled():
+            task.cancel()
+        task.add_done_callback(self._stop)
+        try:
+            while not task.done():
+                self._loop.run_forever()
+        finally:
+            self._task = None
+        return task.result()
+
+    def wait_until(self, is_there: Callable[[], bool]) -> None:
+        """Runs the tasks of the app until a message has made `is_there` true; `wake` looks whether it is."""
+        self._is_there = is_there
+        self._listener.set_main_reads(True)
+        try:
+            while not is_there():
+                self._loop.run_forever()
+        finally:
+            self._listener.set_main_reads(False)
+            self._is_there = None
+
+    def wake(self) -> None:
+        """For any thread: messages were read."""
+        if self._is_there is not None:
+            self._loop.call_soon_threadsafe(self._stop_if_there)
+
+    def cancel(self) -> None:
+        """For any thread: cancels what `run` runs, if it does."""
+        task = self._task
+        if task is not None:
+            self._loop.call_soon_threadsafe(task.cancel)
+
+    def _stop_if_there(self) -> None:
+        if self._is_there is not None and self._is_there():
+            self._loop.stop()
+
+    def _stop(self, _task: Any) -> None:
+        self._loop.stop()
+
+
+async def _await(awaitable: Awaitable[Any]) -> Any:
+    return await awaitable
+
+
+def _adopt_loop(asyncio: Any) -> Any:
+    """The loop that the app's module has asked for while it was imported, else a new one."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        try:
+            loop = asyncio.get_event_loop_policy().get_event_loop()
+        except RuntimeError:
+            loop = None
+    if loop is None or loop.is_closed():
+        loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    return loop

@@ -1,0 +1,111 @@
+"""Who reads fd 4: the main thread while it waits, another thread while the main thread runs the app.
+
+A frame that is read by the thread that waits for it costs no change of threads, which takes longer than a short call. So
+the main thread reads itself whenever it has nothing else to do. A second thread looks every few milliseconds whether the
+main thread is busy, and then reads in its place: cancels, credit, stop and the end of the front are heard while the app
+runs. It sleeps while there is nothing to run.
+
+Whoever reads holds `_turn_lock`, and takes the messages in under it: one thread at a time does.
+"""
+
+from __future__ import annotations
+
+import select
+import threading
+import time
+from typing import Any, Callable
+
+_TICK_S = 0.005
+
+
+class Listener:
+    def __init__(self, fd: int, read: Callable[[], None], on_tick: Callable[[], None]) -> None:
+        """`read` waits for bytes and takes in what came. `on_tick` is called every few ms while the app runs."""
+        self._read = read
+        self._on_tick = on_tick
+        self._turn_lock = threading.Lock()
+        # One belongs to whoever holds the lock; the other thread waits with one of its own.
+        self._poll = _poll_of(fd)
+        self._others_poll = _poll_of(fd)
+        # The main thread waits for messages, and reads them itself. Written by the main thread alone.
+        self._main_reads = False
+        # Counts up with each of its reads.
+        self._reads = 0
+        self._awake = threading.Event()
+        self._main = threading.get_ident()
+
+    def start(self) -> None:
+        threading.Thread(target=self._listen, name="banana-serve listener", daemon=True).start()
+
+    @property
+    def is_main_thread(self) -> bool:
+        return threading.get_ident() == self._main
+
+    def wait_until(self, is_there: Callable[[], bool]) -> None:
+        """Reads until a message has made `is_there` true. For the main thread."""
+        while not is_there():
+            self._main_reads = True
+            with self._turn_lock:
+                if not is_there():
+                    self._read()
+            self._resume()
+
+    def read_if_any(self) -> None:
+        """Takes in what has come, and waits for nothing. For the main thread."""
+        with self._turn_lock:
+            if self._poll.poll(0):
+                self._read()
+        self._reads += 1
+
+    def set_main_reads(self, main_reads: bool) -> None:
+        """For the main thread, where it waits by other means, and calls `read_if_any` when there is something."""
+        if main_reads:
+            self._main_reads = True
+        else:
+            self._resume()
+
+    def _resume(self) -> None:
+        """The main thread goes back to the app's code. Its flag falls first: the other thread looks at it last."""
+        self._reads += 1
+        self._main_reads = False
+        self.wake()
+
+    def wake(self) -> None:
+        """Makes the other thread look after the main thread, and call `on_tick`."""
+        if not self._awake.is_set():
+            self._awake.set()
+
+    def _listen(self) -> None:
+        seen = -1
+        while True:
+            if self._main_reads and self._reads == seen:
+                self._sleep()
+            time.sleep(_TICK_S)
+            self._on_tick()
+            if not self._main_reads and self._reads == seen:
+                self._read_in_its_place()
+            seen = self._reads
+
+    def _sleep(self) -> None:
+        self._awake.clear()
+        if self._main_reads:  # else it has gone on before it could see that nobody was awake
+            self._awake.wait()
+
+    def _read_in_its_place(self) -> None:
+        """Reads what comes until the main thread waits for messages again."""
+        reads = self._reads
+        while not self._main_reads and self._reads == reads:
+            self._others_poll.poll()
+            if not self._turn_lock.acquire(False):
+                return  # the main thread reads
+            try:
+                if self._poll.poll(0):
+                    self._read()
+            finally:
+                self._turn_lock.release()
+
+
+def _poll_of(fd: int) -> Any:
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return poll

@@ -1,0 +1,222 @@
+"""A worker process.
+
+1. Claims fd 3 and fd 4 for frames, fd 5 for the note of what has begun, and says `hello`, before any of the app's code.
+2. On `start`: imports the app (`loaded`), runs init and the example (`ready`); `start_app.py` says how.
+3. Runs calls until `stop`, a fatal error, or the end of the stream: the front is gone.
+
+The main thread runs the app, and reads messages while it waits; `listener.py` says who reads them meanwhile.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import sys
+import threading
+from typing import Any, List, Optional
+
+from banana_worker import process
+from banana_worker.app_log import AppLog
+from banana_worker.app_metrics import OwnMetrics
+from banana_worker.arriving_calls import ArrivingCalls
+from banana_worker.call_context import CallSurroundings, WorkerInfo
+from banana_worker.channel import Channel
+from banana_worker.codec import read_start, uint
+from banana_worker.errors import ProtocolError
+from banana_worker.frame import Body, FrameReader
+from banana_worker.listener import Listener
+from banana_worker.loaded_app import LoadedApp
+from banana_worker.messages import MAX_TEXT_CHARS, PROTOCOL_VERSION, StartSpec
+from banana_worker.outlook import PERMANENT, TRANSIENT, UNKNOWN
+from banana_worker.print_attribution import attribute_prints
+from banana_worker.run_loop import RunLoop
+from banana_worker.runner import AppExit, RunnerOptions
+from banana_worker.running_call import CallHost
+from banana_worker.stack_frame import callers_place, first_frame_outside, traceback_without_own_frames
+from banana_worker.start_app import StartFailure, import_app, init_app, loaded_info
+from banana_worker.tasks import Tasks
+from banana_worker.waits import Waits
+from banana_worker.webhook_handover import WebhookHandover, offer_webhooks
+
+
+def main() -> None:
+    """Never returns."""
+    process.claim_descriptors()
+    faulthandler.enable()
+    worker = Worker()
+    try:
+        worker.run()
+    except AppExit as ended:
+        worker.exit_of_app(ended.thrown)
+    except SystemExit as ended:
+        worker.exit_of_app(ended)
+
+
+class Worker:
+    def __init__(self) -> None:
+        self._channel = Channel(process.UP_FD, process.die_with_front)
+        process.on_fork(self._channel.silence)
+        self._reader = FrameReader(process.DOWN_FD, self._on_frame, self._room)
+        self._listener = Listener(process.DOWN_FD, self._read, self._on_tick)
+        self._waits = Waits(self._listener)
+        self._tasks = Tasks(self._listener)
+        self._log = AppLog(self._channel)
+        self._metrics = OwnMetrics(self._channel, self._listener.wake)
+        self._webhooks = WebhookHandover(self._channel, self._waits, self._running_request_id)
+        self._arriving = ArrivingCalls(self._accept)
+        self._spec: Optional[StartSpec] = None
+        self._app: Optional[LoadedApp] = None
+        self._loop: Optional[RunLoop] = None
+        self._is_stopping = False
+
+    def run(self) -> None:
+        """@raises AppExit, SystemExit"""
+        self._channel.send(["hello", PROTOCOL_VERSION, "python %d.%d.%d" % sys.version_info[:3]])
+        self._listener.wait_until(lambda: self._spec is not None)
+        assert self._spec is not None
+        self._listener.start()
+        self._listener.wake()
+        offer_webhooks(self._webhooks)
+        process.watch_exit(lambda what: self._tell_exit("%s at %s" % (what, callers_place())))
+        threading.excepthook = self._on_thread_raised
+        try:
+            self._loop = self._start(self._spec)
+        except StartFailure as failure:
+            self._exit_fatally(failure.code, failure.message, failure.detail, failure.outlook)
+            return
+        doubt = self._loop.run()
+        if doubt is None:
+            self._shut_down()
+        else:
+            self._exit_fatally(doubt.code, doubt.message, "", UNKNOWN)
+
+    def exit_of_app(self, thrown: BaseException) -> None:
+        """The app has called `sys.exit`."""
+        code = getattr(thrown, "code", 1)
+        place = first_frame_outside(thrown) or "a place outside the app"
+        self._tell_exit("sys.exit(%s) was called at %s" % ("" if code is None else repr(code)[:200], place))
+        process.exit_cleanly(code if isinstance(code, int) else 0 if code is None else 1)
+
+    def _start(self, spec: StartSpec) -> RunLoop:
+        """@raises StartFailure, AppExit, SystemExit"""
+        prints = attribute_prints(spec.print_mark)
+        worker = WorkerInfo(spec.worker, spec.device.gpu, spec.device.threads)
+        surroundings = CallSurroundings(worker, self._log, self._metrics)
+        app = import_app(spec)
+        self._channel.send(["loaded", loaded_info(app)])
+        host = CallHost(spec, self._channel, self._waits, surroundings)
+        options = RunnerOptions(app, host, prints, self._tasks)
+        init_ms = init_app(app, options, spec, self._channel)
+        self._metrics.tell()
+        loop = RunLoop(options, self._listener)
+        self._app, self._loop = app, loop
+        self._channel.send(["ready", init_ms])
+        return loop
+
+    def _shut_down(self) -> None:
+        code = 0
+        try:
+            if self._app is not None:
+                self._tasks.settled(self._app.shutdown(), lambda: False)
+            self._metrics.tell()
+        except Exception as thrown:
+            sys.stderr.write("shutdown raised: %s\n" % traceback_without_own_frames(thrown))
+            code = 1
+        process.exit_cleanly(code)
+
+    def _exit_fatally(self, code: str, message: str, detail: str, outlook: str) -> None:
+        self._metrics.tell()
+        self._send_fatal(code, message, detail, outlook)
+        process.exit_cleanly(1)
+
+    def _tell_exit(self, what: str) -> None:
+        """The app ends its worker; when it is asked to stop that is its way to do so."""
+        if self._is_stopping:
+            return
+        # An app that waits for its database may end like this, too: the same end twice is no proof that it always will.
+        code = "SERVE_INIT_FAILED" if self._loop is None else "SERVE_WORKER_LOST"
+        self._send_fatal(code, what, "", TRANSIENT)
+
+    def _send_fatal(self, code: str, message: str, detail: str, outlook: str) -> None:
+        texts = [message[:MAX_TEXT_CHARS], detail[:MAX_TEXT_CHARS]]
+        self._channel.send(["fatal", code, *texts, outlook == PERMANENT, outlook == TRANSIENT])
+
+    def _on_thread_raised(self, args: Any) -> None:
+        """A thread of the app's own has ended with an exception; the app goes on without it."""
+        if issubclass(args.exc_type, SystemExit):
+            return
+        name = args.thread.name if args.thread is not None else "?"
+        place = first_frame_outside(args.exc_value) or "a place outside the app"
+        text = "the thread %s raised %s at %s" % (name, args.exc_type.__name__, place)
+        self._log.error(text, {"traceback": traceback_without_own_frames(args.exc_value)})
+
+    def _running_request_id(self) -> str:
+        return "" if self._loop is None else self._loop.running_request_id
+
+    # What follows runs on the thread that reads messages.
+
+    def _read(self) -> None:
+        try:
+            if not self._reader.read():
+                process.die_with_front()
+        except ProtocolError as error:
+            sys.stderr.write("The front broke the protocol: %s\n" % error.detail)
+            process.die_with_front()
+        self._waits.ring()
+        self._tasks.wake()
+
+    def _on_tick(self) -> None:
+        self._metrics.tell()
+
+    def _room(self, fields: List[Any], size: int) -> memoryview:
+        if fields[0] == "body":
+            return self._arriving.room(fields[1], size)
+        return memoryview(bytearray(size))
+
+    def _on_frame(self, fields: List[Any], body: Body) -> None:
+        try:
+            self._take(fields, body)
+        except (IndexError, TypeError) as error:
+            raise ProtocolError("malformed message %.40r: %s" % (fields[0], error)) from None
+
+    def _take(self, fields: List[Any], body: Body) -> None:
+        kind = fields[0]
+        if kind == "call":
+            self._arriving.take_frame(fields, bytes(body))
+        elif kind == "body":
+            self._arriving.take_body(fields[1], body)
+        elif kind == "credit":
+            self._run_loop().grant_credit(uint(fields[1]), uint(fields[2]))
+        elif kind == "cancel":
+            self._cancel(uint(fields[1]), fields[2])
+        elif kind == "data":
+            self._run_loop().take_data(uint(fields[1]), bytes(body), fields[2], fields[3])
+        elif kind == "webhookDone":
+            self._webhooks.on_done(fields[1], fields[2])
+        elif kind == "stop":
+            self._stop()
+        elif kind == "start":
+            self._spec = read_start(fields[1])
+        else:
+            raise ProtocolError("a worker cannot take %.40r" % (kind,))
+
+    def _accept(self, batch: Any) -> None:
+        self._run_loop().accept(batch)
+
+    def _cancel(self, call_id: int, reason: str) -> None:
+        loop = self._run_loop()
+        if self._arriving.drop(call_id):
+            loop.send_cancelled(call_id)
+        else:
+            loop.cancel(call_id, reason)
+
+    def _stop(self) -> None:
+        self._is_stopping = True
+        if self._loop is None:
+            process.exit_now(0)
+        else:
+            self._loop.stop("the server is stopping")
+
+    def _run_loop(self) -> RunLoop:
+        if self._loop is None:
+            raise ProtocolError("a message before ready")
+        return self._loop

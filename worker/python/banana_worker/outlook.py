@@ -1,0 +1,85 @@
+"""What an exception says of its cause: whether the next start is likely to fail like this one, whether memory was missing,
+and whether the process can go on. The network and scarce resources come back; most other things do not."""
+
+from __future__ import annotations
+
+import errno
+import re
+from typing import Callable, List, Optional
+
+# The next start would fail in the same way; it may succeed; it may be either.
+PERMANENT = "permanent"
+TRANSIENT = "transient"
+UNKNOWN = "unknown"
+
+_MAX_ERRORS = 64
+
+_MEMORY_TEXT = re.compile("out of memory|bad_alloc|allocation failed|failed to allocate|cannot allocate memory", re.IGNORECASE)
+
+# What CUDA says of a context that cannot be used any more.
+_SPOILED_TEXT = re.compile(
+    r"CUDA[\w ]* ?error.*(illegal memory access|illegal instruction|illegal address|misaligned address|device-side assert|"
+    r"launch failure|launch failed|hardware stack error|invalid program counter|uncorrectable ECC|context is destroyed)"
+    r"|device-side assert triggered|cudaError(Assert|IllegalAddress|LaunchFailure)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+_TRANSIENT_NAMES = (
+    "ECONNREFUSED ECONNRESET ECONNABORTED EPIPE ETIMEDOUT EHOSTDOWN EHOSTUNREACH ENETDOWN ENETRESET ENETUNREACH "
+    "EADDRINUSE EAGAIN EBUSY EDQUOT EMFILE ENFILE ENOBUFS ENOSPC ENOMEM"
+).split()
+_TRANSIENT_CODES = {getattr(errno, name) for name in _TRANSIENT_NAMES if hasattr(errno, name)}
+
+# Of other libraries, which are not imported here.
+_TRANSIENT_CLASSES = {"gaierror", "timeout", "URLError", "ConnectTimeout", "ReadTimeout", "ConnectError", "OperationalError"}
+
+
+def outlook_of(thrown: BaseException) -> str:
+    """`transient` if the exception, or one behind it, is of the network or of a scarce resource; else `unknown`."""
+    return TRANSIENT if _some_behind(thrown, _is_transient) else UNKNOWN
+
+
+def is_out_of_memory(thrown: BaseException) -> bool:
+    """Whether the exception, or one behind it, says that memory could not be had."""
+    return _some_behind(thrown, _lacks_memory)
+
+
+def spoils_process(thrown: BaseException) -> bool:
+    """Whether the exception says that the GPU is lost to this process: every later call would fail, too."""
+    return _some_behind(thrown, lambda error: _SPOILED_TEXT.search(_text(error)) is not None)
+
+
+def _is_transient(error: BaseException) -> bool:
+    if isinstance(error, (ConnectionError, TimeoutError)) or _lacks_memory(error):
+        return True
+    if isinstance(error, OSError) and error.errno in _TRANSIENT_CODES:
+        return True
+    return any(base.__name__ in _TRANSIENT_CLASSES for base in type(error).__mro__)
+
+
+def _lacks_memory(error: BaseException) -> bool:
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return True
+    return isinstance(error, (RuntimeError, OSError)) and _MEMORY_TEXT.search(_text(error)) is not None
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:
+        return ""
+
+
+def _some_behind(thrown: BaseException, is_so: Callable[[BaseException], bool]) -> bool:
+    errors: List[Optional[BaseException]] = [thrown]
+    seen: List[BaseException] = []
+    while errors and len(seen) < _MAX_ERRORS:
+        error = errors.pop()
+        if not isinstance(error, BaseException) or any(error is one for one in seen):
+            continue
+        if is_so(error):
+            return True
+        seen.append(error)
+        errors += [error.__cause__, error.__context__, getattr(error, "reason", None)]
+        errors += list(getattr(error, "exceptions", ()))[:_MAX_ERRORS]
+    return False

@@ -1,0 +1,78 @@
+"""Tells the front which call a print belongs to, when the log format asks for it: exact for Python code (the call is
+followed into coroutines and tasks), "the call running now" for native code and for threads of the app's own."""
+
+from __future__ import annotations
+
+import io
+import sys
+from contextvars import ContextVar
+from typing import List, Optional, TextIO
+
+# The call whose code runs; None where no call is known.
+_call: ContextVar[Optional[str]] = ContextVar("banana-serve request id", default=None)
+
+_UNIT_SEPARATOR = "\x1f"
+
+
+class PrintAttribution:
+    """Does nothing and costs nothing: used when no marks are wanted."""
+
+    def begin(self, request_id: str) -> None:
+        """The code of this call runs from here on."""
+
+    def end(self) -> None:
+        """No call's code runs."""
+
+
+class MarkedPrints(PrintAttribution):
+    def __init__(self, mark: str) -> None:
+        """Takes the place of this process's stdout and stderr. Call once, before the app is loaded."""
+        self._running = ""
+        self._streams: List[MarkedStream] = []
+        for name in ("stdout", "stderr"):
+            stream = MarkedStream(getattr(sys, name), mark, self)
+            setattr(sys, name, stream)
+            setattr(sys, "__%s__" % name, stream)
+            self._streams.append(stream)
+
+    @property
+    def request_id(self) -> str:
+        call = _call.get()
+        return self._running if call is None else call
+
+    def begin(self, request_id: str) -> None:
+        self._running = request_id
+        _call.set(request_id)
+        # Native code's prints in this call must not be taken for those of the last call that printed something.
+        for stream in self._streams:
+            stream.announce("")
+
+    def end(self) -> None:
+        self._running = ""
+        _call.set(None)
+
+
+class MarkedStream(io.TextIOWrapper):
+    """stdout or stderr that says, before a print, which call it belongs to."""
+
+    def __init__(self, stream: TextIO, mark: str, prints: MarkedPrints) -> None:
+        encoding, errors = stream.encoding, stream.errors
+        super().__init__(stream.detach(), encoding=encoding, errors=errors, write_through=True)  # type: ignore[attr-defined]
+        self._prefix = "%s%s " % (_UNIT_SEPARATOR, mark)
+        self._prints = prints
+        self._announced = ""
+
+    def write(self, text: str) -> int:
+        self.announce(self._prints.request_id)
+        return super().write(text)
+
+    def announce(self, request_id: str) -> None:
+        if request_id == self._announced:
+            return
+        self._announced = request_id
+        super().write("%s%s%s" % (self._prefix, request_id, _UNIT_SEPARATOR))
+
+
+def attribute_prints(mark: str) -> PrintAttribution:
+    """`mark` is that of the start message; empty: no marks are wanted."""
+    return MarkedPrints(mark) if mark else PrintAttribution()

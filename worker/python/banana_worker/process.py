@@ -1,0 +1,87 @@
+"""This process: the descriptors that it shares with the front, what becomes of them in its children, and its end.
+
+fd 3 takes frames to the front, fd 4 brings frames from it, fd 5 is the note of what has begun (docs/wire.md).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Callable, List
+
+UP_FD, DOWN_FD, BEGUN_FD = 3, 4, 5
+
+_PID = os.getpid()
+_real_exit = os._exit
+_is_fork = False
+_in_child: List[Callable[[], None]] = []
+
+
+def claim_descriptors() -> None:
+    """Keeps the descriptors from every program and process that the app starts. Call it before the app's code runs."""
+    for fd in (UP_FD, DOWN_FD, BEGUN_FD):
+        os.set_inheritable(fd, False)
+    for fd in (UP_FD, DOWN_FD):
+        os.set_blocking(fd, True)
+    os.register_at_fork(after_in_child=_leave_to_parent)
+
+
+def in_fork() -> bool:
+    """Whether this is a child that the app has forked, which runs the rest of the worker's code by mistake."""
+    return _is_fork
+
+
+def on_fork(silence: Callable[[], None]) -> None:
+    """`silence` runs in every forked child, and stops the sending of messages there."""
+    _in_child.append(silence)
+
+
+def _leave_to_parent() -> None:
+    global _is_fork
+    _is_fork = True
+    for silence in _in_child:
+        silence()
+    for fd in (UP_FD, DOWN_FD, BEGUN_FD):
+        try:
+            os.close(fd)
+        except OSError:
+            pass  # a child of a child: they are closed already
+
+
+def watch_exit(report: Callable[[str], None]) -> None:
+    """Takes the place of `os._exit`: `report` gets a text such as `os._exit(1) was called` just before the process ends."""
+
+    def exit_and_tell(status: int) -> None:
+        if not in_fork():
+            report("os._exit(%s) was called" % (status,))
+        _real_exit(status)
+
+    os._exit = exit_and_tell  # type: ignore[assignment]
+
+
+def exit_now(code: int) -> None:
+    """Ends the process. Threads of the app's own do not hold it up."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except Exception:
+            pass  # the app has closed or replaced it, and there is nobody left to tell
+    _real_exit(code)
+
+
+def exit_cleanly(code: int) -> None:
+    """Runs what the app and its libraries have registered for the end, then ends the process."""
+    import atexit
+
+    try:
+        atexit._run_exitfuncs()
+    finally:
+        exit_now(code)
+
+
+def die_with_front() -> None:
+    """Ends this worker, which nobody can hear any more, and the programs that it started."""
+    try:
+        os.killpg(_PID, 9)
+    finally:
+        _real_exit(1)  # not the leader of a group: started by hand

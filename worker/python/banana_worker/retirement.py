@@ -1,0 +1,42 @@
+"""When a worker gives itself up: its app's process is in doubt, and a new one would do better."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+from banana_worker.errors import ServeError
+from banana_worker.outlook import is_out_of_memory, spoils_process
+
+# One input may be too large; a process that finds no memory for three in a row has lost it to something else.
+_MOST_OUT_OF_MEMORY = 3
+
+
+class Retirement:
+    def __init__(self) -> None:
+        # Calls without memory, one after the other.
+        self._out_of_memory = 0
+
+    def after_call(self, raised: Optional[BaseException]) -> Optional[ServeError]:
+        """`raised`: by the app in the call that has ended. Returns why the worker should end, if it should."""
+        if raised is None:
+            self._out_of_memory = 0
+            return None
+        if isinstance(raised, ServeError):
+            return None  # a body that could not be read, an output that could not be encoded
+        if spoils_process(raised):
+            return ServeError("SERVE_WORKER_LOST", "the GPU is lost to this process: %.300s" % _first_line(raised))
+        if not is_out_of_memory(raised):
+            self._out_of_memory = 0
+            return None
+        self._out_of_memory += 1
+        if self._out_of_memory < _MOST_OUT_OF_MEMORY:
+            return None
+        message = "the app found no memory for %d calls in a row" % _MOST_OUT_OF_MEMORY
+        return ServeError("SERVE_WORKER_LOST", message)
+
+
+def _first_line(raised: BaseException) -> str:
+    try:
+        return str(raised).split("\n", 1)[0]
+    except Exception:
+        return type(raised).__name__

@@ -1,0 +1,84 @@
+"""What runs the calls that begin together: one (`call_runner.py`) or a batch of them (`batch_runner.py`)."""
+
+from __future__ import annotations
+
+from typing import List, Optional
+
+from banana_worker import process
+from banana_worker.arriving_calls import WaitingCall
+from banana_worker.loaded_app import LoadedApp
+from banana_worker.print_attribution import PrintAttribution
+from banana_worker.running_call import CallHost, RunningCall
+from banana_worker.tasks import Tasks
+
+class RunnerOptions:
+    """What both runners need. One for all calls of a worker."""
+
+    def __init__(self, app: LoadedApp, host: CallHost, prints: PrintAttribution, tasks: Tasks) -> None:
+        self.app = app
+        self.host = host
+        self.prints = prints
+        self.tasks = tasks
+
+
+class AppExit(BaseException):
+    """The app ended its worker, with `sys.exit` or in another way that is no failure of one call."""
+
+    def __init__(self, thrown: BaseException) -> None:
+        super().__init__(thrown)
+        self.thrown = thrown
+
+
+class Runner:
+    """The calls that run now."""
+
+    def __init__(self, options: RunnerOptions) -> None:
+        self.options = options
+
+    def take(self, batch: List[WaitingCall]) -> None:
+        """From here on `find` finds these calls, which begin next."""
+        raise NotImplementedError
+
+    def run(self) -> Optional[BaseException]:
+        """Runs what was taken to its end, and returns what the app raised, if it did. @raises AppExit"""
+        raise NotImplementedError
+
+    def find(self, call_id: int) -> Optional[RunningCall]:
+        """For whoever reads messages: the call, if it runs."""
+        raise NotImplementedError
+
+    def cancel(self, call_id: int, reason: str) -> None:
+        """For whoever reads messages: nobody waits for this call any more."""
+        raise NotImplementedError
+
+    def abort(self, reason: str) -> None:
+        """For whoever reads messages: tells the app that all of them should end."""
+        raise NotImplementedError
+
+
+def check_is_worker(thrown: Optional[BaseException]) -> None:
+    """Called when the app's code has returned or raised: a forked child that came so far ends here.
+    @raises AppExit if the app wants its worker to end"""
+    if process.in_fork():
+        _end_fork(thrown)
+    if isinstance(thrown, SystemExit):
+        raise AppExit(thrown)
+
+
+def _end_fork(thrown: Optional[BaseException]) -> None:
+    """As Python ends a program."""
+    code = 0
+    if isinstance(thrown, SystemExit):
+        code = _exit_code(thrown)
+    elif thrown is not None:
+        import sys
+
+        sys.excepthook(type(thrown), thrown, thrown.__traceback__)
+        code = 1
+    process.exit_now(code)
+
+
+def _exit_code(exit: SystemExit) -> int:
+    if exit.code is None:
+        return 0
+    return exit.code if isinstance(exit.code, int) else 1

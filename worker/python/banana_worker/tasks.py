@@ -1,0 +1,68 @@
+"""What the app promises instead of returning it: awaitables, and the event loop that runs them, once there is one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Awaitable, Callable, List, Optional
+
+from banana_worker.listener import Listener
+from banana_worker.process import DOWN_FD
+
+if TYPE_CHECKING:
+    from banana_worker.event_loop import EventLoop
+
+# Values that are told from awaitables by their type alone, without a look at it.
+_PLAIN = frozenset((dict, list, str, bytes, int, float, bool, tuple, type(None)))
+
+
+class Tasks:
+    """All but `cancel` and `wake` is for the main thread. An app without coroutines never starts an event loop."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._loop: Optional[EventLoop] = None
+
+    def settled(self, output: Any, is_cancelled: Callable[[], bool]) -> Any:
+        """What the app returned, or what that gives when it is awaited. @raises what it raises"""
+        if type(output) in _PLAIN or not hasattr(type(output), "__await__"):
+            return output
+        return self.run(output, is_cancelled)
+
+    def run(self, awaitable: Awaitable[Any], is_cancelled: Callable[[], bool]) -> Any:
+        """Awaits it; `cancel` cancels it, and so does a cancel that came before."""
+        if self._loop is None:
+            from banana_worker.event_loop import EventLoop
+
+            self._loop = EventLoop(self._listener, DOWN_FD)
+        return self._loop.run(awaitable, is_cancelled)
+
+    def run_together(self, coroutines: List[Awaitable[None]]) -> None:
+        """Runs them to their ends; none of them may raise."""
+        self.run(_together(coroutines), lambda: False)
+
+    def wait_until(self, is_there: Callable[[], bool]) -> None:
+        """Waits until a message has made `is_there` true; the app's tasks go on meanwhile."""
+        if self._loop is None:
+            self._listener.wait_until(is_there)
+        else:
+            self._loop.wait_until(is_there)
+
+    def wake(self) -> None:
+        """Messages were read."""
+        if self._loop is not None:
+            self._loop.wake()
+
+    def cancel(self) -> None:
+        """Cancels what `run` runs, if it does."""
+        if self._loop is not None:
+            self._loop.cancel()
+
+
+def is_cancellation(thrown: BaseException) -> bool:
+    """Whether it says that a task was cancelled."""
+    return type(thrown).__name__ == "CancelledError"
+
+
+async def _together(coroutines: List[Awaitable[None]]) -> None:
+    import asyncio
+
+    await asyncio.gather(*coroutines)

@@ -1,0 +1,32 @@
+"""Sends what an app has measured, in messages of a bounded size."""
+
+from __future__ import annotations
+
+from typing import List
+
+from banana_worker.channel import Channel
+from banana_worker.messages import Metric
+
+# Far below what a head may hold; an estimate is good enough.
+_MAX_MESSAGE_BYTES = 128 * 1024
+
+
+def tell_metrics(channel: Channel, metrics: List[Metric]) -> None:
+    """They are in the kernel when this returns, before whatever is sent next."""
+    group: List[Metric] = []
+    group_bytes = 0
+    for metric in metrics:
+        size = _at_most_bytes(metric)
+        if group and group_bytes + size > _MAX_MESSAGE_BYTES:
+            channel.send(["metrics", group])
+            group, group_bytes = [], 0
+        group.append(metric)
+        group_bytes += size
+    if group:
+        channel.send(["metrics", group])
+
+
+def _at_most_bytes(metric: Metric) -> int:
+    """A character is at most 4 bytes in UTF-8, a number 9 in MessagePack."""
+    chars = len(metric.name) + len(str(metric.value)) + len(metric.unit) + len(metric.dimensions)
+    return 4 * chars + 9 * len(metric.call_ids) + 32

@@ -1,0 +1,63 @@
+"""Waiting for what a message may bring: credit, a client's words, the end of a webhook.
+
+On the main thread the one who waits reads the messages himself; on any other thread, and in the event loop, he is woken
+by `ring`, which is called after each read.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Callable, List
+
+from banana_worker.listener import Listener
+
+if TYPE_CHECKING:
+    from asyncio import Future
+
+
+class Waits:
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._changed = threading.Condition()
+        # Number of threads that wait; each counts itself before it looks.
+        self._threads = 0
+        self._futures: List[Future[None]] = []
+
+    def wait(self, is_there: Callable[[], bool]) -> None:
+        """Waits until `is_there`, which must not raise."""
+        if is_there():
+            return
+        if self._listener.is_main_thread:
+            self._listener.wait_until(is_there)
+            return
+        with self._changed:
+            self._threads += 1
+            self._changed.wait_for(is_there)
+            self._threads -= 1
+
+    async def wait_async(self, is_there: Callable[[], bool]) -> None:
+        """`wait` that lets the event loop go on."""
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        while not is_there():
+            future: Future[None] = loop.create_future()
+            self._futures.append(future)
+            if is_there():  # it came before we were on the list
+                self.ring()
+            await future
+
+    def ring(self) -> None:
+        """Something may be there by now."""
+        if self._threads > 0:
+            with self._changed:
+                self._changed.notify_all()
+        if self._futures:
+            futures, self._futures = self._futures, []
+            for future in futures:
+                future.get_loop().call_soon_threadsafe(_resolve, future)
+
+
+def _resolve(future: Future[None]) -> None:
+    if not future.done():  # whoever waited may have been cancelled
+        future.set_result(None)
