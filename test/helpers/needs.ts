@@ -14,6 +14,15 @@ const PROGRAMS = {
   openssl: { probe: ['openssl', 'version'], install: 'apt-get install openssl' },
   python3: { probe: ['python3', '--version'], install: 'apt-get install python3' },
   prometheus: { probe: ['prometheus', '--version'], install: 'apt-get install prometheus' },
+  /** Debian's modules, which its own interpreter has. */
+  pytest: {
+    probe: ['/usr/bin/python3', '-c', 'import pytest'],
+    install: 'apt-get install python3-pytest',
+  },
+  'python3-redis': {
+    probe: ['/usr/bin/python3', '-c', 'import redis'],
+    install: 'apt-get install python3-redis',
+  },
   'redis-server': { probe: ['redis-server', '--version'], install: 'apt-get install redis-server' },
   script: { probe: ['script', '--version'], install: 'apt-get install bsdutils' },
   tar: { probe: ['tar', '--version'], install: 'apt-get install tar' },

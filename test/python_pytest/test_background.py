@@ -1,0 +1,106 @@
+"""Background functions, and what the status says of them."""
+
+import threading
+import time
+
+import pytest
+
+import potassium
+
+
+def until(client, is_so):
+    """Asks for the status until it is so."""
+    for _ in range(3000):
+        status = client.get("/__status__", json={}).json
+        if is_so(status):
+            return status
+        time.sleep(0.01)
+    pytest.fail(f"never so: {status}")
+
+
+@pytest.mark.parametrize("path", ["/__status__", "/_k/status"])
+def test_the_status_follows_a_call_from_its_start_to_its_end(path):
+    app = potassium.Potassium("my_app")
+    condition = threading.Condition()
+
+    @app.init
+    def init():
+        return {}
+
+    @app.background("/background")
+    def background(context: dict, request: potassium.Request):
+        with condition:
+            condition.wait()
+
+    client = app.test_client()
+    status = client.get(path, json={})
+    assert status.status_code == 200
+    assert list(status.json)[:4] == ["gpu_available", "idle_time", "inference_time", "sequence_number"]
+    assert (status.json["gpu_available"], status.json["sequence_number"]) == (True, 0)
+    assert (status.json["idle_time"] > 0, status.json["inference_time"]) == (True, 0)
+
+    answer = client.post("/background", json={})
+    assert (answer.status_code, answer.json, answer.data) == (200, {"started": True}, b'{"started":true}\n')
+
+    busy = until(client, lambda status: status["inference_time"] > 0)
+    assert (busy["gpu_available"], busy["sequence_number"], busy["idle_time"]) == (False, 1, 0)
+
+    with condition:
+        condition.notify()
+    idle = until(client, lambda status: status["gpu_available"])
+    assert (idle["sequence_number"], idle["idle_time"] > 0, idle["inference_time"]) == (1, True, 0)
+
+
+def test_calls_run_one_after_the_other_in_the_order_they_came():
+    app = potassium.Potassium("my_app")
+    order = []
+    may_end = threading.Event()
+
+    @app.background("/slow")
+    def slow(context, request):
+        may_end.wait()
+        order.append("slow")
+
+    @app.handler("/fast")
+    def fast(context, request):
+        order.append("fast")
+        return potassium.Response(json=order)
+
+    client = app.test_client()
+    client.post("/slow", json={})
+    answers = []
+    caller = threading.Thread(target=lambda: answers.append(client.post("/fast", json={}).json))
+    caller.start()
+    until(client, lambda status: status["sequence_number"] == 2)
+    assert order == []
+    may_end.set()
+    caller.join()
+    assert answers == [["slow", "fast"]]
+
+
+def test_a_background_function_that_raises_leaves_the_app_well(capfd):
+    app = potassium.Potassium("my_app")
+    app.background("/bad")(lambda context, request: 1 / 0)
+    app.handler("/good")(lambda context, request: potassium.Response(json="good"))
+    client = app.test_client()
+    assert client.post("/bad", json={}).json == {"started": True}
+    assert client.post("/good", json={}).json == "good"
+    assert until(client, lambda status: status["gpu_available"])["sequence_number"] == 2
+    assert "ZeroDivisionError" in capfd.readouterr().err
+
+
+def test_older_names_of_the_same():
+    app = potassium.Potassium("my_app")
+    done = threading.Event()
+
+    @app.async_handler("/a", result_webhook=None)
+    def a(context, request):
+        done.set()
+
+    @app.background(path="/b")
+    def b(context, request):
+        pass
+
+    client = app.test_client()
+    assert client.post("/a", json={}).json == client.post("/b", json={}).json == {"started": True}
+    assert done.wait(30)

@@ -1,0 +1,62 @@
+"""Webhooks where no server sends them: the test's own process posts them, once."""
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+import potassium
+
+
+@pytest.fixture
+def receiver():
+    """A real receiver: its URL, and the list of what came."""
+    came = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            came.append((self.headers["Content-Type"], json.loads(body)))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/hook", came
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_handler_posts_and_so_does_its_result(receiver):
+    url, came = receiver
+    app = potassium.Potassium("my_app")
+
+    @app.result_webhook(url=url)
+    @app.handler
+    def handler(cache, json_in):
+        assert potassium.send_webhook(url=url, json={"step": 1}) is None
+        return {"outputs": json_in}
+
+    with app.test_client() as client:
+        assert client.post("/", json="in").json == {"outputs": "in"}
+        client.post("/", json="again")  # on the same thread: the webhook of the call before is out
+    assert came[:2] == [("application/json", {"step": 1}), ("application/json", {"outputs": "in"})]
+
+
+def test_a_receiver_that_is_not_there_is_told_and_raises_nothing(receiver, capfd):
+    from potassium.hooks import send_webhook
+
+    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
+        url = f"http://127.0.0.1:{server.server_port}/"
+    send_webhook(url, {})
+    assert f"Webhook to {url} failed with connection error" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("url, error", [("nowhere", ValueError), (5, TypeError), ("ftp://x/", ValueError)])
+def test_what_is_no_url_is_refused(url, error):
+    with pytest.raises(error):
+        potassium.send_webhook(url, {})
