@@ -2,6 +2,7 @@
 
 import datetime
 import random
+import sys
 import unittest
 
 from banana_worker.errors import ServeError

@@ -1,36 +1,89 @@
-"""From an app's file to a `LoadedApp`."""
+"""Imports the app's file and finds the adapter that fits what it holds."""
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import sys
+import re
+import types
+from typing import Callable, NamedTuple, Optional
 
+from banana_worker import process
 from banana_worker.adapters.banana_app import from_banana_app
+from banana_worker.adapters.potassium_app import from_potassium_app
+from banana_worker.app_module import execute, make_module
+from banana_worker.explain_load_error import AppLoadError, explain_import_error, locate_text
+from banana_worker.explain_missing_app import missing_handler, missing_inference, not_loadable
+from banana_worker.in_worker import AppImport
 from banana_worker.loaded_app import LoadedApp
 from banana_worker.messages import StartSpec
+from banana_worker.runner import check_is_worker
+from banana_worker.standard_modules import import_standard
+
+__all__ = ["AppLoadError", "load_app"]
 
 
-class AppLoadError(Exception):
-    """The app cannot be loaded. The message names file, line, cause and cure; `outlook` is one of outlook.py's."""
-
-    def __init__(self, message: str, outlook: str = "permanent") -> None:
-        super().__init__(message)
-        self.outlook = outlook
+class _Imported(NamedTuple):
+    path: str
+    module: types.ModuleType
+    # What `app.serve()` was called on while the file was imported; None if it was not.
+    served: Optional[object]
 
 
 def load_app(spec: StartSpec) -> LoadedApp:
-    """Executes the app's file and finds the app in it. @raises AppLoadError"""
-    name = os.path.splitext(os.path.basename(spec.app))[0]
-    found = importlib.util.spec_from_file_location(name, spec.app)
-    if found is None or found.loader is None:
-        raise AppLoadError("%s: it is no Python file" % spec.app)
-    module = importlib.util.module_from_spec(found)
-    sys.path.insert(0, os.path.dirname(spec.app))
-    sys.modules[name] = sys.modules["__main__"] = module
-    sys.argv = [spec.app]
-    found.loader.exec_module(module)
-    app = from_banana_app(module)
+    """Executes the app's file and finds the app in it: the first of Potassium, Banana and a custom service.
+
+    @raises AppLoadError with file, line, cause and cure
+    """
+    mistake = not_loadable(spec.app)
+    if mistake is not None:
+        raise mistake
+    imported = _import_app(spec)
+    handler = "" if spec.service is None else spec.service.handler
+    app = None if handler else _adapt(imported, _potassium_or_banana)
+    app = app or _service(imported, spec)
     if app is None:
-        raise AppLoadError("%s: it has no `inference`" % spec.app)
+        raise missing_inference(imported.path, imported.module)
     return app
+
+
+def _import_app(spec: StartSpec) -> _Imported:
+    module = make_module(spec.app, None if spec.service is None else spec.service.model_dir)
+    try:
+        with AppImport() as importing:
+            execute(module)
+        if process.in_fork():
+            check_is_worker(None)
+    except BaseException as thrown:
+        if process.in_fork():
+            check_is_worker(thrown)
+        raise explain_import_error(spec.app, thrown) from thrown
+    return _Imported(spec.app, module, importing.served)
+
+
+def _potassium_or_banana(imported: _Imported) -> Optional[LoadedApp]:
+    return from_potassium_app(imported.module, imported.served) or from_banana_app(imported.module)
+
+
+def _service(imported: _Imported, spec: StartSpec) -> Optional[LoadedApp]:
+    """The custom service in the module; None if there is none and none was asked for. @raises AppLoadError"""
+    module, source = imported.module, spec.service
+    if source is None and (hasattr(module, "inference") or not hasattr(module, "handle")):
+        return None
+    from_service = import_standard("banana_worker.adapters.mms_service").from_service
+    model_dir = os.path.dirname(imported.path) if source is None else source.model_dir
+    app = _adapt(imported, lambda one: from_service(one.module, source, model_dir))
+    if app is None and source is not None:
+        found = import_standard("banana_worker.adapters.service_handler").service_classes(module)
+        classes = [one.__name__ for one in found]
+        raise missing_handler(imported.path, module, source.handler, classes)
+    return app
+
+
+def _adapt(imported: _Imported, adapt: Callable[[_Imported], Optional[LoadedApp]]) -> Optional[LoadedApp]:
+    """@raises AppLoadError in place of the TypeError that says which name of the module is of a wrong kind"""
+    try:
+        return adapt(imported)
+    except TypeError as wrong:
+        name = re.search(r"`(\w+)`", str(wrong))
+        where = locate_text(imported.path, name.group(1)) if name else imported.path
+        raise AppLoadError(f"{where}: {wrong}") from wrong

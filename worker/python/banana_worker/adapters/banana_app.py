@@ -2,46 +2,83 @@
 
 from __future__ import annotations
 
-import inspect
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Callable, List, Optional
 
-from banana_worker.loaded_app import ANY_BATCH, LoadedApp
+from banana_worker.adapters.exports import APP_OPTIONS, config_of, repeatable_of
+from banana_worker.batch_entries import only_entry
+from banana_worker.input_wishes import InputWishes, input_wishes
+from banana_worker.loaded_app import ANY_BATCH, Example, LoadedApp
 from banana_worker.messages import Route
+from banana_worker.parameters import with_context
+from banana_worker.sentences import kind_of
 
 if TYPE_CHECKING:
     from banana_worker.call_context import CallContext, InitContext
 
+_ROUTE = "/"
+
+Function = Callable[..., Any]
+
 
 class BananaApp(LoadedApp):
     def __init__(self, module: ModuleType) -> None:
-        self._module = module
-        self._inference: Callable[..., Any] = getattr(module, "inference")
-        self._batch: Optional[Callable[..., Any]] = getattr(module, "inference_batch", None)
-        self._takes_ctx = _takes_ctx(self._inference)
-        self.routes = [Route("/", max_batch=1 if self._batch is None else ANY_BATCH)]
+        self._batch = _function(module, "inference_batch", 1)
+        self._inference = _function(module, "inference", 1) or self._infer_alone
+        self._init = _function(module, "init", 0)
+        self._shutdown = getattr(module, "shutdown", None)
+        config = config_of(module)
+        self._wishes = input_wishes(config, "`config`")
+        self.repeatable = repeatable_of(config)
+        self.model_options = {name: value for name, value in config.items() if name not in APP_OPTIONS}
+        self.routes = [Route(_ROUTE, max_batch=1 if self._batch is None else ANY_BATCH)]
+        if "example" in vars(module):
+            self.example = Example(_ROUTE, module.example)
+
+    def wishes(self, route: str) -> InputWishes:
+        return self._wishes
 
     def init(self, ctx: InitContext) -> Any:
-        init = getattr(self._module, "init", None)
-        return None if init is None else init()
+        return None if self._init is None else self._init(ctx)
 
     def handle(self, route: str, input: Any, ctx: CallContext) -> Any:
-        return self._inference(input, ctx) if self._takes_ctx else self._inference(input)
+        return self._inference(input, ctx)
+
+    def _infer_alone(self, input: Any, ctx: CallContext) -> Any:
+        """A batch of one, for an app that has no `inference`."""
+        returned = self.handle_batch(_ROUTE, [input], [ctx])
+        return _only_later(returned) if hasattr(type(returned), "__await__") else only_entry(returned)
 
     def handle_batch(self, route: str, inputs: List[Any], ctxs: List[CallContext]) -> Any:
-        assert self._batch is not None
+        assert self._batch is not None, "calls come one by one to an app without inference_batch"
         return self._batch(inputs, ctxs)
+
+    def shutdown(self) -> Any:
+        # An event of the app's own may bear the name.
+        return self._shutdown() if callable(self._shutdown) else None
+
+
+async def _only_later(returned: Any) -> Any:
+    return only_entry(await returned)
 
 
 def from_banana_app(module: ModuleType) -> Optional[LoadedApp]:
-    """Returns None if the module is no Banana app."""
-    return BananaApp(module) if callable(getattr(module, "inference", None)) else None
+    """Returns None if the module is no Banana app. @raises TypeError that says which name is of a wrong kind"""
+    is_app = callable(getattr(module, "inference", None)) or hasattr(module, "inference_batch")
+    return BananaApp(module) if is_app else None
 
 
-def _takes_ctx(inference: Callable[..., Any]) -> bool:
-    """A second parameter without a default, or named `ctx` or `context`, is the call's `ctx`."""
-    parameters = list(inspect.signature(inference).parameters.values())
-    if len(parameters) < 2:
-        return False
-    second = parameters[1]
-    return second.default is second.empty or second.name in ("ctx", "context")
+def _function(module: ModuleType, name: str, before: int) -> Optional[Function]:
+    """The function of this name, to be called with `before` arguments and a context; None if there is none."""
+    value = getattr(module, name, None)
+    if value is None:
+        return None
+    if not callable(value):
+        raise TypeError(f"`{name}` is {kind_of(value)}; make it a function or remove it")
+    try:
+        return with_context(value, before)
+    except TypeError as wrong:
+        raise TypeError(f"`{name}` {wrong}: write `def {name}({_INPUTS[name]})`") from None
+
+
+_INPUTS = {"inference": "model_inputs", "inference_batch": "inputs, ctxs", "init": ""}

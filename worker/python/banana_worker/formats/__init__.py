@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from types import ModuleType
+
+from banana_worker.standard_modules import import_standard
 
 # The modules of the formats by the name that a call may fix, or that `read_input.py` finds for its content type. Each
 # has `read(body, call)`, which raises ServeError SERVE_BAD_BODY; one that clients can ask for has `write(value, call)`.
@@ -23,4 +24,4 @@ BY_ACCEPT = (("application/msgpack", "msgpack"),)
 
 def format_named(name: str) -> ModuleType:
     """The format's module: those that most apps never meet are loaded with the first body that needs them."""
-    return import_module("." + FORMATS[name], __name__)
+    return import_standard(f"{__name__}.{FORMATS[name]}")

@@ -1,0 +1,309 @@
+"""How an app's file is executed, what is found in it, and what is said of one that cannot be loaded."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+PROGRAM = """
+import json, os, sys
+from banana_worker.load_app import AppLoadError, load_app
+from banana_worker.messages import Device, Limits, StartSpec
+path = sys.argv[1]
+spec = StartSpec(path, "", "m", "1", 0, Device(None, 1), Limits(1, 1), "", 0, "", None, None)
+try:
+    app = load_app(spec)
+except AppLoadError as error:
+    print(json.dumps({"error": str(error), "outlook": error.outlook}))
+else:
+    print(json.dumps({"output": app.handle("/", 1, "the ctx"), "options": app.model_options}))
+"""
+
+
+class Apps(unittest.TestCase):
+    """Each app is loaded in a process of its own, as a worker does it."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = os.path.realpath(folder.name)
+
+    def write(self, name, source):
+        path = os.path.join(self.folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(source if isinstance(source, bytes) else textwrap.dedent(source).encode())
+        return path
+
+    def load(self, path):
+        import json
+
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/", timeout=120
+        )
+        self.assertEqual(done.stderr.decode(), "")
+        return json.loads(done.stdout.decode().splitlines()[-1])
+
+    def output(self, source, name="app.py"):
+        loaded = self.load(self.write(name, source))
+        self.assertNotIn("error", loaded)
+        return loaded["output"]
+
+    def refused(self, source, name="app.py"):
+        path = self.write(name, source)
+        loaded = self.load(path)
+        self.assertIn("error", loaded)
+        return loaded["error"].replace(self.folder + os.sep, ""), loaded["outlook"]
+
+
+class Execution(Apps):
+    def test_the_file_finds_itself_as_python_app_py_would(self):
+        self.write("sibling.py", "WHO = 'a file beside the app'")
+        source = """
+            import os, sys, sibling
+            from .sibling import WHO
+
+            class Net:
+                pass
+
+            def inference(model_inputs):
+                import __main__
+                module = sys.modules[Net.__module__]
+                return [__name__, __main__.Net is Net, module is __main__, __file__ == os.path.abspath(__file__),
+                        sys.argv == [__file__], sys.path[0] == os.path.dirname(__file__), os.getcwd(),
+                        sibling.WHO, WHO, __main__.__spec__]
+            """
+        found = [True, True, True, True, True, "/", "a file beside the app", "a file beside the app", None]
+        self.assertEqual(self.output(source), ["app", *found])
+        self.assertEqual(self.output(source, "my-app.v2.py"), ["my-app.v2", *found])
+
+    def test_an_app_may_bear_the_name_of_a_module_of_python_or_of_ours(self):
+        for name in ("json", "queue", "asyncio", "types", "potassium", "mms", "banana_worker"):
+            source = f"""
+                import importlib
+                module = importlib.import_module({name!r})
+                import json, concurrent.futures, logging.handlers, multiprocessing.pool
+
+                def inference(model_inputs):
+                    return [json.dumps(model_inputs), module.__file__ != __file__, __name__ != "__main__"]
+                """
+            with self.subTest(name):
+                self.assertEqual(self.output(source, name + ".py"), ["1", True, True])
+
+    def test_pickles_of_the_main_program_load(self):
+        source = """
+            import pickle
+            class Net:
+                size = 3
+            net = pickle.loads(%r)
+            again = pickle.loads(pickle.dumps(Net()))
+            def inference(model_inputs):
+                return [net.size, again.size]
+            """
+        self.assertEqual(self.output(source % b"c__main__\nNet\n)\x81."), [3, 3])
+
+    def test_processes_that_are_spawned_find_the_functions_of_the_app(self):
+        source = """
+            import multiprocessing
+
+            def double(value):
+                return 2 * value
+
+            def inference(model_inputs):
+                with multiprocessing.get_context("spawn").Pool(1) as pool:
+                    return pool.map(double, [1, 2])
+
+            if __name__ == "__main__":
+                raise Exception("no worker and none of its processes comes here")
+            """
+        for name in ("app.py", "my-app.py"):
+            with self.subTest(name):
+                self.assertEqual(self.output(source, name), [2, 4])
+
+    def test_a_file_that_changes_within_a_second_is_read_again(self):
+        path = self.write("app.py", "def inference(model_inputs): return 1")
+        os.utime(path, (1, 1))
+        self.assertEqual(self.load(path)["output"], 1)
+        self.write("app.py", "def inference(model_inputs): return 2")
+        os.utime(path, (1, 1))
+        self.assertEqual(self.load(path)["output"], 2)
+
+
+class Parameters(Apps):
+    def test_inference_gets_the_context_if_it_wants_one(self):
+        for parameters, gets in (
+            ("model_inputs", 1),
+            ("model_inputs, ctx", 2),
+            ("model_inputs, anything", 2),
+            ("model_inputs, ctx=None", 2),
+            ("model_inputs, context=None", 2),
+            ("model_inputs, steps=5", 1),
+            ("model_inputs, *more", 1),
+            ("*all", 1),
+            ("model_inputs, *, ctx", 2),
+            ("model_inputs, *, steps=5", 1),
+        ):
+            source = f"""
+                def inference({parameters}):
+                    return 2 if "the ctx" in list(locals().values()) else 1
+                """
+            with self.subTest(parameters):
+                self.assertEqual(self.output(source), gets)
+
+    def test_what_a_decorator_wraps_counts(self):
+        source = """
+            import functools
+
+            def plain(function):
+                @functools.wraps(function)
+                def wrapper(*args, **kwargs):
+                    return function(*args, **kwargs)
+                return wrapper
+
+            @plain
+            def inference(model_inputs, ctx):
+                return [model_inputs, ctx]
+            """
+        self.assertEqual(self.output(source), [1, "the ctx"])
+        called = "class Model:\n def __call__(self, model_inputs, ctx): return [model_inputs, ctx]\ninference = Model()"
+        self.assertEqual(self.output(called), [1, "the ctx"])
+        self.assertEqual(self.output("inference = str"), "1")
+
+    def test_a_batch_function_answers_alone(self):
+        self.assertEqual(self.output("def inference_batch(inputs): return [inputs[0] + 1]"), 2)
+        self.assertEqual(self.output("def inference_batch(inputs, ctxs): return [ctxs[0]]"), "the ctx")
+
+
+class Config(Apps):
+    def options(self, config):
+        return self.load(self.write("app.py", f"config = {config}\ndef inference(x): return x"))
+
+    def test_options_may_be_written_as_python_names_are(self):
+        given = '{"run_timeout": "30s", "maxBatchDelay": "5ms", "typo": 1, "forms": True}'
+        wanted = {"runTimeout": "30s", "maxBatchDelay": "5ms", "typo": 1}
+        self.assertEqual(self.options(given)["options"], wanted)
+
+    def test_a_config_of_the_apps_own_is_left_alone(self):
+        for config in ('{"port": 5432, "model": "bert"}', "object()", "[1]", "{1: 2}", "__import__('json')"):
+            with self.subTest(config):
+                self.assertEqual(self.options(config)["options"], {})
+
+    def test_a_value_of_a_wrong_kind_is_named_with_its_line(self):
+        said = self.options('{"repeatable": "yes"}')["error"].replace(self.folder + os.sep, "")
+        self.assertEqual(said, "app.py:1: `config`: repeatable must be True or False")
+
+
+class Mistakes(Apps):
+    def assert_said(self, source, pattern, outlook="permanent", name="app.py"):
+        with self.subTest(source):
+            said, found = self.refused(source, name)
+            self.assertRegex(said, pattern)
+            self.assertEqual(found, outlook)
+
+    def test_syntax_errors_name_the_line(self):
+        for source, pattern in (
+            ("def inference(x):\n    return x +\n", r"^app\.py:2: syntax error: invalid syntax: `return x \+`"),
+            ("def inference(x):\nreturn x\n", r"^app\.py:2: syntax error: (expected an )?indented block.*`return x`"),
+            ("x = 1\n  y = 2\n", r"^app\.py:2: syntax error: unexpected indent: `y = 2`"),
+            ("if 1:\n\ty = 2\n        z = 3\n", r"^app\.py:3: syntax error: .*(tabs|unindent)"),
+            (b"x = 1\ny = '\xfc'\n", r"^app\.py:2: .*(UTF-8|utf-8)"),
+            (b"# coding: klingon\n", r"^app\.py:1: .*klingon"),
+            (b"x = '\x00'\n", r"^app\.py:1: .*null byte"),
+        ):
+            self.assert_said(source, pattern)
+        self.write("helper.py", "def f(:\n")
+        self.assert_said("\nimport helper\n", r"^helper\.py:1: syntax error: .*`def f\(:`")
+
+    def test_a_missing_package_is_named_with_the_command_that_installs_it(self):
+        install = "Run: %s -m pip install " % sys.executable
+        for source, said in (
+            ("\nimport surely_missing.part\n", 'app.py:2: cannot import "surely_missing": the package'),
+            ("import surely_missing", install + "surely_missing\n"),
+            ("import cv2", install + "opencv-python\n"),
+            ("from PIL import Image", install + "pillow\n"),
+            ("import yaml", install + "pyyaml\n"),
+            ("import sklearn.svm", install + "scikit-learn\n"),
+            ("import surely_missing", "The interpreter is %s (Python %d." % (sys.executable, sys.version_info[0])),
+            ("import json.surely", '"json" is there ('),
+        ):
+            if "surely" not in source and __import__("importlib.util").util.find_spec(source.split()[1].split(".")[0]):
+                continue
+            message, outlook = self.refused(source)
+            with self.subTest(source):
+                self.assertIn(said, message)
+                self.assertEqual(outlook, "permanent")
+
+    def test_requirements_beside_the_app_are_installed_as_a_whole_if_they_name_the_package(self):
+        self.write("requirements.txt", "# for the app\nother==1\nSurely.Missing[gpu] >= 2 ; python_version > '3'\n")
+        message, _ = self.refused("import surely_missing")
+        self.assertIn("-m pip install -r requirements.txt\n", message)
+        message, _ = self.refused("import surely_missing_too")
+        self.assertIn("-m pip install surely_missing_too\n", message)
+
+    def test_what_the_app_raises_is_told_with_the_apps_frames_alone(self):
+        said, outlook = self.refused(
+            """
+            def load():
+                raise ValueError("no weights")
+            try:
+                load()
+            except ValueError as error:
+                raise RuntimeError("cannot load") from error
+            """
+        )
+        self.assertRegex(said, r"^app\.py:7: importing the app raised:\n")
+        self.assertRegex(said, r"ValueError: no weights[^$]*direct cause[^$]*RuntimeError: cannot load$")
+        self.assertNotIn("banana_worker", said)
+        self.assertEqual(outlook, "unknown")
+
+    def test_errors_of_the_network_and_of_scarce_resources_may_pass(self):
+        for raised in (
+            "ConnectionRefusedError(111, 'refused')",
+            "OSError(28, 'No space left on device')",
+            "__import__('socket').gaierror(-3, 'Temporary failure in name resolution')",
+            "RuntimeError('CUDA out of memory. Tried to allocate 2 GiB')",
+            "MemoryError()",
+        ):
+            self.assert_said(f"raise {raised}", "^app.py:1: importing the app raised:", "transient")
+            wrapped = f"try:\n    raise {raised}\nexcept Exception as e:\n    raise KeyError('model') from e"
+            self.assert_said(wrapped, "^app.py:4: importing the app raised:", "transient")
+
+    @unittest.skipUnless(sys.version_info >= (3, 11), "exception groups came with Python 3.11")
+    def test_the_parts_of_an_exception_group_are_told(self):
+        source = "raise ExceptionGroup('two', [ValueError('one'), ConnectionResetError(104, 'reset')])"
+        self.assert_said(source, r"ValueError: one[^$]*ConnectionResetError", "transient")
+
+    def test_an_import_that_exits_is_told_where(self):
+        said = r"^app\.py:2: .*sys\.exit and said: no weights\."
+        self.assert_said("import sys\nsys.exit('no weights')", said, "transient")
+        self.assert_said("import argparse\nexit(3)", r"^app\.py:2: .*sys\.exit with 3\. .*`if __name__", "transient")
+
+    def test_a_file_without_inference_is_told_what_it_has(self):
+        no = "app.py has no function `inference`."
+        for source, said in (
+            ("", f"app.py:1: {no} It defines nothing. Add `def inference(model_inputs): ...`."),
+            ("x = 1\ndef load(): pass", f"app.py:1: {no} It has: x, load. Add `def inference"),
+            ("\ndef infer(x): pass", f"app.py:2: {no} It has: infer. Rename `infer` to `inference`."),
+            ("def run_batch(x): pass", "Rename `run_batch` to `inference_batch`."),
+            ("\ninference = 5", "app.py:2: `inference` is an int; make it a function"),
+            ("inference_batch = []", "app.py:1: `inference_batch` is a list; make it a function or remove it"),
+            ("init = 1\ndef inference(x): pass", "app.py:1: `init` is an int; make it a function or remove it"),
+            ("def inference(): pass", "app.py:1: `inference` takes 0 arguments, and gets 1: write `def inference(model_"),
+            ("if 0:\n    def inference(x): pass", "app.py:2: `inference` stands behind an `if` that is false in a"),
+            ("class M:\n    def inference(self, x): pass", "app.py:2: `inference` stands inside the class M"),
+        ):
+            message, outlook = self.refused(source)
+            with self.subTest(source):
+                self.assertIn(said, message)
+                self.assertEqual(outlook, "permanent")
+
+    def test_what_is_no_file_to_read_is_told(self):
+        self.write("folder.py/app.py", "")
+        self.assertIn("folder.py: nothing says which of its files", self.load(self.folder + "/folder.py")["error"])
+        self.assertIn("gone.py: no such file", self.load(self.folder + "/gone.py")["error"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,84 @@
+"""Turns whatever the import of an app raises into file, line, cause and cure."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Optional
+
+from banana_worker.missing_module import explain_missing_module
+from banana_worker.outlook import PERMANENT, TRANSIENT, outlook_of
+from banana_worker.sentences import as_sentence
+from banana_worker.stack_frame import first_frame_outside, traceback_without_own_frames
+
+
+class AppLoadError(Exception):
+    """The app cannot be loaded. The message names file, line, cause and cure; `outlook` is one of outlook.py's."""
+
+    def __init__(self, message: str, outlook: str = PERMANENT) -> None:
+        super().__init__(message)
+        self.outlook = outlook
+
+
+def explain_import_error(path: str, thrown: BaseException) -> AppLoadError:
+    """`path`: the app's file, absolute."""
+    place = first_frame_outside(thrown) or path
+    if isinstance(thrown, SyntaxError) and thrown.filename and os.path.isabs(thrown.filename):
+        return AppLoadError(_explain_syntax_error(thrown, path))
+    if isinstance(thrown, ModuleNotFoundError) and thrown.name:
+        return AppLoadError(explain_missing_module(path, place, thrown))
+    if isinstance(thrown, ImportError):
+        return AppLoadError(f"{place}: importing the app raised:\n{traceback_without_own_frames(thrown)}")
+    if isinstance(thrown, SystemExit):
+        # An app that waits for its database may end like this, too: the same end twice is no proof that it always will.
+        return AppLoadError(_explain_exit(place, thrown), TRANSIENT)
+    said = f"{place}: importing the app raised:\n{traceback_without_own_frames(thrown)}"
+    return AppLoadError(said, PERMANENT if _is_apps_mistake(thrown) else outlook_of(thrown))
+
+
+def _is_apps_mistake(thrown: BaseException) -> bool:
+    """By the name: the class may come from another copy of the package."""
+    return type(thrown).__name__ in ("RouteAlreadyInUseException", "InvalidEndpointTypeException")
+
+
+def _explain_syntax_error(error: SyntaxError, path: str) -> str:
+    file = error.filename or path
+    broken = _not_utf8(file)
+    if broken is not None and not error.text:
+        return f"{file}:{broken}: the file is not text in UTF-8: {as_sentence(error.msg)} Save it as UTF-8."
+    text = (error.text or "").strip()
+    shown = "" if text == "" else f": `{text[:100]}`"
+    version = sys.version.split()[0]
+    return f"{file}:{error.lineno or 1}: syntax error: {error.msg}{shown} (Python {version}, {sys.executable})."
+
+
+def _not_utf8(file: str) -> Optional[int]:
+    """The number of the first line that is not UTF-8; None if all are, or if nobody can tell."""
+    try:
+        with open(file, "rb") as source:
+            data = source.read()
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return data.count(b"\n", 0, error.start) + 1
+    except OSError:
+        pass  # the place is a courtesy
+    return None
+
+
+def _explain_exit(place: str, thrown: SystemExit) -> str:
+    code = thrown.code
+    said = f" and said: {code}" if isinstance(code, str) else f" with {code!r}"
+    return (
+        f"{place}: importing the app called sys.exit{said}. A worker imports the file and then calls its functions:"
+        ' put what is for the main program behind `if __name__ == "__main__":`.'
+    )
+
+
+def locate_text(path: str, text: str) -> str:
+    """`file:line` of the first line of `path` that holds `text`, `file:1` if none does."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as source:
+            lines = source.readlines()
+    except OSError:
+        return path  # the place is a courtesy
+    return f"{path}:{next((number for number, line in enumerate(lines, 1) if text in line), 1)}"

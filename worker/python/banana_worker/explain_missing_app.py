@@ -1,0 +1,107 @@
+"""What to do about a file that holds nothing that could be served."""
+
+from __future__ import annotations
+
+import os
+import re
+import types
+from typing import Any, List, Optional
+
+from banana_worker.explain_load_error import AppLoadError, locate_text
+from banana_worker.sentences import kind_of
+from banana_worker.standard_modules import import_standard
+
+_CLOSE = re.compile(r"infer|predict|handler|run|generate|forward|main", re.IGNORECASE)
+
+
+def not_loadable(path: str) -> Optional[AppLoadError]:
+    """Whoever said what is to be loaded did not ask whether it can be. None if it may be."""
+    folder, name = os.path.split(path)
+    if os.path.isfile(folder):
+        return AppLoadError(f"{folder}: the model is this file, and its handler names another, {name}.")
+    if os.path.isdir(path):
+        return AppLoadError(
+            f"{path}: nothing says which of its files is the model's. Name it when you register the model"
+            " (handler=file:function), or call it app.py."
+        )
+    if not os.path.exists(path):
+        return AppLoadError(f"{path}: no such file. Check the path and its extension.")
+    if not os.access(path, os.R_OK):
+        return AppLoadError(f"{path}: the file cannot be read: the server's user has no permission for it.")
+    return None
+
+
+def missing_inference(path: str, module: types.ModuleType) -> AppLoadError:
+    """The file is no app of any kind."""
+    file = os.path.basename(path)
+    value = getattr(module, "inference", None)
+    if value is not None:
+        where = locate_text(path, "inference")
+        return AppLoadError(f"{where}: `inference` is {kind_of(value)}; make it a function")
+    hidden = _hidden_inference(path)
+    if hidden is not None:
+        return AppLoadError(hidden)
+    names = own_names(module)
+    close = next((name for name in names if _CLOSE.search(name) and callable(getattr(module, name))), None)
+    if close is None:
+        cure = "Add `def inference(model_inputs): ...`."
+        return AppLoadError(f"{path}:1: {file} has no function `inference`. {_names(names)} {cure}")
+    right = "inference_batch" if "batch" in close.lower() else "inference"
+    where = locate_text(path, f" {close}")
+    return AppLoadError(f"{where}: {file} has no function `inference`. {_names(names)} Rename `{close}` to `{right}`.")
+
+
+def missing_handler(path: str, module: types.ModuleType, name: str, classes: List[str]) -> AppLoadError:
+    """The file was named as a service, and has no handler of that name. `classes`: those with a `handle` method."""
+    file = os.path.basename(path)
+    wanted = f"`{name}`" if name else "a function `handle`"
+    choice = "Add `def handle(data, context): ...`, or one class with such a method."
+    if len(classes) > 1:
+        listed = ", ".join(classes)
+        choice = f"It has the classes {listed} with a `handle` method: name one, as in {file}:{classes[0]}."
+    has = _names(own_names(module))
+    problem = f"no handler: {file} has neither {wanted} nor exactly one class with a `handle` method."
+    return AppLoadError(f"{path}:1: {problem} {has} {choice}")
+
+
+def own_names(module: types.ModuleType) -> List[str]:
+    """The names that the file gives to functions, classes and values, and not what it imports as a module."""
+    return [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("__") and not isinstance(value, types.ModuleType)
+    ]
+
+
+def _names(names: List[str]) -> str:
+    if not names:
+        return "It defines nothing."
+    more = f" and {len(names) - 20} more" if len(names) > 20 else ""
+    return f"It has: {', '.join(names[:20])}{more}."
+
+
+def _hidden_inference(path: str) -> Optional[str]:
+    """Says where `def inference` stands, if it is in the file and the module does not have it."""
+    ast = import_standard("ast")
+    try:
+        with open(path, "rb") as source:
+            body = ast.parse(source.read()).body
+    except (OSError, SyntaxError, ValueError):
+        return None  # who reads this has an app that could be imported a moment ago
+    for outer in body:
+        if not isinstance(outer, (ast.If, ast.ClassDef, ast.FunctionDef)):
+            continue
+        for inner in ast.walk(outer):
+            if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef)) and inner.name == "inference":
+                place = f"{path}:{inner.lineno}"
+                return f"{place}: `inference` stands {_inside(outer)}. Move it to the top level of the file."
+    return None
+
+
+def _inside(outer: Any) -> str:
+    kind = type(outer).__name__
+    if kind == "ClassDef":
+        return f"inside the class {outer.name}, and not in the module"
+    if kind == "FunctionDef":
+        return f"inside the function {outer.name}, and not in the module"
+    return 'behind an `if` that is false in a worker (`if __name__ == "__main__":` is)'
