@@ -13,6 +13,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { lighten } from '../../protocol/light-socket.js';
 import { BegunFile } from './begun-file.js';
 import type { Exit } from './exit-report.js';
+import { isEnding } from './is-ending.js';
 import { inheritedEnv } from '../options/inherited-env.js';
 
 /** Let the kernel pick a worker before the front when memory runs out (0 is normal, 1000 is first). */
@@ -26,6 +27,8 @@ export interface WorkerProcess {
   readonly begun: BegunFile;
   readonly stdout: Readable;
   readonly stderr: Readable;
+  /** Whether the kernel is ending it; false where that cannot be known. */
+  isEnding(): boolean;
   /** Called once, when the process is gone. */
   onExit(callback: (exit: Exit) => void): void;
   /** Signals the whole group; a group that is gone already is no error. */
@@ -64,6 +67,7 @@ export function spawnWorker(options: SpawnOptions): WorkerProcess {
     begun,
     stdout: child.stdout as Readable,
     stderr: child.stderr as Readable,
+    isEnding: () => isEnding(pid),
     onExit: (callback) => child.once('exit', (code, signal) => callback({ code, signal })),
     kill: (signal) => killGroup(pid, signal),
   };

@@ -9,7 +9,7 @@ import type { Exit } from './exit-report.js';
 import type { WorkerProcess } from './spawn-worker.js';
 import type { Timers } from './timers.js';
 
-/** The second sign of a death (stream end, exit) follows the first within a few ms; callers do not wait longer. */
+/** The second sign of a death (stream end, exit) mostly follows the first within a few ms; then it is asked after. */
 const SECOND_SIGN_MS = 25;
 
 /** A stream can outlive its process only if somebody else holds the other end. */
@@ -60,8 +60,11 @@ export class WorkerEnd {
     else this.#timers.start(STREAM_LINGER_MS, () => this.#cutStream());
   }
 
+  /** A process that the kernel is ending is dead, and not by our hand, however long its exit takes on a busy machine. */
   #checkReachable(): void {
-    if (this.#exit === null) this.#listener.onUnreachable();
+    if (this.#exit !== null) return;
+    if (this.#process.isEnding()) this.#process.kill('SIGKILL');
+    else this.#listener.onUnreachable();
   }
 
   #cutStream(): void {

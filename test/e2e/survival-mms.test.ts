@@ -113,10 +113,10 @@ test('kill -9 under load costs the calls of that process, and is described as it
   const load = startLoad(() => management.infer('m', { name: 'load' }));
   const held = management.infer('m', { name: 'held', until: 'never' });
   await cues.untilNoted('run held');
-  await load.goesOn();
+  const other = await load.goesOn();
   const before = workerProcesses(server);
-  const victim = before.find((pid) => pid !== load.lastPid()) ?? 0; // the other one answers all of the load now
-  assert.equal(before.length, 2);
+  const victim = before.find((pid) => pid !== other) ?? 0;
+  assert.deepEqual([before.length, before.includes(other)], [2, true]);
   cues.give('init may not end');
   process.kill(victim, 'SIGKILL');
 
@@ -147,10 +147,8 @@ test('kill -9 under load costs the calls of that process, and is described as it
 });
 
 interface Load {
-  /** Resolves once more calls have been answered that began after this was asked. */
-  goesOn(): Promise<void>;
-  /** Of the process that answered last. */
-  lastPid(): number;
+  /** Resolves once a call is answered that began after this was asked, with the process that answered it. */
+  goesOn(): Promise<number>;
   /** Every answer. */
   end(): Promise<Answer[]>;
 }
@@ -158,25 +156,31 @@ interface Load {
 const CLIENTS = 8;
 
 function startLoad(ask: () => Promise<Answer>): Load {
-  const answers: Answer[] = [];
+  /** In the order in which they ended, each with its number in the order in which the calls began. */
+  const ended: { readonly number: number; readonly answer: Answer }[] = [];
+  let begun = 0;
   let isOver = false;
   const clients = Array.from({ length: CLIENTS }, async () => {
-    while (!isOver) answers.push(await ask());
+    while (!isOver) {
+      const number = (begun += 1);
+      ended.push({ number, answer: await ask() });
+    }
   });
   return {
-    goesOn: () => {
-      const enough = answers.length + 2 * CLIENTS; // those that have begun already are at most as many as clients
-      return eventually(
-        () => answers.length >= enough,
+    goesOn: async () => {
+      const before = begun;
+      const next = (): Answer | undefined => ended.find(({ number }) => number > before)?.answer;
+      await eventually(
+        () => next() !== undefined,
         15_000,
-        () => `only ${answers.length} calls were answered`,
+        () => `only ${ended.length} calls of ${begun} were answered`,
       );
+      return next()?.json<{ pid: number }>().pid ?? 0;
     },
-    lastPid: () => answers.at(-1)?.json<{ pid: number }>().pid ?? 0,
     end: async () => {
       isOver = true;
       await Promise.all(clients);
-      return answers;
+      return ended.map(({ answer }) => answer);
     },
   };
 }

@@ -24,9 +24,11 @@ function setUp(t: TestContext) {
   const story: string[] = [];
   const pipes = { stdout: new Pipe(), stderr: new Pipe() };
   let onExit: (exit: Exit) => void = () => {};
+  let isEnding = false;
   const process = {
     ...pipes,
     framesIn: { destroy: () => story.push('cut') },
+    isEnding: () => isEnding,
     onExit: (callback: (exit: Exit) => void) => (onExit = callback),
     kill: (signal: string) => story.push(signal),
   } as unknown as WorkerProcess;
@@ -40,6 +42,7 @@ function setUp(t: TestContext) {
     ...pipes,
     streamEnds: () => end.onStreamEnd(),
     exits: () => onExit(EXIT),
+    isEnding: () => void (isEnding = true),
     pass: (ms: number) => t.mock.timers.tick(ms),
     /** What was told since it was last asked. */
     told: (): string[] => story.splice(0),
@@ -104,6 +107,16 @@ test('a process that exits within those 25 ms is not', (t) => {
   bench.exits();
   bench.pass(1);
   assert.ok(!bench.told().includes('unreachable'));
+});
+
+test('a process that the kernel is ending is not unreachable, however long that takes', (t) => {
+  const bench = setUp(t);
+  bench.streamEnds();
+  bench.isEnding();
+  bench.pass(10_000);
+  assert.deepEqual(bench.told(), ['sign', 'SIGKILL']);
+  bench.exits();
+  assert.deepEqual(bench.told(), ['sign', 'dead 1', 'SIGKILL']);
 });
 
 test('a stream that a stranger holds open is cut 500 ms after the exit', (t) => {
