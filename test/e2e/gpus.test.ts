@@ -6,6 +6,7 @@ import { delimiter, join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
+import { editedApp } from '../helpers/edited-app.js';
 import { fixture, runCommand, startServer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -258,3 +259,42 @@ test('nvidia-smi is asked once, never on a request', LIMIT, async (t) => {
   await server.stop();
   assert.deepEqual(cues.notes(), ['asked']);
 });
+
+test(
+  'a config.properties shares the workers of a model out over the GPUs that it counts',
+  LIMIT,
+  async (t) => {
+    const seen = `export const handle = (data, context) => data && data.map(() => context.systemProperties.gpuId);`;
+    const { folder } = editedApp(t, {
+      'config.properties': `inference_address=http://127.0.0.1:0
+management_address=http://127.0.0.1:0
+model_store=models
+load_models=first.mjs
+default_workers_per_model=4
+number_of_gpu=2`,
+      'models/first.mjs': seen,
+      'models/later.mjs': seen,
+    });
+    const server = await startServer(null, {
+      t,
+      cwd: folder,
+      env: environment(t, cards),
+      isAddressGiven: true,
+    });
+    const gpusOf = async (name: string): Promise<string[]> => {
+      const { models } = await server.until(
+        (status) =>
+          status.models.find((model) => model.name === name)?.workers.filter(({ state }) => state === 'idle')
+            .length === 4,
+      );
+      const workers = models.find((model) => model.name === name)?.workers ?? [];
+      return workers.map(({ device }) => device).sort();
+    };
+    assert.deepEqual(await gpusOf('first'), ['gpu 0', 'gpu 0', 'gpu 1', 'gpu 1']);
+    const management = /the management API is on (\S+)/.exec(server.stderr())?.[1] ?? '';
+    const registered = await fetch(`${management}/models?url=later.mjs&synchronous=true`, { method: 'POST' });
+    assert.equal(registered.status, 200, await registered.text());
+    assert.deepEqual(await gpusOf('later'), ['gpu 0', 'gpu 0', 'gpu 1', 'gpu 1']);
+    await server.stop();
+  },
+);

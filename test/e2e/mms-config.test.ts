@@ -1,12 +1,25 @@
 /** `config.properties` and the real command: which file is read, which source wins, what a mistake costs. */
 import assert from 'node:assert/strict';
+import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
+import { request as requestHttp, type IncomingMessage } from 'node:http';
 import { createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { describe, test, type TestContext } from 'node:test';
 import { tableRows } from '../helpers/doc-page.js';
 import { editedApp } from '../helpers/edited-app.js';
-import { call, runCommand, startServer, type Server, type StartOptions } from '../helpers/server.js';
+import { holdPort } from '../helpers/held-port.js';
+import { RawConnection } from '../helpers/raw-http.js';
+import {
+  call,
+  eventually,
+  runCommand,
+  startServer,
+  type Server,
+  type StartOptions,
+} from '../helpers/server.js';
 
 const RUNS = { timeout: 60_000, concurrency: 2 };
 
@@ -135,6 +148,23 @@ blacklist_env_vars=SECRET_.*`;
   await server.stop();
 });
 
+test("a model's own config may ask for raw items, and its neighbour's stay decoded", RUNS, async (t) => {
+  const kind = `export const handle = (data) => data && data.map(({ body }) => (Buffer.isBuffer(body) ? 'bytes' : typeof body));`;
+  const cwd = folderOf(t, {
+    'config.properties': `${LISTENS}model_store=models\nload_models=raw.mjs,decoded.mjs`,
+    'models/raw.mjs': `${kind}\nexport const config = { rawItems: true };`,
+    'models/decoded.mjs': kind,
+  });
+  const server = await startAsWritten(t, [], { cwd });
+  await server.until(({ state }) => state === 'ready');
+  const answers = ['raw', 'decoded'].map((name) => call(`${server.url}/predictions/${name}`, '{"a":1}'));
+  assert.deepEqual(
+    (await Promise.all(answers)).map((answer) => answer.text),
+    ['bytes', 'object'],
+  );
+  await server.stop();
+});
+
 const SHOWS_NAMES = `export const handle = (data) => data && data.map(() =>
   Object.keys(process.env).filter((name) => /(?:^|_)MINE(?:_|$)/i.test(name)).sort());`;
 const OF_THE_OPERATOR = {
@@ -229,6 +259,12 @@ const MISTAKES: readonly (readonly [what: string, config: string, args: readonly
       'config.properties line 1: inference_address: "0.0.0.0:8080" is not allowed; give http://host:port or https://host:port, with a port up to 65535 and no path, or unix:/path of a socket.',
     ],
     [
+      'one address for calls and management, without a key',
+      'inference_address=http://127.0.0.1:8080\nmanagement_address=http://127.0.0.1:8080',
+      [],
+      'config.properties line 2: management_address: 8080 is the address of the server itself, where the management API needs a key, because whoever reaches it can run code here. Give it one (--management-key, or --api-key for all), keep it to this machine (--management-host 127.0.0.1 with a port of its own, or a unix socket), or do without a key (--management-insecure, BANANA_MANAGEMENT_INSECURE=1).',
+    ],
+    [
       'https without a certificate',
       '\nmanagement_address=https://127.0.0.1:0',
       [],
@@ -300,6 +336,85 @@ test('the management API may be a socket that config.properties names', RUNS, as
   assert.equal(statSync(`${cwd}/m.sock`).mode & 0o777, 0o600);
   await server.stop();
 });
+
+test('each address in config.properties may be a unix socket, and answers there', RUNS, async (t) => {
+  const config = `inference_address=unix:$$FOLDER$$/i.sock
+management_address=unix:$$FOLDER$$/m.sock
+metrics_address=unix:$$FOLDER$$/p.sock
+model_store=models
+load_models=ALL`;
+  const cwd = folderOf(t, { 'config.properties': config });
+  const command = runCommand([], { t, cwd, env: { FOLDER: cwd } });
+  const ask = (socket: string, asked: string, body = ''): Promise<string> =>
+    askSocket(join(cwd, socket), asked, body);
+  await eventually(
+    () => /Model echo loaded\./.test(command.stderr()),
+    30_000,
+    () => command.stderr() + command.stdout(),
+  );
+  assert.match(await ask('i.sock', 'POST /predictions/echo', '5'), /^200 \{\s*"says": 5\s*\}$/);
+  assert.match(await ask('m.sock', 'GET /models/echo'), /^200 .*"modelName":\s*"echo"/s);
+  assert.match(await ask('p.sock', 'GET /metrics'), /^200 .*banana_calls_total\{model="echo"/s);
+  assert.match(await ask('i.sock', 'POST /models?url=echo.mjs&model_name=other'), /^404 /);
+  assert.match(await ask('p.sock', 'GET /models'), /^404 /);
+  const modes = ['m.sock', 'p.sock'].map((name) => statSync(join(cwd, name)).mode & 0o777);
+  assert.deepEqual(modes, [0o600, 0o600]);
+  command.process.kill('SIGINT');
+  assert.equal((await command.ended).code, 0);
+});
+
+/** Status and body of what is answered on a unix socket. `asked`: method and path. */
+async function askSocket(socketPath: string, asked: string, body: string): Promise<string> {
+  const [method, path] = asked.split(' ');
+  const headers = { 'content-type': 'application/json' };
+  const request = requestHttp({ socketPath, method, path, headers, agent: false });
+  request.end(body);
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  return `${response.statusCode} ${await text(response)}`;
+}
+
+test('localhost beside 127.0.0.1 on one port is one address, told with its line', RUNS, async (t) => {
+  const port = await holdPort();
+  const config = `inference_address=http://127.0.0.1:${port}\nmanagement_address=http://localhost:${port}`;
+  const cwd = folderOf(t, { 'config.properties': config });
+  const { address } = await lookup('localhost');
+  if (address !== '127.0.0.1') {
+    t.skip(`localhost is ${address} on this machine, which is another address`);
+    return;
+  }
+  const command = runCommand([], { t, cwd });
+  assert.deepEqual(await command.ended, { code: 4, signal: null });
+  assert.match(
+    command.stderr(),
+    new RegExp(`port ${port} of 127.0.0.1 \\(config.properties line 2: management_address\\) is in use`),
+  );
+});
+
+test(
+  "a web page in the operator's browser gets nowhere with a management API of a config.properties",
+  RUNS,
+  async (t) => {
+    const config = `${LISTENS}model_store=models\ncors_allowed_origin=https://ours.example.com`;
+    const cwd = folderOf(t, { 'config.properties': config });
+    const server = await startAsWritten(t, [], { cwd });
+    await server.untilPrinted('the management API is on');
+    const management = /the management API is on (\S+)/.exec(server.stderr())?.[1] as string;
+    const { host, port } = new URL(management);
+    const asked = async (headers: string): Promise<number> => {
+      const head = `POST /models?url=echo.mjs&model_name=m HTTP/1.1\r\n${headers}Content-Length: 0\r\n\r\n`;
+      return (await RawConnection.ask({ url: management }, head)).status;
+    };
+    for (const [headers, status] of [
+      [`Host: ${host}\r\nOrigin: https://evil.example.com\r\n`, 403],
+      [`Host: ${host}\r\nOrigin: null\r\n`, 403],
+      [`Host: evil.example.com:${port}\r\n`, 403],
+      [`Host: localhost:${port}\r\nOrigin: https://ours.example.com\r\n`, 200],
+      [`Host: ${host}\r\n`, 409],
+    ] as const)
+      assert.equal(await asked(headers), status, headers);
+    await server.stop();
+  },
+);
 
 /** The sources of the table in the docs, each with the size of the queue that its example says. */
 const SOURCES = tableRows('config-properties.md', 'Which source wins', 'source').map((row) => {

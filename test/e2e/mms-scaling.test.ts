@@ -312,6 +312,21 @@ describe('unregister', LIMIT, () => {
     assert.equal(begun.length, 1, 'nothing that was refused ran');
   });
 
+  test('waits for the exit of workers, too: one that needs its time is gone when the answer says so', async (t) => {
+    const cues = cuesFor(t);
+    const server = await startManaged(t);
+    await server.manage('POST /models?url=shuts-down-slowly.mjs&model_name=m&initial_workers=1');
+    const [pid = 0] = await server.pids('m');
+    let isAnswered = false;
+    const gone = server.said('DELETE /models/m').finally(() => (isAnswered = true));
+    await cues.untilNoted('shutting down');
+    const { status } = await server.describe('m');
+    if (isAlive(pid)) assert.deepEqual([isAnswered, status], [false, 'UNLOADING']); // unless its time was over
+    cues.give('end');
+    assert.equal(await gone, '200 Model "m" unregistered');
+    assert.ok(!isAlive(pid));
+  });
+
   test('that takes longer than it may is 408 and goes on; asked again, it waits again', async (t) => {
     const server = await startManaged(t, { unregisterTimeout: '500ms' });
     await server.manage('POST /models?url=ignores-sigterm.mjs&model_name=m&initial_workers=1');

@@ -13,7 +13,8 @@ import { zipOf } from '../helpers/archives.js';
 import { makeCertificate } from '../helpers/certificates.js';
 import { startManagedCommand, type ManagedCommand } from '../helpers/managed-command.js';
 import { needs } from '../helpers/needs.js';
-import { call, eventually, runCommand, startServer } from '../helpers/server.js';
+import { answerName } from '../helpers/own-names.js';
+import { call, eventually, runCommand, startServer, type StartOptions } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 const CODE = 'export const handle = (data) => data === null ? null : data.map(() => "meow");';
@@ -45,6 +46,7 @@ async function startDownloader(
   t: TestContext,
   allowed: string,
   env: Readonly<Record<string, string>> = {},
+  options: StartOptions = {},
 ): Promise<Downloader> {
   const folder = mkdtempSync(join(tmpdir(), 'banana-downloads-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
@@ -52,7 +54,7 @@ async function startDownloader(
   mkdirSync(temp);
   mkdirSync(store);
   const args = ['--allowed-urls', allowed, '--access-log', '--drain-lag', '0s'];
-  const command = await startManagedCommand(t, { args, env: { ...env, TMPDIR: temp } }, store);
+  const command = await startManagedCommand(t, { ...options, args, env: { ...env, TMPDIR: temp } }, store);
   const files = (): string[] => {
     try {
       const entries = readdirSync(temp, { recursive: true, withFileTypes: true });
@@ -178,6 +180,42 @@ test(
     ];
     for (const [url, said] of rows) assert.equal(await register(url), said);
     assert.deepEqual(files(), []);
+    await server.stop();
+  },
+);
+
+test(
+  'a name that changes its answer leads nowhere else: it is asked for once, and must not lead to a special address',
+  { ...LIMIT, skip: needs('unshare', 'root') },
+  async (t) => {
+    const askedAt: (string | undefined)[] = [];
+    const site = createServer(({ socket }, response) => {
+      askedAt.push(socket.localAddress);
+      response.end(MODEL);
+    });
+    const [, port] = (await open(t, site, '0.0.0.0')).split(':');
+    const next = ['127.0.0.1', '127.0.0.2', '169.254.169.254'];
+    let questions = 0;
+    const command = await answerName(t, 'models.banana.test', () => {
+      questions += 1;
+      return next[questions - 1] ?? '127.0.0.3';
+    });
+    const url = `http://models.banana.test:${port}/cats.mar`;
+    const { server, files, register } = await startDownloader(
+      t,
+      `http://models.banana.test:`,
+      {},
+      { command },
+    );
+    assert.equal(await register(url), '200 Model "cats" registered');
+    assert.deepEqual([questions, askedAt], [1, ['127.0.0.1']], 'the second answer was not asked for');
+    assert.equal(await register(url, '&model_name=again'), '200 Model "again" registered');
+    assert.equal(
+      await register(url, '&model_name=metadata'),
+      `400 Failed to download model from: ${url}: models.banana.test has the address 169.254.169.254, which no name may have; an entry of allowed_urls may be that address itself`,
+    );
+    assert.deepEqual([questions, askedAt], [3, ['127.0.0.1', '127.0.0.2']]);
+    assert.ok(!files().some((name) => name.endsWith('.mar')));
     await server.stop();
   },
 );

@@ -5,7 +5,7 @@ import { ask } from '../helpers/ask.js';
 import { needs } from '../helpers/needs.js';
 import { startReceiver } from '../helpers/receiver.js';
 import { fixture, startServer } from '../helpers/server.js';
-import { stallNames } from '../helpers/stalling-names.js';
+import { stallNames } from '../helpers/own-names.js';
 
 const LIMIT = { timeout: 60_000, skip: needs('unshare', 'root') };
 const APP = fixture('sends-webhooks.mjs');

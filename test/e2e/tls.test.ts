@@ -1,5 +1,6 @@
 /** TLS: real certificates, real clients, and what must hold over it as it does without. */
 import assert from 'node:assert/strict';
+import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { request as requestTls } from 'node:https';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -8,9 +9,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectTls, type SecureVersion, type TLSSocket } from 'node:tls';
 import { test, type TestContext } from 'node:test';
+import { text } from 'node:stream/consumers';
 import { ask, errorOf, logLines } from '../helpers/ask.js';
 import { makeCertificate, type Certificate } from '../helpers/certificates.js';
+import { connectTo } from '../helpers/connect-to.js';
 import { makeCues } from '../helpers/cues.js';
+import { holdPort } from '../helpers/held-port.js';
 import { needs } from '../helpers/needs.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import {
@@ -273,6 +277,104 @@ test(
       assert.equal((await fetch(`${server.url}/ping`)).status, 200);
       await server.stop();
     }
+  },
+);
+
+test('metrics on a listener of their own speak TLS where it is named', LIMIT, async (t) => {
+  const certificate = makeCertificate(t);
+  for (const [listeners, main, metrics] of [
+    ['metrics', 'http:', 'https:'],
+    ['main', 'https:', 'http:'],
+  ] as const) {
+    const args = ['--metrics-port', '0', '--tls-for', listeners];
+    const server = await startTls(t, fixture('echoes.mjs'), { args }, certificate);
+    const line = /metrics are on (\S+)/;
+    await server.untilPrinted(line);
+    const page = line.exec(server.stderr())?.[1] ?? '';
+    assert.deepEqual([new URL(server.url).protocol, new URL(page).protocol], [main, metrics]);
+    const { cert } = certificate;
+    const scraped = metrics === 'https:' ? await askTrusting(page, cert) : await (await fetch(page)).text();
+    assert.match(scraped, /^banana_workers\{/m);
+    assert.equal((await fetch(`${server.url}/livez`)).status, 200);
+    await server.stop();
+  }
+});
+
+/** The body of what a client is answered that trusts this certificate and no other. */
+async function askTrusting(url: string, ca: string): Promise<string> {
+  const request = requestTls(url, { ca, rejectUnauthorized: true, agent: false });
+  request.end();
+  const [response] = (await once(request, 'response')) as [import('node:http').IncomingMessage];
+  return text(response);
+}
+
+test(
+  'files that are replaced, and SIGHUP, change nothing until the server is started again',
+  LIMIT,
+  async (t) => {
+    const [before, after] = [makeCertificate(t), makeCertificate(t)];
+    const shown = async ({ url }: Server): Promise<string> => {
+      const socket = await connectTo(url);
+      const { raw } = (socket as TLSSocket).getPeerCertificate();
+      socket.destroy();
+      return new X509Certificate(raw).fingerprint256;
+    };
+    const [oldOne, newOne] = [before, after].map(({ cert }) => new X509Certificate(cert).fingerprint256);
+    const server = await startTls(t, fixture('echoes.mjs'), {}, before);
+    writeFileSync(before.certPath, after.cert);
+    writeFileSync(before.keyPath, after.key);
+    server.process.kill('SIGHUP');
+    assert.equal((await ask(server, {})).status, 200);
+    assert.equal(await shown(server), oldOne);
+    await server.stop();
+    const next = await startTls(t, fixture('echoes.mjs'), {}, before);
+    assert.equal(await shown(next), newOne);
+    await next.stop();
+  },
+);
+
+test(
+  'one https address in config.properties for inference and management serves both, with a key',
+  LIMIT,
+  async (t) => {
+    const { certPath, keyPath } = makeCertificate(t);
+    const folder = mkdtempSync(join(tmpdir(), 'banana-tls-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const address = `https://127.0.0.1:${await holdPort()}`;
+    const lines = [
+      `inference_address=${address}`,
+      `management_address=${address}`,
+      `metrics_address=${address}`,
+      `certificate_file=${certPath}`,
+      `private_key_file=${keyPath}`,
+    ];
+    writeFileSync(join(folder, 'config.properties'), lines.join('\n'));
+    const refused = runCommand([], { t, cwd: folder });
+    assert.equal((await refused.ended).code, 2);
+    assert.match(
+      refused.stderr(),
+      /config\.properties line 2: management_address: \d+ is the address of the server itself, where the management API needs a key/,
+    );
+    const env = { BANANA_API_KEY: 's3cret', NODE_TLS_REJECT_UNAUTHORIZED: undefined };
+    const server = await startServer(null, { t, cwd: folder, env, isAddressGiven: true, key: 's3cret' });
+    assert.equal(server.url, address);
+    const asked = async (path: string, key?: string): Promise<number> => {
+      const headers = key === undefined ? {} : { authorization: `Bearer ${key}` };
+      const { status, body } = await fetch(address + path, { headers });
+      await body?.cancel();
+      return status;
+    };
+    assert.deepEqual(
+      [
+        await asked('/ping'),
+        await asked('/models'),
+        await asked('/metrics'),
+        await asked('/models', 'wrong'),
+      ],
+      [200, 401, 401, 401],
+    );
+    assert.deepEqual([await asked('/models', 's3cret'), await asked('/metrics', 's3cret')], [200, 200]);
+    await server.stop();
   },
 );
 
