@@ -60,12 +60,12 @@ class OwnMetrics:
         dimensions = "\n".join("%s\n%s" % (label, _label_text(labels[label])) for label in sorted(labels))
         with self._lock:
             self._kinds[name] = kind
+            is_first = not self._waiting
             self._add(kind, name, value, dimensions)
-            waiting = len(self._waiting)
-        if waiting >= _MOST_WAITING:
-            self.tell()
-        elif waiting == 1:
+        if is_first:
             self._on_waiting()
+        elif len(self._waiting) >= _MOST_WAITING:
+            self.tell()
 
     def _add(self, kind: str, name: str, value: float, dimensions: str) -> None:
         key = "%s\n%s" % (name, dimensions)

@@ -27,10 +27,12 @@ class _GrowingBody:
     """A body of several frames: its memory is taken once, and becomes bytes without another copy."""
 
     def __init__(self, size: int) -> None:
-        self._file = io.BytesIO()
-        self._file.seek(size - 1)
-        self._file.write(b"\0")
-        self._view: Optional[memoryview] = self._file.getbuffer()
+        file = io.BytesIO()
+        file.seek(size - 1)
+        file.write(b"\0")
+        # Named before the file, and so freed before it.
+        self._view: Optional[memoryview] = file.getbuffer()
+        self._file = file
         self.missing = size
 
     def room(self, size: int) -> memoryview:
@@ -41,10 +43,14 @@ class _GrowingBody:
 
     def whole(self) -> bytes:
         """Nothing may hold a view of it any more."""
-        assert self._view is not None
-        self._view.release()
-        self._view = None
+        self.forget()
         return self._file.getvalue()
+
+    def forget(self) -> None:
+        """The memory must have no view when it is freed."""
+        if self._view is not None:
+            self._view.release()
+            self._view = None
 
 
 class _ArrivingCall:
@@ -106,7 +112,7 @@ class ArrivingCalls:
             others = [arriving for arriving in batch.calls if arriving.call.id != call_id]
             if len(others) < len(batch.calls):
                 batch.calls = others
-                self._open.pop(call_id, None)
+                self._forget_body(call_id)
                 self._hand_over_if_whole(number)
                 return True
         return False
@@ -140,6 +146,11 @@ class ArrivingCalls:
             arriving.body = growing
             self._open[call.id] = arriving
         self._batches[number].calls.append(arriving)
+
+    def _forget_body(self, call_id: int) -> None:
+        arriving = self._open.pop(call_id, None)
+        if arriving is not None and isinstance(arriving.body, _GrowingBody):
+            arriving.body.forget()
 
     def _growing(self, call_id: Any) -> _GrowingBody:
         arriving = self._open.get(call_id)

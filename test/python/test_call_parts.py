@@ -1,0 +1,205 @@
+"""What a call is made of: its context, its credit, the entries of its batch, the rules of its metrics."""
+
+from __future__ import annotations
+
+import threading
+import unittest
+from typing import Any, List
+
+from banana_worker.app_metrics import OwnMetrics
+from banana_worker.batch_entries import entries_of, halves_of, only_entry
+from banana_worker.call_context import CallContext, CallSurroundings, WorkerInfo
+from banana_worker.credit import Credit
+from banana_worker.errors import ServeError
+from banana_worker.messages import Metric
+from banana_worker.tell_metrics import tell_metrics
+from banana_worker.webhook_handover import check_webhook
+from calls import call_with
+
+
+class Sent:
+    """In place of a channel."""
+
+    def __init__(self) -> None:
+        self.messages: List[Any] = []
+
+    def send(self, fields: List[Any], body: bytes = b"") -> None:
+        self.messages.append(fields)
+
+
+def context(**fields: Any) -> CallContext:
+    nothing: Any = None
+    return CallContext(call_with(**fields), b"body", CallSurroundings(WorkerInfo(0, None, 1), nothing, nothing))
+
+
+class Contexts(unittest.TestCase):
+    def test_headers_are_a_mapping_in_lower_case(self) -> None:
+        ctx = context(headers="Host\nlocalhost\nX-A\n1\nx-a\n2")
+        self.assertEqual(ctx.headers, {"host": "localhost", "x-a": "1, 2"})
+        self.assertEqual(context().headers, {})
+
+    def test_a_cancel_wakes_who_waits_for_it_and_its_first_reason_stays(self) -> None:
+        ctx = context()
+        self.assertFalse(ctx.cancelled)
+        self.assertFalse(ctx.wait_cancelled(0))
+        waited: List[bool] = []
+        thread = threading.Thread(target=lambda: waited.append(ctx.wait_cancelled()))
+        thread.start()
+        ctx.cancel("the client left")
+        ctx.cancel("the server is stopping")
+        thread.join()
+        self.assertEqual((waited, ctx.cancelled, ctx.cancel_reason), ([True], True, "the client left"))
+        self.assertTrue(ctx.wait_cancelled())
+
+    def test_a_deadline_is_in_seconds(self) -> None:
+        self.assertEqual(context(deadline_ms=1_500).deadline, 1.5)
+        self.assertIsNone(context().deadline)
+
+    def test_a_body_may_be_forgotten(self) -> None:
+        ctx = context()
+        self.assertEqual(ctx.body, b"body")
+        ctx.forget_body()
+        self.assertEqual(ctx.body, b"")
+
+
+class Credits(unittest.TestCase):
+    def test_something_may_be_sent_while_credit_is_above_zero(self) -> None:
+        credit = Credit(10)
+        self.assertTrue(credit.may_go_on())
+        credit.spend(25)
+        self.assertFalse(credit.may_go_on())
+        credit.grant(15)
+        self.assertFalse(credit.may_go_on())
+        credit.grant(1)
+        self.assertTrue(credit.may_go_on())
+
+    def test_nobody_waits_when_the_client_has_left(self) -> None:
+        credit = Credit(0)
+        credit.cancel()
+        self.assertTrue(credit.may_go_on())
+
+
+class Array:
+    """As an array or a tensor: it has a length and an order, and is no list."""
+
+    def __init__(self, *values: Any) -> None:
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, at: int) -> Any:
+        return self.values[at]
+
+
+class Entries(unittest.TestCase):
+    def test_lists_tuples_and_arrays_have_entries(self) -> None:
+        for returned in ([1, 2], (1, 2), Array(1, 2)):
+            self.assertEqual(entries_of(returned, 2), [1, 2])
+
+    def test_another_number_of_entries_is_told(self) -> None:
+        for returned, said in (([1], "1 entry for 2 calls"), ("ab", "a str for"), (None, "None for"), ({}, "a dict for")):
+            with self.subTest(returned):
+                with self.assertRaisesRegex(ServeError, said) as raised:
+                    entries_of(returned, 2)
+                self.assertEqual(raised.exception.code, "SERVE_OUTPUT_INVALID")
+
+    def test_a_batch_of_one_has_one_entry(self) -> None:
+        self.assertEqual(only_entry(["a"]), "a")
+        with self.assertRaisesRegex(ServeError, "2 entries for 1 call"):
+            only_entry([1, 2])
+
+    def test_halves_are_as_equal_as_can_be(self) -> None:
+        self.assertEqual(halves_of([1, 2, 3]), ([1, 2], [3]))
+
+
+class Metrics(unittest.TestCase):
+    def setUp(self) -> None:
+        self.sent = Sent()
+        self.woken: List[None] = []
+        channel: Any = self.sent
+        self.metrics = OwnMetrics(channel, lambda: self.woken.append(None))
+
+    def told(self) -> List[Any]:
+        self.metrics.tell()
+        return [tuple(metric) for message in self.sent.messages for metric in message[1]]
+
+    def test_what_is_measured_together_leaves_in_one_message(self) -> None:
+        self.metrics.counter("calls")
+        self.metrics.counter("calls", 2)
+        self.metrics.counter("calls", 1, {"language": "en", "a": True})
+        self.metrics.gauge("free", 5)
+        self.metrics.gauge("free", 4)
+        self.metrics.histogram("took", 0.5)
+        self.metrics.histogram("took", 0.25)
+        self.assertEqual(len(self.woken), 1)
+        self.assertEqual(
+            self.told(),
+            [
+                ("counter", "calls", 3, "", "", []),
+                ("counter", "calls", 1, "", "a\ntrue\nlanguage\nen", []),
+                ("gauge", "free", 4, "", "", []),
+                ("histogram", "took", 0.5, "", "", []),
+                ("histogram", "took", 0.25, "", "", []),
+            ],
+        )
+        self.assertEqual(len(self.sent.messages), 1)
+
+    def test_a_thousand_leave_at_once(self) -> None:
+        for _ in range(1_000):
+            self.metrics.histogram("took", 1)
+        self.assertEqual(len(self.sent.messages), 1)
+
+    def test_what_prometheus_does_not_allow_raises(self) -> None:
+        self.metrics.gauge("free", 1)
+        bad: List[Any] = [
+            ("counter", "1st", 1, None),
+            ("counter", "banana_calls", 1, None),
+            ("counter", "took_sum", 1, None),
+            ("counter", "free", 1, None),
+            ("counter", "calls", -1, None),
+            ("gauge", "free", float("nan"), None),
+            ("gauge", "free", "1", None),
+            ("gauge", "free", 1, {"model": "a"}),
+            ("gauge", "free", 1, {"le": "1"}),
+            ("gauge", "free", 1, {"a-b": "1"}),
+            ("gauge", "free", 1, {"a": "x\ny"}),
+            ("gauge", "free", 1, {"a": None}),
+            ("gauge", "free", 1, ["a"]),
+        ]
+        for kind, name, value, labels in bad:
+            with self.subTest((name, value, labels)):
+                with self.assertRaises((TypeError, ValueError)):
+                    getattr(self.metrics, kind)(name, value, labels)
+        self.assertEqual([metric[1] for metric in self.told()], ["free"])
+
+    def test_messages_are_bounded(self) -> None:
+        channel: Any = self.sent
+        tell_metrics(channel, [Metric("time", "n" * 1_000, 1.0) for _ in range(1_000)])
+        self.assertGreater(len(self.sent.messages), 10)
+        self.assertEqual(sum(len(message[1]) for message in self.sent.messages), 1_000)
+
+
+class Webhooks(unittest.TestCase):
+    def test_what_cannot_be_sent_is_refused_without_repeating_the_url(self) -> None:
+        bad: List[Any] = [
+            ("/hook", b"", 1, 0),
+            ("ftp://secret@host/", b"", 1, 0),
+            (None, b"", 1, 0),
+            ("https://", b"", 1, 0),
+            ("https://a/" + "x" * 20_000, b"", 1, 0),
+            ("https://a/", b"x" * (16 * 1024 * 1024 + 1), 1, 0),
+            ("https://a/", b"", 0, 0),
+            ("https://a/", b"", 60_001, 0),
+            ("https://a/", b"", 1, 11),
+            ("https://a/", b"", 1, True),
+        ]
+        for url, body, timeout_ms, retries in bad:
+            with self.assertRaises(ValueError) as raised:
+                check_webhook(url, body, timeout_ms, retries)
+            self.assertNotIn("secret", str(raised.exception))
+        check_webhook("https://user:pass@example.com:8443/hook?x=1", b"{}", 1_500, 3)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,252 @@
+"""Frames and their heads, held against the golden ones that every language reads, and against hostile bytes."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import select
+import struct
+import unittest
+from typing import Any, List, Tuple
+
+from banana_worker.channel import frame
+from banana_worker.codec import decode_head, encode_head, pack, read_call, read_start, result_head, uint
+from banana_worker.errors import ProtocolError
+from banana_worker.frame import FrameReader
+from banana_worker.messages import MAX_FRAGMENT_BYTES, MAX_HEAD_BYTES
+
+_FILE = os.path.join(os.path.dirname(__file__), "..", "fixtures", "frames", "golden.json")
+with open(_FILE, encoding="utf-8") as _golden:
+    GOLDEN = [(one, bytes.fromhex(one["frame"]), bytes.fromhex(one["body"])) for one in json.load(_golden)]
+
+# The fields of each message behind its type; those that may be left out are at the end.
+FIELDS = {
+    "body": "id",
+    "cancel": "id reason",
+    "credit": "id bytes",
+    "stop": "graceMs",
+    "data": "id text last",
+    "webhookDone": "ref outcome",
+    "hello": "protocol runtime",
+    "ready": "initMs",
+    "result": "id status contentType headers bodyBytes runMs phrase",
+    "head": "id status contentType headers phrase",
+    "chunk": "id",
+    "end": "id runMs",
+    "waiting": "id received",
+    "close": "id code reason",
+    "error": "id code message detail runMs status kind",
+    "log": "level message fields requestId",
+    "webhook": "ref url contentType requestId timeoutMs retries wait bodyBytes",
+    "fatal": "code message detail permanent transient",
+}
+
+
+def head_of(whole: bytes) -> bytes:
+    return whole[8 : 8 + struct.unpack_from("<I", whole)[0]]
+
+
+class Reading:
+    """A pipe, and what its reader has made of it."""
+
+    def __init__(self) -> None:
+        self.out, self.inlet = os.pipe()
+        self.frames: List[Tuple[List[Any], bytes]] = []
+        self.reader = FrameReader(self.out, self._take, lambda fields, size: memoryview(bytearray(size)))
+
+    def _take(self, fields: List[Any], body: Any) -> None:
+        self.frames.append((fields, bytes(body)))
+
+    def feed(self, data: bytes) -> None:
+        os.write(self.inlet, data)
+        while select.select([self.out], [], [], 0)[0]:
+            self.reader.read()
+
+    def close(self) -> None:
+        os.close(self.out)
+        os.close(self.inlet)
+
+
+class GoldenFrames(unittest.TestCase):
+    def test_every_golden_head_means_what_the_file_says(self) -> None:
+        for one, whole, _ in GOLDEN:
+            message = one["message"]
+            names = FIELDS.get(message["type"])
+            if names is None:
+                continue
+            with self.subTest(one["name"]):
+                kind, *fields = decode_head(head_of(whole))
+                self.assertEqual(kind, message["type"])
+                self.assertEqual(fields, [message[name] for name in names.split()][: len(fields)])
+
+    def test_calls_and_starts_are_read_field_by_field(self) -> None:
+        for one, whole, _ in GOLDEN:
+            message, fields = one["message"], decode_head(head_of(whole))
+            with self.subTest(one["name"]):
+                if message["type"] == "call":
+                    self.assertEqual(fields[2:4], [message["batch"], message["last"]])
+                    self.check_calls([read_call(call) for call in fields[1]], message)
+                elif message["type"] == "start":
+                    self.check_start(read_start(fields[1]), message["spec"])
+
+    def check_calls(self, calls: List[Any], message: Any) -> None:
+        self.assertEqual([call.inline_bytes for call in calls], message["inlineBytes"])
+        for call, meant in zip(calls, message["calls"]):
+            names = "id bodyBytes requestId route path query format contentType accept deadlineMs headers"
+            names += " method params asciiJson"
+            for name in names.split():
+                snake = "".join("_" + char.lower() if char.isupper() else char for char in name)
+                self.assertEqual(getattr(call, snake), meant[name], name)
+
+    def check_start(self, spec: Any, meant: Any) -> None:
+        self.assertEqual((spec.app, spec.model, spec.version), (meant["app"], meant["model"], meant["version"]))
+        self.assertEqual((spec.device.gpu, spec.device.threads), (meant["device"]["gpu"], meant["device"]["threads"]))
+        self.assertEqual(spec.limits.max_output_bytes, meant["limits"]["maxOutputBytes"])
+        self.assertEqual(spec.app_place, meant.get("appPlace", ""))
+        self.assertEqual(spec.batch_size, meant.get("batchSize", 0))
+        service = meant.get("service")
+        self.assertEqual(spec.service, service and (service["handler"], service["modelDir"]))
+
+    def test_what_we_write_reads_as_what_it_was(self) -> None:
+        for one, whole, _ in GOLDEN:
+            fields = decode_head(head_of(whole))
+            with self.subTest(one["name"]):
+                self.assertEqual(decode_head(encode_head(fields)), fields)
+
+    def test_the_short_way_to_the_head_of_a_result_says_the_same(self) -> None:
+        for one, whole, _ in GOLDEN:
+            if one["message"]["type"] == "result":
+                fields = decode_head(head_of(whole))
+                args = (fields[1:] + [""])[:7]
+                self.assertEqual(decode_head(result_head(*args)), fields)
+
+    def test_frames_may_come_in_any_split(self) -> None:
+        stream = b"".join(whole for _, whole, _ in GOLDEN)
+        expected = [(decode_head(head_of(whole)), body) for _, whole, body in GOLDEN]
+        for size in (1, 2, 3, 7, 64, len(stream)):
+            with self.subTest(size):
+                reading = Reading()
+                for at in range(0, len(stream), size):
+                    reading.feed(stream[at : at + size])
+                self.assertEqual(reading.frames, expected)
+                self.assertTrue(reading.reader.is_at_boundary)
+                reading.close()
+
+
+class LongFrames(unittest.TestCase):
+    def test_long_bodies_and_heads_arrive_whole_between_short_frames(self) -> None:
+        random.seed(7)
+        frames = []
+        for size in (0, 1, 65_527, 65_536, 70_000, MAX_FRAGMENT_BYTES, 3):
+            frames.append((["body", size], os.urandom(size)))
+        frames.append((["log", "info", "x" * 200_000, "", ""], b""))
+        frames.append((["chunk", 1], b"after"))
+        stream = b"".join(frame(encode_head(fields), body) for fields, body in frames)
+        reading = Reading()
+        at = 0
+        while at < len(stream):
+            size = random.choice((1, 9, 4_000, 40_000))
+            reading.feed(stream[at : at + size])
+            at += size
+        self.assertEqual(reading.frames, frames)
+        reading.close()
+
+    def test_the_end_of_the_stream_is_told(self) -> None:
+        reading = Reading()
+        os.close(reading.inlet)
+        self.assertFalse(reading.reader.read())
+        os.close(reading.out)
+
+
+class HostileFrames(unittest.TestCase):
+    def test_lengths_over_the_limits_are_refused_before_memory_is_taken(self) -> None:
+        for head, body in ((0, 0), (MAX_HEAD_BYTES + 1, 0), (2**32 - 1, 0), (5, MAX_FRAGMENT_BYTES + 1)):
+            with self.subTest((head, body)):
+                reading = Reading()
+                with self.assertRaises(ProtocolError):
+                    reading.feed(struct.pack("<II", head, body))
+                reading.close()
+
+    def test_heads_that_are_no_message_are_refused(self) -> None:
+        deep = b"\x91" * 5_000 + b"\xc0"
+        for head in (
+            b"\xc1",
+            b"\x91",
+            b"\x80",
+            b"\x90",
+            b"\x91\x01",
+            b"\x91\xa5abc",
+            b"\x92\xa1a\xdb\xff\xff\xff\xffxx",
+            b"\x92\xa1a\xdd\xff\xff\xff\xff\xc0",
+            b"\x92\xa1a\xdf\xff\xff\xff\xff",
+            b"\x91\xa1a\x00",
+            b"\x92\xa1a\xd4\x00\x00",
+            b"\x92\xa1a\x81\x90\x01",
+            deep,
+        ):
+            with self.subTest(head[:12]):
+                with self.assertRaises(ProtocolError):
+                    decode_head(head)
+
+    def test_heads_cut_anywhere_are_refused(self) -> None:
+        for one, whole, _ in GOLDEN:
+            head = head_of(whole)
+            for end in range(len(head)):
+                with self.subTest((one["name"], end)):
+                    with self.assertRaises(ProtocolError):
+                        decode_head(head[:end])
+
+    def test_random_heads_raise_nothing_else(self) -> None:
+        random.seed(11)
+        for _ in range(20_000):
+            head = bytes(random.randrange(256) for _ in range(random.randrange(1, 24)))
+            try:
+                decode_head(b"\x95\xa4call" + head)
+            except ProtocolError:
+                pass
+
+
+class Numbers(unittest.TestCase):
+    def test_a_whole_number_is_read_in_every_encoding(self) -> None:
+        for packed, value in (
+            (b"\x07", 7),
+            (b"\xff", -1),
+            (b"\xcc\xff", 255),
+            (b"\xcd\xff\xff", 65_535),
+            (b"\xce\xff\xff\xff\xff", 4_294_967_295),
+            (b"\xcf\x00\x1f\xff\xff\xff\xff\xff\xff", 2**53 - 1),
+            (b"\xd0\x80", -128),
+            (b"\xd1\x80\x00", -32_768),
+            (b"\xd2\x80\x00\x00\x00", -(2**31)),
+            (b"\xd3\xff\xff\xff\xff\xff\xff\xff\xfe", -2),
+            (b"\xca\x4b\x80\x00\x00", 2**24),
+            (b"\xcb\x41\xf0\x00\x00\x00\x00\x00\x00", 2**32),
+        ):
+            with self.subTest(packed):
+                self.assertEqual(decode_head(b"\x92\xa1a" + packed)[1], value)
+
+    def test_ids_come_as_floats_too(self) -> None:
+        fields: List[Any] = [4294967295.0, 3.0, 3.0, "r", "/", "/", "", "auto", "", "", None, ""]
+        call = read_call(fields)
+        self.assertEqual([call.id, call.body_bytes, call.inline_bytes], [4294967295, 3, 3])
+        self.assertIs(type(call.id), int)
+
+    def test_what_is_no_whole_number_is_refused(self) -> None:
+        for value in (-1, 1.5, 2.0**54, float("nan"), float("inf"), "1", None):
+            with self.subTest(value):
+                with self.assertRaises(ProtocolError):
+                    uint(value)
+
+    def test_numbers_of_all_sizes_survive(self) -> None:
+        for value in (0, 127, 128, 65_535, 65_536, 2**32 - 1, 2**32, 2**53, 2**64 - 1, -1, -(2**63), 0.5, True, None):
+            with self.subTest(value):
+                self.assertEqual(decode_head(b"\x92\xa1a" + pack(value))[1], value)
+        self.assertEqual(decode_head(b"\x92\xa1a" + pack(2**70))[1], float(2**70))
+
+    def test_half_a_character_does_not_break_a_message(self) -> None:
+        self.assertEqual(decode_head(pack(["log", "a\ud800b"])), ["log", "a?b"])
+
+
+if __name__ == "__main__":
+    unittest.main()
