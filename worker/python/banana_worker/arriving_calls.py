@@ -30,7 +30,6 @@ class _GrowingBody:
         file = io.BytesIO()
         file.seek(size - 1)
         file.write(b"\0")
-        # Named before the file, and so freed before it.
         self._view: Optional[memoryview] = file.getbuffer()
         self._file = file
         self.missing = size
@@ -45,6 +44,9 @@ class _GrowingBody:
         """Nothing may hold a view of it any more."""
         self.forget()
         return self._file.getvalue()
+
+    def __del__(self) -> None:
+        self.forget()
 
     def forget(self) -> None:
         """The memory must have no view when it is freed."""

@@ -1,0 +1,550 @@
+/** The Python worker over bare frames: from hello to its end. The promises are those of main.test.ts. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { MONOTONIC_OFFSET_MS } from '../../protocol/begun-note.js';
+import { BodyAssembler, joinPieces } from '../../protocol/body-assembler.js';
+import { MAX_FRAGMENT_BYTES, PROTOCOL_VERSION } from '../../protocol/messages.js';
+import { printMark } from '../../protocol/print-mark.js';
+import { needs } from '../helpers/needs.js';
+import { GOLDEN, type GoldenFrame } from '../protocol/golden-frames.js';
+import { callWith } from './calls.js';
+import { pythonWorkerOf, startedPython } from './python-process.js';
+import type { WorkerProcess } from './worker-process.js';
+
+const OPTIONS = { timeout: 60_000, skip: needs('python3') };
+
+const ECHO = 'def inference(model_inputs): return model_inputs\n';
+
+const types = (worker: WorkerProcess): string[] => worker.received.map(({ message }) => message.type);
+
+test(
+  'a Python worker says hello, loaded and ready, and answers calls that it has noted',
+  OPTIONS,
+  async (t) => {
+    const { worker, app } = pythonWorkerOf(t, ECHO);
+    const { message } = await worker.next('hello');
+    assert.equal(message.protocol, PROTOCOL_VERSION);
+    assert.match(message.runtime, /^python 3\.\d+\.\d+$/);
+    worker.sendStart(app);
+    assert.deepEqual((await worker.next('loaded')).message.info.routes, [
+      { path: '/', kind: 'handler', input: 'any', webhook: '', maxBatch: 1 },
+    ]);
+    assert.ok((await worker.next('ready')).message.initMs >= 0);
+    worker.callJson(4_294_967_295, { prompt: 'hé' });
+    assert.deepEqual(await worker.answer(), { prompt: 'hé' });
+    const { id, atMs } = worker.begun;
+    assert.equal(id, 4_294_967_295);
+    const ageMs = MONOTONIC_OFFSET_MS + performance.now() - atMs;
+    assert.ok(ageMs >= -1 && ageMs < 60_000, `begun ${ageMs} ms ago by the clock of all processes`);
+    assert.deepEqual(worker.order, ['hello', 'loaded', 'ready', 'result']);
+  },
+);
+
+test('ten megabytes go into a Python worker and come out of it in fragments', OPTIONS, async (t) => {
+  const worker = await startedPython(t, ECHO);
+  const body = Buffer.alloc(10_000_000);
+  for (let i = 0; i + 4 <= body.length; i += 4) body.writeUInt32LE(i, i);
+  worker.call(1, body, { format: 'bytes' });
+  const first = await worker.next('result');
+  const assembler = new BodyAssembler<null>();
+  let whole = assembler.start(1, null, first.message.bodyBytes, [first.body]);
+  while (whole === null) {
+    const fragment = await worker.next('body');
+    assert.ok(fragment.body.length <= MAX_FRAGMENT_BYTES);
+    whole = assembler.add(1, [fragment.body])?.pieces ?? null;
+  }
+  assert.ok(joinPieces(whole).equals(body));
+});
+
+test(
+  'a Python worker ends calls that are cancelled before they begin, and notes none',
+  OPTIONS,
+  async (t) => {
+    const worker = await startedPython(
+      t,
+      `def inference(model_inputs, ctx):
+    if model_inputs == "wait": ctx.wait_cancelled()
+    return [model_inputs, ctx.cancelled]`,
+    );
+    worker.callJson(1, 'wait');
+    await worker.untilBegun(1);
+    worker.callJson(2, 'waits behind it');
+    worker.send(
+      { type: 'call', calls: [callWith({ id: 3, bodyBytes: 9 })], inlineBytes: [1], batch: 3, last: true },
+      Buffer.from('"'),
+    );
+    for (const id of [2, 3, 1]) worker.send({ type: 'cancel', id, reason: 'the client left' });
+    for (const id of [2, 3]) {
+      const { message } = await worker.next('error');
+      assert.deepEqual([message.id, message.code], [id, 'SERVE_CANCELLED']);
+    }
+    assert.deepEqual(await worker.answer(), ['wait', true]);
+    assert.equal(worker.begun.id, 1);
+    worker.callJson(3, 'the id is free again');
+    assert.deepEqual(await worker.answer(), ['the id is free again', false]);
+  },
+);
+
+test('a Python worker runs a batch once, without the calls that were cancelled', OPTIONS, async (t) => {
+  const worker = await startedPython(
+    t,
+    `def inference(model_inputs): return model_inputs
+def inference_batch(inputs, ctxs):
+    return [{"input": value, "of": len(inputs), "id": ctx.request_id} for value, ctx in zip(inputs, ctxs)]`,
+  );
+  const calls = [1, 2, 3].map((id) => callWith({ id, requestId: `r${id}`, bodyBytes: id === 2 ? 0 : 3 }));
+  worker.send({ type: 'call', calls, inlineBytes: [3, 0, 3], batch: 1, last: true }, Buffer.from('"a""c"'));
+  assert.deepEqual(await worker.answer(), { input: 'a', of: 3, id: 'r1' });
+  assert.deepEqual(await worker.answer(), { input: null, of: 3, id: 'r2' });
+  assert.deepEqual(await worker.answer(), { input: 'c', of: 3, id: 'r3' });
+  assert.equal(worker.begun.id, 3);
+  for (const id of [4, 5, 6]) {
+    const message = { type: 'call', calls: [callWith({ id, bodyBytes: 1 })], inlineBytes: [1] } as const;
+    worker.send({ ...message, batch: 7, last: false }, Buffer.from('1'));
+  }
+  worker.send({ type: 'cancel', id: 6, reason: 'the client left' });
+  worker.send({ type: 'call', calls: [], inlineBytes: [], batch: 7, last: true });
+  assert.deepEqual([await worker.answer(), await worker.answer()].length, 2);
+  assert.equal((await worker.next('error')).message.code, 'SERVE_CANCELLED');
+  assert.equal(worker.begun.id, 5);
+});
+
+test('inputs of a batch run again in halves where the app says repeatable', OPTIONS, async (t) => {
+  const worker = await startedPython(
+    t,
+    `config = {"repeatable": True}
+def inference(model_inputs): return inference_batch([model_inputs], [None])[0]
+def inference_batch(inputs, ctxs):
+    if "bad" in inputs: raise ValueError("this one")
+    return [len(inputs)] * len(inputs)`,
+  );
+  const bodies = ['"a"', '"bad"', '"c"', '"d"'];
+  const calls = bodies.map((body, i) => callWith({ id: i + 1, bodyBytes: body.length }));
+  const inlineBytes = bodies.map((body) => body.length);
+  worker.send({ type: 'call', calls, inlineBytes, batch: 1, last: true }, Buffer.from(bodies.join('')));
+  const failed = await worker.next('error');
+  assert.deepEqual([failed.message.id, failed.message.kind], [2, 'exception']);
+  assert.deepEqual([await worker.answer(), await worker.answer(), await worker.answer()], [1, 2, 2]);
+});
+
+test(
+  'a stream stays within its credit, and its generator is closed when the client leaves',
+  OPTIONS,
+  async (t) => {
+    const worker = await startedPython(
+      t,
+      `def inference(model_inputs):
+    try:
+        for n in range(1000): yield {"n": n}
+    finally:
+        print("closed", flush=True)`,
+      { limits: { maxOutputBytes: 1000, streamWindowBytes: 1 } },
+    );
+    worker.callJson(1, null);
+    assert.equal((await worker.next('head')).message.status, 200);
+    assert.equal((await worker.next('chunk')).body.toString(), '{"n":0}\n');
+    worker.send({ type: 'credit', id: 1, bytes: 8 });
+    assert.equal((await worker.next('chunk')).body.toString(), '{"n":1}\n');
+    worker.send({ type: 'cancel', id: 1, reason: 'the client left' });
+    assert.equal((await worker.next('error')).message.code, 'SERVE_CANCELLED');
+    worker.send({ type: 'stop', graceMs: 1000 });
+    assert.equal((await worker.exit).code, 0);
+    assert.equal(await worker.stdout, 'closed\n');
+  },
+);
+
+test('streams of a batch do not wait for each other', OPTIONS, async (t) => {
+  for (const [kind, source] of [
+    ['generators', 'def stream(name):\n    for n in range(3): yield "%s%d" % (name, n)'],
+    ['async generators', 'async def stream(name):\n    for n in range(3): yield "%s%d" % (name, n)'],
+  ] as const) {
+    const worker = await startedPython(
+      t,
+      `${source}
+def inference(model_inputs): return model_inputs
+def inference_batch(inputs, ctxs): return [stream(name) for name in inputs]`,
+      { limits: { maxOutputBytes: 1000, streamWindowBytes: 1 } },
+    );
+    const calls = [1, 2].map((id) => callWith({ id, bodyBytes: 3 }));
+    worker.send({ type: 'call', calls, inlineBytes: [3, 3], batch: 1, last: true }, Buffer.from('"a""b"'));
+    const first = [await worker.next('chunk'), await worker.next('chunk')];
+    assert.deepEqual(first.map(({ body }) => body.toString()).sort(), ['a0', 'b0'], kind);
+    worker.send({ type: 'credit', id: 2, bytes: 1000 });
+    assert.equal((await worker.next('end')).message.id, 2, kind);
+    worker.send({ type: 'credit', id: 1, bytes: 1000 });
+    assert.equal((await worker.next('end')).message.id, 1, kind);
+  }
+});
+
+test(
+  'stop lets the running call finish, runs shutdown, and leaves calls that have not begun',
+  OPTIONS,
+  async (t) => {
+    const worker = await startedPython(
+      t,
+      `import atexit
+atexit.register(lambda: print("at exit"))
+def inference(model_inputs, ctx):
+    if model_inputs == "wait": ctx.wait_cancelled()
+    return bytes(8_000_000)
+def shutdown(): print("shut down")`,
+    );
+    worker.callJson(1, 'wait');
+    worker.callJson(2, null);
+    await worker.untilBegun(1);
+    worker.send({ type: 'stop', graceMs: 1000 });
+    assert.deepEqual(await worker.exit, { code: 0, signal: null });
+    assert.equal(
+      worker.received.reduce((sum, { body }) => sum + body.length, 0),
+      8_000_000,
+    );
+    assert.ok(worker.received.every(({ message }) => !('id' in message) || message.id === 1));
+    assert.equal(await worker.stdout, 'shut down\nat exit\n');
+  },
+);
+
+test('stop during init ends a Python worker at once', OPTIONS, async (t) => {
+  const { worker, app } = pythonWorkerOf(
+    t,
+    `import time
+def init(): time.sleep(1000)
+def inference(model_inputs): return 1
+def shutdown(): print("shut down")`,
+  );
+  await worker.next('hello');
+  worker.sendStart(app);
+  await worker.next('loaded');
+  worker.send({ type: 'stop', graceMs: 1000 });
+  assert.deepEqual(await worker.exit, { code: 0, signal: null });
+  assert.equal(await worker.stdout, '');
+});
+
+for (const [what, source] of [
+  ['idle', ECHO],
+  ['busy in Python', 'def inference(model_inputs):\n    while True: pass'],
+  ['busy in a wait', 'import time\ndef inference(model_inputs): time.sleep(1000)'],
+  ['busy with a coroutine', 'import asyncio\nasync def inference(model_inputs): await asyncio.sleep(1000)'],
+] as const) {
+  test(
+    `a Python worker that is ${what} dies with its front, and so do the programs it started`,
+    OPTIONS,
+    async (t) => {
+      const worker = await startedPython(
+        t,
+        `import subprocess\nsubprocess.Popen(["sleep", "1000"])\n${source}`,
+      );
+      worker.callJson(1, null);
+      await worker.untilBegun(1);
+      worker.leave();
+      assert.deepEqual(await worker.exit, { code: null, signal: 'SIGKILL' });
+      await worker.stdout; // ends only when the last process that holds it is gone
+    },
+  );
+}
+
+test(
+  'processes of every kind that an app starts hold none of the descriptors, and their ends disturb nothing',
+  OPTIONS,
+  async (t) => {
+    const worker = await startedPython(
+      t,
+      `import multiprocessing, os, subprocess, sys
+PROBE = "for fd in 3 4 5; do [ -e /dev/fd/$fd ] && echo $fd; done; true"
+
+def held(_=None):
+    return [fd for fd in (3, 4, 5) if os.path.exists("/proc/self/fd/%d" % fd)
+            and os.readlink("/proc/self/fd/%d" % fd).startswith(("socket:", "/memfd", "/tmp"))]
+
+def in_fork(end):
+    out, inlet = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(inlet, repr(held()).encode())
+        end()
+    os.close(inlet)
+    with os.fdopen(out) as pipe: text = pipe.read()
+    return [text, os.WEXITSTATUS(os.waitpid(child, 0)[1])]
+
+def inference(kind, ctx):
+    if kind == "subprocess": return subprocess.check_output(["sh", "-c", PROBE]).decode()
+    if kind in ("fork", "spawn"):
+        with multiprocessing.get_context(kind).Pool(1) as pool: return pool.map(held, [0])
+    if kind == "_exit": return in_fork(lambda: os._exit(3))
+    if kind == "exit": return in_fork(lambda: sys.exit(4))
+    if kind == "raise": return in_fork(lambda: 1 / 0)
+    if kind == "log": return in_fork(lambda: (ctx.log.info("from a child"), os._exit(0)))
+    child = os.fork()
+    return "the child's" if child == 0 else os.WEXITSTATUS(os.waitpid(child, 0)[1])`,
+    );
+    const answers: Record<string, unknown> = {};
+    let id = 0;
+    for (const kind of ['subprocess', 'fork', 'spawn', '_exit', 'exit', 'raise', 'log', 'back']) {
+      worker.callJson((id += 1), kind);
+      answers[kind] = await worker.answer();
+    }
+    assert.deepEqual(answers, {
+      subprocess: '',
+      fork: [[]],
+      spawn: [[]],
+      _exit: ['[]', 3],
+      exit: ['[]', 4],
+      raise: ['[]', 1],
+      log: ['[]', 0],
+      back: 0,
+    });
+    assert.deepEqual(types(worker), [], 'nothing but answers');
+  },
+);
+
+test('nothing that an app in Python writes to fd 1 and 2 disturbs the frames', OPTIONS, async (t) => {
+  const worker = await startedPython(
+    t,
+    `import os, sys
+def inference(model_inputs):
+    print("out"); os.write(1, b"raw"); os.system("printf native"); print("err", file=sys.stderr)
+    return 1`,
+  );
+  worker.callJson(1, null);
+  assert.equal(await worker.answer(), 1);
+  worker.send({ type: 'stop', graceMs: 1000 });
+  assert.equal((await worker.exit).code, 0);
+  assert.equal(await worker.stdout, 'out\nrawnative');
+  assert.equal(await worker.stderr, 'err\n');
+});
+
+test(
+  'with a print mark, each print of a Python app says whose it is, in coroutines and tasks too',
+  OPTIONS,
+  async (t) => {
+    const worker = await startedPython(
+      t,
+      `import asyncio
+print("import")
+async def inference(model_inputs):
+    print("in", model_inputs)
+    if model_inputs == 1: asyncio.ensure_future(later())
+    await asyncio.sleep(0)
+    print("end", model_inputs)
+    return 1
+async def later():
+    while True:
+        await asyncio.sleep(0.01)
+        if go: print("later"); return
+go = []
+async def shutdown():
+    go.append(1)
+    await asyncio.sleep(0.1)
+    print("shut down")`,
+      { printMark: 'k3j9' },
+    );
+    worker.callJson(1, 1);
+    worker.callJson(2, 2);
+    await worker.answer();
+    await worker.answer();
+    worker.send({ type: 'stop', graceMs: 1000 });
+    assert.equal((await worker.exit).code, 0);
+    const mark = (id: string): string => printMark('k3j9', id);
+    assert.equal(
+      await worker.stdout,
+      `import\n${mark('r1')}in 1\nend 1\n${mark('')}${mark('r2')}in 2\nend 2\n${mark('r1')}later\n${mark('')}shut down\n`,
+    );
+  },
+);
+
+test(
+  'the tasks of an app go on between its calls, and the loop of init is the loop of calls',
+  OPTIONS,
+  async (t) => {
+    const worker = await startedPython(
+      t,
+      `import asyncio
+ticks = 0
+async def tick():
+    global ticks
+    while True:
+        await asyncio.sleep(0.001)
+        ticks += 1
+async def init():
+    global loop, task
+    loop = asyncio.get_running_loop()
+    task = loop.create_task(tick())
+async def inference(model_inputs):
+    return [ticks, asyncio.get_running_loop() is loop]`,
+    );
+    const seen = [];
+    for (let id = 1; id <= 2 || (seen[0] as number) === (seen.at(-1) as number); id += 1) {
+      worker.callJson(id, null);
+      const [ticks, isSame] = (await worker.answer()) as [number, boolean];
+      assert.ok(isSame);
+      seen.push(ticks);
+    }
+  },
+);
+
+test('a coroutine is cancelled when its caller leaves, and the next call runs', OPTIONS, async (t) => {
+  const worker = await startedPython(
+    t,
+    `import asyncio
+async def inference(model_inputs, ctx):
+    try:
+        if model_inputs: await asyncio.sleep(1000)
+    except asyncio.CancelledError:
+        ctx.log.info("cleaned up: " + ctx.cancel_reason)
+        raise
+    return "next"`,
+  );
+  worker.callJson(1, true);
+  await worker.untilBegun(1);
+  worker.callJson(2, false);
+  worker.send({ type: 'cancel', id: 1, reason: 'the client left' });
+  assert.equal((await worker.next('error')).message.code, 'SERVE_CANCELLED');
+  assert.equal((await worker.next('log')).message.message, 'cleaned up: the client left');
+  assert.equal(await worker.answer(), 'next');
+});
+
+for (const [what, source, expected] of [
+  [
+    'that calls sys.exit in a call',
+    'import sys\ndef inference(model_inputs): sys.exit(7)',
+    ['sys.exit(7)', 7],
+  ],
+  [
+    'that calls os._exit in a call',
+    'import os\ndef inference(model_inputs): os._exit(8)',
+    ['os._exit(8)', 8],
+  ],
+] as const) {
+  test(`an app ${what} tells where, and ends its worker`, OPTIONS, async (t) => {
+    const worker = await startedPython(t, source);
+    worker.callJson(1, null);
+    const { message } = await worker.next('fatal');
+    assert.deepEqual([message.code, message.permanent], ['SERVE_WORKER_LOST', false]);
+    assert.ok(message.message.startsWith(`${expected[0]} was called at /`), message.message);
+    assert.ok(message.message.endsWith('app.py:2'), message.message);
+    assert.deepEqual(await worker.exit, { code: expected[1], signal: null });
+  });
+}
+
+test('a segfault and an abort leave a Python traceback on stderr', OPTIONS, async (t) => {
+  for (const [source, signal] of [
+    ['import ctypes\ndef inference(model_inputs): ctypes.string_at(0)', 'SIGSEGV'],
+    ['import os\ndef inference(model_inputs): os.abort()', 'SIGABRT'],
+  ] as const) {
+    const worker = await startedPython(t, source);
+    worker.callJson(1, null);
+    assert.deepEqual(await worker.exit, { code: null, signal });
+    assert.match(await worker.stderr, /Fatal Python error: [^]*app\.py", line 2 in inference/);
+  }
+});
+
+test(
+  'an exception is for the log, and says what kind it is; three without memory end the worker',
+  OPTIONS,
+  async (t) => {
+    const worker = await startedPython(
+      t,
+      `def inference(model_inputs):
+    if model_inputs == "memory": raise MemoryError()
+    raise ValueError("secret")`,
+    );
+    worker.callJson(1, null);
+    const { message } = await worker.next('error');
+    assert.deepEqual(
+      [message.code, message.kind, message.message],
+      ['SERVE_INFERENCE_FAILED', 'exception', 'The model failed on this call.'],
+    );
+    assert.match(message.detail, /^Traceback [^]*app\.py", line 3, in inference[^]*ValueError: secret$/);
+    assert.doesNotMatch(message.detail, /banana_worker/);
+    for (const id of [2, 3, 4]) worker.callJson(id, 'memory');
+    worker.callJson(5, null);
+    for (const id of [2, 3, 4]) {
+      const failed = (await worker.next('error')).message;
+      assert.deepEqual([failed.id, failed.kind], [id, 'out-of-memory']);
+    }
+    const fatal = (await worker.next('fatal')).message;
+    assert.deepEqual(
+      [fatal.code, fatal.message],
+      ['SERVE_WORKER_LOST', 'the app found no memory for 3 calls in a row'],
+    );
+    assert.deepEqual(await worker.exit, { code: 1, signal: null });
+    assert.equal(worker.begun.id, 4, 'call 5 is left to the front');
+  },
+);
+
+test('a CUDA error that spoils the process ends the worker after its call', OPTIONS, async (t) => {
+  const worker = await startedPython(
+    t,
+    'def inference(model_inputs): raise RuntimeError("CUDA error: an illegal memory access was encountered")',
+  );
+  worker.callJson(1, null);
+  assert.equal((await worker.next('error')).message.code, 'SERVE_INFERENCE_FAILED');
+  assert.match((await worker.next('fatal')).message.message, /^the GPU is lost to this process: CUDA error/);
+  assert.equal((await worker.exit).code, 1);
+});
+
+test('what a thread raises is logged, and so is a coroutine that nobody awaited', OPTIONS, async (t) => {
+  const worker = await startedPython(
+    t,
+    `import threading
+def fail(): raise ValueError("in a thread")
+async def forgotten(): pass
+def inference(model_inputs):
+    forgotten()
+    thread = threading.Thread(target=fail, name="loader")
+    thread.start(); thread.join()
+    return 1`,
+  );
+  worker.callJson(1, null);
+  const { message } = await worker.next('log');
+  assert.equal(message.level, 'error');
+  assert.match(message.message, /^the thread loader raised ValueError at \/.*app\.py:2$/);
+  assert.match(message.fields, /in a thread/);
+  assert.equal(await worker.answer(), 1);
+  worker.send({ type: 'stop', graceMs: 1000 });
+  await worker.exit;
+  assert.match(await worker.stderr, /app\.py:5: RuntimeWarning: coroutine 'forgotten' was never awaited/);
+});
+
+test('logs and metrics come before the answer of their call', OPTIONS, async (t) => {
+  const worker = await startedPython(
+    t,
+    `def init(ctx=None): pass
+def inference(model_inputs, ctx):
+    ctx.metrics.counter("tokens", 3, {"language": "en"})
+    ctx.metrics.counter("tokens", 4, {"language": "en"})
+    ctx.log.warn("careful", {"gb": 1.5})
+    return 1`,
+  );
+  worker.callJson(1, null, { headers: `traceparent\n00-${'a'.repeat(32)}-${'b'.repeat(16)}-01` });
+  await worker.answer();
+  assert.deepEqual(worker.order.slice(3), ['log', 'metrics', 'result']);
+  const log = (await worker.next('log')).message;
+  assert.deepEqual([log.level, log.message, log.requestId], ['warn', 'careful', 'r1']);
+  assert.deepEqual(JSON.parse(log.fields), {
+    traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`,
+    gb: 1.5,
+  });
+  assert.deepEqual((await worker.next('metrics')).message.metrics, [
+    { kind: 'counter', name: 'tokens', value: 7, unit: '', dimensions: 'language\nen', callIds: [] },
+  ]);
+});
+
+const goldenFrame = (name: string): Buffer =>
+  (GOLDEN.find((golden) => golden.name === name) as GoldenFrame).frame;
+
+for (const [what, bytes, said] of [
+  ['garbage', Buffer.from('POST / HTTP/1.1\r\nHost: localhost\r\n'), /frame head of/],
+  ['a message that only a worker sends', goldenFrame('ready'), /a worker cannot take 'ready'/],
+  [
+    'a fragment of no call',
+    Buffer.from('0700000001000000' + '92a4626f647909' + '00', 'hex'),
+    /a body fragment for unknown call 9/,
+  ],
+] as const) {
+  test(`a Python worker that reads ${what} says so and dies`, OPTIONS, async (t) => {
+    const worker = await startedPython(t, ECHO);
+    worker.writeGarbage(bytes);
+    await worker.exit;
+    assert.match(await worker.stderr, said);
+  });
+}
