@@ -90,7 +90,7 @@ class Execution(Apps):
                     return [json.dumps(model_inputs), module.__file__ != __file__, __name__ != "__main__"]
                 """
             with self.subTest(name):
-                self.assertEqual(self.output(source, name + ".py"), ["1", True, True])
+                self.assertEqual(self.output(source, f"{name}/{name}.py"), ["1", True, True])
 
     def test_pickles_of_the_main_program_load(self):
         source = """
