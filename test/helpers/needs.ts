@@ -19,6 +19,10 @@ const PROGRAMS = {
     probe: ['/usr/bin/python3', '-c', 'import pytest'],
     install: 'apt-get install python3-pytest',
   },
+  'python3-numpy': {
+    probe: ['/usr/bin/python3', '-c', 'import numpy'],
+    install: 'apt-get install --no-install-recommends python3-numpy',
+  },
   'python3-redis': {
     probe: ['/usr/bin/python3', '-c', 'import redis'],
     install: 'apt-get install python3-redis',

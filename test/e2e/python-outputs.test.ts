@@ -1,0 +1,257 @@
+/** What an app in Python gets for what a client sends, and what the client gets for what it returns. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { Packr, Unpackr } from 'msgpackr';
+import { errorOf } from '../helpers/ask.js';
+import { needs } from '../helpers/needs.js';
+import { RawConnection } from '../helpers/raw-http.js';
+import { ROOT, call, startServer, type Answer, type Server } from '../helpers/server.js';
+
+const APPS = `${ROOT}test/fixtures/python-apps`;
+const LIMIT = { timeout: 60_000 };
+
+const packr = new Packr({ useRecords: false });
+const unpackr = new Unpackr({ useRecords: false, mapsAsObjects: true, int64AsType: 'number' });
+
+const JSON_ROWS: readonly (readonly [kind: string, text: string])[] = [
+  ['object', '{"a":[1,"two",null,true],"b":{"c":1.5}}'],
+  ['list', '[{"label":"x"}]'],
+  ['text', '"text"'],
+  ['unicode', '"ü\u{1F34C}"'],
+  ['none', 'null'],
+  ['zero', '0'],
+  ['large', '1180591620717411303424'],
+  ['notFinite', '{"nan":null,"inf":[null,null]}'],
+  ['tuple', '[1,[2,3]]'],
+  ['set', '[1,2,3]'],
+  ['data', '{"label":"cat","score":"red"}'],
+  ['named', '{"at":"2020-01-02T00:00:00+00:00","path":"/a","id":"00000000-0000-0000-0000-000000000001"}'],
+  ['nested', '{"bytes":[1,2]}'],
+  ['later', '"later"'],
+];
+
+const SSE = 'text/event-stream';
+const NDJSON = 'application/x-ndjson';
+
+const STREAMS: readonly (readonly [kind: string, accept: string, type: string, body: string])[] = [
+  ['numbers', '*/*', NDJSON, '1\n{"two":2}\nthree'],
+  ['numbers', NDJSON, NDJSON, '1\n{"two":2}\n"three"\n'],
+  ['numbers', SSE, SSE, 'data: 1\n\ndata: {"two":2}\n\ndata: three\n\n'],
+  ['laterNumbers', '*/*', NDJSON, '1\n2\n'],
+  ['lines', SSE, SSE, 'data: two\ndata: lines\n\ndata: more\n\n'],
+  ['lines', '*/*', 'text/plain; charset=utf-8', 'two\nlinesmore'],
+  ['pieces', '*/*', 'application/octet-stream', '\u0001\u0002'],
+  ['empty', '*/*', 'application/octet-stream', ''],
+];
+
+const MISTAKES: readonly (readonly [kind: string, message: string])[] = [
+  ['foo', 'output["scores"][3] is a Foo; return what it holds as a dict, a list, text or a number.'],
+  ['class', 'output["model"] is the class Foo; return an instance, as a dict.'],
+  ['forgotten', 'output["result"] is a coroutine; await it.'],
+  ['generator', 'output["rows"] is a generator; return list(...) of it.'],
+  ['function', 'output[0] is a function; call it, or leave it out.'],
+  ['cycle', 'output["list"][0]["back"] refers back to an object that contains it.'],
+  ['tupleKey', 'output["a"] has a tuple as a key; make it text.'],
+];
+
+const FAILURES: readonly (readonly [kind: string, log: RegExp])[] = [
+  ['raises', /Traceback[^]*answers\.py", line \d+, in raises\n[^]*ValueError: secret path \/etc\/model/],
+  ['raisesChain', /ValueError: secret path[^]*direct cause of[^]*RuntimeError: no answer/],
+  ['raisesHostile', /Hostile/],
+  ['returnsException', /KeyError: 'returned and not raised'/],
+  ['breaksAtOnce', /ValueError: the stream broke/],
+];
+
+describe("a Python app's output", { ...LIMIT, skip: needs('python3') }, () => {
+  let server: Server;
+  let worker: number | null;
+  before(async () => {
+    server = await startServer(`${APPS}/answers.py`, { args: ['--max-output', '50000'] });
+    const { model } = await server.until(({ state }) => state === 'ready');
+    worker = model.workers[0]?.pid ?? null;
+  });
+  after(async () => {
+    const { model } = await server.status();
+    await server.stop();
+    assert.equal(model.workers[0]?.pid, worker, 'one worker has answered all of this');
+  });
+
+  const get = (kind: string, headers: Record<string, string> = {}): Promise<Answer> =>
+    call(`${server.url}/?kind=${kind}`, null, headers);
+
+  test('values are JSON, whole and timed', async () => {
+    for (const [kind, text] of JSON_ROWS) {
+      const { status, headers, text: given } = await get(kind);
+      assert.deepEqual([status, given], [200, text]);
+      assert.equal(headers.get('content-type'), 'application/json');
+      assert.equal(headers.get('content-length'), String(Buffer.byteLength(text)));
+      assert.match(headers.get('server-timing') ?? '', /^queue;dur=[\d.]+, run;dur=[\d.]+$/);
+    }
+  });
+
+  test('values are MessagePack if the client accepts that', async () => {
+    for (const [kind, value] of [
+      ['object', { a: [1, 'two', null, true], b: { c: 1.5 } }],
+      ['nested', { bytes: Buffer.from([1, 2]) }],
+      ['data', { label: 'cat', score: 'red' }],
+    ] as const) {
+      const response = await fetch(`${server.url}/?kind=${kind}`, {
+        method: 'POST',
+        headers: { accept: 'application/msgpack' },
+      });
+      assert.equal(response.headers.get('content-type'), 'application/msgpack');
+      assert.deepEqual(unpackr.unpack(Buffer.from(await response.arrayBuffer())), value);
+    }
+    assert.equal(errorOf(await get('large', { accept: 'application/msgpack' })).code, 'SERVE_OUTPUT_INVALID');
+  });
+
+  test('bytes leave as they are, whatever the client accepts', async () => {
+    for (const kind of ['bytes', 'bytearray', 'memoryview', 'nothing']) {
+      const response = await fetch(`${server.url}/?kind=${kind}`, {
+        method: 'POST',
+        headers: { accept: 'application/msgpack' },
+      });
+      const hex = Buffer.from(await response.arrayBuffer()).toString('hex');
+      const type = response.headers.get('content-type');
+      assert.deepEqual([type, hex], ['application/octet-stream', kind === 'nothing' ? '' : '0001feff']);
+    }
+  });
+
+  test('iterators and generators stream, in the form that the client asks for', async () => {
+    for (const [kind, accept, type, body] of STREAMS) {
+      const answer = await get(kind, { accept });
+      assert.deepEqual([answer.status, answer.text], [200, body]);
+      assert.equal(answer.headers.get('content-type'), type);
+      assert.equal(answer.headers.get('transfer-encoding'), 'chunked');
+    }
+  });
+
+  test('what cannot be encoded is a 500 that names its place', async () => {
+    for (const [kind, message] of MISTAKES) {
+      for (const [accept, format] of [
+        ['*/*', 'JSON'],
+        ['application/msgpack', 'MessagePack'],
+      ] as const) {
+        const answer = await get(kind, { accept });
+        const { code, source, message: said } = errorOf(answer);
+        assert.deepEqual([answer.status, code, source], [500, 'SERVE_OUTPUT_INVALID', 'app']);
+        assert.equal(said, `The output is not ${format}: ${message}`);
+      }
+    }
+  });
+
+  test("an app that raises is a 500 without the app's words; the log has them, with the id", async () => {
+    for (const [kind, words] of FAILURES) {
+      const answer = await get(kind, { 'x-request-id': `failing-${kind}` });
+      assert.equal(answer.status, 500);
+      const { code, message, requestId } = errorOf(answer);
+      assert.deepEqual(
+        [code, message, requestId],
+        ['SERVE_INFERENCE_FAILED', 'The model failed on this call.', `failing-${kind}`],
+      );
+      await server.untilPrinted(`failing-${kind}`);
+      await server.untilPrinted(words);
+    }
+    assert.doesNotMatch(server.stderr(), /File ".*banana_worker/, 'frames of the app alone');
+  });
+
+  test('a stream that breaks is cut, and never ends cleanly', async () => {
+    for (const [kind, last] of [
+      ['breaksMidway', 'part 1;'],
+      ['yieldsFoo', '1\n'],
+    ] as const) {
+      const connection = await RawConnection.open(server);
+      connection.post('', [], `/?kind=${kind}`);
+      await connection.closed();
+      assert.match(connection.rest, /^HTTP\/1\.1 200 OK\r\n/);
+      assert.ok(connection.rest.endsWith(`${last}\r\n`), connection.rest);
+    }
+  });
+
+  test('--max-output bounds an answer', async () => {
+    const answer = await get('size');
+    assert.deepEqual([answer.status, errorOf(answer).code], [500, 'SERVE_OUTPUT_TOO_LARGE']);
+  });
+});
+
+test(
+  'arrays and scalars of numpy are JSON, and MessagePack',
+  { ...LIMIT, skip: needs('python3-numpy') },
+  async (t) => {
+    const server = await startServer(`${APPS}/answers.py`, { t, args: ['--python', '/usr/bin/python3'] });
+    await server.until(({ state }) => state === 'ready');
+    assert.equal((await call(`${server.url}/?kind=array`, null, {})).text, '{"scores":[0.5,null],"label":3}');
+    assert.equal((await call(`${server.url}/?kind=arrayAlone`, null, {})).text, '[[0,2],[3,5]]');
+    const headers = { accept: 'application/msgpack' };
+    const response = await fetch(`${server.url}/?kind=arrayAlone`, { method: 'POST', headers });
+    assert.deepEqual(unpackr.unpack(Buffer.from(await response.arrayBuffer())), [
+      [0, 2],
+      [3, 5],
+    ]);
+    await server.stop();
+  },
+);
+
+const number = (kind: string, text: string): object => ({ kind, text });
+const bytes = (hex: string): object => ({ kind: 'bytes', hex });
+const FORM = 'application/x-www-form-urlencoded';
+const MULTIPART = 'multipart/form-data; boundary=xx';
+const PARTS = [
+  '--xx\r\nContent-Disposition: form-data; name="tag"\r\n\r\na',
+  '--xx\r\nContent-Disposition: form-data; name="tag"\r\n\r\nb',
+  '--xx\r\nContent-Disposition: form-data; name="image"; filename="C:\\x.png"\r\nContent-Type: image/png\r\n\r\n\u0001',
+  '--xx--\r\n',
+].join('\r\n');
+
+const INPUTS: readonly (readonly [type: string | null, body: string | Uint8Array, input: unknown])[] = [
+  ['application/json', '{"a":["b",null]}', { a: ['b', null] }],
+  ['application/ld+json; charset=utf-8', '"ü"', 'ü'],
+  [null, '1.5', number('float', '1.5')],
+  ['text/plain', '{}', {}],
+  [FORM, '[]', []],
+  ['application/json', '18446744073709551615', number('int', '18446744073709551615')],
+  ['application/json', `-1${'0'.repeat(40)}`, number('int', `-1${'0'.repeat(40)}`)],
+  ['application/json', '\uFEFFtrue', number('bool', 'True')],
+  [
+    'application/msgpack',
+    packr.pack({ a: 1, b: Buffer.from([1, 255]) }),
+    { a: number('int', '1'), b: bytes('01ff') },
+  ],
+  ['application/octet-stream', Buffer.from([0, 255]), bytes('00ff')],
+  ['image/png', 'x', bytes('78')],
+  [MULTIPART, PARTS, { tag: ['a', 'b'], image: { filename: 'x.png', type: 'image/png', hex: '01' } }],
+  ['application/json', '', null],
+  [MULTIPART, '', null],
+];
+
+const REFUSED: readonly (readonly [type: string, body: string | Uint8Array, message: RegExp])[] = [
+  ['application/json', '{"a":', /^The body is not valid JSON: Expecting value at line 1, column 6\.$/],
+  ['application/json', '[NaN]', /^The body is not valid JSON: NaN is no JSON\.$/],
+  ['application/json', '['.repeat(100_000), /^The body is not valid JSON: it is nested too deeply\.$/],
+  ['application/json', Buffer.from([0x22, 0xff, 0x22]), /it is not UTF-8\.$/],
+  ['text/plain', 'hello', /^The body is not valid JSON: .*`config = {"text": True}`\.$/],
+  [FORM, 'a=1', /^The body is not valid JSON: .*`config = {"forms": True}`\.$/],
+  ['application/msgpack', Buffer.from([0x92, 1]), /^The body is not valid MessagePack: /],
+  ['multipart/form-data', 'x', /^The multipart body could not be read: .*boundary/],
+];
+
+test(
+  "a Python app's input is what the client's content type says",
+  { ...LIMIT, skip: needs('python3') },
+  async (t) => {
+    const server = await startServer(`${APPS}/tells_input.py`, { t });
+    for (const [type, body, input] of INPUTS) {
+      const headers: Record<string, string> = type === null ? {} : { 'content-type': type };
+      const answer = await call(server.url, typeof body === 'string' ? Buffer.from(body) : body, headers);
+      assert.equal(answer.status, 200, answer.text);
+      assert.deepEqual(answer.json(), input);
+    }
+    for (const [type, body, message] of REFUSED) {
+      const answer = await call(server.url, body, { 'content-type': type });
+      const { code, message: said } = errorOf(answer);
+      assert.deepEqual([answer.status, code], [400, 'SERVE_BAD_BODY']);
+      assert.match(said, message);
+    }
+    await server.stop();
+  },
+);
