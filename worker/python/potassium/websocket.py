@@ -128,7 +128,7 @@ def _present(message: Optional[Message]) -> Message:
         return message
     from banana_worker.call_socket import ClosedSocket
 
-    raise ClosedSocket("the WebSocket is closed")
+    raise ClosedSocket
 
 
 def _checked(message: Any, kinds: Any) -> Any:
