@@ -1,0 +1,310 @@
+/** Potassium apps in Python, as they are: both generations, every kind of answer, webhooks, WebSockets, deaths. */
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { errorOf } from '../helpers/ask.js';
+import { makeCues, type Cues } from '../helpers/cues.js';
+import { needs } from '../helpers/needs.js';
+import { endOf, post, potassiumStatus, startJob, untilPotassium } from '../helpers/potassium.js';
+import { startReceiver } from '../helpers/receiver.js';
+import { ROOT, call, startServer, type Server, type StartOptions } from '../helpers/server.js';
+import { openSocket } from '../helpers/web-socket.js';
+
+const LIMIT = { timeout: 120_000, skip: needs('python3') };
+const APPS = `${ROOT}test/fixtures/python-apps`;
+/** What the quickstarts import besides Potassium. */
+const STUBS = { PYTHONPATH: `${APPS}/stubs` };
+const MASKED = { prompt: 'Hello I am a [MASK] model.' };
+const FILLED = { outputs: [{ sequence: 'Hello I am a fashion model.', score: 0.25 }] };
+
+function python(name: string): string {
+  const path = `${APPS}/${name}`;
+  assert.ok(existsSync(path), path);
+  return path;
+}
+
+async function start(app: string, options: StartOptions): Promise<Server> {
+  const server = await startServer(app, options);
+  await server.until(({ state }) => state === 'ready');
+  return server;
+}
+
+test('the quickstart of the second generation runs as it is, with its guard', LIMIT, async (t) => {
+  const server = await start(python('quickstart.py'), { t, env: STUBS });
+  const answer = await post(server, '/', MASKED);
+  assert.deepEqual([answer.status, answer.json()], [200, FILLED]);
+  assert.deepEqual((await call(`${server.url}/_k/warmup`, '')).json(), { warm: true });
+  assert.equal((await post(server, '/nope', {})).status, 404);
+  const { sequence_number, gpu_available } = await potassiumStatus(server, '/__status__');
+  assert.deepEqual([sequence_number, gpu_available], [3, true]);
+  await server.stop();
+});
+
+test(
+  'without the guard, and without any call of serve, it is found under whatever name',
+  LIMIT,
+  async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'banana-potassium-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const [before = ''] = readFileSync(python('quickstart.py'), 'utf8').split('if __name__');
+    writeFileSync(join(folder, 'my-model.py'), before.replace(/\bapp\b(?!")/g, 'server'));
+    const server = await start(join(folder, 'my-model.py'), { t, env: STUBS });
+    assert.deepEqual((await post(server, '/', MASKED)).json(), FILLED);
+    await server.stop();
+  },
+);
+
+test(
+  'the quickstart of the first generation serves itself: its import ends there, its arguments are ignored aloud',
+  LIMIT,
+  async (t) => {
+    const receiver = await startReceiver(t);
+    const env = { ...STUBS, HOOK: receiver.url };
+    const server = await start(python('quickstart-first.py'), { t, env });
+    // The content type did not matter then.
+    const answer = await call(server.url, JSON.stringify(MASKED), {
+      'content-type': 'text/plain',
+      'x-request-id': 'r1',
+    });
+    assert.deepEqual([answer.status, answer.json()], [200, FILLED]);
+    await receiver.until(1);
+    const { body, headers } = receiver.arrivals[0] as (typeof receiver.arrivals)[number];
+    assert.deepEqual([JSON.parse(body.toString()), headers['x-banana-request-id']], [FILLED, 'r1']);
+    assert.equal(server.stdout(), '', 'no line behind serve ran, and no handler of errors');
+    assert.match(
+      server.stderr(),
+      /quickstart-first\.py:\d+: UserWarning: app\.serve\(\) ignores its arguments/,
+    );
+    await server.stop();
+  },
+);
+
+interface Running {
+  readonly server: Server;
+  readonly cues: Cues;
+}
+
+async function startEverything(t: TestContext, options: StartOptions = {}): Promise<Running> {
+  const cues = makeCues(t);
+  const env = { ...cues.env, ...options.env };
+  return { cues, server: await start(python('potassium-app.py'), { ...options, t, env }) };
+}
+
+/** What is asked, and status, content type and text of the answer. */
+const ANSWERS: readonly (readonly [string, number, string, string])[] = [
+  ['a status', 201, 'application/json', '{"made":true}'],
+  ['headers', 200, 'application/json', '1'],
+  ['not ASCII', 200, 'application/json', '"é漢"'],
+  ['no number', 200, 'application/json', '[null,null,1]'],
+  ['text', 200, 'text/plain; charset=utf-8', 'text'],
+  ['bytes', 200, 'application/octet-stream', '\u0001\u0002\ufffd'],
+  ['typed bytes', 200, 'text/html', '<b>'],
+  ['chunks', 200, 'application/octet-stream', 'é\u0001c'],
+  ['late chunks', 203, 'application/octet-stream', 'ab'],
+  ['rewritten', 200, 'application/json', '{"was":{"a":1},"none":null}'],
+  ['empty', 200, '', ''],
+  ['an empty status', 204, '', ''],
+  ['JSON of a type set afterwards', 200, 'application/problem+json', '{"title":"x"}'],
+];
+
+const FAILURES = [
+  [
+    'nothing',
+    'SERVE_INFERENCE_FAILED',
+    'Potassium Response object not returned: the handler returned NoneType',
+  ],
+  [
+    'an object',
+    'SERVE_INFERENCE_FAILED',
+    'Potassium Response object not returned: the handler returned dict',
+  ],
+  ['a wrong body', 'SERVE_INFERENCE_FAILED', 'Potassium Response object body must be bytes, text'],
+  ['a returned exception', 'SERVE_INFERENCE_FAILED', 'secret detail, returned'],
+  ['a throw', 'SERVE_INFERENCE_FAILED', 'raise ValueError("secret detail")'],
+  ['a throw in the first chunk', 'SERVE_INFERENCE_FAILED', 'ValueError: late'],
+  ['no JSON', 'SERVE_OUTPUT_INVALID', 'output["scores"][1] is an object'],
+] as const;
+
+test('each kind of answer reaches the caller, from plain and from async handlers', LIMIT, async (t) => {
+  const { server } = await startEverything(t);
+  for (const path of ['/answer', '/late-answer'])
+    for (const [what, ...expected] of ANSWERS) {
+      const { status, headers, text } = await post(server, path, what);
+      assert.deepEqual([status, headers.get('content-type') ?? '', text], expected, `${path} ${what}`);
+    }
+  const { headers } = await post(server, '/answer', 'headers', 'mine');
+  assert.deepEqual(
+    [headers.get('x-model'), headers.get('x-many'), headers.get('x-request-id')],
+    ['m', 'a, b', 'mine'],
+  );
+  for (const [what, code, printed] of FAILURES) {
+    const answer = await post(server, '/answer', what);
+    assert.deepEqual([answer.status, errorOf(answer).code], [500, code], what);
+    assert.doesNotMatch(answer.text, /secret/);
+    await server.untilPrinted(printed);
+  }
+  await assert.rejects(post(server, '/answer', 'a throw after a chunk'));
+  await untilPotassium(server, ({ gpu_available }) => gpu_available);
+  await server.stop();
+});
+
+test('each kind of body is read, or refused, by what its route says', LIMIT, async (t) => {
+  const { server } = await startEverything(t, { args: ['--batch-size', '4', '--max-batch-delay', '2s'] });
+  const headers = { 'content-type': 'application/json', 'x-custom': 'c', 'x-banana-request-id': 'mine' };
+  const { calls, pid, ...seen } = (await call(`${server.url}/?q=1`, '[1]', headers)).json<
+    Record<string, unknown>
+  >();
+  assert.deepEqual(seen, { id: 'mine', json: [1], custom: 'c', query: '1', bytes: 3 });
+  assert.deepEqual([calls, typeof pid], [1, 'number']);
+  const ask = async (path: string, type: string, body: string): Promise<unknown> =>
+    (await call(server.url + path, body, { 'content-type': type })).json();
+  assert.deepEqual(await ask('/raw', 'application/octet-stream', 'abc'), { json: 'bytes', bytes: 3 });
+  assert.deepEqual(await ask('/forms', 'application/x-www-form-urlencoded', 'a=1&b=2&b=3'), {
+    json: { a: '1', b: ['2', '3'] },
+  });
+  assert.deepEqual(await ask('/text', 'text/plain', 'plain'), { json: 'plain' });
+  for (const [type, body] of [
+    ['text/plain', '{}'],
+    ['application/json', '{'],
+    ['application/json', ''],
+  ] as const) {
+    const answer = await call(server.url, body, { 'content-type': type });
+    assert.equal(answer.status, 400, `${type} ${body}`);
+  }
+  const together = await Promise.all([1, 2, 3, 4].map((i) => post(server, '/batch', i)));
+  assert.deepEqual(
+    together.map((answer) => answer.json()),
+    [1, 2, 3, 4].map((i) => [i, 4]),
+  );
+  assert.equal((await potassiumStatus(server)).sequence_number, 11);
+  await server.stop();
+});
+
+test('background functions answer first, and tell their results by job and by webhook', LIMIT, async (t) => {
+  const receiver = await startReceiver(t);
+  const { server, cues } = await startEverything(t, { env: { HOOK: receiver.url } });
+  const first = await startJob(server, '/later', { until: 'go', result: { a: 'é' } }, 'first');
+  await cues.untilNoted('begun first');
+  const busy = await untilPotassium(server, ({ inference_time }) => inference_time > 0);
+  assert.deepEqual([busy.gpu_available, busy.idle_time, busy.sequence_number], [false, 0, 1]);
+  cues.give('go');
+  const { state, result, status } = await endOf(server, first);
+  assert.deepEqual([state, result, status], ['succeeded', { a: 'é' }, 200]);
+  const posting = await startJob(server, '/later', { posts: `${receiver.url}/mine` }, 'posting');
+  assert.equal(
+    (await endOf(server, posting)).result,
+    null,
+    'it waited for the delivery, and returned nothing',
+  );
+  await endOf(server, await startJob(server, '/told', { result: [1] }, 'told'));
+  const failed = await endOf(server, await startJob(server, '/told', { throws: 'x' }, 'failed'));
+  assert.deepEqual([failed.state, failed.error?.code], ['failed', 'SERVE_INFERENCE_FAILED']);
+  await receiver.until(3);
+  const told = receiver.arrivals.map(({ path, headers, body }) => {
+    const value = JSON.parse(body.toString()) as { error?: { code: string } };
+    return [path, headers['x-banana-request-id'], value.error?.code ?? value];
+  });
+  assert.deepEqual(told, [
+    ['/mine', 'posting', { from: 'posting' }],
+    ['/', 'told', [1]],
+    ['/', 'failed', 'SERVE_INFERENCE_FAILED'],
+  ]);
+  await server.stop();
+});
+
+test(
+  'a death during a call costs that call alone: it is told, and the next one runs after init has run again',
+  LIMIT,
+  async (t) => {
+    const { server, cues } = await startEverything(t, { expectedRestarts: 3 });
+    for (const [id, dies, how] of [
+      ['exits', 'exit 3', 'exit code 3'],
+      ['killed', 'SIGKILL', 'SIGKILL'],
+      ['aborts', 'abort', 'SIGABRT'],
+    ] as const) {
+      const dying = post(server, '/work', { until: id, dies }, id);
+      await cues.untilNoted(`begun ${id}`);
+      const waiting = post(server, '/work', { result: how });
+      cues.give(id);
+      const { code, message } = errorOf(await dying);
+      assert.equal(code, 'SERVE_WORKER_LOST');
+      assert.ok(message.includes(how), message);
+      assert.deepEqual((await waiting).json(), how, 'the call behind it is run by the next worker');
+      assert.equal((await post(server, '/', {})).json<{ calls: number }>().calls, 1, 'init has run again');
+    }
+    await untilPotassium(server, ({ gpu_available }) => gpu_available);
+    await server.stop();
+  },
+);
+
+test('a client that leaves is told to the handler', LIMIT, async (t) => {
+  const { server, cues } = await startEverything(t);
+  const leaving = new AbortController();
+  const headers = { 'content-type': 'application/json', 'x-banana-request-id': 'left' };
+  const asked = call(`${server.url}/work`, '{"until":"never"}', headers, { signal: leaving.signal });
+  await cues.untilNoted('begun left');
+  leaving.abort();
+  await assert.rejects(asked);
+  await cues.untilNoted('aborted left');
+  assert.deepEqual((await post(server, '/work', { result: 1 })).json(), 1);
+  await server.stop();
+});
+
+async function startSockets(t: TestContext): Promise<Running> {
+  const cues = makeCues(t);
+  const server = await start(python('potassium-websockets.py'), { t, env: { ...STUBS, ...cues.env } });
+  return { server, cues };
+}
+
+test('a WebSocket talks in text, bytes and JSON, with functions of either kind', LIMIT, async (t) => {
+  const { server, cues } = await startSockets(t);
+  const tokens = await openSocket(t, server, '/ws');
+  tokens.socket.send(JSON.stringify({ prompt: 'a', tokens: 3 }));
+  assert.deepEqual(await tokens.heard(3), [' word', ' word', ' word']);
+  assert.deepEqual(await tokens.closed, [1000, '']);
+  const large = Buffer.alloc(3 * 2 ** 20, 'é');
+  for (const path of ['/echo', '/async-echo']) {
+    const client = await openSocket(t, server, path, { 'x-request-id': path });
+    for (const message of ['hello', '', 'é漢🍌', Buffer.from([0, 255]), large]) client.socket.send(message);
+    const heard = await client.heard(5);
+    assert.deepEqual(heard.slice(0, 4), ['hello', '', 'é漢🍌', Buffer.from([0, 255])]);
+    assert.ok(large.equals(heard[4] as Buffer));
+    client.socket.close();
+    await client.closed;
+  }
+  await cues.untilNoted('left /echo: True');
+  const kinds = await openSocket(t, server, '/kinds');
+  for (const message of ['t', 'b', '{"j":1}']) kinds.socket.send(message);
+  const [json, bytes] = await kinds.heard(2);
+  assert.deepEqual(JSON.parse(String(json)), { text: 't', bytes: [98], json: { j: 1 } });
+  assert.deepEqual(bytes, Buffer.from([0, 255]));
+  assert.deepEqual(await kinds.closed, [4001, 'enough']);
+  await server.stop();
+});
+
+test('wrong uses of a WebSocket, and a client that has left, are told to the app', LIMIT, async (t) => {
+  const { server, cues } = await startSockets(t);
+  const mistaken = await openSocket(t, server, '/mistakes');
+  const told = await mistaken.heard(4);
+  for (const [i, expected] of [
+    /^TypeError: .*int/,
+    /^ValueError: close\(\) takes/,
+    /^TypeError/,
+    /^TypeError/,
+  ].entries())
+    assert.match(String(told[i]), expected);
+  const leaving = await openSocket(t, server, '/gone');
+  leaving.socket.send('here');
+  await cues.untilNoted('was there');
+  leaving.socket.close();
+  await cues.untilNoted('send: The WebSocket is closed.');
+  assert.ok(cues.notes().includes('receive: The WebSocket is closed.'));
+  const failing = await openSocket(t, server, '/throws');
+  failing.socket.send('now');
+  const [code, reason] = await failing.closed;
+  assert.deepEqual([code, reason], [1011, 'SERVE_INFERENCE_FAILED: The model failed on this call.']);
+  await server.untilPrinted('the secret of this app');
+  await server.stop();
+});
