@@ -19,11 +19,24 @@ function folderOf(t: TestContext): string {
   return editedApp(t, FILES).folder;
 }
 
+const LEFT_ASIDE = [
+  'WARN: --disable-token-auth is left aside: keys are given by --api-key and --management-key',
+  'WARN: --enable-model-api is left aside: who may register is decided by the address and the key of the management API',
+  'WARN: --plugins-path is left aside: there are no plugins',
+  'WARN: --workflow-store is left aside: there are no workflows',
+];
+
 describe('a start script of Multi Model Server', RUNS, () => {
   for (const [script, names] of [
     [
       '--start --foreground --mms-config config.properties --model-store models --models all',
       ['cats', 'dogs'],
+    ],
+    ['--start --ncs --ts-config config.properties --model-store models --models all', ['cats', 'dogs']],
+    ['--start --no-config-snapshots --model-store models --models cats.mjs', ['cats']],
+    [
+      '--disable-token-auth --enable-model-api --plugins-path p --workflow-store w --model-store models --models cats.mjs',
+      ['cats'],
     ],
     ['--start --model-store ./models --models felix=cats.mjs dogs=dogs.mjs', ['dogs', 'felix']],
     ['--model-store models --models cats.mjs,rex=dogs.mjs', ['cats', 'rex']],
@@ -43,10 +56,21 @@ describe('a start script of Multi Model Server', RUNS, () => {
         ? [
             'WARN: --log-config log4j.properties is left aside: --log-level, --log-format and --log-location say what is logged, and where',
           ]
-        : [];
+        : script.includes('--workflow-store')
+          ? LEFT_ASIDE
+          : [];
       assert.deepEqual(warnings, expected);
       await server.stop();
     });
+
+  test('--models ALL without a store is a server without models', async (t) => {
+    const args = ['--mms-config', 'config.properties', '--models', 'ALL'];
+    const server = await startServer(null, { t, cwd: folderOf(t), args, isAddressGiven: true });
+    await server.untilPrinted('Model server started.');
+    assert.deepEqual((await server.status()).models, []);
+    assert.deepEqual(await (await fetch(`${server.url}/ping`)).json(), { status: 'Healthy' });
+    await server.stop();
+  });
 });
 
 const MISTAKES: readonly (readonly [script: string, says: string])[] = [

@@ -1,22 +1,54 @@
 /**
- * Flags of Multi Model Server's command that are no options here: start scripts go on as they are. What cannot be done is
- * refused, what changes nothing is accepted.
+ * Flags of Multi Model Server's and TorchServe's commands that are no options here: start scripts go on as they are. What
+ * cannot be done is refused, what changes nothing is accepted.
  */
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { configError } from '../../../protocol/errors.js';
 
-/** As commander parses them. The one of the log has a value, the others are switches. */
-export const MMS_FLAGS: readonly string[] = ['--start', '--stop', '--foreground', '--log-config <path>'];
+/** As commander parses them. */
+export const MMS_FLAGS: readonly string[] = [
+  '--start',
+  '--stop',
+  '--foreground',
+  '--log-config <path>',
+  '--ts-config <path>',
+  '--ncs',
+  '--no-config-snapshots',
+  '--disable-token-auth',
+  '--enable-model-api',
+  '--plugins-path <path>',
+  '--workflow-store <path>',
+];
+
+/** Those that have no meaning here, by the names that commander gives them, and why; they are told in a warning each. */
+const LEFT_ASIDE: Readonly<Record<string, readonly [flag: string, why: string]>> = {
+  disableTokenAuth: ['--disable-token-auth', 'keys are given by --api-key and --management-key'],
+  enableModelApi: [
+    '--enable-model-api',
+    'who may register is decided by the address and the key of the management API',
+  ],
+  pluginsPath: ['--plugins-path', 'there are no plugins'],
+  workflowStore: ['--workflow-store', 'there are no workflows'],
+};
 
 /** The other flags, and what is to be said. `folder`: that of relative paths. @throws SERVE_CONFIG */
 export function withoutMmsFlags(
   flags: Readonly<Record<string, unknown>>,
   folder: string,
 ): { values: Readonly<Record<string, unknown>>; warnings: string[] } {
-  const { start: _start, foreground: _foreground, stop, logConfig, ...values } = flags;
+  const { start: _start, foreground: _foreground, stop, logConfig, tsConfig, ...others } = flags;
   if (stop === true) throw configError(NO_STOP);
-  return { values, warnings: typeof logConfig === 'string' ? [logConfigText(logConfig, folder)] : [] };
+  const { ncs: _ncs, configSnapshots: _configSnapshots, ...known } = others; // none are written here
+  const left = Object.keys(LEFT_ASIDE).filter((name) => known[name] !== undefined);
+  const values = Object.fromEntries(Object.entries(known).filter(([name]) => !left.includes(name)));
+  return {
+    values: tsConfig === undefined ? values : { mmsConfig: tsConfig, ...values },
+    warnings: [
+      ...(typeof logConfig === 'string' ? [logConfigText(logConfig, folder)] : []),
+      ...left.map((name) => LEFT_ASIDE[name] ?? []).map(([flag, why]) => `${flag} is left aside: ${why}`),
+    ],
+  };
 }
 
 function logConfigText(path: string, folder: string): string {

@@ -12,11 +12,17 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { parseAllowedUrls } from '../../../supervisor/options/allowed-urls.js';
-import { DownloadGate } from '../../../supervisor/store/download-gate.js';
-import { checkedUrl, download, type DownloadRules } from '../../../supervisor/store/download.js';
+import { DownloadGate, GATE_LIMITS } from '../../../supervisor/store/download-gate.js';
+import {
+  DOWNLOAD_LIMITS,
+  checkedUrl,
+  download,
+  type DownloadRules,
+} from '../../../supervisor/store/download.js';
 import { KnownHosts, type Lookup } from '../../../supervisor/store/known-hosts.js';
 import { makeCertificate } from '../../helpers/certificates.js';
 import { needs } from '../../helpers/needs.js';
+import { ROOT } from '../../helpers/server.js';
 
 const LONG = { timeout: 120_000 };
 
@@ -437,3 +443,15 @@ test(
     other.assertEmpty();
   },
 );
+
+test('docs/security.md states the bounds', () => {
+  const page = readFileSync(`${ROOT}docs/security.md`, 'utf8');
+  const { maxBytes, totalMs, idleMs, maxRedirects } = DOWNLOAD_LIMITS;
+  assert.deepEqual([GATE_LIMITS, totalMs, maxRedirects], [{ running: 4, waiting: 32 }, 3_600_000, 5]);
+  for (const said of [
+    'Four downloads run at once, 32 wait for their turn',
+    `${maxBytes / 1024 ** 3} GB, an hour with the wait, and ${idleMs / 1000} s of silence`,
+    'Redirects, five at most',
+  ])
+    assert.ok(page.includes(said), said);
+});

@@ -9,6 +9,8 @@ import { GivenUp } from '../../../../supervisor/store/archives/archive-problem.j
 import { ARCHIVE_LIMITS, type ArchiveLimits } from '../../../../supervisor/store/archives/limits.js';
 import { unpack } from '../../../../supervisor/store/archives/unpack.js';
 import { tgzOf, zipOf, type PackedEntry } from '../../../helpers/archives.js';
+import { tableRows } from '../../../helpers/doc-page.js';
+import { ROOT } from '../../../helpers/server.js';
 import { appFolder } from '../../../worker/app-folder.js';
 
 type Packer = (entries: readonly PackedEntry[]) => Buffer | Promise<Buffer>;
@@ -239,4 +241,13 @@ test('what is no archive is refused', async (t) => {
   const message = 'it is neither a zip archive nor a tar archive that is compressed with gzip.';
   for (const bytes of [Buffer.alloc(0), Buffer.from('PK'), Buffer.from('#!/bin/sh')])
     await assert.rejects(unpacked(t, bytes), { message });
+});
+
+test('docs/archives.md states the bounds', () => {
+  const rows = tableRows('archives.md', 'What is refused', 'bound').map((row) => row['']);
+  const { maxEntries, maxBytes, maxRatio, ratioCountsFromBytes } = ARCHIVE_LIMITS;
+  assert.deepEqual(rows.slice(0, 2), [maxEntries.toLocaleString('en'), `${maxBytes / 1024 ** 3} GiB`]);
+  assert.equal(rows[3], String(maxRatio));
+  const page = readFileSync(`${ROOT}docs/archives.md`, 'utf8');
+  assert.ok(page.includes(`once there are ${ratioCountsFromBytes / 1024 ** 2} MiB`));
 });
