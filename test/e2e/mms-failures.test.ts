@@ -3,8 +3,13 @@
  * makes it fail, in Multi Model Server's manner and in the house's.
  */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import { call, fixture, startServer, type Answer, type Server } from '../helpers/server.js';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test, type TestContext } from 'node:test';
+import { makeCues } from '../helpers/cues.js';
+import { needs } from '../helpers/needs.js';
+import { CLI, call, fixture, startServer, type Answer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 
@@ -156,3 +161,46 @@ function mmsError(answer: Answer): string {
 function houseError(answer: Answer): string {
   return `${answer.status} ${answer.json<{ error: { code: string } }>().error.code}`;
 }
+
+/** A `banana-serve` that reads what its cgroup counts from this file. Needs `unshare` and `root`. */
+function withMemoryEvents(t: TestContext): { command: string; count(oomKills: number): void } {
+  const folder = mkdtempSync(join(tmpdir(), 'banana-cgroup-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const command = join(folder, 'banana-serve');
+  const mount = `mount --bind "$0" /sys/fs/cgroup && exec "$@"`;
+  const program = `exec unshare --mount sh -c '${mount}' '${folder}' '${process.execPath}' '${CLI}' "$@"`;
+  writeFileSync(command, `#!/bin/sh\n${program}\n`, { mode: 0o755 });
+  return {
+    command,
+    count: (oomKills) => writeFileSync(join(folder, 'memory.events'), `oom 9\noom_kill ${oomKills}\n`),
+  };
+}
+
+const HAS_CGROUPS = existsSync('/sys/fs/cgroup') ? false : 'there is no /sys/fs/cgroup';
+
+test(
+  'a call whose worker the kernel kills is 507 if its cgroup counts one more, and 500 if not',
+  { ...LIMIT, skip: HAS_CGROUPS || needs('unshare', 'root') },
+  async (t) => {
+    const cues = makeCues(t);
+    const { command, count } = withMemoryEvents(t);
+    count(3);
+    const app = fixture('works.mjs');
+    const options = { t, command, env: cues.env, expectedRestarts: 2 };
+    const server = await startServer(app, options);
+    for (const [id, kills, said] of [
+      ['first', 3, `500 ${INTERNAL}: Worker died.`],
+      ['second', 4, `507 ${INTERNAL}: Worker died.`],
+    ] as const) {
+      const headers = { 'content-type': 'application/json', 'x-request-id': id };
+      const answer = call(`${server.url}/predictions/works`, '{"until":"never"}', headers);
+      await cues.untilNoted(`begun ${id}`);
+      const pid = (await server.status()).model.workers[0]?.pid;
+      assert.ok(typeof pid === 'number');
+      count(kills);
+      process.kill(pid, 'SIGKILL');
+      assert.equal(mmsError(await answer), said);
+    }
+    await server.stop();
+  },
+);
