@@ -29,16 +29,17 @@ process.exitCode = process.argv[2] === ARCHIVE ? await archive() : EXIT_CODES[aw
 process.exit();
 
 async function main(argv: readonly string[]): Promise<ExitReason> {
-  let newFolder: string | null = null;
-  const command = describeCommand((folder) => (newFolder = folder));
+  let wish: ProjectWish | null = null;
+  const command = describeCommand((folder, { python = false }) => (wish = { folder, isPython: python }));
   try {
     command.parse(withFlagForEachModel(argv, process.cwd()));
   } catch (thrown) {
     if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 'drained' : 'config';
     throw thrown;
   }
-  if (newFolder !== null) return createProject(newFolder);
-  const { apiKey, managementKey } = command.opts();
+  if (wish !== null) return createProject(wish);
+  const { apiKey, managementKey, pythonPath } = command.opts();
+  if (pythonPath === true) return printPythonPath();
   if ((apiKey ?? managementKey) !== undefined) process.title = 'banana-serve'; // takes the flags out of ps
   const start = async (stop: AbortSignal): Promise<ServerHandle> => {
     const { serve } = await import('./serve.js');
@@ -62,24 +63,44 @@ async function archive(): Promise<number> {
   return runArchiver(`banana-serve ${ARCHIVE}`, process.argv.slice(3));
 }
 
-async function createProject(folder: string): Promise<ExitReason> {
-  const { newProject } = await import('./new/new-project.js');
+interface ProjectWish {
+  readonly folder: string;
+  readonly isPython: boolean;
+}
+
+async function createProject({ folder, isPython }: ProjectWish): Promise<ExitReason> {
+  const { newProject, PYTHON_PROJECT, TYPESCRIPT_PROJECT } = await import('./new/new-project.js');
   try {
-    process.stdout.write(newProject(folder, process.cwd()));
+    const kind = isPython ? PYTHON_PROJECT : TYPESCRIPT_PROJECT;
+    process.stdout.write(newProject(folder, process.cwd(), kind));
     return 'drained';
   } catch (thrown) {
     return explainFailure(thrown);
   }
 }
 
+async function printPythonPath(): Promise<ExitReason> {
+  const { PYTHON_PATH } = await import('./runtimes/python/python-path.js');
+  process.stdout.write(`${PYTHON_PATH}\n`);
+  return 'drained';
+}
+
 /** `onNew` is called while the arguments are parsed, if they ask for a new project. An app of that name is `./new`. */
-function describeCommand(onNew: (folder: string) => void): Command {
+function describeCommand(onNew: (folder: string, given: { python?: boolean }) => void): Command {
   const command = new Command('banana-serve')
     .description('Serves a model over HTTP from worker processes.')
-    .argument('[app]', 'file that exports init() and inference(modelInputs); app.ts and its like if left out')
+    .argument(
+      '[app]',
+      'file with init() and inference(modelInputs); app.ts and its like, or app.py, if left out',
+    )
     .version(VERSION, '-V, --version', 'Print the version.')
     .helpOption('-h, --help', 'Print this help.')
+    .option(
+      '--python-path',
+      'Print the folder of what apps in Python import, for PYTHONPATH in tests and editors.',
+    )
     .allowExcessArguments(false)
+    .enablePositionalOptions() // `new` has a --python of its own
     .exitOverride()
     .configureOutput({ outputError: (text) => say(refusalText(text)) })
     .addHelpText('after', helpTail())
@@ -89,6 +110,7 @@ function describeCommand(onNew: (folder: string) => void): Command {
     .command('new')
     .description('Writes a small project into a new folder: app, test, types, Dockerfile.')
     .argument('<folder>', 'where; it may exist, if none of those files is in it')
+    .option('--python', 'in Python')
     .allowExcessArguments(false)
     .action(onNew);
   command
@@ -135,7 +157,7 @@ function helpTail(): string {
   );
   return `
 Examples:
-  banana-serve new my-model                            a project to begin with
+  banana-serve new my-model                            a project to begin with; new --python for one in Python
   banana-serve ./app.ts --watch                        while you write it
   banana-serve ./app.ts --workers 4 --run-timeout 30s  four processes, 30 seconds for a call
   banana-serve --model a=./a.ts --model b=./b.ts       two models on one port

@@ -4,39 +4,62 @@ import { basename, join, relative, resolve } from 'node:path';
 import { configError } from '../../protocol/errors.js';
 import { asSentence } from '../../protocol/sentences.js';
 
-/** What is written: its name, what it is for, and its template in `templates/new/`. */
-const FILES = [
-  ['app.ts', 'your model: init() and inference()'],
-  ['app.test.ts', 'a test of it, over HTTP'],
-  ['package.json', 'npm start, npm run dev, npm test'],
-  ['tsconfig.json', 'for your editor, and for npm test'],
-  ['Dockerfile', 'a container that finishes its calls when it is stopped'],
-  ['.dockerignore', ''],
-  ['.gitignore', ''],
-  ['.npmrc', 'for onnxruntime-node, should you use it'],
-] as const;
+/** A kind of project. */
+export interface ProjectKind {
+  /** The folder of its templates, in that of the package. */
+  readonly templates: string;
+  /** What is written: its name, and what it is for. */
+  readonly files: readonly (readonly [name: string, purpose: string])[];
+}
+
+export const TYPESCRIPT_PROJECT: ProjectKind = {
+  templates: 'templates/new',
+  files: [
+    ['app.ts', 'your model: init() and inference()'],
+    ['app.test.ts', 'a test of it, over HTTP'],
+    ['package.json', 'npm start, npm run dev, npm test'],
+    ['tsconfig.json', 'for your editor, and for npm test'],
+    ['Dockerfile', 'a container that finishes its calls when it is stopped'],
+    ['.dockerignore', ''],
+    ['.gitignore', ''],
+    ['.npmrc', 'for onnxruntime-node, should you use it'],
+  ],
+};
+
+export const PYTHON_PROJECT: ProjectKind = {
+  templates: 'templates/new-python',
+  files: [
+    ['app.py', 'your model: what loads it, and what answers a call'],
+    ['test_app.py', 'a test of it, without a server; pytest runs it, too'],
+    ['requirements.txt', 'what the app imports'],
+    ['package.json', 'npm start, npm run dev, npm test'],
+    ['Dockerfile', 'a container that finishes its calls when it is stopped'],
+    ['.dockerignore', ''],
+    ['.gitignore', ''],
+  ],
+};
 
 const PACKAGE = new URL('../../../', import.meta.url);
 
 /** Writes the project and returns what to say. @throws SERVE_CONFIG, with nothing written, if anything is in the way */
-export function newProject(given: string, cwd: string): string {
+export function newProject(given: string, cwd: string, kind: ProjectKind): string {
   const folder = resolve(cwd, given);
-  assertFree(folder, given);
+  assertFree(folder, given, kind);
   const values = placeholders(folder);
-  const texts = FILES.map(([name]) => [join(folder, name), filled(name, values)] as const);
+  const texts = kind.files.map(([name]) => [join(folder, name), filled(name, kind, values)] as const);
   try {
     mkdirSync(folder, { recursive: true });
     for (const [path, text] of texts) writeFileSync(path, text, { flag: 'wx' });
   } catch (cause) {
     throw configError(`${given}: ${asSentence((cause as Error).message)} Choose another folder.`);
   }
-  return report(relative(cwd, folder));
+  return report(relative(cwd, folder), kind);
 }
 
-function assertFree(folder: string, given: string): void {
+function assertFree(folder: string, given: string, { files }: ProjectKind): void {
   if (!existsSync(folder)) return;
   if (!statSync(folder).isDirectory()) throw configError(`${given} is a file. Choose another folder.`);
-  const inTheWay = FILES.map(([name]) => name).filter((name) => existsSync(join(folder, name)));
+  const inTheWay = files.map(([name]) => name).filter((name) => existsSync(join(folder, name)));
   if (inTheWay.length === 0) return;
   const verb = inTheWay.length === 1 ? 'is' : 'are';
   throw configError(
@@ -66,8 +89,8 @@ function packageName(folder: string): string {
 }
 
 /** Templates have no dot in front and an ending of their own: npm leaves some names out of a package, or renames them. */
-function filled(name: string, values: ReadonlyMap<string, string>): string {
-  const template = new URL(`templates/new/${name.replace(/^\./, '')}.template`, PACKAGE);
+function filled(name: string, kind: ProjectKind, values: ReadonlyMap<string, string>): string {
+  const template = new URL(`${kind.templates}/${name.replace(/^\./, '')}.template`, PACKAGE);
   return readFileSync(template, 'utf8').replace(/\{\{(.+?)\}\}/g, (_, key: string) => {
     const value = values.get(key);
     if (value === undefined) throw new Error(`the template of ${name} asks for ${key}, which is not known`);
@@ -75,9 +98,9 @@ function filled(name: string, values: ReadonlyMap<string, string>): string {
   });
 }
 
-function report(folder: string): string {
-  const width = Math.max(...FILES.map(([name]) => name.length));
-  const files = FILES.map(([name, purpose]) => `  ${name.padEnd(width)}  ${purpose}`.trimEnd());
+function report(folder: string, kind: ProjectKind): string {
+  const width = Math.max(...kind.files.map(([name]) => name.length));
+  const files = kind.files.map(([name, purpose]) => `  ${name.padEnd(width)}  ${purpose}`.trimEnd());
   const enter = folder === '' ? [] : [`  cd ${/^[\w./-]+$/.test(folder) ? folder : JSON.stringify(folder)}`];
   const next = [...enter, '  npm install', '  npm test', '  npm run dev'];
   return `Created ${folder === '' ? 'here' : folder}:\n${files.join('\n')}\n\nNext:\n${next.join('\n')}\n`;

@@ -25,11 +25,11 @@ const FILES = [
   'tsconfig.json',
 ];
 
-let [folder, project] = ['', ''];
+let [folder, project, tarball] = ['', '', ''];
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'banana-new-'));
   project = join(folder, 'my-model');
-  const tarball = await packInto(folder);
+  tarball = await packInto(folder);
   await npmInstall(folder, tarball);
   const command = runCommand(['new', 'my-model'], { cwd: folder, command: installed(folder) });
   assert.equal((await command.ended).code, 0, command.stderr());
@@ -56,6 +56,50 @@ test('a new project starts, and answers', LIMIT, async (t) => {
   const server = await startServer('./app.ts', { t, cwd: project, command: installed(project) });
   assert.deepEqual((await call(server.url, '{"prompt":"hello"}')).json(), { answer: 'HELLO' });
   assert.equal((await server.stop()).code, 0);
+});
+
+describe('a new project in Python', { skip: needs('python3') }, () => {
+  const FILES_IN_PYTHON = [
+    '.dockerignore',
+    '.gitignore',
+    'Dockerfile',
+    'app.py',
+    'package.json',
+    'requirements.txt',
+    'test_app.py',
+  ];
+  let inPython = '';
+  before(async () => {
+    inPython = join(folder, 'my-python-model');
+    const command = runCommand(['new', '--python', 'my-python-model'], {
+      cwd: folder,
+      command: installed(folder),
+    });
+    assert.equal((await command.ended).code, 0, command.stderr());
+    assert.match(
+      command.stdout(),
+      /Next:\n {2}cd my-python-model\n {2}npm install\n {2}npm test\n {2}npm run dev\n$/,
+    );
+    assert.deepEqual((await readdir(inPython)).sort(), FILES_IN_PYTHON);
+    await npmInstall(inPython, tarball);
+  }, LIMIT);
+
+  test('passes its test, without a server', LIMIT, async () => {
+    const { stderr } = await run('npm', ['test'], { cwd: inPython });
+    assert.match(stderr, /Ran 1 test in [^\n]*\n\nOK/);
+  });
+
+  test('starts as its Dockerfile says, and answers', LIMIT, async (t) => {
+    const dockerfile = await readFile(join(inPython, 'Dockerfile'), 'utf8');
+    const [, said = ''] = /^CMD (\[.*\])$/m.exec(dockerfile) ?? [];
+    const [program, file = '', app = '', ...others] = JSON.parse(said) as string[];
+    assert.deepEqual([program, others], ['node', []]);
+    const server = await startServer(app, { t, cwd: inPython, command: join(inPython, file) });
+    assert.deepEqual((await call(server.url, '{"prompt":"hello"}')).json(), { answer: 'HELLO' });
+    assert.equal((await server.stop()).code, 0);
+    for (const source of ['requirements.txt', 'package.json'])
+      assert.match(dockerfile, new RegExp(`^COPY .*${source}`, 'm'));
+  });
 });
 
 test('the package of a new project has the name of its folder, and asks for this version', async () => {

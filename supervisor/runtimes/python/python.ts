@@ -1,12 +1,9 @@
 /** Apps in Python: an interpreter of the user's, with our own worker, which needs nothing but the standard library. */
 import { dirname, extname } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { OPTIONS } from '../../options/table.js';
 import type { Runtime } from '../runtime.js';
 import { findInterpreter } from './find-interpreter.js';
-
-/** The folder of what apps may import from us: it is shipped as it is, and lies beside `dist`. */
-export const PYTHON_PATH = fileURLToPath(new URL('../../../../worker/python', import.meta.url));
+import { PYTHON_PATH } from './python-path.js';
 
 const WORKER_ENTRY = `${PYTHON_PATH}/banana_worker/__main__.py`;
 const EXTENSIONS = ['.py'];
