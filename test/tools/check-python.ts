@@ -1,0 +1,85 @@
+/**
+ * What `npm run check` asks of our Python: the format, no names that are unknown or unused, and types that hold in every
+ * version that the worker runs on. With `--write`, files that are not formatted are. Needs no Python: the formatter is a
+ * WebAssembly module, the type checker a program of Node's.
+ */
+import { execFile } from 'node:child_process';
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { promisify } from 'node:util';
+import { PositionEncoding, Workspace, type Diagnostic } from '@astral-sh/ruff-wasm-nodejs';
+import { PYTHON_VERSIONS } from '../helpers/pythons.js';
+import { ROOT } from '../helpers/server.js';
+
+const TYPED = 'worker/python';
+const FOLDERS = [TYPED, 'test/python', 'test/python_pytest', 'test/fixtures/python', 'examples/python'];
+
+/** Checkers that run at once: each takes one core for ten seconds, and some 300 MB. */
+const AT_ONCE = 2;
+
+const RULES = {
+  'line-length': 120,
+  'target-version': 'py38',
+  lint: { select: ['F', 'E9', 'B006', 'B904'] },
+} as const;
+
+async function main(): Promise<number> {
+  const isWriting = process.argv.includes('--write');
+  const ruff = new Workspace(RULES, PositionEncoding.Utf16);
+  const problems = pythonFiles().flatMap((path) => [
+    ...formatProblems(ruff, path, isWriting),
+    ...(ruff.check(readFileSync(path, 'utf8')) as Diagnostic[]).map((found) => textOf(path, found)),
+  ]);
+  if (!isWriting) problems.push(...(await typeProblems()));
+  for (const problem of problems) process.stdout.write(`${problem}\n`);
+  return problems.length === 0 ? 0 : 1;
+}
+
+function pythonFiles(): string[] {
+  return FOLDERS.filter((folder) => existsSync(join(ROOT, folder))).flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.py'))
+      .map((name) => join(ROOT, folder, name)),
+  );
+}
+
+function formatProblems(ruff: Workspace, path: string, isWriting: boolean): string[] {
+  const before = readFileSync(path, 'utf8');
+  const after = ruff.format(before);
+  if (after === before) return [];
+  if (!isWriting) return [`${relative(ROOT, path)} is not formatted: npm run format`];
+  writeFileSync(path, after);
+  return [];
+}
+
+function textOf(path: string, { start_location, code, message }: Diagnostic): string {
+  return `${relative(ROOT, path)}:${start_location.row}: ${message} (${code ?? 'no code'})`;
+}
+
+async function typeProblems(): Promise<string[]> {
+  const problems: string[] = [];
+  const waiting = [...PYTHON_VERSIONS];
+  const checkNext = async (): Promise<void> => {
+    for (let version = waiting.shift(); version !== undefined; version = waiting.shift())
+      problems.push(...(await typeProblemsIn(version)));
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, checkNext));
+  return problems;
+}
+
+/** Packages that may be installed here are not looked at: what is found must be the same everywhere. */
+async function typeProblemsIn(version: string): Promise<string[]> {
+  const args = [
+    join(ROOT, 'node_modules/pyright/index.js'),
+    ...['-p', TYPED, '--pythonversion', version, '--pythonpath', '/bin/false'],
+  ];
+  try {
+    await promisify(execFile)(process.execPath, args, { cwd: ROOT, maxBuffer: 64 * 1024 ** 2 });
+    return [];
+  } catch (thrown) {
+    const { stdout = '', message } = thrown as Error & { stdout?: string };
+    return [`Python ${version}:\n${stdout.trim() === '' ? message : stdout.trim()}`];
+  }
+}
+
+process.exitCode = await main();
