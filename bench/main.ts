@@ -23,6 +23,7 @@ import { metrics } from './cases/metrics.js';
 import { modelStormCase } from './cases/model-storm.js';
 import { overload } from './cases/overload.js';
 import { potassium } from './cases/potassium.js';
+import { python } from './cases/python.js';
 import { registrations } from './cases/registrations.js';
 import { soak } from './cases/soak.js';
 import { service } from './cases/service.js';
@@ -61,6 +62,9 @@ const CASES: readonly BenchCase[] = [
   serviceBatches,
 ];
 
+/** They need packages of Debian's, and run only if they are named. */
+const NAMED_CASES: readonly BenchCase[] = [python];
+
 interface Outcome {
   readonly rows: Row[];
   readonly notes: readonly string[];
@@ -74,9 +78,10 @@ const { values, positionals } = parseArgs({
     before: { type: 'string' },
   },
 });
-const known = values.before === undefined ? CASES : [...CASES, before(values.before)];
+const usual = values.before === undefined ? CASES : [...CASES, before(values.before)];
+const known = [...usual, ...NAMED_CASES];
 const duration: Duration = { rounds: Number(values.rounds), secondsPerRound: Number(values.seconds) };
-const chosen = positionals.length === 0 ? known : positionals.map(caseNamed);
+const chosen = positionals.length === 0 ? usual : positionals.map(caseNamed);
 process.exitCode = await runAll(chosen);
 
 function caseNamed(name: string): BenchCase {

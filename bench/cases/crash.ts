@@ -31,23 +31,33 @@ export const crash: BenchCase = {
   name: 'crash',
   async run(bench) {
     const rows: Row[] = [];
-    for (const fillMb of FILL_MB) rows.push(...(await killsAt(bench, fillMb)));
+    for (const fillMb of FILL_MB)
+      rows.push(...(await killRows(bench, { app: 'bench/apps/heavy.mjs', fillMb })));
     return rows;
   },
 };
 
-async function killsAt(bench: Bench, fillMb: number): Promise<Row[]> {
+export interface Doomed {
+  /** An app that does as `bench/apps/heavy.mjs`. */
+  readonly app: string;
+  readonly fillMb: number;
+  readonly flags?: readonly string[];
+}
+
+/** Kills as many workers as there are rounds. */
+export async function killRows(bench: Bench, doomed: Doomed): Promise<Row[]> {
   const kills: Kill[] = [];
-  for (let i = 0; i < bench.duration.rounds; i += 1) kills.push(await killInNewServer(bench, fillMb));
+  for (let i = 0; i < bench.duration.rounds; i += 1) kills.push(await killInNewServer(bench, doomed));
   return rowsOf(bench, kills);
 }
 
 /** A server per kill: the second death in a row is answered with a pause, on purpose. */
-async function killInNewServer(bench: Bench, fillMb: number): Promise<Kill> {
+async function killInNewServer(bench: Bench, { app, fillMb, flags = [] }: Doomed): Promise<Kill> {
   const tethers = await Tethers.listen();
   try {
-    const server = await bench.startBanana(source('bench/apps/heavy.mjs'), {
+    const server = await bench.startBanana(source(app), {
       env: { BENCH_FILL_MB: String(fillMb), BENCH_TETHER_PORT: String(tethers.port) },
+      flags,
     });
     const kill = await killOnce(server.url, tethers);
     await server.stop();

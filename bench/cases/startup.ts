@@ -9,7 +9,7 @@ import type { Row } from '../report.js';
 import { compiled, source } from '../servers/child-server.js';
 import { median } from '../statistics.js';
 
-const STARTS = 7;
+export const STARTS = 7;
 const LIMIT_MS = 20_000;
 
 export const startup: BenchCase = {
@@ -41,7 +41,8 @@ function startRow(extension: string, timesMs: readonly number[]): Row {
   };
 }
 
-async function msToFirstAnswer(app: string): Promise<number> {
+/** From the start of the process to its first 200. */
+export async function msToFirstAnswer(app: string, flags: readonly string[] = []): Promise<number> {
   const port = await freePort();
   const startedAtMs = performance.now();
   const args = [
@@ -53,6 +54,7 @@ async function msToFirstAnswer(app: string): Promise<number> {
     'none',
     '--workers',
     '1',
+    ...flags,
   ];
   const child = spawn(process.execPath, args, { stdio: 'ignore' });
   const gone = once(child, 'exit');

@@ -28,8 +28,9 @@ export function source(relative: string): string {
 export async function startChildServer(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
+  program: string = process.execPath,
 ): Promise<ChildServer> {
-  const child = spawn(process.execPath, args, {
+  const child = spawn(program, args, {
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { ...process.env, ...env },
   });
