@@ -1,6 +1,6 @@
 /**
  * How calls of a custom service fail: this file is the table. Each row is a batch of three calls over HTTP, of which one
- * makes it fail, in Multi Model Server's manner and in the house's.
+ * makes it fail, in Multi Model Server's manner and in the house's, whatever language the service is written in.
  */
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -64,11 +64,20 @@ const ROWS: readonly Row[] = [
   ),
 ];
 
-describe('a batch of three calls', LIMIT, () => {
+const SERVICES = [
+  ['JavaScript', `${MODEL}.mjs`, false],
+  ['Python', `../python-apps/${MODEL}.py`, needs('python3')],
+] as const;
+
+for (const [language, file, skip] of SERVICES) {
+  describe(`a batch of three calls of a service in ${language}`, { ...LIMIT, skip }, () => failures(file));
+}
+
+function failures(file: string): void {
   let server: Server;
   before(async () => {
     const args = [...BATCH_OF_3, '--run-timeout', '4s'];
-    server = await startServer(fixture(`${MODEL}.mjs`), { args });
+    server = await startServer(fixture(file), { args });
     await server.until(({ state }) => state === 'ready');
   });
   after(() => server.stop('SIGINT', 2 * ROWS.filter((each) => each.dies).length));
@@ -114,7 +123,7 @@ describe('a batch of three calls', LIMIT, () => {
     for (const { status } of others) assert.equal(status, 200);
     assert.deepEqual(await pids(server), [pid]);
   });
-});
+}
 
 test(
   'a batch that fills the JavaScript heap is answered 507 on the paths of Multi Model Server',

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { makeCues } from '../helpers/cues.js';
+import { needs } from '../helpers/needs.js';
 import { call, fixture, startServer, type Answer, type Server } from '../helpers/server.js';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -11,11 +12,20 @@ interface Shown {
   readonly id: string;
 }
 
-describe('a custom service', { timeout: 60_000 }, () => {
+const SERVICES = [
+  ['JavaScript', 'mms-service.mjs', false],
+  ['Python', '../python-apps/mms-service.py', needs('python3')],
+] as const;
+
+for (const [language, file, skip] of SERVICES) {
+  describe(`a custom service in ${language}`, { timeout: 60_000, skip }, () => isService(file));
+}
+
+function isService(file: string): void {
   let server: Server;
   before(async () => {
     const args = ['--name', 'cats', '--max-body', '1mb'];
-    server = await startServer(fixture('mms-service.mjs'), { args });
+    server = await startServer(fixture(file), { args });
     await server.until(({ state }) => state === 'ready');
   });
   after(() => server.stop());
@@ -105,7 +115,7 @@ describe('a custom service', { timeout: 60_000 }, () => {
     const answer = await wish('stream');
     assert.deepEqual([answer.headers.get('transfer-encoding'), answer.text], ['chunked', 'one two']);
   });
-});
+}
 
 test(
   'a service that waits for calls keeps nothing of its last batch in memory',
