@@ -10,7 +10,7 @@ import { needs } from '../helpers/needs.js';
 import { ROOT, startServer } from '../helpers/server.js';
 
 const PAGE = readFileSync(`${ROOT}docs/from-multi-model-server.md`, 'utf8');
-const MODEL = /`(models\/[\w.]+)`[^\n]*\n\n```ts\n(.*?)```/gs;
+const MODEL = /`(models\/[\w.]+)`[^\n]*\n\n```(?:ts|python)\n(.*?)```/gs;
 const CALL = /^ {4}(curl [^\n]+)\n\n```json\n(.*?)```/gms;
 const COMMAND = /^ {4}banana-serve ([^\n]+)$/gm;
 
@@ -22,27 +22,31 @@ function blocks(pattern: RegExp, kind: RegExp): RegExpExecArray[] {
   return found;
 }
 
-test('the calls on the page get the answers on it', { timeout: 120_000, skip: needs('curl') }, async (t) => {
-  const models = blocks(MODEL, /^```ts/gm).map(([, path, code]) => [path, code] as const);
-  const calls = blocks(CALL, /^```json/gm);
-  const [[, command = ''] = []] = blocks(COMMAND, /^ {4}banana-serve/gm);
-  const { folder } = editedApp(t, Object.fromEntries(models) as Record<string, string>);
-  const args = [...command.split(' '), '--management-port', '0'];
-  const server = await startServer(null, { args, cwd: folder, t });
-  await server.until(({ state }) => state === 'ready');
-  await server.untilPrinted('Model server started.');
-  await server.untilPrinted('the management API is on');
-  const management = /the management API is on http:\/\/([^\s"]+)/.exec(server.stderr())?.[1] ?? '';
-  for (const [, line = '', answer = ''] of calls) {
-    const asked = line
-      .replace('localhost:8080', new URL(server.url).host)
-      .replace('localhost:8081', management);
-    assert.notEqual(asked, line);
-    const { stdout } = await promisify(execFile)('sh', ['-c', asked.replace(/^curl/, 'curl -sS')]);
-    assert.deepEqual(JSON.parse(stdout), JSON.parse(answer), line);
-  }
-  await server.stop();
-});
+test(
+  'the calls on the page get the answers on it',
+  { timeout: 120_000, skip: needs('curl', 'python3') },
+  async (t) => {
+    const models = blocks(MODEL, /^```(?:ts|python)/gm).map(([, path, code]) => [path, code] as const);
+    const calls = blocks(CALL, /^```json/gm);
+    const [[, command = ''] = []] = blocks(COMMAND, /^ {4}banana-serve/gm);
+    const { folder } = editedApp(t, Object.fromEntries(models) as Record<string, string>);
+    const args = [...command.split(' '), '--management-port', '0'];
+    const server = await startServer(null, { args, cwd: folder, t });
+    await server.until(({ state }) => state === 'ready');
+    await server.untilPrinted('Model server started.');
+    await server.untilPrinted('the management API is on');
+    const management = /the management API is on http:\/\/([^\s"]+)/.exec(server.stderr())?.[1] ?? '';
+    for (const [, line = '', answer = ''] of calls) {
+      const asked = line
+        .replace('localhost:8080', new URL(server.url).host)
+        .replace('localhost:8081', management);
+      assert.notEqual(asked, line);
+      const { stdout } = await promisify(execFile)('sh', ['-c', asked.replace(/^curl/, 'curl -sS')]);
+      assert.deepEqual(JSON.parse(stdout), JSON.parse(answer), line);
+    }
+    await server.stop();
+  },
+);
 
 test('the options on the page are options', () => {
   const rows = PAGE.split('\n').filter((line) => line.startsWith('|'));

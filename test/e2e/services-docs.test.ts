@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { tableRows } from '../helpers/doc-page.js';
+import { needs } from '../helpers/needs.js';
 import { ROOT, call, startServer, type Answer, type Server } from '../helpers/server.js';
 import { Context } from '../../worker/api/mms/context.js';
 import { appFolder } from '../worker/app-folder.js';
@@ -11,38 +12,49 @@ import { appFolder } from '../worker/app-folder.js';
 const LIMIT = { timeout: 60_000 };
 const PAGE = readFileSync(`${ROOT}docs/services.md`, 'utf8');
 
-function serveBlock(t: TestContext, name: string): Promise<Server> {
-  const [, code] = new RegExp(`\`\`\`ts ${name}\n(.*?)\`\`\``, 's').exec(PAGE) ?? [];
-  assert.ok(code !== undefined, `the page has a block of ts ${name}`);
-  return startServer(join(appFolder(t, { 'service.ts': code }), 'service.ts'), { t });
+const LANGUAGES = [
+  { language: 'ts', file: 'service.ts', skip: false },
+  { language: 'python', file: 'service.py', skip: needs('python3') },
+] as const;
+
+type Language = (typeof LANGUAGES)[number];
+
+function serveBlock(t: TestContext, { language, file }: Language, name: string): Promise<Server> {
+  const [, code] = new RegExp(`\`\`\`${language} ${name}\n(.*?)\`\`\``, 's').exec(PAGE) ?? [];
+  assert.ok(code !== undefined, `the page has a block of ${language} ${name}`);
+  return startServer(join(appFolder(t, { [file]: code }), file), { t });
 }
 
 function predict(server: Server, text: string): Promise<Answer> {
   return call(`${server.url}/predictions/service`, text, { 'content-type': 'text/plain' });
 }
 
-test(
-  'the function on the page answers what it knows, and says of the rest that it does not',
-  LIMIT,
-  async (t) => {
-    const server = await serveBlock(t, 'function');
-    assert.deepEqual((await predict(server, 'one')).json(), { word: 'eins' });
-    const unknown = await predict(server, 'two');
-    assert.deepEqual([unknown.status, unknown.json()], [404, { message: 'no such word' }]);
-    await server.stop();
-  },
-);
+for (const each of LANGUAGES) {
+  const limit = { ...LIMIT, skip: each.skip };
 
-test('the class on the page answers in its three steps', LIMIT, async (t) => {
-  const server = await serveBlock(t, 'class');
-  assert.deepEqual((await predict(server, 'four')).json(), { length: 4 });
-  assert.deepEqual((await predict(server, '')).json(), {
-    code: 400,
-    type: 'InternalServerException',
-    message: 'no text',
+  test(
+    `the function on the page in ${each.language} answers what it knows, and says of the rest that it does not`,
+    limit,
+    async (t) => {
+      const server = await serveBlock(t, each, 'function');
+      assert.deepEqual((await predict(server, 'one')).json(), { word: 'eins' });
+      const unknown = await predict(server, 'two');
+      assert.deepEqual([unknown.status, unknown.json()], [404, { message: 'no such word' }]);
+      await server.stop();
+    },
+  );
+
+  test(`the class on the page in ${each.language} answers texts, and says what is none`, limit, async (t) => {
+    const server = await serveBlock(t, each, 'class');
+    assert.deepEqual((await predict(server, 'four')).json(), { length: 4 });
+    assert.deepEqual((await predict(server, '')).json(), {
+      code: 400,
+      type: 'InternalServerException',
+      message: 'no text',
+    });
+    await server.stop();
   });
-  await server.stop();
-});
+}
 
 test('the page names every member of the context, and no other', () => {
   const documented = tableRows('services.md', 'The context', 'member').map(({ member = '' }) =>

@@ -3,7 +3,7 @@
 const JVM = 'There is no Java here.';
 const TUNING = 'The front is one event loop; there is nothing to tune.';
 const NOT_SERVED = 'Not served here.';
-const PYTHON = 'It is about Python handlers.';
+const LAUNCHER = 'Each worker gets its share of the cores, by `OMP_NUM_THREADS` and its like.';
 
 export const KEYS_LEFT_ASIDE: Readonly<Record<string, string>> = {
   model_server_home: 'There is no such folder.',
@@ -34,11 +34,12 @@ export const KEYS_LEFT_ASIDE: Readonly<Record<string, string>> = {
   token_expiration_min: 'Keys do not expire.',
   use_env_allowed_urls: '`allowed_urls` may hold `$$VAR$$`.',
   service_envelope: NOT_SERVED,
-  install_py_dep_per_model: PYTHON,
-  ipex_enable: PYTHON,
-  cpu_launcher_enable: PYTHON,
-  cpu_launcher_args: PYTHON,
-  limit_max_image_pixels: PYTHON,
+  install_py_dep_per_model:
+    'Nothing is installed for a model: install what its handler needs where `python` says.',
+  ipex_enable: 'A handler may import it; the server does not.',
+  cpu_launcher_enable: LAUNCHER,
+  cpu_launcher_args: LAUNCHER,
+  limit_max_image_pixels: 'Pillow has a limit of its own, which a handler may change.',
   enable_metrics_api: 'The metrics are served where `metrics_address` says.',
   metrics_config: 'Every metric that a handler adds is told.',
   model_metrics_auto_detect: 'Every metric that a handler adds is told.',
