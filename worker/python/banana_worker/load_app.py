@@ -67,7 +67,7 @@ def _potassium_or_banana(imported: _Imported) -> Optional[LoadedApp]:
 def _service(imported: _Imported, spec: StartSpec) -> Optional[LoadedApp]:
     """The custom service in the module; None if there is none and none was asked for. @raises AppLoadError"""
     module, source = imported.module, spec.service
-    if source is None and (hasattr(module, "inference") or not hasattr(module, "handle")):
+    if source is None and hasattr(module, "inference"):
         return None
     from_service = import_standard("banana_worker.adapters.mms_service").from_service
     model_dir = os.path.dirname(imported.path) if source is None else source.model_dir
