@@ -1,0 +1,143 @@
+/** Every mistake in an app in Python is told once, with file, line, cause and cure; what may pass is tried again. */
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { needs } from '../helpers/needs.js';
+import { call, runCommand, startServer } from '../helpers/server.js';
+import { appFolder } from '../worker/app-folder.js';
+
+const HERE = '<here>';
+const GOOD = 'def inference(model_inputs): return 1\n';
+
+interface Mistake {
+  readonly what: string;
+  readonly files: Readonly<Record<string, string>>;
+  readonly says: RegExp;
+}
+
+const LATCHED: readonly Mistake[] = [
+  {
+    what: 'a syntax error',
+    files: { 'app.py': 'def inference(x):\n    return (x\n' },
+    says: /<here>\/app\.py:\d: syntax error: .* \(Python 3\.\d+\.\d+, \/.*\)\./,
+  },
+  {
+    what: 'a wrong indent in a file beside it',
+    files: { 'app.py': `import helper\n${GOOD}`, 'helper.py': 'a = 1\n  b = 2\n' },
+    says: /<here>\/helper\.py:2: syntax error: unexpected indent: `b = 2`/,
+  },
+  {
+    what: 'a package that is not installed',
+    files: { 'app.py': `# comment\nimport surely_missing\n${GOOD}` },
+    says: /<here>\/app\.py:2: cannot import "surely_missing": the package is not installed\. Run: \/\S+ -m pip install surely_missing\nThe interpreter is \/\S+ \(Python 3/,
+  },
+  {
+    what: 'a package that its requirements name',
+    files: {
+      'app.py': `import surely_missing.part\n${GOOD}`,
+      'requirements.txt': 'torch\nsurely-missing==1\n',
+    },
+    says: /<here>\/app\.py:1: .* -m pip install -r <here>\/requirements\.txt\n/,
+  },
+  {
+    what: 'a package that is imported under another name than it is installed',
+    files: { 'app.py': `import umap\n${GOOD}` },
+    says: /-m pip install umap-learn\n/,
+  },
+  {
+    what: 'no inference',
+    files: { 'app.py': 'x = 1\n\ndef predict(model_inputs): pass\n' },
+    says: /<here>\/app\.py:3: app\.py has no function `inference`\. It has: x, predict\. Rename `predict` to `inference`\./,
+  },
+  {
+    what: 'an inference behind a guard',
+    files: { 'app.py': 'if __name__ == "__main__":\n    def inference(x): return x\n' },
+    says: /<here>\/app\.py:2: `inference` stands behind an `if` that is false in a worker/,
+  },
+  {
+    what: 'an inference of the wrong kind',
+    files: { 'app.py': '\ninference = 5\n' },
+    says: /<here>\/app\.py:2: `inference` is an int; make it a function/,
+  },
+  {
+    what: 'a mistyped option in its config',
+    files: { 'app.py': `${GOOD}config = {"run_timeout": "3s", "queue_sise": 1}\n` },
+    says: /config\.queueSise: there is no such option\. Did you mean queueSize\?/,
+  },
+  {
+    what: 'an import that raises, twice the same',
+    files: { 'app.py': `def load():\n    raise ValueError("no licence")\n\nload()\n${GOOD}` },
+    says: /<here>\/app\.py:2: importing the app raised:\nTraceback[^]*ValueError: no licence/,
+  },
+  {
+    what: 'an init that raises, twice the same',
+    files: { 'app.py': `def init():\n    raise ValueError("no weights")\n${GOOD}` },
+    says: /<here>\/app\.py:2: init raised:/,
+  },
+  {
+    what: 'an example that fails',
+    files: { 'app.py': 'example = {"prompt": 1}\ndef inference(x): return x["text"]\n' },
+    says: /<here>\/app\.py:2: the example call raised:/,
+  },
+];
+
+/** Bounded: each of them is one process that ends by itself. */
+const RUNS = { concurrency: 2, timeout: 60_000, skip: needs('python3') };
+
+describe('a Python app with', RUNS, () => {
+  for (const { what, files, says } of LATCHED) {
+    test(`${what}: exit code 3, and the reason where to look`, async (t) => {
+      const cwd = appFolder(t, files);
+      const command = runCommand(['app.py', '--port', '0', '--host', '127.0.0.1'], { t, cwd });
+      const { code } = await command.ended;
+      const told = command.stderr().replaceAll(cwd, HERE);
+      assert.match(told, says);
+      assert.match(told, /; it will not be restarted: [^]*no worker could start; the reason stands above\n/);
+      assert.doesNotMatch(told, /File ".*banana_worker/, 'frames of the app alone');
+      assert.equal(code, 3);
+      assert.equal(command.stdout(), '');
+    });
+  }
+});
+
+test(
+  'an import that the network or a resource failed, or that exits, is tried again',
+  { timeout: 60_000, skip: needs('python3') },
+  async (t) => {
+    for (const [cause, said] of [
+      ['raise ConnectionRefusedError(111, "refused")', /app\.py:3: importing the app raised:/],
+      [
+        'sys.exit("no weights yet")',
+        /app\.py:3: importing the app called sys\.exit and said: no weights yet\./,
+      ],
+    ] as const) {
+      const cwd = appFolder(t, {
+        'app.py': `import os, sys\nif not os.path.exists("there"):\n    ${cause}\n${GOOD}`,
+      });
+      const server = await startServer('app.py', { t, cwd, expectedRestarts: 2 });
+      await server.until(({ model }) => model.workers[0]?.restarts === 2);
+      writeFileSync(join(cwd, 'there'), '');
+      assert.equal((await call(server.url, '{}')).text, '1');
+      assert.match(server.stderr(), said);
+      await server.stop('SIGINT', (await server.status()).model.workers[0]?.restarts ?? 0);
+    }
+  },
+);
+
+test(
+  '--expose-errors shows a traceback that begins in the app',
+  { timeout: 60_000, skip: needs('python3') },
+  async (t) => {
+    const cwd = appFolder(t, { 'app.py': 'def inference(x):\n    return 1 / 0\n' });
+    const server = await startServer('app.py', { t, cwd, args: ['--expose-errors'] });
+    const answer = await call(server.url, '{}');
+    assert.equal(answer.status, 500);
+    assert.match(
+      answer.text,
+      /^Traceback \(most recent call last\):\n {2}File ".*app\.py", line 2, in inference\n/,
+    );
+    assert.match(answer.text, /ZeroDivisionError: division by zero$/);
+    await server.stop();
+  },
+);
