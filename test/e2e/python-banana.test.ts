@@ -1,0 +1,134 @@
+/** Apps in Python as Banana's template has them: unmodified, and with what this server adds. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ask, errorOf } from '../helpers/ask.js';
+import { needs } from '../helpers/needs.js';
+import { ROOT, call, startServer } from '../helpers/server.js';
+
+const APPS = `${ROOT}test/fixtures/python-apps`;
+const LIMIT = { timeout: 60_000, skip: needs('python3') };
+
+for (const workers of [1, 2]) {
+  test(
+    `five cold calls of the greeting exercise, --workers ${workers}: all are held and answered`,
+    LIMIT,
+    async (t) => {
+      const env = { GREETING_INIT_S: '0.5' };
+      const server = await startServer(`${APPS}/greeting.py`, {
+        t,
+        env,
+        args: ['--workers', String(workers)],
+      });
+      const health = await fetch(`${server.url}/healthcheck`);
+      const { state } = (await health.json()) as { state: string };
+      assert.ok(health.status === 200 || state === 'starting', 'the probe is answered while init runs');
+      for (const reply of await Promise.all(Array.from({ length: 5 }, () => ask(server, {})))) {
+        assert.equal(reply.status, 200);
+        assert.equal(reply.text, '{"greeting":"hello world"}');
+      }
+      await server.until(({ model }) => model.workers.every((worker) => worker.state === 'idle'));
+      await server.stop();
+      const lines = server.stdout().split('\n').slice(0, -1).sort();
+      assert.deepEqual(lines, [
+        ...Array<string>(workers).fill('hello'),
+        ...Array<string>(5).fill('hello world'),
+      ]);
+      if (workers === 1) assert.match(server.stdout(), /^hello\n/, 'init comes first');
+    },
+  );
+}
+
+test(
+  "the shape of Banana's BERT app: a list, a message with status 200, and errors that it lives through",
+  LIMIT,
+  async (t) => {
+    const server = await startServer(`${APPS}/bert/app.py`, { t });
+    const answer = await ask(server, { prompt: 'hello [MASK]' });
+    assert.deepEqual(answer.json(), [
+      { score: 0.25, token: 2088, token_str: 'world', sequence: 'hello world' },
+      {
+        score: 0.25,
+        token: 2088,
+        token_str: 'bert-base-uncased on -1',
+        sequence: 'hello bert-base-uncased on -1',
+      },
+    ]);
+    const none = await ask(server, {});
+    assert.deepEqual([none.status, none.text], [200, '{"message":"No prompt provided"}']);
+    const asText = await call(server.url, '{"prompt":"x"}', { 'content-type': 'text/plain' });
+    assert.equal(asText.status, 200, 'the body is JSON, whatever its type says');
+    const empty = await call(server.url, null, {});
+    assert.deepEqual(
+      [empty.status, errorOf(empty).code],
+      [500, 'SERVE_INFERENCE_FAILED'],
+      'model_inputs was None',
+    );
+    assert.match(server.stderr(), /AttributeError: 'NoneType' object has no attribute 'get'/);
+    const bad = await call(server.url, '{"prompt":');
+    assert.deepEqual([bad.status, errorOf(bad).code], [400, 'SERVE_BAD_BODY']);
+    const { status } = await fetch(`${server.url}/nowhere`, { method: 'POST', body: '{}' });
+    assert.deepEqual([status, (await fetch(server.url)).status], [404, 405]);
+    assert.equal((await ask(server, {})).status, 200);
+    await server.stop();
+  },
+);
+
+test(
+  'coroutines share one loop with the tasks that init began, and ctx tells of the call',
+  LIMIT,
+  async (t) => {
+    const server = await startServer(`${APPS}/tells_context.py`, { t });
+    const headers = { 'x-request-id': 'call-7', 'user-agent': 'tester', 'content-type': 'application/json' };
+    const answer = await call(`${server.url}/?a=1&a=2&b=`, '{"prompt":"x"}', headers);
+    assert.deepEqual(answer.json(), {
+      input: { prompt: 'x' },
+      id: 'call-7',
+      agent: 'tester',
+      query: { a: ['1', '2'], b: [''] },
+      worker: [0, null, true],
+      cancelled: false,
+      hasDeadline: false,
+      taskRuns: true,
+      first: { prompt: 'an example' },
+      name: 'tells_context',
+      argv: true,
+      cwd: ROOT.slice(0, -1),
+    });
+    await server.untilPrinted(/a line of the call.*call-7/);
+    const inputOf = async (type: string, body: string): Promise<unknown> =>
+      (await call(server.url, body, { 'content-type': type })).json<{ input: unknown }>().input;
+    assert.deepEqual(await inputOf('application/x-www-form-urlencoded', 'a=1&b=2&a=3'), {
+      a: ['1', '3'],
+      b: '2',
+    });
+    assert.equal(await inputOf('text/plain', 'just text'), 'just text');
+    await server.stop();
+    assert.equal(server.stdout(), 'shut down\n');
+  },
+);
+
+test('inference_batch answers calls that came together, each with its own ending', LIMIT, async (t) => {
+  const server = await startServer(`${APPS}/batches.py`, { t });
+  const four = (inputs: readonly string[]): Promise<readonly { status: number; text: string }[]> =>
+    Promise.all(inputs.map((input) => ask(server, input, { id: `id-${input}` })));
+  const texts = async (inputs: readonly string[]): Promise<string[]> =>
+    (await four(inputs)).map(({ status, text }) => (status === 200 ? text : String(status)));
+  assert.deepEqual(
+    await texts(['a', 'b', 'c', 'd']),
+    ['a', 'b', 'c', 'd'].map((each) => `["${each}",4,"id-${each}"]`),
+  );
+  const [ok, failed] = await texts(['a', 'fail', 'b', 'c']);
+  assert.deepEqual([ok, failed], ['["a",4,"id-a"]', '500']);
+  const spoiled = await texts(['a', 'b', 'spoil', 'c']);
+  assert.deepEqual(
+    spoiled.map((text) => text.slice(0, 4)),
+    ['["a"', '["b"', '500', '["c"'],
+    'only the one that spoils it fails',
+  );
+  const short = await four(['a', 'short', 'b', 'c']);
+  assert.ok(
+    short.some(({ text }) => text.includes('it must return a list with one entry for each')),
+    short[0]?.text,
+  );
+  await server.stop();
+});
