@@ -11,47 +11,58 @@ import { ROOT, startServer } from '../helpers/server.js';
 
 interface Example {
   readonly title: string;
+  /** `app.ts` or `app.py`. */
+  readonly file: string;
   readonly app: string;
   readonly command: string;
   readonly language: string;
   readonly answer: string;
 }
 
-const EXAMPLE = /```ts\n(.*?)```\n\n {4}((?:curl|node) [^\n]+)\n\n```(json|text)\n(.*?)\n```/gs;
+const EXAMPLE = /```(ts|python)\n(.*?)```\n\n {4}((?:curl|node) [^\n]+)\n\n```(json|text)\n(.*?)\n```/gs;
 
 function examplesOf(page: string): Example[] {
   const text = readFileSync(`${ROOT}docs/${page}`, 'utf8');
   const examples = [...text.matchAll(EXAMPLE)].map(
-    ([, app = '', command = '', language = '', answer = ''], i) => ({
+    ([, fence, app = '', command = '', language = '', answer = ''], i) => ({
       title: `${page}, example ${i + 1}`,
+      file: fence === 'ts' ? 'app.ts' : 'app.py',
       app,
       command,
       language,
       answer,
     }),
   );
-  assert.equal(examples.length, text.match(/```ts\n/g)?.length, 'every app has a call and an answer');
+  assert.equal(
+    examples.length,
+    text.match(/```(?:ts|python)\n/g)?.length,
+    'every app has a call and an answer',
+  );
   return examples;
 }
 
-function writeApp(t: TestContext, source: string): string {
+function writeApp(t: TestContext, file: string, source: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'banana-docs-'));
   t.after(() => rmSync(folder, { recursive: true }));
   mkdirSync(join(folder, 'node_modules'));
   symlinkSync(ROOT, join(folder, 'node_modules/banana-serve'));
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
-  const path = join(folder, 'app.ts');
+  const path = join(folder, file);
   writeFileSync(path, source);
   return path;
 }
 
-for (const { title, app, command, language, answer } of [
+for (const { title, file, app, command, language, answer } of [
   ...examplesOf('from-potassium.md'),
   ...examplesOf('from-banana.md'),
 ]) {
-  const skip = command.startsWith('curl') && needs('curl');
+  const programs = [
+    ...(command.startsWith('curl') ? (['curl'] as const) : []),
+    ...(file === 'app.py' ? (['python3'] as const) : []),
+  ];
+  const skip = needs(...programs);
   test(title, { timeout: 60_000, skip }, async (t) => {
-    const server = await startServer(writeApp(t, app), { t });
+    const server = await startServer(writeApp(t, file, app), { t });
     await server.until(({ state }) => state === 'ready');
     const line = command.replace('localhost:8000', new URL(server.url).host);
     assert.notEqual(line, command);

@@ -1,6 +1,9 @@
 /** Python's `potassium` under pytest, as tests of Potassium apps use it; and a Redis that apps of both languages share. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { Store } from '../../index.js';
@@ -30,6 +33,15 @@ async function pytest(args: readonly string[], env: Readonly<Record<string, stri
 test('the Potassium test cases pass', { ...LIMIT, skip: needs('pytest') }, async () => {
   const printed = await pytest([TESTS, '--ignore', `${TESTS}/test_store_redis.py`]);
   assert.match(printed, /^\d{2,} passed in/m);
+});
+
+test('the test that the docs show passes', { ...LIMIT, skip: needs('pytest') }, async (t) => {
+  const page = readFileSync(`${ROOT}docs/from-potassium.md`, 'utf8');
+  const [, shown = ''] = /```py\n(.*?)```/s.exec(page) ?? [];
+  const folder = mkdtempSync(join(tmpdir(), 'banana-docs-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, 'test_docs.py'), shown);
+  assert.match(await pytest([folder]), /^1 passed in/m);
 });
 
 test(
