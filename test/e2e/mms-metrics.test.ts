@@ -9,8 +9,12 @@ import { call, eventually, fixture, startServer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 
-const SERVICE = `export function handle(data, context) {
-  if (data === null) return null;
+const SERVICE = `import { Dimension } from 'banana-serve';
+export function handle(data, context) {
+  if (data === null) {
+    context.metrics.addSize('Labels', 2, null, 'kB', [new Dimension('Kind', 'file')]);
+    return null;
+  }
   context.metrics.addCounter('Texts', data.length);
   return data.map(() => 'ok');
 }\n`;
@@ -27,6 +31,9 @@ const IN_LOG = [
   /PredictionTime\.Milliseconds:[\d.]+\|#ModelName:texts,Level:Model\|#hostname:[^,]+,requestID:first,/,
 ];
 
+/** Of the load, which is no call. */
+const OF_LOAD =
+  /Labels\.Kilobytes:2\|#Kind:file,ModelName:texts,Level:Model\|#hostname:[^,]+,timestamp:\d{10}/;
 const OF_MODEL = /Texts\.Count:1\|#ModelName:texts,Level:Model\|#hostname:[^,]+,requestID:first,/;
 
 describe('the metrics of Multi Model Server', LIMIT, () => {
@@ -37,11 +44,11 @@ describe('the metrics of Multi Model Server', LIMIT, () => {
     await server.until(({ models }) => models[0]?.state === 'ready');
     await call(`${server.url}/predictions/texts`, 'a', { 'x-request-id': 'first' });
     await call(`${server.url}/predictions/nobody`, 'a');
-    for (const line of [...IN_LOG, OF_MODEL]) await server.untilPrinted(line);
+    for (const line of [...IN_LOG, OF_LOAD, OF_MODEL]) await server.untilPrinted(line);
     const read = (name: string): string => readFileSync(join(folder, 'measured', name), 'utf8');
     for (const [name, lines] of [
       ['mms_metrics.log', IN_LOG],
-      ['model_metrics.log', [OF_MODEL]],
+      ['model_metrics.log', [OF_LOAD, OF_MODEL]],
     ] as const)
       await eventually(
         () => lines.every((line) => line.test(read(name))),
@@ -112,6 +119,7 @@ load_models=ALL`,
     const names = [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name = '']) => name);
     const others = names.filter((name) => !name.startsWith('banana_'));
     assert.deepEqual(others.sort(), [
+      'Labels',
       'Texts',
       'ts_inference_latency_microseconds',
       'ts_inference_requests_total',
