@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Awaitable, Callable, List, Optional
 
+from banana_worker.call_socket import ClosedSocket
 from banana_worker.listener import Listener
 from banana_worker.process import DOWN_FD
 
@@ -58,8 +59,8 @@ class Tasks:
 
 
 def is_cancellation(thrown: BaseException) -> bool:
-    """Whether it says that a task was cancelled."""
-    return type(thrown).__name__ == "CancelledError"
+    """Whether it says no more than that a task was cancelled, or that a WebSocket's client has left."""
+    return type(thrown).__name__ == "CancelledError" or isinstance(thrown, ClosedSocket)
 
 
 async def _together(coroutines: List[Awaitable[None]]) -> None:
