@@ -1,0 +1,119 @@
+/** How calls of apps in Python run, are told to end, and end, over the real server. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ask, errorOf, logLines, pidOf } from '../helpers/ask.js';
+import { makeCues } from '../helpers/cues.js';
+import { needs } from '../helpers/needs.js';
+import { ROOT, startServer } from '../helpers/server.js';
+import { openStream } from '../helpers/stream.js';
+
+const APPS = `${ROOT}test/fixtures/python-apps`;
+const LIMIT = { timeout: 120_000, skip: needs('python3') };
+
+const ARGS = ['--run-timeout', '1500ms', '--log-format', 'json', '--metrics'];
+
+test('an app of coroutines', LIMIT, async (t) => {
+  const cues = makeCues(t);
+  const server = await startServer(`${APPS}/awaits.py`, { t, env: cues.env, args: ARGS });
+  const pid = await pidOf(server);
+
+  await t.test('is cancelled at the run timeout: 504, and the worker lives on', async () => {
+    const answer = await ask(server, { do: 'wait' });
+    assert.equal(answer.status, 504, answer.text);
+    assert.equal(errorOf(answer).code, 'SERVE_INFERENCE_TIMEOUT');
+    await cues.untilNoted('cancelled: the run timeout passed');
+    assert.equal(await pidOf(server), pid);
+  });
+
+  await t.test('is cancelled when its client leaves', async () => {
+    const leaving = new AbortController();
+    const left = ask(server, { do: 'wait' }, { id: 'leaves', signal: leaving.signal });
+    await cues.untilNoted('waiting in leaves');
+    leaving.abort();
+    await assert.rejects(left);
+    await cues.untilNoted(/cancelled: the client/);
+    assert.equal(await pidOf(server), pid);
+  });
+
+  await t.test('has its async generator closed when the reader of its stream leaves', async () => {
+    const stream = await openStream(server, { do: 'stream' });
+    stream.destroy();
+    await cues.untilNoted('stream closed');
+    assert.equal(await pidOf(server), pid);
+  });
+
+  await t.test('prints, logs and measures under the name of its call', async () => {
+    await ask(server, { do: 'print' }, { id: 'prints' });
+    await server.untilPrinted('after print');
+    const lines = [...logLines(server), ...logLines({ stderr: server.stdout })];
+    for (const text of ['before print', 'after print']) {
+      const line = lines.find(({ msg }) => msg === text);
+      assert.equal(line?.['requestId'], 'prints', JSON.stringify(line));
+    }
+    assert.equal(lines.find(({ msg }) => msg === 'loaded')?.['worker'], 0);
+    const metrics = await (await fetch(`${server.url}/metrics`)).text();
+    assert.match(metrics, /^sentences(?:_total)?\{[^}]*language="en"[^}]*\} 2$/m);
+  });
+
+  await server.stop();
+});
+
+test('an app of plain functions', LIMIT, async (t) => {
+  const cues = makeCues(t);
+  const server = await startServer(`${APPS}/misbehaves.py`, { t, env: cues.env, args: ARGS });
+  const pid = await pidOf(server);
+
+  await t.test('is told of the run timeout, and may obey: the worker lives on', async () => {
+    const answer = await ask(server, { do: 'obey' });
+    assert.equal(answer.status, 504, answer.text);
+    await cues.untilNoted('cancelled: the run timeout passed');
+    assert.equal(await pidOf(server), pid);
+  });
+
+  await t.test('has its generator closed when the reader of its stream leaves', async () => {
+    const stream = await openStream(server, { do: 'stream' });
+    stream.destroy();
+    await cues.untilNoted('stream closed');
+    assert.equal(await pidOf(server), pid);
+  });
+
+  await t.test('gives ten megabytes', async () => {
+    const answer = await fetch(server.url, { method: 'POST', body: '{"do":"bytes"}' });
+    assert.equal(answer.headers.get('content-type'), 'application/octet-stream');
+    assert.equal((await answer.arrayBuffer()).byteLength, 10_000_000);
+  });
+
+  await t.test('fails a call: 500, its traceback in the log alone', async () => {
+    const answer = await ask(server, { do: 'raise' }, { id: 'raises' });
+    assert.equal(answer.status, 500);
+    assert.doesNotMatch(answer.text, /secret|Traceback/);
+    await server.untilPrinted('ValueError: secret');
+    const line = logLines(server).find(({ requestId }) => requestId === 'raises');
+    assert.match(String(line?.['msg']), /misbehaves\.py", line \d+, in inference/);
+  });
+
+  await t.test('has a thread that raises: it is logged, and the worker lives on', async () => {
+    assert.equal(await pidOf(server, { do: 'thread' }), pid);
+    await server.untilPrinted(/the thread loader raised KeyError at \S+misbehaves\.py:\d+/);
+  });
+
+  for (const [i, what] of ['hold the GIL', 'spin'].entries()) {
+    await t.test(`does not listen (${what}): its worker is killed, and the next call answered`, async () => {
+      const before = await pidOf(server);
+      const answer = await ask(server, { do: what });
+      assert.equal(answer.status, 504, answer.text);
+      assert.notEqual(await pidOf(server), before);
+      const { model } = await server.status();
+      assert.equal(model.workers[0]?.restarts, i + 1);
+    });
+  }
+
+  await t.test('calls sys.exit: 500, and the log says where', async () => {
+    const answer = await ask(server, { do: 'exit' });
+    assert.deepEqual([answer.status, errorOf(answer).code], [500, 'SERVE_WORKER_LOST']);
+    await server.untilPrinted(/sys\.exit\('no more'\) was called at \S+misbehaves\.py:\d+/);
+    await pidOf(server);
+  });
+
+  await server.stop('SIGINT', 3);
+});
