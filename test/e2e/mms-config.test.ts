@@ -188,7 +188,7 @@ const WITHHOLDINGS: readonly (readonly [
     [],
     '',
     ['MINE', 'MINE_HOME'],
-    /INFO: workers do not get these variables, which are secrets by their names: (?:\w+, )*AWS_SECRET_MINE, (?:\w+, )*MINE_API_KEY, (?:\w+, )*mine_password(?:, \w+)*; --withhold-env says which to withhold instead, --withhold-env '' \(blacklist_env_vars=\) none\n/,
+    /INFO: workers do not get these variables, which are secrets by their names: (?:\S+, )*AWS_SECRET_MINE, (?:\S+, )*MINE_API_KEY, (?:\S+, )*mine_password(?:, \S+)*; --withhold-env says which to withhold instead, --withhold-env '' \(blacklist_env_vars=\) none\n/,
   ],
   [
     "--withhold-env '' gives them all",
@@ -226,6 +226,17 @@ describe('secrets of the environment', RUNS, () => {
       else assert.match(server.stderr(), said);
     });
   }
+
+  test('BANANA_WITHHOLD_ENV=- matches no name, and gives them all', async (t) => {
+    const config = `${LISTENS}model_store=models\nload_models=names.mjs`;
+    const cwd = folderOf(t, { 'config.properties': config, 'models/names.mjs': SHOWS_NAMES });
+    const env = { ...OF_THE_OPERATOR, BANANA_WITHHOLD_ENV: '-' };
+    const server = await startAsWritten(t, [], { cwd, env });
+    await server.until(({ state }) => state === 'ready');
+    const names = (await call(`${server.url}/predictions/names`, '1')).json();
+    assert.deepEqual(names, Object.keys(OF_THE_OPERATOR).sort());
+    await server.stop();
+  });
 
   test('an app of yours is given all of them', async (t) => {
     const app = `export const inference = () => Object.keys(process.env).filter((name) => /(?:^|_)MINE(?:_|$)/i.test(name)).sort();`;
