@@ -1,0 +1,66 @@
+/** docs/python.md: its apps are served, its test is run, its table of the context is the context's. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { tableRows } from '../helpers/doc-page.js';
+import { needs } from '../helpers/needs.js';
+import { DEBIAN_PYTHON } from '../helpers/pythons.js';
+import { ROOT, call, startServer, type Server } from '../helpers/server.js';
+import { appFolder } from '../worker/app-folder.js';
+
+const OPTIONS = { timeout: 60_000, skip: needs('python3') };
+const PAGE = readFileSync(`${ROOT}docs/python.md`, 'utf8');
+const ENV = { ...process.env, PYTHONPATH: `${ROOT}worker/python` };
+
+function block(name: string): string {
+  const [, code] = new RegExp(`\`\`\`python ${name}\n(.*?)\`\`\``, 's').exec(PAGE) ?? [];
+  assert.ok(code !== undefined, `the page has a block of python ${name}`);
+  return code;
+}
+
+function serveBlock(t: TestContext, name: string): Promise<Server> {
+  return startServer(join(appFolder(t, { 'app.py': block(name) }), 'app.py'), { t });
+}
+
+test('the app on the page answers as the page says', OPTIONS, async (t) => {
+  const server = await serveBlock(t, 'app');
+  const [, sent, got] = /\$ curl -d '(.*)' localhost:8000\n(.*)\n/.exec(PAGE) ?? [];
+  assert.equal((await call(server.url, sent as string)).text, got);
+  await server.stop();
+});
+
+test(
+  'the batch function on the page answers each call, and one without a text fails alone',
+  OPTIONS,
+  async (t) => {
+    const server = await serveBlock(t, 'batch');
+    const answers = await Promise.all(['"four"', '""', '"sixty"'].map((body) => call(server.url, body)));
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [200, 500, 200],
+    );
+    assert.deepEqual([answers[0]?.json(), answers[2]?.json()], [{ length: 4 }, { length: 5 }]);
+    await server.stop();
+  },
+);
+
+test('the test on the page passes', { ...OPTIONS, skip: needs('pytest') }, (t) => {
+  const folder = appFolder(t, { 'test_app.py': block('test') });
+  const args = ['-B', '-m', 'pytest', '-q', '-p', 'no:cacheprovider', folder];
+  assert.match(execFileSync(DEBIAN_PYTHON, args, { env: ENV, encoding: 'utf8' }), /\n1 passed/);
+});
+
+test('the page names every member of the context, and no other', OPTIONS, () => {
+  const rows = tableRows('python.md', 'Being called', 'member');
+  const documented = rows.flatMap(({ member = '' }) => member.replace(/\(.*?\)/g, '').split(', '));
+  const code = `
+from banana_worker.call_context import CallContext
+print(*(name for name in dir(CallContext) if not name.startswith("_")))`;
+  const members = execFileSync('python3', ['-B', '-c', code], { env: ENV, encoding: 'utf8' })
+    .trim()
+    .split(' ');
+  const forAdapters = ['body', 'call', 'call_id', 'cancel', 'forget_body'];
+  assert.deepEqual(documented.sort(), members.filter((name) => !forAdapters.includes(name)).sort());
+});
