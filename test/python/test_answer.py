@@ -79,7 +79,7 @@ class Values(Answers):
             ("\u00fc\U0001f34c", '"\u00fc\U0001f34c"'),
             ("\ud83c", '"\\ud83c"'),
             ({"nan": math.nan, "inf": [math.inf, -math.inf]}, '{"nan":null,"inf":[null,null]}'),
-            ({1: 1, None: 2, True: 3, 1.5: 4}, '{"1":3,"null":2,"1.5":4}'),
+            ({1: 1, None: 2, False: 3, 1.5: 4}, '{"1":1,"null":2,"false":3,"1.5":4}'),
             ((1, Point(2, 3)), "[1,[2,3]]"),
             ({3, 1, 2}, "[1,2,3]"),
             (frozenset(["b", "a"]), '["a","b"]'),

@@ -1,29 +1,31 @@
 """How an app's file is executed, what is found in it, and what is said of one that cannot be loaded."""
 
+import importlib.util
+import json
 import os
-import subprocess
 import sys
 import tempfile
 import textwrap
+import traceback
 import unittest
 
-PROGRAM = """
-import json, os, sys
 from banana_worker.load_app import AppLoadError, load_app
 from banana_worker.messages import Device, Limits, StartSpec
-path = sys.argv[1]
-spec = StartSpec(path, "", "m", "1", 0, Device(None, 1), Limits(1, 1), "", 0, "", None, None)
-try:
-    app = load_app(spec)
-except AppLoadError as error:
-    print(json.dumps({"error": str(error), "outlook": error.outlook}))
-else:
-    print(json.dumps({"output": app.handle("/", 1, "the ctx"), "options": app.model_options}))
-"""
+
+
+def loaded(path):
+    """What a worker would have of the app, as a dict that JSON can hold; for a process of its own."""
+    os.chdir("/")
+    spec = StartSpec(path, "", "m", "1", 0, Device(None, 1), Limits(1, 1), "", 0, "", None, None)
+    try:
+        app = load_app(spec)
+    except AppLoadError as error:
+        return {"error": str(error), "outlook": error.outlook}
+    return {"output": app.handle("/", 1, "the ctx"), "options": app.model_options}
 
 
 class Apps(unittest.TestCase):
-    """Each app is loaded in a process of its own, as a worker does it."""
+    """Each app is loaded in a child of this process, as a worker does it in its own."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -38,13 +40,21 @@ class Apps(unittest.TestCase):
         return path
 
     def load(self, path):
-        import json
-
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/", timeout=120
-        )
-        self.assertEqual(done.stderr.decode(), "")
-        return json.loads(done.stdout.decode().splitlines()[-1])
+        read_end, write_end = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                found = loaded(path)
+            except BaseException:
+                found = {"broken": traceback.format_exc()}
+            os.write(write_end, json.dumps(found).encode())
+            os._exit(0)
+        os.close(write_end)
+        with open(read_end, "rb") as said:
+            found = json.loads(said.read())
+        os.waitpid(child, 0)
+        self.assertNotIn("broken", found)
+        return found
 
     def output(self, source, name="app.py"):
         loaded = self.load(self.write(name, source))
@@ -228,7 +238,7 @@ class Mistakes(Apps):
             ("import surely_missing", "The interpreter is %s (Python %d." % (sys.executable, sys.version_info[0])),
             ("import json.surely", '"json" is there ('),
         ):
-            if "surely" not in source and __import__("importlib.util").util.find_spec(source.split()[1].split(".")[0]):
+            if "surely" not in source and importlib.util.find_spec(source.split()[1].split(".")[0]):
                 continue
             message, outlook = self.refused(source)
             with self.subTest(source):
@@ -290,7 +300,10 @@ class Mistakes(Apps):
             ("\ninference = 5", "app.py:2: `inference` is an int; make it a function"),
             ("inference_batch = []", "app.py:1: `inference_batch` is a list; make it a function or remove it"),
             ("init = 1\ndef inference(x): pass", "app.py:1: `init` is an int; make it a function or remove it"),
-            ("def inference(): pass", "app.py:1: `inference` takes 0 arguments, and gets 1: write `def inference(model_"),
+            (
+                "def inference(): pass",
+                "app.py:1: `inference` takes 0 arguments, and gets 1: write `def inference(model_",
+            ),
             ("if 0:\n    def inference(x): pass", "app.py:2: `inference` stands behind an `if` that is false in a"),
             ("class M:\n    def inference(self, x): pass", "app.py:2: `inference` stands inside the class M"),
         ):

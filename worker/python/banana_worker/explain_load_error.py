@@ -56,10 +56,9 @@ def _not_utf8(file: str) -> Optional[int]:
     """The number of the first line that is not UTF-8; None if all are, or if nobody can tell."""
     try:
         with open(file, "rb") as source:
-            data = source.read()
-        data.decode("utf-8")
+            source.read().decode("utf-8")
     except UnicodeDecodeError as error:
-        return data.count(b"\n", 0, error.start) + 1
+        return error.object.count(b"\n", 0, error.start) + 1
     except OSError:
         pass  # the place is a courtesy
     return None

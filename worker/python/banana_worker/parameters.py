@@ -22,8 +22,10 @@ class Parameters(NamedTuple):
 
 def parameters_of(function: Callable[..., Any]) -> Optional[Parameters]:
     """Those of a function, of what it wraps, or of anything else that can be called; None if Python does not tell."""
-    while hasattr(function, "__wrapped__"):
-        function = function.__wrapped__
+    wrapped: Any = function
+    while hasattr(wrapped, "__wrapped__"):
+        wrapped = wrapped.__wrapped__
+    function = wrapped
     if isinstance(function, types.FunctionType):
         return _of_code(function)
     inspect = import_standard("inspect")  # 8 ms that most apps do not need

@@ -21,4 +21,3 @@ def _read_digits(digits: str) -> int:
         return int(digits)
     low = len(digits) // 2
     return _read_digits(digits[:-low]) * 10**low + _read_digits(digits[-low:])
-

@@ -120,9 +120,7 @@ _CONSTANTS = {0xC0: None, 0xC2: False, 0xC3: True}
 
 _NUMBERS = {
     first: Struct(form)
-    for first, form in zip(
-        range(0xCA, 0xD4), (">f", ">d", ">B", ">H", ">I", ">Q", ">b", ">h", ">i", ">q")
-    )
+    for first, form in zip(range(0xCA, 0xD4), (">f", ">d", ">B", ">H", ">I", ">Q", ">b", ">h", ">i", ">q"))
 }
 
 _SIZED = {

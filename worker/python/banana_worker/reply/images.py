@@ -11,9 +11,7 @@ PNG_TYPE = "image/png"
 
 def is_image(value: object) -> bool:
     """Whether the value is an image of PIL, told by the names of its classes."""
-    return any(
-        base.__name__ == "Image" and base.__module__.partition(".")[0] == "PIL" for base in type(value).__mro__
-    )
+    return any(base.__name__ == "Image" and base.__module__.partition(".")[0] == "PIL" for base in type(value).__mro__)
 
 
 # How PNG holds a pixel. Another form (CMYK, HSV) is shown in colours of the screen.

@@ -94,9 +94,7 @@ class _Plain:
         return [self.convert(value, f"{place}[{index}]") for index, value in enumerate(values)]
 
     def entries(self, values: Dict[object, object], place: str) -> Dict[str, object]:
-        return {
-            self.key(key, place): self.convert(value, _member(place, key)) for key, value in values.items()
-        }
+        return {self.key(key, place): self.convert(value, _member(place, key)) for key, value in values.items()}
 
     def key(self, key: object, place: str) -> str:
         """The text that `json` makes of a key, and more kinds of them."""
