@@ -151,7 +151,7 @@ test('each kind of answer reaches the caller, from plain and from async handlers
 });
 
 test('each kind of body is read, or refused, by what its route says', LIMIT, async (t) => {
-  const { server } = await startEverything(t, { args: ['--batch-size', '4', '--max-batch-delay', '2s'] });
+  const { server } = await startEverything(t, { args: ['--batch-size', '4', '--max-batch-delay', '60s'] });
   const headers = { 'content-type': 'application/json', 'x-custom': 'c', 'x-banana-request-id': 'mine' };
   const { calls, pid, ...seen } = (await call(`${server.url}/?q=1`, '[1]', headers)).json<
     Record<string, unknown>
@@ -199,6 +199,7 @@ test('background functions answer first, and tell their results by job and by we
     'it waited for the delivery, and returned nothing',
   );
   await endOf(server, await startJob(server, '/told', { result: [1] }, 'told'));
+  await receiver.until(2);
   const failed = await endOf(server, await startJob(server, '/told', { throws: 'x' }, 'failed'));
   assert.deepEqual([failed.state, failed.error?.code], ['failed', 'SERVE_INFERENCE_FAILED']);
   await receiver.until(3);
@@ -251,6 +252,33 @@ test('a client that leaves is told to the handler', LIMIT, async (t) => {
   assert.deepEqual((await post(server, '/work', { result: 1 })).json(), 1);
   await server.stop();
 });
+
+test(
+  'a local store is shared by the workers and outlives them, whatever the files beside the app are called',
+  LIMIT,
+  async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'banana-store-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const env = { STORE: join(folder, 'own/store.db') };
+    const args = ['--workers', '2'];
+    const server = await start(python('store-app/app.py'), { t, env, args, expectedRestarts: 1 });
+    await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
+    const writer = (await post(server, '/set', 'key')).json<number>();
+    assert.equal((await post(server, '/die', {})).status, 500);
+    const readers = new Set<number>();
+    while (readers.size < 2) {
+      const answers = await Promise.all([1, 2, 3, 4].map(() => post(server, '/get', 'key')));
+      for (const answer of answers) {
+        const { by, kept } = answer.json<{ by: number; kept: number[] }>();
+        assert.deepEqual(kept, [writer]);
+        readers.add(by);
+      }
+    }
+    const dying = (await post(server, '/get', 'dying')).json<{ kept: number[] }>();
+    assert.equal(dying.kept.length, 1, 'what was set a moment before the death is kept');
+    await server.stop();
+  },
+);
 
 async function startSockets(t: TestContext): Promise<Running> {
   const cues = makeCues(t);

@@ -112,9 +112,7 @@ class RoutesTest(unittest.TestCase):
             ],
         )
         app.result_webhook(url="http://all.test/")
-        self.assertEqual(
-            [route[3] for route in told()], ["http://all.test/"] * 3 + ["", "http://own.test/", ""]
-        )
+        self.assertEqual([route[3] for route in told()], ["http://all.test/"] * 3 + ["", "http://own.test/", ""])
 
     def test_a_route_is_taken_once_and_the_servers_own_are_not_to_be_had(self) -> None:
         app = Potassium("x")

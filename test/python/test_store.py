@@ -168,7 +168,9 @@ class LocalTest(StoreTest):
             "print(store.get('key'))"
         )
         children = [
-            subprocess.Popen([sys.executable, "-c", program, str(self.path), str(each)], stdout=subprocess.PIPE, text=True)
+            subprocess.Popen(
+                [sys.executable, "-c", program, str(self.path), str(each)], stdout=subprocess.PIPE, text=True
+            )
             for each in range(3)
         ]
         self.assertEqual([child.communicate()[0] for child in children], ["parent\n"] * 3)
@@ -225,7 +227,9 @@ class LocalTest(StoreTest):
         self.assertIsNone(found)
         asides = [each.name for each in self.path.parent.glob("store.db.damaged-*")]
         self.assertEqual(len(asides), 1, asides)
-        self.assertRegex(said, f"The local store {self.path} is damaged .* set aside as .*{asides[0]}; the store goes on empty")
+        self.assertRegex(
+            said, f"The local store {self.path} is damaged .* set aside as .*{asides[0]}; the store goes on empty"
+        )
         self.assertEqual(self.get_aloud(self.store(), "1"), (None, ""), "nobody sets a new file aside")
 
     def test_damage_that_a_call_meets_is_set_aside_too_and_other_workers_follow(self) -> None:

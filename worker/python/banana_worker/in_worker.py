@@ -1,4 +1,5 @@
-"""How an app that starts itself (`app.serve()`) knows that a worker imports it, and how the worker learns which app is meant."""
+"""How an app that starts itself (`app.serve()`) knows that a worker imports it, and how the worker learns which app is
+meant."""
 
 from __future__ import annotations
 
@@ -7,11 +8,13 @@ from typing import Optional, Type
 
 
 class ServedHere(BaseException):
-    """Ends the import of a file at `app.serve()`: the lines behind it are for after the server's end. No `except Exception` stops it."""
+    """Ends the import of a file at `app.serve()`: the lines behind it are for after the server's end. No `except
+    Exception` stops it."""
 
 
 class AppImport:
-    """The import of an app's file, as a `with` statement around it; at `app.serve()` the statement ends without an error."""
+    """The import of an app's file, as a `with` statement around it; at `app.serve()` the statement ends without an
+    error."""
 
     def __init__(self) -> None:
         self.served: Optional[object] = None
@@ -42,7 +45,8 @@ def is_importing() -> bool:
 
 
 def serve_in_worker(app: object) -> None:
-    """Hands the app to the worker that imports its file, by raising ServedHere; does nothing where there is no such import."""
+    """Hands the app to the worker that imports its file, by raising ServedHere; does nothing where there is no such
+    import."""
     if _current is None:
         return
     if _current.served is None:

@@ -26,6 +26,4 @@ __all__ = [
     "send_webhook",
 ]
 
-names_of_package(
-    __name__, __all__, ["store", "hooks", "types", "exceptions", "status", "potassium"]
-)
+names_of_package(__name__, __all__, ["store", "hooks", "types", "exceptions", "status", "potassium"])

@@ -17,26 +17,27 @@ def send_webhook(
 ) -> None:
     """POSTs JSON to a URL, from the server: it goes out even if this worker dies next.
 
-    Returns once the server has taken it over; with `wait` when it was delivered or given up. A receiver that is down, slow
+    Returns once the server has taken it over; with `wait` when it was delivered or given up. A receiver that is down,
+    slow
     or refuses raises nothing: the server tries again, and its log says what could not be delivered. `timeout_ms` bounds
     one attempt (10 s if left out), `retries` counts those after the first (3). In a test client's process it is posted
-    once, at once. Raises TypeError or ValueError if the URL is none, the JSON cannot be encoded or an option is wrong."""
+    once, at once. Raises TypeError or ValueError if the URL is none, the JSON cannot be encoded or an option is
+    wrong."""
     post_json(checked_url(url), json_bytes(json), timeout_ms, retries, wait)
 
 
 def post_json(url: str, body: bytes, timeout_ms: Optional[int], retries: Optional[int], wait: bool) -> None:
     """Hands JSON over to the server, or posts it from here where there is none."""
-    from banana_worker import webhook_handover
+    from banana_worker.webhook_handover import DEFAULT_RETRIES, DEFAULT_TIMEOUT_MS, is_offered, post
 
-    given = {
-        name: value for name, value in (("timeout_ms", timeout_ms), ("retries", retries)) if value is not None
-    }
-    if webhook_handover.is_offered():
-        webhook_handover.post(url, body, wait=wait, **given)
+    limit_ms = DEFAULT_TIMEOUT_MS if timeout_ms is None else timeout_ms
+    if is_offered():
+        tries = DEFAULT_RETRIES if retries is None else retries
+        post(url, body, timeout_ms=limit_ms, retries=tries, wait=wait)
     else:
         from .test_client.direct_webhook import post_directly
 
-        post_directly(url, body, given.get("timeout_ms", webhook_handover.DEFAULT_TIMEOUT_MS))
+        post_directly(url, body, limit_ms)
 
 
 __getattr__ = names_of_module(__name__, __all__)

@@ -94,16 +94,15 @@ class Potassium:
     ) -> Callable[[F], F]:
         """A route whose caller is told at once that the call is taken. Raises RouteAlreadyInUseException."""
         _warn_of(f"background({route!r})", [] if gpu is _NOT_GIVEN else ["gpu"])
-        return self._register(
-            BACKGROUND, path or route, RouteOptions(raw, forms, text, result_webhook=result_webhook)
-        )
+        return self._register(BACKGROUND, path or route, RouteOptions(raw, forms, text, result_webhook=result_webhook))
 
     def async_handler(self, route: str = "/", result_webhook: Optional[str] = None) -> Callable[[F], F]:
         """`background`, as Potassium 0.0.5 to 0.0.8 called it."""
         return self._register(BACKGROUND, route, RouteOptions(result_webhook=result_webhook))
 
     def websocket(self, route: str = "/", *, path: Optional[str] = None) -> Callable[[F], F]:
-        """A WebSocket: the function talks with one client, `request.ws`, and has the worker to itself until it returns, which
+        """A WebSocket: the function talks with one client, `request.ws`, and has the worker to itself until it returns,
+        which
         closes the connection. Raises RouteAlreadyInUseException."""
         return self._register(WEBSOCKET, path or route, RouteOptions(raw=True))
 
@@ -139,9 +138,7 @@ class Potassium:
 
         Host and port are the server's. Raises RuntimeError where no server imports the file."""
         if arguments or options:
-            warnings.warn(
-                "app.serve() ignores its arguments: host and port are options of banana-serve", stacklevel=2
-            )
+            warnings.warn("app.serve() ignores its arguments: host and port are options of banana-serve", stacklevel=2)
         serve_in_worker(self)
         raise RuntimeError(
             "app.serve() starts no server by itself: run `banana-serve app.py`, or use app.test_client() in a test"
@@ -189,9 +186,7 @@ def _warn_of(where: str, names: List[str]) -> None:
     if not names:
         return
     verb = "has" if len(names) == 1 else "have"
-    warnings.warn(
-        f"{where}: {' and '.join(names)} {verb} no effect; banana-serve --help says what does", stacklevel=3
-    )
+    warnings.warn(f"{where}: {' and '.join(names)} {verb} no effect; banana-serve --help says what does", stacklevel=3)
 
 
 def _checked_function(func: Any, what: str) -> Any:

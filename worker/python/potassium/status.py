@@ -67,7 +67,8 @@ class PotassiumStatus(NamedTuple):
         return time.time() - min(began) if began else 0
 
     def update(self, event: Tuple[Any, ...]) -> PotassiumStatus:
-        """Returns the status after `(StatusEvent, request id if it has one)`. Raises InvalidStatusEvent on any other."""
+        """Returns the status after `(StatusEvent, request id if it has one)`. Raises InvalidStatusEvent on any
+        other."""
         kind, *data = event
         change = _CHANGES.get(kind)
         if change is None:

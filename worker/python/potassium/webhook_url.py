@@ -8,7 +8,8 @@ _FORM = re.compile(r"(https?)://[^/?#\s]+[^\s]*\Z", re.IGNORECASE)
 
 
 def checked_url(url: object) -> str:
-    """Returns the URL. Raises TypeError or ValueError unless it is an absolute http: or https: URL; does not repeat it, for it may hold a password."""
+    """Returns the URL. Raises TypeError or ValueError unless it is an absolute http: or https: URL; does not repeat it,
+    for it may hold a password."""
     if not isinstance(url, str):
         raise TypeError(f"the URL of a webhook must be text, not {type(url).__name__}")
     if _FORM.match(url) is None:

@@ -35,7 +35,8 @@ class WebSocket:
         return _bytes(self.receive())
 
     def receive_json(self) -> Any:
-        """The next message, read as JSON. Raises ConnectionError once the client has left, ValueError if it is no JSON."""
+        """The next message, read as JSON. Raises ConnectionError once the client has left, ValueError if it is no
+        JSON."""
         return json_codec.loads(_text(self.receive()))
 
     def __iter__(self) -> Iterator[Message]:
@@ -84,7 +85,8 @@ class AsyncWebSocket:
         return _bytes(await self.receive())
 
     async def receive_json(self) -> Any:
-        """The next message, read as JSON. Raises ConnectionError once the client has left, ValueError if it is no JSON."""
+        """The next message, read as JSON. Raises ConnectionError once the client has left, ValueError if it is no
+        JSON."""
         return json_codec.loads(_text(await self.receive()))
 
     async def __aiter__(self) -> AsyncIterator[Message]:

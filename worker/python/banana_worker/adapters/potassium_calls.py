@@ -6,11 +6,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, List
 
 from banana_worker.adapters.exports import assert_function_or_none, config_of, repeatable_of
-from banana_worker.adapters.potassium_replies import json_of, only_reply, replies_of, reply_of, result_of, then
-from banana_worker.call_functions import is_coroutine_function, takes_argument
+from banana_worker.adapters.potassium_replies import json_of, replies_of, reply_of, reply_of_entry, result_of, then
+from banana_worker.batch_entries import only_entry
+from banana_worker.coroutine_functions import is_coroutine_function
 from banana_worker.input_wishes import InputWishes
 from banana_worker.loaded_app import ANY_BATCH, LoadedApp
 from banana_worker.messages import Route
+from banana_worker.parameters import parameters_of
 from potassium.types import Request
 from potassium.websocket import AsyncWebSocket, WebSocket
 
@@ -37,7 +39,7 @@ class PotassiumApp(LoadedApp):
         func = self.definition.init
         if func is None:
             return None
-        returned = func(ctx.worker.index) if takes_argument(func) else func()
+        returned = func(ctx.worker.index) if _takes_number(func) else func()
         return then(returned, self._take_context)
 
     def handle(self, route: str, input: Any, ctx: CallContext) -> Any:
@@ -48,7 +50,8 @@ class PotassiumApp(LoadedApp):
         if endpoint.legacy:
             return then(endpoint.run(context, input), json_of)
         if endpoint.batch:
-            return then(endpoint.run(context, [_request(input, ctx)]), only_reply)
+            returned = endpoint.run(context, [_request(input, ctx)])
+            return then(returned, lambda entries: reply_of_entry(only_entry(entries)))
         to_reply = reply_of if endpoint.kind == "handler" else result_of
         return then(endpoint.run(context, _request(input, ctx)), to_reply)
 
@@ -71,6 +74,12 @@ class PotassiumApp(LoadedApp):
                 "Potassium init() must return a dictionary, or call set_cache() and return nothing; "
                 f"it returned {type(returned).__name__}"
             )
+
+
+def _takes_number(init: Any) -> bool:
+    """Whether it must be given an argument, or takes any number of them."""
+    parameters = parameters_of(init)
+    return parameters is not None and (parameters.takes_more or any(one.is_required for one in parameters.positional))
 
 
 def _route_of(definition: Definition, path: str, endpoint: Endpoint) -> Route:

@@ -23,27 +23,12 @@ async def _awaited(output: Any, to_reply: Callable[[Any], Any]) -> Any:
     return to_reply(await output)
 
 
-def only_reply(returned: Any) -> Any:
-    """The reply in a batch of one; what is no list is left to the batch's end."""
-    if isinstance(returned, (list, tuple)) and len(returned) == 1:
-        return _reply_of_entry(returned[0])
-    raise _no_entries(returned)
-
-
-def _no_entries(returned: Any) -> ServeError:
-    given = f"{len(returned)} entries" if isinstance(returned, (list, tuple)) else f"a {type(returned).__name__}"
-    return ServeError(
-        "SERVE_OUTPUT_INVALID",
-        f"The model's batch function returned {given} for 1 call; it must return a list with one entry for each, in their order.",
-    )
-
-
 def replies_of(returned: Any) -> Any:
     """What is no list is left to the batch's end."""
-    return [_reply_of_entry(entry) for entry in returned] if isinstance(returned, (list, tuple)) else returned
+    return [reply_of_entry(entry) for entry in returned] if isinstance(returned, (list, tuple)) else returned
 
 
-def _reply_of_entry(entry: Any) -> Any:
+def reply_of_entry(entry: Any) -> Any:
     """An entry that is no answer fails its own call."""
     try:
         return then(entry, reply_of)

@@ -1,6 +1,7 @@
 """A small key-value store for apps: `Store(backend, config)`, then `get`, `set`, `delete`, `has`.
 
-This file holds what all backends share: keys, lifetimes, encoding, the end. The constructor checks its options and loads
+This file holds what all backends share: keys, lifetimes, encoding, the end. The constructor checks its options and
+loads
 the package that the backend needs; the first call connects, or opens the file."""
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Optional
 
 from banana_worker.stand_in import names_of_module
+from banana_worker.standard_modules import import_standard
 
 from .backend import Backend
 from .config import LocalConfig, MemoryConfig, RedisConfig, S3Config, checked_config
@@ -24,7 +26,8 @@ class Store:
     """Keeps values between calls. May be used from several threads, and in forked children."""
 
     def __init__(self, backend: str = "redis", config: Any = None) -> None:
-        """Raises ValueError if the backend or its config is wrong, with what is allowed; ImportError without the backend's package."""
+        """Raises ValueError if the backend or its config is wrong, with what is allowed; ImportError without the
+        backend's package."""
         config = checked_config(backend, config)
         self._encoding: Encoding = encoding_named(config.encoding)
         self._backend = _backend_of(backend, config)
@@ -36,7 +39,8 @@ class Store:
         return None if data is None else self._encoding.decode(data)
 
     def set(self, key: str, value: Any, ttl: Optional[float] = DEFAULT_TTL_SECONDS) -> None:
-        """Returns once every later `get` finds the value. `ttl` in seconds, fractions allowed; None: it never expires."""
+        """Returns once every later `get` finds the value. `ttl` in seconds, fractions allowed; None: it never
+        expires."""
         backend = self._open(key)
         checked_ttl(ttl)
         backend.set(key, self._encoding.encode(value), ttl)
@@ -64,21 +68,11 @@ class Store:
 
 def _backend_of(backend: str, config: Any) -> Backend:
     """Each backend is loaded when it is asked for: `import potassium` costs none of them."""
-    if backend == "memory":
-        from .memory import MemoryBackend
+    module = import_standard(f"{__name__}.{_MODULES[backend]}")
+    return module.open_backend(config)
 
-        return MemoryBackend()
-    if backend == "local":
-        from .local import LocalBackend
 
-        return LocalBackend(config.path)
-    if backend == "redis":
-        from .redis_backend import RedisBackend
-
-        return RedisBackend(config)
-    from .s3 import S3Backend
-
-    return S3Backend(config)
+_MODULES = {"memory": "memory", "local": "local", "redis": "redis_backend", "s3": "s3"}
 
 
 def checked_key(key: object) -> None:

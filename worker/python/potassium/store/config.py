@@ -1,4 +1,5 @@
-"""The options of a store, and their check: a mistake is told at construction, with what is allowed. No message holds a value of a config."""
+"""The options of a store, and their check: a mistake is told at construction, with what is allowed. No message holds a
+value of a config."""
 
 from __future__ import annotations
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, Callable, NamedTuple
 
+from banana_worker.standard_modules import import_standard
+
 ENCODINGS = ("json", "msgpack", "pickle")
 
 
@@ -45,6 +47,5 @@ def encoding_named(name: str) -> Encoding:
         from banana_worker.reply.plain_value import plain_value
 
         return Encoding(name, lambda value: bytes(write_value(plain_value(value, is_binary=True))), read_msgpack)
-    import pickle
-
+    pickle = import_standard("pickle")
     return Encoding(name, pickle.dumps, pickle.loads)

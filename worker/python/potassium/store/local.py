@@ -1,4 +1,5 @@
-"""Values in one file, shared by every process of this host that opens it (SQLite in its WAL mode: writers take turns, readers
+"""Values in one file, shared by every process of this host that opens it (SQLite in its WAL mode: writers take turns,
+readers
 never wait, a commit is whole or absent whenever a process dies, and on disk once `set` returns)."""
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import weakref
 from typing import Any, Callable, List, Optional, TypeVar
 
 from .backend import Backend, expiry_of
+from .config import LocalConfig
 from .local_file import DEFAULT_PATH, FILE_MODE, FolderLock, check_file, inode_of, is_store, set_aside
 
 # How long a call waits while another process writes.
@@ -20,6 +22,11 @@ SWEEP_EVERY_S = 10
 SWEPT_AT_ONCE = 1000
 
 T = TypeVar("T")
+
+
+def open_backend(config: LocalConfig) -> Backend:
+    """The backend of a config that passed the check."""
+    return LocalBackend(config.path)
 
 
 class LocalBackend(Backend):
@@ -133,7 +140,8 @@ def _after_fork(backend: LocalBackend) -> None:
 
 
 def _connect(path: str) -> sqlite3.Connection:
-    """Opens the file, or makes it. The folder's lock is held: SQLite does not wait for itself while it changes to WAL."""
+    """Opens the file, or makes it. The folder's lock is held: SQLite does not wait for itself while it changes to
+    WAL."""
     connection = sqlite3.connect(path, timeout=BUSY_LIMIT_S, isolation_level=None, check_same_thread=False)
     try:
         os.chmod(path, FILE_MODE)

@@ -7,9 +7,15 @@ import time
 from typing import Dict, Optional, Tuple
 
 from .backend import Backend, expiry_of
+from .config import MemoryConfig
 
 # How often a write also removes what has expired.
 SWEEP_EVERY_S = 10
+
+
+def open_backend(_config: MemoryConfig) -> Backend:
+    """The backend of a config that passed the check."""
+    return MemoryBackend()
 
 
 class MemoryBackend(Backend):

@@ -1,4 +1,5 @@
-"""Values in a Redis, as plain `SET key value PX ttl`: other programs, TypeScript apps among them, read and write them."""
+"""Values in a Redis, as plain `SET key value PX ttl`: other programs, TypeScript apps among them, read and write
+them."""
 
 from __future__ import annotations
 
@@ -16,8 +17,14 @@ CALL_LIMIT_S = 5
 T = TypeVar("T")
 
 
+def open_backend(config: RedisConfig) -> Backend:
+    """The backend of a config that passed the check."""
+    return RedisBackend(config)
+
+
 class RedisBackend(Backend):
-    """The package keeps the connections: it opens one per thread and process that needs it, and again one that has died."""
+    """The package keeps the connections: it opens one per thread and process that needs it, and again one that has
+    died."""
 
     def __init__(self, config: RedisConfig, limit_s: float = CALL_LIMIT_S) -> None:
         self._redis = load_package("redis")
@@ -46,7 +53,9 @@ class RedisBackend(Backend):
                 client = self._redis.Redis.from_url(config.url, **limits)
             except ValueError:
                 # What the package says of it may quote the URL, password included.
-                raise ValueError("The url of a redis store must be redis://[[user][:password]@]host[:port][/db].") from None
+                raise ValueError(
+                    "The url of a redis store must be redis://[[user][:password]@]host[:port][/db]."
+                ) from None
         else:
             client = self._redis.Redis(
                 host=config.host,
@@ -61,7 +70,8 @@ class RedisBackend(Backend):
         return client
 
     def _call(self, command: Callable[[], T]) -> T:
-        """Errors name host and port. A reply of Redis may quote the command, so everything from there on is left out."""
+        """Errors name host and port. A reply of Redis may quote the command, so everything from there on is left
+        out."""
         errors = self._redis.exceptions
         try:
             return command()

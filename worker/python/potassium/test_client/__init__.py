@@ -1,7 +1,8 @@
 """`app.test_client()`: calls an app in the test's own process, as Potassium's tests do.
 
 1. `front.py` does what the server does with a request: routes, refusals, status, warm-up.
-2. `handler_thread.py` runs init, and then one call after the other, on one thread, with the worker's own adapter and formats.
+2. `handler_thread.py` runs init, and then one call after the other, on one thread, with the worker's own adapter and
+formats.
 3. `response.py` is what the test gets."""
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class TestClient:
         self._front = Front(app)
 
     def post(self, path: str, **request: Any) -> TestResponse:
-        """`json=` any JSON value; or `data=` bytes, text or a dict that is sent as a form. `headers=`, `content_type=`, `query_string=`."""
+        """`json=` any JSON value; or `data=` bytes, text or a dict that is sent as a form. `headers=`, `content_type=`,
+        `query_string=`."""
         return self.open(path, method="POST", **request)
 
     def get(self, path: str, **request: Any) -> TestResponse:

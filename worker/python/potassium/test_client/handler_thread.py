@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Tuple
 
 from banana_worker.call_context import CallContext, CallSurroundings, InitContext, WorkerInfo
-from banana_worker.errors import ServeError, describe_thrown
+from banana_worker.failure import failure_of
 from banana_worker.formats.read_input import read_input
 from banana_worker.loaded_app import LoadedApp
 from banana_worker.messages import Call, Route
@@ -136,10 +136,7 @@ class HandlerThread:
 
     def _told(self, error: BaseException, call: Call) -> BaseException:
         """What a caller is told; the rest is printed, as the server's log has it."""
-        if isinstance(error, (ServeError, ConnectionResetError)):
-            told: BaseException = error
-        else:
-            told = ServeError("SERVE_INFERENCE_FAILED", detail=describe_thrown(error)[1])
+        told = error if isinstance(error, ConnectionResetError) else failure_of(error)
         detail = getattr(told, "detail", "") or str(told)
         print(f"{call.route} failed: {detail}", file=sys.stderr, flush=True)
         return told

@@ -57,7 +57,8 @@ class TestResponse:
         return self.get_json()
 
     def get_json(self, force: bool = False, silent: bool = False) -> Any:
-        """The body as JSON. `force`: whatever its content type is. `silent`: None where it is no JSON, and no ValueError."""
+        """The body as JSON. `force`: whatever its content type is. `silent`: None where it is no JSON, and no
+        ValueError."""
         kind = self.content_type.partition(";")[0].strip().lower()
         if not force and kind != "application/json" and not kind.endswith("+json"):
             return None
