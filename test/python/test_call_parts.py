@@ -98,7 +98,12 @@ class Entries(unittest.TestCase):
             self.assertEqual(entries_of(returned, 2), [1, 2])
 
     def test_another_number_of_entries_is_told(self) -> None:
-        for returned, said in (([1], "1 entry for 2 calls"), ("ab", "a str for"), (None, "None for"), ({}, "a dict for")):
+        for returned, said in (
+            ([1], "1 entry for 2 calls"),
+            ("ab", "a str for"),
+            (None, "None for"),
+            ({}, "a dict for"),
+        ):
             with self.subTest(returned):
                 with self.assertRaisesRegex(ServeError, said) as raised:
                     entries_of(returned, 2)

@@ -50,7 +50,9 @@ class AppLog:
             text = json.dumps(whole, allow_nan=False)
         except Exception as error:
             return json.dumps({"unloggable": _clip(_shown(error))})
-        return text if len(text) <= MAX_TEXT_CHARS else json.dumps({"unloggable": "fields of %d characters" % len(text)})
+        return (
+            text if len(text) <= MAX_TEXT_CHARS else json.dumps({"unloggable": "fields of %d characters" % len(text)})
+        )
 
 
 def _shown(value: Any) -> str:

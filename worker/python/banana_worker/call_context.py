@@ -12,13 +12,16 @@ if TYPE_CHECKING:
     from banana_worker.app_metrics import OwnMetrics
 
 
-class WorkerInfo(NamedTuple):
-    # Number of the slot, from 0; it stays the same over restarts.
-    index: int
-    # The one GPU that this worker sees, as in CUDA_VISIBLE_DEVICES; None without a GPU.
-    gpu: Optional[str]
-    # Cores this worker may use, at least 1.
-    threads: int
+class WorkerInfo:
+    """The slot of this worker."""
+
+    def __init__(self, index: int, gpu: Optional[str], threads: int) -> None:
+        # Number of the slot, from 0; it stays the same over restarts.
+        self.index = index
+        # The one GPU that this worker sees, as in CUDA_VISIBLE_DEVICES; None without a GPU.
+        self.gpu = gpu
+        # Cores this worker may use, at least 1.
+        self.threads = threads
 
 
 class InitContext(NamedTuple):

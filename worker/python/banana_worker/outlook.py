@@ -14,7 +14,9 @@ UNKNOWN = "unknown"
 
 _MAX_ERRORS = 64
 
-_MEMORY_TEXT = re.compile("out of memory|bad_alloc|allocation failed|failed to allocate|cannot allocate memory", re.IGNORECASE)
+_MEMORY_TEXT = re.compile(
+    "out of memory|bad_alloc|allocation failed|failed to allocate|cannot allocate memory", re.IGNORECASE
+)
 
 # What CUDA says of a context that cannot be used any more.
 _SPOILED_TEXT = re.compile(
@@ -31,7 +33,15 @@ _TRANSIENT_NAMES = (
 _TRANSIENT_CODES = {getattr(errno, name) for name in _TRANSIENT_NAMES if hasattr(errno, name)}
 
 # Of other libraries, which are not imported here.
-_TRANSIENT_CLASSES = {"gaierror", "timeout", "URLError", "ConnectTimeout", "ReadTimeout", "ConnectError", "OperationalError"}
+_TRANSIENT_CLASSES = {
+    "gaierror",
+    "timeout",
+    "URLError",
+    "ConnectTimeout",
+    "ReadTimeout",
+    "ConnectError",
+    "OperationalError",
+}
 
 
 def outlook_of(thrown: BaseException) -> str:

@@ -11,6 +11,7 @@ from banana_worker.print_attribution import PrintAttribution
 from banana_worker.running_call import CallHost, RunningCall
 from banana_worker.tasks import Tasks
 
+
 class RunnerOptions:
     """What both runners need. One for all calls of a worker."""
 

@@ -20,7 +20,9 @@ def is_own(file: str) -> bool:
 
 def is_of_app(file: str) -> bool:
     """Whether the code is neither ours nor Python's nor an installed package's."""
-    return not (is_own(file) or file.startswith((_STANDARD_FOLDER, "<")) or "site-packages" in file or "dist-packages" in file)
+    return not (
+        is_own(file) or file.startswith((_STANDARD_FOLDER, "<")) or "site-packages" in file or "dist-packages" in file
+    )
 
 
 def first_frame_outside(thrown: BaseException) -> Optional[str]:

@@ -43,10 +43,12 @@ def import_app(spec: StartSpec) -> LoadedApp:
             _enter(spec.service.model_dir)
         return load_app(spec)
     except AppLoadError as error:
-        raise StartFailure("SERVE_APP_INVALID", str(error), "", error.outlook)
+        raise StartFailure("SERVE_APP_INVALID", str(error), "", error.outlook) from error
     except Exception as thrown:
         message = "%s: import raised: %s: %s" % (_place(thrown, spec), type(thrown).__name__, thrown)
-        raise StartFailure("SERVE_APP_INVALID", message, traceback_without_own_frames(thrown), outlook_of(thrown))
+        raise StartFailure(
+            "SERVE_APP_INVALID", message, traceback_without_own_frames(thrown), outlook_of(thrown)
+        ) from thrown
 
 
 def _enter(model_dir: str) -> None:
@@ -87,7 +89,7 @@ def init_app(app: LoadedApp, options: RunnerOptions, spec: StartSpec, channel: C
         raised = "%s: %s raised:" % (_place(thrown, spec), step)
         message = "%s %s: %s" % (raised, type(thrown).__name__, thrown)
         detail = "%s %s" % (raised, traceback_without_own_frames(thrown))
-        raise StartFailure("SERVE_INIT_FAILED", message, detail, outlook_of(thrown))
+        raise StartFailure("SERVE_INIT_FAILED", message, detail, outlook_of(thrown)) from thrown
     return (time.perf_counter() - began_at) * 1000
 
 
