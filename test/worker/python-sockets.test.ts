@@ -69,7 +69,7 @@ for (const kind of ['sync', 'async'] as const) {
       worker.send({ type: 'cancel', id: 2, reason: 'the client left' });
       assert.equal((await worker.next('error')).message.code, 'SERVE_CANCELLED');
       connect(worker, 3);
-      await worker.next('waiting');
+      while ((await worker.next('waiting')).message.id !== 3); // call 2 may have waited, too
       worker.send({ type: 'cancel', id: 3, reason: 'the client left' });
       assert.equal((await worker.next('error')).message.code, 'SERVE_CANCELLED');
       worker.send({ type: 'stop', graceMs: 1000 });

@@ -50,8 +50,12 @@ class EventLoop:
             self._is_there = None
 
     def wake(self) -> None:
-        """For any thread: messages were read."""
-        if self._is_there is not None:
+        """For any thread: messages were read. On the main thread the loop itself has read them."""
+        if self._is_there is None:
+            return
+        if self._listener.is_main_thread:
+            self._stop_if_there()
+        else:
             self._loop.call_soon_threadsafe(self._stop_if_there)
 
     def cancel(self) -> None:

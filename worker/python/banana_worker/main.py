@@ -49,6 +49,14 @@ def main() -> None:
         worker.exit_of_app(ended.thrown)
     except SystemExit as ended:
         worker.exit_of_app(ended)
+    except BaseException:
+        _die_of_own_fault()
+
+
+def _die_of_own_fault() -> None:
+    """Python itself would wait for the app's threads, and nobody would take calls."""
+    sys.excepthook(*sys.exc_info())
+    process.exit_now(1)
 
 
 class Worker:
@@ -67,6 +75,7 @@ class Worker:
         self._app: Optional[LoadedApp] = None
         self._loop: Optional[RunLoop] = None
         self._is_stopping = False
+        self._usual_hook = threading.excepthook
 
     def run(self) -> None:
         """@raises AppExit, SystemExit"""
@@ -144,6 +153,9 @@ class Worker:
         """A thread of the app's own has ended with an exception; the app goes on without it."""
         if issubclass(args.exc_type, SystemExit):
             return
+        if process.in_fork():
+            self._usual_hook(args)
+            return
         name = args.thread.name if args.thread is not None else "?"
         place = first_frame_outside(args.exc_value) or "a place outside the app"
         text = "the thread %s raised %s at %s" % (name, args.exc_type.__name__, place)
@@ -161,6 +173,8 @@ class Worker:
         except ProtocolError as error:
             sys.stderr.write("The front broke the protocol: %s\n" % error.detail)
             process.die_with_front()
+        except Exception:
+            _die_of_own_fault()
         self._waits.ring()
         self._tasks.wake()
 
