@@ -5,6 +5,7 @@ export function suggest(word: string, words: readonly string[]): string | null {
   let best: string | null = null;
   let bestDistance = Math.max(1, Math.floor(word.length / 3)) + 1;
   for (const candidate of words) {
+    if (Math.abs(word.length - candidate.length) >= bestDistance) continue; // they are at least so far apart
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
     if (distance < bestDistance) {
       best = candidate;

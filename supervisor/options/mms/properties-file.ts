@@ -13,15 +13,17 @@ export interface Property {
 /** In the order of the file; a key may come again. Takes UTF-8, and else Latin-1, as Java wrote these files for long. */
 export function readProperties(bytes: Buffer): Property[] {
   const text = (isUtf8(bytes) ? bytes.toString('utf8') : bytes.toString('latin1')).replace(/^\ufeff/, '');
+  let line = 1;
+  let at = 0;
   return parseLines(text, true)
     .filter(isPair)
-    .map(({ key, value, range }) => ({ key, value: value.trim(), line: lineAt(text, range[0]) }));
+    .map(({ key, value, range: [start] }) => {
+      line += text.slice(at, start).split(/\r\n|\r|\n/).length - 1;
+      at = start;
+      return { key, value: value.trim(), line };
+    });
 }
 
 function isPair(node: Required<Node>): node is Required<Pair> {
   return node.type === 'PAIR';
-}
-
-function lineAt(text: string, offset: number): number {
-  return text.slice(0, offset).split(/\r\n|\r|\n/).length;
 }

@@ -5,7 +5,7 @@
  * 2. If the file says so, the variables MMS_<KEY>, which go before everything, the command line included.
  * 3. Each key becomes options (`mms-keys.ts`); what means nothing here is told in warnings.
  */
-import { readFileSync } from 'node:fs';
+import { closeSync, openSync, readSync } from 'node:fs';
 import { configError } from '../../../protocol/errors.js';
 import { notAllowed, type OptionSource } from '../resolve.js';
 import { suggest } from '../suggest.js';
@@ -59,18 +59,44 @@ export function readMmsConfig({ name, path }: FoundConfig, env: Environment): Mm
   };
 }
 
+/** Real ones are a page long: more is another file, or a device that never ends. */
+const MAX_BYTES = 1024 * 1024;
+
 function readSettings(name: string, path: string): Setting[] {
   let bytes: Buffer;
   try {
-    bytes = readFileSync(path);
+    bytes = readStart(path, MAX_BYTES + 1);
   } catch (cause) {
     throw configError(`${name}: it cannot be read: ${(cause as Error).message}.`);
   }
+  const flaw = bytes.length > MAX_BYTES ? `it has more than ${MAX_BYTES} bytes` : 'it is no text';
+  if (bytes.length > MAX_BYTES || bytes.includes(0))
+    throw configError(`${name}: ${flaw}; give a file of lines such as job_queue_size=100.`);
   return readProperties(bytes).map(({ key, value, line }) => ({
     key,
     text: value,
-    place: `${name} line ${line}: ${key}`,
+    place: `${name} line ${line}: ${printable(key)}`,
   }));
+}
+
+/** As much of a file as there is, up to a bound. */
+function readStart(path: string, maxBytes: number): Buffer {
+  const file = openSync(path, 'r');
+  try {
+    const bytes = Buffer.alloc(maxBytes);
+    let filled = 0;
+    for (let read = -1; read !== 0 && filled < maxBytes; filled += read)
+      read = readSync(file, bytes, filled, maxBytes - filled, null);
+    return bytes.subarray(0, filled);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** A key of a file that is none may hold anything, and it is printed on a terminal. */
+function printable(key: string): string {
+  // eslint-disable-next-line no-control-regex -- these are what must not be printed
+  return /[\x00-\x1f\x7f-\x9f]/.test(key) || key.length > 100 ? JSON.stringify(key.slice(0, 100)) : key;
 }
 
 /** @throws SERVE_CONFIG */
@@ -132,8 +158,13 @@ function told<T>(place: string, text: string, read: () => T): T {
 }
 
 function doubled(settings: readonly Setting[]): string[] {
+  const seen = new Set<string>();
   return settings
-    .filter(({ key }, i) => settings.findIndex((one) => one.key === key) < i)
+    .filter(({ key }) => {
+      const isAgain = seen.has(key);
+      seen.add(key);
+      return isAgain;
+    })
     .map(({ place }) => `${place} stands there more than once; the last one counts`);
 }
 

@@ -3,6 +3,8 @@ import { ArchiveProblem } from './archive-problem.js';
 
 const MAX_CHARS = 1024;
 const MAX_DEPTH = 64;
+/** Of what stands between two slashes, on the file systems of Linux and macOS. */
+const MAX_PART_BYTES = 255;
 
 /** What stands in a place: exactly this name, and whether files may stand below it. */
 interface Place {
@@ -61,6 +63,8 @@ function partsOf(name: string): string[] {
   if (name.startsWith('/') || /^[A-Za-z]:/.test(name)) throw problem(name, 'has an absolute path');
   const parts = name.split('/').filter((part) => part !== '' && part !== '.');
   if (parts.length > MAX_DEPTH) throw problem(name.slice(0, 40), `lies deeper than ${MAX_DEPTH} folders`);
+  if (parts.some((part) => Buffer.byteLength(part) > MAX_PART_BYTES))
+    throw problem(name.slice(0, 40), `has more than ${MAX_PART_BYTES} bytes in a part of its name`);
   if (parts.includes('..')) throw problem(name, 'leads out of the archive');
   return parts;
 }

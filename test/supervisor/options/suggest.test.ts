@@ -35,3 +35,7 @@ test('any word with one letter lost, swapped or changed is found again', () => {
     }),
   );
 });
+
+test('a word of a million letters is near to none', { timeout: 60_000 }, () => {
+  assert.equal(suggest('x'.repeat(1_000_000), WORDS), null);
+});

@@ -320,6 +320,34 @@ describe('what is only warned about', () => {
   });
 });
 
+describe('a file that is none of the kind', () => {
+  const notOne = (what: string): { code: string; message: string } => ({
+    code: 'SERVE_CONFIG',
+    message: `${NAME}: ${what}; give a file of lines such as job_queue_size=100.`,
+  });
+
+  test('without an end ends the start', { skip: process.platform !== 'linux' }, () => {
+    const expected = notOne('it has more than 1048576 bytes');
+    assert.throws(() => readMmsConfig({ name: NAME, path: '/dev/zero' }, {}), expected);
+  });
+
+  test('with bytes that are no text ends the start', (t) => {
+    assert.throws(() => read(t, '\x7fELF\0\0'), notOne('it is no text'));
+  });
+
+  test('of 250,000 lines is read to its end', { timeout: 60_000 }, (t) => {
+    const { warnings } = read(t, `${'a=1\n'.repeat(250_000)}xyzzy=1`);
+    assert.equal(warnings.at(-1), `${NAME} line 250001: xyzzy: there is no such key`);
+  });
+
+  test('with a key that a terminal would obey, or that fills it, is told in letters', (t) => {
+    assert.deepEqual(read(t, `\x1b[2J\\nINFO=1\n${'k'.repeat(500_000)}=1`).warnings, [
+      `${NAME} line 1: "\\u001b[2J\\nINFO": there is no such key`,
+      `${NAME} line 2: "${'k'.repeat(100)}": there is no such key`,
+    ]);
+  });
+});
+
 holdsSection('config-properties.md', 'keys', () =>
   printTable(
     ['key', 'sets', 'value'],

@@ -54,6 +54,7 @@ const REFUSED: readonly (readonly [names: readonly string[], message: string])[]
   [['.'], 'its entry "." has no name.'],
   [[''], 'its entry "" has no name.'],
   [['x'.repeat(1025)], `its entry "${'x'.repeat(40)}" has a name of more than 1024 characters.`],
+  [['é'.repeat(128)], `its entry "${'é'.repeat(40)}" has more than 255 bytes in a part of its name.`],
   [['a', 'a'], 'its entry "a" is there twice.'],
   [['a', './a'], 'its entry "./a" is there twice.'],
   [['a/', 'a'], 'its entry "a" is there twice.'],
