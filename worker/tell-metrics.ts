@@ -9,7 +9,7 @@ const MAX_MESSAGE_BYTES = 128 * 1024;
 export function tellMetrics(channel: Channel, metrics: readonly Metric[]): void {
   let group: Metric[] = [];
   let bytes = 0;
-  for (const metric of metrics) {
+  for (const metric of metrics.map(sendable)) {
     bytes += atMostBytes(metric);
     if (bytes > MAX_MESSAGE_BYTES && group.length > 0) {
       channel.send({ type: 'metrics', metrics: group });
@@ -19,6 +19,12 @@ export function tellMetrics(channel: Channel, metrics: readonly Metric[]): void 
     group.push(metric);
   }
   if (group.length > 0) channel.send({ type: 'metrics', metrics: group });
+}
+
+/** A sum may be more than a number holds, and the value of an error is not checked: it is told in letters then. */
+function sendable(metric: Metric): Metric {
+  const { value } = metric;
+  return typeof value === 'string' || Number.isFinite(value) ? metric : { ...metric, value: String(value) };
 }
 
 /** A character is at most 3 bytes in UTF-8, a number 9 in MessagePack. */

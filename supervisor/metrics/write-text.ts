@@ -14,7 +14,13 @@ export function writeText(families: readonly Family[]): Promise<string> {
 /** The registry asks a metric for its values, and for nothing else. */
 function asMetric({ name, help, type, measured }: Family): Gauge {
   const values = Array.from(measured, (one) => samplesOf(name, one)).flat();
-  const metric = { name, help, type, get: () => Promise.resolve({ name, help, type, values }) };
+  // The registry keeps it in an object, by this name: an app's own may be one that every object has, `constructor`.
+  const metric = {
+    name: `metric ${name}`,
+    help,
+    type,
+    get: () => Promise.resolve({ name, help, type, values }),
+  };
   return metric as unknown as Gauge;
 }
 

@@ -45,6 +45,25 @@ describe('ctx.metrics', LIMIT, () => {
     await server.stop();
   });
 
+  test('a sum that no number holds, and a name that every object has, cost no worker and no scrape', async (t) => {
+    const app = editedApp(t, {
+      'app.mjs': `export const inference = (input, { metrics }) => {
+  for (const name of ['huge', 'constructor', 'toString']) {
+    metrics.counter(name, 1e308);
+    metrics.counter(name, 1e308);
+  }
+  metrics.counter('after');
+  return null;
+};\n`,
+    });
+    const server = await start(t, app.path('app.mjs'));
+    assert.equal((await ask(server, {})).status, 200);
+    assert.equal((await ask(server, {})).status, 200);
+    const found = await untilScraped(server.url, (one) => one.sum('after') === 2);
+    assert.deepEqual(found.find('huge'), []);
+    await server.stop();
+  });
+
   test("a Potassium app has them in its init and on its handlers' requests", async (t) => {
     const app = editedApp(t, {
       'app.mjs': `import { Potassium, Response } from 'banana-serve';

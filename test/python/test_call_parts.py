@@ -184,6 +184,14 @@ class Metrics(unittest.TestCase):
         self.assertGreater(len(self.sent.messages), 10)
         self.assertEqual(sum(len(message[1]) for message in self.sent.messages), 1_000)
 
+    def test_a_number_that_the_front_cannot_read_is_told_as_one_that_it_can(self) -> None:
+        channel: Any = self.sent
+        values: List[Any] = [2**53 - 1, 2**70, -(2**70), 10**5000, float("inf"), float("nan"), "text"]
+        tell_metrics(channel, [Metric("gauge", "g", value) for value in values])
+        told = [metric.value for metric in self.sent.messages[0][1]]
+        self.assertEqual(told, [2**53 - 1, 2.0**70, -(2.0**70), "inf", "inf", "nan", "text"])
+        self.assertEqual([type(value) for value in told[:3]], [int, float, float])
+
 
 class Webhooks(unittest.TestCase):
     def test_what_cannot_be_sent_is_refused_without_repeating_the_url(self) -> None:

@@ -34,3 +34,11 @@ test('a metric of as many calls as a batch may ever have fits into a message of 
   assert.equal(messages.length, 3);
   for (const message of messages) assert.ok(encodeHead(message).length < MAX_HEAD_BYTES);
 });
+
+test('a sum beyond what a number holds is told in letters, which every front reads', () => {
+  const { kind, name, unit, dimensions, callIds } = metric('sum', 1);
+  for (const value of [Infinity, -Infinity, NaN]) {
+    const [message] = told([{ kind, name, value, unit, dimensions, callIds }]);
+    assert.equal(message?.type === 'metrics' && message.metrics[0]?.value, String(value));
+  }
+});

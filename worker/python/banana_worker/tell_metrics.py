@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import List
 
 from banana_worker.channel import Channel
@@ -10,12 +11,14 @@ from banana_worker.messages import Metric
 # Far below what a head may hold; an estimate is good enough.
 _MAX_MESSAGE_BYTES = 128 * 1024
 
+_MAX_SAFE_INTEGER = 2**53 - 1
+
 
 def tell_metrics(channel: Channel, metrics: List[Metric]) -> None:
     """They are in the kernel when this returns, before whatever is sent next."""
     group: List[Metric] = []
     group_bytes = 0
-    for metric in metrics:
+    for metric in map(_sendable, metrics):
         size = _at_most_bytes(metric)
         if group and group_bytes + size > _MAX_MESSAGE_BYTES:
             channel.send(["metrics", group])
@@ -24,6 +27,21 @@ def tell_metrics(channel: Channel, metrics: List[Metric]) -> None:
         group_bytes += size
     if group:
         channel.send(["metrics", group])
+
+
+def _sendable(metric: Metric) -> Metric:
+    """A sum may be more than a number holds: it is told in letters then. A whole number may be more than the front can
+    read, and a float is as good for what is measured."""
+    value = metric.value
+    if isinstance(value, str):
+        return metric
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        return metric._replace(value=str(number))
+    return metric if abs(value) <= _MAX_SAFE_INTEGER else metric._replace(value=number)
 
 
 def _at_most_bytes(metric: Metric) -> int:
