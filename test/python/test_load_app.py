@@ -11,6 +11,7 @@ import unittest
 
 from banana_worker.load_app import AppLoadError, load_app
 from banana_worker.messages import Device, Limits, StartSpec
+from banana_worker.reply.reply import Reply
 
 
 def loaded(path):
@@ -21,7 +22,9 @@ def loaded(path):
         app = load_app(spec)
     except AppLoadError as error:
         return {"error": str(error), "outlook": error.outlook}
-    return {"output": app.handle("/", 1, "the ctx"), "options": app.model_options}
+    output = app.handle("/", 1, "the ctx")
+    value = output.body.value if isinstance(output, Reply) else output
+    return {"output": value, "options": app.model_options}
 
 
 class Apps(unittest.TestCase):
@@ -44,10 +47,10 @@ class Apps(unittest.TestCase):
         child = os.fork()
         if child == 0:
             try:
-                found = loaded(path)
+                text = json.dumps(loaded(path))
             except BaseException:
-                found = {"broken": traceback.format_exc()}
-            os.write(write_end, json.dumps(found).encode())
+                text = json.dumps({"broken": traceback.format_exc()})
+            os.write(write_end, text.encode())
             os._exit(0)
         os.close(write_end)
         with open(read_end, "rb") as said:
@@ -131,6 +134,28 @@ class Execution(Apps):
         for name in ("app.py", "my-app.py"):
             with self.subTest(name):
                 self.assertEqual(self.output(source, name), [2, 4])
+
+    def test_processes_that_an_app_of_potassium_has_spawned_pass_over_its_serve(self):
+        source = """
+            import multiprocessing
+            from potassium import Potassium
+
+            app = Potassium("app")
+            doubled = None
+
+            def double(value):
+                return 2 * value
+
+            @app.handler
+            def handler(cache, json_in):
+                return doubled
+
+            if multiprocessing.current_process().name == "MainProcess":
+                with multiprocessing.get_context("spawn").Pool(1) as pool:
+                    doubled = pool.map_async(double, [1, 2]).get(60)
+            app.serve()
+            """
+        self.assertEqual(self.output(source), [2, 4])
 
     def test_a_file_that_changes_within_a_second_is_read_again(self):
         path = self.write("app.py", "def inference(model_inputs): return 1")

@@ -3,6 +3,7 @@ meant."""
 
 from __future__ import annotations
 
+import sys
 from types import TracebackType
 from typing import Optional, Type
 
@@ -42,6 +43,16 @@ _current: Optional[AppImport] = None
 def is_importing() -> bool:
     """Whether a worker imports the app at this moment."""
     return _current is not None
+
+
+def is_started_by_app() -> bool:
+    """Whether this process is one that an app has started with `multiprocessing`, which imports the app's file again."""
+    process = sys.modules.get("multiprocessing.process")
+    if process is None:
+        return False
+    # A process that is about to import its main program does not know its parent yet.
+    is_importing_main = getattr(process.current_process(), "_inheriting", False)
+    return is_importing_main or process.parent_process() is not None
 
 
 def serve_in_worker(app: object) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any, Callable, List, Optional, TypeVar, Union
 
-from banana_worker.in_worker import serve_in_worker
+from banana_worker.in_worker import is_started_by_app, serve_in_worker
 from banana_worker.stand_in import names_of_module
 
 from .definition import (
@@ -136,10 +136,13 @@ class Potassium:
     def serve(self, *arguments: Any, **options: Any) -> None:
         """Hands the app to the worker that imports its file, and ends that import: the lines behind it do not run.
 
-        Host and port are the server's. Raises RuntimeError where no server imports the file."""
+        Host and port are the server's. Returns in a process that the app has started with `multiprocessing`, which wants
+        the file's functions alone. Raises RuntimeError where no server imports the file."""
         if arguments or options:
             warnings.warn("app.serve() ignores its arguments: host and port are options of banana-serve", stacklevel=2)
         serve_in_worker(self)
+        if is_started_by_app():
+            return
         raise RuntimeError(
             "app.serve() starts no server by itself: run `banana-serve app.py`, or use app.test_client() in a test"
         )
