@@ -80,7 +80,9 @@ class FindingTest(unittest.TestCase):
             warnings.simplefilter("always")
             app = Potassium("x", 2, gpu=True, mode="optimize", backend="FastAPI")
             app.optimize("model")
-        self.assertEqual([str(each.message)[:46] for each in said], ["Potassium('x'): gpu and mode and backend have "])
+        names = "gpu, mode, backend, experimental_num_workers"
+        expected = f"Potassium('x'): {names} have no effect; banana-serve --help says what does"
+        self.assertEqual([str(each.message) for each in said], [expected])
         self.assertEqual(app.to_optimize, ["model"])
         plain = Potassium("x")
         plain.optimize("model")

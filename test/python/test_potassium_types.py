@@ -24,6 +24,7 @@ class RequestTest(unittest.TestCase):
     def test_a_test_may_make_a_request_of_its_own(self) -> None:
         request = Request(id="mine", headers={"A": "b"}, json={"prompt": "c"})
         self.assertEqual((request.id, request.headers["a"], request.json), ("mine", "b", {"prompt": "c"}))
+        self.assertEqual(repr(request), "Request(id='mine', json={'prompt': 'c'})")
         with self.assertRaisesRegex(AttributeError, "id, headers and json alone"):
             request.body
 

@@ -51,7 +51,10 @@ class Potassium:
         self.definition = Definition()
         self._mode = mode
         given = {"gpu": gpu, "mode": mode, "backend": backend}
-        _warn_of(f"Potassium({name!r})", [each for each, value in given.items() if value is not _NOT_GIVEN])
+        idle = [each for each, value in given.items() if value is not _NOT_GIVEN]
+        if experimental_num_workers != 1:
+            idle.append("experimental_num_workers")
+        _warn_of(f"Potassium({name!r})", idle)
 
     def init(self, func: F) -> F:
         """Runs once per worker, before its first call; gets the worker's number if it takes one.
@@ -189,7 +192,7 @@ def _warn_of(where: str, names: List[str]) -> None:
     if not names:
         return
     verb = "has" if len(names) == 1 else "have"
-    warnings.warn(f"{where}: {' and '.join(names)} {verb} no effect; banana-serve --help says what does", stacklevel=3)
+    warnings.warn(f"{where}: {', '.join(names)} {verb} no effect; banana-serve --help says what does", stacklevel=3)
 
 
 def _checked_function(func: Any, what: str) -> Any:

@@ -108,6 +108,9 @@ class Request:
         """Waits until nobody waits for the answer any more, or the timeout in seconds is over; returns `cancelled`."""
         return self._of_call().wait_cancelled(timeout)
 
+    def __repr__(self) -> str:
+        return f"Request(id={self.id!r}, json={self.json!r})"
+
     def _of_call(self) -> CallContext:
         if self._ctx is None:
             raise AttributeError("a request that no server got has id, headers and json alone")
