@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any, AsyncIterator, Callable, Iterator, Optional, Union
 
 from banana_worker.reply.accept import asks_for
@@ -166,7 +165,7 @@ class AsyncChunks(Chunks):
         """Ends the app's iterator early, so that its `finally` blocks free what it holds."""
         close = getattr(self._iterator, "aclose", None)
         closing = close() if callable(close) else None
-        if inspect.isawaitable(closing):
+        if hasattr(type(closing), "__await__"):
             await closing
 
 
