@@ -172,6 +172,7 @@ async function openFile(
       method: 'GET',
       headers: { 'user-agent': `banana-serve/${VERSION}`, accept: '*/*', 'accept-encoding': 'identity' },
       signal,
+      onInfo: bounded(MAX_INFORMATION),
     });
     if (answer.statusCode === 200) return answer;
     answer.body.on('error', () => {}).destroy(); // nothing of it is wanted
@@ -181,6 +182,17 @@ async function openFile(
     if (redirects === maxRedirects) throw new Failed(`it was redirected more than ${maxRedirects} times`);
     place = redirected(location, place, allowed);
   }
+}
+
+/** Answers that only inform (1xx), before the real one. Each is a sign of life, so that `idleMs` never passes. */
+const MAX_INFORMATION = 20;
+
+function bounded(most: number): () => void {
+  let left = most;
+  return () => {
+    left -= 1;
+    if (left < 0) throw new Failed(`more than ${most} answers came that only inform (1xx)`);
+  };
 }
 
 const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];

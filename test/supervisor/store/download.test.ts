@@ -235,6 +235,23 @@ test('redirects in a circle come to an end', async (t) => {
   assert.equal(site.asked.length, 6);
 });
 
+test(
+  'answers that only inform come to an end, though each is a sign of life',
+  { timeout: 60_000 },
+  async (t) => {
+    const site = await startSite(t, (_request, response) => {
+      const inform = (): void => response.writeEarlyHints({ link: '</x>; rel=preload' }, inform);
+      inform();
+    });
+    await assertFails(
+      t,
+      `${site.url}/m.mar`,
+      site.url,
+      /: more than 20 answers came that only inform \(1xx\)$/,
+    );
+  },
+);
+
 test('a name is looked up once, and the connection goes to the address that was checked', async (t) => {
   const site = await startSite(t, whole);
   const inside = createServer((_request, response) => response.end('a secret'));
