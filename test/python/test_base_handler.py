@@ -102,7 +102,11 @@ class BaseHandlerTest(unittest.TestCase):
         (self.folder / "two.py").write_text("class A: pass\nclass B: pass\n")
         self.addCleanup(sys.modules.pop, "two", None)
         for model, kind, message in (
-            (None, RuntimeError, "names neither model.serializedFile nor model.modelFile: .*`initialize` of BaseHandler"),
+            (
+                None,
+                RuntimeError,
+                "names neither model.serializedFile nor model.modelFile: .*`initialize` of BaseHandler",
+            ),
             ({"serializedFile": "gone.pt"}, RuntimeError, "gone.pt is not there; the manifest names it"),
             ({"modelFile": "gone.py"}, RuntimeError, "gone.py is not there; the manifest names it"),
             ({"modelFile": "two.py"}, ValueError, "two.py: a model file has exactly one class; this has: A, B"),
@@ -121,7 +125,9 @@ class BaseHandlerTest(unittest.TestCase):
         handler.context = self.context(None)
         handler.context.model_yaml_config = {"handler": {"profile": True}}
         self.assertEqual(handler.step(by=2), 3)
-        self.assertEqual([(one.name, one.kind) for one in handler.context._take_metrics()], [("ts_handler_step", "time")])
+        self.assertEqual(
+            [(one.name, one.kind) for one in handler.context._take_metrics()], [("ts_handler_step", "time")]
+        )
 
 
 if __name__ == "__main__":

@@ -43,7 +43,13 @@ class ContextTest(unittest.TestCase):
     def test_system_properties_are_those_of_multi_model_server(self) -> None:
         self.assertEqual(
             new_context().system_properties,
-            {"model_dir": "/models/m", "gpu_id": None, "batch_size": 4, "server_name": "MMS", "server_version": "1.2.3"},
+            {
+                "model_dir": "/models/m",
+                "gpu_id": None,
+                "batch_size": 4,
+                "server_name": "MMS",
+                "server_version": "1.2.3",
+            },
         )
 
     def test_a_context_without_a_batch_has_no_items_and_what_needs_one_says_so(self) -> None:
@@ -118,7 +124,10 @@ class ContextTest(unittest.TestCase):
 class ServiceTest(unittest.TestCase):
     def test_a_handler_is_called_as_the_server_calls_it(self) -> None:
         def handle(data: Any, context: Context) -> Any:
-            return [(item["body"], context.get_request_header(i, "accept"), context.get_request_id(i)) for i, item in enumerate(data)]
+            return [
+                (item["body"], context.get_request_header(i, "accept"), context.get_request_id(i))
+                for i, item in enumerate(data)
+            ]
 
         service = Service("m", "/m", None, handle, None, 1)
         request = {

@@ -65,7 +65,11 @@ class MetricsStoreTest(unittest.TestCase):
 
     def test_what_no_metric_can_be_is_refused_and_nothing_of_it_is_kept(self) -> None:
         for add, kind, message in (
-            (lambda s: s.add_time("t", 1, unit="min"), ValueError, r"^the unit for a timed metric should be one of \['ms', 's'\]$"),
+            (
+                lambda s: s.add_time("t", 1, unit="min"),
+                ValueError,
+                r"^the unit for a timed metric should be one of \['ms', 's'\]$",
+            ),
             (
                 lambda s: s.add_size("t", 1, unit="mi"),
                 ValueError,
@@ -107,10 +111,13 @@ class MetricTest(unittest.TestCase):
         with self.assertLogs("mms.service", "INFO") as logged:
             emit_metrics(metrics)
             emit_metrics(None)
-        self.assertEqual([line.split("|")[0] for line in logged.output], [
-            "INFO:mms.service:[METRICS]A.Count:1",
-            "INFO:mms.service:[METRICS]B.Milliseconds:2",
-        ])
+        self.assertEqual(
+            [line.split("|")[0] for line in logged.output],
+            [
+                "INFO:mms.service:[METRICS]A.Count:1",
+                "INFO:mms.service:[METRICS]B.Milliseconds:2",
+            ],
+        )
 
 
 if __name__ == "__main__":

@@ -130,7 +130,9 @@ class LoadTest(ServiceCase):
         self.assertEqual(loaded.app.model_options, {"batchSize": 8, "rawItems": True})
         self.assertTrue(loaded.app.repeatable and loaded.app.wishes("/").raw_items)
         self.assertEqual(self.run_batch(loaded, 1)[0].body.value, 8)
-        self.assertFalse(self.started(source + "config = {'rawItems': True}", raw_items=False).app.wishes("/").raw_items)
+        self.assertFalse(
+            self.started(source + "config = {'rawItems': True}", raw_items=False).app.wishes("/").raw_items
+        )
 
     def test_a_service_may_have_a_function_for_its_end(self) -> None:
         loaded = self.started("def handle(d, c): pass\ndef shutdown(): return 'ended'")

@@ -49,13 +49,13 @@ def main() -> None:
         worker.exit_of_app(ended.thrown)
     except SystemExit as ended:
         worker.exit_of_app(ended)
-    except BaseException:
-        _die_of_own_fault()
+    except BaseException as fault:
+        _die_of_own_fault(fault)
 
 
-def _die_of_own_fault() -> None:
+def _die_of_own_fault(fault: BaseException) -> None:
     """Python itself would wait for the app's threads, and nobody would take calls."""
-    sys.excepthook(*sys.exc_info())
+    sys.excepthook(type(fault), fault, fault.__traceback__)
     process.exit_now(1)
 
 
@@ -174,7 +174,7 @@ class Worker:
             sys.stderr.write("The front broke the protocol: %s\n" % error.detail)
             process.die_with_front()
         except Exception:
-            _die_of_own_fault()
+            _die_of_own_fault(fault)
         self._waits.ring()
         self._tasks.wake()
 

@@ -160,13 +160,13 @@ class Context:
         self._items = items
         self._calls = calls
         self._request_ids = None
-        self._processors = [None] * len(calls)
+        self._processors = [None for _ in calls]
         self._metrics = None
 
     def _end_batch(self) -> None:
         """The batch is answered: what its requests have brought goes; their ids and headers stay until the next one."""
         self._items = ()
-        self._processors = [None] * len(self._processors or ())
+        self._processors = [None for _ in self._processors or ()]
 
     def _take_metrics(self) -> List[StoredMetric]:
         """Takes what was measured since it was last taken."""

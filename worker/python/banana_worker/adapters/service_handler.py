@@ -25,7 +25,7 @@ def find_handler(module: ModuleType, name: str, is_old: bool = False) -> Optiona
     old = _first_old_class(module, name) if is_old else None
     if old is not None:
         return Handler("old", old)
-    value = getattr(module, name or USUAL_NAME, None)
+    value: Any = getattr(module, name or USUAL_NAME, None)
     if _has_handle(value):
         return Handler("class", value)
     if callable(value) and not inspect.isclass(value):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Dict
+
 
 class Dimension:
     """A name and a value, both as text: `Dimension("Layer", "conv1")`."""
@@ -16,5 +18,5 @@ class Dimension:
     def __repr__(self) -> str:
         return "Dimension({!r}, {!r})".format(self.name, self.value)
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> Dict[str, str]:
         return {"Name": self.name, "Value": self.value}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Optional, Sequence, Union
+from typing import Any, Dict, Optional, Sequence, Union
 
 from .dimension import Dimension
 from .unit import Units
@@ -50,7 +50,7 @@ class Metric:
         where = "|#hostname:{},{}".format(os.uname().nodename, int(time.time()))
         return about + where + (",{}".format(self.request_id) if self.request_id else "")
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> Dict[str, Any]:
         """The fields by the names that they have in Multi Model Server's JSON."""
         return {
             "MetricName": self.name,

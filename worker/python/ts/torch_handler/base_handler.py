@@ -34,7 +34,7 @@ class BaseHandler:
 
         Raises RuntimeError if the manifest names neither, or a file is not there.
         """
-        import torch
+        import torch  # pyright: ignore[reportMissingImports]
 
         self.context = context
         self.manifest = context.manifest
@@ -50,14 +50,14 @@ class BaseHandler:
 
     def preprocess(self, data: List[Any]) -> Any:
         """Makes a tensor of the items; unless it is overridden, of the items themselves."""
-        import torch
+        import torch  # pyright: ignore[reportMissingImports]
 
         return torch.as_tensor(data, device=self.device)
 
     @timed
     def inference(self, data: Any, *args: Any, **kwargs: Any) -> Any:
         """Runs the model without gradients."""
-        import torch
+        import torch  # pyright: ignore[reportMissingImports]
 
         with torch.no_grad():
             return self.model(data.to(self.device), *args, **kwargs)
@@ -91,14 +91,14 @@ class BaseHandler:
         return self._load_torchscript_model(self.model_pt_path)
 
     def _load_torchscript_model(self, model_pt_path: str) -> Any:
-        import torch
+        import torch  # pyright: ignore[reportMissingImports]
 
         _assert_file(model_pt_path)
         return torch.jit.load(model_pt_path, map_location=self.device)
 
     def _load_pickled_model(self, model_dir: str, model_file: str, model_pt_path: Optional[str]) -> Any:
         """The only class of the file, with the state that was saved. Raises ValueError if it has none, or several."""
-        import torch
+        import torch  # pyright: ignore[reportMissingImports]
 
         path = os.path.join(model_dir, model_file)
         _assert_file(path)
