@@ -45,9 +45,12 @@ def test_the_status_follows_a_call_from_its_start_to_its_end(path):
     busy = until(client, lambda status: status["inference_time"] > 0)
     assert (busy["gpu_available"], busy["sequence_number"], busy["idle_time"]) == (False, 1, 0)
 
-    with condition:
-        condition.notify()
-    idle = until(client, lambda status: status["gpu_available"])
+    def is_let_go(status):
+        with condition:  # again and again: the function may not wait yet
+            condition.notify()
+        return status["gpu_available"]
+
+    idle = until(client, is_let_go)
     assert (idle["sequence_number"], idle["idle_time"] > 0, idle["inference_time"]) == (1, True, 0)
 
 
