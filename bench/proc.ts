@@ -10,6 +10,15 @@ export function cpuSecondsOf(pid: number): number {
   return threads.reduce((sum, thread) => sum + onCoreNs(`/proc/${pid}/task/${thread}/schedstat`), 0) / 1e9;
 }
 
+/** The same with the threads that have ended, in ticks of 10 ms: some servers run each request on a thread of its own. */
+export function cpuSecondsOfProcess(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+}
+
+/** What Linux counts in wherever a program reads it. */
+const TICKS_PER_SECOND = 100;
+
 export function rssMbOf(pid: number): number {
   const line = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
   return Number(line?.[1] ?? NaN) / 1024;

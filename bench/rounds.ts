@@ -4,7 +4,7 @@
  */
 import type { LoadGenerator } from './load/client.js';
 import type { ClosedResult, RequestSpec } from './load/plan.js';
-import { cpuSecondsOf } from './proc.js';
+import { cpuSecondsOf, cpuSecondsOfProcess } from './proc.js';
 import { median } from './statistics.js';
 
 export interface Side {
@@ -18,6 +18,8 @@ export interface Side {
 export interface ServerProcess {
   readonly role: Role;
   readonly pid: number;
+  /** Its threads come and go; the CPU time of those that have gone counts too. */
+  readonly endsThreads?: boolean;
 }
 
 export type Role = 'front' | 'worker';
@@ -111,6 +113,7 @@ export async function measureOnce(
 
 function cpuByRole(processes: readonly ServerProcess[]): Record<Role, number> {
   const totalMs = { front: 0, worker: 0 };
-  for (const { role, pid } of processes) totalMs[role] += cpuSecondsOf(pid) * 1000;
+  for (const { role, pid, endsThreads = false } of processes)
+    totalMs[role] += (endsThreads ? cpuSecondsOfProcess(pid) : cpuSecondsOf(pid)) * 1000;
   return totalMs;
 }

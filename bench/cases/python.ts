@@ -53,7 +53,11 @@ async function sidesOf(bench: Bench, app: string, kinds: readonly PythonServer[]
   const sides = [await sideOf('ours', await bench.startBanana(path, { flags: PYTHON_FLAGS }))];
   for (const kind of kinds) {
     const { url, pid } = bench.keep(await startPythonServer(kind, path));
-    sides.push({ name: PYTHON_SERVER_NAMES[kind], url, processes: [{ role: 'front', pid }] });
+    sides.push({
+      name: PYTHON_SERVER_NAMES[kind],
+      url,
+      processes: [{ role: 'front', pid, endsThreads: true }],
+    });
   }
   return sides;
 }

@@ -62,6 +62,7 @@ def serve(api):
 
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
+    listener.listen(128)
     say(listener.getsockname()[1])
     config = uvicorn.Config(api, loop="uvloop", access_log=False, log_level="warning")
     uvicorn.Server(config).run(sockets=[listener])
