@@ -21,7 +21,7 @@ def loaded(path):
     try:
         app = load_app(spec)
     except AppLoadError as error:
-        return {"error": str(error), "outlook": error.outlook}
+        return {"error": error.detail or str(error), "first": str(error), "outlook": error.outlook}
     output = app.handle("/", 1, "the ctx")
     value = output.body.value if isinstance(output, Reply) else output
     return {"output": value, "options": app.model_options}
@@ -292,6 +292,8 @@ class Mistakes(Apps):
         self.assertRegex(said, r"ValueError: no weights[^$]*direct cause[^$]*RuntimeError: cannot load$")
         self.assertNotIn("banana_worker", said)
         self.assertEqual(outlook, "unknown")
+        first = self.load(self.write("again.py", "raise ValueError('no weights')"))["first"]
+        self.assertRegex(first, r"again\.py:1: importing the app raised: ValueError: no weights$")
 
     def test_errors_of_the_network_and_of_scarce_resources_may_pass(self):
         for raised in (

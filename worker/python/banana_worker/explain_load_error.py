@@ -13,11 +13,13 @@ from banana_worker.stack_frame import first_frame_outside, traceback_without_own
 
 
 class AppLoadError(Exception):
-    """The app cannot be loaded. The message names file, line, cause and cure; `outlook` is one of outlook.py's."""
+    """The app cannot be loaded. The message names file, line, cause and cure, `detail` has the traceback if one tells
+    more; `outlook` is one of outlook.py's."""
 
-    def __init__(self, message: str, outlook: str = PERMANENT) -> None:
+    def __init__(self, message: str, outlook: str = PERMANENT, detail: str = "") -> None:
         super().__init__(message)
         self.outlook = outlook
+        self.detail = detail
 
 
 def explain_import_error(path: str, thrown: BaseException) -> AppLoadError:
@@ -28,12 +30,20 @@ def explain_import_error(path: str, thrown: BaseException) -> AppLoadError:
     if isinstance(thrown, ModuleNotFoundError) and thrown.name:
         return AppLoadError(explain_missing_module(path, place, thrown))
     if isinstance(thrown, ImportError):
-        return AppLoadError(f"{place}: importing the app raised:\n{traceback_without_own_frames(thrown)}")
+        return _raised(place, thrown, PERMANENT)
     if isinstance(thrown, SystemExit):
         # An app that waits for its database may end like this, too: the same end twice is no proof that it always will.
         return AppLoadError(_explain_exit(place, thrown), TRANSIENT)
-    said = f"{place}: importing the app raised:\n{traceback_without_own_frames(thrown)}"
-    return AppLoadError(said, PERMANENT if _is_apps_mistake(thrown) else outlook_of(thrown))
+    return _raised(place, thrown, PERMANENT if _is_apps_mistake(thrown) else outlook_of(thrown))
+
+
+def _raised(place: str, thrown: BaseException, outlook: str) -> AppLoadError:
+    raised = f"{place}: importing the app raised:"
+    try:
+        what = f"{type(thrown).__name__}: {thrown}"
+    except Exception:
+        what = type(thrown).__name__
+    return AppLoadError(f"{raised} {what}", outlook, f"{raised}\n{traceback_without_own_frames(thrown)}")
 
 
 def _is_apps_mistake(thrown: BaseException) -> bool:

@@ -41,7 +41,8 @@ from banana_worker.webhook_handover import WebhookHandover, offer_webhooks
 def main() -> None:
     """Never returns."""
     process.claim_descriptors()
-    faulthandler.enable()
+    # With the stacks of all threads, the app's last words would stand too far above to be reported.
+    faulthandler.enable(all_threads=False)
     worker = Worker()
     try:
         worker.run()

@@ -43,7 +43,7 @@ def import_app(spec: StartSpec) -> LoadedApp:
             _enter(spec.service.model_dir)
         return load_app(spec)
     except AppLoadError as error:
-        raise StartFailure("SERVE_APP_INVALID", str(error), "", error.outlook) from error
+        raise StartFailure("SERVE_APP_INVALID", str(error), error.detail, error.outlook) from error
     except Exception as thrown:
         message = "%s: import raised: %s: %s" % (_place(thrown, spec), type(thrown).__name__, thrown)
         raise StartFailure(
