@@ -4,122 +4,157 @@ import { test } from 'node:test';
 import { serve } from '../../index.js';
 import { ask, errorOf, pidOf } from '../helpers/ask.js';
 import { makeCues, type Cues } from '../helpers/cues.js';
-import { fixture, runCommand, startServer, type Server } from '../helpers/server.js';
+import { withEachRuntime } from '../helpers/runtimes.js';
+import { runCommand, startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 
 /** An error that may pass by itself: it is tried again, up to the limit. */
 const PASSING = { ERROR_CODE: 'ECONNREFUSED' };
 
-test(
-  'an init that always throws what may pass: restarts up to --restart-limit, then held callers get 503 and the server exits with 3',
-  LIMIT,
-  async (t) => {
-    const args = ['--restart-limit', '2'];
-    const server = await startServer(fixture('throws-in-init.mjs'), { t, args, env: PASSING });
-    const held = await Promise.all([ask(server, {}), ask(server, {})]);
-    for (const answer of held) {
-      assert.equal(answer.status, 503, answer.text);
-      assert.equal(errorOf(answer).code, 'SERVE_NOT_READY');
-      assert.ok(Number(answer.headers.get('retry-after')) >= 1);
-    }
-    assert.deepEqual(await server.ended, { code: 3, signal: null });
-    assert.equal(countArmed(server), 3, 'one start and two restarts');
-    assert.match(server.stderr(), /restarting in \d+/);
-    assert.match(server.stderr(), /throws-in-init\.mjs:\d+.*the weights are missing/);
-    assert.match(server.stderr(), /no worker could start; the reason stands above\n/);
-  },
-);
-
-for (const [what, app, place] of [
-  ['init throws', 'throws-in-init.mjs', /at (?:Module\.)?init .*throws-in-init\.mjs/g],
-  ['import throws', 'throws-when-imported.mjs', /at loadWeights /g],
-] as const) {
+withEachRuntime(({ app, place, frame, exit }) => {
   test(
-    `an app whose ${what} the same error twice cannot start: exit code 3 after two starts of each worker, the stack is printed once`,
+    'an init that always throws what may pass: restarts up to --restart-limit, then held callers get 503 and the server exits with 3',
     LIMIT,
     async (t) => {
-      const server = await startServer(fixture(app), { t, args: ['--workers', '2'] });
+      const args = ['--restart-limit', '2'];
+      const server = await startServer(app('throws-in-init'), { t, args, env: PASSING });
       const held = await Promise.all([ask(server, {}), ask(server, {})]);
-      for (const answer of held) assert.equal(errorOf(answer).code, 'SERVE_NOT_READY', answer.text);
+      for (const answer of held) {
+        assert.equal(answer.status, 503, answer.text);
+        assert.equal(errorOf(answer).code, 'SERVE_NOT_READY');
+        assert.ok(Number(answer.headers.get('retry-after')) >= 1);
+      }
       assert.deepEqual(await server.ended, { code: 3, signal: null });
-      assert.equal(countArmed(server), 4, 'each slot has tried twice');
-      assert.equal((server.stderr().match(place) ?? []).length, 1, server.stderr());
-      assert.equal(
-        (server.stderr().match(/the same error again: .*the weights are missing/g) ?? []).length,
-        3,
-      );
-      const mentions = server.stderr().match(/the weights are missing/g) ?? [];
-      assert.equal(mentions.length, 4, 'once for each start, and not again where the server ends');
+      assert.equal(countArmed(server), 3, 'one start and two restarts');
+      assert.match(server.stderr(), /restarting in \d+/);
+      assert.match(server.stderr(), new RegExp(`${place('throws-in-init')}.*the weights are missing`));
       assert.match(server.stderr(), /no worker could start; the reason stands above\n/);
     },
   );
-}
 
-function countArmed(server: Server): number {
-  return (server.stdout().match(/armed: throws/g) ?? []).length;
-}
-
-test(
-  'an app that cannot even be loaded is not tried again: exit code 3, file and line in the log',
-  LIMIT,
-  async (t) => {
-    const command = runCommand([fixture('syntax-error.mjs'), '--port', '0', '--workers', '2'], { t });
-    assert.deepEqual(await command.ended, { code: 3, signal: null });
-    assert.match(command.stderr(), /syntax-error\.mjs:\d+/);
-    assert.doesNotMatch(command.stderr(), /restarting/);
-  },
-);
-
-test(
-  'a worker that dies when idle, before it has finished a call, counts as one that cannot live',
-  LIMIT,
-  async (t) => {
-    const cues = makeCues(t);
-    const args = ['--restart-limit', '1', '--on-crash-loop', 'exit'];
-    const server = await startServer(fixture('dies-when-idle.mjs'), { t, env: cues.env, args });
-    assert.deepEqual(await server.ended, { code: 3, signal: null });
-    assert.equal((server.stdout().match(/armed: dies when idle/g) ?? []).length, 2);
-    assert.match(
-      server.stderr(),
-      /process\.exit\(9\) was called at \S+dies-when-idle\.mjs:\d[^]*no worker can be restarted; the reason/,
+  for (const [what, name, stack] of [
+    ['init throws', 'throws-in-init', frame('throws-in-init', 'init')],
+    ['import throws', 'throws-when-imported', frame('throws-when-imported', 'load')],
+  ] as const) {
+    test(
+      `an app whose ${what} the same error twice cannot start: exit code 3 after two starts of each worker, the stack is printed once`,
+      LIMIT,
+      async (t) => {
+        const server = await startServer(app(name), { t, args: ['--workers', '2'] });
+        const held = await Promise.all([ask(server, {}), ask(server, {})]);
+        for (const answer of held) assert.equal(errorOf(answer).code, 'SERVE_NOT_READY', answer.text);
+        assert.deepEqual(await server.ended, { code: 3, signal: null });
+        assert.equal(countArmed(server), 4, 'each slot has tried twice');
+        assert.equal((server.stderr().match(new RegExp(stack, 'g')) ?? []).length, 1, server.stderr());
+        assert.equal(
+          (server.stderr().match(/the same error again: .*the weights are missing/g) ?? []).length,
+          3,
+        );
+        const mentions = server.stderr().match(/the weights are missing/g) ?? [];
+        assert.equal(mentions.length, 4, 'once for each start, and not again where the server ends');
+        assert.match(server.stderr(), /no worker could start; the reason stands above\n/);
+      },
     );
-  },
-);
+  }
 
-test(
-  'an app that breaks after it has served, --on-crash-loop stay: 503 for calls and readiness, status tells why, a signal still ends it',
-  LIMIT,
-  async (t) => {
-    const cues = makeCues(t);
-    const server = await breakWhileServing(t, cues, 'stay');
-    await server.untilPrinted(
-      /the weights are missing[^]*no worker can be restarted; the reason stands above\. Staying up/,
-    );
-    const { model } = await server.status();
-    assert.equal(model.workers[0]?.state, 'latched');
-    assert.match(String(model.workers[0].lastExit?.why), /the weights are missing/);
-    assert.equal((await fetch(`${server.url}/readyz`)).status, 503);
-    assert.equal((await fetch(`${server.url}/livez`)).status, 200);
-    const answer = await ask(server, {});
-    assert.equal(answer.status, 503, answer.text);
-    assert.equal(errorOf(answer).code, 'SERVE_NOT_READY');
-    assert.ok(Number(answer.headers.get('retry-after')) >= 1);
-    assert.deepEqual(await server.stop('SIGINT', 1), { code: 0, signal: null });
-  },
-);
+  test(
+    'an app that cannot even be loaded is not tried again: exit code 3, file and line in the log',
+    LIMIT,
+    async (t) => {
+      const command = runCommand([app('syntax-error'), '--port', '0', '--workers', '2'], { t });
+      assert.deepEqual(await command.ended, { code: 3, signal: null });
+      assert.match(command.stderr(), /syntax-error\.\w+:\d+/);
+      assert.doesNotMatch(command.stderr(), /restarting/);
+    },
+  );
 
-test(
-  'an app that breaks after it has served, --on-crash-loop exit: held callers get 503, exit code 3',
-  LIMIT,
-  async (t) => {
-    const cues = makeCues(t);
-    const server = await breakWhileServing(t, cues, 'exit');
-    const answer = await ask(server, {});
-    assert.equal(answer.status, 503, answer.text);
-    assert.deepEqual(await server.ended, { code: 3, signal: null });
-  },
-);
+  test(
+    'a worker that dies when idle, before it has finished a call, counts as one that cannot live',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const args = ['--restart-limit', '1', '--on-crash-loop', 'exit'];
+      const server = await startServer(app('dies-when-idle'), { t, env: cues.env, args });
+      assert.deepEqual(await server.ended, { code: 3, signal: null });
+      assert.equal((server.stdout().match(/armed: dies when idle/g) ?? []).length, 2);
+      assert.match(
+        server.stderr(),
+        new RegExp(
+          `${exit}\\(9\\) was called at \\S+${place('dies-when-idle')}[^]*no worker can be restarted; the reason`,
+        ),
+      );
+    },
+  );
+
+  test(
+    'an app that breaks after it has served, --on-crash-loop stay: 503 for calls and readiness, status tells why, a signal still ends it',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const server = await breakWhileServing(t, app('throws-in-init'), cues, 'stay');
+      await server.untilPrinted(
+        /the weights are missing[^]*no worker can be restarted; the reason stands above\. Staying up/,
+      );
+      const { model } = await server.status();
+      assert.equal(model.workers[0]?.state, 'latched');
+      assert.match(String(model.workers[0].lastExit?.why), /the weights are missing/);
+      assert.equal((await fetch(`${server.url}/readyz`)).status, 503);
+      assert.equal((await fetch(`${server.url}/livez`)).status, 200);
+      const answer = await ask(server, {});
+      assert.equal(answer.status, 503, answer.text);
+      assert.equal(errorOf(answer).code, 'SERVE_NOT_READY');
+      assert.ok(Number(answer.headers.get('retry-after')) >= 1);
+      assert.deepEqual(await server.stop('SIGINT', 1), { code: 0, signal: null });
+    },
+  );
+
+  test(
+    'an app that breaks after it has served, --on-crash-loop exit: held callers get 503, exit code 3',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const server = await breakWhileServing(t, app('throws-in-init'), cues, 'exit');
+      const answer = await ask(server, {});
+      assert.equal(answer.status, 503, answer.text);
+      assert.deepEqual(await server.ended, { code: 3, signal: null });
+    },
+  );
+
+  test(
+    'one slot whose worker cannot start does not end the others, nor is it the reason of a stop',
+    LIMIT,
+    async (t) => {
+      const args = ['--workers', '2', '--restart-limit', '0', '--on-crash-loop', 'exit'];
+      const server = await startServer(app('throws-in-one-slot'), { t, args });
+      const { model, state } = await server.until(
+        (status) => status.model.workers[1]?.state === 'latched' && status.state === 'ready',
+      );
+      assert.equal(model.workers[0]?.state, 'idle');
+      assert.equal(state, 'ready');
+      assert.equal((await ask(server, {})).status, 200);
+      assert.deepEqual(await server.stop(), { code: 0, signal: null });
+      assert.doesNotMatch(server.stderr(), /no worker can be restarted/);
+      assert.match(server.stderr(), /stopped; every call was answered/);
+    },
+  );
+
+  test(
+    'an app that cannot start for a while waits longer and longer, and serves once it can',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const env = { ...cues.env, ...PASSING };
+      const server = await startServer(app('throws-in-init'), { t, env });
+      const held = ask(server, {});
+      await server.untilPrinted(/worker 0 died .*; restarting in [2-5]\d\d ?ms/s);
+      cues.give('intact');
+      assert.equal((await held).status, 200);
+      const [worker] = (await server.status()).model.workers;
+      await server.stop('SIGINT', worker?.restarts);
+    },
+  );
+});
 
 test(
   'a worker program that does not exist ends the server like any worker that cannot start',
@@ -140,49 +175,20 @@ test(
   },
 );
 
-test(
-  'one slot whose worker cannot start does not end the others, nor is it the reason of a stop',
-  LIMIT,
-  async (t) => {
-    const args = ['--workers', '2', '--restart-limit', '0', '--on-crash-loop', 'exit'];
-    const server = await startServer(fixture('throws-in-one-slot.mjs'), { t, args });
-    const { model, state } = await server.until(
-      (status) => status.model.workers[1]?.state === 'latched' && status.state === 'ready',
-    );
-    assert.equal(model.workers[0]?.state, 'idle');
-    assert.equal(state, 'ready');
-    assert.equal((await ask(server, {})).status, 200);
-    assert.deepEqual(await server.stop(), { code: 0, signal: null });
-    assert.doesNotMatch(server.stderr(), /no worker can be restarted/);
-    assert.match(server.stderr(), /stopped; every call was answered/);
-  },
-);
-
-test(
-  'an app that cannot start for a while waits longer and longer, and serves once it can',
-  LIMIT,
-  async (t) => {
-    const cues = makeCues(t);
-    const env = { ...cues.env, ...PASSING };
-    const server = await startServer(fixture('throws-in-init.mjs'), { t, env });
-    const held = ask(server, {});
-    await server.untilPrinted(/worker 0 died .*; restarting in [2-5]\d\d ?ms/s);
-    cues.give('intact');
-    assert.equal((await held).status, 200);
-    const [worker] = (await server.status()).model.workers;
-    await server.stop('SIGINT', worker?.restarts);
-  },
-);
+function countArmed(server: Server): number {
+  return (server.stdout().match(/armed: throws/g) ?? []).length;
+}
 
 /** A server that has answered, whose worker was then killed and cannot start again. */
 async function breakWhileServing(
   t: Parameters<typeof makeCues>[0],
+  app: string,
   cues: Cues,
   onCrashLoop: string,
 ): Promise<Server> {
   cues.give('intact');
   const args = ['--restart-limit', '0', '--on-crash-loop', onCrashLoop];
-  const server = await startServer(fixture('throws-in-init.mjs'), { t, env: cues.env, args });
+  const server = await startServer(app, { t, env: cues.env, args });
   const pid = await pidOf(server);
   cues.give('broken');
   process.kill(pid, 'SIGKILL');

@@ -7,206 +7,236 @@ import { ask, errorOf, pidOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { readAnswers, sendAtOnce } from '../helpers/pipeline.js';
 import { RawConnection } from '../helpers/raw-http.js';
+import { withEachRuntime } from '../helpers/runtimes.js';
 import { eventually, fixture, isAlive, runCommand, startServer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 
-test(
-  'Ctrl-C: running and held calls are answered, new ones get 503 with Connection: close, shutdown runs, exit code 0',
-  LIMIT,
-  async (t) => {
-    const cues = makeCues(t);
-    const server = await startServer(fixture('works.mjs'), { t, env: cues.env });
-    const running = ask(server, { until: 'go on' }, { id: 'running' });
-    await cues.untilNoted('begun running');
-    const held = ask(server, { until: 'go on' }, { id: 'held' });
-    await server.until(({ model }) => model.queue.waiting === 1);
-    server.process.kill('SIGINT');
-    await server.until(({ state }) => state === 'draining');
-
-    const refused = await ask(server, {}, { id: 'refused' });
-    assert.equal(refused.status, 503, refused.text);
-    assert.equal(errorOf(refused).code, 'SERVE_SHUTTING_DOWN');
-    assert.equal(refused.headers.get('connection'), 'close');
-    assert.equal(refused.headers.get('retry-after'), '1', 'as docs/errors.md says');
-    assert.equal((await fetch(`${server.url}/readyz`)).status, 503);
-    assert.equal((await fetch(`${server.url}/livez`)).status, 200);
-
-    cues.give('go on');
-    for (const answer of await Promise.all([running, held])) {
-      assert.equal(answer.status, 200, answer.text);
-      assert.equal(answer.headers.get('connection'), 'close');
-    }
-    assert.deepEqual(await server.ended, { code: 0, signal: null });
-    assert.deepEqual(cues.notes(), ['begun running', 'begun held', 'shut down']);
-  },
-);
-
-test(
-  'Ctrl-C: of pipelined calls that were taken every one is answered; the last closes',
-  LIMIT,
-  async (t) => {
-    const cues = makeCues(t);
-    const server = await startServer(fixture('works.mjs'), { t, env: cues.env });
-    const calls = ['a', 'b', 'c', 'd'].map((id) => ({ input: { until: 'go on' }, id }));
-    const socket = await sendAtOnce(server, calls);
-    await cues.untilNoted('begun a');
-    await server.until(({ model }) => model.queue.waiting + model.inFlight === 4);
-    server.process.kill('SIGINT');
-    await server.until(({ state }) => state === 'draining');
-    cues.give('go on');
-    const answers = await readAnswers(socket, 4);
-    assert.deepEqual(
-      answers.map(({ status, headers }) => [status, headers.get('connection')]),
-      [
-        [200, 'keep-alive'],
-        [200, 'keep-alive'],
-        [200, 'keep-alive'],
-        [200, 'close'],
-      ],
-    );
-    assert.deepEqual(await server.ended, { code: 0, signal: null });
-  },
-);
-
-test('Ctrl-C: a health check between two pipelined calls closes nothing on the second', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const server = await startServer(fixture('works.mjs'), { t, env: cues.env });
-  const connection = await RawConnection.open(server);
-  connection.post('{"until":"go on"}', ['X-Request-Id: first']);
-  connection.get('/livez');
-  connection.post('{"until":"go on"}', ['X-Request-Id: second']);
-  await cues.untilNoted('begun first');
-  await server.until(({ model }) => model.queue.waiting + model.inFlight === 2);
-  server.process.kill('SIGINT');
-  await server.until(({ state }) => state === 'draining');
-  cues.give('go on');
-  const replies = [await connection.reply(), await connection.reply(), await connection.reply()];
-  assert.deepEqual(
-    replies.map(({ status, headers }) => [status, headers['connection']]),
-    [
-      [200, 'keep-alive'],
-      [200, 'keep-alive'],
-      [200, 'close'],
-    ],
-  );
-  assert.deepEqual(await server.ended, { code: 0, signal: null });
-});
-
-test(
-  'SIGTERM: while --drain-lag lasts, /readyz says 503 and calls are still served; then they are refused',
-  LIMIT,
-  async (t) => {
-    const cues = makeCues(t);
-    const args = ['--drain-lag', '4s', '--workers', '2'];
-    const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args });
-    const running = ask(server, { until: 'go on' }, { id: 'running' });
-    await cues.untilNoted('begun running');
-    await server.until(({ model }) => model.workers.some(({ state }) => state === 'idle'));
-    server.process.kill('SIGTERM');
-    await eventually(
-      async () => (await fetch(`${server.url}/readyz`)).status === 503,
-      15_000,
-      () => 'ready for ever',
-    );
-    assert.equal((await ask(server, {})).status, 200, 'a load balancer may not have noticed yet');
-    await eventually(
-      async () => {
-        const answer = await ask(server, {});
-        return answer.status === 503 && errorOf(answer).code === 'SERVE_SHUTTING_DOWN';
-      },
-      15_000,
-      () => 'calls are never refused',
-    );
-    cues.give('go on');
-    assert.equal((await running).status, 200);
-    assert.deepEqual(await server.ended, { code: 0, signal: null });
-  },
-);
-
-for (const [first, second, code] of [
-  ['SIGINT', 'SIGINT', 130],
-  ['SIGTERM', 'SIGTERM', 143],
-] as const) {
+withEachRuntime(({ app }) => {
   test(
-    `a second signal stops at once, even while a worker spins: ${first}, ${second}, exit code ${code}`,
+    'Ctrl-C: running and held calls are answered, new ones get 503 with Connection: close, shutdown runs, exit code 0',
     LIMIT,
     async (t) => {
       const cues = makeCues(t);
-      const server = await startServer(fixture('spins.mjs'), { t, env: cues.env });
-      const pid = await pidOf(server);
-      const call = ask(server, { spin: true });
-      call.catch(() => {});
-      await server.untilPrinted('armed: spins');
-      server.process.kill(first);
+      const server = await startServer(app('works'), { t, env: cues.env });
+      const running = ask(server, { until: 'go on' }, { id: 'running' });
+      await cues.untilNoted('begun running');
+      const held = ask(server, { until: 'go on' }, { id: 'held' });
+      await server.until(({ model }) => model.queue.waiting === 1);
+      server.process.kill('SIGINT');
       await server.until(({ state }) => state === 'draining');
-      server.process.kill(second);
-      assert.deepEqual(await server.ended, { code, signal: null });
-      await eventually(
-        () => !isAlive(pid),
-        15_000,
-        () => `worker ${pid} lives`,
-      );
-      await assert.rejects(call);
+
+      const refused = await ask(server, {}, { id: 'refused' });
+      assert.equal(refused.status, 503, refused.text);
+      assert.equal(errorOf(refused).code, 'SERVE_SHUTTING_DOWN');
+      assert.equal(refused.headers.get('connection'), 'close');
+      assert.equal(refused.headers.get('retry-after'), '1', 'as docs/errors.md says');
+      assert.equal((await fetch(`${server.url}/readyz`)).status, 503);
+      assert.equal((await fetch(`${server.url}/livez`)).status, 200);
+
+      cues.give('go on');
+      for (const answer of await Promise.all([running, held])) {
+        assert.equal(answer.status, 200, answer.text);
+        assert.equal(answer.headers.get('connection'), 'close');
+      }
+      assert.deepEqual(await server.ended, { code: 0, signal: null });
+      assert.deepEqual(cues.notes(), ['begun running', 'begun held', 'shut down']);
     },
   );
-}
 
-test(
-  '--drain-timeout cuts what is still running: its caller is told, what was held gets 503, exit code 5',
-  { timeout: 20_000 }, // less than the drain timeout that a server has by default
-  async (t) => {
+  test(
+    'Ctrl-C: of pipelined calls that were taken every one is answered; the last closes',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const server = await startServer(app('works'), { t, env: cues.env });
+      const calls = ['a', 'b', 'c', 'd'].map((id) => ({ input: { until: 'go on' }, id }));
+      const socket = await sendAtOnce(server, calls);
+      await cues.untilNoted('begun a');
+      await server.until(({ model }) => model.queue.waiting + model.inFlight === 4);
+      server.process.kill('SIGINT');
+      await server.until(({ state }) => state === 'draining');
+      cues.give('go on');
+      const answers = await readAnswers(socket, 4);
+      assert.deepEqual(
+        answers.map(({ status, headers }) => [status, headers.get('connection')]),
+        [
+          [200, 'keep-alive'],
+          [200, 'keep-alive'],
+          [200, 'keep-alive'],
+          [200, 'close'],
+        ],
+      );
+      assert.deepEqual(await server.ended, { code: 0, signal: null });
+    },
+  );
+
+  test(
+    'Ctrl-C: a health check between two pipelined calls closes nothing on the second',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const server = await startServer(app('works'), { t, env: cues.env });
+      const connection = await RawConnection.open(server);
+      connection.post('{"until":"go on"}', ['X-Request-Id: first']);
+      connection.get('/livez');
+      connection.post('{"until":"go on"}', ['X-Request-Id: second']);
+      await cues.untilNoted('begun first');
+      await server.until(({ model }) => model.queue.waiting + model.inFlight === 2);
+      server.process.kill('SIGINT');
+      await server.until(({ state }) => state === 'draining');
+      cues.give('go on');
+      const replies = [await connection.reply(), await connection.reply(), await connection.reply()];
+      assert.deepEqual(
+        replies.map(({ status, headers }) => [status, headers['connection']]),
+        [
+          [200, 'keep-alive'],
+          [200, 'keep-alive'],
+          [200, 'close'],
+        ],
+      );
+      assert.deepEqual(await server.ended, { code: 0, signal: null });
+    },
+  );
+
+  test(
+    'SIGTERM: while --drain-lag lasts, /readyz says 503 and calls are still served; then they are refused',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const args = ['--drain-lag', '4s', '--workers', '2'];
+      const server = await startServer(app('works'), { t, env: cues.env, args });
+      const running = ask(server, { until: 'go on' }, { id: 'running' });
+      await cues.untilNoted('begun running');
+      await server.until(({ model }) => model.workers.some(({ state }) => state === 'idle'));
+      server.process.kill('SIGTERM');
+      await eventually(
+        async () => (await fetch(`${server.url}/readyz`)).status === 503,
+        15_000,
+        () => 'ready for ever',
+      );
+      assert.equal((await ask(server, {})).status, 200, 'a load balancer may not have noticed yet');
+      await eventually(
+        async () => {
+          const answer = await ask(server, {});
+          return answer.status === 503 && errorOf(answer).code === 'SERVE_SHUTTING_DOWN';
+        },
+        15_000,
+        () => 'calls are never refused',
+      );
+      cues.give('go on');
+      assert.equal((await running).status, 200);
+      assert.deepEqual(await server.ended, { code: 0, signal: null });
+    },
+  );
+
+  for (const [first, second, code] of [
+    ['SIGINT', 'SIGINT', 130],
+    ['SIGTERM', 'SIGTERM', 143],
+  ] as const) {
+    test(
+      `a second signal stops at once, even while a worker spins: ${first}, ${second}, exit code ${code}`,
+      LIMIT,
+      async (t) => {
+        const cues = makeCues(t);
+        const server = await startServer(app('spins'), { t, env: cues.env });
+        const pid = await pidOf(server);
+        const call = ask(server, { spin: true });
+        call.catch(() => {});
+        await server.untilPrinted('armed: spins');
+        server.process.kill(first);
+        await server.until(({ state }) => state === 'draining');
+        server.process.kill(second);
+        assert.deepEqual(await server.ended, { code, signal: null });
+        await eventually(
+          () => !isAlive(pid),
+          15_000,
+          () => `worker ${pid} lives`,
+        );
+        await assert.rejects(call);
+      },
+    );
+  }
+
+  test(
+    '--drain-timeout cuts what is still running: its caller is told, what was held gets 503, exit code 5',
+    { timeout: 20_000 }, // less than the drain timeout that a server has by default
+    async (t) => {
+      const cues = makeCues(t);
+      const args = ['--drain-timeout', '1s'];
+      const server = await startServer(app('works'), { t, env: cues.env, args });
+      const running = ask(server, { until: 'never' }, { id: 'running' });
+      await cues.untilNoted('begun running');
+      const held = ask(server, {}, { id: 'held' });
+      await server.until(({ model }) => model.queue.waiting === 1);
+      server.process.kill('SIGINT');
+      const [lost, refused] = await Promise.all([running, held]);
+      assert.equal(lost.status, 500, lost.text);
+      assert.equal(errorOf(lost).code, 'SERVE_WORKER_LOST');
+      assert.match(errorOf(lost).message, /server stopped/);
+      assert.equal(refused.status, 503, refused.text);
+      assert.equal(errorOf(refused).code, 'SERVE_SHUTTING_DOWN');
+      assert.deepEqual(await server.ended, { code: 5, signal: null });
+      assert.ok(!cues.notes().includes('begun held'));
+    },
+  );
+
+  test('a signal while init runs: the call held meanwhile is answered before the end', LIMIT, async (t) => {
     const cues = makeCues(t);
-    const args = ['--drain-timeout', '1s'];
-    const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args });
-    const running = ask(server, { until: 'never' }, { id: 'running' });
-    await cues.untilNoted('begun running');
-    const held = ask(server, {}, { id: 'held' });
-    await server.until(({ model }) => model.queue.waiting === 1);
-    server.process.kill('SIGINT');
-    const [lost, refused] = await Promise.all([running, held]);
-    assert.equal(lost.status, 500, lost.text);
-    assert.equal(errorOf(lost).code, 'SERVE_WORKER_LOST');
-    assert.match(errorOf(lost).message, /server stopped/);
-    assert.equal(refused.status, 503, refused.text);
-    assert.equal(errorOf(refused).code, 'SERVE_SHUTTING_DOWN');
-    assert.deepEqual(await server.ended, { code: 5, signal: null });
-    assert.ok(!cues.notes().includes('begun held'));
-  },
-);
-
-test('a signal while init runs: the call held meanwhile is answered before the end', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  cues.give('init may not end');
-  const server = await startServer(fixture('works.mjs'), { t, env: cues.env });
-  const held = ask(server, 'early');
-  await server.until(({ model }) => model.queue.waiting === 1 && model.workers[0]?.state === 'initializing');
-  server.process.kill('SIGINT');
-  await server.until(({ state }) => state === 'draining');
-  cues.give('init may end');
-  assert.equal((await held).status, 200);
-  assert.deepEqual(await server.ended, { code: 0, signal: null });
-});
-
-test(
-  'kill -9 of a worker while draining: calls held go to its successor, the end still comes',
-  LIMIT,
-  async (t) => {
-    const cues = makeCues(t);
-    const server = await startServer(fixture('works.mjs'), { t, env: cues.env });
-    const pid = await pidOf(server);
-    const running = ask(server, { until: 'never' }, { id: 'running' });
-    await cues.untilNoted('begun running');
-    const held = ask(server, {}, { id: 'held' });
-    await server.until(({ model }) => model.queue.waiting + model.inFlight === 2);
+    cues.give('init may not end');
+    const server = await startServer(app('works'), { t, env: cues.env });
+    const held = ask(server, 'early');
+    await server.until(
+      ({ model }) => model.queue.waiting === 1 && model.workers[0]?.state === 'initializing',
+    );
     server.process.kill('SIGINT');
     await server.until(({ state }) => state === 'draining');
-    process.kill(pid, 'SIGKILL');
-    assert.equal(errorOf(await running).code, 'SERVE_WORKER_LOST');
+    cues.give('init may end');
     assert.equal((await held).status, 200);
     assert.deepEqual(await server.ended, { code: 0, signal: null });
-  },
-);
+  });
+
+  test(
+    'kill -9 of a worker while draining: calls held go to its successor, the end still comes',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const server = await startServer(app('works'), { t, env: cues.env });
+      const pid = await pidOf(server);
+      const running = ask(server, { until: 'never' }, { id: 'running' });
+      await cues.untilNoted('begun running');
+      const held = ask(server, {}, { id: 'held' });
+      await server.until(({ model }) => model.queue.waiting + model.inFlight === 2);
+      server.process.kill('SIGINT');
+      await server.until(({ state }) => state === 'draining');
+      process.kill(pid, 'SIGKILL');
+      assert.equal(errorOf(await running).code, 'SERVE_WORKER_LOST');
+      assert.equal((await held).status, 200);
+      assert.deepEqual(await server.ended, { code: 0, signal: null });
+    },
+  );
+
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    test(
+      `${signal} while init blocks and no call waits: the server does not wait for init`,
+      LIMIT,
+      async (t) => {
+        const args = ['--drain-timeout', '10m', '--drain-lag', '0s'];
+        const server = await startServer(app('hangs-in-init'), { t, args });
+        await server.untilPrinted('armed: hangs in init');
+        server.process.kill(signal);
+        assert.deepEqual(await server.ended, { code: 0, signal: null });
+        const name = signal === 'SIGINT' ? 'Ctrl-C' : 'SIGTERM';
+        assert.match(
+          server.stderr(),
+          new RegExp(
+            `draining \\(at most 10 min\\); waits for 1 worker to stop; a second ${name} stops at once`,
+          ),
+        );
+      },
+    );
+  }
+});
 
 for (const [again, codes] of [
   [false, [0]],
@@ -253,27 +283,6 @@ test('a signal while the only slot waits out its backoff ends the server at once
   assert.deepEqual(await server.ended, { code: 0, signal: null });
   assert.equal(countStarts(), starts, 'the server ended before the pause did');
 });
-
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  test(
-    `${signal} while init blocks and no call waits: the server does not wait for init`,
-    LIMIT,
-    async (t) => {
-      const args = ['--drain-timeout', '10m', '--drain-lag', '0s'];
-      const server = await startServer(fixture('hangs-in-init.mjs'), { t, args });
-      await server.untilPrinted('armed: hangs in init');
-      server.process.kill(signal);
-      assert.deepEqual(await server.ended, { code: 0, signal: null });
-      const name = signal === 'SIGINT' ? 'Ctrl-C' : 'SIGTERM';
-      assert.match(
-        server.stderr(),
-        new RegExp(
-          `draining \\(at most 10 min\\); waits for 1 worker to stop; a second ${name} stops at once`,
-        ),
-      );
-    },
-  );
-}
 
 /** A PATH on which `nvidia-smi` answers when it gets the cue. */
 function pathWithSlowDiscovery(folder: string): string {

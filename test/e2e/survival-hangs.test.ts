@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { ask, errorOf, logLines, pidOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { needs } from '../helpers/needs.js';
+import { withEachRuntime } from '../helpers/runtimes.js';
 import { CLI, eventually, fixture, runCommand, startServer } from '../helpers/server.js';
 import { startBy } from '../helpers/starters.js';
 
@@ -12,179 +13,205 @@ const LIMIT = { timeout: 60_000 };
 /** Less than the drain timeout that a server has by default: a test that ends within it shows that a shorter one held. */
 const BELOW_DEFAULT_DRAIN = { timeout: 20_000 };
 
-test('a handler that never returns', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const args = ['--run-timeout', '1500ms', '--log-format', 'json'];
-  const server = await startServer(fixture('never-returns.mjs'), { t, env: cues.env, args });
-  const pid = await pidOf(server);
+withEachRuntime(({ app }) => {
+  test('a handler that never returns', LIMIT, async (t) => {
+    const cues = makeCues(t);
+    const args = ['--run-timeout', '1500ms', '--log-format', 'json'];
+    const server = await startServer(app('never-returns'), { t, env: cues.env, args });
+    const pid = await pidOf(server);
 
-  await t.test('and obeys the abort: its caller gets 504, the worker lives on', async () => {
-    const answer = await ask(server, { obeys: true });
-    assert.equal(answer.status, 504, answer.text);
-    const { code, source } = errorOf(answer);
-    assert.deepEqual([code, source], ['SERVE_INFERENCE_TIMEOUT', 'app']);
-    await cues.untilNoted('aborted: the run timeout passed');
-    assert.equal(await pidOf(server), pid);
+    await t.test('and obeys the abort: its caller gets 504, the worker lives on', async () => {
+      const answer = await ask(server, { obeys: true });
+      assert.equal(answer.status, 504, answer.text);
+      const { code, source } = errorOf(answer);
+      assert.deepEqual([code, source], ['SERVE_INFERENCE_TIMEOUT', 'app']);
+      await cues.untilNoted('aborted: the run timeout passed');
+      assert.equal(await pidOf(server), pid);
+    });
+
+    await t.test("a client's deadline: 504, the handler is told, the worker lives on", async () => {
+      const headers = { 'x-request-timeout-seconds': '1' };
+      const answer = await ask(server, { obeys: true }, { headers });
+      assert.equal(answer.status, 504, answer.text);
+      assert.equal(errorOf(answer).code, 'SERVE_DEADLINE');
+      await cues.untilNoted("aborted: the client's deadline passed");
+      assert.equal(await pidOf(server), pid);
+    });
+
+    await t.test(
+      'and ignores the abort: its caller gets 504 at once, the worker is killed after the grace, the next call is answered',
+      async () => {
+        const answer = await ask(server, { obeys: false }, { id: 'never' });
+        assert.equal(answer.status, 504, answer.text);
+        assert.equal(errorOf(answer).code, 'SERVE_INFERENCE_TIMEOUT');
+        const next = ask(server, {});
+        const { model } = await server.status();
+        assert.equal(model.workers[0]?.pid, pid, 'the grace is not over');
+        assert.notEqual((await next).json<{ pid: number }>().pid, pid);
+        await server.untilPrinted('worker 0 died');
+        const report = logLines(server).find(({ msg }) => String(msg).startsWith('worker 0 died'));
+        assert.match(
+          String(report?.['msg']),
+          /died \(killed by the server: run timeout\) while running call never/,
+        );
+      },
+    );
+
+    await server.stop('SIGINT', 1);
   });
 
-  await t.test("a client's deadline: 504, the handler is told, the worker lives on", async () => {
-    const headers = { 'x-request-timeout-seconds': '1' };
-    const answer = await ask(server, { obeys: true }, { headers });
-    assert.equal(answer.status, 504, answer.text);
-    assert.equal(errorOf(answer).code, 'SERVE_DEADLINE');
-    await cues.untilNoted("aborted: the client's deadline passed");
-    assert.equal(await pidOf(server), pid);
-  });
-
-  await t.test(
-    'and ignores the abort: its caller gets 504 at once, the worker is killed after the grace, the next call is answered',
-    async () => {
-      const answer = await ask(server, { obeys: false }, { id: 'never' });
+  test(
+    'a handler that spins and never gives the thread back: 504, SIGKILL, the next call is answered',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const args = ['--run-timeout', '1500ms'];
+      const server = await startServer(app('spins'), { t, env: cues.env, args, expectedRestarts: 1 });
+      const pid = await pidOf(server);
+      const answer = await ask(server, { spin: true });
       assert.equal(answer.status, 504, answer.text);
       assert.equal(errorOf(answer).code, 'SERVE_INFERENCE_TIMEOUT');
-      const next = ask(server, {});
+      assert.equal((await fetch(`${server.url}/livez`)).status, 200);
+      assert.notEqual(await pidOf(server), pid);
       const { model } = await server.status();
-      assert.equal(model.workers[0]?.pid, pid, 'the grace is not over');
-      assert.notEqual((await next).json<{ pid: number }>().pid, pid);
-      await server.untilPrinted('worker 0 died');
-      const report = logLines(server).find(({ msg }) => String(msg).startsWith('worker 0 died'));
+      assert.equal(model.workers[0]?.lastExit?.how, 'killed by the server: run timeout');
+      await server.stop();
+    },
+  );
+
+  test(
+    'a worker that is frozen when a call comes is killed at --run-timeout; the call never began, so the next worker answers it',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const args = ['--run-timeout', '1500ms'];
+      const server = await startServer(app('works'), { t, env: cues.env, args, expectedRestarts: 1 });
+      const pid = await pidOf(server);
+      process.kill(pid, 'SIGSTOP');
+      const answer = await ask(server, {}, { id: 'patient' });
+      assert.equal(answer.status, 200, answer.text);
+      assert.notEqual(answer.json<{ pid: number }>().pid, pid);
+      assert.deepEqual(
+        cues.notes().filter((line) => line === 'begun patient'),
+        ['begun patient'],
+      );
+      await server.stop();
+    },
+  );
+
+  test(
+    'a worker that is only slow to begin is not killed, however short the run timeout',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const args = ['--run-timeout', '1s', '--workers', '2'];
+      const server = await startServer(app('works'), { t, env: cues.env, args });
+      await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
+      const frozen = await pidOf(server);
+      process.kill(frozen, 'SIGSTOP');
+      const pids = Promise.all([1, 2].map(() => pidOf(server)));
+      await server.until(({ model }) => model.workers.some(({ pid, held }) => pid === frozen && held === 1));
+      // Twice: a worker has 5 s to begin, however slow this machine is.
+      for (let i = 0; i < 2; i += 1) {
+        const late = await ask(server, { until: 'never given' });
+        assert.equal(
+          errorOf(late).code,
+          'SERVE_INFERENCE_TIMEOUT',
+          'in the other worker the run timeout passes',
+        );
+      }
+      process.kill(frozen, 'SIGCONT');
+      assert.ok((await pids).includes(frozen));
+      await server.stop();
+    },
+  );
+
+  test(
+    'waiting in line is no running: calls that together take longer than --run-timeout are all answered',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const args = ['--run-timeout', '2s'];
+      const server = await startServer(app('works'), { t, env: cues.env, args });
+      await pidOf(server);
+      const answers = await Promise.all([1, 2, 3].map(() => ask(server, { ms: 900 })));
+      assert.deepEqual(
+        answers.map(({ status }) => status),
+        [200, 200, 200],
+      );
+      await server.stop();
+    },
+  );
+
+  test(
+    'a call that was sent ahead has its own limit, also when the one before ran out of time and obeyed',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const args = ['--run-timeout', '1500ms'];
+      const server = await startServer(app('works'), { t, env: cues.env, args });
+      const pid = await pidOf(server);
+      for (let i = 0; i < 10; i += 1) await ask(server, {}); // short calls: others are sent ahead
+      const answers = await Promise.all(
+        ['first', 'second'].map((id) => ask(server, { until: 'never given' }, { id })),
+      );
+      assert.deepEqual(
+        answers.map((answer) => errorOf(answer).code),
+        ['SERVE_INFERENCE_TIMEOUT', 'SERVE_INFERENCE_TIMEOUT'],
+      );
+      assert.equal(await pidOf(server), pid, 'both obeyed');
+      await server.stop();
+    },
+  );
+
+  test(
+    'an init that hangs is killed at --init-timeout; the held caller gets 503, the server exits with 3',
+    LIMIT,
+    async (t) => {
+      const args = ['--init-timeout', '6s', '--restart-limit', '0'];
+      const server = await startServer(app('hangs-in-init'), { t, args });
+      const answer = await ask(server, {});
+      assert.equal(answer.status, 503, answer.text);
+      assert.equal(errorOf(answer).code, 'SERVE_NOT_READY');
+      assert.deepEqual(await server.ended, { code: 3, signal: null });
+      assert.match(server.stdout(), /armed: hangs in init/);
       assert.match(
-        String(report?.['msg']),
-        /died \(killed by the server: run timeout\) while running call never/,
+        server.stderr(),
+        /killed by the server: init timeout.*not ready within 6 s \(--init-timeout\), still running init/,
       );
     },
   );
 
-  await server.stop('SIGINT', 1);
+  test(
+    'a worker that ignores the stop and SIGTERM still ends within the drain timeout, and no call was lost',
+    BELOW_DEFAULT_DRAIN,
+    async (t) => {
+      const args = ['--drain-timeout', '5s'];
+      const server = await startServer(app('ignores-sigterm'), { t, args });
+      await pidOf(server);
+      assert.deepEqual(await server.stop(), { code: 0, signal: null });
+      assert.match(server.stdout(), /armed: ignores the stop/);
+      assert.match(server.stdout(), /SIGTERM was ignored/);
+      assert.match(server.stderr(), /worker 0 has stopped \(killed by the server: did not stop in time\)/);
+    },
+  );
+
+  test(
+    'a worker that hangs in init does not delay the end beyond the drain timeout',
+    BELOW_DEFAULT_DRAIN,
+    async (t) => {
+      const args = [app('hangs-in-init'), '--port', '0', '--drain-timeout', '1s'];
+      const command = runCommand(args, { t });
+      await eventually(
+        () => command.stdout().includes('armed'),
+        15_000,
+        () => command.stderr(),
+      );
+      command.process.kill('SIGINT');
+      assert.deepEqual(await command.ended, { code: 0, signal: null });
+    },
+  );
 });
-
-test(
-  'a handler that spins and never gives the thread back: 504, SIGKILL, the next call is answered',
-  LIMIT,
-  async (t) => {
-    const cues = makeCues(t);
-    const args = ['--run-timeout', '1500ms'];
-    const server = await startServer(fixture('spins.mjs'), { t, env: cues.env, args, expectedRestarts: 1 });
-    const pid = await pidOf(server);
-    const answer = await ask(server, { spin: true });
-    assert.equal(answer.status, 504, answer.text);
-    assert.equal(errorOf(answer).code, 'SERVE_INFERENCE_TIMEOUT');
-    assert.equal((await fetch(`${server.url}/livez`)).status, 200);
-    assert.notEqual(await pidOf(server), pid);
-    const { model } = await server.status();
-    assert.equal(model.workers[0]?.lastExit?.how, 'killed by the server: run timeout');
-    await server.stop();
-  },
-);
-
-test(
-  'a worker that is frozen when a call comes is killed at --run-timeout; the call never began, so the next worker answers it',
-  LIMIT,
-  async (t) => {
-    const cues = makeCues(t);
-    const args = ['--run-timeout', '1500ms'];
-    const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args, expectedRestarts: 1 });
-    const pid = await pidOf(server);
-    process.kill(pid, 'SIGSTOP');
-    const answer = await ask(server, {}, { id: 'patient' });
-    assert.equal(answer.status, 200, answer.text);
-    assert.notEqual(answer.json<{ pid: number }>().pid, pid);
-    assert.deepEqual(
-      cues.notes().filter((line) => line === 'begun patient'),
-      ['begun patient'],
-    );
-    await server.stop();
-  },
-);
-
-test('a worker that is only slow to begin is not killed, however short the run timeout', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const args = ['--run-timeout', '1s', '--workers', '2'];
-  const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args });
-  await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
-  const frozen = await pidOf(server);
-  process.kill(frozen, 'SIGSTOP');
-  const pids = Promise.all([1, 2].map(() => pidOf(server)));
-  await server.until(({ model }) => model.workers.some(({ pid, held }) => pid === frozen && held === 1));
-  // Twice: a worker has 5 s to begin, however slow this machine is.
-  for (let i = 0; i < 2; i += 1) {
-    const late = await ask(server, { until: 'never given' });
-    assert.equal(errorOf(late).code, 'SERVE_INFERENCE_TIMEOUT', 'in the other worker the run timeout passes');
-  }
-  process.kill(frozen, 'SIGCONT');
-  assert.ok((await pids).includes(frozen));
-  await server.stop();
-});
-
-test(
-  'waiting in line is no running: calls that together take longer than --run-timeout are all answered',
-  LIMIT,
-  async (t) => {
-    const cues = makeCues(t);
-    const args = ['--run-timeout', '2s'];
-    const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args });
-    await pidOf(server);
-    const answers = await Promise.all([1, 2, 3].map(() => ask(server, { ms: 900 })));
-    assert.deepEqual(
-      answers.map(({ status }) => status),
-      [200, 200, 200],
-    );
-    await server.stop();
-  },
-);
-
-test(
-  'a call that was sent ahead has its own limit, also when the one before ran out of time and obeyed',
-  LIMIT,
-  async (t) => {
-    const cues = makeCues(t);
-    const args = ['--run-timeout', '1500ms'];
-    const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args });
-    const pid = await pidOf(server);
-    for (let i = 0; i < 10; i += 1) await ask(server, {}); // short calls: others are sent ahead
-    const answers = await Promise.all(
-      ['first', 'second'].map((id) => ask(server, { until: 'never given' }, { id })),
-    );
-    assert.deepEqual(
-      answers.map((answer) => errorOf(answer).code),
-      ['SERVE_INFERENCE_TIMEOUT', 'SERVE_INFERENCE_TIMEOUT'],
-    );
-    assert.equal(await pidOf(server), pid, 'both obeyed');
-    await server.stop();
-  },
-);
-
-test(
-  'an init that hangs is killed at --init-timeout; the held caller gets 503, the server exits with 3',
-  LIMIT,
-  async (t) => {
-    const args = ['--init-timeout', '6s', '--restart-limit', '0'];
-    const server = await startServer(fixture('hangs-in-init.mjs'), { t, args });
-    const answer = await ask(server, {});
-    assert.equal(answer.status, 503, answer.text);
-    assert.equal(errorOf(answer).code, 'SERVE_NOT_READY');
-    assert.deepEqual(await server.ended, { code: 3, signal: null });
-    assert.match(server.stdout(), /armed: hangs in init/);
-    assert.match(
-      server.stderr(),
-      /killed by the server: init timeout.*not ready within 6 s \(--init-timeout\), still running init/,
-    );
-  },
-);
-
-test(
-  'a worker that ignores the stop and SIGTERM still ends within the drain timeout, and no call was lost',
-  BELOW_DEFAULT_DRAIN,
-  async (t) => {
-    const args = ['--drain-timeout', '5s'];
-    const server = await startServer(fixture('ignores-sigterm.mjs'), { t, args });
-    await pidOf(server);
-    assert.deepEqual(await server.stop(), { code: 0, signal: null });
-    assert.match(server.stdout(), /armed: ignores the stop/);
-    assert.match(server.stdout(), /SIGTERM was ignored/);
-    assert.match(server.stderr(), /worker 0 has stopped \(killed by the server: did not stop in time\)/);
-  },
-);
 
 for (const format of ['text', 'json']) {
   test(`a slow init is told while it lasts, in ${format}`, LIMIT, async (t) => {
@@ -227,21 +254,5 @@ test(
     );
     process.kill(server.pid, 'SIGINT');
     await server.untilEnded();
-  },
-);
-
-test(
-  'a worker that hangs in init does not delay the end beyond the drain timeout',
-  BELOW_DEFAULT_DRAIN,
-  async (t) => {
-    const args = [fixture('hangs-in-init.mjs'), '--port', '0', '--drain-timeout', '1s'];
-    const command = runCommand(args, { t });
-    await eventually(
-      () => command.stdout().includes('armed'),
-      15_000,
-      () => command.stderr(),
-    );
-    command.process.kill('SIGINT');
-    assert.deepEqual(await command.ended, { code: 0, signal: null });
   },
 );

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ask, errorOf } from '../helpers/ask.js';
 import { makeCues, type Cues } from '../helpers/cues.js';
-import { fixture, startServer, type Answer, type Server } from '../helpers/server.js';
+import { withEachRuntime } from '../helpers/runtimes.js';
+import { startServer, type Answer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 120_000 };
 
@@ -20,51 +21,53 @@ const CALLERS = 3;
 const LONG_MS = 40;
 
 const SERVERS = [
-  ['a plain app with 1 worker', 'killable.mjs', 1],
-  ['a plain app with 4 workers', 'killable.mjs', 4],
-  ['a Potassium app with 4 workers', 'killable-potassium.mjs', 4],
+  ['a plain app with 1 worker', 'killable', 1],
+  ['a plain app with 4 workers', 'killable', 4],
+  ['a Potassium app with 4 workers', 'killable-potassium', 4],
 ] as const;
 
-for (const [what, app, workers] of SERVERS) {
+withEachRuntime(({ app }) => {
+  for (const [what, name, workers] of SERVERS) {
+    test(
+      `${what}, all of them killed again and again: calls that wait are answered before a killer that came later`,
+      LIMIT,
+      async (t) => {
+        const cues = makeCues(t);
+        const args = ['--workers', String(workers), '--restart-limit', '0'];
+        const server = await startServer(app(name), { t, env: cues.env, args });
+        const attack = new Attack(server, cues, workers);
+        let killers = await attack.sendKillers();
+        for (let round = 0; round < KILLS / workers; round += 1) {
+          const normal = await attack.sendNormalCalls();
+          const answers = attack.letKillersKill(killers);
+          killers = await attack.sendKillers(answers);
+          // The next killers hold every worker until they are told to kill: one that jumped the line would starve these.
+          for (const answer of await Promise.all(normal)) assert.equal(answer.status, 200, answer.text);
+        }
+        for (const answer of await Promise.all(attack.letKillersKill(killers))) assertLost(answer);
+        assert.doesNotMatch(server.stderr(), /restarting in/, 'no slot enters backoff');
+        await server.stop('SIGINT', attack.kills);
+      },
+    );
+  }
+
   test(
-    `${what}, all of them killed again and again: calls that wait are answered before a killer that came later`,
+    'an input that kills a moment after its answer, again and again: its slot never enters backoff',
     LIMIT,
     async (t) => {
       const cues = makeCues(t);
-      const args = ['--workers', String(workers), '--restart-limit', '0'];
-      const server = await startServer(fixture(app), { t, env: cues.env, args });
-      const attack = new Attack(server, cues, workers);
-      let killers = await attack.sendKillers();
-      for (let round = 0; round < KILLS / workers; round += 1) {
-        const normal = await attack.sendNormalCalls();
-        const answers = attack.letKillersKill(killers);
-        killers = await attack.sendKillers(answers);
-        // The next killers hold every worker until they are told to kill: one that jumped the line would starve these.
-        for (const answer of await Promise.all(normal)) assert.equal(answer.status, 200, answer.text);
+      const args = ['--restart-limit', '0'];
+      const server = await startServer(app('killable'), { t, env: cues.env, args });
+      for (let i = 1; i <= LATE_KILLS; i += 1) {
+        const answer = await ask(server, { dies: 'exit 7', afterAnswer: true });
+        assert.equal(answer.status, 200, answer.text);
+        await server.until(({ model }) => model.workers[0]?.restarts === i);
       }
-      for (const answer of await Promise.all(attack.letKillersKill(killers))) assertLost(answer);
       assert.doesNotMatch(server.stderr(), /restarting in/, 'no slot enters backoff');
-      await server.stop('SIGINT', attack.kills);
+      await server.stop('SIGINT', LATE_KILLS);
     },
   );
-}
-
-test(
-  'an input that kills a moment after its answer, again and again: its slot never enters backoff',
-  LIMIT,
-  async (t) => {
-    const cues = makeCues(t);
-    const args = ['--restart-limit', '0'];
-    const server = await startServer(fixture('killable.mjs'), { t, env: cues.env, args });
-    for (let i = 1; i <= LATE_KILLS; i += 1) {
-      const answer = await ask(server, { dies: 'exit 7', afterAnswer: true });
-      assert.equal(answer.status, 200, answer.text);
-      await server.until(({ model }) => model.workers[0]?.restarts === i);
-    }
-    assert.doesNotMatch(server.stderr(), /restarting in/, 'no slot enters backoff');
-    await server.stop('SIGINT', LATE_KILLS);
-  },
-);
+});
 
 /** Killers that send their next call when the last one is answered, and normal calls that wait behind them. */
 class Attack {

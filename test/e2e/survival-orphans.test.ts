@@ -4,63 +4,66 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { test } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { makeCues, type Cues } from '../helpers/cues.js';
-import { eventually, fixture, isAlive, startServer, type Server } from '../helpers/server.js';
+import { withEachRuntime } from '../helpers/runtimes.js';
+import { eventually, isAlive, startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 
 /** Workers and their children are killed within about a second; the rest is room for a busy machine. */
 const SOON_MS = 3000;
 
-test(
-  'kill -9 of the server while a worker spins: the worker and its child are dead within a second or so',
-  LIMIT,
-  async (t) => {
-    const cues = makeCues(t);
-    const server = await startServer(fixture('spins.mjs'), { t, env: { ...cues.env, CHILD: 'yes' } });
-    const call = ask(server, { spin: true });
-    call.catch(() => {});
-    await server.untilPrinted('armed: spins');
-    await killServer(server, cues);
-    await assert.rejects(call);
-  },
-);
-
-test('kill -9 of the server while init spins and another worker is idle', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const server = await startServer(fixture('spins.mjs'), {
-    t,
-    env: { ...cues.env, CHILD: 'yes', SPIN: 'init' },
-    args: ['--workers', '2'],
-  });
-  await eventually(
-    () => pidsIn(cues).length === 4,
-    10_000,
-    () => cues.notes().join(),
+withEachRuntime(({ app }) => {
+  test(
+    'kill -9 of the server while a worker spins: the worker and its child are dead within a second or so',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const server = await startServer(app('spins'), { t, env: { ...cues.env, CHILD: 'yes' } });
+      const call = ask(server, { spin: true });
+      call.catch(() => {});
+      await server.untilPrinted('armed: spins');
+      await killServer(server, cues);
+      await assert.rejects(call);
+    },
   );
-  await killServer(server, cues);
-});
 
-test(
-  'a guard that was killed is replaced: kill -9 of the server still leaves nothing',
-  { ...LIMIT, skip: process.platform !== 'linux' },
-  async (t) => {
+  test('kill -9 of the server while init spins and another worker is idle', LIMIT, async (t) => {
     const cues = makeCues(t);
-    const server = await startServer(fixture('spins.mjs'), { t, env: { ...cues.env, CHILD: 'yes' } });
-    const call = ask(server, { spin: true });
-    call.catch(() => {});
-    await server.untilPrinted('armed: spins');
-    const guard = guardOf(server.pid);
-    assert.ok(guard !== null, 'there is a guard');
-    process.kill(guard, 'SIGKILL');
+    const server = await startServer(app('spins'), {
+      t,
+      env: { ...cues.env, CHILD: 'yes', SPIN: 'init' },
+      args: ['--workers', '2'],
+    });
     await eventually(
-      () => ![null, guard].includes(guardOf(server.pid)),
-      15_000,
-      () => 'no new guard',
+      () => pidsIn(cues).length === 4,
+      10_000,
+      () => cues.notes().join(),
     );
     await killServer(server, cues);
-    await assert.rejects(call);
-  },
-);
+  });
+
+  test(
+    'a guard that was killed is replaced: kill -9 of the server still leaves nothing',
+    { ...LIMIT, skip: process.platform !== 'linux' },
+    async (t) => {
+      const cues = makeCues(t);
+      const server = await startServer(app('spins'), { t, env: { ...cues.env, CHILD: 'yes' } });
+      const call = ask(server, { spin: true });
+      call.catch(() => {});
+      await server.untilPrinted('armed: spins');
+      const guard = guardOf(server.pid);
+      assert.ok(guard !== null, 'there is a guard');
+      process.kill(guard, 'SIGKILL');
+      await eventually(
+        () => ![null, guard].includes(guardOf(server.pid)),
+        15_000,
+        () => 'no new guard',
+      );
+      await killServer(server, cues);
+      await assert.rejects(call);
+    },
+  );
+});
 
 async function killServer(server: Server, cues: Cues): Promise<void> {
   const pids = pidsIn(cues);

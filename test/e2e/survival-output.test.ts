@@ -7,134 +7,284 @@ import { request } from 'node:http';
 import { test } from 'node:test';
 import { ask, pidOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
-import { CLI, eventually, fixture, isAlive, startServer, type Server } from '../helpers/server.js';
+import { withEachRuntime } from '../helpers/runtimes.js';
+import { CLI, eventually, isAlive, startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 
-test('prints of every kind', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const server = await startServer(fixture('prints-noise.mjs'), { t, env: cues.env });
-  const pid = await pidOf(server);
-  const print = async (...ways: string[]): Promise<void> => {
-    const answer = await ask(server, { ways });
-    assert.equal(answer.status, 200, answer.text);
-    assert.equal(answer.json<{ pid: number }>().pid, pid, 'the same worker goes on');
-  };
+const FULL_DISK = '/dev/full';
 
-  await t.test('bytes that look like frames come out as they are and answer nothing', async () => {
-    await print('garbage', 'garbage');
-    const garbage = Buffer.from('05000000ffffffff931f1fc0e28200fe0d0a', 'hex');
-    await eventually(
-      () => occurrences(server.stdoutBytes(), garbage) === 2,
-      15_000,
-      () => server.stdout(),
-    );
+withEachRuntime(({ app }) => {
+  test('prints of every kind', LIMIT, async (t) => {
+    const cues = makeCues(t);
+    const server = await startServer(app('prints-noise'), { t, env: cues.env });
+    const pid = await pidOf(server);
+    const print = async (...ways: string[]): Promise<void> => {
+      const answer = await ask(server, { ways });
+      assert.equal(answer.status, 200, answer.text);
+      assert.equal(answer.json<{ pid: number }>().pid, pid, 'the same worker goes on');
+    };
+
+    await t.test('bytes that look like frames come out as they are and answer nothing', async () => {
+      await print('garbage', 'garbage');
+      const garbage = Buffer.from('05000000ffffffff931f1fc0e28200fe0d0a', 'hex');
+      await eventually(
+        () => occurrences(server.stdoutBytes(), garbage) === 2,
+        15_000,
+        () => server.stdout(),
+      );
+    });
+
+    await t.test('native code and child programs reach stdout and stderr', async () => {
+      await print('native', 'nativeError', 'child');
+      for (const line of ['printed by native code', 'printed by a child'])
+        await untilLine(server.stdout, line);
+      for (const line of ['complained by native code', 'complained by a child'])
+        await untilLine(server.stderr, line);
+    });
+
+    await t.test('a progress bar is seen while it stands still', async () => {
+      const call = ask(server, { progress: 'go on' });
+      await eventually(
+        () => server.stdout().includes(' 10%\r'),
+        15_000,
+        () => server.stdout().slice(-100),
+      );
+      assert.ok(!server.stdout().includes('100%'));
+      cues.give('go on');
+      assert.equal((await call).status, 200);
+      await untilLine(server.stdout, ' 10%\r100%');
+    });
+
+    await t.test('a line of 10 MB without an end comes out whole, and calls go on', async () => {
+      await print('longLine');
+      await print('native');
+      const line = `<${'x'.repeat(10_000_000)}>`;
+      await eventually(
+        () => server.stdout().includes(line),
+        10_000,
+        () => `${server.stdout().length} characters`,
+      );
+      assert.ok(
+        server.stdout().indexOf('printed by native code', server.stdout().indexOf(line)) > 0,
+        'in order',
+      );
+    });
+
+    await t.test('a flood of lines comes out whole and does not keep the front from answering', async () => {
+      const before = server.stdoutBytes().length;
+      const answers = answersDuring(server, print('emptyLines', 'lines'));
+      const printed = (): number => server.stdoutBytes().length - before;
+      await eventually(
+        () => printed() === 200_000 * 23,
+        30_000,
+        () => `${printed()} bytes`,
+      );
+      const count = await answers;
+      assert.ok(count > 5, `/livez was answered ${count} times meanwhile`);
+    });
+
+    await server.stop();
   });
 
-  await t.test('native code and child programs reach stdout and stderr', async () => {
-    await print('native', 'nativeError', 'child');
-    for (const line of ['printed by native code', 'printed by a child']) await untilLine(server.stdout, line);
-    for (const line of ['complained by native code', 'complained by a child'])
-      await untilLine(server.stderr, line);
-  });
-
-  await t.test('a progress bar is seen while it stands still', async () => {
-    const call = ask(server, { progress: 'go on' });
-    await eventually(
-      () => server.stdout().includes(' 10%\r'),
-      15_000,
-      () => server.stdout().slice(-100),
-    );
-    assert.ok(!server.stdout().includes('100%'));
+  test('a line is seen as it grows, and two workers never share one', LIMIT, async (t) => {
+    const cues = makeCues(t);
+    const args = ['--workers', '2'];
+    const server = await startServer(app('prints-noise'), { t, env: cues.env, args });
+    await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
+    const armed = 'armed: prints noise\n'.repeat(2);
+    const untilPrinted = (text: string): Promise<void> =>
+      eventually(
+        () => server.stdout() === armed + text,
+        15_000,
+        () => server.stdout(),
+      );
+    const first = ask(server, { begins: 'Loading\u2026 ', until: 'go on', ends: 'done\n' });
+    await untilPrinted('Loading\u2026 ');
+    const second = ask(server, { begins: 'Second: ', until: 'end', ends: 'ended\n' });
+    await cues.untilNoted('begun Second: ');
     cues.give('go on');
-    assert.equal((await call).status, 200);
-    await untilLine(server.stdout, ' 10%\r100%');
+    await untilPrinted('Loading\u2026 done\nSecond: ');
+    cues.give('end');
+    await untilPrinted('Loading\u2026 done\nSecond: ended\n');
+    assert.deepEqual([(await first).status, (await second).status], [200, 200]);
+    await ask(server, { ways: ['begunError'] });
+    await server.untilPrinted(/begun on stderr$/);
+    await server.stop();
+    assert.match(
+      server.stderr(),
+      /begun on stderr\n\[[\d:.]+\] INFO: draining/,
+      'nor does the log go on in it',
+    );
   });
 
-  await t.test('a line of 10 MB without an end comes out whole, and calls go on', async () => {
-    await print('longLine');
-    await print('native');
-    const line = `<${'x'.repeat(10_000_000)}>`;
+  test(
+    'a grandchild that keeps stdout and stderr open delays neither the report of a death, nor the restart, nor the end',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const server = await startServer(app('grandchild'), { t, env: cues.env, expectedRestarts: 1 });
+      try {
+        const pid = await pidOf(server);
+        process.kill(pid, 'SIGKILL');
+        assert.notEqual(await pidOf(server), pid);
+        const [first] = children(cues.notes());
+        assert.ok(
+          isAlive(first as number),
+          'it still holds the pipe: in its own session, nobody could kill it',
+        );
+        assert.deepEqual(await server.stop(), { code: 0, signal: null });
+        assert.ok(isAlive(first as number), 'it held the pipe to the end');
+      } finally {
+        for (const pid of children(cues.notes())) process.kill(pid, 'SIGKILL');
+      }
+    },
+  );
+
+  test('--log-format json', LIMIT, async (t) => {
+    const cues = makeCues(t);
+    const args = ['--log-format', 'json'];
+    const server = await startServer(app('prints-in-turns'), { t, env: cues.env, args });
+    const printed = (msg: string): Print | undefined => prints(server).find((print) => print.msg === msg);
+    const untilPrinted = (msg: string): Promise<void> =>
+      eventually(
+        () => printed(msg) !== undefined,
+        15_000,
+        () => `${msg} in:\n${server.stdout()}`,
+      );
+
+    await t.test('wraps each print with stream, worker and request id', async () => {
+      await ask(server, { says: 'one' }, { id: 'call-1' });
+      await untilPrinted('one');
+      const { stream, worker, requestId } = printed('one') as Print;
+      assert.deepEqual({ stream, worker, requestId }, { stream: 'stdout', worker: 0, requestId: 'call-1' });
+    });
+
+    await t.test(
+      "a print of a call that has ended keeps that call's id, while another one runs and prints",
+      async () => {
+        await ask(server, { says: 'two', later: 'two goes on' }, { id: 'call-2' });
+        const third = ask(
+          server,
+          { says: 'three', later: 'three goes on', until: 'three ends' },
+          { id: 'call-3' },
+        );
+        await untilPrinted('three');
+        cues.give('two goes on');
+        await untilPrinted('two, later');
+        cues.give('three goes on');
+        await untilPrinted('three, later');
+        cues.give('three ends');
+        await third;
+        const ids = ['two', 'three', 'two, later', 'three, later'].map((msg) => printed(msg)?.requestId);
+        assert.deepEqual(ids, ['call-2', 'call-3', 'call-2', 'call-3']);
+      },
+    );
+
+    await t.test(
+      "a program's print has the id of the call then running, whoever printed before",
+      async () => {
+        await ask(server, { says: 'four' }, { id: 'call-4' });
+        const fifth = ask(server, { child: 'five', until: 'five ends' }, { id: 'call-5' });
+        await untilPrinted('five');
+        cues.give('five ends');
+        await fifth;
+        assert.equal(printed('four')?.requestId, 'call-4');
+        assert.equal(printed('five')?.requestId, 'call-5');
+      },
+    );
+
+    await server.stop();
+  });
+
+  test('--log-format json: noise becomes whole JSON lines, and nothing of it is lost', LIMIT, async (t) => {
+    const cues = makeCues(t);
+    const args = ['--log-format', 'json'];
+    const server = await startServer(app('prints-noise'), { t, env: cues.env, args });
+    assert.equal(
+      (await ask(server, { ways: ['garbage', 'longLine', 'native'] }, { id: 'noise' })).status,
+      200,
+    );
+    const text = (): string =>
+      prints(server)
+        .map(({ msg }) => msg)
+        .join('');
     await eventually(
-      () => server.stdout().includes(line),
-      10_000,
+      () => text().includes('printed by native code'),
+      15_000,
       () => `${server.stdout().length} characters`,
     );
-    assert.ok(
-      server.stdout().indexOf('printed by native code', server.stdout().indexOf(line)) > 0,
-      'in order',
-    );
+    assert.ok(text().includes(`<${'x'.repeat(10_000_000)}>`));
+    await server.stop();
   });
 
-  await t.test('a flood of lines comes out whole and does not keep the front from answering', async () => {
-    const before = server.stdoutBytes().length;
-    const answers = answersDuring(server, print('emptyLines', 'lines'));
-    const printed = (): number => server.stdoutBytes().length - before;
-    await eventually(
-      () => printed() === 200_000 * 23,
-      30_000,
-      () => `${printed()} bytes`,
-    );
-    const count = await answers;
-    assert.ok(count > 5, `/livez was answered ${count} times meanwhile`);
+  test(
+    'a reader of stdout that stops reading holds up the worker that prints, and neither other calls nor the end',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const server = await startServer(app('prints-noise'), {
+        t,
+        env: cues.env,
+        args: ['--workers', '2'],
+      });
+      await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
+      server.process.stdout?.pause();
+      const stuck = ask(server, { ways: ['lines', 'lines', 'lines', 'lines'] });
+      stuck.catch(() => {});
+      await server.until(({ model }) => model.workers.some(({ state }) => state === 'busy'));
+      for (let i = 0; i < 100; i += 1) assert.equal((await ask(server, {})).status, 200);
+      const { model, front } = await server.status();
+      assert.ok(
+        model.workers.some(({ state }) => state === 'busy'),
+        'it waits, and keeps nothing in memory',
+      );
+      assert.ok(front.rssBytes < 200e6, `the front has ${front.rssBytes} bytes`);
+      server.process.kill('SIGINT');
+      await server.until(({ state }) => state === 'draining');
+      server.process.kill('SIGINT');
+      await untilExit(server.process);
+      assert.equal(server.process.exitCode, 130);
+      await assert.rejects(stuck);
+    },
+  );
+
+  test('a reader of stdout that is gone: prints are dropped, calls go on', LIMIT, async (t) => {
+    const cues = makeCues(t);
+    const server = await startServer(app('prints-noise'), { t, env: cues.env });
+    await pidOf(server);
+    server.process.stdout?.destroy();
+    for (let i = 0; i < 3; i += 1) assert.equal((await ask(server, { ways: ['lines'] })).status, 200);
+    assert.deepEqual(await server.stop(), { code: 0, signal: null });
   });
 
-  await server.stop();
-});
-
-test('a line is seen as it grows, and two workers never share one', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const args = ['--workers', '2'];
-  const server = await startServer(fixture('prints-noise.mjs'), { t, env: cues.env, args });
-  await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
-  const armed = 'armed: prints noise\n'.repeat(2);
-  const untilPrinted = (text: string): Promise<void> =>
-    eventually(
-      () => server.stdout() === armed + text,
-      15_000,
-      () => server.stdout(),
-    );
-  const first = ask(server, { begins: 'Loading\u2026 ', until: 'go on', ends: 'done\n' });
-  await untilPrinted('Loading\u2026 ');
-  const second = ask(server, { begins: 'Second: ', until: 'end', ends: 'ended\n' });
-  await cues.untilNoted('begun Second: ');
-  cues.give('go on');
-  await untilPrinted('Loading\u2026 done\nSecond: ');
-  cues.give('end');
-  await untilPrinted('Loading\u2026 done\nSecond: ended\n');
-  assert.deepEqual([(await first).status, (await second).status], [200, 200]);
-  await ask(server, { ways: ['begunError'] });
-  await server.untilPrinted(/begun on stderr$/);
-  await server.stop();
-  assert.match(
-    server.stderr(),
-    /begun on stderr\n\[[\d:.]+\] INFO: draining/,
-    'nor does the log go on in it',
+  test(
+    'a full disk behind stdout and stderr: prints and logs are dropped, calls go on',
+    { ...LIMIT, skip: !existsSync(FULL_DISK) },
+    async (t) => {
+      const cues = makeCues(t);
+      const full = openSync(FULL_DISK, 'w');
+      const socket = `${cues.folder}/socket`;
+      const env = { ...process.env, ...cues.env };
+      const server = spawn(process.execPath, [CLI, app('prints-noise'), '--port', socket], {
+        env,
+        stdio: ['ignore', full, full],
+      });
+      closeSync(full);
+      t.after(() => server.kill('SIGKILL'));
+      await eventually(
+        () => existsSync(socket),
+        10_000,
+        () => 'no socket',
+      );
+      for (let i = 0; i < 3; i += 1)
+        assert.equal(await postToSocket(socket, { ways: ['lines', 'nativeError'] }), 200);
+      server.kill('SIGINT');
+      await untilExit(server);
+      assert.equal(server.exitCode, 0);
+    },
   );
 });
-
-test(
-  'a grandchild that keeps stdout and stderr open delays neither the report of a death, nor the restart, nor the end',
-  LIMIT,
-  async (t) => {
-    const cues = makeCues(t);
-    const server = await startServer(fixture('grandchild.mjs'), { t, env: cues.env, expectedRestarts: 1 });
-    try {
-      const pid = await pidOf(server);
-      process.kill(pid, 'SIGKILL');
-      assert.notEqual(await pidOf(server), pid);
-      const [first] = children(cues.notes());
-      assert.ok(
-        isAlive(first as number),
-        'it still holds the pipe: in its own session, nobody could kill it',
-      );
-      assert.deepEqual(await server.stop(), { code: 0, signal: null });
-      assert.ok(isAlive(first as number), 'it held the pipe to the end');
-    } finally {
-      for (const pid of children(cues.notes())) process.kill(pid, 'SIGKILL');
-    }
-  },
-);
 
 interface Print {
   readonly stream: string;
@@ -142,146 +292,6 @@ interface Print {
   readonly requestId: string;
   readonly msg: string;
 }
-
-test('--log-format json', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const args = ['--log-format', 'json'];
-  const server = await startServer(fixture('prints-in-turns.mjs'), { t, env: cues.env, args });
-  const printed = (msg: string): Print | undefined => prints(server).find((print) => print.msg === msg);
-  const untilPrinted = (msg: string): Promise<void> =>
-    eventually(
-      () => printed(msg) !== undefined,
-      15_000,
-      () => `${msg} in:\n${server.stdout()}`,
-    );
-
-  await t.test('wraps each print with stream, worker and request id', async () => {
-    await ask(server, { says: 'one' }, { id: 'call-1' });
-    await untilPrinted('one');
-    const { stream, worker, requestId } = printed('one') as Print;
-    assert.deepEqual({ stream, worker, requestId }, { stream: 'stdout', worker: 0, requestId: 'call-1' });
-  });
-
-  await t.test(
-    "a print of a call that has ended keeps that call's id, while another one runs and prints",
-    async () => {
-      await ask(server, { says: 'two', later: 'two goes on' }, { id: 'call-2' });
-      const third = ask(
-        server,
-        { says: 'three', later: 'three goes on', until: 'three ends' },
-        { id: 'call-3' },
-      );
-      await untilPrinted('three');
-      cues.give('two goes on');
-      await untilPrinted('two, later');
-      cues.give('three goes on');
-      await untilPrinted('three, later');
-      cues.give('three ends');
-      await third;
-      const ids = ['two', 'three', 'two, later', 'three, later'].map((msg) => printed(msg)?.requestId);
-      assert.deepEqual(ids, ['call-2', 'call-3', 'call-2', 'call-3']);
-    },
-  );
-
-  await t.test("a program's print has the id of the call then running, whoever printed before", async () => {
-    await ask(server, { says: 'four' }, { id: 'call-4' });
-    const fifth = ask(server, { child: 'five', until: 'five ends' }, { id: 'call-5' });
-    await untilPrinted('five');
-    cues.give('five ends');
-    await fifth;
-    assert.equal(printed('four')?.requestId, 'call-4');
-    assert.equal(printed('five')?.requestId, 'call-5');
-  });
-
-  await server.stop();
-});
-
-test('--log-format json: noise becomes whole JSON lines, and nothing of it is lost', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const args = ['--log-format', 'json'];
-  const server = await startServer(fixture('prints-noise.mjs'), { t, env: cues.env, args });
-  assert.equal((await ask(server, { ways: ['garbage', 'longLine', 'native'] }, { id: 'noise' })).status, 200);
-  const text = (): string =>
-    prints(server)
-      .map(({ msg }) => msg)
-      .join('');
-  await eventually(
-    () => text().includes('printed by native code'),
-    15_000,
-    () => `${server.stdout().length} characters`,
-  );
-  assert.ok(text().includes(`<${'x'.repeat(10_000_000)}>`));
-  await server.stop();
-});
-
-test(
-  'a reader of stdout that stops reading holds up the worker that prints, and neither other calls nor the end',
-  LIMIT,
-  async (t) => {
-    const cues = makeCues(t);
-    const server = await startServer(fixture('prints-noise.mjs'), {
-      t,
-      env: cues.env,
-      args: ['--workers', '2'],
-    });
-    await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
-    server.process.stdout?.pause();
-    const stuck = ask(server, { ways: ['lines', 'lines', 'lines', 'lines'] });
-    stuck.catch(() => {});
-    await server.until(({ model }) => model.workers.some(({ state }) => state === 'busy'));
-    for (let i = 0; i < 100; i += 1) assert.equal((await ask(server, {})).status, 200);
-    const { model, front } = await server.status();
-    assert.ok(
-      model.workers.some(({ state }) => state === 'busy'),
-      'it waits, and keeps nothing in memory',
-    );
-    assert.ok(front.rssBytes < 200e6, `the front has ${front.rssBytes} bytes`);
-    server.process.kill('SIGINT');
-    await server.until(({ state }) => state === 'draining');
-    server.process.kill('SIGINT');
-    await untilExit(server.process);
-    assert.equal(server.process.exitCode, 130);
-    await assert.rejects(stuck);
-  },
-);
-
-test('a reader of stdout that is gone: prints are dropped, calls go on', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const server = await startServer(fixture('prints-noise.mjs'), { t, env: cues.env });
-  await pidOf(server);
-  server.process.stdout?.destroy();
-  for (let i = 0; i < 3; i += 1) assert.equal((await ask(server, { ways: ['lines'] })).status, 200);
-  assert.deepEqual(await server.stop(), { code: 0, signal: null });
-});
-
-const FULL_DISK = '/dev/full';
-
-test(
-  'a full disk behind stdout and stderr: prints and logs are dropped, calls go on',
-  { ...LIMIT, skip: !existsSync(FULL_DISK) },
-  async (t) => {
-    const cues = makeCues(t);
-    const full = openSync(FULL_DISK, 'w');
-    const socket = `${cues.folder}/socket`;
-    const env = { ...process.env, ...cues.env };
-    const server = spawn(process.execPath, [CLI, fixture('prints-noise.mjs'), '--port', socket], {
-      env,
-      stdio: ['ignore', full, full],
-    });
-    closeSync(full);
-    t.after(() => server.kill('SIGKILL'));
-    await eventually(
-      () => existsSync(socket),
-      10_000,
-      () => 'no socket',
-    );
-    for (let i = 0; i < 3; i += 1)
-      assert.equal(await postToSocket(socket, { ways: ['lines', 'nativeError'] }), 200);
-    server.kill('SIGINT');
-    await untilExit(server);
-    assert.equal(server.exitCode, 0);
-  },
-);
 
 function postToSocket(socketPath: string, input: unknown): Promise<number | undefined> {
   return new Promise((resolve, reject) => {

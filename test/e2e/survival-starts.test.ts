@@ -4,58 +4,61 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { test } from 'node:test';
 import { makeCues } from '../helpers/cues.js';
-import { fixture, startServer } from '../helpers/server.js';
+import { withEachRuntime } from '../helpers/runtimes.js';
+import { startServer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 
-test(
-  'two GPUs with two workers each: inits take turns on a GPU and overlap across GPUs',
-  LIMIT,
-  async (t) => {
+withEachRuntime(({ app }) => {
+  test(
+    'two GPUs with two workers each: inits take turns on a GPU and overlap across GPUs',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const args = ['--workers-per-gpu', '2', '--spawn-concurrency', '8'];
+      const env = {
+        ...cues.env,
+        PATH: pathWithGpus(cues.folder, 2),
+        CUDA_VISIBLE_DEVICES: '0,1',
+      };
+      const server = await startServer(app('starts-slowly'), { t, env, args });
+      await Promise.all(['start 0', 'start 1'].map((line) => cues.untilNoted(line)));
+      const { model: starting } = await server.status();
+      assert.deepEqual(
+        starting.workers.map(({ pid }) => pid !== null),
+        [true, false, true, false],
+        'both GPUs begin before either has ended, each with one process',
+      );
+      cues.give('init may end');
+      await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
+      const notes = cues.notes();
+      for (const gpu of ['0', '1']) {
+        const own = notes.filter((line) => line.endsWith(` ${gpu}`));
+        assert.deepEqual(own, [`start ${gpu}`, `end ${gpu}`, `start ${gpu}`, `end ${gpu}`]);
+      }
+      const { model } = await server.status();
+      assert.deepEqual(
+        model.workers.map(({ device }) => device),
+        ['gpu 0', 'gpu 0', 'gpu 1', 'gpu 1'],
+      );
+      await server.stop();
+    },
+  );
+
+  test('a worker that dies in init gives its GPU to the next one waiting', LIMIT, async (t) => {
     const cues = makeCues(t);
-    const args = ['--workers-per-gpu', '2', '--spawn-concurrency', '8'];
-    const env = {
-      ...cues.env,
-      PATH: pathWithGpus(cues.folder, 2),
-      CUDA_VISIBLE_DEVICES: '0,1',
-    };
-    const server = await startServer(fixture('starts-slowly.mjs'), { t, env, args });
-    await Promise.all(['start 0', 'start 1'].map((line) => cues.untilNoted(line)));
-    const { model: starting } = await server.status();
-    assert.deepEqual(
-      starting.workers.map(({ pid }) => pid !== null),
-      [true, false, true, false],
-      'both GPUs begin before either has ended, each with one process',
+    const args = ['--workers-per-gpu', '2', '--restart-limit', '0'];
+    const env = { PATH: pathWithGpus(cues.folder, 1) };
+    const server = await startServer(app('throws-in-one-slot'), { t, env, args });
+    const { model } = await server.until((status) =>
+      status.model.workers.every(({ state }) => state === 'latched' || state === 'idle'),
     );
-    cues.give('init may end');
-    await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
-    const notes = cues.notes();
-    for (const gpu of ['0', '1']) {
-      const own = notes.filter((line) => line.endsWith(` ${gpu}`));
-      assert.deepEqual(own, [`start ${gpu}`, `end ${gpu}`, `start ${gpu}`, `end ${gpu}`]);
-    }
-    const { model } = await server.status();
     assert.deepEqual(
-      model.workers.map(({ device }) => device),
-      ['gpu 0', 'gpu 0', 'gpu 1', 'gpu 1'],
+      model.workers.map(({ state }) => state),
+      ['idle', 'latched'],
     );
     await server.stop();
-  },
-);
-
-test('a worker that dies in init gives its GPU to the next one waiting', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const args = ['--workers-per-gpu', '2', '--restart-limit', '0'];
-  const env = { PATH: pathWithGpus(cues.folder, 1) };
-  const server = await startServer(fixture('throws-in-one-slot.mjs'), { t, env, args });
-  const { model } = await server.until((status) =>
-    status.model.workers.every(({ state }) => state === 'latched' || state === 'idle'),
-  );
-  assert.deepEqual(
-    model.workers.map(({ state }) => state),
-    ['idle', 'latched'],
-  );
-  await server.stop();
+  });
 });
 
 /** A PATH on which `nvidia-smi -L` lists this many cards. */

@@ -3,14 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ask, errorOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
-import {
-  eventually,
-  fixture,
-  startServer,
-  type Answer,
-  type Server,
-  type Status,
-} from '../helpers/server.js';
+import { withEachRuntime } from '../helpers/runtimes.js';
+import { eventually, startServer, type Answer, type Server, type Status } from '../helpers/server.js';
 
 const LIMIT = { timeout: 120_000 };
 const LANES = 16;
@@ -34,53 +28,55 @@ const STORMS: readonly [string, Storm][] = [
   ['all workers at once', { strikes: 2, standing: WORKERS, victims: (pids) => pids }],
 ];
 
-for (const [what, storm] of STORMS) {
-  test(
-    `kill -9 of ${what} under load: every call is answered once or told, at most one is lost per kill, none runs twice`,
-    LIMIT,
-    async (t) => {
-      const cues = makeCues(t);
-      const server = await startServer(fixture('works.mjs'), {
-        t,
-        env: cues.env,
-        args: ['--workers', String(WORKERS)],
-      });
-      await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
-      const load = startLoad(server);
-      const kills = await strike(server, storm, load);
-      const answers = await load.finish();
+withEachRuntime(({ app }) => {
+  for (const [what, storm] of STORMS) {
+    test(
+      `kill -9 of ${what} under load: every call is answered once or told, at most one is lost per kill, none runs twice`,
+      LIMIT,
+      async (t) => {
+        const cues = makeCues(t);
+        const server = await startServer(app('works'), {
+          t,
+          env: cues.env,
+          args: ['--workers', String(WORKERS)],
+        });
+        await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
+        const load = startLoad(server);
+        const kills = await strike(server, storm, load);
+        const answers = await load.finish();
 
-      const begun = new Map<string, number>();
-      for (const line of cues.notes()) begun.set(line, (begun.get(line) ?? 0) + 1);
-      const times = (id: string): number => begun.get(`begun ${id}`) ?? 0;
-      const outcomes = { answered: 0, lost: 0, notBegun: 0 };
-      for (const [id, { input, answer }] of answers) {
-        const code = answer.status === 200 ? '' : errorOf(answer).code;
-        if (answer.status === 200) {
-          outcomes.answered += 1;
-          assert.equal(times(id), 1, `${id} was answered: it ran once`);
-          assert.deepEqual(answer.json<{ input: unknown }>().input, input, `${id} got its own answer`);
-        } else if (code === 'SERVE_WORKER_LOST') {
-          outcomes.lost += 1;
-          assert.ok(times(id) <= 1, `${id} was lost: it ran once at most`);
-        } else {
-          assert.equal(`${answer.status} ${code}`, '503 SERVE_NOT_BEGUN', id);
-          outcomes.notBegun += 1;
-          assert.equal(times(id), 0, `${id} was told that it did not begin`);
+        const begun = new Map<string, number>();
+        for (const line of cues.notes()) begun.set(line, (begun.get(line) ?? 0) + 1);
+        const times = (id: string): number => begun.get(`begun ${id}`) ?? 0;
+        const outcomes = { answered: 0, lost: 0, notBegun: 0 };
+        for (const [id, { input, answer }] of answers) {
+          const code = answer.status === 200 ? '' : errorOf(answer).code;
+          if (answer.status === 200) {
+            outcomes.answered += 1;
+            assert.equal(times(id), 1, `${id} was answered: it ran once`);
+            assert.deepEqual(answer.json<{ input: unknown }>().input, input, `${id} got its own answer`);
+          } else if (code === 'SERVE_WORKER_LOST') {
+            outcomes.lost += 1;
+            assert.ok(times(id) <= 1, `${id} was lost: it ran once at most`);
+          } else {
+            assert.equal(`${answer.status} ${code}`, '503 SERVE_NOT_BEGUN', id);
+            outcomes.notBegun += 1;
+            assert.equal(times(id), 0, `${id} was told that it did not begin`);
+          }
         }
-      }
-      t.diagnostic(`${kills} kills, ${JSON.stringify(outcomes)}`);
-      assert.ok(outcomes.answered >= storm.strikes * CALM, 'there was load');
-      assert.ok(outcomes.lost <= kills, `${outcomes.lost} calls lost in ${kills} kills`);
-      assert.equal((await ask(server, 'after the storm')).status, 200);
-      const { model, replies } = await server.status();
-      assert.equal(model.inFlight, 0);
-      assert.deepEqual(model.queue, { ...model.queue, waiting: 0, arriving: 0, bytes: 0 });
-      assert.equal(replies['ok'], outcomes.answered + 1);
-      await server.stop('SIGINT', kills);
-    },
-  );
-}
+        t.diagnostic(`${kills} kills, ${JSON.stringify(outcomes)}`);
+        assert.ok(outcomes.answered >= storm.strikes * CALM, 'there was load');
+        assert.ok(outcomes.lost <= kills, `${outcomes.lost} calls lost in ${kills} kills`);
+        assert.equal((await ask(server, 'after the storm')).status, 200);
+        const { model, replies } = await server.status();
+        assert.equal(model.inFlight, 0);
+        assert.deepEqual(model.queue, { ...model.queue, waiting: 0, arriving: 0, bytes: 0 });
+        assert.equal(replies['ok'], outcomes.answered + 1);
+        await server.stop('SIGINT', kills);
+      },
+    );
+  }
+});
 
 interface Sent {
   readonly input: unknown;

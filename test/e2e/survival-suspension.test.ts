@@ -4,32 +4,35 @@ import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ask } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
-import { fixture, startServer } from '../helpers/server.js';
+import { withEachRuntime } from '../helpers/runtimes.js';
+import { startServer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 
-for (const [what, kb, args, headers] of [
-  ['--run-timeout', 0, ['--run-timeout', '4s'], {}],
-  ['--run-timeout, with an answer that no pipe holds', 20_000, ['--run-timeout', '4s'], {}],
-  ["the client's deadline", 0, [], { 'x-request-timeout-seconds': '4' }],
-] as const) {
-  test(
-    `a call that ended while the front stood still is answered, though it woke after ${what}`,
-    LIMIT,
-    async (t) => {
-      const cues = makeCues(t);
-      const server = await startServer(fixture('notes-its-end.mjs'), { t, env: cues.env, args });
-      await server.until(({ state }) => state === 'ready');
-      const call = ask(server, { until: 'go on', kb }, { headers });
-      await cues.untilNoted('begun');
-      server.process.kill('SIGSTOP');
-      cues.give('go on');
-      await cues.untilNoted('ended');
-      await delay(4500); // Time is what this is about: the limit passes, and the front can tell of nothing meanwhile.
-      server.process.kill('SIGCONT');
-      const answer = await call;
-      assert.deepEqual([answer.status, answer.text.length], [200, kb * 1024 + '{"text":""}'.length]);
-      await server.stop();
-    },
-  );
-}
+withEachRuntime(({ app }) => {
+  for (const [what, kb, args, headers] of [
+    ['--run-timeout', 0, ['--run-timeout', '4s'], {}],
+    ['--run-timeout, with an answer that no pipe holds', 20_000, ['--run-timeout', '4s'], {}],
+    ["the client's deadline", 0, [], { 'x-request-timeout-seconds': '4' }],
+  ] as const) {
+    test(
+      `a call that ended while the front stood still is answered, though it woke after ${what}`,
+      LIMIT,
+      async (t) => {
+        const cues = makeCues(t);
+        const server = await startServer(app('notes-its-end'), { t, env: cues.env, args });
+        await server.until(({ state }) => state === 'ready');
+        const call = ask(server, { until: 'go on', kb }, { headers });
+        await cues.untilNoted('begun');
+        server.process.kill('SIGSTOP');
+        cues.give('go on');
+        await cues.untilNoted('ended');
+        await delay(4500); // Time is what this is about: the limit passes, and the front can tell of nothing meanwhile.
+        server.process.kill('SIGCONT');
+        const answer = await call;
+        assert.deepEqual([answer.status, answer.text.length], [200, kb * 1024 + '{"text":""}'.length]);
+        await server.stop();
+      },
+    );
+  }
+});

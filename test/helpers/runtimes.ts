@@ -1,0 +1,49 @@
+/** The languages of apps: what holds for the workers of all of them is tested with each. */
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { describe } from 'node:test';
+import { needs } from './needs.js';
+import { ROOT } from './server.js';
+
+/**
+ * What a test needs to know of a language. A fixture app of one name does the same in each of them, so that tests may
+ * expect the same; where a fact has another form, it is named here. Forms are parts of regular expressions.
+ */
+export interface Runtime {
+  readonly language: string;
+  /** Path of the fixture app of this name. */
+  app(name: string): string;
+  /** A place in that app's code, as messages name it. */
+  place(name: string): string;
+  /** A line of a stack in that app, in this function. */
+  frame(name: string, fn: string): string;
+  /** What the app calls to end its own process. */
+  readonly exit: string;
+}
+
+const TYPESCRIPT: Runtime = {
+  language: 'TypeScript',
+  app: (name) => existing(`test/fixtures/apps/${name}.mjs`),
+  place: (name) => `${name}\\.mjs:\\d+:\\d+`,
+  frame: (name, fn) => `at (?:Module\\.)?${fn} .*${name}\\.mjs`,
+  exit: 'process\\.exit',
+};
+
+const PYTHON: Runtime = {
+  language: 'Python',
+  app: (name) => existing(`test/fixtures/python-apps/${name}.py`),
+  place: (name) => `${name}\\.py:\\d+`,
+  frame: (name, fn) => `${name}\\.py", line \\d+, in ${fn}\\n`,
+  exit: 'os\\._exit',
+};
+
+function existing(path: string): string {
+  assert.ok(existsSync(ROOT + path), `fixture ${path} exists`);
+  return ROOT + path;
+}
+
+/** Defines these tests once for each language. */
+export function withEachRuntime(define: (runtime: Runtime) => void): void {
+  describe('workers in TypeScript', () => define(TYPESCRIPT));
+  describe('workers in Python', { skip: needs('python3') }, () => define(PYTHON));
+}
