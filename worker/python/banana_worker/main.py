@@ -174,7 +174,7 @@ class Worker:
         except ProtocolError as error:
             sys.stderr.write("The front broke the protocol: %s\n" % error.detail)
             process.die_with_front()
-        except Exception:
+        except Exception as fault:
             _die_of_own_fault(fault)
         self._waits.ring()
         self._tasks.wake()

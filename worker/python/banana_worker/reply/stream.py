@@ -164,7 +164,7 @@ class AsyncChunks(Chunks):
     async def aclose(self) -> None:
         """Ends the app's iterator early, so that its `finally` blocks free what it holds."""
         close = getattr(self._iterator, "aclose", None)
-        closing = close() if callable(close) else None
+        closing: Any = close() if callable(close) else None
         if hasattr(type(closing), "__await__"):
             await closing
 
