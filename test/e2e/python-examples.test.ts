@@ -1,0 +1,77 @@
+/** The examples in Python as a stranger runs them, against the answers that came with their model. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { needs } from '../helpers/needs.js';
+import { DEBIAN_PYTHON } from '../helpers/pythons.js';
+import { ROOT, call, startServer } from '../helpers/server.js';
+
+const EXAMPLES = `${ROOT}examples/python`;
+const LIMIT = { timeout: 120_000 };
+const NUMPY = { ...LIMIT, skip: needs('python3-numpy') };
+
+interface Row {
+  readonly pixels: readonly number[];
+  readonly label: number;
+  readonly probabilities: readonly number[];
+}
+
+const { accuracy, rows } = JSON.parse(readFileSync(`${ROOT}examples/digits/test.json`, 'utf8')) as {
+  accuracy: number;
+  rows: Row[];
+};
+
+type Answer = Pick<Row, 'label' | 'probabilities'>;
+
+/** Held-out pictures have the answers that the model was trained to give. */
+function assertLearned(answers: readonly Answer[]): void {
+  for (const [i, { probabilities }] of answers.entries())
+    for (const [digit, wanted] of (rows[i] as Row).probabilities.entries())
+      assert.ok(Math.abs((probabilities[digit] as number) - wanted) < 1e-4, `row ${i}, digit ${digit}`);
+  const right = answers.filter(({ label }, i) => label === rows[i]?.label).length;
+  assert.equal(Math.round((right / rows.length) * 1e4) / 1e4, accuracy);
+}
+
+test(
+  'greeting in Python prints and answers as it does in TypeScript',
+  { ...LIMIT, skip: needs('python3') },
+  async () => {
+    const server = await startServer(`${EXAMPLES}/greeting/app.py`, { env: { GREETING_INIT_MS: '1' } });
+    assert.deepEqual((await call(server.url, null)).json(), { greeting: 'hello world' });
+    await server.untilPrinted('hello\nhello world\n');
+    await server.stop();
+  },
+);
+
+test(
+  'digits in numpy: the answers of the model, in batches, and a bad picture is refused alone',
+  NUMPY,
+  async () => {
+    const args = ['--python', DEBIAN_PYTHON, '--batch-size', '8'];
+    const server = await startServer(`${EXAMPLES}/digits/app.py`, { args });
+    const answers = await Promise.all(rows.map(({ pixels }) => call(server.url, JSON.stringify({ pixels }))));
+    assertLearned(answers.map((answer) => answer.json<Answer>()));
+    for (const body of ['{}', '{"pixels":[1]}', '[1]', JSON.stringify({ pixels: Array(64).fill(17) })])
+      assert.equal((await call(server.url, body)).status, 422, body);
+    await server.stop();
+  },
+);
+
+test('digits in numpy, as a custom service of a model store', NUMPY, async () => {
+  const args = [
+    '--model-store',
+    EXAMPLES,
+    '--models',
+    'digits',
+    '--management-port',
+    '0',
+    '--python',
+    DEBIAN_PYTHON,
+  ];
+  const server = await startServer(null, { args });
+  const ask = (body: unknown) => call(`${server.url}/predictions/digits`, JSON.stringify(body));
+  const answers = await Promise.all(rows.map(({ pixels }) => ask(pixels)));
+  assertLearned(answers.map((answer) => answer.json<Answer>()));
+  assert.equal((await ask([1, 2])).status, 400);
+  await server.stop();
+});
