@@ -8,88 +8,256 @@ import { makeCues } from '../helpers/cues.js';
 import { startClient } from '../helpers/published-client.js';
 import { deadUrl } from '../helpers/held-port.js';
 import { endOf, post, potassiumStatus, startJob, untilPotassium } from '../helpers/potassium.js';
-import { ROOT, eventually, fixture, startServer, type Server, type StartOptions } from '../helpers/server.js';
+import { withEachRuntime } from '../helpers/runtimes.js';
+import { eventually, startServer, type Server, type StartOptions } from '../helpers/server.js';
 
 const LIMIT = { timeout: 120_000 };
 const JSON_TYPE = { 'content-type': 'application/json' };
 
-async function startPotassium(options: StartOptions): Promise<Server> {
-  const server = await startServer(fixture('potassium.mjs'), options);
-  await server.until(({ state }) => state === 'ready');
-  return server;
-}
-
-test('1: five cold calls of the seed exercise: one init, five answers, in turn', LIMIT, async (t) => {
-  const env = { GREETING_INIT_MS: '1000' };
-  const server = await startServer(`${ROOT}examples/greeting/app.ts`, { t, env });
-  const calls = Array.from({ length: 5 }, () => fetch(server.url, { method: 'POST' }));
-  for (const reply of await Promise.all(calls)) {
-    assert.equal(reply.status, 200);
-    assert.deepEqual(await reply.json(), { greeting: 'hello world' });
+withEachRuntime(({ app, greeting, potassium }) => {
+  async function startPotassium(options: StartOptions): Promise<Server> {
+    const server = await startServer(potassium(), options);
+    await server.until(({ state }) => state === 'ready');
+    return server;
   }
-  await server.stop();
-  const lines = server.stdout().split('\n').slice(0, -1);
-  assert.deepEqual(lines, ['hello', ...Array<string>(5).fill('hello world')]);
-});
 
-test('2: every kind of request has its status', LIMIT, async (t) => {
-  const server = await startPotassium({ t, env: makeCues(t).env });
-  const rows: readonly (readonly [
-    method: string,
-    path: string,
-    body: string | null,
-    type: string,
-    status: number,
-  ])[] = [
-    ['POST', '/', '{}', 'application/json', 200],
-    ['POST', '/answer', '"a status"', 'application/json', 201],
-    ['POST', '/answer', '"bytes"', 'application/json', 200],
-    ['POST', '/answer', '"chunks"', 'application/json', 200],
-    ['POST', '/later', '{}', 'application/json', 200],
-    ['POST', '/', '{', 'application/json', 400],
-    ['POST', '/', null, 'application/json', 400],
-    ['POST', '/', '{}', 'text/plain', 400],
-    ['POST', '/', 'null', 'application/ld+json', 200],
-    ['POST', '/work/', '{}', 'application/json', 404],
-    ['GET', '/', null, '', 405],
-    ['PUT', '/later', '{}', 'application/json', 405],
-    ['OPTIONS', '/', null, '', 200],
-    ['POST', '/answer', '"a throw"', 'application/json', 500],
-    ['POST', '/answer', '"nothing"', 'application/json', 500],
-    ['POST', '/_k/warmup', null, '', 200],
-    ['GET', '/_k/warmup', null, '', 200],
-    ['GET', '/_k/status', null, '', 200],
-    ['HEAD', '/__status__', null, '', 200],
-    ['POST', '/_k/status', '{}', 'application/json', 404],
-    ['GET', '/healthcheck', null, '', 200],
-  ];
-  for (const [method, path, body, type, status] of rows) {
-    const headers: Record<string, string> = type === '' ? {} : { 'content-type': type };
-    const reply = await fetch(server.url + path, { method, body, headers });
-    assert.equal(reply.status, status, `${method} ${path} ${body}: ${await reply.text()}`);
-  }
-  await server.stop();
-});
+  test('1: five cold calls of the seed exercise: one init, five answers, in turn', LIMIT, async (t) => {
+    const env = { GREETING_INIT_MS: '1000', GREETING_INIT_S: '1' };
+    const server = await startServer(greeting(), { t, env });
+    const calls = Array.from({ length: 5 }, () => fetch(server.url, { method: 'POST' }));
+    for (const reply of await Promise.all(calls)) {
+      assert.equal(reply.status, 200);
+      assert.deepEqual(await reply.json(), { greeting: 'hello world' });
+    }
+    await server.stop();
+    const lines = server.stdout().split('\n').slice(0, -1);
+    assert.deepEqual(lines, ['hello', ...Array<string>(5).fill('hello world')]);
+  });
 
-test('3: sequence_number goes up by one with every POST, and with nothing else', LIMIT, async (t) => {
-  const server = await startPotassium({ t, env: makeCues(t).env, args: ['--max-body', '1kb'] });
-  const posts: readonly (() => Promise<unknown>)[] = [
-    () => post(server, '/', {}),
-    () => post(server, '/later', {}, 'job'),
-    () => post(server, '/answer', 'a throw'),
-    () => post(server, '/', 'x'.repeat(2000)),
-    () => post(server, '/nope', {}),
-    () => post(server, '/_k/warmup', {}),
-    () => fetch(server.url, { method: 'POST', body: '{', headers: JSON_TYPE }),
-    () => fetch(server.url, { method: 'POST', body: '{}' }),
-  ];
-  for (const [i, send] of posts.entries()) {
-    await send();
-    assert.equal((await potassiumStatus(server)).sequence_number, i + 1);
+  test('2: every kind of request has its status', LIMIT, async (t) => {
+    const server = await startPotassium({ t, env: makeCues(t).env });
+    const rows: readonly (readonly [
+      method: string,
+      path: string,
+      body: string | null,
+      type: string,
+      status: number,
+    ])[] = [
+      ['POST', '/', '{}', 'application/json', 200],
+      ['POST', '/answer', '"a status"', 'application/json', 201],
+      ['POST', '/answer', '"bytes"', 'application/json', 200],
+      ['POST', '/answer', '"chunks"', 'application/json', 200],
+      ['POST', '/later', '{}', 'application/json', 200],
+      ['POST', '/', '{', 'application/json', 400],
+      ['POST', '/', null, 'application/json', 400],
+      ['POST', '/', '{}', 'text/plain', 400],
+      ['POST', '/', 'null', 'application/ld+json', 200],
+      ['POST', '/work/', '{}', 'application/json', 404],
+      ['GET', '/', null, '', 405],
+      ['PUT', '/later', '{}', 'application/json', 405],
+      ['OPTIONS', '/', null, '', 200],
+      ['POST', '/answer', '"a throw"', 'application/json', 500],
+      ['POST', '/answer', '"nothing"', 'application/json', 500],
+      ['POST', '/_k/warmup', null, '', 200],
+      ['GET', '/_k/warmup', null, '', 200],
+      ['GET', '/_k/status', null, '', 200],
+      ['HEAD', '/__status__', null, '', 200],
+      ['POST', '/_k/status', '{}', 'application/json', 404],
+      ['GET', '/healthcheck', null, '', 200],
+    ];
+    for (const [method, path, body, type, status] of rows) {
+      const headers: Record<string, string> = type === '' ? {} : { 'content-type': type };
+      const reply = await fetch(server.url + path, { method, body, headers });
+      assert.equal(reply.status, status, `${method} ${path} ${body}: ${await reply.text()}`);
+    }
+    await server.stop();
+  });
+
+  test('3: sequence_number goes up by one with every POST, and with nothing else', LIMIT, async (t) => {
+    const server = await startPotassium({ t, env: makeCues(t).env, args: ['--max-body', '1kb'] });
+    const posts: readonly (() => Promise<unknown>)[] = [
+      () => post(server, '/', {}),
+      () => post(server, '/later', {}, 'job'),
+      () => post(server, '/answer', 'a throw'),
+      () => post(server, '/', 'x'.repeat(2000)),
+      () => post(server, '/nope', {}),
+      () => post(server, '/_k/warmup', {}),
+      () => fetch(server.url, { method: 'POST', body: '{', headers: JSON_TYPE }),
+      () => fetch(server.url, { method: 'POST', body: '{}' }),
+    ];
+    for (const [i, send] of posts.entries()) {
+      await send();
+      assert.equal((await potassiumStatus(server)).sequence_number, i + 1);
+    }
+    for (const method of ['GET', 'PUT', 'HEAD', 'OPTIONS']) await fetch(server.url, { method });
+    assert.equal((await potassiumStatus(server)).sequence_number, posts.length);
+    await server.stop();
+  });
+
+  test('4: the published clients 3.0.0, 4.0.0 and 6.2.0 call a Potassium app', LIMIT, async (t) => {
+    const server = await startPotassium({ t, env: makeCues(t).env });
+    for (const major of [3, 4] as const) {
+      const client = await startClient(t, major, server);
+      const ran = await client.ask<RunAnswer>('run', 'key', 'model', { major });
+      assert.deepEqual([ran.message, ran.modelOutputs[0]?.json], ['success', { major }]);
+      const callID = await client.ask<string>('start', 'key', 'model', { later: major });
+      const checked = await untilChecked(client, callID);
+      assert.deepEqual(checked.modelOutputs[0]?.json, { later: major });
+      if (major === 3) await client.ask('feedback', 'key', callID, { good: true });
+    }
+    const client = await startClient(t, 6, server);
+    assert.deepEqual((await client.ask<CallAnswer>('call', '/', { major: 6 })).json.json, { major: 6 });
+    assert.deepEqual((await client.ask<{ json: unknown }>('warmup')).json, { warm: true });
+    await server.stop();
+  });
+
+  test('5: calls that come during init are answered, whatever client they come from', LIMIT, async (t) => {
+    const cues = makeCues(t);
+    cues.give('init may not end');
+    const server = await startServer(potassium(), { t, env: cues.env });
+    const clients = await Promise.all(([3, 4, 6] as const).map((major) => startClient(t, major, server)));
+    const [three, four, six] = clients as [(typeof clients)[0], (typeof clients)[0], (typeof clients)[0]];
+    const answers = Promise.all([
+      three.ask<RunAnswer>('run', 'key', 'model', { major: 3 }),
+      four.ask<RunAnswer>('run', 'key', 'model', { major: 4 }),
+      six.ask<CallAnswer>('call', '/', { major: 6 }),
+    ]);
+    await server.until(({ model }) => model.queue.waiting === 3);
+    cues.give('init may end');
+    const [ofThree, ofFour, ofSix] = await answers;
+    assert.deepEqual(ofThree.modelOutputs[0]?.json, { major: 3 });
+    assert.deepEqual(ofFour.modelOutputs[0]?.json, { major: 4 });
+    assert.deepEqual(ofSix.json.json, { major: 6 });
+    await server.stop();
+  });
+
+  test('6: process.exit in the middle of a call is a 500; the next call is answered', LIMIT, async (t) => {
+    const server = await startPotassium({ t, env: makeCues(t).env, expectedRestarts: 1 });
+    const lost = await post(server, '/work', { dies: 'exit 7' }, 'doomed');
+    assert.deepEqual([lost.status, errorOf(lost).code], [500, 'SERVE_WORKER_LOST']);
+    assert.equal((await post(server, '/', {})).status, 200);
+    await server.stop();
+  });
+
+  test('7: 10,000 calls leave no descriptor behind and no memory', LIMIT, async (t) => {
+    const server = await startPotassium({ t, env: makeCues(t).env });
+    const pids = [server.pid, (await server.status()).model.workers[0]?.pid as number];
+    const descriptors = (): number[] => pids.map((pid) => readdirSync(`/proc/${pid}/fd`).length);
+    const before = descriptors();
+    await callManyTimes(server, 3000);
+    const warmBytes = (await server.status()).front.rssBytes;
+    await callManyTimes(server, 10_000);
+    const grownBytes = (await server.status()).front.rssBytes - warmBytes;
+    assert.ok(grownBytes < 48 * 1024 ** 2, `${grownBytes} bytes`);
+    await eventually(
+      () => descriptors().every((count, i) => count <= (before[i] as number)),
+      15_000,
+      () => `descriptors before: ${before.join()}, after: ${descriptors().join()}`,
+    );
+    assert.equal((await potassiumStatus(server)).sequence_number, 13_000);
+    await server.stop();
+  });
+
+  test(
+    '8: a generator that throws breaks the connection off, and gpu_available comes back',
+    LIMIT,
+    async (t) => {
+      const server = await startPotassium({ t, env: makeCues(t).env });
+      const response = await fetch(`${server.url}/answer`, {
+        method: 'POST',
+        body: '"a throw after a chunk"',
+        headers: JSON_TYPE,
+      });
+      assert.equal(response.status, 200);
+      await assert.rejects(response.text());
+      const { inference_time } = await untilPotassium(server, ({ gpu_available }) => gpu_available);
+      assert.equal(inference_time, 0);
+      await server.stop();
+    },
+  );
+
+  test('9: a megabyte of non-ASCII text comes back whole through 6.2.0', LIMIT, async (t) => {
+    const server = await startPotassium({ t, env: makeCues(t).env });
+    const client = await startClient(t, 6, server);
+    const text = 'ü漢🍌'.repeat(100_000);
+    assert.equal((await client.ask<CallAnswer>('call', '/', text)).json.json, text);
+    await server.stop();
+  });
+
+  test('10: 6.2.0 asks again after a full queue, until it is served', LIMIT, async (t) => {
+    const cues = makeCues(t);
+    const server = await startPotassium({ t, env: cues.env, args: ['--queue-size', '0'] });
+    const running = post(server, '/work', { until: 'go on' }, 'first');
+    await cues.untilNoted('begun first');
+    const client = await startClient(t, 6, server);
+    const refused = client.ask<CallAnswer>('call', '/', { second: true });
+    await client.untilPrinted('Retrying...');
+    cues.give('go on');
+    assert.equal((await running).status, 200);
+    assert.deepEqual((await refused).json.json, { second: true });
+    await server.stop();
+  });
+
+  test('11: binary noise on stdout breaks no frame', LIMIT, async (t) => {
+    const server = await startPotassium({ t, env: makeCues(t).env });
+    for (let i = 0; i < 20; i += 1) {
+      const answer = await post(server, '/noise', { bytes: 10_000, i });
+      assert.deepEqual([answer.status, answer.json()], [200, { i }]);
+    }
+    await server.untilPrinted('end of the noise');
+    await server.stop();
+  });
+
+  for (const [what, says] of [
+    ['twice', /Route already in use: \/\w*(?:\n| \{)/],
+    ['reserved', /Route already in use: \/_k\/warmup is the server's own/],
+  ] as const) {
+    test(
+      `12: an app that takes a route ${what === 'twice' ? 'twice' : "of the server's own"} does not start`,
+      LIMIT,
+      async (t) => {
+        const args = ['--restart-limit', '0'];
+        const server = await startServer(app('potassium-bad-route'), { t, args, env: { ROUTE: what } });
+        assert.equal((await server.ended).code, 3);
+        assert.match(server.stderr(), says);
+      },
+    );
   }
-  for (const method of ['GET', 'PUT', 'HEAD', 'OPTIONS']) await fetch(server.url, { method });
-  assert.equal((await potassiumStatus(server)).sequence_number, posts.length);
-  await server.stop();
+
+  test('13: a background function that throws leaves the server well', LIMIT, async (t) => {
+    const server = await startPotassium({ t, env: makeCues(t).env });
+    const job = await endOf(server, await startJob(server, '/later', { throws: 'the app broke' }, 'job'));
+    assert.deepEqual([job.state, job.error?.code], ['failed', 'SERVE_INFERENCE_FAILED']);
+    await server.untilPrinted('the app broke');
+    assert.equal((await post(server, '/', {})).status, 200);
+    assert.equal((await potassiumStatus(server)).gpu_available, true);
+    assert.equal((await fetch(`${server.url}/healthcheck`)).status, 200);
+    await server.stop();
+  });
+
+  test('14: headers by any spelling, a Response read and written, a legacy handler', LIMIT, async (t) => {
+    const server = await startPotassium({ t, env: makeCues(t).env });
+    const seen = await post(server, '/', {}, undefined, { 'x-CUSTOM': 'yes' });
+    assert.equal(seen.json<{ custom: string }>().custom, 'yes');
+    const rewritten = await post(server, '/answer', 'rewritten');
+    assert.deepEqual(rewritten.json(), { was: { a: 1 }, none: null });
+    await server.stop();
+    const legacy = await startServer(app('potassium-legacy'), { t, env: { TEST_PORT: '1' } });
+    assert.deepEqual((await post(legacy, '/', { name: 'you' })).json(), { out: 'hello you' });
+    await legacy.stop();
+  });
+
+  test('15: a webhook to a dead port: no caller is affected, and the log has one line', LIMIT, async (t) => {
+    const env = { HOOK: await deadUrl() };
+    const server = await startServer(app('result-webhook'), {
+      t,
+      env,
+      args: ['--drain-timeout', '2s'],
+    });
+    assert.deepEqual((await post(server, '/', { ask: 1 })).json(), { answer: 1 });
+    await server.stop();
+    assert.equal(server.stderr().match(/Webhook to /g)?.length, 1);
+  });
 });
 
 interface RunAnswer {
@@ -101,23 +269,6 @@ interface CallAnswer {
   readonly json: { readonly json: unknown };
 }
 
-test('4: the published clients 3.0.0, 4.0.0 and 6.2.0 call a Potassium app', LIMIT, async (t) => {
-  const server = await startPotassium({ t, env: makeCues(t).env });
-  for (const major of [3, 4] as const) {
-    const client = await startClient(t, major, server);
-    const ran = await client.ask<RunAnswer>('run', 'key', 'model', { major });
-    assert.deepEqual([ran.message, ran.modelOutputs[0]?.json], ['success', { major }]);
-    const callID = await client.ask<string>('start', 'key', 'model', { later: major });
-    const checked = await untilChecked(client, callID);
-    assert.deepEqual(checked.modelOutputs[0]?.json, { later: major });
-    if (major === 3) await client.ask('feedback', 'key', callID, { good: true });
-  }
-  const client = await startClient(t, 6, server);
-  assert.deepEqual((await client.ask<CallAnswer>('call', '/', { major: 6 })).json.json, { major: 6 });
-  assert.deepEqual((await client.ask<{ json: unknown }>('warmup')).json, { warm: true });
-  await server.stop();
-});
-
 async function untilChecked(
   client: Awaited<ReturnType<typeof startClient>>,
   callID: string,
@@ -127,53 +278,6 @@ async function untilChecked(
     if (answer.message === 'success') return answer;
   }
 }
-
-test('5: calls that come during init are answered, whatever client they come from', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  cues.give('init may not end');
-  const server = await startServer(fixture('potassium.mjs'), { t, env: cues.env });
-  const clients = await Promise.all(([3, 4, 6] as const).map((major) => startClient(t, major, server)));
-  const [three, four, six] = clients as [(typeof clients)[0], (typeof clients)[0], (typeof clients)[0]];
-  const answers = Promise.all([
-    three.ask<RunAnswer>('run', 'key', 'model', { major: 3 }),
-    four.ask<RunAnswer>('run', 'key', 'model', { major: 4 }),
-    six.ask<CallAnswer>('call', '/', { major: 6 }),
-  ]);
-  await server.until(({ model }) => model.queue.waiting === 3);
-  cues.give('init may end');
-  const [ofThree, ofFour, ofSix] = await answers;
-  assert.deepEqual(ofThree.modelOutputs[0]?.json, { major: 3 });
-  assert.deepEqual(ofFour.modelOutputs[0]?.json, { major: 4 });
-  assert.deepEqual(ofSix.json.json, { major: 6 });
-  await server.stop();
-});
-
-test('6: process.exit in the middle of a call is a 500; the next call is answered', LIMIT, async (t) => {
-  const server = await startPotassium({ t, env: makeCues(t).env, expectedRestarts: 1 });
-  const lost = await post(server, '/work', { dies: 'exit 7' }, 'doomed');
-  assert.deepEqual([lost.status, errorOf(lost).code], [500, 'SERVE_WORKER_LOST']);
-  assert.equal((await post(server, '/', {})).status, 200);
-  await server.stop();
-});
-
-test('7: 10,000 calls leave no descriptor behind and no memory', LIMIT, async (t) => {
-  const server = await startPotassium({ t, env: makeCues(t).env });
-  const pids = [server.pid, (await server.status()).model.workers[0]?.pid as number];
-  const descriptors = (): number[] => pids.map((pid) => readdirSync(`/proc/${pid}/fd`).length);
-  const before = descriptors();
-  await callManyTimes(server, 3000);
-  const warmBytes = (await server.status()).front.rssBytes;
-  await callManyTimes(server, 10_000);
-  const grownBytes = (await server.status()).front.rssBytes - warmBytes;
-  assert.ok(grownBytes < 48 * 1024 ** 2, `${grownBytes} bytes`);
-  await eventually(
-    () => descriptors().every((count, i) => count <= (before[i] as number)),
-    15_000,
-    () => `descriptors before: ${before.join()}, after: ${descriptors().join()}`,
-  );
-  assert.equal((await potassiumStatus(server)).sequence_number, 13_000);
-  await server.stop();
-});
 
 async function callManyTimes(server: Server, calls: number): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: 8 });
@@ -194,104 +298,3 @@ async function callManyTimes(server: Server, calls: number): Promise<void> {
   await Promise.all(Array.from({ length: 8 }, lane));
   agent.destroy();
 }
-
-test(
-  '8: a generator that throws breaks the connection off, and gpu_available comes back',
-  LIMIT,
-  async (t) => {
-    const server = await startPotassium({ t, env: makeCues(t).env });
-    const response = await fetch(`${server.url}/answer`, {
-      method: 'POST',
-      body: '"a throw after a chunk"',
-      headers: JSON_TYPE,
-    });
-    assert.equal(response.status, 200);
-    await assert.rejects(response.text());
-    const { inference_time } = await untilPotassium(server, ({ gpu_available }) => gpu_available);
-    assert.equal(inference_time, 0);
-    await server.stop();
-  },
-);
-
-test('9: a megabyte of non-ASCII text comes back whole through 6.2.0', LIMIT, async (t) => {
-  const server = await startPotassium({ t, env: makeCues(t).env });
-  const client = await startClient(t, 6, server);
-  const text = 'ü漢🍌'.repeat(100_000);
-  assert.equal((await client.ask<CallAnswer>('call', '/', text)).json.json, text);
-  await server.stop();
-});
-
-test('10: 6.2.0 asks again after a full queue, until it is served', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const server = await startPotassium({ t, env: cues.env, args: ['--queue-size', '0'] });
-  const running = post(server, '/work', { until: 'go on' }, 'first');
-  await cues.untilNoted('begun first');
-  const client = await startClient(t, 6, server);
-  const refused = client.ask<CallAnswer>('call', '/', { second: true });
-  await client.untilPrinted('Retrying...');
-  cues.give('go on');
-  assert.equal((await running).status, 200);
-  assert.deepEqual((await refused).json.json, { second: true });
-  await server.stop();
-});
-
-test('11: binary noise on stdout breaks no frame', LIMIT, async (t) => {
-  const server = await startPotassium({ t, env: makeCues(t).env });
-  for (let i = 0; i < 20; i += 1) {
-    const answer = await post(server, '/noise', { bytes: 10_000, i });
-    assert.deepEqual([answer.status, answer.json()], [200, { i }]);
-  }
-  await server.untilPrinted('end of the noise');
-  await server.stop();
-});
-
-for (const [what, says] of [
-  ['twice', /Route already in use: \/\w*\n/],
-  ['reserved', /Route already in use: \/_k\/warmup is the server's own/],
-] as const) {
-  test(
-    `12: an app that takes a route ${what === 'twice' ? 'twice' : "of the server's own"} does not start`,
-    LIMIT,
-    async (t) => {
-      const args = ['--restart-limit', '0'];
-      const server = await startServer(fixture('potassium-bad-route.mjs'), { t, args, env: { ROUTE: what } });
-      assert.equal((await server.ended).code, 3);
-      assert.match(server.stderr(), says);
-    },
-  );
-}
-
-test('13: a background function that throws leaves the server well', LIMIT, async (t) => {
-  const server = await startPotassium({ t, env: makeCues(t).env });
-  const job = await endOf(server, await startJob(server, '/later', { throws: 'the app broke' }, 'job'));
-  assert.deepEqual([job.state, job.error?.code], ['failed', 'SERVE_INFERENCE_FAILED']);
-  await server.untilPrinted('the app broke');
-  assert.equal((await post(server, '/', {})).status, 200);
-  assert.equal((await potassiumStatus(server)).gpu_available, true);
-  assert.equal((await fetch(`${server.url}/healthcheck`)).status, 200);
-  await server.stop();
-});
-
-test('14: headers by any spelling, a Response read and written, a legacy handler', LIMIT, async (t) => {
-  const server = await startPotassium({ t, env: makeCues(t).env });
-  const seen = await post(server, '/', {}, undefined, { 'x-CUSTOM': 'yes' });
-  assert.equal(seen.json<{ custom: string }>().custom, 'yes');
-  const rewritten = await post(server, '/answer', 'rewritten');
-  assert.deepEqual(rewritten.json(), { was: { a: 1 }, none: null });
-  await server.stop();
-  const legacy = await startServer(fixture('potassium-legacy.ts'), { t, env: { TEST_PORT: '1' } });
-  assert.deepEqual((await post(legacy, '/', { name: 'you' })).json(), { out: 'hello you' });
-  await legacy.stop();
-});
-
-test('15: a webhook to a dead port: no caller is affected, and the log has one line', LIMIT, async (t) => {
-  const env = { HOOK: await deadUrl() };
-  const server = await startServer(fixture('result-webhook.mjs'), {
-    t,
-    env,
-    args: ['--drain-timeout', '2s'],
-  });
-  assert.deepEqual((await post(server, '/', { ask: 1 })).json(), { answer: 1 });
-  await server.stop();
-  assert.equal(server.stderr().match(/Webhook to /g)?.length, 1);
-});

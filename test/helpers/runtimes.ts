@@ -13,6 +13,10 @@ export interface Runtime {
   readonly language: string;
   /** Path of the fixture app of this name. */
   app(name: string): string;
+  /** Path of the Potassium app with a route for every kind of answer: a file potassium.py would hide the module. */
+  potassium(): string;
+  /** Path of the exercise that greets. */
+  greeting(): string;
   /** A place in that app's code, as messages name it. */
   place(name: string): string;
   /** A line of a stack in that app, in this function. */
@@ -23,7 +27,9 @@ export interface Runtime {
 
 const TYPESCRIPT: Runtime = {
   language: 'TypeScript',
-  app: (name) => existing(`test/fixtures/apps/${name}.mjs`),
+  app: (name) => existing(`test/fixtures/apps/${name}.mjs`, `test/fixtures/apps/${name}.ts`),
+  potassium: () => existing('test/fixtures/apps/potassium.mjs'),
+  greeting: () => existing('examples/greeting/app.ts'),
   place: (name) => `${name}\\.mjs:\\d+:\\d+`,
   frame: (name, fn) => `at (?:Module\\.)?${fn} .*${name}\\.mjs`,
   exit: 'process\\.exit',
@@ -32,13 +38,17 @@ const TYPESCRIPT: Runtime = {
 const PYTHON: Runtime = {
   language: 'Python',
   app: (name) => existing(`test/fixtures/python-apps/${name}.py`),
+  potassium: () => existing('test/fixtures/python-apps/potassium-app.py'),
+  greeting: () => existing('test/fixtures/python-apps/greeting.py'),
   place: (name) => `${name}\\.py:\\d+`,
   frame: (name, fn) => `${name}\\.py", line \\d+, in ${fn}\\n`,
   exit: 'os\\._exit',
 };
 
-function existing(path: string): string {
-  assert.ok(existsSync(ROOT + path), `fixture ${path} exists`);
+/** The first of these files, below the root, that is there. */
+function existing(...paths: readonly string[]): string {
+  const path = paths.find((each) => existsSync(ROOT + each));
+  assert.ok(path !== undefined, `fixture ${paths.join(' or ')} exists`);
   return ROOT + path;
 }
 
