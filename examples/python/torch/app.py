@@ -1,8 +1,4 @@
-"""A small network on torch that learns the sine when a worker starts, and answers calls that came together in one run.
-
-banana-serve examples/python/torch/app.py --batch-size 16
-curl localhost:8000 -d '{"angles": [0, 0.5, 1.57]}'
-"""
+"""A small network on torch that learns the sine when a worker starts, and answers calls that came together in one run."""
 
 import math
 
