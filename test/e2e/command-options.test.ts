@@ -124,7 +124,7 @@ describe('the command', RUNS, () => {
     assert.equal(code, 2);
     assert.equal(
       err,
-      `banana-serve: no app was given, and there is no app.ts, app.mts, app.cts, app.js, app.mjs, app.cjs in ${cwd}. Run: banana-serve ./app.ts\n`,
+      `banana-serve: no app was given, and there is no app.ts, app.mts, app.cts, app.js, app.mjs, app.cjs, app.py in ${cwd}. Run: banana-serve ./app.ts\n`,
     );
   });
 });
