@@ -156,9 +156,9 @@ const BEFORE_THE_START: readonly (readonly [given: readonly string[], says: stri
   [['lib/app.ts'], 'lib/app.ts: no such file. The folder lib does not exist either.'],
   [
     ['empty'],
-    'empty is a folder without app.ts, app.mts, app.cts, app.js, app.mjs, app.cjs, and without a service.ts.',
+    'empty is a folder without app.ts, app.mts, app.cts, app.js, app.mjs, app.cjs, app.py, and without a service.ts.',
   ],
-  [['model.onnx'], 'model.onnx: an app is one of .ts .mts .cts .js .mjs .cjs, not .onnx.'],
+  [['model.onnx'], 'model.onnx: an app is one of .ts .mts .cts .js .mjs .cjs .py, not .onnx.'],
 ];
 
 describe('a path that is no app', RUNS, () => {
