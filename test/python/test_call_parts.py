@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import threading
 import unittest
 from typing import Any, List
+from unittest import mock
 
+from banana_worker import process
 from banana_worker.app_metrics import OwnMetrics
 from banana_worker.batch_entries import entries_of, halves_of, only_entry
 from banana_worker.call_context import CallContext, CallSurroundings, WorkerInfo
 from banana_worker.credit import Credit
 from banana_worker.errors import ServeError
+from banana_worker.listener import Listener
 from banana_worker.messages import Metric
 from banana_worker.tell_metrics import tell_metrics
+from banana_worker.waits import Waits
 from banana_worker.webhook_handover import check_webhook
 from calls import call_with
 
@@ -212,6 +218,20 @@ class Webhooks(unittest.TestCase):
                 check_webhook(url, body, timeout_ms, retries)
             self.assertNotIn("secret", str(raised.exception))
         check_webhook("https://user:pass@example.com:8443/hook?x=1", b"{}", 1_500, 3)
+
+
+class ForkTest(unittest.TestCase):
+    def test_a_forked_child_does_not_wait_for_messages_that_cannot_reach_it(self) -> None:
+        out, inlet = os.pipe()
+        self.addCleanup(os.close, out)
+        self.addCleanup(os.close, inlet)
+        waits = Waits(Listener(out, lambda: self.fail("it reads"), lambda: None))
+        with mock.patch.object(process, "_is_fork", True):
+            waits.wait(lambda: True)
+            with self.assertRaisesRegex(RuntimeError, "cannot wait"):
+                waits.wait(lambda: False)
+            with self.assertRaisesRegex(RuntimeError, "cannot wait"):
+                asyncio.run(waits.wait_async(lambda: False))
 
 
 if __name__ == "__main__":

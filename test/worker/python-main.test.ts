@@ -6,6 +6,7 @@ import { BodyAssembler, joinPieces } from '../../protocol/body-assembler.js';
 import { MAX_FRAGMENT_BYTES, PROTOCOL_VERSION } from '../../protocol/messages.js';
 import { printMark } from '../../protocol/print-mark.js';
 import { needs } from '../helpers/needs.js';
+import { startReceiver } from '../helpers/receiver.js';
 import { GOLDEN, type GoldenFrame } from '../protocol/golden-frames.js';
 import { callWith } from './calls.js';
 import { pythonWorkerOf, startedPython } from './python-process.js';
@@ -246,20 +247,38 @@ test(
   'processes of every kind that an app starts hold none of the descriptors, and their ends disturb nothing',
   OPTIONS,
   async (t) => {
+    const receiver = await startReceiver(t);
     const worker = await startedPython(
       t,
-      `import multiprocessing, os, subprocess, sys
+      `import multiprocessing, os, subprocess, sys, tempfile
 PROBE = "for fd in 3 4 5; do [ -e /dev/fd/$fd ] && echo $fd; done; true"
 
-def held(_=None):
-    return [fd for fd in (3, 4, 5) if os.path.exists("/proc/self/fd/%d" % fd)
-            and os.readlink("/proc/self/fd/%d" % fd).startswith(("socket:", "/memfd", "/tmp"))]
+def identity(fd):
+    try: at = os.fstat(fd)
+    except OSError: return None
+    return (at.st_dev, at.st_ino)
+
+URL = ${JSON.stringify(receiver.url)}
+OWN = [identity(fd) for fd in (3, 4, 5)]
+
+def held(own):
+    return [fd for fd in range(256) if identity(fd) in own]
+
+def opens_files(own):
+    files = [tempfile.TemporaryFile() for _ in range(4)]
+    return [len({file.fileno() for file in files} & {3, 4, 5}), held(own)]
+
+def sends(url):
+    from potassium import send_webhook
+    files = [tempfile.TemporaryFile() for _ in range(4)]
+    for wait in (True, False): send_webhook(url, {"wait": wait}, wait=wait)
+    return len(files)
 
 def in_fork(end):
     out, inlet = os.pipe()
     child = os.fork()
     if child == 0:
-        os.write(inlet, repr(held()).encode())
+        os.write(inlet, repr(held(OWN)).encode())
         end()
     os.close(inlet)
     with os.fdopen(out) as pipe: text = pipe.read()
@@ -267,8 +286,14 @@ def in_fork(end):
 
 def inference(kind, ctx):
     if kind == "subprocess": return subprocess.check_output(["sh", "-c", PROBE]).decode()
-    if kind in ("fork", "spawn"):
-        with multiprocessing.get_context(kind).Pool(1) as pool: return pool.map(held, [0])
+    if kind in ("fork", "spawn", "forkserver"):
+        with multiprocessing.get_context(kind).Pool(1) as pool:
+            return [pool.apply(held, (OWN,)), pool.apply(sends, (URL,))]
+    if kind == "files": return in_fork(lambda: os._exit(opens_files(OWN) == [0, []]))
+    if kind == "webhook": return in_fork(lambda: os._exit(sends(URL)))
+    if kind == "end of file":
+        from banana_worker import process
+        return in_fork(process.die_with_front)
     if kind == "_exit": return in_fork(lambda: os._exit(3))
     if kind == "exit": return in_fork(lambda: sys.exit(4))
     if kind == "raise": return in_fork(lambda: 1 / 0)
@@ -278,14 +303,19 @@ def inference(kind, ctx):
     );
     const answers: Record<string, unknown> = {};
     let id = 0;
-    for (const kind of ['subprocess', 'fork', 'spawn', '_exit', 'exit', 'raise', 'log', 'back']) {
+    const kinds = ['subprocess', 'fork', 'spawn', 'forkserver', 'files', 'webhook', 'end of file'];
+    for (const kind of [...kinds, '_exit', 'exit', 'raise', 'log', 'back']) {
       worker.callJson((id += 1), kind);
       answers[kind] = await worker.answer();
     }
     assert.deepEqual(answers, {
       subprocess: '',
-      fork: [[]],
-      spawn: [[]],
+      fork: [[], 4],
+      spawn: [[], 4],
+      forkserver: [[], 4],
+      files: ['[]', 1],
+      webhook: ['[]', 4],
+      'end of file': ['[]', 1],
       _exit: ['[]', 3],
       exit: ['[]', 4],
       raise: ['[]', 1],
@@ -293,6 +323,19 @@ def inference(kind, ctx):
       back: 0,
     });
     assert.deepEqual(types(worker), [], 'nothing but answers');
+    const sent = receiver.arrivals.map(({ body }) => body.toString()).sort();
+    const four = (text: string): string[] => Array.from({ length: 4 }, () => text);
+    assert.deepEqual(
+      sent,
+      [...four('{"wait":false}'), ...four('{"wait":true}')],
+      'from where they were sent',
+    );
+    worker.send({ type: 'stop', graceMs: 1000 });
+    assert.deepEqual(await worker.exit, { code: 0, signal: null });
+    assert.equal(
+      (await worker.stderr).split('A webhook leaves a process that the app has started').length,
+      9,
+    );
   },
 );
 

@@ -38,14 +38,20 @@ def on_fork(silence: Callable[[], None]) -> None:
 
 def _leave_to_parent() -> None:
     global _is_fork
+    if _is_fork:
+        return  # a child of a child, which has left them already
     _is_fork = True
     for silence in _in_child:
         silence()
-    for fd in (UP_FD, DOWN_FD, BEGUN_FD):
-        try:
-            os.close(fd)
-        except OSError:
-            pass  # a child of a child: they are closed already
+    # The numbers stay taken, or the child's next files would get them.
+    own = range(UP_FD, BEGUN_FD + 1)
+    os.closerange(own.start, own.stop)
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in own:
+        if fd != null:
+            os.dup2(null, fd, inheritable=False)
+    if null not in own:
+        os.close(null)
 
 
 def watch_exit(report: Callable[[str], None]) -> None:
@@ -80,7 +86,10 @@ def exit_cleanly(code: int) -> None:
 
 
 def die_with_front() -> None:
-    """Ends this worker, which nobody can hear any more, and the programs that it started."""
+    """Ends this worker, which nobody can hear any more, and the programs that it started; in a forked child, which must
+    not end its parent, the child alone."""
+    if os.getpid() != _PID:
+        _real_exit(1)
     try:
         os.killpg(_PID, 9)
     finally:

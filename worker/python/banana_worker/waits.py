@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Callable, List
 
+from banana_worker import process
 from banana_worker.listener import Listener
 
 if TYPE_CHECKING:
@@ -24,9 +25,10 @@ class Waits:
         self._futures: List[Future[None]] = []
 
     def wait(self, is_there: Callable[[], bool]) -> None:
-        """Waits until `is_there`, which must not raise."""
+        """Waits until `is_there`, which must not raise. @raises RuntimeError in a forked child"""
         if is_there():
             return
+        _check_is_worker()
         if self._listener.is_main_thread:
             self._listener.wait_until(is_there)
             return
@@ -41,6 +43,7 @@ class Waits:
 
         loop = asyncio.get_running_loop()
         while not is_there():
+            _check_is_worker()
             future: Future[None] = loop.create_future()
             self._futures.append(future)
             if is_there():  # it came before we were on the list
@@ -56,6 +59,14 @@ class Waits:
             futures, self._futures = self._futures, []
             for future in futures:
                 future.get_loop().call_soon_threadsafe(_resolve, future)
+
+
+def _check_is_worker() -> None:
+    """@raises RuntimeError in a forked child, which no message reaches"""
+    if process.in_fork():
+        raise RuntimeError(
+            "a process that the app has forked cannot wait for its caller: that is for the worker itself"
+        )
 
 
 def _resolve(future: Future[None]) -> None:

@@ -6,6 +6,7 @@ import re
 import threading
 from typing import Any, Callable, Dict, Optional
 
+from banana_worker import process
 from banana_worker.channel import Channel
 from banana_worker.codec import encode_head
 from banana_worker.errors import ProtocolError
@@ -21,8 +22,9 @@ _URL = re.compile(r"https?://[^\s/?#]+[^\s]*\Z", re.IGNORECASE)
 
 
 def is_offered() -> bool:
-    """Whether this process is a worker, and `post` has somebody to hand over to. A test's own process has nobody."""
-    return _offered is not None
+    """Whether this process is a worker, and `post` has somebody to hand over to. A test's own process has nobody, and so
+    have the processes that an app starts."""
+    return _offered is not None and not process.in_fork()
 
 
 def post(
@@ -40,7 +42,7 @@ def post(
     @raises ValueError if the URL is none, the body is over 16 MiB, or a number is out of range
     @raises RuntimeError outside a worker
     """
-    if _offered is None:
+    if _offered is None or process.in_fork():
         raise RuntimeError("a webhook is sent by the server: start the app with `banana-serve app.py`")
     return _offered.post(url, body, content_type, timeout_ms, retries, wait)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Optional
 
 from banana_worker.reply.json_encoding import json_bytes
@@ -20,8 +21,8 @@ def send_webhook(
     Returns once the server has taken it over; with `wait` when it was delivered or given up. A receiver that is down,
     slow
     or refuses raises nothing: the server tries again, and its log says what could not be delivered. `timeout_ms` bounds
-    one attempt (10 s if left out), `retries` counts those after the first (3). In a test client's process it is posted
-    once, at once. Raises TypeError or ValueError if the URL is none, the JSON cannot be encoded or an option is
+    one attempt (10 s if left out), `retries` counts those after the first (3). In a test client's process, and in one
+    that the app has started, it is posted from there, once, at once and unsigned. Raises TypeError or ValueError if the URL is none, the JSON cannot be encoded or an option is
     wrong."""
     post_json(checked_url(url), json_bytes(json), timeout_ms, retries, wait)
 
@@ -37,7 +38,19 @@ def post_json(url: str, body: bytes, timeout_ms: Optional[int], retries: Optiona
     else:
         from .test_client.direct_webhook import post_directly
 
+        _say_if_app_started_this()
         post_directly(url, body, limit_ms)
+
+
+def _say_if_app_started_this() -> None:
+    from banana_worker import process
+    from banana_worker.in_worker import is_started_by_app
+
+    if process.in_fork() or is_started_by_app():
+        text = (
+            "A webhook leaves a process that the app has started: once, and unsigned. Send it from the worker itself."
+        )
+        print(text, file=sys.stderr, flush=True)
 
 
 __getattr__ = names_of_module(__name__, __all__)
