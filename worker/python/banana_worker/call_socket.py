@@ -45,8 +45,10 @@ class CallSocket:
         self._send_lock = threading.Lock()
         self._is_sending = False
         self._is_closed = False
-        # The call has ended: the front knows nothing of it any more.
+        # The call has ended: the front knows nothing of it any more. Frames of the call leave under the lock, so that
+        # none is on its way when it ends. A signal handler may send while its thread sends.
         self._has_ended = False
+        self._post_lock = threading.RLock()
         self._post(["credit", call_id, window_bytes])
 
     @property
@@ -136,7 +138,8 @@ class CallSocket:
 
     def end(self) -> None:
         """Ends the connection for the app: nothing that it still sends leaves the worker."""
-        self._has_ended = True
+        with self._post_lock:
+            self._has_ended = True
         self.cancel()
 
     def _take(self) -> Optional[Message]:
@@ -186,8 +189,9 @@ class CallSocket:
         return has_more
 
     def _post(self, fields: List[Any], body: bytes = b"") -> None:
-        if not self._has_ended:
-            self._channel.send(fields, body)
+        with self._post_lock:
+            if not self._has_ended:
+                self._channel.send(fields, body)
 
 
 def _encoded(message: Any) -> Tuple[memoryview, bool]:
