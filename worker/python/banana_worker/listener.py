@@ -3,7 +3,8 @@
 A frame that is read by the thread that waits for it costs no change of threads, which takes longer than a short call. So
 the main thread reads itself whenever it has nothing else to do. A second thread looks every few milliseconds whether the
 main thread is busy, and then reads in its place: cancels, credit, stop and the end of the front are heard while the app
-runs. It sleeps while there is nothing to run.
+runs. It sleeps while there is nothing to run. What the main thread waits for may also come from a thread of the app's:
+only such waits look at a pipe besides (`wake_pipe.py`).
 
 Whoever reads holds `_turn_lock`, and takes the messages in under it: one thread at a time does.
 """
@@ -13,7 +14,9 @@ from __future__ import annotations
 import select
 import threading
 import time
-from typing import Any, Callable
+from typing import Any, Callable, Optional
+
+from banana_worker.wake_pipe import WakePipe
 
 _TICK_S = 0.005
 
@@ -21,6 +24,7 @@ _TICK_S = 0.005
 class Listener:
     def __init__(self, fd: int, read: Callable[[], None], on_tick: Callable[[], None]) -> None:
         """`read` waits for bytes and takes in what came. `on_tick` is called every few ms while the app runs."""
+        self._fd = fd
         self._read = read
         self._on_tick = on_tick
         self._turn_lock = threading.Lock()
@@ -32,6 +36,9 @@ class Listener:
         # Counts up with each of its reads.
         self._reads = 0
         self._awake = threading.Event()
+        # What wakes the main thread, made with its first wait that a thread of the app's may end.
+        self._wakes: Optional[WakePipe] = None
+        self._may_be_woken = False
         self._main = threading.get_ident()
 
     def start(self) -> None:
@@ -49,6 +56,30 @@ class Listener:
                 if not is_there():
                     self._read()
             self._resume()
+
+    def wait_for_anybody(self, is_there: Callable[[], bool]) -> None:
+        """`wait_until` that looks again after `wake_main`, too: another thread may have made `is_there` true."""
+        if self._wakes is None:
+            self._wakes = WakePipe(self._fd)
+        while not is_there():
+            self._main_reads = True
+            with self._turn_lock:
+                if self._has_come(self._wakes, is_there):
+                    self._read()
+            self._resume()
+
+    def _has_come(self, wakes: WakePipe, is_there: Callable[[], bool]) -> bool:
+        """Waits for a message, or until `is_there`; returns whether there is a message to read."""
+        self._may_be_woken = True  # before the look: whoever changes something looks at it after the change
+        try:
+            return not is_there() and wakes.wait()
+        finally:
+            self._may_be_woken = False
+
+    def wake_main(self) -> None:
+        """For any thread: what `wait_for_anybody` waits for may be there."""
+        if self._may_be_woken and self._wakes is not None:
+            self._wakes.wake()
 
     def read_if_any(self) -> None:
         """Takes in what has come, and waits for nothing. For the main thread."""

@@ -1,7 +1,7 @@
-"""Waiting for what a message may bring: credit, a client's words, the end of a webhook.
+"""Waiting for what a message or another thread may bring: credit, a client's words, the end of a webhook, a `close`.
 
 On the main thread the one who waits reads the messages himself; on any other thread, and in the event loop, he is woken
-by `ring`, which is called after each read.
+by `ring`, which is called after each read. A thread that makes true what others may wait for calls it, too.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Waits:
             return
         _check_is_worker()
         if self._listener.is_main_thread:
-            self._listener.wait_until(is_there)
+            self._listener.wait_for_anybody(is_there)
             return
         with self._changed:
             self._threads += 1
@@ -52,6 +52,7 @@ class Waits:
 
     def ring(self) -> None:
         """Something may be there by now."""
+        self._listener.wake_main()
         if self._threads > 0:
             with self._changed:
                 self._changed.notify_all()

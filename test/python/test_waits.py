@@ -1,0 +1,60 @@
+"""Waiting for messages, and for what another thread does."""
+
+from __future__ import annotations
+
+import os
+import threading
+import unittest
+from typing import List
+
+from banana_worker.listener import Listener
+from banana_worker.waits import Waits
+
+# Only a defect takes so long.
+_GUARD_S = 5.0
+
+
+class Front:
+    """A pipe in the place of fd 4, and who waits for it: this test is the main thread."""
+
+    def __init__(self, test: unittest.TestCase) -> None:
+        self.fd, self._inlet = os.pipe()
+        test.addCleanup(os.close, self.fd)
+        test.addCleanup(os.close, self._inlet)
+        self.read: List[bytes] = []
+        self.listener = Listener(self.fd, self._read, lambda: None)
+        self.waits = Waits(self.listener)
+
+    def say(self, word: bytes) -> None:
+        os.write(self._inlet, word)
+
+    def _read(self) -> None:
+        self.read.append(os.read(self.fd, 100))
+        self.waits.ring()
+
+
+class MainThread(unittest.TestCase):
+    def test_it_is_woken_by_what_another_thread_does(self) -> None:
+        front = Front(self)
+        for _ in range(3):
+            done: List[int] = []
+
+            def act() -> None:
+                front.waits.ring()
+                done.append(1)
+                front.waits.ring()
+
+            guard = threading.Timer(_GUARD_S, lambda: (done.append(1), front.say(b"guard")))
+            guard.start()
+            threading.Timer(0.02, act).start()
+            front.waits.wait(lambda: bool(done))
+            guard.cancel()
+            guard.join()
+        self.assertEqual(front.read, [])
+
+    def test_it_reads_messages_until_the_one_that_it_waits_for(self) -> None:
+        front = Front(self)
+        threading.Timer(0.02, lambda: front.say(b"a")).start()
+        threading.Timer(0.04, lambda: front.say(b"b")).start()
+        front.waits.wait(lambda: b"b" in b"".join(front.read))
+        self.assertEqual(b"".join(front.read), b"ab")
