@@ -100,12 +100,20 @@ def inference_batch(inputs, ctxs):
   assert.deepEqual(await worker.answer(), { input: 'c', of: 3, id: 'r3' });
   assert.equal(worker.begun.id, 3);
   for (const id of [4, 5, 6]) {
-    const message = { type: 'call', calls: [callWith({ id, bodyBytes: 1 })], inlineBytes: [1] } as const;
+    const message = {
+      type: 'call',
+      calls: [callWith({ id, requestId: `r${id}`, bodyBytes: 1 })],
+      inlineBytes: [1],
+    } as const;
     worker.send({ ...message, batch: 7, last: false }, Buffer.from('1'));
   }
   worker.send({ type: 'cancel', id: 6, reason: 'the client left' });
   worker.send({ type: 'call', calls: [], inlineBytes: [], batch: 7, last: true });
-  assert.deepEqual([await worker.answer(), await worker.answer()].length, 2);
+  const two = [await worker.answer(), await worker.answer()];
+  assert.deepEqual(
+    two,
+    ['r4', 'r5'].map((id) => ({ input: 1, of: 2, id })),
+  );
   assert.equal((await worker.next('error')).message.code, 'SERVE_CANCELLED');
   assert.equal(worker.begun.id, 5);
 });
@@ -153,6 +161,27 @@ test(
     assert.equal(await worker.stdout, 'closed\n');
   },
 );
+
+test('a close by another thread ends the wait for a client that says nothing', OPTIONS, async (t) => {
+  const worker = await startedPython(
+    t,
+    `import threading
+from potassium import Potassium
+app = Potassium("closes")
+@app.init
+def init(): return {}
+@app.websocket("/talk")
+def talk(context, request):
+    assert request.ws.receive() == "begin"
+    threading.Timer(0.05, request.ws.close).start()
+    assert request.ws.receive() is None`,
+  );
+  worker.call(1, Buffer.alloc(0), { route: '/talk', path: '/talk', format: 'websocket' });
+  await worker.untilBegun(1);
+  worker.send({ type: 'data', id: 1, text: true, last: true }, Buffer.from('begin'));
+  assert.equal((await worker.next('close')).message.id, 1);
+  assert.equal((await worker.next('end')).message.id, 1);
+});
 
 test('streams of a batch do not wait for each other', OPTIONS, async (t) => {
   for (const [kind, source] of [
