@@ -59,19 +59,21 @@ class CallSocket:
     def receive(self) -> Optional[Message]:
         """Waits for the client's next message, in order; returns None once it has left, or `close` was called."""
         while True:
-            taken = self._take()
-            if taken is not None or self._is_over():
+            is_over = self._is_over()  # before the look: the client may say something, and then leave
+            taken, received = self._take()
+            if taken is not None or is_over:
                 return taken
-            self._say_waiting()
+            self._say_waiting(received)
             self._waits.wait(self._has_news)
 
     async def receive_async(self) -> Optional[Message]:
         """`receive` that lets the event loop go on."""
         while True:
-            taken = self._take()
-            if taken is not None or self._is_over():
+            is_over = self._is_over()
+            taken, received = self._take()
+            if taken is not None or is_over:
                 return taken
-            self._say_waiting()
+            self._say_waiting(received)
             await self._waits.wait_async(self._has_news)
 
     def send(self, message: Message) -> None:
@@ -116,17 +118,15 @@ class CallSocket:
 
     def on_data(self, body: bytes, is_text: bool, is_last: bool) -> None:
         """For whoever reads messages: takes a part of the client's next message."""
-        self._received_frames += 1
         self._parts.append(body)
         credit = len(body) + DATA_OVERHEAD_BYTES
-        if not is_last or self._is_closed:
+        message: Optional[Message] = None
+        if is_last:
+            whole = b"".join(self._parts)
+            self._parts = []
+            message = whole.decode("utf-8", "replace") if is_text else whole
+        if not self._count_in(message, credit):
             self._post(["credit", self._id, credit])
-        if not is_last:
-            return
-        whole = b"".join(self._parts)
-        self._parts = []
-        if not self._is_closed:
-            self._inbox.append((whole.decode("utf-8", "replace") if is_text else whole, credit))
 
     def grant(self, size: int) -> None:
         self._credit.grant(size)
@@ -142,13 +142,24 @@ class CallSocket:
             self._has_ended = True
         self.cancel()
 
-    def _take(self) -> Optional[Message]:
+    def _count_in(self, message: Optional[Message], credit: int) -> bool:
+        """Counts a part, and puts the message that it completes into the inbox. False: there is none, or nobody takes it."""
         with self._inbox_lock:
+            self._received_frames += 1
+            if message is None or self._is_closed:
+                return False
+            self._inbox.append((message, credit))
+            return True
+
+    def _take(self) -> Tuple[Optional[Message], int]:
+        """The next message; and how many parts had come when there was none."""
+        with self._inbox_lock:
+            received = self._received_frames
             if not self._inbox:
-                return None
+                return None, received
             message, credit = self._inbox.popleft()
         self._post(["credit", self._id, credit])
-        return message
+        return message, received
 
     def _is_over(self) -> bool:
         return self.cancelled or self._is_closed
@@ -156,10 +167,12 @@ class CallSocket:
     def _has_news(self) -> bool:
         return bool(self._inbox) or self._is_over()
 
-    def _say_waiting(self) -> None:
-        if self._received_frames != self._told_waiting:
-            self._told_waiting = self._received_frames
-            self._post(["waiting", self._id, self._received_frames])
+    def _say_waiting(self, received: int) -> None:
+        """`received`: the parts that had come when nothing was in the inbox. The front lets the run timeout stand still if
+        it has sent no more."""
+        if received != self._told_waiting:
+            self._told_waiting = received
+            self._post(["waiting", self._id, received])
 
     def _may_send(self) -> bool:
         return (self._credit.may_go_on() and not self._is_sending) or self._is_over()
