@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import unittest
 from typing import List
 
@@ -22,11 +23,15 @@ class Front:
         test.addCleanup(os.close, self.fd)
         test.addCleanup(os.close, self._inlet)
         self.read: List[bytes] = []
-        self.listener = Listener(self.fd, self._read, lambda: None)
+        self.ticks = 0
+        self.listener = Listener(self.fd, self._read, self._on_tick)
         self.waits = Waits(self.listener)
 
     def say(self, word: bytes) -> None:
         os.write(self._inlet, word)
+
+    def _on_tick(self) -> None:
+        self.ticks += 1
 
     def _read(self) -> None:
         self.read.append(os.read(self.fd, 100))
@@ -58,3 +63,26 @@ class MainThread(unittest.TestCase):
         threading.Timer(0.04, lambda: front.say(b"b")).start()
         front.waits.wait(lambda: b"b" in b"".join(front.read))
         self.assertEqual(b"".join(front.read), b"ab")
+
+
+class OtherThread(unittest.TestCase):
+    """The one that reads while the main thread runs the app."""
+
+    def test_it_ticks_while_the_app_runs_and_afterwards_when_it_is_woken(self) -> None:
+        front = Front(self)
+        front.listener.start()
+        front.listener.wake()
+        self.ticks_go_on(front, 5)  # more than it needs to begin to wait in our place
+        front.say(b"a")
+        front.waits.wait(lambda: front.read != [])
+        front.listener.set_main_reads(True)
+        front.listener.wake()
+        self.ticks_go_on(front, 1)
+
+    def ticks_go_on(self, front: Front, count: int) -> None:
+        """While this thread waits for no message."""
+        seen = front.ticks
+        until = time.monotonic() + _GUARD_S
+        while front.ticks < seen + count:
+            self.assertLess(time.monotonic(), until, "no tick")
+            time.sleep(0.001)

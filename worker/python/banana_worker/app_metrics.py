@@ -1,5 +1,5 @@
 """`ctx.metrics`: what an app counts and measures. It is checked here, where the author sees the error; the front adds up
-what all workers tell. What is measured leaves in one message before the call's answer, or a few milliseconds later."""
+what all workers tell. What is measured leaves in one message before the call's answer, or within some 0.1 s."""
 
 from __future__ import annotations
 

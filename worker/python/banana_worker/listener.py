@@ -19,11 +19,14 @@ from typing import Any, Callable, Optional
 from banana_worker.wake_pipe import WakePipe
 
 _TICK_S = 0.005
+# While the app runs, messages wake whoever reads in its place; what the app measures is seen this often.
+_LOOK_MS = 100
 
 
 class Listener:
     def __init__(self, fd: int, read: Callable[[], None], on_tick: Callable[[], None]) -> None:
-        """`read` waits for bytes and takes in what came. `on_tick` is called every few ms while the app runs."""
+        """`read` waits for bytes and takes in what came. `on_tick` is called soon after `wake`, and ten times a
+        second while the app runs."""
         self._fd = fd
         self._read = read
         self._on_tick = on_tick
@@ -126,7 +129,10 @@ class Listener:
         """Reads what comes until the main thread waits for messages again."""
         reads = self._reads
         while not self._main_reads and self._reads == reads:
-            self._others_poll.poll()
+            has_come = self._others_poll.poll(_LOOK_MS)
+            if not has_come:
+                self._on_tick()
+                continue
             if not self._turn_lock.acquire(False):
                 return  # the main thread reads
             try:
