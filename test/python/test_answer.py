@@ -181,6 +181,26 @@ class Mistakes(Answers):
 
         self.refused([Broken(a=1)], "output[0] (Broken) cannot be read: RuntimeError: no weights")
 
+    def test_what_is_wrong_with_the_process_is_raised_as_it_is(self):
+        class Tensor:
+            def __init__(self, error):
+                self.error = error
+
+            def detach(self):
+                return self
+
+            def cpu(self):
+                raise self.error
+
+        Tensor.__module__ = "torch"
+        for error in (RuntimeError("CUDA error: device-side assert triggered"), MemoryError("no memory")):
+            for output in (Tensor(error), {"a": [Tensor(error)]}):
+                for accept in ("", MSGPACK):
+                    with self.subTest(repr(output), accept=accept):
+                        with self.assertRaises(type(error)) as raised:
+                            answer_of(output, call_with(accept=accept))
+                        self.assertIs(raised.exception, error)
+
 
 class Streams(Answers):
     def streamed(self, output, accept="*/*"):

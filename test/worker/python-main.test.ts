@@ -543,16 +543,88 @@ test(
   },
 );
 
-test('a CUDA error that spoils the process ends the worker after its call', OPTIONS, async (t) => {
+const LOSES_ITS_GPU = `
+def lose(): raise RuntimeError("CUDA error: an illegal memory access was encountered")
+class Tensor:
+    def detach(self): return self
+    def cpu(self): lose()
+Tensor.__module__ = "torch"
+def stream():
+    yield "a"
+    lose()
+async def later():
+    yield "a"
+    lose()
+`;
+
+for (const [where, expression] of [
+  ['the function', 'lose()'],
+  ['the output, while it is encoded', '[Tensor()]'],
+  ['a stream', 'stream()'],
+  ['an async stream', 'later()'],
+] as const) {
+  test(`a CUDA error in ${where} ends the worker after its call, and after its batch`, OPTIONS, async (t) => {
+    const one = await startedPython(t, `${LOSES_ITS_GPU}def inference(model_inputs): return ${expression}`);
+    one.callJson(1, null);
+    await assertLosesGpu(one, [1]);
+    const batch = await startedPython(
+      t,
+      `${LOSES_ITS_GPU}def inference(model_inputs): return 1
+def inference_batch(inputs, ctxs): return [${expression}, ValueError("of this call alone")]`,
+    );
+    sendPair(batch);
+    await assertLosesGpu(batch, [1, 2]);
+  });
+}
+
+test('a CUDA error that is an entry of a batch ends the worker after the batch', OPTIONS, async (t) => {
   const worker = await startedPython(
     t,
-    'def inference(model_inputs): raise RuntimeError("CUDA error: an illegal memory access was encountered")',
+    `def inference(model_inputs): return 1
+def inference_batch(inputs, ctxs): return [RuntimeError("CUDA error: misaligned address"), 1]`,
   );
-  worker.callJson(1, null);
-  assert.equal((await worker.next('error')).message.code, 'SERVE_INFERENCE_FAILED');
+  sendPair(worker);
+  await assertLosesGpu(worker, [1]);
+  assert.equal(await worker.answer(), 1);
+});
+
+test('a batch whose entries all lack memory counts as one call without memory', OPTIONS, async (t) => {
+  const worker = await startedPython(
+    t,
+    `def inference(model_inputs): return 1
+def inference_batch(inputs, ctxs): return [MemoryError() for _ in inputs]`,
+  );
+  for (let batch = 0; batch < 3; batch += 1) {
+    sendPair(worker);
+    for (const id of [1, 2]) {
+      const { message } = await worker.next('error');
+      assert.deepEqual([message.id, message.kind], [id, 'out-of-memory']);
+    }
+  }
+  assert.match((await worker.next('fatal')).message.message, /^the app found no memory for 3 calls in a row/);
+});
+
+/** These calls fail, and the worker ends itself. */
+async function assertLosesGpu(worker: WorkerProcess, ids: readonly number[]): Promise<void> {
+  const failed = [];
+  for (const _ of ids) {
+    const { message } = await worker.next('error');
+    assert.equal(message.code, 'SERVE_INFERENCE_FAILED');
+    failed.push(message.id);
+  }
+  assert.deepEqual(
+    failed.sort((a, b) => a - b),
+    ids,
+  );
   assert.match((await worker.next('fatal')).message.message, /^the GPU is lost to this process: CUDA error/);
   assert.equal((await worker.exit).code, 1);
-});
+}
+
+/** A batch of the calls 1 and 2. */
+function sendPair(worker: WorkerProcess): void {
+  const calls = [1, 2].map((id) => callWith({ id, bodyBytes: 1 }));
+  worker.send({ type: 'call', calls, inlineBytes: [1, 1], batch: 1, last: true }, Buffer.from('11'));
+}
 
 test('what a thread raises is logged, and so is a coroutine that nobody awaited', OPTIONS, async (t) => {
   const worker = await startedPython(

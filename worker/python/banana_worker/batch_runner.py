@@ -18,6 +18,7 @@ from banana_worker.batch_entries import entries_of, halves_of
 from banana_worker.begun_note import note_begun
 from banana_worker.errors import ServeError
 from banana_worker.formats.read_input import read_input
+from banana_worker.outlook import spoils_process
 from banana_worker.reply.answer import StreamedAnswer
 from banana_worker.runner import AppExit, Runner, RunnerOptions, check_is_worker
 from banana_worker.running_call import RunningCall
@@ -45,7 +46,10 @@ class BatchRunner(Runner):
         self._calls = {waiting.call.id: RunningCall(host, waiting) for waiting in batch}
 
     def run(self) -> Optional[BaseException]:
-        """Runs calls of one route to their ends, and returns what the app raised last, if it did. @raises AppExit"""
+        """
+        Runs calls of one route to their ends. Returns what the app raised for the last of them, if it did, and before all
+        else what says that the process is spoiled. @raises AppExit
+        """
         calls = list(self._calls.values())
         note_begun(calls[-1].call.id)
         self._raised = None
@@ -124,7 +128,7 @@ class BatchRunner(Runner):
                 self._run_items(half)
             return
         else:
-            self._raised = thrown
+            self._note_outcome(thrown)
             if len(items) > 1:
                 self._tell_of_repeatable(len(items))
         for item in items:
@@ -140,9 +144,12 @@ class BatchRunner(Runner):
                 streamed = item.running.answer(entry)
             except Exception as thrown:
                 item.running.fail(thrown)
+                self._note_outcome(thrown)
                 continue
             if streamed is not None:
                 self._streams.append((item.running, streamed))
+            else:
+                self._note_outcome(entry if isinstance(entry, BaseException) else None)
 
     def _send_streams(self) -> None:
         streams, self._streams = self._streams, []
@@ -190,8 +197,15 @@ class BatchRunner(Runner):
             self._fail_stream(running, thrown)
 
     def _fail_stream(self, running: RunningCall, thrown: BaseException) -> None:
-        is_cancelled = running.cancelled and is_cancellation(thrown)
-        running.fail(ServeError("SERVE_CANCELLED") if is_cancelled else thrown)
+        if running.cancelled and is_cancellation(thrown):
+            thrown = ServeError("SERVE_CANCELLED")
+        running.fail(thrown)
+        self._note_outcome(thrown)
+
+    def _note_outcome(self, raised: Optional[BaseException]) -> None:
+        """None: the app did not raise."""
+        if self._raised is None or not spoils_process(self._raised):
+            self._raised = raised
 
     def _tell_of_repeatable(self, count: int) -> None:
         if self._has_told_of_repeatable:

@@ -59,6 +59,11 @@ def spoils_process(thrown: BaseException) -> bool:
     return _some_behind(thrown, lambda error: _SPOILED_TEXT.search(_text(error)) is not None)
 
 
+def is_of_process(thrown: BaseException) -> bool:
+    """Whether the exception is of the process, and not of the value that was at hand when it was raised."""
+    return is_out_of_memory(thrown) or spoils_process(thrown)
+
+
 def _is_transient(error: BaseException) -> bool:
     if isinstance(error, (ConnectionError, TimeoutError)) or _lacks_memory(error):
         return True

@@ -9,6 +9,7 @@ import json
 import sys
 from typing import Optional
 
+from banana_worker.outlook import is_of_process
 from banana_worker.reply.conversions import simpler
 from banana_worker.reply.plain_value import plain_value
 
@@ -24,7 +25,9 @@ def json_text(value: object, ascii_only: bool = False, indent: Optional[int] = N
     encoder = _encoder(ascii_only, indent)
     try:
         return encoder.encode(value)
-    except Exception:
+    except Exception as error:
+        if is_of_process(error):
+            raise
         # Whatever it was (code of the app's own may have run): the walk finds it again, and knows where.
         plain = plain_value(value, is_binary=False)
     try:

@@ -10,6 +10,7 @@ import re
 from typing import Dict, List, Set
 
 from banana_worker.errors import ServeError
+from banana_worker.outlook import is_of_process
 from banana_worker.sentences import as_sentence
 from banana_worker.reply.conversions import simpler
 from banana_worker.reply.images import is_image, png_bytes
@@ -84,6 +85,8 @@ class _Plain:
         except NotData as problem:
             raise _Misplaced(problem.at(place)) from None
         except Exception as error:
+            if is_of_process(error):
+                raise  # a GPU may tell only here, where its numbers are wanted, that the model has failed
             reason = f"{type(error).__name__}: {error}"
             raise _Misplaced(f"{place} ({type(value).__name__}) cannot be read: {reason}") from error
         return self.convert(step, place)
