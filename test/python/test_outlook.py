@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import errno
+import linecache
+import sys
+import tokenize
+import types
 import unittest
 from typing import Optional
 
-from banana_worker.errors import ServeError
+from banana_worker.errors import ServeError, describe_thrown
 from banana_worker.failure import failure_of
 from banana_worker.outlook import is_out_of_memory, outlook_of, spoils_process
 from banana_worker.retirement import Retirement
+from banana_worker.stack_frame import plain_traceback
 
 
 class OutOfMemoryError(RuntimeError):
@@ -99,6 +104,24 @@ class Failures(unittest.TestCase):
 
     def test_an_exception_that_cannot_be_shown_is_a_failure_too(self) -> None:
         self.check(Unshowable(), "exception")
+
+    def test_an_app_with_a_module_of_the_name_of_one_of_pythons_has_its_traceback(self) -> None:
+        """`linecache`, which reads the lines of a traceback, imports `tokenize`."""
+        of_app = types.ModuleType("tokenize")
+        linecache.clearcache()
+        sys.modules["tokenize"] = linecache.tokenize = of_app  # type: ignore[attr-defined]
+        try:
+            {}["a key"]
+        except KeyError as thrown:
+            failure = self.check(thrown, "exception")
+            described = describe_thrown(thrown)[1]
+        finally:
+            sys.modules["tokenize"] = linecache.tokenize = tokenize  # type: ignore[attr-defined]
+        for text in (failure.detail, described):
+            self.assertRegex(text, r'^Traceback.*\n  File ".*test_outlook.py", line \d+, in test_an_app(.|\n)*\nKeyError: \'a key\'$')
+
+    def test_an_exception_without_a_text_is_shown_without_modules_of_python_too(self) -> None:
+        self.assertIn("Unshowable: an exception that cannot be shown", plain_traceback(Unshowable()))
 
 
 class Retiring(unittest.TestCase):

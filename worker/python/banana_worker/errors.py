@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, Tuple
 
+from banana_worker.stack_frame import plain_traceback
 from banana_worker.standard_modules import import_standard
 
 # Safe for a client: they say what happened without a secret, a path or a traceback. As in protocol/errors.ts.
@@ -61,4 +62,4 @@ def _traceback_of(thrown: BaseException) -> str:
         traceback = import_standard("traceback")
         return "".join(traceback.format_exception(type(thrown), thrown, thrown.__traceback__)).rstrip("\n")
     except Exception:
-        return "%s: %s" % (type(thrown).__name__, _message_of(thrown))
+        return plain_traceback(thrown)

@@ -7,7 +7,7 @@ import re
 import sys
 from typing import Optional
 
-from banana_worker.standard_modules import import_standard
+from banana_worker.stack_frame import places_in
 
 # Names under which packages are installed, where they are not those under which they are imported.
 _DISTRIBUTIONS = {
@@ -70,9 +70,8 @@ def explain_missing_module(path: str, place: str, error: ModuleNotFoundError) ->
 
 def _importer(place: str, error: ModuleNotFoundError) -> str:
     """Which installed package wants the module, if it is not the app's own code."""
-    frames = import_standard("traceback").extract_tb(error.__traceback__)
-    outside = [frame for frame in frames if not frame.filename.startswith("<frozen")]
-    last = f"{outside[-1].filename}:{outside[-1].lineno}" if outside else place
+    outside = [each for each in places_in(error) if not each.file.startswith("<frozen")]
+    last = f"{outside[-1].file}:{outside[-1].line}" if outside else place
     return "" if last == place else f", which {last} wants"
 
 

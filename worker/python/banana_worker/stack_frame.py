@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from types import FrameType
-from typing import Any, List, Optional
+from typing import Any, List, NamedTuple, Optional
 
 from banana_worker.standard_modules import import_standard
 
@@ -27,14 +27,8 @@ def is_of_app(file: str) -> bool:
 
 def first_frame_outside(thrown: BaseException) -> Optional[str]:
     """The place, `file:line`, of the innermost frame in the app's own code."""
-    place = None
-    tb = thrown.__traceback__
-    while tb is not None:
-        file = tb.tb_frame.f_code.co_filename
-        if is_of_app(file):
-            place = "%s:%d" % (file, tb.tb_lineno)
-        tb = tb.tb_next
-    return place
+    places = [place for place in places_in(thrown) if is_of_app(place.file)]
+    return "%s:%d" % places[-1][:2] if places else None
 
 
 def callers_place() -> str:
@@ -54,7 +48,41 @@ def traceback_without_own_frames(thrown: BaseException) -> str:
         _strip(whole)
         return "".join(whole.format()).rstrip("\n")
     except Exception:
-        return "%s: an exception that cannot be shown" % type(thrown).__name__
+        return plain_traceback(thrown)
+
+
+def plain_traceback(thrown: BaseException) -> str:
+    """
+    The traceback without lines of source and without causes, by no module of Python's: those import others, and a file of
+    the app's may have the name of one. Never raises.
+    """
+    lines = ["Traceback (most recent call last):"]
+    for place in places_in(thrown):
+        if not is_own(place.file):
+            lines.append('  File "%s", line %d, in %s' % place)
+    try:
+        text = str(thrown)
+    except Exception:
+        text = "an exception that cannot be shown"
+    lines.append("%s: %s" % (type(thrown).__name__, text))
+    return "\n".join(lines)
+
+
+class Place(NamedTuple):
+    file: str
+    line: int
+    function: str
+
+
+def places_in(thrown: BaseException) -> List[Place]:
+    """Where the exception passed, the outermost first."""
+    places: List[Place] = []
+    tb = thrown.__traceback__
+    while tb is not None:
+        code = tb.tb_frame.f_code
+        places.append(Place(code.co_filename, tb.tb_lineno, code.co_name))
+        tb = tb.tb_next
+    return places
 
 
 def _strip(first: Any) -> None:
