@@ -35,8 +35,8 @@ function assertLearned(answers: readonly Answer[]): void {
 test(
   'greeting in Python prints and answers as it does in TypeScript',
   { ...LIMIT, skip: needs('python3') },
-  async () => {
-    const server = await startServer(`${EXAMPLES}/greeting/app.py`, { env: { GREETING_INIT_MS: '1' } });
+  async (t) => {
+    const server = await startServer(`${EXAMPLES}/greeting/app.py`, { t, env: { GREETING_INIT_MS: '1' } });
     assert.deepEqual((await call(server.url, null)).json(), { greeting: 'hello world' });
     await server.untilPrinted('hello\nhello world\n');
     await server.stop();
@@ -46,9 +46,9 @@ test(
 test(
   'digits in numpy: the answers of the model, in batches, and a bad picture is refused alone',
   NUMPY,
-  async () => {
+  async (t) => {
     const args = ['--python', DEBIAN_PYTHON, '--batch-size', '8'];
-    const server = await startServer(`${EXAMPLES}/digits/app.py`, { args });
+    const server = await startServer(`${EXAMPLES}/digits/app.py`, { t, args });
     const answers = await Promise.all(rows.map(({ pixels }) => call(server.url, JSON.stringify({ pixels }))));
     assertLearned(answers.map((answer) => answer.json<Answer>()));
     for (const body of ['{}', '{"pixels":[1]}', '[1]', JSON.stringify({ pixels: Array(64).fill(17) })])
@@ -57,7 +57,7 @@ test(
   },
 );
 
-test('digits in numpy, as a custom service of a model store', NUMPY, async () => {
+test('digits in numpy, as a custom service of a model store', NUMPY, async (t) => {
   const args = [
     '--model-store',
     EXAMPLES,
@@ -68,7 +68,7 @@ test('digits in numpy, as a custom service of a model store', NUMPY, async () =>
     '--python',
     DEBIAN_PYTHON,
   ];
-  const server = await startServer(null, { args });
+  const server = await startServer(null, { t, args });
   const ask = (body: unknown) => call(`${server.url}/predictions/digits`, JSON.stringify(body));
   const answers = await Promise.all(rows.map(({ pixels }) => ask(pixels)));
   assertLearned(answers.map((answer) => answer.json<Answer>()));
