@@ -87,10 +87,14 @@ export function foldersUpwards(appFolder: string, startFolder: string): string[]
   return folders.slice(0, Math.max(0, repository, folders.indexOf(startFolder)) + 1);
 }
 
-/** Nobody but this user and root can have written there. The group counts as others, unless it is the user's own. */
+/**
+ * Nobody but this user and root can have written there. A group counts as others, unless it bears the number of the user,
+ * as systems give it that make a group for each: another may have members, also where it is the user's first.
+ */
 export function isOwn({ uid, gid, mode }: Pick<Stats, 'uid' | 'gid' | 'mode'>): boolean {
   const isOwner = uid === 0 || uid === process.getuid?.();
-  const isWritable = (mode & 0o002) !== 0 || ((mode & 0o020) !== 0 && gid !== process.getgid?.());
+  const isGroupOfUser = gid === process.getgid?.() && gid === process.getuid?.();
+  const isWritable = (mode & 0o002) !== 0 || ((mode & 0o020) !== 0 && !isGroupOfUser);
   return isOwner && !isWritable;
 }
 

@@ -163,14 +163,24 @@ test('an environment that others may write to is not run, and the operator is to
   assert.equal(await machine.chosen(), 'repo/start/.venv/bin/python');
 });
 
-test('a folder is trusted if it is of this user or of root, and nobody else may write to it', () => {
-  const [uid, gid] = [process.getuid?.() ?? 0, process.getgid?.() ?? 0];
+test('a folder is trusted if it is of this user or of root, and nobody else may write to it', (t) => {
+  const [uid, gid] = [1000, 1000];
+  const user = process as unknown as { getuid: () => number; getgid: () => number };
+  t.mock.method(user, 'getuid', () => uid);
+  const getgid = t.mock.method(user, 'getgid', () => gid);
   assert.ok(isOwn({ uid, gid, mode: 0o40755 }));
   assert.ok(isOwn({ uid: 0, gid: 0, mode: 0o40755 }));
   assert.ok(isOwn({ uid, gid, mode: 0o40775 }), 'the group of this user alone, as some systems have it');
   assert.ok(!isOwn({ uid, gid: gid + 1, mode: 0o40775 }));
   assert.ok(!isOwn({ uid: uid + 1, gid, mode: 0o40755 }));
   assert.ok(!isOwn({ uid: 0, gid: 0, mode: 0o41777 }), 'a shared folder for temporary files');
+  getgid.mock.mockImplementation(() => 20);
+  assert.ok(
+    !isOwn({ uid, gid: 20, mode: 0o40775 }),
+    'the first group of all users, as other systems have it',
+  );
+  assert.ok(!isOwn({ uid, gid, mode: 0o40775 }), 'a group that only has the number of the user');
+  assert.ok(isOwn({ uid, gid: 20, mode: 0o40755 }));
 });
 
 test('environments are looked for up to the start folder or the root of the repository, and no further', (t) => {
