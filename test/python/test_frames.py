@@ -121,6 +121,10 @@ class GoldenFrames(unittest.TestCase):
                 args = (fields[1:] + [""])[:7]
                 self.assertEqual(decode_head(result_head(*args)), fields)
 
+    def test_the_head_of_a_result_is_no_longer_than_the_front_takes(self) -> None:
+        with self.assertRaises(ValueError):
+            result_head(1, 200, "a" * MAX_HEAD_BYTES, "", 0, 1.5, "")
+
     def test_frames_may_come_in_any_split(self) -> None:
         stream = b"".join(whole for _, whole, _ in GOLDEN)
         expected = [(decode_head(head_of(whole)), body) for _, whole, body in GOLDEN]

@@ -161,6 +161,18 @@ class AnswersTest(ServiceCase):
         self.assertEqual(tuple(plain.head), (200, "", "", ""))
         self.assertEqual(tuple(own.head), (507, "text/csv", "X-A\n5", "Own phrase"))
 
+    def test_a_type_is_no_longer_than_headers_may_be(self) -> None:
+        loaded = self.started(
+            "def handle(data, context):\n"
+            "  if data is None: return\n"
+            "  context.set_response_content_type(0, 'a' * 70_000)\n"
+            "  return ['a', 'b']"
+        )
+        refused, other = self.run_batch(loaded, 1, 2)
+        self.assertIsInstance(refused, ServeError)
+        self.assertIn("headers are 70000 characters", str(refused))
+        self.assertEqual(other.body, ResultBody("b"))
+
     def test_what_is_no_list_of_the_right_length_fails_each_item_in_the_words_of_multi_model_server(self) -> None:
         for returned, message in (
             ("None", "Invalid model predict output"),

@@ -118,7 +118,9 @@ class Failures(unittest.TestCase):
         finally:
             sys.modules["tokenize"] = linecache.tokenize = tokenize  # type: ignore[attr-defined]
         for text in (failure.detail, described):
-            self.assertRegex(text, r'^Traceback.*\n  File ".*test_outlook.py", line \d+, in test_an_app(.|\n)*\nKeyError: \'a key\'$')
+            self.assertRegex(
+                text, r'^Traceback.*\n  File ".*test_outlook.py", line \d+, in test_an_app(.|\n)*\nKeyError: \'a key\'$'
+            )
 
     def test_an_exception_without_a_text_is_shown_without_modules_of_python_too(self) -> None:
         self.assertIn("Unshowable: an exception that cannot be shown", plain_traceback(Unshowable()))

@@ -129,9 +129,12 @@ _SMALL = [bytes((n,)) for n in range(128)]
 
 def encode_head(fields: List[Any]) -> bytes:
     """@raises ValueError if the head is longer than the front takes, TypeError on what the wire does not have"""
-    head = pack(fields)
+    return _checked(pack(fields), fields[0])
+
+
+def _checked(head: bytes, kind: str) -> bytes:
     if len(head) > MAX_HEAD_BYTES:
-        raise ValueError("a %s of %d bytes; at most %d are allowed" % (fields[0], len(head), MAX_HEAD_BYTES))
+        raise ValueError("a %s of %d bytes; at most %d are allowed" % (kind, len(head), MAX_HEAD_BYTES))
     return head
 
 
@@ -193,7 +196,7 @@ _RESULT_AND_PHRASE = b"\x98" + pack("result")
 def result_head(
     call_id: int, status: int, content_type: str, headers: str, body_bytes: int, run_ms: float, phrase: str
 ) -> bytes:
-    """`encode_head` of a `result`, which every call waits for, in half the time."""
+    """`encode_head` of a `result`, which every call waits for, in half the time. @raises ValueError as it does"""
     head = b"".join(
         (
             _RESULT_AND_PHRASE if phrase else _RESULT,
@@ -205,7 +208,7 @@ def result_head(
             _pack_double(0xCB, run_ms),
         )
     )
-    return head + _pack_text(phrase) if phrase else head
+    return _checked(head + _pack_text(phrase) if phrase else head, "result")
 
 
 def read_call(fields: Any) -> Call:

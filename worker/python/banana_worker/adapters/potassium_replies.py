@@ -105,7 +105,7 @@ def _headers_of(headers: Dict[str, Any]) -> Tuple[str, str]:
                 content_type = text
             else:
                 lines += (name, text)
-    return content_type, checked_headers("\n".join(lines)) if lines else ""
+    return content_type, checked_headers("\n".join(lines), content_type)
 
 
 def _refuse_header(name: str) -> NoReturn:

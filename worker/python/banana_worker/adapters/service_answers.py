@@ -169,9 +169,10 @@ def _head_of(context: Context, idx: int) -> ReplyHead:
     for name, value in processor.get_response_headers().items():
         if name.lower() not in _HOP_HEADERS:
             lines += [name, value]
+    content_type = processor.get_response_header("content-type") or ""
     return ReplyHead(
         status=processor.get_response_status_code(),
-        content_type=processor.get_response_header("content-type") or "",
-        headers=checked_headers("\n".join(lines)),
+        content_type=content_type,
+        headers=checked_headers("\n".join(lines), content_type),
         phrase=processor.get_response_status_phrase(),
     )

@@ -12,6 +12,7 @@ from typing import Dict, List, Set
 from banana_worker.errors import ServeError
 from banana_worker.outlook import is_of_process
 from banana_worker.sentences import as_sentence
+from banana_worker.stack_frame import traceback_without_own_frames
 from banana_worker.reply.conversions import simpler
 from banana_worker.reply.images import is_image, png_bytes
 from banana_worker.reply.not_data import NotData
@@ -30,7 +31,9 @@ def plain_value(value: object, is_binary: bool) -> object:
     except _Misplaced as cause:
         kind = "MessagePack" if is_binary else "JSON"
         message = f"The output is not {kind}: {as_sentence(str(cause))}"
-        raise ServeError("SERVE_OUTPUT_INVALID", message) from cause.__cause__
+        raised = cause.__cause__
+        detail = "" if raised is None else f"{message}\n{traceback_without_own_frames(raised)}"
+        raise ServeError("SERVE_OUTPUT_INVALID", message, detail) from raised
 
 
 class _Misplaced(Exception):
@@ -87,8 +90,8 @@ class _Plain:
         except Exception as error:
             if is_of_process(error):
                 raise  # a GPU may tell only here, where its numbers are wanted, that the model has failed
-            reason = f"{type(error).__name__}: {error}"
-            raise _Misplaced(f"{place} ({type(value).__name__}) cannot be read: {reason}") from error
+            # The text is the app's, and may hold what is for no client.
+            raise _Misplaced(f"{place} ({type(value).__name__}) cannot be read: {type(error).__name__}") from error
         return self.convert(step, place)
 
     def items(self, values: "List[object] | tuple[object, ...]", place: str) -> List[object]:

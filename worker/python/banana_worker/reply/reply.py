@@ -48,9 +48,10 @@ class Reply:
 _MAX_HEADER_CHARS = 64 * 1024
 
 
-def checked_headers(headers: str) -> str:
-    """Returns header lines as they came. @raises ServeError SERVE_OUTPUT_INVALID if they are too long"""
-    if len(headers) <= _MAX_HEADER_CHARS:
+def checked_headers(headers: str, content_type: str) -> str:
+    """Returns header lines as they came. @raises ServeError SERVE_OUTPUT_INVALID if they and the type are too long"""
+    size = len(headers) + len(content_type)
+    if size <= _MAX_HEADER_CHARS:
         return headers
-    message = f"The model's response headers are {len(headers)} characters; {_MAX_HEADER_CHARS} are allowed."
+    message = f"The model's response headers are {size} characters; {_MAX_HEADER_CHARS} are allowed."
     raise ServeError("SERVE_OUTPUT_INVALID", message)
