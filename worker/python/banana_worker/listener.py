@@ -122,6 +122,7 @@ class Listener:
 
     def _sleep(self) -> None:
         self._awake.clear()
+        self._on_tick()  # whoever called `wake` before that asked for no less
         if self._main_reads:  # else it has gone on before it could see that nobody was awake
             self._awake.wait()
 
