@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import time
 import unittest
+from types import SimpleNamespace
 from typing import Any, List
 from unittest import mock
 
 from banana_worker import process
+from banana_worker import call_context
 from banana_worker.app_metrics import OwnMetrics
 from banana_worker.batch_entries import entries_of, halves_of, only_entry
 from banana_worker.call_context import CallContext, CallSurroundings, WorkerInfo
@@ -56,6 +59,31 @@ class Contexts(unittest.TestCase):
         thread.join()
         self.assertEqual((waited, ctx.cancelled, ctx.cancel_reason), ([True], True, "the client left"))
         self.assertTrue(ctx.wait_cancelled())
+
+    def test_a_cancel_wakes_all_who_began_to_wait_at_once(self) -> None:
+        ctx = context()
+        made: List[threading.Event] = []
+        second = threading.Event()
+
+        def make() -> threading.Event:
+            made.append(threading.Event())
+            if len(made) == 1:
+                second.wait(0.2)  # as long as another may make one, too
+            else:
+                second.set()
+            return made[-1]
+
+        with mock.patch.object(call_context, "threading", SimpleNamespace(Event=make)):
+            threads = [threading.Thread(target=ctx.wait_cancelled, daemon=True) for _ in range(2)]
+            for thread in threads:
+                thread.start()
+            while not made:
+                time.sleep(0.001)
+            second.wait(0.2)
+            ctx.cancel("the client left")
+            for thread in threads:
+                thread.join(5)
+        self.assertEqual((len(made), [thread.is_alive() for thread in threads]), (1, [False, False]))
 
     def test_a_deadline_is_in_seconds(self) -> None:
         self.assertEqual(context(deadline_ms=1_500).deadline, 1.5)

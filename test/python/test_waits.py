@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import sys
 import threading
 import time
 import unittest
-from typing import List
+from typing import Any, Callable, List
 
 from banana_worker.listener import Listener
 from banana_worker.waits import Waits
@@ -63,6 +65,47 @@ class MainThread(unittest.TestCase):
         threading.Timer(0.04, lambda: front.say(b"b")).start()
         front.waits.wait(lambda: b"b" in b"".join(front.read))
         self.assertEqual(b"".join(front.read), b"ab")
+
+
+class EventLoop(unittest.TestCase):
+    def test_no_wait_is_lost_whenever_another_thread_rings(self) -> None:
+        front = Front(self)
+        for step in range(1, 100):
+            with self.subTest(step):
+                asyncio.run(self.wait_interrupted(front.waits, step))
+
+    async def wait_interrupted(self, waits: Waits, step: int) -> None:
+        """Something else is there before this step of the interpreter's, and what is waited for after the last."""
+        done: List[int] = []
+        another = asyncio.ensure_future(waits.wait_async(lambda: bool(done)))
+        await asyncio.sleep(0)  # it is on the list
+        waiting = asyncio.ensure_future(waits.wait_async(lambda: bool(done)))
+        before = sys.gettrace()
+        sys.settrace(at_step(step, Waits.wait_async.__code__, waits.ring))
+        try:
+            await asyncio.sleep(0)
+        finally:
+            sys.settrace(before)
+        done.append(1)
+        waits.ring()
+        await asyncio.wait_for(asyncio.gather(another, waiting), _GUARD_S)
+
+
+def at_step(step: int, code: Any, act: Callable[[], None]) -> Any:
+    """A function for `sys.settrace`, which calls `act` before this step of the code."""
+    steps = [0]
+
+    def trace(frame: Any, event: str, arg: Any) -> Any:
+        if frame.f_code is not code:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            steps[0] += 1
+            if steps[0] == step:
+                act()
+        return trace
+
+    return trace
 
 
 class OtherThread(unittest.TestCase):

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from banana_worker.app_log import AppLog
     from banana_worker.app_metrics import OwnMetrics
 
+# Of all contexts: a wait is rare. A signal handler may wait while its thread begins to.
+_first_wait_lock = threading.RLock()
+
 
 class WorkerInfo:
     """The slot of this worker."""
@@ -127,11 +130,10 @@ class CallContext:
 
     def wait_cancelled(self, timeout: Optional[float] = None) -> bool:
         """Waits up to `timeout` seconds, without one for ever, until nobody waits for the call; returns `cancelled`."""
-        if self._left is None:
-            self._left = threading.Event()
+        left = self._left_event()
         if self._reason is not None:
             return True
-        return self._left.wait(timeout) or self.cancelled
+        return left.wait(timeout) or self.cancelled
 
     def cancel(self, reason: str) -> None:
         """For the worker: tells the app that nobody waits any more. The first reason stays."""
@@ -139,6 +141,13 @@ class CallContext:
             self._reason = reason
         if self._left is not None:
             self._left.set()
+
+    def _left_event(self) -> threading.Event:
+        """One for all that wait, made by the first of them."""
+        with _first_wait_lock:
+            if self._left is None:
+                self._left = threading.Event()
+            return self._left
 
 
 def _header_dict(lines: str) -> Dict[str, str]:

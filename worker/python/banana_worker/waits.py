@@ -6,8 +6,9 @@ by `ring`, which is called after each read. A thread that makes true what others
 
 from __future__ import annotations
 
+import collections
 import threading
-from typing import TYPE_CHECKING, Callable, List
+from typing import TYPE_CHECKING, Callable, Deque
 
 from banana_worker import process
 from banana_worker.listener import Listener
@@ -22,7 +23,8 @@ class Waits:
         self._changed = threading.Condition()
         # Number of threads that wait; each counts itself before it looks.
         self._threads = 0
-        self._futures: List[Future[None]] = []
+        # Never another deque: who waits may just have taken hold of it.
+        self._futures: Deque[Future[None]] = collections.deque()
 
     def wait(self, is_there: Callable[[], bool]) -> None:
         """Waits until `is_there`, which must not raise. @raises RuntimeError in a forked child"""
@@ -56,10 +58,12 @@ class Waits:
         if self._threads > 0:
             with self._changed:
                 self._changed.notify_all()
-        if self._futures:
-            futures, self._futures = self._futures, []
-            for future in futures:
-                future.get_loop().call_soon_threadsafe(_resolve, future)
+        for _ in range(len(self._futures)):
+            try:
+                future = self._futures.popleft()
+            except IndexError:
+                return  # another thread rings, too
+            future.get_loop().call_soon_threadsafe(_resolve, future)
 
 
 def _check_is_worker() -> None:
