@@ -177,11 +177,40 @@ def talk(context, request):
     assert request.ws.receive() is None`,
   );
   worker.call(1, Buffer.alloc(0), { route: '/talk', path: '/talk', format: 'websocket' });
-  await worker.untilBegun(1);
+  await worker.next('credit');
   worker.send({ type: 'data', id: 1, text: true, last: true }, Buffer.from('begin'));
   assert.equal((await worker.next('close')).message.id, 1);
   assert.equal((await worker.next('end')).message.id, 1);
 });
+
+test(
+  'the coroutine of a WebSocket is not cancelled: it hears what its client said, then that it has left',
+  OPTIONS,
+  async (t) => {
+    const worker = await startedPython(
+      t,
+      `import asyncio
+from potassium import Potassium
+app = Potassium("hears")
+@app.init
+def init(): return {}
+@app.websocket("/talk")
+async def talk(context, request):
+    while not request.ws.cancelled: await asyncio.sleep(0.001)
+    print(await request.ws.receive(), await request.ws.receive(), flush=True)
+    try: await request.ws.send("too late")
+    except ConnectionError: print("closed", flush=True)`,
+    );
+    worker.call(1, Buffer.alloc(0), { route: '/talk', path: '/talk', format: 'websocket' });
+    await worker.next('credit');
+    worker.send({ type: 'data', id: 1, text: true, last: true }, Buffer.from('said'));
+    worker.send({ type: 'cancel', id: 1, reason: 'the run timeout passed' });
+    assert.equal((await worker.next('error')).message.code, 'SERVE_CANCELLED');
+    worker.send({ type: 'stop', graceMs: 1000 });
+    assert.equal((await worker.exit).code, 0);
+    assert.equal(await worker.stdout, 'said None\nclosed\n');
+  },
+);
 
 test('streams of a batch do not wait for each other', OPTIONS, async (t) => {
   for (const [kind, source] of [
