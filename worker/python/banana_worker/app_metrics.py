@@ -3,9 +3,10 @@ what all workers tell. What is measured leaves in one message before the call's 
 
 from __future__ import annotations
 
-import threading
-from typing import Any, Callable, Dict, List, Mapping, Optional, Union
+import collections
+from typing import Any, Callable, Deque, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
+from banana_worker import process
 from banana_worker.channel import Channel
 from banana_worker.messages import Metric
 from banana_worker.metric_rules import metric_error
@@ -18,18 +19,16 @@ _MOST_WAITING = 1000
 
 
 class OwnMetrics:
-    """May be used from any thread. Names and labels are those of Prometheus: letters, digits and underscores; one that is
-    not allowed raises a TypeError or a ValueError."""
+    """May be used from any thread, and by a signal handler; nothing is counted in a forked child. Names and labels are
+    those of Prometheus: letters, digits and underscores; one that is not allowed raises a TypeError or a ValueError."""
 
     def __init__(self, channel: Channel, on_waiting: Callable[[], None]) -> None:
         """`on_waiting` sees to it that `tell` is called soon."""
         self._channel = channel
         self._on_waiting = on_waiting
-        self._lock = threading.Lock()
         self._kinds: Dict[str, str] = {}
-        self._waiting: List[Metric] = []
-        # Where in the list a counter or a gauge stands that may be measured again before it leaves.
-        self._again: Dict[str, int] = {}
+        # There is no lock: a signal handler that measures would wait for the thread that it has come in on.
+        self._waiting: Deque[Metric] = collections.deque()
 
     def counter(self, name: str, value: float = 1, labels: Optional[Labels] = None) -> None:
         """Adds to a number that only rises, over all workers."""
@@ -47,10 +46,7 @@ class OwnMetrics:
         """Sends what waits; in the kernel when this returns."""
         if not self._waiting:
             return
-        with self._lock:
-            metrics, self._waiting = self._waiting, []
-            self._again.clear()
-        tell_metrics(self._channel, metrics)
+        tell_metrics(self._channel, _together(self._taken()))
 
     def _measure(self, kind: str, name: str, value: Any, given: Optional[Labels]) -> None:
         labels = {} if given is None else given
@@ -58,26 +54,38 @@ class OwnMetrics:
         if error is not None:
             raise error
         dimensions = "\n".join("%s\n%s" % (label, _label_text(labels[label])) for label in sorted(labels))
-        with self._lock:
-            self._kinds[name] = kind
-            is_first = not self._waiting
-            self._add(kind, name, value, dimensions)
-        if is_first:
-            self._on_waiting()
-        elif len(self._waiting) >= _MOST_WAITING:
+        if process.in_fork():
+            return
+        self._kinds[name] = kind
+        self._waiting.append(Metric(kind, name, value, "", dimensions, []))
+        if len(self._waiting) >= _MOST_WAITING:
             self.tell()
-
-    def _add(self, kind: str, name: str, value: float, dimensions: str) -> None:
-        key = "%s\n%s" % (name, dimensions)
-        at = self._again.get(key)
-        if at is None:
-            if kind != "histogram":
-                self._again[key] = len(self._waiting)
-            self._waiting.append(Metric(kind, name, value, "", dimensions, []))
         else:
-            before = self._waiting[at]
-            total = before.value + value if kind == "counter" else value  # type: ignore[operator]
-            self._waiting[at] = before._replace(value=total)
+            self._on_waiting()
+
+    def _taken(self) -> Iterator[Metric]:
+        for _ in range(len(self._waiting)):
+            try:
+                yield self._waiting.popleft()
+            except IndexError:
+                return  # another thread tells the rest
+
+
+def _together(metrics: Iterator[Metric]) -> List[Metric]:
+    """What a counter has counted is added up, and of a gauge the last value is kept."""
+    kept: List[Metric] = []
+    places: Dict[Tuple[str, str], int] = {}
+    for metric in metrics:
+        place = None if metric.kind == "histogram" else places.get((metric.name, metric.dimensions))
+        if place is None:
+            places[metric.name, metric.dimensions] = len(kept)
+            kept.append(metric)
+        elif metric.kind == "counter":
+            total = kept[place].value + metric.value  # type: ignore[operator]
+            kept[place] = metric._replace(value=total)
+        else:
+            kept[place] = metric
+    return kept
 
 
 def _label_text(value: Any) -> str:

@@ -1,16 +1,17 @@
 """Frames to the front. What was sent is in the kernel when `send` returns: it survives the death of this process.
 
-May be used from any thread. A frame is written in one piece; between two fragments of a body other frames may come.
+May be used from any thread, and by a signal handler: what it sends while its thread sends leaves after that, later than
+its `send` returns. A frame is written in one piece; between two fragments of a body other frames may come.
 """
 
 from __future__ import annotations
 
 import os
 import struct
-import threading
-from typing import Any, Callable, List, Union
+from typing import Any, Callable, List, Tuple, Union
 
 from banana_worker.codec import encode_head
+from banana_worker.in_turn import InTurn
 from banana_worker.messages import MAX_FRAGMENT_BYTES
 
 BytesLike = Union[bytes, bytearray, memoryview]
@@ -28,9 +29,9 @@ class Channel:
         """`on_broken` is called when the front is gone."""
         self._fd = fd
         self._on_broken = on_broken
-        self._lock = threading.Lock()
+        self._frames = InTurn(self._write_frames)
         # One long body at a time leaves in fragments: webhooks may not mix.
-        self._long_lock = threading.Lock()
+        self._long_bodies = InTurn(self._send_fragments)
         self._silent = False
 
     def silence(self) -> None:
@@ -43,6 +44,8 @@ class Channel:
 
     def send_body(self, head: bytes, id: int, body: BytesLike) -> None:
         """Sends a message whose body may need several frames: its head, then `body` frames of this id."""
+        if self._silent:
+            return
         size = len(body)
         if size <= _COPY_LIMIT_BYTES:
             self.write([_pack_prefix(len(head), size) + head + body])
@@ -51,10 +54,10 @@ class Channel:
         if size <= MAX_FRAGMENT_BYTES:
             self.write([_pack_prefix(len(head), size) + head, view])
             return
-        with self._long_lock:
-            self._send_fragments(head, id, view)
+        self._long_bodies.ask((head, id, view))
 
-    def _send_fragments(self, head: bytes, id: int, view: memoryview) -> None:
+    def _send_fragments(self, message: Tuple[bytes, int, memoryview]) -> None:
+        head, id, view = message
         next_head = encode_head(["body", id])
         parts: List[BytesLike] = []
         for start in range(0, len(view), MAX_FRAGMENT_BYTES):
@@ -72,14 +75,16 @@ class Channel:
         if self._silent:
             return
         try:
-            with self._lock:
-                written = os.writev(self._fd, parts) if len(parts) > 1 else os.write(self._fd, parts[0])
-                missing = sum(map(len, parts)) - written
-                if missing > 0:
-                    self._write_rest(parts, written)
+            self._frames.ask(parts)
         except OSError:
             if not self._silent:
                 self._on_broken()
+
+    def _write_frames(self, parts: List[BytesLike]) -> None:
+        written = os.writev(self._fd, parts) if len(parts) > 1 else os.write(self._fd, parts[0])
+        missing = sum(map(len, parts)) - written
+        if missing > 0:
+            self._write_rest(parts, written)
 
     def _write_rest(self, parts: List[BytesLike], written: int) -> None:
         for part in parts:
