@@ -1,6 +1,8 @@
 """The store of Python apps: its checks, the backends that need no package, and those that do against stand-ins."""
 
 import contextlib
+import fcntl
+import gc
 import io
 import multiprocessing
 import os
@@ -11,12 +13,15 @@ import sys
 import tempfile
 import time
 import unittest
+import weakref
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, Dict
 from unittest import mock
 
 from potassium.store import LocalConfig, RedisConfig, S3Config, Store
+from potassium.store.local import LocalBackend
+from potassium.store.local_file import FolderLock
 
 SECRET = "a-secret-value"
 
@@ -187,6 +192,33 @@ class LocalTest(StoreTest):
         child.start()
         child.join()
         self.assertEqual((child.exitcode, store.get("child")), (0, "parent"))
+
+    def test_a_store_that_nobody_has_any_more_leaves_nothing_behind(self) -> None:
+        with mock.patch.object(os, "register_at_fork") as registered:
+            stores = [weakref.ref(self.new_backend()) for _ in range(3)]
+        gc.collect()
+        self.assertEqual([store() for store in stores], [None, None, None])
+        registered.assert_not_called()
+
+    def new_backend(self) -> LocalBackend:
+        return LocalBackend(str(self.path))
+
+    def test_a_child_that_is_forked_while_the_store_opens_does_not_keep_its_lock(self) -> None:
+        self.path.parent.mkdir()
+        lock = FolderLock(str(self.path))
+        with lock:
+            out, inlet = os.pipe()
+            child = os.fork()
+            if child == 0:
+                os.close(inlet)
+                os.read(out, 1)  # until the test is over
+                os._exit(0)
+        self.addCleanup(os.waitpid, child, 0)
+        self.addCleanup(os.close, inlet)
+        self.addCleanup(os.close, out)
+        folder = os.open(str(self.path.parent), os.O_RDONLY)
+        self.addCleanup(os.close, folder)
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def test_values_outlive_the_store(self) -> None:
         store = self.store()

@@ -37,7 +37,7 @@ class LocalBackend(Backend):
         self._connection: Optional[sqlite3.Connection] = None
         self._inode = 0
         self._swept_at = 0.0
-        _after_fork(self)
+        _BACKENDS.add(self)
 
     def get(self, key: str) -> Optional[bytes]:
         row = self._run(
@@ -127,16 +127,16 @@ class LocalBackend(Backend):
 # Connections of forked children's parents.
 _LEFT_TO_PARENTS: List[sqlite3.Connection] = []
 
+_BACKENDS: "weakref.WeakSet[LocalBackend]" = weakref.WeakSet()
 
-def _after_fork(backend: LocalBackend) -> None:
-    forget = weakref.WeakMethod(backend.forget_connection)
 
-    def in_child() -> None:
-        method = forget()
-        if method is not None:
-            method()
+def _forget_connections() -> None:
+    for backend in _BACKENDS:
+        backend.forget_connection()
 
-    os.register_at_fork(after_in_child=in_child)
+
+# Once for all of them: Python takes no such function back.
+os.register_at_fork(after_in_child=_forget_connections)
 
 
 def _connect(path: str) -> sqlite3.Connection:

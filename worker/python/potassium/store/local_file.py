@@ -86,4 +86,8 @@ class FolderLock:
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
 
     def __exit__(self, *_: object) -> None:
+        import fcntl
+
+        # A process that was forked meanwhile has the descriptor too, and closing ends the lock only where all do.
+        fcntl.flock(self._descriptor, fcntl.LOCK_UN)
         os.close(self._descriptor)
