@@ -3,8 +3,9 @@
 import os
 import sys
 
-# In the place of this folder, whose files must not be found under names of their own.
-sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+if not getattr(sys.flags, "safe_path", False):
+    del sys.path[0]  # this folder, whose files must not be found under names of their own
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 if __name__ == "__main__":
     from banana_worker.main import main
