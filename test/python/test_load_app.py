@@ -270,6 +270,13 @@ class Mistakes(Apps):
                 self.assertIn(said, message)
                 self.assertEqual(outlook, "permanent")
 
+    def test_a_package_mms_of_the_apps_own_is_named_where_ours_is_needed(self):
+        self.write("mms/__init__.py", "")
+        message, outlook = self.refused("\nimport mms\ndef handle(data, context): return data")
+        self.assertRegex(message, r'^app\.py:2: the app has imported an "mms" of its own \(')
+        self.assertIn("Give yours another name, or delete it", message)
+        self.assertEqual(outlook, "permanent")
+
     def test_requirements_beside_the_app_are_installed_as_a_whole_if_they_name_the_package(self):
         self.write("requirements.txt", "# for the app\nother==1\nSurely.Missing[gpu] >= 2 ; python_version > '3'\n")
         message, _ = self.refused("import surely_missing")

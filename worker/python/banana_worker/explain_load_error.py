@@ -37,6 +37,16 @@ def explain_import_error(path: str, thrown: BaseException) -> AppLoadError:
     return _raised(place, thrown, PERMANENT if _is_apps_mistake(thrown) else outlook_of(thrown))
 
 
+def explain_own_mms(path: str, error: ImportError) -> AppLoadError:
+    """`error`: what our part for custom services got from an `mms` that is not ours."""
+    found = sys.modules.get("mms")
+    where = getattr(found, "__file__", None) or "a folder without __init__.py"
+    return AppLoadError(
+        f'{locate_text(path, "mms")}: the app has imported an "mms" of its own ({where}), and a custom service needs that of'
+        f" the server: {as_sentence(str(error))} Give yours another name, or delete it if it is a copy of Multi Model Server's."
+    )
+
+
 def _raised(place: str, thrown: BaseException, outlook: str) -> AppLoadError:
     raised = f"{place}: importing the app raised:"
     try:

@@ -11,7 +11,7 @@ from banana_worker import process
 from banana_worker.adapters.banana_app import from_banana_app
 from banana_worker.adapters.potassium_app import from_potassium_app
 from banana_worker.app_module import execute, make_module
-from banana_worker.explain_load_error import AppLoadError, explain_import_error, locate_text
+from banana_worker.explain_load_error import AppLoadError, explain_import_error, explain_own_mms, locate_text
 from banana_worker.explain_missing_app import missing_handler, missing_inference, not_loadable
 from banana_worker.in_worker import AppImport
 from banana_worker.loaded_app import LoadedApp
@@ -69,7 +69,10 @@ def _service(imported: _Imported, spec: StartSpec) -> Optional[LoadedApp]:
     module, source = imported.module, spec.service
     if source is None and hasattr(module, "inference"):
         return None
-    from_service = import_standard("banana_worker.adapters.mms_service").from_service
+    try:
+        from_service = import_standard("banana_worker.adapters.mms_service").from_service
+    except ImportError as error:
+        raise explain_own_mms(imported.path, error) from error
     model_dir = os.path.dirname(imported.path) if source is None else source.model_dir
     app = _adapt(imported, lambda one: from_service(one.module, source, model_dir))
     if app is None and source is not None:
