@@ -3,26 +3,47 @@
 from __future__ import annotations
 
 import importlib
+import importlib.machinery
 import sys
-from typing import Any
+from _thread import get_ident
+from typing import Any, Optional, Sequence
 
 
 def import_standard(name: str) -> Any:
-    """Imports a standard module as if the app's folder were not on the path."""
+    """Imports a standard module as if the app's folder were not on the path, for this thread alone."""
     if name in sys.modules:
         return sys.modules[name]
-    path = sys.path
-    # What the worker itself was found by comes behind the app's folder; both hold no standard modules.
-    sys.path = [folder for folder in path if folder not in _others]
+    thread = get_ident()
+    is_outermost = thread not in _threads
+    _threads.add(thread)
     try:
         return importlib.import_module(name)
     finally:
-        sys.path = path
+        if is_outermost:
+            _threads.discard(thread)
+
+
+class _PastTheApp:
+    """
+    Finds modules for threads that import standard ones. It stays in its place once it is there: a list of finders that
+    changes, or a path that does, would fail the imports of other threads.
+    """
+
+    def find_spec(self, name: str, path: Optional[Sequence[str]], target: Any = None) -> Any:
+        if path is not None or get_ident() not in _threads:
+            return None
+        # What the worker itself was found by comes behind the app's folder; both hold no standard modules.
+        folders = [folder for folder in sys.path if folder not in _others]
+        return importlib.machinery.PathFinder.find_spec(name, folders)
 
 
 _others: "set[str]" = set()
+_threads: "set[int]" = set()
+_finder: Any = _PastTheApp()
 
 
 def keep_apart(folder: str) -> None:
     """Names a folder that holds modules of the app."""
     _others.add(folder)
+    if _finder not in sys.meta_path:
+        sys.meta_path.insert(0, _finder)
