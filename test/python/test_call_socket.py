@@ -39,7 +39,9 @@ class NoWaits:
 
 
 def socket_of(channel: Any, waits: Any) -> CallSocket:
-    return CallSocket(channel, waits, 1, 1000)
+    socket = CallSocket(channel, waits, 1, 1000)
+    socket.open()
+    return socket
 
 
 class SlowChannel(Sent):

@@ -49,7 +49,11 @@ class CallSocket:
         # none is on its way when it ends. A signal handler may send while its thread sends.
         self._has_ended = False
         self._post_lock = threading.RLock()
-        self._post(["credit", call_id, window_bytes])
+        self._window_bytes = window_bytes
+
+    def open(self) -> None:
+        """Lets the client speak. Whoever reads messages must find this socket by now."""
+        self._post(["credit", self._id, self._window_bytes])
 
     @property
     def cancelled(self) -> bool:

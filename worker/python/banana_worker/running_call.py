@@ -56,6 +56,7 @@ class RunningCall:
         """The call has begun, and the note says so: a WebSocket's client may speak now."""
         host = self._host
         self.socket = CallSocket(host.channel, host.waits, self.call.id, host.stream_window_bytes)
+        self.socket.open()
         if self.cancelled:
             self.socket.cancel()
 
