@@ -296,7 +296,7 @@ test(
     );
     leaving.abort();
     await assert.rejects(ahead[0], { name: 'AbortError' });
-    await server.until(({ model }) => model.inFlight === 3);
+    await server.until(({ model }) => model.workers[0]?.held === 3); // the worker has said that it dropped it
     endRunning();
     assert.deepEqual(statuses(await running), [200, 200]);
     assert.equal((await ahead[1]).json<{ of: number }>().of, 1);
@@ -313,7 +313,7 @@ test(
       ask(to, { name: 'c' }, { headers: { 'x-request-timeout-seconds': '2' } }),
     );
     assert.equal(errorOf(await ahead[0]).code, 'SERVE_DEADLINE');
-    await server.until(({ model }) => model.inFlight === 3); // the worker is told after the client
+    await server.until(({ model }) => model.workers[0]?.held === 3); // the worker is told after the client
     endRunning();
     assert.deepEqual(statuses(await running), [200, 200]);
     assert.equal((await ahead[1]).json<{ of: number }>().of, 1);
