@@ -280,9 +280,10 @@ test(
   },
 );
 
-async function startSockets(t: TestContext): Promise<Running> {
+async function startSockets(t: TestContext, args: readonly string[] = []): Promise<Running> {
   const cues = makeCues(t);
-  const server = await start(python('potassium-websockets.py'), { t, env: { ...STUBS, ...cues.env } });
+  const env = { ...STUBS, ...cues.env };
+  const server = await start(python('potassium-websockets.py'), { t, env, args });
   return { server, cues };
 }
 
@@ -311,6 +312,29 @@ test('a WebSocket talks in text, bytes and JSON, with functions of either kind',
   assert.deepEqual(await kinds.closed, [4001, 'enough']);
   await server.stop();
 });
+
+test(
+  'the async function of a WebSocket is cancelled when its client leaves, and when its time is up',
+  LIMIT,
+  async (t) => {
+    const { server, cues } = await startSockets(t, ['--run-timeout', '3s']);
+    const leaving = await openSocket(t, server, '/dreams', { 'x-request-id': 'left' });
+    leaving.socket.send('last words');
+    await cues.untilNoted('begun left');
+    leaving.socket.close();
+    await cues.untilNoted("woken left: ['last words']");
+    const slow = await openSocket(t, server, '/dreams', { 'x-request-id': 'slow' });
+    assert.deepEqual(await slow.closed, [
+      1011,
+      'SERVE_INFERENCE_TIMEOUT: The call ran longer than 3000 ms (--run-timeout).',
+    ]);
+    await cues.untilNoted('woken slow: []');
+    const next = await openSocket(t, server, '/echo');
+    next.socket.send('alive');
+    await next.heard(1);
+    await server.stop();
+  },
+);
 
 test('wrong uses of a WebSocket, and a client that has left, are told to the app', LIMIT, async (t) => {
   const { server, cues } = await startSockets(t);

@@ -53,8 +53,7 @@ class CallRunner(Runner):
         running = self.find(call_id)
         if running is not None:
             running.cancel(reason)
-            if not _is_conversation(running):
-                self.options.tasks.cancel()
+            self.options.tasks.cancel()
 
     def abort(self, reason: str) -> None:
         running = self._current
@@ -70,7 +69,7 @@ class CallRunner(Runner):
         else:
             value = read_input(call, ctx.body, app.wishes(call.route))
         output = app.handle(call.route, value, ctx)
-        return self.options.tasks.settled(output, lambda: running.cancelled and not _is_conversation(running))
+        return self.options.tasks.settled(output, lambda: running.cancelled)
 
     def _deliver(self, running: RunningCall, output: Any) -> None:
         check_is_worker(None)
@@ -100,8 +99,3 @@ class CallRunner(Runner):
             return None
         running.fail(thrown)
         return thrown
-
-
-def _is_conversation(running: RunningCall) -> bool:
-    """A function that talks with a client hears all that it said, and then from its socket that it has left."""
-    return running.call.format == "websocket"
