@@ -14,7 +14,8 @@ import {
   startJob,
   untilPotassium,
 } from '../helpers/potassium.js';
-import { eventually, fixture, startServer, type Server } from '../helpers/server.js';
+import { withEachRuntime } from '../helpers/runtimes.js';
+import { eventually, startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 
@@ -23,244 +24,253 @@ interface Started {
   readonly cues: Cues;
 }
 
-async function start(t: TestContext, args: readonly string[] = [], expectedRestarts = 0): Promise<Started> {
-  const cues = makeCues(t);
-  const server = await startServer(fixture('potassium.mjs'), { t, args, env: cues.env, expectedRestarts });
-  return { server, cues };
-}
-
-test('a job is queued, running, succeeded; its result is kept', LIMIT, async (t) => {
-  const { server, cues } = await start(t);
-  await server.until(({ state }) => state === 'ready');
-  const first = await startJob(server, '/later', { until: 'first', result: { a: 'é' } }, 'first');
-  const second = await startJob(server, '/later', {}, 'second');
-  assert.notEqual(first, second);
-  await cues.untilNoted('begun first');
-  assert.deepEqual(
-    [(await jobOf(server, first)).state, (await jobOf(server, second)).state],
-    ['running', 'queued'],
-  );
-  const busy = await untilPotassium(server, ({ inference_time }) => inference_time > 0);
-  assert.deepEqual([busy.gpu_available, busy.idle_time], [false, 0]);
-  cues.give('first');
-  const ended = await endOf(server, first);
-  assert.deepEqual([ended.state, ended.result, ended.error], ['succeeded', { a: 'é' }, null]);
-  assert.deepEqual(
-    [ended.requestId, ended.route, ended.status, ended.encoding],
-    ['first', '/later', 200, 'json'],
-  );
-  assert.equal((await endOf(server, second)).result, null, 'a function that returns nothing has no result');
-  await untilPotassium(server, ({ gpu_available }) => gpu_available);
-  await server.stop();
-});
-
-test('every error line of a call names its route', LIMIT, async (t) => {
-  const { server } = await start(t, ['--log-format', 'json'], 1);
-  await post(server, '/answer', 'a throw', 'thrown');
-  await endOf(server, await startJob(server, '/later', { throws: 'x' }, 'failed-job'));
-  await post(server, '/work', { dies: 'exit 7' }, 'died');
-  await server.untilPrinted('worker 0 died');
-  const lines = logLines(server).filter(({ requestId }) => requestId !== undefined);
-  assert.deepEqual(
-    lines.map(({ requestId, route }) => [requestId, route]),
-    [
-      ['thrown', '/answer'],
-      ['failed-job', '/later'],
-      ['failed-job', '/later'],
-      ['died', '/work'],
-    ],
-  );
-  assert.match(String(lines[2]?.['msg']), /^the background job \S+ of \/later failed/);
-  assert.match(String(lines[3]?.['msg']), /^worker 0 died .* while running call died of \/work/);
-  await server.until(({ state }) => state === 'ready');
-  await server.stop();
-});
-
-for (const [kind, state, facts] of [
+/** What a background function answers with, and the state and facts of its job then. */
+const ENDS = [
   ['a status', 'succeeded', { status: 201, encoding: 'json', result: { made: true } }],
   ['bytes', 'succeeded', { encoding: 'base64', contentType: 'application/octet-stream', result: 'AQL/' }],
   ['text', 'succeeded', { encoding: 'base64', contentType: 'text/plain; charset=utf-8', result: 'dGV4dA==' }],
   ['late chunks', 'succeeded', { status: 203, encoding: 'base64', result: 'YWI=' }],
   ['empty', 'succeeded', { status: 200, result: '' }],
   ['a throw', 'failed', { result: null }],
-  ['a late throw', 'failed', { result: null }],
   ['a throw after a chunk', 'failed', { result: null }],
-] as const) {
-  test(`a job that answers with ${kind} has ${state}`, LIMIT, async (t) => {
+] as const;
+
+withEachRuntime(({ potassium }) => {
+  async function start(t: TestContext, args: readonly string[] = [], expectedRestarts = 0): Promise<Started> {
+    const cues = makeCues(t);
+    const server = await startServer(potassium(), { t, args, env: cues.env, expectedRestarts });
+    return { server, cues };
+  }
+
+  test('a job is queued, running, succeeded; its result is kept', LIMIT, async (t) => {
+    const { server, cues } = await start(t);
+    await server.until(({ state }) => state === 'ready');
+    const first = await startJob(server, '/later', { until: 'first', result: { a: 'é' } }, 'first');
+    const second = await startJob(server, '/later', {}, 'second');
+    assert.notEqual(first, second);
+    await cues.untilNoted('begun first');
+    assert.deepEqual(
+      [(await jobOf(server, first)).state, (await jobOf(server, second)).state],
+      ['running', 'queued'],
+    );
+    const busy = await untilPotassium(server, ({ inference_time }) => inference_time > 0);
+    assert.deepEqual([busy.gpu_available, busy.idle_time], [false, 0]);
+    cues.give('first');
+    const ended = await endOf(server, first);
+    assert.deepEqual([ended.state, ended.result, ended.error], ['succeeded', { a: 'é' }, null]);
+    assert.deepEqual(
+      [ended.requestId, ended.route, ended.status, ended.encoding],
+      ['first', '/later', 200, 'json'],
+    );
+    assert.equal((await endOf(server, second)).result, null, 'a function that returns nothing has no result');
+    await untilPotassium(server, ({ gpu_available }) => gpu_available);
+    await server.stop();
+  });
+
+  test('every error line of a call names its route', LIMIT, async (t) => {
+    const { server } = await start(t, ['--log-format', 'json'], 1);
+    await post(server, '/answer', 'a throw', 'thrown');
+    await endOf(server, await startJob(server, '/later', { throws: 'x' }, 'failed-job'));
+    await post(server, '/work', { dies: 'exit 7' }, 'died');
+    await server.untilPrinted('worker 0 died');
+    const lines = logLines(server).filter(({ requestId = '' }) => requestId !== '');
+    assert.deepEqual(
+      lines.map(({ requestId, route }) => [requestId, route]),
+      [
+        ['thrown', '/answer'],
+        ['failed-job', '/later'],
+        ['failed-job', '/later'],
+        ['died', '/work'],
+      ],
+    );
+    assert.match(String(lines[2]?.['msg']), /^the background job \S+ of \/later failed/);
+    assert.match(String(lines[3]?.['msg']), /^worker 0 died .* while running call died of \/work/);
+    await server.until(({ state }) => state === 'ready');
+    await server.stop();
+  });
+
+  test('a job ends as what its function answers with, and keeps that', LIMIT, async (t) => {
     const { server } = await start(t);
-    const job = await endOf(server, await startJob(server, '/later-answer', kind));
-    assert.equal(job.state, state);
-    for (const [name, value] of Object.entries(facts))
-      assert.deepEqual(job[name as keyof typeof job], value, name);
-    assert.equal(job.error?.code, state === 'failed' ? 'SERVE_INFERENCE_FAILED' : undefined);
-    assert.equal(job.error?.source, state === 'failed' ? 'app' : undefined);
+    for (const [kind, state, facts] of ENDS) {
+      const job = await endOf(server, await startJob(server, '/later-answer', kind));
+      assert.equal(job.state, state, kind);
+      for (const [name, value] of Object.entries(facts))
+        assert.deepEqual(job[name as keyof typeof job], value, `${name} of ${kind}`);
+      assert.equal(job.error?.code, state === 'failed' ? 'SERVE_INFERENCE_FAILED' : undefined, kind);
+      assert.equal(job.error?.source, state === 'failed' ? 'app' : undefined, kind);
+    }
     assert.equal((await post(server, '/', {})).status, 200, 'the server is well');
     await server.stop();
   });
-}
 
-test('bad JSON too large to be read in the front fails the job', LIMIT, async (t) => {
-  const { server } = await start(t);
-  const reply = await fetch(`${server.url}/later`, {
-    method: 'POST',
-    body: `{${' '.repeat(1024 * 1024)}`,
-    headers: { 'content-type': 'application/json' },
+  test('bad JSON too large to be read in the front fails the job', LIMIT, async (t) => {
+    const { server } = await start(t);
+    const reply = await fetch(`${server.url}/later`, {
+      method: 'POST',
+      body: `{${' '.repeat(1024 * 1024)}`,
+      headers: { 'content-type': 'application/json' },
+    });
+    const job = await endOf(server, reply.headers.get('x-banana-job-id') as string);
+    assert.deepEqual([job.state, job.error?.code], ['failed', 'SERVE_BAD_BODY']);
+    await server.stop();
   });
-  const job = await endOf(server, reply.headers.get('x-banana-job-id') as string);
-  assert.deepEqual([job.state, job.error?.code], ['failed', 'SERVE_BAD_BODY']);
-  await server.stop();
-});
 
-for (const workers of ['1', '3']) {
+  for (const workers of ['1', '3']) {
+    test(
+      `cold start, ${workers} at work: background calls are answered once the routes are known, not when a worker is ready`,
+      LIMIT,
+      async (t) => {
+        const cues = makeCues(t);
+        cues.give('import may not end');
+        cues.give('init may not end');
+        const options = { t, env: cues.env, args: ['--workers', workers] };
+        const server = await startServer(potassium(), options);
+        const early = [1, 2, 3].map((i) => post(server, '/later', { result: i }, `early-${i}`));
+        const lost = post(server, '/nope', {});
+        const wrong = post(server, '/later', {}, 'wrong', { 'content-type': 'text/plain' });
+        await server.until(({ model }) => model.queue.arriving === 5);
+        cues.give('import may end');
+        const ids = (await Promise.all(early)).map(jobIdOf);
+        assert.equal((await lost).status, 404);
+        assert.equal((await wrong).status, 400);
+        assert.equal((await potassiumStatus(server)).workers_ready, 0, 'init still runs');
+        assert.equal((await jobOf(server, ids[0] as string)).state, 'queued');
+        assert.equal((await potassiumStatus(server)).sequence_number, 5);
+        cues.give('init may end');
+        const results: unknown[] = [];
+        for (const id of ids) results.push((await endOf(server, id)).result);
+        assert.deepEqual(results, [1, 2, 3]);
+        await untilPotassium(server, ({ workers_ready }) => workers_ready === Number(workers));
+        await server.stop();
+        assert.doesNotMatch(server.stderr(), /ERR_HTTP_HEADERS_SENT|a request handler failed/);
+      },
+    );
+  }
+
+  test('a job whose worker dies is lost, those behind it run', LIMIT, async (t) => {
+    const { server } = await start(t, [], 1);
+    const first = await startJob(server, '/later', { dies: 'SIGKILL' }, 'doomed');
+    const second = await startJob(server, '/later', { result: 5 }, 'behind');
+    const lost = await endOf(server, first);
+    assert.deepEqual([lost.state, lost.error?.code, lost.result], ['lost', 'SERVE_WORKER_LOST', null]);
+    assert.equal(lost.error?.source, 'server');
+    const behind = await endOf(server, second);
+    assert.deepEqual([behind.state, behind.result], ['succeeded', 5]);
+    await untilPotassium(server, ({ gpu_available }) => gpu_available);
+    await server.stop();
+  });
+
+  test('--run-timeout ends a background job as any other', LIMIT, async (t) => {
+    const { server } = await start(t, ['--run-timeout', '300ms']);
+    const job = await endOf(server, await startJob(server, '/later', { until: 'never' }));
+    assert.deepEqual([job.state, job.error?.code], ['failed', 'SERVE_INFERENCE_TIMEOUT']);
+    await untilPotassium(server, ({ gpu_available }) => gpu_available);
+    await server.stop();
+  });
+
+  test('a client that leaves, and a deadline that passes, do not end a background job', LIMIT, async (t) => {
+    const { server, cues } = await start(t);
+    await server.until(({ state }) => state === 'ready');
+    const id = await new Promise<string>((resolve, reject) => {
+      const headers = { 'content-type': 'application/json', 'x-request-timeout-seconds': '2' };
+      const call = httpRequest(`${server.url}/later`, { method: 'POST', headers }, (response) => {
+        resolve(response.headers['x-banana-job-id'] as string);
+        response.destroy();
+      });
+      call.on('error', reject);
+      call.end('{"until":"go on","result":1}');
+    });
+    // Its own deadline is the proof that a deadline of 2 s that began before it has passed.
+    const other = await post(server, '/work', {}, 'other', { 'x-request-timeout-seconds': '2.1' });
+    assert.equal(errorOf(other).code, 'SERVE_DEADLINE');
+    assert.equal((await jobOf(server, id)).state, 'running');
+    cues.give('go on');
+    assert.deepEqual([(await endOf(server, id)).state, (await endOf(server, id)).result], ['succeeded', 1]);
+    assert.deepEqual(
+      cues.notes().filter((line) => line.startsWith('aborted')),
+      [],
+    );
+    await server.stop();
+  });
+
+  test('a client that leaves before the routes are known takes its call along', LIMIT, async (t) => {
+    const cues = makeCues(t);
+    cues.give('import may not end');
+    const server = await startServer(potassium(), { t, env: cues.env });
+    const call = httpRequest(`${server.url}/later`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+    });
+    call.on('error', () => {});
+    call.end('{}');
+    await once(call, 'finish');
+    await server.until(({ model }) => model.queue.arriving === 1);
+    call.destroy();
+    await server.until(({ model }) => model.queue.arriving === 0);
+    cues.give('import may end');
+    assert.equal((await post(server, '/work', {}, 'next')).status, 200);
+    assert.deepEqual(cues.notes(), ['begun next', 'done next']);
+    await server.stop();
+  });
+
+  test('SIGTERM: background jobs are run to their end, waiting ones too', LIMIT, async (t) => {
+    const { server, cues } = await start(t, ['--drain-lag', '0s']);
+    await startJob(server, '/later', { until: 'go on' }, 'running');
+    await cues.untilNoted('begun running');
+    await startJob(server, '/later', {}, 'waiting');
+    server.process.kill('SIGTERM');
+    await server.until(({ state }) => state === 'draining');
+    const refused = await post(server, '/later', {}, 'late');
+    assert.deepEqual([refused.status, errorOf(refused).code], [503, 'SERVE_SHUTTING_DOWN']);
+    cues.give('go on');
+    assert.deepEqual(await server.ended, { code: 0, signal: null });
+    assert.deepEqual(cues.notes(), ['begun running', 'done running', 'begun waiting', 'done waiting']);
+  });
+
+  test('SIGTERM: what --drain-timeout cuts is reported by id', LIMIT, async (t) => {
+    const args = ['--drain-lag', '0s', '--drain-timeout', '1s', '--log-format', 'json'];
+    const { server, cues } = await start(t, args);
+    const running = await startJob(server, '/later', { until: 'never' }, 'running');
+    await cues.untilNoted('begun running');
+    const waiting = await startJob(server, '/later', {}, 'waiting');
+    server.process.kill('SIGTERM');
+    assert.equal((await server.ended).code, 5);
+    const line = logLines(server).find(({ jobs }) => jobs !== undefined);
+    assert.deepEqual(line?.['jobs'], [running, waiting]);
+    assert.match(String(line?.['msg']), /background jobs cut off: /);
+  });
+
+  test('a second SIGTERM reports by id what it cuts', LIMIT, async (t) => {
+    const { server, cues } = await start(t, ['--drain-lag', '0s', '--log-format', 'json']);
+    const running = await startJob(server, '/later', { until: 'never' }, 'running');
+    await cues.untilNoted('begun running');
+    server.process.kill('SIGTERM');
+    await server.until(({ state }) => state === 'draining');
+    server.process.kill('SIGTERM');
+    assert.equal((await server.ended).code, 143);
+    const line = logLines(server).find(({ jobs }) => jobs !== undefined);
+    assert.deepEqual(line?.['jobs'], [running]);
+  });
+
   test(
-    `cold start, ${workers} at work: background calls are answered once the routes are known, not when a worker is ready`,
+    'a job that waits longer than --queue-timeout fails by that, and the log says so',
     LIMIT,
     async (t) => {
-      const cues = makeCues(t);
-      cues.give('import may not end');
-      cues.give('init may not end');
-      const options = { t, env: cues.env, args: ['--workers', workers] };
-      const server = await startServer(fixture('potassium.mjs'), options);
-      const early = [1, 2, 3].map((i) => post(server, '/later', { result: i }, `early-${i}`));
-      const lost = post(server, '/nope', {});
-      const wrong = post(server, '/later', {}, 'wrong', { 'content-type': 'text/plain' });
-      await server.until(({ model }) => model.queue.arriving === 5);
-      cues.give('import may end');
-      const ids = (await Promise.all(early)).map(jobIdOf);
-      assert.equal((await lost).status, 404);
-      assert.equal((await wrong).status, 400);
-      assert.equal((await potassiumStatus(server)).workers_ready, 0, 'init still runs');
-      assert.equal((await jobOf(server, ids[0] as string)).state, 'queued');
-      assert.equal((await potassiumStatus(server)).sequence_number, 5);
-      cues.give('init may end');
-      const results: unknown[] = [];
-      for (const id of ids) results.push((await endOf(server, id)).result);
-      assert.deepEqual(results, [1, 2, 3]);
-      await untilPotassium(server, ({ workers_ready }) => workers_ready === Number(workers));
+      const { server, cues } = await start(t, ['--queue-timeout', '2s', '--log-format', 'json']);
+      await server.until(({ state }) => state === 'ready');
+      await startJob(server, '/later', { until: 'go on' }, 'running');
+      await cues.untilNoted('begun running');
+      const waiting = await startJob(server, '/later', {}, 'waiting');
+      const job = await endOf(server, waiting);
+      assert.deepEqual([job.state, job.error?.code], ['failed', 'SERVE_QUEUE_TIMEOUT']);
+      await eventually(
+        () =>
+          logLines(server).some((line) => line['job'] === waiting && line['code'] === 'SERVE_QUEUE_TIMEOUT'),
+        15_000,
+        () => server.stderr(),
+      );
+      cues.give('go on');
       await server.stop();
-      assert.doesNotMatch(server.stderr(), /ERR_HTTP_HEADERS_SENT|a request handler failed/);
     },
   );
-}
-
-test('a job whose worker dies is lost, those behind it run', LIMIT, async (t) => {
-  const { server } = await start(t, [], 1);
-  const first = await startJob(server, '/later', { dies: 'SIGKILL' }, 'doomed');
-  const second = await startJob(server, '/later', { result: 5 }, 'behind');
-  const lost = await endOf(server, first);
-  assert.deepEqual([lost.state, lost.error?.code, lost.result], ['lost', 'SERVE_WORKER_LOST', null]);
-  assert.equal(lost.error?.source, 'server');
-  const behind = await endOf(server, second);
-  assert.deepEqual([behind.state, behind.result], ['succeeded', 5]);
-  await untilPotassium(server, ({ gpu_available }) => gpu_available);
-  await server.stop();
-});
-
-test('--run-timeout ends a background job as any other', LIMIT, async (t) => {
-  const { server } = await start(t, ['--run-timeout', '300ms']);
-  const job = await endOf(server, await startJob(server, '/later', { until: 'never' }));
-  assert.deepEqual([job.state, job.error?.code], ['failed', 'SERVE_INFERENCE_TIMEOUT']);
-  await untilPotassium(server, ({ gpu_available }) => gpu_available);
-  await server.stop();
-});
-
-test('a client that leaves, and a deadline that passes, do not end a background job', LIMIT, async (t) => {
-  const { server, cues } = await start(t);
-  await server.until(({ state }) => state === 'ready');
-  const id = await new Promise<string>((resolve, reject) => {
-    const headers = { 'content-type': 'application/json', 'x-request-timeout-seconds': '2' };
-    const call = httpRequest(`${server.url}/later`, { method: 'POST', headers }, (response) => {
-      resolve(response.headers['x-banana-job-id'] as string);
-      response.destroy();
-    });
-    call.on('error', reject);
-    call.end('{"until":"go on","result":1}');
-  });
-  // Its own deadline is the proof that a deadline of 2 s that began before it has passed.
-  const other = await post(server, '/work', {}, 'other', { 'x-request-timeout-seconds': '2.1' });
-  assert.equal(errorOf(other).code, 'SERVE_DEADLINE');
-  assert.equal((await jobOf(server, id)).state, 'running');
-  cues.give('go on');
-  assert.deepEqual([(await endOf(server, id)).state, (await endOf(server, id)).result], ['succeeded', 1]);
-  assert.deepEqual(
-    cues.notes().filter((line) => line.startsWith('aborted')),
-    [],
-  );
-  await server.stop();
-});
-
-test('a client that leaves before the routes are known takes its call along', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  cues.give('import may not end');
-  const server = await startServer(fixture('potassium.mjs'), { t, env: cues.env });
-  const call = httpRequest(`${server.url}/later`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-  });
-  call.on('error', () => {});
-  call.end('{}');
-  await once(call, 'finish');
-  await server.until(({ model }) => model.queue.arriving === 1);
-  call.destroy();
-  await server.until(({ model }) => model.queue.arriving === 0);
-  cues.give('import may end');
-  assert.equal((await post(server, '/work', {}, 'next')).status, 200);
-  assert.deepEqual(cues.notes(), ['begun next', 'done next']);
-  await server.stop();
-});
-
-test('SIGTERM: background jobs are run to their end, waiting ones too', LIMIT, async (t) => {
-  const { server, cues } = await start(t, ['--drain-lag', '0s']);
-  await startJob(server, '/later', { until: 'go on' }, 'running');
-  await cues.untilNoted('begun running');
-  await startJob(server, '/later', {}, 'waiting');
-  server.process.kill('SIGTERM');
-  await server.until(({ state }) => state === 'draining');
-  const refused = await post(server, '/later', {}, 'late');
-  assert.deepEqual([refused.status, errorOf(refused).code], [503, 'SERVE_SHUTTING_DOWN']);
-  cues.give('go on');
-  assert.deepEqual(await server.ended, { code: 0, signal: null });
-  assert.deepEqual(cues.notes(), ['begun running', 'done running', 'begun waiting', 'done waiting']);
-});
-
-test('SIGTERM: what --drain-timeout cuts is reported by id', LIMIT, async (t) => {
-  const args = ['--drain-lag', '0s', '--drain-timeout', '1s', '--log-format', 'json'];
-  const { server, cues } = await start(t, args);
-  const running = await startJob(server, '/later', { until: 'never' }, 'running');
-  await cues.untilNoted('begun running');
-  const waiting = await startJob(server, '/later', {}, 'waiting');
-  server.process.kill('SIGTERM');
-  assert.equal((await server.ended).code, 5);
-  const line = logLines(server).find(({ jobs }) => jobs !== undefined);
-  assert.deepEqual(line?.['jobs'], [running, waiting]);
-  assert.match(String(line?.['msg']), /background jobs cut off: /);
-});
-
-test('a second SIGTERM reports by id what it cuts', LIMIT, async (t) => {
-  const { server, cues } = await start(t, ['--drain-lag', '0s', '--log-format', 'json']);
-  const running = await startJob(server, '/later', { until: 'never' }, 'running');
-  await cues.untilNoted('begun running');
-  server.process.kill('SIGTERM');
-  await server.until(({ state }) => state === 'draining');
-  server.process.kill('SIGTERM');
-  assert.equal((await server.ended).code, 143);
-  const line = logLines(server).find(({ jobs }) => jobs !== undefined);
-  assert.deepEqual(line?.['jobs'], [running]);
-});
-
-test('a job that waits longer than --queue-timeout fails by that, and the log says so', LIMIT, async (t) => {
-  const { server, cues } = await start(t, ['--queue-timeout', '2s', '--log-format', 'json']);
-  await server.until(({ state }) => state === 'ready');
-  await startJob(server, '/later', { until: 'go on' }, 'running');
-  await cues.untilNoted('begun running');
-  const waiting = await startJob(server, '/later', {}, 'waiting');
-  const job = await endOf(server, waiting);
-  assert.deepEqual([job.state, job.error?.code], ['failed', 'SERVE_QUEUE_TIMEOUT']);
-  await eventually(
-    () => logLines(server).some((line) => line['job'] === waiting && line['code'] === 'SERVE_QUEUE_TIMEOUT'),
-    15_000,
-    () => server.stderr(),
-  );
-  cues.give('go on');
-  await server.stop();
 });

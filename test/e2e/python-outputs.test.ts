@@ -229,8 +229,8 @@ const REFUSED: readonly (readonly [type: string, body: string | Uint8Array, mess
   ['application/json', '[NaN]', /^The body is not valid JSON: NaN is no JSON\.$/],
   ['application/json', '['.repeat(100_000), /^The body is not valid JSON: it is nested too deeply\.$/],
   ['application/json', Buffer.from([0x22, 0xff, 0x22]), /it is not UTF-8\.$/],
-  ['text/plain', 'hello', /^The body is not valid JSON: .*`config = {"text": True}`\.$/],
-  [FORM, 'a=1', /^The body is not valid JSON: .*`config = {"forms": True}`\.$/],
+  ['text/plain', 'hello', /^The body is not valid JSON: .*`config = {"text": True}`, .*`text=True`\.$/],
+  [FORM, 'a=1', /^The body is not valid JSON: .*`config = {"forms": True}`, .*`forms=True`\.$/],
   ['application/msgpack', Buffer.from([0x92, 1]), /^The body is not valid MessagePack: /],
   ['multipart/form-data', 'x', /^The multipart body could not be read: .*boundary/],
 ];

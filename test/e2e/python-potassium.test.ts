@@ -1,13 +1,12 @@
-/** Potassium apps in Python, as they are: both generations, every kind of answer, webhooks, WebSockets, deaths. */
+/** Potassium apps in Python, as they are: both generations, batches, webhooks, stores, WebSockets. */
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { errorOf } from '../helpers/ask.js';
 import { makeCues, type Cues } from '../helpers/cues.js';
 import { needs } from '../helpers/needs.js';
-import { endOf, post, potassiumStatus, startJob, untilPotassium } from '../helpers/potassium.js';
+import { endOf, post, potassiumStatus, startJob } from '../helpers/potassium.js';
 import { startReceiver } from '../helpers/receiver.js';
 import { ROOT, call, startServer, type Server, type StartOptions } from '../helpers/server.js';
 import { openSocket } from '../helpers/web-socket.js';
@@ -92,166 +91,40 @@ async function startEverything(t: TestContext, options: StartOptions = {}): Prom
   return { cues, server: await start(python('potassium-app.py'), { ...options, t, env }) };
 }
 
-/** What is asked, and status, content type and text of the answer. */
-const ANSWERS: readonly (readonly [string, number, string, string])[] = [
-  ['a status', 201, 'application/json', '{"made":true}'],
-  ['headers', 200, 'application/json', '1'],
-  ['not ASCII', 200, 'application/json', '"é漢"'],
-  ['no number', 200, 'application/json', '[null,null,1]'],
-  ['text', 200, 'text/plain; charset=utf-8', 'text'],
-  ['bytes', 200, 'application/octet-stream', '\u0001\u0002\ufffd'],
-  ['typed bytes', 200, 'text/html', '<b>'],
-  ['chunks', 200, 'application/octet-stream', 'é\u0001c'],
-  ['late chunks', 203, 'application/octet-stream', 'ab'],
-  ['rewritten', 200, 'application/json', '{"was":{"a":1},"none":null}'],
-  ['empty', 200, '', ''],
-  ['an empty status', 204, '', ''],
-  ['JSON of a type set afterwards', 200, 'application/problem+json', '{"title":"x"}'],
-];
-
-const FAILURES = [
-  [
-    'nothing',
-    'SERVE_INFERENCE_FAILED',
-    'Potassium Response object not returned: the handler returned NoneType',
-  ],
-  [
-    'an object',
-    'SERVE_INFERENCE_FAILED',
-    'Potassium Response object not returned: the handler returned dict',
-  ],
-  ['a wrong body', 'SERVE_INFERENCE_FAILED', 'Potassium Response object body must be bytes, text'],
-  ['a returned exception', 'SERVE_INFERENCE_FAILED', 'secret detail, returned'],
-  ['a throw', 'SERVE_INFERENCE_FAILED', 'raise ValueError("secret detail")'],
-  ['a throw in the first chunk', 'SERVE_INFERENCE_FAILED', 'ValueError: late'],
-  ['no JSON', 'SERVE_OUTPUT_INVALID', 'output["scores"][1] is an object'],
-] as const;
-
-test('each kind of answer reaches the caller, from plain and from async handlers', LIMIT, async (t) => {
-  const { server } = await startEverything(t);
-  for (const path of ['/answer', '/late-answer'])
-    for (const [what, ...expected] of ANSWERS) {
-      const { status, headers, text } = await post(server, path, what);
-      assert.deepEqual([status, headers.get('content-type') ?? '', text], expected, `${path} ${what}`);
-    }
-  const { headers } = await post(server, '/answer', 'headers', 'mine');
-  assert.deepEqual(
-    [headers.get('x-model'), headers.get('x-many'), headers.get('x-request-id')],
-    ['m', 'a, b', 'mine'],
-  );
-  for (const [what, code, printed] of FAILURES) {
-    const answer = await post(server, '/answer', what);
-    assert.deepEqual([answer.status, errorOf(answer).code], [500, code], what);
-    assert.doesNotMatch(answer.text, /secret/);
-    await server.untilPrinted(printed);
-  }
-  await assert.rejects(post(server, '/answer', 'a throw after a chunk'));
-  await untilPotassium(server, ({ gpu_available }) => gpu_available);
-  await server.stop();
-});
-
-test('each kind of body is read, or refused, by what its route says', LIMIT, async (t) => {
+test('a batch route takes requests together', LIMIT, async (t) => {
   const { server } = await startEverything(t, { args: ['--batch-size', '4', '--max-batch-delay', '60s'] });
-  const headers = { 'content-type': 'application/json', 'x-custom': 'c', 'x-banana-request-id': 'mine' };
-  const { calls, pid, ...seen } = (await call(`${server.url}/?q=1`, '[1]', headers)).json<
-    Record<string, unknown>
-  >();
-  assert.deepEqual(seen, { id: 'mine', json: [1], custom: 'c', query: '1', bytes: 3 });
-  assert.deepEqual([calls, typeof pid], [1, 'number']);
-  const ask = async (path: string, type: string, body: string): Promise<unknown> =>
-    (await call(server.url + path, body, { 'content-type': type })).json();
-  assert.deepEqual(await ask('/raw', 'application/octet-stream', 'abc'), { json: 'bytes', bytes: 3 });
-  assert.deepEqual(await ask('/forms', 'application/x-www-form-urlencoded', 'a=1&b=2&b=3'), {
-    json: { a: '1', b: ['2', '3'] },
-  });
-  assert.deepEqual(await ask('/text', 'text/plain', 'plain'), { json: 'plain' });
-  for (const [type, body] of [
-    ['text/plain', '{}'],
-    ['application/json', '{'],
-    ['application/json', ''],
-  ] as const) {
-    const answer = await call(server.url, body, { 'content-type': type });
-    assert.equal(answer.status, 400, `${type} ${body}`);
-  }
   const together = await Promise.all([1, 2, 3, 4].map((i) => post(server, '/batch', i)));
   assert.deepEqual(
     together.map((answer) => answer.json()),
     [1, 2, 3, 4].map((i) => [i, 4]),
   );
-  assert.equal((await potassiumStatus(server)).sequence_number, 11);
-  await server.stop();
-});
-
-test('background functions answer first, and tell their results by job and by webhook', LIMIT, async (t) => {
-  const receiver = await startReceiver(t);
-  const { server, cues } = await startEverything(t, { env: { HOOK: receiver.url } });
-  const first = await startJob(server, '/later', { until: 'go', result: { a: 'é' } }, 'first');
-  await cues.untilNoted('begun first');
-  const busy = await untilPotassium(server, ({ inference_time }) => inference_time > 0);
-  assert.deepEqual([busy.gpu_available, busy.idle_time, busy.sequence_number], [false, 0, 1]);
-  cues.give('go');
-  const { state, result, status } = await endOf(server, first);
-  assert.deepEqual([state, result, status], ['succeeded', { a: 'é' }, 200]);
-  const posting = await startJob(server, '/later', { posts: `${receiver.url}/mine` }, 'posting');
-  assert.equal(
-    (await endOf(server, posting)).result,
-    null,
-    'it waited for the delivery, and returned nothing',
-  );
-  await endOf(server, await startJob(server, '/told', { result: [1] }, 'told'));
-  await receiver.until(2);
-  const failed = await endOf(server, await startJob(server, '/told', { throws: 'x' }, 'failed'));
-  assert.deepEqual([failed.state, failed.error?.code], ['failed', 'SERVE_INFERENCE_FAILED']);
-  await receiver.until(3);
-  const told = receiver.arrivals.map(({ path, headers, body }) => {
-    const value = JSON.parse(body.toString()) as { error?: { code: string } };
-    return [path, headers['x-banana-request-id'], value.error?.code ?? value];
-  });
-  assert.deepEqual(told, [
-    ['/mine', 'posting', { from: 'posting' }],
-    ['/', 'told', [1]],
-    ['/', 'failed', 'SERVE_INFERENCE_FAILED'],
-  ]);
   await server.stop();
 });
 
 test(
-  'a death during a call costs that call alone: it is told, and the next one runs after init has run again',
+  'background functions tell their results by webhook, their own posts and errors too',
   LIMIT,
   async (t) => {
-    const { server, cues } = await startEverything(t, { expectedRestarts: 3 });
-    for (const [id, dies, how] of [
-      ['exits', 'exit 3', 'exit code 3'],
-      ['killed', 'SIGKILL', 'SIGKILL'],
-      ['aborts', 'abort', 'SIGABRT'],
-    ] as const) {
-      const dying = post(server, '/work', { until: id, dies }, id);
-      await cues.untilNoted(`begun ${id}`);
-      const waiting = post(server, '/work', { result: how });
-      cues.give(id);
-      const { code, message } = errorOf(await dying);
-      assert.equal(code, 'SERVE_WORKER_LOST');
-      assert.ok(message.includes(how), message);
-      assert.deepEqual((await waiting).json(), how, 'the call behind it is run by the next worker');
-      assert.equal((await post(server, '/', {})).json<{ calls: number }>().calls, 1, 'init has run again');
-    }
-    await untilPotassium(server, ({ gpu_available }) => gpu_available);
+    const receiver = await startReceiver(t);
+    const { server } = await startEverything(t, { env: { HOOK: receiver.url } });
+    const posting = await startJob(server, '/later', { posts: `${receiver.url}/mine` }, 'posting');
+    assert.equal((await endOf(server, posting)).state, 'succeeded', 'it waited for the delivery');
+    await endOf(server, await startJob(server, '/told', { result: [1] }, 'told'));
+    await receiver.until(2);
+    await endOf(server, await startJob(server, '/told', { throws: 'x' }, 'failed'));
+    await receiver.until(3);
+    const told = receiver.arrivals.map(({ path, headers, body }) => {
+      const value = JSON.parse(body.toString()) as { error?: { code: string } };
+      return [path, headers['x-banana-request-id'], value.error?.code ?? value];
+    });
+    assert.deepEqual(told, [
+      ['/mine', 'posting', { from: 'posting' }],
+      ['/', 'told', [1]],
+      ['/', 'failed', 'SERVE_INFERENCE_FAILED'],
+    ]);
     await server.stop();
   },
 );
-
-test('a client that leaves is told to the handler', LIMIT, async (t) => {
-  const { server, cues } = await startEverything(t);
-  const leaving = new AbortController();
-  const headers = { 'content-type': 'application/json', 'x-banana-request-id': 'left' };
-  const asked = call(`${server.url}/work`, '{"until":"never"}', headers, { signal: leaving.signal });
-  await cues.untilNoted('begun left');
-  leaving.abort();
-  await assert.rejects(asked);
-  await cues.untilNoted('aborted left');
-  assert.deepEqual((await post(server, '/work', { result: 1 })).json(), 1);
-  await server.stop();
-});
 
 test(
   'a local store is shared by the workers and outlives them, whatever the files beside the app are called',

@@ -5,12 +5,14 @@ import { describe } from 'node:test';
 import { needs } from './needs.js';
 import { ROOT } from './server.js';
 
+export type Language = 'TypeScript' | 'Python';
+
 /**
  * What a test needs to know of a language. A fixture app of one name does the same in each of them, so that tests may
  * expect the same; where a fact has another form, it is named here. Forms are parts of regular expressions.
  */
 export interface Runtime {
-  readonly language: string;
+  readonly language: Language;
   /** Path of the fixture app of this name. */
   app(name: string): string;
   /** Path of the Potassium app with a route for every kind of answer: a file potassium.py would hide the module. */

@@ -65,6 +65,7 @@ def _read_unasked_json(body: bytes, call: Call) -> object:
 
 _HINTS = {
     "form": "A form is read as JSON, since curl sends JSON as one, unless the app asks for forms with"
-    ' `config = {"forms": True}`.',
-    "text": 'Text is read as JSON unless the app asks for text with `config = {"text": True}`.',
+    ' `config = {"forms": True}`, or a route of Potassium with `forms=True`.',
+    "text": 'Text is read as JSON unless the app asks for text with `config = {"text": True}`,'
+    " or a route of Potassium with `text=True`.",
 }
