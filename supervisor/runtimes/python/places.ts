@@ -5,7 +5,16 @@
  * An environment beside the app runs whatever its maker put there, so it counts only where nobody but this user, or root,
  * can have made it.
  */
-import { accessSync, constants, lstatSync, statSync, type Stats } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  lstatSync,
+  readdirSync,
+  realpathSync,
+  statSync,
+  type Stats,
+} from 'node:fs';
 import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
 
 /** What the interpreter is chosen by. */
@@ -61,12 +70,45 @@ function* nearbyPlaces({ appFolder, startFolder }: InterpreterWish): Generator<I
       const path = join(folder, environment);
       const program = existing(join(path, 'bin/python'));
       if (program === null) continue;
-      const stranger = [folder, path, join(path, 'bin')].find((each) => !isOwn(statSync(each)));
+      const stranger = [folder, ...partsThatRun(path)].find((each) => !isOwn(statSync(each)));
       if (stranger === undefined) yield { program, text: program };
       else yield passedBy(path, stranger);
     }
   }
   yield { program: null, text: `.venv and venv in ${appFolder} and above` };
+}
+
+/** What of an environment decides which code runs, as far as it is there: folders, settings and the interpreter. */
+function partsThatRun(environment: string): string[] {
+  const libraries = ['lib', 'lib64'].map((name) => join(environment, name));
+  const versions = libraries.flatMap(foldersOfVersions);
+  const packages = versions.map((version) => join(version, 'site-packages'));
+  const others = ['bin', 'pyvenv.cfg'].map((name) => join(environment, name));
+  const parts = [
+    environment,
+    ...others,
+    ...interpreterWithin(environment),
+    ...libraries,
+    ...versions,
+    ...packages,
+  ];
+  return parts.filter((path) => existsSync(path));
+}
+
+/** Such as `lib/python3.11`; none if `library` is no folder. */
+function foldersOfVersions(library: string): string[] {
+  try {
+    const names = readdirSync(library).filter((name) => name.startsWith('python'));
+    return names.map((name) => join(library, name));
+  } catch {
+    return [];
+  }
+}
+
+/** The interpreter's file. One that lies elsewhere is the machine's: who made the environment has chosen it. */
+function interpreterWithin(environment: string): string[] {
+  const program = realpathOf(join(environment, 'bin/python'));
+  return program.startsWith(`${realpathOf(environment)}/`) ? [program] : [];
 }
 
 function passedBy(environment: string, stranger: string): InterpreterPlace {
@@ -105,6 +147,15 @@ function existing(path: string): string | null {
     return path;
   } catch {
     return null;
+  }
+}
+
+/** The path itself where it leads nowhere. */
+function realpathOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
   }
 }
 

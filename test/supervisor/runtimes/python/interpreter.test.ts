@@ -147,8 +147,13 @@ test('an app of an archive gets no interpreter from beside it', async (t) => {
 test('an environment that others may write to is not run, and the operator is told', async (t) => {
   const machine = new Machine(t);
   machine.interpreter('bin/python3', '3.11.7');
-  machine.interpreter('repo/start/.venv/bin/python', '3.12.1');
-  for (const open of ['repo/start', 'repo/start/.venv', 'repo/start/.venv/bin']) {
+  machine.interpreter('repo/start/.venv/bin/python3', '3.12.1');
+  symlinkSync('python3', machine.at('repo/start/.venv/bin/python'));
+  machine.write('repo/start/.venv/pyvenv.cfg', '');
+  machine.folder('repo/start/.venv/lib/python3.12/site-packages');
+  const parts = ['', '/bin', '/bin/python3', '/pyvenv.cfg', '/lib', '/lib/python3.12'];
+  const within = [...parts, '/lib/python3.12/site-packages'].map((part) => `repo/start/.venv${part}`);
+  for (const open of ['repo/start', ...within]) {
     chmodSync(machine.at(open), 0o757);
     const { command, warnings } = await machine.choose();
     assert.equal(command[0], machine.at('bin/python3'), open);
@@ -160,7 +165,16 @@ test('an environment that others may write to is not run, and the operator is to
     );
     chmodSync(machine.at(open), 0o755);
   }
-  assert.equal(await machine.chosen(), 'repo/start/.venv/bin/python');
+  assert.equal(await machine.chosen(), 'repo/start/.venv/bin/python3');
+});
+
+test("the interpreter that an environment of this user leads to is the machine's, whoever may write to it", async (t) => {
+  const machine = new Machine(t);
+  machine.interpreter('tools/python3', '3.12.1');
+  chmodSync(machine.at('tools/python3'), 0o775);
+  machine.folder('repo/start/.venv/bin');
+  symlinkSync(machine.at('tools/python3'), machine.at('repo/start/.venv/bin/python'));
+  assert.equal(await machine.chosen(), 'tools/python3');
 });
 
 test('a folder is trusted if it is of this user or of root, and nobody else may write to it', (t) => {
