@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { ask, errorOf, logLines, pidOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { needs } from '../helpers/needs.js';
-import { ROOT, startServer } from '../helpers/server.js';
+import { ROOT, eventually, startServer } from '../helpers/server.js';
 import { openStream } from '../helpers/stream.js';
 
 const APPS = `${ROOT}test/fixtures/python-apps`;
@@ -61,6 +61,38 @@ test('an app of coroutines', LIMIT, async (t) => {
 
   await server.stop();
 });
+
+test(
+  'whatever an app in Python prints with has the id of its call, and a progress bar is lines',
+  LIMIT,
+  async (t) => {
+    const cues = makeCues(t);
+    const server = await startServer(`${APPS}/prints-everywhere.py`, { t, env: cues.env, args: ARGS });
+    const ways = ['print', 'logging', 'warnings', 'write', 'libc', 'bar 10%', 'bar 20%', 'thread'];
+    for (const id of ['first', 'second']) {
+      const call = ask(server, { says: id, until: `${id} ends` }, { id });
+      const printed = (): Record<string, unknown>[] => {
+        const lines = [...logLines(server), ...logLines({ stderr: server.stdout })];
+        return lines.filter(({ msg }) => String(msg).endsWith(` of ${id}`));
+      };
+      await eventually(
+        () => printed().length === ways.length,
+        15_000,
+        () => `${server.stdout()}\n${server.stderr()}`,
+      );
+      assert.deepEqual(
+        printed()
+          .map(({ msg }) => msg)
+          .sort(),
+        ways.map((way) => `${way} of ${id}`).sort(),
+      );
+      for (const { msg, requestId } of printed()) assert.equal(requestId, id, String(msg));
+      cues.give(`${id} ends`);
+      assert.equal((await call).status, 200);
+    }
+    await server.stop();
+  },
+);
 
 test('an app of plain functions', LIMIT, async (t) => {
   const cues = makeCues(t);

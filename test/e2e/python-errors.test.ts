@@ -1,8 +1,9 @@
 /** Every mistake in an app in Python is told once, with file, line, cause and cure; what may pass is tried again. */
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { BOUND_BY_MODES, boundByModes } from '../helpers/bound-by-modes.js';
 import { needs } from '../helpers/needs.js';
 import { call, runCommand, startServer } from '../helpers/server.js';
 import { appFolder } from '../worker/app-folder.js';
@@ -100,6 +101,26 @@ describe('a Python app with', RUNS, () => {
     });
   }
 });
+
+for (const [file, says] of [
+  ['app.py', /<here>\/app\.py: the file cannot be read: the server's user has no permission for it\./],
+  [
+    'helper.py',
+    /<here>\/app\.py:1: importing the app raised:[^]*PermissionError: [^\n]*'<here>\/helper\.py'/,
+  ],
+] as const)
+  test(
+    `a Python app whose ${file} may not be read says so, and ends the start`,
+    { timeout: 60_000, skip: needs('python3', ...BOUND_BY_MODES) },
+    async (t) => {
+      const cwd = appFolder(t, { 'app.py': `import helper\n${GOOD}`, 'helper.py': '' });
+      chmodSync(join(cwd, file), 0);
+      const args = ['app.py', '--port', '0', '--host', '127.0.0.1'];
+      const command = runCommand(args, { t, cwd, command: boundByModes(appFolder(t, {})) });
+      assert.equal((await command.ended).code, 3);
+      assert.match(command.stderr().replaceAll(cwd, HERE), says);
+    },
+  );
 
 test(
   'an import that the network or a resource failed, or that exits, is tried again',

@@ -1,12 +1,16 @@
 /** How an app in Python is found and started: by which interpreter, where, with what in its environment, and again when it changes. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { readdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, lstatSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { tgzOf, zipOf, type PackedEntry } from '../helpers/archives.js';
+import { BOUND_BY_MODES, boundByModes } from '../helpers/bound-by-modes.js';
 import { editedApp, type EditedApp } from '../helpers/edited-app.js';
+import { startManagedCommand } from '../helpers/managed-command.js';
 import { needs } from '../helpers/needs.js';
 import { call, runCommand, startServer, type Server } from '../helpers/server.js';
+import { appFolder } from '../worker/app-folder.js';
 
 const OPTIONS = { timeout: 60_000, skip: needs('python3') };
 
@@ -132,6 +136,113 @@ describe('an app in Python', OPTIONS, () => {
     assert.match(await refusal({}, ['--python', './app.py']), / app\.py .*cannot be run: .*\n$/);
   });
 });
+
+describe('an app in Python, and what is around it', OPTIONS, () => {
+  test(
+    'is served from folders that nobody may write to, and leaves nothing in them or in its environment',
+    { skip: needs(...BOUND_BY_MODES) },
+    async (t) => {
+      const app = editedApp(t, { 'app/app.py': `import lib.names\n${TELLS}`, 'app/lib/names.py': '' });
+      makeEnvironment(app, 'app/.venv');
+      const tools = appFolder(t, {});
+      const files = (): string[] => readdirSync(app.folder, { recursive: true, encoding: 'utf8' }).sort();
+      const before = files();
+      setModes(app.folder, before, false);
+      try {
+        const options = { cwd: app.path('app'), env: NO_ENVIRONMENT, command: boundByModes(tools) };
+        const server = await startServer('./app.py', { t, ...options });
+        assert.equal((await told(server)).prefix, app.path('app/.venv'));
+        assert.equal((await server.stop()).code, 0);
+        assert.deepEqual(files(), before);
+      } finally {
+        setModes(app.folder, before, true); // or it could not be removed
+      }
+    },
+  );
+
+  test('keeps of what it is made of only what Python caches of the modules that it imports', async (t) => {
+    const app = editedApp(t, { 'app.py': `import names\n${TELLS}`, 'names.py': '' });
+    makeEnvironment(app, '.venv');
+    const files = (): string[] => readdirSync(app.folder, { recursive: true, encoding: 'utf8' });
+    const before = files();
+    const server = await startServer('./app.py', {
+      t,
+      cwd: app.folder,
+      env: { ...NO_ENVIRONMENT, PYTHONDONTWRITEBYTECODE: undefined, PYTHONPYCACHEPREFIX: undefined },
+    });
+    await told(server);
+    assert.equal((await server.stop()).code, 0);
+    const added = files().filter((file) => !before.includes(file));
+    assert.match(added.sort().join(' '), /^__pycache__ __pycache__\/names\.cpython-3\d+\.pyc$/);
+  });
+
+  test('asks a shim once which interpreter it stands for, and workers do not pass it', async (t) => {
+    const app = editedApp(t, { 'app.py': TELLS, asked: '' });
+    const interpreter = makeEnvironment(app, 'real');
+    app.save('bin/python3', `#!/bin/sh\necho >> '${app.path('asked')}'\nexec '${interpreter}' "$@"\n`);
+    chmodSync(app.path('bin/python3'), 0o755);
+    const env = { ...NO_ENVIRONMENT, PATH: `${app.path('bin')}:${process.env['PATH'] ?? ''}` };
+    const args = ['--workers', '2'];
+    const server = await startServer('./app.py', { t, cwd: app.folder, env, args, expectedRestarts: 1 });
+    const { model } = await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
+    process.kill(model.workers[0]?.pid as number, 'SIGKILL');
+    await server.until(({ model: { workers } }) =>
+      workers.every(({ state, restarts, index }) => state === 'idle' && restarts === (index === 0 ? 1 : 0)),
+    );
+    assert.equal((await told(server)).executable, interpreter);
+    assert.equal(readFileSync(app.path('asked'), 'utf8'), '\n');
+    await server.stop();
+  });
+
+  for (const [file, pack] of [
+    ['model.mar', zipOf],
+    ['model.tar.gz', (entries: readonly PackedEntry[]) => Promise.resolve(tgzOf(entries))],
+  ] as const)
+    test(`never runs an interpreter that came with it in an archive (${file})`, async (t) => {
+      const place = appFolder(t, {});
+      const planted = `#!/bin/sh\ntouch '${place}/ran'\nexec python3 "$@"\n`;
+      const environments = ['.venv/bin/python', 'venv/bin/python', '.venv/bin/python3'];
+      const entries: PackedEntry[] = [
+        { name: 'MAR-INF/MANIFEST.json', content: JSON.stringify(MANIFEST) },
+        { name: 'service.py', content: SERVICE },
+        ...environments.map((name) => ({ name, content: planted, mode: 0o100755 })),
+      ];
+      writeFileSync(join(place, file), await pack(entries));
+      const { server, management } = await startManagedCommand(t, { env: NO_ENVIRONMENT }, place);
+      assert.equal(await management.said(`POST /models?url=${file}&initial_workers=1`), '200 Workers scaled');
+      const { dir, planted: isThere, executable } = (await management.infer('planted')).json<Found>();
+      assert.ok(isThere, 'it was unpacked');
+      assert.ok(!executable.startsWith(dir));
+      assert.deepEqual(readdirSync(place), [file], 'it did not run');
+      await server.stop();
+    });
+});
+
+const MANIFEST = { runtime: 'python', model: { modelName: 'planted', handler: 'service.py:handle' } };
+
+interface Found {
+  readonly dir: string;
+  readonly planted: boolean;
+  readonly executable: string;
+}
+
+const SERVICE = `
+import os, sys
+
+def handle(data, context):
+    folder = context.system_properties["model_dir"]
+    found = {"dir": folder, "planted": os.access(os.path.join(folder, ".venv/bin/python"), os.F_OK)}
+    return None if data is None else [dict(found, executable=sys.executable) for _ in data]
+`;
+
+/** The folders of these files, and the files: may be written to by their owner, or by nobody. */
+function setModes(folder: string, files: readonly string[], isWritable: boolean): void {
+  for (const path of [folder, ...files.map((file) => join(folder, file))]) {
+    const entry = lstatSync(path);
+    const writable = isWritable ? 0o200 : 0;
+    if (!entry.isSymbolicLink()) chmodSync(path, (entry.mode & 0o555) | writable);
+  }
+}
 
 test('banana-serve --python-path prints the folder of what apps import', OPTIONS, async () => {
   const command = runCommand(['--python-path']);

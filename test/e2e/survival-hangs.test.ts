@@ -164,23 +164,25 @@ withEachRuntime(({ app }) => {
     },
   );
 
-  test(
-    'an init that hangs is killed at --init-timeout; the held caller gets 503, the server exits with 3',
-    LIMIT,
-    async (t) => {
-      const args = ['--init-timeout', '6s', '--restart-limit', '0'];
-      const server = await startServer(app('hangs-in-init'), { t, args });
-      const answer = await ask(server, {});
-      assert.equal(answer.status, 503, answer.text);
-      assert.equal(errorOf(answer).code, 'SERVE_NOT_READY');
-      assert.deepEqual(await server.ended, { code: 3, signal: null });
-      assert.match(server.stdout(), /armed: hangs in init/);
-      assert.match(
-        server.stderr(),
-        /killed by the server: init timeout.*not ready within 6 s \(--init-timeout\), still running init/,
-      );
-    },
-  );
+  for (const [what, name, phase] of [
+    ['an import', 'hangs-in-import', 'importing the app'],
+    ['an init', 'hangs-in-init', 'running init'],
+  ] as const)
+    test(
+      `${what} that hangs is killed at --init-timeout; the held caller gets 503, the server exits with 3`,
+      LIMIT,
+      async (t) => {
+        const args = ['--init-timeout', '6s', '--restart-limit', '0'];
+        const server = await startServer(app(name), { t, args });
+        const answer = await ask(server, {});
+        assert.equal(answer.status, 503, answer.text);
+        assert.equal(errorOf(answer).code, 'SERVE_NOT_READY');
+        assert.deepEqual(await server.ended, { code: 3, signal: null });
+        assert.match(server.stdout(), /armed: hangs in i/);
+        const told = `killed by the server: init timeout.*not ready within 6 s \\(--init-timeout\\), still ${phase}`;
+        assert.match(server.stderr(), new RegExp(told));
+      },
+    );
 
   test(
     'a worker that ignores the stop and SIGTERM still ends within the drain timeout, and no call was lost',

@@ -197,6 +197,38 @@ withEachRuntime(({ app }) => {
     await server.stop();
   });
 
+  test(
+    '--log-format json: what native code and programs print has the id of the call then running',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const server = await startServer(app('prints-noise'), {
+        t,
+        env: cues.env,
+        args: ['--log-format', 'json'],
+      });
+      const ways = ['native', 'nativeError', 'child'];
+      for (const id of ['call-1', 'call-2']) {
+        const call = ask(server, { ways, begins: `${id} begins\n`, until: id, ends: 'ends\n' }, { id });
+        const texts = [
+          'printed by native code',
+          'complained by native code',
+          'printed by a child',
+          'complained by a child',
+        ];
+        const ids = (): (string | undefined)[] => texts.map((text) => lastPrint(server, text)?.requestId);
+        await eventually(
+          () => ids().every((each) => each === id),
+          15_000,
+          () => `${ids().join()} in:\n${server.stdout()}${server.stderr()}`,
+        );
+        cues.give(id);
+        assert.equal((await call).status, 200);
+      }
+      await server.stop();
+    },
+  );
+
   test('--log-format json: noise becomes whole JSON lines, and nothing of it is lost', LIMIT, async (t) => {
     const cues = makeCues(t);
     const args = ['--log-format', 'json'];
@@ -320,6 +352,14 @@ async function answersDuring(server: Server, work: Promise<void>): Promise<numbe
   }
   await done;
   return count;
+}
+
+/** The last print of this text, on either stream. */
+function lastPrint(server: Server, text: string): Print | undefined {
+  const lines = [...server.stdout().split('\n'), ...server.stderr().split('\n')].filter(
+    (line) => line !== '',
+  );
+  return lines.map((line) => JSON.parse(line) as Print).findLast(({ msg }) => msg === text);
 }
 
 function prints(server: Server): Print[] {

@@ -28,6 +28,7 @@ const PROGRAMS = {
     install: 'apt-get install python3-redis',
   },
   'redis-server': { probe: ['redis-server', '--version'], install: 'apt-get install redis-server' },
+  setpriv: { probe: ['setpriv', '--version'], install: 'apt-get install util-linux' },
   script: { probe: ['script', '--version'], install: 'apt-get install bsdutils' },
   tar: { probe: ['tar', '--version'], install: 'apt-get install tar' },
   /** Linux namespaces, as containers have them; root of its own in each. */

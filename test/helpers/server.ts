@@ -16,7 +16,7 @@ export interface StartOptions {
   /** The API key for `/status`, which helpers ask. */
   readonly key?: string;
   /** An installed command instead of this checkout's. */
-  readonly command?: string;
+  readonly command?: string | undefined;
   /** The address of the server stands in its files: no flag says another. */
   readonly isAddressGiven?: boolean;
   /** Checked at the end: a restart that no test expects hides a bug. */
