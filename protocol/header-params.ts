@@ -15,7 +15,7 @@ export function mediaType(contentType: string): string {
 
 const PARAM = /;\s*([^=;\s"*]+)(\*?)\s*=\s*(?:"((?:[^"\\]|\\[^])*)"|([^;\s"]*))/g;
 
-/** Reads the parameters and skips everything else. It takes time in proportion to the length of `header`, which is a few kB at most. */
+/** Reads the parameters and skips everything else. It takes time in proportion to the length of `header`, which is a few kB at most. @throws Error on an extended form in an unknown charset */
 export function paramsOf(header: string): HeaderValue {
   const semicolon = header.indexOf(';');
   const value = (semicolon < 0 ? header : header.slice(0, semicolon)).trim().toLowerCase();

@@ -7,7 +7,8 @@ import { isOutOfMemory } from './outlook.js';
 export function failureOf(thrown: unknown): ServeError {
   if (isOurs(thrown)) return thrown;
   const detail = describeThrown(thrown).stack;
-  if (isPredictionException(thrown)) return predictionFailure(thrown, detail);
+  const prediction = isPredictionException(thrown) ? predictionFailure(thrown, detail) : null;
+  if (prediction !== null) return prediction;
   const kind = isOutOfMemory(thrown) ? 'out-of-memory' : 'exception';
   return new ServeError('SERVE_INFERENCE_FAILED', undefined, { detail, kind });
 }
@@ -20,14 +21,15 @@ function isOurs(thrown: unknown): thrown is ServeError {
   }
 }
 
-/** The app has written the message for its client. */
-function predictionFailure(thrown: PredictionException, detail: string): ServeError {
+/** The app has written the message for its client. Null if the error cannot say its status. */
+function predictionFailure(thrown: PredictionException, detail: string): ServeError | null {
   const { message } = describeThrown(thrown);
-  return new ServeError('SERVE_INFERENCE_FAILED', message, {
-    detail,
-    kind: 'prediction',
-    status: statusOf(thrown),
-  });
+  try {
+    const status = statusOf(thrown);
+    return new ServeError('SERVE_INFERENCE_FAILED', message, { detail, kind: 'prediction', status });
+  } catch {
+    return null; // it counts as any other error
+  }
 }
 
 function statusOf({ errorCode }: PredictionException): number {

@@ -68,7 +68,7 @@ const MISTAKES: readonly (readonly [kind: string, message: RegExp])[] = [
   ['bigint', /output\.rows\[1\]\.id is a BigInt beyond 2\^53/],
   ['cycle', /output\.list\[0\]\.back refers back to an object that contains it/],
   ['forgottenAwait', /output\.result is a promise; await it/],
-  ['getter', /output\.model\.weights throws when read: no weights/],
+  ['getter', /output\.model\.weights throws an Error when read/],
   ['function', /output is a function; call it, or leave it out/],
   ['nestedFunction', /output\.label is a function/],
   ['map', /output\.scores\[0\] is a Map; return Object\.fromEntries\(map\)/],

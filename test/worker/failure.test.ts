@@ -9,11 +9,18 @@ const hostile = new Proxy(new Error('x'), {
   getPrototypeOf: () => assert.fail('nobody looks'),
 });
 
+function unsayable(): PredictionException {
+  return Object.defineProperty(new PredictionException('no cat'), 'errorCode', {
+    get: () => assert.fail('no'),
+  });
+}
+
 for (const [what, thrown, expected] of [
   ['an error', new Error('secret'), ['exception', 0, 'The model failed on this call.']],
   ['no error at all', undefined, ['exception', 0, 'The model failed on this call.']],
   ['a Proxy that refuses everything', hostile, ['exception', 0, 'The model failed on this call.']],
   ['a PredictionException', new PredictionException('no cat', 513), ['prediction', 513, 'no cat']],
+  ['one that cannot say its status', unsayable(), ['exception', 0, 'The model failed on this call.']],
   ['one without a status', new PredictionException('no cat'), ['prediction', 500, 'no cat']],
   ['one with a status of no error', new PredictionException('no cat', 200), ['prediction', 500, 'no cat']],
   [

@@ -150,7 +150,7 @@ function replyOf(output: unknown): unknown {
   const body = bodyOf(output);
   const { contentType, headers } = headersOf(output);
   const type = contentType || (body.kind === 'json' ? JSON_TYPE : typeOf(output.body));
-  return new Reply({ status, contentType: type, headers: checkedHeaders(headers), phrase: '' }, body);
+  return new Reply({ status, contentType: type, headers: checkedHeaders(headers, type), phrase: '' }, body);
 }
 
 /** A background function may return nothing. */

@@ -113,10 +113,11 @@ function headOf(context: Context, idx: number): ReplyHead {
   for (const [name, value] of Object.entries(processor.getResponseHeaders())) {
     if (!HOP_HEADERS.has(name.toLowerCase())) lines.push(name, value);
   }
+  const contentType = processor.getResponseHeader('content-type') ?? '';
   return {
     status: processor.getResponseStatusCode(),
-    contentType: processor.getResponseHeader('content-type') ?? '',
-    headers: checkedHeaders(lines.join('\n')),
+    contentType,
+    headers: checkedHeaders(lines.join('\n'), contentType),
     phrase: processor.getResponseStatusPhrase(),
   };
 }

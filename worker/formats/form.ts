@@ -1,10 +1,11 @@
 /** `application/x-www-form-urlencoded` bodies, for apps that ask for them; others get such bodies read as JSON. */
 import type { BodyFormat } from './body-format.js';
 import { collectFields } from './fields.js';
+import { formPairs } from './form-pairs.js';
 
 /** Every value is text; a name that comes again gets an array. Broken percent escapes stay as they are. */
 export function readForm(body: Buffer): Record<string, string | string[]> {
-  return collectFields(new URLSearchParams(body.toString()));
+  return collectFields(formPairs(body).map(([name, value]) => [name, value.toString()] as const));
 }
 
 export const FORM: BodyFormat = { name: 'form', read: readForm };

@@ -137,8 +137,9 @@ export function writeResult(value: unknown, call: Call): EncodedOutput {
   try {
     return writeJson(value, call, JSON_INDENT);
   } catch (cause) {
-    const { message } = cause as Error;
-    throw new ServeError('SERVE_OUTPUT_INVALID', UNSUPPORTED, { detail: `${UNSUPPORTED} ${message}`, cause });
+    const { message, detail } = cause as ServeError;
+    const why = `${UNSUPPORTED} ${detail || message}`;
+    throw new ServeError('SERVE_OUTPUT_INVALID', UNSUPPORTED, { detail: why, cause });
   }
 }
 

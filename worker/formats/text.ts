@@ -1,11 +1,12 @@
 /** Text, for apps that ask for it; others get such bodies read as JSON. */
 import { ServeError } from '../../protocol/errors.js';
+import { asSentence } from '../../protocol/sentences.js';
 import type { BodyFormat } from './body-format.js';
 import { paramsOf } from '../../protocol/header-params.js';
 
 /** Decodes the body in the charset that its type names, else as UTF-8. @throws SERVE_BAD_BODY */
 export function readText(body: Buffer, contentType: string): string {
-  const charset = paramsOf(contentType).params.get('charset') ?? 'utf-8';
+  const charset = charsetOf(contentType);
   try {
     return new TextDecoder(charset, { fatal: true }).decode(body);
   } catch (cause) {
@@ -16,6 +17,15 @@ export function readText(body: Buffer, contentType: string): string {
         cause,
       },
     );
+  }
+}
+
+function charsetOf(contentType: string): string {
+  try {
+    return paramsOf(contentType).params.get('charset') ?? 'utf-8';
+  } catch (cause) {
+    const reason = asSentence((cause as Error).message);
+    throw new ServeError('SERVE_BAD_BODY', `The content type cannot be read: ${reason}`, { cause });
   }
 }
 

@@ -5,6 +5,7 @@ import type { EncodedOutput } from '../formats/body-format.js';
 import { writeBytes } from '../formats/bytes.js';
 import { BY_ACCEPT, FORMATS } from '../formats/index.js';
 import { asksFor } from './accept.js';
+import { checkedHeaders } from './reply.js';
 
 /** May return a promise, for a Blob and for formats loaded on first use. @throws SERVE_OUTPUT_INVALID (or rejects with it) */
 export function encodeOutput(value: unknown, call: Call): EncodedOutput | Promise<EncodedOutput> {
@@ -15,6 +16,7 @@ export function encodeOutput(value: unknown, call: Call): EncodedOutput | Promis
 }
 
 async function blobOutput(blob: Blob): Promise<EncodedOutput> {
-  const body = new Uint8Array(await blob.arrayBuffer());
-  return { contentType: blob.type || 'application/octet-stream', body };
+  const contentType = blob.type || 'application/octet-stream';
+  checkedHeaders('', contentType);
+  return { contentType, body: new Uint8Array(await blob.arrayBuffer()) };
 }

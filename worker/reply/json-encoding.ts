@@ -6,11 +6,9 @@
  * (`json-conversions.ts`). It has blind spots, which a quick walk finds first (`json-blind-spots.ts`); only then a
  * replacer function looks at every value, for 1.7 times the price (bench/json.ts).
  */
-import { ServeError, describeThrown } from '../../protocol/errors.js';
-import { asSentence } from '../../protocol/sentences.js';
 import { hasBlindSpot, lookAgain } from './json-blind-spots.js';
 import { convertBuiltIns } from './json-conversions.js';
-import { findProblem } from './output-problem.js';
+import { invalidOutput } from './output-problem.js';
 
 /** Returns the UTF-8 bytes of `jsonText`, in memory of their own. @throws SERVE_OUTPUT_INVALID naming the property */
 export function encodeJson(value: unknown): Buffer {
@@ -27,8 +25,7 @@ export function jsonText(value: unknown, indent = 0): string {
     return text ?? 'null';
   } catch (cause) {
     convertBuiltIns(false);
-    const problem = findProblem(value) ?? describeThrown(cause).message;
-    throw new ServeError('SERVE_OUTPUT_INVALID', `The output is not JSON: ${asSentence(problem)}`, { cause });
+    throw invalidOutput('JSON', value, cause);
   } finally {
     convertBuiltIns(false);
   }

@@ -1,5 +1,5 @@
 /** Finds, after an encoder has failed, the property that made it fail. Slow and thorough; never on the good path. */
-import { describeThrown } from '../../protocol/errors.js';
+import { ServeError, describeThrown } from '../../protocol/errors.js';
 import { notDataOf } from './not-data.js';
 
 /** Returns a BigInt as a number, if no digit is lost. @throws a RangeError otherwise */
@@ -17,32 +17,62 @@ export interface BigIntRange {
 
 const JSON_RANGE: BigIntRange = { fits: (value) => Number.isSafeInteger(Number(value)), limit: '2^53 - 1' };
 
-/** Returns a sentence such as `output.items[3].id is a BigInt beyond 2^53 - 1`; null if nothing is found. Never throws. */
-export function findProblem(value: unknown, range = JSON_RANGE): string | null {
+/** What is wrong with a value. */
+interface Problem {
+  /** Says it to a client, such as `output.items[3].id is a BigInt beyond 2^53 - 1`. */
+  readonly text: string;
+  /** The app's own code threw it when the value was read; its words may hold what is for no client. */
+  readonly failure?: Failure;
+}
+
+/**
+ * Returns the error of a value that an encoder has refused by throwing `cause`; its message names the property. Never
+ * throws. `format`: what the value should have become.
+ */
+export function invalidOutput(
+  format: string,
+  value: unknown,
+  cause: unknown,
+  range = JSON_RANGE,
+): ServeError {
+  const { text, failure } = findProblem(value, range) ?? unexplained(new Failure(cause));
+  const message = `The output is not ${format}: ${text}.`;
+  const detail = failure === undefined ? '' : `${message}\n${failure.stack}`;
+  return new ServeError('SERVE_OUTPUT_INVALID', message, { detail, cause });
+}
+
+function unexplained(failure: Failure): Problem {
+  return { text: `encoding it throws ${failure.kind}`, failure };
+}
+
+function findProblem(value: unknown, range: BigIntRange): Problem | null {
   try {
     return search(value, 'output', new Set(), range);
   } catch (thrown) {
-    return thrown instanceof RangeError ? 'output is nested too deeply' : 'output cannot be inspected';
+    return {
+      text: thrown instanceof RangeError ? 'output is nested too deeply' : 'output cannot be inspected',
+    };
   }
 }
 
-function search(value: unknown, path: string, ancestors: Set<object>, range: BigIntRange): string | null {
+function search(value: unknown, path: string, ancestors: Set<object>, range: BigIntRange): Problem | null {
   if (typeof value === 'bigint') {
-    return range.fits(value) ? null : `${path} is a BigInt beyond ${range.limit}; return it as a string`;
+    if (range.fits(value)) return null;
+    return { text: `${path} is a BigInt beyond ${range.limit}; return it as a string` };
   }
   const toJson = toJsonOf(value);
   if (toJson !== null) {
     const given = attempt(() => toJson.call(value));
-    if (given instanceof Failure) return `${path}.toJSON() throws: ${given.reason}`;
+    if (given instanceof Failure) return { text: `${path}.toJSON() throws ${given.kind}`, failure: given };
     if (given !== value) return search(given, path, ancestors, range);
   }
   const notData = notDataOf(value);
-  if (notData !== null) return `${path} is ${notData[0]}; ${notData[1]}`;
+  if (notData !== null) return { text: `${path} is ${notData[0]}; ${notData[1]}` };
   if (typeof value !== 'object' || value === null) return null;
-  if (ancestors.has(value)) return `${path} refers back to an object that contains it`;
+  if (ancestors.has(value)) return { text: `${path} refers back to an object that contains it` };
   ancestors.add(value);
   for (const [key, child] of childrenOf(value, path)) {
-    if (child instanceof Failure) return `${key} throws when read: ${child.reason}`;
+    if (child instanceof Failure) return { text: `${key} throws ${child.kind} when read`, failure: child };
     const problem = search(child, key, ancestors, range);
     if (problem !== null) return problem;
   }
@@ -57,15 +87,35 @@ function toJsonOf(value: unknown): ((this: unknown) => unknown) | null {
   return typeof toJSON === 'function' ? (toJSON as () => unknown) : null;
 }
 
+/** What the app's own code threw. */
 class Failure {
-  constructor(readonly reason: string) {}
+  /** Its class, such as `a TypeError`. */
+  readonly kind: string;
+  readonly stack: string;
+
+  constructor(thrown: unknown) {
+    this.kind = kindOf(thrown);
+    this.stack = describeThrown(thrown).stack;
+  }
+}
+
+/** The class of an error, such as `a TypeError`, and nothing that the app has written into it. Never throws. */
+function kindOf(thrown: unknown): string {
+  try {
+    if (!(thrown instanceof Error)) return 'a value that is no Error';
+    const { name } = thrown.constructor;
+    if (!/^[A-Za-z_$][\w$]{0,99}$/.test(name)) return 'an Error';
+    return `${/^[AEIO]/i.test(name) ? 'an' : 'a'} ${name}`;
+  } catch {
+    return 'a value that cannot be shown';
+  }
 }
 
 function attempt(read: () => unknown): unknown {
   try {
     return read();
   } catch (thrown) {
-    return new Failure(describeThrown(thrown).message);
+    return new Failure(thrown);
   }
 }
 

@@ -1,8 +1,6 @@
 /** Values to what every MessagePack reader knows: no extension types, the same meaning as the JSON output. */
-import { ServeError, describeThrown } from '../../protocol/errors.js';
-import { asSentence } from '../../protocol/sentences.js';
 import { notDataOf } from './not-data.js';
-import { findProblem, type BigIntRange } from './output-problem.js';
+import { invalidOutput, type BigIntRange } from './output-problem.js';
 
 /** The range of integers that MessagePack's int64 and uint64 hold. */
 const RANGE: BigIntRange = {
@@ -15,10 +13,7 @@ export function plainValue(value: unknown): unknown {
   try {
     return convert(value, new Set());
   } catch (cause) {
-    const problem = findProblem(value, RANGE) ?? describeThrown(cause).message;
-    throw new ServeError('SERVE_OUTPUT_INVALID', `The output is not MessagePack: ${asSentence(problem)}`, {
-      cause,
-    });
+    throw invalidOutput('MessagePack', value, cause, RANGE);
   }
 }
 

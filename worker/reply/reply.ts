@@ -27,9 +27,13 @@ export class Reply {
 /** Far more than any client reads (curl 300 KiB, Node 16 KiB), far less than a frame head holds. */
 const MAX_HEADER_CHARS = 64 * 1024;
 
-/** Checks headers in the form of `protocol/header-lines.ts`. @throws SERVE_OUTPUT_INVALID if they are too long */
-export function checkedHeaders(headers: string): string {
-  if (headers.length <= MAX_HEADER_CHARS) return headers;
-  const message = `The model's response headers are ${headers.length} characters; ${MAX_HEADER_CHARS} are allowed.`;
+/**
+ * Returns headers, in the form of `protocol/header-lines.ts`, as they came.
+ * @throws SERVE_OUTPUT_INVALID if they and the content type are too long
+ */
+export function checkedHeaders(headers: string, contentType: string): string {
+  const chars = headers.length + contentType.length;
+  if (chars <= MAX_HEADER_CHARS) return headers;
+  const message = `The model's response headers are ${chars} characters; ${MAX_HEADER_CHARS} are allowed.`;
   throw new ServeError('SERVE_OUTPUT_INVALID', message);
 }

@@ -69,7 +69,7 @@ export async function sendStream(
       throw thrown;
     }
     if (!headSent) {
-      out.head(encoder.head(value));
+      out.head(encoder.head(done === true ? NOTHING : value));
       headSent = true;
     }
     if (bytes === null) return;
@@ -91,8 +91,11 @@ async function sendBytes(bytes: Uint8Array, out: StreamOut): Promise<void> {
   }
 }
 
+/** In place of the first item of a stream that has none. */
+const NOTHING = Symbol('no item');
+
 interface ItemEncoder {
-  /** The head of the reply, chosen once the first item is known. */
+  /** The head of the reply, chosen once the first item is known; NOTHING if there is none. */
   head(first: unknown): ReplyHead;
   item(item: unknown): Uint8Array;
 }
@@ -154,7 +157,7 @@ function rawBytes(item: unknown): Uint8Array | null {
 /** The content type of a stream that begins like this. */
 export function chunkType(first: unknown): string {
   if (typeof first === 'string') return 'text/plain; charset=utf-8';
-  return first === undefined || first instanceof Uint8Array
+  return first === NOTHING || first instanceof Uint8Array
     ? 'application/octet-stream'
     : 'application/x-ndjson';
 }

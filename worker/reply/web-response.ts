@@ -43,13 +43,12 @@ export function responseHead(response: Response): ReplyHead {
     if (HOP_HEADERS.has(name) || (isFetched && name === 'content-encoding')) return;
     lines.push(name, value);
   });
-  const headers = checkedHeaders(lines.join('\n'));
-  const hasBody = response.body !== null;
-  const fallback = hasBody ? 'application/octet-stream' : '';
+  const fallback = response.body === null ? '' : 'application/octet-stream';
+  const contentType = response.headers.get('content-type') ?? fallback;
   return {
     status: response.status,
-    contentType: response.headers.get('content-type') ?? fallback,
-    headers,
+    contentType,
+    headers: checkedHeaders(lines.join('\n'), contentType),
     phrase: phraseOf(response),
   };
 }

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { writeJson } from '../../../worker/formats/json.js';
 import { encodeOutput } from '../../../worker/reply/encode-output.js';
 import { callWith } from '../calls.js';
+import { serveError } from '../refusals.js';
 
 for (const [what, value, accept, contentType, hex] of [
   ['bytes', new Uint8Array([1, 2]), '*/*', 'application/octet-stream', '0102'],
@@ -35,6 +36,14 @@ for (const [what, value, accept, contentType, hex] of [
     assert.equal(Buffer.from(encoded.body).toString('hex'), hex);
   });
 }
+
+test('a Blob whose type no client would read is refused', async () => {
+  const blob = new Blob(['x'], { type: `text/${'x'.repeat(100_000)}` });
+  await assert.rejects(
+    Promise.resolve(encodeOutput(blob, callWith())),
+    serveError('SERVE_OUTPUT_INVALID', /headers are 100005 characters/),
+  );
+});
 
 test('JSON and bytes are encoded without a promise: a short call stays in one turn', () => {
   assert.ok(!(encodeOutput({ a: 1 }, callWith()) instanceof Promise));

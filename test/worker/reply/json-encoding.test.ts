@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import type { ServeError } from '../../../protocol/errors.js';
 import { encodeJson } from '../../../worker/reply/json-encoding.js';
 import { serveError } from '../refusals.js';
 
@@ -109,7 +110,7 @@ for (const [what, value, message] of [
   ['a BigInt beyond 2^53 under an odd name', { 'a b': 2n ** 64n }, /output\["a b"\] is a BigInt beyond/],
   ['a cycle', cyclic(), /output\.children\[0\]\.parent refers back to an object that contains it/],
   ['a forgotten await', { label: Promise.resolve('cat') }, /output\.label is a promise; await it/],
-  ['a getter that throws', { a: throwing }, /output\.a\.broken throws when read: no GPU/],
+  ['a getter that throws', { a: throwing }, /output\.a\.broken throws an Error when read\.$/],
   [
     'a toJSON that throws',
     {
@@ -117,12 +118,12 @@ for (const [what, value, message] of [
         throw new Error('not today');
       },
     },
-    /output\.toJSON\(\) throws: not today/,
+    /output\.toJSON\(\) throws an Error\.$/,
   ],
   [
     'a toJSON that throws no error',
     { a: { toJSON: () => throwText('gone') } },
-    /output\.a\.toJSON\(\) throws: gone/,
+    /output\.a\.toJSON\(\) throws a value that is no Error\.$/,
   ],
   ['a Map', new Map([['a', 1]]), /output is a Map; return Object\.fromEntries\(map\)/],
   ['a nested Map', { rows: [{ by: new Map() }] }, /output\.rows\[0\]\.by is a Map; return/],
@@ -152,6 +153,28 @@ for (const [what, value, message] of [
     );
   });
 }
+
+test('what a getter throws is for the log alone: the message names its class, the detail has its stack', () => {
+  assert.throws(
+    () => encodeJson({ a: throwing }),
+    ({ message, detail }: ServeError) =>
+      !message.includes('no GPU') && /Error: no GPU\n +at .*json-encoding/.test(detail),
+  );
+});
+
+test('an encoder that fails for no reason that can be found says of what kind, and no word of the app', () => {
+  let reads = 0;
+  const fickle = {
+    get broken() {
+      reads += 1;
+      return reads > 2 ? 1 : assert.fail('secret'); // it is read before, in and after the encoding
+    },
+  };
+  assert.throws(
+    () => encodeJson(fickle),
+    serveError('SERVE_OUTPUT_INVALID', /^The output is not JSON: encoding it throws an AssertionError\.$/),
+  );
+});
 
 test("outside encodeJson the app's own JSON.stringify means what Node means, also after a failure", () => {
   assert.throws(() => encodeJson({ n: 2n ** 64n }));

@@ -65,6 +65,11 @@ function* sync(...items: unknown[]): Generator<unknown> {
   yield* items;
 }
 
+// eslint-disable-next-line require-yield -- it has no items
+function* returning(value: unknown): Generator<never, unknown> {
+  return value;
+}
+
 async function* later(...items: unknown[]): AsyncGenerator<unknown> {
   for (const item of items) {
     await nextTurn();
@@ -141,6 +146,12 @@ test('a stream without items is a whole reply with a head and no chunk', async (
   const client = await streamed(sync());
   assert.equal(client.heads.length, 1);
   assert.equal(client.chunks.length, 0);
+});
+
+test('what a generator returns is no item: it does not say of what type an empty stream is', async () => {
+  const { heads } = await streamed(returning('done'));
+  assert.equal(heads[0]?.contentType, 'application/octet-stream');
+  assert.equal((await streamed(sync(undefined))).heads[0]?.contentType, 'application/x-ndjson');
 });
 
 test('values in a stream are encoded as in an answer: typed arrays, NaN, undefined', async () => {

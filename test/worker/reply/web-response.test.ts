@@ -62,6 +62,14 @@ test('responseHead refuses headers that no client would read', () => {
   );
 });
 
+test('responseHead counts the content type among the headers', () => {
+  const response = new Response('x', { headers: { 'content-type': `text/${'x'.repeat(100_000)}` } });
+  assert.throws(
+    () => responseHead(response),
+    serveError('SERVE_OUTPUT_INVALID', /headers are 100005 characters/),
+  );
+});
+
 const twelveMegabytes = Buffer.alloc(12_000_000, 7);
 
 for (const [what, response, body] of [
