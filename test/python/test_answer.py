@@ -228,6 +228,17 @@ class Streams(Answers):
             self.assertEqual(b"".join(answer.chunks), body)
             self.assertEqual(answer.head().content_type, content_type)
 
+    def test_half_a_character_which_utf_8_cannot_hold_is_replaced_in_text_and_escaped_in_json(self):
+        half = "a\ud800b"
+        for items, accept, body in (
+            ([half], "*/*", b"a\xef\xbf\xbdb"),
+            ([half, "\ud83d\ude00"], SSE, b"data: a\xef\xbf\xbdb\n\ndata: \xf0\x9f\x98\x80\n\n"),
+            ([{"text": half}], SSE, b'data: {"text":"a\\ud800b"}\n\n'),
+            ([half], NDJSON, b'"a\\ud800b"\n'),
+        ):
+            self.assertEqual(b"".join(self.streamed(iter(items), accept).chunks), body)
+        self.assertEqual(self.packed(half), "a\ufffdb")
+
     def test_the_first_item_says_the_type_of_a_stream_of_chunks(self):
         for items, content_type, body in (
             (["a", "\u00fc"], "text/plain; charset=utf-8", b"a\xc3\xbc"),

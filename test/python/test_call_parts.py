@@ -24,6 +24,7 @@ from banana_worker.tell_metrics import tell_metrics
 from banana_worker.waits import Waits
 from banana_worker.webhook_handover import check_webhook
 from calls import call_with
+from potassium import send_webhook
 
 
 class Sent:
@@ -46,6 +47,24 @@ class Contexts(unittest.TestCase):
         ctx = context(headers="Host\nlocalhost\nX-A\n1\nx-a\n2")
         self.assertEqual(ctx.headers, {"host": "localhost", "x-a": "1, 2"})
         self.assertEqual(context().headers, {})
+
+    def test_lines_of_the_log_carry_a_trace_context_only_if_it_is_one(self) -> None:
+        valid = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+        for sent, carried in (
+            (valid, valid),
+            ("01" + valid[2:] + "-more", "01" + valid[2:] + "-more"),
+            ("", ""),
+            ("anything", ""),
+            (valid + "-more", ""),
+            (valid + "\r", ""),
+            ("ff" + valid[2:], ""),
+            (valid.replace("4bf92f3577b34da6a3ce929d0e0e4736", "0" * 32), ""),
+            (valid.replace("00f067aa0ba902b7", "0" * 16), ""),
+        ):
+            log = mock.Mock()
+            surroundings = CallSurroundings(WorkerInfo(0, None, 1), log, mock.Mock())
+            _ = CallContext(call_with(headers="traceparent\n" + sent), b"", surroundings).log
+            self.assertEqual(log.of_call.call_args[0][1], carried, sent)
 
     def test_a_cancel_wakes_who_waits_for_it_and_its_first_reason_stays(self) -> None:
         ctx = context()
@@ -246,6 +265,12 @@ class Webhooks(unittest.TestCase):
                 check_webhook(url, body, timeout_ms, retries)
             self.assertNotIn("secret", str(raised.exception))
         check_webhook("https://user:pass@example.com:8443/hook?x=1", b"{}", 1_500, 3)
+
+    def test_json_that_cannot_be_encoded_is_a_mistake_of_the_caller_and_not_of_the_answer(self) -> None:
+        with self.assertRaises(TypeError) as raised:
+            send_webhook("http://127.0.0.1:9/", {"rows": [object()]})
+        said = 'send_webhook: the value is not JSON: output["rows"][0] is an object'
+        self.assertIn(said, str(raised.exception))
 
 
 class ForkTest(unittest.TestCase):

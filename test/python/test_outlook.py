@@ -33,6 +33,13 @@ class Unshowable(Exception):
         raise ValueError("no text")
 
 
+class UnsayablePrediction(PredictionException, Unshowable):
+    def __init__(self) -> None:
+        super().__init__("")
+
+    __str__ = Unshowable.__str__
+
+
 def caused_by(cause: BaseException) -> BaseException:
     error = RuntimeError("the weights could not be had")
     error.__cause__ = cause
@@ -104,6 +111,7 @@ class Failures(unittest.TestCase):
 
     def test_an_exception_that_cannot_be_shown_is_a_failure_too(self) -> None:
         self.check(Unshowable(), "exception")
+        self.check(UnsayablePrediction(), "exception")
 
     def test_an_app_with_a_module_of_the_name_of_one_of_pythons_has_its_traceback(self) -> None:
         """`linecache`, which reads the lines of a traceback, imports `tokenize`."""

@@ -202,7 +202,7 @@ class AnswerTest(unittest.TestCase):
             ({"json": 1}, "Potassium Response object not returned"),
             (Response(body=5), "Potassium Response object body must be"),  # type: ignore[arg-type]
             (Response(body={"a": 1}), "Potassium Response object body must be"),
-            (Response(headers={"a": "b\nc"}), "header 'a' has a line break"),
+            (Response(headers={"a": "b\nc"}), 'header "a" has a line break'),
             (Response(headers={"Content-Type": "a" * 70_000}), "headers are 70000 characters; 65536 are allowed"),
             (ValueError("returned"), "returned"),
         ]

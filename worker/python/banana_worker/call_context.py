@@ -115,7 +115,7 @@ class CallContext:
     def log(self) -> AppLog:
         """Writes lines to the server's log that carry the worker and the request's id."""
         if self._log is None:
-            self._log = self._worker_log.of_call(self.call.request_id, self.headers.get("traceparent", ""))
+            self._log = self._worker_log.of_call(self.call.request_id, _traceparent(self.headers))
         return self._log
 
     @property
@@ -148,6 +148,15 @@ class CallContext:
             if self._left is None:
                 self._left = threading.Event()
             return self._left
+
+
+def _traceparent(headers: Dict[str, str]) -> str:
+    sent = headers.get("traceparent", "")
+    if not sent:
+        return ""
+    from banana_worker.traceparent import valid_traceparent
+
+    return valid_traceparent(sent)
 
 
 def _header_dict(lines: str) -> Dict[str, str]:

@@ -13,6 +13,7 @@ from typing import Any, Deque, List, Optional, Tuple, Union
 from banana_worker.channel import Channel
 from banana_worker.credit import Credit
 from banana_worker.messages import DATA_OVERHEAD_BYTES, MAX_CLOSE_REASON_BYTES, MAX_FRAGMENT_BYTES
+from banana_worker.utf8 import utf8
 from banana_worker.waits import Waits
 
 Message = Union[str, bytes]
@@ -213,7 +214,7 @@ class CallSocket:
 
 def _encoded(message: Any) -> Tuple[memoryview, bool]:
     if isinstance(message, str):
-        return memoryview(message.encode("utf-8", "replace")), True
+        return memoryview(utf8(message)), True
     if isinstance(message, (bytes, bytearray, memoryview)):
         return memoryview(bytes(message)), False
     raise TypeError("send() takes text or bytes, not %s" % type(message).__name__)

@@ -13,7 +13,10 @@ def failure_of(thrown: BaseException) -> ServeError:
         return thrown
     detail = traceback_without_own_frames(thrown)
     if _is_prediction(thrown):
-        return _prediction_failure(thrown, detail)
+        try:
+            return _prediction_failure(thrown, detail)
+        except Exception:
+            pass  # the class of another package that cannot say its message: it counts as any other exception
     kind = "out-of-memory" if is_out_of_memory(thrown) else "exception"
     return ServeError("SERVE_INFERENCE_FAILED", detail=detail, kind=kind)
 

@@ -24,7 +24,10 @@ _PARAM = re.compile(r';\s*([^=;\s"*]+)(\*?)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;\s"
 
 
 def params_of(header: str) -> HeaderValue:
-    """Reads the parameters and skips everything else, in time in proportion to the length of `header`."""
+    """Reads the parameters and skips everything else, in time in proportion to the length of `header`.
+
+    @raises ValueError on an extended form in an unknown charset
+    """
     params: Dict[str, str] = {}
     extended = set()
     for name, star, quoted, token in _PARAM.findall(header):

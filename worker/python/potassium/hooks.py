@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Optional
 
-from banana_worker.reply.json_encoding import json_bytes
+from banana_worker.reply.json_argument import json_argument
 from banana_worker.stand_in import names_of_module
 
 from .webhook_url import checked_url
@@ -24,7 +24,7 @@ def send_webhook(
     one attempt (10 s if left out), `retries` counts those after the first (3). In a test client's process, and in one
     that the app has started, it is posted from there, once, at once and unsigned. Raises TypeError or ValueError if the URL is none, the JSON cannot be encoded or an option is
     wrong."""
-    post_json(checked_url(url), json_bytes(json), timeout_ms, retries, wait)
+    post_json(checked_url(url), json_argument(json, "send_webhook"), timeout_ms, retries, wait)
 
 
 def post_json(url: str, body: bytes, timeout_ms: Optional[int], retries: Optional[int], wait: bool) -> None:

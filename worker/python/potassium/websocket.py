@@ -140,6 +140,6 @@ def _checked(message: Any, kinds: Any) -> Any:
 
 
 def _json(value: Any) -> str:
-    from banana_worker.reply.json_encoding import json_text
+    from banana_worker.reply.json_argument import json_argument
 
-    return json_text(value)
+    return json_argument(value, "send_json").decode()

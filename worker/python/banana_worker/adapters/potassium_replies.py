@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Callable, Dict, List, NoReturn, Tuple
 
 from banana_worker.errors import ServeError
 from banana_worker.reply.reply import BytesBody, JsonBody, Reply, ReplyHead, StreamBody, checked_headers
+from banana_worker.utf8 import utf8
 from potassium.types import Response, checked_status
 
 JSON_TYPE = "application/json"
@@ -71,7 +73,7 @@ def _body_of(response: Response) -> Any:
     if body is None:
         return BytesBody(b"")
     if isinstance(body, str):
-        return BytesBody(body.encode())
+        return BytesBody(utf8(body))
     if isinstance(body, (bytes, bytearray, memoryview)):
         return BytesBody(bytes(body))
     if hasattr(body, "__aiter__"):
@@ -110,4 +112,7 @@ def _headers_of(headers: Dict[str, Any]) -> Tuple[str, str]:
 
 def _refuse_header(name: str) -> NoReturn:
     """A line break would end the header, and begin one that nobody meant."""
-    raise ServeError("SERVE_OUTPUT_INVALID", f"The model's response header {name[:100]!r} has a line break in it.")
+    raise ServeError(
+        "SERVE_OUTPUT_INVALID",
+        f"The model's response header {json.dumps(name[:100], ensure_ascii=False)} has a line break in it.",
+    )

@@ -5,6 +5,7 @@ and back, the result of an item to the bytes of its answer.
 
 from __future__ import annotations
 
+import json
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from mms.item import ItemPart, ReadItem
@@ -13,6 +14,7 @@ from banana_worker.errors import ServeError
 from banana_worker.header_params import media_type
 from banana_worker.messages import Call
 from banana_worker.reply.json_encoding import json_bytes
+from banana_worker.utf8 import utf8
 from banana_worker.formats.form_pairs import form_pairs
 from banana_worker.formats.json import read_json
 
@@ -109,7 +111,7 @@ def _text_of(content: bytes, what: str) -> str:
 
 
 def _quoted(name: str) -> str:
-    return '"{}"'.format(name[:100].replace("\\", "\\\\").replace('"', '\\"'))
+    return json.dumps(name[:100], ensure_ascii=False)
 
 
 def _bad_item(message: str) -> ServeError:
@@ -127,9 +129,9 @@ def write(value: object, call: Call) -> Tuple[str, BytesLike]:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return "application/octet-stream", value
     if isinstance(value, str):
-        return "text/plain; charset=utf-8", value.encode("utf-8", "replace")
+        return "text/plain; charset=utf-8", utf8(value)
     try:
         return "application/json", json_bytes(value, call.ascii_json, _JSON_INDENT)
     except ServeError as cause:
-        detail = f"{_UNSUPPORTED} {cause.message}"
+        detail = f"{_UNSUPPORTED} {cause.detail or cause.message}"
         raise ServeError("SERVE_OUTPUT_INVALID", _UNSUPPORTED, detail) from cause

@@ -5,6 +5,8 @@ from __future__ import annotations
 from struct import pack
 from typing import List, Sequence, Tuple
 
+from banana_worker.utf8 import utf8
+
 
 def write_value(value: object) -> bytes:
     """The bytes of a value made of None, bool, int within 64 bits, float, str, bytes, list and dict alone."""
@@ -23,7 +25,7 @@ def _write(value: object, out: List[bytes]) -> None:
     elif isinstance(value, float):
         out.append(pack(">Bd", 0xCB, value))
     elif isinstance(value, str):
-        data = value.encode("utf-8", "replace")
+        data = utf8(value)
         out.append(_head(len(data), (0xA0, 32), ((0xD9, "B"), (0xDA, "H"), (0xDB, "I"))))
         out.append(data)
     elif isinstance(value, bytes):

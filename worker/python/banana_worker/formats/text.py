@@ -8,12 +8,20 @@ from banana_worker.charsets import decode_strictly
 from banana_worker.errors import ServeError
 from banana_worker.header_params import params_of
 from banana_worker.messages import Call
+from banana_worker.sentences import as_sentence
 
 
 def read(body: bytes, call: Call) -> str:
     """Decodes the body in the charset that its type names, else as UTF-8. @raises SERVE_BAD_BODY"""
-    charset = params_of(call.content_type).params.get("charset", "utf-8")
+    charset = _charset_of(call.content_type)
     try:
         return decode_strictly(body, charset)
     except ValueError as cause:
         raise ServeError("SERVE_BAD_BODY", f"The body is not text in {json.dumps(charset[:40])}.") from cause
+
+
+def _charset_of(content_type: str) -> str:
+    try:
+        return params_of(content_type).params.get("charset", "utf-8")
+    except ValueError as cause:
+        raise ServeError("SERVE_BAD_BODY", f"The content type cannot be read: {as_sentence(str(cause))}") from cause

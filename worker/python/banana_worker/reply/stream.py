@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, AsyncIterator, Callable, Iterator, Optional, Union
 
 from banana_worker.reply.accept import asks_for
-from banana_worker.reply.json_encoding import json_bytes, json_text
+from banana_worker.reply.json_encoding import json_bytes
 from banana_worker.reply.reply import ReplyHead
+from banana_worker.utf8 import utf8
 
 AnyIterator = Union[Iterator[object], AsyncIterator[object]]
 
@@ -64,7 +65,7 @@ def chunk_type(first: object) -> str:
 
 def _raw(item: object) -> Optional[bytes]:
     if isinstance(item, str):
-        return item.encode("utf-8", "replace")
+        return utf8(item)
     return bytes(item) if isinstance(item, (bytes, bytearray, memoryview)) else None
 
 
@@ -75,22 +76,22 @@ def _chunk(item: object) -> bytes:
 
 def _raw_or_event(item: object) -> bytes:
     raw = _raw(item)
-    return _event(json_text(item)) if raw is None else raw
+    return _event(json_bytes(item)) if raw is None else raw
 
 
 def _json_line(item: object) -> bytes:
     return json_bytes(item) + b"\n"
 
 
-def _event(text: str) -> bytes:
+def _event(text: bytes) -> bytes:
     """Text may hold line breaks; each line is a `data:` field of one event (HTML standard, 9.2.6)."""
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").replace("\n", "\ndata: ")
-    return f"data: {lines}\n\n".encode("utf-8", "backslashreplace")
+    lines = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n").replace(b"\n", b"\ndata: ")
+    return b"data: " + lines + b"\n\n"
 
 
 _EVENTS_HEAD = ReplyHead(200, "text/event-stream", "Cache-Control\nno-cache")
 _EVENTS = ItemEncoder(
-    lambda first: _EVENTS_HEAD, lambda item: _event(item if isinstance(item, str) else json_text(item))
+    lambda first: _EVENTS_HEAD, lambda item: _event(utf8(item) if isinstance(item, str) else json_bytes(item))
 )
 _JSON_LINES = ItemEncoder(lambda first: ReplyHead(200, "application/x-ndjson"), _json_line)
 _CHUNKS = ItemEncoder(lambda first: ReplyHead(200, chunk_type(first)), _chunk)

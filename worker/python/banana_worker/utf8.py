@@ -1,0 +1,11 @@
+"""Text to UTF-8, whatever the text holds."""
+
+from __future__ import annotations
+
+
+def utf8(text: str) -> bytes:
+    """Half of a character in two halves, which UTF-8 cannot hold, becomes U+FFFD. Never raises."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
