@@ -1,203 +1,145 @@
 /** Potassium apps where two things meet: a cold start and a background call, a worker and its own test, a result and JSON. */
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { pathToFileURL } from 'node:url';
 import { ask, errorOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { endOf, post, potassiumStatus, startJob, untilPotassium } from '../helpers/potassium.js';
+import { withEachRuntime } from '../helpers/runtimes.js';
 import { eventually, ROOT, runCommand, startServer } from '../helpers/server.js';
 import { spawn } from 'node:child_process';
 
 const LIMIT = { timeout: 60_000 };
 
-const CUES = pathToFileURL(`${ROOT}test/fixtures/apps/lib/cues.mjs`).href;
-
 const HEAD = `
   import { Potassium, Response } from 'banana-serve';
-  import { given, note } from '${CUES}';
   const app = new Potassium('edges');
 `;
 
-/** An app in a folder of its own, whose name is one that paths must survive. */
-function appOf(t: TestContext, source: string): string {
+/** A folder that finds banana-serve, with a name that paths must survive. */
+function ownFolder(t: TestContext): string {
   const parent = mkdtempSync(join(tmpdir(), 'banana-edges-'));
   t.after(() => rmSync(parent, { recursive: true }));
   const folder = join(parent, 'my app (1)');
   mkdirSync(join(folder, 'node_modules'), { recursive: true });
   symlinkSync(ROOT, join(folder, 'node_modules/banana-serve'));
-  const path = join(folder, 'app.mjs');
+  return folder;
+}
+
+function appOf(t: TestContext, source: string): string {
+  const path = join(ownFolder(t), 'app.mjs');
   writeFileSync(path, HEAD + source);
   return path;
 }
 
-test('a background call that waits while several workers load is answered once', LIMIT, async (t) => {
-  const app = appOf(
-    t,
-    `app.init(async (n) => { note('loaded ' + n); await given('init ' + n + ' may end'); return {}; });
-     app.background('/bg', () => { note('ran'); return { done: true }; });
-     export default app;`,
-  );
-  const cues = makeCues(t);
-  const args = ['--workers', '3', '--spawn-concurrency', '3'];
-  const server = await startServer(app, { t, args, env: cues.env });
-  const id = await startJob(server, '/bg', {});
-  for (const n of [0, 1, 2]) await cues.untilNoted(`loaded ${n}`);
-  for (const n of [0, 1, 2]) {
-    cues.give(`init ${n} may end`);
-    await server.until(({ model }) => model.workers[n]?.state === 'idle');
-  }
-  assert.deepEqual((await endOf(server, id)).result, { done: true });
-  assert.equal(cues.notes().filter((note) => note === 'ran').length, 1);
-  await server.stop();
-});
-
-test('results of jobs are told as they are, whatever is in them', LIMIT, async (t) => {
-  const app = appOf(
-    t,
-    `const json = { headers: { 'Content-Type': 'application/json' } };
-     app.background('/dollars', () => ({ price: "US$& $$ $' $\`" }));
-     app.background('/broken', () => new Response({ body: '{not json', ...json }));
-     app.background('/latin', () => new Response({ body: Uint8Array.of(34, 233, 34), ...json }));
-     app.background('/empty', () => new Response({ body: '', ...json }));
-     app.background('/nothing', () => {});
-     app.background('/generator', function* () { yield 1; });
-     export default app;`,
-  );
-  const server = await startServer(app, { t });
-  const resultOf = async (path: string): Promise<[string | undefined, unknown]> => {
-    const { encoding, result } = await endOf(server, await startJob(server, path, {}));
-    return [encoding, result];
-  };
-  assert.deepEqual(await resultOf('/dollars'), ['json', { price: "US$& $$ $' $`" }]);
-  assert.deepEqual(await resultOf('/broken'), ['base64', Buffer.from('{not json').toString('base64')]);
-  assert.deepEqual(await resultOf('/latin'), ['base64', Buffer.from([34, 233, 34]).toString('base64')]);
-  assert.deepEqual(await resultOf('/empty'), ['base64', '']);
-  assert.deepEqual(await resultOf('/nothing'), ['json', null]);
-  const id = await startJob(server, '/generator', {});
-  assert.equal((await endOf(server, id)).state, 'failed', 'a generator would never run');
-  await server.untilPrinted(`the background job ${id} of /generator failed`);
-  const { completed, failed } = await potassiumStatus(server);
-  assert.deepEqual([completed, failed], [5, 1], 'a background call counts as it ended');
-  await server.stop();
-});
-
-test('a worker that is still busy with a call whose client left is not available', LIMIT, async (t) => {
-  const app = appOf(
-    t,
-    `app.handler('/', async (_context, request) => {
-       note('running ' + request.id);
-       await given('go on');
-       note('ended ' + request.id);
-       return new Response({ json: 1 });
-     });
-     export default app;`,
-  );
-  const cues = makeCues(t);
-  const server = await startServer(app, { t, env: cues.env });
-  const leaving = new AbortController();
-  const left = ask(server, {}, { id: 'leaver', signal: leaving.signal });
-  await cues.untilNoted('running leaver');
-  leaving.abort();
-  await assert.rejects(left);
-  const { gpu_available, idle_time } = await potassiumStatus(server);
-  assert.deepEqual([gpu_available, idle_time], [false, 0]);
-  cues.give('go on');
-  await cues.untilNoted('ended leaver');
-  await untilPotassium(server, ({ gpu_available }) => gpu_available);
-  await server.stop();
-});
-
-test('a request that is no call does not count as activity', LIMIT, async (t) => {
-  const server = await startServer(
-    appOf(t, `app.handler('/', () => new Response({ json: 1 })); export default app;`),
-    { t },
-  );
-  await ask(server, {});
-  const before = await potassiumStatus(server);
-  for (const path of ['/favicon.ico', '/', '/_k/status']) await fetch(`${server.url}${path}`);
-  const after = await potassiumStatus(server);
-  assert.ok(after.idle_time >= before.idle_time);
-  assert.equal(after.failed, 0);
-  assert.equal(after.sequence_number, 1);
-  await server.stop();
-});
-
-test('a status that no answer can have is an error of that call, and no death', LIMIT, async (t) => {
-  const app = appOf(
-    t,
-    `app.handler('/', (_context, request) => {
-       const response = new Response({ json: 1 });
-       if (request.json.status) response.status = request.json.status;
-       return response;
-     });
-     export default app;`,
-  );
-  const server = await startServer(app, { t });
-  const answer = await ask(server, { status: 99 });
-  assert.deepEqual([answer.status, errorOf(answer).code], [500, 'SERVE_INFERENCE_FAILED']);
-  assert.equal((await ask(server, {})).status, 200);
-  await server.stop();
-});
-
-test(
-  'headers of an answer that cannot be sent are not on the error, and nobody forges the id',
-  LIMIT,
-  async (t) => {
-    const app = appOf(
-      t,
-      `app.handler('/', (_context, request) => new Response({ json: 1, headers: request.json }));
-     export default app;`,
-    );
-    const server = await startServer(app, { t });
-    const id = { 'x-banana-request-id': 'mine' };
-    const bad = { 'Content-Encoding': 'gzip', 'Set-Cookie': 'a=1', 'bad name': 'x' };
-    const broken = await ask(server, bad, { headers: id });
-    assert.deepEqual([broken.status, errorOf(broken).code], [500, 'SERVE_OUTPUT_INVALID']);
-    assert.equal(broken.headers.get('content-encoding'), null);
-    assert.equal(broken.headers.get('set-cookie'), null);
-    assert.equal(broken.headers.get('x-banana-request-id'), 'mine');
-    const forged = await ask(server, { 'X-Banana-Request-Id': 'forged' }, { headers: id });
-    assert.equal(forged.headers.get('x-banana-request-id'), 'mine');
+withEachRuntime(({ app }) => {
+  test('a background call that waits while several workers load is answered once', LIMIT, async (t) => {
+    const cues = makeCues(t);
+    cues.give('init may not end');
+    const args = ['--workers', '3', '--spawn-concurrency', '3'];
+    const server = await startServer(app('potassium-edges'), { t, args, env: cues.env });
+    const id = await startJob(server, '/ran', {});
+    for (const n of [0, 1, 2]) await cues.untilNoted(`loaded ${n}`);
+    for (const n of [0, 1, 2]) {
+      cues.give(`init ${n} may end`);
+      await server.until(({ model }) => model.workers[n]?.state === 'idle');
+    }
+    assert.deepEqual((await endOf(server, id)).result, { done: true });
+    assert.equal(cues.notes().filter((note) => note === 'ran').length, 1);
     await server.stop();
-  },
-);
+  });
 
-test('JSON that an app wrote itself reaches the clients of the gateway as ASCII', LIMIT, async (t) => {
-  const app = appOf(
-    t,
-    `app.handler('/', () => new Response({ body: '{"a":"é🍌"}', headers: { 'Content-Type': 'application/json' } }));
-     export default app;`,
+  test('results of jobs are told as they are, whatever is in them', LIMIT, async (t) => {
+    const server = await startServer(app('potassium-edges'), { t, env: makeCues(t).env });
+    const resultOf = async (path: string): Promise<[string | undefined, unknown]> => {
+      const { encoding, result } = await endOf(server, await startJob(server, path, {}));
+      return [encoding, result];
+    };
+    assert.deepEqual(await resultOf('/dollars'), ['json', { price: "US$& $$ $' $`" }]);
+    assert.deepEqual(await resultOf('/broken'), ['base64', Buffer.from('{not json').toString('base64')]);
+    assert.deepEqual(await resultOf('/latin'), ['base64', Buffer.from([34, 233, 34]).toString('base64')]);
+    assert.deepEqual(await resultOf('/empty'), ['base64', '']);
+    assert.deepEqual(await resultOf('/nothing'), ['json', null]);
+    const id = await startJob(server, '/generator', {});
+    assert.equal((await endOf(server, id)).state, 'failed', 'a generator would never run');
+    await server.untilPrinted(`the background job ${id} of /generator failed`);
+    const { completed, failed } = await potassiumStatus(server);
+    assert.deepEqual([completed, failed], [5, 1], 'a background call counts as it ended');
+    await server.stop();
+  });
+
+  test('a worker that is still busy with a call whose client left is not available', LIMIT, async (t) => {
+    const cues = makeCues(t);
+    const server = await startServer(app('potassium-edges'), { t, env: cues.env });
+    const leaving = new AbortController();
+    const held = { url: `${server.url}/held` };
+    const left = ask(held, {}, { id: 'leaver', signal: leaving.signal });
+    await cues.untilNoted('running leaver');
+    leaving.abort();
+    await assert.rejects(left);
+    const { gpu_available, idle_time } = await potassiumStatus(server);
+    assert.deepEqual([gpu_available, idle_time], [false, 0]);
+    cues.give('go on');
+    await cues.untilNoted('ended leaver');
+    await untilPotassium(server, ({ gpu_available }) => gpu_available);
+
+    const before = await potassiumStatus(server);
+    for (const path of ['/favicon.ico', '/', '/_k/status']) await fetch(`${server.url}${path}`);
+    const after = await potassiumStatus(server);
+    assert.ok(after.idle_time >= before.idle_time, 'a request that is no call does not count as activity');
+    assert.deepEqual([after.failed, after.sequence_number], [before.failed, before.sequence_number]);
+    await server.stop();
+  });
+
+  test(
+    'an answer that cannot be sent is an error of its call alone, with nothing of it',
+    LIMIT,
+    async (t) => {
+      const server = await startServer(app('potassium-edges'), { t, env: makeCues(t).env });
+      const unsent = await post(server, '/told-status', 99);
+      assert.deepEqual([unsent.status, errorOf(unsent).code], [500, 'SERVE_INFERENCE_FAILED']);
+      const bad = { 'Content-Encoding': 'gzip', 'Set-Cookie': 'a=1', 'bad name': 'x' };
+      const broken = await post(server, '/headers', bad, 'mine');
+      assert.deepEqual([broken.status, errorOf(broken).code], [500, 'SERVE_OUTPUT_INVALID']);
+      assert.equal(broken.headers.get('content-encoding'), null);
+      assert.equal(broken.headers.get('set-cookie'), null);
+      assert.equal(broken.headers.get('x-banana-request-id'), 'mine');
+      const forged = await post(server, '/headers', { 'X-Banana-Request-Id': 'forged' }, 'mine');
+      assert.equal(forged.headers.get('x-banana-request-id'), 'mine', 'nobody forges the id');
+      await server.stop();
+    },
   );
-  const server = await startServer(app, { t });
-  const answer = await ask({ url: `${server.url}/start/v4/` }, { modelInputs: {} });
-  assert.match(answer.text, /^[\x20-\x7e]+$/);
-  assert.deepEqual(answer.json<{ modelOutputs: unknown[] }>().modelOutputs, [{ a: 'é🍌' }]);
-  await server.stop();
-});
 
-test('config and shutdown beside an app that serves itself are obeyed', LIMIT, async (t) => {
-  const app = appOf(
-    t,
-    `export const config = { runTimeout: '300ms' };
-     export function shutdown() { console.log('shutdown ran'); }
-     app.handler('/', (_context, { signal }) => new Promise((_go, fail) => signal.addEventListener('abort', () => fail(signal.reason))));
-     void app.serve();`,
+  test('JSON that an app wrote itself reaches the clients of the gateway as ASCII', LIMIT, async (t) => {
+    const server = await startServer(app('potassium-edges'), { t, env: makeCues(t).env });
+    const answer = await ask({ url: `${server.url}/start/v4/` }, { modelInputs: {} });
+    assert.match(answer.text, /^[\x20-\x7e]+$/);
+    assert.deepEqual(answer.json<{ modelOutputs: unknown[] }>().modelOutputs, [{ a: 'é🍌' }]);
+    await server.stop();
+  });
+
+  test(
+    'config and shutdown beside an app that serves itself are obeyed, in a folder of any name',
+    LIMIT,
+    async (t) => {
+      const fixture = app('potassium-configured');
+      const path = join(ownFolder(t), basename(fixture));
+      copyFileSync(fixture, path);
+      const server = await startServer(path, { t });
+      assert.equal((await ask(server, {})).status, 504);
+      await server.stop();
+      assert.match(server.stdout(), /shutdown ran/);
+    },
   );
-  const server = await startServer(app, { t });
-  assert.equal((await ask(server, {})).status, 504);
-  await server.stop();
-  assert.match(server.stdout(), /shutdown ran/);
-});
 
-test('a route that is taken ends the start at once, with the reason', LIMIT, async (t) => {
-  const app = appOf(t, `app.handler('/a', () => {}); app.background('a', () => {}); export default app;`);
-  const command = runCommand([app, '--port', '0'], { t });
-  assert.deepEqual(await command.ended, { code: 3, signal: null });
-  assert.match(command.stderr(), /Route already in use: \/\w*\n/);
-  assert.doesNotMatch(command.stderr(), /restarting/);
+  test('a route that is taken ends the start at once, with the reason', LIMIT, async (t) => {
+    const command = runCommand([app('potassium-bad-route'), '--port', '0'], { t, env: { ROUTE: 'twice' } });
+    assert.deepEqual(await command.ended, { code: 3, signal: null });
+    assert.match(command.stderr(), /Route already in use: \/x\b/);
+    assert.doesNotMatch(command.stderr(), /restarting/);
+  });
 });
 
 for (const [what, init, said] of [
