@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import sys
-import threading
 import unittest
 from typing import Any, Callable, List, Optional
 
 from banana_worker import call_socket
 from banana_worker.call_socket import CallSocket, ClosedSocket, Message
-
-# Only a defect takes so long.
-_GUARD_S = 0.5
+from banana_worker.messages import MAX_FRAGMENT_BYTES
 
 
 class Sent:
-    """In place of a channel."""
+    """In place of a channel. `on_turn` is called when the turn of a frame has come, with its fields."""
 
     def __init__(self) -> None:
         self.messages: List[List[Any]] = []
+        self.on_turn: Callable[[List[Any]], None] = lambda fields: None
 
-    def send(self, fields: List[Any], body: bytes = b"") -> None:
+    def send_if(self, is_wanted: Callable[[], bool], fields: List[Any], body: bytes = b"") -> bool:
+        self.on_turn(fields)
+        if not is_wanted():
+            return False
         self.messages.append(fields)
+        return True
+
+    def kinds(self) -> List[str]:
+        return [fields[0] for fields in self.messages]
 
 
 class NoWaits:
@@ -44,37 +49,35 @@ def socket_of(channel: Any, waits: Any) -> CallSocket:
     return socket
 
 
-class SlowChannel(Sent):
-    """A message of a client waits on its way out while the call ends, as long as that is possible."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.is_sending = threading.Event()
-        self.has_ended = threading.Event()
-
-    def send(self, fields: List[Any], body: bytes = b"") -> None:
-        if fields[0] == "data":
-            self.is_sending.set()
-            self.has_ended.wait(_GUARD_S)
-        super().send(fields, body)
-
-
 class Ends(unittest.TestCase):
+    """Another thread ends the connection while a frame waits for its turn."""
+
     def test_no_frame_of_a_call_leaves_after_its_end(self) -> None:
-        channel = SlowChannel()
+        channel = Sent()
         socket = socket_of(channel, NoWaits())
-        sender = threading.Thread(target=lambda: socket.send("late"))
-        sender.start()
-        channel.is_sending.wait()
-        socket.end()
-        channel.send(["end", 1])
-        channel.has_ended.set()
-        sender.join()
-        self.assertEqual([fields[0] for fields in channel.messages], ["credit", "data", "end"])
+        channel.on_turn = lambda fields: socket.end()
+        with self.assertRaises(ClosedSocket):
+            socket.send("late")
         with self.assertRaises(ClosedSocket):
             socket.send("later still")
         socket.on_data(b"from the client", True, False)
-        self.assertEqual(len(channel.messages), 3)
+        self.assertEqual(channel.kinds(), ["credit"])
+
+    def test_no_data_leaves_after_a_close(self) -> None:
+        channel = Sent()
+        socket = socket_of(channel, NoWaits())
+        channel.on_turn = lambda fields: socket.close() if fields[0] == "data" else None
+        with self.assertRaises(ClosedSocket):
+            socket.send("late")
+        self.assertEqual(channel.kinds(), ["credit", "close"])
+
+    def test_a_close_cuts_a_message_of_several_parts(self) -> None:
+        channel, waits = Sent(), NoWaits()
+        socket = socket_of(channel, waits)
+        waits.on_wait = socket.close  # the credit is used up
+        with self.assertRaises(ClosedSocket):
+            socket.send(bytes(MAX_FRAGMENT_BYTES + 1))
+        self.assertEqual(channel.kinds(), ["credit", "data", "close"])
 
 
 class Interrupted:

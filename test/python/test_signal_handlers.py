@@ -11,12 +11,13 @@ import sys
 import threading
 import unittest
 from types import FrameType
-from typing import Any, Callable, List, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
-from banana_worker import app_metrics, in_turn
+from banana_worker import app_metrics, in_turn, outgoing
 from banana_worker.app_metrics import OwnMetrics
 from banana_worker.channel import Channel
 from banana_worker.codec import decode_head
+from banana_worker.messages import MAX_FRAGMENT_BYTES
 
 # A thread that waits for itself would never end.
 LIMIT_S = 60
@@ -39,32 +40,100 @@ class SignalHandlerTest(unittest.TestCase):
                 frames.append((decode_head(file.read(head)), file.read(body)))
         return frames
 
-    def test_a_handler_sends_while_its_thread_waits_for_the_front(self) -> None:
-        usual = signal.signal(signal.SIGUSR1, lambda *_: self.send_between())
+    def on_signal(self, act: Callable[[], None]) -> None:
+        """What the handler does when `front_reads_late` interrupts this thread."""
+
+        def handle(*_: Any) -> None:
+            try:
+                act()
+            finally:
+                self.has_come.set()
+
+        usual = signal.signal(signal.SIGUSR1, handle)
         self.addCleanup(signal.signal, signal.SIGUSR1, usual)
         self.has_come = threading.Event()
+
+    def front_reads_late(self, when: Callable[[], bool]) -> Callable[[], List[Tuple[List[Any], bytes]]]:
+        """Sends the signal once the pipe is full and `when` is true, and reads when its handler has come that far. Returns
+        what closes the pipe and gives all that came."""
         frames: List[Tuple[List[Any], bytes]] = []
-        front = threading.Thread(target=lambda: frames.extend(self.read_late()), daemon=True)
+
+        def read() -> None:
+            while select.select([], [self.inlet], [], 0)[1] or not when():
+                pass
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+            self.has_come.wait(LIMIT_S / 4)
+            frames.extend(self.all_frames())
+
+        def ended() -> List[Tuple[List[Any], bytes]]:
+            os.close(self.inlet)
+            front.join()
+            return frames
+
+        front = threading.Thread(target=read, daemon=True)
         front.start()
+        return ended
+
+    def test_a_handler_sends_while_its_thread_waits_for_the_front(self) -> None:
+        self.on_signal(self.send_between)
+        ended = self.front_reads_late(lambda: True)
         self.channel.send_body(b"\x91\xa1a", 1, LONG)
-        os.close(self.inlet)
-        front.join()
-        sent = {id: b"".join(body for head, body in frames if head[-1] == id) for id in ("a", 1, "b", 2, "log")}
+        sent = bodies_of(ended(), ("a", 1, "b", 2, "log"))
         self.assertEqual(sent["a"] + sent[1], LONG)
         self.assertEqual(sent["b"] + sent[2], LONG)
         self.assertEqual(sent["log"], b"between")
 
-    def read_late(self) -> List[Tuple[List[Any], bytes]]:
-        while select.select([], [self.inlet], [], 0)[1]:
-            pass  # until the pipe is full
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
-        self.has_come.wait(LIMIT_S / 4)
-        return self.all_frames()
+    def test_a_handler_sends_while_another_thread_sends_a_long_body(self) -> None:
+        """That thread waits for the frame of ours, which the handler has interrupted."""
+        self.on_signal(self.send_between)
+        other = threading.Thread(target=lambda: self.channel.send_body(b"\x91\xa1c", 3, LONG), daemon=True)
+        ended = self.front_reads_late(lambda: is_taken(self.channel._long_bodies._lock))
+        half = LONG[: MAX_FRAGMENT_BYTES // 2]
+        threading.Timer(0.01, other.start).start()
+        self.channel.send_body(b"\x91\xa1a", 1, half)
+        other.join()
+        sent = bodies_of(ended(), ("a", "b", 2, "c", 3, "log"))
+        self.assertEqual(sent["a"], half)
+        self.assertEqual(sent["b"] + sent[2], LONG)
+        self.assertEqual(sent["c"] + sent[3], LONG)
+
+    def test_what_a_handler_raises_tears_no_frame(self) -> None:
+        for error in (TimeoutError("too slow"), OSError("of the app's own"), SystemExit(1)):
+            for size in (MAX_FRAGMENT_BYTES, len(LONG)):
+                with self.subTest(error=error, size=size):
+                    self.setUp()
+                    self.on_signal(lambda: raise_(error))
+                    ended = self.front_reads_late(lambda: True)
+                    with self.assertRaises(type(error)):
+                        self.channel.send_body(b"\x91\xa1a", 1, LONG[:size])
+                    self.channel.send(["log"], b"afterwards")
+                    sent = bodies_of(ended(), ("a", 1, "log"))
+                    self.assertEqual(sent["a"] + sent[1], LONG[:size])
+                    self.assertEqual(sent["log"], b"afterwards")
 
     def send_between(self) -> None:
         self.channel.send(["log"], b"between")
         self.channel.send_body(b"\x91\xa1b", 2, LONG)
-        self.has_come.set()
+
+    def test_wherever_a_handler_raises_frames_stay_whole_and_none_is_lost(self) -> None:
+        for module in (in_turn, outgoing):
+            with self.subTest(module.__name__):
+                self.setUp()
+                self.sent = 0
+                times = at_each_line(module, lambda: raise_(Interrupted()), self.send_or_be_interrupted)
+                os.close(self.inlet)
+                numbers = [head[1] for head, _ in self.all_frames()]
+                self.assertGreater(times, 6)
+                # The first of them were interrupted before they were under way.
+                self.assertEqual(numbers, list(range(numbers[0], times + 1)))
+                self.assertLess(numbers[0], 6)
+
+    def send_or_be_interrupted(self) -> None:
+        number, self.sent = self.sent, self.sent + 1
+        try:
+            self.channel.send(["a", number])
+        except Interrupted:
+            pass
 
     def test_wherever_it_comes_in_frames_stay_whole_and_none_is_lost(self) -> None:
         times = at_each_line(in_turn, lambda: self.channel.send(["b"]), lambda: self.channel.send(["a"]))
@@ -89,6 +158,26 @@ class SignalHandlerTest(unittest.TestCase):
         values = [metric[2] for head, _ in self.all_frames() for metric in head[1]]
         self.assertGreater(times, 8)
         self.assertEqual(sum(values), 2 * times + 1)
+
+
+class Interrupted(Exception):
+    """Raised by a signal handler."""
+
+
+def raise_(error: BaseException) -> None:
+    raise error
+
+
+def bodies_of(frames: List[Tuple[List[Any], bytes]], ids: Tuple[Any, ...]) -> Dict[Any, bytes]:
+    """What came for each id: a `body` frame and its first one end with it."""
+    return {id: b"".join(body for head, body in frames if head[-1] == id) for id in ids}
+
+
+def is_taken(lock: Any) -> bool:
+    if not lock.acquire(False):
+        return True
+    lock.release()
+    return False
 
 
 def at_each_line(module: Any, between: Callable[[], None], run: Callable[[], None]) -> int:

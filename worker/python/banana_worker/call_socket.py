@@ -43,13 +43,13 @@ class CallSocket:
         self._received_frames = 0
         # How many had come when the front was told last that the app waits.
         self._told_waiting = -1
-        self._send_lock = threading.Lock()
+        # A signal handler may send while its thread does.
+        self._send_lock = threading.RLock()
         self._is_sending = False
+        # Each frame looks at these two when its turn to leave has come.
         self._is_closed = False
-        # The call has ended: the front knows nothing of it any more. Frames of the call leave under the lock, so that
-        # none is on its way when it ends. A signal handler may send while its thread sends.
+        # The call has ended: the front knows nothing of it any more.
         self._has_ended = False
-        self._post_lock = threading.RLock()
         self._window_bytes = window_bytes
 
     def open(self) -> None:
@@ -143,8 +143,7 @@ class CallSocket:
 
     def end(self) -> None:
         """Ends the connection for the app: nothing that it still sends leaves the worker."""
-        with self._post_lock:
-            self._has_ended = True
+        self._has_ended = True
         self.cancel()
 
     def _count_in(self, message: Optional[Message], credit: int) -> bool:
@@ -198,18 +197,23 @@ class CallSocket:
 
     def _send_part(self, view: memoryview, is_text: bool) -> bool:
         """Sends the first part of the rest. Returns whether there is more. @raises ClosedSocket"""
-        if self.cancelled:
+        if self._is_over():
             raise ClosedSocket()
         part = bytes(view[:MAX_FRAGMENT_BYTES])
         has_more = len(view) > MAX_FRAGMENT_BYTES
         self._credit.spend(len(part) + DATA_OVERHEAD_BYTES)
-        self._post(["data", self._id, is_text, not has_more], part)
+        if not self._channel.send_if(self._is_open, ["data", self._id, is_text, not has_more], part):
+            raise ClosedSocket()
         return has_more
 
-    def _post(self, fields: List[Any], body: bytes = b"") -> None:
-        with self._post_lock:
-            if not self._has_ended:
-                self._channel.send(fields, body)
+    def _is_open(self) -> bool:
+        return not self._is_closed and not self._has_ended
+
+    def _post(self, fields: List[Any]) -> None:
+        self._channel.send_if(self._is_known, fields)
+
+    def _is_known(self) -> bool:
+        return not self._has_ended
 
 
 def _encoded(message: Any) -> Tuple[memoryview, bool]:

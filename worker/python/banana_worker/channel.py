@@ -1,20 +1,20 @@
 """Frames to the front. What was sent is in the kernel when `send` returns: it survives the death of this process.
 
 May be used from any thread, and by a signal handler: what it sends while its thread sends leaves after that, later than
-its `send` returns. A frame is written in one piece; between two fragments of a body other frames may come.
+its `send` returns, and what it raises then is raised when all is sent. A frame is written in one piece; between two
+fragments of a body other frames may come.
 """
 
 from __future__ import annotations
 
-import os
+import collections
 import struct
-from typing import Any, Callable, List, Tuple, Union
+from typing import Any, Callable, Deque, List
 
 from banana_worker.codec import encode_head
 from banana_worker.in_turn import InTurn
 from banana_worker.messages import MAX_FRAGMENT_BYTES
-
-BytesLike = Union[bytes, bytearray, memoryview]
+from banana_worker.outgoing import BytesLike, Outgoing, OutgoingIfWanted
 
 # Smaller bodies are copied behind their heads: one write of one buffer is quicker than one of two.
 _COPY_LIMIT_BYTES = 16 * 1024
@@ -29,9 +29,12 @@ class Channel:
         """`on_broken` is called when the front is gone."""
         self._fd = fd
         self._on_broken = on_broken
-        self._frames = InTurn(self._write_frames)
+        self._frames = InTurn(self._write)
         # One long body at a time leaves in fragments: webhooks may not mix.
-        self._long_bodies = InTurn(self._send_fragments)
+        self._long_bodies = InTurn(self._write_fragments)
+        # Those of signal handlers that came in amid a frame of their own thread. Another thread may be at a long body, and
+        # wait for that frame: who waited for it there would wait for ever.
+        self._later: Deque[Deque[Outgoing]] = collections.deque()
         self._silent = False
 
     def silence(self) -> None:
@@ -42,10 +45,14 @@ class Channel:
         """Sends a message of one frame. @raises ValueError if its head is too long"""
         self.write([frame(encode_head(fields), body)])
 
+    def send_if(self, is_wanted: Callable[[], bool], fields: List[Any], body: bytes = b"") -> bool:
+        """Sends a message of one frame if `is_wanted` when its turn has come, and returns False if not."""
+        out = OutgoingIfWanted([frame(encode_head(fields), body)], is_wanted)
+        self._write_in_turn(out)
+        return not out.is_dropped
+
     def send_body(self, head: bytes, id: int, body: BytesLike) -> None:
         """Sends a message whose body may need several frames: its head, then `body` frames of this id."""
-        if self._silent:
-            return
         size = len(body)
         if size <= _COPY_LIMIT_BYTES:
             self.write([_pack_prefix(len(head), size) + head + body])
@@ -54,47 +61,65 @@ class Channel:
         if size <= MAX_FRAGMENT_BYTES:
             self.write([_pack_prefix(len(head), size) + head, view])
             return
-        self._long_bodies.ask((head, id, view))
-
-    def _send_fragments(self, message: Tuple[bytes, int, memoryview]) -> None:
-        head, id, view = message
-        next_head = encode_head(["body", id])
-        parts: List[BytesLike] = []
-        for start in range(0, len(view), MAX_FRAGMENT_BYTES):
-            fragment = view[start : start + MAX_FRAGMENT_BYTES]
-            parts += (_pack_prefix(len(head), len(fragment)) + head, fragment)
-            head = next_head
-            if len(parts) == 2 * _FRAGMENTS_PER_WRITE:
-                self.write(parts)
-                parts = []
-        if parts:
-            self.write(parts)
+        writes = _in_fragments(head, id, view)
+        if self._silent:
+            return
+        if self._frames.is_interrupted():
+            self._later.append(writes)
+        else:
+            self._long_bodies.ask(writes)
 
     def write(self, parts: List[BytesLike]) -> None:
         """Writes whole frames, given in parts."""
+        self._write_in_turn(Outgoing(parts))
+
+    def _write_in_turn(self, out: Outgoing) -> None:
         if self._silent:
             return
         try:
-            self._frames.ask(parts)
-        except OSError:
+            self._frames.ask(out)
+        finally:
+            if self._later and not self._frames.is_interrupted():
+                self._send_later()
+
+    def _send_later(self) -> None:
+        while self._later:
+            try:
+                writes = self._later.popleft()
+            except IndexError:
+                return  # another thread sends it
+            self._long_bodies.ask(writes)
+
+    def _write_fragments(self, writes: Deque[Outgoing]) -> None:
+        while writes:
+            self._write_in_turn(writes[0])
+            writes.popleft()
+
+    def _write(self, out: Outgoing) -> None:
+        try:
+            out.write(self._fd)
+        except OSError as thrown:
+            if thrown.errno is None or isinstance(thrown, TimeoutError):
+                raise  # a signal handler has raised it
             if not self._silent:
                 self._on_broken()
 
-    def _write_frames(self, parts: List[BytesLike]) -> None:
-        written = os.writev(self._fd, parts) if len(parts) > 1 else os.write(self._fd, parts[0])
-        missing = sum(map(len, parts)) - written
-        if missing > 0:
-            self._write_rest(parts, written)
 
-    def _write_rest(self, parts: List[BytesLike], written: int) -> None:
-        for part in parts:
-            if written >= len(part):
-                written -= len(part)
-                continue
-            rest = memoryview(part)[written:]
-            written = 0
-            while len(rest) > 0:
-                rest = rest[os.write(self._fd, rest) :]
+def _in_fragments(head: bytes, id: int, view: memoryview) -> Deque[Outgoing]:
+    """The writes that a long body needs."""
+    writes: Deque[Outgoing] = collections.deque()
+    next_head = encode_head(["body", id])
+    parts: List[BytesLike] = []
+    for start in range(0, len(view), MAX_FRAGMENT_BYTES):
+        fragment = view[start : start + MAX_FRAGMENT_BYTES]
+        parts += (_pack_prefix(len(head), len(fragment)) + head, fragment)
+        head = next_head
+        if len(parts) == 2 * _FRAGMENTS_PER_WRITE:
+            writes.append(Outgoing(parts))
+            parts = []
+    if parts:
+        writes.append(Outgoing(parts))
+    return writes
 
 
 def frame(head: bytes, body: bytes = b"") -> bytes:

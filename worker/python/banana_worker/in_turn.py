@@ -1,19 +1,22 @@
-"""One thing at a time, and no thread that waits for itself."""
+"""One thing at a time, each to its end, and no thread that waits for itself."""
 
 from __future__ import annotations
 
 import collections
 import threading
-from typing import Callable, Deque, Generic, TypeVar
+from typing import Callable, Deque, Generic, Optional, TypeVar
 
 T = TypeVar("T")
 
 
 class InTurn(Generic[T]):
     """Does what threads ask for, one after the other. It is done when `ask` returns, with one exception: a signal handler
-    or a `__del__` that comes in while its own thread is at it gets it done after that, since the other would never end."""
+    or a `__del__` that comes in while its own thread is at it gets it done after that, since the other would never end.
+    What a signal handler raises meanwhile is raised once everything is done."""
 
     def __init__(self, do: Callable[[T], None]) -> None:
+        """`do` raises nothing by itself. It is called again for the same thing when a signal handler has raised at one of
+        its steps, and goes on from there."""
         self._do = do
         # Held again by a thread that has it already, which then finds `_is_busy`.
         self._lock = threading.RLock()
@@ -23,15 +26,28 @@ class InTurn(Generic[T]):
     def ask(self, what: T) -> None:
         with self._lock:
             self._asked.append(what)
-            if self._is_busy:
-                return
-            while self._asked:  # also what was asked for just before the flag fell
-                self._do_asked()
+            if not self._is_busy:
+                self._do_all()
 
-    def _do_asked(self) -> None:
-        self._is_busy = True
+    def is_interrupted(self) -> bool:
+        """Whether this thread is at it, and was interrupted by the code that asks."""
+        if not self._lock.acquire(False):
+            return False
         try:
-            while self._asked:
-                self._do(self._asked.popleft())
+            return self._is_busy
         finally:
-            self._is_busy = False
+            self._lock.release()
+
+    def _do_all(self) -> None:
+        raised: Optional[BaseException] = None
+        while self._asked or self._is_busy:  # also what was asked for just before the flag fell
+            try:
+                self._is_busy = True
+                while self._asked:
+                    self._do(self._asked[0])
+                    self._asked.popleft()
+                self._is_busy = False
+            except BaseException as thrown:
+                raised = thrown
+        if raised is not None:
+            raise raised

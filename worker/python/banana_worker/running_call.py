@@ -50,6 +50,7 @@ class RunningCall:
         self.stream: Optional[StreamSender] = None
         # Nobody waits for the call any more.
         self.cancelled = False
+        # Its ending is under way: a signal handler may raise while that leaves, and a call has one ending.
         self.has_ended = False
 
     def open_socket(self) -> None:
@@ -106,8 +107,8 @@ class RunningCall:
             self.fail(ServeError("SERVE_CANCELLED"))
             return
         self._host.metrics.tell()
-        self.stream.end(self.run_ms)
         self.has_ended = True
+        self.stream.end(self.run_ms)
 
     def end_socket(self) -> None:
         """The function of a WebSocket route has returned: the connection ends with what it has sent."""
@@ -117,16 +118,19 @@ class RunningCall:
             return
         self.socket.end()
         self._host.metrics.tell()
-        self._host.channel.send(["end", self.call.id, self.run_ms])
         self.has_ended = True
+        self._host.channel.send(["end", self.call.id, self.run_ms])
 
     def fail(self, thrown: BaseException) -> None:
-        """Ends the call with an error. Never raises."""
+        """Ends the call with an error, if it has no ending yet. Never raises."""
+        if self.has_ended:
+            return
         if self.socket is not None:
             self.socket.end()
         self._host.metrics.tell()
-        send_error(self._host.channel, self.call.id, failure_of(thrown), self.run_ms)
+        error = failure_of(thrown)
         self.has_ended = True
+        send_error(self._host.channel, self.call.id, error, self.run_ms)
 
     def _succeed(self, head: ReplyHead, body: BytesLike) -> None:
         """A view may be of other things than bytes; it is sent as the bytes that it is made of."""
@@ -140,8 +144,8 @@ class RunningCall:
         host.metrics.tell()
         status, content_type, headers, phrase = head
         packed = result_head(self.call.id, status, content_type, headers, size, self.run_ms, phrase)
-        host.channel.send_body(packed, self.call.id, body)
         self.has_ended = True
+        host.channel.send_body(packed, self.call.id, body)
 
 
 def send_error(channel: Channel, call_id: int, error: ServeError, run_ms: float) -> None:

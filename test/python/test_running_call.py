@@ -1,0 +1,93 @@
+"""A call that has begun: its one ending, and the socket of a call that is a WebSocket."""
+
+from __future__ import annotations
+
+import unittest
+from types import SimpleNamespace
+from typing import Any, Callable, List
+
+from banana_worker.arriving_calls import WaitingCall
+from banana_worker.errors import ServeError
+from banana_worker.running_call import RunningCall
+from calls import call_with
+
+
+class Interrupted(Exception):
+    """Raised by a signal handler."""
+
+
+class Channel:
+    """Notes the kinds of messages; `on_sent` is called when one has left."""
+
+    def __init__(self) -> None:
+        self.kinds: List[str] = []
+        self.on_sent: Callable[[], None] = lambda: None
+
+    def send(self, fields: List[Any], body: bytes = b"") -> None:
+        self.kinds.append(fields[0])
+        self.on_sent()
+
+    def send_if(self, is_wanted: Callable[[], bool], fields: List[Any], body: bytes = b"") -> bool:
+        self.send(fields)
+        return True
+
+    def send_body(self, head: bytes, id: int, body: Any) -> None:
+        self.send(["result"])
+
+
+def running_with(channel: Channel, **fields: Any) -> RunningCall:
+    waits: Any = SimpleNamespace(ring=lambda: None)
+    host: Any = SimpleNamespace(
+        channel=channel,
+        waits=waits,
+        surroundings=SimpleNamespace(log=None, metrics=None, worker=None),
+        metrics=SimpleNamespace(tell=lambda: None),
+        max_output_bytes=1000,
+        stream_window_bytes=1000,
+    )
+    return RunningCall(host, WaitingCall(call_with(**fields), b""))
+
+
+class Endings(unittest.TestCase):
+    def test_a_call_ends_once_also_when_a_signal_handler_raises_as_its_ending_leaves(self) -> None:
+        def interrupt() -> None:
+            raise Interrupted
+
+        def websocket(running: RunningCall) -> None:
+            running.open_socket()
+            running.end_socket()
+
+        def error(running: RunningCall) -> None:
+            running.fail(ServeError("SERVE_CANCELLED"))
+
+        for end, last in ((lambda running: running.answer({}), "result"), (websocket, "end"), (error, "error")):
+            with self.subTest(last):
+                channel = Channel()
+                running = running_with(channel)
+                channel.on_sent = lambda: interrupt() if channel.kinds[-1] == last else None
+                with self.assertRaises(Interrupted):
+                    end(running)
+                running.fail(Interrupted())
+                self.assertEqual([kind for kind in channel.kinds if kind != "credit"], [last])
+
+
+class Sockets(unittest.TestCase):
+    def test_the_first_word_of_a_client_finds_the_socket(self) -> None:
+        """The second thread reads it as soon as the credit has left."""
+        channel = Channel()
+        running = running_with(channel, format="websocket")
+
+        def speak() -> None:
+            channel.on_sent = lambda: None
+            assert running.socket is not None
+            running.socket.on_data(b"hello", True, True)
+
+        channel.on_sent = speak
+        running.open_socket()
+        assert running.socket is not None
+        self.assertEqual(running.socket.receive(), "hello")
+        self.assertEqual(channel.kinds, ["credit", "credit"])
+
+
+if __name__ == "__main__":
+    unittest.main()

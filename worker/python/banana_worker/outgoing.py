@@ -1,0 +1,60 @@
+"""Whole frames on their way into the kernel, which no signal handler tears."""
+
+from __future__ import annotations
+
+import os
+from typing import Callable, List, Union
+
+BytesLike = Union[bytes, bytearray, memoryview]
+
+
+class Outgoing:
+    """Frames that leave in one piece."""
+
+    __slots__ = ("_parts", "_written")
+
+    def __init__(self, parts: List[BytesLike]) -> None:
+        """The parts make whole frames."""
+        self._parts = parts
+        # How many bytes each write has taken.
+        self._written: List[int] = []
+
+    def write(self, fd: int) -> None:
+        """Writes all of it. A signal handler may raise at any step; the next `write` goes on from there. @raises OSError"""
+        written, parts = self._written, self._parts
+        if not written:
+            # The write and the note of what it took are one step for Python: no signal handler comes in between.
+            if len(parts) == 1:
+                written.extend(map(os.write, (fd,), parts))
+                if written[0] == len(parts[0]):
+                    return
+            else:
+                written.extend(map(os.writev, (fd,), (parts,)))
+        size = sum(map(len, parts))
+        while sum(written) < size:  # a signal handler came in
+            written.extend(map(os.writev, (fd,), (self._rest(sum(written)),)))
+
+    def _rest(self, skipped: int) -> List[BytesLike]:
+        rest: List[BytesLike] = []
+        for part in self._parts:
+            if skipped < len(part):
+                rest.append(memoryview(part)[skipped:])
+            skipped = max(0, skipped - len(part))
+        return rest
+
+
+class OutgoingIfWanted(Outgoing):
+    """Frames that leave if `is_wanted`, which is asked when their turn has come; else `is_dropped` is true then."""
+
+    __slots__ = ("_is_wanted", "is_dropped")
+
+    def __init__(self, parts: List[BytesLike], is_wanted: Callable[[], bool]) -> None:
+        super().__init__(parts)
+        self._is_wanted = is_wanted
+        self.is_dropped = False
+
+    def write(self, fd: int) -> None:
+        if self._written or self._is_wanted():
+            super().write(fd)
+        else:
+            self.is_dropped = True
