@@ -14,6 +14,7 @@ import sys
 import types
 import unittest
 import uuid
+from unittest import mock
 
 from banana_worker.errors import ServeError
 from banana_worker.formats.msgpack_reader import read_value
@@ -174,6 +175,14 @@ class Mistakes(Answers):
             with self.subTest(said):
                 self.refused(output, "The output is not JSON: " + said)
         self.refused({"x": [Foo()]}, 'The output is not MessagePack: output["x"][0] is a Foo', accept=MSGPACK)
+
+    def test_a_value_that_was_refused_is_encoded_once_it_is_mended(self):
+        inside = []
+        inside.append({"back": inside})
+        self.refused(inside, "refers back")
+        inside[:] = [1]
+        with mock.patch("banana_worker.reply.json_encoding.plain_value", side_effect=AssertionError("the slow way")):
+            self.assertEqual(answer_of([inside, inside], call_with()).body, b"[[1],[1]]")
 
     def test_code_of_the_app_that_fails_while_it_is_read_is_named_with_its_place(self):
         class Broken(collections.UserDict):

@@ -41,6 +41,24 @@ class Inputs(unittest.TestCase):
         self.assertRegex(raised.exception.message, said)
 
 
+class SpaceInJson(Inputs):
+    def test_space_around_a_value_is_no_part_of_it(self):
+        for body, value in (
+            (b' \r\n\t{"a": 1}\n \t\r', {"a": 1}),
+            (b"[1]\n", [1]),
+            (b" 5 ", 5),
+            (b'"x"\n', "x"),
+            (b"\xef\xbb\xbf {}", {}),
+        ):
+            with self.subTest(body):
+                self.assertEqual(read_input(call_with(), body), value)
+
+    def test_what_stands_behind_a_value_is_refused(self):
+        for body in (b"{}{}", b"[1] 2", b"{}\x0c", b"[] \xc2\xa0", b"1 2"):
+            with self.subTest(body):
+                self.refused("not valid JSON: Extra data", body)
+
+
 class ChoiceOfFormat(Inputs):
     def test_the_content_type_says_how_a_body_is_read(self):
         for content_type, name in (

@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Union
 
-from banana_worker.codec import read_call, uint
+from banana_worker.codec import uint
 from banana_worker.errors import ProtocolError
 from banana_worker.messages import Call
 
@@ -77,10 +77,8 @@ class ArrivingCalls:
         # Calls whose bodies are still arriving, by their ids.
         self._open: Dict[int, _ArrivingCall] = {}
 
-    def take_frame(self, fields: List[Any], body: bytes) -> None:
-        """@raises ProtocolError"""
-        number, is_last = fields[2], fields[3]
-        calls = [read_call(call) for call in fields[1]]
+    def take_frame(self, calls: List[Call], number: Any, is_last: Any, body: bytes) -> None:
+        """Takes the calls of a frame with the number of their batch. @raises ProtocolError"""
         if is_last is True and len(calls) == 1 and number not in self._batches and calls[0].body_bytes == len(body):
             self._on_whole([WaitingCall(calls[0], body)])  # nearly every frame
             return

@@ -15,7 +15,6 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from banana_worker.arriving_calls import WaitingCall
 from banana_worker.batch_entries import entries_of, halves_of
-from banana_worker.begun_note import note_begun
 from banana_worker.errors import ServeError
 from banana_worker.formats.read_input import read_input
 from banana_worker.outlook import spoils_process
@@ -51,7 +50,7 @@ class BatchRunner(Runner):
         else what says that the process is spoiled. @raises AppExit
         """
         calls = list(self._calls.values())
-        note_begun(calls[-1].call.id)
+        self.options.note.begin(calls[-1].call.id)
         self._raised = None
         self.options.prints.begin(calls[0].call.request_id)
         try:

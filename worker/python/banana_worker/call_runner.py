@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import Any, List, Optional
 
 from banana_worker.arriving_calls import WaitingCall
-from banana_worker.begun_note import note_begun
 from banana_worker.errors import ServeError
 from banana_worker.formats.read_input import read_input
 from banana_worker.reply.answer import StreamedAnswer
@@ -32,7 +31,7 @@ class CallRunner(Runner):
         """Runs the call that was taken to its end, and returns what the app raised, if it did. @raises AppExit"""
         running = self._current
         assert running is not None
-        note_begun(running.call.id)
+        self.options.note.begin(running.call.id)
         self.options.prints.begin(running.call.request_id)
         try:
             output = self._handle(running)

@@ -38,13 +38,14 @@ _LENGTHS: Dict[int, Tuple[str, struct.Struct]] = {
     0xDF: ("map", struct.Struct(">I")),
 }
 
+_SHORT_TEXT = 0xD9
 _CONSTANTS = {0xC0: None, 0xC2: False, 0xC3: True}
 
 
 def decode_head(head: bytes) -> List[Any]:
     """`[type, field, ...]`. @raises ProtocolError on anything else"""
     try:
-        fields, end = _value(head, 0, 0)
+        fields, end = read_value(head, 0)
     except (IndexError, struct.error, TypeError, RecursionError) as error:
         raise ProtocolError("malformed message: head is not msgpack: %s" % error) from None
     # A text that is longer than the head ends behind it.
@@ -55,7 +56,9 @@ def decode_head(head: bytes) -> List[Any]:
     return fields
 
 
-def _value(data: bytes, at: int, depth: int) -> Tuple[Any, int]:
+def read_value(data: bytes, at: int, depth: int = 0) -> Tuple[Any, int]:
+    """The value that begins there, and where it ends: behind the data if it is a text that is longer.
+    @raises IndexError, TypeError, struct.error, RecursionError, ProtocolError"""
     tag = data[at]
     at += 1
     if tag < 0x80:
@@ -65,15 +68,15 @@ def _value(data: bytes, at: int, depth: int) -> Tuple[Any, int]:
     if tag < 0x90:
         return _map(data, at, tag & 0x0F, depth)
     if tag < 0xA0:
-        return _list(data, at, tag & 0x0F, depth)
+        return read_values(data, at, tag & 0x0F, depth)
     if tag < 0xC0:
         end = at + (tag & 0x1F)
         return data[at:end].decode("utf-8", "replace"), end
+    layout = _NUMBERS.get(tag)
+    if layout is not None:
+        return layout.unpack_from(data, at)[0], at + layout.size
     if tag in _CONSTANTS:
         return _CONSTANTS[tag], at
-    if tag in _NUMBERS:
-        layout = _NUMBERS[tag]
-        return layout.unpack_from(data, at)[0], at + layout.size
     if tag in _LENGTHS:
         return _sized(data, at, tag, depth)
     raise ProtocolError("malformed message: byte 0x%02x is not of this wire" % tag)
@@ -84,15 +87,16 @@ def _sized(data: bytes, at: int, tag: int, depth: int) -> Tuple[Any, int]:
     length: int = layout.unpack_from(data, at)[0]
     at += layout.size
     if kind == "list":
-        return _list(data, at, length, depth)
+        return read_values(data, at, length, depth)
     if kind == "map":
         return _map(data, at, length, depth)
     end = at + length
     return (data[at:end].decode("utf-8", "replace") if kind == "str" else data[at:end]), end
 
 
-def _list(data: bytes, at: int, length: int, depth: int) -> Tuple[List[Any], int]:
-    """The most frequent kinds of fields are read here, since a call has a dozen of them."""
+def read_values(data: bytes, at: int, length: int, depth: int = 0) -> Tuple[List[Any], int]:
+    """`read_value` for several that follow each other. The most frequent kinds of fields are read here, since a call has a
+    dozen of them."""
     if depth > _MAX_DEPTH:
         raise ProtocolError("malformed message: more than %d levels" % _MAX_DEPTH)
     items: List[Any] = []
@@ -105,8 +109,12 @@ def _list(data: bytes, at: int, length: int, depth: int) -> Tuple[List[Any], int
             end = at + 1 + (tag & 0x1F)
             items.append(data[at + 1 : end].decode("utf-8", "replace"))
             at = end
+        elif tag == _SHORT_TEXT:
+            end = at + 2 + data[at + 1]
+            items.append(data[at + 2 : end].decode("utf-8", "replace"))
+            at = end
         else:
-            value, at = _value(data, at, depth + 1)
+            value, at = read_value(data, at, depth + 1)
             items.append(value)
     return items, at
 
@@ -114,7 +122,7 @@ def _list(data: bytes, at: int, length: int, depth: int) -> Tuple[List[Any], int
 def _map(data: bytes, at: int, length: int, depth: int) -> Tuple[Dict[Any, Any], int]:
     if length > len(data):
         raise ProtocolError("malformed message: a map of %d entries" % length)
-    flat, at = _list(data, at, 2 * length, depth)
+    flat, at = read_values(data, at, 2 * length, depth)
     return dict(zip(flat[::2], flat[1::2])), at
 
 

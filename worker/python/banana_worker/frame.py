@@ -29,11 +29,14 @@ class FrameReader:
         fd: int,
         on_frame: Callable[[List[Any], Body], None],
         room: Callable[[List[Any], int], memoryview],
+        decode: Callable[[bytes], List[Any]] = decode_head,
     ) -> None:
-        """`room` is asked for the memory of a body that is still arriving; its length is the second argument."""
+        """`room` is asked for the memory of a body that is still arriving; its length is the second argument. `decode`
+        reads the heads."""
         self._fd = fd
         self._on_frame = on_frame
         self._room = room
+        self._decode = decode
         self._buffer = bytearray(_BUFFER_BYTES)
         self._view = memoryview(self._buffer)
         # What was read and is not cut yet lies between these.
@@ -82,7 +85,7 @@ class FrameReader:
             if head_end > self._end:
                 self._make_room(FRAME_PREFIX_BYTES + head_bytes)
                 return
-            fields = decode_head(bytes(self._view[head_start:head_end]))
+            fields = self._decode(bytes(self._view[head_start:head_end]))
             body_end = head_end + body_bytes
             if body_end > self._end:
                 self._begin_body(fields, head_end, body_bytes)

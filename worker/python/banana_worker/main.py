@@ -18,7 +18,9 @@ from banana_worker import process
 from banana_worker.app_log import AppLog
 from banana_worker.app_metrics import OwnMetrics
 from banana_worker.arriving_calls import ArrivingCalls
+from banana_worker.begun_note import BegunNote
 from banana_worker.call_context import CallSurroundings, WorkerInfo
+from banana_worker.call_heads import CallHeads
 from banana_worker.channel import Channel
 from banana_worker.codec import read_start, uint
 from banana_worker.errors import ProtocolError
@@ -64,7 +66,9 @@ class Worker:
     def __init__(self) -> None:
         self._channel = Channel(process.UP_FD, process.die_with_front)
         process.on_fork(self._channel.silence)
-        self._reader = FrameReader(process.DOWN_FD, self._on_frame, self._room)
+        self._note = BegunNote()
+        process.on_fork(self._note.leave)
+        self._reader = FrameReader(process.DOWN_FD, self._on_frame, self._room, CallHeads().decode)
         self._listener = Listener(process.DOWN_FD, self._read, self._on_tick)
         self._waits = Waits(self._listener)
         self._tasks = Tasks(self._listener)
@@ -114,7 +118,7 @@ class Worker:
         app = import_app(spec)
         self._channel.send(["loaded", loaded_info(app)])
         host = CallHost(spec, self._channel, self._waits, surroundings)
-        options = RunnerOptions(app, host, prints, self._tasks)
+        options = RunnerOptions(app, host, prints, self._tasks, self._note)
         init_ms = init_app(app, options, spec, self._channel)
         self._metrics.tell()
         loop = RunLoop(options, self._listener)
@@ -196,7 +200,7 @@ class Worker:
     def _take(self, fields: List[Any], body: Body) -> None:
         kind = fields[0]
         if kind == "call":
-            self._arriving.take_frame(fields, bytes(body))
+            self._arriving.take_frame(fields[1], fields[2], fields[3], bytes(body))
         elif kind == "body":
             self._arriving.take_body(fields[1], body)
         elif kind == "credit":

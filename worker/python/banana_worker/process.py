@@ -31,9 +31,9 @@ def in_fork() -> bool:
     return _is_fork
 
 
-def on_fork(silence: Callable[[], None]) -> None:
-    """`silence` runs in every forked child, and stops the sending of messages there."""
-    _in_child.append(silence)
+def on_fork(leave: Callable[[], None]) -> None:
+    """`leave` runs in every forked child: there it lets go of what is shared with the front."""
+    _in_child.append(leave)
 
 
 def _leave_to_parent() -> None:
@@ -41,8 +41,8 @@ def _leave_to_parent() -> None:
     if _is_fork:
         return  # a child of a child, which has left them already
     _is_fork = True
-    for silence in _in_child:
-        silence()
+    for leave in _in_child:
+        leave()
     # The numbers stay taken, or the child's next files would get them.
     own = range(UP_FD, BEGUN_FD + 1)
     os.closerange(own.start, own.stop)

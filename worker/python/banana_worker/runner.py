@@ -6,6 +6,7 @@ from typing import List, Optional
 
 from banana_worker import process
 from banana_worker.arriving_calls import WaitingCall
+from banana_worker.begun_note import BegunNote
 from banana_worker.loaded_app import LoadedApp
 from banana_worker.print_attribution import PrintAttribution
 from banana_worker.running_call import CallHost, RunningCall
@@ -15,11 +16,12 @@ from banana_worker.tasks import Tasks
 class RunnerOptions:
     """What both runners need. One for all calls of a worker."""
 
-    def __init__(self, app: LoadedApp, host: CallHost, prints: PrintAttribution, tasks: Tasks) -> None:
+    def __init__(self, app: LoadedApp, host: CallHost, prints: PrintAttribution, tasks: Tasks, note: BegunNote) -> None:
         self.app = app
         self.host = host
         self.prints = prints
         self.tasks = tasks
+        self.note = note
 
 
 class AppExit(BaseException):

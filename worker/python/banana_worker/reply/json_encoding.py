@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Optional
+from typing import Callable, Dict, Optional
 
 from banana_worker.outlook import is_of_process
 from banana_worker.reply.conversions import simpler
@@ -22,38 +22,62 @@ def json_bytes(value: object, ascii_only: bool = False, indent: Optional[int] = 
 
 def json_text(value: object, ascii_only: bool = False, indent: Optional[int] = None) -> str:
     """The value as JSON, in one line unless there is an indent. @raises SERVE_OUTPUT_INVALID naming the property"""
-    encoder = _encoder(ascii_only, indent)
+    encode = _encode_of(ascii_only, indent)
     try:
-        return encoder.encode(value)
+        return encode(value)
     except Exception as error:
         if is_of_process(error):
             raise
         # Whatever it was (code of the app's own may have run): the walk finds it again, and knows where.
         plain = plain_value(value, is_binary=False)
     try:
-        return encoder.encode(plain)
+        return encode(plain)
     except ValueError as error:
         if "digits" not in str(error):
             raise
-        return _with_long_integers(encoder, plain)
+        return _with_long_integers(encode, plain)
 
 
-def _encoder(ascii_only: bool, indent: Optional[int]) -> json.JSONEncoder:
+Encode = Callable[[object], str]
+
+
+def _encode_of(ascii_only: bool, indent: Optional[int]) -> Encode:
     if indent is None:
         return _ASCII if ascii_only else _PLAIN
-    return json.JSONEncoder(ensure_ascii=ascii_only, allow_nan=False, default=simpler, indent=indent)
+    return json.JSONEncoder(ensure_ascii=ascii_only, allow_nan=False, default=simpler, indent=indent).encode
 
 
-_COMPACT = (",", ":")
-_PLAIN = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=simpler, separators=_COMPACT)
-_ASCII = json.JSONEncoder(ensure_ascii=True, allow_nan=False, default=simpler, separators=_COMPACT)
+def _compact(ascii_only: bool) -> Encode:
+    """`encode` of Python's encoder, with the part of it that is written in C made once: it makes one for each value, which
+    takes as long as a small value itself."""
+    whole = json.JSONEncoder(ensure_ascii=ascii_only, allow_nan=False, default=simpler, separators=(",", ":"))
+    make = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:
+        return whole.encode
+    # The containers around the value that is being written.
+    around: Dict[int, object] = {}
+    text_of = json.encoder.encode_basestring_ascii if ascii_only else json.encoder.encode_basestring
+    write = make(around, whole.default, text_of, None, ":", ",", False, False, False)
+
+    def encode(value: object) -> str:
+        try:
+            return "".join(write(value, 0))
+        except BaseException:
+            around.clear()
+            raise
+
+    return encode
 
 
-def _with_long_integers(encoder: json.JSONEncoder, plain: object) -> str:
+_PLAIN = _compact(ascii_only=False)
+_ASCII = _compact(ascii_only=True)
+
+
+def _with_long_integers(encode: Encode, plain: object) -> str:
     """Python refuses to write numbers of thousands of digits, unless it is told that they are meant."""
     limit = sys.get_int_max_str_digits()  # type: ignore[attr-defined]
     sys.set_int_max_str_digits(0)  # type: ignore[attr-defined]
     try:
-        return encoder.encode(plain)
+        return encode(plain)
     finally:
         sys.set_int_max_str_digits(limit)  # type: ignore[attr-defined]

@@ -1,0 +1,142 @@
+"""Heads of calls that follow each other, held against what each of them says by itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import struct
+import unittest
+from typing import Any, List
+from unittest import mock
+
+from banana_worker.call_heads import CallHeads
+from banana_worker.codec import decode_head, pack, read_call
+from banana_worker.errors import ProtocolError
+
+_FILE = os.path.join(os.path.dirname(__file__), "..", "fixtures", "frames", "golden.json")
+with open(_FILE, encoding="utf-8") as _golden:
+    FRAMES = [bytes.fromhex(one["frame"]) for one in json.load(_golden)]
+HEADS = [whole[8 : 8 + struct.unpack_from("<I", whole)[0]] for whole in FRAMES]
+
+CALL: List[Any] = [7, 18, 18, "r1", "/", "/", "", "auto", "application/json", "*/*", None, "host\nlocalhost"]
+
+# Fields of a call as they may follow each other; some are more bytes than others.
+CHOICES: List[List[Any]] = [
+    [1, 200, 70_000, 2**33],
+    [18, 19, 300, 0],
+    [18, 300, 0],
+    ["r1", "r2", "r" * 40, "\u00e9"],
+    ["/", "/other"],
+    ["/", "/%20"],
+    ["", "a=1"],
+    ["auto", "json"],
+    ["application/json", "", "x" * 300],
+    ["*/*", ""],
+    [None, 1.5e12, 1],
+    ["host\nlocalhost", "", "n" * 40, "n\nv" * 100],
+    ["POST", "GET"],
+    ["", "name=value"],
+    [True, False],
+]
+
+
+def packed(value: Any) -> bytes:
+    """As the front writes lists: short ones have their length in their first byte."""
+    if isinstance(value, list) and len(value) < 16:
+        return bytes((0x90 | len(value),)) + b"".join(map(packed, value))
+    return pack(value)
+
+
+def head_of(call: List[Any], batch: int = 1, last: bool = True) -> bytes:
+    return packed(["call", [call], batch, last])
+
+
+def alone(head: bytes) -> List[Any]:
+    """What a head says without those before it."""
+    fields = decode_head(head)
+    if fields[0] == "call":
+        fields[1] = [read_call(call) for call in fields[1]]
+    return fields
+
+
+class HeadsOfCalls(unittest.TestCase):
+    def setUp(self) -> None:
+        self.heads = CallHeads()
+
+    def test_golden_heads_mean_the_same_in_any_order(self) -> None:
+        random.seed(5)
+        for head in random.sample(HEADS * 5, len(HEADS) * 5):
+            with self.subTest(head[:60]):
+                self.assertEqual(self.heads.decode(head), alone(head))
+
+    def test_a_call_alone_in_its_frame_as_the_front_writes_it_is_read_by_the_short_way(self) -> None:
+        ones = [head for head in HEADS if head.startswith(packed(["call", [], 1, True])[:6] + b"\x91")]
+        self.assertGreater(len(ones), 0)
+        with mock.patch("banana_worker.call_heads.decode_head", side_effect=AssertionError):
+            for head in ones:
+                self.heads.decode(head)
+
+    def test_calls_that_differ_anywhere_from_the_one_before_are_read_as_they_are(self) -> None:
+        random.seed(6)
+        call = list(CALL)
+        for _ in range(5000):
+            for place in random.sample(range(len(CHOICES)), 2):
+                call[place : place + 1] = [random.choice(CHOICES[place])] if place < len(call) else []
+            sent = call + [random.choice(choices) for choices in CHOICES[12 : random.randrange(12, 16)]]
+            head = head_of(sent, random.randrange(500), random.random() < 0.5)
+            self.assertEqual(self.heads.decode(head), alone(head))
+
+    def test_what_is_left_out_is_not_taken_from_the_call_before(self) -> None:
+        self.heads.decode(head_of([*CALL, "GET", "a=1", True]))
+        call = self.heads.decode(head_of(CALL))[1][0]
+        self.assertEqual((call.method, call.params, call.ascii_json), ("POST", "", False))
+
+    def test_a_head_that_is_cut_is_refused_after_a_whole_one(self) -> None:
+        head = head_of(CALL)
+        self.heads.decode(head)
+        for end in range(len(head)):
+            with self.subTest(end):
+                with self.assertRaises(ProtocolError):
+                    self.heads.decode(head[:end])
+        self.assertEqual(self.heads.decode(head), alone(head))
+
+    def test_a_cut_head_says_nothing_of_the_call_that_follows(self) -> None:
+        head = head_of([*CALL[:11], "a" * 20])
+        cut = head[: head.index(b"aaaa") + 4]
+        with self.assertRaises(ProtocolError):
+            self.heads.decode(cut)
+        self.assertEqual(self.heads.decode(head), alone(head))
+
+    def test_a_call_with_a_number_for_a_text_is_refused(self) -> None:
+        for place in (3, 4, 7, 8, 11):
+            with self.subTest(place):
+                with self.assertRaises(ProtocolError):
+                    self.heads.decode(head_of(CALL[:place] + [5] + CALL[place + 1 :]))
+
+    def test_a_call_without_its_other_fields_is_refused(self) -> None:
+        for fields in (["call"], ["call", 5, 1, True], ["call", [CALL], 1], ["call", [[1, 2]], 1, True]):
+            with self.subTest(fields):
+                with self.assertRaises(ProtocolError):
+                    self.heads.decode(packed(fields))
+
+    def test_random_bytes_in_a_head_are_read_as_they_are_or_refused(self) -> None:
+        random.seed(7)
+        head = head_of(CALL)
+        for _ in range(20_000):
+            place = random.randrange(len(head))
+            changed = head[:place] + bytes((random.randrange(256),)) + head[place + 1 :]
+            self.heads.decode(head)
+            self.assertEqual(outcome(self.heads.decode, changed), outcome(alone, changed), changed)
+
+
+def outcome(read: Any, head: bytes) -> str:
+    """As text, where NaN is what it is."""
+    try:
+        return repr(read(head))
+    except (ProtocolError, IndexError, TypeError):
+        return "refused"
+
+
+if __name__ == "__main__":
+    unittest.main()
