@@ -77,7 +77,6 @@ withEachRuntime(({ app }) => {
     );
 
     await t.test('while its call is with the worker, not begun: the handler never sees it', async () => {
-      await warmUp(server);
       const { socket, ids } = await holdThree(server, cues);
       socket.destroy();
       await cues.untilNoted(`aborted ${ids[0]}: the client left`);

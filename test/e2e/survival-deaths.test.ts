@@ -139,8 +139,7 @@ withEachRuntime(({ app, place, exit: exitCall }) => {
     async (t) => {
       const cues = makeCues(t);
       const server = await startServer(app('works'), { t, env: cues.env, expectedRestarts: 1 });
-      const pid = await warmUp(server);
-      const { socket, ids, letGo } = await holdThree(server, cues);
+      const { pid, socket, ids, letGo } = await holdThree(server, cues);
       process.kill(pid, 'SIGKILL');
       await cues.untilNoted(`begun ${ids[1]}`);
       letGo();

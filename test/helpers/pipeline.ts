@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { warmUp } from './ask.js';
 import type { Cues } from './cues.js';
 import type { Answer, Server } from './server.js';
 
@@ -49,6 +50,8 @@ export async function sendAtOnce(
 }
 
 export interface ThreeHeld {
+  /** The worker that holds them. */
+  readonly pid: number;
   readonly socket: Socket;
   readonly ids: readonly [running: string, second: string, third: string];
   /** Lets the first two go on; the third would answer at once. */
@@ -59,11 +62,13 @@ export interface ThreeHeld {
 let batches = 0;
 
 /**
- * Three calls to a server with one worker of `works.mjs` that is warm: the first runs, the others were sent ahead.
- * Tries again when a busy machine interrupts the server in their midst: it then knows better than to send them ahead.
+ * Three calls to a server with one worker of `works.mjs`: the first runs, the others were sent ahead. Tries again when a
+ * busy machine interrupts the server in their midst: it then knows better than to send them ahead. What an attempt has
+ * held was long by any measure, so each begins with short calls.
  */
 export async function holdThree(server: Server, cues: Cues): Promise<ThreeHeld> {
   for (let attempt = 1; ; attempt += 1) {
+    const pid = await warmUp(server);
     batches += 1;
     const ids = [`running-${batches}`, `second-${batches}`, `third-${batches}`] as const;
     const cue = `go on ${batches}`;
@@ -74,7 +79,7 @@ export async function holdThree(server: Server, cues: Cues): Promise<ThreeHeld> 
     );
     await cues.untilNoted(`begun ${ids[0]}`);
     const { model } = await server.status();
-    if (model.workers[0]?.held === 3) return { socket, ids, letGo: () => cues.give(cue) };
+    if (model.workers[0]?.held === 3) return { pid, socket, ids, letGo: () => cues.give(cue) };
     assert.ok(attempt < 10, 'calls are never sent ahead');
     cues.give(cue);
     await readAnswers(socket, 3);
