@@ -90,6 +90,37 @@ class BaseHandlerTest(unittest.TestCase):
         self.assertEqual(handler.handle([1, 2], context), [2, 4])
         self.assertEqual([one.name for one in context._take_metrics()], ["HandlerTime"])
 
+    def test_names_of_classes_are_told_by_number_however_the_file_has_them(self) -> None:
+        (self.folder / "model.pt").write_text("")
+        names = self.folder / "index_to_name.json"
+        for content, mapping in (
+            ('{"0": "cat", "1": ["n02", "dog"]}', {"0": "cat", "1": "dog"}),
+            ('{"object_type_names": ["cat", "dog"]}', {"0": "cat", "1": "dog"}),
+        ):
+            names.write_text(content)
+            handler = BaseHandler()
+            handler.initialize(self.context({"serializedFile": "model.pt"}))
+            self.assertEqual(handler.mapping, mapping)
+        names.write_text('["cat"]')
+        with self.assertRaisesRegex(ValueError, "index_to_name.json: names of classes are an object"):
+            BaseHandler().initialize(self.context({"serializedFile": "model.pt"}))
+
+    def test_a_handler_has_the_configuration_of_its_archive(self) -> None:
+        (self.folder / "model.pt").write_text("")
+        (self.folder / "own.json").write_text('{"handler": {"size": 3}}')
+        handler = BaseHandler()
+        handler.initialize(self.context({"serializedFile": "model.pt", "configFile": "own.json"}))
+        self.assertEqual(handler.model_yaml_config, {"handler": {"size": 3}})
+        handler.initialize(self.context({"serializedFile": "model.pt"}))
+        self.assertEqual(handler.model_yaml_config, {})
+
+    def test_a_handle_of_its_own_may_ask_what_the_request_wants(self) -> None:
+        class Handler(BaseHandler):
+            def handle(self, data: Any, context: Any) -> Any:
+                return ["explained" if self._is_explain() or self._is_describe() else "answered"]
+
+        self.assertEqual(Handler().handle([{}], None), ["answered"])
+
     def test_a_saved_state_is_loaded_into_the_only_class_of_the_model_file(self) -> None:
         (self.folder / "model.pth").write_text("")
         (self.folder / "net_of_test.py").write_text("from test_base_handler import Doubler\nclass Net(Doubler): pass\n")

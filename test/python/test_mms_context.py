@@ -1,8 +1,13 @@
 """What a custom service knows of its requests, and says of their answers."""
 
 import json
+import sys
+import tempfile
 import unittest
+from pathlib import Path
+from types import ModuleType
 from typing import Any, Dict, List
+from unittest import mock
 
 from mms.context import Context
 from mms.item import ItemPart, ReadItem
@@ -37,6 +42,10 @@ def with_items(count: int, headers: Any = None) -> Context:
     items = [FakeItem({"X-Real": "", "photo": "image/png"}) for _ in range(count)]
     context._begin_batch(items, [FakeCall(f"r{i}", headers or {}) for i in range(count)])
     return context
+
+
+def with_config(folder: str, name: str) -> Context:
+    return Context("m", folder, {"model": {"configFile": name}}, 1, None, "1.2.3")
 
 
 class ContextTest(unittest.TestCase):
@@ -99,6 +108,36 @@ class ContextTest(unittest.TestCase):
         with self.assertRaises(KeyError):
             every["other"]
         self.assertEqual(context.get_request_header(0, "X-REAL"), "10.0.0.1")
+
+    def test_the_configuration_in_the_archive_is_read_once_and_only_if_the_manifest_names_it(self) -> None:
+        self.assertEqual(new_context().model_yaml_config, {})
+        yaml = ModuleType("yaml")
+        yaml.safe_load = lambda file: {"text": file.read()} if file.name.endswith("some.yaml") else None  # type: ignore[attr-defined]
+        with tempfile.TemporaryDirectory() as folder, mock.patch.dict(sys.modules, {"yaml": yaml}):
+            for name, content, config in (
+                ("some.yaml", "a: 1", {"text": "a: 1"}),
+                ("empty.yml", "", {}),
+                ("some.json", '{"a": [1]}', {"a": [1]}),
+            ):
+                path = Path(folder, name)
+                path.write_text(content)
+                context = with_config(folder, name)
+                self.assertEqual(context.model_yaml_config, config)
+                path.unlink()
+                self.assertEqual(context.model_yaml_config, config)
+
+    def test_a_configuration_that_cannot_be_read_says_why(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "list.json").write_text("[1]")
+            Path(folder, "some.yaml").write_text("a: 1")
+            with self.assertRaisesRegex(ValueError, "list.json: a model's configuration is names and values, not list"):
+                with_config(folder, "list.json").model_yaml_config
+            with self.assertRaises(FileNotFoundError):
+                with_config(folder, "gone.json").model_yaml_config
+            with mock.patch.dict(sys.modules, {"yaml": None}):
+                with self.assertRaisesRegex(AttributeError, "some.yaml is YAML, .*: pip install pyyaml"):
+                    with_config(folder, "some.yaml").model_yaml_config
+                self.assertFalse(hasattr(with_config(folder, "some.yaml"), "model_yaml_config"))
 
     def test_fields_are_there_until_the_batch_is_answered(self) -> None:
         context = with_items(1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from .item import ItemPart, ReadItem
+from .model_config import read_model_config
 from .metrics.metrics_store import MetricsStore, StoredMetric
 from .request_processor import RequestProcessor as RequestProcessor
 from .request_properties import RequestProperties
@@ -36,6 +37,7 @@ class Context:
         self.model_name = model_name
         # `MAR-INF/MANIFEST.json` of the model's folder; None if there is none.
         self.manifest = manifest
+        self._model_dir = model_dir
         self._system_properties = {
             "model_dir": model_dir,
             "gpu_id": gpu,
@@ -43,6 +45,7 @@ class Context:
             "server_name": SERVER_NAME,
             "server_version": mms_version,
         }
+        self._model_config: Optional[Dict[str, Any]] = None
         self._items: Sequence[ReadItem] = ()
         # Contexts of the calls; None while the model is loaded.
         self._calls: Optional[Sequence[Any]] = None
@@ -57,6 +60,20 @@ class Context:
         The GPU is counted among those that this worker sees: 0, for it sees one.
         """
         return self._system_properties
+
+    @property
+    def model_yaml_config(self) -> Dict[str, Any]:
+        """What the file says that the manifest names as `model.configFile`; empty if it names none. It is read once.
+
+        Raises AttributeError if it is YAML and there is no PyYAML, OSError if it cannot be read.
+        """
+        if self._model_config is None:
+            self._model_config = read_model_config(self._model_dir, self.manifest)
+        return self._model_config
+
+    @model_yaml_config.setter
+    def model_yaml_config(self, config: Dict[str, Any]) -> None:
+        self._model_config = config
 
     @property
     def request_ids(self) -> Optional[Dict[int, str]]:

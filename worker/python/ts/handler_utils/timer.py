@@ -12,7 +12,7 @@ Step = TypeVar("Step", bound=Callable[..., Any])
 def timed(func: Step) -> Step:
     """Adds the time that a method takes to `self.context.metrics`, as `ts_handler_` and its name.
 
-    It measures only if `self.context.model_yaml_config["handler"]["profile"]` is true, as the handler may set it.
+    It measures only if `self.context.model_yaml_config["handler"]["profile"]` is true.
     """
 
     @functools.wraps(func)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import json
 import os
 import sys
 import time
@@ -11,6 +9,7 @@ from importlib import util
 from typing import Any, Dict, List, Optional
 
 from ..handler_utils.timer import timed
+from ..utils.util import list_classes_from_module, load_label_mapping
 
 
 class BaseHandler:
@@ -18,14 +17,16 @@ class BaseHandler:
 
     def __init__(self) -> None:
         self.model: Any = None
-        # What `index_to_name.json` in the model's folder says; None without one.
-        self.mapping: Any = None
+        # The names of classes that `index_to_name.json` in the model's folder has; None without one.
+        self.mapping: Optional[Dict[str, Any]] = None
         self.device: Any = None
         self.map_location: Optional[str] = None
         self.initialized = False
         self.context: Any = None
         self.manifest: Optional[Dict[str, Any]] = None
         self.model_pt_path: Optional[str] = None
+        # What the configuration of the model says that lies in its archive.
+        self.model_yaml_config: Dict[str, Any] = {}
         self.explain = False
         self.target = 0
 
@@ -37,6 +38,7 @@ class BaseHandler:
         import torch  # pyright: ignore[reportMissingImports]
 
         self.context = context
+        self.model_yaml_config = getattr(context, "model_yaml_config", {})
         self.manifest = context.manifest
         properties = context.system_properties
         model_dir = properties["model_dir"]
@@ -76,6 +78,14 @@ class BaseHandler:
 
     def get_device(self) -> Any:
         return self.device
+
+    def _is_explain(self) -> bool:
+        """False, for handlers with a `handle` of their own that ask: no path of this server wants explanations."""
+        return False
+
+    def _is_describe(self) -> bool:
+        """False, as above: a model is described by the server."""
+        return False
 
     def _load_model(self, model_dir: str, model: Dict[str, Any]) -> Any:
         serialized, model_file = model.get("serializedFile"), model.get("modelFile")
@@ -124,19 +134,13 @@ def _only_class(path: str) -> Any:
         module = util.module_from_spec(spec)
         sys.modules[name] = module
         spec.loader.exec_module(module)
-    classes = [one for _, one in inspect.getmembers(module, inspect.isclass) if one.__module__ == module.__name__]
+    classes = list_classes_from_module(module)
     if len(classes) == 1:
         return classes[0]
     names = ", ".join(one.__name__ for one in classes) or "none"
     raise ValueError("{}: a model file has exactly one class; this has: {}".format(path, names))
 
 
-def _mapping_in(model_dir: str) -> Any:
+def _mapping_in(model_dir: str) -> Optional[Dict[str, Any]]:
     path = os.path.join(model_dir, "index_to_name.json")
-    if not os.path.isfile(path):
-        return None
-    with open(path, encoding="utf-8") as file:
-        mapping = json.load(file)
-    if isinstance(mapping, dict) and isinstance(mapping.get("object_type_names"), list):
-        return mapping["object_type_names"]
-    return mapping
+    return load_label_mapping(path) if os.path.isfile(path) else None
