@@ -28,9 +28,12 @@ const CATS: readonly PackedEntry[] = [
   {
     name: 'cats.py',
     content: `
+import logging
 import os
 from beside import WORD
 from parts import deep
+
+logging.info("imports of %s are done", __name__)
 
 def score(data, context):
     if data is None:
@@ -147,6 +150,7 @@ class ModelHandler(object):
 
     def preprocess(self, batch):
         size = ${length}
+        logging.getLogger(__name__).info("%d of at most %d items", len(batch), self._batch_size)
         assert size == len(batch), "Invalid input batch size: {}".format(len(batch))
         return batch
 
@@ -211,6 +215,7 @@ test('a model store with handlers in Python', LIMIT, async (t) => {
       assert.equal(await register(`url=${file}&model_name=${name}`), '200 Workers scaled');
       const expected = { found: ['beside', 'relative', 'felis', 'cats'], in_folder: true };
       assert.deepEqual((await management.infer(name)).json(), expected);
+      await server.untilPrinted('imports of cats are done\n');
     });
 
   await t.test('has an archive of the first format, with a class of the first form', async () => {
@@ -236,6 +241,7 @@ test('a model store with handlers in Python', LIMIT, async (t) => {
     );
     const name = 'Batches\\.Count:1\\|#ModelName:twin,Level:Model\\|#hostname:[^,]+,requestID:';
     await server.untilPrinted(new RegExp(`${name}[^,]+(,[^,]+){7},timestamp:`));
+    await server.untilPrinted('8 of at most 8 items\n');
   });
 
   await t.test('scales them up and down, and answers with every process', async () => {

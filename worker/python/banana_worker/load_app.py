@@ -17,6 +17,7 @@ from banana_worker.in_worker import AppImport
 from banana_worker.loaded_app import LoadedApp
 from banana_worker.messages import StartSpec
 from banana_worker.runner import check_is_worker
+from banana_worker.service_logging import log_from_info
 from banana_worker.standard_modules import import_standard
 
 __all__ = ["AppLoadError", "load_app"]
@@ -37,8 +38,10 @@ def load_app(spec: StartSpec) -> LoadedApp:
     mistake = not_loadable(spec.app)
     if mistake is not None:
         raise mistake
-    imported = _import_app(spec)
     handler = "" if spec.service is None else spec.service.handler
+    if handler:
+        log_from_info()
+    imported = _import_app(spec)
     app = None if handler else _adapt(imported, _potassium_or_banana)
     app = app or _service(imported, spec)
     if app is None:
@@ -79,6 +82,8 @@ def _service(imported: _Imported, spec: StartSpec) -> Optional[LoadedApp]:
         found = import_standard("banana_worker.adapters.service_handler").service_classes(module)
         classes = [one.__name__ for one in found]
         raise missing_handler(imported.path, module, source.handler, classes)
+    if app is not None:
+        log_from_info()
     return app
 
 
