@@ -108,6 +108,27 @@ def at_step(step: int, code: Any, act: Callable[[], None]) -> Any:
     return trace
 
 
+class ClosedLoop(unittest.TestCase):
+    def test_who_waited_in_a_loop_that_is_closed_by_now_keeps_nobody_from_being_woken(self) -> None:
+        """The thread that reads messages rings, too: it must not end of that."""
+        front = Front(self)
+        done: List[int] = []
+        loop = asyncio.new_event_loop()
+        left = loop.create_task(front.waits.wait_async(lambda: bool(done)))
+        loop.run_until_complete(asyncio.sleep(0))
+        asyncio.run(self.wait_after(front, loop, done))
+        self.assertFalse(left.done())
+        left._log_destroy_pending = False  # type: ignore[attr-defined]
+
+    async def wait_after(self, front: Front, loop: asyncio.AbstractEventLoop, done: List[int]) -> None:
+        waiting = asyncio.ensure_future(front.waits.wait_async(lambda: bool(done)))
+        await asyncio.sleep(0)
+        loop.close()
+        done.append(1)
+        front.waits.ring()
+        await asyncio.wait_for(waiting, _GUARD_S)
+
+
 class OtherThread(unittest.TestCase):
     """The one that reads while the main thread runs the app."""
 
@@ -118,7 +139,7 @@ class OtherThread(unittest.TestCase):
         self.ticks_go_on(front, 5)  # more than it needs to begin to wait in our place
         front.say(b"a")
         front.waits.wait(lambda: front.read != [])
-        front.listener.set_main_reads(True)
+        front.listener.begin_reading_between_tasks()
         front.listener.wake()
         self.ticks_go_on(front, 1)
 

@@ -303,6 +303,29 @@ for (const [what, source] of [
 }
 
 test(
+  'an idle Python worker dies with its front also while a task of the app keeps the event loop to itself',
+  OPTIONS,
+  async (t) => {
+    const worker = await startedPython(
+      t,
+      `import asyncio, time
+async def init():
+    global loop
+    loop = asyncio.get_running_loop()
+def block(log):
+    log.info("blocked")
+    time.sleep(1000)
+def inference(model_inputs, ctx): loop.call_soon(block, ctx.log)`,
+    );
+    worker.callJson(1, null);
+    assert.equal(await worker.answer(), null);
+    await worker.next('log');
+    worker.leave();
+    assert.deepEqual(await worker.exit, { code: null, signal: 'SIGKILL' });
+  },
+);
+
+test(
   'processes of every kind that an app starts hold none of the descriptors, and their ends disturb nothing',
   OPTIONS,
   async (t) => {

@@ -11,6 +11,7 @@ from typing import Any, Awaitable, Callable, Optional
 
 from banana_worker.listener import Listener
 from banana_worker.standard_modules import import_standard
+from banana_worker.waits import call_in_loop
 
 
 class EventLoop:
@@ -41,12 +42,12 @@ class EventLoop:
     def wait_until(self, is_there: Callable[[], bool]) -> None:
         """Runs the tasks of the app until a message has made `is_there` true; `wake` looks whether it is."""
         self._is_there = is_there
-        self._listener.set_main_reads(True)
+        self._listener.begin_reading_between_tasks()
         try:
             while not is_there():
                 self._loop.run_forever()
         finally:
-            self._listener.set_main_reads(False)
+            self._listener.end_reading_between_tasks()
             self._is_there = None
 
     def wake(self) -> None:
@@ -56,13 +57,13 @@ class EventLoop:
         if self._listener.is_main_thread:
             self._stop_if_there()
         else:
-            self._loop.call_soon_threadsafe(self._stop_if_there)
+            call_in_loop(self._loop, self._stop_if_there)
 
     def cancel(self) -> None:
         """For any thread: cancels what `run` runs, if it does."""
         task = self._task
         if task is not None:
-            self._loop.call_soon_threadsafe(task.cancel)
+            call_in_loop(self._loop, task.cancel)
 
     def _stop_if_there(self) -> None:
         if self._is_there is not None and self._is_there():

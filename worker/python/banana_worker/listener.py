@@ -4,7 +4,8 @@ A frame that is read by the thread that waits for it costs no change of threads,
 the main thread reads itself whenever it has nothing else to do. A second thread looks every few milliseconds whether the
 main thread is busy, and then reads in its place: cancels, credit, stop and the end of the front are heard while the app
 runs. It sleeps while there is nothing to run. What the main thread waits for may also come from a thread of the app's:
-only such waits look at a pipe besides (`wake_pipe.py`).
+only such waits look at a pipe besides (`wake_pipe.py`). While the main thread reads between the tasks of an event loop,
+of which one may block it, the second thread sleeps lightly: it sees the end of the front, and no message wakes it.
 
 Whoever reads holds `_turn_lock`, and takes the messages in under it: one thread at a time does.
 """
@@ -43,6 +44,10 @@ class Listener:
         self._wakes: Optional[WakePipe] = None
         self._may_be_woken = False
         self._main = threading.get_ident()
+        # The main thread reads between tasks of the app, and wakes the other thread by this pipe while that naps.
+        self._end: Optional[WakePipe] = None
+        self._is_between_tasks = False
+        self._naps = False
 
     def start(self) -> None:
         threading.Thread(target=self._listen, name="banana-serve listener", daemon=True).start()
@@ -91,12 +96,16 @@ class Listener:
                 self._read()
         self._reads += 1
 
-    def set_main_reads(self, main_reads: bool) -> None:
-        """For the main thread, where it waits by other means, and calls `read_if_any` when there is something."""
-        if main_reads:
-            self._main_reads = True
-        else:
-            self._resume()
+    def begin_reading_between_tasks(self) -> None:
+        """For the main thread: an event loop calls `read_if_any` when there is something, and runs tasks of the app's."""
+        if self._end is None:
+            self._end = WakePipe(self._fd, until_end=True)
+        self._is_between_tasks = True
+        self._main_reads = True
+
+    def end_reading_between_tasks(self) -> None:
+        self._is_between_tasks = False
+        self._resume()
 
     def _resume(self) -> None:
         """The main thread goes back to the app's code. Its flag falls first: the other thread looks at it last."""
@@ -108,6 +117,8 @@ class Listener:
         """Makes the other thread look after the main thread, and call `on_tick`."""
         if not self._awake.is_set():
             self._awake.set()
+            if self._naps and self._end is not None:
+                self._end.wake()
 
     def _listen(self) -> None:
         seen = -1
@@ -123,8 +134,25 @@ class Listener:
     def _sleep(self) -> None:
         self._awake.clear()
         self._on_tick()  # whoever called `wake` before that asked for no less
-        if self._main_reads:  # else it has gone on before it could see that nobody was awake
+        if not self._main_reads:
+            return  # it has gone on before it could see that nobody was awake
+        if self._is_between_tasks and self._end is not None:
+            self._nap(self._end)
+        else:
             self._awake.wait()
+
+    def _nap(self, end: WakePipe) -> None:
+        """Sleeps, and sees the end of the front for a main thread that is kept by a task."""
+        self._naps = True  # before the look: whoever wakes us looks at it after that
+        try:
+            has_ended = not self._awake.is_set() and end.wait()
+        finally:
+            self._naps = False
+        while has_ended:
+            time.sleep(_TICK_S)  # a main thread that is free reads what is left
+            with self._turn_lock:
+                if self._poll.poll(0):
+                    self._read()
 
     def _read_in_its_place(self) -> None:
         """Reads what comes until the main thread waits for messages again."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import collections
 import threading
-from typing import TYPE_CHECKING, Callable, Deque
+from typing import TYPE_CHECKING, Any, Callable, Deque
 
 from banana_worker import process
 from banana_worker.listener import Listener
 
 if TYPE_CHECKING:
-    from asyncio import Future
+    from asyncio import AbstractEventLoop, Future
 
 
 class Waits:
@@ -63,7 +63,16 @@ class Waits:
                 future = self._futures.popleft()
             except IndexError:
                 return  # another thread rings, too
-            future.get_loop().call_soon_threadsafe(_resolve, future)
+            call_in_loop(future.get_loop(), _resolve, future)
+
+
+def call_in_loop(loop: AbstractEventLoop, function: Callable[..., Any], *args: Any) -> None:
+    """Calls it soon on the thread of the loop; never, if the app has closed the loop. For any thread."""
+    try:
+        loop.call_soon_threadsafe(function, *args)
+    except RuntimeError:
+        if not loop.is_closed():
+            raise
 
 
 def _check_is_worker() -> None:

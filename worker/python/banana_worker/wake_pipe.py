@@ -9,12 +9,13 @@ import select
 class WakePipe:
     """No program that the app starts gets its descriptors."""
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, fd: int, until_end: bool = False) -> None:
+        """`until_end`: only the end of what the descriptor brings counts as something to read."""
         self._fd = fd
         self._out, self._inlet = os.pipe()
         os.set_blocking(self._inlet, False)
         self._poll = select.poll()
-        self._poll.register(fd, select.POLLIN)
+        self._poll.register(fd, 0 if until_end else select.POLLIN)
         self._poll.register(self._out, select.POLLIN)
 
     def wait(self) -> bool:
