@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { ask, errorOf } from '../helpers/ask.js';
+import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import { CLI, fixture, runCommand, startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -95,57 +96,47 @@ for (const [where, tmp] of [
   );
 }
 
-test(
-  'import, init, the example, calls, shutdown: in this order, once each; globals live on',
-  LIMIT,
-  async (t) => {
-    const server = await startServer(fixture('says-its-steps.ts'), { t });
-    assert.deepEqual((await ask(server, { name: 'one' })).json(), { text: 'hello one' });
-    assert.deepEqual((await ask(server, { name: 'two' })).json(), { text: 'hello two' });
-    const { code } = await server.stop();
-    assert.equal(code, 0);
-    const steps = ['imported', 'init', 'inference example', 'inference one', 'inference two', 'shutdown'];
-    assert.deepEqual(server.stdout().split('\n'), [...steps, '']);
-  },
-);
+type Sources = Readonly<Record<Language, string>>;
 
-test("the example is shown as a curl line to try, and counts as no call of a client's", LIMIT, async (t) => {
-  const server = await startServer(fixture('says-its-steps.ts'), { t });
-  await server.untilPrinted(
-    `Try it: curl -H 'Content-Type: application/json' -d '{"name":"example"}' ${server.url}\n`,
-  );
-  const { model, replies } = await server.status();
-  assert.deepEqual([model.workers[0]?.calls, replies], [0, {}]);
-  await server.stop();
-});
-
-const BAD_EXAMPLES: readonly (readonly [what: string, source: string, said: string])[] = [
+const BAD_EXAMPLES: readonly (readonly [what: string, sources: Sources, said: RegExp])[] = [
   [
     'throws',
-    'export const inference = ({ a }) => { throw new TypeError(`no ${a}`); };\nexport const example = { a: 1 };',
-    'the example call threw: TypeError: no 1',
+    {
+      TypeScript:
+        'export const inference = ({ a }) => { throw new TypeError(`no ${a}`); };\nexport const example = { a: 1 };',
+      Python: 'example = {"a": 1}\ndef inference(x):\n    raise TypeError(f"no {x[\'a\']}")',
+    },
+    /the example call (threw|raised): [^]*TypeError: no 1/,
   ],
   [
     'cannot be encoded',
-    'export const inference = () => ({ n: 2n ** 60n });\nexport const example = {};',
-    'output.n is a BigInt beyond 2^53',
+    {
+      TypeScript: 'export const inference = () => ({ n: 2n ** 60n });\nexport const example = {};',
+      Python: 'example = {}\ndef inference(x):\n    return {"n": print}',
+    },
+    /output(\.n is a BigInt beyond 2\^53|\["n"\] is a function)/,
   ],
   [
     'breaks as a stream',
-    'export function* inference() { yield 1; throw new Error("half"); }\nexport const example = null;',
-    'the example call threw: Error: half',
+    {
+      TypeScript:
+        'export function* inference() { yield 1; throw new Error("half"); }\nexport const example = null;',
+      Python: 'example = None\ndef inference(x):\n    yield 1\n    raise ValueError("half")',
+    },
+    /the example call (threw|raised): [^]*Error: half/,
   ],
 ];
 
-for (const [what, source, said] of BAD_EXAMPLES) {
-  test(`an example whose answer ${what} is a failed start`, LIMIT, async (t) => {
-    const cwd = folder(t, { 'app.mjs': source });
-    const command = runCommand(['app.mjs', '--port', '0', '--restart-limit', '0'], { t, cwd });
-    assert.equal((await command.ended).code, 3);
-    assert.ok(command.stderr().includes(said), command.stderr());
-    assert.ok(command.stderr().includes(`${cwd}/app.mjs`), 'it names the file');
-  });
-}
+/** Calls that nothing ends, and two options. */
+const CONFIGURED: Sources = {
+  TypeScript:
+    "export const inference = () => new Promise(() => {});\nexport const config = { queueSize: 7, runTimeout: '50ms' };",
+  Python: `import time
+config = {"queueSize": 7, "runTimeout": "50ms"}
+def inference(model_inputs):
+    while True:
+        time.sleep(0.01)`,
+};
 
 async function maxCalls(server: Server): Promise<number> {
   const { model } = await server.until(({ state }) => state === 'ready');
@@ -160,28 +151,67 @@ async function assertRunTimeout(server: Server, text: string): Promise<void> {
   await server.until(({ model }) => model.workers[0]?.restarts === 1);
 }
 
-describe("an app's config", LIMIT, () => {
-  const app =
-    "export const inference = () => new Promise(() => {});\nexport const config = { queueSize: 7, runTimeout: '50ms' };";
+withEachRuntime(({ language, app }) => {
+  const file = language === 'Python' ? 'app.py' : 'app.mjs';
 
-  test('sets options of the model, above the defaults and below the config file', async (t) => {
-    const cwd = folder(t, { 'app.mjs': app, 'banana.json': '{ "runTimeout": "60ms" }' });
-    const server = await startServer('app.mjs', { t, cwd, expectedRestarts: 1 });
-    assert.equal(await maxCalls(server), 7);
-    await assertRunTimeout(server, '60 ms');
-    await server.stop();
-  });
+  test(
+    'import, init, the example, calls, shutdown: in this order, once each; globals live on',
+    LIMIT,
+    async (t) => {
+      const server = await startServer(app('says-its-steps'), { t });
+      assert.deepEqual((await ask(server, { name: 'one' })).json(), { text: 'hello one' });
+      assert.deepEqual((await ask(server, { name: 'two' })).json(), { text: 'hello two' });
+      const { code } = await server.stop();
+      assert.equal(code, 0);
+      const steps = ['imported', 'init', 'inference example', 'inference one', 'inference two', 'shutdown'];
+      assert.deepEqual(server.stdout().split('\n'), [...steps, '']);
+    },
+  );
 
-  test('yields to the environment, and that to a flag', async (t) => {
-    const cwd = folder(t, {
-      'app.mjs': app,
-      'package.json': '{ "banana": { "queueSize": 6, "runTimeout": "60ms" } }',
+  test(
+    "the example is shown as a curl line to try, and counts as no call of a client's",
+    LIMIT,
+    async (t) => {
+      const server = await startServer(app('says-its-steps'), { t });
+      await server.untilPrinted(
+        `Try it: curl -H 'Content-Type: application/json' -d '{"name":"example"}' ${server.url}\n`,
+      );
+      const { model, replies } = await server.status();
+      assert.deepEqual([model.workers[0]?.calls, replies], [0, {}]);
+      await server.stop();
+    },
+  );
+
+  for (const [what, sources, said] of BAD_EXAMPLES) {
+    test(`an example whose answer ${what} is a failed start`, LIMIT, async (t) => {
+      const cwd = folder(t, { [file]: sources[language] });
+      const command = runCommand([file, '--port', '0', '--restart-limit', '0'], { t, cwd });
+      assert.equal((await command.ended).code, 3);
+      assert.match(command.stderr(), said);
+      assert.ok(command.stderr().includes(`${cwd}/${file}`), 'it names the file');
     });
-    const env = { BANANA_QUEUE_SIZE: '5', BANANA_RUN_TIMEOUT: '70ms' };
-    const args = ['--run-timeout', '80ms'];
-    const server = await startServer('app.mjs', { t, cwd, env, args, expectedRestarts: 1 });
-    assert.equal(await maxCalls(server), 5);
-    await assertRunTimeout(server, '80 ms');
-    await server.stop();
+  }
+
+  describe("an app's config", LIMIT, () => {
+    test('sets options of the model, above the defaults and below the config file', async (t) => {
+      const cwd = folder(t, { [file]: CONFIGURED[language], 'banana.json': '{ "runTimeout": "60ms" }' });
+      const server = await startServer(file, { t, cwd, expectedRestarts: 1 });
+      assert.equal(await maxCalls(server), 7);
+      await assertRunTimeout(server, '60 ms');
+      await server.stop();
+    });
+
+    test('yields to the environment, and that to a flag', async (t) => {
+      const cwd = folder(t, {
+        [file]: CONFIGURED[language],
+        'package.json': '{ "banana": { "queueSize": 6, "runTimeout": "60ms" } }',
+      });
+      const env = { BANANA_QUEUE_SIZE: '5', BANANA_RUN_TIMEOUT: '70ms' };
+      const args = ['--run-timeout', '80ms'];
+      const server = await startServer(file, { t, cwd, env, args, expectedRestarts: 1 });
+      assert.equal(await maxCalls(server), 5);
+      await assertRunTimeout(server, '80 ms');
+      await server.stop();
+    });
   });
 });

@@ -31,7 +31,7 @@ const PATHS = [
 const VALUE = { a: [1, 'ü'] };
 const BYTES = Buffer.from([0, 255, 10]);
 const shown = (bytes: Uint8Array): object => ({
-  kind: 'Uint8Array',
+  kind: 'bytes',
   hex: Buffer.from(bytes).toString('hex'),
 });
 

@@ -201,7 +201,7 @@ describe('a server of a Banana app and several others, called as Multi Model Ser
     const { text } = await call(`${server.url}/predictions/input`, new Uint8Array([1, 255]), {
       'content-type': 'application/octet-stream',
     });
-    assert.deepEqual(JSON.parse(text), { calls: 1, input: { kind: 'Uint8Array', hex: '01ff' } });
+    assert.deepEqual(JSON.parse(text), { calls: 1, input: { kind: 'bytes', hex: '01ff' } });
   });
 
   /** A form as a client sends it. */

@@ -131,7 +131,7 @@ def _example_text(example: Any) -> str:
     if example is None:
         return ""
     try:
-        text = json.dumps(example.input, allow_nan=False)
+        text = json.dumps(example.input, allow_nan=False, separators=(",", ":"))
         is_whole = json.loads(text) == example.input
     except (TypeError, ValueError):
         return ""  # not JSON: the example itself is run and reported later
