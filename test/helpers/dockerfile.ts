@@ -1,7 +1,7 @@
 /** Does what a Dockerfile says, as far as a machine without a container runtime can. */
 import assert from 'node:assert/strict';
-import { cp, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { cp, mkdir, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { run } from './packed.js';
 
 export interface Image {
@@ -10,20 +10,28 @@ export interface Image {
   readonly stopSignal: string;
 }
 
-/** Builds the Dockerfile of `context` into `folder`: copies what is copied, runs what is run. */
-export async function buildImage(context: string, folder: string): Promise<Image> {
-  const env: Record<string, string> = {};
-  let [cmd, stopSignal]: [string[], string] = [[], ''];
+/**
+ * Builds the Dockerfile of `context` into `folder`: copies what is copied, runs what is run. Stages that have a name are
+ * built beside it, in folders of that name. `bin`: a folder of the programs that the base images bring.
+ */
+export async function buildImage(context: string, folder: string, bin?: string): Promise<Image> {
+  const path = bin === undefined ? {} : { PATH: `${bin}:${process.env['PATH'] ?? ''}` };
+  let [workdir, env, cmd, stopSignal]: [string, Record<string, string>, string[], string] = ['', {}, [], ''];
   for (const [instruction, rest] of instructionsOf(await readFile(join(context, 'Dockerfile'), 'utf8'))) {
     switch (instruction) {
+      case 'FROM':
+        workdir = stageFolder(folder, / AS (\w+)$/.exec(rest)?.[1]);
+        await mkdir(workdir, { recursive: true });
+        env = { ...path };
+        break;
       case 'ENV':
         Object.assign(env, Object.fromEntries([rest.split('=')]));
         break;
       case 'COPY':
-        await copy(context, folder, rest.split(' '));
+        await copy(context, folder, workdir, rest.split(' '));
         break;
       case 'RUN':
-        await run('sh', ['-c', rest], { cwd: folder, env: { ...process.env, ...env } });
+        await run('sh', ['-c', rest], { cwd: workdir, env: { ...process.env, ...env } });
         break;
       case 'CMD':
         cmd = JSON.parse(rest) as string[];
@@ -32,10 +40,15 @@ export async function buildImage(context: string, folder: string): Promise<Image
         stopSignal = rest;
         break;
       default:
-        assert.ok(['FROM', 'WORKDIR', 'USER', 'EXPOSE'].includes(instruction), `${instruction} is known`);
+        assert.ok(['WORKDIR', 'USER', 'EXPOSE'].includes(instruction), `${instruction} is known`);
     }
   }
+  assert.equal(workdir, folder, 'the last stage has no name');
   return { env, cmd, stopSignal };
+}
+
+function stageFolder(folder: string, name?: string): string {
+  return name === undefined ? folder : join(dirname(folder), name);
 }
 
 function instructionsOf(text: string): (readonly [instruction: string, rest: string])[] {
@@ -43,11 +56,32 @@ function instructionsOf(text: string): (readonly [instruction: string, rest: str
   return lines.map((line) => [line.slice(0, line.indexOf(' ')), line.slice(line.indexOf(' ') + 1)]);
 }
 
-async function copy(context: string, folder: string, words: readonly string[]): Promise<void> {
+async function copy(
+  context: string,
+  folder: string,
+  workdir: string,
+  words: readonly string[],
+): Promise<void> {
+  const [, stage] = /^--from=(.*)$/.exec(words[0] ?? '') ?? [];
+  if (stage !== undefined) {
+    await copyFrom(stageFolder(folder, stage), workdir, words.slice(1));
+    return;
+  }
   const sources = words.slice(0, -1);
   const ignored = (await readFile(join(context, '.dockerignore'), 'utf8')).split('\n').filter(Boolean);
   const filter = (path: string): boolean => !ignored.includes(path.slice(context.length + 1));
   for (const source of sources) {
-    await cp(join(context, source), join(folder, source), { recursive: true, filter });
+    await cp(join(context, source), join(workdir, source), { recursive: true, filter });
   }
+}
+
+/** What another stage has made; a program that its base image brought is there already, on the search path. */
+async function copyFrom(
+  stage: string,
+  workdir: string,
+  [source = '', target = '']: readonly string[],
+): Promise<void> {
+  const [, made] = /^\/app\/(.*)$/.exec(source) ?? [];
+  if (made !== undefined) await cp(join(stage, made), join(workdir, target), { recursive: true });
+  else assert.deepEqual([dirname(source), target], ['/usr/local/bin', source]);
 }
