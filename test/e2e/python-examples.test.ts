@@ -62,7 +62,7 @@ test('digits in numpy, as a custom service of a model store', NUMPY, async (t) =
     '--model-store',
     EXAMPLES,
     '--models',
-    'digits',
+    'digits=mms-service',
     '--management-port',
     '0',
     '--python',
@@ -73,5 +73,49 @@ test('digits in numpy, as a custom service of a model store', NUMPY, async (t) =
   const answers = await Promise.all(rows.map(({ pixels }) => ask(pixels)));
   assertLearned(answers.map((answer) => answer.json<Answer>()));
   assert.equal((await ask([1, 2])).status, 400);
+  await server.stop();
+});
+
+interface Candidate {
+  readonly token: number;
+  readonly token_str: string;
+  readonly score: number;
+  readonly sequence: string;
+}
+
+const BERT_TINY = `${ROOT}examples/fill-mask/models/bert-tiny`;
+const FILLED = Object.entries(
+  JSON.parse(readFileSync(`${BERT_TINY}/expected.json`, 'utf8')) as Record<string, Candidate[]>,
+);
+
+/** The same words as the model gives in fp32 elsewhere. */
+function assertFilled(answers: readonly Candidate[], wanted: readonly Candidate[]): void {
+  const words = ({ token, token_str, sequence }: Candidate): object => ({ token, token_str, sequence });
+  assert.deepEqual(answers.map(words), wanted.map(words));
+  for (const [i, { score }] of answers.entries())
+    assert.ok(Math.abs(score - (wanted[i] as Candidate).score) < 1e-3, `${score} of candidate ${i}`);
+}
+
+test('fill-mask in numpy fills the gap as it does in TypeScript', NUMPY, async (t) => {
+  const server = await startServer(`${EXAMPLES}/fill-mask/app.py`, { t, args: ['--python', DEBIAN_PYTHON] });
+  const ask = (value: unknown) => call(server.url, JSON.stringify(value));
+  for (const [prompt, wanted] of FILLED) assertFilled((await ask({ prompt })).json(), wanted);
+  for (const value of [null, {}, { prompt: '' }, { prompt: 5 }])
+    assert.deepEqual((await ask(value)).json(), { message: 'No prompt provided' });
+  for (const prompt of ['Hello', `${'dog '.repeat(5000)}[MASK]`]) {
+    const message = 'The prompt has no [MASK] in its first 64 tokens';
+    assert.deepEqual((await ask({ prompt })).json(), { message });
+  }
+  await server.stop();
+});
+
+test('potassium in numpy answers as it does in TypeScript', NUMPY, async (t) => {
+  const server = await startServer(`${EXAMPLES}/potassium/app.py`, { t, args: ['--python', DEBIAN_PYTHON] });
+  for (const [prompt, wanted] of FILLED) {
+    const answer = await call(server.url, JSON.stringify({ prompt }));
+    assertFilled(answer.json<{ outputs: Candidate[] }>().outputs, wanted);
+  }
+  assert.deepEqual((await call(server.url, '{}')).json(), { message: 'No prompt provided' });
+  assert.equal((await call(server.url, 'prompt', { 'content-type': 'text/plain' })).status, 400);
   await server.stop();
 });

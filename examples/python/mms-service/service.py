@@ -1,11 +1,14 @@
 """The digits as a custom service in the form of Multi Model Server's handlers: a batch of items in, a result for each out."""
 
 import json
+import os
+import sys
 
 import numpy as np
 from mms.service import PredictionException
 
-from network import Digits
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../digits"))
+from network import Digits  # of the example beside this one
 
 
 class DigitsService:
