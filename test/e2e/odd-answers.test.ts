@@ -17,6 +17,7 @@ const REFUSED: readonly (readonly [kind: string, code: string, message: RegExp])
     /^The model's response header "X-Model" has a line break in it\.$/,
   ],
   ['what cannot be read', 'SERVE_OUTPUT_INVALID', /^The output is not JSON: output.+weights.+TypeError/],
+  ['nothing but an empty chunk, then a throw', 'SERVE_INFERENCE_FAILED', /^The model failed on this call\.$/],
   ['a webhook of no data', 'SERVE_INFERENCE_FAILED', /^The model failed on this call\.$/],
 ];
 

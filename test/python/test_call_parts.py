@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import threading
 import time
 import unittest
+from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any, List
 from unittest import mock
 
 from banana_worker import process
 from banana_worker import call_context
+from banana_worker.app_log import AppLog
 from banana_worker.app_metrics import OwnMetrics
 from banana_worker.batch_entries import entries_of, halves_of, only_entry
 from banana_worker.call_context import CallContext, CallSurroundings, WorkerInfo
@@ -171,6 +174,32 @@ class Entries(unittest.TestCase):
         self.assertEqual(halves_of([1, 2, 3]), ([1, 2], [3]))
 
 
+class Logs(unittest.TestCase):
+    def fields_of(self, fields: Any) -> Any:
+        sent = Sent()
+        channel: Any = sent
+        AppLog(channel, "r-1").info("said", fields)
+        return json.loads(sent.messages[0][3])
+
+    def test_fields_are_written_as_an_answer_would_be(self) -> None:
+        fields = {"loss": float("nan"), "left": Decimal("0.5"), "at": {1: "a"}}
+        self.assertEqual(self.fields_of(fields), {"loss": None, "left": 0.5, "at": {"1": "a"}})
+
+    def test_fields_that_cannot_be_written_are_named_and_fail_nobody(self) -> None:
+        said = self.fields_of({"model": [Credit(1)]})["unloggable"]
+        self.assertIn('output["model"][0] is a Credit', said)
+        self.assertEqual(self.fields_of(5), {"unloggable": "fields are not a mapping"})
+        long = self.fields_of({"text": "x" * 2_000_000})["unloggable"]
+        self.assertEqual(long, "fields of 2000011 characters")
+
+
+class Scalar:
+    """As a number of numpy."""
+
+    def __float__(self) -> float:
+        return 0.25
+
+
 class Metrics(unittest.TestCase):
     def setUp(self) -> None:
         self.sent = Sent()
@@ -203,6 +232,11 @@ class Metrics(unittest.TestCase):
         )
         self.assertEqual(len(self.sent.messages), 1)
 
+    def test_a_number_of_another_kind_is_a_number(self) -> None:
+        scalar: Any = Scalar()
+        self.metrics.gauge("free", scalar)
+        self.assertEqual(self.told()[0][2], 0.25)
+
     def test_a_thousand_leave_at_once(self) -> None:
         for _ in range(1_000):
             self.metrics.histogram("took", 1)
@@ -212,6 +246,7 @@ class Metrics(unittest.TestCase):
         self.metrics.gauge("free", 1)
         bad: List[Any] = [
             ("counter", "1st", 1, None),
+            ("counter", "calls", 10**400, None),
             ("counter", "banana_calls", 1, None),
             ("counter", "took_sum", 1, None),
             ("counter", "free", 1, None),

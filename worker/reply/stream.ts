@@ -42,8 +42,8 @@ export function iteratorOf(value: unknown): AnyIterator | null {
 }
 
 /**
- * Sends every item. The head leaves with the first chunk, so an early throw is still a whole error reply, and so
- * is a first item that cannot be encoded.
+ * Sends every item. The head leaves with the first chunk that is not empty, so an early throw is still a whole error
+ * reply, and so is a first item that cannot be encoded.
  * Rejects with whatever the iterator throws; calls its `return()` when the client has left or an item cannot be
  * encoded.
  */
@@ -54,6 +54,7 @@ export async function sendStream(
   out: StreamOut,
 ): Promise<void> {
   const encoder = fixedHead === null ? encoderFor(accept) : rawItems(fixedHead);
+  let head: ReplyHead | null = null;
   let headSent = false;
   let yieldedAtMs = performance.now();
   while (!out.cancelled) {
@@ -68,8 +69,9 @@ export async function sendStream(
       await iterator.return?.(); // its `finally` blocks free what it holds
       throw thrown;
     }
-    if (!headSent) {
-      out.head(encoder.head(done === true ? NOTHING : value));
+    head ??= encoder.head(done === true ? NOTHING : value);
+    if (!headSent && bytes?.length !== 0) {
+      out.head(head);
       headSent = true;
     }
     if (bytes === null) return;

@@ -7,10 +7,14 @@ from typing import Any, Mapping, Optional
 
 from banana_worker.channel import Channel
 from banana_worker.messages import MAX_TEXT_CHARS
+from banana_worker.reply.json_encoding import json_text
 
 
 class AppLog:
-    """May be used from any thread. A line must never fail its call: what cannot be shown is named instead."""
+    """
+    May be used from any thread. Fields are written as an answer would be, numbers of numpy included. A line must never
+    fail its call: what cannot be shown is named instead.
+    """
 
     def __init__(self, channel: Channel, request_id: str = "", traceparent: str = "") -> None:
         self._channel = channel
@@ -47,7 +51,7 @@ class AppLog:
         try:
             whole.update(fields or {})
             whole.update(more)
-            text = json.dumps(whole, allow_nan=False)
+            text = json_text(whole)
         except Exception as error:
             return json.dumps({"unloggable": _clip(_shown(error))})
         return (

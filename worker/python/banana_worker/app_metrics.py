@@ -9,7 +9,7 @@ from typing import Any, Callable, Deque, Dict, Iterator, List, Mapping, Optional
 from banana_worker import process
 from banana_worker.channel import Channel
 from banana_worker.messages import Metric
-from banana_worker.metric_rules import metric_error
+from banana_worker.metric_rules import metric_error, number_of
 from banana_worker.tell_metrics import tell_metrics
 
 Labels = Mapping[str, Union[str, int, float, bool]]
@@ -48,7 +48,8 @@ class OwnMetrics:
             return
         tell_metrics(self._channel, _together(self._taken()))
 
-    def _measure(self, kind: str, name: str, value: Any, given: Optional[Labels]) -> None:
+    def _measure(self, kind: str, name: str, given_value: Any, given: Optional[Labels]) -> None:
+        value = number_of(given_value)
         labels = {} if given is None else given
         error = metric_error(kind, name, value, labels, self._kinds)
         if error is not None:

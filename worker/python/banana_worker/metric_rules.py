@@ -30,12 +30,31 @@ def metric_error(
             return ValueError(text % (_shown(name), _MOST_METRICS))
     elif known != kind:
         return TypeError("metric %s: it is a %s, and no %s" % (_shown(name), known, kind))
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if not _is_finite(value):
         return TypeError("metric %s: its value is not a finite number, but %s" % (_shown(name), _shown(value)))
     if kind == "counter" and value < 0:
         return ValueError("metric %s: a counter only rises, and %s is below 0" % (_shown(name), value))
     problem = _labels_problem(labels)
     return TypeError("metric %s: %s" % (_shown(name), problem)) if problem else None
+
+
+def number_of(value: Any) -> Any:
+    """A number of another kind, such as numpy has, as one of Python's; what is no number as it is."""
+    if isinstance(value, (int, float, str, bytes)):
+        return value
+    try:
+        return float(value)
+    except Exception:
+        return value
+
+
+def _is_finite(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False  # a whole number beyond what a float holds
 
 
 def _name_problem(name: Any) -> str:
