@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -278,6 +279,26 @@ class Mistakes(Apps):
             with self.subTest(source):
                 self.assertIn(said, message)
                 self.assertEqual(outlook, "permanent")
+
+    def test_what_an_older_python_lacks_is_told_with_the_version_that_has_it(self):
+        good = "\ndef inference(model_inputs): return 1\n"
+        for source, since in (
+            ("def load(path: int | None): pass", (3, 10)),
+            ("from typing import List\ndef load(path: List[int] | None): pass", (3, 10)),
+            ("names: 'str' = {} | {}", (3, 9)),
+            ("def load(names: list[str]): pass", (3, 9)),
+            ("match 1:\n    case 1: pass", (3, 10)),
+            ("try: pass\nexcept* ValueError: pass", (3, 11)),
+            ("type Name = str", (3, 12)),
+            ("def first[T](values: T): pass", (3, 12)),
+            ("import tomllib", (3, 11)),
+        ):
+            with self.subTest(source):
+                if sys.version_info >= since:
+                    self.assertEqual(self.output(source + good), 1)
+                    continue
+                said = r"needs Python 3\.%d or newer; this is 3\.%d\.\d+ \(%s\)\. Name another with --python\."
+                self.assert_said(source + good, said % (since[1], sys.version_info[1], re.escape(sys.executable)))
 
     def test_a_package_mms_of_the_apps_own_is_named_where_ours_is_needed(self):
         self.write("mms/__init__.py", "")

@@ -7,6 +7,7 @@ import sys
 from typing import Optional
 
 from banana_worker.missing_module import explain_missing_module
+from banana_worker.newer_python import newer_python_hint
 from banana_worker.outlook import PERMANENT, TRANSIENT, outlook_of
 from banana_worker.sentences import as_sentence
 from banana_worker.stack_frame import first_frame_outside, traceback_without_own_frames
@@ -53,7 +54,11 @@ def _raised(place: str, thrown: BaseException, outlook: str) -> AppLoadError:
         what = f"{type(thrown).__name__}: {thrown}"
     except Exception:
         what = type(thrown).__name__
-    return AppLoadError(f"{raised} {what}", outlook, f"{raised}\n{traceback_without_own_frames(thrown)}")
+    traceback = traceback_without_own_frames(thrown)
+    hint = newer_python_hint(thrown)
+    if hint:
+        return AppLoadError(f"{raised} {as_sentence(what)} {hint}", PERMANENT, f"{raised}\n{traceback}\n{hint}")
+    return AppLoadError(f"{raised} {what}", outlook, f"{raised}\n{traceback}")
 
 
 def _is_apps_mistake(thrown: BaseException) -> bool:
@@ -69,7 +74,9 @@ def _explain_syntax_error(error: SyntaxError, path: str) -> str:
     text = (error.text or "").strip()
     shown = "" if text == "" else f": `{text[:100]}`"
     version = sys.version.split()[0]
-    return f"{file}:{error.lineno or 1}: syntax error: {error.msg}{shown} (Python {version}, {sys.executable})."
+    said = f"{file}:{error.lineno or 1}: syntax error: {error.msg}{shown} (Python {version}, {sys.executable})."
+    hint = newer_python_hint(error)
+    return f"{said} {hint}" if hint else said
 
 
 def _not_utf8(file: str) -> Optional[int]:

@@ -7,6 +7,7 @@ import re
 import sys
 from typing import Optional
 
+from banana_worker.newer_python import newer_python_hint
 from banana_worker.stack_frame import places_in
 
 # Names under which packages are installed, where they are not those under which they are imported.
@@ -63,6 +64,9 @@ def explain_missing_module(path: str, place: str, error: ModuleNotFoundError) ->
         return f"{missing}Python {version} has no such module any more. {cure} {interpreter}"
     if top in getattr(sys, "stdlib_module_names", ()):
         return f"{missing}it is part of Python, and this Python was installed without it. {interpreter}"
+    hint = newer_python_hint(error)
+    if hint:
+        return missing + hint
     requirements = _requirements_with(path, _distribution(name))
     what = f"-r {requirements}" if requirements else _distribution(name)
     return f"{missing}the package is not installed. Run: {sys.executable} -m pip install {what}\n{interpreter}"
