@@ -51,6 +51,18 @@ class NamesTest(unittest.TestCase):
             with self.subTest(name), self.assertRaisesRegex(ImportError, f"banana-serve's .* has no .*{there}"):
                 importlib.import_module(name)
 
+    def test_a_name_that_a_module_has_not_says_what_it_has(self) -> None:
+        for package in (mms, ts):
+            for module in package.MODULES:
+                name = f"{package.__name__}.{module}"
+                there = ", ".join(importlib.import_module(name).__all__)
+                with self.subTest(name):
+                    said = f"^banana-serve's {name} has no Absent\\. It has: {there}$"
+                    with self.assertRaisesRegex(ImportError, said):
+                        exec(f"from {name} import Absent")
+                    exec(f"from {name} import {there}")
+                    self.assertFalse(hasattr(sys.modules[name], "Absent"))
+
     def test_torch_is_imported_by_the_handler_that_needs_it(self) -> None:
         program = "import sys, ts.torch_handler.base_handler as b; b.BaseHandler(); sys.exit('torch' in sys.modules)"
         subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": str(ROOT)}, check=True)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
+from banana_worker.stand_in import names_of_module
+
 from .item import ItemPart, ReadItem
 from .model_config import read_model_config
 from .metrics.metrics_store import MetricsStore, StoredMetric
 from .request_processor import RequestProcessor as RequestProcessor
 from .request_properties import RequestProperties
+
+__all__ = ["Context", "RequestProcessor"]
 
 SERVER_NAME = "MMS"
 
@@ -192,3 +196,6 @@ class Context:
     def _processor_if_asked(self, idx: int) -> Optional[RequestProcessor]:
         """What was set for the answer to an item; None if the service has not asked for it."""
         return None if self._processors is None else self._processors[idx]
+
+
+__getattr__ = names_of_module(__name__, __all__)

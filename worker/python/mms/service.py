@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
+from banana_worker.stand_in import names_of_module
+
 from .context import Context, RequestProcessor
 from .metrics.metric import Metric
+
+__all__ = ["PredictionException", "Service", "emit_metrics"]
 
 # What a worker does with metrics that are told at once; None outside a worker.
 _tell: Optional[Callable[[List[Metric]], None]] = None
@@ -97,3 +101,6 @@ class Service:
 
 def _text(value: Union[str, bytes]) -> str:
     return value if isinstance(value, str) else bytes(value).decode()
+
+
+__getattr__ = names_of_module(__name__, __all__)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Dict
 
+from banana_worker.stand_in import names_of_module
+
+__all__ = ["Dimension"]
+
 
 class Dimension:
     """A name and a value, both as text: `Dimension("Layer", "conv1")`."""
@@ -20,3 +24,6 @@ class Dimension:
 
     def to_dict(self) -> Dict[str, str]:
         return {"Name": self.name, "Value": self.value}
+
+
+__getattr__ = names_of_module(__name__, __all__)

@@ -6,8 +6,12 @@ import os
 import time
 from typing import Any, Dict, Optional, Sequence, Union
 
+from banana_worker.stand_in import names_of_module
+
 from .dimension import Dimension
 from .unit import Units
+
+__all__ = ["Metric"]
 
 Value = Union[int, float, str]
 
@@ -61,3 +65,6 @@ class Metric:
             "RequestId": self.request_id,
             "Timestamp": time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime()),
         }
+
+
+__getattr__ = names_of_module(__name__, __all__)

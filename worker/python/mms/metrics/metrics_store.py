@@ -6,8 +6,12 @@ import json
 import math
 from typing import Dict, List, Mapping, Optional, Tuple, Union
 
+from banana_worker.stand_in import names_of_module
+
 from .dimension import Dimension
 from .metric import Metric, Value
+
+__all__ = ["MetricsStore"]
 
 TIME_UNITS = ("ms", "s")
 SIZE_UNITS = ("MB", "kB", "GB", "B")
@@ -216,3 +220,6 @@ def _check_texts(name: str, texts: List[str]) -> None:
 
 def _shown(name: object) -> str:
     return json.dumps(str(name)[:100])
+
+
+__getattr__ = names_of_module(__name__, __all__)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from banana_worker.stand_in import names_of_module
+
+__all__ = ["Units"]
+
 
 class Units:
     """`units` maps each short name to the one in the log."""
@@ -19,3 +23,6 @@ class Units:
             None: "unit",
             "": "unit",
         }
+
+
+__getattr__ = names_of_module(__name__, __all__)

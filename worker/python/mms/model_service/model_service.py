@@ -7,7 +7,11 @@ import json
 import os
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
+from banana_worker.stand_in import names_of_module
+
 from ..service import PredictionException
+
+__all__ = ["ModelService", "SingleNodeService"]
 
 
 class ModelService:
@@ -109,3 +113,6 @@ def _literal(value: Any) -> Any:
 def _only_entry(returned: Any) -> Any:
     """A list of one output is that output."""
     return returned[0] if isinstance(returned, list) and len(returned) == 1 else returned
+
+
+__getattr__ = names_of_module(__name__, __all__)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from banana_worker.stand_in import names_of_module
+
 from .model_service import ModelService as ModelService
 from .model_service import SingleNodeService as SingleNodeService
+
+__all__ = ["MXNetBaseService", "ModelService", "SingleNodeService"]
 
 
 class MXNetBaseService(SingleNodeService):
@@ -17,3 +21,6 @@ class MXNetBaseService(SingleNodeService):
             "MXNetBaseService loads its model with mxnet, which banana-serve does not. "
             "Derive {} from SingleNodeService and load the model in its __init__.".format(type(self).__name__)
         )
+
+
+__getattr__ = names_of_module(__name__, __all__)

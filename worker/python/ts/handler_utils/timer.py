@@ -6,6 +6,10 @@ import functools
 import time
 from typing import Any, Callable, TypeVar
 
+from banana_worker.stand_in import names_of_module
+
+__all__ = ["timed"]
+
 Step = TypeVar("Step", bound=Callable[..., Any])
 
 
@@ -27,3 +31,6 @@ def timed(func: Step) -> Step:
         return result
 
     return run  # type: ignore[return-value]
+
+
+__getattr__ = names_of_module(__name__, __all__)

@@ -1,4 +1,11 @@
 """The same as `mms.model_service.model_service`."""
 
+from __future__ import annotations
+
+from banana_worker.stand_in import names_of_module
 from mms.model_service.model_service import ModelService as ModelService
 from mms.model_service.model_service import SingleNodeService as SingleNodeService
+
+__all__ = ["ModelService", "SingleNodeService"]
+
+__getattr__ = names_of_module(__name__, __all__)

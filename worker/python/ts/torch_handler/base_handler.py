@@ -8,8 +8,12 @@ import time
 from importlib import util
 from typing import Any, Dict, List, Optional
 
+from banana_worker.stand_in import names_of_module
+
 from ..handler_utils.timer import timed
 from ..utils.util import list_classes_from_module, load_label_mapping
+
+__all__ = ["BaseHandler"]
 
 
 class BaseHandler:
@@ -144,3 +148,6 @@ def _only_class(path: str) -> Any:
 def _mapping_in(model_dir: str) -> Optional[Dict[str, Any]]:
     path = os.path.join(model_dir, "index_to_name.json")
     return load_label_mapping(path) if os.path.isfile(path) else None
+
+
+__getattr__ = names_of_module(__name__, __all__)

@@ -8,7 +8,10 @@ import os
 from types import ModuleType
 from typing import Any, Dict, List, Optional, Sequence
 
+from banana_worker.stand_in import names_of_module
 from mms.service import PredictionException as PredictionException
+
+__all__ = ["PredictionException", "list_classes_from_module", "load_label_mapping", "map_class_to_label"]
 
 
 def list_classes_from_module(module: ModuleType, parent_class: Optional[type] = None) -> List[Any]:
@@ -52,3 +55,6 @@ def map_class_to_label(
         {str(one) if mapping is None else mapping[str(one)]: prob for one, prob in zip(classes, row)}
         for classes, row in zip(rows, probs)
     ]
+
+
+__getattr__ = names_of_module(__name__, __all__)
