@@ -121,8 +121,15 @@ class Json(Inputs):
         digits = "7" * 50_001
         value = read_input(call_with(), b'{"n": -' + digits.encode() + b"}")["n"]
         self.assertEqual(value, -7 * (10**50_001 - 1) // 9)
+
+    def test_a_number_that_would_be_read_for_long_is_refused_also_where_python_would_read_it(self):
+        too_long = b"1" * 100_001
+        self.refused("more than 100000 digits", too_long)
         if hasattr(sys, "get_int_max_str_digits"):
-            self.refused("more than 100000 digits", b"1" * 100_001)
+            self.addCleanup(sys.set_int_max_str_digits, sys.get_int_max_str_digits())
+            sys.set_int_max_str_digits(0)
+        self.refused("more than 100000 digits", too_long)
+        self.assertEqual(read_input(call_with(), b"[%s]" % too_long[1:]), [(10**100_000 - 1) // 9])
 
     def test_what_is_no_json_is_refused_with_the_reason(self):
         for body, reason in (

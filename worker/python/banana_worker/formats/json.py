@@ -9,7 +9,7 @@ from banana_worker.errors import ServeError
 from banana_worker.messages import Call
 from banana_worker.reply.json_encoding import json_bytes
 from banana_worker.sentences import as_sentence
-from banana_worker.formats.long_integers import read_integer
+from banana_worker.formats.long_integers import MAX_DIGITS, has_digit_limit, read_integer
 
 
 def _refuse_constant(name: str) -> float:
@@ -21,7 +21,7 @@ _decoder = json.JSONDecoder(parse_constant=_refuse_constant)
 _BEGINNINGS = ("{", "[")
 _SPACE = " \t\n\r"
 
-# For the rare body that holds a number of thousands of digits, which `int` refuses.
+# For the rare body that holds a number of thousands of digits, which `int` refuses, or reads for minutes.
 _patient_decoder = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=read_integer)
 
 
@@ -43,6 +43,8 @@ def read_json(body: bytes, what: str = "The body") -> object:
 
 
 def _decode(text: str) -> object:
+    if len(text) > MAX_DIGITS and not has_digit_limit():
+        return _patient_decoder.decode(text)
     try:
         return _decode_fast(text) if text.startswith(_BEGINNINGS) else _decoder.decode(text)
     except ValueError as error:

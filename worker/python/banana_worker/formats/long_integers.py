@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+
 # Longer ones would keep a worker busy for seconds each.
 MAX_DIGITS = 100_000
 
 # A text of so many digits is read at once by every interpreter.
 _DIGITS_AT_ONCE = 512
+
+
+def has_digit_limit() -> bool:
+    """Whether `int` refuses what it would read for long: in releases before 2022-09, or if the app has said so, it does not."""
+    limit = getattr(sys, "get_int_max_str_digits", None)
+    return limit is not None and limit() > 0
 
 
 def read_integer(text: str) -> int:
