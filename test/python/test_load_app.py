@@ -34,7 +34,8 @@ def loaded_by_a_new_process(path):
     code = "import json, sys, test_load_app; print(json.dumps(test_load_app.loaded(sys.argv[1])))"
     env = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path)))
     command = [sys.executable, "-B", "-c", code, path]
-    return json.loads(subprocess.run(command, env=env, stdout=subprocess.PIPE, check=True).stdout)
+    done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
+    return dict(json.loads(done.stdout), stderr=done.stderr.decode())
 
 
 class Apps(unittest.TestCase):
@@ -308,6 +309,19 @@ class Mistakes(Apps):
         self.assertTrue(message.startswith('%s:2: the app has imported an "mms" of its own (' % path), message)
         self.assertIn("Give yours another name, or delete it", message)
         self.assertEqual(found["outlook"], "permanent")
+
+    def test_a_package_of_the_apps_own_that_wins_over_ours_is_warned_of_once(self):
+        app = "\nimport %s\nimport %s\ndef inference(model_inputs): return %s.__file__"
+        for name, server in (("potassium", "Potassium"), ("mms", "Multi Model Server"), ("ts", "TorchServe")):
+            with self.subTest(name):
+                path = self.write(server + "/app.py", app % (name, name, name))
+                self.assertEqual(loaded_by_a_new_process(path)["stderr"], "")
+                own = self.write("%s/%s/__init__.py" % (server, name), "")
+                found = loaded_by_a_new_process(path)
+                self.assertEqual(found["output"], own)
+                said = '%s:2: UserWarning: "%s" is %s, in place of the package of banana-serve. ' % (path, name, own)
+                said += "If that is a copy of %s, delete it: it would start a server of its own.\n" % server
+                self.assertEqual(found["stderr"], said + "  import %s\n" % name)
 
     def test_requirements_beside_the_app_are_installed_as_a_whole_if_they_name_the_package(self):
         self.write("requirements.txt", "# for the app\nother==1\nSurely.Missing[gpu] >= 2 ; python_version > '3'\n")

@@ -9,10 +9,8 @@ import sys
 import types
 from typing import Optional
 
+from banana_worker.own_packages import OWN_PACKAGES, watch_imports
 from banana_worker.standard_modules import keep_apart
-
-# `import` gives the server's packages of these names, which an app's file may bear, too.
-_OWN_PACKAGES = ("potassium", "mms", "ts", "banana_worker")
 
 # What `multiprocessing` calls the main program of a process that it has started with `spawn`.
 _NAME_FOR_TAKEN = "__mp_main__"
@@ -40,6 +38,7 @@ def make_module(path: str, model_dir: Optional[str] = None) -> types.ModuleType:
     if model_dir is not None and model_dir != folder:
         _put_first(model_dir)
     _put_first(folder)
+    watch_imports()
     return module
 
 
@@ -71,7 +70,7 @@ def _folder_package(folder: str) -> types.ModuleType:
 def _name_for(path: str) -> str:
     """The name of the file, unless a module of Python or of ours bears it: who imports that one shall get it."""
     name = os.path.splitext(os.path.basename(path))[0]
-    if name in _OWN_PACKAGES or _is_standard(name):
+    if name in OWN_PACKAGES or _is_standard(name):
         importlib.import_module(name)  # before the app's folder stands on the path
     return _NAME_FOR_TAKEN if name in sys.modules else name
 
