@@ -60,7 +60,10 @@ export class WorkerEnd {
     else this.#timers.start(STREAM_LINGER_MS, () => this.#cutStream());
   }
 
-  /** A process that the kernel is ending is dead, and not by our hand, however long its exit takes on a busy machine. */
+  /**
+   * A process that the kernel is ending is dead, and not by our hand, however long its exit takes on a busy machine; the
+   * signal ends what it has started.
+   */
   #checkReachable(): void {
     if (this.#exit !== null) return;
     if (this.#process.isEnding()) this.#process.kill('SIGKILL');

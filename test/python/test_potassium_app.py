@@ -156,6 +156,33 @@ class InitTest(unittest.TestCase):
             init(load(app))
             self.assertEqual(app.get_context(), {"a": 1})
 
+    def test_init_gets_the_number_of_its_worker_and_the_context_that_every_init_gets(self) -> None:
+        seen: List[Any] = []
+
+        def note(*given: Any) -> dict:
+            seen.append(given)
+            return {}
+
+        def keyword(*, ctx: Any) -> dict:
+            return note(ctx)
+
+        ctx = InitContext(WORKER, NOTHING, NOTHING)
+        for func, given in (
+            (lambda: note(), ()),
+            (lambda number: note(number), (3,)),
+            (lambda number, ctx: note(number, ctx), (3, ctx)),
+            (lambda number, second: note(number, second), (3, ctx)),
+            (lambda ctx: note(ctx), (ctx,)),
+            (lambda ctx, number: note(ctx, number), (ctx, 3)),
+            (lambda number=1, ctx=None: note(number, ctx), (1, ctx)),
+            (lambda *numbers: note(*numbers), (3,)),
+            (keyword, (ctx,)),
+        ):
+            app = Potassium("x")
+            app.init(func)
+            settled(load(app).init(ctx))
+            self.assertEqual(seen.pop(), given)
+
     def test_a_cache_that_init_set_is_the_context(self) -> None:
         app = Potassium("x")
         app.init(lambda: app.set_cache({"a": 1}))

@@ -40,13 +40,13 @@ export function withoutMmsFlags(
   const { start: _start, foreground: _foreground, stop, logConfig, tsConfig, ...others } = flags;
   if (stop === true) throw configError(NO_STOP);
   const { ncs: _ncs, configSnapshots: _configSnapshots, ...known } = others; // none are written here
-  const left = Object.keys(LEFT_ASIDE).filter((name) => known[name] !== undefined);
-  const values = Object.fromEntries(Object.entries(known).filter(([name]) => !left.includes(name)));
+  const left = Object.entries(LEFT_ASIDE).filter(([name]) => known[name] !== undefined);
+  const values = Object.fromEntries(Object.entries(known).filter(([name]) => !(name in LEFT_ASIDE)));
   return {
     values: tsConfig === undefined ? values : { mmsConfig: tsConfig, ...values },
     warnings: [
       ...(typeof logConfig === 'string' ? [logConfigText(logConfig, folder)] : []),
-      ...left.map((name) => LEFT_ASIDE[name] ?? []).map(([flag, why]) => `${flag} is left aside: ${why}`),
+      ...left.map(([, [flag, why]]) => `${flag} is left aside: ${why}`),
     ],
   };
 }

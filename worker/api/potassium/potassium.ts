@@ -70,8 +70,8 @@ export class Potassium<Context extends object = any> {
 
   /**
    * Runs once per worker, before its first call; gets the worker's number, and what every app's `init` gets: its metrics,
-   * its log, its device. Must return the context, an object, unless
-   * it called `setCache`. Returns the app, with the context's type: `const app = new Potassium('x').init(...)`.
+   * its log, its device. Must return the context, an object, unless it called `setCache`. Returns the app, with the
+   * context's type: `const app = new Potassium('x').init(...)`.
    */
   init<Returned extends object & NoPromise>(
     fn: (workerNum: number, ctx: InitContext) => Returned | Promise<Returned>,

@@ -12,6 +12,7 @@ from typing import Any, Dict
 
 from banana_worker.call_context import CallContext, InitContext
 from banana_worker.channel import Channel
+from banana_worker.errors import describe_thrown
 from banana_worker.load_app import AppLoadError, load_app
 from banana_worker.loaded_app import Example, LoadedApp, Surroundings
 from banana_worker.messages import Call, Route, StartSpec
@@ -45,7 +46,7 @@ def import_app(spec: StartSpec) -> LoadedApp:
     except AppLoadError as error:
         raise StartFailure("SERVE_APP_INVALID", str(error), error.detail, error.outlook) from error
     except Exception as thrown:
-        message = "%s: import raised: %s: %s" % (_place(thrown, spec), type(thrown).__name__, thrown)
+        message = "%s: import raised: %s" % (_place(thrown, spec), _shown(thrown))
         raise StartFailure(
             "SERVE_APP_INVALID", message, traceback_without_own_frames(thrown), outlook_of(thrown)
         ) from thrown
@@ -87,7 +88,7 @@ def init_app(app: LoadedApp, options: RunnerOptions, spec: StartSpec, channel: C
     except BaseException as thrown:
         check_is_worker(thrown)
         raised = "%s: %s raised:" % (_place(thrown, spec), step)
-        message = "%s %s: %s" % (raised, type(thrown).__name__, thrown)
+        message = "%s %s" % (raised, _shown(thrown))
         detail = "%s %s" % (raised, traceback_without_own_frames(thrown))
         raise StartFailure("SERVE_INIT_FAILED", message, detail, outlook_of(thrown)) from thrown
     return (time.perf_counter() - began_at) * 1000
@@ -95,6 +96,11 @@ def init_app(app: LoadedApp, options: RunnerOptions, spec: StartSpec, channel: C
 
 def _place(thrown: BaseException, spec: StartSpec) -> str:
     return first_frame_outside(thrown) or spec.app
+
+
+def _shown(thrown: BaseException) -> str:
+    name, text = type(thrown).__name__, describe_thrown(thrown)[0]
+    return name if text == name else "%s: %s" % (name, text)
 
 
 def _run_example(app: LoadedApp, example: Example, options: RunnerOptions) -> None:

@@ -19,11 +19,11 @@ def send_webhook(
     """POSTs JSON to a URL, from the server: it goes out even if this worker dies next.
 
     Returns once the server has taken it over; with `wait` when it was delivered or given up. A receiver that is down,
-    slow
-    or refuses raises nothing: the server tries again, and its log says what could not be delivered. `timeout_ms` bounds
-    one attempt (10 s if left out), `retries` counts those after the first (3). In a test client's process, and in one
-    that the app has started, it is posted from there, once, at once and unsigned. Raises TypeError or ValueError if the URL is none, the JSON cannot be encoded or an option is
-    wrong."""
+    slow or refuses raises nothing: the server tries again, and its log says what could not be delivered. `timeout_ms`
+    bounds one attempt (10 s if left out), `retries` counts those after the first (3). In a test client's process, and in
+    one that the app has started, it is posted from there, once, at once and unsigned. Raises TypeError or ValueError if
+    the URL is none, the JSON cannot be encoded or an option is wrong.
+    """
     post_json(checked_url(url), json_argument(json, "send_webhook"), timeout_ms, retries, wait)
 
 

@@ -59,7 +59,8 @@ class Potassium:
     def init(self, func: F) -> F:
         """Runs once per worker, before its first call; gets the worker's number if it takes one.
 
-        Must return the context, a dictionary, unless it called `set_cache`."""
+        A parameter named `ctx`, or a second one, gets what every app's `init` gets: `ctx.worker`, `ctx.log` and
+        `ctx.metrics`. Must return the context, a dictionary, unless it called `set_cache`."""
         self.definition.init = _checked_function(func, "init")
         return func
 
@@ -104,9 +105,9 @@ class Potassium:
         return self._register(BACKGROUND, route, RouteOptions(result_webhook=result_webhook))
 
     def websocket(self, route: str = "/", *, path: Optional[str] = None) -> Callable[[F], F]:
-        """A WebSocket: the function talks with one client, `request.ws`, and has the worker to itself until it returns,
-        which
-        closes the connection. Raises RouteAlreadyInUseException."""
+        """A WebSocket: the function talks with one client, `request.ws`, and has the worker to itself until it returns.
+
+        Then the connection is closed. Raises RouteAlreadyInUseException."""
         return self._register(WEBSOCKET, path or route, RouteOptions(raw=True))
 
     def result_webhook(self, url: str) -> Callable[[F], F]:

@@ -1,6 +1,7 @@
-"""The Potassium way of writing an app: an instance of `Potassium` in the module, under any name, or served. `config`
-and
-`shutdown` may stand beside it."""
+"""The Potassium way of writing an app: an instance of `Potassium` in the module, under any name, or served.
+
+`config` and `shutdown` may stand beside it.
+"""
 
 from __future__ import annotations
 

@@ -39,8 +39,7 @@ class PotassiumApp(LoadedApp):
         func = self.definition.init
         if func is None:
             return None
-        returned = func(ctx.worker.index) if _takes_number(func) else func()
-        return then(returned, self._take_context)
+        return then(_call_init(func, ctx), self._take_context)
 
     def handle(self, route: str, input: Any, ctx: CallContext) -> Any:
         endpoint = self._endpoint(route)
@@ -76,10 +75,21 @@ class PotassiumApp(LoadedApp):
             )
 
 
-def _takes_number(init: Any) -> bool:
-    """Whether it must be given an argument, or takes any number of them."""
+def _call_init(init: Any, ctx: InitContext) -> Any:
+    """The worker's number for a parameter that has no default, `ctx` for a second one and for one of that name."""
     parameters = parameters_of(init)
-    return parameters is not None and (parameters.takes_more or any(one.is_required for one in parameters.positional))
+    if parameters is None:
+        return init()
+    given: List[Any] = []
+    left: List[Any] = [ctx, ctx.worker.index]
+    for one in parameters.positional:
+        if one.name != "ctx" and not (one.is_required and left):
+            break
+        given.append(ctx if one.name == "ctx" else left.pop())
+    if parameters.takes_more and not given:
+        given = [ctx.worker.index]
+    names = [*parameters.keyword_only, *(one.name for one in parameters.positional[len(given) :])]
+    return init(*given, ctx=ctx) if "ctx" in names else init(*given)
 
 
 def _route_of(definition: Definition, path: str, endpoint: Endpoint) -> Route:

@@ -1,8 +1,8 @@
 """A small key-value store for apps: `Store(backend, config)`, then `get`, `set`, `delete`, `has`.
 
 This file holds what all backends share: keys, lifetimes, encoding, the end. The constructor checks its options and
-loads
-the package that the backend needs; the first call connects, or opens the file."""
+loads the package that the backend needs; the first call connects, or opens the file.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Values in one file, shared by every process of this host that opens it (SQLite in its WAL mode: writers take turns,
-readers
-never wait, a commit is whole or absent whenever a process dies, and on disk once `set` returns)."""
+"""Values in one file, shared by every process of this host that opens it.
+
+It is SQLite's, in its WAL mode: writers take turns, readers never wait, a commit is whole or absent whenever a process
+dies, and on disk once `set` returns.
+"""
 
 from __future__ import annotations
 

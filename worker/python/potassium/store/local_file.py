@@ -1,7 +1,8 @@
-"""The file of a local store: who else can write it decides what a reader of `pickle` would run, so it is checked before
-SQLite
-opens it. It is never opened here while it may be in use: closing it again would release the locks of this process on
-it."""
+"""The file of a local store: who else can write it decides what a reader of `pickle` would run.
+
+So it is checked before SQLite opens it. It is never opened here while it may be in use: closing it again would release
+the locks of this process on it.
+"""
 
 from __future__ import annotations
 
@@ -49,9 +50,9 @@ def is_store(path: str) -> bool:
 
 
 def set_aside(path: str, inode: int, why: str) -> None:
-    """Moves a damaged file and those beside it away, and says so; nothing is deleted. Does nothing if another worker
-    has done
-    it, and the file of this name is a new one. The folder's lock is held."""
+    """Moves a damaged file and those beside it away, and says so; nothing is deleted.
+
+    Does nothing if another worker has done it, and the file of this name is a new one. The folder's lock is held."""
     if inode_of(path) != inode:
         return
     aside = f"{path}.damaged-{int(time.time() * 1000)}"

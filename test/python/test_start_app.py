@@ -1,0 +1,47 @@
+"""How an app that cannot start is told."""
+
+from __future__ import annotations
+
+import unittest
+from types import SimpleNamespace
+from typing import Any
+
+from banana_worker.call_context import CallSurroundings, WorkerInfo
+from banana_worker.start_app import StartFailure, init_app
+
+
+class Unshowable(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+
+def failure_of(thrown: BaseException) -> StartFailure:
+    def init(ctx: Any) -> None:
+        raise thrown
+
+    app: Any = SimpleNamespace(init_step="init", example=None, surround=lambda given: None, init=init)
+    nothing: Any = None
+    surroundings = CallSurroundings(WorkerInfo(0, None, 1), nothing, nothing)
+    tasks = SimpleNamespace(settled=lambda output, is_cancelled: output)
+    options: Any = SimpleNamespace(host=SimpleNamespace(surroundings=surroundings), tasks=tasks)
+    spec: Any = SimpleNamespace(app="/srv/app.py")
+    try:
+        init_app(app, options, spec, nothing)
+    except StartFailure as failure:
+        return failure
+    raise AssertionError("it has started")
+
+
+class Failures(unittest.TestCase):
+    def test_an_init_that_raises_says_its_place_and_what_it_raised(self) -> None:
+        place = r"test_start_app\.py:\d+: init raised: "
+        self.assertRegex(failure_of(ValueError("no weights")).message, place + "ValueError: no weights$")
+        self.assertRegex(failure_of(KeyError()).message, place + "KeyError$")
+
+    def test_an_exception_that_cannot_be_shown_is_told_too(self) -> None:
+        said = "init raised: Unshowable: an exception that cannot be shown"
+        self.assertIn(said, failure_of(Unshowable()).message)
+
+
+if __name__ == "__main__":
+    unittest.main()
