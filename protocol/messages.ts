@@ -122,6 +122,8 @@ export interface StartSpec {
   /** Whether a custom service gets items of bytes; left out: the operator has not said, and the app may. */
   readonly rawItems?: boolean;
   readonly serverVersion: string;
+  /** How long the worker has, from now on, to get ready; left out: nobody minds. It may say before what it hangs in. */
+  readonly readyWithinMs?: number;
   /** The app is a custom service; left out: its exports say what it is. */
   readonly service?: StartedService;
 }

@@ -44,11 +44,15 @@ export class WorkerStart {
     if (startPhase(this.#core.state.name) === null) return;
     this.#core.timers.stop(this.#initTimer);
     this.#initTimeout = limit;
-    this.#initTimer = this.#startTimer(Math.max(0, limit.ms - this.uptimeMs));
+    this.#initTimer = this.#startTimer(this.#leftMs);
   }
 
   get uptimeMs(): number {
     return performance.now() - this.#spawnedAtMs;
+  }
+
+  get #leftMs(): number {
+    return Math.max(0, this.#initTimeout.ms - this.uptimeMs);
   }
 
   /** How long the app took to get ready, as the worker says; 0 before. */
@@ -67,7 +71,7 @@ export class WorkerStart {
     }
     const { state, channel } = this.#core;
     state.enter('hello');
-    channel.send({ type: 'start', spec: this.#spec });
+    channel.send({ type: 'start', spec: { ...this.#spec, readyWithinMs: this.#leftMs } });
     channel.flush();
   }
 

@@ -123,6 +123,22 @@ for (const [file, says] of [
   );
 
 test(
+  'an import that takes nearly as long as --init-timeout says where it is',
+  { timeout: 60_000, skip: needs('python3') },
+  async (t) => {
+    const source = `import os, time\nwhile not os.path.exists("there"):\n    time.sleep(0.01)\n${GOOD}`;
+    const cwd = appFolder(t, { 'app.py': source });
+    const server = await startServer('app.py', { t, cwd, args: ['--init-timeout', '12s'] });
+    await server.untilPrinted(
+      /WARN: not ready yet, with \d\.\d s left \(--init-timeout\): it is at \S+app\.py:[23] .*"worker":0/,
+    );
+    writeFileSync(join(cwd, 'there'), '');
+    assert.equal((await call(server.url, '{}')).text, '1');
+    await server.stop('SIGINT', (await server.status()).model.workers[0]?.restarts ?? 0);
+  },
+);
+
+test(
   'an import that the network or a resource failed, or that exits, is tried again',
   { timeout: 60_000, skip: needs('python3') },
   async (t) => {

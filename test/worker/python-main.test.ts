@@ -263,6 +263,42 @@ def shutdown(): print("shut down")`,
   },
 );
 
+const SLOW_STARTS = [
+  ['import time\ntime.sleep(1000)', /: it is at \S+app\.py:2$/],
+  ['import queue\ndef init():\n    queue.Queue().get()', /: it is at \S+app\.py:3, in \w+ of \S+\.py:\d+$/],
+  [
+    'import asyncio\nasync def init():\n    await asyncio.sleep(1000)',
+    /: it is outside the app, in \w+ of \S+\.py:\d+$/,
+  ],
+] as const;
+
+test('a Python worker that has little time left to start says where it is', OPTIONS, async (t) => {
+  const told = SLOW_STARTS.map(async ([source, place]) => {
+    const { worker, app } = pythonWorkerOf(t, `${source}\ndef inference(model_inputs): pass`);
+    await worker.next('hello');
+    worker.sendStart(app, { readyWithinMs: 8000 });
+    const { message } = await worker.next('log');
+    assert.match(message.message, /^not ready yet, with 4\.0 s left \(--init-timeout\): /);
+    assert.match(message.message, place);
+    worker.send({ type: 'stop', graceMs: 1000 });
+    await worker.exit;
+  });
+  await Promise.all(told);
+});
+
+test('a Python worker that has started is not watched any more', OPTIONS, async (t) => {
+  const source = `import threading
+def inference(model_inputs):
+    for thread in threading.enumerate():
+        if thread.name == "banana-serve start watch": thread.join()
+    return 1`;
+  const worker = await startedPython(t, source, { readyWithinMs: 1e9 });
+  worker.callJson(1, null);
+  assert.equal(await worker.answer(), 1);
+  worker.send({ type: 'stop', graceMs: 1000 });
+  await worker.exit;
+});
+
 test('stop during init ends a Python worker at once', OPTIONS, async (t) => {
   const { worker, app } = pythonWorkerOf(
     t,

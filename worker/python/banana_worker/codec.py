@@ -257,6 +257,7 @@ def read_start(spec: Any) -> StartSpec:
             server_version=spec.get("serverVersion") or "",
             raw_items=spec.get("rawItems"),
             service=None if service is None else ServiceSource(service["handler"], service["modelDir"]),
+            ready_within_ms=spec.get("readyWithinMs"),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise ProtocolError("malformed message: start: %r" % error) from None

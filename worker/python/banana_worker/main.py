@@ -35,6 +35,7 @@ from banana_worker.runner import AppExit, RunnerOptions
 from banana_worker.running_call import CallHost
 from banana_worker.stack_frame import callers_place, first_frame_outside, traceback_without_own_frames
 from banana_worker.start_app import StartFailure, import_app, init_app, loaded_info
+from banana_worker.start_watch import StartWatch
 from banana_worker.tasks import Tasks
 from banana_worker.waits import Waits
 from banana_worker.webhook_handover import WebhookHandover, offer_webhooks
@@ -115,11 +116,13 @@ class Worker:
         prints = attribute_prints(spec.print_mark)
         worker = WorkerInfo(spec.worker, spec.device.gpu, spec.device.threads)
         surroundings = CallSurroundings(worker, self._log, self._metrics)
+        watch = StartWatch(spec.ready_within_ms, self._log.warn)
         app = import_app(spec)
         self._channel.send(["loaded", loaded_info(app)])
         host = CallHost(spec, self._channel, self._waits, surroundings)
         options = RunnerOptions(app, host, prints, self._tasks, self._note)
         init_ms = init_app(app, options, spec, self._channel)
+        watch.end()
         self._metrics.tell()
         loop = RunLoop(options, self._listener)
         self._app, self._loop = app, loop

@@ -87,6 +87,8 @@ class StartSpec(NamedTuple):
     # Whether a custom service gets items of bytes; None: the app may say.
     raw_items: Optional[bool]
     service: Optional[ServiceSource]
+    # From now on until `ready`; None: nobody minds.
+    ready_within_ms: Optional[float] = None
 
 
 class Route(NamedTuple):

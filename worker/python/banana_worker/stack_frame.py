@@ -33,12 +33,17 @@ def first_frame_outside(thrown: BaseException) -> Optional[str]:
 
 def callers_place() -> str:
     """The place of the innermost code of the app's own that is running now."""
-    frame: Optional[FrameType] = sys._getframe(1)
+    return place_on_stack(sys._getframe(1)) or "a place outside the app"
+
+
+def place_on_stack(innermost: FrameType) -> Optional[str]:
+    """The place of the innermost code of the app's own; None if there is none."""
+    frame: Optional[FrameType] = innermost
     while frame is not None:
         if is_of_app(frame.f_code.co_filename):
             return "%s:%d" % (frame.f_code.co_filename, frame.f_lineno)
         frame = frame.f_back
-    return "a place outside the app"
+    return None
 
 
 def traceback_without_own_frames(thrown: BaseException) -> str:
