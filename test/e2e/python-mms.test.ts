@@ -118,8 +118,11 @@ as_tensor = lambda data, device: Tensor(data)
   {
     name: 'handler.py',
     content: `
+import logging
 from ts.torch_handler.base_handler import BaseHandler
 from ts.utils.util import PredictionException
+
+logging.getLogger(__name__).info("the handler of net is imported")
 
 class NetHandler(BaseHandler):
     def preprocess(self, data):
@@ -196,6 +199,7 @@ test('a model store with handlers in Python', LIMIT, async (t) => {
   await server.until(({ state }) => state === 'ready');
 
   await t.test('begins with a handler of TorchServe: its base loads what the manifest names', async () => {
+    await server.untilPrinted('the handler of net is imported\n');
     assert.deepEqual((await management.infer('net', 2)).json(), { class: 'six' });
     assert.deepEqual((await management.infer('net', 3)).json(), { class: 9 });
     const refused = await management.infer('net', 'two');

@@ -38,10 +38,10 @@ def load_app(spec: StartSpec) -> LoadedApp:
     mistake = not_loadable(spec.app)
     if mistake is not None:
         raise mistake
-    handler = "" if spec.service is None else spec.service.handler
-    if handler:
+    if spec.service is not None:
         log_from_info()
     imported = _import_app(spec)
+    handler = "" if spec.service is None else spec.service.handler
     app = None if handler else _adapt(imported, _potassium_or_banana)
     app = app or _service(imported, spec)
     if app is None:
