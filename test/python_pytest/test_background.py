@@ -92,6 +92,60 @@ def test_a_background_function_that_raises_leaves_the_app_well(capfd):
     assert "ZeroDivisionError" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize("function", [lambda context, request: None, lambda context, request: 1 / 0])
+def test_the_end_of_a_background_function_can_be_waited_for(function):
+    app = potassium.Potassium("my_app")
+    may_end = threading.Event()
+    ended = []
+
+    @app.background("/slow")
+    def slow(context, request):
+        may_end.wait()
+        ended.append("function")
+        return function(context, request)
+
+    @app.handler("/fast")
+    def fast(context, request):
+        return potassium.Response(json=ended)
+
+    def wait():
+        assert app._read_event_chan() is True
+        ended.append("waiting")
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()  # before there is a client
+    client = app.test_client()
+    client.post("/slow", json={})
+    may_end.set()
+    waiting.join()
+    assert ended == ["function", "waiting"]
+    client.post("/slow", json={})
+    client.post("/slow", json={})
+    assert client.post("/fast", json={}).json == ["function", "waiting", "function", "function"]
+    assert app._read_event_chan() is True, "who asks late does not wait, and two ends that nobody has read are one"
+
+
+def test_a_background_function_has_begun_when_its_caller_is_answered_unless_another_call_runs():
+    app = potassium.Potassium("my_app")
+    may_end = threading.Event()
+    app.background("/slow")(lambda context, request: may_end.wait())
+    client = app.test_client()
+    assert client.post("/slow", json={}).json == {"started": True}
+    assert client.get("/_k/status").json["in_flight"] == 1
+    assert client.post("/slow", json={}).json == {"started": True}, "it does not wait for the one that runs"
+    may_end.set()
+
+
+@pytest.mark.parametrize("kind", ["handler", "background"])
+def test_a_client_that_is_closed_takes_no_more_calls(kind):
+    app = potassium.Potassium("my_app")
+    getattr(app, kind)("/")(lambda context, request: pytest.fail("it was called"))
+    client = app.test_client()
+    client.close()
+    answer = client.post("/", json={})
+    assert (answer.status_code, answer.json["error"]["code"]) == (503, "SERVE_SHUTTING_DOWN")
+
+
 def test_older_names_of_the_same():
     app = potassium.Potassium("my_app")
     done = threading.Event()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Callable, List, Optional, TypeVar, Union
 
 from banana_worker.in_worker import is_started_by_app, serve_in_worker
@@ -23,6 +24,8 @@ from .reserved_paths import is_reserved_path
 from .webhook_url import checked_url
 
 if TYPE_CHECKING:
+    import queue
+
     from .test_client import TestClient
 
 __all__ = ["Potassium"]
@@ -156,6 +159,23 @@ class Potassium:
         from .test_client import TestClient
 
         return TestClient(self)
+
+    def _read_event_chan(self) -> bool:
+        """Waits until a background function has ended in a test client since this was last called: tests of Potassium ask so."""
+        return self._event_chan().get()
+
+    def _write_event_chan(self, event: bool) -> None:
+        """Says that a background function has ended. What nobody has read yet is not said twice."""
+        import queue
+
+        with suppress(queue.Full):
+            self._event_chan().put(event, block=False)
+
+    def _event_chan(self) -> queue.Queue[bool]:
+        """Who waits may ask for it before there is a test client, and a server needs none."""
+        import queue
+
+        return self.__dict__.setdefault("_events", queue.Queue(maxsize=1))
 
     def _legacy_handler(self, func: Callable[..., Any]) -> Callable[..., Any]:
         taken = self.definition.endpoints.get("/")

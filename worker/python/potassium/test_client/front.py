@@ -47,7 +47,7 @@ class Front:
         self._last_call_id = 0
         # What may stand beside an app in its module is for the server.
         self._app = PotassiumApp(app, ModuleType(app.name))
-        self._thread = HandlerThread(self._app, self.note)
+        self._thread = HandlerThread(self._app, self.note, app._write_event_chan)
         self._thread.start_app()
 
     def note(self, *event: Any) -> None:
@@ -102,11 +102,20 @@ class Front:
                 self.note(StatusEvent.BAD_REQUEST_RECEIVED)
             raise
         self._last_call_id += 1
-        self.note(StatusEvent.INFERENCE_REQUEST_RECEIVED)
-        pending = self._thread.submit(_call_of(asked, route, request_id, self._last_call_id), asked.body, route)
-        if route.kind == "background":
-            return 200, JSON_LINES, b'{"started":true}\n'
-        return pending.result()
+        was_idle = self._note_received()
+        call = _call_of(asked, route, request_id, self._last_call_id)
+        if route.kind != "background":
+            return self._thread.submit(call, asked.body, route).result()
+        submit = self._thread.submit_until_begun if was_idle else self._thread.submit
+        submit(call, asked.body, route)
+        return 200, JSON_LINES, b'{"started":true}\n'
+
+    def _note_received(self) -> bool:
+        """Whether no call was in progress before."""
+        with self._lock:
+            was_idle = self._status.requests_in_progress == 0
+            self._status = self._status.update((StatusEvent.INFERENCE_REQUEST_RECEIVED,))
+        return was_idle
 
     def _fitting_route(self, asked: AskedRequest) -> Route:
         route = next((each for each in self._app.routes if each.path == asked.path), None)

@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Tuple
 
 from banana_worker.call_context import CallContext, CallSurroundings, InitContext, WorkerInfo
+from banana_worker.errors import ServeError
 from banana_worker.failure import failure_of
 from banana_worker.formats.read_input import read_input
 from banana_worker.loaded_app import LoadedApp
@@ -28,17 +29,20 @@ class _Submitted(NamedTuple):
     body: bytes
     route: Route
     pending: Future[Answer]
+    begun: threading.Event
 
 
 class HandlerThread:
-    """`note` is told of every event that the status counts."""
+    """`note` is told of every event that the status counts, `background_ended` of each end of a background function."""
 
-    def __init__(self, app: LoadedApp, note: Callable[..., None]) -> None:
+    def __init__(self, app: LoadedApp, note: Callable[..., None], background_ended: Callable[[bool], None]) -> None:
         self._app = app
         self._note = note
+        self._background_ended = background_ended
         self._queue: queue.Queue[Optional[_Submitted]] = queue.Queue()
         self._started: Future[None] = Future()
         self._loop: Any = None
+        self._is_closed = False
         worker = WorkerInfo(0, None, 1)
         self._surroundings = CallSurroundings(worker, StderrLog(""), UncountedMetrics())  # type: ignore[arg-type]
         # A test may leave a call that never ends.
@@ -50,11 +54,23 @@ class HandlerThread:
         self._started.result()
 
     def submit(self, call: Call, body: bytes, route: Route) -> Future[Answer]:
-        pending: Future[Answer] = Future()
-        self._queue.put(_Submitted(call, body, route, pending))
-        return pending
+        """Raises ServeError if the thread is closed."""
+        return self._put(call, body, route).pending
+
+    def submit_until_begun(self, call: Call, body: bytes, route: Route) -> None:
+        """Returns once the function runs: a test may wake what it waits for right after. Raises as `submit` does."""
+        self._put(call, body, route).begun.wait()
+
+    def _put(self, call: Call, body: bytes, route: Route) -> _Submitted:
+        if self._is_closed:
+            raise ServeError("SERVE_SHUTTING_DOWN", "This test client is closed.")
+        submitted = _Submitted(call, body, route, Future(), threading.Event())
+        self._queue.put(submitted)
+        return submitted
 
     def close(self) -> None:
+        """Runs what was submitted before, and nothing after it."""
+        self._is_closed = True
         self._queue.put(None)
 
     def _run(self) -> None:
@@ -75,7 +91,7 @@ class HandlerThread:
             self._loop.close()
 
     def _answer(self, submitted: _Submitted) -> None:
-        call, _, route, pending = submitted
+        call, _, route, pending, begun = submitted
         self._note(StatusEvent.INFERENCE_START, call.id)
         answer: Optional[Answer] = None
         failure: Optional[BaseException] = None
@@ -83,18 +99,22 @@ class HandlerThread:
             answer = self._answer_of(submitted)
         except BaseException as error:
             failure = self._told(error, call)
+        begun.set()
         # The caller asks for the status right after its answer.
         self._note(StatusEvent.INFERENCE_END, call.id)
         if answer is not None:
             pending.set_result(answer)
         else:
             pending.set_exception(failure)
+        if route.kind == "background":
+            self._background_ended(True)
         post_result(route, answer)
 
     def _answer_of(self, submitted: _Submitted) -> Answer:
-        call, body, route, _ = submitted
+        call, body, route = submitted[:3]
         ctx = CallContext(call, body, self._surroundings)
         input = read_input(call, body, self._app.wishes(route.path))
+        submitted.begun.set()
         output = self._settled(self._app.handle(route.path, input, ctx))
         answer = answer_of(output, call)
         if isinstance(answer, WholeAnswer):
