@@ -52,7 +52,11 @@ class FillMask:
 
     def logits(self, tokens):
         """One row for each place, one column for each word piece."""
-        x = self.weights["e.w.weight"][tokens] + self.weights["e.p.weight"][: len(tokens)] + self.weights["e.t.weight"][0]
+        x = (
+            self.weights["e.w.weight"][tokens]
+            + self.weights["e.p.weight"][: len(tokens)]
+            + self.weights["e.t.weight"][0]
+        )
         x = self.normalized(x, "e.n")
         for layer in (f"ls.{number}" for number in range(LAYERS)):
             x = self.normalized(x + self.attention(x, layer), layer + ".n1")
