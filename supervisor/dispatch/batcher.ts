@@ -87,9 +87,9 @@ export class Batcher<T extends Waiting, W extends BatchWorker> {
   }
 
   #choose(workers: readonly W[]): W | null {
-    const ahead = this.#sendAhead(this.#service);
-    const batchesAhead = this.rules.batchSize > 1 && batchMayGoAhead(this.#service) ? 1 : 0;
-    const longMs = longCallMs(this.#service);
+    const ahead = this.#sendAhead(this.#service, workers.length);
+    const batchesAhead = this.rules.batchSize > 1 && batchMayGoAhead(this.#service, workers.length) ? 1 : 0;
+    const longMs = longCallMs(this.#service, workers.length);
     let least: W | null = null;
     this.#rotation += 1;
     for (let i = 0; i < workers.length; i += 1) {
@@ -156,7 +156,7 @@ export class Batcher<T extends Waiting, W extends BatchWorker> {
     // A call that was lost once waits for an idle worker: behind a call that kills, it would be lost for good.
     if (head.isConversation || head.losses > 0) return Infinity;
     const size = this.#sizeFor(head, worker);
-    if (size === 1) return worker.heldBatches <= this.#sendAhead(this.#service) ? nowMs : Infinity;
+    if (size === 1) return worker.heldBatches <= this.#sendAhead(this.#service, workers) ? nowMs : Infinity;
     if (worker.heldBatches > 1) return Infinity;
     // Nothing can join it, and no other worker can be done earlier.
     if (line.length >= size && workers === 1) return nowMs;

@@ -9,8 +9,8 @@
  */
 import type { ServiceTime } from './service-time.js';
 
-/** Returns how many calls may follow the running one into a worker, by what is known of this model's calls. */
-export type SendAhead = (service: ServiceTime) => number;
+/** Returns how many calls may follow the running one into one of so many workers, by what is known of this model's calls. */
+export type SendAhead = (service: ServiceTime, workers: number) => number;
 
 const TURN_MS = 2;
 const MAX_AHEAD = 64;
@@ -20,6 +20,9 @@ const BYTES_PER_MS = 400_000;
 
 /** A call that runs longer than this is long, if it has few bytes to move. */
 const LONG_CALL_MS = 25;
+
+/** The same where no other worker could take the next call: it waits for this one in any case. */
+const LONG_CALL_ALONE_MS = 50;
 
 /** Moving its bytes takes less than this part of a long call. */
 const SMALL_GAP = 0.02;
@@ -31,9 +34,10 @@ const FAR_ABOVE_MEAN = 2;
 const AHEAD_BYTES = 4_000_000;
 
 /** Nothing is sent ahead behind a call that runs longer than this: a slow one, or a stream that nobody reads. */
-export function longCallMs({ meanMs, meanBytes }: ServiceTime): number {
+export function longCallMs({ meanMs, meanBytes }: ServiceTime, workers: number): number {
   const worthwhileMs = meanBytes / BYTES_PER_MS / SMALL_GAP;
-  return Math.max(LONG_CALL_MS, Math.min(worthwhileMs, FAR_ABOVE_MEAN * (meanMs ?? 0)));
+  const longMs = workers === 1 ? LONG_CALL_ALONE_MS : LONG_CALL_MS;
+  return Math.max(longMs, Math.min(worthwhileMs, FAR_ABOVE_MEAN * (meanMs ?? 0)));
 }
 
 /** Time that a worker would idle between two runs if nothing were sent ahead. */
@@ -42,9 +46,9 @@ export function gapToCoverMs({ meanBytes }: ServiceTime): number {
 }
 
 /** Calls to send ahead: 0 before anything is known, and when any recent call was long. */
-export function sendAhead(service: ServiceTime): number {
+export function sendAhead(service: ServiceTime, workers: number): number {
   const { meanMs, slowMs, meanBytes } = service;
-  if (meanMs === null || slowMs > longCallMs(service)) return 0;
+  if (meanMs === null || slowMs > longCallMs(service, workers)) return 0;
   const gapMs = gapToCoverMs(service);
   const fill = Math.ceil(gapMs / Math.max(meanMs, gapMs / MAX_AHEAD));
   return Math.min(MAX_AHEAD, fill, Math.max(1, Math.floor(AHEAD_BYTES / meanBytes)));
@@ -54,6 +58,6 @@ export function sendAhead(service: ServiceTime): number {
  * Whether a batch may go ahead of a running one. A single slow run does not say otherwise, as it does for calls: a batch goes
  * late, when the running one is about to end, so it hardly ever sits behind one that takes long.
  */
-export function batchMayGoAhead(service: ServiceTime): boolean {
-  return service.meanMs !== null && service.meanMs <= longCallMs(service);
+export function batchMayGoAhead(service: ServiceTime, workers: number): boolean {
+  return service.meanMs !== null && service.meanMs <= longCallMs(service, workers);
 }

@@ -38,10 +38,22 @@ test('short calls are sent ahead, to the worker that holds least, and never past
 
 test('nothing is sent ahead of long calls', (t) => {
   const bench = new Bench(t, 1);
-  bench.learn(40);
+  bench.learn(60);
   for (const id of ['a', 'b']) bench.submit(id);
   assert.equal(bench.workers[0]?.load, 1);
 });
+
+for (const [workers, queued] of [
+  [1, 0],
+  [2, 1],
+] as const) {
+  test(`of the calls behind ${workers} of 40 ms ${queued} waits for the first of ${workers} workers that is free`, (t) => {
+    const bench = new Bench(t, workers);
+    bench.learn(40);
+    for (let i = 0; i <= workers; i += 1) bench.submit(`${i}`);
+    assert.equal(bench.dispatcher.queued, queued);
+  });
+}
 
 test('nothing is sent ahead behind a call that runs long already, however short the others were', (t) => {
   const bench = new Bench(t, 2, { queueSize: 100 });

@@ -94,7 +94,17 @@ for (const [what, service, ahead] of [
   ['calls of 0.2 ms move 200 MB each', moving(2e8, 0.2), 1],
   ['the one that took long is a while ago', measured(...times(5, 0.5), 30, ...times(100, 0.5)), 4],
 ] as const) {
-  test(`sendAhead is ${ahead} when ${what}`, () => assert.equal(sendAhead(service), ahead));
+  test(`sendAhead is ${ahead} when ${what}`, () => assert.equal(sendAhead(service, 2), ahead));
+}
+
+for (const [what, service, ahead] of [
+  ['calls take 0.5 ms', measured(...times(5, 0.5)), 4],
+  ['calls take 26 ms', measured(...times(5, 26)), 1],
+  ['calls take 51 ms', measured(...times(5, 51)), 0],
+  ['one of the last calls took long', measured(...times(20, 0.1), 60), 0],
+] as const) {
+  test(`sendAhead to the only worker is ${ahead} when ${what}`, () =>
+    assert.equal(sendAhead(service, 1), ahead));
 }
 
 /** Batches of these sizes, of a model that takes 5 ms for a run and 0.2 ms for a call. */
