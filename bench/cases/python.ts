@@ -65,7 +65,7 @@ async function sidesOf(bench: Bench, app: string, kinds: readonly PythonServer[]
 function manyRows(sides: readonly Side[], results: readonly Round[][]): Row[] {
   const [ours = [], def = [], asyncDef = [], flask = []] = results;
   const isDefFaster = rateOf(def) > rateOf(asyncDef);
-  const fastApi = isDefFaster ? def : asyncDef;
+  const [fastApi, slower] = isDefFaster ? [def, asyncDef] : [asyncDef, def];
   const name = `Python, 200 B JSON, c=32, vs ${sides[isDefFaster ? 1 : 2]?.name}`;
   return [
     rateRow(name, [ours, fastApi], RATE_GOAL),
@@ -76,6 +76,7 @@ function manyRows(sides: readonly Side[], results: readonly Round[][]): Row[] {
       value: medianRatio(ours, fastApi, serverCpuUs),
       goal: null,
     },
+    rateRow(`Python, 200 B JSON, c=32, vs ${sides[isDefFaster ? 2 : 1]?.name}`, [ours, slower], null),
     rateRow(`Python, 200 B JSON, c=32, vs ${sides[3]?.name}`, [ours, flask], null),
   ];
 }
@@ -105,22 +106,22 @@ function inUs(rounds: readonly Round[]): string {
 
 async function largeBodies(bench: Bench): Promise<Row[]> {
   const load = { request: bigBytesRequest(), connections: 2 };
-  const sides = await sidesOf(bench, 'bench/apps/python/echo.py', ['fastapi-bytes']);
+  const sides = await sidesOf(bench, 'bench/apps/python/echo.py', ['fastapi-bytes', 'flask-bytes']);
   await checkSameAnswers(sides, load.request);
   const results = await measureInTurn(bench.generator, sides, load, bench.duration);
   bench.note(cpuNote('Python, 10 MB echo, c=2', sides, results));
-  const [ours = [], theirs = []] = results;
-  const inGb = (rounds: readonly Round[]): string =>
-    `${((rateOf(rounds) * BIG_BYTES) / 1e9).toFixed(2)} GB/s`;
-  return [
-    {
-      name: 'Python, 10 MB of bytes in and out, c=2, vs FastAPI',
-      ours: inGb(ours),
-      baseline: inGb(theirs),
-      value: medianRatio(ours, theirs, ({ perSecond }) => perSecond),
-      goal: null,
-    },
-  ];
+  const [ours = []] = results;
+  return results.slice(1).map((theirs, i) => ({
+    name: `Python, 10 MB of bytes in and out, c=2, vs ${sides[i + 1]?.name}`,
+    ours: inGb(ours),
+    baseline: inGb(theirs),
+    value: medianRatio(ours, theirs, ({ perSecond }) => perSecond),
+    goal: null,
+  }));
+}
+
+function inGb(rounds: readonly Round[]): string {
+  return `${((rateOf(rounds) * BIG_BYTES) / 1e9).toFixed(2)} GB/s`;
 }
 
 /** What the model says of its calls since it was last asked. */

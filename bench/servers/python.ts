@@ -7,13 +7,14 @@ export const PYTHON = process.env['BENCH_PYTHON'] ?? '/usr/bin/python3';
 /** Flags of our server for the same interpreter. */
 export const PYTHON_FLAGS: readonly string[] = ['--python', PYTHON];
 
-export type PythonServer = 'fastapi-def' | 'fastapi-async' | 'fastapi-bytes' | 'flask';
+export type PythonServer = 'fastapi-def' | 'fastapi-async' | 'fastapi-bytes' | 'flask' | 'flask-bytes';
 
 export const PYTHON_SERVER_NAMES: Readonly<Record<PythonServer, string>> = {
   'fastapi-def': 'FastAPI, def',
   'fastapi-async': 'FastAPI, async def',
   'fastapi-bytes': 'FastAPI, bytes',
   flask: "Flask's development server",
+  'flask-bytes': "Flask's development server, bytes",
 };
 
 export async function startPythonServer(kind: PythonServer, app: string): Promise<ChildServer> {

@@ -2,7 +2,7 @@
 
 `python3 python_baseline.py KIND APP` prints its URL on stderr. "fastapi-def" and "fastapi-async" are a plain POST route of
 FastAPI, on uvicorn with uvloop, without its access log; "fastapi-bytes" is bytes in, bytes out. "flask" is Flask's
-development server, as Potassium ran it: one thread for each request.
+development server, as Potassium ran it: one thread for each request; "flask-bytes" is bytes in, bytes out.
 """
 
 import importlib.util
@@ -69,16 +69,24 @@ def serve(api):
 
 
 def flask(inference):
-    from flask import Flask, jsonify, request
+    from flask import jsonify, request
+
+    serve_flask(lambda: jsonify(inference(request.get_json())))
+
+
+def flask_bytes(inference):
+    from flask import Response, request
+
+    serve_flask(lambda: Response(inference(request.get_data()), mimetype="application/octet-stream"))
+
+
+def serve_flask(call):
+    from flask import Flask
     from werkzeug.serving import make_server
 
     api = Flask("baseline")
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-
-    @api.route("/", methods=["POST"])
-    def call():
-        return jsonify(inference(request.get_json()))
-
+    api.add_url_rule("/", "call", call, methods=["POST"])
     server = make_server("127.0.0.1", 0, api, threaded=True)
     say(server.server_port)
     server.serve_forever()
@@ -94,6 +102,7 @@ KINDS = {
     "fastapi-async": fastapi_async,
     "fastapi-bytes": fastapi_bytes,
     "flask": flask,
+    "flask-bytes": flask_bytes,
 }
 
 main()
