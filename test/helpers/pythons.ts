@@ -28,6 +28,12 @@ export function presentPythons(): Python[] {
   return [...found.values()];
 }
 
+/** One for each version but that of `python3`, with which the other tests run. */
+export function otherPythons(): Python[] {
+  const versions = new Set([asked('python3')?.version]);
+  return presentPythons().filter(({ version }) => !versions.has(version) && versions.add(version));
+}
+
 /** As pyenv keeps them, whether or not they are in the search path. */
 function pyenvPythons(): string[] {
   const folder = join(process.env['PYENV_ROOT'] ?? join(homedir(), '.pyenv'), 'versions');

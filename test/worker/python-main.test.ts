@@ -196,6 +196,7 @@ app = Potassium("hears")
 def init(): return {}
 @app.websocket("/talk")
 async def talk(context, request):
+    request.log.info("begun")
     try: await asyncio.sleep(3600)
     except asyncio.CancelledError: print("cancelled")
     print(await request.ws.receive(), await request.ws.receive(), flush=True)
@@ -205,6 +206,7 @@ async def talk(context, request):
     worker.call(1, Buffer.alloc(0), { route: '/talk', path: '/talk', format: 'websocket' });
     await worker.next('credit');
     worker.send({ type: 'data', id: 1, text: true, last: true }, Buffer.from('said'));
+    await worker.next('log'); // a coroutine that is cancelled before its first step never runs
     worker.send({ type: 'cancel', id: 1, reason: 'the run timeout passed' });
     assert.equal((await worker.next('error')).message.code, 'SERVE_CANCELLED');
     worker.send({ type: 'stop', graceMs: 1000 });
@@ -548,6 +550,7 @@ test('a coroutine is cancelled when its caller leaves, and the next call runs', 
     `import asyncio
 async def inference(model_inputs, ctx):
     try:
+        ctx.log.info("begun")
         if model_inputs: await asyncio.sleep(1000)
     except asyncio.CancelledError:
         ctx.log.info("cleaned up: " + ctx.cancel_reason)
@@ -555,7 +558,7 @@ async def inference(model_inputs, ctx):
     return "next"`,
   );
   worker.callJson(1, true);
-  await worker.untilBegun(1);
+  await worker.next('log'); // a coroutine that is cancelled before its first step never runs
   worker.callJson(2, false);
   worker.send({ type: 'cancel', id: 1, reason: 'the client left' });
   assert.equal((await worker.next('error')).message.code, 'SERVE_CANCELLED');
