@@ -426,6 +426,32 @@ class Libraries(Answers):
         root = stub("app", "Root", __fields__={}, parse_obj=None, dict=lambda self: {"__root__": [1]})
         self.assertEqual(self.text([new(), old(), root()]), '[{"at":"2020-01-01"},{"a":"red"},[1]]')
 
+    def test_a_model_of_pydantic_is_data_though_it_can_be_iterated_over(self):
+        members = {
+            "model_fields": {},
+            "model_dump": lambda self: {"at": Box("x", None)},
+            "__iter__": lambda self: iter("ab"),
+        }
+        self.assertEqual(self.text(stub("app", "New", **members)()), '{"at":{"label":"x","score":null}}')
+        rows = stub(
+            "app", "Rows", model_fields={}, model_dump=lambda self: [1, datetime.date(2020, 1, 1)]
+        )  # a RootModel
+        self.assertEqual(self.text({"rows": rows()}), '{"rows":[1,"2020-01-01"]}')
+
+    def test_classes_of_attrs_are_objects_of_their_fields(self):
+        fields = [types.SimpleNamespace(name=name) for name in ("label", "at")]
+        Cat = stub("app", "Cat", __attrs_attrs__=fields, __slots__=("label", "at"))
+        cat = Cat()
+        cat.label, cat.at = "cat", datetime.date(2020, 1, 1)
+        self.assertEqual(self.text([cat]), '[{"label":"cat","at":"2020-01-01"}]')
+        cat.at = Foo()
+        self.refused({"cat": cat}, 'output["cat"]["at"] is a Foo')
+
+    def test_arrays_of_jax_need_no_numpy_of_the_app(self):
+        array = stub("jaxlib._jax", "ArrayImpl", __array__=None, tolist=lambda self: [0.5, math.inf])
+        with mock.patch.dict(sys.modules, {"numpy": None}):
+            self.assertEqual(self.text({"a": array()}), '{"a":[0.5,null]}')
+
     def test_no_library_is_loaded_for_it(self):
         self.text({"a": {1}, "b": Box("x", None)})
         for name in ("torch", "pandas", "PIL", "pydantic", "jax", "tensorflow"):
@@ -469,6 +495,15 @@ class Numpy(Answers):
 
         tensor = stub("jaxlib.xla_extension", "ArrayImpl", __array__=lambda self, *_, **__: np.float32([1, 2]))
         self.assertEqual(self.text([tensor()]), "[[1.0,2.0]]")
+        eager = stub(
+            "tensorflow.python.framework.ops",
+            "EagerTensor",
+            __array__=lambda self, *_, **__: np.int32([[1], [2]]),
+            __iter__=lambda self: iter([1, 2]),
+            __len__=lambda self: 2,
+        )
+        self.assertEqual(self.text(eager()), "[[1],[2]]")
+        self.assertEqual(self.packed({"t": eager()}), {"t": [[1], [2]]})
 
 
 if __name__ == "__main__":
