@@ -5,7 +5,7 @@ import json
 import unittest
 import warnings
 from types import ModuleType
-from typing import Any
+from typing import Any, List
 
 from banana_worker.adapters.potassium_app import from_potassium_app
 from banana_worker.call_context import CallContext, CallSurroundings, InitContext, WorkerInfo
