@@ -128,6 +128,13 @@ class SignalHandlerTest(unittest.TestCase):
                 self.assertEqual(numbers, list(range(numbers[0], times + 1)))
                 self.assertLess(numbers[0], 6)
 
+    def test_what_cannot_be_written_raises_and_holds_up_nothing(self) -> None:
+        with self.assertRaises((BufferError, ValueError, TypeError)):
+            self.channel.write([memoryview(LONG)[::2]])
+        self.channel.send(["a"])
+        os.close(self.inlet)
+        self.assertEqual(self.all_frames(), [(["a"], b"")])
+
     def send_or_be_interrupted(self) -> None:
         number, self.sent = self.sent, self.sent + 1
         try:

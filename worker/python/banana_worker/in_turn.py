@@ -6,6 +6,8 @@ import collections
 import threading
 from typing import Callable, Deque, Generic, Optional, TypeVar
 
+from banana_worker.stack_frame import is_own, places_in
+
 T = TypeVar("T")
 
 
@@ -15,8 +17,8 @@ class InTurn(Generic[T]):
     What a signal handler raises meanwhile is raised once everything is done."""
 
     def __init__(self, do: Callable[[T], None]) -> None:
-        """`do` raises nothing by itself. It is called again for the same thing when a signal handler has raised at one of
-        its steps, and goes on from there."""
+        """`do` is called again for the same thing when a signal handler has raised at one of its steps, and goes on from
+        there. What it raises by itself ends that thing, and is raised at the end, too."""
         self._do = do
         # Held again by a thread that has it already, which then finds `_is_busy`.
         self._lock = threading.RLock()
@@ -49,5 +51,12 @@ class InTurn(Generic[T]):
                 self._is_busy = False
             except BaseException as thrown:
                 raised = thrown
+                if _is_own_failure(thrown):
+                    self._asked.popleft()
         if raised is not None:
             raise raised
+
+
+def _is_own_failure(thrown: BaseException) -> bool:
+    """Whether no code of the app's has raised it. Python's own handler of SIGINT leaves no trace."""
+    return not isinstance(thrown, KeyboardInterrupt) and all(is_own(place.file) for place in places_in(thrown))
