@@ -63,6 +63,15 @@ class MetricsStoreTest(unittest.TestCase):
         store.add_error("none", "text")
         self.assertEqual([metric.request_id for metric in store.store], ["a,b,c", "c", None])
 
+    def test_a_metric_with_an_id_that_is_no_items_number_belongs_to_all(self) -> None:
+        for idx in ("an id of its own", 3, -1):
+            store, loading = MetricsStore(IDS, "m"), MetricsStore(None, "m")
+            for each in (store, loading):
+                each.add_metric("n", 1, idx, "Batches")  # type: ignore[arg-type]
+                each.add_metric("n", 2, None, "Batches")
+            told = [(one.value, one.unit, one.request_id, one.idx) for one in (*store.store, *loading.store)]
+            self.assertEqual(told, [(2, "Batches", "a,b,c", None), (2, "Batches", None, None)])
+
     def test_what_no_metric_can_be_is_refused_and_nothing_of_it_is_kept(self) -> None:
         for add, kind, message in (
             (
@@ -77,7 +86,6 @@ class MetricsStoreTest(unittest.TestCase):
             ),
             (lambda s: s.add_counter("t", float("nan")), TypeError, '^metric "t": its value is not a finite number$'),
             (lambda s: s.add_counter("t", "5"), TypeError, '^metric "t": its value is not a finite number$'),
-            (lambda s: s.add_counter("t", 1, 3), ValueError, '^metric "t": there is no item 3; there are 3$'),
             (lambda s: s.add_counter("", 1), TypeError, '^metric "": its name must not be empty'),
             (lambda s: s.add_counter("a\nb", 1), TypeError, r'^metric "a\\nb": its name must not be empty, and no'),
             (lambda s: s.add_counter("a" * 5000, 1), ValueError, "are 5025 characters; 4096 are allowed$"),

@@ -289,7 +289,9 @@ class OldServicesTest(ServiceCase):
         "    self.facts = [model_name, model_dir, manifest['Model']['Model-Name'], gpu]\n"
         "  def _preprocess(self, data): return [sum(one) for one in data]\n"
         "  def _inference(self, data): return [one + 1 for one in data]\n"
-        "  def _postprocess(self, data): return [{'sums': data, 'facts': self.facts}]\n"
+        "  def _postprocess(self, data):\n"
+        "    names = [one['data_name'] for one in (self.signature or {'inputs': []})['inputs']]\n"
+        "    return [{'sums': data, 'facts': self.facts, 'names': names}]\n"
     )
 
     def write(self, name: str, value: Any) -> None:
@@ -306,7 +308,7 @@ class OldServicesTest(ServiceCase):
         facts = ["m", self.folder, "sum", 0]
         self.assertEqual(
             [one.body.value for one in answers],
-            [{"sums": [4, 8], "facts": facts}, {"sums": [2, 2], "facts": facts}],
+            [{"sums": sums, "facts": facts, "names": ["a", "b"]} for sums in ([4, 8], [2, 2])],
         )
 
     def test_without_a_signature_it_gets_the_body(self) -> None:

@@ -44,8 +44,8 @@ class StoredMetric(Metric):
 class MetricsStore:
     """Metrics of one batch.
 
-    In every method `idx` is the number of the item that the metric belongs to; without it, the metric belongs to all
-    items. Adding to a counter adds up; of any other metric the last value counts. The model's name is appended to the
+    In every method `idx` is the number of the item that the metric belongs to; without it, and with what no item has for
+    a number, the metric belongs to all items. Adding to a counter adds up; of any other metric the last value counts. The model's name is appended to the
     dimensions. `own`: what every kind of app has.
     """
 
@@ -147,9 +147,8 @@ class MetricsStore:
         dimensions: Optional[List[Dimension]],
     ) -> None:
         number = _number(name, value)
-        self._check_item(name, idx)
         whose = [Dimension("ModelName", self.model_name), Dimension("Level", "Model")]
-        self._put(kind, name, number, unit, idx, _list_of(dimensions) + whose)
+        self._put(kind, name, number, unit, self._item(idx), _list_of(dimensions) + whose)
 
     def _put(
         self,
@@ -172,11 +171,10 @@ class MetricsStore:
         else:
             before.update(value)
 
-    def _check_item(self, name: str, idx: Optional[int]) -> None:
+    def _item(self, idx: object) -> Optional[int]:
+        """Handlers of the originals also give ids of their own, which belong to no request."""
         count = len(self.request_ids) if isinstance(self.request_ids, Mapping) else 0
-        if idx is None or (isinstance(idx, int) and 0 <= idx < count):
-            return
-        raise ValueError("metric {}: there is no item {}; there are {}".format(_shown(name), idx, count))
+        return idx if isinstance(idx, int) and 0 <= idx < count else None
 
     def _request_id(self, idx: Optional[int]) -> Optional[str]:
         ids = self.request_ids

@@ -53,7 +53,9 @@ class ModelService:
         """Says that the service is well. The server does not ask."""
         return "healthy"
 
+    @property
     def signature(self) -> Any:
+        """What the file says that the manifest names under `Model.Signature`; None until `initialize`, or without one."""
         return self._signature
 
     def handle(self, data: Sequence[Mapping[str, Any]], context: Any) -> List[Any]:
