@@ -178,3 +178,26 @@ test(
     await server.stop();
   },
 );
+
+test(
+  'an app that closes the descriptors of its worker is told so, and another worker serves',
+  { timeout: 60_000, skip: needs('python3') },
+  async (t) => {
+    const cwd = appFolder(t, {
+      'app.py': 'import os\ndef inference(fd):\n    os.close(fd) if fd else None\n    return os.getpid()\n',
+    });
+    const server = await startServer('app.py', { t, cwd, expectedRestarts: 2 });
+    for (const fd of ['3', '4']) {
+      const before = (await call(server.url, '0')).text;
+      await call(server.url, fd);
+      await server.until(({ model }) => model.workers[0]?.state === 'idle');
+      assert.notEqual((await call(server.url, '0')).text, before);
+      assert.match(
+        server.stderr(),
+        new RegExp(`the app has closed file descriptor ${fd}, through which it speaks`),
+      );
+    }
+    assert.doesNotMatch(server.stderr(), /SIGKILL/);
+    await server.stop();
+  },
+);

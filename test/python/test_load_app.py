@@ -103,6 +103,12 @@ class Execution(Apps):
         self.assertEqual(self.output(source), ["app", *found])
         self.assertEqual(self.output(source, "my-app.v2.py"), ["my-app.v2", *found])
 
+    def test_an_app_that_is_a_link_finds_the_siblings_of_its_target(self):
+        self.write("released/sibling.py", "WHO = 'a file beside the target'")
+        self.write("released/app.py", "import sibling\nfrom .sibling import WHO\ndef inference(x): return [sibling.WHO, WHO]")
+        os.symlink("released/app.py", os.path.join(self.folder, "link.py"))
+        self.assertEqual(self.load(os.path.join(self.folder, "link.py"))["output"], ["a file beside the target"] * 2)
+
     def test_an_app_may_bear_the_name_of_a_module_of_python_or_of_ours(self):
         for name in ("json", "queue", "asyncio", "types", "potassium", "mms", "banana_worker"):
             source = f"""

@@ -29,7 +29,7 @@ class SignalHandlerTest(unittest.TestCase):
         faulthandler.dump_traceback_later(LIMIT_S, exit=True)
         self.addCleanup(faulthandler.cancel_dump_traceback_later)
         self.out, self.inlet = os.pipe()
-        self.channel = Channel(self.inlet, lambda: self.fail("the front is gone"))
+        self.channel = Channel(self.inlet, lambda _fd, _error: self.fail("the front is gone"))
 
     def all_frames(self) -> List[Tuple[List[Any], bytes]]:
         """Waits for the end of what is sent."""

@@ -22,10 +22,10 @@ _FOLDER_PACKAGE = "__app_folder__"
 def make_module(path: str, model_dir: Optional[str] = None) -> types.ModuleType:
     """
     The module of the file, not executed yet, with everything around it set: `sys.modules`, `sys.path`, `sys.argv`.
-    `model_dir`: another folder in which the app's modules lie.
+    `model_dir`: another folder in which the app's modules lie. Of a link, the siblings are those of its target.
     """
     name = _name_for(path)
-    folder = os.path.dirname(path)
+    folder = os.path.dirname(os.path.realpath(path))
     module = types.ModuleType(name)
     module.__file__ = path
     module.__loader__ = importlib.machinery.SourceFileLoader(name, path)

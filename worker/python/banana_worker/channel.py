@@ -15,6 +15,7 @@ from banana_worker.codec import encode_head
 from banana_worker.in_turn import InTurn
 from banana_worker.messages import MAX_FRAGMENT_BYTES
 from banana_worker.outgoing import BytesLike, Outgoing, OutgoingIfWanted
+from banana_worker.process import is_broken_pipe
 
 # Smaller bodies are copied behind their heads: one write of one buffer is quicker than one of two.
 _COPY_LIMIT_BYTES = 16 * 1024
@@ -25,8 +26,8 @@ _pack_prefix = struct.Struct("<II").pack
 
 
 class Channel:
-    def __init__(self, fd: int, on_broken: Callable[[], None]) -> None:
-        """`on_broken` is called when the front is gone."""
+    def __init__(self, fd: int, on_broken: Callable[[int, OSError], None]) -> None:
+        """`on_broken` is called with the descriptor and its error when nothing can be sent any more."""
         self._fd = fd
         self._on_broken = on_broken
         self._frames = InTurn(self._write)
@@ -99,10 +100,10 @@ class Channel:
         try:
             out.write(self._fd)
         except OSError as thrown:
-            if thrown.errno is None or isinstance(thrown, TimeoutError):
-                raise  # a signal handler has raised it
+            if not is_broken_pipe(thrown):
+                raise
             if not self._silent:
-                self._on_broken()
+                self._on_broken(self._fd, thrown)
 
 
 def _in_fragments(head: bytes, id: int, view: memoryview) -> Deque[Outgoing]:

@@ -65,7 +65,7 @@ def _die_of_own_fault(fault: BaseException) -> None:
 
 class Worker:
     def __init__(self) -> None:
-        self._channel = Channel(process.UP_FD, process.die_with_front)
+        self._channel = Channel(process.UP_FD, process.die_of_broken_pipe)
         process.on_fork(self._channel.silence)
         self._note = BegunNote()
         process.on_fork(self._note.leave)
@@ -181,6 +181,10 @@ class Worker:
         except ProtocolError as error:
             sys.stderr.write("The front broke the protocol: %s\n" % error.detail)
             process.die_with_front()
+        except OSError as error:
+            if not process.is_broken_pipe(error):
+                _die_of_own_fault(error)
+            process.die_of_broken_pipe(process.DOWN_FD, error)
         except Exception as fault:
             _die_of_own_fault(fault)
         self._waits.ring()

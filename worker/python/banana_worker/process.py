@@ -5,6 +5,7 @@ fd 3 takes frames to the front, fd 4 brings frames from it, fd 5 is the note of 
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from typing import Callable, List
@@ -83,6 +84,23 @@ def exit_cleanly(code: int) -> None:
         atexit._run_exitfuncs()
     finally:
         exit_now(code)
+
+
+def is_broken_pipe(error: OSError) -> bool:
+    """Whether the system has told so; else a signal handler of the app's has raised it."""
+    return error.errno is not None and not isinstance(error, TimeoutError)
+
+
+def die_of_broken_pipe(fd: int, error: OSError) -> None:
+    """Ends this worker: nothing can be written to `fd`, or read from it, any more. Either the front is gone, or the app has
+    closed it, as programs do that become daemons."""
+    if error.errno in (errno.EPIPE, errno.ECONNRESET) or os.getpid() != _PID:
+        die_with_front()
+    sys.stderr.write(
+        "The worker cannot go on: the app has closed file descriptor %d, through which it speaks with the server (%s). "
+        "Let the app leave descriptors 3 to 5 alone, which os.closerange and becoming a daemon do not.\n" % (fd, error)
+    )
+    exit_now(1)
 
 
 def die_with_front() -> None:
