@@ -51,6 +51,41 @@ interface Named {
 }
 
 describe('an app in Python', OPTIONS, () => {
+  test('that keeps a pool of processes ends by itself when the server stops', async (t) => {
+    const app = editedApp(t, {
+      'app.py': `
+from concurrent.futures import ProcessPoolExecutor
+
+def double(number):
+    return 2 * number
+
+def init():
+    global pool
+    pool = ProcessPoolExecutor(2)
+
+def inference(numbers):
+    return list(pool.map(double, numbers))
+`,
+    });
+    const server = await startServer('app.py', { t, cwd: app.folder });
+    assert.equal((await call(server.url, '[1, 2]')).text, '[2,4]');
+    await server.stop('SIGTERM');
+    assert.match(server.stderr(), /worker 0 has stopped \(exit code 0\)/);
+  });
+
+  test('whose folder is on PYTHONPATH may have files with the names of standard modules', async (t) => {
+    const shadow = 'raise RuntimeError("not the standard one")\n';
+    const app = editedApp(t, {
+      'json.py': 'def inference(model_inputs): return __name__\n',
+      'threading.py': shadow,
+      'struct.py': shadow,
+      'faulthandler.py': shadow,
+    });
+    const server = await startServer('json.py', { t, cwd: app.folder, env: { PYTHONPATH: '.' } });
+    assert.equal((await call(server.url, '{}')).text, '"__mp_main__"');
+    await server.stop();
+  });
+
   test('is found as app.py, runs in the .venv beside it, and the banner and /status name its interpreter', async (t) => {
     const app = editedApp(t, { 'app.py': `import beside\n${TELLS}` });
     const interpreter = makeEnvironment(app, '.venv');

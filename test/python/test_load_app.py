@@ -105,7 +105,9 @@ class Execution(Apps):
 
     def test_an_app_that_is_a_link_finds_the_siblings_of_its_target(self):
         self.write("released/sibling.py", "WHO = 'a file beside the target'")
-        self.write("released/app.py", "import sibling\nfrom .sibling import WHO\ndef inference(x): return [sibling.WHO, WHO]")
+        self.write(
+            "released/app.py", "import sibling\nfrom .sibling import WHO\ndef inference(x): return [sibling.WHO, WHO]"
+        )
         os.symlink("released/app.py", os.path.join(self.folder, "link.py"))
         self.assertEqual(self.load(os.path.join(self.folder, "link.py"))["output"], ["a file beside the target"] * 2)
 

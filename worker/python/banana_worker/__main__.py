@@ -8,6 +8,14 @@ if not getattr(sys.flags, "safe_path", False):
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 if __name__ == "__main__":
+    # With PYTHONPATH=. a file beside the app may bear the name of a standard module.
+    users = [os.path.abspath(folder) for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    path = list(sys.path)
+    sys.path.sort(key=users.__contains__)
     from banana_worker.main import main
+    from banana_worker.standard_modules import keep_apart
 
+    sys.path[:] = path
+    for user in users:
+        keep_apart(user)
     main()

@@ -10,7 +10,7 @@ import types
 from typing import Optional
 
 from banana_worker.own_packages import OWN_PACKAGES, watch_imports
-from banana_worker.standard_modules import keep_apart
+from banana_worker.standard_modules import import_standard, keep_apart
 
 # What `multiprocessing` calls the main program of a process that it has started with `spawn`.
 _NAME_FOR_TAKEN = "__mp_main__"
@@ -70,8 +70,11 @@ def _folder_package(folder: str) -> types.ModuleType:
 def _name_for(path: str) -> str:
     """The name of the file, unless a module of Python or of ours bears it: who imports that one shall get it."""
     name = os.path.splitext(os.path.basename(path))[0]
-    if name in OWN_PACKAGES or _is_standard(name):
-        importlib.import_module(name)  # before the app's folder stands on the path
+    # Before the app's folder stands on the path.
+    if name in OWN_PACKAGES:
+        importlib.import_module(name)
+    elif _is_standard(name):
+        import_standard(name)
     return _NAME_FOR_TAKEN if name in sys.modules else name
 
 

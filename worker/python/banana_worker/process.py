@@ -5,6 +5,7 @@ fd 3 takes frames to the front, fd 4 brings frames from it, fd 5 is the note of 
 
 from __future__ import annotations
 
+import atexit
 import errno
 import os
 import sys
@@ -78,12 +79,19 @@ def exit_now(code: int) -> None:
 
 def exit_cleanly(code: int) -> None:
     """Runs what the app and its libraries have registered for the end, then ends the process."""
-    import atexit
-
     try:
+        _end_process_pools()
         atexit._run_exitfuncs()
     finally:
         exit_now(code)
+
+
+def _end_process_pools() -> None:
+    """Tells pools of processes to end, for which the functions of the end wait. Python does so where it joins its threads,
+    which is not done here: one of the app's own may never end."""
+    pools = sys.modules.get("concurrent.futures.process")
+    if pools is not None and sys.version_info >= (3, 9):
+        pools._python_exit()  # which Python 3.8 has among the functions of the end
 
 
 def is_broken_pipe(error: OSError) -> bool:
