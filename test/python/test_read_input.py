@@ -139,7 +139,7 @@ class Json(Inputs):
             (b'"\xff"', r"it is not UTF-8\.$"),
             (b"[" * 200_000, r"it is nested too deeply\.$"),
             (b"1 2", r"Extra data at line 1, column 3\.$"),
-            (b'"a\nb"', r"Invalid control character"),
+            (b'"a\nb"', r"Invalid control character at line 1, column 3"),
         ):
             with self.subTest(body[:20]):
                 self.refused("^The body is not valid JSON: .*" + reason, body)

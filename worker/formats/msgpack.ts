@@ -1,9 +1,10 @@
 /** MessagePack bodies. */
-import { C1, Packr, Unpackr } from 'msgpackr';
+import { Packr, Unpackr } from 'msgpackr';
 import { ServeError } from '../../protocol/errors.js';
 import { asSentence } from '../../protocol/sentences.js';
 import { plainValue } from '../reply/plain-value.js';
 import type { WritableFormat } from './body-format.js';
+import { refuseOddMarks } from './msgpack-marks.js';
 
 // `auto`: a number when no digit is lost, else a BigInt. The library's types do not list it.
 // `copyBuffers`: binary in memory of its own, aligned for any typed array, not a view of the body.
@@ -15,13 +16,11 @@ const unpackr = new Unpackr({
 });
 const packr = new Packr({ useRecords: false, encodeUndefinedAsNil: true, variableMapSize: true });
 
-/** Reads one MessagePack value; binary fields are the app's to keep. @throws SERVE_BAD_BODY */
+/** Reads one MessagePack value; timestamps become Dates, binary fields are the app's to keep. @throws SERVE_BAD_BODY */
 export function readMsgpack(body: Buffer): unknown {
   try {
-    const value: unknown = unpackr.unpack(body);
-    // The library hands out an object of its own for the byte that no value may use.
-    if (body.includes(NEVER_USED_BYTE) && holdsNeverUsed(value)) throw new Error('byte 0xc1 is never used');
-    return value;
+    refuseOddMarks(body);
+    return unpackr.unpack(body) as unknown;
   } catch (cause) {
     throw new ServeError(
       'SERVE_BAD_BODY',
@@ -31,14 +30,6 @@ export function readMsgpack(body: Buffer): unknown {
       },
     );
   }
-}
-
-const NEVER_USED_BYTE = 0xc1;
-
-function holdsNeverUsed(value: unknown): boolean {
-  if (value === C1) return true;
-  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return false;
-  return Object.values(value).some(holdsNeverUsed);
 }
 
 /** Encodes a value; nested typed arrays become arrays, `Uint8Array` becomes binary. @throws SERVE_OUTPUT_INVALID */

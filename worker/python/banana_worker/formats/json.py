@@ -67,7 +67,8 @@ def _reason_of(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
     if isinstance(error, json.JSONDecodeError):
-        return f"{error.msg} at line {error.lineno}, column {error.colno}"
+        problem = error.msg[: -len(" at")] if error.msg.endswith(" at") else error.msg
+        return f"{problem} at line {error.lineno}, column {error.colno}"
     return str(error)
 
 
