@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import { makeCues } from '../helpers/cues.js';
 import { needs } from '../helpers/needs.js';
+import { withEachRuntime } from '../helpers/runtimes.js';
 import { CLI, call, fixture, startServer, type Answer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -64,66 +65,61 @@ const ROWS: readonly Row[] = [
   ),
 ];
 
-const SERVICES = [
-  ['JavaScript', `${MODEL}.mjs`, false],
-  ['Python', `../python-apps/${MODEL}.py`, needs('python3')],
-] as const;
+withEachRuntime(({ app }) => {
+  describe('a batch of three calls of a service', LIMIT, () => {
+    let server: Server;
+    before(async () => {
+      const args = [...BATCH_OF_3, '--run-timeout', '4s'];
+      server = await startServer(app(MODEL), { args });
+      await server.until(({ state }) => state === 'ready');
+    });
+    after(() => server.stop('SIGINT', 2 * ROWS.filter((each) => each.dies).length));
 
-for (const [language, file, skip] of SERVICES) {
-  describe(`a batch of three calls of a service in ${language}`, { ...LIMIT, skip }, () => failures(file));
-}
+    for (const { told, mms, house, whole, dies: isDeadly } of ROWS) {
+      for (const [path, expected, said] of [
+        [`/predictions/${MODEL}`, mms, mmsError],
+        ['/', house, houseError],
+      ] as const) {
+        test(`of which one ${told}, on ${path}: ${whole ? 'each' : 'that one'} is answered ${expected}`, async () => {
+          const [pid] = await pids(server);
+          const [guilty, ...others] = await batch(server, path, told);
+          assert.equal(said(guilty), expected);
+          for (const answer of others) {
+            if (whole) assert.equal(said(answer), expected);
+            else assert.deepEqual([answer.status, answer.text], [200, `fine ${pid}`]);
+          }
+          // The callers of one that hangs are answered before it is killed.
+          if (isDeadly === true) await server.until(({ model }) => model.workers[0]?.pid !== pid);
+          else assert.deepEqual(await pids(server), [pid], 'the worker lives on');
+        });
+      }
+    }
 
-function failures(file: string): void {
-  let server: Server;
-  before(async () => {
-    const args = [...BATCH_OF_3, '--run-timeout', '4s'];
-    server = await startServer(fixture(file), { args });
-    await server.until(({ state }) => state === 'ready');
-  });
-  after(() => server.stop('SIGINT', 2 * ROWS.filter((each) => each.dies).length));
-
-  for (const { told, mms, house, whole, dies: isDeadly } of ROWS) {
-    for (const [path, expected, said] of [
-      [`/predictions/${MODEL}`, mms, mmsError],
-      ['/', house, houseError],
-    ] as const) {
-      test(`of which one ${told}, on ${path}: ${whole ? 'each' : 'that one'} is answered ${expected}`, async () => {
-        const [pid] = await pids(server);
-        const [guilty, ...others] = await batch(server, path, told);
-        assert.equal(said(guilty), expected);
-        for (const answer of others) {
-          if (whole) assert.equal(said(answer), expected);
-          else assert.deepEqual([answer.status, answer.text], [200, `fine ${pid}`]);
-        }
-        // The callers of one that hangs are answered before it is killed.
-        if (isDeadly === true) await server.until(({ model }) => model.workers[0]?.pid !== pid);
-        else assert.deepEqual(await pids(server), [pid], 'the worker lives on');
+    for (const path of [`/predictions/${MODEL}`, '/']) {
+      test(`of which one sets its own status, on ${path}: its client gets that, and its body unchanged`, async () => {
+        const [answer, ...others] = await batch(server, path, 'sets a status');
+        assert.deepEqual([answer.status, answer.text], [507, 'Invalid response']);
+        for (const { status } of others) assert.equal(status, 200);
       });
     }
-  }
 
-  for (const path of [`/predictions/${MODEL}`, '/']) {
-    test(`of which one sets its own status, on ${path}: its client gets that, and its body unchanged`, async () => {
-      const [answer, ...others] = await batch(server, path, 'sets a status');
-      assert.deepEqual([answer.status, answer.text], [507, 'Invalid response']);
-      for (const { status } of others) assert.equal(status, 200);
+    test('of which one sets a header that cannot be sent: the log says which, and whose it was', async () => {
+      await batch(server, `/predictions/${MODEL}`, 'names a header as none can be');
+      await server.untilPrinted(
+        /The model's response header is invalid: .*no token.*"model":"fails-as-told"/,
+      );
     });
-  }
 
-  test('of which one sets a header that cannot be sent: the log says which, and whose it was', async () => {
-    await batch(server, `/predictions/${MODEL}`, 'names a header as none can be');
-    await server.untilPrinted(/The model's response header is invalid: .*no token.*"model":"fails-as-told"/);
+    test('of which one is malformed: it alone is answered 400, and the others run', async () => {
+      const path = `/predictions/${MODEL}`;
+      const [pid] = await pids(server);
+      const [guilty, ...others] = await Promise.all([post(server, path, '{'), ...fine(server, path, 2)]);
+      assert.match(mmsError(guilty), /^400 BadRequestException: The body is not valid JSON: /);
+      for (const { status } of others) assert.equal(status, 200);
+      assert.deepEqual(await pids(server), [pid]);
+    });
   });
-
-  test('of which one is malformed: it alone is answered 400, and the others run', async () => {
-    const path = `/predictions/${MODEL}`;
-    const [pid] = await pids(server);
-    const [guilty, ...others] = await Promise.all([post(server, path, '{'), ...fine(server, path, 2)]);
-    assert.match(mmsError(guilty), /^400 BadRequestException: The body is not valid JSON: /);
-    for (const { status } of others) assert.equal(status, 200);
-    assert.deepEqual(await pids(server), [pid]);
-  });
-}
+});
 
 test(
   'a batch that fills the JavaScript heap is answered 507 on the paths of Multi Model Server',

@@ -10,6 +10,7 @@ import { serve, type ServedFunctions } from '../../index.js';
 import { makeCues } from '../helpers/cues.js';
 import { holdPort } from '../helpers/held-port.js';
 import { post, untilPotassium } from '../helpers/potassium.js';
+import { withEachRuntime } from '../helpers/runtimes.js';
 import { ROOT, eventually, fixture, isAlive, startServer, type Exit } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -33,7 +34,6 @@ test(
   async (t) => {
     for (const [name, path] of [
       ['potassium-serves.ts', { workerNum: 0, json: { name: 'you' } }],
-      ['potassium-legacy.ts', { out: 'hello you' }],
       ['functions-serve.ts', { out: 'hello you' }],
     ] as const) {
       const server = await startServer(fixture(name), { t, env: { TEST_PORT: '1' } });
@@ -44,13 +44,20 @@ test(
   },
 );
 
-test('a legacy app takes any content type, an empty body as null, and forgets neither', LIMIT, async (t) => {
-  const server = await startServer(fixture('potassium-legacy.ts'), { t, env: { TEST_PORT: '1' } });
-  const send = async (body: string | null): Promise<unknown> =>
-    (await fetch(server.url, { method: 'POST', body })).json();
-  assert.deepEqual(await send('{"name":"you"}'), { out: 'hello you' });
-  assert.deepEqual(await send(null), { out: 'hello nobody' });
-  await server.stop();
+withEachRuntime(({ app }) => {
+  test(
+    'a legacy app takes any content type, an empty body as null, and is started once, by the command alone',
+    LIMIT,
+    async (t) => {
+      const server = await startServer(app('potassium-legacy'), { t, env: { TEST_PORT: '1' } });
+      const send = async (body: string | null): Promise<unknown> =>
+        (await fetch(server.url, { method: 'POST', body })).json();
+      assert.deepEqual(await send('{"name":"you"}'), { out: 'hello you' });
+      assert.deepEqual(await send(null), { out: 'hello nobody' });
+      assert.equal((await server.status()).model.workers.length, 1);
+      await server.stop();
+    },
+  );
 });
 
 interface Program {

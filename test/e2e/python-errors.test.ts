@@ -62,6 +62,26 @@ const LATCHED: readonly Mistake[] = [
     says: /<here>\/app\.py:2: `inference` is an int; make it a function/,
   },
   {
+    what: 'an init of the wrong kind',
+    files: { 'app.py': `${GOOD}init = "load"\n` },
+    says: /<here>\/app\.py:2: `init` is a str; make it a function/,
+  },
+  {
+    what: 'a wish in its config that is no yes or no',
+    files: { 'app.py': `${GOOD}config = {"forms": "yes"}\n` },
+    says: /<here>\/app\.py.*forms must be True or False/,
+  },
+  {
+    what: "an option of the server's in its config",
+    files: { 'app.py': `${GOOD}config = {"port": 9000, "queueSize": 1}\n` },
+    says: /<here>\/app\.py: config\.port: this option belongs to the server, not to a model\./,
+  },
+  {
+    what: 'a bad value in its config',
+    files: { 'app.py': `${GOOD}config = {"runTimeout": "soon"}\n` },
+    says: /<here>\/app\.py: config\.runTimeout: "soon" is not allowed; give a duration with a unit/,
+  },
+  {
     what: 'a mistyped option in its config',
     files: { 'app.py': `${GOOD}config = {"run_timeout": "3s", "queue_sise": 1}\n` },
     says: /config\.queueSise: there is no such option\. Did you mean queueSize\?/,

@@ -4,45 +4,49 @@ import { test } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { needs } from '../helpers/needs.js';
 import { startReceiver } from '../helpers/receiver.js';
-import { fixture, startServer } from '../helpers/server.js';
+import { withEachRuntime } from '../helpers/runtimes.js';
+import { startServer } from '../helpers/server.js';
 import { stallNames } from '../helpers/own-names.js';
 
 const LIMIT = { timeout: 60_000, skip: needs('unshare', 'root') };
-const APP = fixture('sends-webhooks.mjs');
 const urlOf = (i: number): string => `http://name${i}.stalls.test/`;
 
-for (const [how, signals, code] of [
-  ['a drain ends in its time', ['SIGINT'], 0],
-  ['a second Ctrl-C stops at once', ['SIGINT', 'SIGINT'], 130],
-] as const) {
-  test(`${how}, while look-ups of webhooks stall`, LIMIT, async (t) => {
+withEachRuntime(({ app }) => {
+  const APP = app('sends-webhooks');
+
+  for (const [how, signals, code] of [
+    ['a drain ends in its time', ['SIGINT'], 0],
+    ['a second Ctrl-C stops at once', ['SIGINT', 'SIGINT'], 130],
+  ] as const) {
+    test(`${how}, while look-ups of webhooks stall`, LIMIT, async (t) => {
+      const names = await stallNames(t);
+      const args = ['--drain-timeout', '2s'];
+      const server = await startServer(APP, { t, command: names.command, args });
+      for (let i = 0; i < 2; i += 1) {
+        assert.equal((await ask(server, { url: urlOf(i), json: {} })).status, 200);
+        await names.untilAsked(`name${i}.stalls.test`);
+      }
+      server.process.kill('SIGINT');
+      await server.untilPrinted('sending 2 webhooks');
+      for (const signal of signals.slice(1)) server.process.kill(signal);
+      assert.deepEqual(await server.ended, { code, signal: null });
+    });
+  }
+
+  test('a webhook to a name that is known arrives while many other look-ups stall', LIMIT, async (t) => {
     const names = await stallNames(t);
-    const args = ['--drain-timeout', '2s'];
-    const server = await startServer(APP, { t, command: names.command, args });
-    for (let i = 0; i < 2; i += 1) {
-      assert.equal((await ask(server, { url: urlOf(i), json: {} })).status, 200);
+    const receiver = await startReceiver(t);
+    const server = await startServer(APP, { t, command: names.command });
+    for (let i = 0; i < 6; i += 1) {
+      await ask(server, { url: urlOf(i), json: {} });
       await names.untilAsked(`name${i}.stalls.test`);
     }
+    const url = receiver.url.replace('127.0.0.1', 'localhost');
+    await ask(server, { url, json: { known: true } });
+    await receiver.until(1);
     server.process.kill('SIGINT');
-    await server.untilPrinted('sending 2 webhooks');
-    for (const signal of signals.slice(1)) server.process.kill(signal);
-    assert.deepEqual(await server.ended, { code, signal: null });
+    await server.untilPrinted('sending 6 webhooks');
+    server.process.kill('SIGINT');
+    await server.ended;
   });
-}
-
-test('a webhook to a name that is known arrives while many other look-ups stall', LIMIT, async (t) => {
-  const names = await stallNames(t);
-  const receiver = await startReceiver(t);
-  const server = await startServer(APP, { t, command: names.command });
-  for (let i = 0; i < 6; i += 1) {
-    await ask(server, { url: urlOf(i), json: {} });
-    await names.untilAsked(`name${i}.stalls.test`);
-  }
-  const url = receiver.url.replace('127.0.0.1', 'localhost');
-  await ask(server, { url, json: { known: true } });
-  await receiver.until(1);
-  server.process.kill('SIGINT');
-  await server.untilPrinted('sending 6 webhooks');
-  server.process.kill('SIGINT');
-  await server.ended;
 });

@@ -12,7 +12,17 @@ import { PYTHON_VERSIONS } from '../helpers/pythons.js';
 import { ROOT } from '../helpers/server.js';
 
 const TYPED = 'worker/python';
-const FOLDERS = [TYPED, 'test/python', 'test/python_pytest', 'test/fixtures/python', 'examples/python'];
+const FOLDERS = [
+  TYPED,
+  'test/python',
+  'test/python_pytest',
+  'test/fixtures/python',
+  'test/fixtures/python-apps',
+  'examples/python',
+];
+
+/** A file that no Python can read, on purpose. */
+const BROKEN = 'test/fixtures/python-apps/syntax-error.py';
 
 /** Checkers that run at once: each takes one core for ten seconds, and some 300 MB. */
 const AT_ONCE = 2;
@@ -39,7 +49,8 @@ function pythonFiles(): string[] {
   return FOLDERS.filter((folder) => existsSync(join(ROOT, folder))).flatMap((folder) =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.py'))
-      .map((name) => join(ROOT, folder, name)),
+      .map((name) => join(ROOT, folder, name))
+      .filter((path) => path !== join(ROOT, BROKEN)),
   );
 }
 
