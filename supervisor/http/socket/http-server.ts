@@ -63,7 +63,9 @@ export function createHttpServer(
       : createTlsServer(options, tls, headerTimeoutMs, (socket) => refusePlain(late, socket));
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     noteRequest(request);
-    late.use((handler) => handler.request(request, response));
+    late.use((handler) => {
+      if (!request.socket.destroyed) handler.request(request, response); // it would wait for a client that left before
+    });
   };
   server.on('request', onRequest);
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
