@@ -392,6 +392,14 @@ class Mistakes(Apps):
                 "def inference(): pass",
                 "app.py:1: `inference` takes 0 arguments, and gets 1: write `def inference(model_",
             ),
+            (
+                "\ndef inference(x, y, z, steps=5): pass",
+                "app.py:2: `inference` needs 3 arguments, and gets 1 and a context: write `def inference(model_",
+            ),
+            (
+                "def init(a, b): pass\ndef inference(x): pass",
+                "app.py:1: `init` needs 2 arguments, and gets 0 and a context",
+            ),
             ("if 0:\n    def inference(x): pass", "app.py:2: `inference` stands behind an `if` that is false in a"),
             ("class M:\n    def inference(self, x): pass", "app.py:2: `inference` stands inside the class M"),
         ):

@@ -38,7 +38,7 @@ export interface InterpreterPlace {
   readonly program: string | null;
   /** The place, for people. */
   readonly text: string;
-  /** What is there and does not count, and why. */
+  /** What is there, or is said to be, and does not count, and why. */
   readonly warning?: string;
 }
 
@@ -54,7 +54,9 @@ export function* interpreterPlaces(wish: InterpreterWish): Generator<Interpreter
     const folder = env[variable] ?? '';
     if (folder === '') continue;
     const path = join(resolve(folder), 'bin/python');
-    yield { program: existing(path), text: `${path} (${variable})` };
+    const program = existing(path);
+    const warning = `${variable} names ${folder}, which has no bin/python: another interpreter is taken`;
+    yield { program, text: `${path} (${variable})`, ...(program === null && { warning }) };
   }
   if (wish.mayUseNearby) yield* nearbyPlaces(wish);
   for (const name of ['python3', 'python'])

@@ -60,7 +60,7 @@ _NAMES = ("ctx", "context")
 def with_context(function: Callable[..., Any], before: int) -> Callable[..., Any]:
     """
     `function`, to be called with `before` arguments and a context, which it gets if it wants one: by a further
-    parameter that has no default or is named `ctx` or `context`. @raises TypeError if it takes fewer arguments
+    parameter that has no default or is named `ctx` or `context`. @raises TypeError if it takes fewer or needs more
     """
     parameters = parameters_of(function)
     if parameters is None:
@@ -70,6 +70,9 @@ def with_context(function: Callable[..., Any], before: int) -> Callable[..., Any
         return lambda *given: function(*given[:before], **{keyword: given[before]})
     if len(parameters.positional) < before and not parameters.takes_more:
         raise TypeError(f"takes {len(parameters.positional)} arguments, and gets {before}")
+    needed = sum(parameter.is_required for parameter in parameters.positional)
+    if needed > before + 1:
+        raise TypeError(f"needs {needed} arguments, and gets {before} and a context")
     if len(parameters.positional) > before:
         parameter = parameters.positional[before]
         if parameter.is_required or parameter.name in _NAMES:

@@ -208,6 +208,18 @@ test('environments are looked for up to the start folder or the root of the repo
   assert.deepEqual(upwards('free', 'free'), ['free']);
 });
 
+test('an active environment that is gone is passed by, and the operator is told', async (t) => {
+  const machine = new Machine(t);
+  machine.interpreter('bin/python3', '3.11.7');
+  machine.env['VIRTUAL_ENV'] = machine.at('gone');
+  const { command, warnings } = await machine.choose();
+  assert.equal(command[0], machine.at('bin/python3'));
+  assert.deepEqual(
+    warnings.map((text) => text.replaceAll(`${machine.root}/`, '')),
+    ['repo/start/app/app.py: VIRTUAL_ENV names gone, which has no bin/python: another interpreter is taken'],
+  );
+});
+
 test('without any Python, one line lists where it was looked for', async (t) => {
   const machine = new Machine(t);
   machine.env['VIRTUAL_ENV'] = machine.at('gone');
