@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ask, logLines } from '../helpers/ask.js';
+import { withEachRuntime } from '../helpers/runtimes.js';
 import { call, fixture, startServer, type Server } from '../helpers/server.js';
 import { UnreadAnswer } from '../helpers/unread.js';
 
-const LIMIT = { timeout: 60_000 };
-const APP = fixture('large-answers.mjs');
+const LIMIT = { timeout: 120_000 };
 const MB = 1_000_000;
 const BYTES = 20 * MB;
 
@@ -17,50 +17,106 @@ function cutOff(server: Server): unknown[] {
     .map(({ requestId }) => requestId);
 }
 
-test(
-  'answers that nobody reads stay within --unsent-bytes: the slowest reader is cut off, one at a time',
-  LIMIT,
-  async (t) => {
-    const args = ['--unsent-bytes', '64mb', '--access-log', '--log-format', 'json'];
-    const server = await startServer(APP, { t, args: [...args, '--max-output', '20mb'] });
-    await server.until(({ state }) => state === 'ready');
-    const readers: UnreadAnswer[] = [];
-    for (let i = 0; i < 8; i += 1) {
-      readers.push(await UnreadAnswer.ask(t, server, { input: { bytes: BYTES }, id: `reader-${i}` }));
-      const { unsent } = await server.until(
-        ({ unsent: { clients }, replies }) =>
-          clients + (replies['SERVE_SLOW_READER'] ?? 0) === i + 1 && clients <= 3,
+withEachRuntime(({ app }) => {
+  const APP = app('large-answers');
+
+  test(
+    'answers that nobody reads stay within --unsent-bytes: the slowest reader is cut off, one at a time',
+    LIMIT,
+    async (t) => {
+      const args = ['--unsent-bytes', '64mb', '--access-log', '--log-format', 'json'];
+      const server = await startServer(APP, { t, args: [...args, '--max-output', '20mb'] });
+      await server.until(({ state }) => state === 'ready');
+      const readers: UnreadAnswer[] = [];
+      for (let i = 0; i < 8; i += 1) {
+        readers.push(await UnreadAnswer.ask(t, server, { input: { bytes: BYTES }, id: `reader-${i}` }));
+        const { unsent } = await server.until(
+          ({ unsent: { clients }, replies }) =>
+            clients + (replies['SERVE_SLOW_READER'] ?? 0) === i + 1 && clients <= 3,
+        );
+        assert.ok(unsent.bytes >= Math.min(i + 1, 3) * BYTES, `${unsent.bytes} bytes are counted`);
+        assert.ok(unsent.bytes <= unsent.maxBytes, `${unsent.bytes} bytes are held`);
+      }
+      await server.until(() => cutOff(server).length === 5);
+      assert.deepEqual(cutOff(server), ['reader-0', 'reader-1', 'reader-2', 'reader-3', 'reader-4']);
+
+      const whole = await ask(server, { bytes: BYTES }, { id: 'reads' });
+      assert.equal(whole.text.length, BYTES);
+      await server.until(({ replies }) => replies['SERVE_SLOW_READER'] === cutOff(server).length);
+      assert.ok(!cutOff(server).includes('reads'));
+
+      for (const [i, reader] of readers.entries()) {
+        const isCut = cutOff(server).includes(`reader-${i}`);
+        const { bytes, isOpen } = await reader.rest(BYTES);
+        assert.equal(isOpen, !isCut);
+        assert.equal(bytes >= BYTES, !isCut, `reader-${i} got ${bytes} bytes`);
+      }
+      assert.ok(!cutOff(server).includes('reader-7'));
+      const { replies } = await server.until(
+        ({ unsent: { clients, bytes } }) => clients === 0 && bytes === 0,
       );
-      assert.ok(unsent.bytes >= Math.min(i + 1, 3) * BYTES, `${unsent.bytes} bytes are counted`);
-      assert.ok(unsent.bytes <= unsent.maxBytes, `${unsent.bytes} bytes are held`);
-    }
-    await server.until(() => cutOff(server).length === 5);
-    assert.deepEqual(cutOff(server), ['reader-0', 'reader-1', 'reader-2', 'reader-3', 'reader-4']);
+      assert.equal((replies['ok'] ?? 0) + (replies['SERVE_SLOW_READER'] ?? 0), 9);
+      await server.stop();
+    },
+  );
 
-    const whole = await ask(server, { bytes: BYTES }, { id: 'reads' });
-    assert.equal(whole.text.length, BYTES);
-    await server.until(({ replies }) => replies['SERVE_SLOW_READER'] === cutOff(server).length);
-    assert.ok(!cutOff(server).includes('reads'));
+  test(
+    'the memory of answers that were cut off is given back, though nobody calls any more',
+    LIMIT,
+    async (t) => {
+      const server = await startServer(APP, { t, args: ['--stall-timeout', '8s'] });
+      await server.until(({ state }) => state === 'ready');
+      const count = 5;
+      const asks = Array.from({ length: count }, () =>
+        UnreadAnswer.ask(t, server, { input: { bytes: BYTES } }),
+      );
+      await Promise.all(asks);
+      const full = await server.until(({ unsent }) => unsent.bytes >= count * BYTES);
+      const mostBytes = full.front.rssBytes - 0.6 * count * BYTES;
+      await server.until(({ unsent, front }) => unsent.bytes === 0 && front.rssBytes < mostBytes);
+      await server.stop();
+    },
+  );
 
-    for (const [i, reader] of readers.entries()) {
-      const isCut = cutOff(server).includes(`reader-${i}`);
-      const { bytes, isOpen } = await reader.rest(BYTES);
-      assert.equal(isOpen, !isCut);
-      assert.equal(bytes >= BYTES, !isCut, `reader-${i} got ${bytes} bytes`);
+  test('every kind of answer is counted, and cut off after --stall-timeout', LIMIT, async (t) => {
+    const server = await startServer(APP, { t, args: ['--stall-timeout', '6s'] });
+    const bytes = BYTES;
+    const job = await call(`${server.url}/job`, JSON.stringify({ bytes }));
+    await server.until(({ replies }) => replies['ok'] === 1);
+    const jobPath = `/_k/jobs/${job.headers.get('x-banana-job-id')}`;
+    const input = { bytes };
+    const modelInputs = { bytes, asJson: true };
+    const kinds = {
+      // Taken from the job in pieces, as the client reads.
+      'the result of a background job': { requests: [{ method: 'GET', path: jobPath }], leastBytes: 1 },
+      "a gateway's reply": { requests: [{ path: '/start/v4/', input: { modelInputs } }], leastBytes: bytes },
+      'answers behind one that nobody reads': {
+        requests: [{ input }, { input }, { input }],
+        leastBytes: 3 * bytes,
+      },
+    } as const;
+    let cut = 0;
+    for (const [kind, { requests, leastBytes }] of Object.entries(kinds)) {
+      await t.test(kind, async () => {
+        const unread = await UnreadAnswer.ask(t, server, ...requests);
+        await server.until(({ unsent }) => unsent.clients === 1 && unsent.bytes >= leastBytes);
+        cut += requests.length;
+        await server.until(
+          ({ unsent, replies }) => unsent.bytes === 0 && replies['SERVE_SLOW_READER'] === cut,
+        );
+        assert.ok((await unread.rest()).bytes < bytes);
+      });
     }
-    assert.ok(!cutOff(server).includes('reader-7'));
-    const { replies } = await server.until(({ unsent: { clients, bytes } }) => clients === 0 && bytes === 0);
-    assert.equal((replies['ok'] ?? 0) + (replies['SERVE_SLOW_READER'] ?? 0), 9);
     await server.stop();
-  },
-);
+  });
+});
 
 test(
   '--stall-timeout is for whole answers too, and judges by bytes: a slow reader is not cut',
   LIMIT,
   async (t) => {
     const args = ['--stall-timeout', '3s', '--access-log', '--log-format', 'json'];
-    const server = await startServer(APP, { t, args });
+    const server = await startServer(fixture('large-answers.mjs'), { t, args });
     const slow = await UnreadAnswer.ask(t, server, { input: { bytes: BYTES }, id: 'slow' });
     slow.readSlowly(400_000);
     for (const id of ['never-1', 'never-2', 'never-3']) {
@@ -75,51 +131,3 @@ test(
     await server.stop();
   },
 );
-
-test(
-  'the memory of answers that were cut off is given back, though nobody calls any more',
-  LIMIT,
-  async (t) => {
-    const server = await startServer(APP, { t, args: ['--stall-timeout', '8s'] });
-    await server.until(({ state }) => state === 'ready');
-    const count = 5;
-    const asks = Array.from({ length: count }, () =>
-      UnreadAnswer.ask(t, server, { input: { bytes: BYTES } }),
-    );
-    await Promise.all(asks);
-    const full = await server.until(({ unsent }) => unsent.bytes >= count * BYTES);
-    const mostBytes = full.front.rssBytes - 0.6 * count * BYTES;
-    await server.until(({ unsent, front }) => unsent.bytes === 0 && front.rssBytes < mostBytes);
-    await server.stop();
-  },
-);
-
-test('every kind of answer is counted, and cut off after --stall-timeout', LIMIT, async (t) => {
-  const server = await startServer(APP, { t, args: ['--stall-timeout', '6s'] });
-  const bytes = BYTES;
-  const job = await call(`${server.url}/job`, JSON.stringify({ bytes }));
-  await server.until(({ replies }) => replies['ok'] === 1);
-  const jobPath = `/_k/jobs/${job.headers.get('x-banana-job-id')}`;
-  const input = { bytes };
-  const modelInputs = { bytes, asJson: true };
-  const kinds = {
-    // Taken from the job in pieces, as the client reads.
-    'the result of a background job': { requests: [{ method: 'GET', path: jobPath }], leastBytes: 1 },
-    "a gateway's reply": { requests: [{ path: '/start/v4/', input: { modelInputs } }], leastBytes: bytes },
-    'answers behind one that nobody reads': {
-      requests: [{ input }, { input }, { input }],
-      leastBytes: 3 * bytes,
-    },
-  } as const;
-  let cut = 0;
-  for (const [kind, { requests, leastBytes }] of Object.entries(kinds)) {
-    await t.test(kind, async () => {
-      const unread = await UnreadAnswer.ask(t, server, ...requests);
-      await server.until(({ unsent }) => unsent.clients === 1 && unsent.bytes >= leastBytes);
-      cut += requests.length;
-      await server.until(({ unsent, replies }) => unsent.bytes === 0 && replies['SERVE_SLOW_READER'] === cut);
-      assert.ok((await unread.rest()).bytes < bytes);
-    });
-  }
-  await server.stop();
-});
