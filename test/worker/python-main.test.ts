@@ -270,7 +270,7 @@ const SLOW_STARTS = [
   ['import queue\ndef init():\n    queue.Queue().get()', /: it is at \S+app\.py:3, in \w+ of \S+\.py:\d+$/],
   [
     'import asyncio\nasync def init():\n    await asyncio.sleep(1000)',
-    /: it is outside the app, in \w+ of \S+\.py:\d+$/,
+    /: it is at \S+app\.py:3, and awaits something$/,
   ],
 ] as const;
 

@@ -15,7 +15,7 @@ from banana_worker.waits import call_in_loop
 
 
 class EventLoop:
-    """All but `wake` and `cancel` is for the main thread."""
+    """All but `coroutine`, `wake` and `cancel` is for the main thread."""
 
     def __init__(self, listener: Listener, fd: int) -> None:
         asyncio = import_standard("asyncio")
@@ -38,6 +38,12 @@ class EventLoop:
         finally:
             self._task = None
         return task.result()
+
+    @property
+    def coroutine(self) -> Any:
+        """What `run` runs now, or None."""
+        task = self._task
+        return None if task is None else task.get_coro()
 
     def wait_until(self, is_there: Callable[[], bool]) -> None:
         """Runs the tasks of the app until a message has made `is_there` true; `wake` looks whether it is."""

@@ -116,7 +116,7 @@ class Worker:
         prints = attribute_prints(spec.print_mark)
         worker = WorkerInfo(spec.worker, spec.device.gpu, spec.device.threads)
         surroundings = CallSurroundings(worker, self._log, self._metrics)
-        watch = StartWatch(spec.ready_within_ms, self._log.warn)
+        watch = StartWatch(spec.ready_within_ms, lambda: self._tasks.coroutine, self._log.warn)
         app = import_app(spec)
         self._channel.send(["loaded", loaded_info(app)])
         host = CallHost(spec, self._channel, self._waits, surroundings)

@@ -100,3 +100,15 @@ def _strip(first: Any) -> None:
         if kept:  # an error of our own code keeps what there is
             one.stack[:] = kept
         open_ones += [one.__cause__, one.__context__, *(getattr(one, "exceptions", None) or ())]
+
+
+def place_in_coroutine(outermost: Any) -> Optional[str]:
+    """The place at which the innermost code of the app's own awaits something; None if there is none."""
+    place: Optional[str] = None
+    coroutine = outermost
+    while coroutine is not None:
+        frame = getattr(coroutine, "cr_frame", None)
+        if frame is not None and is_of_app(frame.f_code.co_filename):
+            place = "%s:%d" % (frame.f_code.co_filename, frame.f_lineno)
+        coroutine = getattr(coroutine, "cr_await", None)
+    return place

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 import threading
 from types import FrameType
-from typing import Callable, Optional
+from typing import Any, Callable, Optional
 
-from banana_worker.stack_frame import place_on_stack
+from banana_worker.stack_frame import place_in_coroutine, place_on_stack
 
 _LAST_WORD_MS = 5000.0
 
@@ -15,9 +15,13 @@ _LAST_WORD_MS = 5000.0
 class StartWatch:
     """Watches the thread that makes it. One that holds the GIL in native code lets nobody look."""
 
-    def __init__(self, ready_within_ms: Optional[float], tell: Callable[[str], None]) -> None:
-        """`tell` is called once, from a thread of its own, 5 s before the time is over, or after half of it."""
+    def __init__(
+        self, ready_within_ms: Optional[float], coroutine: Callable[[], Any], tell: Callable[[str], None]
+    ) -> None:
+        """`tell` is called once, from a thread of its own, 5 s before the time is over, or after half of it. `coroutine`
+        gives the one that the watched thread runs, or None."""
         self._tell = tell
+        self._coroutine = coroutine
         self._watched = threading.get_ident()
         self._over = threading.Event()
         if ready_within_ms is not None:
@@ -32,10 +36,14 @@ class StartWatch:
     def _look(self, after_s: float, left_s: float) -> None:
         frame = None if self._over.wait(after_s) else sys._current_frames().get(self._watched)
         if frame is not None:
-            self._tell("not ready yet, with %.1f s left (--init-timeout): it is %s" % (left_s, _where(frame)))
+            self._tell("not ready yet, with %.1f s left (--init-timeout): it is %s" % (left_s, self._where(frame)))
+
+    def _where(self, frame: FrameType) -> str:
+        awaits_at = place_in_coroutine(self._coroutine()) if place_on_stack(frame) is None else None
+        return _place_of(frame) if awaits_at is None else "at %s, and awaits something" % awaits_at
 
 
-def _where(innermost: FrameType) -> str:
+def _place_of(innermost: FrameType) -> str:
     code = innermost.f_code
     place, here = place_on_stack(innermost), "%s:%d" % (code.co_filename, innermost.f_lineno)
     if place == here:

@@ -16,7 +16,7 @@ _PLAIN = frozenset((dict, list, str, bytes, int, float, bool, tuple, type(None))
 
 
 class Tasks:
-    """All but `cancel` and `wake` is for the main thread. An app without coroutines never starts an event loop."""
+    """All but `coroutine`, `cancel` and `wake` is for the main thread. An app without coroutines never starts an event loop."""
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
@@ -46,6 +46,11 @@ class Tasks:
             self._listener.wait_until(is_there)
         else:
             self._loop.wait_until(is_there)
+
+    @property
+    def coroutine(self) -> Any:
+        """What `run` runs now; None if it runs nothing. For any thread."""
+        return None if self._loop is None else self._loop.coroutine
 
     def wake(self) -> None:
         """Messages were read."""
