@@ -10,15 +10,15 @@ import time
 import unittest
 from decimal import Decimal
 from types import SimpleNamespace
-from typing import Any, List
+from typing import Any, Callable, Iterator, List
 from unittest import mock
 
-from banana_worker import process
-from banana_worker import call_context
+from banana_worker import app_metrics, call_context, process
 from banana_worker.app_log import AppLog
 from banana_worker.app_metrics import OwnMetrics
 from banana_worker.batch_entries import entries_of, halves_of, only_entry
 from banana_worker.call_context import CallContext, CallSurroundings, WorkerInfo
+from banana_worker.channel import Channel
 from banana_worker.credit import Credit
 from banana_worker.errors import ServeError
 from banana_worker.listener import Listener
@@ -38,6 +38,9 @@ class Sent:
 
     def send(self, fields: List[Any], body: bytes = b"") -> None:
         self.messages.append(fields)
+
+    def send_on_turn(self, messages: Callable[[], List[List[Any]]]) -> None:
+        self.messages += messages()
 
 
 def context(**fields: Any) -> CallContext:
@@ -265,6 +268,37 @@ class Metrics(unittest.TestCase):
                 with self.assertRaises((TypeError, ValueError)):
                     getattr(self.metrics, kind)(name, value, labels)
         self.assertEqual([metric[1] for metric in self.told()], ["free"])
+
+    def test_what_another_thread_is_about_to_tell_leaves_before_what_is_sent_next(self) -> None:
+        out, inlet = os.pipe()
+        channel = Channel(inlet, lambda _fd, _error: self.fail("the front is gone"))
+        metrics = OwnMetrics(channel, lambda: None)
+        has_taken, may_go_on = threading.Event(), threading.Event()
+
+        def together(taken: Iterator[Metric]) -> List[Metric]:
+            given = list(taken)
+            has_taken.set()
+            may_go_on.wait()
+            return given
+
+        def end_the_call() -> None:
+            metrics.tell()
+            channel.send(["result"])
+
+        metrics.counter("calls")
+        with mock.patch.object(app_metrics, "_together", together):
+            threads = [threading.Thread(target=metrics.tell), threading.Thread(target=end_the_call)]
+            threads[0].start()
+            has_taken.wait()
+            threads[1].start()
+            threads[1].join(0.2)  # it would be done by then if it did not wait for the other
+            may_go_on.set()
+            for thread in threads:
+                thread.join()
+        os.close(inlet)
+        with os.fdopen(out, "rb") as file:
+            sent = file.read()
+        self.assertLess(sent.index(b"metrics"), sent.index(b"result"))
 
     def test_messages_are_bounded(self) -> None:
         channel: Any = self.sent

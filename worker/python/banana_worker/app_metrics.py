@@ -10,7 +10,7 @@ from banana_worker import process
 from banana_worker.channel import Channel
 from banana_worker.messages import Metric
 from banana_worker.metric_rules import metric_error, number_of
-from banana_worker.tell_metrics import tell_metrics
+from banana_worker.tell_metrics import metric_messages
 
 Labels = Mapping[str, Union[str, int, float, bool]]
 
@@ -29,6 +29,8 @@ class OwnMetrics:
         self._kinds: Dict[str, str] = {}
         # There is no lock: a signal handler that measures would wait for the thread that it has come in on.
         self._waiting: Deque[Metric] = collections.deque()
+        # Some were taken to be sent, perhaps by another thread, and may not have left yet.
+        self._are_leaving = False
 
     def counter(self, name: str, value: float = 1, labels: Optional[Labels] = None) -> None:
         """Adds to a number that only rises, over all workers."""
@@ -44,9 +46,15 @@ class OwnMetrics:
 
     def tell(self) -> None:
         """Sends what waits; in the kernel when this returns."""
-        if not self._waiting:
-            return
-        tell_metrics(self._channel, _together(self._taken()))
+        if self._waiting or self._are_leaving:
+            self._channel.send_on_turn(self._messages)
+
+    def _messages(self) -> List[List[Any]]:
+        """Takes what waits. Only one thread at a time is at it, and has sent it before another is."""
+        self._are_leaving = True
+        metrics = _together(self._taken())
+        self._are_leaving = len(metrics) > 0
+        return list(metric_messages(metrics))
 
     def _measure(self, kind: str, name: str, given_value: Any, given: Optional[Labels]) -> None:
         value = number_of(given_value)
@@ -66,10 +74,7 @@ class OwnMetrics:
 
     def _taken(self) -> Iterator[Metric]:
         for _ in range(len(self._waiting)):
-            try:
-                yield self._waiting.popleft()
-            except IndexError:
-                return  # another thread tells the rest
+            yield self._waiting.popleft()
 
 
 def _together(metrics: Iterator[Metric]) -> List[Metric]:

@@ -14,7 +14,7 @@ from typing import Any, Callable, Deque, List
 from banana_worker.codec import encode_head
 from banana_worker.in_turn import InTurn
 from banana_worker.messages import MAX_FRAGMENT_BYTES
-from banana_worker.outgoing import BytesLike, Outgoing, OutgoingIfWanted
+from banana_worker.outgoing import BytesLike, Outgoing, OutgoingIfWanted, OutgoingOnTurn
 from banana_worker.process import is_broken_pipe
 
 # Smaller bodies are copied behind their heads: one write of one buffer is quicker than one of two.
@@ -51,6 +51,11 @@ class Channel:
         out = OutgoingIfWanted([frame(encode_head(fields), body)], is_wanted)
         self._write_in_turn(out)
         return not out.is_dropped
+
+    def send_on_turn(self, messages: Callable[[], List[List[Any]]]) -> None:
+        """Sends messages of one frame each, which `messages` gives when their turn has come: whatever another thread sends
+        after it has called this leaves behind them."""
+        self._write_in_turn(OutgoingOnTurn(lambda: [frame(encode_head(fields)) for fields in messages()]))
 
     def send_body(self, head: bytes, id: int, body: BytesLike) -> None:
         """Sends a message whose body may need several frames: its head, then `body` frames of this id."""

@@ -58,3 +58,19 @@ class OutgoingIfWanted(Outgoing):
             super().write(fd)
         else:
             self.is_dropped = True
+
+
+class OutgoingOnTurn(Outgoing):
+    """Frames that are made when their turn has come; there may be none."""
+
+    __slots__ = ("_make",)
+
+    def __init__(self, make: Callable[[], List[BytesLike]]) -> None:
+        super().__init__([])
+        self._make = make
+
+    def write(self, fd: int) -> None:
+        if not self._parts:
+            self._parts = self._make()
+        if self._parts:
+            super().write(fd)

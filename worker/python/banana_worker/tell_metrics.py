@@ -1,9 +1,9 @@
-"""Sends what an app has measured, in messages of a bounded size."""
+"""What an app has measured, in messages of a bounded size."""
 
 from __future__ import annotations
 
 import math
-from typing import List
+from typing import Any, Iterator, List
 
 from banana_worker.channel import Channel
 from banana_worker.messages import Metric
@@ -15,18 +15,23 @@ _MAX_SAFE_INTEGER = 2**53 - 1
 
 
 def tell_metrics(channel: Channel, metrics: List[Metric]) -> None:
-    """They are in the kernel when this returns, before whatever is sent next."""
+    """Sends them. They are in the kernel when this returns, before whatever is sent next."""
+    for message in metric_messages(metrics):
+        channel.send(message)
+
+
+def metric_messages(metrics: List[Metric]) -> Iterator[List[Any]]:
     group: List[Metric] = []
     group_bytes = 0
     for metric in map(_sendable, metrics):
         size = _at_most_bytes(metric)
         if group and group_bytes + size > _MAX_MESSAGE_BYTES:
-            channel.send(["metrics", group])
+            yield ["metrics", group]
             group, group_bytes = [], 0
         group.append(metric)
         group_bytes += size
     if group:
-        channel.send(["metrics", group])
+        yield ["metrics", group]
 
 
 def _sendable(metric: Metric) -> Metric:
