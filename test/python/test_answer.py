@@ -107,6 +107,17 @@ class Values(Answers):
         self.assertEqual(self.text({"n": 10**5000}), '{"n":1' + "0" * 5000 + "}")
         self.assertEqual(getattr(sys, "get_int_max_str_digits", lambda: None)(), limit)
 
+    @unittest.skipUnless(hasattr(sys, "get_int_max_str_digits"), "a Python that writes numbers of any length")
+    def test_numbers_that_would_be_written_for_long_are_refused_by_their_place(self):
+        long = 10**50_000
+        said = ", the whole numbers of more than 4300 digits have more than 100000 digits together; return them as text"
+        self.refused({"n": 10**100_001}, 'with output["n"]' + said)
+        self.refused({"a": [1, long], "b": [long, 10**4400]}, 'with output["b"][1]' + said)
+        self.assertEqual(len(self.text([10**4299] * 100 + [long])), 100 * 4301 + 50_003)
+
+    def test_a_key_of_thousands_of_digits_is_refused_by_its_place(self):
+        self.refused([{10**5000: 1}], "output[0] has a whole number of some 5000 digits as a key; make it text")
+
     def test_a_dialect_may_want_ascii_alone(self):
         self.assertEqual(self.text(["\u00fc\U0001f34c"], ascii_json=True), '["\\u00fc\\ud83c\\udf4c"]')
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Tuple
+from typing import Optional, Tuple
 
 from banana_worker.errors import ServeError
 from banana_worker.messages import Call
 from banana_worker.reply.json_encoding import json_bytes
 from banana_worker.sentences import as_sentence
-from banana_worker.formats.long_integers import MAX_DIGITS, has_digit_limit, read_integer
+from banana_worker.formats.long_integers import MAX_DIGITS, LongIntegers, is_refused_by_int
 
 
 def _refuse_constant(name: str) -> float:
@@ -21,36 +21,42 @@ _decoder = json.JSONDecoder(parse_constant=_refuse_constant)
 _BEGINNINGS = ("{", "[")
 _SPACE = " \t\n\r"
 
-# For the rare body that holds a number of thousands of digits, which `int` refuses, or reads for minutes.
-_patient_decoder = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=read_integer)
-
 
 def read(body: bytes, call: Call) -> object:
     """As `read_json`."""
     return read_json(body)
 
 
-def read_json(body: bytes, what: str = "The body") -> object:
-    """Reads JSON (UTF-8, an optional byte order mark). `what` is its name in an error. @raises SERVE_BAD_BODY"""
+def read_json(body: bytes, what: str = "The body", integers: Optional[LongIntegers] = None) -> object:
+    """
+    Reads JSON (UTF-8, an optional byte order mark). `what` is its name in an error; `integers` are those of several texts
+    of one body. @raises SERVE_BAD_BODY
+    """
     try:
         text = body.decode("utf-8")
         if text.startswith("\ufeff"):
             text = text[1:]
-        return _decode(text)
+        return _decode(text, integers)
     except (ValueError, RecursionError) as cause:
         message = f"{what} is not valid JSON: {as_sentence(_reason_of(cause))}"
         raise ServeError("SERVE_BAD_BODY", message) from cause
 
 
-def _decode(text: str) -> object:
-    if len(text) > MAX_DIGITS and not has_digit_limit():
-        return _patient_decoder.decode(text)
+def _decode(text: str, integers: Optional[LongIntegers]) -> object:
+    if len(text) > MAX_DIGITS and not is_refused_by_int():
+        return _decode_patiently(text, integers)
     try:
         return _decode_fast(text) if text.startswith(_BEGINNINGS) else _decoder.decode(text)
     except ValueError as error:
         if isinstance(error, json.JSONDecodeError) or "digits" not in str(error):
             raise
-        return _patient_decoder.decode(text)
+        return _decode_patiently(text, integers)
+
+
+def _decode_patiently(text: str, integers: Optional[LongIntegers]) -> object:
+    """For the rare body that holds a number of thousands of digits, which `int` refuses, or reads for minutes."""
+    read = (integers or LongIntegers()).read
+    return json.JSONDecoder(parse_constant=_refuse_constant, parse_int=read).decode(text)
 
 
 def _decode_fast(text: str) -> object:

@@ -17,6 +17,7 @@ from banana_worker.reply.json_encoding import json_bytes
 from banana_worker.utf8 import utf8
 from banana_worker.formats.form_pairs import form_pairs
 from banana_worker.formats.json import read_json
+from banana_worker.formats.long_integers import LongIntegers
 
 BytesLike = Union[bytes, bytearray, memoryview]
 
@@ -81,7 +82,8 @@ class _FieldsItem(ReadItem):
         """Only the last field of a name is read. Raises SERVE_BAD_BODY."""
         self._fields = fields
         last = fields if len(fields) == 1 else {field.name: field for field in fields}.values()
-        self.item: Dict[str, Any] = {field.name: _value_of(field, is_raw) for field in last}
+        integers = LongIntegers()
+        self.item: Dict[str, Any] = {field.name: _value_of(field, is_raw, integers) for field in last}
 
     def parts(self) -> List[ItemPart]:
         return [ItemPart(name, filename, kind, bytes(content)) for name, kind, content, filename in self._fields]
@@ -90,7 +92,7 @@ class _FieldsItem(ReadItem):
         return {field.name: field.content_type for field in self._fields}
 
 
-def _value_of(field: _Field, is_raw: bool) -> Any:
+def _value_of(field: _Field, is_raw: bool, integers: LongIntegers) -> Any:
     is_json = field.content_type == "application/json"
     if is_raw or not (is_json or field.content_type.startswith("text")):
         return bytearray(field.content)
@@ -98,7 +100,7 @@ def _value_of(field: _Field, is_raw: bool) -> Any:
     if not is_json:
         return _text_of(field.content, what)
     try:
-        return read_json(field.content, what)
+        return read_json(field.content, what, integers)
     except ServeError as cause:
         raise _bad_item(cause.message) from cause
 

@@ -10,6 +10,7 @@ import re
 from typing import Dict, List, Set
 
 from banana_worker.errors import ServeError
+from banana_worker.formats.long_integers import LONG_DIGITS, TOO_MANY, LongIntegers, digits_of
 from banana_worker.outlook import is_of_process
 from banana_worker.sentences import as_sentence
 from banana_worker.stack_frame import traceback_without_own_frames
@@ -44,6 +45,7 @@ class _Plain:
     def __init__(self, is_binary: bool) -> None:
         self.is_binary = is_binary
         self.ancestors: Set[int] = set()
+        self.long_integers = LongIntegers()
 
     def convert(self, value: object, place: str) -> object:
         if value is None or isinstance(value, bool):
@@ -66,6 +68,8 @@ class _Plain:
     def integer(self, value: int, place: str) -> int:
         if self.is_binary and not -(2**63) <= value < 2**64:
             raise _Misplaced(f"{place} is an integer beyond 64 bits; return it as text")
+        if not self.long_integers.admits(digits_of(value)):
+            raise _Misplaced(f"with {place}, the {TOO_MANY}; return them as text")
         return value
 
     def inside(self, value: object, place: str) -> object:
@@ -108,6 +112,8 @@ class _Plain:
             return str.__str__(key)
         if key is None or isinstance(key, bool):
             return json.dumps(key)
+        if isinstance(key, int) and digits_of(int(key)) >= LONG_DIGITS:
+            raise _Misplaced(f"{place} has a whole number of some {digits_of(int(key))} digits as a key; make it text")
         if isinstance(key, (int, float)):
             return repr(int(key) if isinstance(key, int) else float(key))
         try:
