@@ -1,50 +1,57 @@
 /** Ways to start an app: by the command, by the app itself, for a test. The same server each time. */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, extname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { serve, type ServedFunctions } from '../../index.js';
 import { makeCues } from '../helpers/cues.js';
 import { holdPort } from '../helpers/held-port.js';
+import { needs } from '../helpers/needs.js';
 import { post, untilPotassium } from '../helpers/potassium.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
-import { ROOT, eventually, fixture, isAlive, startServer, type Exit } from '../helpers/server.js';
+import { withEachRuntime, type Language } from '../helpers/runtimes.js';
+import {
+  ROOT,
+  eventually,
+  fixture,
+  isAlive,
+  runCommand,
+  startServer,
+  type RunningCommand,
+} from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 
-test('the command serves an app that is exported as default', LIMIT, async (t) => {
-  const server = await startServer(fixture('potassium-default.ts'), { t });
-  assert.deepEqual((await post(server, '/greet', { name: 'you' })).json(), { out: 'hello you' });
-  assert.equal((await post(server, '/', {})).status, 404);
-  await server.stop();
-});
+withEachRuntime((runtime) => {
+  const { language, app, potassium } = runtime;
 
-test('the command serves an app that is exported as app', LIMIT, async (t) => {
-  const server = await startServer(fixture('potassium.mjs'), { t, env: makeCues(t).env });
-  assert.equal((await post(server, '/', 5)).json<{ json: number }>().json, 5);
-  await server.stop();
-});
+  test('the command serves an app that does not call itself app', LIMIT, async (t) => {
+    const server = await startServer(app('potassium-default'), { t });
+    assert.deepEqual((await post(server, '/greet', { name: 'you' })).json(), { out: 'hello you' });
+    assert.equal((await post(server, '/', {})).status, 404);
+    await server.stop();
+  });
 
-test(
-  'the command serves an app that would start itself, once, with its own options alone',
-  LIMIT,
-  async (t) => {
-    for (const [name, path] of [
-      ['potassium-serves.ts', { workerNum: 0, json: { name: 'you' } }],
-      ['functions-serve.ts', { out: 'hello you' }],
-    ] as const) {
-      const server = await startServer(fixture(name), { t, env: { TEST_PORT: '1' } });
-      assert.deepEqual((await post(server, '/', { name: 'you' })).json(), path);
+  test('the command serves an app by the name of app', LIMIT, async (t) => {
+    const server = await startServer(potassium(), { t, env: makeCues(t).env });
+    assert.equal((await post(server, '/', 5)).json<{ json: number }>().json, 5);
+    await server.stop();
+  });
+
+  test(
+    'the command serves an app that would start itself, once, with its own options alone',
+    LIMIT,
+    async (t) => {
+      const server = await startServer(app('potassium-serves'), { t, env: { TEST_PORT: '1' } });
+      const answer = await post(server, '/', { name: 'you' });
+      assert.deepEqual(answer.json(), { workerNum: 0, json: { name: 'you' } });
       assert.equal((await server.status()).model.workers.length, 1);
       await server.stop();
-    }
-  },
-);
+      assert.equal(server.stdout(), '', 'no line behind serve has run');
+    },
+  );
 
-withEachRuntime(({ app }) => {
   test(
     'a legacy app takes any content type, an empty body as null, and is started once, by the command alone',
     LIMIT,
@@ -58,32 +65,61 @@ withEachRuntime(({ app }) => {
       await server.stop();
     },
   );
+
+  test('the command serves an app whose file and folder have a space in their names', LIMIT, async (t) => {
+    const { folder, path } = folderWithSpace(t, app('potassium-legacy'));
+    const env = { TEST_PORT: '1' };
+    const server = await startServer(path, { t, cwd: folder, env });
+    assert.deepEqual((await post(server, '/', { name: 'you' })).json(), { out: 'hello you' });
+    await server.stop();
+  });
+
+  test('a test client runs init and calls, and leaves nothing that keeps the process', LIMIT, async (t) => {
+    const program = CLIENTS[language](t);
+    assert.deepEqual(await program.ended, { code: 0, signal: null }, program.stderr());
+    assert.equal(program.stderr(), '');
+    assert.deepEqual(JSON.parse(program.stdout()), {
+      posted: [200, { a: 'é' }, 'yes', 'application/json'],
+      // In Python the test shares its locks with the handler, as tests of Potassium have it.
+      inWorker: language === 'TypeScript',
+      raw: { json: 'bytes', bytes: 2 },
+      text: ['text', null],
+      bytes: [true, 1, 2, 255],
+      missing: 404,
+      sequence: 5,
+      refused: 'refused',
+    });
+  });
 });
 
-interface Program {
-  readonly pid: number;
-  readonly stdout: () => string;
-  readonly stderr: () => string;
-  readonly ended: Promise<Exit>;
-  kill(signal: NodeJS.Signals): void;
+/** Runs a file as its author would: `node --import tsx app.ts`. */
+function runNode(t: TestContext, path: string, env: Record<string, string>, cwd = ROOT): RunningCommand {
+  return runCommand(['--import', 'tsx', path], { t, command: process.execPath, env, cwd });
 }
 
-/** Runs a file as its author would: `node --import tsx app.ts`. */
-function runApp(t: TestContext, path: string, env: Record<string, string>, cwd = ROOT): Program {
-  const child = spawn(process.execPath, ['--import', 'tsx', path], {
-    cwd,
-    env: { ...process.env, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  t.after(() => child.kill('SIGKILL'));
-  let [stdout, stderr] = ['', ''];
-  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
-  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-  const ended = new Promise<Exit>((resolve) => {
-    child.once('close', (code, signal) => resolve({ code, signal }));
-  });
-  const kill = (signal: NodeJS.Signals): void => void child.kill(signal);
-  return { pid: child.pid as number, stdout: () => stdout, stderr: () => stderr, ended, kill };
+/** Runs a file as its author would: `python3 app.py`, where `potassium` is ours, and so are the fixtures. */
+function runPython(t: TestContext, path: string, env: Record<string, string>): RunningCommand {
+  const paths = [`${ROOT}worker/python`, `${ROOT}test/fixtures/python-apps`];
+  const all = { PYTHONPATH: paths.join(delimiter), PYTHONWARNINGS: 'ignore', ...env };
+  return runCommand(['-B', path], { t, command: 'python3', env: all });
+}
+
+/** How each language runs a program that tests its app. */
+const CLIENTS: Readonly<Record<Language, (t: TestContext) => RunningCommand>> = {
+  TypeScript: (t) => runNode(t, `${ROOT}test/fixtures/potassium-client.mjs`, makeCues(t).env),
+  Python: (t) => runPython(t, `${ROOT}test/fixtures/potassium-client.py`, makeCues(t).env),
+};
+
+/** A copy of an app, alone in a folder in which it finds what it imports. */
+function folderWithSpace(t: TestContext, app: string): { folder: string; path: string } {
+  const folder = mkdtempSync(join(tmpdir(), 'banana serve '));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  mkdirSync(join(folder, 'node_modules'));
+  symlinkSync(ROOT, join(folder, 'node_modules/banana-serve'));
+  symlinkSync(`${ROOT}node_modules/tsx`, join(folder, 'node_modules/tsx'));
+  const path = join(folder, `my app${extname(app)}`);
+  copyFileSync(app, path);
+  return { folder, path };
 }
 
 const PRINTED = {
@@ -92,7 +128,7 @@ const PRINTED = {
   'functions-serve.ts': 'shut down\nended with 0\n',
 };
 
-async function untilAnswers(url: string, program: Program): Promise<void> {
+async function untilAnswers(url: string, program: RunningCommand): Promise<void> {
   const isReady = async (): Promise<boolean> =>
     fetch(`${url}/healthcheck`).then(
       ({ status }) => status === 200,
@@ -108,7 +144,7 @@ for (const [name, workers, signal] of [
 ] as const) {
   test(`${name}, run directly, is the server: it answers, and ends by ${signal} with 0`, LIMIT, async (t) => {
     const port = await holdPort();
-    const program = runApp(t, fixture(name), { TEST_PORT: String(port) });
+    const program = runNode(t, fixture(name), { TEST_PORT: String(port) });
     const url = `http://127.0.0.1:${port}`;
     await untilAnswers(url, program);
     const status = await untilPotassium({ url }, ({ workers_ready }) => workers_ready === workers);
@@ -116,8 +152,8 @@ for (const [name, workers, signal] of [
     const answer = await post({ url }, '/', { name: 'you' });
     assert.equal(answer.status, 200, answer.text);
     const pids = await workerPids(url);
-    assert.ok(!pids.includes(program.pid), 'the app runs in workers');
-    program.kill(signal);
+    assert.ok(!pids.includes(program.process.pid ?? 0), 'the app runs in workers');
+    program.process.kill(signal);
     assert.deepEqual(await program.ended, { code: 0, signal: null });
     assert.deepEqual(pids.filter(isAlive), []);
     assert.equal(program.stdout(), PRINTED[name], 'the end is told once, by this process');
@@ -132,7 +168,7 @@ test(
     await new Promise((resolve) => taken.once('listening', resolve));
     t.after(() => taken.close());
     const { port } = taken.address() as AddressInfo;
-    const program = runApp(t, fixture('potassium-serves.ts'), { TEST_PORT: String(port) });
+    const program = runNode(t, fixture('potassium-serves.ts'), { TEST_PORT: String(port) });
     assert.deepEqual(await program.ended, { code: 4, signal: null });
     assert.match(
       program.stderr(),
@@ -142,37 +178,22 @@ test(
 );
 
 test('an app that starts itself in a folder with a space in its name is found', LIMIT, async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'banana serve '));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  mkdirSync(join(folder, 'node_modules'));
-  symlinkSync(ROOT, join(folder, 'node_modules/banana-serve'));
-  symlinkSync(`${ROOT}node_modules/tsx`, join(folder, 'node_modules/tsx'));
-  const path = join(folder, 'my app.ts');
-  copyFileSync(fixture('potassium-legacy.ts'), path);
+  const { folder, path } = folderWithSpace(t, fixture('potassium-legacy.ts'));
   const port = await holdPort();
-  const program = runApp(t, path, { TEST_PORT: String(port) }, folder);
+  const program = runNode(t, path, { TEST_PORT: String(port) }, folder);
   const url = `http://127.0.0.1:${port}`;
   await untilAnswers(url, program);
   assert.deepEqual((await post({ url }, '/', { name: 'you' })).json(), { out: 'hello you' });
   assert.equal((await untilPotassium({ url }, ({ workers_ready }) => workers_ready === 1)).restarts, 0);
-  program.kill('SIGTERM');
+  program.process.kill('SIGTERM');
   assert.equal((await program.ended).code, 0);
 });
 
-test('testClient runs init in a worker, and leaves nothing that keeps the process', LIMIT, async (t) => {
-  const program = runApp(t, `${ROOT}test/fixtures/potassium-client.mjs`, makeCues(t).env);
-  assert.deepEqual(await program.ended, { code: 0, signal: null }, program.stderr());
-  assert.equal(program.stderr(), '');
-  assert.deepEqual(JSON.parse(program.stdout()), {
-    posted: [200, { a: 'é' }, 'yes', 'application/json'],
-    inWorker: true,
-    raw: { json: 'bytes', bytes: 2 },
-    text: ['text', null],
-    bytes: [true, 1, 2, 255],
-    missing: 404,
-    sequence: 5,
-    refused: 'refused',
-  });
+test('the command serves functions that would start themselves, once', LIMIT, async (t) => {
+  const server = await startServer(fixture('functions-serve.ts'), { t, env: { TEST_PORT: '1' } });
+  assert.deepEqual((await post(server, '/', { name: 'you' })).json(), { out: 'hello you' });
+  assert.equal((await server.status()).model.workers.length, 1);
+  await server.stop();
 });
 
 test('serve() of functions of which one is none says so', () => {
@@ -182,6 +203,20 @@ test('serve() of functions of which one is none says so', () => {
     message: /serve\(\{ inference \}\) needs a function/,
   });
 });
+
+test(
+  'an app in Python that is run directly starts no server: it says what does, and ends',
+  { ...LIMIT, skip: needs('python3') },
+  async (t) => {
+    const program = runPython(t, `${ROOT}test/fixtures/python-apps/potassium-serves.py`, { TEST_PORT: '1' });
+    assert.deepEqual(await program.ended, { code: 1, signal: null });
+    assert.match(
+      program.stderr(),
+      /potassium-serves\.py", line \d+, in <module>\n[^]*RuntimeError: app\.serve\(\) starts no server by itself: run `banana-serve app\.py`/,
+    );
+    assert.equal(program.stdout(), '');
+  },
+);
 
 async function workerPids(url: string): Promise<number[]> {
   const { model } = (await (await fetch(`${url}/status`)).json()) as {
