@@ -36,6 +36,7 @@ import { holdsApp } from './server/app-path.js';
 import { MAIN_FLAGS, type ListenFlags } from './server/listen-flags.js';
 import type { ModelSource } from './server/models-handle.js';
 import { servedAs } from './options/mms-mode.js';
+import { APP_SOURCES } from './runtimes/index.js';
 import type { ModelPlan } from './server/plan-models.js';
 import { planServed } from './server/plan-served.js';
 import type { ServerHandle } from './server/server-handle.js';
@@ -214,9 +215,11 @@ function refuseUnwatchable(plans: readonly ModelPlan[]): void {
   )?.spec.program;
   if (unknown === undefined) return;
   throw configError(
-    `--watch knows the files of apps in TypeScript, JavaScript and Python, not those of ${unknown.label}; leave it out.`,
+    `--watch knows the files of apps in ${LANGUAGES}, not those of ${unknown.label}; leave it out.`,
   );
 }
+
+const LANGUAGES = new Intl.ListFormat('en-GB').format(APP_SOURCES.languages);
 
 /** What the machine has, as far as anybody wants it. */
 async function findDevices(

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { realpath, rename, rm } from 'node:fs/promises';
 import { dirname, extname, join, relative, resolve } from 'node:path';
-import { runtimeNameOf } from '../runtimes/index.js';
+import { runtimeNameOf, USUAL_RUNTIME_NAME } from '../runtimes/index.js';
 import { ArchiveProblem } from '../store/archives/archive-problem.js';
 import { EntryNames } from '../store/archives/entry-names.js';
 import { entryOfFolder } from '../store/entry-file.js';
@@ -58,7 +58,7 @@ export async function archiveModel(wish: ArchiveWish, cwd: string): Promise<Writ
   const { files, leftOut } = await modelFiles(folder, path);
   refuseOdd(files.map(({ name }) => name));
   const entry = await entryOfFolder({ folder, root: '/', stem: modelName }, { url: '', ...wish });
-  const runtime = wish.runtime ?? runtimeNameOf(extname(entry.app)) ?? 'python';
+  const runtime = wish.runtime ?? runtimeNameOf(extname(entry.app)) ?? USUAL_RUNTIME_NAME;
   const manifest = { ...VERSIONS, runtime, model: { modelName, handler } };
   const made = { [MANIFEST_FILE]: `${JSON.stringify(manifest, null, 2)}\n` };
   await writeInPlace(path, force, (beside) => write(archiveFormat, beside, { files, made }, modelName));

@@ -1,6 +1,7 @@
 /** Which files of a model's folder go into its archive: as with Multi Model Server's archiver. */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isLeftover } from '../runtimes/index.js';
 
 export interface ModelFile {
   /** In the archive, with slashes. */
@@ -42,10 +43,10 @@ export async function modelFiles(folder: string, leaving: string): Promise<Model
 }
 
 function isFolderOfOthers(name: string): boolean {
-  return name.startsWith('.') || name === '__MACOSX' || name === '__pycache__';
+  return name.startsWith('.') || name === '__MACOSX' || isLeftover(name);
 }
 
 /** A manifest is written anew. */
 function isFileOfOthers(name: string): boolean {
-  return name === 'MANIFEST.json' || /\.(?:pyc|DS_Store|mar)$/.test(name);
+  return name === 'MANIFEST.json' || /\.(?:DS_Store|mar)$/.test(name) || isLeftover(name);
 }

@@ -5,6 +5,8 @@ import type { Runtime } from './runtime.js';
 export const command: Runtime = {
   names: [],
   extensions: [],
+  sources: null,
+  leftovers: [],
   claims: ({ workerCommand }) => workerCommand !== null,
   prepare: ({ workerCommand }) => {
     const [program = '', ...args] = workerCommand ?? [];

@@ -1,5 +1,6 @@
-/** What turns an app into the program of its workers. One file per runtime; `index.ts` is the list. */
+/** What turns an app into the program of its workers. One file or folder per runtime; `index.ts` is the list. */
 import type { ResolvedModelOptions } from '../options/resolve.js';
+import type { Sources } from '../watch/sources.js';
 
 /** Where a custom service stands: handlers that take batches of items, as Multi Model Server calls them. */
 export interface ServiceSource {
@@ -62,6 +63,10 @@ export interface Runtime {
   readonly names: readonly string[];
   /** Extensions of the files that are its apps, the likelier ones first; none if it is asked for by other means. */
   readonly extensions: readonly string[];
+  /** What counts in a folder that is watched; null: not known. */
+  readonly sources: Sources | null;
+  /** Names of files and folders that running such an app leaves behind, and that no archive needs. */
+  readonly leftovers: readonly RegExp[];
   /** Whether it runs this app. The first of the list that does is the one. */
   claims(spec: AppSpec): boolean;
   /** Called once for each new spec of a model, before its workers. @throws SERVE_CONFIG with file, cause and cure */

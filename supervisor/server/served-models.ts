@@ -16,6 +16,7 @@ import type { ServerOptions } from '../options/resolve.js';
 import type { WorkerDeath } from '../processes/worker-death.js';
 import type { AppMetric, RetireLimits } from '../processes/worker-listener.js';
 import type { Slot } from '../slots/slot.js';
+import { APP_SOURCES } from '../runtimes/index.js';
 import { releasedOnFailure, type Release } from '../store/stored-model.js';
 import { AppFiles, changeText } from '../watch/app-files.js';
 import { deferred, type Deferred } from './deferred.js';
@@ -225,7 +226,7 @@ export class ServedModels {
     };
     const kept = this.#kept.get(model) as Kept;
     const { watches, isSingleFile = false } = program;
-    kept.files = watches.map((path) => new AppFiles(path, listener, isSingleFile));
+    kept.files = watches.map((path) => new AppFiles(path, APP_SOURCES, listener, isSingleFile));
     await Promise.all(kept.files.map((files) => files.open()));
   }
 

@@ -8,6 +8,7 @@
 import { realpathSync, statSync, watch, type FSWatcher } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { changedFiles, isAppFile, isIgnored, readFileAlone, readTree, type FileTree } from './file-tree.js';
+import type { Sources } from './sources.js';
 
 export interface AppFilesListener {
   /** Paths below the app's folder, at least one. */
@@ -36,6 +37,7 @@ export class AppFiles {
   readonly #folder: string;
   /** Name of the file that counts, with what it loads by relative paths; null: all of the folder count. */
   readonly #only: string | null;
+  readonly #sources: Sources;
   readonly #listener: AppFilesListener;
   #state: State = { name: 'still' };
   #tree: FileTree = new Map();
@@ -43,11 +45,12 @@ export class AppFiles {
   #hasProblem = false;
 
   /** `app`: path of its folder, or of a file in it, which exists. `isAlone`: only that file counts, and what it loads. */
-  constructor(app: string, listener: AppFilesListener, isAlone = false) {
+  constructor(app: string, sources: Sources, listener: AppFilesListener, isAlone = false) {
     const path = realpathSync(app);
     const isFolder = statSync(path).isDirectory();
     this.#folder = isFolder ? path : dirname(path);
     this.#only = isAlone && !isFolder ? basename(path) : null;
+    this.#sources = sources;
     this.#listener = listener;
   }
 
@@ -65,7 +68,8 @@ export class AppFiles {
 
   #onNews(event: string, path: string | null): void {
     // An entry that is made, moved or removed may be a folder, whatever its name.
-    if (path !== null && (isIgnored(path) || (event === 'change' && !isAppFile(path)))) return;
+    if (path !== null && isIgnored(path, this.#sources)) return;
+    if (path !== null && event === 'change' && !isAppFile(path, this.#sources)) return;
     if (this.#state.name === 'reading') this.#state = { name: 'reading', isStale: true };
     else this.#awaitQuiet();
   }
@@ -95,8 +99,8 @@ export class AppFiles {
     const onFolder = (folder: string): void => this.#watch(folder);
     this.#tree =
       this.#only === null
-        ? await readTree(this.#folder, this.#tree, onFolder)
-        : await readFileAlone(this.#folder, this.#only, this.#tree, onFolder);
+        ? await readTree(this.#folder, this.#sources, this.#tree, onFolder)
+        : await readFileAlone(this.#folder, this.#only, this.#sources, this.#tree, onFolder);
     if (!ONE_WATCH_FOR_ALL) closeAll(watchersBefore);
     this.#endReading();
   }

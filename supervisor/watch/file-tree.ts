@@ -7,7 +7,7 @@ import { hash } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import { readFile, readdir, stat } from 'node:fs/promises';
 import { dirname, extname, join, sep } from 'node:path';
-import { localImports } from './local-imports.js';
+import type { Sources } from './sources.js';
 
 interface FileMark {
   readonly bytes: number;
@@ -19,42 +19,28 @@ interface FileMark {
 /** Files by their path below the folder. */
 export type FileTree = ReadonlyMap<string, FileMark>;
 
-const EXTENSIONS: ReadonlySet<string> = new Set([
-  '.ts',
-  '.mts',
-  '.cts',
-  '.tsx',
-  '.js',
-  '.mjs',
-  '.cjs',
-  '.jsx',
-  '.json',
-  '.py',
-]);
+/** Labels, settings and the like: every app may read them. */
+const DATA_EXTENSION = '.json';
 
-/** Packages, what builds and tests leave behind, and the server's own options, which are read at its start only. */
-const IGNORED: ReadonlySet<string> = new Set([
-  'node_modules',
-  'site-packages',
-  'venv',
-  '__pycache__',
-  'dist',
-  'build',
-  'out',
-  'coverage',
-  'banana.json',
-]);
+/** The server's own options, which are read at its start only. */
+const OPTIONS_FILE = 'banana.json';
 
 /** Larger ones are data: reading them at every start and change would take longer than it may. */
 const MAX_HASHED_BYTES = 1024 * 1024;
 
 /** Whether nothing at or below this path, taken from the folder on, counts. */
-export function isIgnored(path: string): boolean {
-  return path.split(sep).some((name) => name.startsWith('.') || IGNORED.has(name));
+export function isIgnored(path: string, { foldersOfOthers }: Sources): boolean {
+  return path
+    .split(sep)
+    .some((name) => name.startsWith('.') || name === OPTIONS_FILE || foldersOfOthers.includes(name));
 }
 
-export function isAppFile(name: string): boolean {
-  return EXTENSIONS.has(extname(name));
+export function isAppFile(name: string, sources: Sources): boolean {
+  return extname(name) === DATA_EXTENSION || isCode(name, sources);
+}
+
+function isCode(name: string, { extensions }: Sources): boolean {
+  return extensions.includes(extname(name));
 }
 
 /**
@@ -63,6 +49,7 @@ export function isAppFile(name: string): boolean {
  */
 export async function readTree(
   root: string,
+  sources: Sources,
   before: FileTree,
   onFolder: (path: string) => void,
 ): Promise<FileTree> {
@@ -74,9 +61,9 @@ export async function readTree(
     const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
     for (const entry of entries) {
       const path = join(below, entry.name);
-      if (isIgnored(entry.name)) continue;
+      if (isIgnored(entry.name, sources)) continue;
       if (entry.isDirectory()) folders.push(path);
-      else if (isAppFile(entry.name)) {
+      else if (isAppFile(entry.name, sources)) {
         const mark = await markOf(join(root, path), before.get(path)).catch(() => null);
         if (mark !== null) tree.set(path, mark);
       }
@@ -89,6 +76,7 @@ export async function readTree(
 export async function readFileAlone(
   root: string,
   name: string,
+  sources: Sources,
   before: FileTree,
   onFolder: (path: string) => void,
 ): Promise<FileTree> {
@@ -96,14 +84,15 @@ export async function readFileAlone(
   const folders = new Set<string>();
   const files = [name];
   for (let file = files.pop(); file !== undefined; file = files.pop()) {
-    if (tree.has(file) || (file !== name && isIgnored(file.replace(ABOVE, '')))) continue;
+    if (tree.has(file) || (file !== name && isIgnored(file.replace(ABOVE, ''), sources))) continue;
     const folder = join(root, dirname(file));
     if (!folders.has(folder)) onFolder(folder);
     folders.add(folder);
     const mark = await markOf(join(root, file), before.get(file)).catch(() => null);
     if (mark === null) continue;
     tree.set(file, mark);
-    files.push(...localImports(file, await textOf(join(root, file), mark)));
+    if (isCode(file, sources))
+      files.push(...sources.localImports(file, await textOf(join(root, file), mark)));
   }
   return tree;
 }
@@ -111,10 +100,9 @@ export async function readFileAlone(
 /** How a path begins that leads out of the folder. */
 const ABOVE = /^(?:\.\.[/\\])+/;
 
-/** Empty for data, which loads nothing. */
+/** Empty where it is so large that it is data, which loads nothing. */
 async function textOf(file: string, { bytes }: FileMark): Promise<string> {
-  const isCode = bytes <= MAX_HASHED_BYTES && extname(file) !== '.json';
-  return isCode ? readFile(file, 'utf8').catch(() => '') : '';
+  return bytes <= MAX_HASHED_BYTES ? readFile(file, 'utf8').catch(() => '') : '';
 }
 
 /** Changed, new and removed files, in order. */

@@ -4,6 +4,7 @@ import { OPTIONS } from '../../options/table.js';
 import type { Runtime } from '../runtime.js';
 import { findInterpreter } from './find-interpreter.js';
 import { PYTHON_PATH } from './python-path.js';
+import { pythonSources } from './python-sources.js';
 
 const WORKER_ENTRY = `${PYTHON_PATH}/banana_worker/__main__.py`;
 const EXTENSIONS = ['.py'];
@@ -11,6 +12,8 @@ const EXTENSIONS = ['.py'];
 export const python: Runtime = {
   names: ['python', 'python2', 'python3'],
   extensions: EXTENSIONS,
+  sources: pythonSources,
+  leftovers: [/^__pycache__$/, /\.pyc$/],
   claims: ({ app }) => EXTENSIONS.includes(extname(app)),
   prepare: async ({ app }, { resolved, startFolder, isUnpacked, env }) => {
     const { path, version, warnings } = await findInterpreter(app, {

@@ -67,6 +67,8 @@ test('the first runtime of the list that claims an app prepares it; what it thro
   const shell: Runtime = {
     names: ['shell'],
     extensions: ['.sh'],
+    sources: null,
+    leftovers: [],
     claims: ({ app }) => app.endsWith('.sh'),
     prepare: ({ app }) =>
       app === '/no.sh' ? Promise.reject(new Error('no shell')) : Promise.resolve(program),

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, renameSync, symlinkSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
 import { AppFiles, changeText } from '../../../supervisor/watch/app-files.js';
+import { APP_SOURCES } from '../../../supervisor/runtimes/index.js';
 import { editedApp, type EditedApp } from '../../helpers/edited-app.js';
 import { eventually } from '../../helpers/server.js';
 
@@ -20,7 +21,7 @@ async function watched(t: TestContext, app: EditedApp, name = 'app.ts', isAlone 
     onChange: (changed: readonly string[]) => told.push(changed),
     onProblem: (problem: string) => assert.fail(problem),
   };
-  const files = new AppFiles(app.path(name), listener, isAlone);
+  const files = new AppFiles(app.path(name), APP_SOURCES, listener, isAlone);
   t.after(() => files.close());
   await files.open();
   const untilTold = (file: string): Promise<void> =>
@@ -159,7 +160,7 @@ test('nothing is left open after the end, whenever that comes', LIMIT, async (t)
   files.close();
   await untilNoWatches();
 
-  const opening = new AppFiles(app.path('app.ts'), { onChange() {}, onProblem() {} });
+  const opening = new AppFiles(app.path('app.ts'), APP_SOURCES, { onChange() {}, onProblem() {} });
   const opened = opening.open();
   opening.close();
   await opened;

@@ -8,12 +8,13 @@ import {
   readTree,
   type FileTree,
 } from '../../../supervisor/watch/file-tree.js';
+import { APP_SOURCES } from '../../../supervisor/runtimes/index.js';
 import { editedApp, type EditedApp } from '../../helpers/edited-app.js';
 
 const NOTHING: FileTree = new Map();
 
 function read(app: EditedApp, before = NOTHING): Promise<FileTree> {
-  return readTree(app.folder, before, () => {});
+  return readTree(app.folder, APP_SOURCES, before, () => {});
 }
 
 async function namesOf(t: TestContext, files: readonly string[]): Promise<string[]> {
@@ -47,14 +48,14 @@ test('packages, outputs, dot files and data do not', async (t) => {
 });
 
 test('a path belongs to the app only if every folder on it does', () => {
-  assert.equal(isIgnored('lib/node_modules/a.js'), true);
-  assert.equal(isIgnored('env/lib/python3.11/site-packages/a/b.py'), true);
-  assert.equal(isIgnored('venv/bin/a.py'), true);
-  assert.equal(isIgnored('lib/__pycache__/a.py'), true);
-  assert.equal(isIgnored('lib/.cache/a.js'), true);
-  assert.equal(isIgnored('lib/a.js'), false);
-  assert.equal(isAppFile('lib/a.js'), true);
-  assert.equal(isAppFile('lib/a.png'), false);
+  assert.equal(isIgnored('lib/node_modules/a.js', APP_SOURCES), true);
+  assert.equal(isIgnored('env/lib/python3.11/site-packages/a/b.py', APP_SOURCES), true);
+  assert.equal(isIgnored('venv/bin/a.py', APP_SOURCES), true);
+  assert.equal(isIgnored('lib/__pycache__/a.py', APP_SOURCES), true);
+  assert.equal(isIgnored('lib/.cache/a.js', APP_SOURCES), true);
+  assert.equal(isIgnored('lib/a.js', APP_SOURCES), false);
+  assert.equal(isAppFile('lib/a.js', APP_SOURCES), true);
+  assert.equal(isAppFile('lib/a.png', APP_SOURCES), false);
 });
 
 test('changed, new and removed files are told apart from those that were only saved', async (t) => {
@@ -92,7 +93,7 @@ test('a large file is data: its size and time count, and it is not read', async 
 test('a folder is told before it is read, and what is no longer there is left out', async (t) => {
   const app = editedApp(t, { 'app.ts': '1', 'lib/a.ts': '1', 'node_modules/b.ts': '1' });
   const folders: string[] = [];
-  const tree = await readTree(app.folder, NOTHING, (folder) => {
+  const tree = await readTree(app.folder, APP_SOURCES, NOTHING, (folder) => {
     folders.push(folder);
     if (folder === app.path('lib')) app.remove('lib');
   });

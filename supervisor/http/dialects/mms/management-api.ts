@@ -1,4 +1,5 @@
 /** Describes the management API: what each of its paths takes and answers. */
+import { RUNTIME_NAMES } from '../../../runtimes/index.js';
 import {
   errorReplies,
   jsonReply,
@@ -38,7 +39,7 @@ const REGISTERED: readonly ApiParameter[] = [
   queryParameter('handler', 'Where its handler is: file, file:function or file:Class.', TEXT),
   queryParameter('runtime', 'What runs it, where it has a file for each.', {
     type: 'string',
-    enum: ['node', 'python', 'python2', 'python3'],
+    enum: RUNTIME_NAMES,
   }),
   ...OPTIONS,
   queryParameter('startup_timeout', 'Longest start of a worker, in seconds.', number(600, 0)),

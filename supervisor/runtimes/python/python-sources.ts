@@ -1,24 +1,28 @@
-/** As `local-imports.ts`, of a file in Python: what it imports, by a relative name or by one that may lie in the app's folder. */
+/** The code of apps in Python. A file loads what it imports by a relative name, or by one that may lie in the app's folder. */
 import { dirname, join } from 'node:path';
+import type { Sources } from '../../watch/sources.js';
+
+export const pythonSources: Sources = {
+  languages: ['Python'],
+  extensions: ['.py'],
+  foldersOfOthers: ['site-packages', 'venv', '__pycache__'],
+  localImports: (file, text) => {
+    const taken = [...text.matchAll(FROM)].flatMap(
+      ([, dots = '', module = '', inParentheses, onLine = '']) => {
+        const base = dots === '' ? '' : join(dirname(file), ...Array<string>(dots.length - 1).fill('..'));
+        return placesOf(base, module, namesIn(inParentheses ?? onLine));
+      },
+    );
+    const modules = [...text.matchAll(IMPORT)].flatMap(([, list = '']) => namesIn(list));
+    return [...new Set([...taken, ...modules.flatMap((module) => placesOf('', module, []))])];
+  },
+};
 
 /** `from .a import b, c`; what is imported may be in parentheses, over several lines. */
 const FROM = /^[ \t]*from[ \t]+(\.*)[ \t]*([\w.]*)[ \t]+import[ \t]+(?:\(([^)]*)\)|([^#\n]*))/gm;
 
 /** `import a, b.c as d` */
 const IMPORT = /^[ \t]*import[ \t]+([^#\n]+)/gm;
-
-/** Where the modules may be that `text`, which is in `file`, imports: paths below the app's folder, of which most are not there. */
-export function pythonImports(file: string, text: string): string[] {
-  const paths = new Set<string>();
-  for (const [, dots = '', module = '', inParentheses, onLine = ''] of text.matchAll(FROM)) {
-    const names = namesIn(inParentheses ?? onLine);
-    const base = dots === '' ? '' : join(dirname(file), ...Array<string>(dots.length - 1).fill('..'));
-    for (const path of placesOf(base, module, names)) paths.add(path);
-  }
-  for (const [, list = ''] of text.matchAll(IMPORT))
-    for (const module of namesIn(list)) for (const path of placesOf('', module, [])) paths.add(path);
-  return [...paths];
-}
 
 /** `a.b as c, d` without what they are called here, and without comments. */
 function namesIn(list: string): string[] {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { localImports } from '../../../supervisor/watch/local-imports.js';
+import { nodeSources } from '../../../../supervisor/runtimes/node/node-sources.js';
 
 for (const [what, text, path] of [
   ['an import', `import { a } from './a.mjs';`, 'src/a.mjs'],
@@ -16,11 +16,14 @@ for (const [what, text, path] of [
   ['a name with a dot', `import './a.b'`, 'src/a.b.ts'],
 ] as const) {
   test(`${what} is seen`, () => {
-    assert.ok(localImports('src/app.ts', text).includes(path), localImports('src/app.ts', text).join());
+    assert.ok(
+      nodeSources.localImports('src/app.ts', text).includes(path),
+      nodeSources.localImports('src/app.ts', text).join(),
+    );
   });
 }
 
 for (const text of [`import 'package'`, `import 'node:fs'`, `from('/absolute.mjs')`, `const a = './a.mjs';`])
   test(`nothing beside the file is seen in ${text}`, () => {
-    assert.deepEqual(localImports('src/app.ts', text), []);
+    assert.deepEqual(nodeSources.localImports('src/app.ts', text), []);
   });

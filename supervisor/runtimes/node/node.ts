@@ -1,14 +1,17 @@
 /** Apps in JavaScript and TypeScript: Node with our own worker. */
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Runtime } from './runtime.js';
+import type { Runtime } from '../runtime.js';
+import { nodeSources } from './node-sources.js';
 
-const WORKER_ENTRY = fileURLToPath(new URL('../../worker/main.js', import.meta.url));
+const WORKER_ENTRY = fileURLToPath(new URL('../../../worker/main.js', import.meta.url));
 const EXTENSIONS = ['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs'];
 
 export const node: Runtime = {
   names: ['node'],
   extensions: EXTENSIONS,
+  sources: nodeSources,
+  leftovers: [],
   claims: ({ app }) => EXTENSIONS.includes(extname(app)),
   prepare: ({ app }) =>
     Promise.resolve({
@@ -21,15 +24,4 @@ export const node: Runtime = {
       watches: [app],
       warnings: [],
     }),
-};
-
-/**
- * Models of a store that are no app of any kind: models may be registered before they can be served, and the worker says
- * what is wrong with what is found, or is missing, in their place.
- */
-export const unservable: Runtime = {
-  ...node,
-  names: [],
-  extensions: [],
-  claims: ({ service }) => service !== null,
 };

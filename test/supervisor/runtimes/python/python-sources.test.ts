@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { localImports } from '../../../supervisor/watch/local-imports.js';
+import { pythonSources } from '../../../../supervisor/runtimes/python/python-sources.js';
 
 for (const [what, text, path] of [
   ['an import', 'import labels', 'labels.py'],
@@ -17,7 +17,7 @@ for (const [what, text, path] of [
   ['everything of a module', 'from labels import *', 'labels.py'],
 ] as const) {
   test(`${what} is seen in Python`, () => {
-    const paths = localImports('src/app.py', text);
+    const paths = pythonSources.localImports('src/app.py', text);
     assert.ok(paths.includes(path), paths.join());
   });
 }
@@ -29,5 +29,5 @@ for (const text of [
   'x = "./labels.json"',
 ])
   test(`nothing is seen in ${text}`, () => {
-    assert.deepEqual(localImports('src/app.py', text), []);
+    assert.deepEqual(pythonSources.localImports('src/app.py', text), []);
   });

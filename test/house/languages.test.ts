@@ -1,0 +1,34 @@
+/**
+ * What the supervisor knows of Python stands in `runtimes/`. The few other lines that name it are listed here with the
+ * reason; a new one belongs behind the runtime.
+ */
+import assert from 'node:assert/strict';
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { ROOT } from '../helpers/server.js';
+
+const SUPERVISOR = join(ROOT, 'supervisor');
+
+/** The language, its files, and what its tools leave or look for. */
+const PYTHON = /python|\bpip\b|\.pyc?\b|__pycache__|__init__|site-packages|\bvenv\b|VIRTUAL_ENV|CONDA/i;
+
+const ALLOWED: Readonly<Record<string, string>> = {
+  'cli.ts': 'the flags --python and --python-path, `new --python`, and app.py among the default names',
+  'new/new-project.ts': 'the project that `new --python` makes',
+  'options/table.ts': 'the option --python',
+  'options/model-entries.ts': "an example of a program of the user's own",
+  'options/mms/keys-left-aside.ts': "a key of Multi Model Server's configuration that is called so",
+  'options/secret-names.ts': 'a variable of an image, which is no secret',
+  'server/banner.ts': 'an example of the interpreter that the banner names',
+  'server/server-status.ts': 'an example of what /status names',
+  'http/dialects/gateway/gateway.ts': 'a client of ours in that language',
+};
+
+const naming = readdirSync(SUPERVISOR, { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts') && !name.startsWith('runtimes/'))
+  .filter((name) => PYTHON.test(readFileSync(join(SUPERVISOR, name), 'utf8')));
+
+test('outside of its runtime, no file of the supervisor knows Python but those that are listed', () => {
+  assert.deepEqual(naming.sort(), Object.keys(ALLOWED).sort());
+});
