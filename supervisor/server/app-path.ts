@@ -1,5 +1,5 @@
 /** Finds the app a person meant. */
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, readlinkSync, statSync } from 'node:fs';
 import { basename, dirname, extname, join, relative, resolve } from 'node:path';
 import { configError } from '../../protocol/errors.js';
 import { APP_EXTENSIONS } from '../runtimes/index.js';
@@ -18,20 +18,19 @@ export function findApp(given: string | null, folder: string, place = ''): strin
   const fail = (message: string): never => {
     throw configError(place === '' ? message : `${place}: ${message}`);
   };
-  if (given === null)
-    return (
-      appIn(folder) ??
-      fail(
-        `no app was given, and there is no ${DEFAULT_NAMES.join(', ')} in ${folder}. Run: banana-serve ./app.ts`,
-      )
-    );
+  const find = (within: string, names: readonly string[], otherwise: string): string =>
+    appIn(within, names) ?? fail(deadLinkIn(within, names, folder) ?? otherwise);
+  if (given === null) {
+    const none = `no app was given, and there is no ${DEFAULT_NAMES.join(', ')} in ${folder}.`;
+    return find(folder, DEFAULT_NAMES, `${none} Run: banana-serve ./app.ts`);
+  }
   const path = resolve(folder, given);
-  if (!existsSync(path)) return fail(`${given}: no such file.${hintFor(path, folder)}`);
-  if (statSync(path).isDirectory())
-    return (
-      appIn(path, [...DEFAULT_NAMES, ...SERVICE_NAMES]) ??
-      fail(`${given} is a folder without ${DEFAULT_NAMES.join(', ')}, and without a ${SERVICE_NAMES[0]}.`)
-    );
+  if (!existsSync(path))
+    return fail(deadLink(path, given) ?? `${given}: no such file.${hintFor(path, folder)}`);
+  if (statSync(path).isDirectory()) {
+    const none = `${given} is a folder without ${DEFAULT_NAMES.join(', ')}, and without a ${SERVICE_NAMES[0]}.`;
+    return find(path, [...DEFAULT_NAMES, ...SERVICE_NAMES], none);
+  }
   if (APP_EXTENSIONS.includes(extname(path))) return path;
   return fail(
     `${given}: an app is one of ${APP_EXTENSIONS.join(' ')}, not ${extname(path) || 'a file without extension'}.`,
@@ -43,10 +42,34 @@ export function holdsApp(folder: string): boolean {
   return appIn(folder) !== null;
 }
 
-function appIn(folder: string, names = DEFAULT_NAMES): string | null {
+function appIn(folder: string, names: readonly string[] = DEFAULT_NAMES): string | null {
   const found = names.map((name) => join(folder, name)).find((path) => existsSync(path));
   return found ?? null;
 }
+
+/** Says that one of these names is a link that leads to nothing; null if none is. */
+function deadLinkIn(within: string, names: readonly string[], folder: string): string | null {
+  const paths = names.map((name) => join(within, name));
+  return paths.map((path) => deadLink(path, relative(folder, path))).find((text) => text !== null) ?? null;
+}
+
+/** Says what is wrong with a link that leads to no file; null if it is no such link. */
+function deadLink(path: string, shown: string): string | null {
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return null;
+  try {
+    statSync(path);
+    return null;
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    const why = WHY_DEAD[code] ?? `cannot be followed (${code})`;
+    return `${shown} is a link to ${readlinkSync(path)}, which ${why}.`;
+  }
+}
+
+const WHY_DEAD: Readonly<Record<string, string>> = {
+  ENOENT: 'does not exist',
+  ELOOP: 'leads back to itself',
+};
 
 function hintFor(path: string, folder: string): string {
   const parent = dirname(path);

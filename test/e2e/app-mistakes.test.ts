@@ -1,6 +1,6 @@
 /** Every mistake a person makes with an app ends with exit code 3 (2 if nothing was started) and a line that tells file, line, cause and cure. */
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
@@ -158,6 +158,10 @@ const BEFORE_THE_START: readonly (readonly [given: readonly string[], says: stri
     ['empty'],
     'empty is a folder without app.ts, app.mts, app.cts, app.js, app.mjs, app.cjs, app.py, and without a service.ts.',
   ],
+  [['moved.py'], 'moved.py is a link to models/app.py, which does not exist.'],
+  [['round.ts'], 'round.ts is a link to round.ts, which leads back to itself.'],
+  [['chain.ts'], 'chain.ts is a link to round.ts, which leads back to itself.'],
+  [['linked'], 'linked/app.py is a link to ../gone.py, which does not exist.'],
   [['model.onnx'], 'model.onnx: an app is one of .ts .mts .cts .js .mjs .cjs .py, not .onnx.'],
 ];
 
@@ -169,6 +173,11 @@ describe('a path that is no app', RUNS, () => {
       writeFileSync(join(cwd, 'app.ts'), GOOD);
       writeFileSync(join(cwd, 'model.onnx'), '');
       mkdirSync(join(cwd, 'empty'));
+      symlinkSync('models/app.py', join(cwd, 'moved.py'));
+      symlinkSync('round.ts', join(cwd, 'round.ts'));
+      symlinkSync('round.ts', join(cwd, 'chain.ts'));
+      mkdirSync(join(cwd, 'linked'));
+      symlinkSync('../gone.py', join(cwd, 'linked', 'app.py'));
       const command = runCommand([...given, '--port', '0'], { t, cwd });
       const { code } = await command.ended;
       assert.equal(command.stderr(), `banana-serve: ${says}\n`);
