@@ -63,6 +63,7 @@ export function startWorker(
       cwd: program.cwd,
       env: { ...threadEnv(program, devices.threads), ...program.env, ...placement.env },
       withheld: withheldEnv,
+      ...(program.stuckAt === undefined ? {} : { stuckAt: program.stuckAt }),
     },
     spec,
     workerLimits(model, options, maxOutputBytes),

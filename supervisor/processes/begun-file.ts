@@ -1,7 +1,7 @@
 /**
  * The memory of a begun note (protocol/begun-note.ts): a file without a name, in RAM where the system has such files.
  */
-import { closeSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
@@ -9,6 +9,9 @@ import { BEGUN_NOTE_BYTES, decodeBegunNote, type BegunNote } from '../../protoco
 
 /** Linux keeps these in memory; containers have it, those with a read-only file system too. */
 const MEMORY_FOLDER = '/dev/shm';
+
+/** More is not looked at: a worker could fill the memory. */
+const MAX_LEFT_BYTES = 64 * 1024;
 
 export class BegunFile {
   /** The descriptor that the worker inherits. */
@@ -23,6 +26,15 @@ export class BegunFile {
   read(): BegunNote {
     readSync(this.fd, this.#bytes, 0, BEGUN_NOTE_BYTES, 0);
     return decodeBegunNote(this.#bytes);
+  }
+
+  /** The text that the worker has left behind its note, or the end of it if that is long. */
+  readLeft(): string {
+    const endsAt = fstatSync(this.fd).size;
+    const beginsAt = Math.max(BEGUN_NOTE_BYTES, endsAt - MAX_LEFT_BYTES);
+    const bytes = Buffer.alloc(Math.max(0, endsAt - beginsAt));
+    const read = readSync(this.fd, bytes, 0, bytes.length, beginsAt);
+    return bytes.toString('utf8', 0, read);
   }
 
   /** The worker's own end lives on. */

@@ -25,6 +25,8 @@ export interface WorkerProcess {
   readonly framesOut: Writable;
   /** Which call has begun; the caller closes it. */
   readonly begun: BegunFile;
+  /** A sentence on where it hangs, if it has left word of it; else empty. */
+  stuckAt(): string;
   readonly stdout: Readable;
   readonly stderr: Readable;
   /** Whether the kernel is ending it; false where that cannot be known. */
@@ -43,6 +45,8 @@ export interface SpawnOptions {
   readonly env: Readonly<Record<string, string>>;
   /** Names of variables of this process that it does not get, beside its secrets. */
   readonly withheld: RegExp | null;
+  /** A sentence of what the worker has left behind its note; without it, what it has left is quoted. */
+  readonly stuckAt?: (left: string) => string;
 }
 
 /** @throws Error if the program cannot be started at all */
@@ -65,12 +69,17 @@ export function spawnWorker(options: SpawnOptions): WorkerProcess {
     framesIn: lighten(child.stdio[3] as Socket),
     framesOut: child.stdio[4] as Writable,
     begun,
+    stuckAt: () => (options.stuckAt ?? quoted)(begun.readLeft()),
     stdout: child.stdout as Readable,
     stderr: child.stderr as Readable,
     isEnding: () => isEnding(pid),
     onExit: (callback) => child.once('exit', (code, signal) => callback({ code, signal })),
     kill: (signal) => killGroup(pid, signal),
   };
+}
+
+function quoted(left: string): string {
+  return left === '' ? '' : `It has left word: ${left.trim()}`;
 }
 
 type SpawnPlace = { cwd: string | undefined; env: NodeJS.ProcessEnv };

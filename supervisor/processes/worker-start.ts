@@ -109,7 +109,10 @@ export class WorkerStart {
     const { ms, name } = this.#initTimeout;
     const message = `not ready within ${formatMs(ms)} (${name}), still ${phase}`;
     const cure = 'Load less, or raise the limit.';
-    const text = { message: `${message}. ${cure}`, detail: '' };
+    const text = {
+      message: [`${message}.`, this.#core.process.stuckAt(), cure].filter(Boolean).join(' '),
+      detail: '',
+    };
     notes.said({ code: 'SERVE_INIT_TIMEOUT', ...text, permanent: false, transient: false });
     this.#stop.kill('init timeout');
   }

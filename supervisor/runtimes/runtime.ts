@@ -54,6 +54,8 @@ export interface WorkerProgram {
   readonly watches: readonly string[];
   /** The files of `watches` are all that the app is made of: others beside them are others'. */
   readonly isSingleFile?: boolean;
+  /** A sentence on where a worker hung that was not ready in time, by what it has left behind its note (docs/wire.md). */
+  readonly stuckAt?: (left: string) => string;
   /** What the operator should know of the choice, said once. */
   readonly warnings: readonly string[];
 }

@@ -159,6 +159,25 @@ test(
 );
 
 test(
+  'a start that hangs in native code is told with its line in the error of --init-timeout',
+  { timeout: 60_000, skip: needs('python3') },
+  async (t) => {
+    const source = `import ctypes\ndef init():\n    ctypes.PyDLL(None).sleep(1000)\n${GOOD}`;
+    const cwd = appFolder(t, { 'app.py': source });
+    const server = await startServer('app.py', {
+      t,
+      cwd,
+      args: ['--init-timeout', '8s'],
+      expectedRestarts: 1,
+    });
+    await server.untilPrinted(
+      /not ready within 8 s \(--init-timeout\), still running init[^\n]*\. It hung at \S+app\.py:3, while native code held the GIL\. Load less/,
+    );
+    await server.stop('SIGINT', (await server.status()).model.workers[0]?.restarts ?? 0);
+  },
+);
+
+test(
   'an import that the network or a resource failed, or that exits, is tried again',
   { timeout: 60_000, skip: needs('python3') },
   async (t) => {

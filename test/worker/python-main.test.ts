@@ -7,6 +7,7 @@ import { MAX_FRAGMENT_BYTES, PROTOCOL_VERSION } from '../../protocol/messages.js
 import { printMark } from '../../protocol/print-mark.js';
 import { needs } from '../helpers/needs.js';
 import { startReceiver } from '../helpers/receiver.js';
+import { eventually } from '../helpers/server.js';
 import { GOLDEN, type GoldenFrame } from '../protocol/golden-frames.js';
 import { callWith } from './calls.js';
 import { pythonWorkerOf, startedPython } from './python-process.js';
@@ -286,6 +287,50 @@ test('a Python worker that has little time left to start says where it is', OPTI
     await worker.exit;
   });
   await Promise.all(told);
+});
+
+/** Code that keeps all threads of Python from running. */
+const HANG = 'import ctypes\nctypes.PyDLL(None).sleep(1000)';
+
+test('a start in Python that hangs in native code leaves its place behind the note', OPTIONS, async (t) => {
+  const { worker, app } = pythonWorkerOf(t, `${HANG}\ndef inference(model_inputs): pass`);
+  await worker.next('hello');
+  worker.sendStart(app, { readyWithinMs: 2000 });
+  await eventually(
+    () => /^ {2}File .*__main__.py", line \d+ in <module>$/m.test(worker.left),
+    30_000,
+    () => `it left: ${worker.left}`,
+  );
+  assert.match(worker.left, /app\.py", line 2 in <module>\n/);
+});
+
+test('an app in Python may use the watchdog of faulthandler itself while it starts', OPTIONS, async (t) => {
+  const source = `import faulthandler, os, tempfile, time
+file = tempfile.TemporaryFile()
+faulthandler.dump_traceback_later(0.05, repeat=True, file=file)
+def inference(model_inputs):
+    size = os.fstat(file.fileno()).st_size
+    while os.fstat(file.fileno()).st_size == size:
+        time.sleep(0.01)
+    faulthandler.cancel_dump_traceback_later()`;
+  const worker = await startedPython(t, source, { readyWithinMs: 1e9 });
+  worker.callJson(1, null);
+  assert.equal(await worker.answer(), null);
+  assert.equal(worker.left, '');
+});
+
+test('a child that a starting app in Python forks may use the watchdog, too', OPTIONS, async (t) => {
+  const source = `import faulthandler, os
+child = os.fork()
+if child == 0:
+    faulthandler.cancel_dump_traceback_later()
+    faulthandler.dump_traceback_later(1000)
+    os._exit(7)
+code = os.WEXITSTATUS(os.waitpid(child, 0)[1])
+def inference(model_inputs): return code`;
+  const worker = await startedPython(t, source, { readyWithinMs: 1e9 });
+  worker.callJson(1, null);
+  assert.equal(await worker.answer(), 7);
 });
 
 test('a Python worker that has started is not watched any more', OPTIONS, async (t) => {

@@ -78,6 +78,11 @@ export class WorkerProcess {
     return this.#begun.read();
   }
 
+  /** What the worker has left behind its note. */
+  get left(): string {
+    return this.#begun.readLeft();
+  }
+
   /** Resolves once the note says that this call has begun, or a later one. */
   async untilBegun(id: number): Promise<void> {
     await eventually(

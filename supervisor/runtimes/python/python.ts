@@ -5,6 +5,7 @@ import type { Runtime } from '../runtime.js';
 import { findInterpreter } from './find-interpreter.js';
 import { PYTHON_PATH } from './python-path.js';
 import { pythonSources } from './python-sources.js';
+import { stuckAt } from './stuck-at.js';
 
 const WORKER_ENTRY = `${PYTHON_PATH}/banana_worker/__main__.py`;
 const EXTENSIONS = ['.py'];
@@ -32,6 +33,7 @@ export const python: Runtime = {
       interpreter: { path, version },
       threadVariables: ['OMP_NUM_THREADS', 'MKL_NUM_THREADS', 'OPENBLAS_NUM_THREADS'],
       watches: [app],
+      stuckAt,
       warnings: warnings.map((text) => `${app}: ${text}`),
     };
   },

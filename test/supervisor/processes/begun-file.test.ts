@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { readdirSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { test } from 'node:test';
 import { BegunFile } from '../../../supervisor/processes/begun-file.js';
@@ -22,6 +22,17 @@ test('a note outlives its writer, killed right after it wrote', (t) => {
   });
   assert.equal(signal, 'SIGKILL');
   assert.deepEqual(file.read(), { id: 7, atMs: 1.5 });
+});
+
+test('the text behind a note is read, and of a long one the end', (t) => {
+  const file = new BegunFile();
+  t.after(() => file.close());
+  assert.equal(file.readLeft(), '');
+  writeSync(file.fd, 'where it hung', 16);
+  assert.equal(file.readLeft(), 'where it hung');
+  writeSync(file.fd, `${'x'.repeat(70_000)}end`, 16);
+  assert.equal(file.readLeft(), `${'x'.repeat(64 * 1024 - 3)}end`);
+  assert.equal(file.read().id, 0);
 });
 
 test('the file has no name: nothing is left behind, whoever dies', (t) => {

@@ -10,7 +10,7 @@ from typing import Optional
 
 from banana_worker.process import BEGUN_FD
 
-_NOTE_BYTES = 16
+NOTE_BYTES = 16
 _pack_note = struct.Struct("<IId").pack
 
 
@@ -38,6 +38,6 @@ class BegunNote:
 
 def _mapped(fd: int) -> Optional[mmap.mmap]:
     try:
-        return mmap.mmap(fd, _NOTE_BYTES)
+        return mmap.mmap(fd, NOTE_BYTES)
     except (OSError, ValueError):
         return None

@@ -7,13 +7,15 @@ import threading
 from types import FrameType
 from typing import Any, Callable, Optional
 
+from banana_worker.native_stall import NativeStall
 from banana_worker.stack_frame import place_in_coroutine, place_on_stack
 
 _LAST_WORD_MS = 5000.0
 
 
 class StartWatch:
-    """Watches the thread that makes it. One that holds the GIL in native code lets nobody look."""
+    """Watches the thread that makes it. Where that holds the GIL in native code, no other thread of Python can look at it:
+    then `native_stall.py` leaves its place for the front."""
 
     def __init__(
         self, ready_within_ms: Optional[float], coroutine: Callable[[], Any], tell: Callable[[str], None]
@@ -24,18 +26,22 @@ class StartWatch:
         self._coroutine = coroutine
         self._watched = threading.get_ident()
         self._over = threading.Event()
+        self._native = NativeStall()
         if ready_within_ms is not None:
             left_ms = min(_LAST_WORD_MS, ready_within_ms / 2)
             times = ((ready_within_ms - left_ms) / 1000, left_ms / 1000)
+            self._native.watch((ready_within_ms - left_ms / 2) / 1000)
             threading.Thread(target=self._look, args=times, name="banana-serve start watch", daemon=True).start()
 
     def end(self) -> None:
         """The start is over; nothing is told from now on."""
+        self._native.end()
         self._over.set()
 
     def _look(self, after_s: float, left_s: float) -> None:
         frame = None if self._over.wait(after_s) else sys._current_frames().get(self._watched)
         if frame is not None:
+            self._native.end()
             self._tell("not ready yet, with %.1f s left (--init-timeout): it is %s" % (left_s, self._where(frame)))
 
     def _where(self, frame: FrameType) -> str:

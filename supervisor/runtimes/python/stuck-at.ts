@@ -1,0 +1,27 @@
+/** Where a Python worker hung when its start was over, by what the watchdog of Python's `faulthandler` left of it. */
+import { PYTHON_PATH } from './python-path.js';
+
+/** Python's own modules, and packages that were installed: neither is the app's. */
+const INSTALLED = /\/lib(64)?\/python3[^/]*\/|^</;
+const FRAME = /^ {2}File "(.*)", line (\d+) in (.*)$/gm;
+
+/**
+ * A sentence; empty if nothing was left. `left`: threads, the main one last, and their frames, the innermost first, as
+ *
+ *     Thread 0x00007f12 (most recent call first):
+ *       File "/app/app.py", line 3 in init
+ */
+export function stuckAt(left: string): string {
+  const main = left.split(/^Thread /m).at(-1) ?? '';
+  const frames = [...main.matchAll(FRAME)].map(([, file = '', line, name]) => ({
+    file,
+    place: `${file}:${line}`,
+    name,
+  }));
+  const innermost = frames[0];
+  if (innermost === undefined) return '';
+  const ofApp = frames.find(({ file }) => !file.startsWith(PYTHON_PATH) && !INSTALLED.test(file));
+  const where = ofApp === undefined ? 'outside the app' : `at ${ofApp.place}`;
+  const inside = ofApp === innermost ? '' : `, in ${innermost.name} of ${innermost.place}`;
+  return `It hung ${where}${inside}, while native code held the GIL.`;
+}
