@@ -1,5 +1,5 @@
 /** What to do about a file that exports nothing that could be served. */
-import { statSync, type Stats } from 'node:fs';
+import { readFileSync, statSync, type Stats } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { serviceClasses } from './adapters/service-handler.js';
 import { AppLoadError, locateText } from './explain-load-error.js';
@@ -25,8 +25,23 @@ function statOf(path: string): Stats | undefined {
   return statSync(path, { throwIfNoEntry: false });
 }
 
-/** The file is no app of any kind. */
-export function missingInference(path: string, candidates: readonly Exports[]): AppLoadError {
+/** The file exports no app of any kind. `isMade`: it has made or served one. */
+export function missingApp(path: string, candidates: readonly Exports[], isMade: boolean): AppLoadError {
+  const where = locateText(path, MAKES_POTASSIUM);
+  if (isMade)
+    return new AppLoadError(
+      `${where}: this file makes a Potassium app and does not export it as its default. Add \`export default app\`, or \`module.exports = app\` in CommonJS.`,
+    );
+  if (readFileSync(path, 'utf8').includes(MAKES_POTASSIUM))
+    return new AppLoadError(
+      `${where}: nothing makes this Potassium app while the file is imported. Call the function that does, at the top level of the file, and export what it returns: \`export default createApp()\`, by the name of yours.`,
+    );
+  return missingInference(path, candidates);
+}
+
+const MAKES_POTASSIUM = 'new Potassium';
+
+function missingInference(path: string, candidates: readonly Exports[]): AppLoadError {
   const names = exportedNames(candidates);
   const value = candidates.find((exports) => exports['inference'] !== undefined)?.['inference'];
   if (value !== undefined) {

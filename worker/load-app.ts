@@ -9,8 +9,7 @@ import { fromBananaApp } from './adapters/banana-app.js';
 import { fromPotassiumApp } from './adapters/potassium-app.js';
 import { setImportingWorker, type AppPlace } from './api/in-worker.js';
 import { AppLoadError, explainImportError, locateText } from './explain-load-error.js';
-import { missingHandler, missingInference, notLoadable } from './explain-missing-app.js';
-
+import { missingApp, missingHandler, notLoadable } from './explain-missing-app.js';
 import type { LoadedApp } from './loaded-app.js';
 import { registerPackages } from './register-packages.js';
 import { registerTypeScript } from './register-typescript.js';
@@ -44,7 +43,7 @@ export async function loadApp(
   const adapted = (service?.handler ?? '') === '' ? adaptAny(path, candidates) : null;
   const found = adapted ?? (await serviceOf(path, candidates, service));
   if (found !== null) return found;
-  throw offered.byPlace.size > 0 ? unexportedApp(path) : missingInference(path, candidates);
+  throw missingApp(path, candidates, offered.byPlace.size > 0);
 }
 
 function adaptAny(path: string, candidates: readonly Exports[]): LoadedApp | null {
@@ -138,13 +137,6 @@ function appAt(
 }
 
 const GUARDS = 'process.argv[1] === import.meta.filename, require.main === module';
-
-/** Says what to do about a file that makes a Potassium and exports nothing. */
-function unexportedApp(path: string): AppLoadError {
-  return new AppLoadError(
-    `${locateText(path, 'new Potassium')}: this file makes a Potassium app and does not export it. Add \`export default app\`, or \`module.exports = app\` in CommonJS.`,
-  );
-}
 
 async function importApp(path: string, modelDir?: string): Promise<Exports> {
   const extension = extname(path);

@@ -54,6 +54,19 @@ const IN_THE_APP: readonly Mistake[] = [
     says: `${HERE}/app.mjs:2: export \`inference\` is a number; make it a function`,
   },
   {
+    what: 'a Potassium that only a function makes',
+    app: 'app.mjs',
+    source:
+      "import { Potassium } from 'banana-serve';\nexport function createApp() {\n  return new Potassium('made');\n}",
+    says: `${HERE}/app.mjs:3: nothing makes this Potassium app while the file is imported. Call the function that does, at the top level of the file, and export what it returns: \`export default createApp()\`, by the name of yours.`,
+  },
+  {
+    what: 'a Potassium in a list',
+    app: 'app.mjs',
+    source: "import { Potassium } from 'banana-serve';\nexport const apps = [new Potassium('listed')];",
+    says: `${HERE}/app.mjs:2: this file makes a Potassium app and does not export it as its default. Add \`export default app\`, or \`module.exports = app\` in CommonJS.`,
+  },
+  {
     what: 'an init of the wrong kind',
     app: 'app.mjs',
     source: `${GOOD}\nexport const init = 'load';`,

@@ -62,6 +62,27 @@ const LATCHED: readonly Mistake[] = [
     says: /<here>\/app\.py:2: `inference` is an int; make it a function/,
   },
   {
+    what: 'a Potassium that only a function makes',
+    files: {
+      'app.py':
+        'from potassium import Potassium, Request, Response\n\ndef create_app():\n    return Potassium("made")\n',
+    },
+    says: /<here>\/app\.py:4: app\.py is a Potassium app, and no name of the module is a `Potassium`: one in a function, a list or a dict is not found\. Write `app = \.\.\.` at the top level of the file, such as `app = create_app\(\)`\./,
+  },
+  {
+    what: 'a Potassium in a dict',
+    files: { 'app.py': 'import potassium\napps = {"one": potassium.Potassium("one")}\n' },
+    says: /<here>\/app\.py:2: app\.py is a Potassium app, and no name of the module is a `Potassium`/,
+  },
+  {
+    what: 'no inference but in a package that it imports from',
+    files: {
+      'app.py': 'from json import loads as run\nfrom helper import predict\nsize = 1\n',
+      'helper.py': 'def predict(x): return x\n',
+    },
+    says: /<here>\/app\.py:1: app\.py has no function `inference`\. It has: size\. Add `def inference\(model_inputs\): \.\.\.`\./,
+  },
+  {
     what: 'an init of the wrong kind',
     files: { 'app.py': `${GOOD}init = "load"\n` },
     says: /<here>\/app\.py:2: `init` is a str; make it a function/,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import types
-from typing import Any, List, Optional
+from typing import Any, List, Optional, Set
 
+from banana_worker.adapters.potassium_app import potassium_class
 from banana_worker.explain_load_error import AppLoadError, locate_text
 from banana_worker.sentences import kind_of
 from banana_worker.standard_modules import import_standard
@@ -38,10 +39,11 @@ def missing_inference(path: str, module: types.ModuleType) -> AppLoadError:
     if value is not None:
         where = locate_text(path, "inference")
         return AppLoadError(f"{where}: `inference` is {kind_of(value)}; make it a function")
-    hidden = _hidden_inference(path)
+    body = _statements_of(path)
+    hidden = _hidden_inference(path, body) or _hidden_potassium(path, body)
     if hidden is not None:
         return AppLoadError(hidden)
-    names = own_names(module)
+    names = _own_names(module, body)
     close = next((name for name in names if _CLOSE.search(name) and callable(getattr(module, name))), None)
     if close is None:
         cure = "Add `def inference(model_inputs): ...`."
@@ -59,18 +61,29 @@ def missing_handler(path: str, module: types.ModuleType, name: str, classes: Lis
     if len(classes) > 1:
         listed = ", ".join(classes)
         choice = f"It has the classes {listed} with a `handle` method: name one, as in {file}:{classes[0]}."
-    has = _names(own_names(module))
+    has = _names(_own_names(module, _statements_of(path)))
     problem = f"no handler: {file} has neither {wanted} nor exactly one class with a `handle` method."
     return AppLoadError(f"{path}:1: {problem} {has} {choice}")
 
 
-def own_names(module: types.ModuleType) -> List[str]:
-    """The names that the file gives to functions, classes and values, and not what it imports as a module."""
+def _own_names(module: types.ModuleType, body: List[Any]) -> List[str]:
+    """The names that the file gives to functions, classes and values, and not what it imports."""
+    imported = _imported_names(body)
     return [
         name
         for name, value in vars(module).items()
-        if not name.startswith("__") and not isinstance(value, types.ModuleType)
+        if not name.startswith("__") and name not in imported and not isinstance(value, types.ModuleType)
     ]
+
+
+def _imported_names(body: List[Any]) -> Set[str]:
+    """What the imports of a module are called in it, those under an `if` or a `try` included."""
+    ast = import_standard("ast")
+    outer = [one for one in body if not isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))]
+    imports = [
+        inner for one in outer for inner in ast.walk(one) if isinstance(inner, (ast.Import, ast.ImportFrom))
+    ]
+    return {alias.asname or alias.name for one in imports for alias in one.names}
 
 
 def _names(names: List[str]) -> str:
@@ -80,14 +93,33 @@ def _names(names: List[str]) -> str:
     return f"It has: {', '.join(names[:20])}{more}."
 
 
-def _hidden_inference(path: str) -> Optional[str]:
-    """Says where `def inference` stands, if it is in the file and the module does not have it."""
-    ast = import_standard("ast")
+def _statements_of(path: str) -> List[Any]:
+    """Those of the top level of the file; none if it has changed since it was imported and cannot be read any more."""
     try:
         with open(path, "rb") as source:
-            body = ast.parse(source.read()).body
+            body: List[Any] = import_standard("ast").parse(source.read()).body
+            return body
     except (OSError, SyntaxError, ValueError):
-        return None  # who reads this has an app that could be imported a moment ago
+        return []
+
+
+def _hidden_potassium(path: str, body: List[Any]) -> Optional[str]:
+    """Says what is missing if the file has imported our Potassium and makes one that no name of the module is."""
+    if potassium_class() is None:
+        return None
+    ast = import_standard("ast")
+    calls = [inner for one in body for inner in ast.walk(one) if isinstance(inner, ast.Call)]
+    made = [one for one in calls if getattr(one.func, "id", getattr(one.func, "attr", "")) == "Potassium"]
+    if not made:
+        return None
+    problem = f"{os.path.basename(path)} is a Potassium app, and no name of the module is a `Potassium`"
+    cure = "Write `app = ...` at the top level of the file, such as `app = create_app()`."
+    return f"{path}:{made[0].lineno}: {problem}: one in a function, a list or a dict is not found. {cure}"
+
+
+def _hidden_inference(path: str, body: List[Any]) -> Optional[str]:
+    """Says where `def inference` stands, if it is in the file and the module does not have it."""
+    ast = import_standard("ast")
     for outer in body:
         if not isinstance(outer, (ast.If, ast.ClassDef, ast.FunctionDef)):
             continue

@@ -24,9 +24,13 @@ def from_potassium_app(module: ModuleType, served: Optional[object]) -> Optional
     return PotassiumApp(app, module)
 
 
+def potassium_class() -> Optional[Any]:
+    """The module `potassium` may be the user's own, or not be imported: then there is no app of ours, and None."""
+    return getattr(sys.modules.get("potassium.potassium"), "Potassium", None)
+
+
 def _only_app(module: ModuleType) -> Optional[Any]:
-    """The module `potassium` may be the user's own, or not be imported: then there is no app of ours."""
-    kind = getattr(sys.modules.get("potassium.potassium"), "Potassium", None)
+    kind = potassium_class()
     if kind is None:
         return None
     if isinstance(vars(module).get("app"), kind):
