@@ -239,6 +239,30 @@ def inference_batch(inputs, ctxs): return [stream(name) for name in inputs]`,
   }
 });
 
+test('streams of a batch that nobody waits for any more do not begin', OPTIONS, async (t) => {
+  const worker = await startedPython(
+    t,
+    `import asyncio
+async def stream():
+    await asyncio.sleep(1000)
+    yield "never"
+async def inference(model_inputs): return model_inputs
+def inference_batch(inputs, ctxs):
+    for ctx in ctxs: ctx.wait_cancelled()
+    return [stream() for _ in inputs]`,
+  );
+  const calls = [1, 2].map((id) => callWith({ id, bodyBytes: 1 }));
+  worker.send({ type: 'call', calls, inlineBytes: [1, 1], batch: 1, last: true }, Buffer.from('12'));
+  await worker.untilBegun(2);
+  for (const { id } of calls) worker.send({ type: 'cancel', id, reason: 'the client left' });
+  for (const _ of calls) assert.equal((await worker.next('error')).message.code, 'SERVE_CANCELLED');
+  worker.callJson(3, 'next');
+  assert.equal(await worker.answer(), 'next');
+  worker.send({ type: 'stop', graceMs: 1000 });
+  await worker.exit;
+  assert.equal(await worker.stderr, '');
+});
+
 test(
   'stop lets the running call finish, runs shutdown, and leaves calls that have not begun',
   OPTIONS,

@@ -153,7 +153,10 @@ class BatchRunner(Runner):
     def _send_streams(self) -> None:
         streams, self._streams = self._streams, []
         if any(hasattr(streamed.chunks, "__anext__") for _, streamed in streams):
-            self.options.tasks.run_together([self._send_async(*stream) for stream in streams])
+            sending = [self._send_async(*stream) for stream in streams]
+            self.options.tasks.run_together(sending, self._nobody_waits)
+            for running, _ in streams:
+                running.fail(ServeError("SERVE_CANCELLED"))  # one that was cancelled before it began has no ending yet
         elif streams:
             self._send_in_turns(streams)
 
@@ -190,7 +193,7 @@ class BatchRunner(Runner):
                 for _ in stream.steps(chunks, streamed.head):
                     await self.options.host.waits.wait_async(stream.credit.may_go_on)
             running.end_stream()
-        except (AppExit, SystemExit, KeyboardInterrupt):
+        except (AppExit, SystemExit):
             raise
         except BaseException as thrown:
             self._fail_stream(running, thrown)

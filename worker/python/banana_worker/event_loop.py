@@ -7,6 +7,7 @@ plain functions run.
 from __future__ import annotations
 
 import warnings
+from types import CoroutineType
 from typing import Any, Awaitable, Callable, Optional
 
 from banana_worker.listener import Listener
@@ -37,6 +38,8 @@ class EventLoop:
                 self._loop.run_forever()
         finally:
             self._task = None
+        if task.cancelled() and isinstance(awaitable, CoroutineType):
+            awaitable.close()  # if it has not begun, Python would complain that nobody awaited it
         return task.result()
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Awaitable, Callable, List, Optional
+from typing import TYPE_CHECKING, Any, Awaitable, Callable, Coroutine, List, Optional
 
 from banana_worker.call_socket import ClosedSocket
 from banana_worker.listener import Listener
@@ -36,9 +36,18 @@ class Tasks:
             self._loop = EventLoop(self._listener, DOWN_FD)
         return self._loop.run(awaitable, is_cancelled)
 
-    def run_together(self, coroutines: List[Awaitable[None]]) -> None:
-        """Runs them to their ends; none of them may raise."""
-        self.run(_together(coroutines), lambda: False)
+    def run_together(self, coroutines: List[Coroutine[Any, Any, None]], is_cancelled: Callable[[], bool]) -> None:
+        """
+        Runs them to their ends, of which `cancel` tells each of them. One that is cancelled before it has begun never runs.
+        @raises what they raise
+        """
+        try:
+            self.run(_together(coroutines), is_cancelled)
+        except BaseException as thrown:
+            if not is_cancellation(thrown):
+                raise
+            for coroutine in coroutines:
+                coroutine.close()
 
     def wait_until(self, is_there: Callable[[], bool]) -> None:
         """Waits until a message has made `is_there` true; the app's tasks go on meanwhile."""
@@ -68,7 +77,17 @@ def is_cancellation(thrown: BaseException) -> bool:
     return type(thrown).__name__ == "CancelledError" or isinstance(thrown, ClosedSocket)
 
 
-async def _together(coroutines: List[Awaitable[None]]) -> None:
+async def _together(coroutines: List[Coroutine[Any, Any, None]]) -> None:
+    """Ends when all of them have ended. Who cancels it cancels them, and each ends in its own way."""
     import asyncio
 
-    await asyncio.gather(*coroutines)
+    tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
+    while not all(task.done() for task in tasks):
+        try:
+            await asyncio.wait(tasks)
+        except asyncio.CancelledError:
+            for task in tasks:
+                task.cancel()
+    for task in tasks:
+        if not task.cancelled():
+            task.result()
