@@ -80,9 +80,7 @@ def _imported_names(body: List[Any]) -> Set[str]:
     """What the imports of a module are called in it, those under an `if` or a `try` included."""
     ast = import_standard("ast")
     outer = [one for one in body if not isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))]
-    imports = [
-        inner for one in outer for inner in ast.walk(one) if isinstance(inner, (ast.Import, ast.ImportFrom))
-    ]
+    imports = [inner for one in outer for inner in ast.walk(one) if isinstance(inner, (ast.Import, ast.ImportFrom))]
     return {alias.asname or alias.name for one in imports for alias in one.names}
 
 
