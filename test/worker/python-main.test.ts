@@ -59,6 +59,25 @@ test('ten megabytes go into a Python worker and come out of it in fragments', OP
 });
 
 test(
+  'a Python worker has the kernel take as much of an answer as the system lets it, up to a megabyte',
+  OPTIONS,
+  async (t) => {
+    const worker = await startedPython(
+      t,
+      `import os, socket
+def inference(model_inputs):
+    mine, _ = socket.socketpair()
+    mine.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1024 * 1024)
+    with socket.socket(fileno=os.dup(3)) as up:
+        return [one.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) for one in (mine, up)]`,
+    );
+    worker.callJson(1, null);
+    const [most, itsOwn] = (await worker.answer()) as [number, number];
+    assert.equal(itsOwn, most);
+  },
+);
+
+test(
   'a Python worker ends calls that are cancelled before they begin, and notes none',
   OPTIONS,
   async (t) => {

@@ -18,6 +18,9 @@ from banana_worker.messages import FRAME_PREFIX_BYTES, MAX_FRAGMENT_BYTES, MAX_H
 Body = Union[bytes, memoryview]
 
 _BUFFER_BYTES = 64 * 1024
+# Read behind the end of a long body: the head of its next fragment fits, and little of that fragment, which has memory of
+# its own to go to.
+_NEXT_HEAD_BYTES = 64
 _read_prefix = struct.Struct("<II").unpack_from
 
 
@@ -63,9 +66,9 @@ class FrameReader:
         return read > 0
 
     def _read_body(self, fields: List[Any]) -> bool:
-        """Reads into the body's own memory, and what comes behind it into the buffer, which is empty now."""
+        """Reads into the body's own memory, and a little of what comes behind it into the buffer, which is empty now."""
         missing = len(self._target) - self._filled
-        read = os.readv(self._fd, [self._target[self._filled :], self._view])
+        read = os.readv(self._fd, [self._target[self._filled :], self._view[:_NEXT_HEAD_BYTES]])
         self._filled += min(read, missing)
         if read >= missing:
             self._end = read - missing
