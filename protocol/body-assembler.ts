@@ -1,8 +1,8 @@
 /**
  * Collects the fragments of bodies, several at a time, and tells when one is whole.
- * A body that came in one frame stays the pieces it arrived in. One of several frames is copied, as it comes, to
- * memory of its own: the chunks it came in, twice its size with their slack, die young and cost no full garbage
- * collection.
+ * A body that came in one frame stays the pieces it arrived in. One of several frames gets memory of its own, and is read
+ * into that, or copied as it comes: the chunks it came in, twice its size with their slack, die young and cost no full
+ * garbage collection.
  */
 import { protocolError } from './errors.js';
 
@@ -33,7 +33,14 @@ export class BodyAssembler<T> {
     return null;
   }
 
-  /** Adds a fragment. Returns the owner and the body, one piece, once that is whole. */
+  /** The memory of the next fragment, of so many bytes, if this body has any; what is wrong with it `add` will tell. */
+  room(id: number, bytes: number): Buffer | null {
+    const partial = this.#open.get(id);
+    if (partial === undefined || bytes > partial.body.length - partial.filled) return null;
+    return partial.body.subarray(partial.filled, partial.filled + bytes);
+  }
+
+  /** Adds a fragment, which may be in its `room` already. Returns the owner and the body, one piece, once that is whole. */
   add(id: number, pieces: readonly Buffer[]): { owner: T; pieces: Buffer[] } | null {
     const partial = this.#open.get(id);
     if (partial === undefined) throw protocolError(`a body fragment for unknown call ${id}`);
@@ -58,9 +65,13 @@ export class BodyAssembler<T> {
 
 function append(partial: Partial<unknown>, pieces: readonly Buffer[]): void {
   for (const piece of pieces) {
-    partial.body.set(piece, partial.filled);
+    if (!isInPlace(partial, piece)) partial.body.set(piece, partial.filled);
     partial.filled += piece.length;
   }
+}
+
+function isInPlace({ body, filled }: Partial<unknown>, piece: Buffer): boolean {
+  return piece.buffer === body.buffer && piece.byteOffset === body.byteOffset + filled;
 }
 
 export function totalBytes(pieces: readonly Uint8Array[]): number {

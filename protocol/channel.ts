@@ -12,11 +12,17 @@ import type { Readable, Writable } from 'node:stream';
 import { decodeHead, encodeHead } from './codec.js';
 import { ServeError, protocolError } from './errors.js';
 import { FRAME_PREFIX_BYTES, FrameReader } from './frame.js';
+import type { TargetedStream } from './light-socket.js';
 import { MAX_FRAGMENT_BYTES, type Message } from './messages.js';
 
 export interface ChannelHandlers {
   /** One decoded message and its body, in pieces the handler owns. Called synchronously, in order. */
   onMessage(message: Message, pieces: Buffer[]): void;
+  /**
+   * Asked while the body of this message, of so many bytes, is still arriving: the memory where it is to stay, which
+   * then is the one piece of it; null if there is none yet.
+   */
+  room?(message: Message, bodyBytes: number): Buffer | null;
   /** All messages that came in one read were handed over. */
   onReadEnd?(): void;
   /** The peer's last frame was read (or garbage came). Called once. */
@@ -62,10 +68,15 @@ export class Channel {
     this.#out = out;
     this.#writeNow = writeNow;
     this.#handlers = handlers;
-    this.#reader = new FrameReader((source, start, end, pieces) =>
-      handlers.onMessage(decodeHead(source, start, end), pieces),
+    this.#reader = new FrameReader(
+      (source, start, end, pieces) => handlers.onMessage(decodeHead(source, start, end), pieces),
+      (source, start, end, bytes) => handlers.room?.(decodeHead(source, start, end), bytes) ?? null,
     );
     input.on('data', (chunk: Buffer) => this.#read(chunk));
+    if (isTargeted(input)) {
+      const room = (): Buffer | null => (this.#ended ? null : this.#reader.room);
+      input.readInto({ room, filled: (bytes) => this.#onFilled(bytes) });
+    }
     input.on('error', () => this.#end(null));
     input.on('end', () =>
       this.#end(this.#reader.atBoundary ? null : protocolError('the stream ended inside a frame')),
@@ -154,9 +165,24 @@ export class Channel {
       this.#reader.push(chunk);
       this.#handlers.onReadEnd?.();
     } catch (thrown) {
-      if (!(thrown instanceof ServeError)) throw thrown;
-      this.#end(thrown);
+      this.#endIfBroken(thrown);
     }
+  }
+
+  /** The same for bytes that are in their room already. */
+  #onFilled(bytes: number): void {
+    if (this.#ended) return;
+    try {
+      this.#reader.filled(bytes);
+      this.#handlers.onReadEnd?.();
+    } catch (thrown) {
+      this.#endIfBroken(thrown);
+    }
+  }
+
+  #endIfBroken(thrown: unknown): void {
+    if (!(thrown instanceof ServeError)) throw thrown;
+    this.#end(thrown);
   }
 
   #end(error: ServeError | null): void {
@@ -221,6 +247,10 @@ export class Channel {
     this.#flushedCallbacks = [];
     for (const callback of callbacks) callback();
   }
+}
+
+function isTargeted(input: Readable): input is Readable & TargetedStream {
+  return 'readInto' in input;
 }
 
 /** The same bytes in fewer buffers: neighbours that are small become one. */

@@ -47,6 +47,11 @@ export class ArrivingCalls {
     if (!this.#handOverIfWhole(number, batch)) this.#batches.set(number, batch);
   }
 
+  /** Where the next fragment of this call's body, of so many bytes, is to stay; null: that is not known. */
+  room(id: number, bytes: number): Buffer | null {
+    return this.#bodies.room(id, bytes);
+  }
+
   /** @throws SERVE_PROTOCOL */
   takeBody(id: number, pieces: readonly Buffer[]): void {
     const done = this.#bodies.add(id, pieces);

@@ -38,7 +38,7 @@ let isStopping = false;
 const channel = new Channel(
   lightSocket(DOWN_FD),
   new Socket({ fd: UP_FD, readable: false, writable: true }),
-  { onMessage, onReadEnd: () => loop?.pump(), onEnd, onWriteError: dieWithFront },
+  { onMessage, room, onReadEnd: () => loop?.pump(), onEnd, onWriteError: dieWithFront },
   writeUp,
 );
 const exit = watchAppExit((what) => {
@@ -102,6 +102,10 @@ function onMessage(message: Message, pieces: Buffer[]): void {
     default:
       throw protocolError(`a worker cannot take ${message.type}`);
   }
+}
+
+function room(message: Message, bytes: number): Buffer | null {
+  return message.type === 'body' ? arriving.room(message.id, bytes) : null;
 }
 
 async function start(spec: StartSpec): Promise<void> {

@@ -60,6 +60,11 @@ export class CallAnswers {
     this.#onCallError = onCallError;
   }
 
+  /** Where the body of a message that is still arriving is to stay; null: that is not known. */
+  room(message: Message, bytes: number): Buffer | null {
+    return message.type === 'body' ? this.#results.room(message.id, bytes) : null;
+  }
+
   /** Takes a message about a call. Returns false if it is about something else. @throws SERVE_PROTOCOL */
   take(message: Message, pieces: Buffer[]): boolean {
     switch (message.type) {

@@ -147,6 +147,11 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
     if (call !== null) this.#traffic.say(call, part, bytes);
   }
 
+  /** Where the body of a message that is still arriving is to stay; null: that is not known. */
+  room(message: Message, bytes: number): Buffer | null {
+    return this.#answers.room(message, bytes);
+  }
+
   /** Takes a message about a call. Returns false if it is about something else. @throws SERVE_PROTOCOL */
   take(message: Message, pieces: Buffer[]): boolean {
     return this.#answers.take(message, pieces);

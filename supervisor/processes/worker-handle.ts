@@ -76,6 +76,7 @@ export class WorkerHandle implements ReadyWorker {
     process.stderr.on('data', (chunk: Buffer) => notes.printed(chunk));
     const channel = new Channel(process.framesIn, process.framesOut, {
       onMessage: (message, pieces) => this.#onMessage(message, pieces),
+      room: (message, bytes) => this.#calls.room(message, bytes),
       onEnd: (error) => this.#onStreamEnd(error),
       onWriteError: () => {}, // it is dying; its stream still brings what it had to say
     });

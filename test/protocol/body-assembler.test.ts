@@ -48,6 +48,24 @@ test('BodyAssembler copies a body of several frames, as they come, to memory it 
   assert.equal(given[0]?.toString(), 'abcde');
 });
 
+test('BodyAssembler gives the room of the next fragment, and takes what is in it already as it is', () => {
+  const bodies = new BodyAssembler<null>();
+  bodies.start(1, null, 6, bytes('ab'));
+  const room = bodies.room(1, 3) as Buffer;
+  room.write('cde');
+  assert.equal(bodies.add(1, [room]), null);
+  const [whole] = bodies.add(1, bytes('f'))?.pieces ?? [];
+  assert.equal(whole?.toString(), 'abcdef');
+  assert.equal(whole?.buffer, room.buffer);
+});
+
+test('BodyAssembler has no room for a call that it does not know, nor for more than is missing', () => {
+  const bodies = new BodyAssembler<null>();
+  bodies.start(1, null, 4, bytes('ab'));
+  assert.equal(bodies.room(2, 1), null);
+  assert.equal(bodies.room(1, 3), null);
+});
+
 test('BodyAssembler refuses more bytes than a body announced', () => {
   const bodies = new BodyAssembler<null>();
   breaks(() => bodies.start(1, null, 2, bytes('abc')), /body of call 1 is longer than announced/);

@@ -4,9 +4,10 @@ import type { Socket } from 'node:net';
 import { PassThrough, Readable, Writable } from 'node:stream';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { BodyAssembler, joinPieces, splitPieces } from '../../protocol/body-assembler.js';
+import { BodyAssembler, joinPieces, splitPieces, totalBytes } from '../../protocol/body-assembler.js';
 import { Channel, type ChannelHandlers } from '../../protocol/channel.js';
 import { ServeError } from '../../protocol/errors.js';
+import { lighten } from '../../protocol/light-socket.js';
 import { MAX_FRAGMENT_BYTES, type Call, type Message } from '../../protocol/messages.js';
 import { GOLDEN } from './golden-frames.js';
 import { Tap, closed, deferred, nextTurn, readFrames, socketPair, type Received } from './streams.js';
@@ -432,6 +433,42 @@ function exchange(socket: Socket, message: Message, body: Buffer): Promise<Map<n
     channel.flush();
   });
 }
+
+test('fragments are read into the memory of their bodies, whatever comes between them', async (t) => {
+  const { a, b } = await socketPair(t);
+  const light = lighten(b);
+  t.after(() => light.destroy());
+  const bodies = new BodyAssembler<number>();
+  const read: string[] = [];
+  let inPlace = 0;
+  const whole = new Promise<Buffer>((resolve) => {
+    new Channel(light, new PassThrough(), {
+      ...NOTHING,
+      onEnd: () => {}, // the test is over
+      room: (message, bytes) => (message.type === 'body' ? bodies.room(message.id, bytes) : null),
+      onMessage: (message, pieces) => {
+        if (message.type === 'result') bodies.start(message.id, message.id, message.bodyBytes, pieces);
+        if (message.type === 'cancel') read.push(message.reason);
+        if (message.type !== 'body') return;
+        const room = bodies.room(message.id, totalBytes(pieces));
+        if (pieces[0]?.buffer === room?.buffer && pieces[0]?.byteOffset === room?.byteOffset) inPlace += 1;
+        const done = bodies.add(message.id, pieces);
+        if (done !== null) resolve(joinPieces(done.pieces));
+      },
+    });
+  });
+  const body = pattern(3_000_000, 1);
+  const sender = new Channel(new PassThrough(), a, NOTHING);
+  sender.sendBody(result(1, body.length), 1, [body], body.length);
+  while (sender.hasTransfers) {
+    sender.send({ type: 'cancel', id: 2, reason: 'between' });
+    sender.flush();
+    await nextTurn();
+  }
+  assert.ok((await whole).equals(body));
+  assert.ok(read.length > 0 && read.every((reason) => reason === 'between'));
+  assert.ok(inPlace > 0);
+});
 
 test('Channel ends once and cleanly when the stream ends between frames', async () => {
   const { input, log } = fed();

@@ -164,6 +164,62 @@ test('FrameReader.atBoundary is false from the first byte of a frame to its last
   }
 });
 
+test('FrameReader has long bodies read into their rooms, under any cuts', () => {
+  const body = fc.oneof(fc.nat(100), fc.integer({ min: 15_000, max: 70_000 }));
+  const cut = fc.oneof(fc.nat(30), fc.nat(70_000));
+  fc.assert(
+    fc.property(fc.array(body, { maxLength: 5 }), fc.array(cut), (sizes, cuts) => {
+      const sent = sizes.map((bytes, i) => Buffer.alloc(bytes, i + 1));
+      const rooms = new Set<Buffer>();
+      const read: Buffer[] = [];
+      const reader = new FrameReader(
+        (source, start, end, pieces) => {
+          assert.equal(source.readUInt32LE(start), read.length);
+          assert.equal(end - start, 4);
+          for (const room of rooms) assert.ok(pieces.length === 1 && pieces[0] === room);
+          rooms.clear();
+          read.push(joinPieces(pieces));
+        },
+        (source, start, _end, bytes) => {
+          if (source.readUInt32LE(start) % 3 === 2) return null; // this one has none
+          const room = Buffer.alloc(bytes);
+          rooms.add(room);
+          return room;
+        },
+      );
+      feed(reader, Buffer.concat(sent.map((bytes, i) => frame(uint32(i), bytes))), [...cuts, 50_000]);
+      assert.ok(reader.atBoundary);
+      assert.equal(reader.room, null);
+      assert.ok(Buffer.concat(read).equals(Buffer.concat(sent)));
+      assert.equal(read.length, sent.length);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+/** Gives the reader the stream in pieces of these sizes, again and again, into its room where it has one. */
+function feed(reader: FrameReader, stream: Buffer, sizes: readonly number[]): void {
+  let at = 0;
+  for (let i = 0; at < stream.length; i += 1) {
+    const { room } = reader;
+    const bytes = Math.min(1 + (sizes[i % sizes.length] as number), room?.length ?? Infinity);
+    const chunk = stream.subarray(at, at + bytes);
+    if (room === null) {
+      reader.push(Buffer.from(chunk));
+    } else {
+      chunk.copy(room);
+      reader.filled(chunk.length);
+    }
+    at += chunk.length;
+  }
+}
+
+function uint32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32LE(value);
+  return bytes;
+}
+
 test('FrameReader on garbage either refuses it or waits for more, and never calls back a frame over the limits', () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 10 }), (chunks) => {

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { Socket } from 'node:net';
 import { test } from 'node:test';
-import { lighten } from '../../protocol/light-socket.js';
+import { lighten, type LightSocket } from '../../protocol/light-socket.js';
 import { closed, nextTurn, socketPair } from './streams.js';
 
 test('bytes arrive whole and in order, in chunks that are nobody else’s later', async (t) => {
@@ -21,6 +21,31 @@ test('bytes arrive whole and in order, in chunks that are nobody else’s later'
   a.end();
   await once(light, 'end');
   assert.ok(Buffer.concat(chunks).equals(Buffer.concat(parts)));
+});
+
+test('what has a room is read into it, and what comes before and behind arrives as chunks', async (t) => {
+  const { a, b } = await socketPair(t);
+  const light = lighten(b) as LightSocket;
+  t.after(() => light.destroy());
+  const sent = randomBytes(1_000_000);
+  const body = Buffer.alloc(600_000);
+  const chunks: Buffer[] = [];
+  let filled = 0;
+  light.readInto({
+    room: () => (chunks.length > 0 && filled < body.length ? body.subarray(filled) : null),
+    filled: (bytes) => (filled += bytes),
+  });
+  const all = new Promise<void>((resolve) => {
+    light.on('data', (chunk: Buffer) => {
+      chunks.push(chunk);
+      if (filled + Buffer.concat(chunks).length === sent.length) resolve();
+    });
+  });
+  a.write(sent);
+  await all;
+  assert.equal(filled, body.length);
+  const [first, ...rest] = chunks as [Buffer, ...Buffer[]];
+  assert.ok(Buffer.concat([first, body, ...rest]).equals(sent));
 });
 
 test('a small chunk keeps no more memory alive than any small buffer', async (t) => {
