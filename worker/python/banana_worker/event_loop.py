@@ -11,6 +11,7 @@ from types import CoroutineType
 from typing import Any, Awaitable, Callable, Optional
 
 from banana_worker.listener import Listener
+from banana_worker.stay_awake import asleep
 from banana_worker.standard_modules import import_standard
 from banana_worker.waits import call_in_loop
 
@@ -24,6 +25,9 @@ class EventLoop:
         self._loop = _adopt_loop(asyncio)
         self._loop.add_reader(fd, listener.read_if_any)
         self._is_there: Optional[Callable[[], bool]] = None
+        self._is_awake: Callable[[], bool] = asleep
+        # The loop has a step to do in each of its turns, so that it does not sleep.
+        self._is_turning = False
         self._task: Optional[Any] = None
 
     def run(self, awaitable: Awaitable[Any], is_cancelled: Callable[[], bool]) -> Any:
@@ -48,9 +52,12 @@ class EventLoop:
         task = self._task
         return None if task is None else task.get_coro()
 
-    def wait_until(self, is_there: Callable[[], bool]) -> None:
-        """Runs the tasks of the app until a message has made `is_there` true; `wake` looks whether it is."""
-        self._is_there = is_there
+    def wait_until(self, is_there: Callable[[], bool], is_awake: Callable[[], bool]) -> None:
+        """Runs the tasks of the app until a message has made `is_there` true; `wake` looks whether it is. The loop does not
+        sleep as long as `is_awake`."""
+        self._is_there, self._is_awake = is_there, is_awake
+        if not self._is_turning:
+            self._turn()
         self._listener.begin_reading_between_tasks()
         try:
             while not is_there():
@@ -58,6 +65,11 @@ class EventLoop:
         finally:
             self._listener.end_reading_between_tasks()
             self._is_there = None
+
+    def _turn(self) -> None:
+        self._is_turning = self._is_there is not None and self._is_awake()
+        if self._is_turning:
+            self._loop.call_soon(self._turn)
 
     def wake(self) -> None:
         """For any thread: messages were read. On the main thread the loop itself has read them."""

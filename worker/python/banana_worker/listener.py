@@ -17,6 +17,7 @@ import threading
 import time
 from typing import Any, Callable, Optional
 
+from banana_worker.stay_awake import asleep
 from banana_worker.wake_pipe import WakePipe
 
 _TICK_S = 0.005
@@ -56,12 +57,14 @@ class Listener:
     def is_main_thread(self) -> bool:
         return threading.get_ident() == self._main
 
-    def wait_until(self, is_there: Callable[[], bool]) -> None:
-        """Reads until a message has made `is_there` true. For the main thread."""
+    def wait_until(self, is_there: Callable[[], bool], is_awake: Callable[[], bool] = asleep) -> None:
+        """Reads until a message has made `is_there` true, and sleeps for none as long as `is_awake`. For the main thread."""
         while not is_there():
             self._main_reads = True
             with self._turn_lock:
                 if not is_there():
+                    while is_awake() and not self._poll.poll(0):
+                        pass
                     self._read()
             self._resume()
 

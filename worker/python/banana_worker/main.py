@@ -36,6 +36,7 @@ from banana_worker.running_call import CallHost
 from banana_worker.stack_frame import callers_place, first_frame_outside, traceback_without_own_frames
 from banana_worker.start_app import StartFailure, import_app, init_app, loaded_info
 from banana_worker.start_watch import StartWatch
+from banana_worker.stay_awake import StayAwake
 from banana_worker.tasks import Tasks
 from banana_worker.waits import Waits
 from banana_worker.webhook_handover import WebhookHandover, offer_webhooks
@@ -124,7 +125,7 @@ class Worker:
         init_ms = init_app(app, options, spec, self._channel)
         watch.end()
         self._metrics.tell()
-        loop = RunLoop(options, self._listener)
+        loop = RunLoop(options, self._listener, StayAwake(spec.device.threads))
         self._app, self._loop = app, loop
         self._channel.send(["ready", init_ms])
         return loop

@@ -20,15 +20,17 @@ from banana_worker.listener import Listener
 from banana_worker.retirement import Retirement
 from banana_worker.runner import Runner, RunnerOptions
 from banana_worker.running_call import RunningCall, send_error
+from banana_worker.stay_awake import StayAwake
 
 # Calls that held the main thread this long let pending cancels in before the next begins.
 _YIELD_AFTER_S = 0.001
 
 
 class RunLoop:
-    def __init__(self, options: RunnerOptions, listener: Listener) -> None:
+    def __init__(self, options: RunnerOptions, listener: Listener, idleness: StayAwake) -> None:
         self._options = options
         self._listener = listener
+        self._idleness = idleness
         self._single = CallRunner(options)
         self._batches = BatchRunner(options)
         self._max_batch: Dict[str, int] = {route.path: route.max_batch for route in options.app.routes}
@@ -86,15 +88,17 @@ class RunLoop:
 
     def run(self) -> Optional[ServeError]:
         """Runs calls until `stop`, then returns None; or until the app is in doubt, and says why. @raises AppExit"""
-        tasks = self._options.tasks
+        tasks, idleness = self._options.tasks, self._idleness
         while True:
             runner = self._next()
             if runner is None:
                 if self._stopped:
                     return None
-                tasks.wait_until(self._has_news)
+                idleness.on_idle()
+                tasks.wait_until(self._has_news, idleness.is_awake)
                 continue
             began_at = time.perf_counter()
+            idleness.on_begin(began_at)
             raised = runner.run()
             self._request_id = ""
             doubt = self._retirement.after_call(raised)

@@ -49,12 +49,13 @@ class Tasks:
             for coroutine in coroutines:
                 coroutine.close()
 
-    def wait_until(self, is_there: Callable[[], bool]) -> None:
-        """Waits until a message has made `is_there` true; the app's tasks go on meanwhile."""
+    def wait_until(self, is_there: Callable[[], bool], is_awake: Callable[[], bool]) -> None:
+        """Waits until a message has made `is_there` true; the app's tasks go on meanwhile. It does not sleep as long as
+        `is_awake`."""
         if self._loop is None:
-            self._listener.wait_until(is_there)
+            self._listener.wait_until(is_there, is_awake)
         else:
-            self._loop.wait_until(is_there)
+            self._loop.wait_until(is_there, is_awake)
 
     @property
     def coroutine(self) -> Any:
