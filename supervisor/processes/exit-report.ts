@@ -36,7 +36,7 @@ export function describeExit(exit: Exit, cause: KillCause | null): string {
 
 /** A likely reason beyond the bare exit, or an empty string. */
 export function exitHint(exit: Exit, cause: KillCause | null, stderrTail: string, oomKills: number): string {
-  if (isOurs(exit, cause)) return '';
+  if (isOurs(exit, cause)) return cause === 'it closed its connection' ? CONNECTION_CLOSED : '';
   if (isHeapFull(stderrTail)) {
     return HEAP_FULL;
   }
@@ -56,6 +56,8 @@ export function exitHint(exit: Exit, cause: KillCause | null, stderrTail: string
   return '';
 }
 
+const CONNECTION_CLOSED =
+  'the app has closed file descriptor 3 or put another file over it: let it leave descriptors 3 to 5 alone';
 const HEAP_FULL = 'the JavaScript heap was full; raise it with NODE_OPTIONS=--max-old-space-size=<MiB>';
 const OOM_KILLED =
   "the kernel's OOM killer ended a process of this container; give it more memory or fewer workers";

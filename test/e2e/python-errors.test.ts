@@ -239,25 +239,41 @@ test(
   },
 );
 
+const LOST_DESCRIPTORS = [
+  ['os.close(3)', /the app has closed file descriptor 3, through which it speaks/],
+  ['os.close(4)', /the app has closed file descriptor 4, through which it speaks/],
+  ['os.dup2(os.open("/dev/null", os.O_RDWR), 3)', /closed file descriptor 3 or put another file over it/],
+  [
+    'os.dup2(os.open("/dev/null", os.O_RDWR), 4)',
+    /the app has put another file over file descriptor 4, through/,
+  ],
+  [
+    'os.dup2(os.open("app.py", os.O_RDONLY), 4)',
+    /the app has put another file over file descriptor 4, through/,
+  ],
+] as const;
+
 test(
-  'an app that closes the descriptors of its worker is told so, and another worker serves',
+  'an app that closes the descriptors of its worker, or puts files over them, is told so, and another worker serves',
   { timeout: 60_000, skip: needs('python3') },
   async (t) => {
     const cwd = appFolder(t, {
-      'app.py': 'import os\ndef inference(fd):\n    os.close(fd) if fd else None\n    return os.getpid()\n',
+      'app.py': `import os
+def inference(act):
+    if act is not None:
+        exec(act)
+    return os.getpid()
+`,
     });
-    const server = await startServer('app.py', { t, cwd, expectedRestarts: 2 });
-    for (const fd of ['3', '4']) {
-      const before = (await call(server.url, '0')).text;
-      await call(server.url, fd);
+    const server = await startServer('app.py', { t, cwd, expectedRestarts: LOST_DESCRIPTORS.length });
+    for (const [act, told] of LOST_DESCRIPTORS) {
+      const before = (await call(server.url, 'null')).text;
+      await call(server.url, JSON.stringify(act));
       await server.until(({ model }) => model.workers[0]?.state === 'idle');
-      assert.notEqual((await call(server.url, '0')).text, before);
-      assert.match(
-        server.stderr(),
-        new RegExp(`the app has closed file descriptor ${fd}, through which it speaks`),
-      );
+      assert.notEqual((await call(server.url, 'null')).text, before);
+      assert.match(server.stderr(), told);
     }
-    assert.doesNotMatch(server.stderr(), /SIGKILL/);
+    assert.doesNotMatch(server.stderr(), /SIGKILL|broke the protocol/);
     await server.stop();
   },
 );

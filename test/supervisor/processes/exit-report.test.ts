@@ -54,6 +54,12 @@ const ROWS: Readonly<Record<string, Row>> = {
     how: 'killed by the server: run timeout',
     hint: /^$/,
   },
+  'a kill of ours because it had lost its connection': {
+    exit: KILLED,
+    cause: 'it closed its connection',
+    how: 'killed by the server: it closed its connection',
+    hint: /^the app has closed file descriptor 3 or put another file over it/,
+  },
   'an exit of its own just before our kill': {
     exit: { code: 1, signal: null },
     cause: 'stop',

@@ -178,8 +178,10 @@ class Worker:
     def _read(self) -> None:
         try:
             if not self._reader.read():
+                process.die_if_lost(process.DOWN_FD)
                 process.die_with_front()
         except ProtocolError as error:
+            process.die_if_lost(process.DOWN_FD)
             sys.stderr.write("The front broke the protocol: %s\n" % error.detail)
             process.die_with_front()
         except OSError as error:

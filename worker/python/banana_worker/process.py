@@ -11,7 +11,7 @@ import errno
 import os
 import stat
 import sys
-from typing import Callable, List
+from typing import Callable, Dict, List, Tuple
 
 UP_FD, DOWN_FD, BEGUN_FD = 3, 4, 5
 
@@ -23,6 +23,8 @@ _PID = os.getpid()
 _real_exit = os._exit
 _is_fork = False
 _in_child: List[Callable[[], None]] = []
+# What stood behind each of the descriptors at first.
+_streams: Dict[int, Tuple[int, int]] = {}
 
 
 def claim_descriptors() -> None:
@@ -31,6 +33,7 @@ def claim_descriptors() -> None:
         os.set_inheritable(fd, False)
     for fd in (UP_FD, DOWN_FD):
         os.set_blocking(fd, True)
+        _streams[fd] = _identity(fd)
     _enlarge_send_buffer()
     os.register_at_fork(after_in_child=_leave_to_parent)
 
@@ -119,12 +122,35 @@ def is_broken_pipe(error: OSError) -> bool:
 
 def die_of_broken_pipe(fd: int, error: OSError) -> None:
     """Ends this worker: nothing can be written to `fd`, or read from it, any more. Either the front is gone, or the app has
-    closed it, as programs do that become daemons."""
-    if error.errno in (errno.EPIPE, errno.ECONNRESET) or os.getpid() != _PID:
-        die_with_front()
+    closed it, as programs do that become daemons, or put another file over it."""
+    die_if_lost(fd)
+    if error.errno not in (errno.EPIPE, errno.ECONNRESET) and os.getpid() == _PID:
+        _die_of_lost("made file descriptor %d fail (%s)" % (fd, error))
+    die_with_front()
+
+
+def die_if_lost(fd: int) -> None:
+    """Ends this worker if the app has closed the descriptor or put another file over it."""
+    if os.getpid() != _PID:
+        return
+    try:
+        is_there = _identity(fd) == _streams[fd]
+    except OSError:
+        _die_of_lost("closed file descriptor %d" % fd)
+    else:
+        if not is_there:
+            _die_of_lost("put another file over file descriptor %d" % fd)
+
+
+def _identity(fd: int) -> Tuple[int, int]:
+    found = os.fstat(fd)
+    return found.st_dev, found.st_ino
+
+
+def _die_of_lost(what: str) -> None:
     sys.stderr.write(
-        "The worker cannot go on: the app has closed file descriptor %d, through which it speaks with the server (%s). "
-        "Let the app leave descriptors 3 to 5 alone, which os.closerange and becoming a daemon do not.\n" % (fd, error)
+        "The worker cannot go on: the app has %s, through which it speaks with the server. Let the app leave descriptors 3 to 5"
+        " alone, which os.closerange, os.dup2 and becoming a daemon do not.\n" % what
     )
     exit_now(1)
 
