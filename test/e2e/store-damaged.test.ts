@@ -1,4 +1,4 @@
-/** A local store that was cut short must not keep a server down: its workers would die of it one after the other. */
+/** A local store that was cut short must not keep a server down: its workers would meet it one after the other. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,7 @@ import { call, ROOT, startServer } from '../helpers/server.js';
 test('a local store cut to a few kB is set aside, and the server answers', { timeout: 60_000 }, async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'banana-damaged-'));
   t.after(() => rmSync(folder, { recursive: true }));
-  const [app, path] = [join(folder, 'app.mjs'), join(folder, 'store.lmdb')];
+  const [app, path] = [join(folder, 'app.mjs'), join(folder, 'store.sqlite3')];
   writeFileSync(
     app,
     `import { Store } from '${ROOT}dist/index.js';
@@ -31,9 +31,9 @@ test('a local store cut to a few kB is set aside, and the server answers', { tim
   const server = await startServer(app, { t });
   assert.equal(await ask(server.url, 'key 1'), null);
   assert.equal(await ask(server.url, 'key 1', 'new'), 'new');
-  const aside = readdirSync(folder).find((name) => /^store\.lmdb\.damaged-\d+$/.test(name)) ?? '';
+  const aside = readdirSync(folder).find((name) => /^store\.sqlite3\.damaged-\d+$/.test(name)) ?? '';
   assert.equal(statSync(join(folder, aside)).size, 9000);
-  await server.untilPrinted(`The local store ${path} is damaged: 9000 of its `);
+  await server.untilPrinted(`The local store ${path} is damaged (`);
   await server.untilPrinted(`It was set aside as ${join(folder, aside)}; the store goes on empty.`);
   await server.stop();
 });

@@ -6,7 +6,7 @@ export interface MemoryConfig {
 }
 
 export interface LocalConfig {
-  /** The path of the file, relative to the working directory; `.banana-store.lmdb` if left out. A second file, `…-lock`, stands beside it. */
+  /** The path of the file, relative to the working directory; `.banana-store/store.sqlite3` if left out. SQLite keeps others beside it. */
   readonly path?: string | undefined;
   readonly encoding?: EncodingName | undefined;
 }
@@ -80,7 +80,8 @@ export type StorePlan = { readonly encoding: EncodingName } & (
   | { readonly backend: 'redis'; readonly address: RedisAddress }
 );
 
-const DEFAULT_PATH = '.banana-store.lmdb';
+/** The same as in Python, so that the apps of one folder share their values. */
+const DEFAULT_PATH = '.banana-store/store.sqlite3';
 const DEFAULT_REDIS_PORT = 6379;
 
 const FIELDS = {

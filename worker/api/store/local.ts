@@ -1,162 +1,176 @@
 /**
- * Values in one file, shared by every process of this host that opens it (LMDB: writers take turns, a commit is
- * whole or absent whenever a process dies, readers never wait).
+ * Values in one file, shared by every process of this host that opens it, those in Python included. It is SQLite's, in
+ * its WAL mode: writers take turns, readers never wait, a commit is whole or absent whenever a process dies.
  *
- * Two tables, always written together: `values`, and `expiries`, small, for the sweep to read. In both the version
- * of an entry is its expiry, and the sweep removes an entry only if it still has the version that was seen expired:
- * one that another process has set anew stays. Writes run outside the event loop, so that a busy worker never holds
- * the lock that the others wait for.
+ * SQLite is called synchronously, and no transaction outlasts such a call, so that a busy worker never holds the lock
+ * that the others wait for. Nor does this process sleep while it waits for them: a call that meets a lock is tried
+ * again later. Writes that are begun in one turn of the event loop are committed together, which costs one fsync.
  */
-import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
-import type { Database, RootDatabase } from 'lmdb';
-import { expiryOf, NEVER_MS, type Backend } from './backend.js';
-import { setAsideIfDamaged } from './damaged-file.js';
+import { setImmediate } from 'node:timers/promises';
+import type { DatabaseSync } from '@photostructure/sqlite';
+import { expiryOf, type Backend } from './backend.js';
 import { loadPackage } from './load-package.js';
-import { prepareFile } from './local-file.js';
+import { LocalConnection } from './local-connection.js';
+import { inodeOf, setAside } from './local-file.js';
+import { withGuard } from './local-guard.js';
+import { isBusy, isDamage, reasonOf } from './sqlite-errors.js';
 import { Sweeper } from './sweeper.js';
+import { untilFree } from './until-free.js';
 
-type Table = Database<Uint8Array, Uint8Array>;
+type Step<T> = (connection: LocalConnection) => T;
 
-/** Each reading thread takes one entry of the reader table; the library's default is 126. */
-const MAX_READERS = 1024;
-/** The longest key in bytes; the library allows 1978. */
-const MAX_KEY_BYTES = 1024;
+interface Write {
+  readonly step: Step<unknown>;
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
 
 export class LocalBackend implements Backend {
   readonly #file: string;
-  readonly #root: RootDatabase<Uint8Array, Uint8Array>;
-  readonly #values: Table;
-  readonly #expiries: Table;
-  readonly #sweeper = new Sweeper((limit) => this.#sweep(limit));
-  /** Key at which the next sweep goes on. */
-  #cursor: Uint8Array = FIRST;
+  readonly #Database: typeof DatabaseSync;
+  #connection: LocalConnection | null = null;
+  /** Writes that no transaction has taken yet, in their order. */
+  #waiting: Write[] = [];
+  /** Number of expired entries that the next transaction may remove. */
+  #sweepLimit = 0;
+  /** Resolves once nothing waits to be written; null if nothing does. */
+  #writing: Promise<void> | null = null;
+  readonly #sweeper = new Sweeper((limit) => {
+    this.#sweepLimit += limit;
+    this.#writing ??= this.#writeAll();
+  });
 
   static async open(path: string): Promise<LocalBackend> {
-    const { open } = await loadPackage('lmdb', () => import('lmdb'));
-    const file = resolve(path);
-    const table = { encoding: 'binary', keyEncoding: 'binary', useVersions: true } as const;
-    try {
-      await setAsideIfDamaged(file, table);
-      prepareFile(file);
-      const root = open<Uint8Array, Uint8Array>({
-        path: file,
-        noSubdir: true,
-        // A commit is on disk before anyone sees it: the plainest of the library's ways, and no slower here.
-        overlappingSync: false,
-        // `#write` makes the transactions; the library's own, one per turn, fail with a promise that nobody sees.
-        eventTurnBatching: false,
-        maxReaders: MAX_READERS,
-        permissionsMode: 0o600, // the permissions of the lock file
-        ...table,
-      } as Parameters<typeof open>[0]);
-      return new LocalBackend(file, root, root.openDB('values', table), root.openDB('expiries', table));
-    } catch (cause) {
-      throw new Error(`The local store ${file} cannot be opened: ${(cause as Error).message}`, { cause });
-    }
+    const name = '@photostructure/sqlite';
+    const { DatabaseSync } = await loadPackage(name, () => import('@photostructure/sqlite'));
+    const backend = new LocalBackend(resolve(path), DatabaseSync);
+    await backend.#run(() => null);
+    return backend;
   }
 
-  private constructor(
-    file: string,
-    root: RootDatabase<Uint8Array, Uint8Array>,
-    values: Table,
-    expiries: Table,
-  ) {
+  private constructor(file: string, Database: typeof DatabaseSync) {
     this.#file = file;
-    this.#root = root;
-    this.#values = values;
-    this.#expiries = expiries;
+    this.#Database = Database;
   }
 
   get(key: string): Promise<Buffer | null> {
-    return Promise.resolve(this.#read(keyBytes(key)));
+    return this.#run((connection) => connection.get(key));
   }
 
-  async set(key: string, bytes: Buffer, ttlMs: number | null): Promise<void> {
-    const id = keyBytes(key);
-    const expiresAtMs = expiryOf(ttlMs);
-    const written = this.#write(() => [
-      this.#values.put(id, bytes, expiresAtMs),
-      expiresAtMs === NEVER_MS ? this.#expiries.remove(id) : this.#expiries.put(id, NOTHING, expiresAtMs),
-    ]);
-    this.#sweeper.afterWrite();
-    await written;
+  set(key: string, bytes: Buffer, ttlMs: number | null): Promise<void> {
+    const expiresAt = ttlMs === null ? Infinity : expiryOf(ttlMs) / 1000;
+    return this.#write((connection) => connection.put(key, bytes, expiresAt));
   }
 
-  async delete(key: string): Promise<boolean> {
-    const id = keyBytes(key);
-    const existed = this.#read(id) !== null;
-    await this.#write(() => [this.#values.remove(id), this.#expiries.remove(id)]);
-    return existed;
+  delete(key: string): Promise<boolean> {
+    return this.#write((connection) => connection.remove(key));
   }
 
-  has(key: string): Promise<boolean> {
-    return Promise.resolve(this.#read(keyBytes(key)) !== null);
+  async has(key: string): Promise<boolean> {
+    return (await this.get(key)) !== null;
   }
 
   /** Number of entries held, including expired ones that are not yet removed. */
-  get size(): number {
-    return this.#values.getKeysCount();
+  size(): Promise<number> {
+    return this.#run((connection) => connection.count());
   }
 
   async close(): Promise<void> {
     this.#sweeper.stop();
-    await this.#root.close();
-  }
-
-  #read(id: Uint8Array): Buffer | null {
-    const entry = this.#values.getEntry(id);
+    await this.#writing;
     this.#letGo();
-    if (entry === undefined || (entry.version as number) <= Date.now()) return null;
-    return entry.value as Buffer;
   }
 
-  #sweep(limit: number): void {
-    const now = Date.now();
-    const seen = [
-      ...this.#expiries.getRange({ start: this.#cursor, exclusiveStart: true, limit, versions: true }),
-    ];
-    this.#letGo();
-    this.#cursor = seen.length < limit ? FIRST : (seen.at(-1)?.key ?? FIRST);
-    const expired = seen.filter(({ version }) => (version as number) <= now);
-    if (expired.length === 0) return;
-    const removed = this.#write(() =>
-      expired.flatMap(({ key, version }) => [
-        this.#values.remove(key, version as number),
-        this.#expiries.remove(key, version as number),
-      ]),
-    );
-    removed.catch(() => {}); // nobody waits for this promise; what stays is swept another time
-  }
-
-  /** Commits all of the changes or none. A promise of the library's that failed unseen would end the process. */
-  async #write(begin: () => Promise<boolean>[]): Promise<void> {
-    let parts: Promise<boolean>[] = [];
-    const whole = this.#root.batch(() => {
-      parts = begin();
+  #write<T>(step: Step<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ step, resolve: resolve as Write['resolve'], reject });
+      this.#writing ??= this.#writeAll();
+      this.#sweeper.afterWrite();
     });
+  }
+
+  async #writeAll(): Promise<void> {
+    do {
+      await setImmediate(); // by then all that is begun in this turn is waiting
+      const writes = this.#waiting;
+      this.#waiting = [];
+      if (writes.length > 0) await this.#commit(writes);
+      else this.#sweepAlone();
+    } while (this.#waiting.length > 0);
+    this.#writing = null;
+  }
+
+  /** Commits these writes together; each alone if that fails, so that one which cannot be written fails alone. */
+  async #commit(writes: readonly Write[]): Promise<void> {
+    const isRetried = writes.length > 1 || this.#sweepLimit > 0;
+    const limit = this.#takeSweepLimit();
     try {
-      await Promise.all([whole, ...parts]);
-    } catch (cause) {
-      (cause as { commitError?: Promise<unknown> }).commitError?.catch(() => {});
-      throw new Error(`The local store ${this.#file} cannot be written; the disk may be full.`, { cause });
+      const results = await this.#run((connection) =>
+        connection.transaction(() => {
+          if (limit > 0) connection.sweep(limit);
+          return writes.map(({ step }) => step(connection));
+        }),
+      );
+      for (const [i, { resolve }] of writes.entries()) resolve(results[i]);
+    } catch (error) {
+      if (isRetried && !isBusy((error as Error).cause)) {
+        for (const write of writes) await this.#commit([write]);
+      } else {
+        for (const { reject } of writes) reject(error);
+      }
     }
   }
 
-  /** A snapshot kept while an app computes would keep every page of its time, and the file would grow. */
-  #letGo(): void {
-    this.#root.resetReadTxn();
+  #sweepAlone(): void {
+    const limit = this.#takeSweepLimit();
+    try {
+      this.#attempt((connection) => connection.transaction(() => connection.sweep(limit)));
+    } catch {
+      // An error of the store is told to the calls that meet it; what was not swept is swept another time.
+    }
   }
-}
 
-const NOTHING = new Uint8Array(1);
-const FIRST = new Uint8Array([0]);
-const WHOLE = 1;
-const HASHED = 2;
+  #takeSweepLimit(): number {
+    const limit = this.#sweepLimit;
+    this.#sweepLimit = 0;
+    return limit;
+  }
 
-/** Returns the key as the file holds it: a long one is replaced by its SHA-256. */
-function keyBytes(key: string): Uint8Array {
-  const bytes = Buffer.from(key);
-  if (bytes.length <= MAX_KEY_BYTES) return Buffer.concat([Buffer.of(WHOLE), bytes]);
-  return Buffer.concat([Buffer.of(HASHED), createHash('sha256').update(bytes).digest()]);
+  async #run<T>(step: Step<T>): Promise<T> {
+    try {
+      return await untilFree(() => this.#attempt(step));
+    } catch (cause) {
+      throw new Error(`The local store ${this.#file} cannot be used: ${reasonOf(cause as Error)}.`, {
+        cause,
+      });
+    }
+  }
+
+  /** Runs a step on the connection; once more on a new file, if this one is found to be damaged. */
+  #attempt<T>(step: Step<T>): T {
+    const connection = this.#open();
+    try {
+      return step(connection);
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      this.#letGo();
+      withGuard(this.#Database, this.#file, () =>
+        setAside(this.#file, connection.inode, (error as Error).message),
+      );
+      return step(this.#open());
+    }
+  }
+
+  /** Returns the connection to the file that has the store's name now. */
+  #open(): LocalConnection {
+    if (this.#connection?.inode !== inodeOf(this.#file)) this.#letGo();
+    this.#connection ??= LocalConnection.open(this.#Database, this.#file);
+    return this.#connection;
+  }
+
+  #letGo(): void {
+    this.#connection?.close();
+    this.#connection = null;
+  }
 }

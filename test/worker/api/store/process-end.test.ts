@@ -26,7 +26,7 @@ for (const backend of ['memory', 'local', 'redis']) {
       const redis = backend === 'redis' ? await RedisServer.start() : null;
       t.after(() => redis?.down());
       const configs: Record<string, unknown> = {
-        local: { path: join(scratchFolder(t), 'store.lmdb') },
+        local: { path: join(scratchFolder(t), 'store.sqlite3') },
         redis: { host: '127.0.0.1', port: redis?.port },
       };
       const options = { backend, config: configs[backend] };
@@ -60,5 +60,5 @@ test('banana-serve without its optional packages imports, keeps values in memory
   const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', program], { cwd: folder });
   const needs = (name: string): string =>
     `This store needs the package ${name}, which cannot be loaded (ERR_MODULE_NOT_FOUND). Run: npm install ${name}`;
-  assert.deepEqual(JSON.parse(stdout), [{ a: 1 }, needs('lmdb'), needs('redis')]);
+  assert.deepEqual(JSON.parse(stdout), [{ a: 1 }, needs('@photostructure/sqlite'), needs('redis')]);
 });

@@ -13,22 +13,30 @@ export interface Program {
   readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
 }
 
+interface Bounds {
+  /** In blocks of 512 bytes, which sh counts: no file may outgrow it. */
+  readonly maxFileBlocks?: number;
+  /** A folder that is a disk of its own for the program, and its size, as mount takes it. Needs `unshare`. */
+  readonly diskOf?: readonly [folder: string, size: string];
+}
+
 /** Runs `body` as a module that has `Store`, `options` and `say(line)`. Killed with the test. */
 export function runProgram(
   t: { after(undo: () => Promise<unknown>): void },
   body: string,
   options: unknown,
-  /** In blocks of 512 bytes, which sh counts: no file may outgrow it. */
-  maxFileBlocks: number | 'unlimited' = 'unlimited',
+  { maxFileBlocks, diskOf }: Bounds = {},
 ): Program {
   const source = `import { Store } from ${JSON.stringify(INDEX)};
     import { writeSync } from 'node:fs';
     const options = ${JSON.stringify(options)};
     const say = (line) => writeSync(1, line + '\\n');
     ${body}`;
-  const limited = 'ulimit -f "$1"; shift; exec "$@"';
-  const command = [process.execPath, '--input-type=module', '--eval', source];
-  const child = spawn('sh', ['-c', limited, 'sh', String(maxFileBlocks), ...command], {
+  const limited = ['sh', '-c', 'ulimit -f "$0"; exec "$@"', String(maxFileBlocks ?? 'unlimited')];
+  const mounted = ['sh', '-c', 'mount -t tmpfs -o size="$0" tmpfs "$1"; shift; exec "$@"'];
+  const own = diskOf && ['unshare', '--map-root-user', '--mount', ...mounted, diskOf[1], diskOf[0]];
+  const [file = '', ...command] = own ?? limited;
+  const child = spawn(file, [...command, process.execPath, '--input-type=module', '--eval', source], {
     stdio: 'pipe',
   });
   let stderr = '';

@@ -29,7 +29,7 @@ const BACKENDS: Record<string, (encoding: EncodingName) => StoreOptions> = {
   memory: (encoding) => ({ backend: 'memory', config: { encoding } }),
   local: (encoding) => ({
     backend: 'local',
-    config: { encoding, path: join(folder, `${encoding}.lmdb`) },
+    config: { encoding, path: join(folder, `${encoding}.sqlite3`) },
   }),
   redis: (encoding) => ({
     backend: 'redis',
@@ -142,6 +142,8 @@ function suite(options: () => StoreOptions, encoding: EncodingName): void {
       'a ',
       'é',
       'e\u0301',
+      'a\0b',
+      'a\0c',
       '🍌',
       'k'.repeat(1024),
       'k'.repeat(1025),

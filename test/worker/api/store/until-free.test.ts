@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { untilFree } from '../../../../worker/api/store/until-free.js';
+
+const busy = (): Error => Object.assign(new Error('database is locked'), { errcode: 5 });
+
+test('a step that meets a lock is tried again while the event loop goes on', async () => {
+  let tries = 0;
+  let turns = 0;
+  const ticking = setInterval(() => (turns += 1), 1);
+  const step = (): string => {
+    tries += 1;
+    if (turns < 5) throw busy();
+    return 'done';
+  };
+  assert.equal(await untilFree(step), 'done');
+  clearInterval(ticking);
+  assert.ok(tries > 1);
+});
+
+test('a lock that stays is an error in the end, and any other error at once', async () => {
+  let tries = 0;
+  const locked = (): never => {
+    tries += 1;
+    throw busy();
+  };
+  await assert.rejects(untilFree(locked, 30), /database is locked/);
+  assert.ok(tries > 1);
+  tries = 0;
+  const full = (): never => {
+    tries += 1;
+    throw Object.assign(new Error('full'), { errcode: 13 });
+  };
+  await assert.rejects(untilFree(full), /full/);
+  assert.equal(tries, 1);
+});

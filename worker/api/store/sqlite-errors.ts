@@ -1,0 +1,62 @@
+/** What the errors of SQLite mean for a store, by their codes: https://sqlite.org/rescode.html. */
+import { getSystemErrorName } from 'node:util';
+
+const BUSY = 5;
+const READONLY = 8;
+const IOERR = 10;
+const CORRUPT = 11;
+const FULL = 13;
+const CANTOPEN = 14;
+const PROTOCOL = 15;
+const TOOBIG = 18;
+const NOTADB = 26;
+
+/** An extended code: a part of the file that should be there is not. */
+const SHORT_READ = 522;
+
+/** The extended code of an error of SQLite; 0 for any other error. */
+function extendedCodeOf(error: unknown): number {
+  const code = (error as { errcode?: unknown } | null)?.errcode;
+  return typeof code === 'number' ? code : 0;
+}
+
+function codeOf(error: unknown): number {
+  return extendedCodeOf(error) & 0xff;
+}
+
+/** Whether another connection was at work, and the same call may succeed a moment later. */
+export function isBusy(error: unknown): boolean {
+  return [BUSY, PROTOCOL].includes(codeOf(error));
+}
+
+/** Whether the content of the file is not what SQLite writes. */
+export function isDamage(error: unknown): boolean {
+  return [CORRUPT, NOTADB].includes(codeOf(error)) || extendedCodeOf(error) === SHORT_READ;
+}
+
+/** Why a store could not be used, as a part of a sentence. */
+export function reasonOf(error: Error): string {
+  const cause = systemName(error);
+  switch (codeOf(error)) {
+    case BUSY:
+    case PROTOCOL:
+      return 'another process has held its lock for 30 s';
+    case READONLY:
+      return 'this process may not write it';
+    case FULL:
+      return 'the disk is full';
+    case IOERR:
+      return `the system failed to read or write it${cause}`;
+    case CANTOPEN:
+      return `the system does not open it${cause}`;
+    case TOOBIG:
+      return 'the value is too large for one';
+    default:
+      return error.message;
+  }
+}
+
+function systemName(error: Error): string {
+  const { systemErrno } = error as { systemErrno?: unknown };
+  return typeof systemErrno === 'number' && systemErrno > 0 ? ` (${getSystemErrorName(-systemErrno)})` : '';
+}
