@@ -67,6 +67,13 @@ const IN_THE_APP: readonly Mistake[] = [
     says: `${HERE}/app.mjs:2: this file makes a Potassium app and does not export it as its default. Add \`export default app\`, or \`module.exports = app\` in CommonJS.`,
   },
   {
+    what: 'two Potassium apps, neither of them served',
+    app: 'app.mjs',
+    source:
+      "import { Potassium } from 'banana-serve';\nexport const app = new Potassium('one');\nexport const other = new Potassium('two');",
+    says: `${HERE}/app.mjs:2: \`app\` and \`other\` are Potassium apps, and a file serves one: call \`serve()\` on that one, or make it the default export`,
+  },
+  {
     what: 'an init of the wrong kind',
     app: 'app.mjs',
     source: `${GOOD}\nexport const init = 'load';`,

@@ -83,6 +83,14 @@ const LATCHED: readonly Mistake[] = [
     says: /<here>\/app\.py:1: app\.py has no function `inference`\. It has: size\. Add `def inference\(model_inputs\): \.\.\.`\./,
   },
   {
+    what: 'two Potassium apps, neither of them served',
+    files: {
+      'app.py':
+        'from potassium import Potassium\nother = Potassium("two")\napp = Potassium("one")\nsame = app\n',
+    },
+    says: /<here>\/app\.py:2: `other` and `app` are Potassium apps, and a file serves one: call `serve\(\)` on that one, outside of `if __name__ == "__main__":`, or delete the others/,
+  },
+  {
     what: 'an init of the wrong kind',
     files: { 'app.py': `${GOOD}init = "load"\n` },
     says: /<here>\/app\.py:2: `init` is a str; make it a function/,

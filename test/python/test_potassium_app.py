@@ -56,12 +56,18 @@ class FindingTest(unittest.TestCase):
         self.assertEqual(len(served.routes if served else []), 1)
         self.assertIsNone(from_potassium_app(ModuleType("empty"), None))
 
-    def test_of_several_apps_the_one_named_app_is_meant_or_none(self) -> None:
+    def test_of_several_apps_none_is_meant_unless_it_is_served(self) -> None:
         one, two = Potassium("one"), Potassium("two")
         two.handler("/two")(lambda context, request: Response())
-        self.assertEqual([each.path for each in load(one, app=two).routes], ["/two"])
-        with self.assertRaisesRegex(TypeError, r"2 Potassium apps \(other, some_name\)"):
-            load(one, other=two)
+        self.assertEqual([each.path for each in load(two, app=two).routes], ["/two"])
+        with self.assertRaisesRegex(TypeError, r"^`app` and `some_name` are Potassium apps, and a file serves one: "):
+            load(one, app=two)
+        with self.assertRaisesRegex(TypeError, r"^`a`, `b` and `some_name` are Potassium apps"):
+            load(one, a=two, b=Potassium("three"))
+        module = ModuleType("app")
+        vars(module).update(app=one, other=two)
+        served = from_potassium_app(module, two)
+        self.assertEqual([each.path for each in served.routes if served], ["/two"])
 
     def test_serve_ends_the_import_and_ignores_its_arguments_with_a_warning(self) -> None:
         app = Potassium("x")

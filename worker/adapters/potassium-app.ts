@@ -17,10 +17,9 @@ import { onlyEntry } from '../batch-entries.js';
 import { assertFunctionOrNone, configOf, repeatableOf } from './exports.js';
 import { isThenable } from '../thenable.js';
 
-/** Returns null if the exports are not a Potassium app. */
+/** Returns null if the exports are not a Potassium app. @throws a TypeError that says which export is of a wrong kind */
 export function fromPotassiumApp(exports: Readonly<Record<string, unknown>>): LoadedApp | null {
-  const definition =
-    definitionOf(exports) ?? definitionOf(exports['default']) ?? definitionOf(exports['app']);
+  const definition = definitionOf(exports) ?? definitionOf(exports['default']) ?? definitionOfNamed(exports);
   if (definition === null) return null;
   assertFunctionOrNone(exports, 'shutdown');
   const { shutdown } = exports as { shutdown?: () => unknown };
@@ -41,6 +40,19 @@ export function fromPotassiumApp(exports: Readonly<Record<string, unknown>>): Lo
 function definitionOf(value: unknown): Definition | null {
   if (typeof value !== 'object' || value === null || !(DEFINITION in value)) return null;
   return (value as { [DEFINITION]: Definition })[DEFINITION];
+}
+
+/** The one under the name `app`. @throws a TypeError if others are exported beside it: any choice would be a guess */
+function definitionOfNamed(exports: Readonly<Record<string, unknown>>): Definition | null {
+  const named = definitionOf(exports['app']);
+  if (named === null) return null;
+  const isOther = (name: string): boolean => ![null, named].includes(definitionOf(exports[name]));
+  const others = Object.keys(exports).filter(isOther);
+  if (others.length === 0) return named;
+  const names = new Intl.ListFormat('en-GB').format(['app', ...others].map((name) => `\`${name}\``));
+  throw new TypeError(
+    `${names} are Potassium apps, and a file serves one: call \`serve()\` on that one, or make it the default export`,
+  );
 }
 
 function routesOf({ endpoints, resultWebhook }: Definition): Route[] {

@@ -46,6 +46,19 @@ test('an app is found as the default export itself or under the name app', () =>
     assert.equal(fromPotassiumApp(exports), null);
 });
 
+test('of several apps that are exported none is meant, unless one is the default', () => {
+  const [app, other] = [new Potassium('one'), new Potassium('two')];
+  other.handler('/two', () => new Response());
+  assert.throws(() => fromPotassiumApp({ app, other, last: new Potassium('three') }), {
+    message: /^`app`, `other` and `last` are Potassium apps, and a file serves one: /,
+  });
+  assert.ok(fromPotassiumApp({ app, same: app }) !== null);
+  assert.deepEqual(
+    fromPotassiumApp({ app, default: other })?.routes.map(({ path }) => path),
+    ['/two'],
+  );
+});
+
 test('routes tell their kind, their input and their webhook', () => {
   const app = new Potassium('x');
   app.handler('/a', () => new Response());

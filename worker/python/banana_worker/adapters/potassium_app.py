@@ -33,13 +33,15 @@ def _only_app(module: ModuleType) -> Optional[Any]:
     kind = potassium_class()
     if kind is None:
         return None
-    if isinstance(vars(module).get("app"), kind):
-        return module.app
     found: Dict[int, str] = {}
     for name, value in vars(module).items():
         if isinstance(value, kind):
             found.setdefault(id(value), name)
     names = list(found.values())
     if len(names) > 1:
-        raise TypeError(f"it has {len(names)} Potassium apps ({', '.join(names)}): name one `app`, or serve it")
+        listed = " and ".join([", ".join(f"`{name}`" for name in names[:-1]), f"`{names[-1]}`"])
+        raise TypeError(f"{listed} are Potassium apps, and a file serves one: {_CHOICE}")
     return getattr(module, names[0]) if names else None
+
+
+_CHOICE = 'call `serve()` on that one, outside of `if __name__ == "__main__":`, or delete the others'
