@@ -80,6 +80,19 @@ const IN_THE_APP: readonly Mistake[] = [
     says: `${HERE}/app.mjs:2: export \`init\` is a string; make it a function or remove it`,
   },
   {
+    what: 'an init that is a generator',
+    app: 'app.ts',
+    source: `${GOOD}\nexport function* init(): Generator<number> {\n  yield 1;\n}`,
+    says: `${HERE}/app.ts:2: \`init\` is a generator: what stands in it would not run. Make it a plain or an async function`,
+  },
+  {
+    what: 'a Potassium whose init is an async generator',
+    app: 'app.mjs',
+    source:
+      "import { Potassium } from 'banana-serve';\nconst app = new Potassium('x');\napp.init(async function* () {\n  yield {};\n});\nexport default app;",
+    says: `${HERE}/app.mjs:3: \`init\` is a generator: what stands in it would not run. Make it a plain or an async function`,
+  },
+  {
     what: 'a package that is not installed',
     app: 'app.ts',
     source:

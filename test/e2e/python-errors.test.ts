@@ -96,6 +96,19 @@ const LATCHED: readonly Mistake[] = [
     says: /<here>\/app\.py:2: `init` is a str; make it a function/,
   },
   {
+    what: 'an init that is a generator',
+    files: { 'app.py': `${GOOD}def init():\n    yield\n` },
+    says: /<here>\/app\.py:2: `init` is a generator, since it has a `yield`: what stands in it would not run\. Take the `yield` out/,
+  },
+  {
+    what: 'a Potassium whose init is an async generator',
+    files: {
+      'app.py':
+        'from potassium import Potassium\napp = Potassium("x")\n\n@app.init\nasync def load():\n    yield {}\n',
+    },
+    says: /<here>\/app\.py:5: `load` is a generator, since it has a `yield`: what stands in it would not run\. Take the `yield` out/,
+  },
+  {
     what: 'a wish in its config that is no yes or no',
     files: { 'app.py': `${GOOD}config = {"forms": "yes"}\n` },
     says: /<here>\/app\.py.*forms must be True or False/,

@@ -3,7 +3,7 @@ import { inputWishes } from '../api/input-wishes.js';
 import type { BananaApp } from '../api/types.js';
 import { onlyEntry } from '../batch-entries.js';
 import { ANY_BATCH, type CallInfo, type LoadedApp } from '../loaded-app.js';
-import { assertFunctionOrNone, configOf, repeatableOf } from './exports.js';
+import { assertFunctionOrNone, assertNoGenerator, configOf, repeatableOf } from './exports.js';
 
 const ROUTE = '/';
 
@@ -13,6 +13,7 @@ export function fromBananaApp(exports: Readonly<Record<string, unknown>>): Loade
   assertFunctionOrNone(exports, 'inference');
   assertFunctionOrNone(exports, 'inferenceBatch');
   assertFunctionOrNone(exports, 'init');
+  assertNoGenerator(exports['init']);
   assertFunctionOrNone(exports, 'shutdown');
   const app = exports as unknown as Partial<BananaApp>;
   const { forms, text, repeatable, ...modelOptions } = configOf(exports);

@@ -13,6 +13,14 @@ export function repeatableOf(given: unknown): boolean {
   throw new TypeError('export `config`: repeatable must be true or false');
 }
 
+/** Checks the function that an app calls `init`. @throws a TypeError if its body would not run when it is called */
+export function assertNoGenerator(init: unknown): void {
+  if (!/Generator/.test(Object.prototype.toString.call(init))) return;
+  throw new TypeError(
+    '`init` is a generator: what stands in it would not run. Make it a plain or an async function',
+  );
+}
+
 /** Checks the export of this name. @throws a TypeError if it is there and is no function */
 export function assertFunctionOrNone(exports: Readonly<Record<string, unknown>>, name: string): void {
   const value = exports[name];

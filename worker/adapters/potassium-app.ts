@@ -14,7 +14,7 @@ import { Reply, checkedHeaders, type ReplyBody } from '../reply/reply.js';
 import { iteratorOf } from '../reply/stream.js';
 import { isResponse as isWebResponse } from '../reply/web-response.js';
 import { onlyEntry } from '../batch-entries.js';
-import { assertFunctionOrNone, configOf, repeatableOf } from './exports.js';
+import { assertFunctionOrNone, assertNoGenerator, configOf, repeatableOf } from './exports.js';
 import { isThenable } from '../thenable.js';
 
 /** Returns null if the exports are not a Potassium app. @throws a TypeError that says which export is of a wrong kind */
@@ -22,6 +22,7 @@ export function fromPotassiumApp(exports: Readonly<Record<string, unknown>>): Lo
   const definition = definitionOf(exports) ?? definitionOf(exports['default']) ?? definitionOfNamed(exports);
   if (definition === null) return null;
   assertFunctionOrNone(exports, 'shutdown');
+  assertNoGenerator(definition.init);
   const { shutdown } = exports as { shutdown?: () => unknown };
   const { repeatable, ...modelOptions } = configOf(exports);
   return {

@@ -1,19 +1,30 @@
-"""What is an `async def`, told without the module `inspect`, which takes longer to load than most of this worker."""
+"""What kind of function something is, told without the module `inspect`, which takes longer to load than most of this worker."""
 
 from __future__ import annotations
 
 from typing import Any
 
-# `CO_COROUTINE` of the module `inspect`.
+# `CO_COROUTINE`, and `CO_GENERATOR` with `CO_ASYNC_GENERATOR`, of the module `inspect`.
 _IS_COROUTINE = 0x80
+_IS_GENERATOR = 0x20 | 0x200
 
 
 def is_coroutine_function(function: Any) -> bool:
     """Whether a function, a method, a partial of one or an object that is called is an `async def`."""
+    return bool(_flags_of(function) & _IS_COROUTINE)
+
+
+def is_generator_function(function: Any) -> bool:
+    """As `is_coroutine_function`, for a body with a `yield`, async or not."""
+    return bool(_flags_of(function) & _IS_GENERATOR)
+
+
+def _flags_of(function: Any) -> int:
+    """None are set where Python does not tell."""
     while True:
         inner = getattr(function, "__func__", None) or getattr(function, "func", None)
         if inner is None:
             break
         function = inner
     code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
-    return code is not None and bool(code.co_flags & _IS_COROUTINE)
+    return 0 if code is None else int(code.co_flags)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Callable, List, Optional
 
-from banana_worker.adapters.exports import APP_OPTIONS, config_of, repeatable_of
+from banana_worker.adapters.exports import APP_OPTIONS, assert_no_generator, config_of, repeatable_of
 from banana_worker.batch_entries import only_entry
 from banana_worker.input_wishes import InputWishes, input_wishes
 from banana_worker.loaded_app import ANY_BATCH, Example, LoadedApp
@@ -26,6 +26,7 @@ class BananaApp(LoadedApp):
         self._batch = _function(module, "inference_batch", 1)
         self._inference = _function(module, "inference", 1) or self._infer_alone
         self._init = _function(module, "init", 0)
+        assert_no_generator(getattr(module, "init", None))
         self._shutdown = getattr(module, "shutdown", None)
         config = config_of(module)
         self._wishes = input_wishes(config, "`config`")

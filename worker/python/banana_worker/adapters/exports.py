@@ -6,6 +6,7 @@ import re
 from types import ModuleType
 from typing import Any, Dict, Mapping
 
+from banana_worker.coroutine_functions import is_generator_function
 from banana_worker.sentences import kind_of
 
 # Options that a model may set for itself (`ModelOptionTypes` in protocol/option-types.ts).
@@ -48,6 +49,16 @@ def repeatable_of(config: Mapping[str, Any]) -> bool:
     if given is None or isinstance(given, bool):
         return given is True
     raise TypeError("`config`: repeatable must be True or False")
+
+
+def assert_no_generator(init: Any) -> None:
+    """Checks what an app gives as its `init`. @raises TypeError if its body would not run when it is called"""
+    if is_generator_function(init):
+        name = getattr(init, "__name__", "init")
+        raise TypeError(f"`{name}` is a generator, since it has a `yield`: {_CURE}")
+
+
+_CURE = "what stands in it would not run. Take the `yield` out"
 
 
 def assert_function_or_none(module: ModuleType, name: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, List
 
-from banana_worker.adapters.exports import assert_function_or_none, config_of, repeatable_of
+from banana_worker.adapters.exports import assert_function_or_none, assert_no_generator, config_of, repeatable_of
 from banana_worker.adapters.potassium_replies import json_of, replies_of, reply_of, reply_of_entry, result_of, then
 from banana_worker.batch_entries import only_entry
 from banana_worker.coroutine_functions import is_coroutine_function
@@ -29,6 +29,7 @@ class PotassiumApp(LoadedApp):
         self.repeatable = repeatable_of(config)
         self.model_options = {name: value for name, value in config.items() if name != "repeatable"}
         assert_function_or_none(module, "shutdown")
+        assert_no_generator(self.definition.init)
         self._shutdown = getattr(module, "shutdown", None)
 
     def wishes(self, route: str) -> InputWishes:
