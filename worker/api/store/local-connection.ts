@@ -1,5 +1,5 @@
 /** The file of a local store, open: its table, its statements. It is the one that workers in Python open too. */
-import { mkdirSync } from 'node:fs';
+import { accessSync, constants, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DatabaseSync, DatabaseSyncInstance } from '@photostructure/sqlite';
 import { inodeOf, prepareFile, setAside } from './local-file.js';
@@ -45,7 +45,9 @@ export class LocalConnection {
 
   /** Opens the file, or makes it, for its owner alone. One that is damaged is set aside first. */
   static open(Database: typeof DatabaseSync, file: string): LocalConnection {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    const folder = dirname(file);
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    accessSync(folder, constants.W_OK); // SQLite would not say that it may not make its other files there
     return withGuard(Database, file, () => {
       try {
         return LocalConnection.#open(Database, file);

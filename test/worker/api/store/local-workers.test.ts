@@ -30,7 +30,6 @@ async function race(t: Context, path: string): Promise<string> {
   for (const { process } of racers) process.stdin?.end();
   for (const { ended, stderr } of racers) assert.deepEqual(await ended, { code: 0, signal: null }, stderr());
   const store = new Store(options);
-  // It is sh that was started, and it became the program.
   for (const { process } of racers) assert.equal(await store.get(`of ${process.pid}`), process.pid);
   await store.close();
   return racers.map(({ stderr }) => stderr()).join('');

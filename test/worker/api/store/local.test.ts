@@ -1,13 +1,14 @@
 /** One file, several processes, some of which die. */
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { Store } from '../../../../index.js';
 import { LocalBackend } from '../../../../worker/api/store/local.js';
+import { BOUND_BY_MODES } from '../../../helpers/bound-by-modes.js';
 import { needs } from '../../../helpers/needs.js';
 import { eventually } from '../../../helpers/server.js';
-import { runProgram } from './programs.js';
+import { boundByModes, runProgram, withFileLimit, withOwnDisk } from './programs.js';
 import { scratchFolder } from './scratch-folder.js';
 
 /** Writes whole values over a few keys, forever: a number, and text made of it. */
@@ -175,7 +176,7 @@ const FILLER = `
 
 test('a file that may not grow is an error for the call, and what was there before can be read and deleted', async (t) => {
   const path = join(scratchFolder(t), 'store.sqlite3');
-  const program = runProgram(t, FILLER, { backend: 'local', config: { path } }, { maxFileBlocks: 6000 });
+  const program = runProgram(t, FILLER, { backend: 'local', config: { path } }, withFileLimit(6000));
   const why = 'the system failed to read or write it (EFBIG)';
   assert.equal(await program.line(), `1 The local store ${path} cannot be used: ${why}.`);
   assert.deepEqual([await program.line(), await program.line(), await program.line()], ['true', 'true', '1']);
@@ -188,7 +189,7 @@ test(
   async (t) => {
     const folder = scratchFolder(t);
     const path = join(folder, 'store.sqlite3');
-    const program = runProgram(t, FILLER, { backend: 'local', config: { path } }, { diskOf: [folder, '4m'] });
+    const program = runProgram(t, FILLER, { backend: 'local', config: { path } }, withOwnDisk(folder, '4m'));
     assert.equal(await program.line(), `1 The local store ${path} cannot be used: the disk is full.`);
     assert.deepEqual(
       [await program.line(), await program.line(), await program.line()],
@@ -197,6 +198,40 @@ test(
     assert.deepEqual(await program.ended, { code: 0, signal: null });
   },
 );
+
+const USER = `
+  const store = new Store(options);
+  const said = (call) => call.catch((error) => error.message).then((result) => say(String(result)));
+  await said(store.get('key'));
+  await said(store.set('key', 'new'));
+  await store.close();
+`;
+
+for (const [what, modes, read, written] of [
+  ['that this user may not read', [0o200, 0o700], /not open it \(EACCES\)\.$/, /not open it \(EACCES\)\.$/],
+  ['that this user may not write', [0o400, 0o700], /^old$/, /this process may not write it\.$/],
+  [
+    'in a folder that this user may not write',
+    [0o600, 0o500],
+    /: EACCES: .* access /,
+    /: EACCES: .* access /,
+  ],
+] as const) {
+  test(`a file ${what} is told as such`, { skip: needs(...BOUND_BY_MODES) }, async (t) => {
+    const folder = scratchFolder(t);
+    const path = join(folder, 'store.sqlite3');
+    const options = { backend: 'local', config: { path } } as const;
+    const store = new Store(options);
+    await store.set('key', 'old', null);
+    await store.close();
+    chmodSync(path, modes[0]);
+    chmodSync(folder, modes[1]);
+    const user = runProgram(t, USER, options, boundByModes());
+    assert.match(await user.line(), read);
+    assert.match(await user.line(), written);
+    assert.deepEqual(await user.ended, { code: 0, signal: null });
+  });
+}
 
 test('the files, and the folder that is made for them, are for their owner only', async (t) => {
   const folder = join(scratchFolder(t), 'folder', 'that', 'is', 'made');

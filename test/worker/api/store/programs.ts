@@ -2,6 +2,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { BOUND_BY_MODES } from '../../../helpers/bound-by-modes.js';
 
 const INDEX = new URL('../../../../index.js', import.meta.url).href;
 
@@ -13,11 +14,21 @@ export interface Program {
   readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
 }
 
-interface Bounds {
-  /** In blocks of 512 bytes, which sh counts: no file may outgrow it. */
-  readonly maxFileBlocks?: number;
-  /** A folder that is a disk of its own for the program, and its size, as mount takes it. Needs `unshare`. */
-  readonly diskOf?: readonly [folder: string, size: string];
+/** Runs a program so that no file of its may outgrow so many blocks of 512 bytes, which sh counts. */
+export function withFileLimit(blocks: number): string[] {
+  return ['sh', '-c', 'ulimit -f "$0"; exec "$@"', String(blocks)];
+}
+
+/** Runs a program for which the folder is a disk of its own, of a size as mount takes it. Needs `unshare`. */
+export function withOwnDisk(folder: string, size: string): string[] {
+  const mount = ['sh', '-c', 'mount -t tmpfs -o size="$0" tmpfs "$1"; shift; exec "$@"', size, folder];
+  return ['unshare', '--map-root-user', '--mount', ...mount];
+}
+
+/** Runs a program that may read and write only what the mode of a file grants, root too. Needs `BOUND_BY_MODES`. */
+export function boundByModes(): string[] {
+  const without = '-dac_override,-dac_read_search';
+  return BOUND_BY_MODES.length === 0 ? [] : ['setpriv', `--bounding-set=${without}`, `--inh-caps=${without}`];
 }
 
 /** Runs `body` as a module that has `Store`, `options` and `say(line)`. Killed with the test. */
@@ -25,20 +36,16 @@ export function runProgram(
   t: { after(undo: () => Promise<unknown>): void },
   body: string,
   options: unknown,
-  { maxFileBlocks, diskOf }: Bounds = {},
+  /** The command that runs it in another way than as it is. */
+  within: readonly string[] = [],
 ): Program {
   const source = `import { Store } from ${JSON.stringify(INDEX)};
     import { writeSync } from 'node:fs';
     const options = ${JSON.stringify(options)};
     const say = (line) => writeSync(1, line + '\\n');
     ${body}`;
-  const limited = ['sh', '-c', 'ulimit -f "$0"; exec "$@"', String(maxFileBlocks ?? 'unlimited')];
-  const mounted = ['sh', '-c', 'mount -t tmpfs -o size="$0" tmpfs "$1"; shift; exec "$@"'];
-  const own = diskOf && ['unshare', '--map-root-user', '--mount', ...mounted, diskOf[1], diskOf[0]];
-  const [file = '', ...command] = own ?? limited;
-  const child = spawn(file, [...command, process.execPath, '--input-type=module', '--eval', source], {
-    stdio: 'pipe',
-  });
+  const [file = '', ...args] = [...within, process.execPath, '--input-type=module', '--eval', source];
+  const child = spawn(file, args, { stdio: 'pipe' });
   let stderr = '';
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
   const ended = once(child, 'close').then(([code, signal]) => ({
