@@ -70,12 +70,38 @@ class HeadsOfCalls(unittest.TestCase):
             with self.subTest(head[:60]):
                 self.assertEqual(self.heads.decode(head), alone(head))
 
-    def test_a_call_alone_in_its_frame_as_the_front_writes_it_is_read_by_the_short_way(self) -> None:
+    def test_a_call_alone_in_its_frame_is_read_in_one_step_once_two_of_its_length_have_come(self) -> None:
         ones = [head for head in HEADS if head.startswith(packed(["call", [], 1, True])[:6] + b"\x91")]
         self.assertGreater(len(ones), 0)
+        for head in ones:
+            self.heads.decode(head)
+            self.heads.decode(head)
         with mock.patch("banana_worker.call_heads.decode_head", side_effect=AssertionError):
             for head in ones:
-                self.heads.decode(head)
+                self.assertEqual(self.heads.decode(head), alone(head))
+
+    def test_small_and_large_numbers_a_deadline_and_other_texts_of_the_same_length_are_read_in_one_step(self) -> None:
+        for before, after in (
+            (CALL, [9, 127, 0, "r2", "/", "/", "", "auto", "application/json", "*/*", None, "host\nlocal-two"]),
+            ([70_000, 200, 200, *CALL[3:]], [80_000, 255, 128, *CALL[3:]]),
+            ([*CALL[:10], 1.5e12, CALL[11]], [*CALL[:10], 1.75e12, CALL[11]]),
+            ([*CALL, "GET", "a=1", True], [8, *CALL[1:], "GET", "a=1", True]),
+            ([*CALL[:4], "/a", "/a", *CALL[6:]], [*CALL[:4], "/", "/", "b=", *CALL[7:]]),
+        ):
+            with self.subTest(after):
+                heads = CallHeads()
+                heads.decode(head_of(before))
+                heads.decode(head_of(before))
+                with mock.patch("banana_worker.call_heads.decode_head", side_effect=AssertionError):
+                    read = heads.decode(head_of(after))
+                self.assertEqual(read, alone(head_of(after)))
+
+    def test_heads_of_very_many_lengths_are_read_and_not_all_kept(self) -> None:
+        for size in range(1000):
+            head = head_of([*CALL[:11], "n" * size])
+            for _ in range(3):
+                self.assertEqual(self.heads.decode(head), alone(head))
+        self.assertLess(len(self.heads._shapes), 100)
 
     def test_calls_that_differ_anywhere_from_the_one_before_are_read_as_they_are(self) -> None:
         random.seed(6)
@@ -94,6 +120,7 @@ class HeadsOfCalls(unittest.TestCase):
 
     def test_a_head_that_is_cut_is_refused_after_a_whole_one(self) -> None:
         head = head_of(CALL)
+        self.heads.decode(head)
         self.heads.decode(head)
         for end in range(len(head)):
             with self.subTest(end):
@@ -122,12 +149,14 @@ class HeadsOfCalls(unittest.TestCase):
 
     def test_random_bytes_in_a_head_are_read_as_they_are_or_refused(self) -> None:
         random.seed(7)
-        head = head_of(CALL)
-        for _ in range(20_000):
-            place = random.randrange(len(head))
-            changed = head[:place] + bytes((random.randrange(256),)) + head[place + 1 :]
-            self.heads.decode(head)
-            self.assertEqual(outcome(self.heads.decode, changed), outcome(alone, changed), changed)
+        for call in (CALL, [70_000, 200, 300, *CALL[3:10], 1.5e12, "n" * 300, "GET", "", False]):
+            head = head_of(call)
+            for _ in range(10_000):
+                place = random.randrange(len(head))
+                changed = head[:place] + bytes((random.randrange(256),)) + head[place + 1 :]
+                self.heads.decode(head)
+                self.heads.decode(head)
+                self.assertEqual(outcome(self.heads.decode, changed), outcome(alone, changed), changed)
 
 
 def outcome(read: Any, head: bytes) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import struct
 from typing import Any, Dict, List, Tuple
 
@@ -209,14 +210,18 @@ def result_head(
         (
             _RESULT_AND_PHRASE if phrase else _RESULT,
             _pack_int(call_id),
-            _pack_int(status),
-            _pack_text(content_type),
-            _pack_text(headers),
+            _pack_reply_head(status, content_type, headers),
             _pack_int(body_bytes),
             _pack_double(0xCB, run_ms),
         )
     )
     return _checked(head + _pack_text(phrase) if phrase else head, "result")
+
+
+@functools.lru_cache(maxsize=8)
+def _pack_reply_head(status: int, content_type: str, headers: str) -> bytes:
+    """Most answers of an app say the same of themselves."""
+    return _pack_int(status) + _pack_text(content_type) + _pack_text(headers)
 
 
 def read_call(fields: Any) -> Call:
