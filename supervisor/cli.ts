@@ -14,8 +14,8 @@ import {
   envName,
   optionsOf,
   type OptionName,
-  type OptionSpec,
 } from './options/table.js';
+import type { OptionSpec } from './options/option-spec.js';
 import { MMS_FLAGS, withFlagForEachModel, withoutMmsFlags } from './options/mms/command-flags.js';
 import type { ServerHandle } from './server/server-handle.js';
 import { explainFailure, runServerProcess, say } from './server/server-process.js';

@@ -4,6 +4,7 @@
  */
 import { inspect } from 'node:util';
 import { ServeError, configError } from '../../protocol/errors.js';
+import type { OptionScope } from './option-spec.js';
 import { suggest } from './suggest.js';
 import {
   OPTIONS,
@@ -12,7 +13,6 @@ import {
   isDuration,
   type ModelOptions,
   type OptionName,
-  type OptionScope,
   type OptionValues,
   type ServerOptions,
 } from './table.js';

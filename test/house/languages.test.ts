@@ -16,7 +16,7 @@ const PYTHON = /python|\bpip\b|\.pyc?\b|__pycache__|__init__|site-packages|\bven
 const ALLOWED: Readonly<Record<string, string>> = {
   'cli.ts': 'the flags --python and --python-path, `new --python`, and app.py among the default names',
   'new/new-project.ts': 'the project that `new --python` makes',
-  'options/table.ts': 'the option --python',
+  'options/groups/workers.ts': 'the option --python',
   'options/model-entries.ts': "an example of a program of the user's own",
   'options/mms/keys-left-aside.ts': "a key of Multi Model Server's configuration that is called so",
   'options/secret-names.ts': 'a variable of an image, which is no secret',

@@ -36,6 +36,10 @@ holdsSection('options.md', 'exit-codes', () =>
   ),
 );
 
+test('every option stands in one group', () => {
+  assert.deepEqual(OPTION_GROUPS.flatMap(optionsOf), OPTION_NAMES);
+});
+
 test('every flag is its key in kebab case', () => {
   for (const name of OPTION_NAMES) {
     assert.equal(OPTIONS[name].flag, `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`);

@@ -1,0 +1,70 @@
+/** How long calls wait and run, and how many of them run together. */
+import { parseBytes, parseDurationMs, parsePositiveMs, parseSwitch, parseWhole } from '../units.js';
+import { DURATION, MIB, MINUTE, modelOption, serverOption, type SomeOptions } from '../option-spec.js';
+
+export const CALLS = {
+  queueSize: modelOption<number>({
+    flag: '--queue-size',
+    value: '<n>',
+    help: 'Calls that may wait for a worker; more are refused with 503. 0 refuses whenever every worker is busy.',
+    defaultText: '1024',
+    default: 1024,
+    parse: (raw) => parseWhole(raw, 0, 1_000_000),
+  }),
+  queueBytes: serverOption<number>({
+    flag: '--queue-bytes',
+    value: '<size>',
+    help: 'Request bodies that may wait or be arriving, for all models together, in bytes, counted as they arrive; more are refused with 503, the slowest first, so memory stays bounded.',
+    defaultText: '512mb',
+    default: 512 * MIB,
+    parse: parseBytes,
+  }),
+  queueTimeout: modelOption<number>({
+    flag: '--queue-timeout',
+    value: DURATION,
+    help: 'Longest wait for a worker before 504. As long as common clients wait.',
+    defaultText: '5m',
+    default: 5 * MINUTE,
+    parse: parsePositiveMs,
+  }),
+  rawItems: modelOption<boolean>({
+    flag: '--raw-items',
+    value: null,
+    help: 'Custom services get bodies and fields as bytes, whatever their content type. Off: JSON is read, and text is text.',
+    defaultText: 'off',
+    default: false,
+    parse: parseSwitch,
+  }),
+  batchSize: modelOption<number>({
+    flag: '--batch-size',
+    value: '<n>',
+    help: 'Most calls that one run of an app that takes batches may be given at once. 1: every call runs by itself, as in an app that takes none. See docs/batching.md.',
+    defaultText: '1',
+    default: 1,
+    parse: (raw) => parseWhole(raw, 1, 1024),
+  }),
+  maxBatchDelay: modelOption<number>({
+    flag: '--max-batch-delay',
+    value: DURATION,
+    help: 'Longest time that a call waits, beside an idle worker, for others to fill its batch. 0: an idle worker takes at once what is there.',
+    defaultText: '0',
+    default: 0,
+    parse: parseDurationMs,
+  }),
+  runTimeout: modelOption<number>({
+    flag: '--run-timeout',
+    value: DURATION,
+    help: 'Longest run of one call: then the abort signal, a grace of 1s, SIGKILL; the caller gets 504.',
+    defaultText: '5m',
+    default: 5 * MINUTE,
+    parse: parsePositiveMs,
+  }),
+  websocketIdleTimeout: modelOption<number>({
+    flag: '--websocket-idle-timeout',
+    value: DURATION,
+    help: 'Longest silence, on both sides, of a WebSocket whose app waits for its client; then it is closed. It holds a worker all the while.',
+    defaultText: '1m',
+    default: MINUTE,
+    parse: parsePositiveMs,
+  }),
+} as const satisfies SomeOptions;

@@ -1,0 +1,54 @@
+/** How much a client may send and be sent, and how slowly. */
+import { parseBytes, parsePositiveMs } from '../units.js';
+import { DURATION, MIB, SECOND, serverOption, type SomeOptions } from '../option-spec.js';
+
+export const CLIENTS = {
+  maxBody: serverOption<number>({
+    flag: '--max-body',
+    value: '<size>',
+    help: 'Largest request body; larger ones get 413 while they arrive. 100,000,000 bytes, as the Banana server had.',
+    defaultText: '100000000',
+    default: 100_000_000,
+    parse: parseBytes,
+  }),
+  maxOutput: serverOption<number>({
+    flag: '--max-output',
+    value: '<size>',
+    help: 'Largest answer that is not a stream; a larger one is a 500. It is held in memory once.',
+    defaultText: '100000000',
+    default: 100_000_000,
+    parse: (raw) => Math.min(parseBytes(raw), 2 ** 32 - 1),
+  }),
+  unsentBytes: serverOption<number>({
+    flag: '--unsent-bytes',
+    value: '<size>',
+    help: 'Answers that clients have not taken, in bytes; over it the slowest readers are cut off, so memory stays bounded. One answer of --max-output always has room.',
+    defaultText: '512mb',
+    default: 512 * MIB,
+    parse: parseBytes,
+  }),
+  headerTimeout: serverOption<number>({
+    flag: '--header-timeout',
+    value: DURATION,
+    help: 'Longest arrival of request headers, against clients that send a byte at a time; then 408.',
+    defaultText: '20s',
+    default: 20 * SECOND,
+    parse: parsePositiveMs,
+  }),
+  bodyTimeout: serverOption<number>({
+    flag: '--body-timeout',
+    value: DURATION,
+    help: 'Longest pause inside a request body; then 408. A body that brings less than 1 kB/s on average gets 408 too, once 30 s have passed.',
+    defaultText: '30s',
+    default: 30 * SECOND,
+    parse: parsePositiveMs,
+  }),
+  stallTimeout: serverOption<number>({
+    flag: '--stall-timeout',
+    value: DURATION,
+    help: 'Longest time a client may take nothing of its answer before it is cut off. One that takes at least 1 kB/s on average never is.',
+    defaultText: '60s',
+    default: 60 * SECOND,
+    parse: parsePositiveMs,
+  }),
+} as const satisfies SomeOptions;

@@ -1,0 +1,22 @@
+/** What helps while a model is written. */
+import { parseSwitch } from '../units.js';
+import { serverOption, type SomeOptions } from '../option-spec.js';
+
+export const DEVELOPMENT = {
+  exposeErrors: serverOption<boolean>({
+    flag: '--expose-errors',
+    value: null,
+    help: "Answer with the stack, as text, when the app throws: for development. Off: a stack tells a stranger about your code, and may hold a caller's data.",
+    defaultText: 'off',
+    default: false,
+    parse: parseSwitch,
+  }),
+  watch: serverOption<boolean>({
+    flag: '--watch',
+    value: null,
+    help: "Start the workers again, init included, whenever a code or JSON file in the app's folder changes: for development. Off: nothing that is written to a server's disk should stop its workers.",
+    defaultText: 'off',
+    default: false,
+    parse: parseSwitch,
+  }),
+} as const satisfies SomeOptions;

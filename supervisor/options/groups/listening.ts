@@ -1,0 +1,47 @@
+/** Where the server listens, and whether it speaks TLS there. */
+import { parseHost, parsePort } from '../address.js';
+import { type TlsListener, parsePemPath, parseTlsListeners } from '../tls-values.js';
+import { serverOption, type SomeOptions } from '../option-spec.js';
+
+export const LISTENING = {
+  host: serverOption<string>({
+    flag: '--host',
+    value: '<address>',
+    help: 'Address to listen on. All interfaces, as a container needs; use 127.0.0.1 to keep it to this machine.',
+    defaultText: '0.0.0.0',
+    default: '0.0.0.0',
+    parse: parseHost,
+  }),
+  port: serverOption<number | string>({
+    flag: '--port',
+    value: '<port>',
+    help: 'TCP port, 0 for a free one, or the path of a unix socket (anything with a /). PORT in the environment counts too.',
+    defaultText: '8000',
+    default: 8000,
+    parse: parsePort,
+  }),
+  tlsCert: serverOption<string | null>({
+    flag: '--tls-cert',
+    value: '<path>',
+    help: 'PEM file of the certificate for TLS, with those that vouch for it behind it; clients then use https. Read at the start only. Needs --tls-key.',
+    defaultText: 'no TLS',
+    default: null,
+    parse: parsePemPath,
+  }),
+  tlsKey: serverOption<string | null>({
+    flag: '--tls-key',
+    value: '<path>',
+    help: "PEM file of the certificate's private key, RSA or EC, not encrypted.",
+    defaultText: 'no TLS',
+    default: null,
+    parse: parsePemPath,
+  }),
+  tlsFor: serverOption<readonly TlsListener[]>({
+    flag: '--tls-for',
+    value: '<listeners>',
+    help: 'Which listeners speak TLS, with the same certificate: main, management, metrics, separated by commas. The management API speaks none by default, because it is kept to this machine.',
+    defaultText: 'main',
+    default: ['main'],
+    parse: parseTlsListeners,
+  }),
+} as const satisfies SomeOptions;
