@@ -118,8 +118,8 @@ test('a value that one process sets another gets at once, while the file outgrow
 });
 
 test('expired values leave the file, which does not grow with them', async (t) => {
-  const path = join(scratchFolder(t), 'store.sqlite3');
-  const backend = await LocalBackend.open(path);
+  const folder = scratchFolder(t);
+  const backend = await LocalBackend.open(join(folder, 'store.sqlite3'));
   t.after(() => backend.close());
   await backend.set('lasting', Buffer.from('value'), null);
   const sizes: number[] = [];
@@ -132,10 +132,10 @@ test('expired values leave the file, which does not grow with them', async (t) =
       15_000,
       () => 'the round did not expire',
     );
-    sizes.push(statSync(path).size);
+    sizes.push(readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0));
   }
   assert.ok((await backend.size()) < 1000, 'most of 4000 values are still there');
-  assert.ok((sizes.at(-1) as number) < 10_000_000, `40 MB went through a file of ${String(sizes)} bytes`);
+  assert.ok((sizes.at(-1) as number) < 20_000_000, `40 MB went through files of ${String(sizes)} bytes`);
   assert.ok(await backend.has('lasting'));
 });
 
