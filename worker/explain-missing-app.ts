@@ -1,6 +1,7 @@
 /** What to do about a file that exports nothing that could be served. */
-import { readFileSync, statSync, type Stats } from 'node:fs';
+import { accessSync, constants, readFileSync, statSync, type Stats } from 'node:fs';
 import { basename, dirname } from 'node:path';
+import { kindOf } from './adapters/exports.js';
 import { serviceClasses } from './adapters/service-handler.js';
 import { AppLoadError, locateText } from './explain-load-error.js';
 
@@ -17,8 +18,20 @@ export function notLoadable(path: string): AppLoadError | null {
     return new AppLoadError(
       `${path}: nothing says which of its files is the model's. Name it when you register the model (handler=file:function), or call it service, app or index.`,
     );
-  if (/\.[cm]?[jt]s$/.test(path)) return null;
-  return new AppLoadError(`${path}: this is no app. Write it in TypeScript, JavaScript or Python.`);
+  if (!/\.[cm]?[jt]s$/.test(path))
+    return new AppLoadError(`${path}: this is no app. Write it in TypeScript, JavaScript or Python.`);
+  if (!isReadable(path))
+    return new AppLoadError(`${path}: the file cannot be read: the server's user has no permission for it.`);
+  return null;
+}
+
+function isReadable(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function statOf(path: string): Stats | undefined {
@@ -43,10 +56,10 @@ const MAKES_POTASSIUM = 'new Potassium';
 
 function missingInference(path: string, candidates: readonly Exports[]): AppLoadError {
   const names = exportedNames(candidates);
-  const value = candidates.find((exports) => exports['inference'] !== undefined)?.['inference'];
-  if (value !== undefined) {
+  if (names.includes('inference')) {
+    const value = candidates.find((exports) => exports['inference'] !== undefined)?.['inference'];
     const where = locateText(path, 'inference');
-    return new AppLoadError(`${where}: export \`inference\` is a ${typeof value}; make it a function`);
+    return new AppLoadError(`${where}: export \`inference\` is ${kindOf(value)}; make it a function`);
   }
   const unnamed = candidates.find((exports) => typeof exports['default'] === 'function');
   if (unnamed !== undefined) {

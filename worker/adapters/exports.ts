@@ -25,6 +25,11 @@ export function assertNoGenerator(init: unknown): void {
 export function assertFunctionOrNone(exports: Readonly<Record<string, unknown>>, name: string): void {
   const value = exports[name];
   if (value === undefined || typeof value === 'function') return;
-  const kind = `${typeof value === 'object' ? 'an' : 'a'} ${typeof value}`;
-  throw new TypeError(`export \`${name}\` is ${kind}; make it a function or remove it`);
+  throw new TypeError(`export \`${name}\` is ${kindOf(value)}; make it a function or remove it`);
+}
+
+/** What kind of value this is, such as `an object`, for a sentence that says it is of a wrong kind. */
+export function kindOf(value: unknown): string {
+  if (value === undefined || value === null) return String(value);
+  return `${typeof value === 'object' ? 'an' : 'a'} ${typeof value}`;
 }

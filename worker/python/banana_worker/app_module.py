@@ -16,7 +16,7 @@ from banana_worker.standard_modules import import_standard, keep_apart
 _NAME_FOR_TAKEN = "__mp_main__"
 
 # The folder of the app as a package, so that `from . import sibling` works.
-_FOLDER_PACKAGE = "__app_folder__"
+FOLDER_PACKAGE = "__app_folder__"
 
 
 def make_module(path: str, model_dir: Optional[str] = None) -> types.ModuleType:
@@ -29,10 +29,10 @@ def make_module(path: str, model_dir: Optional[str] = None) -> types.ModuleType:
     module = types.ModuleType(name)
     module.__file__ = path
     module.__loader__ = importlib.machinery.SourceFileLoader(name, path)
-    module.__package__ = _FOLDER_PACKAGE
+    module.__package__ = FOLDER_PACKAGE
     # Without a spec, `multiprocessing` starts its processes from the path, as it does for `python app.py`.
     module.__spec__ = None
-    sys.modules[_FOLDER_PACKAGE] = _folder_package(folder)
+    sys.modules[FOLDER_PACKAGE] = _folder_package(folder)
     sys.modules[name] = sys.modules["__main__"] = module
     sys.argv = [path]
     if model_dir is not None and model_dir != folder:
@@ -62,7 +62,7 @@ def execute(module: types.ModuleType) -> None:
 
 
 def _folder_package(folder: str) -> types.ModuleType:
-    package = types.ModuleType(_FOLDER_PACKAGE)
+    package = types.ModuleType(FOLDER_PACKAGE)
     package.__path__ = [folder]
     return package
 

@@ -35,10 +35,9 @@ def not_loadable(path: str) -> Optional[AppLoadError]:
 def missing_inference(path: str, module: types.ModuleType) -> AppLoadError:
     """The file is no app of any kind."""
     file = os.path.basename(path)
-    value = getattr(module, "inference", None)
-    if value is not None:
+    if "inference" in vars(module):
         where = locate_text(path, "inference")
-        return AppLoadError(f"{where}: `inference` is {kind_of(value)}; make it a function")
+        return AppLoadError(f"{where}: `inference` is {kind_of(vars(module)['inference'])}; make it a function")
     body = _statements_of(path)
     hidden = _hidden_inference(path, body) or _hidden_potassium(path, body)
     if hidden is not None:

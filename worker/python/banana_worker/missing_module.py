@@ -7,6 +7,7 @@ import re
 import sys
 from typing import Optional
 
+from banana_worker.app_module import FOLDER_PACKAGE
 from banana_worker.newer_python import newer_python_hint
 from banana_worker.stack_frame import places_in
 
@@ -55,7 +56,9 @@ def explain_missing_module(path: str, place: str, error: ModuleNotFoundError) ->
     missing = f'{place}: cannot import "{name}"{_importer(place, error)}: '
     version = sys.version.split()[0]
     interpreter = f"The interpreter is {sys.executable} (Python {version})."
-    top = name.partition(".")[0]
+    top, _, within = name.partition(".")
+    if top == FOLDER_PACKAGE:
+        return f'{place}: cannot import ".{within}": there is no such module in the folder of the app. Check its name.'
     if top != name and top in sys.modules:
         where = getattr(sys.modules[top], "__file__", None) or "a folder without __init__.py"
         return f'{missing}"{top}" is there ({where}) and has no such module. {interpreter}'
