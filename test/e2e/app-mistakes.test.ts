@@ -1,186 +1,504 @@
-/** Every mistake a person makes with an app ends with exit code 3 (2 if nothing was started) and a line that tells file, line, cause and cure. */
+/**
+ * Every mistake a person makes with an app ends with exit code 3 (2 if nothing was started) and a line that tells file,
+ * line, cause and cure. The table has a form of each mistake in each language, or the reason why there is none.
+ */
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { BOUND_BY_MODES, boundByModes } from '../helpers/bound-by-modes.js';
+import { needs } from '../helpers/needs.js';
+import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import { runCommand } from '../helpers/server.js';
+import { appFolder } from '../worker/app-folder.js';
 
 const HERE = '<here>';
-const GOOD = 'export const inference = () => 1;';
 
-interface Mistake {
-  readonly what: string;
-  readonly app: string;
-  readonly source: string;
-  readonly says: string;
+/** Apps without a mistake. */
+const GOOD = 'export const inference = () => 1;';
+const GOOD_PYTHON = 'def inference(model_inputs): return 1\n';
+
+/** Files of which the first is the app, and what the server must say of them: the whole of a text, or a part of it. */
+interface Form {
+  readonly files: Readonly<Record<string, string>>;
+  readonly says: string | RegExp;
 }
 
-const IN_THE_APP: readonly Mistake[] = [
+interface Mistake extends Readonly<Record<Language, Form | Absent>> {
+  readonly what: string;
+  /** How often it must happen before nobody tries again; once if not given. */
+  readonly proof?: 'the same twice' | 'none: it may pass';
+}
+
+/** Nobody can make the mistake in this language. */
+interface Absent {
+  readonly because: string;
+}
+
+const form = (files: Readonly<Record<string, string>>, says: string | RegExp): Form => ({ files, says });
+const none = (because: string): Absent => ({ because });
+
+const MISTAKES: readonly Mistake[] = [
   {
-    what: 'a syntax error in TypeScript',
-    app: 'app.ts',
-    source: 'export function inference(x: string) {\n  return { x: ;\n}',
-    says: `${HERE}/app.ts:2:14: syntax error: Unexpected ";"`,
+    what: 'a syntax error',
+    TypeScript: form(
+      { 'app.ts': 'export function inference(x: string) {\n  return { x: ;\n}' },
+      `${HERE}/app.ts:2:14: syntax error: Unexpected ";"`,
+    ),
+    Python: form(
+      { 'app.py': 'def inference(x):\n    return (x\n' },
+      /<here>\/app\.py:\d: syntax error: .* \(Python 3\.\d+\.\d+, \/.*\)\./,
+    ),
   },
   {
-    what: 'a syntax error in JavaScript',
-    app: 'app.mjs',
-    source: 'export function inference(x) {\n  return { x: ;\n}',
-    says: `${HERE}/app.mjs:2: syntax error: Unexpected token ';'`,
+    what: 'a syntax error in the form of the language that has no types',
+    TypeScript: form(
+      { 'app.mjs': 'export function inference(x) {\n  return { x: ;\n}' },
+      `${HERE}/app.mjs:2: syntax error: Unexpected token ';'`,
+    ),
+    Python: none('Python is one language, with types and without'),
   },
   {
-    what: 'top-level await where the file becomes CommonJS',
-    app: 'app.ts',
-    source: 'const a = await Promise.resolve(1);\nexport const inference = () => a;',
-    says: `${HERE}/app.ts:1:10: syntax error: Top-level await is currently not supported with the "cjs" output format. Name the file .mts, or put { "type": "module" } into the package.json beside it.`,
+    what: 'a syntax error in a file beside it',
+    TypeScript: form(
+      {
+        'app.ts': "import { a } from './helper.ts';\nexport const inference = () => a;",
+        'helper.ts': 'export const a = 1;\nexport const b = ;\n',
+      },
+      `${HERE}/helper.ts:2:17: syntax error: Unexpected ";"`,
+    ),
+    Python: form(
+      { 'app.py': `import helper\n${GOOD_PYTHON}`, 'helper.py': 'a = 1\n  b = 2\n' },
+      /<here>\/helper\.py:2: syntax error: unexpected indent: `b = 2`/,
+    ),
   },
   {
-    what: 'no inference',
-    app: 'app.ts',
-    source: 'const x: number = 1;\nexport function predict() {}',
-    says: `${HERE}/app.ts:2: app.ts exports no \`inference\` function. It exports: predict. Rename \`predict\` to \`inference\`, or export it under that name.`,
+    what: 'an await outside of functions, where there can be none',
+    TypeScript: form(
+      { 'app.ts': 'const a = await Promise.resolve(1);\nexport const inference = () => a;' },
+      `${HERE}/app.ts:1:10: syntax error: Top-level await is currently not supported with the "cjs" output format. Name the file .mts, or put { "type": "module" } into the package.json beside it.`,
+    ),
+    Python: form(
+      { 'app.py': `async def load(): return 1\n\nmodel = await load()\n${GOOD_PYTHON}` },
+      /<here>\/app\.py:3: syntax error: 'await' outside function: `model = await load\(\)` \(Python 3\./,
+    ),
   },
   {
-    what: 'no exports',
-    app: 'app.cjs',
-    source: '',
-    says: `${HERE}/app.cjs:1: app.cjs exports no \`inference\` function. It exports nothing. Add \`export function inference(modelInputs) { … }\`.`,
+    what: 'a function of nearly the right name',
+    TypeScript: form(
+      { 'app.ts': 'const x: number = 1;\nexport function predict() {}' },
+      `${HERE}/app.ts:2: app.ts exports no \`inference\` function. It exports: predict. Rename \`predict\` to \`inference\`, or export it under that name.`,
+    ),
+    Python: form(
+      { 'app.py': 'x = 1\n\ndef predict(model_inputs): pass\n' },
+      `${HERE}/app.py:3: app.py has no function \`inference\`. It has: x, predict. Rename \`predict\` to \`inference\`.`,
+    ),
+  },
+  {
+    what: 'an inference where nobody finds it',
+    TypeScript: form(
+      { 'app.ts': 'function inference() {\n  return 1;\n}\n' },
+      `${HERE}/app.ts:1: app.ts exports no \`inference\` function. It exports nothing. Add \`export function inference(modelInputs) { … }\`.`,
+    ),
+    Python: form(
+      { 'app.py': 'if __name__ == "__main__":\n    def inference(x): return x\n' },
+      /<here>\/app\.py:2: `inference` stands behind an `if` that is false in a worker/,
+    ),
+  },
+  {
+    what: 'nothing in it',
+    TypeScript: form(
+      { 'app.cjs': '' },
+      `${HERE}/app.cjs:1: app.cjs exports no \`inference\` function. It exports nothing. Add \`export function inference(modelInputs) { … }\`.`,
+    ),
+    Python: form(
+      { 'app.py': '' },
+      `${HERE}/app.py:1: app.py has no function \`inference\`. It defines nothing. Add \`def inference(model_inputs): ...\`.`,
+    ),
   },
   {
     what: 'an inference of the wrong kind',
-    app: 'app.mjs',
-    source: '\nexport const inference = 5;',
-    says: `${HERE}/app.mjs:2: export \`inference\` is a number; make it a function`,
+    TypeScript: form(
+      { 'app.mjs': '\nexport const inference = 5;' },
+      `${HERE}/app.mjs:2: export \`inference\` is a number; make it a function`,
+    ),
+    Python: form(
+      { 'app.py': '\ninference = 5\n' },
+      `${HERE}/app.py:2: \`inference\` is an int; make it a function`,
+    ),
   },
   {
     what: 'a Potassium that only a function makes',
-    app: 'app.mjs',
-    source:
-      "import { Potassium } from 'banana-serve';\nexport function createApp() {\n  return new Potassium('made');\n}",
-    says: `${HERE}/app.mjs:3: nothing makes this Potassium app while the file is imported. Call the function that does, at the top level of the file, and export what it returns: \`export default createApp()\`, by the name of yours.`,
+    TypeScript: form(
+      {
+        'app.mjs':
+          "import { Potassium } from 'banana-serve';\nexport function createApp() {\n  return new Potassium('made');\n}",
+      },
+      `${HERE}/app.mjs:3: nothing makes this Potassium app while the file is imported. Call the function that does, at the top level of the file, and export what it returns: \`export default createApp()\`, by the name of yours.`,
+    ),
+    Python: form(
+      {
+        'app.py':
+          'from potassium import Potassium, Request, Response\n\ndef create_app():\n    return Potassium("made")\n',
+      },
+      `${HERE}/app.py:4: app.py is a Potassium app, and no name of the module is a \`Potassium\`: one in a function, a list or a dict is not found. Write \`app = ...\` at the top level of the file, such as \`app = create_app()\`.`,
+    ),
   },
   {
-    what: 'a Potassium in a list',
-    app: 'app.mjs',
-    source: "import { Potassium } from 'banana-serve';\nexport const apps = [new Potassium('listed')];",
-    says: `${HERE}/app.mjs:2: this file makes a Potassium app and does not export it as its default. Add \`export default app\`, or \`module.exports = app\` in CommonJS.`,
+    what: 'a Potassium in a list or a dict',
+    TypeScript: form(
+      {
+        'app.mjs':
+          "import { Potassium } from 'banana-serve';\nexport const apps = [new Potassium('listed')];",
+      },
+      `${HERE}/app.mjs:2: this file makes a Potassium app and does not export it as its default. Add \`export default app\`, or \`module.exports = app\` in CommonJS.`,
+    ),
+    Python: form(
+      { 'app.py': 'import potassium\napps = {"one": potassium.Potassium("one")}\n' },
+      /<here>\/app\.py:2: app\.py is a Potassium app, and no name of the module is a `Potassium`/,
+    ),
   },
   {
     what: 'two Potassium apps, neither of them served',
-    app: 'app.mjs',
-    source:
-      "import { Potassium } from 'banana-serve';\nexport const app = new Potassium('one');\nexport const other = new Potassium('two');",
-    says: `${HERE}/app.mjs:2: \`app\` and \`other\` are Potassium apps, and a file serves one: call \`serve()\` on that one, or make it the default export`,
+    TypeScript: form(
+      {
+        'app.mjs':
+          "import { Potassium } from 'banana-serve';\nexport const app = new Potassium('one');\nexport const other = new Potassium('two');",
+      },
+      `${HERE}/app.mjs:2: \`app\` and \`other\` are Potassium apps, and a file serves one: call \`serve()\` on that one, or make it the default export`,
+    ),
+    Python: form(
+      {
+        'app.py':
+          'from potassium import Potassium\nother = Potassium("two")\napp = Potassium("one")\nsame = app\n',
+      },
+      `${HERE}/app.py:2: \`other\` and \`app\` are Potassium apps, and a file serves one: call \`serve()\` on that one, outside of \`if __name__ == "__main__":\`, or delete the others`,
+    ),
+  },
+  {
+    what: 'no inference but in a package that it imports from',
+    TypeScript: none('what a file only imports is not among its exports'),
+    Python: form(
+      {
+        'app.py': 'from json import loads as run\nfrom helper import predict\nsize = 1\n',
+        'helper.py': 'def predict(x): return x\n',
+      },
+      `${HERE}/app.py:1: app.py has no function \`inference\`. It has: size. Add \`def inference(model_inputs): ...\`.`,
+    ),
+  },
+  {
+    what: 'an inference that has no value',
+    TypeScript: form(
+      {
+        'app.ts': "import { nope } from './helper.ts';\nexport const inference = nope;",
+        'helper.ts': 'export {};',
+      },
+      `${HERE}/app.ts:2: export \`inference\` is undefined; make it a function`,
+    ),
+    Python: form(
+      { 'app.py': 'x = 1\ninference = None\n' },
+      `${HERE}/app.py:2: \`inference\` is None; make it a function`,
+    ),
   },
   {
     what: 'an init of the wrong kind',
-    app: 'app.mjs',
-    source: `${GOOD}\nexport const init = 'load';`,
-    says: `${HERE}/app.mjs:2: export \`init\` is a string; make it a function or remove it`,
+    TypeScript: form(
+      { 'app.mjs': `${GOOD}\nexport const init = 'load';` },
+      `${HERE}/app.mjs:2: export \`init\` is a string; make it a function or remove it`,
+    ),
+    Python: form(
+      { 'app.py': `${GOOD_PYTHON}init = "load"\n` },
+      `${HERE}/app.py:2: \`init\` is a str; make it a function`,
+    ),
   },
   {
     what: 'an init that is a generator',
-    app: 'app.ts',
-    source: `${GOOD}\nexport function* init(): Generator<number> {\n  yield 1;\n}`,
-    says: `${HERE}/app.ts:2: \`init\` is a generator: what stands in it would not run. Make it a plain or an async function`,
+    TypeScript: form(
+      { 'app.ts': `${GOOD}\nexport function* init(): Generator<number> {\n  yield 1;\n}` },
+      `${HERE}/app.ts:2: \`init\` is a generator: what stands in it would not run. Make it a plain or an async function`,
+    ),
+    Python: form(
+      { 'app.py': `${GOOD_PYTHON}def init():\n    yield\n` },
+      `${HERE}/app.py:2: \`init\` is a generator, since it has a \`yield\`: what stands in it would not run. Take the \`yield\` out`,
+    ),
   },
   {
     what: 'a Potassium whose init is an async generator',
-    app: 'app.mjs',
-    source:
-      "import { Potassium } from 'banana-serve';\nconst app = new Potassium('x');\napp.init(async function* () {\n  yield {};\n});\nexport default app;",
-    says: `${HERE}/app.mjs:3: \`init\` is a generator: what stands in it would not run. Make it a plain or an async function`,
+    TypeScript: form(
+      {
+        'app.mjs':
+          "import { Potassium } from 'banana-serve';\nconst app = new Potassium('x');\napp.init(async function* () {\n  yield {};\n});\nexport default app;",
+      },
+      `${HERE}/app.mjs:3: \`init\` is a generator: what stands in it would not run. Make it a plain or an async function`,
+    ),
+    Python: form(
+      {
+        'app.py':
+          'from potassium import Potassium\napp = Potassium("x")\n\n@app.init\nasync def load():\n    yield {}\n',
+      },
+      `${HERE}/app.py:5: \`load\` is a generator, since it has a \`yield\`: what stands in it would not run. Take the \`yield\` out`,
+    ),
   },
   {
     what: 'a package that is not installed',
-    app: 'app.ts',
-    source:
-      "// a comment\nimport { pipeline } from 'not-installed-anywhere';\nexport const inference = pipeline;",
-    says: `${HERE}/app.ts:2: cannot import "not-installed-anywhere": the package is not installed. Run: npm install not-installed-anywhere`,
+    TypeScript: form(
+      {
+        'app.ts':
+          "// a comment\nimport { pipeline } from 'not-installed-anywhere';\nexport const inference = pipeline;",
+      },
+      `${HERE}/app.ts:2: cannot import "not-installed-anywhere": the package is not installed. Run: npm install not-installed-anywhere`,
+    ),
+    Python: form(
+      { 'app.py': `# comment\nimport surely_missing\n${GOOD_PYTHON}` },
+      /<here>\/app\.py:2: cannot import "surely_missing": the package is not installed\. Run: \/\S+ -m pip install surely_missing\nThe interpreter is \/\S+ \(Python 3/,
+    ),
+  },
+  {
+    what: 'a package that the list of what it requires names',
+    TypeScript: none('npm install of one package installs the others that package.json names'),
+    Python: form(
+      {
+        'app.py': `import surely_missing.part\n${GOOD_PYTHON}`,
+        'requirements.txt': 'torch\nsurely-missing==1\n',
+      },
+      /<here>\/app\.py:1: .* -m pip install -r <here>\/requirements\.txt\n/,
+    ),
+  },
+  {
+    what: 'a package that is imported under another name than it is installed',
+    TypeScript: none('npm installs a package under the name by which it is imported'),
+    Python: form({ 'app.py': `import umap\n${GOOD_PYTHON}` }, /-m pip install umap-learn\n/),
   },
   {
     what: 'an import of its own that is missing',
-    app: 'app.ts',
-    source: "import { f } from './lib/nope';\nexport const inference = f;",
-    says: `${HERE}/app.ts:1: cannot import "./lib/nope": no such file. Check the path and its extension.`,
+    TypeScript: form(
+      { 'app.ts': "import { f } from './lib/nope';\nexport const inference = f;" },
+      `${HERE}/app.ts:1: cannot import "./lib/nope": no such file. Check the path and its extension.`,
+    ),
+    Python: form(
+      { 'app.py': `\nfrom .lib.nope import f\n${GOOD_PYTHON}`, 'lib/yes.py': '' },
+      `${HERE}/app.py:2: cannot import ".lib.nope": there is no such module in the folder of the app. Check its name.`,
+    ),
+  },
+  {
+    what: 'an import of its own that is missing, by the name of a folder that is there',
+    TypeScript: none('a path without ./ is that of a package'),
+    Python: form(
+      { 'app.py': `\nfrom lib.nope import f\n${GOOD_PYTHON}`, 'lib/__init__.py': '' },
+      /<here>\/app\.py:2: cannot import "lib\.nope": "lib" is there \(<here>\/lib\/__init__\.py\) and has no such module\. The interpreter is \//,
+    ),
+  },
+  {
+    what: 'an import of a name that a file of its own does not have',
+    TypeScript: form(
+      {
+        'app.mjs': `import { nope } from './helper.mjs';\n${GOOD}`,
+        'helper.mjs': 'export const a = 1;',
+      },
+      `${HERE}/app.mjs:1: syntax error: The requested module './helper.mjs' does not provide an export named 'nope'`,
+    ),
+    Python: form(
+      { 'app.py': `from helper import nope\n${GOOD_PYTHON}`, 'helper.py': 'a = 1\n' },
+      /<here>\/app\.py:1: importing the app raised:\n[^]*ImportError: cannot import name 'nope' from 'helper' \(<here>\/helper\.py\)/,
+    ),
   },
   {
     what: 'an import that throws',
-    app: 'app.ts',
-    source: `type Gone = string;\n\nthrow new Error('no licence');\n${GOOD}`,
-    says: `${HERE}/app.ts:3:7: importing the app threw: Error: no licence`,
+    proof: 'the same twice',
+    TypeScript: form(
+      { 'app.ts': `type Gone = string;\n\nthrow new Error('no licence');\n${GOOD}` },
+      `${HERE}/app.ts:3:7: importing the app threw: Error: no licence`,
+    ),
+    Python: form(
+      { 'app.py': `def load():\n    raise ValueError("no licence")\n\nload()\n${GOOD_PYTHON}` },
+      /<here>\/app\.py:2: importing the app raised:\nTraceback[^]*?ValueError: no licence/,
+    ),
   },
   {
     what: 'an init that throws',
-    app: 'app.ts',
-    source: `type Gone = string;\nexport async function init() {\n  throw new Error('no weights');\n}\n${GOOD}`,
-    says: `${HERE}/app.ts:3:9: init threw: Error: no weights`,
+    proof: 'the same twice',
+    TypeScript: form(
+      {
+        'app.ts': `type Gone = string;\nexport async function init() {\n  throw new Error('no weights');\n}\n${GOOD}`,
+      },
+      `${HERE}/app.ts:3:9: init threw: Error: no weights`,
+    ),
+    Python: form(
+      { 'app.py': `def init():\n    raise ValueError("no weights")\n${GOOD_PYTHON}` },
+      /<here>\/app\.py:2: init raised: Traceback[^]*?ValueError: no weights/,
+    ),
   },
   {
-    what: 'a process.exit while it is imported',
-    app: 'app.mjs',
-    source: `${GOOD}\nprocess.exit(7);`,
-    says: `process.exit(7) was called at ${HERE}/app.mjs:2:9`,
+    what: 'an example that fails',
+    proof: 'the same twice',
+    TypeScript: form(
+      { 'app.mjs': 'export const example = { prompt: 1 };\nexport const inference = (x) => x.text.length;' },
+      `${HERE}/app.mjs:2:40: the example call threw: TypeError: Cannot read properties of undefined (reading 'length')`,
+    ),
+    Python: form(
+      { 'app.py': 'example = {"prompt": 1}\ndef inference(x): return x["text"]\n' },
+      /<here>\/app\.py:2: the example call raised: Traceback[^]*?KeyError: 'text'/,
+    ),
   },
   {
-    what: 'a process.exit in its init',
-    app: 'app.ts',
-    source: `${GOOD}\nexport async function init(): Promise<void> {\n  await null;\n  process.exit();\n}`,
-    says: `process.exit() was called at ${HERE}/app.ts:4:11`,
+    what: 'an end of its process while it is imported',
+    proof: 'none: it may pass',
+    TypeScript: form(
+      { 'app.mjs': `${GOOD}\nprocess.exit(7);` },
+      `process.exit(7) was called at ${HERE}/app.mjs:2:9`,
+    ),
+    Python: form(
+      { 'app.py': `import os\n${GOOD_PYTHON}os._exit(7)\n` },
+      `os._exit(7) was called at ${HERE}/app.py:3`,
+    ),
   },
   {
-    what: 'an option of the server in its config',
-    app: 'app.mjs',
-    source: `${GOOD}\nexport const config = { port: 9000 };`,
-    says: `${HERE}/app.mjs: config.port: this option belongs to the server, not to a model. Set --port or BANANA_PORT instead.`,
+    what: 'an exception that ends its process while it is imported',
+    proof: 'none: it may pass',
+    TypeScript: none('process.exit throws nothing'),
+    Python: form(
+      { 'app.py': `import sys\n${GOOD_PYTHON}sys.exit(7)\n` },
+      `${HERE}/app.py:3: importing the app called sys.exit with 7. A worker imports the file and then calls its functions: put what is for the main program behind \`if __name__ == "__main__":\`.`,
+    ),
+  },
+  {
+    what: 'an end of its process in its init',
+    proof: 'none: it may pass',
+    TypeScript: form(
+      {
+        'app.ts': `${GOOD}\nexport async function init(): Promise<void> {\n  await null;\n  process.exit();\n}`,
+      },
+      `process.exit() was called at ${HERE}/app.ts:4:11`,
+    ),
+    Python: form(
+      { 'app.py': `import sys\n${GOOD_PYTHON}async def init():\n    sys.exit(7)\n` },
+      `sys.exit(7) was called at ${HERE}/app.py:4`,
+    ),
+  },
+  {
+    what: "an option of the server's in its config",
+    TypeScript: form(
+      { 'app.mjs': `${GOOD}\nexport const config = { port: 9000 };` },
+      `${HERE}/app.mjs: config.port: this option belongs to the server, not to a model. Set --port or BANANA_PORT instead.`,
+    ),
+    // In Python, a `config` with none of our options is the app's own.
+    Python: form(
+      { 'app.py': `${GOOD_PYTHON}config = {"port": 9000, "queueSize": 1}\n` },
+      `${HERE}/app.py: config.port: this option belongs to the server, not to a model. Set --port or BANANA_PORT instead.`,
+    ),
   },
   {
     what: 'a mistyped option in its config',
-    app: 'app.mjs',
-    source: `${GOOD}\nexport const config = { runTimout: '3s' };`,
-    says: `${HERE}/app.mjs: config.runTimout: there is no such option. Did you mean runTimeout?`,
+    TypeScript: form(
+      { 'app.mjs': `${GOOD}\nexport const config = { runTimout: '3s' };` },
+      `${HERE}/app.mjs: config.runTimout: there is no such option. Did you mean runTimeout?`,
+    ),
+    Python: form(
+      { 'app.py': `${GOOD_PYTHON}config = {"run_timeout": "3s", "queue_sise": 1}\n` },
+      `${HERE}/app.py: config.queueSise: there is no such option. Did you mean queueSize?`,
+    ),
   },
   {
     what: 'a wish in its config that is no yes or no',
-    app: 'app.mjs',
-    source: `${GOOD}\nexport const config = { forms: 'yes' };`,
-    says: `${HERE}/app.mjs:2: export \`config\`: forms must be true or false`,
+    TypeScript: form(
+      { 'app.mjs': `${GOOD}\nexport const config = { forms: 'yes' };` },
+      `${HERE}/app.mjs:2: export \`config\`: forms must be true or false`,
+    ),
+    Python: form(
+      { 'app.py': `${GOOD_PYTHON}config = {"forms": "yes"}\n` },
+      /<here>\/app\.py.*forms must be True or False/,
+    ),
   },
   {
     what: 'a bad value in its config',
-    app: 'app.mjs',
-    source: `${GOOD}\nexport const config = { runTimeout: 'soon' };`,
-    says: `${HERE}/app.mjs: config.runTimeout: "soon" is not allowed; give a duration with a unit, such as 500ms, 30s or 5m, up to 24 days.`,
+    TypeScript: form(
+      { 'app.mjs': `${GOOD}\nexport const config = { runTimeout: 'soon' };` },
+      `${HERE}/app.mjs: config.runTimeout: "soon" is not allowed; give a duration with a unit, such as 500ms, 30s or 5m, up to 24 days.`,
+    ),
+    Python: form(
+      { 'app.py': `${GOOD_PYTHON}config = {"runTimeout": "soon"}\n` },
+      `${HERE}/app.py: config.runTimeout: "soon" is not allowed; give a duration with a unit, such as 500ms, 30s or 5m, up to 24 days.`,
+    ),
   },
 ];
 
 /** Bounded: each of them is one process that ends by itself. */
-const RUNS = { concurrency: 2, timeout: 60_000 };
+const RUNS = { concurrency: 2, timeout: 300_000 };
 
-describe('an app with', RUNS, () => {
-  for (const { what, app, source, says } of IN_THE_APP) {
-    test(`${what}: exit code 3, and the reason where to look`, async (t) => {
-      const cwd = realpathSync(mkdtempSync(join(tmpdir(), 'banana-mistake-')));
-      t.after(() => rmSync(cwd, { recursive: true }));
-      writeFileSync(join(cwd, app), source);
-      const command = runCommand([app, '--port', '0', '--restart-limit', '0'], { t, cwd });
-      const { code } = await command.ended;
-      const told = command.stderr().replaceAll(cwd, HERE);
-      assert.equal(told.split(says).length, 2, `once, and not again where the server ends: ${told}`);
-      assert.match(
-        told,
-        /; it will not be restarted: .*\n[^]*no worker could start; the reason stands above\n/,
-      );
-      assert.doesNotMatch(told, /[.?][.;]/, 'nothing is joined to a sentence that has ended');
-      assert.equal(code, 3);
-      assert.doesNotMatch(
-        told,
-        /^\s+at .*(?:node:|dist\/(?:worker|supervisor)|tsx)/m,
-        'frames of the app alone',
-      );
-      assert.equal(command.stdout(), '');
-    });
+/** Frames of the worker, of the server and of the loader, in either language. */
+const OUR_FRAMES = /^\s+at .*(?:node:|dist\/(?:worker|supervisor)|tsx)|File ".*banana_worker/m;
+
+withEachRuntime(({ language }) => {
+  describe('an app with', RUNS, () => {
+    for (const { what, proof, [language]: made } of MISTAKES) {
+      if ('because' in made) continue;
+      test(`${what}: exit code 3, and the reason where to look`, async (t) => {
+        const cwd = appFolder(t, made.files);
+        const args = ['--port', '0', '--host', '127.0.0.1'];
+        if (proof === 'none: it may pass') args.push('--restart-limit', '0');
+        const command = runCommand([Object.keys(made.files)[0] as string, ...args], { t, cwd });
+        const { code } = await command.ended;
+        const told = command.stderr().replaceAll(cwd, HERE);
+        const times = told.split(made.says).length - 1;
+        const tries = proof === 'the same twice' ? 2 : 1;
+        assert.ok(times >= 1 && times <= tries, `once a try, and not again where the server ends: ${told}`);
+        assert.equal(told.match(/; restarting in /g)?.length ?? 0, tries - 1, told);
+        assert.match(
+          told,
+          /; it will not be restarted: [^]*\n[^]*no worker could start; the reason stands above\n/,
+        );
+        assert.doesNotMatch(told, /[^.][.?][.;](?!\.)/, 'nothing is joined to a sentence that has ended');
+        assert.doesNotMatch(told, OUR_FRAMES, 'frames of the app alone');
+        assert.equal(code, 3);
+        assert.equal(command.stdout(), '');
+      });
+    }
+  });
+});
+
+const UNREADABLE: readonly Mistake[] = [
+  {
+    what: 'app',
+    TypeScript: form(
+      { 'app.ts': GOOD },
+      `${HERE}/app.ts: the file cannot be read: the server's user has no permission for it.`,
+    ),
+    Python: form(
+      { 'app.py': GOOD_PYTHON },
+      `${HERE}/app.py: the file cannot be read: the server's user has no permission for it.`,
+    ),
+  },
+  {
+    what: 'helper',
+    TypeScript: form(
+      { 'app.ts': `import './helper.ts';\n${GOOD}`, 'helper.ts': '' },
+      /<here>\/app\.ts:1:8: importing the app threw: Error: EACCES: [^\n]*'<here>\/helper\.ts'/,
+    ),
+    Python: form(
+      { 'app.py': `import helper\n${GOOD_PYTHON}`, 'helper.py': '' },
+      /<here>\/app\.py:1: importing the app raised:[^]*?PermissionError: [^\n]*'<here>\/helper\.py'/,
+    ),
+  },
+];
+
+withEachRuntime(({ language }) => {
+  for (const { what, [language]: made } of UNREADABLE) {
+    if ('because' in made) continue;
+    const skip = needs(...BOUND_BY_MODES);
+    test(
+      `an app whose file ${what} may not be read says so, and ends the start`,
+      { ...RUNS, skip },
+      async (t) => {
+        const cwd = appFolder(t, made.files);
+        const [app = '', ...beside] = Object.keys(made.files);
+        chmodSync(join(cwd, beside[0] ?? app), 0);
+        const args = [app, '--port', '0', '--host', '127.0.0.1'];
+        const command = runCommand(args, { t, cwd, command: boundByModes(appFolder(t, {})) });
+        assert.equal((await command.ended).code, 3);
+        const told = command.stderr().replaceAll(cwd, HERE);
+        assert.ok(told.split(made.says).length > 1, told);
+      },
+    );
   }
 });
 
@@ -201,10 +519,7 @@ const BEFORE_THE_START: readonly (readonly [given: readonly string[], says: stri
 describe('a path that is no app', RUNS, () => {
   for (const [given, says] of BEFORE_THE_START) {
     test(`${given.join(' ')}: exit code 2, nothing is started`, async (t) => {
-      const cwd = realpathSync(mkdtempSync(join(tmpdir(), 'banana-mistake-')));
-      t.after(() => rmSync(cwd, { recursive: true }));
-      writeFileSync(join(cwd, 'app.ts'), GOOD);
-      writeFileSync(join(cwd, 'model.onnx'), '');
+      const cwd = appFolder(t, { 'app.ts': GOOD, 'model.onnx': '' });
       mkdirSync(join(cwd, 'empty'));
       symlinkSync('models/app.py', join(cwd, 'moved.py'));
       symlinkSync('round.ts', join(cwd, 'round.ts'));

@@ -107,7 +107,7 @@ function runPython(t: TestContext, path: string, env: Record<string, string>): R
 /** How each language runs a program that tests its app. */
 const CLIENTS: Readonly<Record<Language, (t: TestContext) => RunningCommand>> = {
   TypeScript: (t) => runNode(t, `${ROOT}test/fixtures/potassium-client.mjs`, makeCues(t).env),
-  Python: (t) => runPython(t, `${ROOT}test/fixtures/potassium-client.py`, makeCues(t).env),
+  Python: (t) => runPython(t, `${ROOT}test/fixtures/python/potassium-client.py`, makeCues(t).env),
 };
 
 /** A copy of an app, alone in a folder in which it finds what it imports. */
