@@ -27,6 +27,18 @@ const SENT: readonly (readonly [kind: string, text: string])[] = [
   ['half a character in JSON', '"a\\ud800b"'],
 ];
 
+const VERBS = { '/repeats': 'throws', '/posts': 'gives as the URL of a webhook' };
+
+/** Texts of a client that a careless pattern takes hours for. */
+const TEDIOUS: readonly (readonly [path: keyof typeof VERBS, what: string, text: string])[] = [
+  ['/repeats', 'many beginnings of an error of CUDA', 'CUDA '.repeat(200_000)],
+  ['/repeats', 'many errors of CUDA', 'CUDA error '.repeat(100_000)],
+  ['/repeats', 'many stack frames', '\n    at f (/a:1:1)'.repeat(50_000)],
+  ['/repeats', 'empty lines', '\n'.repeat(1_000_000)],
+  ['/repeats', 'codes of errors', 'EAGAIN_'.repeat(100_000)],
+  ['/posts', 'a name without an end', `http://${'a'.repeat(1_000_000)} `],
+];
+
 withEachRuntime(({ app }) => {
   let server: Server;
   let worker: number | null;
@@ -64,6 +76,14 @@ withEachRuntime(({ app }) => {
       const answer = await ask(server, kind);
       assert.equal(answer.status, 200);
       assert.equal(answer.text, text);
+    });
+  }
+
+  for (const [path, what, text] of TEDIOUS) {
+    test(`a text of ${what}, which the app ${VERBS[path]}, holds up no later call`, LIMIT, async () => {
+      const answer = await call(server.url + path, JSON.stringify(text));
+      assert.equal(answer.status, 500);
+      assert.equal((await ask(server, 'half a character')).status, 200);
     });
   }
 

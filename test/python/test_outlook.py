@@ -79,9 +79,18 @@ class Outlook(unittest.TestCase):
             "CUDA error: device-side assert triggered",
             "CUDA error: unspecified launch failure",
             "CUDA error: misaligned address",
+            "CUDA driver error: an illegal instruction was encountered, which is an error",
+            "XLA failed: CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered",
+            "cudaErrorAssert",
+            "of a worker of its own: " + "frame\n" * 100_000 + "CUDA error: device-side assert triggered\n",
         ):
             self.assertTrue(spoils_process(RuntimeError(text)), text)
-        for text in ("CUDA out of memory", "CUDA error: invalid device ordinal", "the launch failed"):
+        for text in (
+            "CUDA out of memory",
+            "CUDA error: invalid device ordinal",
+            "the launch failed",
+            "a misaligned address is no CUDA error",
+        ):
             self.assertFalse(spoils_process(RuntimeError(text)), text)
 
 

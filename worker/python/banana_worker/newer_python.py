@@ -11,6 +11,9 @@ Version = Tuple[int, int]
 # Modules that came with a version after the first that a worker runs on.
 _MODULES = {"zoneinfo": (3, 9), "graphlib": (3, 9), "tomllib": (3, 11)}
 
+# What is looked at of a message, or of a line: some patterns take far longer than a text is long.
+_MOST_CHARS = 300
+
 
 class _Feature(NamedTuple):
     name: str
@@ -42,7 +45,7 @@ def newer_python_hint(thrown: BaseException) -> str:
     if isinstance(thrown, SyntaxError):
         features, text = _SYNTAX, thrown.text or ""
     for feature in features:
-        if sys.version_info < feature.since and re.search(feature.pattern, text):
+        if sys.version_info < feature.since and re.search(feature.pattern, text[:_MOST_CHARS]):
             return _needs(feature.name, feature.since)
     return ""
 

@@ -18,13 +18,18 @@ _MEMORY_TEXT = re.compile(
     "out of memory|bad_alloc|allocation failed|failed to allocate|cannot allocate memory", re.IGNORECASE
 )
 
-# What CUDA says of a context that cannot be used any more.
-_SPOILED_TEXT = re.compile(
-    r"CUDA[\w ]* ?error.*(illegal memory access|illegal instruction|illegal address|misaligned address|device-side assert|"
-    r"launch failure|launch failed|hardware stack error|invalid program counter|uncorrectable ECC|context is destroyed)"
-    r"|device-side assert triggered|cudaError(Assert|IllegalAddress|LaunchFailure)",
-    re.IGNORECASE | re.DOTALL,
+# What CUDA says of a context that cannot be used any more: an error of its own, with one of these behind it; or a name.
+# Two searches, each in time in proportion to the text: it may repeat what a client has sent.
+_CUDA_ERROR = re.compile(r"CUDA[\w ]{0,40}?error", re.IGNORECASE)
+_LOST_CONTEXT = re.compile(
+    "illegal memory access|illegal instruction|illegal address|misaligned address|device-side assert|launch failure|"
+    "launch failed|hardware stack error|invalid program counter|uncorrectable ECC|context is destroyed",
+    re.IGNORECASE,
 )
+_LOST_NAME = re.compile("device-side assert triggered|cudaError(Assert|IllegalAddress|LaunchFailure)", re.IGNORECASE)
+
+# What is looked at of a text: so many characters at its begin, and at its end.
+_MOST_CHARS = 10_000
 
 _TRANSIENT_NAMES = (
     "ECONNREFUSED ECONNRESET ECONNABORTED EPIPE ETIMEDOUT EHOSTDOWN EHOSTUNREACH ENETDOWN ENETRESET ENETUNREACH "
@@ -56,7 +61,7 @@ def is_out_of_memory(thrown: BaseException) -> bool:
 
 def spoils_process(thrown: BaseException) -> bool:
     """Whether the exception says that the GPU is lost to this process: every later call would fail, too."""
-    return _some_behind(thrown, lambda error: _SPOILED_TEXT.search(_text(error)) is not None)
+    return _some_behind(thrown, _has_lost_gpu)
 
 
 def is_of_process(thrown: BaseException) -> bool:
@@ -78,11 +83,21 @@ def _lacks_memory(error: BaseException) -> bool:
     return isinstance(error, (RuntimeError, OSError)) and _MEMORY_TEXT.search(_text(error)) is not None
 
 
+def _has_lost_gpu(error: BaseException) -> bool:
+    text = _text(error)
+    cuda = _CUDA_ERROR.search(text)
+    if cuda is not None and _LOST_CONTEXT.search(text, cuda.end()) is not None:
+        return True
+    return _LOST_NAME.search(text) is not None
+
+
 def _text(error: BaseException) -> str:
+    """As much of its text as is looked at."""
     try:
-        return str(error)
+        text = str(error)
     except Exception:
         return ""
+    return text if len(text) <= 2 * _MOST_CHARS else f"{text[:_MOST_CHARS]}\n{text[-_MOST_CHARS:]}"
 
 
 def _some_behind(thrown: BaseException, is_so: Callable[[BaseException], bool]) -> bool:

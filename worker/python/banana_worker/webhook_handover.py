@@ -18,7 +18,7 @@ DEFAULT_RETRIES = 3
 
 # Servers take that much, and it fits in the head of a frame.
 _MAX_URL_CHARS = 16 * 1024
-_URL = re.compile(r"https?://[^\s/?#]+[^\s]*\Z", re.IGNORECASE)
+_URL = re.compile(r"https?://[^\s/?#]\S*\Z", re.IGNORECASE)
 
 
 def is_offered() -> bool:

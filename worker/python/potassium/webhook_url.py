@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_FORM = re.compile(r"(https?)://[^/?#\s]+[^\s]*\Z", re.IGNORECASE)
+_FORM = re.compile(r"https?://[^\s/?#]\S*\Z", re.IGNORECASE)
 
 
 def checked_url(url: object) -> str:
