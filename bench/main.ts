@@ -23,7 +23,7 @@ import { metrics } from './cases/metrics.js';
 import { modelStormCase } from './cases/model-storm.js';
 import { overload } from './cases/overload.js';
 import { potassium } from './cases/potassium.js';
-import { python } from './cases/python.js';
+import { python, pythonSmall } from './cases/python.js';
 import { registrations } from './cases/registrations.js';
 import { soak } from './cases/soak.js';
 import { service } from './cases/service.js';
@@ -63,7 +63,7 @@ const CASES: readonly BenchCase[] = [
 ];
 
 /** They need packages of Debian's, and run only if they are named. */
-const NAMED_CASES: readonly BenchCase[] = [python];
+const NAMED_CASES: readonly BenchCase[] = [python, pythonSmall];
 
 interface Outcome {
   readonly rows: Row[];

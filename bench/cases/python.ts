@@ -38,6 +38,9 @@ export const python: BenchCase = {
   },
 };
 
+/** The first part of it alone: the others take minutes. */
+export const pythonSmall: BenchCase = { name: 'python-small', run: smallCalls };
+
 async function smallCalls(bench: Bench): Promise<Row[]> {
   const sides = await sidesOf(bench, SMALL_APP, ['fastapi-def', 'fastapi-async', 'flask']);
   const request = smallJsonRequest();
