@@ -27,6 +27,13 @@ const SENT: readonly (readonly [kind: string, text: string])[] = [
   ['half a character in JSON', '"a\\ud800b"'],
 ];
 
+const THROWN = [
+  'odd attributes',
+  'attributes that raise',
+  'no class that can be told',
+  'no message for its client',
+];
+
 const VERBS = { '/repeats': 'throws', '/posts': 'gives as the URL of a webhook' };
 
 /** Texts of a client that a careless pattern takes hours for. */
@@ -76,6 +83,15 @@ withEachRuntime(({ app }) => {
       const answer = await ask(server, kind);
       assert.equal(answer.status, 200);
       assert.equal(answer.text, text);
+    });
+  }
+
+  for (const kind of THROWN) {
+    test(`what the app throws with ${kind} fails its call, and costs no worker`, LIMIT, async () => {
+      const answer = await call(`${server.url}/throws`, JSON.stringify(kind));
+      assert.equal(answer.status, 500);
+      assert.equal(errorOf(answer).code, 'SERVE_INFERENCE_FAILED');
+      assert.doesNotMatch(answer.text, /secret/);
     });
   }
 

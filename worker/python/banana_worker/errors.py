@@ -6,6 +6,7 @@ from typing import Dict, Tuple
 
 from banana_worker.stack_frame import plain_traceback
 from banana_worker.standard_modules import import_standard
+from banana_worker.thrown import class_name, text_of, traceback_of
 
 # Safe for a client: they say what happened without a secret, a path or a traceback. As in protocol/errors.ts.
 MESSAGES: Dict[str, str] = {
@@ -51,15 +52,13 @@ def describe_thrown(thrown: BaseException) -> Tuple[str, str]:
 
 
 def _message_of(thrown: BaseException) -> str:
-    try:
-        return str(thrown) or type(thrown).__name__
-    except Exception:
-        return "an exception that cannot be shown"
+    text = text_of(thrown)
+    return "an exception that cannot be shown" if text is None else text or class_name(thrown)
 
 
 def _traceback_of(thrown: BaseException) -> str:
     try:
         traceback = import_standard("traceback")
-        return "".join(traceback.format_exception(type(thrown), thrown, thrown.__traceback__)).rstrip("\n")
-    except Exception:
+        return "".join(traceback.format_exception(type(thrown), thrown, traceback_of(thrown))).rstrip("\n")
+    except BaseException:
         return plain_traceback(thrown)

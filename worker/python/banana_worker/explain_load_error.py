@@ -11,6 +11,7 @@ from banana_worker.newer_python import newer_python_hint
 from banana_worker.outlook import PERMANENT, TRANSIENT, outlook_of
 from banana_worker.sentences import as_sentence
 from banana_worker.stack_frame import first_frame_outside, traceback_without_own_frames
+from banana_worker.thrown import class_name, shown, text_of
 
 
 class AppLoadError(Exception):
@@ -50,10 +51,8 @@ def explain_own_mms(path: str, error: ImportError) -> AppLoadError:
 
 def _raised(place: str, thrown: BaseException, outlook: str) -> AppLoadError:
     raised = f"{place}: importing the app raised:"
-    try:
-        what = f"{type(thrown).__name__}: {thrown}"
-    except Exception:
-        what = type(thrown).__name__
+    text = text_of(thrown)
+    what = class_name(thrown) if text is None else f"{class_name(thrown)}: {text}"
     traceback = traceback_without_own_frames(thrown)
     hint = newer_python_hint(thrown)
     if hint:
@@ -93,7 +92,7 @@ def _not_utf8(file: str) -> Optional[int]:
 
 def _explain_exit(place: str, thrown: SystemExit) -> str:
     code = thrown.code
-    said = f" and said: {code}" if isinstance(code, str) else f" with {code!r}"
+    said = f" and said: {code}" if isinstance(code, str) else f" with {shown(code)}"
     return (
         f"{place}: importing the app called sys.exit{said}. A worker imports the file and then calls its functions:"
         ' put what is for the main program behind `if __name__ == "__main__":`.'

@@ -31,13 +31,14 @@ from banana_worker.messages import MAX_TEXT_CHARS, PROTOCOL_VERSION, StartSpec
 from banana_worker.outlook import PERMANENT, TRANSIENT, UNKNOWN
 from banana_worker.print_attribution import attribute_prints
 from banana_worker.run_loop import RunLoop
-from banana_worker.runner import AppExit, RunnerOptions
+from banana_worker.runner import AppExit, RunnerOptions, exit_code_of
 from banana_worker.running_call import CallHost
 from banana_worker.stack_frame import callers_place, first_frame_outside, traceback_without_own_frames
 from banana_worker.start_app import StartFailure, import_app, init_app, loaded_info
 from banana_worker.start_watch import StartWatch
 from banana_worker.stay_awake import StayAwake
 from banana_worker.tasks import Tasks
+from banana_worker.thrown import attribute, shown
 from banana_worker.waits import Waits
 from banana_worker.webhook_handover import WebhookHandover, offer_webhooks
 
@@ -107,10 +108,10 @@ class Worker:
 
     def exit_of_app(self, thrown: BaseException) -> None:
         """The app has called `sys.exit`."""
-        code = getattr(thrown, "code", 1)
+        code = attribute(thrown, "code")
         place = first_frame_outside(thrown) or "a place outside the app"
-        self._tell_exit("sys.exit(%s) was called at %s" % ("" if code is None else repr(code)[:200], place))
-        process.exit_cleanly(code if isinstance(code, int) else 0 if code is None else 1)
+        self._tell_exit("sys.exit(%s) was called at %s" % ("" if code is None else shown(code)[:200], place))
+        process.exit_cleanly(exit_code_of(thrown))
 
     def _start(self, spec: StartSpec) -> RunLoop:
         """@raises StartFailure, AppExit, SystemExit"""

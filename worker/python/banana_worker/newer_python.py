@@ -6,6 +6,8 @@ import re
 import sys
 from typing import NamedTuple, Tuple
 
+from banana_worker.thrown import text_of
+
 Version = Tuple[int, int]
 
 # Modules that came with a version after the first that a worker runs on.
@@ -41,7 +43,7 @@ def newer_python_hint(thrown: BaseException) -> str:
         name = thrown.name or ""
         since = _MODULES.get(name)
         return _needs(f"The module {name}", since) if since and sys.version_info < since else ""
-    features, text = _TYPES, str(thrown) if type(thrown) is TypeError else ""
+    features, text = _TYPES, text_of(thrown) or "" if type(thrown) is TypeError else ""
     if isinstance(thrown, SyntaxError):
         features, text = _SYNTAX, thrown.text or ""
     for feature in features:

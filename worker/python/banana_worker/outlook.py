@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import errno
 import re
-from typing import Callable, List, Optional
+from typing import Any, Callable, List
+
+from banana_worker.thrown import attribute, class_name, class_names, is_a, text_of
 
 # The next start would fail in the same way; it may succeed; it may be either.
 PERMANENT = "permanent"
@@ -74,11 +76,11 @@ def _is_transient(error: BaseException) -> bool:
         return True
     if isinstance(error, OSError) and error.errno in _TRANSIENT_CODES:
         return True
-    return any(base.__name__ in _TRANSIENT_CLASSES for base in type(error).__mro__)
+    return any(name in _TRANSIENT_CLASSES for name in class_names(error))
 
 
 def _lacks_memory(error: BaseException) -> bool:
-    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+    if isinstance(error, MemoryError) or class_name(error) == "OutOfMemoryError":
         return True
     return isinstance(error, (RuntimeError, OSError)) and _MEMORY_TEXT.search(_text(error)) is not None
 
@@ -93,23 +95,29 @@ def _has_lost_gpu(error: BaseException) -> bool:
 
 def _text(error: BaseException) -> str:
     """As much of its text as is looked at."""
-    try:
-        text = str(error)
-    except Exception:
-        return ""
+    text = text_of(error) or ""
     return text if len(text) <= 2 * _MOST_CHARS else f"{text[:_MOST_CHARS]}\n{text[-_MOST_CHARS:]}"
 
 
 def _some_behind(thrown: BaseException, is_so: Callable[[BaseException], bool]) -> bool:
-    errors: List[Optional[BaseException]] = [thrown]
+    errors: List[Any] = [thrown]
     seen: List[BaseException] = []
     while errors and len(seen) < _MAX_ERRORS:
         error = errors.pop()
-        if not isinstance(error, BaseException) or any(error is one for one in seen):
+        if not is_a(error, BaseException) or any(error is one for one in seen):
             continue
-        if is_so(error):
-            return True
         seen.append(error)
-        errors += [error.__cause__, error.__context__, getattr(error, "reason", None)]
-        errors += list(getattr(error, "exceptions", ()))[:_MAX_ERRORS]
+        try:
+            if is_so(error):
+                return True
+        except BaseException:
+            pass  # an exception that raises when it is asked tells nothing
+        errors += _behind(error)
     return False
+
+
+def _behind(error: BaseException) -> List[Any]:
+    """What it says of its causes, and the parts of a group; they may be anything."""
+    parts = attribute(error, "exceptions")
+    named = [attribute(error, name) for name in ("__cause__", "__context__", "reason")]
+    return [*named, *parts[:_MAX_ERRORS]] if type(parts) in (list, tuple) else named

@@ -6,6 +6,7 @@ from typing import Optional
 
 from banana_worker.errors import ServeError
 from banana_worker.outlook import is_out_of_memory, spoils_process
+from banana_worker.thrown import class_name, is_a, text_of
 
 # One input may be too large; a process that finds no memory for three in a row has lost it to something else.
 _MOST_OUT_OF_MEMORY = 3
@@ -21,7 +22,7 @@ class Retirement:
         if raised is None:
             self._out_of_memory = 0
             return None
-        if isinstance(raised, ServeError):
+        if is_a(raised, ServeError):
             return None  # a body that could not be read, an output that could not be encoded
         if spoils_process(raised):
             return ServeError("SERVE_WORKER_LOST", "the GPU is lost to this process: %.300s" % _first_line(raised))
@@ -36,7 +37,4 @@ class Retirement:
 
 
 def _first_line(raised: BaseException) -> str:
-    try:
-        return str(raised).split("\n", 1)[0]
-    except Exception:
-        return type(raised).__name__
+    return (text_of(raised) or class_name(raised)).split("\n", 1)[0]

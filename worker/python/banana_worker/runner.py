@@ -11,6 +11,7 @@ from banana_worker.loaded_app import LoadedApp
 from banana_worker.print_attribution import PrintAttribution
 from banana_worker.running_call import CallHost, RunningCall
 from banana_worker.tasks import Tasks
+from banana_worker.thrown import attribute, is_a, traceback_of
 
 
 class RunnerOptions:
@@ -64,24 +65,26 @@ def check_is_worker(thrown: Optional[BaseException]) -> None:
     @raises AppExit if the app wants its worker to end"""
     if process.in_fork():
         _end_fork(thrown)
-    if isinstance(thrown, SystemExit):
+    if thrown is not None and is_a(thrown, SystemExit):
         raise AppExit(thrown)
 
 
 def _end_fork(thrown: Optional[BaseException]) -> None:
     """As Python ends a program."""
     code = 0
-    if isinstance(thrown, SystemExit):
-        code = _exit_code(thrown)
+    if thrown is not None and is_a(thrown, SystemExit):
+        code = exit_code_of(thrown)
     elif thrown is not None:
         import sys
 
-        sys.excepthook(type(thrown), thrown, thrown.__traceback__)
+        sys.excepthook(type(thrown), thrown, traceback_of(thrown))
         code = 1
     process.exit_now(code)
 
 
-def _exit_code(exit: SystemExit) -> int:
-    if exit.code is None:
+def exit_code_of(thrown: BaseException) -> int:
+    """The code that the process ends with for a SystemExit."""
+    code = attribute(thrown, "code")
+    if code is None:
         return 0
-    return exit.code if isinstance(exit.code, int) else 1
+    return int(code) if issubclass(type(code), int) else 1

@@ -8,6 +8,7 @@ from types import FrameType
 from typing import Any, List, NamedTuple, Optional
 
 from banana_worker.standard_modules import import_standard
+from banana_worker.thrown import class_name, text_of, traceback_of
 
 OWN_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _STANDARD_FOLDER = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
@@ -49,10 +50,10 @@ def place_on_stack(innermost: FrameType) -> Optional[str]:
 def traceback_without_own_frames(thrown: BaseException) -> str:
     """The whole traceback, causes included, without frames that are ours. Never raises."""
     try:
-        whole = import_standard("traceback").TracebackException(type(thrown), thrown, thrown.__traceback__)
+        whole = import_standard("traceback").TracebackException(type(thrown), thrown, traceback_of(thrown))
         _strip(whole)
         return "".join(whole.format()).rstrip("\n")
-    except Exception:
+    except BaseException:
         return plain_traceback(thrown)
 
 
@@ -65,11 +66,8 @@ def plain_traceback(thrown: BaseException) -> str:
     for place in places_in(thrown):
         if not is_own(place.file):
             lines.append('  File "%s", line %d, in %s' % place)
-    try:
-        text = str(thrown)
-    except Exception:
-        text = "an exception that cannot be shown"
-    lines.append("%s: %s" % (type(thrown).__name__, text))
+    text = text_of(thrown)
+    lines.append("%s: %s" % (class_name(thrown), "an exception that cannot be shown" if text is None else text))
     return "\n".join(lines)
 
 
@@ -82,7 +80,7 @@ class Place(NamedTuple):
 def places_in(thrown: BaseException) -> List[Place]:
     """Where the exception passed, the outermost first."""
     places: List[Place] = []
-    tb = thrown.__traceback__
+    tb = traceback_of(thrown)
     while tb is not None:
         code = tb.tb_frame.f_code
         places.append(Place(code.co_filename, tb.tb_lineno, code.co_name))

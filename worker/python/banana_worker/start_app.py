@@ -21,6 +21,7 @@ from banana_worker.reply.answer import WholeAnswer, answer_of
 from banana_worker.runner import RunnerOptions, check_is_worker
 from banana_worker.stack_frame import first_frame_outside, traceback_without_own_frames
 from banana_worker.tell_metrics import tell_metrics
+from banana_worker.thrown import class_name
 
 # Enough for a 64-pixel image as JSON.
 _MAX_EXAMPLE_CHARS = 240
@@ -99,7 +100,7 @@ def _place(thrown: BaseException, spec: StartSpec) -> str:
 
 
 def _shown(thrown: BaseException) -> str:
-    name, text = type(thrown).__name__, describe_thrown(thrown)[0]
+    name, text = class_name(thrown), describe_thrown(thrown)[0]
     return name if text == name else "%s: %s" % (name, text)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Awaitable, Callable, Coroutine, List, Opt
 from banana_worker.call_socket import ClosedSocket
 from banana_worker.listener import Listener
 from banana_worker.process import DOWN_FD
+from banana_worker.thrown import class_name, is_a
 
 if TYPE_CHECKING:
     from banana_worker.event_loop import EventLoop
@@ -75,7 +76,7 @@ class Tasks:
 
 def is_cancellation(thrown: BaseException) -> bool:
     """Whether it says no more than that a task was cancelled, or that a WebSocket's client has left."""
-    return type(thrown).__name__ == "CancelledError" or isinstance(thrown, ClosedSocket)
+    return class_name(thrown) == "CancelledError" or is_a(thrown, ClosedSocket)
 
 
 async def _together(coroutines: List[Coroutine[Any, Any, None]]) -> None:
