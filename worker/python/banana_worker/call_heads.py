@@ -104,7 +104,7 @@ class _Shape:
         self._rest = (*rest, *_REST_DEFAULTS[len(rest) :])
         # What the last call said of its route and its types, and how: the next one mostly says the same.
         self._about_bytes = b""
-        self._about: Tuple[Any, ...] = ()
+        self._about = ("", "", "", "", "", "")
 
     def read(self, head: bytes) -> Optional[List[Any]]:
         """The fields of a head that is as long as the one that this was learned from; None if it is written in another way."""
@@ -136,7 +136,8 @@ class _Shape:
             return False
         if end != len(about) or any(type(text) is not str for text in texts):
             return False
-        self._about_bytes, self._about = about, tuple(texts)
+        route, path, query, format, content_type, accept = texts
+        self._about_bytes, self._about = about, (route, path, query, format, content_type, accept)
         return True
 
 

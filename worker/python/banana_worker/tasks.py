@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Awaitable, Callable, Coroutine, List, Optional
+from typing import TYPE_CHECKING, Any, Awaitable, Callable, Coroutine, Optional, Sequence
 
 from banana_worker.call_socket import ClosedSocket
 from banana_worker.listener import Listener
@@ -37,7 +37,7 @@ class Tasks:
             self._loop = EventLoop(self._listener, DOWN_FD)
         return self._loop.run(awaitable, is_cancelled)
 
-    def run_together(self, coroutines: List[Coroutine[Any, Any, None]], is_cancelled: Callable[[], bool]) -> None:
+    def run_together(self, coroutines: Sequence[Coroutine[Any, Any, None]], is_cancelled: Callable[[], bool]) -> None:
         """
         Runs them to their ends, of which `cancel` tells each of them. One that is cancelled before it has begun never runs.
         @raises what they raise
@@ -79,7 +79,7 @@ def is_cancellation(thrown: BaseException) -> bool:
     return class_name(thrown) == "CancelledError" or is_a(thrown, ClosedSocket)
 
 
-async def _together(coroutines: List[Coroutine[Any, Any, None]]) -> None:
+async def _together(coroutines: Sequence[Coroutine[Any, Any, None]]) -> None:
     """Ends when all of them have ended. Who cancels it cancels them, and each ends in its own way."""
     import asyncio
 
