@@ -7,6 +7,8 @@ import { describe, test, type TestContext } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { editedApp } from '../helpers/edited-app.js';
+import { presentPythons } from '../helpers/pythons.js';
+import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import { fixture, runCommand, startServer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -102,41 +104,54 @@ const PLACED: readonly (readonly [
   ],
 ];
 
-describe('each worker sees its own device', { ...LIMIT, concurrency: 2 }, () => {
-  for (const [what, machine, args, seen, health] of PLACED) {
-    test(what, async (t) => {
-      const env = environment(t, machine);
-      const given = args === '' ? [] : args.split(' ');
-      const server = await startServer(fixture('tells-device.mjs'), { t, env, args: given });
-      const { model } = await server.until(
-        ({ model }) => model.workers.every(({ state }) => state === 'idle'),
-        30_000,
-      );
-      const devices = seen.map(([, gpu]) => (gpu === null ? 'cpu' : `gpu ${gpu}`));
-      assert.deepEqual(
-        model.workers.map(({ device }) => device),
-        devices,
-      );
-      const { gpu } = (await (await fetch(`${server.url}/healthcheck`)).json()) as { gpu: boolean };
-      assert.equal(gpu, health);
-      const { threads } = (await ask(server, {})).json<{ threads: number }>();
-      assert.ok(threads >= 1 && threads <= Math.max(1, availableParallelism() / seen.length));
-      await server.stop();
-      type Printed = [number, string | null, number, string | null, string | null, string | null];
-      const printed = server
-        .stdout()
-        .trim()
-        .split('\n')
-        .map((line) => JSON.parse(line) as Printed);
-      const told = printed
-        .sort(([a], [b]) => a - b)
-        .map(([index, id, own, ...masks]) => {
-          assert.equal(own, threads, 'cores divided by workers, the same for all');
-          return [index, id, ...masks];
+/** The search path of a machine without `nvidia-smi` has no interpreter, either. */
+const INTERPRETER: Readonly<Record<Language, () => string[]>> = {
+  TypeScript: () => [],
+  Python: () => ['--python', (pythonPath ??= presentPythons()[0]?.path ?? '')],
+};
+let pythonPath: string | undefined;
+
+withEachRuntime(({ language, app }) => {
+  describe('each worker sees its own device', { timeout: 300_000, concurrency: 2 }, () => {
+    for (const [what, machine, args, seen, health] of PLACED) {
+      test(what, async (t) => {
+        const env = environment(t, machine);
+        const given = args === '' ? [] : args.split(' ');
+        const server = await startServer(app('tells-device'), {
+          t,
+          env,
+          args: [...given, ...INTERPRETER[language]()],
         });
-      assert.deepEqual(told, seen);
-    });
-  }
+        const { model } = await server.until(
+          ({ model }) => model.workers.every(({ state }) => state === 'idle'),
+          30_000,
+        );
+        const devices = seen.map(([, gpu]) => (gpu === null ? 'cpu' : `gpu ${gpu}`));
+        assert.deepEqual(
+          model.workers.map(({ device }) => device),
+          devices,
+        );
+        const { gpu } = (await (await fetch(`${server.url}/healthcheck`)).json()) as { gpu: boolean };
+        assert.equal(gpu, health);
+        const { threads } = (await ask(server, {})).json<{ threads: number }>();
+        assert.ok(threads >= 1 && threads <= Math.max(1, availableParallelism() / seen.length));
+        await server.stop();
+        type Printed = [number, string | null, number, string | null, string | null, string | null];
+        const printed = server
+          .stdout()
+          .trim()
+          .split('\n')
+          .map((line) => JSON.parse(line) as Printed);
+        const told = printed
+          .sort(([a], [b]) => a - b)
+          .map(([index, id, own, ...masks]) => {
+            assert.equal(own, threads, 'cores divided by workers, the same for all');
+            return [index, id, ...masks];
+          });
+        assert.deepEqual(told, seen);
+      });
+    }
+  });
 });
 
 const REFUSED: readonly (readonly [what: string, machine: Machine, args: string, says: RegExp])[] = [
@@ -204,7 +219,7 @@ const REFUSED: readonly (readonly [what: string, machine: Machine, args: string,
   ],
 ];
 
-describe('refused before anything starts, with a cure', { ...LIMIT, concurrency: 2 }, () => {
+describe('refused before anything starts, with a cure', { timeout: 300_000, concurrency: 2 }, () => {
   for (const [what, machine, args, says] of REFUSED) {
     test(what, async (t) => {
       const env = environment(t, machine);

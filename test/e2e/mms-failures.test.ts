@@ -66,7 +66,7 @@ const ROWS: readonly Row[] = [
 ];
 
 withEachRuntime(({ app }) => {
-  describe('a batch of three calls of a service', LIMIT, () => {
+  describe('a batch of three calls of a service', { timeout: 300_000 }, () => {
     let server: Server;
     before(async () => {
       const args = [...BATCH_OF_3, '--run-timeout', '4s'];
@@ -183,29 +183,30 @@ function withMemoryEvents(t: TestContext): { command: string; count(oomKills: nu
 
 const HAS_CGROUPS = existsSync('/sys/fs/cgroup') ? false : 'there is no /sys/fs/cgroup';
 
-test(
-  'a call whose worker the kernel kills is 507 if its cgroup counts one more, and 500 if not',
-  { ...LIMIT, skip: HAS_CGROUPS || needs('unshare', 'root') },
-  async (t) => {
-    const cues = makeCues(t);
-    const { command, count } = withMemoryEvents(t);
-    count(3);
-    const app = fixture('works.mjs');
-    const options = { t, command, env: cues.env, expectedRestarts: 2 };
-    const server = await startServer(app, options);
-    for (const [id, kills, said] of [
-      ['first', 3, `500 ${INTERNAL}: Worker died.`],
-      ['second', 4, `507 ${INTERNAL}: Worker died.`],
-    ] as const) {
-      const headers = { 'content-type': 'application/json', 'x-request-id': id };
-      const answer = call(`${server.url}/predictions/works`, '{"until":"never"}', headers);
-      await cues.untilNoted(`begun ${id}`);
-      const pid = (await server.status()).model.workers[0]?.pid;
-      assert.ok(typeof pid === 'number');
-      count(kills);
-      process.kill(pid, 'SIGKILL');
-      assert.equal(mmsError(await answer), said);
-    }
-    await server.stop();
-  },
-);
+withEachRuntime(({ app }) => {
+  test(
+    'a call whose worker the kernel kills is 507 if its cgroup counts one more, and 500 if not',
+    { ...LIMIT, skip: HAS_CGROUPS || needs('unshare', 'root') },
+    async (t) => {
+      const cues = makeCues(t);
+      const { command, count } = withMemoryEvents(t);
+      count(3);
+      const options = { t, command, env: cues.env, expectedRestarts: 2 };
+      const server = await startServer(app('works'), options);
+      for (const [id, kills, said] of [
+        ['first', 3, `500 ${INTERNAL}: Worker died.`],
+        ['second', 4, `507 ${INTERNAL}: Worker died.`],
+      ] as const) {
+        const headers = { 'content-type': 'application/json', 'x-request-id': id };
+        const answer = call(`${server.url}/predictions/works`, '{"until":"never"}', headers);
+        await cues.untilNoted(`begun ${id}`);
+        const pid = (await server.status()).model.workers[0]?.pid;
+        assert.ok(typeof pid === 'number');
+        count(kills);
+        process.kill(pid, 'SIGKILL');
+        assert.equal(mmsError(await answer), said);
+      }
+      await server.stop();
+    },
+  );
+});

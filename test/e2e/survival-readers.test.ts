@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ask, logLines } from '../helpers/ask.js';
 import { withEachRuntime } from '../helpers/runtimes.js';
-import { call, fixture, startServer, type Server } from '../helpers/server.js';
+import { call, startServer, type Server } from '../helpers/server.js';
 import { UnreadAnswer } from '../helpers/unread.js';
 
 const LIMIT = { timeout: 120_000 };
@@ -109,25 +109,25 @@ withEachRuntime(({ app }) => {
     }
     await server.stop();
   });
-});
 
-test(
-  '--stall-timeout is for whole answers too, and judges by bytes: a slow reader is not cut',
-  LIMIT,
-  async (t) => {
-    const args = ['--stall-timeout', '3s', '--access-log', '--log-format', 'json'];
-    const server = await startServer(fixture('large-answers.mjs'), { t, args });
-    const slow = await UnreadAnswer.ask(t, server, { input: { bytes: BYTES }, id: 'slow' });
-    slow.readSlowly(400_000);
-    for (const id of ['never-1', 'never-2', 'never-3']) {
-      const never = await UnreadAnswer.ask(t, server, { input: { bytes: BYTES }, id });
-      await server.until(() => cutOff(server).includes(id));
-      assert.ok((await never.rest()).bytes < BYTES);
-    }
-    const { unsent } = await server.status();
-    assert.equal(unsent.clients, 1, 'the front still holds a part of the slow answer');
-    assert.ok((await slow.rest(BYTES)).bytes > BYTES);
-    assert.deepEqual(cutOff(server), ['never-1', 'never-2', 'never-3']);
-    await server.stop();
-  },
-);
+  test(
+    '--stall-timeout is for whole answers too, and judges by bytes: a slow reader is not cut',
+    LIMIT,
+    async (t) => {
+      const args = ['--stall-timeout', '3s', '--access-log', '--log-format', 'json'];
+      const server = await startServer(APP, { t, args });
+      const slow = await UnreadAnswer.ask(t, server, { input: { bytes: BYTES }, id: 'slow' });
+      slow.readSlowly(400_000);
+      for (const id of ['never-1', 'never-2', 'never-3']) {
+        const never = await UnreadAnswer.ask(t, server, { input: { bytes: BYTES }, id });
+        await server.until(() => cutOff(server).includes(id));
+        assert.ok((await never.rest()).bytes < BYTES);
+      }
+      const { unsent } = await server.status();
+      assert.equal(unsent.clients, 1, 'the front still holds a part of the slow answer');
+      assert.ok((await slow.rest(BYTES)).bytes > BYTES);
+      assert.deepEqual(cutOff(server), ['never-1', 'never-2', 'never-3']);
+      await server.stop();
+    },
+  );
+});
