@@ -29,8 +29,8 @@ export const TYPESCRIPT_PROJECT: ProjectKind = {
 export const PYTHON_PROJECT: ProjectKind = {
   templates: 'templates/new-python',
   files: [
-    ['app.py', 'your model: what loads it, and what answers a call'],
-    ['test_app.py', 'a test of it, without a server; pytest runs it, too'],
+    ['app.py', 'your model: init() and inference()'],
+    ['test_app.py', 'a test of it, over HTTP; pytest runs it, too'],
     ['requirements.txt', 'what the app imports'],
     ['package.json', 'npm start, npm run dev, npm test'],
     ['Dockerfile', 'a container that finishes its calls when it is stopped'],

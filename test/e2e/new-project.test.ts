@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test, type TestContext } from 'node:test';
@@ -53,11 +53,22 @@ test('npm test of a new project passes, types included', LIMIT, async () => {
   assert.match(stdout, /the model answers in capitals/);
 });
 
-test('a new project starts, and answers', LIMIT, async (t) => {
-  const server = await startServer('./app.ts', { t, cwd: project, command: installed(project) });
-  assert.deepEqual((await call(server.url, '{"prompt":"hello"}')).json(), { answer: 'HELLO' });
-  assert.equal((await server.stop()).code, 0);
-});
+test(
+  "a new project answers the README's call as the README says",
+  { ...LIMIT, skip: needs('curl') },
+  async (t) => {
+    const server = await startServer('./app.ts', { t, cwd: project, command: installed(project) });
+    await assertAnswersAsInReadme(server.url);
+    assert.equal((await server.stop()).code, 0);
+  },
+);
+
+async function assertAnswersAsInReadme(url: string): Promise<void> {
+  const page = readFileSync(`${ROOT}README.md`, 'utf8');
+  const [, sent, got] = /\$ curl -d '(.*)' localhost:8000\n(\{.*)\n/.exec(page) ?? [];
+  const { stdout } = await run('curl', ['-sS', '-d', sent as string, url]);
+  assert.equal(stdout, got);
+}
 
 describe('a new project in Python', { skip: needs('python3') }, () => {
   const FILES_IN_PYTHON = [
@@ -85,9 +96,26 @@ describe('a new project in Python', { skip: needs('python3') }, () => {
     await npmInstall(inPython, tarball);
   }, LIMIT);
 
-  test('passes its test, without a server', LIMIT, async () => {
+  test('passes its test, with a server that it ends', LIMIT, async () => {
     const { stderr } = await run('npm', ['test'], { cwd: inPython });
-    assert.match(stderr, /Ran 1 test in [^\n]*\n\nOK/);
+    assert.match(stderr, /stopped[^]*Ran 1 test in [^\n]*\n\nOK/);
+    assert.doesNotMatch(stderr, /Warning/);
+  });
+
+  test("answers the README's call as the README says", { ...LIMIT, skip: needs('curl') }, async (t) => {
+    const server = await startServer('./app.py', { t, cwd: inPython, command: installed(inPython) });
+    await assertAnswersAsInReadme(server.url);
+    assert.equal((await server.stop()).code, 0);
+  });
+
+  test('says why its test cannot start the server', LIMIT, async () => {
+    const broken = join(folder, 'broken-python-model');
+    await cp(inPython, broken, { recursive: true, verbatimSymlinks: true });
+    await writeFile(join(broken, 'app.py'), 'import nothing_of_that_name\n');
+    await assert.rejects(run('npm', ['test'], { cwd: broken }), ({ stderr }: { stderr: string }) => {
+      assert.match(stderr, /nothing_of_that_name/);
+      return true;
+    });
   });
 
   test(
