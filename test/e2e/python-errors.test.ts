@@ -68,6 +68,62 @@ test(
   },
 );
 
+const UNCALLED = `import functools
+from potassium import Potassium, Request, Response
+app = Potassium("x")
+
+@app.handler("/dict")
+def answers_dict(context, request):
+    return {"a": 1}
+
+@app.handler("/later")
+async def answers_later(context, request):
+    return None
+
+@app.handler("/cached")
+@functools.lru_cache()
+def cached(context, request):
+    return Response(json={})
+`;
+
+test(
+  'a mistake at the border of an app in Python is told with the line of its function, and no frame of ours',
+  { timeout: 60_000, skip: needs('python3') },
+  async (t) => {
+    const cwd = appFolder(t, { 'app.py': UNCALLED });
+    const server = await startServer('app.py', { t, cwd });
+    for (const [path, said] of [
+      ['/dict', /ERROR: \S+app\.py:5: TypeError: Potassium Response object not returned: .* a dict; write/],
+      ['/later', /ERROR: \S+app\.py:9: TypeError: Potassium Response object not returned: .* None; write/],
+      ['/cached', /ERROR: \S+app\.py:13: TypeError: unhashable type: 'dict'/],
+    ] as const) {
+      assert.equal((await call(server.url + path, '{}')).status, 500);
+      await server.untilPrinted(said);
+    }
+    assert.doesNotMatch(server.stderr(), /banana_worker/);
+    await server.stop();
+  },
+);
+
+test(
+  'an init of Potassium that returns nothing is told with its line, and no frame of ours',
+  { timeout: 60_000, skip: needs('python3') },
+  async (t) => {
+    const source =
+      'from potassium import Potassium\napp = Potassium("x")\n@app.init\ndef init():\n    pass\n';
+    const command = runCommand(['app.py', '--port', '0', '--host', '127.0.0.1'], {
+      t,
+      cwd: appFolder(t, { 'app.py': source }),
+    });
+    assert.equal((await command.ended).code, 3);
+    assert.match(
+      command.stderr(),
+      /app\.py:3: init raised: TypeError: Potassium init\(\) must return a dictionary.* it returned None/,
+    );
+    assert.doesNotMatch(command.stderr(), /banana_worker/);
+  },
+);
+
 const LOST_DESCRIPTORS = [
   ['os.close(3)', /the app has closed file descriptor 3, through which it speaks/],
   ['os.close(4)', /the app has closed file descriptor 4, through which it speaks/],

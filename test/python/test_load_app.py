@@ -38,6 +38,9 @@ def loaded_by_a_new_process(path):
     return dict(json.loads(done.stdout), stderr=done.stderr.decode())
 
 
+POTASSIUM = "from potassium import Potassium\napp = Potassium('x')\n"
+
+
 class Apps(unittest.TestCase):
     """Each app is loaded in a child of this process, as a worker does it in its own."""
 
@@ -378,6 +381,19 @@ class Mistakes(Apps):
         self.assert_said("import sys\nsys.exit('no weights')", said, "transient")
         self.assert_said("import argparse\nexit(3)", r"^app\.py:2: .*sys\.exit with 3\. .*`if __name__", "transient")
 
+    def test_a_wrapper_that_gives_a_function_more_than_it_gets_is_no_mistake(self):
+        source = """
+            import functools
+            def with_model(function):
+                @functools.wraps(function)
+                def wrapper(value):
+                    return function(value, 5, 6)
+                return wrapper
+            @with_model
+            def inference(value, model, more): return value + model + more
+        """
+        self.assertEqual(self.load(self.write("app.py", source))["output"], 12)
+
     def test_a_file_without_inference_is_told_what_it_has(self):
         no = "app.py has no function `inference`."
         for source, said in (
@@ -399,6 +415,14 @@ class Mistakes(Apps):
             (
                 "def init(a, b): pass\ndef inference(x): pass",
                 "app.py:1: `init` needs 2 arguments, and gets 0 and a context",
+            ),
+            (
+                POTASSIUM + "@app.background('/b')\ndef b(context): pass",
+                "app.py:3: `b` takes 1 argument, and gets 2: write `def b(context, request)`",
+            ),
+            (
+                POTASSIUM + "\n@app.handler\ndef h(cache, json_in, more): pass",
+                "app.py:4: `h` needs 3 arguments, and gets 2: write `def h(context, json_in)`",
             ),
             ("if 0:\n    def inference(x): pass", "app.py:2: `inference` stands behind an `if` that is false in a"),
             ("class M:\n    def inference(self, x): pass", "app.py:2: `inference` stands inside the class M"),

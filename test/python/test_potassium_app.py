@@ -95,15 +95,19 @@ class FindingTest(unittest.TestCase):
         self.assertEqual(plain.to_optimize, [])
 
 
+def answer_nothing(context: Any, request: Any) -> None:
+    pass
+
+
 class RoutesTest(unittest.TestCase):
     def test_routes_tell_their_kind_input_webhook_and_batch(self) -> None:
         app = Potassium("x")
-        app.handler("/a")(len)
-        app.handler("b", raw=True)(len)
-        app.handler(path="/many", batch=True)(len)
-        app.background(path="/c")(len)
-        app.async_handler("/d", result_webhook="http://own.test/")(len)
-        app.websocket("/w")(len)
+        app.handler("/a")(answer_nothing)
+        app.handler("b", raw=True)(answer_nothing)
+        app.handler(path="/many", batch=True)(answer_nothing)
+        app.background(path="/c")(answer_nothing)
+        app.async_handler("/d", result_webhook="http://own.test/")(answer_nothing)
+        app.websocket("/w")(answer_nothing)
 
         def told() -> Any:
             return [tuple(route) for route in load(app).routes]
@@ -231,7 +235,7 @@ class AnswerTest(unittest.TestCase):
 
     def test_what_is_no_response_fails_the_call(self) -> None:
         rows: Any = [
-            (None, "Potassium Response object not returned: the handler returned NoneType"),
+            (None, "Potassium Response object not returned: the handler returned None; write `return Resp"),
             ({"json": 1}, "Potassium Response object not returned"),
             (Response(body=5), "Potassium Response object body must be"),  # type: ignore[arg-type]
             (Response(body={"a": 1}), "Potassium Response object body must be"),

@@ -44,6 +44,7 @@ def running_with(channel: Channel, **fields: Any) -> RunningCall:
         metrics=SimpleNamespace(tell=lambda: None),
         max_output_bytes=1000,
         stream_window_bytes=1000,
+        function=lambda route: None,
     )
     return RunningCall(host, WaitingCall(call_with(**fields), b""))
 

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from banana_worker.call_context import CallSurroundings, WorkerInfo
+from banana_worker.loaded_app import LoadedApp
 from banana_worker.start_app import StartFailure, init_app
 
 
@@ -19,7 +20,8 @@ def failure_of(thrown: BaseException) -> StartFailure:
     def init(ctx: Any) -> None:
         raise thrown
 
-    app: Any = SimpleNamespace(init_step="init", example=None, surround=lambda given: None, init=init)
+    app: Any = LoadedApp()
+    app.init = init
     nothing: Any = None
     surroundings = CallSurroundings(WorkerInfo(0, None, 1), nothing, nothing)
     tasks = SimpleNamespace(settled=lambda output, is_cancelled: output)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
+from banana_worker.app_function import traceback_or_place
 from banana_worker.errors import ServeError
 from banana_worker.outlook import is_out_of_memory
-from banana_worker.stack_frame import traceback_without_own_frames
 from banana_worker.thrown import class_names, is_a
 
 
-def failure_of(thrown: BaseException) -> ServeError:
-    """Never raises: anything may be raised by an app."""
+def failure_of(thrown: BaseException, function: Any = None) -> ServeError:
+    """`function`: the app's, which was called. Never raises: anything may be raised by an app."""
     if is_a(thrown, ServeError):
         return cast(ServeError, thrown)
-    detail = traceback_without_own_frames(thrown)
+    detail = traceback_or_place(thrown, function)
     if _is_prediction(thrown):
         try:
             return _prediction_failure(thrown, detail)

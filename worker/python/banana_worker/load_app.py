@@ -10,6 +10,7 @@ from typing import Callable, NamedTuple, Optional
 from banana_worker import process
 from banana_worker.adapters.banana_app import from_banana_app
 from banana_worker.adapters.potassium_app import from_potassium_app
+from banana_worker.app_function import WrongFunction
 from banana_worker.app_module import execute, make_module
 from banana_worker.explain_load_error import AppLoadError, explain_import_error, explain_own_mms, locate_text
 from banana_worker.explain_missing_app import missing_handler, missing_inference, not_loadable
@@ -92,6 +93,8 @@ def _adapt(imported: _Imported, adapt: Callable[[_Imported], Optional[LoadedApp]
     try:
         return adapt(imported)
     except TypeError as wrong:
+        if isinstance(wrong, WrongFunction) and wrong.place is not None:
+            raise AppLoadError(f"{wrong.place}: {wrong}") from wrong
         name = re.search(r"`(\w+)`", str(wrong))
         where = locate_text(imported.path, name.group(1)) if name else imported.path
         raise AppLoadError(f"{where}: {wrong}") from wrong

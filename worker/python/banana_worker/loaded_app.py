@@ -40,6 +40,12 @@ class LoadedApp:
     # What `init` is called where it is said that it raised.
     init_step: str = "init"
     example: Optional[Example] = None
+    # The app's function that `init` calls, to name it.
+    init_function: Optional[Callable[..., Any]] = None
+
+    def function(self, route: str) -> Optional[Callable[..., Any]]:
+        """The app's function for calls of the route, to name it."""
+        return None
 
     def wishes(self, route: str) -> InputWishes:
         return NO_WISHES

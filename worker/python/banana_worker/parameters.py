@@ -18,14 +18,45 @@ class Parameters(NamedTuple):
     positional: List[Parameter]
     takes_more: bool
     keyword_only: List[str]
+    takes_names: bool
 
 
 def parameters_of(function: Callable[..., Any]) -> Optional[Parameters]:
-    """Those of a function, of what it wraps, or of anything else that can be called; None if Python does not tell."""
-    wrapped: Any = function
-    while hasattr(wrapped, "__wrapped__"):
-        wrapped = wrapped.__wrapped__
-    function = wrapped
+    """Those of a function or of anything else that can be called; None if Python does not tell. Of a wrapper that passes on
+    whatever it gets, those of what it wraps."""
+    outer: Any = function
+    while True:
+        own = _own_parameters_of(outer)
+        passes_on = own is None or own.takes_more or own.takes_names
+        if not passes_on or not hasattr(outer, "__wrapped__"):
+            return own
+        outer = outer.__wrapped__
+
+
+def problem_with(function: Callable[..., Any], count: int) -> Optional[str]:
+    """Why the function cannot be called with `count` arguments; None if it can, or if Python does not tell."""
+    return _too_few(function, count) or _too_many(function, count, str(count))
+
+
+def _too_few(function: Callable[..., Any], given: int) -> Optional[str]:
+    own = _own_parameters_of(function)
+    if own is None or own.takes_more or len(own.positional) >= given:
+        return None
+    return f"takes {_arguments(len(own.positional))}, and gets {given}"
+
+
+def _too_many(function: Callable[..., Any], most: int, given: str) -> Optional[str]:
+    own = _own_parameters_of(function)
+    needed = 0 if own is None else sum(parameter.is_required for parameter in own.positional)
+    return f"needs {_arguments(needed)}, and gets {given}" if needed > most else None
+
+
+def _arguments(count: int) -> str:
+    return "1 argument" if count == 1 else f"{count} arguments"
+
+
+def _own_parameters_of(function: Callable[..., Any]) -> Optional[Parameters]:
+    """Those of a function itself, which may be a wrapper that gives what it wraps more or fewer."""
     if isinstance(function, types.FunctionType):
         return _of_code(function)
     inspect = import_standard("inspect")  # 8 ms that most apps do not need
@@ -39,7 +70,8 @@ def parameters_of(function: Callable[..., Any]) -> Optional[Parameters]:
         if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
     ]
     more = any(one.kind is one.VAR_POSITIONAL for one in given)
-    return Parameters(positional, more, [one.name for one in given if one.kind is one.KEYWORD_ONLY])
+    names = any(one.kind is one.VAR_KEYWORD for one in given)
+    return Parameters(positional, more, [one.name for one in given if one.kind is one.KEYWORD_ONLY], names)
 
 
 def _of_code(function: types.FunctionType) -> Parameters:
@@ -48,11 +80,11 @@ def _of_code(function: types.FunctionType) -> Parameters:
     required = code.co_argcount - len(function.__defaults__ or ())
     positional = [Parameter(name, place < required) for place, name in enumerate(names[: code.co_argcount])]
     keywords = list(names[code.co_argcount : code.co_argcount + code.co_kwonlyargcount])
-    return Parameters(positional, bool(code.co_flags & _TAKES_MORE), keywords)
+    return Parameters(positional, bool(code.co_flags & _TAKES_MORE), keywords, bool(code.co_flags & _TAKES_NAMES))
 
 
-# `CO_VARARGS` of the module `inspect`.
-_TAKES_MORE = 0x04
+# `CO_VARARGS` and `CO_VARKEYWORDS` of the module `inspect`.
+_TAKES_MORE, _TAKES_NAMES = 0x04, 0x08
 
 _NAMES = ("ctx", "context")
 
@@ -68,11 +100,9 @@ def with_context(function: Callable[..., Any], before: int) -> Callable[..., Any
     keyword = next((name for name in parameters.keyword_only if name in _NAMES), None)
     if keyword is not None:
         return lambda *given: function(*given[:before], **{keyword: given[before]})
-    if len(parameters.positional) < before and not parameters.takes_more:
-        raise TypeError(f"takes {len(parameters.positional)} arguments, and gets {before}")
-    needed = sum(parameter.is_required for parameter in parameters.positional)
-    if needed > before + 1:
-        raise TypeError(f"needs {needed} arguments, and gets {before} and a context")
+    problem = _too_few(function, before) or _too_many(function, before + 1, f"{before} and a context")
+    if problem is not None:
+        raise TypeError(problem)
     if len(parameters.positional) > before:
         parameter = parameters.positional[before]
         if parameter.is_required or parameter.name in _NAMES:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 from banana_worker.app_metrics import OwnMetrics
 from banana_worker.call_context import CallContext, CallSurroundings
@@ -27,7 +27,16 @@ from banana_worker.waits import Waits
 class CallHost:
     """What is the same for all calls of a worker."""
 
-    def __init__(self, spec: StartSpec, channel: Channel, waits: Waits, surroundings: CallSurroundings) -> None:
+    def __init__(
+        self,
+        spec: StartSpec,
+        channel: Channel,
+        waits: Waits,
+        surroundings: CallSurroundings,
+        function: Callable[[str], Any],
+    ) -> None:
+        """`function` gives the app's own for calls of a route."""
+        self.function = function
         self.channel = channel
         self.waits = waits
         self.surroundings = surroundings
@@ -128,7 +137,7 @@ class RunningCall:
         if self.socket is not None:
             self.socket.end()
         self._host.metrics.tell()
-        error = failure_of(thrown)
+        error = failure_of(thrown, self._host.function(self.call.route))
         self.has_ended = True
         send_error(self._host.channel, self.call.id, error, self.run_ms)
 

@@ -10,6 +10,7 @@ import os
 import time
 from typing import Any, Dict
 
+from banana_worker.app_function import failed_outside, place_of
 from banana_worker.call_context import CallContext, InitContext
 from banana_worker.channel import Channel
 from banana_worker.errors import describe_thrown
@@ -88,9 +89,11 @@ def init_app(app: LoadedApp, options: RunnerOptions, spec: StartSpec, channel: C
         check_is_worker(None)
     except BaseException as thrown:
         check_is_worker(thrown)
-        raised = "%s: %s raised:" % (_place(thrown, spec), step)
+        function = app.init_function if step == app.init_step else app.function(app.routes[0].path)
+        place = place_of(function) if failed_outside(thrown) else None
+        raised = "%s: %s raised:" % (place or _place(thrown, spec), step)
         message = "%s %s" % (raised, _shown(thrown))
-        detail = "%s %s" % (raised, traceback_without_own_frames(thrown))
+        detail = "" if place else "%s %s" % (raised, traceback_without_own_frames(thrown))
         raise StartFailure("SERVE_INIT_FAILED", message, detail, outlook_of(thrown)) from thrown
     return (time.perf_counter() - began_at) * 1000
 

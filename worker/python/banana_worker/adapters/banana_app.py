@@ -6,6 +6,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Callable, List, Optional
 
 from banana_worker.adapters.exports import APP_OPTIONS, assert_no_generator, config_of, repeatable_of
+from banana_worker.app_function import WrongFunction
 from banana_worker.batch_entries import only_entry
 from banana_worker.input_wishes import InputWishes, input_wishes
 from banana_worker.loaded_app import ANY_BATCH, Example, LoadedApp
@@ -35,6 +36,12 @@ class BananaApp(LoadedApp):
         self.routes = [Route(_ROUTE, max_batch=1 if self._batch is None else ANY_BATCH)]
         if "example" in vars(module):
             self.example = Example(_ROUTE, module.example)
+
+        self.init_function = getattr(module, "init", None)
+        self._function = getattr(module, "inference", None) or module.inference_batch
+
+    def function(self, route: str) -> Function:
+        return self._function
 
     def wishes(self, route: str) -> InputWishes:
         return self._wishes
@@ -79,7 +86,7 @@ def _function(module: ModuleType, name: str, before: int) -> Optional[Function]:
     try:
         return with_context(value, before)
     except TypeError as wrong:
-        raise TypeError(f"`{name}` {wrong}: write `def {name}({_INPUTS[name]})`") from None
+        raise WrongFunction(value, f"`{name}` {wrong}: write `def {name}({_INPUTS[name]})`") from None
 
 
 _INPUTS = {"inference": "model_inputs", "inference_batch": "inputs, ctxs", "init": ""}

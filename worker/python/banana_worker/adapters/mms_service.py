@@ -64,6 +64,11 @@ class _Service(LoadedApp):
         self._items: Sequence[ReadItem] = ()
         self._ctxs: Sequence[CallContext] = ()
 
+        self.init_function = handler.entry
+
+    def function(self, route: str) -> Any:
+        return self._handle if hasattr(self, "_handle") else self._handler.entry
+
     def wishes(self, route: str) -> InputWishes:
         raw_items = self._surroundings.spec.raw_items
         if raw_items is None:

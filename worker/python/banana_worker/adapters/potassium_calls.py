@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any, List
 
 from banana_worker.adapters.exports import assert_function_or_none, assert_no_generator, config_of, repeatable_of
 from banana_worker.adapters.potassium_replies import json_of, replies_of, reply_of, reply_of_entry, result_of, then
+from banana_worker.app_function import WrongFunction
 from banana_worker.batch_entries import only_entry
 from banana_worker.coroutine_functions import is_coroutine_function
 from banana_worker.input_wishes import InputWishes
 from banana_worker.loaded_app import ANY_BATCH, LoadedApp
 from banana_worker.messages import Route
-from banana_worker.parameters import parameters_of
+from banana_worker.parameters import parameters_of, problem_with
+from banana_worker.sentences import kind_of
 from potassium.types import Request
 from potassium.websocket import AsyncWebSocket, WebSocket
 
@@ -25,12 +27,18 @@ class PotassiumApp(LoadedApp):
     def __init__(self, app: Any, module: ModuleType) -> None:
         self.definition: Definition = app.definition
         self.routes = [_route_of(self.definition, path, end) for path, end in self.definition.endpoints.items()]
+        self.init_function = self.definition.init
+        for endpoint in self.definition.endpoints.values():
+            _check_function(endpoint)
         config = config_of(module)
         self.repeatable = repeatable_of(config)
         self.model_options = {name: value for name, value in config.items() if name != "repeatable"}
         assert_function_or_none(module, "shutdown")
         assert_no_generator(self.definition.init)
         self._shutdown = getattr(module, "shutdown", None)
+
+    def function(self, route: str) -> Any:
+        return self._endpoint(route).run
 
     def wishes(self, route: str) -> InputWishes:
         endpoint = self._endpoint(route)
@@ -72,8 +80,17 @@ class PotassiumApp(LoadedApp):
         elif returned is not None or not self.definition.has_context:
             raise TypeError(
                 "Potassium init() must return a dictionary, or call set_cache() and return nothing; "
-                f"it returned {type(returned).__name__}"
+                f"it returned {kind_of(returned)}"
             )
+
+
+def _check_function(endpoint: Endpoint) -> None:
+    """@raises WrongFunction if it cannot be called with a context and a request"""
+    problem = problem_with(endpoint.run, 2)
+    if problem is not None:
+        name = getattr(endpoint.run, "__name__", "handler")
+        second = "json_in" if endpoint.legacy else "requests" if endpoint.batch else "request"
+        raise WrongFunction(endpoint.run, f"`{name}` {problem}: write `def {name}(context, {second})`")
 
 
 def _call_init(init: Any, ctx: InitContext) -> Any:

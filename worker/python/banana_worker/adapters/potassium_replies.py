@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, List, NoReturn, Tuple
 
 from banana_worker.errors import ServeError
 from banana_worker.reply.reply import BytesBody, JsonBody, Reply, ReplyHead, StreamBody, checked_headers
+from banana_worker.sentences import kind_of
 from banana_worker.utf8 import utf8
 from potassium.types import Response, checked_status
 
@@ -43,7 +44,8 @@ def reply_of(output: Any) -> Any:
     if not isinstance(output, Response):
         if isinstance(output, BaseException):
             return output
-        raise TypeError(f"Potassium Response object not returned: the handler returned {type(output).__name__}")
+        given = f"the handler returned {kind_of(output)}; write `return Response(json=..., status=200)`"
+        raise TypeError(f"Potassium Response object not returned: {given}")
     status = checked_status(output.status)
     body = _body_of(output)
     content_type, headers = _headers_of(output.headers)

@@ -156,7 +156,7 @@ class HandlerThread:
 
     def _told(self, error: BaseException, call: Call) -> BaseException:
         """What a caller is told; the rest is printed, as the server's log has it."""
-        told = error if isinstance(error, ConnectionResetError) else failure_of(error)
+        told = error if isinstance(error, ConnectionResetError) else failure_of(error, self._app.function(call.route))
         detail = getattr(told, "detail", "") or str(told)
         print(f"{call.route} failed: {detail}", file=sys.stderr, flush=True)
         return told
