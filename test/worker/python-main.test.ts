@@ -806,6 +806,34 @@ function sendPair(worker: WorkerProcess): void {
   worker.send({ type: 'call', calls, inlineBytes: [1, 1], batch: 1, last: true }, Buffer.from('11'));
 }
 
+for (const [what, head] of [
+  ['that waits for calls', ''],
+  ['whose tasks go on between calls', 'import asyncio\nasync def init(): pass\n'],
+] as const)
+  test(`a signal handler that raises in a worker ${what} is told with its line`, OPTIONS, async (t) => {
+    const worker = await startedPython(
+      t,
+      `${head}import signal
+def late(*_):
+    raise TimeoutError("too slow")
+signal.signal(signal.SIGALRM, late)
+def inference(model_inputs): pass`,
+    );
+    worker.callJson(1, null);
+    assert.equal(await worker.answer(), null);
+    // One that comes while the answer leaves is passed over.
+    const alarm = setInterval(() => process.kill(worker.pid, 'SIGALRM'), 50);
+    const { message } = await worker.next('fatal').finally(() => clearInterval(alarm));
+    assert.match(
+      message.message,
+      /app\.py:\d+: a signal handler of the app raised TimeoutError between calls$/,
+    );
+    assert.match(message.detail, /between calls:\nTraceback[^]*TimeoutError: too slow$/);
+    assert.doesNotMatch(message.detail, /banana_worker/);
+    assert.deepEqual(await worker.exit, { code: 1, signal: null });
+    assert.equal(await worker.stderr, '');
+  });
+
 test('what a thread raises is logged, and so is a coroutine that nobody awaited', OPTIONS, async (t) => {
   const worker = await startedPython(
     t,

@@ -56,13 +56,7 @@ def main() -> None:
     except SystemExit as ended:
         worker.exit_of_app(ended)
     except BaseException as fault:
-        _die_of_own_fault(fault)
-
-
-def _die_of_own_fault(fault: BaseException) -> None:
-    """Python itself would wait for the app's threads, and nobody would take calls."""
-    sys.excepthook(type(fault), fault, fault.__traceback__)
-    process.exit_now(1)
+        worker.die_of_fault(fault)
 
 
 class Worker:
@@ -112,6 +106,17 @@ class Worker:
         place = first_frame_outside(thrown) or "a place outside the app"
         self._tell_exit("sys.exit(%s) was called at %s" % ("" if code is None else shown(code)[:200], place))
         process.exit_cleanly(exit_code_of(thrown))
+
+    def die_of_fault(self, fault: BaseException) -> None:
+        """What has failed here is no call, and not the start. Python itself would wait for the app's threads, and nobody would
+        take calls."""
+        place = first_frame_outside(fault)
+        if place is None or process.in_fork():
+            sys.excepthook(type(fault), fault, fault.__traceback__)
+            process.exit_now(1)
+        text = "%s: a signal handler of the app raised %s between calls" % (place, type(fault).__name__)
+        detail = "%s:\n%s" % (text, traceback_without_own_frames(fault))
+        self._exit_fatally("SERVE_WORKER_LOST", text, detail, UNKNOWN)
 
     def _start(self, spec: StartSpec) -> RunLoop:
         """@raises StartFailure, AppExit, SystemExit"""
@@ -187,10 +192,10 @@ class Worker:
             process.die_with_front()
         except OSError as error:
             if not process.is_broken_pipe(error):
-                _die_of_own_fault(error)
+                self.die_of_fault(error)
             process.die_of_broken_pipe(process.DOWN_FD, error)
         except Exception as fault:
-            _die_of_own_fault(fault)
+            self.die_of_fault(fault)
         self._waits.ring()
         self._tasks.wake()
 
