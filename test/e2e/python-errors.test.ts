@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { needs } from '../helpers/needs.js';
-import { call, startServer } from '../helpers/server.js';
+import { call, runCommand, startServer } from '../helpers/server.js';
 import { appFolder } from '../worker/app-folder.js';
 
 const GOOD = 'def inference(model_inputs): return 1\n';

@@ -806,6 +806,25 @@ function sendPair(worker: WorkerProcess): void {
   worker.send({ type: 'call', calls, inlineBytes: [1, 1], batch: 1, last: true }, Buffer.from('11'));
 }
 
+test(
+  'an app in Python that has emptied the finders of modules is shut down as any other',
+  OPTIONS,
+  async (t) => {
+    const worker = await startedPython(
+      t,
+      `import atexit, sys
+atexit.register(lambda: print("at exit"))
+def inference(model_inputs): sys.meta_path.clear()
+def shutdown(): print("shutdown")`,
+    );
+    worker.callJson(1, null);
+    assert.equal(await worker.answer(), null);
+    worker.send({ type: 'stop', graceMs: 1000 });
+    assert.deepEqual(await worker.exit, { code: 0, signal: null });
+    assert.deepEqual([await worker.stdout, await worker.stderr], ['shutdown\nat exit\n', '']);
+  },
+);
+
 for (const [what, head] of [
   ['that waits for calls', ''],
   ['whose tasks go on between calls', 'import asyncio\nasync def init(): pass\n'],

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import faulthandler
 import sys
-import threading
 from typing import Any, List, Optional
 
 from banana_worker import process
@@ -38,6 +37,7 @@ from banana_worker.start_app import StartFailure, import_app, init_app, loaded_i
 from banana_worker.start_watch import StartWatch
 from banana_worker.stay_awake import StayAwake
 from banana_worker.tasks import Tasks
+from banana_worker.thread_failures import log_thread_failures
 from banana_worker.thrown import attribute, shown
 from banana_worker.waits import Waits
 from banana_worker.webhook_handover import WebhookHandover, offer_webhooks
@@ -77,7 +77,6 @@ class Worker:
         self._app: Optional[LoadedApp] = None
         self._loop: Optional[RunLoop] = None
         self._is_stopping = False
-        self._usual_hook = threading.excepthook
 
     def run(self) -> None:
         """@raises AppExit, SystemExit"""
@@ -88,7 +87,7 @@ class Worker:
         self._listener.wake()
         offer_webhooks(self._webhooks)
         process.watch_exit(lambda what: self._tell_exit("%s at %s" % (what, callers_place())))
-        threading.excepthook = self._on_thread_raised
+        log_thread_failures(self._log)
         try:
             self._loop = self._start(self._spec)
         except StartFailure as failure:
@@ -163,18 +162,6 @@ class Worker:
     def _send_fatal(self, code: str, message: str, detail: str, outlook: str) -> None:
         texts = [message[:MAX_TEXT_CHARS], detail[:MAX_TEXT_CHARS]]
         self._channel.send(["fatal", code, *texts, outlook == PERMANENT, outlook == TRANSIENT])
-
-    def _on_thread_raised(self, args: Any) -> None:
-        """A thread of the app's own has ended with an exception; the app goes on without it."""
-        if issubclass(args.exc_type, SystemExit):
-            return
-        if process.in_fork():
-            self._usual_hook(args)
-            return
-        name = args.thread.name if args.thread is not None else "?"
-        place = first_frame_outside(args.exc_value) or "a place outside the app"
-        text = "the thread %s raised %s at %s" % (name, args.exc_type.__name__, place)
-        self._log.error(text, {"traceback": traceback_without_own_frames(args.exc_value)})
 
     def _running_request_id(self) -> str:
         return "" if self._loop is None else self._loop.running_request_id

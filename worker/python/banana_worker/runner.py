@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import List, Optional
 
 from banana_worker import process
@@ -75,8 +76,6 @@ def _end_fork(thrown: Optional[BaseException]) -> None:
     if thrown is not None and is_a(thrown, SystemExit):
         code = exit_code_of(thrown)
     elif thrown is not None:
-        import sys
-
         sys.excepthook(type(thrown), thrown, traceback_of(thrown))
         code = 1
     process.exit_now(code)

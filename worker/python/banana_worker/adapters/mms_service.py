@@ -56,6 +56,7 @@ class _Service(LoadedApp):
         self.repeatable = repeatable_of(config)
         self.model_options = {name: value for name, value in config.items() if name != "repeatable"}
         self.init_step = _INIT_STEPS[handler.style]
+        self.init_function = handler.entry
         self._module = module
         self._handler = handler
         self._model_dir = model_dir
@@ -63,8 +64,6 @@ class _Service(LoadedApp):
         # Those of the batch that runs.
         self._items: Sequence[ReadItem] = ()
         self._ctxs: Sequence[CallContext] = ()
-
-        self.init_function = handler.entry
 
     def function(self, route: str) -> Any:
         return self._handle if hasattr(self, "_handle") else self._handler.entry
