@@ -4,100 +4,105 @@ import { test } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { deadUrl } from '../helpers/held-port.js';
 import { startReceiver } from '../helpers/receiver.js';
-import { fixture, startServer } from '../helpers/server.js';
+import { withEachRuntime } from '../helpers/runtimes.js';
+import { startServer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
-const APP = fixture('result-webhook.mjs');
 
-test(
-  'JSON answers of handlers that succeed are posted, with the id of the call; others are not',
-  LIMIT,
-  async (t) => {
+withEachRuntime(({ app }) => {
+  const APP = app('result-webhook');
+
+  test(
+    'JSON answers of handlers that succeed are posted, with the id of the call; others are not',
+    LIMIT,
+    async (t) => {
+      const receiver = await startReceiver(t);
+      const server = await startServer(APP, { t, env: { HOOK: receiver.url } });
+      const slow = { url: `${server.url}/slow` };
+      assert.equal((await ask(server, { throws: true })).status, 500);
+      assert.equal((await ask(server, { text: true })).status, 200);
+      assert.equal((await ask(server, { status: 400 })).status, 400);
+      assert.equal((await ask({ url: `${server.url}/quiet` }, {})).status, 200);
+      assert.deepEqual((await ask(server, { ask: 'ü' }, { id: 'r1' })).json(), { answer: 'ü' });
+      await receiver.until(1);
+      assert.deepEqual((await ask(slow, { ask: 2 }, { id: 'r2' })).json(), { started: true });
+      await receiver.until(2);
+      assert.deepEqual(
+        receiver.arrivals.map(({ path, headers, body }) => [
+          path,
+          headers['x-banana-request-id'],
+          body.toString(),
+        ]),
+        [
+          ['/', 'r1', '{"answer":"ü"}'],
+          ['/slow', 'r2', '{"slow":2}'],
+        ],
+      );
+      await server.stop();
+    },
+  );
+
+  test(
+    'the error of a background function that fails, or dies with its worker, is posted',
+    LIMIT,
+    async (t) => {
+      const receiver = await startReceiver(t);
+      const env = { HOOK: receiver.url };
+      const server = await startServer(APP, { t, env, expectedRestarts: 1 });
+      const slow = { url: `${server.url}/slow` };
+      assert.equal((await ask(slow, { throws: true }, { id: 'r1' })).status, 200);
+      await receiver.until(1);
+      assert.equal((await ask(slow, { exits: true }, { id: 'r2' })).status, 200);
+      await receiver.until(2);
+      assert.deepEqual(
+        receiver.arrivals.map(({ path, headers, body }) => {
+          const { error } = JSON.parse(body.toString()) as { error: Record<string, string> };
+          return [path, headers['x-banana-request-id'], error['requestId'], error['code'], error['source']];
+        }),
+        [
+          ['/slow', 'r1', 'r1', 'SERVE_INFERENCE_FAILED', 'app'],
+          ['/slow', 'r2', 'r2', 'SERVE_WORKER_LOST', 'server'],
+        ],
+      );
+      await server.stop();
+    },
+  );
+
+  test('every JSON answer of a background function is posted, whatever its status', LIMIT, async (t) => {
     const receiver = await startReceiver(t);
     const server = await startServer(APP, { t, env: { HOOK: receiver.url } });
-    const slow = { url: `${server.url}/slow` };
-    assert.equal((await ask(server, { throws: true })).status, 500);
-    assert.equal((await ask(server, { text: true })).status, 200);
-    assert.equal((await ask(server, { status: 400 })).status, 400);
-    assert.equal((await ask({ url: `${server.url}/quiet` }, {})).status, 200);
-    assert.deepEqual((await ask(server, { ask: 'ü' }, { id: 'r1' })).json(), { answer: 'ü' });
+    await ask({ url: `${server.url}/slow` }, { status: 404 });
     await receiver.until(1);
-    assert.deepEqual((await ask(slow, { ask: 2 }, { id: 'r2' })).json(), { started: true });
-    await receiver.until(2);
-    assert.deepEqual(
-      receiver.arrivals.map(({ path, headers, body }) => [
-        path,
-        headers['x-banana-request-id'],
-        body.toString(),
-      ]),
-      [
-        ['/', 'r1', '{"answer":"ü"}'],
-        ['/slow', 'r2', '{"slow":2}'],
-      ],
-    );
+    assert.equal(receiver.arrivals[0]?.body.toString(), '{"failed":true}');
     await server.stop();
-  },
-);
+  });
 
-test(
-  'the error of a background function that fails, or dies with its worker, is posted',
-  LIMIT,
-  async (t) => {
+  test('calls sent before the routes are known have their results posted as well', LIMIT, async (t) => {
     const receiver = await startReceiver(t);
-    const env = { HOOK: receiver.url };
-    const server = await startServer(APP, { t, env, expectedRestarts: 1 });
-    const slow = { url: `${server.url}/slow` };
-    assert.equal((await ask(slow, { throws: true }, { id: 'r1' })).status, 200);
-    await receiver.until(1);
-    assert.equal((await ask(slow, { exits: true }, { id: 'r2' })).status, 200);
-    await receiver.until(2);
+    const server = await startServer(APP, { t, env: { HOOK: receiver.url } });
+    const answers = await Promise.all([1, 2].map((n) => ask(server, { ask: n })));
     assert.deepEqual(
-      receiver.arrivals.map(({ path, headers, body }) => {
-        const { error } = JSON.parse(body.toString()) as { error: Record<string, string> };
-        return [path, headers['x-banana-request-id'], error['requestId'], error['code'], error['source']];
-      }),
-      [
-        ['/slow', 'r1', 'r1', 'SERVE_INFERENCE_FAILED', 'app'],
-        ['/slow', 'r2', 'r2', 'SERVE_WORKER_LOST', 'server'],
-      ],
+      answers.map((answer) => answer.json()),
+      [{ answer: 1 }, { answer: 2 }],
     );
+    await receiver.until(2);
     await server.stop();
-  },
-);
+  });
 
-test('every JSON answer of a background function is posted, whatever its status', LIMIT, async (t) => {
-  const receiver = await startReceiver(t);
-  const server = await startServer(APP, { t, env: { HOOK: receiver.url } });
-  await ask({ url: `${server.url}/slow` }, { status: 404 });
-  await receiver.until(1);
-  assert.equal(receiver.arrivals[0]?.body.toString(), '{"failed":true}');
-  await server.stop();
-});
-
-test('calls sent before the routes are known have their results posted as well', LIMIT, async (t) => {
-  const receiver = await startReceiver(t);
-  const server = await startServer(APP, { t, env: { HOOK: receiver.url } });
-  const answers = await Promise.all([1, 2].map((n) => ask(server, { ask: n })));
-  assert.deepEqual(
-    answers.map((answer) => answer.json()),
-    [{ answer: 1 }, { answer: 2 }],
+  test(
+    'a hanging receiver and a dead one delay no caller and fail no call; one line for each lost webhook',
+    LIMIT,
+    async (t) => {
+      const receiver = await startReceiver(t, () => {});
+      for (const hook of [receiver.url, await deadUrl()]) {
+        const server = await startServer(APP, { t, env: { HOOK: hook }, args: ['--drain-timeout', '2s'] });
+        await server.until(({ state }) => state === 'ready');
+        for (let n = 0; n < 5; n += 1)
+          assert.deepEqual((await ask(server, { ask: n })).json(), { answer: n });
+        if (hook === receiver.url) await receiver.until(1);
+        await server.stop();
+        assert.equal(server.stderr().match(/WARN: Webhook to /g)?.length, 5);
+      }
+    },
   );
-  await receiver.until(2);
-  await server.stop();
 });
-
-test(
-  'a hanging receiver and a dead one delay no caller and fail no call; one line for each lost webhook',
-  LIMIT,
-  async (t) => {
-    const receiver = await startReceiver(t, () => {});
-    for (const hook of [receiver.url, await deadUrl()]) {
-      const server = await startServer(APP, { t, env: { HOOK: hook }, args: ['--drain-timeout', '2s'] });
-      await server.until(({ state }) => state === 'ready');
-      for (let n = 0; n < 5; n += 1) assert.deepEqual((await ask(server, { ask: n })).json(), { answer: n });
-      if (hook === receiver.url) await receiver.until(1);
-      await server.stop();
-      assert.equal(server.stderr().match(/WARN: Webhook to /g)?.length, 5);
-    }
-  },
-);

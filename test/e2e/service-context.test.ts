@@ -2,31 +2,46 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import { call, startServer } from '../helpers/server.js';
 import { appFolder } from '../worker/app-folder.js';
 
 const LIMIT = { timeout: 60_000 };
 
-const service = (config: string): string => `
-  export const config = ${config};
-  export const handle = (data, { systemProperties }) => data?.map(() => systemProperties.batch_size);`;
+/** A service with this batch size in its config, if any, that answers with the one it is told. */
+const SERVICES: Readonly<Record<Language, (own: number | null) => [file: string, source: string]>> = {
+  TypeScript: (own) => [
+    'service.mjs',
+    `export const config = ${own === null ? '{}' : `{ batchSize: ${own} }`};
+     export const handle = (data, { systemProperties }) => data?.map(() => systemProperties.batch_size);`,
+  ],
+  Python: (own) => [
+    'service.py',
+    `config = ${own === null ? '{}' : `{"batch_size": ${own}}`}
+def handle(data, context):
+    return data and [context.system_properties["batch_size"] for _ in data]
+`,
+  ],
+};
 
-for (const [what, config, args, batchSize] of [
-  ['nobody says how large', '{}', [], 1],
-  ['the service itself says how large', '{ batchSize: 5 }', [], 5],
-  ['the operator says how large, too', '{ batchSize: 5 }', ['--batch-size', '7'], 7],
-] as const) {
-  test(
-    `a service of whose batches ${what} they are, is told ${batchSize} before its first call`,
-    LIMIT,
-    async (t) => {
-      const folder = appFolder(t, { 'service.mjs': service(config) });
-      const server = await startServer(join(folder, 'service.mjs'), { t, args });
-      const answer = await call(`${server.url}/predictions/service`, '1', {
-        'content-type': 'application/json',
-      });
-      assert.equal(answer.text, String(batchSize));
-      await server.stop();
-    },
-  );
-}
+withEachRuntime(({ language }) => {
+  for (const [what, own, args, batchSize] of [
+    ['nobody says how large', null, [], 1],
+    ['the service itself says how large', 5, [], 5],
+    ['the operator says how large, too', 5, ['--batch-size', '7'], 7],
+  ] as const) {
+    test(
+      `a service of whose batches ${what} they are, is told ${batchSize} before its first call`,
+      LIMIT,
+      async (t) => {
+        const [file, source] = SERVICES[language](own);
+        const server = await startServer(join(appFolder(t, { [file]: source }), file), { t, args });
+        const answer = await call(`${server.url}/predictions/service`, '1', {
+          'content-type': 'application/json',
+        });
+        assert.equal(answer.text, String(batchSize));
+        await server.stop();
+      },
+    );
+  }
+});
