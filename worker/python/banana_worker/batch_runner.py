@@ -93,10 +93,12 @@ class BatchRunner(Runner):
 
     def _run_items(self, items: List[_Item]) -> None:
         """Runs the items that somebody still waits for, and answers them."""
-        waited = [item for item in items if not item.running.cancelled]
-        for item in items:
+        waited: List[_Item] = []
+        for item in items:  # one look at each: the other thread may take in a cancel at any time
             if item.running.cancelled:
                 item.running.fail(ServeError("SERVE_CANCELLED"))
+            else:
+                waited.append(item)
         if not waited:
             return
         try:
