@@ -258,6 +258,30 @@ def inference_batch(inputs, ctxs): return [stream(name) for name in inputs]`,
   }
 });
 
+for (const [kind, last] of [
+  ['generators', ''],
+  ['generators beside an async one', 'and an async one'],
+] as const) {
+  test(`${kind} of a batch take turns, also while nobody is slow`, OPTIONS, async (t) => {
+    const worker = await startedPython(
+      t,
+      `def stream(name):
+    for n in range(3): yield "%s%d" % (name, n)
+async def later():
+    for _ in (): yield
+def inference(model_inputs): return model_inputs
+def inference_batch(inputs, ctxs): return [stream("a"), stream("b"), later() if inputs[2] else iter(())]`,
+    );
+    const calls = [1, 2, 3].map((id) => callWith({ id, bodyBytes: 3 }));
+    const bodies = `"a""b"${last === '' ? '"" ' : '"c"'}`;
+    worker.send({ type: 'call', calls, inlineBytes: [3, 3, 3], batch: 1, last: true }, Buffer.from(bodies));
+    const chunks: string[] = [];
+    while (chunks.length < 6) chunks.push((await worker.next('chunk')).body.toString());
+    assert.deepEqual(chunks, ['a0', 'b0', 'a1', 'b1', 'a2', 'b2']);
+    for (const _ of calls) await worker.next('end');
+  });
+}
+
 test('streams of a batch that nobody waits for any more do not begin', OPTIONS, async (t) => {
   const worker = await startedPython(
     t,

@@ -21,7 +21,7 @@ from banana_worker.outlook import spoils_process
 from banana_worker.reply.answer import StreamedAnswer
 from banana_worker.runner import AppExit, Runner, RunnerOptions, check_is_worker
 from banana_worker.running_call import RunningCall
-from banana_worker.tasks import is_cancellation
+from banana_worker.tasks import is_cancellation, let_others_go_on
 
 
 class _Item(NamedTuple):
@@ -193,6 +193,7 @@ class BatchRunner(Runner):
                 await stream.send_all_async(chunks, streamed.head)
             else:
                 for _ in stream.steps(chunks, streamed.head):
+                    await let_others_go_on()
                     await self.options.host.waits.wait_async(stream.credit.may_go_on)
             running.end_stream()
         except (AppExit, SystemExit):

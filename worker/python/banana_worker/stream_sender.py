@@ -26,7 +26,10 @@ class StreamSender:
         self.begun = False
 
     def steps(self, chunks: Iterator[BytesLike], head: Head) -> Iterator[None]:
-        """Sends every chunk. Whenever it yields, it goes on once `credit.may_go_on()`. Closes `chunks` when the client has left."""
+        """
+        Sends every chunk. Yields behind each, so that others may take their turns, and wherever credit is missing: it goes on
+        once `credit.may_go_on()`. Closes `chunks` when the client has left.
+        """
         try:
             for chunk in chunks:
                 self._begin(head)
@@ -38,6 +41,8 @@ class StreamSender:
                     view = self._send_fragment(view)
                 if self.credit.cancelled:
                     return
+                if self.credit.may_go_on():  # else the app makes the next chunk before the wait
+                    yield
             self._begin(head)
         finally:
             _close(chunks)

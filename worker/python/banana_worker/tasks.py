@@ -79,6 +79,13 @@ def is_cancellation(thrown: BaseException) -> bool:
     return class_name(thrown) == "CancelledError" or is_a(thrown, ClosedSocket)
 
 
+async def let_others_go_on() -> None:
+    """For a coroutine that may have nothing to wait for."""
+    import asyncio
+
+    await asyncio.sleep(0)
+
+
 async def _together(coroutines: Sequence[Coroutine[Any, Any, None]]) -> None:
     """Ends when all of them have ended. Who cancels it cancels them, and each ends in its own way."""
     import asyncio
