@@ -282,6 +282,70 @@ def inference_batch(inputs, ctxs): return [stream("a"), stream("b"), later() if 
   });
 }
 
+const LIMITED = `import asyncio, signal
+def limit(*_): raise TimeoutError("too slow")
+signal.signal(signal.SIGALRM, limit)
+def set_limit(): signal.setitimer(signal.ITIMER_REAL, 0.05)
+`;
+
+test('a worker whose signal handler ends a wait goes on hearing what its front says', OPTIONS, async (t) => {
+  const worker = await startedPython(
+    t,
+    `${LIMITED}from potassium import send_webhook
+def inference(model_inputs, ctx):
+    set_limit()
+    try: send_webhook("http://127.0.0.1:9/", 1, wait=True)
+    except TimeoutError: ctx.log.info("too slow")
+    ctx.wait_cancelled()
+    return ctx.cancel_reason`,
+  );
+  worker.callJson(1, null);
+  await worker.next('log');
+  worker.send({ type: 'cancel', id: 1, reason: 'the client left' });
+  assert.equal(await worker.answer(), 'the client left');
+});
+
+test('a coroutine that a signal handler ends goes on no more', OPTIONS, async (t) => {
+  const worker = await startedPython(
+    t,
+    `${LIMITED}ended = []
+async def inference(model_inputs):
+    if model_inputs == "next": return ended
+    set_limit()
+    try: await asyncio.sleep(1000)
+    finally: ended.append(1)`,
+  );
+  worker.callJson(1, null);
+  assert.match((await worker.next('error')).message.detail, /TimeoutError: too slow/);
+  worker.callJson(2, 'next');
+  assert.deepEqual(await worker.answer(), [1]);
+});
+
+for (const [kind, stream] of [
+  ['generators', 'def stream():\n    set_limit()\n    while True: yield "x" * 1000'],
+  ['async generators', 'async def stream():\n    set_limit()\n    yield "x"\n    await asyncio.sleep(1000)'],
+] as const) {
+  test(
+    `a signal handler that raises while ${kind} of a batch wait fails their calls alone`,
+    OPTIONS,
+    async (t) => {
+      const worker = await startedPython(
+        t,
+        `${LIMITED}${stream}
+def inference(model_inputs): return model_inputs
+def inference_batch(inputs, ctxs): return [stream() for _ in inputs]`,
+        { limits: { maxOutputBytes: 1000, streamWindowBytes: 100 } },
+      );
+      const calls = [1, 2].map((id) => callWith({ id, bodyBytes: 1 }));
+      worker.send({ type: 'call', calls, inlineBytes: [1, 1], batch: 1, last: true }, Buffer.from('12'));
+      for (const _ of calls)
+        assert.equal((await worker.next('error')).message.code, 'SERVE_INFERENCE_FAILED');
+      worker.callJson(3, 'next');
+      assert.equal(await worker.answer(), 'next');
+    },
+  );
+}
+
 test('streams of a batch that nobody waits for any more do not begin', OPTIONS, async (t) => {
   const worker = await startedPython(
     t,

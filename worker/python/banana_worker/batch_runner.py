@@ -154,13 +154,21 @@ class BatchRunner(Runner):
 
     def _send_streams(self) -> None:
         streams, self._streams = self._streams, []
-        if any(hasattr(streamed.chunks, "__anext__") for _, streamed in streams):
-            sending = [self._send_async(*stream) for stream in streams]
-            self.options.tasks.run_together(sending, self._nobody_waits)
-            for running, _ in streams:
-                running.fail(ServeError("SERVE_CANCELLED"))  # one that was cancelled before it began has no ending yet
-        elif streams:
-            self._send_in_turns(streams)
+        thrown: BaseException = ServeError("SERVE_CANCELLED")  # of those that were cancelled before they began
+        try:
+            if any(hasattr(streamed.chunks, "__anext__") for _, streamed in streams):
+                sending = [self._send_async(*stream) for stream in streams]
+                self.options.tasks.run_together(sending, self._nobody_waits)
+            elif streams:
+                self._send_in_turns(streams)
+        except AppExit:
+            raise
+        except BaseException as raised:  # by a signal handler of the app's, while all of them wait
+            check_is_worker(raised)
+            self._note_outcome(raised)
+            thrown = raised
+        for running, _ in streams:
+            running.fail(thrown)
 
     def _send_in_turns(self, streams: List[Tuple[RunningCall, StreamedAnswer]]) -> None:
         open_ones = [(running, _steps(running, streamed)) for running, streamed in streams]

@@ -40,11 +40,27 @@ class EventLoop:
         try:
             while not task.done():
                 self._loop.run_forever()
+        except SystemExit:
+            raise
+        except BaseException:  # a signal handler of the app's has raised between the steps of the task
+            self._end(task)
+            raise
         finally:
             self._task = None
         if task.cancelled() and isinstance(awaitable, CoroutineType):
             awaitable.close()  # if it has not begun, Python would complain that nobody awaited it
         return task.result()
+
+    def _end(self, task: Any) -> None:
+        """Cancels it, and waits for its end: what it does is of a call that ends now."""
+        while not task.done():
+            task.cancel()
+            try:
+                self._loop.run_forever()
+            except SystemExit:
+                raise
+            except BaseException:
+                pass  # the first counts
 
     @property
     def coroutine(self) -> Any:

@@ -61,12 +61,14 @@ class Listener:
         """Reads until a message has made `is_there` true, and sleeps for none as long as `is_awake`. For the main thread."""
         while not is_there():
             self._main_reads = True
-            with self._turn_lock:
-                if not is_there():
-                    while is_awake() and not self._poll.poll(0):
-                        pass
-                    self._read()
-            self._resume()
+            try:
+                with self._turn_lock:
+                    if not is_there():
+                        while is_awake() and not self._poll.poll(0):
+                            pass
+                        self._read()
+            finally:
+                self._resume()
 
     def wait_for_anybody(self, is_there: Callable[[], bool]) -> None:
         """`wait_until` that looks again after `wake_main`, too: another thread may have made `is_there` true."""
@@ -74,10 +76,12 @@ class Listener:
             self._wakes = WakePipe(self._fd)
         while not is_there():
             self._main_reads = True
-            with self._turn_lock:
-                if self._has_come(self._wakes, is_there):
-                    self._read()
-            self._resume()
+            try:
+                with self._turn_lock:
+                    if self._has_come(self._wakes, is_there):
+                        self._read()
+            finally:  # a signal handler of the app's may raise
+                self._resume()
 
     def _has_come(self, wakes: WakePipe, is_there: Callable[[], bool]) -> bool:
         """Waits for a message, or until `is_there`; returns whether there is a message to read."""
