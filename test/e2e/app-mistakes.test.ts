@@ -172,7 +172,7 @@ const MISTAKES: readonly Mistake[] = [
         'app.py':
           'from potassium import Potassium\nother = Potassium("two")\napp = Potassium("one")\nsame = app\n',
       },
-      `${HERE}/app.py:2: \`other\` and \`app\` are Potassium apps, and a file serves one: call \`serve()\` on that one, outside of \`if __name__ == "__main__":\`, or delete the others`,
+      `${HERE}/app.py:2: \`other\` and \`app\` are Potassium apps, and a file serves one: call \`serve()\` on that one, or delete the others`,
     ),
   },
   {

@@ -157,6 +157,23 @@ class Execution(Apps):
             with self.subTest(name):
                 self.assertEqual(self.output(source, name), [2, 4])
 
+    def test_of_two_apps_of_potassium_the_one_that_is_served_behind_a_guard_is_meant(self):
+        source = """
+            from potassium import Potassium
+
+            app = Potassium("app")
+            other = Potassium("other")
+            app.handler(lambda cache, json_in: "app")
+            other.handler(lambda cache, json_in: "other")
+
+            if __name__ == "__main__":
+                SERVED.serve(port=8000)
+            """
+        for name in ("app", "other"):
+            with self.subTest(name):
+                self.assertEqual(self.output(source.replace("SERVED", name)), name)
+        self.assertIn("app.py:4: `app` and `other` are", self.refused(source.replace("SERVED", "another"))[0])
+
     def test_processes_that_an_app_of_potassium_has_spawned_pass_over_its_serve(self):
         source = """
             import multiprocessing

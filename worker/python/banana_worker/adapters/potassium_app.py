@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import sys
 from types import ModuleType
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Optional, Set
 
 from banana_worker.loaded_app import LoadedApp
+from banana_worker.standard_modules import import_standard
 
 
 def from_potassium_app(module: ModuleType, served: Optional[object]) -> Optional[LoadedApp]:
@@ -39,9 +40,24 @@ def _only_app(module: ModuleType) -> Optional[Any]:
             found.setdefault(id(value), name)
     names = list(found.values())
     if len(names) > 1:
+        served = {found.get(id(vars(module).get(name))) for name in _names_served(module)} - {None}
+        names = [name for name in names if name in served] if len(served) == 1 else names
+    if len(names) > 1:
         listed = " and ".join([", ".join(f"`{name}`" for name in names[:-1]), f"`{names[-1]}`"])
         raise TypeError(f"{listed} are Potassium apps, and a file serves one: {_CHOICE}")
     return getattr(module, names[0]) if names else None
 
 
-_CHOICE = 'call `serve()` on that one, outside of `if __name__ == "__main__":`, or delete the others'
+_CHOICE = "call `serve()` on that one, or delete the others"
+
+
+def _names_served(module: ModuleType) -> Set[str]:
+    """The names on which the file calls `serve()`, also where it is behind a guard that is false in a worker."""
+    path = getattr(module, "__file__", None)
+    if path is None:
+        return set()
+    ast = import_standard("ast")
+    with open(path, "rb") as source:
+        calls = [node.func for node in ast.walk(ast.parse(source.read())) if isinstance(node, ast.Call)]
+    served = [func.value for func in calls if isinstance(func, ast.Attribute) and func.attr == "serve"]
+    return {value.id for value in served if isinstance(value, ast.Name)}
