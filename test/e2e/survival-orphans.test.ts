@@ -1,11 +1,11 @@
 /** kill -9 of the server itself: nothing it started outlives it, not even a worker that cannot notice. */
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { makeCues, type Cues } from '../helpers/cues.js';
 import { withEachRuntime } from '../helpers/runtimes.js';
-import { eventually, isAlive, startServer, type Server } from '../helpers/server.js';
+import { eventually, isAlive, startServer, type Answer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 
@@ -18,10 +18,7 @@ withEachRuntime(({ app }) => {
     LIMIT,
     async (t) => {
       const cues = makeCues(t);
-      const server = await startServer(app('spins'), { t, env: { ...cues.env, CHILD: 'yes' } });
-      const call = ask(server, { spin: true });
-      call.catch(() => {});
-      await server.untilPrinted('armed: spins');
+      const { server, call } = await startSpinning(t, app('spins'), cues);
       await killServer(server, cues);
       await assert.rejects(call);
     },
@@ -47,10 +44,7 @@ withEachRuntime(({ app }) => {
     { ...LIMIT, skip: process.platform !== 'linux' },
     async (t) => {
       const cues = makeCues(t);
-      const server = await startServer(app('spins'), { t, env: { ...cues.env, CHILD: 'yes' } });
-      const call = ask(server, { spin: true });
-      call.catch(() => {});
-      await server.untilPrinted('armed: spins');
+      const { server, call } = await startSpinning(t, app('spins'), cues);
       const guard = guardOf(server.pid);
       assert.ok(guard !== null, 'there is a guard');
       process.kill(guard, 'SIGKILL');
@@ -64,6 +58,19 @@ withEachRuntime(({ app }) => {
     },
   );
 });
+
+/** A server whose one worker, which has a child, is deep in a call. */
+async function startSpinning(
+  t: TestContext,
+  app: string,
+  cues: Cues,
+): Promise<{ server: Server; call: Promise<Answer> }> {
+  const server = await startServer(app, { t, env: { ...cues.env, CHILD: 'yes' } });
+  const call = ask(server, { spin: true });
+  call.catch(() => {});
+  await server.untilPrinted('armed: spins');
+  return { server, call };
+}
 
 async function killServer(server: Server, cues: Cues): Promise<void> {
   const pids = pidsIn(cues);

@@ -4,9 +4,16 @@ import { utimesSync } from 'node:fs';
 import { describe, test, type TestContext } from 'node:test';
 import { serve } from '../../index.js';
 import { ask, errorOf } from '../helpers/ask.js';
-import { makeCues } from '../helpers/cues.js';
+import { makeCues, type Cues } from '../helpers/cues.js';
 import { CUES_MODULE, PACKAGE, editedApp, type EditedApp } from '../helpers/edited-app.js';
-import { eventually, isAlive, startServer, type Server, type Status } from '../helpers/server.js';
+import {
+  eventually,
+  isAlive,
+  startServer,
+  type Answer,
+  type Server,
+  type Status,
+} from '../helpers/server.js';
 import { openSocket } from '../helpers/web-socket.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -69,13 +76,7 @@ describe('--watch', () => {
     'a call that runs ends first, by the old code and undisturbed; one that comes meanwhile waits for the new',
     LIMIT,
     async (t) => {
-      const cues = makeCues(t);
-      const app = editedApp(t, { 'app.mjs': waitingApp(1) });
-      const server = await watched(t, app, 'app.mjs', [], cues.env);
-      const running = ask(server, { until: 'finish' });
-      await cues.untilNoted('begun 1');
-      app.save('app.mjs', waitingApp(2));
-      await server.until(({ model }) => model.workers[0]?.state === 'finishing');
+      const { server, cues, running } = await startReplacing(t, 'finish');
       const next = ask(server, {});
       await server.until(({ model }) => model.queue.waiting + model.queue.arriving === 1);
       cues.give('finish');
@@ -329,36 +330,24 @@ describe('--watch', () => {
     'a drain while the old worker ends a call: the call is answered, nothing is left',
     LIMIT,
     async (t) => {
-      const cues = makeCues(t);
-      const app = editedApp(t, { 'app.mjs': waitingApp(1) });
-      const server = await watched(t, app, 'app.mjs', [], cues.env);
-      const running = ask(server, { until: 'finish' });
-      await cues.untilNoted('begun 1');
-      app.save('app.mjs', waitingApp(2));
-      const { model } = await server.until((status) => status.model.workers[0]?.state === 'finishing');
+      const { server, cues, running, pid } = await startReplacing(t, 'finish');
       server.process.kill('SIGINT');
       await server.untilPrinted('draining');
       cues.give('finish');
       assert.deepEqual((await running).json(), { version: 1, aborted: false });
       assert.deepEqual(await server.ended, { code: 0, signal: null });
-      assert.equal(isAlive(model.workers[0]?.pid as number), false);
+      assert.equal(isAlive(pid), false);
     },
   );
 
   test('a second Ctrl-C while workers are replaced stops at once', LIMIT, async (t) => {
-    const cues = makeCues(t);
-    const app = editedApp(t, { 'app.mjs': waitingApp(1) });
-    const server = await watched(t, app, 'app.mjs', [], cues.env);
-    const running = assert.rejects(ask(server, { until: 'never' }));
-    await cues.untilNoted('begun 1');
-    app.save('app.mjs', waitingApp(2));
-    const { model } = await server.until((status) => status.model.workers[0]?.state === 'finishing');
+    const { server, running, pid } = await startReplacing(t, 'never');
+    const cut = assert.rejects(running);
     server.process.kill('SIGINT');
     await server.untilPrinted('draining');
     server.process.kill('SIGINT');
     assert.deepEqual(await server.ended, { code: 130, signal: null });
-    await running;
-    const pid = model.workers[0]?.pid as number;
+    await cut;
     await eventually(
       () => !isAlive(pid),
       15_000,
@@ -508,6 +497,21 @@ function slowApp(version: number, cue: string): string {
     import { given, note } from ${JSON.stringify(CUES_MODULE)};
     export async function init() { note('init ${version}'); await given('${cue}'); }
     ${versionApp(version)}`;
+}
+
+/** A call runs in a worker that is being replaced, because version 2 was saved; it ends when its cue is given. */
+async function startReplacing(
+  t: TestContext,
+  until: string,
+): Promise<{ server: Server; cues: Cues; running: Promise<Answer>; pid: number }> {
+  const cues = makeCues(t);
+  const app = editedApp(t, { 'app.mjs': waitingApp(1) });
+  const server = await watched(t, app, 'app.mjs', [], cues.env);
+  const running = ask(server, { until });
+  await cues.untilNoted('begun 1');
+  app.save('app.mjs', waitingApp(2));
+  const { model } = await server.until((status) => status.model.workers[0]?.state === 'finishing');
+  return { server, cues, running, pid: model.workers[0]?.pid as number };
 }
 
 /** Waits for the cue of the call, and tells whether it was to be aborted. */

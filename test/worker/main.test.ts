@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { MONOTONIC_OFFSET_MS } from '../../protocol/begun-note.js';
-import { BodyAssembler, joinPieces } from '../../protocol/body-assembler.js';
-import { MAX_FRAGMENT_BYTES, PROTOCOL_VERSION, type Call } from '../../protocol/messages.js';
+import { PROTOCOL_VERSION, type Call } from '../../protocol/messages.js';
 import { printMark } from '../../protocol/print-mark.js';
 import { GOLDEN, type GoldenFrame } from '../protocol/golden-frames.js';
 import { appFolder } from './app-folder.js';
 import { callWith } from './calls.js';
+import { assertEchoesTenMegabytes } from './large-echo.js';
 import { WorkerProcess } from './worker-process.js';
 
 /** A worker whose app is this JavaScript; not started yet. */
@@ -107,18 +107,7 @@ test('more calls at once than a route takes end the worker', async (t) => {
 
 test('ten megabytes go in and come out in fragments', async (t) => {
   const worker = await started(t, 'export const inference = (bytes) => bytes;');
-  const body = Buffer.alloc(10_000_000);
-  for (let i = 0; i + 4 <= body.length; i += 4) body.writeUInt32LE(i, i);
-  worker.call(1, body, { format: 'bytes' });
-  const first = await worker.next('result');
-  const assembler = new BodyAssembler<null>();
-  let whole = assembler.start(1, null, first.message.bodyBytes, [first.body]);
-  while (whole === null) {
-    const fragment = await worker.next('body');
-    assert.ok(fragment.body.length <= MAX_FRAGMENT_BYTES);
-    whole = assembler.add(1, [fragment.body])?.pieces ?? null;
-  }
-  assert.ok(joinPieces(whole).equals(body));
+  await assertEchoesTenMegabytes(worker);
 });
 
 test('a cancel while the body is still arriving ends the call, and the worker serves on', async (t) => {

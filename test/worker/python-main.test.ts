@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MONOTONIC_OFFSET_MS } from '../../protocol/begun-note.js';
-import { BodyAssembler, joinPieces } from '../../protocol/body-assembler.js';
-import { MAX_FRAGMENT_BYTES, PROTOCOL_VERSION } from '../../protocol/messages.js';
+import { PROTOCOL_VERSION } from '../../protocol/messages.js';
 import { printMark } from '../../protocol/print-mark.js';
 import { needs } from '../helpers/needs.js';
 import { startReceiver } from '../helpers/receiver.js';
 import { eventually } from '../helpers/server.js';
 import { GOLDEN, type GoldenFrame } from '../protocol/golden-frames.js';
 import { callWith } from './calls.js';
+import { assertEchoesTenMegabytes } from './large-echo.js';
 import { pythonWorkerOf, startedPython } from './python-process.js';
 import type { WorkerProcess } from './worker-process.js';
 
@@ -44,18 +44,7 @@ test(
 
 test('ten megabytes go into a Python worker and come out of it in fragments', OPTIONS, async (t) => {
   const worker = await startedPython(t, ECHO);
-  const body = Buffer.alloc(10_000_000);
-  for (let i = 0; i + 4 <= body.length; i += 4) body.writeUInt32LE(i, i);
-  worker.call(1, body, { format: 'bytes' });
-  const first = await worker.next('result');
-  const assembler = new BodyAssembler<null>();
-  let whole = assembler.start(1, null, first.message.bodyBytes, [first.body]);
-  while (whole === null) {
-    const fragment = await worker.next('body');
-    assert.ok(fragment.body.length <= MAX_FRAGMENT_BYTES);
-    whole = assembler.add(1, [fragment.body])?.pieces ?? null;
-  }
-  assert.ok(joinPieces(whole).equals(body));
+  await assertEchoesTenMegabytes(worker);
 });
 
 test(
