@@ -122,8 +122,8 @@ class _Shape:
             inline_bytes,
             request_id.decode("utf-8", "replace"),
             *self._about,
-            deadline if self._has_deadline else None,  # type: ignore[call-arg]
-            headers.decode("utf-8", "replace"),  # type: ignore[call-arg]
+            deadline if self._has_deadline else None,
+            headers.decode("utf-8", "replace"),
             *self._rest,
         )
         return ["call", [call], number, True]
