@@ -398,6 +398,14 @@ class Mistakes(Apps):
         self.assert_said("import sys\nsys.exit('no weights')", said, "transient")
         self.assert_said("import argparse\nexit(3)", r"^app\.py:2: .*sys\.exit with 3\. .*`if __name__", "transient")
 
+    def test_what_refuses_to_be_looked_at_is_told_too(self):
+        refusing = "def refuse(*_): raise KeyboardInterrupt\n"
+        what = f"{refusing}class Odd:\n    __repr__ = refuse\nimport sys\nsys.exit(Odd())"
+        self.assert_said(what, r"^app\.py:5: .*sys\.exit with what cannot be shown\.", "transient")
+        names = "__class__ = __cause__ = __context__ = __traceback__ = exceptions = reason = property(refuse)"
+        what = f"{refusing}class Odd(Exception):\n    __str__ = refuse\n    {names}\nraise Odd()"
+        self.assert_said(what, r"^app\.py:5: importing the app raised:[^$]*Odd: an exception that cannot be shown$", "unknown")
+
     def test_a_wrapper_that_gives_a_function_more_than_it_gets_is_no_mistake(self):
         source = """
             import functools

@@ -11,9 +11,13 @@ from banana_worker.loaded_app import LoadedApp
 from banana_worker.start_app import StartFailure, init_app
 
 
+def refuse(*_: Any) -> Any:
+    raise KeyboardInterrupt
+
+
 class Unshowable(Exception):
-    def __str__(self) -> str:
-        raise ValueError("no text")
+    __class__ = __cause__ = __traceback__ = exceptions = reason = property(refuse)  # type: ignore[assignment]
+    __str__ = refuse
 
 
 def failure_of(thrown: BaseException) -> StartFailure:

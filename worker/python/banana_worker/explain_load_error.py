@@ -11,7 +11,7 @@ from banana_worker.newer_python import newer_python_hint
 from banana_worker.outlook import PERMANENT, TRANSIENT, outlook_of
 from banana_worker.sentences import as_sentence
 from banana_worker.stack_frame import first_frame_outside, traceback_without_own_frames
-from banana_worker.thrown import class_name, shown, text_of
+from banana_worker.thrown import class_name, is_a, shown, text_of
 
 
 class AppLoadError(Exception):
@@ -27,16 +27,16 @@ class AppLoadError(Exception):
 def explain_import_error(path: str, thrown: BaseException) -> AppLoadError:
     """`path`: the app's file, absolute."""
     place = first_frame_outside(thrown) or path
+    if not is_a(thrown, SyntaxError, ImportError, SystemExit):
+        return _raised(place, thrown, PERMANENT if _is_apps_mistake(thrown) else outlook_of(thrown))
     if isinstance(thrown, SyntaxError) and thrown.filename and os.path.isabs(thrown.filename):
         return AppLoadError(_explain_syntax_error(thrown, path))
     if isinstance(thrown, ModuleNotFoundError) and thrown.name:
         return AppLoadError(explain_missing_module(path, place, thrown))
-    if isinstance(thrown, ImportError):
-        return _raised(place, thrown, PERMANENT)
     if isinstance(thrown, SystemExit):
         # An app that waits for its database may end like this, too: the same end twice is no proof that it always will.
         return AppLoadError(_explain_exit(place, thrown), TRANSIENT)
-    return _raised(place, thrown, PERMANENT if _is_apps_mistake(thrown) else outlook_of(thrown))
+    return _raised(place, thrown, PERMANENT if is_a(thrown, ImportError) else outlook_of(thrown))
 
 
 def explain_own_mms(path: str, error: ImportError) -> AppLoadError:
@@ -62,7 +62,7 @@ def _raised(place: str, thrown: BaseException, outlook: str) -> AppLoadError:
 
 def _is_apps_mistake(thrown: BaseException) -> bool:
     """By the name: the class may come from another copy of the package."""
-    return type(thrown).__name__ in ("RouteAlreadyInUseException", "InvalidEndpointTypeException")
+    return class_name(thrown) in ("RouteAlreadyInUseException", "InvalidEndpointTypeException")
 
 
 def _explain_syntax_error(error: SyntaxError, path: str) -> str:
@@ -92,7 +92,7 @@ def _not_utf8(file: str) -> Optional[int]:
 
 def _explain_exit(place: str, thrown: SystemExit) -> str:
     code = thrown.code
-    said = f" and said: {code}" if isinstance(code, str) else f" with {shown(code)}"
+    said = f" and said: {code}" if isinstance(code, str) else f" with {shown(code)[:200]}"
     return (
         f"{place}: importing the app called sys.exit{said}. A worker imports the file and then calls its functions:"
         ' put what is for the main program behind `if __name__ == "__main__":`.'

@@ -34,7 +34,7 @@ class AppImport:
     ) -> bool:
         global _current
         _current = None
-        return isinstance(raised, ServedHere)
+        return kind is not None and issubclass(kind, ServedHere)
 
 
 _current: Optional[AppImport] = None

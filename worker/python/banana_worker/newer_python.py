@@ -6,7 +6,7 @@ import re
 import sys
 from typing import NamedTuple, Tuple
 
-from banana_worker.thrown import text_of
+from banana_worker.thrown import is_a, text_of
 
 Version = Tuple[int, int]
 
@@ -39,6 +39,8 @@ _SYNTAX = (
 
 def newer_python_hint(thrown: BaseException) -> str:
     """A sentence that says which Python is needed; empty if this one is not known to be too old."""
+    if not is_a(thrown, ModuleNotFoundError, TypeError, SyntaxError):
+        return ""
     if isinstance(thrown, ModuleNotFoundError):
         name = thrown.name or ""
         since = _MODULES.get(name)
