@@ -415,7 +415,7 @@ const HANG = 'import ctypes\nctypes.PyDLL(None).sleep(1000)';
 test('a start in Python that hangs in native code leaves its place behind the note', OPTIONS, async (t) => {
   const { worker, app } = pythonWorkerOf(t, `${HANG}\ndef inference(model_inputs): pass`);
   await worker.next('hello');
-  worker.sendStart(app, { readyWithinMs: 2000 });
+  worker.sendStart(app, { readyWithinMs: 10_000 }); // it hangs long before another thread would look, after 5 s
   await eventually(
     () => /^ {2}File .*__main__.py", line \d+ in <module>$/m.test(worker.left),
     30_000,
@@ -452,6 +452,26 @@ def inference(model_inputs): return code`;
   worker.callJson(1, null);
   assert.equal(await worker.answer(), 7);
 });
+
+test(
+  'a child that a starting app in Python forks gets no watchdog when it forks again',
+  OPTIONS,
+  async (t) => {
+    const source = `import os
+child = os.fork()
+if child == 0:
+    grandchild = os.fork()
+    if grandchild == 0:
+        os._exit(0)
+    os.waitpid(grandchild, 0)
+    os._exit(len(os.listdir("/proc/self/task")))
+threads = os.WEXITSTATUS(os.waitpid(child, 0)[1])
+def inference(model_inputs): return threads`;
+    const worker = await startedPython(t, source, { readyWithinMs: 1e9 });
+    worker.callJson(1, null);
+    assert.equal(await worker.answer(), 1);
+  },
+);
 
 test('a Python worker that has started is not watched any more', OPTIONS, async (t) => {
   const source = `import threading

@@ -31,7 +31,7 @@ class NativeStall:
         os.lseek(BEGUN_FD, NOTE_BYTES, os.SEEK_SET)
         faulthandler.dump_traceback_later = self._hand_over
         # A forked child has no such thread, and whoever stops it there would wait for ever.
-        os.register_at_fork(before=self._stop, after_in_parent=self._start)
+        os.register_at_fork(before=self._stop, after_in_parent=self._start, after_in_child=self._forget)
         self._start()
 
     def end(self) -> None:
@@ -50,6 +50,11 @@ class NativeStall:
         if self._is_armed:
             self._is_armed = False
             faulthandler.cancel_dump_traceback_later()
+
+    def _forget(self) -> None:
+        """Nobody ends a watchdog of a child, so none is started there, whatever the child forks."""
+        self._is_over = True
+        self._is_armed = False
 
     def _hand_over(self, *args: Any, **named: Any) -> Any:
         """In place of `faulthandler.dump_traceback_later` while the app starts."""
