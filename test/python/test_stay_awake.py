@@ -25,17 +25,17 @@ class Bench:
     def now(self) -> float:
         return self.now_ms / 1000
 
-    def call(self, gap_ms: float, run_ms: float, at_once: int = 1) -> None:
-        """Calls that begin so long after the last answer, and run so long together."""
+    def call(self, gap_ms: float, run_ms: float, at_once: int = 1, batch: int = 1) -> None:
+        """Calls, or batches, that begin so long after the last answer, and run so long together."""
         self.now_ms += gap_ms
         for _ in range(at_once):
-            self.awake.on_begin(self.now())
+            self.awake.on_begin(self.now(), batch)
             self.now_ms += run_ms / at_once
         self.awake.on_idle()
 
-    def calls(self, gap_ms: float, run_ms: float, at_once: int = 1) -> None:
+    def calls(self, gap_ms: float, run_ms: float, at_once: int = 1, batch: int = 1) -> None:
         for _ in range(_ENOUGH_CALLS):
-            self.call(gap_ms, run_ms, at_once)
+            self.call(gap_ms, run_ms, at_once, batch)
 
 
 class Calls(unittest.TestCase):
@@ -51,18 +51,19 @@ class Calls(unittest.TestCase):
         self.assertFalse(bench.awake.is_awake())
 
     def test_it_sleeps_at_once_beside_other_calls_and_again_after_the_first_of_them(self) -> None:
-        for name, gap_ms, run_ms, at_once in (
-            ("calls far between", 2, 0.2, 1),
-            ("long calls", 0.3, 2, 1),
-            ("the calls of several callers", 0.3, 0.2, 2),
+        for name, gap_ms, run_ms, at_once, batch in (
+            ("calls far between", 2, 0.2, 1, 1),
+            ("long calls", 0.3, 2, 1, 1),
+            ("the calls of several callers", 0.3, 0.2, 2, 1),
+            ("the calls of several callers in one batch", 0.3, 0.2, 1, 2),
         ):
             with self.subTest(name):
                 bench = Bench()
-                bench.calls(gap_ms, run_ms, at_once)
+                bench.calls(gap_ms, run_ms, at_once, batch)
                 self.assertFalse(bench.awake.is_awake())
                 bench.calls(0.3, 0.2)
                 self.assertTrue(bench.awake.is_awake())
-                bench.call(gap_ms, run_ms, at_once)
+                bench.call(gap_ms, run_ms, at_once, batch)
                 self.assertFalse(bench.awake.is_awake())
 
     def test_a_few_short_calls_one_by_one_say_nothing_yet(self) -> None:

@@ -90,16 +90,16 @@ class RunLoop:
         """Runs calls until `stop`, then returns None; or until the app is in doubt, and says why. @raises AppExit"""
         tasks, idleness = self._options.tasks, self._idleness
         while True:
-            runner = self._next()
-            if runner is None:
+            batch = self._next()
+            if batch is None:
                 if self._stopped:
                     return None
                 idleness.on_idle()
                 tasks.wait_until(self._has_news, idleness.is_awake)
                 continue
             began_at = time.perf_counter()
-            idleness.on_begin(began_at)
-            raised = runner.run()
+            idleness.on_begin(began_at, len(batch))
+            raised = self._runner_of(batch).run()
             self._request_id = ""
             doubt = self._retirement.after_call(raised)
             if doubt is not None:
@@ -110,16 +110,18 @@ class RunLoop:
     def _has_news(self) -> bool:
         return self._stopped or len(self._inbox) > 0
 
-    def _next(self) -> Optional[Runner]:
-        """What runs the next calls, which it has taken."""
+    def _next(self) -> Optional[List[WaitingCall]]:
+        """The next calls, which their runner has taken."""
         with self._lock:
             if self._stopped or not self._inbox:
                 return None
             batch = self._inbox.popleft()
-            runner = self._single if len(batch) == 1 else self._batches
-            runner.take(batch)
+            self._runner_of(batch).take(batch)
             self._request_id = batch[0].call.request_id
-            return runner
+            return batch
+
+    def _runner_of(self, batch: List[WaitingCall]) -> Runner:
+        return self._single if len(batch) == 1 else self._batches
 
     def _find(self, call_id: int) -> Optional[RunningCall]:
         return self._single.find(call_id) or self._batches.find(call_id)

@@ -31,11 +31,11 @@ class StayAwake:
         self._in_a_row = 0
         self._idle_since = float("-inf")
 
-    def on_begin(self, at: float) -> None:
-        """A call begins, or a batch."""
+    def on_begin(self, at: float, calls: int) -> None:
+        """A call begins, or a batch of so many."""
         if self._calls == 0:
             self._began_at = at
-        self._calls += 1
+        self._calls += calls
 
     def on_idle(self) -> None:
         """Every call that came has been answered."""
