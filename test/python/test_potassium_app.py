@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import traceback
 import unittest
 import warnings
 from types import ModuleType
@@ -136,6 +137,26 @@ class RoutesTest(unittest.TestCase):
                     declare(route)
         with self.assertRaises(RouteAlreadyInUseException):
             app.handler(lambda cache, json_in: 1)
+
+    def test_a_webhook_is_refused_where_the_app_wrote_it(self) -> None:
+        app = Potassium("x")
+        for url in (
+            *("/hook", "ftp://x/", "http://", "http:///", "http://[::", "http://[::/", "http://host:99999/"),
+            *("http://host:port/", "http://%zz/", "http://a<b/", "http://name:secret@:80/", "http://name:secret@/"),
+        ):
+            with self.subTest(url):
+                with self.assertRaises(ValueError) as raised:
+                    app.result_webhook(url)
+                error = raised.exception
+                self.assertNotIn("secret", "".join(traceback.format_exception(ValueError, error, None)))
+        for url in (
+            "http://host",
+            "HTTPS://u:p@host:65535/a?b#c",
+            "http://[::1]:80/",
+            "http://host:/",
+            "http://h%41t/",
+        ):
+            app.result_webhook(url)
 
     def test_what_is_no_route_is_refused_and_decorators_give_functions_back(self) -> None:
         app = Potassium("x")

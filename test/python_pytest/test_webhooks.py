@@ -3,6 +3,7 @@
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from socketserver import BaseRequestHandler, TCPServer
 
 import pytest
 
@@ -54,6 +55,35 @@ def test_a_receiver_that_is_not_there_is_told_and_raises_nothing(receiver, capfd
         url = f"http://127.0.0.1:{server.server_port}/"
     send_webhook(url, {})
     assert f"Webhook to {url} failed with connection error" in capfd.readouterr().out
+
+
+@pytest.fixture
+def rubbish():
+    """The URL of a receiver whose answers are no HTTP."""
+
+    class Handler(BaseRequestHandler):
+        def handle(self):
+            self.request.recv(65536)
+            self.request.sendall(b"rubbish\r\n")
+
+    with TCPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+        server.shutdown()
+
+
+def test_a_receiver_that_answers_with_rubbish_does_not_hold_up_the_calls_behind_it(rubbish, capfd):
+    app = potassium.Potassium("my_app")
+
+    @app.result_webhook(url=rubbish)
+    @app.handler
+    def handler(cache, json_in):
+        return json_in
+
+    with app.test_client() as client:
+        assert client.post("/", json=1).json == 1
+        assert client.post("/", json=2).json == 2
+    assert f"Webhook to {rubbish} failed" in capfd.readouterr().out
 
 
 @pytest.mark.parametrize("url, error", [("nowhere", ValueError), (5, TypeError), ("ftp://x/", ValueError)])

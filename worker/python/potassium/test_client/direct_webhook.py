@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import urllib.error
 import urllib.request
+from http.client import HTTPException
 from typing import List, Optional, Tuple
 
 from banana_worker.messages import Route
@@ -11,7 +12,7 @@ from banana_worker.webhook_handover import DEFAULT_TIMEOUT_MS
 
 
 def post_directly(url: str, body: bytes, timeout_ms: int) -> None:
-    """A receiver that is down, slow or refuses raises nothing, as with a server."""
+    """A receiver that is down, slow, refuses or answers with rubbish raises nothing, as with a server."""
     headers = {"Content-Type": "application/json"}
     request = urllib.request.Request(url, data=body, headers=headers, method="POST")
     try:
@@ -19,7 +20,7 @@ def post_directly(url: str, body: bytes, timeout_ms: int) -> None:
             response.read()
     except urllib.error.HTTPError as refused:
         print(f"Webhook to {url} was answered with {refused.code}", flush=True)
-    except (urllib.error.URLError, OSError):
+    except (OSError, HTTPException, ValueError):  # the last is raised for a redirect to what is no URL
         print(f"Webhook to {url} failed with connection error", flush=True)  # as Potassium says it
 
 
