@@ -45,7 +45,7 @@ export function missingApp(path: string, candidates: readonly Exports[], isMade:
     return new AppLoadError(
       `${where}: this file makes a Potassium app and does not export it as its default. Add \`export default app\`, or \`module.exports = app\` in CommonJS.`,
     );
-  if (readFileSync(path, 'utf8').includes(MAKES_POTASSIUM))
+  if (codeOf(path).includes(MAKES_POTASSIUM))
     return new AppLoadError(
       `${where}: nothing makes this Potassium app while the file is imported. Call the function that does, at the top level of the file, and export what it returns: \`export default createApp()\`, by the name of yours.`,
     );
@@ -53,6 +53,15 @@ export function missingApp(path: string, candidates: readonly Exports[], isMade:
 }
 
 const MAKES_POTASSIUM = 'new Potassium';
+
+/** The text of a file without its comments, as far as that can be told without parsing it; empty if it cannot be read. */
+function codeOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8').replace(/\/\*[^]*?\*\/|(?<=^|\s)\/\/.*$/gm, '');
+  } catch {
+    return ''; // it may be a virtual one
+  }
+}
 
 function missingInference(path: string, candidates: readonly Exports[]): AppLoadError {
   const names = exportedNames(candidates);

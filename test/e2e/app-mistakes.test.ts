@@ -128,6 +128,19 @@ const MISTAKES: readonly Mistake[] = [
     ),
   },
   {
+    what: 'a Potassium that only a comment makes',
+    TypeScript: form(
+      {
+        'app.mjs': '/**\n * No new Potassium.\n */\n// new Potassium\nexport const a = 1; // new Potassium\n',
+      },
+      `${HERE}/app.mjs:1: app.mjs exports no \`inference\` function. It exports: a. Add \`export function inference(modelInputs) { … }\`.`,
+    ),
+    Python: form(
+      { 'app.py': '# Potassium("no")\na = 1\n' },
+      `${HERE}/app.py:1: app.py has no function \`inference\`. It has: a. Add \`def inference(model_inputs): ...\`.`,
+    ),
+  },
+  {
     what: 'a Potassium that only a function makes',
     TypeScript: form(
       {
