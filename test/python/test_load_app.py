@@ -245,6 +245,52 @@ class Parameters(Apps):
         self.assertEqual(self.output(called), [1, "the ctx"])
         self.assertEqual(self.output("inference = str"), "1")
 
+    def test_a_decorator_that_has_parameters_of_its_own_is_called_by_them(self):
+        for parameters, given in (
+            ("model_inputs", "model_inputs, 'own'"),
+            ("model_inputs, **more", "model_inputs, **more"),
+            ("*more, **named", "*more, **named"),
+        ):
+            source = f"""
+                import functools
+
+                def decorated(function):
+                    @functools.wraps(function)
+                    def wrapper({parameters}):
+                        return function({given})
+                    return wrapper
+
+                @decorated
+                def inference(model_inputs, ctx):
+                    return [model_inputs, ctx]
+                """
+            with self.subTest(parameters):
+                gets = "own" if "own" in given else "the ctx"
+                self.assertEqual(self.output(source), [1, gets])
+
+    def test_a_method_that_a_decorator_wraps_is_not_called_with_its_object_again(self):
+        source = """
+            import functools
+
+            def plain(function):
+                @functools.wraps(function)
+                def wrapper(*args):
+                    return function(*args)
+                return wrapper
+
+            class Model:
+                @plain
+                def predict(self, model_inputs):
+                    return model_inputs
+
+            inference = Model().predict
+            """
+        self.assertEqual(self.output(source), 1)
+
+    def test_a_mock_may_stand_in_for_a_function_of_the_app(self):
+        source = "from unittest.mock import Mock\ninit = Mock()\ninference = Mock(return_value=5)\n"
+        self.assertEqual(self.output(source), 5)
+
     def test_a_batch_function_answers_alone(self):
         self.assertEqual(self.output("def inference_batch(inputs): return [inputs[0] + 1]"), 2)
         self.assertEqual(self.output("def inference_batch(inputs, ctxs): return [ctxs[0]]"), "the ctx")

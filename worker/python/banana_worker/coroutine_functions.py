@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import types
 from typing import Any
 
 # `CO_COROUTINE`, and `CO_GENERATOR` with `CO_ASYNC_GENERATOR`, of the module `inspect`.
@@ -21,10 +23,8 @@ def is_generator_function(function: Any) -> bool:
 
 def _flags_of(function: Any) -> int:
     """None are set where Python does not tell."""
-    while True:
-        inner = getattr(function, "__func__", None) or getattr(function, "func", None)
-        if inner is None:
-            break
-        function = inner
+    while isinstance(function, (types.MethodType, functools.partial)):
+        # By their types alone: a mock has an attribute of every name, and that is a mock again.
+        function = function.__func__ if isinstance(function, types.MethodType) else function.func
     code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
     return 0 if code is None else int(code.co_flags)

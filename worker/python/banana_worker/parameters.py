@@ -23,14 +23,24 @@ class Parameters(NamedTuple):
 
 def parameters_of(function: Callable[..., Any]) -> Optional[Parameters]:
     """Those of a function or of anything else that can be called; None if Python does not tell. Of a wrapper that passes on
-    whatever it gets, those of what it wraps."""
+    whatever it gets, those of what it wraps: by their names alone, if it passes on names alone."""
     outer: Any = function
     while True:
         own = _own_parameters_of(outer)
         passes_on = own is None or own.takes_more or own.takes_names
         if not passes_on or not hasattr(outer, "__wrapped__"):
             return own
+        if own is not None and not own.takes_more:
+            return _and_names(own, parameters_of(outer.__wrapped__))
         outer = outer.__wrapped__
+
+
+def _and_names(own: Parameters, wrapped: Optional[Parameters]) -> Parameters:
+    if wrapped is None:
+        return own
+    places = [one.name for one in own.positional]
+    names = [*wrapped.keyword_only, *(one.name for one in wrapped.positional)]
+    return own._replace(keyword_only=[*own.keyword_only, *(name for name in names if name not in places)])
 
 
 def problem_with(function: Callable[..., Any], count: int) -> Optional[str]:
