@@ -450,7 +450,9 @@ class Mistakes(Apps):
         self.assert_said(what, r"^app\.py:5: .*sys\.exit with what cannot be shown\.", "transient")
         names = "__class__ = __cause__ = __context__ = __traceback__ = exceptions = reason = property(refuse)"
         what = f"{refusing}class Odd(Exception):\n    __str__ = refuse\n    {names}\nraise Odd()"
-        self.assert_said(what, r"^app\.py:5: importing the app raised:[^$]*Odd: an exception that cannot be shown$", "unknown")
+        self.assert_said(
+            what, r"^app\.py:5: importing the app raised:[^$]*Odd: an exception that cannot be shown$", "unknown"
+        )
 
     def test_a_wrapper_that_gives_a_function_more_than_it_gets_is_no_mistake(self):
         source = """
