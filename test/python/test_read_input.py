@@ -1,10 +1,12 @@
 """What an app gets for a body. The rows are those of test/worker/formats/*.test.ts, where the fact is the same."""
 
 import datetime
+import encodings
 import random
 import sys
 import unittest
 
+from banana_worker.charsets import decode_text
 from banana_worker.errors import ServeError
 from banana_worker.formats.form_pairs import form_pairs
 from banana_worker.formats.read_input import format_of, read_input
@@ -297,6 +299,39 @@ class FormsAndText(Inputs):
         self.refused('^The body is not text in "utf-8"\\.$', b"\xfc", WISHES, content_type="text/plain")
         klingon = "text/plain; charset=klingon"
         self.refused('^The body is not text in "klingon"\\.$', b"x", WISHES, content_type=klingon)
+
+    def test_names_of_charsets_that_clients_make_up_are_not_kept(self):
+        kept = getattr(encodings, "_cache")
+        made_up = ["klingon%d" % n for n in range(20)] + ["utf" + "-" * n + "8" for n in range(1, 20)]
+        decode_text(b"", "utf-8")
+        before = len(kept)
+        for charset in made_up:
+            try:
+                decode_text(b"x", charset)
+            except ValueError:
+                pass
+        self.assertEqual(len(kept), before)
+
+    def test_every_charset_of_browsers_is_read(self):
+        for charset in (
+            *(
+                "utf-8",
+                "UTF8",
+                " utf-16le ",
+                "utf-16be",
+                "us-ascii",
+                "ISO-8859-2",
+                "iso8859_5",
+                "latin1",
+                "l2",
+                "ibm866",
+            ),
+            *("koi8-r", "KOI8-U", "macintosh", "windows-1251", "cp1258", "cp874", "gbk", "gb18030", "big5", "euc-jp"),
+            *("shift_jis", "sjis", "iso-2022-jp", "euc-kr"),
+        ):
+            with self.subTest(charset):
+                name = charset.strip()
+                self.assertEqual(decode_text("ab".encode(name), charset), "ab")
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ class Front:
         test.addCleanup(os.close, self._inlet)
         self.read: List[bytes] = []
         self.ticks = 0
+        self.during_read: Callable[[], None] = lambda: None
         self.listener = Listener(self.fd, self._read, self._on_tick)
         self.waits = Waits(self.listener)
 
@@ -36,6 +37,7 @@ class Front:
         self.ticks += 1
 
     def _read(self) -> None:
+        self.during_read()
         self.read.append(os.read(self.fd, 100))
         self.waits.ring()
 
@@ -65,6 +67,24 @@ class MainThread(unittest.TestCase):
         threading.Timer(0.04, lambda: front.say(b"b")).start()
         front.waits.wait(lambda: b"b" in b"".join(front.read))
         self.assertEqual(b"".join(front.read), b"ab")
+
+    def test_a_signal_handler_that_comes_in_while_it_reads_cannot_wait(self) -> None:
+        front = Front(self)
+        for read in (lambda: front.listener.wait_until(lambda: len(front.read) > 0), front.listener.read_if_any):
+            front.read.clear()
+            raised: List[str] = []
+
+            def wait_in_read() -> None:
+                try:
+                    front.waits.wait(lambda: False)
+                except RuntimeError as error:
+                    raised.append(str(error))
+
+            front.during_read = wait_in_read
+            front.say(b"a")
+            read()
+            self.assertEqual((front.read, len(raised)), ([b"a"], 1))
+            self.assertIn("a signal handler cannot wait", raised[0])
 
 
 class EventLoop(unittest.TestCase):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import codecs
 import json
 import re
+from encodings import normalize_encoding
+from encodings.aliases import aliases
 from typing import Optional, Tuple
 
 # Python knows more codecs than these. Some of them take far longer than their text is long, and none is for bodies.
@@ -12,6 +14,10 @@ _KNOWN = re.compile(
     r"utf-8|utf-16(-[lb]e)?|ascii|iso8859-\d+|cp125\d|cp874|cp866|koi8-[ru]|mac-roman"
     r"|gbk|gb2312|gb18030|big5|euc_jp|iso2022_jp|shift_jis|euc_kr"
 )
+
+# The names, in the one spelling that Python is asked for. It keeps each that it was ever asked for, unknown ones too, and
+# clients would fill its memory with them. The last two are those of its modules that have no other name.
+_NAMES = frozenset((*aliases, *aliases.values(), "cp874", "koi8_u"))
 
 # Browsers read these names as Windows' Latin, which has letters where they have control characters.
 _LATIN = ("ascii", "iso8859-1", "cp1252")
@@ -38,9 +44,12 @@ def decode_strictly(data: bytes, charset: str) -> str:
 
 
 def _codec_of(charset: str) -> Optional[str]:
+    asked = normalize_encoding(charset.strip()).replace(".", "_").lower()
+    if asked not in _NAMES or "\0" in charset:
+        return None
     try:
-        name = codecs.lookup(charset.strip()).name
-    except (LookupError, ValueError):  # ValueError: a name with a NUL in it
+        name = codecs.lookup(asked).name
+    except LookupError:  # of another system: `mbcs`
         return None
     if name in _LATIN:
         return "cp1252"

@@ -49,6 +49,8 @@ class Listener:
         self._end: Optional[WakePipe] = None
         self._is_between_tasks = False
         self._naps = False
+        # The main thread takes in what has come, between those tasks or at any other time.
+        self._is_taking = False
 
     def start(self) -> None:
         threading.Thread(target=self._listen, name="banana-serve listener", daemon=True).start()
@@ -71,7 +73,14 @@ class Listener:
                 self._resume()
 
     def wait_for_anybody(self, is_there: Callable[[], bool]) -> None:
-        """`wait_until` that looks again after `wake_main`, too: another thread may have made `is_there` true."""
+        """`wait_until` that looks again after `wake_main`, too: another thread may have made `is_there` true.
+
+        @raises RuntimeError for a signal handler that came in while this thread reads: it would wait for itself
+        """
+        if self._is_taking or (self._main_reads and not self._is_between_tasks):
+            raise RuntimeError(
+                "a signal handler cannot wait for the caller, or for a webhook: the worker may be reading"
+            )
         if self._wakes is None:
             self._wakes = WakePipe(self._fd)
         while not is_there():
@@ -98,9 +107,13 @@ class Listener:
 
     def read_if_any(self) -> None:
         """Takes in what has come, and waits for nothing. For the main thread."""
-        with self._turn_lock:
-            if self._poll.poll(0):
-                self._read()
+        self._is_taking = True
+        try:
+            with self._turn_lock:
+                if self._poll.poll(0):
+                    self._read()
+        finally:
+            self._is_taking = False
         self._reads += 1
 
     def begin_reading_between_tasks(self) -> None:
