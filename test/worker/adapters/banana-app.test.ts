@@ -82,7 +82,7 @@ for (const [name, value, message] of [
   ['inferenceBatch', 5, 'export `inferenceBatch` is a number; make it a function or remove it'],
   ['config', { repeatable: 'yes' }, 'export `config`: repeatable must be true or false'],
   ['init', 5, 'export `init` is a number; make it a function or remove it'],
-  ['init', null, 'export `init` is an object; make it a function or remove it'],
+  ['init', null, 'export `init` is null; make it a function or remove it'],
   ['shutdown', {}, 'export `shutdown` is an object; make it a function or remove it'],
   ['config', 'x', 'export `config` must be an object, such as { runTimeout: "30s" }'],
   ['config', [1], 'export `config` must be an object, such as { runTimeout: "30s" }'],
