@@ -19,6 +19,7 @@ import { blockOnOutput } from './blocking-output.js';
 import { offerWebhooks } from './api/send-webhook.js';
 import type { WorkerInfo } from './api/types.js';
 import { isClosedSocket } from './call-socket.js';
+import { DOWN_FD, UP_FD, dieIfLost, watchDescriptors } from './descriptors.js';
 import type { LoadedApp } from './loaded-app.js';
 import { NO_ATTRIBUTION, attributePrints } from './print-attribution.js';
 import { outlookOf, type Outlook } from './outlook.js';
@@ -26,9 +27,6 @@ import { RunLoop } from './run-loop.js';
 import { StartFailure, importApp, initApp, loadedInfo } from './start-app.js';
 import { SLEEP_AT_ONCE, StayAwake } from './stay-awake.js';
 import { WebhookHandover } from './webhook-handover.js';
-
-const UP_FD = 3;
-const DOWN_FD = 4;
 
 const arriving = new ArrivingCalls((batch) => runLoop().accept(batch));
 let app: LoadedApp | null = null;
@@ -49,6 +47,7 @@ const exit = watchAppExit((what) => {
 });
 const webhooks = new WebhookHandover(channel, () => loop?.runningRequestId ?? '');
 offerWebhooks(webhooks);
+watchDescriptors();
 channel.send({ type: 'hello', protocol: PROTOCOL_VERSION, runtime: `node ${process.version}` });
 channel.flush();
 
@@ -118,6 +117,7 @@ async function start(spec: StartSpec): Promise<void> {
   channel.send({ type: 'loaded', info: loadedInfo(loaded) });
   channel.flush();
   const initMs = await initApp(loaded, { channel, spec, worker, metrics, prints });
+  dieIfLost();
   app = loaded;
   loop = new RunLoop({
     channel,
@@ -197,12 +197,14 @@ function exitWhenFlushed(code: number): void {
 }
 
 function onEnd(error: ServeError | null): void {
+  dieIfLost(); // what came may be from a socket of the app's that has the number now
   if (error !== null) process.stderr.write(`The front broke the protocol: ${error.detail}\n`);
   dieWithFront();
 }
 
 /** Ends this worker, which nobody can hear any more, and the programs that it started. */
 function dieWithFront(): void {
+  dieIfLost();
   try {
     process.kill(-process.pid, 'SIGKILL');
   } finally {

@@ -128,6 +128,7 @@ class Worker:
         host = CallHost(spec, self._channel, self._waits, surroundings, app.function)
         options = RunnerOptions(app, host, prints, self._tasks, self._note)
         init_ms = init_app(app, options, spec, self._channel)
+        process.die_if_lost(process.DOWN_FD)
         watch.end()
         self._metrics.tell()
         loop = RunLoop(options, self._listener, StayAwake(spec.device.threads))
