@@ -10,7 +10,7 @@ export function cpuSecondsOf(pid: number): number {
   return threads.reduce((sum, thread) => sum + onCoreNs(`/proc/${pid}/task/${thread}/schedstat`), 0) / 1e9;
 }
 
-/** The same with the threads that have ended, in ticks of 10 ms: some servers run each request on a thread of its own. */
+/** The same with the threads that have ended, in ticks of 10 ms: some servers have a thread for each connection, or end those that rest. */
 export function cpuSecondsOfProcess(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;

@@ -84,7 +84,7 @@ async function withServer(
   }
 }
 
-/** Milliseconds from the signal until half of what the worker had taken is free. */
+/** Milliseconds from the signal until as much is free as the model had put aside for that. */
 async function freedAfterKill(): Promise<number> {
   let ms = Infinity;
   await withServer(1, 1, async (server) => {

@@ -2,7 +2,7 @@
 
 `python3 python_baseline.py KIND APP` prints its URL on stderr. "fastapi-def" and "fastapi-async" are a plain POST route of
 FastAPI, on uvicorn with uvloop, without its access log; "fastapi-bytes" is bytes in, bytes out. "flask" is Flask's
-development server, as Potassium ran it: one thread for each request; "flask-bytes" is bytes in, bytes out.
+development server, as Potassium ran it: one thread for each connection; "flask-bytes" is bytes in, bytes out.
 """
 
 import importlib.util

@@ -34,11 +34,11 @@ test(
     const server = await startServer('app.py', {
       t,
       cwd,
-      args: ['--init-timeout', '8s'],
+      args: ['--init-timeout', '12s'], // it hangs long before another thread would look, after 7 s
       expectedRestarts: 1,
     });
     await server.untilPrinted(
-      /not ready within 8 s \(--init-timeout\), still running init[^\n]*\. It hung at \S+app\.py:3, while native code held the GIL\. Load less/,
+      /not ready within 12 s \(--init-timeout\), still running init[^\n]*\. It hung at \S+app\.py:3, while native code held the GIL\. Load less/,
     );
     await server.stop('SIGINT', (await server.status()).model.workers[0]?.restarts ?? 0);
   },
@@ -59,7 +59,7 @@ test(
         'app.py': `import os, sys\nif not os.path.exists("there"):\n    ${cause}\n${GOOD}`,
       });
       const server = await startServer('app.py', { t, cwd, expectedRestarts: 2 });
-      await server.until(({ model }) => model.workers[0]?.restarts === 2);
+      await server.until(({ model }) => (model.workers[0]?.restarts ?? 0) >= 2);
       writeFileSync(join(cwd, 'there'), '');
       assert.equal((await call(server.url, '{}')).text, '1');
       assert.match(server.stderr(), said);

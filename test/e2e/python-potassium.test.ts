@@ -187,27 +187,37 @@ test('a WebSocket talks in text, bytes and JSON, with functions of either kind',
 });
 
 test(
-  'the async function of a WebSocket is cancelled when its client leaves, and when its time is up',
+  'the async function of a WebSocket is cancelled when its client leaves, and may hear its last words',
   LIMIT,
   async (t) => {
-    const { server, cues } = await startSockets(t, ['--run-timeout', '3s']);
+    const { server, cues } = await startSockets(t);
     const leaving = await openSocket(t, server, '/dreams', { 'x-request-id': 'left' });
     leaving.socket.send('last words');
     await cues.untilNoted('begun left');
     leaving.socket.close();
     await cues.untilNoted("woken left: ['last words']");
-    const slow = await openSocket(t, server, '/dreams', { 'x-request-id': 'slow' });
-    assert.deepEqual(await slow.closed, [
-      1011,
-      'SERVE_INFERENCE_TIMEOUT: The call ran longer than 3000 ms (--run-timeout).',
-    ]);
-    await cues.untilNoted('woken slow: []');
-    const next = await openSocket(t, server, '/echo');
-    next.socket.send('alive');
-    await next.heard(1);
+    await assertServesSockets(t, server);
     await server.stop();
   },
 );
+
+test('the async function of a WebSocket is cancelled when its time is up', LIMIT, async (t) => {
+  const { server, cues } = await startSockets(t, ['--run-timeout', '3s']);
+  const slow = await openSocket(t, server, '/dreams', { 'x-request-id': 'slow' });
+  assert.deepEqual(await slow.closed, [
+    1011,
+    'SERVE_INFERENCE_TIMEOUT: The call ran longer than 3000 ms (--run-timeout).',
+  ]);
+  await cues.untilNoted('woken slow: []');
+  await assertServesSockets(t, server);
+  await server.stop();
+});
+
+async function assertServesSockets(t: TestContext, server: Server): Promise<void> {
+  const next = await openSocket(t, server, '/echo');
+  next.socket.send('alive');
+  assert.deepEqual(await next.heard(1), ['alive']);
+}
 
 test('wrong uses of a WebSocket, and a client that has left, are told to the app', LIMIT, async (t) => {
   const { server, cues } = await startSockets(t);

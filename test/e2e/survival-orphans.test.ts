@@ -9,20 +9,16 @@ import { eventually, isAlive, startServer, type Answer, type Server } from '../h
 
 const LIMIT = { timeout: 60_000 };
 
-/** Workers and their children are killed within about a second; the rest is room for a busy machine. */
-const SOON_MS = 3000;
+/** Workers and their children are killed within about a second; the rest is for a machine that stands still. */
+const ROOM_MS = 30_000;
 
 withEachRuntime(({ app }) => {
-  test(
-    'kill -9 of the server while a worker spins: the worker and its child are dead within a second or so',
-    LIMIT,
-    async (t) => {
-      const cues = makeCues(t);
-      const { server, call } = await startSpinning(t, app('spins'), cues);
-      await killServer(server, cues);
-      await assert.rejects(call);
-    },
-  );
+  test('kill -9 of the server while a worker spins: the worker and its child die, too', LIMIT, async (t) => {
+    const cues = makeCues(t);
+    const { server, call } = await startSpinning(t, app('spins'), cues);
+    await killServer(server, cues);
+    await assert.rejects(call);
+  });
 
   test('kill -9 of the server while init spins and another worker is idle', LIMIT, async (t) => {
     const cues = makeCues(t);
@@ -33,7 +29,7 @@ withEachRuntime(({ app }) => {
     });
     await eventually(
       () => pidsIn(cues).length === 4,
-      10_000,
+      ROOM_MS,
       () => cues.notes().join(),
     );
     await killServer(server, cues);
@@ -79,14 +75,14 @@ async function killServer(server: Server, cues: Cues): Promise<void> {
   server.process.kill('SIGKILL');
   await eventually(
     () => !pids.some(isAlive),
-    SOON_MS,
+    ROOM_MS,
     () => `${pids.filter(isAlive).join()} live on`,
   );
   assert.equal((await server.ended).signal, 'SIGKILL');
   if (guard !== null)
     await eventually(
       () => !isAlive(guard),
-      SOON_MS,
+      ROOM_MS,
       () => 'the guard lives on',
     );
 }

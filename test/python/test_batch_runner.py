@@ -5,6 +5,7 @@ from __future__ import annotations
 import unittest
 from types import SimpleNamespace
 from typing import Any, Callable, List
+from unittest import mock
 
 from banana_worker.batch_runner import BatchRunner, _Item
 
@@ -36,6 +37,21 @@ class Endings(unittest.TestCase):
         items: Any = [_Item(one, None) for one in running]  # type: ignore[arg-type]
         BatchRunner(options)._run_items(items)
         self.assertEqual([first.endings, len(second.endings), third.endings], [["error"], 1, ["result"]])
+
+
+class Advice(unittest.TestCase):
+    def test_that_inputs_may_run_again_is_advised_once_in_the_life_of_a_worker(self) -> None:
+        log, said = mock.Mock(), "say so with `config = {\"repeatable\": True}`"
+        app = SimpleNamespace(handle_batch=lambda *_: 1 / 0, repeatable=False)
+        host = SimpleNamespace(surroundings=SimpleNamespace(log=log))
+        options: Any = SimpleNamespace(app=app, host=host)
+        runner = BatchRunner(options)
+        for _ in range(2):
+            items: Any = [_Item(one, None) for one in (Running(), Running())]  # type: ignore[arg-type]
+            runner._run_items(items)
+            self.assertEqual([item.running.endings for item in items], [["error"], ["error"]])
+        log.warn.assert_called_once()
+        self.assertIn(said, log.warn.call_args[0][0])
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from banana_worker.listener import Listener
 from banana_worker.waits import Waits
 
 # Only a defect takes so long.
-_GUARD_S = 5.0
+_GUARD_S = 60.0
 
 
 class Front:
