@@ -1,350 +1,274 @@
 /** Calls that run together: what each of their callers sees. */
 import assert from 'node:assert/strict';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { ask, errorOf } from '../helpers/ask.js';
-import { makeCues, type Cues } from '../helpers/cues.js';
-import { call, fixture, runCommand, startServer, type Answer, type Server } from '../helpers/server.js';
+import { batchServer, statuses } from '../helpers/batch-server.js';
+import { makeCues } from '../helpers/cues.js';
+import { withEachRuntime, type Language } from '../helpers/runtimes.js';
+import { call, fixture, runCommand, startServer, type Answer } from '../helpers/server.js';
 import { startBy } from '../helpers/starters.js';
 
 const LIMIT = { timeout: 60_000 };
 
-interface Batches {
-  readonly server: Server;
-  readonly cues: Cues;
-  /** Asks for all of them at once: as many as make a full batch. */
-  askAll(inputs: readonly object[]): Promise<Answer[]>;
-}
+type Entry = readonly [gives: string, status: number, text: RegExp, isPrinted?: true];
 
-/** A server with one worker, whose batches run when they are full: long before their delay is over. */
-async function batchServer(
-  t: TestContext,
-  size: number,
-  options: { args?: readonly string[]; env?: Record<string, string>; expectedRestarts?: number } = {},
-): Promise<Batches> {
-  const cues = makeCues(t);
-  const server = await startServer(fixture('batches.mjs'), {
-    t,
-    args: [
-      '--workers',
-      '1',
-      '--batch-size',
-      String(size),
-      '--max-batch-delay',
-      '30s',
-      ...(options.args ?? []),
-    ],
-    env: { ...cues.env, ...options.env },
-    expectedRestarts: options.expectedRestarts ?? 0,
-  });
-  const askAll = (inputs: readonly object[]): Promise<Answer[]> =>
-    Promise.all(inputs.map((input, i) => ask(server, input, { id: `id-${i}` })));
-  return { server, cues, askAll };
-}
+/** What an entry may be, and what the caller of its input gets. */
+const ENTRIES: Readonly<Record<Language, readonly Entry[]>> = {
+  TypeScript: [
+    ['Error', 500, /SERVE_INFERENCE_FAILED/, true],
+    ['Response', 418, /^Response$/],
+    ['stream', 200, /^stream in parts$/],
+    ['BigInt', 500, /SERVE_OUTPUT_INVALID.*output\.huge is a BigInt/],
+    ['rejection', 500, /SERVE_INFERENCE_FAILED/, true],
+    ['value', 200, /"of":6/],
+  ],
+  Python: [
+    ['Error', 500, /SERVE_INFERENCE_FAILED/, true],
+    ['bytes', 200, /^bytes$/],
+    ['stream', 200, /^stream in parts$/],
+    ['async stream', 200, /^async stream in parts$/],
+    ['object', 500, /SERVE_OUTPUT_INVALID.*output\[\\"huge\\"\] is an object/],
+    ['value', 200, /"of":6/],
+  ],
+};
 
-const statuses = (answers: readonly Answer[]): number[] => answers.map(({ status }) => status);
+/** What the log says once, so that one bad input fails alone. */
+const REPEATABLE: Readonly<Record<Language, string>> = {
+  TypeScript: 'repeatable: true',
+  Python: '"repeatable": True',
+};
 
-test(
-  'calls that come together run together, and each caller gets the entry of its own input',
-  LIMIT,
-  async (t) => {
-    const { server, cues, askAll } = await batchServer(t, 3);
-    const answers = await askAll([{ name: 'a' }, { name: 'b' }, { name: 'c' }]);
-    assert.deepEqual(statuses(answers), [200, 200, 200]);
-    assert.deepEqual(
-      answers
-        .map((answer) => answer.json<{ name: string; id: string; of: number }>())
-        .map(({ name, id, of }) => [name, id, of]),
-      [
-        ['a', 'id-0', 3],
-        ['b', 'id-1', 3],
-        ['c', 'id-2', 3],
-      ],
-    );
-    assert.deepEqual(cues.notes(), ['run a b c']);
-    await server.stop();
-  },
-);
+withEachRuntime(({ language, app }) => {
+  const APP = app('batches');
 
-test(
-  'each entry decides about its own call: a value, an Error, a Response, a stream, what is no JSON',
-  LIMIT,
-  async (t) => {
-    const gives = ['Error', 'Response', 'stream', 'BigInt', 'rejection', 'value'];
-    const { server, cues, askAll } = await batchServer(t, gives.length);
-    const answers = await askAll(gives.map((what) => ({ name: what, gives: what })));
-    assert.deepEqual(statuses(answers), [500, 418, 200, 500, 500, 200]);
-    const [error, response, stream, bigInt, rejection] = answers as [Answer, Answer, Answer, Answer, Answer];
-    assert.equal(errorOf(error).code, 'SERVE_INFERENCE_FAILED');
-    assert.equal(response.text, 'Response');
-    assert.equal(stream.text, 'stream in parts');
-    assert.equal(errorOf(bigInt).code, 'SERVE_OUTPUT_INVALID');
-    assert.match(errorOf(bigInt).message, /output\.huge is a BigInt/);
-    assert.equal(errorOf(rejection).code, 'SERVE_INFERENCE_FAILED');
-    await server.untilPrinted('Error is wrong');
-    await server.untilPrinted('rejection is wrong, too');
-    assert.equal(cues.notes().length, 1);
-    await server.stop();
-  },
-);
-
-test('a malformed body is refused to its own caller alone', LIMIT, async (t) => {
-  const { server, cues } = await batchServer(t, 3);
-  const [bad, ...good] = await Promise.all([
-    call(server.url, '{"name":'),
-    ask(server, { name: 'a' }),
-    ask(server, { name: 'b' }),
-  ]);
-  assert.equal(bad.status, 400);
-  assert.equal(errorOf(bad).code, 'SERVE_BAD_BODY');
-  assert.deepEqual(
-    good.map((answer) => answer.json<{ of: number }>().of),
-    [2, 2],
+  test(
+    'calls that come together run together, and each caller gets the entry of its own input',
+    LIMIT,
+    async (t) => {
+      const { server, cues, askAll } = await batchServer(t, APP, 3);
+      const answers = await askAll([{ name: 'a' }, { name: 'b' }, { name: 'c' }]);
+      assert.deepEqual(statuses(answers), [200, 200, 200]);
+      assert.deepEqual(
+        answers
+          .map((answer) => answer.json<{ name: string; id: string; of: number }>())
+          .map(({ name, id, of }) => [name, id, of]),
+        [
+          ['a', 'id-0', 3],
+          ['b', 'id-1', 3],
+          ['c', 'id-2', 3],
+        ],
+      );
+      assert.deepEqual(cues.notes(), ['run a b c']);
+      await server.stop();
+    },
   );
-  assert.deepEqual(cues.notes(), ['run a b']);
-  await server.stop();
-});
 
-test('a wrong number of entries is an error for all, which says both numbers', LIMIT, async (t) => {
-  const { server, askAll } = await batchServer(t, 2, { env: { REPEATABLE: '1' } });
-  const answers = await askAll([{ name: 'a', forgets: true }, { name: 'b' }]);
-  assert.deepEqual(statuses(answers), [500, 500]);
-  for (const answer of answers) assert.match(errorOf(answer).message, /returned 0 entries for 2 calls/);
-  await server.stop();
-});
+  test(
+    'each entry decides about its own call: a value, an error, a stream, what is no JSON',
+    LIMIT,
+    async (t) => {
+      const rows = ENTRIES[language];
+      const { server, cues, askAll } = await batchServer(t, APP, rows.length);
+      const answers = await askAll(rows.map(([what]) => ({ name: what, gives: what })));
+      assert.deepEqual(
+        statuses(answers),
+        rows.map(([, status]) => status),
+      );
+      for (const [i, [, , text]] of rows.entries()) assert.match(answers[i]?.text ?? '', text);
+      for (const [what, , , printed] of rows) {
+        if (printed) await server.untilPrinted(`${what} is wrong`);
+      }
+      assert.equal(cues.notes().length, 1);
+      await server.stop();
+    },
+  );
 
-test(
-  'a throw fails all calls of its batch; the worker lives, and the log says once how to help the others',
-  LIMIT,
-  async (t) => {
-    const { server, cues, askAll } = await batchServer(t, 3);
-    for (let i = 0; i < 2; i += 1) {
-      const answers = await askAll([{ name: 'a' }, { name: 'b', throws: 'boom' }, { name: 'c' }]);
+  test('a malformed body is refused to its own caller alone', LIMIT, async (t) => {
+    const { server, cues } = await batchServer(t, APP, 3);
+    const [bad, ...good] = await Promise.all([
+      call(server.url, '{"name":'),
+      ask(server, { name: 'a' }),
+      ask(server, { name: 'b' }),
+    ]);
+    assert.equal(bad.status, 400);
+    assert.equal(errorOf(bad).code, 'SERVE_BAD_BODY');
+    assert.deepEqual(
+      good.map((answer) => answer.json<{ of: number }>().of),
+      [2, 2],
+    );
+    assert.deepEqual(cues.notes(), ['run a b']);
+    await server.stop();
+  });
+
+  test('a wrong number of entries is an error for all, which says both numbers', LIMIT, async (t) => {
+    const { server, askAll } = await batchServer(t, APP, 2, { env: { REPEATABLE: '1' } });
+    const answers = await askAll([{ name: 'a', forgets: true }, { name: 'b' }]);
+    assert.deepEqual(statuses(answers), [500, 500]);
+    for (const answer of answers) assert.match(errorOf(answer).message, /returned 0 entries for 2 calls/);
+    await server.stop();
+  });
+
+  test(
+    'a throw fails all calls of its batch; the worker lives, and the log says once how to help the others',
+    LIMIT,
+    async (t) => {
+      const { server, cues, askAll } = await batchServer(t, APP, 3);
+      for (let i = 0; i < 2; i += 1) {
+        const answers = await askAll([{ name: 'a' }, { name: 'b', throws: 'boom' }, { name: 'c' }]);
+        assert.deepEqual(statuses(answers), [500, 500, 500]);
+        assert.deepEqual(
+          answers.map((answer) => errorOf(answer).code),
+          Array(3).fill('SERVE_INFERENCE_FAILED'),
+        );
+      }
+      assert.deepEqual(
+        statuses(await askAll([{ name: 'd' }, { name: 'e' }, { name: 'f' }])),
+        [200, 200, 200],
+      );
+      assert.deepEqual(cues.notes(), ['run a b c', 'run a b c', 'run d e f']);
+      await server.stop();
+      assert.equal(server.stderr().split(REPEATABLE[language]).length, 2, server.stderr());
+    },
+  );
+
+  test(
+    'with repeatable: true a throw fails only the call that causes it, and the others are answered',
+    LIMIT,
+    async (t) => {
+      const { server, cues, askAll } = await batchServer(t, APP, 4, { env: { REPEATABLE: '1' } });
+      const answers = await askAll([
+        { name: 'a' },
+        { name: 'b' },
+        { name: 'c', throws: 'boom' },
+        { name: 'd' },
+      ]);
+      assert.deepEqual(statuses(answers), [200, 200, 500, 200]);
+      const runs = cues.notes();
+      for (const name of ['a', 'b', 'c', 'd']) {
+        const count = runs.filter((run) => run.split(' ').includes(name)).length;
+        assert.ok(count >= 2 && count <= 3, `${name} ran ${count} times: ${runs.join('; ')}`);
+      }
+      await server.stop();
+      assert.ok(!server.stderr().includes('repeatable'), server.stderr());
+    },
+  );
+
+  test(
+    'a batch that is run again in halves has one run timeout: what is answered by then stays, the rest get 504',
+    LIMIT,
+    async (t) => {
+      const args = ['--run-timeout', '2s'];
+      const { server, cues, askAll } = await batchServer(t, APP, 4, {
+        args,
+        env: { REPEATABLE: '1' },
+        expectedRestarts: 1,
+      });
+      const hangs = { hangsBelow: 4 };
+      const answers = await askAll([
+        { name: 'a', throws: 'boom' },
+        { name: 'b', ...hangs },
+        { name: 'c', ...hangs },
+        { name: 'd', ...hangs },
+      ]);
+      const timedOut = answers.filter(({ status }) => status === 504);
+      assert.ok(timedOut.length >= 2, statuses(answers).join());
+      assert.equal(answers[0]?.status === 500 || answers[0]?.status === 504, true);
+      for (const answer of timedOut) assert.equal(errorOf(answer).code, 'SERVE_INFERENCE_TIMEOUT');
+      await server.untilPrinted('run timeout');
+      assert.ok(
+        cues.notes().some((note) => note.startsWith('abort ')),
+        cues.notes().join('; '),
+      );
+      await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
+      await server.stop();
+    },
+  );
+
+  test(
+    'the death of a worker fails every call of its batch, and none of them runs again',
+    LIMIT,
+    async (t) => {
+      const { server, cues, askAll } = await batchServer(t, APP, 3, {
+        env: { REPEATABLE: '1' },
+        expectedRestarts: 1,
+      });
+      const answers = await askAll([{ name: 'a' }, { name: 'b', dies: 'SIGKILL' }, { name: 'c' }]);
       assert.deepEqual(statuses(answers), [500, 500, 500]);
       assert.deepEqual(
         answers.map((answer) => errorOf(answer).code),
-        Array(3).fill('SERVE_INFERENCE_FAILED'),
+        Array(3).fill('SERVE_WORKER_LOST'),
       );
-    }
-    assert.deepEqual(statuses(await askAll([{ name: 'd' }, { name: 'e' }, { name: 'f' }])), [200, 200, 200]);
-    assert.deepEqual(cues.notes(), ['run a b c', 'run a b c', 'run d e f']);
-    await server.stop();
-    assert.equal(server.stderr().split('repeatable: true').length, 2, server.stderr());
-  },
-);
-
-test(
-  'with repeatable: true a throw fails only the call that causes it, and the others are answered',
-  LIMIT,
-  async (t) => {
-    const { server, cues, askAll } = await batchServer(t, 4, { env: { REPEATABLE: '1' } });
-    const answers = await askAll([
-      { name: 'a' },
-      { name: 'b' },
-      { name: 'c', throws: 'boom' },
-      { name: 'd' },
-    ]);
-    assert.deepEqual(statuses(answers), [200, 200, 500, 200]);
-    const runs = cues.notes();
-    for (const name of ['a', 'b', 'c', 'd']) {
-      const count = runs.filter((run) => run.split(' ').includes(name)).length;
-      assert.ok(count >= 2 && count <= 3, `${name} ran ${count} times: ${runs.join('; ')}`);
-    }
-    await server.stop();
-    assert.ok(!server.stderr().includes('repeatable'), server.stderr());
-  },
-);
-
-test(
-  'a batch that is run again in halves has one run timeout: what is answered by then stays, the rest get 504',
-  LIMIT,
-  async (t) => {
-    const args = ['--run-timeout', '2s'];
-    const { server, cues, askAll } = await batchServer(t, 4, {
-      args,
-      env: { REPEATABLE: '1' },
-      expectedRestarts: 1,
-    });
-    const hangs = { hangsBelow: 4 };
-    const answers = await askAll([
-      { name: 'a', throws: 'boom' },
-      { name: 'b', ...hangs },
-      { name: 'c', ...hangs },
-      { name: 'd', ...hangs },
-    ]);
-    const timedOut = answers.filter(({ status }) => status === 504);
-    assert.ok(timedOut.length >= 2, statuses(answers).join());
-    assert.equal(answers[0]?.status === 500 || answers[0]?.status === 504, true);
-    for (const answer of timedOut) assert.equal(errorOf(answer).code, 'SERVE_INFERENCE_TIMEOUT');
-    await server.untilPrinted('run timeout');
-    assert.ok(
-      cues.notes().some((note) => note.startsWith('abort ')),
-      cues.notes().join('; '),
-    );
-    await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
-    await server.stop();
-  },
-);
-
-test('the death of a worker fails every call of its batch, and none of them runs again', LIMIT, async (t) => {
-  const { server, cues, askAll } = await batchServer(t, 3, { env: { REPEATABLE: '1' }, expectedRestarts: 1 });
-  const answers = await askAll([{ name: 'a' }, { name: 'b', dies: 'SIGKILL' }, { name: 'c' }]);
-  assert.deepEqual(statuses(answers), [500, 500, 500]);
-  assert.deepEqual(
-    answers.map((answer) => errorOf(answer).code),
-    Array(3).fill('SERVE_WORKER_LOST'),
+      assert.deepEqual(
+        statuses(await askAll([{ name: 'd' }, { name: 'e' }, { name: 'f' }])),
+        [200, 200, 200],
+      );
+      assert.deepEqual(cues.notes(), ['run a b c', 'run d e f']);
+      await server.untilPrinted(
+        /died \(signal SIGKILL\) while running call id-\d of \/ and 2 more of its batch/,
+      );
+      await server.stop();
+    },
   );
-  assert.deepEqual(statuses(await askAll([{ name: 'd' }, { name: 'e' }, { name: 'f' }])), [200, 200, 200]);
-  assert.deepEqual(cues.notes(), ['run a b c', 'run d e f']);
-  await server.untilPrinted(/died \(signal SIGKILL\) while running call id-\d of \/ and 2 more of its batch/);
-  await server.stop();
-});
 
-test(
-  'a malformed body does not hide from the server that the others of its batch had begun',
-  LIMIT,
-  async (t) => {
-    const { server, cues } = await batchServer(t, 3, { expectedRestarts: 1 });
-    const first = ask(server, { name: 'a', until: 'killed' });
-    const second = ask(server, { name: 'b', dies: 'SIGKILL' });
-    await server.until(({ model }) => model.queue.waiting === 2);
-    const last = call(server.url, '{"name":');
-    assert.equal((await last).status, 400);
-    await cues.untilNoted('run a b');
-    cues.give('killed');
-    assert.deepEqual(statuses(await Promise.all([first, second])), [500, 500]);
-    assert.deepEqual(cues.notes(), ['run a b'], 'neither has run twice');
-    await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
+  test(
+    'a malformed body does not hide from the server that the others of its batch had begun',
+    LIMIT,
+    async (t) => {
+      const { server, cues } = await batchServer(t, APP, 3, { expectedRestarts: 1 });
+      const first = ask(server, { name: 'a', until: 'killed' });
+      const second = ask(server, { name: 'b', dies: 'SIGKILL' });
+      await server.until(({ model }) => model.queue.waiting === 2);
+      const last = call(server.url, '{"name":');
+      assert.equal((await last).status, 400);
+      await cues.untilNoted('run a b');
+      cues.give('killed');
+      assert.deepEqual(statuses(await Promise.all([first, second])), [500, 500]);
+      assert.deepEqual(cues.notes(), ['run a b'], 'neither has run twice');
+      await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
+      await server.stop();
+    },
+  );
+
+  test('an app with a batch function alone answers a single call, a batch of one', LIMIT, async (t) => {
+    const cues = makeCues(t);
+    const server = await startServer(APP, { t, args: ['--workers', '1'], env: cues.env });
+    assert.equal((await ask(server, { name: 'a' })).json<{ of: number }>().of, 1);
+    const forgetful = await ask(server, { name: 'b', forgets: true });
+    assert.equal(forgetful.status, 500);
+    assert.match(errorOf(forgetful).message, /returned 0 entries for 1 call;/);
     await server.stop();
-  },
-);
+  });
 
-test(
-  'a client that leaves a running batch aborts the signal of its own call, and the others are answered',
-  LIMIT,
-  async (t) => {
-    const { server, cues } = await batchServer(t, 3);
-    const leaving = new AbortController();
-    const others = [ask(server, { name: 'a', until: 'left' }), ask(server, { name: 'b' })];
-    const left = ask(server, { name: 'c' }, { signal: leaving.signal }).catch((error: Error) => error.name);
-    await cues.untilNoted('run a b c');
-    leaving.abort();
-    assert.equal(await left, 'AbortError');
-    await cues.untilNoted(/^abort c: /);
-    cues.give('left');
-    assert.deepEqual(statuses(await Promise.all(others)), [200, 200]);
-    assert.deepEqual(
-      cues
-        .notes()
-        .slice(1)
-        .map((note) => note.slice(0, 7)),
-      ['abort c'],
-    );
-    await server.stop();
-  },
-);
-
-/** A batch that is in the worker behind a running one, and has not begun. */
-interface Ahead extends Batches {
-  /** Ends the running batch. */
-  endRunning(): void;
-  /** Of the running calls, a and b. */
-  readonly running: Promise<Answer[]>;
-  /** Of the two calls behind them, c and d. */
-  readonly ahead: readonly [Promise<Answer>, Promise<Answer>];
-}
-
-const MOST_ATTEMPTS = 20;
-
-/** `askC` asks for c. */
-async function sendAhead(t: TestContext, askC: (server: Server) => Promise<Answer>): Promise<Ahead> {
-  const batches = await batchServer(t, 2);
-  const { server, cues, askAll } = batches;
-  // Nothing goes ahead behind a run of more than 25 ms, and calls may come in another order: then others are tried.
-  for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt += 1) {
-    await untilRunsAreShort(batches);
-    const cue = `end ${attempt}`;
-    const endRunning = (): void => cues.give(cue);
-    const running = askAll([{ name: 'a', until: cue }, { name: 'b' }]);
-    const ahead = [askC(server), ask(server, { name: 'd' })] as const;
-    await Promise.race([
-      server.until(({ model }) => model.queue.waiting + model.inFlight === 4),
-      Promise.allSettled(ahead),
-    ]);
-    const held = (await server.status()).model.workers[0]?.held;
-    if (held === 4 && cues.notes().at(-1) === 'run a b') return { ...batches, endRunning, running, ahead };
-    endRunning();
-    await Promise.allSettled([running, ...ahead]);
-  }
-  return assert.fail('no batch went ahead of a running one');
-}
-
-async function untilRunsAreShort({ server, askAll }: Batches): Promise<void> {
-  for (;;) {
-    await askAll([{ name: 'x' }, { name: 'y' }]);
-    const { mean } = (await server.status()).model.runMs;
-    if (mean !== null && mean < 15) return;
-  }
-}
-
-test(
-  'a full batch lies ready in the worker while another runs; a call whose client leaves is taken out before it begins',
-  LIMIT,
-  async (t) => {
-    const leaving = new AbortController();
-    const { server, cues, endRunning, running, ahead } = await sendAhead(t, (to) =>
-      ask(to, { name: 'c' }, { signal: leaving.signal }),
-    );
-    leaving.abort();
-    await assert.rejects(ahead[0], { name: 'AbortError' });
-    await server.until(({ model }) => model.workers[0]?.held === 3); // the worker has said that it dropped it
-    endRunning();
-    assert.deepEqual(statuses(await running), [200, 200]);
-    assert.equal((await ahead[1]).json<{ of: number }>().of, 1);
-    assert.deepEqual(cues.notes().slice(-2), ['run a b', 'run d']);
-    await server.stop();
-  },
-);
-
-test(
-  'a call whose deadline passes in a batch that was sent ahead is taken out before it begins',
-  LIMIT,
-  async (t) => {
-    const { server, cues, endRunning, running, ahead } = await sendAhead(t, (to) =>
-      ask(to, { name: 'c' }, { headers: { 'x-request-timeout-seconds': '2' } }),
-    );
-    assert.equal(errorOf(await ahead[0]).code, 'SERVE_DEADLINE');
-    await server.until(({ model }) => model.workers[0]?.held === 3); // the worker is told after the client
-    endRunning();
-    assert.deepEqual(statuses(await running), [200, 200]);
-    assert.equal((await ahead[1]).json<{ of: number }>().of, 1);
-    assert.deepEqual(cues.notes().slice(-2), ['run a b', 'run d']);
-    await server.stop();
-  },
-);
-
-test('a server that stops waits for the batch that runs and answers all of its calls', LIMIT, async (t) => {
-  const { server, cues, askAll } = await batchServer(t, 2);
-  const answers = askAll([{ name: 'a', until: 'stopping' }, { name: 'b' }]);
-  await cues.untilNoted('run a b');
-  server.process.kill('SIGTERM');
-  await server.until(({ state }) => state !== 'serving');
-  cues.give('stopping');
-  assert.deepEqual(statuses(await answers), [200, 200]);
-  assert.equal((await server.ended).code, 0);
-});
-
-test('calls of a server that stops wait for no others to join their batch', LIMIT, async (t) => {
-  const { server, cues, askAll } = await batchServer(t, 3);
-  const answers = askAll([{ name: 'a' }, { name: 'b' }]);
-  await server.until(({ model }) => model.queue.waiting === 2);
-  server.process.kill('SIGTERM');
-  assert.deepEqual(statuses(await answers), [200, 200]);
-  assert.deepEqual(cues.notes(), ['run a b']);
-  assert.equal((await server.ended).code, 0);
+  test(
+    'a Potassium route with batch: true runs its calls together; a route without it stays one call at a time',
+    LIMIT,
+    async (t) => {
+      const args = ['--workers', '1', '--batch-size', '3', '--max-batch-delay', '30s'];
+      const server = await startServer(app('batches-potassium'), { t, args });
+      const post = (path: string, input: object): Promise<Answer> =>
+        ask({ url: `${server.url}${path}` }, input);
+      const answers = await Promise.all(
+        [{ n: 1 }, { n: 2, wrong: true }, { n: 3 }].map((input) => post('/batch', input)),
+      );
+      assert.deepEqual(statuses(answers), [202, 500, 202]);
+      const told = [answers[0], answers[2]].map((answer) =>
+        answer?.json<{ n: number; of: number; runs: number }>(),
+      );
+      assert.deepEqual(
+        told.map((one) => [one?.n, one?.of, one?.runs]),
+        [
+          [1, 3, 1],
+          [3, 3, 1],
+        ],
+      );
+      assert.deepEqual((await post('/single', { n: 4 })).json(), { n: 4 });
+      await server.stop();
+    },
+  );
 });
 
 test('a rejection among too few entries costs no worker: nobody could have heard of it', LIMIT, async (t) => {
-  const { server, askAll } = await batchServer(t, 2);
+  const { server, askAll } = await batchServer(t, fixture('batches.mjs'), 2);
   const answers = await askAll([{ name: 'a', forgets: 'all but a rejection' }, { name: 'b' }]);
   assert.deepEqual(statuses(answers), [500, 500]);
   assert.match(errorOf(answers[1] as Answer).message, /1 entry for 2 calls/);
@@ -353,49 +277,14 @@ test('a rejection among too few entries costs no worker: nobody could have heard
 });
 
 test('no call times out in the queue because it waits for others to join its batch', LIMIT, async (t) => {
-  const { server, cues, askAll } = await batchServer(t, 3, { args: ['--queue-timeout', '4s'] });
+  const { server, cues, askAll } = await batchServer(t, fixture('batches.mjs'), 3, {
+    args: ['--queue-timeout', '4s'],
+  });
   await server.until(({ state }) => state === 'ready');
   assert.deepEqual(statuses(await askAll([{ name: 'a' }, { name: 'b' }])), [200, 200]);
   assert.deepEqual(cues.notes(), ['run a b']);
   await server.stop();
 });
-
-test('an app with inferenceBatch alone answers a single call, a batch of one', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const server = await startServer(fixture('batches.mjs'), { t, args: ['--workers', '1'], env: cues.env });
-  assert.equal((await ask(server, { name: 'a' })).json<{ of: number }>().of, 1);
-  const forgetful = await ask(server, { name: 'b', forgets: true });
-  assert.equal(forgetful.status, 500);
-  assert.match(errorOf(forgetful).message, /returned 0 entries for 1 call;/);
-  await server.stop();
-});
-
-test(
-  'a Potassium route with batch: true runs its calls together; a route without it stays one call at a time',
-  LIMIT,
-  async (t) => {
-    const args = ['--workers', '1', '--batch-size', '3', '--max-batch-delay', '30s'];
-    const server = await startServer(fixture('batches-potassium.mjs'), { t, args });
-    const post = (path: string, input: object): Promise<Answer> =>
-      ask({ url: `${server.url}${path}` }, input);
-    const answers = await Promise.all(
-      [{ n: 1 }, { n: 2, wrong: true }, { n: 3 }].map((input) => post('/batch', input)),
-    );
-    assert.deepEqual(statuses(answers), [202, 500, 202]);
-    const told = [answers[0], answers[2]].map((answer) =>
-      answer?.json<{ n: number; of: number; runs: number }>(),
-    );
-    assert.deepEqual(
-      told.map((one) => [one?.n, one?.of, one?.runs]),
-      [
-        [1, 3, 1],
-        [3, 3, 1],
-      ],
-    );
-    assert.deepEqual((await post('/single', { n: 4 })).json(), { n: 4 });
-    await server.stop();
-  },
-);
 
 test('serve({ inferenceBatch }) serves a batch function that starts itself', LIMIT, async (t) => {
   const server = await startBy(t, [process.execPath, fixture('batches-serve.mjs')], {

@@ -99,29 +99,3 @@ test(
     assert.equal(server.stdout(), 'shut down\n');
   },
 );
-
-test('inference_batch answers calls that came together, each with its own ending', LIMIT, async (t) => {
-  const server = await startServer(`${APPS}/batches.py`, { t });
-  const four = (inputs: readonly string[]): Promise<readonly { status: number; text: string }[]> =>
-    Promise.all(inputs.map((input) => ask(server, input, { id: `id-${input}` })));
-  const texts = async (inputs: readonly string[]): Promise<string[]> =>
-    (await four(inputs)).map(({ status, text }) => (status === 200 ? text : String(status)));
-  assert.deepEqual(
-    await texts(['a', 'b', 'c', 'd']),
-    ['a', 'b', 'c', 'd'].map((each) => `["${each}",4,"id-${each}"]`),
-  );
-  const [ok, failed] = await texts(['a', 'fail', 'b', 'c']);
-  assert.deepEqual([ok, failed], ['["a",4,"id-a"]', '500']);
-  const spoiled = await texts(['a', 'b', 'spoil', 'c']);
-  assert.deepEqual(
-    spoiled.map((text) => text.slice(0, 4)),
-    ['["a"', '["b"', '500', '["c"'],
-    'only the one that spoils it fails',
-  );
-  const short = await four(['a', 'short', 'b', 'c']);
-  assert.ok(
-    short.some(({ text }) => text.includes('it must return a list with one entry for each')),
-    short[0]?.text,
-  );
-  await server.stop();
-});

@@ -1,0 +1,40 @@
+/** A server whose batches run when they are full, long before their delay is over. */
+import type { TestContext } from 'node:test';
+import { ask } from './ask.js';
+import { makeCues, type Cues } from './cues.js';
+import { startServer, type Answer, type Server } from './server.js';
+
+export interface Batches {
+  readonly server: Server;
+  readonly cues: Cues;
+  /** Asks for all of them at once: as many as make a full batch. */
+  askAll(inputs: readonly object[]): Promise<Answer[]>;
+}
+
+export interface BatchOptions {
+  readonly args?: readonly string[];
+  readonly env?: Record<string, string>;
+  readonly expectedRestarts?: number;
+}
+
+/** One worker of the app `batches`, for batches of this size. */
+export async function batchServer(
+  t: TestContext,
+  app: string,
+  size: number,
+  options: BatchOptions = {},
+): Promise<Batches> {
+  const cues = makeCues(t);
+  const full = ['--workers', '1', '--batch-size', String(size), '--max-batch-delay', '30s'];
+  const server = await startServer(app, {
+    t,
+    args: [...full, ...(options.args ?? [])],
+    env: { ...cues.env, ...options.env },
+    expectedRestarts: options.expectedRestarts ?? 0,
+  });
+  const askAll = (inputs: readonly object[]): Promise<Answer[]> =>
+    Promise.all(inputs.map((input, i) => ask(server, input, { id: `id-${i}` })));
+  return { server, cues, askAll };
+}
+
+export const statuses = (answers: readonly Answer[]): number[] => answers.map(({ status }) => status);
