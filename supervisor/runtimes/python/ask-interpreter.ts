@@ -30,8 +30,7 @@ export function askInterpreter(
   env: Readonly<Record<string, string | undefined>>,
   limitMs = LIMIT_MS,
 ): Promise<Interpreter> {
-  const { mtimeMs = 0, ino = 0 } = statSync(program, { throwIfNoEntry: false }) ?? {};
-  const key = `${ino} ${mtimeMs} ${program}`;
+  const key = `${stateOf(program)} ${program}`;
   const known = asked.get(key);
   if (known !== undefined) return known;
   const answer = ask(program, env, limitMs);
@@ -40,29 +39,56 @@ export function askInterpreter(
   return answer;
 }
 
+/** Another once somebody has written to the program; empty where it cannot be looked at, which running it tells better. */
+function stateOf(program: string): string {
+  try {
+    const { mtimeMs, ino } = statSync(program);
+    return `${ino} ${mtimeMs}`;
+  } catch {
+    return '';
+  }
+}
+
 function ask(
   program: string,
   env: Readonly<Record<string, string | undefined>>,
   limitMs: number,
 ): Promise<Interpreter> {
   return new Promise((resolve, reject) => {
+    const refuse = (why: string): void => reject(new NoInterpreter(why));
     const options = { env, timeout: limitMs, killSignal: 'SIGKILL', encoding: 'utf8' } as const;
-    const child = execFile(program, ARGS, options, (error, stdout, stderr) => {
-      const [version = '', path = ''] = stdout.split('\n');
-      if (error === null && /^\d+\.\d+\.\d+$/.test(version))
-        resolve({ path: path === '' ? program : path, version });
-      else reject(new NoInterpreter(error === null ? 'is no Python' : problemOf(error, stderr, limitMs)));
-    });
-    child.stdin?.end();
+    try {
+      const child = execFile(program, ARGS, options, (error, stdout, stderr) => {
+        const [version = '', path = ''] = stdout.split('\n');
+        if (error !== null) refuse(problemOf(error, stderr, limitMs));
+        else if (/^\d+\.\d+\.\d+$/.test(version)) resolve({ path: path === '' ? program : path, version });
+        else refuse('is no Python');
+      });
+      child.stdin?.end();
+    } catch (thrown) {
+      refuse(problemOf(thrown as Error, '', limitMs)); // the callback is told of the commoner errors only
+    }
   });
 }
 
-type Failure = Error & { readonly code?: number | string | null; readonly killed?: boolean };
+type Failure = Error & {
+  readonly code?: number | string | null;
+  readonly signal?: string | null;
+  readonly killed?: boolean;
+};
 
-function problemOf({ code, killed, message }: Failure, stderr: string, limitMs: number): string {
+function problemOf(failure: Failure, stderr: string, limitMs: number): string {
+  const { code, killed } = failure;
   if (code === 'ENOENT') return 'cannot be run: it, or what it is a link to, is not there';
+  if (code === 'ELOOP') return 'cannot be run: it is a link that leads back to itself';
   if (code === 'EACCES') return 'cannot be run: it is no program that this user may run';
   if (killed === true) return `did not say its version in ${limitMs} ms`;
   const said = stderr.trim().split('\n').at(-1) ?? '';
-  return `does not run: ${said === '' ? message.trim().split('\n')[0] : said}`;
+  return `does not run: ${said === '' ? endOf(failure) : said}`;
+}
+
+/** How a program ended that said nothing; why it was not even started, if so. */
+function endOf({ code, signal, message }: Failure): string {
+  if (typeof signal === 'string') return `it was ended by ${signal}`;
+  return typeof code === 'number' ? `it ended with exit code ${code}` : message;
 }
