@@ -48,6 +48,17 @@ def answer(app: LoadedApp, route: str = "/", input: object = "in") -> WholeAnswe
     return whole
 
 
+# Hosts that end in a number, as `URL.canParse` has them.
+ADDRESSES = (
+    *("1.2.3.4", "1.2.3.4.", "1.2.3", "4294967295", "127.1.65535", "0xffffffff", "0x", "1.0x", "00000000001"),
+    *("name@1.2.3.4:80", "[::ffff:1.2.3.4]", "1.a", "0xg", "a.0xz", "a.example.com", "1.2.3.4.example"),
+)
+NO_ADDRESSES = (
+    *("999.1.1.1", "1.2.3.256", "256.1", "4294967296", "127.1.65536", "0x1ff.1", "08", "1.2.3.08", "1.2.3.4.5", "1..2"),
+    *("a.1", "a.0x", "%39%39%39.1.1.1", "name:secret@999.1.1.1:80"),
+)
+
+
 class FindingTest(unittest.TestCase):
     def test_an_app_is_found_under_any_name_and_where_it_is_served(self) -> None:
         app = Potassium("x")
@@ -143,11 +154,14 @@ class RoutesTest(unittest.TestCase):
         for url in (
             *("/hook", "ftp://x/", "http://", "http:///", "http://[::", "http://[::/", "http://host:99999/"),
             *("http://host:port/", "http://%zz/", "http://a<b/", "http://name:secret@:80/", "http://name:secret@/"),
+            *(f"http://{host}/" for host in NO_ADDRESSES),
         ):
             with self.subTest(url):
                 with self.assertRaises(ValueError) as raised:
                     app.result_webhook(url)
                 error = raised.exception
+                said = "begin with http: or https:, not ftp:" if url[0] == "f" else "be absolute, such as https:"
+                self.assertIn(f"the URL of a webhook must {said}", str(error))
                 self.assertNotIn("secret", "".join(traceback.format_exception(ValueError, error, None)))
         for url in (
             "http://host",
@@ -155,6 +169,7 @@ class RoutesTest(unittest.TestCase):
             "http://[::1]:80/",
             "http://host:/",
             "http://h%41t/",
+            *(f"http://{host}/" for host in ADDRESSES),
         ):
             app.result_webhook(url)
 

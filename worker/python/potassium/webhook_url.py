@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from banana_worker.standard_modules import import_standard
 
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 _FORM = re.compile(r"https?://[^\s/?#]\S*\Z", re.IGNORECASE)
 
 # What no host name can hold, also where it is escaped.
 _NO_HOST = re.compile(r"[<>^|\x00-\x20]|%(?![0-9a-f]{2})", re.IGNORECASE)
+
+# A host whose last part looks like a number is an address, of at most four numbers: hexadecimal, octal or decimal ones.
+_IS_ADDRESS = re.compile(r"(?:[^:]*\.)?(?:[0-9]+|0x[0-9a-f]*)\.?\Z", re.IGNORECASE)
+_NUMBERS = (
+    (re.compile(r"0x0*([0-9a-f]{0,8})\Z", re.IGNORECASE), 16),
+    (re.compile(r"0+([0-7]{0,11})\Z"), 8),
+    (re.compile(r"([1-9][0-9]{0,9})\Z"), 10),
+)
 
 
 def checked_url(url: object) -> str:
@@ -17,15 +27,38 @@ def checked_url(url: object) -> str:
     for it may hold a password."""
     if not isinstance(url, str):
         raise TypeError(f"the URL of a webhook must be text, not {type(url).__name__}")
+    scheme = _SCHEME.match(url)
+    if scheme is not None and scheme[0].lower() not in ("http:", "https:"):
+        raise ValueError(f"the URL of a webhook must begin with http: or https:, not {scheme[0].lower()}")
     if _FORM.match(url) is None or not _has_host(url):
         raise ValueError("the URL of a webhook must be absolute, such as https://example.com/hook")
     return url
 
 
 def _has_host(url: str) -> bool:
+    parse: Any = import_standard("urllib.parse")
     try:
-        place = import_standard("urllib.parse").urlsplit(url)
+        place = parse.urlsplit(url)
         host, _ = place.hostname, place.port  # either may raise
     except ValueError:  # its text may hold the URL
         return False
-    return bool(host) and _NO_HOST.search(host) is None
+    if not host or _NO_HOST.search(host) is not None:
+        return False
+    name = parse.unquote(host)
+    return _IS_ADDRESS.match(name) is None or _is_address(name)
+
+
+def _is_address(host: str) -> bool:
+    """Whether these numbers name an address, of which the last one may be several bytes: 127.1 is 127.0.0.1."""
+    parts = (host[:-1] if host.endswith(".") else host).split(".")
+    *firsts, last = map(_number, parts)
+    return len(parts) <= 4 and all(0 <= first < 256 for first in firsts) and 0 <= last < 256 ** (5 - len(parts))
+
+
+def _number(part: str) -> int:
+    """-1 if it is none, or more than any address has."""
+    for form, base in _NUMBERS:
+        digits = form.match(part)
+        if digits is not None:
+            return int(digits[1] or "0", base)
+    return -1
