@@ -249,7 +249,7 @@ withEachRuntime(({ app, language }) => {
 
   test('the run timeout is for one message; a client that says nothing is sent away', LIMIT, async (t) => {
     const cues = makeCues(t);
-    const timeouts = ['--run-timeout', '4s', '--websocket-idle-timeout', '2s'];
+    const timeouts = ['--run-timeout', '4s', '--websocket-idle-timeout', '4s'];
     const args = [...timeouts, '--workers', '2'];
     const server = await startServer(APP, { t, env: cues.env, args, expectedRestarts: 1 });
     const patient = await openSocket(t, server, '/echo');
@@ -271,7 +271,7 @@ withEachRuntime(({ app, language }) => {
     ]);
     assert.deepEqual(await patient.closed, [
       1008,
-      'SERVE_REQUEST_TIMEOUT: Nothing was said for 2 s (--websocket-idle-timeout).',
+      'SERVE_REQUEST_TIMEOUT: Nothing was said for 4 s (--websocket-idle-timeout).',
     ]);
     await server.until(({ model }) => model.workers.some(({ restarts }) => restarts === 1));
     const next = await openSocket(t, server, '/echo');
@@ -311,7 +311,7 @@ withEachRuntime(({ app, language }) => {
     LIMIT,
     async (t) => {
       const cues = makeCues(t);
-      const server = await startServer(APP, { t, env: cues.env, args: ['--stall-timeout', '500ms'] });
+      const server = await startServer(APP, { t, env: cues.env, args: ['--stall-timeout', '1s'] });
       const client = await openSocket(t, server, '/does', { 'x-request-id': 'x' });
       client.socket.send('flood');
       await client.heard(1);

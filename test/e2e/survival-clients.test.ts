@@ -165,7 +165,7 @@ withEachRuntime(({ app }) => {
     LIMIT,
     async (t) => {
       const cues = makeCues(t);
-      const args = ['--stall-timeout', '300ms'];
+      const args = ['--stall-timeout', '1s'];
       const server = await startServer(app('streams'), { t, env: cues.env, args });
       const pid = await pidOf(server);
       const stream = await openStream(server, { chunks: 1000, bytes: MIB / 4 });

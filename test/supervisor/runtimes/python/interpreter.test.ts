@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { delimiter, dirname, join, relative } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { resolveOptions } from '../../../../supervisor/options/resolve.js';
 import { prepareProgram } from '../../../../supervisor/runtimes/index.js';
@@ -115,6 +115,15 @@ test('the first place that has an interpreter is taken, in the documented order'
   assert.equal(await machine.chosen({}, '../../given/python'), 'given/python');
   assert.equal(await machine.chosen({}, at('given/python')), 'given/python');
   assert.equal(await machine.chosen({}, 'python'), 'bin/python', 'a name is looked for in PATH');
+});
+
+test("a folder of PATH counts only by its absolute path: the start folder may be anybody's", async (t) => {
+  const machine = new Machine(t);
+  machine.interpreter('start/python3', '3.12.1');
+  machine.interpreter('bin/python3', '3.11.7');
+  const here = relative(process.cwd(), machine.at('start'));
+  machine.env['PATH'] = [here, '', machine.at('bin')].join(delimiter);
+  assert.equal(await machine.chosen(), 'bin/python3');
 });
 
 test('the worker is the one that is shipped, its output unbuffered, its threads those of its share', async (t) => {
@@ -244,6 +253,8 @@ test('a Python that is too old is refused with its version and what was tried be
   assert.match(await machine.refusal(), /and bin\/python3 \(python3 in PATH\) is Python 3\.7\.16\. Tried: /);
   machine.interpreter('bin/python3', '3.10.0');
   assert.equal(await machine.chosen(), 'bin/python3', 'it was replaced, and is asked again');
+  machine.interpreter('bin/python3', '4.0.0');
+  assert.equal((await machine.choose()).interpreter?.version, '4.0.0', 'there is none yet, and it is newer');
 });
 
 test('a program that does not run is refused with what it said, and nothing else is taken in its place', async (t) => {
@@ -273,6 +284,18 @@ test('a program that does not run is refused with what it said, and nothing else
     await machine.refusal(),
     /app\/\.venv\/bin\/python cannot be run: it is a link that leads back to itself\. Tried: /,
   );
+});
+
+test('a program that did not run is asked again: what it looks at may be mended, and it stays as it is', async (t) => {
+  const machine = new Machine(t);
+  const version = machine.at('version');
+  machine.write(
+    'bin/python3',
+    `#!/bin/sh\n[ -f ${version} ] && printf '3.12.1\\n%s' ${machine.at('real')}\n`,
+  );
+  assert.match(await machine.refusal(), /bin\/python3 \(python3 in PATH\) does not run: /);
+  machine.write('version', '3.12.1');
+  assert.equal(await machine.chosen(), 'real');
 });
 
 test(
