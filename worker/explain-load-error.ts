@@ -90,19 +90,18 @@ function importerOf(text: string): string | null {
 
 function syntaxErrorPlace(text: string): { place: string; message: string } | null {
   // The TypeScript loader: `/app.ts:3:5: ERROR: Expected ";" but found "x"`.
-  const translated = /^\s*(\S.*?):(\d+):(\d+): ERROR: (.+)$/m.exec(text);
+  const translated = /^[ \t]*(\S.*?):(\d+):(\d+): ERROR: (.+)$/m.exec(text);
   if (translated !== null) {
     const [, file = '', line, column, message] = translated;
     return { place: `${sourceFile(file)}:${line}:${column}`, message: message as string };
   }
   // Node: `file:///app.js:3`, the line, a caret, then `SyntaxError: …`.
-  const native = /^(file:\/\/\S+|\/\S+):(\d+)\n[\s\S]*?^SyntaxError: (.+)$/m.exec(text);
-  if (native !== null) {
-    const [, file = '', line, message] = native;
-    const place = file.startsWith('file:') ? fileURLToPath(file) : file;
-    return { place: `${place}:${line}`, message: message as string };
-  }
-  return null;
+  const native = /^(file:\/\/\S+|\/\S+):(\d+)$/m.exec(text);
+  const told = native && /^SyntaxError: (.+)$/m.exec(text.slice(native.index));
+  if (native === null || told === null) return null;
+  const [, file = '', line] = native;
+  const place = file.startsWith('file:') ? fileURLToPath(file) : file;
+  return { place: `${place}:${line}`, message: told[1] as string };
 }
 
 /** Finds the file behind the name that the TypeScript loader tells: it calls `.mts` and `.cts` files `.ts`, too. */

@@ -18,7 +18,7 @@ export const nodeSources: Sources = {
 };
 
 /** `from './a'`, `import './a'`, `import('./a')`, `require('./a')`, `new URL('./a', import.meta.url)` */
-const RELATIVE = /\b(?:from|import|require|URL)\s*\(?\s*(["'`])(\.{1,2}\/[^"'`\n]+)\1/g;
+const RELATIVE = /\b(?:from|import|require|URL)\s*(?:\(\s*)?(["'`])(\.{1,2}\/[^"'`\n]+)\1/g;
 
 /** What can be imported, with and without its extension. */
 const IMPORTED: readonly string[] = [...EXTENSIONS, '.json'];

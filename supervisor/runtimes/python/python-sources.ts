@@ -18,8 +18,12 @@ export const pythonSources: Sources = {
   },
 };
 
-/** `from .a import b, c`; what is imported may be in parentheses, over several lines. */
-const FROM = /^[ \t]*from[ \t]+(\.*)[ \t]*([\w.]*)[ \t]+import[ \t]+(?:\(([^)]*)\)|([^#\n]*))/gm;
+/**
+ * `from .a import b, c`; what is imported may be in parentheses, over several lines with comments. No text can be taken
+ * apart by it in two ways: a long line of blanks or dots would take minutes.
+ */
+const FROM =
+  /^[ \t]*from[ \t]+(?![ \t])(\.*)(?:[ \t]*(\w[\w.]*))?[ \t]+import[ \t]+(?:\(((?:[^()#]|#[^\n]*\n)*)\)|([^#\n]*))/gm;
 
 /** `import a, b.c as d` */
 const IMPORT = /^[ \t]*import[ \t]+([^#\n]+)/gm;

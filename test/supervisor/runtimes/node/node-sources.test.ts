@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { nodeSources } from '../../../../supervisor/runtimes/node/node-sources.js';
+import { bounded } from '../../../helpers/bounded.js';
 
 for (const [what, text, path] of [
   ['an import', `import { a } from './a.mjs';`, 'src/a.mjs'],
@@ -8,6 +9,7 @@ for (const [what, text, path] of [
   ['an import while it runs', 'await import(`./a.mjs`)', 'src/a.mjs'],
   ['an export of another file', `export * from '../a.mjs'`, 'a.mjs'],
   ['an import over several lines', `import {\n  a,\n} from\n  './a.mjs';`, 'src/a.mjs'],
+  ['an import over several lines while it runs', "await import(\n  './a.mjs',\n)", 'src/a.mjs'],
   ['a require', `const a = require('./a.json')`, 'src/a.json'],
   ['a URL of a file beside it', `readFileSync(new URL('./labels.json', import.meta.url))`, 'src/labels.json'],
   ['the compiled name of TypeScript', `import './a.js'`, 'src/a.ts'],
@@ -27,3 +29,11 @@ for (const text of [`import 'package'`, `import 'node:fs'`, `from('/absolute.mjs
   test(`nothing beside the file is seen in ${text}`, () => {
     assert.deepEqual(nodeSources.localImports('src/app.ts', text), []);
   });
+
+test('a file of very many blanks behind a word is read', () => {
+  const text = `from${' '.repeat(500_000)}here`;
+  assert.deepEqual(
+    bounded(() => nodeSources.localImports('src/app.ts', text)),
+    [],
+  );
+});

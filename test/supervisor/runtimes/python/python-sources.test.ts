@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pythonSources } from '../../../../supervisor/runtimes/python/python-sources.js';
+import { bounded } from '../../../helpers/bounded.js';
 
 for (const [what, text, path] of [
   ['an import', 'import labels', 'labels.py'],
@@ -11,6 +12,12 @@ for (const [what, text, path] of [
   ['what is imported from a module', 'from labels import NAMES', 'labels.py'],
   ['a module that is imported from a package', 'from zoo import cats', 'zoo/cats.py'],
   ['names over several lines', 'from zoo import (\n    dogs,  # and\n    cats,\n)', 'zoo/cats.py'],
+  [
+    'a name behind a comment with parentheses',
+    'from zoo import (\n    dogs,  # (big)\n    cats,\n)',
+    'zoo/cats.py',
+  ],
+  ['what follows an import that does not end', 'from zoo import (\nfrom labels import NAMES', 'labels.py'],
   ['a module beside it', 'from .labels import NAMES', 'src/labels.py'],
   ['a module beside it, by its name', 'from . import labels', 'src/labels.py'],
   ['a module above it', 'from ..labels import NAMES', 'labels.py'],
@@ -30,4 +37,16 @@ for (const text of [
 ])
   test(`nothing is seen in ${text}`, () => {
     assert.deepEqual(pythonSources.localImports('src/app.py', text), []);
+  });
+
+const MANY = 200_000;
+
+for (const [what, text] of [
+  ['blanks behind a word', `from${' '.repeat(MANY)}here`],
+  ['dots', `from ${'.'.repeat(MANY)}!`],
+  ['imports that do not end', 'from a import (\n'.repeat(MANY / 2)],
+  ['comments within an import that does not end', `from a import (${'# (a)\n'.repeat(MANY)}`],
+] as const)
+  test(`a file of very many ${what} is read`, () => {
+    assert.ok(Array.isArray(bounded(() => pythonSources.localImports('src/app.py', text))));
   });
