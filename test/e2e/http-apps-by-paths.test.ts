@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { tableRows } from '../helpers/doc-page.js';
-import { call, fixture, startServer, type Answer, type Server } from '../helpers/server.js';
+import { withEachRuntime } from '../helpers/runtimes.js';
+import { call, startServer, type Answer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 
@@ -13,10 +14,10 @@ const ROWS: readonly Row[] = tableRows(...SECTION, 'app');
 const CELLS = new Map(tableRows(...SECTION, 'cell').map((row) => [row['cell'], row]));
 
 const APPS = [
-  ['Banana app', 'describes-input.mjs', {}],
-  ['Potassium app', 'describes-json.mjs', {}],
-  ['Potassium app, its routes raw', 'describes-json.mjs', { RAW: '1' }],
-  ['custom service', 'describes-item.mjs', {}],
+  ['Banana app', 'describes-input', {}],
+  ['Potassium app', 'describes-json', {}],
+  ['Potassium app, its routes raw', 'describes-json', { RAW: '1' }],
+  ['custom service', 'describes-item', {}],
 ] as const;
 
 const GATEWAY = 'POST /start/v4/';
@@ -85,29 +86,31 @@ test('the table has a row for every app and path, and every cell is explained', 
   assert.deepEqual([...used].sort(), [...CELLS.keys()].sort());
 });
 
-for (const [app, file, env] of APPS)
-  describe(`a ${app}`, LIMIT, () => {
-    let server: Server;
-    let sent: Readonly<Record<string, Body>>;
-    before(async () => {
-      server = await startServer(fixture(file), { args: ['--name', 'any'], env });
-      sent = await bodies();
-      await server.until(({ state }) => state === 'ready');
-    });
-    after(() => server.stop());
+withEachRuntime(({ app: fixture }) => {
+  for (const [app, file, env] of APPS)
+    describe(`a ${app}`, LIMIT, () => {
+      let server: Server;
+      let sent: Readonly<Record<string, Body>>;
+      before(async () => {
+        server = await startServer(fixture(file), { args: ['--name', 'any'], env });
+        sent = await bodies();
+        await server.until(({ state }) => state === 'ready');
+      });
+      after(() => server.stop());
 
-    for (const { 'called by': asked = '', ...row } of ROWS.filter((candidate) => candidate['app'] === app))
-      for (const column of ['JSON', 'multipart', 'bytes'])
-        test(`${asked} with ${column}: ${row[column]}`, async () => {
-          const cell = row[column] as string;
-          const answer = await ask(server, asked, column, sent[column] as Body);
-          const { reply = '' } = CELLS.get(cell) as Row;
-          assert.equal(answer.status, Number.parseInt(reply), answer.text);
-          const refusal = refusalOf(answer);
-          if (cell in GIVEN) assert.deepEqual([refusal, givenIn(answer)], ['', GIVEN[cell]]);
-          else assert.equal(refusal, nameIn(reply, asked), answer.text);
-        });
-  });
+      for (const { 'called by': asked = '', ...row } of ROWS.filter((candidate) => candidate['app'] === app))
+        for (const column of ['JSON', 'multipart', 'bytes'])
+          test(`${asked} with ${column}: ${row[column]}`, async () => {
+            const cell = row[column] as string;
+            const answer = await ask(server, asked, column, sent[column] as Body);
+            const { reply = '' } = CELLS.get(cell) as Row;
+            assert.equal(answer.status, Number.parseInt(reply), answer.text);
+            const refusal = refusalOf(answer);
+            if (cell in GIVEN) assert.deepEqual([refusal, givenIn(answer)], ['', GIVEN[cell]]);
+            else assert.equal(refusal, nameIn(reply, asked), answer.text);
+          });
+    });
+});
 
 function ask(server: Server, asked: string, kind: string, { type, bytes }: Body): Promise<Answer> {
   const path = (asked.split(' ')[1] as string).replace('{model_name}', 'any');
