@@ -388,6 +388,23 @@ def shutdown(): print("shut down")`,
   },
 );
 
+for (const end of ['os._exit(7)', 'sys.exit(7)'])
+  test(
+    `an app that ends its worker by ${end} when it is asked to stop has not failed`,
+    OPTIONS,
+    async (t) => {
+      const worker = await startedPython(
+        t,
+        `import os, sys
+def inference(model_inputs): return 1
+def shutdown(): ${end}`,
+      );
+      worker.send({ type: 'stop', graceMs: 1000 });
+      assert.deepEqual(await worker.exit, { code: 7, signal: null });
+      assert.deepEqual(types(worker), [], 'it says nothing of it');
+    },
+  );
+
 const SLOW_STARTS = [
   ['import time\ntime.sleep(1000)', /: it is at \S+app\.py:2$/],
   ['import queue\ndef init():\n    queue.Queue().get()', /: it is at \S+app\.py:3, in \w+ of \S+\.py:\d+$/],
@@ -538,6 +555,7 @@ async def init():
     global loop
     loop = asyncio.get_running_loop()
 def block(log):
+    time.sleep(0.1)  # the other thread sleeps by then, on most machines
     log.info("blocked")
     time.sleep(1000)
 def inference(model_inputs, ctx): loop.call_soon(block, ctx.log)`,
@@ -593,6 +611,10 @@ def in_fork(end):
 
 def inference(kind, ctx):
     if kind == "subprocess": return subprocess.check_output(["sh", "-c", PROBE]).decode()
+    if kind == "system":  # which closes nothing by itself, as the libraries of other languages
+        with tempfile.NamedTemporaryFile() as found:
+            os.system("{ %s; } > %s" % (PROBE, found.name))
+            return found.read().decode()
     if kind in ("fork", "spawn", "forkserver"):
         with multiprocessing.get_context(kind).Pool(1) as pool:
             return [pool.apply(held, (OWN,)), pool.apply(sends, (URL,))]
@@ -610,13 +632,14 @@ def inference(kind, ctx):
     );
     const answers: Record<string, unknown> = {};
     let id = 0;
-    const kinds = ['subprocess', 'fork', 'spawn', 'forkserver', 'files', 'webhook', 'end of file'];
+    const kinds = ['subprocess', 'system', 'fork', 'spawn', 'forkserver', 'files', 'webhook', 'end of file'];
     for (const kind of [...kinds, '_exit', 'exit', 'raise', 'log', 'back']) {
       worker.callJson((id += 1), kind);
       answers[kind] = await worker.answer();
     }
     assert.deepEqual(answers, {
       subprocess: '',
+      system: '',
       fork: [[], 4],
       spawn: [[], 4],
       forkserver: [[], 4],
