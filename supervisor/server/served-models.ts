@@ -115,14 +115,16 @@ export class ServedModels {
   async register(plan: ModelPlan): Promise<Model> {
     const make = (): Model => this.#make(plan);
     const model = await releasedOnFailure(plan.release, () => this.registry.register(plan.spec, make));
-    for (const warning of plan.spec.program.warnings) this.#log.warn(warning);
+    this.#warnOfProgram(plan);
     this.#nameIfSeveral();
     await this.#watch(model);
     return model;
   }
 
   /** As `Model.replace`; with `watch`, the files of the new app are watched before it is loaded. */
-  async replace(model: Model, { spec, release }: ModelPlan, limits: RetireLimits): Promise<Settled> {
+  async replace(model: Model, plan: ModelPlan, limits: RetireLimits): Promise<Settled> {
+    const { spec, release } = plan;
+    this.#warnOfProgram(plan);
     if (this.#options.watch) {
       this.#unwatch(model);
       await this.#watch(model, spec);
@@ -197,6 +199,10 @@ export class ServedModels {
       .describe()
       .some((registered) => registered.model === model && registered.isFirst);
     if (this.#isMmsMode || !isFirst) this.#log.info(`Model ${model.spec.name} loaded.`);
+  }
+
+  #warnOfProgram({ spec: { program } }: ModelPlan): void {
+    for (const warning of program.warnings) this.#log.warn(warning);
   }
 
   #warnOfClashes(model: Model): void {

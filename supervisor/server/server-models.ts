@@ -28,6 +28,8 @@ export interface ServerModelsFacts {
 export class ServerModels implements ModelsHandle {
   readonly #served: ServedModels;
   readonly #facts: ServerModelsFacts;
+  /** Settles once every replacement that was asked for so far is planned, or refused: none overtakes another. */
+  #planned: Promise<unknown> = Promise.resolve();
 
   constructor(served: ServedModels, facts: ServerModelsFacts) {
     this.#served = served;
@@ -41,7 +43,11 @@ export class ServerModels implements ModelsHandle {
 
   async replace(given: NamedSource, options: ReplaceOptions = {}): Promise<Accepted> {
     const limits = this.#limits(options, 'replace');
-    const plan = await this.#plan(given, 'replace');
+    const before = this.#planned;
+    const planning = this.#plan(given, 'replace');
+    this.#planned = Promise.allSettled([before, planning]);
+    await before;
+    const plan = await planning;
     return this.#served.registry.replace(plan.spec, (model) => this.#served.replace(model, plan, limits));
   }
 

@@ -1,6 +1,6 @@
 /** `server.models`: models that come and go while the server runs. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -160,6 +160,48 @@ test(
     assert.ok('pid' in (await ask(server, 'm')).json<object>(), 'the new app answers');
     assert.deepEqual(pids.filter(isAlive), []);
     await server.close();
+  },
+);
+
+/** A folder with an app in Python and an interpreter that nobody has asked for its version yet. */
+function pythonPlace(t: TestContext): { folder: string; app: string; python: string } {
+  const folder = mkdtempSync(join(tmpdir(), 'banana-replaced-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const [app, python] = [join(folder, 'app.py'), join(folder, 'python')];
+  writeFileSync(app, 'def inference(model_inputs):\n    return "Python"\n');
+  writeFileSync(python, '#!/bin/sh\nexec python3 "$@"\n', { mode: 0o755 });
+  return { folder, app, python };
+}
+
+test(
+  'of two replacements the later one stays, also if it takes longer to find what runs the other',
+  LIMIT,
+  async (t) => {
+    const { app, python } = pythonPlace(t);
+    const server = await start(t);
+    const [earlier, later] = await Promise.all([
+      server.models.replace({ name: 'echo', app, python }),
+      server.models.replace({ name: 'echo', app: ECHO }),
+    ]);
+    assert.equal((await earlier.settled).result, 'done');
+    assert.equal((await later.settled).result, 'done');
+    assert.equal((await ask(server, 'echo', 1)).json(), 1, 'the later one answers');
+    await server.close();
+  },
+);
+
+test(
+  'what an operator should know of an interpreter is told when a model is replaced, too',
+  LIMIT,
+  async (t) => {
+    const { folder, app } = pythonPlace(t);
+    setEnv(t, { VIRTUAL_ENV: join(folder, 'gone') });
+    const server = await start(t, { cwd: folder, logLocation: 'logs', logLevel: 'warn' });
+    const { settled } = await server.models.replace({ name: 'echo', app });
+    assert.equal((await settled).result, 'done');
+    await server.close();
+    const logged = readFileSync(join(folder, 'logs', 'mms_log.log'), 'utf8');
+    assert.match(logged, /WARN: \S*app\.py: VIRTUAL_ENV names \S*gone, which has no bin\/python/);
   },
 );
 
