@@ -253,6 +253,31 @@ const MISTAKES: readonly Mistake[] = [
     ),
   },
   {
+    what: 'a service whose initialize is a generator',
+    TypeScript: form(
+      {
+        'app.mjs':
+          'export class Service {\n  *initialize(context) {\n    yield 1;\n  }\n  handle(data, context) {\n    return data;\n  }\n}',
+      },
+      `${HERE}/app.mjs:2: \`initialize\` is a generator: what stands in it would not run. Make it a plain or an async function`,
+    ),
+    Python: form(
+      {
+        'app.py':
+          'class Service:\n    def initialize(self, context):\n        yield 1\n    def handle(self, data, context):\n        return data\n',
+      },
+      `${HERE}/app.py:2: \`initialize\` is a generator, since it has a \`yield\`: what stands in it would not run. Take the \`yield\` out`,
+    ),
+  },
+  {
+    what: 'a service whose handle takes too few parameters',
+    TypeScript: none('functions may take fewer arguments than they get'),
+    Python: form(
+      { 'app.py': '\nclass Service:\n    def handle(self, data):\n        return data\n' },
+      `${HERE}/app.py:3: \`handle\` takes 2 arguments, and gets 3: write \`def handle(self, data, context)\``,
+    ),
+  },
+  {
     what: 'a package that is not installed',
     TypeScript: form(
       {

@@ -505,6 +505,44 @@ class Mistakes(Apps):
                 self.assertIn(said, message)
                 self.assertEqual(outlook, "permanent")
 
+    def test_a_service_that_cannot_be_called_is_refused(self):
+        service = "\nclass S:\n    def initialize(self, context): pass\n    "
+        good = "def handle(self, data, context): pass"
+        for source, said in (
+            (
+                "\ndef handle(data): return data",
+                "app.py:2: `handle` takes 1 argument, and gets 2: write `def handle(data, context)`",
+            ),
+            (
+                "def handle(data, context, more): return data",
+                "app.py:1: `handle` needs 3 arguments, and gets 2: write `def handle(data, context)`",
+            ),
+            (
+                service + "def handle(self, data): pass",
+                "app.py:4: `handle` takes 2 arguments, and gets 3: write `def handle(self, data, context)`",
+            ),
+            (
+                service + "@staticmethod\n    def handle(data): pass",
+                "app.py:4: `handle` takes 1 argument, and gets 2: write `def handle(data, context)`",
+            ),
+            (
+                "class S:\n    def initialize(self): pass\n    " + good,
+                "app.py:2: `initialize` takes 1 argument, and gets 2: write `def initialize(self, context)`",
+            ),
+            (
+                "class S:\n    def initialize(self, context):\n        yield\n    " + good,
+                "app.py:2: `initialize` is a generator, since it has a `yield`: what stands in it would not run. Take the",
+            ),
+            (
+                "class S:\n    async def initialize(self, context):\n        yield\n    " + good,
+                "app.py:2: `initialize` is a generator, since it has a `yield`",
+            ),
+        ):
+            message, outlook = self.refused(source)
+            with self.subTest(source):
+                self.assertIn(said, message)
+                self.assertEqual(outlook, "permanent")
+
     def test_what_is_no_file_to_read_is_told(self):
         self.write("folder.py/app.py", "")
         self.assertIn("folder.py: nothing says which of its files", self.load(self.folder + "/folder.py")["error"])

@@ -70,6 +70,26 @@ class HandlersTest(ServiceCase):
         self.assertIsNone(self.found(two, "x"))
         self.assertEqual(self.found("class A:\n  def handle(self, d, c): pass", "handle"), ("class", "A"))
 
+    def test_no_handler_that_can_be_called_is_refused(self) -> None:
+        service = "class S:\n    def initialize(self, context): pass\n    "
+        good = "def handle(self, data, context): pass"
+        for source in (
+            "def handle(*args): pass",
+            "def handle(data, context=None, *, more=1): pass",
+            "import functools\nhandle = functools.partial(lambda more, data, context: 1, 5)",
+            "class A:\n    def __call__(self, data, context): pass\nhandle = A()",
+            service + "@staticmethod\n    def handle(data, context): pass",
+            service + "@classmethod\n    def handle(cls, data, context): pass",
+            service + "handle = lambda *given: 1",
+            "class S:\n    async def initialize(self, context): pass\n    " + good,
+            "class S:\n    initialize = None\n    " + good,
+            # What a decorator adds and takes is its own affair.
+            "import functools\ndef of(f):\n    return functools.wraps(f)(lambda self, data, context: f(self, data))\n"
+            "class S:\n    @of\n    def handle(self, data): pass",
+        ):
+            with self.subTest(source):
+                self.assertIsNotNone(from_service(module_of("__name__ = 'service'\n" + source), None, self.folder))
+
     def test_names_of_a_wrong_kind_say_so(self) -> None:
         for source, message in (
             ("shutdown = 5", "^`shutdown` is an int; make it a function or remove it$"),

@@ -13,11 +13,11 @@ export function repeatableOf(given: unknown): boolean {
   throw new TypeError('export `config`: repeatable must be true or false');
 }
 
-/** Checks the function that an app calls `init`. @throws a TypeError if its body would not run when it is called */
-export function assertNoGenerator(init: unknown): void {
+/** Checks what an app gives as its `init`, or what it calls that. @throws a TypeError if its body would not run when it is called */
+export function assertNoGenerator(init: unknown, name = 'init'): void {
   if (!/Generator/.test(Object.prototype.toString.call(init))) return;
   throw new TypeError(
-    '`init` is a generator: what stands in it would not run. Make it a plain or an async function',
+    `\`${name}\` is a generator: what stands in it would not run. Make it a plain or an async function`,
   );
 }
 

@@ -10,10 +10,10 @@ import type { InitContext } from '../api/types.js';
 import type { StoredMetric } from '../api/mms/metrics-store.js';
 import { ANY_BATCH, type CallInfo, type LoadedApp, type Surroundings } from '../loaded-app.js';
 import { isThenable } from '../thenable.js';
-import { assertFunctionOrNone, configOf, repeatableOf } from './exports.js';
+import { assertFunctionOrNone, assertNoGenerator, configOf, repeatableOf } from './exports.js';
 import { answersOf } from './service-answers.js';
 import { readManifest } from './service-manifest.js';
-import type { Handle, Handler } from './service-handler.js';
+import type { Handle, Handler, ServiceObject } from './service-handler.js';
 
 const ROUTE = '/';
 
@@ -28,6 +28,10 @@ export function fromService(
   exports: Readonly<Record<string, unknown>>,
   modelDir: string,
 ): LoadedApp {
+  if (handler.style === 'class') {
+    const { initialize } = handler.make.prototype as Partial<ServiceObject>;
+    assertNoGenerator(initialize, 'initialize');
+  }
   assertFunctionOrNone(exports, 'shutdown');
   const { shutdown } = exports as { shutdown?: () => unknown };
   const { repeatable, ...modelOptions } = configOf(exports);

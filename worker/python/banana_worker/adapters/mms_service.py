@@ -22,7 +22,7 @@ from banana_worker.loaded_app import ANY_BATCH, LoadedApp, Surroundings
 from banana_worker.messages import Metric, Route, ServiceSource, StartSpec
 from banana_worker.adapters.exports import assert_function_or_none, config_of, repeatable_of
 from banana_worker.adapters.service_answers import answers_of
-from banana_worker.adapters.service_handler import Handler, find_handler
+from banana_worker.adapters.service_handler import Handler, assert_callable, find_handler
 from banana_worker.adapters.service_manifest import FoundManifest, read_manifest
 
 Handle = Callable[[Any, Context], Any]
@@ -51,6 +51,7 @@ class _Service(LoadedApp):
     _surroundings: Surroundings
 
     def __init__(self, module: ModuleType, handler: Handler, model_dir: str, found: FoundManifest) -> None:
+        assert_callable(handler)
         assert_function_or_none(module, "shutdown")
         config = config_of(module)
         self.repeatable = repeatable_of(config)

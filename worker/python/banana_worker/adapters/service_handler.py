@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from types import ModuleType
-from typing import Any, Callable, List, NamedTuple, Optional
+from types import FunctionType, ModuleType
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence
+
+from banana_worker.adapters.exports import assert_no_generator
+from banana_worker.app_function import WrongFunction
+from banana_worker.parameters import problem_with
 
 USUAL_NAME = "handle"
 
@@ -32,6 +36,42 @@ def find_handler(module: ModuleType, name: str, is_old: bool = False) -> Optiona
         return Handler("function", value)
     classes = service_classes(module)
     return Handler("class", classes[0]) if len(classes) == 1 else None
+
+
+def assert_callable(handler: Handler) -> None:
+    """Looks at plain functions and methods; anything else tells by itself, when it is called, whether it can be.
+
+    @raises WrongFunction if the server cannot call one, or its body would not run
+    """
+    if handler.style == "function":
+        name = getattr(handler.entry, "__name__", USUAL_NAME)
+        _assert_takes(handler.entry, name, ("data", "context"))
+        return
+    _assert_method_takes(handler.entry, USUAL_NAME, ("data", "context"))
+    initialize = _assert_method_takes(handler.entry, "initialize", ("context",))
+    try:
+        assert_no_generator(initialize)
+    except TypeError as wrong:
+        raise WrongFunction(initialize, str(wrong)) from None
+
+
+def _assert_method_takes(service: Any, name: str, parameters: Sequence[str]) -> Any:
+    """Returns the function that the class has under this name; None if it has none."""
+    found = inspect.getattr_static(service, name, None)
+    if isinstance(found, staticmethod):
+        return _assert_takes(found.__func__, name, parameters)
+    if isinstance(found, classmethod):
+        return _assert_takes(found.__func__, name, ("cls", *parameters))
+    return _assert_takes(found, name, ("self", *parameters))
+
+
+def _assert_takes(function: Any, name: str, parameters: Sequence[str]) -> Any:
+    if not isinstance(function, FunctionType):
+        return None
+    problem = problem_with(function, len(parameters))
+    if problem is not None:
+        raise WrongFunction(function, f"`{name}` {problem}: write `def {name}({', '.join(parameters)})`")
+    return function
 
 
 def service_classes(module: ModuleType) -> List[type]:
