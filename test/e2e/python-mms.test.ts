@@ -315,6 +315,28 @@ test('a service in Python is served by its file, on every path', LIMIT, async (t
   await server.stop();
 });
 
+/** As handlers of TorchServe turn it off that take many lines of JSON at once. */
+const READS_ITSELF = `
+import os
+
+os.environ["TS_DECODE_INPUT_REQUEST"] = "false"
+
+def handle(data, context):
+    return data and [item["body"].decode().splitlines() for item in data]
+`;
+
+test(
+  'a handler in Python may turn the reading of JSON off in its environment, as it could',
+  LIMIT,
+  async (t) => {
+    const folder = appFolder(t, { 'lines.py': READS_ITSELF });
+    const server = await startServer(join(folder, 'lines.py'), { t });
+    const answer = await call(`${server.url}/predictions/lines`, '{"a":1}\n{"a":2}');
+    assert.deepEqual([answer.status, answer.json()], [200, ['{"a":1}', '{"a":2}']]);
+    await server.stop();
+  },
+);
+
 /** What cannot be served, and what is said of it. */
 const MISTAKES: readonly (readonly [what: string, source: string, said: RegExp])[] = [
   ['no handler', 'def other(data, context): pass', /service\.py.*handle/],

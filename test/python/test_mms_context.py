@@ -87,6 +87,11 @@ class ContextTest(unittest.TestCase):
         context.set_response_status("507", idx=1)  # type: ignore[arg-type]
         self.assertEqual([context.get_response_status(idx) for idx in (0, 1)], [(404, "No ?"), (507, "")])
 
+    def test_a_status_is_set_and_read_by_its_older_names_too(self) -> None:
+        context = with_items(2)
+        context.set_http_response_status(code=507, idx=1)
+        self.assertEqual([context.get_http_response_status(idx) for idx in (0, 1)], [(200, ""), (507, "")])
+
     def test_a_response_header_of_two_lines_is_refused_and_any_value_becomes_text(self) -> None:
         context = with_items(1)
         with self.assertRaisesRegex(ValueError, '"X-A" has a line break in it'):

@@ -7,6 +7,7 @@ import tempfile
 import unittest
 from pathlib import Path
 from typing import Any, List
+from unittest import mock
 
 from mms_support import FakeCtx, Loaded, module_of
 
@@ -153,6 +154,22 @@ class LoadTest(ServiceCase):
         self.assertFalse(
             self.started(source + "config = {'rawItems': True}", raw_items=False).app.wishes("/").raw_items
         )
+
+    def test_a_handler_turns_the_reading_of_items_off_in_its_environment(self) -> None:
+        handle = "def handle(d, c): pass\n"
+        for name in ("MMS_DECODE_INPUT_REQUEST", "TS_DECODE_INPUT_REQUEST"):
+            with mock.patch.dict(os.environ):
+                imported = f"import os\nos.environ['{name}'] = 'false'\n" + handle
+                self.assertTrue(self.started(imported).app.wishes("/").raw_items)
+                # What the operator says, and the file's `config`, come first.
+                self.assertFalse(self.started(imported, raw_items=False).app.wishes("/").raw_items)
+                in_config = imported + "config = {'rawItems': False}"
+                self.assertFalse(self.started(in_config).app.wishes("/").raw_items)
+            with mock.patch.dict(os.environ):
+                loading = f"import os\ndef handle(d, c): os.environ['{name}'] = 'false'"
+                self.assertTrue(self.started(loading).app.wishes("/").raw_items)
+            with mock.patch.dict(os.environ, {name: "true"}):
+                self.assertFalse(self.started(handle).app.wishes("/").raw_items)
 
     def test_a_service_may_have_a_function_for_its_end(self) -> None:
         loaded = self.started("def handle(d, c): pass\ndef shutdown(): return 'ended'")

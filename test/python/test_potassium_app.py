@@ -102,6 +102,8 @@ class FindingTest(unittest.TestCase):
         expected = f"Potassium('x'): {names} have no effect; banana-serve --help says what does"
         self.assertEqual([str(each.message) for each in said], [expected])
         self.assertEqual(app.to_optimize, ["model"])
+        # An app that takes another backend's requests to be bytes asks which one it has.
+        self.assertEqual(app.backend, "Flask")
         plain = Potassium("x")
         plain.optimize("model")
         self.assertEqual(plain.to_optimize, [])

@@ -152,6 +152,12 @@ class Context:
         """Sets the status of one item, and the phrase beside it. Raises ValueError unless it is from 200 to 599."""
         self._processor(idx).report_status(code, phrase)
 
+    # As Multi Model Server called the two for a while.
+    set_http_response_status = set_response_status
+
+    def get_http_response_status(self, idx: int) -> Tuple[int, str]:
+        return self.get_response_status(idx)
+
     def set_all_response_status(self, code: int = 200, phrase: str = "") -> None:
         """Sets the status of every item of the batch."""
         for processor in self.request_processor or ():

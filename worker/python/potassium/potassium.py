@@ -49,6 +49,8 @@ class Potassium:
     ) -> None:
         self.name = name
         self.experimental_num_workers = experimental_num_workers
+        self.backend = "Flask"
+        """What requests are like, whichever backend was asked for: their JSON is read already."""
         self.to_optimize: List[Any] = []
         """Models given to `optimize` in that mode."""
         self.definition = Definition()

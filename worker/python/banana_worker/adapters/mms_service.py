@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import os
+from functools import cached_property
 from types import ModuleType
 from typing import Any, Callable, List, Optional, Sequence
 
@@ -26,6 +27,9 @@ from banana_worker.adapters.service_handler import Handler, assert_callable, fin
 from banana_worker.adapters.service_manifest import FoundManifest, read_manifest
 
 Handle = Callable[[Any, Context], Any]
+
+# Handlers of the originals turn the reading of items off by these, for their own process.
+_READS_ITEMS = ("MMS_DECODE_INPUT_REQUEST", "TS_DECODE_INPUT_REQUEST")
 
 _INIT_STEPS = {
     "function": "handle(None, context), the call that loads the model,",
@@ -70,9 +74,16 @@ class _Service(LoadedApp):
         return self._handle if hasattr(self, "_handle") else self._handler.entry
 
     def wishes(self, route: str) -> InputWishes:
+        return self._wishes
+
+    @cached_property
+    def _wishes(self) -> InputWishes:
+        """The first call asks for it: what loads the model may set the environment, too."""
         raw_items = self._surroundings.spec.raw_items
+        if raw_items is None and "rawItems" in self.model_options:
+            raw_items = self.model_options["rawItems"] is True
         if raw_items is None:
-            raw_items = self.model_options.get("rawItems") is True
+            raw_items = any(os.environ.get(name, "true") != "true" for name in _READS_ITEMS)
         return RAW_ITEMS if raw_items else ITEMS
 
     def surround(self, surroundings: Surroundings) -> None:
