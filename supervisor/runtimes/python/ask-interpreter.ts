@@ -83,8 +83,13 @@ function problemOf(failure: Failure, stderr: string, limitMs: number): string {
   if (code === 'ELOOP') return 'cannot be run: it is a link that leads back to itself';
   if (code === 'EACCES') return 'cannot be run: it is no program that this user may run';
   if (killed === true) return `did not say its version in ${limitMs} ms`;
-  const said = stderr.trim().split('\n').at(-1) ?? '';
-  return `does not run: ${said === '' ? endOf(failure) : said}`;
+  return `does not run: ${lastWords(stderr) || endOf(failure)}`;
+}
+
+/** The last line that names an error: a Python whose library is missing (PYTHONHOME) tells its stack behind that. */
+function lastWords(stderr: string): string {
+  const lines = stderr.trim().split('\n');
+  return (lines.findLast((line) => /^\w+Error\b/.test(line)) ?? lines.at(-1) ?? '').trim();
 }
 
 /** How a program ended that said nothing; why it was not even started, if so. */

@@ -262,6 +262,8 @@ test('a program that does not run is refused with what it said, and nothing else
   machine.interpreter('bin/python3', '3.11.7');
   machine.write('bin/odd', '#!/bin/sh\necho first >&2; echo "odd: no version is set" >&2; exit 127\n');
   machine.write('bin/cat', '#!/bin/sh\necho hello\n');
+  const lost = `echo "ModuleNotFoundError: No module named 'encodings'" >&2; echo '  <no Python frame>' >&2`;
+  machine.write('bin/lost', `#!/bin/sh\n${lost}; exit 1\n`);
   machine.write('bin/silent', '#!/bin/sh\nexit 3\n');
   machine.write('bin/crashes', '#!/bin/sh\nkill -SEGV $$\n');
   chmodSync(machine.at('bin/odd'), 0o755);
@@ -270,6 +272,7 @@ test('a program that does not run is refused with what it said, and nothing else
     /and bin\/odd \(odd \(BANANA_PYTHON\)\) does not run: odd: no version is set\./,
   );
   assert.match(await machine.refusal({}, 'cat'), /is no Python\./);
+  assert.match(await machine.refusal({}, 'lost'), /does not run: ModuleNotFoundError: .* 'encodings'\. Name/);
   assert.match(await machine.refusal({}, 'silent'), /does not run: it ended with exit code 3\. Name another/);
   assert.match(await machine.refusal({}, 'crashes'), /does not run: it was ended by SIGSEGV\. Name another/);
   machine.folder('repo/start/app/.venv/bin');
