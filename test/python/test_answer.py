@@ -18,6 +18,7 @@ from unittest import mock
 
 from banana_worker.errors import ServeError
 from banana_worker.formats.msgpack_reader import read_value
+from banana_worker.reply import conversions
 from banana_worker.reply.accept import asks_for
 from banana_worker.reply.answer import StreamedAnswer, answer_of
 from banana_worker.reply.reply import BytesBody, JsonBody, Reply, ReplyHead, StreamBody
@@ -83,8 +84,8 @@ class Values(Answers):
             ({"nan": math.nan, "inf": [math.inf, -math.inf]}, '{"nan":null,"inf":[null,null]}'),
             ({1: 1, None: 2, False: 3, 1.5: 4}, '{"1":1,"null":2,"false":3,"1.5":4}'),
             ((1, Point(2, 3)), "[1,[2,3]]"),
-            ({3, 1, 2}, "[1,2,3]"),
-            (frozenset(["b", "a"]), '["a","b"]'),
+            ({40, -1, 3}, "[-1,3,40]"),
+            (frozenset("hgfedcba"), '["a","b","c","d","e","f","g","h"]'),
             ({"bytes": b"\x01\x02", "view": memoryview(b"\x03")}, '{"bytes":[1,2],"view":[3]}'),
             (at, '"2020-01-02T03:04:05+00:00"'),
             ([at.date(), at.time(), datetime.timedelta(minutes=1)], '["2020-01-02","03:04:05",60.0]'),
@@ -101,6 +102,12 @@ class Values(Answers):
         ):
             with self.subTest(text):
                 self.assertEqual(self.text(output), text)
+
+    def test_an_app_that_makes_classes_as_it_runs_does_not_fill_the_memory(self):
+        for number in range(3_000):
+            kind = type("Row%d" % number, (collections.UserDict,), {})
+            self.assertEqual(self.text(kind(number=number)), '{"number":%d}' % number)
+        self.assertLessEqual(len(conversions._known), conversions._MAX_KNOWN)
 
     def test_a_number_of_thousands_of_digits_is_written_in_full(self):
         limit = getattr(sys, "get_int_max_str_digits", lambda: None)()

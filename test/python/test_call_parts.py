@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any, Callable, Iterator, List
 from unittest import mock
 
-from banana_worker import app_metrics, call_context, process
+from banana_worker import app_metrics, call_context, process, webhook_handover
 from banana_worker.app_log import AppLog
 from banana_worker.app_metrics import OwnMetrics
 from banana_worker.batch_entries import entries_of, halves_of, only_entry
@@ -334,6 +334,16 @@ class Webhooks(unittest.TestCase):
                 check_webhook(url, body, timeout_ms, retries)
             self.assertNotIn("secret", str(raised.exception))
         check_webhook("https://user:pass@example.com:8443/hook?x=1", b"{}", 1_500, 3)
+
+    def test_a_process_that_is_no_worker_has_nobody_to_hand_over_to(self) -> None:
+        with self.assertRaisesRegex(RuntimeError, "a webhook is sent by the server"):
+            webhook_handover.post("https://example.com/", b"{}")
+        with mock.patch.object(webhook_handover, "_offered", mock.Mock()) as offered:
+            webhook_handover.post("https://example.com/", b"{}")
+            with mock.patch.object(process, "_is_fork", True):
+                with self.assertRaisesRegex(RuntimeError, "a webhook is sent by the server"):
+                    webhook_handover.post("https://example.com/", b"{}")
+        offered.post.assert_called_once()
 
     def test_json_that_cannot_be_encoded_is_a_mistake_of_the_caller_and_not_of_the_answer(self) -> None:
         with self.assertRaises(TypeError) as raised:

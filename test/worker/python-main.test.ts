@@ -145,31 +145,37 @@ def inference_batch(inputs, ctxs):
   assert.deepEqual([await worker.answer(), await worker.answer(), await worker.answer()], [1, 2, 2]);
 });
 
-test(
-  'a stream stays within its credit, and its generator is closed when the client leaves',
-  OPTIONS,
-  async (t) => {
-    const worker = await startedPython(
-      t,
-      `def inference(model_inputs):
+for (const kind of ['generator', 'async generator'] as const) {
+  test(
+    `a stream stays within its credit, and its ${kind} is closed when the client leaves`,
+    OPTIONS,
+    async (t) => {
+      const worker = await startedPython(
+        t,
+        `kept = []
+${kind === 'generator' ? 'def' : 'async def'} numbers():
     try:
         for n in range(1000): yield {"n": n}
     finally:
-        print("closed", flush=True)`,
-      { limits: { maxOutputBytes: 1000, streamWindowBytes: 1 } },
-    );
-    worker.callJson(1, null);
-    assert.equal((await worker.next('head')).message.status, 200);
-    assert.equal((await worker.next('chunk')).body.toString(), '{"n":0}\n');
-    worker.send({ type: 'credit', id: 1, bytes: 8 });
-    assert.equal((await worker.next('chunk')).body.toString(), '{"n":1}\n');
-    worker.send({ type: 'cancel', id: 1, reason: 'the client left' });
-    assert.equal((await worker.next('error')).message.code, 'SERVE_CANCELLED');
-    worker.send({ type: 'stop', graceMs: 1000 });
-    assert.equal((await worker.exit).code, 0);
-    assert.equal(await worker.stdout, 'closed\n');
-  },
-);
+        print("closed", flush=True)
+def inference(model_inputs):
+    kept.append(numbers())  # Python closes one that nobody keeps by itself
+    return kept[0]`,
+        { limits: { maxOutputBytes: 1000, streamWindowBytes: 1 } },
+      );
+      worker.callJson(1, null);
+      assert.equal((await worker.next('head')).message.status, 200);
+      assert.equal((await worker.next('chunk')).body.toString(), '{"n":0}\n');
+      worker.send({ type: 'credit', id: 1, bytes: 8 });
+      assert.equal((await worker.next('chunk')).body.toString(), '{"n":1}\n');
+      worker.send({ type: 'cancel', id: 1, reason: 'the client left' });
+      assert.equal((await worker.next('error')).message.code, 'SERVE_CANCELLED');
+      worker.send({ type: 'stop', graceMs: 1000 });
+      assert.equal((await worker.exit).code, 0);
+      assert.equal(await worker.stdout, 'closed\n');
+    },
+  );
+}
 
 test('a close by another thread ends the wait for a client that says nothing', OPTIONS, async (t) => {
   const worker = await startedPython(
