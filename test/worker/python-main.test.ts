@@ -318,6 +318,68 @@ async def inference(model_inputs):
   assert.deepEqual(await worker.answer(), [1]);
 });
 
+/** Reading is Python code of the worker's own, and a signal comes in behind it, on the main thread, once the app says so. */
+const STRUCK = `import asyncio, functools, os, signal, threading
+from banana_worker import frame
+from potassium import send_webhook
+class Limit(BaseException): pass
+def limit(*_): raise Limit("too slow")
+signal.signal(signal.SIGALRM, limit)
+strikes, main = [], threading.get_ident()
+exec(compile("""def readv(fd, buffers, read=os.readv):
+    count = read(fd, buffers)
+    if strikes and threading.get_ident() == main: strikes.pop()()
+    return count""", frame.__file__, "exec"))
+os.readv = readv
+def strike_once(number): strikes.append(functools.partial(signal.raise_signal, number))
+`;
+
+const LIMITED_WAITS = [
+  [
+    'a coroutine',
+    'async def inference(model_inputs):',
+    'await asyncio.sleep(1000)',
+    async (worker: WorkerProcess): Promise<void> => {
+      const { message } = await worker.next('error');
+      assert.equal(message.id, 1);
+      assert.match(message.detail, /Limit: too slow|KeyboardInterrupt/);
+    },
+  ],
+  [
+    'a wait for a webhook',
+    'def inference(model_inputs):',
+    'send_webhook("http://127.0.0.1:9/", 1, wait=True)',
+    async (worker: WorkerProcess): Promise<void> => {
+      assert.equal(await worker.answer(), 'the limit');
+    },
+  ],
+] as const;
+
+for (const [what, head, wait, assertEnds] of LIMITED_WAITS)
+  for (const signal of ['SIGALRM', 'SIGINT'])
+    test(
+      `${signal} that ends ${what} in the moment in which a call comes in costs no other call`,
+      OPTIONS,
+      async (t) => {
+        const worker = await startedPython(
+          t,
+          `${STRUCK}${head}
+    if model_inputs: return model_inputs
+    strike_once(signal.${signal})
+    try: ${wait}
+    except (Limit, KeyboardInterrupt): return "the limit"`,
+        );
+        worker.callJson(1, null);
+        let last = 1;
+        const calls = setInterval(() => worker.callJson(++last, last), 10);
+        await assertEnds(worker).finally(() => clearInterval(calls));
+        for (let id = 2; id <= last; id++) assert.equal(await worker.answer(), id);
+        worker.send({ type: 'stop', graceMs: 1000 });
+        assert.deepEqual(await worker.exit, { code: 0, signal: null });
+        assert.equal(await worker.stderr, '');
+      },
+    );
+
 for (const [kind, stream] of [
   ['generators', 'def stream():\n    set_limit()\n    while True: yield "x" * 1000'],
   ['async generators', 'async def stream():\n    set_limit()\n    yield "x"\n    await asyncio.sleep(1000)'],

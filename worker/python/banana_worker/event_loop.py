@@ -11,6 +11,7 @@ from types import CoroutineType
 from typing import Any, Awaitable, Callable, Optional
 
 from banana_worker.listener import Listener
+from banana_worker.signal_guard import Guard
 from banana_worker.stay_awake import asleep
 from banana_worker.standard_modules import import_standard
 from banana_worker.waits import call_in_loop
@@ -24,6 +25,8 @@ class EventLoop:
         self._listener = listener
         self._loop = _adopt_loop(asyncio)
         self._loop.add_reader(fd, listener.read_if_any)
+        # A handler that raised between two steps of the loop would lose one of them, and so would one in `read_if_any`.
+        self._guard = Guard(lambda: call_in_loop(self._loop, self._loop.stop))
         self._is_there: Optional[Callable[[], bool]] = None
         self._is_awake: Callable[[], bool] = asleep
         # The loop has a step to do in each of its turns, so that it does not sleep.
@@ -39,7 +42,7 @@ class EventLoop:
         task.add_done_callback(self._stop)
         try:
             while not task.done():
-                self._loop.run_forever()
+                self._guard.run(self._loop.run_forever)
         except SystemExit:
             raise
         except BaseException:  # a signal handler of the app's has raised between the steps of the task
@@ -56,7 +59,7 @@ class EventLoop:
         while not task.done():
             task.cancel()
             try:
-                self._loop.run_forever()
+                self._guard.run(self._loop.run_forever)
             except SystemExit:
                 raise
             except BaseException:
@@ -77,7 +80,7 @@ class EventLoop:
         self._listener.begin_reading_between_tasks()
         try:
             while not is_there():
-                self._loop.run_forever()
+                self._guard.run(self._loop.run_forever)
         finally:
             self._listener.end_reading_between_tasks()
             self._is_there = None

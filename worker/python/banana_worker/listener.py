@@ -17,6 +17,7 @@ import threading
 import time
 from typing import Any, Callable, Optional
 
+from banana_worker.signal_guard import Guard
 from banana_worker.stay_awake import asleep
 from banana_worker.wake_pipe import WakePipe
 
@@ -44,6 +45,7 @@ class Listener:
         # What wakes the main thread, made with its first wait that a thread of the app's may end.
         self._wakes: Optional[WakePipe] = None
         self._may_be_woken = False
+        self._guard = Guard(self._wake_itself)
         self._main = threading.get_ident()
         # The main thread reads between tasks of the app, and wakes the other thread by this pipe while that naps.
         self._end: Optional[WakePipe] = None
@@ -81,16 +83,18 @@ class Listener:
             raise RuntimeError(
                 "a signal handler cannot wait for the caller, or for a webhook: the worker may be reading"
             )
-        if self._wakes is None:
-            self._wakes = WakePipe(self._fd)
+        wakes = self._wakes = self._wakes or WakePipe(self._fd)
         while not is_there():
-            self._main_reads = True
-            try:
-                with self._turn_lock:
-                    if self._has_come(self._wakes, is_there):
-                        self._read()
-            finally:  # a signal handler of the app's may raise
-                self._resume()
+            self._guard.run(lambda: self._read_or_be_woken(wakes, is_there))
+
+    def _read_or_be_woken(self, wakes: WakePipe, is_there: Callable[[], bool]) -> None:
+        self._main_reads = True
+        try:
+            with self._turn_lock:
+                if self._has_come(wakes, is_there):
+                    self._read()
+        finally:
+            self._resume()
 
     def _has_come(self, wakes: WakePipe, is_there: Callable[[], bool]) -> bool:
         """Waits for a message, or until `is_there`; returns whether there is a message to read."""
@@ -103,6 +107,11 @@ class Listener:
     def wake_main(self) -> None:
         """For any thread: what `wait_for_anybody` waits for may be there."""
         if self._may_be_woken and self._wakes is not None:
+            self._wakes.wake()
+
+    def _wake_itself(self) -> None:
+        """A signal handler has raised while it waited."""
+        if self._wakes is not None:
             self._wakes.wake()
 
     def read_if_any(self) -> None:

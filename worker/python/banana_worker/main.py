@@ -32,6 +32,7 @@ from banana_worker.print_attribution import attribute_prints
 from banana_worker.run_loop import RunLoop
 from banana_worker.runner import AppExit, RunnerOptions, exit_code_of
 from banana_worker.running_call import CallHost
+from banana_worker.signal_guard import guard_signals
 from banana_worker.stack_frame import callers_place, first_frame_outside, traceback_without_own_frames
 from banana_worker.start_app import StartFailure, import_app, init_app, loaded_info
 from banana_worker.start_watch import StartWatch
@@ -46,6 +47,7 @@ from banana_worker.webhook_handover import WebhookHandover, offer_webhooks
 def main() -> None:
     """Never returns."""
     process.claim_descriptors()
+    guard_signals()
     # With the stacks of all threads, the app's last words would stand too far above to be reported.
     faulthandler.enable(all_threads=False)
     worker = Worker()

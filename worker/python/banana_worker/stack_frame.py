@@ -26,6 +26,14 @@ def is_of_app(file: str) -> bool:
     )
 
 
+def is_machinery(file: str) -> bool:
+    """Whether the code is ours or Python's, and of no package that is installed. Code that was made while the program runs,
+    as that of named tuples is, may be anybody's: it counts as Python's."""
+    if is_own(file) or file.startswith("<"):
+        return True
+    return file.startswith(_STANDARD_FOLDER) and "site-packages" not in file and "dist-packages" not in file
+
+
 def first_frame_outside(thrown: BaseException) -> Optional[str]:
     """The place, `file:line`, of the innermost frame in the app's own code."""
     places = [place for place in places_in(thrown) if is_of_app(place.file)]
