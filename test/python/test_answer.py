@@ -23,6 +23,7 @@ from banana_worker.reply.accept import asks_for
 from banana_worker.reply.answer import StreamedAnswer, answer_of
 from banana_worker.reply.reply import BytesBody, JsonBody, Reply, ReplyHead, StreamBody
 from calls import call_with
+from gpu_errors import raise_natively, raised_by
 
 MSGPACK = "application/msgpack"
 SSE = "text/event-stream"
@@ -213,24 +214,31 @@ class Mistakes(Answers):
         self.assertRegex(error.detail, r"test_answer.py(.|\n)*RuntimeError: a secret$")
 
     def test_what_is_wrong_with_the_process_is_raised_as_it_is(self):
-        class Tensor:
-            def __init__(self, error):
-                self.error = error
+        for kind, text in ((RuntimeError, "CUDA error: device-side assert triggered"), (MemoryError, "no memory")):
+            for accept, error in self.errors_in_cpu(lambda: raise_natively(text, kind)):
+                with self.subTest(text, accept=accept):
+                    self.assertEqual((type(error), str(error)), (kind, text))
 
+    def test_a_text_of_a_client_says_nothing_of_the_process(self):
+        def unknown_label():
+            raise RuntimeError("CUDA error: device-side assert triggered")
+
+        for accept, error in self.errors_in_cpu(unknown_label):
+            with self.subTest(accept=accept):
+                self.assertIsInstance(error, ServeError)
+
+    def errors_in_cpu(self, fail):
+        class Tensor:
             def detach(self):
                 return self
 
             def cpu(self):
-                raise self.error
+                fail()
 
         Tensor.__module__ = "torch"
-        for error in (RuntimeError("CUDA error: device-side assert triggered"), MemoryError("no memory")):
-            for output in (Tensor(error), {"a": [Tensor(error)]}):
-                for accept in ("", MSGPACK):
-                    with self.subTest(repr(output), accept=accept):
-                        with self.assertRaises(type(error)) as raised:
-                            answer_of(output, call_with(accept=accept))
-                        self.assertIs(raised.exception, error)
+        for output in (Tensor(), {"a": [Tensor()]}):
+            for accept in ("", MSGPACK):
+                yield accept, raised_by(lambda: answer_of(output, call_with(accept=accept)))
 
 
 class Streams(Answers):

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import linecache
 import sys
+import time
 import tokenize
 import types
 import unittest
-from typing import Optional
+from typing import Generator, Optional
 
 from banana_worker.errors import ServeError, describe_thrown
 from banana_worker.failure import failure_of
 from banana_worker.outlook import is_out_of_memory, outlook_of, spoils_process
 from banana_worker.retirement import Retirement
 from banana_worker.stack_frame import plain_traceback
+from gpu_errors import LIBRARIES, class_of, native, raise_natively, raised_by, raised_in
+
+# What a client may send, when it knows what libraries say.
+CLIENTS_TEXTS = (
+    "CUDA error: an illegal memory access was encountered",
+    "CUDA error: device-side assert triggered\nCUDA kernel errors might be asynchronously reported",
+    "CUDA out of memory. Tried to allocate 20 MiB",
+    "cudaErrorIllegalAddress: an illegal memory access was encountered",
+    "CUDA failure 700: an illegal memory access was encountered ; GPU=0",
+    "INTERNAL: CUDA_ERROR_ILLEGAL_ADDRESS",
+    "[700] Call to cuMemcpyDtoH results in UNKNOWN_CUDA_ERROR",
+    "out of memory",
+    "std::bad_alloc",
+)
 
 
 class OutOfMemoryError(RuntimeError):
@@ -63,35 +79,145 @@ class Outlook(unittest.TestCase):
             with self.subTest(type(thrown)):
                 self.assertEqual(outlook_of(thrown), "unknown")
 
-    def test_memory_that_is_missing_is_known_by_class_or_text(self) -> None:
-        for thrown in (
-            MemoryError(),
-            OutOfMemoryError("x"),
-            RuntimeError("CUDA out of memory. Tried to allocate 20 MiB"),
-            caused_by(MemoryError()),
-        ):
-            self.assertTrue(is_out_of_memory(thrown), repr(thrown))
-        self.assertFalse(is_out_of_memory(ValueError("out of memory, says the user")))
+    def test_at_a_start_words_of_memory_are_enough(self) -> None:
+        """No client has said anything yet."""
+        self.assertEqual(outlook_of(RuntimeError("CUDA out of memory. Tried to allocate 20 MiB")), "transient")
 
-    def test_a_cuda_context_that_is_lost_is_known_by_its_text(self) -> None:
+
+class OfProcess(unittest.TestCase):
+    def check(self, error: BaseException, lost: bool = False, no_memory: bool = False) -> None:
+        for thrown in (error, caused_by(error)):
+            with self.subTest(repr(thrown)):
+                self.assertEqual((spoils_process(thrown), is_out_of_memory(thrown)), (lost, no_memory))
+
+    def test_memory_that_is_missing_is_known_by_class_or_by_number(self) -> None:
+        for error in (MemoryError(), OutOfMemoryError("x"), OSError(errno.ENOMEM, "x")):
+            self.check(error, no_memory=True)
+
+    def test_native_code_says_that_the_gpu_is_lost(self) -> None:
         for text in (
             "CUDA error: an illegal memory access was encountered\nCUDA kernel errors might be asynchronous",
             "CUDA error: device-side assert triggered",
             "CUDA error: unspecified launch failure",
             "CUDA error: misaligned address",
-            "CUDA driver error: an illegal instruction was encountered, which is an error",
-            "XLA failed: CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered",
-            "cudaErrorAssert",
-            "of a worker of its own: " + "frame\n" * 100_000 + "CUDA error: device-side assert triggered\n",
+            "CUDA driver error: an illegal instruction was encountered",
+            "CUDA failed with error an illegal memory access was encountered",
+            "Triton Error [CUDA]: an illegal memory access was encountered",
+            "cuda runtime error (59) : device-side assert triggered at /pytorch/aten/src/THC/generic/THCTensorMath.cu:26",
+            "merge_sort: failed to synchronize: cudaErrorIllegalAddress: an illegal memory access was encountered",
+            "trivial_device_copy D->H failed: cudaErrorAssert: device-side assert triggered",
+            "The following operation failed in the TorchScript interpreter.\nTraceback of TorchScript (most recent call "
+            'last):\n  File "net.py", line 178, in forward\n    return torch.cat((x, y))\n           ~~~~~~~~~ <--- HERE\n'
+            "RuntimeError: CUDA error: device-side assert triggered\n",
         ):
-            self.assertTrue(spoils_process(RuntimeError(text)), text)
+            self.check(native(text), lost=True)
+
+    def test_native_code_says_that_there_is_no_memory(self) -> None:
         for text in (
-            "CUDA out of memory",
+            "CUDA out of memory. Tried to allocate 20 MiB",
+            "CUDA error: out of memory",
+            "MPS backend out of memory (MPS allocated: 1 GB)",
+            "[enforce fail at alloc_cpu.cpp:75] err == 0. DefaultCPUAllocator: can't allocate memory: you tried",
+            "parallel_for failed: cudaErrorMemoryAllocation: out of memory",
+        ):
+            self.check(native(text), no_memory=True)
+
+    def test_classes_of_libraries_say_either(self) -> None:
+        for module, name, lost, no_memory in LIBRARIES:
+            kind = class_of(module, name)
+            if lost is not None:
+                self.check(native(lost, kind), lost=True)
+                self.check(raised_in(module, kind, lost), lost=True)
+            if no_memory is not None:
+                self.check(native(no_memory, kind), no_memory=True)
+
+    def test_what_is_no_loss_of_the_gpu_says_neither(self) -> None:
+        for text in (
             "CUDA error: invalid device ordinal",
             "the launch failed",
             "a misaligned address is no CUDA error",
         ):
-            self.assertFalse(spoils_process(RuntimeError(text)), text)
+            self.check(native(text))
+
+    def test_a_text_of_a_client_decides_nothing(self) -> None:
+        for text in CLIENTS_TEXTS:
+            for kind in (RuntimeError, ValueError, OSError, KeyError, Exception):
+                self.check(kind(text))  # an entry of a batch, which nobody has raised
+                self.check(raised_in("app", kind, text))
+                self.check(raised_in("app", kind, f"unknown label: {text}"))
+                self.check(raised_in("concurrent.futures", kind, text))
+            self.check(native(f"Expected one of cpu, cuda at start of device string: {text}"))
+            self.check(native(f"Invalid: {text}"))
+            self.check(native(text, OSError))
+            self.check(native(text, ValueError))
+            self.check(FileNotFoundError(errno.ENOENT, "No such file or directory", text))
+
+    def test_a_class_of_a_library_may_repeat_a_text_of_a_client(self) -> None:
+        onnx = "onnxruntime.capi.onnxruntime_pybind11_state"
+        node = "Non-zero status code returned while running Cast node. Name:'c' Status Message: "
+        place = "/onnxruntime_src/onnxruntime/core/providers/cpu/tensor/cast_op.cc:12 void onnxruntime::Cast() "
+        for text in CLIENTS_TEXTS:
+            for module, name, lost, no_memory in LIBRARIES:
+                if name != "ResourceExhaustedError" and (module, name) != ("pycuda._driver", "MemoryError"):
+                    self.check(raised_in("app", class_of(module, name), lost or no_memory))
+            for message in (f"{node}{place}cannot cast {text}", f"Invalid Feed Input Name:{text}"):
+                self.check(native(f"[ONNXRuntimeError] : 1 : FAIL : {message}", class_of(onnx, "Fail")))
+            whole = f"[ONNXRuntimeError] : 2 : INVALID_ARGUMENT : {text}"
+            self.check(native(whole, class_of(onnx, "InvalidArgument")))
+            xla = class_of("jaxlib.xla_extension", "XlaRuntimeError")
+            self.check(native(f"INTERNAL: CpuCallback error: ValueError: {text}", xla))
+            self.check(native(f"INVALID_ARGUMENT: {text}", xla))
+            script = "The following operation failed in the TorchScript interpreter.\nTraceback of TorchScript\n"
+            self.check(native(f"{script}RuntimeError: Invalid device string: {text}\nRuntimeError: {text}"))
+            self.check(native(f"{script}RuntimeError: {text}", class_of("torch.jit", "Error")))
+
+    def test_what_others_hand_on_is_not_raised_by_native_code(self) -> None:
+        def waits() -> Generator[None, None, None]:
+            yield
+
+        async def awaits() -> None:
+            future = asyncio.get_running_loop().create_future()
+            asyncio.get_running_loop().call_soon(future.set_exception, RuntimeError(CLIENTS_TEXTS[0]))
+            await future
+
+        begun = waits()
+        next(begun)
+        for handed_on in (
+            lambda: begun.throw(RuntimeError(CLIENTS_TEXTS[0])),
+            lambda: waits().throw(RuntimeError(CLIENTS_TEXTS[0])),
+            lambda: asyncio.run(awaits()),
+        ):
+            error = raised_by(handed_on)
+            self.assertEqual(str(error), CLIENTS_TEXTS[0])
+            self.check(error)
+
+    def test_what_an_app_raises_again_was_raised_by_native_code(self) -> None:
+        def again() -> None:
+            try:
+                with open(__file__):
+                    raise_natively("CUDA error: device-side assert triggered")
+            except RuntimeError as error:
+                raise error
+
+        def in_other_words() -> None:
+            try:
+                again()
+            except RuntimeError as error:
+                raise ValueError(f"inference failed: {error}") from None
+
+        for raising in (again, in_other_words):
+            self.check(raised_by(raising), lost=True)
+
+    def test_texts_of_clients_are_searched_in_no_time(self) -> None:
+        onnx = class_of("onnxruntime.capi.onnxruntime_pybind11_state", "Fail")
+        for part in ("cuda_call.cc:1 ", "cuda_call.cc:1", "RuntimeError\n", "allbac", "[", " "):
+            long = part * (2_000_000 // len(part))
+            began = time.process_time()
+            for begin in ("", "[ONNXRuntimeError] : 1 : FAIL : ", "INTERNAL: ", "merge_sort"):
+                self.check(native(begin + long))
+                self.check(native(begin + long, onnx))
+                self.check(native(begin + long, class_of("jaxlib.xla_extension", "XlaRuntimeError")))
+            self.assertLess(time.process_time() - began, 20)
 
 
 class Failures(unittest.TestCase):
@@ -161,7 +287,7 @@ class Retiring(unittest.TestCase):
         self.assertIsNotNone(self.after(MemoryError(), MemoryError(), ServeError("SERVE_BAD_BODY"), MemoryError()))
 
     def test_a_lost_gpu_ends_the_worker_at_once(self) -> None:
-        doubt = self.after(RuntimeError("CUDA error: device-side assert triggered\nmore"))
+        doubt = self.after(native("CUDA error: device-side assert triggered\nmore"))
         assert doubt is not None
         self.assertEqual(doubt.code, "SERVE_WORKER_LOST")
         self.assertIn("device-side assert", doubt.message)

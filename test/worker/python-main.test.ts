@@ -913,8 +913,16 @@ test(
   },
 );
 
+/** As torch does: no line of Python says `raise`. */
 const LOSES_ITS_GPU = `
-def lose(): raise RuntimeError("CUDA error: an illegal memory access was encountered")
+import ctypes
+def lose():
+    fail = ctypes.pythonapi.PyErr_SetString
+    fail.restype = None
+    fail(ctypes.py_object(RuntimeError), b"CUDA error: an illegal memory access was encountered")
+def lost():
+    try: lose()
+    except RuntimeError as error: return error
 class Tensor:
     def detach(self): return self
     def cpu(self): lose()
@@ -950,8 +958,8 @@ def inference_batch(inputs, ctxs): return [${expression}, ValueError("of this ca
 test('a CUDA error that is an entry of a batch ends the worker after the batch', OPTIONS, async (t) => {
   const worker = await startedPython(
     t,
-    `def inference(model_inputs): return 1
-def inference_batch(inputs, ctxs): return [RuntimeError("CUDA error: misaligned address"), 1]`,
+    `${LOSES_ITS_GPU}def inference(model_inputs): return 1
+def inference_batch(inputs, ctxs): return [lost(), 1]`,
   );
   sendPair(worker);
   await assertLosesGpu(worker, [1]);

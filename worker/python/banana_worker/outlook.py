@@ -7,6 +7,7 @@ import errno
 import re
 from typing import Any, Callable, List
 
+from banana_worker.library_errors import says_gpu_is_lost, says_memory_is_missing
 from banana_worker.thrown import attribute, class_name, class_names, is_a, text_of
 
 # The next start would fail in the same way; it may succeed; it may be either.
@@ -19,16 +20,6 @@ _MAX_ERRORS = 64
 _MEMORY_TEXT = re.compile(
     "out of memory|bad_alloc|allocation failed|failed to allocate|cannot allocate memory", re.IGNORECASE
 )
-
-# What CUDA says of a context that cannot be used any more: an error of its own, with one of these behind it; or a name.
-# Two searches, each in time in proportion to the text: it may repeat what a client has sent.
-_CUDA_ERROR = re.compile(r"CUDA[\w ]{0,40}?error", re.IGNORECASE)
-_LOST_CONTEXT = re.compile(
-    "illegal memory access|illegal instruction|illegal address|misaligned address|device-side assert|launch failure|"
-    "launch failed|hardware stack error|invalid program counter|uncorrectable ECC|context is destroyed",
-    re.IGNORECASE,
-)
-_LOST_NAME = re.compile("device-side assert triggered|cudaError(Assert|IllegalAddress|LaunchFailure)", re.IGNORECASE)
 
 # What is looked at of a text: so many characters at its begin, and at its end.
 _MOST_CHARS = 10_000
@@ -57,13 +48,16 @@ def outlook_of(thrown: BaseException) -> str:
 
 
 def is_out_of_memory(thrown: BaseException) -> bool:
-    """Whether the exception, or one behind it, says that memory could not be had."""
+    """Whether the exception, or one behind it, says that memory could not be had. What a client sent decides nothing."""
     return _some_behind(thrown, _lacks_memory)
 
 
 def spoils_process(thrown: BaseException) -> bool:
-    """Whether the exception says that the GPU is lost to this process: every later call would fail, too."""
-    return _some_behind(thrown, _has_lost_gpu)
+    """
+    Whether the exception, or one behind it, says that the GPU is lost to this process: every later call would fail, too.
+    What a client sent decides nothing.
+    """
+    return _some_behind(thrown, says_gpu_is_lost)
 
 
 def is_of_process(thrown: BaseException) -> bool:
@@ -72,7 +66,7 @@ def is_of_process(thrown: BaseException) -> bool:
 
 
 def _is_transient(error: BaseException) -> bool:
-    if isinstance(error, (ConnectionError, TimeoutError)) or _lacks_memory(error):
+    if isinstance(error, (ConnectionError, TimeoutError)) or _lacks_memory(error) or _mentions_memory(error):
         return True
     if isinstance(error, OSError) and error.errno in _TRANSIENT_CODES:
         return True
@@ -82,15 +76,12 @@ def _is_transient(error: BaseException) -> bool:
 def _lacks_memory(error: BaseException) -> bool:
     if isinstance(error, MemoryError) or class_name(error) == "OutOfMemoryError":
         return True
+    return (isinstance(error, OSError) and error.errno == errno.ENOMEM) or says_memory_is_missing(error)
+
+
+def _mentions_memory(error: BaseException) -> bool:
+    """For starts alone: there no client has said anything yet."""
     return isinstance(error, (RuntimeError, OSError)) and _MEMORY_TEXT.search(_text(error)) is not None
-
-
-def _has_lost_gpu(error: BaseException) -> bool:
-    text = _text(error)
-    cuda = _CUDA_ERROR.search(text)
-    if cuda is not None and _LOST_CONTEXT.search(text, cuda.end()) is not None:
-        return True
-    return _LOST_NAME.search(text) is not None
 
 
 def _text(error: BaseException) -> str:

@@ -33,6 +33,14 @@ def class_name(thrown: BaseException) -> str:
     return _NAME.__get__(type(thrown))
 
 
+def class_package(thrown: BaseException) -> str:
+    """The outermost package of the module that its class names as its own."""
+    try:
+        return str(_MODULE.__get__(type(thrown))).partition(".")[0]
+    except BaseException:
+        return ""
+
+
 def class_names(thrown: BaseException) -> List[str]:
     """The names of its class and of those that this derives from."""
     return [_NAME.__get__(base) for base in _BASES.__get__(type(thrown))]
@@ -52,5 +60,6 @@ def traceback_of(thrown: BaseException) -> Any:
 
 # Python's own, whatever a class makes of these names.
 _NAME: Any = vars(type)["__name__"]
+_MODULE: Any = vars(type)["__module__"]
 _BASES: Any = vars(type)["__mro__"]
 _TRACEBACK: Any = vars(BaseException)["__traceback__"]
