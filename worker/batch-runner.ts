@@ -14,9 +14,10 @@ import { ServeError } from '../protocol/errors.js';
 import { appLog } from './app-log.js';
 import { entriesOf, halvesOf } from './batch-entries.js';
 import { readInput } from './formats/read-input.js';
+import { spoilsProcess } from './outlook.js';
 import { isResponse } from './reply/web-response.js';
 import { RunningCall, type CallHost } from './running-call.js';
-import type { Runner, RunnerOptions, WaitingCall } from './runner.js';
+import type { OnEnded, Runner, RunnerOptions, WaitingCall } from './runner.js';
 import { isThenable } from './thenable.js';
 
 /** A call whose body could be read. */
@@ -28,7 +29,7 @@ interface Item {
 export class BatchRunner implements Runner {
   readonly #options: RunnerOptions;
   readonly #host: CallHost;
-  readonly #onEnded: (runMs: number) => void;
+  readonly #onEnded: OnEnded;
   /** The calls of the batch that have no ending yet, by id, in their order. */
   readonly #open = new Map<number, RunningCall>();
   #isRunning = false;
@@ -38,9 +39,11 @@ export class BatchRunner implements Runner {
   /** Endings are put into the channel one after the other, and leave together. */
   #isDelivering = false;
   #hasToldOfRepeatable = false;
+  /** By the last call that has ended, but before all else what says that the process is spoiled. */
+  #thrown: unknown = undefined;
 
   /** `onEnded` is called once per batch, when all its endings are in the channel and the next call may begin. */
-  constructor(options: RunnerOptions, onEnded: (runMs: number) => void) {
+  constructor(options: RunnerOptions, onEnded: OnEnded) {
     this.#options = options;
     this.#host = { ...options, answersTogether: true, onEnded: (running) => this.#onCallEnded(running) };
     this.#onEnded = onEnded;
@@ -65,6 +68,7 @@ export class BatchRunner implements Runner {
     this.#options.noteBegun((batch.at(-1) as WaitingCall).call.id);
     this.#isRunning = true;
     this.#hasRun = false;
+    this.#thrown = undefined;
     for (const waiting of batch) {
       this.#open.set(waiting.call.id, new RunningCall(this.#host, waiting, this.#beganAtMs));
     }
@@ -171,7 +175,8 @@ export class BatchRunner implements Runner {
     this.#options.channel.flush();
   }
 
-  #onCallEnded({ call }: RunningCall): void {
+  #onCallEnded({ call, thrown }: RunningCall): void {
+    if (this.#thrown === undefined || !spoilsProcess(this.#thrown)) this.#thrown = thrown;
     this.#open.delete(call.id);
     if (!this.#isDelivering) this.#options.channel.flush();
     this.#endIfDone();
@@ -180,7 +185,7 @@ export class BatchRunner implements Runner {
   #endIfDone(): void {
     if (!this.#hasRun || this.#open.size > 0) return;
     this.#isRunning = false;
-    this.#onEnded(performance.now() - this.#beganAtMs);
+    this.#onEnded(performance.now() - this.#beganAtMs, this.#thrown);
   }
 
   #tellOfRepeatable(count: number): void {

@@ -11,17 +11,17 @@ import { totalBytes } from '../protocol/body-assembler.js';
 import type { DataPart } from '../protocol/messages.js';
 import { readInput } from './formats/read-input.js';
 import { RunningCall, type CallHost } from './running-call.js';
-import type { Runner, RunnerOptions, WaitingCall } from './runner.js';
+import type { OnEnded, Runner, RunnerOptions, WaitingCall } from './runner.js';
 import { isThenable } from './thenable.js';
 
 export class CallRunner implements Runner {
   readonly #options: RunnerOptions;
   readonly #host: CallHost;
-  readonly #onEnded: (runMs: number) => void;
+  readonly #onEnded: OnEnded;
   #current: RunningCall | null = null;
 
   /** `onEnded` is called once per call, when its ending is in the channel and the next call may begin. */
-  constructor(options: RunnerOptions, onEnded: (runMs: number) => void) {
+  constructor(options: RunnerOptions, onEnded: OnEnded) {
     this.#options = options;
     this.#host = { ...options, answersTogether: false, onEnded: (call) => this.#finish(call) };
     this.#onEnded = onEnded;
@@ -83,9 +83,9 @@ export class CallRunner implements Runner {
   }
 
   #finish(running: RunningCall): void {
-    const { runMs } = running;
+    const { runMs, thrown } = running;
     running.socket?.end();
     this.#current = null;
-    this.#onEnded(runMs);
+    this.#onEnded(runMs, thrown);
   }
 }

@@ -5,7 +5,7 @@ import { isOutOfMemory } from './outlook.js';
 
 /** Never throws: anything may be thrown by an app. */
 export function failureOf(thrown: unknown): ServeError {
-  if (isOurs(thrown)) return thrown;
+  if (isServeError(thrown)) return thrown;
   const detail = describeThrown(thrown).stack;
   const prediction = isPredictionException(thrown) ? predictionFailure(thrown, detail) : null;
   if (prediction !== null) return prediction;
@@ -13,7 +13,8 @@ export function failureOf(thrown: unknown): ServeError {
   return new ServeError('SERVE_INFERENCE_FAILED', undefined, { detail, kind });
 }
 
-function isOurs(thrown: unknown): thrown is ServeError {
+/** Whether it is an error of the server's own. Never throws. */
+export function isServeError(thrown: unknown): thrown is ServeError {
   try {
     return thrown instanceof ServeError;
   } catch {

@@ -129,6 +129,7 @@ async function start(spec: StartSpec): Promise<void> {
     streamWindowBytes: spec.limits.streamWindowBytes,
     noteBegun,
     onIdleAfterRetire: () => onIdle(),
+    onDoubt: retireThenExit,
     idleness: worker.threads > 1 ? new StayAwake() : SLEEP_AT_ONCE,
   });
   channel.send({ type: 'ready', initMs });

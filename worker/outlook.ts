@@ -1,7 +1,9 @@
 /**
  * What an error says of its cause: whether the next start is likely to fail like this one, judged by what import or
- * `init` threw, and whether memory was missing. The network and scarce resources come back; most other things do not.
+ * `init` threw, whether memory was missing, and whether the process can go on. The network and scarce resources come
+ * back; most other things do not.
  */
+import { saysGpuIsLost, saysMemoryIsMissing } from './library-errors.js';
 
 /** `permanent`: it would happen every time. `transient`: the next try may succeed. `unknown`: it may be either. */
 export type Outlook = 'permanent' | 'transient' | 'unknown';
@@ -11,9 +13,17 @@ export function outlookOf(thrown: unknown): Outlook {
   return someBehind(thrown, isTransient) ? 'transient' : 'unknown';
 }
 
-/** Whether the error, or one behind it, says that memory could not be had. */
+/** Whether the error, or one behind it, says that memory could not be had. What a client sent decides nothing. */
 export function isOutOfMemory(thrown: unknown): boolean {
-  return someBehind(thrown, ({ code, message }) => MEMORY_CODES.has(code) || MEMORY_TEXT.test(message));
+  return someBehind(thrown, (error) => MEMORY_CODES.has(error.code) || saysMemoryIsMissing(error));
+}
+
+/**
+ * Whether the error, or one behind it, says that the GPU is lost to this process: every later call would fail, too. What a
+ * client sent decides nothing.
+ */
+export function spoilsProcess(thrown: unknown): boolean {
+  return someBehind(thrown, saysGpuIsLost);
 }
 
 function someBehind(thrown: unknown, is: (error: ErrorFacts) => boolean): boolean {
@@ -74,25 +84,27 @@ const TRANSIENT_CODES: ReadonlySet<string> = new Set([
   ...MEMORY_CODES,
 ]);
 
-/** Words of runtimes and drivers that have no code for too little memory. */
+/** Words of runtimes and drivers that have no code for too little memory. For starts alone: there no client has said anything yet. */
 const MEMORY_TEXT = /out of memory|bad_alloc|allocation failed|failed to allocate/i;
 
 interface ErrorFacts {
   readonly code: string;
   readonly name: string;
   readonly message: string;
+  readonly stack: string;
   /** The cause of the error, and its parts. */
   readonly behind: readonly unknown[];
 }
 
 function factsOf(thrown: unknown): ErrorFacts {
   if (typeof thrown !== 'object' || thrown === null) {
-    return { code: '', name: '', message: typeof thrown === 'string' ? thrown : '', behind: [] };
+    return { code: '', name: '', message: typeof thrown === 'string' ? thrown : '', stack: '', behind: [] };
   }
-  const { code, name, message, cause, errors } = thrown as Record<string, unknown>;
+  const { code, name, message, stack, cause, errors } = thrown as Record<string, unknown>;
   const parts: unknown[] = Array.isArray(errors) ? errors.slice(0, MAX_ERRORS) : [];
   const text = (value: unknown): string => (typeof value === 'string' ? value : '');
-  return { code: text(code), name: text(name), message: text(message), behind: [cause, ...parts] };
+  const behind = [cause, ...parts];
+  return { code: text(code), name: text(name), message: text(message), stack: text(stack), behind };
 }
 
 /** Whether the next try may succeed. Codes are looked for in the message too: an error that wraps another one may repeat its code there and forget its cause. */

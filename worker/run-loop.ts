@@ -12,13 +12,16 @@ import { ServeError, protocolError } from '../protocol/errors.js';
 import type { DataPart } from '../protocol/messages.js';
 import { BatchRunner } from './batch-runner.js';
 import { CallRunner } from './call-runner.js';
+import { Retirement } from './retirement.js';
 import { sendError } from './running-call.js';
-import type { Runner, RunnerOptions, WaitingCall } from './runner.js';
+import type { OnEnded, Runner, RunnerOptions, WaitingCall } from './runner.js';
 import type { Idleness } from './stay-awake.js';
 
 export interface RunLoopOptions extends RunnerOptions {
   /** Called when no call runs and none will be begun, after `retire`. */
   onIdleAfterRetire(): void;
+  /** Called when what a call threw says that a new process would do better. No call runs then. */
+  onDoubt(why: ServeError): void;
   readonly idleness: Idleness;
 }
 
@@ -30,6 +33,7 @@ export class RunLoop {
   readonly #channel: Channel;
   readonly #single: CallRunner;
   readonly #batches: BatchRunner;
+  readonly #retirement = new Retirement();
   /** The one that runs, or ran last. */
   #runner: Runner;
   /** Calls of one array begin together. */
@@ -42,7 +46,7 @@ export class RunLoop {
   constructor(options: RunLoopOptions) {
     this.#options = options;
     this.#channel = options.channel;
-    const onEnded = (runMs: number): void => this.#onEnded(runMs);
+    const onEnded: OnEnded = (runMs, thrown) => this.#onEnded(runMs, thrown);
     this.#single = new CallRunner(options, onEnded);
     this.#batches = new BatchRunner(options, onEnded);
     this.#runner = this.#single;
@@ -140,8 +144,12 @@ export class RunLoop {
     });
   }
 
-  #onEnded(runMs: number): void {
-    if (this.#retired) {
+  #onEnded(runMs: number, thrown: unknown): void {
+    const doubt = this.#retirement.afterCall(thrown);
+    if (doubt !== null && !this.#retired) {
+      this.#channel.flush();
+      this.#options.onDoubt(doubt);
+    } else if (this.#retired) {
       this.#channel.flush();
       this.#options.onIdleAfterRetire();
     } else if (runMs > YIELD_AFTER_MS && this.#inbox.length > 0) {

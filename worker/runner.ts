@@ -23,6 +23,9 @@ export interface RunnerOptions {
   noteBegun(id: number): void;
 }
 
+/** `thrown`: by the app; undefined if nothing was. */
+export type OnEnded = (runMs: number, thrown: unknown) => void;
+
 /** The calls that run now. */
 export interface Runner {
   readonly isRunning: boolean;

@@ -48,6 +48,7 @@ export class RunningCall {
   readonly #beganAtMs: number;
   #stream: StreamSender | null = null;
   #cancelled = false;
+  #thrown: unknown = undefined;
 
   /** The call has begun, and the note says so. */
   constructor(host: CallHost, { call, pieces }: WaitingCall, beganAtMs: number) {
@@ -63,6 +64,11 @@ export class RunningCall {
   /** True once nobody waits for the call any more. */
   get cancelled(): boolean {
     return this.#cancelled;
+  }
+
+  /** What failed the call; undefined if nothing did. */
+  get thrown(): unknown {
+    return this.#thrown;
   }
 
   get runMs(): number {
@@ -113,6 +119,7 @@ export class RunningCall {
       this.#orFail(this.#deliverResponse(thrown));
       return;
     }
+    this.#thrown = thrown;
     sendError(this.#host.channel, this.call.id, failureOf(thrown), this.runMs);
     this.#host.onEnded(this);
   }

@@ -43,6 +43,7 @@ const ROWS: readonly Row[] = [
   row('rejects with a PredictionException', `599 ${INTERNAL}: late`, FAILED),
   row('throws an error', `503 ${INTERNAL}: Prediction failed`, FAILED),
   row('throws an error about CUDA', `503 ${INTERNAL}: Prediction failed`, FAILED),
+  row('throws an error about memory', `503 ${INTERNAL}: Prediction failed`, FAILED),
   row('runs out of memory', `507 ${INTERNAL}: Out of resources`, FAILED),
   row('returns no list', `503 ${INTERNAL}: Invalid model predict output`, INVALID),
   row('returns nothing', `503 ${INTERNAL}: Invalid model predict output`, INVALID),

@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import type { InferenceContext } from '../../worker/api/types.js';
 import { deferred, nextTurn } from '../protocol/streams.js';
 import { Bench, MAX_OUTPUT_BYTES, WINDOW_BYTES } from './loop-bench.js';
+import { lostGpu } from './lost-gpu.js';
 
 const alone = (): never => assert.fail('a call of a batch ran alone');
 
@@ -324,4 +325,23 @@ test('a batch for a route that takes one call is a broken protocol, and so is on
   assert.throws(() => lonely.batch(1, numbers(2)), { code: 'SERVE_PROTOCOL' });
   const bench = new Bench(alone, { handleBatch: (inputs) => inputs });
   assert.throws(() => bench.batch(1, numbers(2), { route: '/other' }), { code: 'SERVE_PROTOCOL' });
+});
+
+test('a lost GPU counts, whatever else becomes of its batch', async () => {
+  const handleBatch = (): unknown => [1, lostGpu(), new Error('of this call alone')];
+  const bench = new Bench(alone, { handleBatch });
+  bench.batch(1, numbers(3));
+  await bench.ended(3);
+  assert.match(bench.doubts.join(), /^the GPU is lost to this process: /);
+});
+
+test('a batch whose entries all lack memory counts as one call without memory', async () => {
+  const noMemory = (): Error => Object.assign(new Error('x'), { code: 'ENOMEM' });
+  const bench = new Bench(alone, { handleBatch: (inputs) => inputs.map(noMemory) });
+  for (const first of [1, 4]) bench.batch(first, numbers(3));
+  await bench.ended(6);
+  assert.deepEqual(bench.doubts, []);
+  bench.batch(7, numbers(3));
+  await bench.ended(9);
+  assert.deepEqual(bench.doubts, ['the app found no memory for 3 calls in a row']);
 });

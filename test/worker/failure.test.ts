@@ -9,6 +9,14 @@ const hostile = new Proxy(new Error('x'), {
   getPrototypeOf: () => assert.fail('nobody looks'),
 });
 
+function thrownBy(run: () => unknown): unknown {
+  try {
+    return run();
+  } catch (thrown) {
+    return thrown;
+  }
+}
+
 function unsayable(): PredictionException {
   return Object.defineProperty(new PredictionException('no cat'), 'errorCode', {
     get: () => assert.fail('no'),
@@ -24,8 +32,13 @@ for (const [what, thrown, expected] of [
   ['one without a status', new PredictionException('no cat'), ['prediction', 500, 'no cat']],
   ['one with a status of no error', new PredictionException('no cat', 200), ['prediction', 500, 'no cat']],
   [
-    'a buffer that could not be had',
+    'what a client says of memory',
     new RangeError('Array buffer allocation failed'),
+    ['exception', 0, 'The model failed on this call.'],
+  ],
+  [
+    'a buffer that could not be had',
+    thrownBy(() => new ArrayBuffer(Number.MAX_SAFE_INTEGER)),
     ['out-of-memory', 0, 'The model failed on this call.'],
   ],
   [

@@ -31,6 +31,8 @@ export class Bench {
   readonly printsOf: string[] = [];
   readonly #notes: { id: number; afterWrites: number }[] = [];
   idleCalls = 0;
+  /** Why the loop would rather have a new process. */
+  readonly doubts: string[] = [];
   /** What it tells of calls that came and of having answered all. */
   readonly comings: string[] = [];
 
@@ -71,6 +73,7 @@ export class Bench {
       streamWindowBytes: WINDOW_BYTES,
       noteBegun: (id) => this.#notes.push({ id, afterWrites: this.tap.writes.length }),
       onIdleAfterRetire: () => (this.idleCalls += 1),
+      onDoubt: (why) => this.doubts.push(why.message),
       idleness: {
         onCall: () => this.comings.push('call'),
         onIdle: () => this.comings.push('idle'),

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { MAX_FRAGMENT_BYTES } from '../../protocol/messages.js';
 import { deferred, nextTurn } from '../protocol/streams.js';
 import { Bench, WINDOW_BYTES, frozenClock } from './loop-bench.js';
+import { lostGpu } from './lost-gpu.js';
 
 test('a call is begun, run with its input and answered', () => {
   const bench = new Bench((input) => ({ got: input }));
@@ -257,4 +258,15 @@ test('so it is for the calls of batches, repeatable or not', async () => {
     ),
     { numRuns: 60 },
   );
+});
+
+test('the run loop says, when a call that lost the GPU has ended, why a new process would do better', async () => {
+  const bench = new Bench((input) => (input === 1 ? null : Promise.reject(lostGpu())));
+  bench.call(1, 1);
+  await bench.ended(1);
+  assert.deepEqual(bench.doubts, []);
+  bench.call(2, 2);
+  await bench.ended(2);
+  assert.deepEqual(bench.story, ['begin 1', 'result 1', 'begin 2', 'error 2 SERVE_INFERENCE_FAILED']);
+  assert.match(bench.doubts.join(), /^the GPU is lost to this process: CUDA failure 700[^,]*$/);
 });

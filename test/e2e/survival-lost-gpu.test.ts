@@ -1,0 +1,137 @@
+/** A worker that has lost its GPU, or its memory, ends itself; a client cannot make it by what it sends. */
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { ask, errorOf, pidOf } from '../helpers/ask.js';
+import { withEachRuntime, type Language } from '../helpers/runtimes.js';
+import { startServer, type Server } from '../helpers/server.js';
+import { appFolder } from '../worker/app-folder.js';
+
+const LIMIT = { timeout: 120_000 };
+
+/** As torch and ONNX Runtime say it. */
+const SAYS = {
+  Python: {
+    lost: 'CUDA error: an illegal memory access was encountered',
+    noMemory: 'CUDA out of memory. Tried to allocate 20.00 MiB',
+  },
+  TypeScript: {
+    lost: 'CUDA failure 700: an illegal memory access was encountered ; GPU=0 ; hostname=h',
+    noMemory:
+      "Non-zero status code returned while running Add node. Name:'a' Status Message: CUDA failure 2: out of memory ; GPU=0",
+  },
+};
+
+/** What clients send that know what libraries say. */
+const TEXTS = [
+  ...Object.values(SAYS).flatMap((says) => Object.values(says)),
+  'CUDA error: device-side assert triggered\nCUDA kernel errors might be asynchronously reported at some other API call',
+  `${SAYS.TypeScript.lost}\n    at run (/app/node_modules/onnxruntime-node/dist/backend.js:1:1)`,
+  'Array buffer allocation failed',
+];
+
+const WAYS = ['behind words of the app', 'alone', 'as the cause', 'as the name of a file'];
+
+const PYTHON = `
+import ctypes, os
+
+def native(text):
+    """As torch does: no line of Python says \`raise\`."""
+    fail = ctypes.pythonapi.PyErr_SetString
+    fail.restype = None
+    fail(ctypes.py_object(RuntimeError), text.encode())
+
+def repeat(way, text):
+    if way == "behind words of the app": raise ValueError("unknown label: " + text)
+    if way == "alone": raise RuntimeError(text)
+    if way == "as the cause": raise ValueError("unknown label") from RuntimeError(text)
+    open("/nowhere/" + text)
+
+def inference(model_inputs):
+    if "way" in model_inputs: repeat(model_inputs["way"], model_inputs["text"])
+    if "library" in model_inputs:
+        try: native(model_inputs["library"])
+        except RuntimeError as error:
+            if not model_inputs.get("isWrapped"): raise
+            raise ValueError("the model failed") from error
+    return {"pid": os.getpid()}
+`;
+
+const TYPESCRIPT = `
+import { readFileSync } from 'node:fs';
+import { run } from 'onnxruntime-node';
+function repeat(way, text) {
+  if (way === 'behind words of the app') throw new Error('unknown label: ' + text);
+  if (way === 'alone') throw new RangeError(text);
+  if (way === 'as the cause') throw new Error('unknown label', { cause: new Error(text) });
+  readFileSync('/nowhere/' + text);
+}
+export async function inference({ way, text, library, isWrapped }) {
+  if (way !== undefined) repeat(way, text);
+  if (library !== undefined)
+    try {
+      await run(library);
+    } catch (error) {
+      throw isWrapped ? new Error('the model failed', { cause: error }) : error;
+    }
+  return { pid: process.pid };
+}
+`;
+
+/** Native code has no frame of its own: what it throws was made where a file of the package calls it. */
+const LIBRARY = `exports.run = (text) => new Promise(() => {
+  throw new Error(text);
+});
+`;
+
+function appOf(t: TestContext, language: Language): string {
+  if (language === 'Python') return `${appFolder(t, { 'app.py': PYTHON })}/app.py`;
+  const files = { 'app.mjs': TYPESCRIPT, 'node_modules/onnxruntime-node/index.js': LIBRARY };
+  return `${appFolder(t, files)}/app.mjs`;
+}
+
+async function assertFails(server: Server, input: unknown): Promise<void> {
+  const answer = await ask(server, input);
+  assert.deepEqual([answer.status, errorOf(answer).code], [500, 'SERVE_INFERENCE_FAILED'], answer.text);
+}
+
+withEachRuntime(({ language }) => {
+  const { lost, noMemory } = SAYS[language];
+
+  test('no text of a client ends a worker, however its app repeats it', LIMIT, async (t) => {
+    const server = await startServer(appOf(t, language), { t });
+    const pid = await pidOf(server);
+    for (const way of WAYS)
+      for (const text of TEXTS) {
+        for (let i = 0; i < 4; i += 1) await assertFails(server, { way, text });
+        assert.equal(await pidOf(server), pid, `${way}: ${text}`);
+      }
+    await server.stop();
+    assert.doesNotMatch(server.stderr(), /is lost to this process|found no memory/);
+  });
+
+  for (const [what, isWrapped] of [
+    ['says', false],
+    ['says behind an error of the app', true],
+  ] as const)
+    test(`a worker whose library ${what} that the GPU is lost ends after that call`, LIMIT, async (t) => {
+      const server = await startServer(appOf(t, language), { t, expectedRestarts: 1 });
+      const pid = await pidOf(server);
+      await assertFails(server, { library: lost, isWrapped });
+      await server.until(({ model }) => model.workers[0]?.restarts === 1);
+      assert.notEqual(await pidOf(server), pid);
+      await server.untilPrinted('the GPU is lost to this process: ');
+      await server.stop();
+    });
+
+  test('a worker whose library finds no memory in three calls in a row ends', LIMIT, async (t) => {
+    const server = await startServer(appOf(t, language), { t, expectedRestarts: 1 });
+    const pid = await pidOf(server);
+    for (let i = 0; i < 2; i += 1) await assertFails(server, { library: noMemory });
+    assert.equal(await pidOf(server), pid);
+    for (let i = 0; i < 3; i += 1) await assertFails(server, { library: noMemory });
+    await server.until(({ model }) => model.workers[0]?.restarts === 1);
+    assert.notEqual(await pidOf(server), pid);
+    await server.untilPrinted('the app found no memory for 3 calls in a row');
+    await server.stop();
+  });
+});

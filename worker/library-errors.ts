@@ -1,0 +1,68 @@
+/**
+ * What V8 and ONNX Runtime say when there is no memory, and when the GPU is lost to the process. An app's error may repeat
+ * what a client has sent: so the text must begin as theirs does, and the innermost frame of the stack must be theirs.
+ */
+
+/** What is asked of an error. */
+export interface ThrownText {
+  readonly message: string;
+  /** As V8 writes it: name and message, then a line for each frame. */
+  readonly stack: string;
+}
+
+/** Whether no later call of this process on the GPU can succeed. */
+export function saysGpuIsLost(error: ThrownText): boolean {
+  return LOST.test(error.message) && ONNX_PLACE.test(placeOf(error));
+}
+
+/** Whether there was no memory, on the GPU or beside it. */
+export function saysMemoryIsMissing(error: ThrownText): boolean {
+  if (error.message === NO_BUFFER) return BUILT_IN.test(placeOf(error));
+  return NO_MEMORY.test(error.message) && ONNX_PLACE.test(placeOf(error));
+}
+
+/** Where the error was made: the innermost frame, without its function. Empty if the stack does not say. */
+function placeOf({ message, stack }: ThrownText): string {
+  const head = ['Error', 'RangeError'].find((name) => stack.startsWith(`${name}: ${message}\n`));
+  if (head === undefined) return '';
+  const [frame = ''] = stack.slice(head.length + message.length + 3).split('\n', 1);
+  const at = frame.replace(/^ {4}at /, '');
+  const open = at.indexOf(' (');
+  return open < 0 ? at : at.slice(open + 2, -1);
+}
+
+const NO_BUFFER = 'Array buffer allocation failed';
+
+/** V8's own functions, and Node's. */
+const BUILT_IN = /^(?:<anonymous>$|node:)/;
+
+/** Native code has no frame: the innermost one is that of the package's file that called it. */
+const ONNX_PLACE = /[\\/]node_modules[\\/]onnxruntime-(?:node|web|common)[\\/].*:\d+:\d+$/;
+
+/** Behind it comes what a node of the model says, which may repeat an input: but these files speak of themselves alone. */
+const NODE = `(?:Non-zero status code returned while running \\S+ node\\. ?Name:'[^'\\n]*' ?Status Message: \\s*)?`;
+const CUDA = '(?:\\S*cuda_call\\.cc:\\d+ [^\\n]*?)?CUDA failure \\d+: ';
+
+const LOST = new RegExp(
+  `^${NODE}${CUDA}(?:${[
+    'an illegal memory access was encountered',
+    'device-side assert triggered',
+    'unspecified launch failure',
+    'misaligned address',
+    'an illegal instruction was encountered',
+    'operation not supported on global/shared address space',
+    'invalid program counter',
+    'hardware stack error',
+    'uncorrectable ECC error encountered',
+    'context is destroyed',
+  ].join('|')})`,
+);
+
+const NO_MEMORY = new RegExp(
+  `^(?:failed to call OrtRun\\(\\)\\. ERROR_CODE: \\d+, ERROR_MESSAGE: )?${NODE}(?:${[
+    `${CUDA}out of memory`,
+    '\\S*bfc_arena\\.cc:\\d+ [^\\n]*?Failed to allocate memory',
+    'std::bad_alloc',
+    'bad allocation',
+  ].join('|')})`,
+);
