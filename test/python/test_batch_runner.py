@@ -41,7 +41,7 @@ class Endings(unittest.TestCase):
 
 class Advice(unittest.TestCase):
     def test_that_inputs_may_run_again_is_advised_once_in_the_life_of_a_worker(self) -> None:
-        log, said = mock.Mock(), "say so with `config = {\"repeatable\": True}`"
+        log, said = mock.Mock(), 'say so with `config = {"repeatable": True}`'
         app = SimpleNamespace(handle_batch=lambda *_: 1 / 0, repeatable=False)
         host = SimpleNamespace(surroundings=SimpleNamespace(log=log))
         options: Any = SimpleNamespace(app=app, host=host)
