@@ -7,6 +7,7 @@ import { makeCues } from '../helpers/cues.js';
 import { post } from '../helpers/potassium.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { BINARY, HANDSHAKE, TEXT, frameHead, openRawSocket } from '../helpers/raw-web-socket.js';
+import { withEachRuntime } from '../helpers/runtimes.js';
 import { fixture, startServer } from '../helpers/server.js';
 import { openSocket } from '../helpers/web-socket.js';
 
@@ -33,24 +34,6 @@ test('upgrades that are not granted, one behind the other, are answered one by o
     assert.equal((await connection.reply()).status, 200);
     await server.stop();
   }
-});
-
-test('a handshake behind a call that runs waits for its answer', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const server = await startServer(APP, { t, env: cues.env });
-  const connection = await RawConnection.open(server);
-  t.after(() => connection.destroy());
-  connection.post('1', ['Content-Type: application/json'], '/held');
-  connection.send(`GET /echo HTTP/1.1\r\n${HANDSHAKE}\r\n\r\n`);
-  await cues.untilNoted('held');
-  assert.equal(connection.rest, '');
-  cues.give('let go');
-  assert.equal((await connection.reply()).body, '"held"');
-  await connection.received('101 Switching Protocols');
-  connection.send(Buffer.concat([frameHead(TEXT, 5), Buffer.from('hello')]));
-  await connection.received('\x81\x05hello');
-  connection.destroy();
-  await server.stop();
 });
 
 test('many upgrades on one connection leave no listeners behind', LIMIT, async (t) => {
@@ -178,77 +161,100 @@ test('a message that arrives slowly is no silence, and needs no pong', LIMIT, as
   await server.stop();
 });
 
-test(
-  'an app that listens while it talks is not interrupted, neither by silence nor by a drain',
-  LIMIT,
-  async (t) => {
-    const server = await startServer(APP, { t, args: ['--websocket-idle-timeout', '1500ms'] });
-    await server.until(({ state }) => state === 'ready');
-    const first = await openSocket(t, server, '/both?ms=300');
-    assert.deepEqual(await first.closed, [1000, '']);
-    assert.equal(first.messages.length, 10);
-    const second = await openSocket(t, server, '/both?ms=300');
-    await second.heard(1);
-    server.process.kill('SIGINT');
-    assert.deepEqual(await second.closed, [1000, '']);
-    assert.equal(second.messages.length, 10);
-    assert.deepEqual(await server.ended, { code: 0, signal: null });
-  },
-);
-
-test(
-  'an app that goes on sending to a client that left, and handles nothing, keeps its worker',
-  LIMIT,
-  async (t) => {
+withEachRuntime(({ app }) => {
+  test('a handshake behind a call that runs waits for its answer', LIMIT, async (t) => {
     const cues = makeCues(t);
-    const server = await startServer(APP, { t, env: cues.env });
-    for (let i = 0; i < 5; i += 1) {
-      const client = await openSocket(t, server, '/ticks');
-      await client.heard(2);
-      client.socket.terminate();
-      await server.until(({ model }) => model.inFlight === 0);
-    }
-    assert.equal((await post(server, '/', {})).status, 200);
-    cues.give('stop');
+    const server = await startServer(app('websockets'), { t, env: cues.env });
+    const connection = await RawConnection.open(server);
+    t.after(() => connection.destroy());
+    connection.post('1', ['Content-Type: application/json'], '/held');
+    connection.send(`GET /echo HTTP/1.1\r\n${HANDSHAKE}\r\n\r\n`);
+    await cues.untilNoted('held');
+    assert.equal(connection.rest, '');
+    cues.give('let go');
+    assert.equal((await connection.reply()).body, '"held"');
+    await connection.received('101 Switching Protocols');
+    connection.send(Buffer.concat([frameHead(TEXT, 5), Buffer.from('hello')]));
+    await connection.received('\x81\x05hello');
+    connection.destroy();
     await server.stop();
-    assert.doesNotMatch(server.stderr(), /rejection/);
-  },
-);
+  });
 
-test(
-  'a client that says goodbye, or breaks the protocol, and leaves the connection open holds no worker',
-  LIMIT,
-  async (t) => {
-    const server = await startServer(APP, { t });
-    for (const rude of [frameHead(8, 0), frameHead(TEXT, 1, false), Buffer.from([0xff, 0xff])]) {
-      const client = await openRawSocket(server, '/echo');
-      t.after(() => client.destroy());
-      client.send(rude);
-      await server.until(({ model }) => model.inFlight === 0, 10_000);
-      await client.closed(10_000);
+  test(
+    'an app that listens while it talks is not interrupted, neither by silence nor by a drain',
+    LIMIT,
+    async (t) => {
+      const server = await startServer(app('websockets'), {
+        t,
+        args: ['--websocket-idle-timeout', '1500ms'],
+      });
+      await server.until(({ state }) => state === 'ready');
+      const first = await openSocket(t, server, '/both?ms=300');
+      assert.deepEqual(await first.closed, [1000, '']);
+      assert.equal(first.messages.length, 10);
+      const second = await openSocket(t, server, '/both?ms=300');
+      await second.heard(1);
+      server.process.kill('SIGINT');
+      assert.deepEqual(await second.closed, [1000, '']);
+      assert.equal(second.messages.length, 10);
+      assert.deepEqual(await server.ended, { code: 0, signal: null });
+    },
+  );
+
+  test(
+    'an app that goes on sending to a client that left, and handles nothing, keeps its worker',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const server = await startServer(app('websockets'), { t, env: cues.env });
+      for (let i = 0; i < 5; i += 1) {
+        const client = await openSocket(t, server, '/ticks');
+        await client.heard(2);
+        client.socket.terminate();
+        await server.until(({ model }) => model.inFlight === 0);
+      }
+      assert.equal((await post(server, '/', {})).status, 200);
+      cues.give('stop');
+      await server.stop();
+      assert.doesNotMatch(server.stderr(), /rejection/);
+    },
+  );
+
+  test(
+    'a client that says goodbye, or breaks the protocol, and leaves the connection open holds no worker',
+    LIMIT,
+    async (t) => {
+      const server = await startServer(app('websockets'), { t });
+      for (const rude of [frameHead(8, 0), frameHead(TEXT, 1, false), Buffer.from([0xff, 0xff])]) {
+        const client = await openRawSocket(server, '/echo');
+        t.after(() => client.destroy());
+        client.send(rude);
+        await server.until(({ model }) => model.inFlight === 0, 10_000);
+        await client.closed(10_000);
+      }
+      assert.equal((await post(server, '/', {})).status, 200);
+      await server.stop();
+    },
+  );
+
+  test('five hundred short conversations leave no open file behind', LIMIT, async (t) => {
+    const server = await startServer(app('websockets'), { t, args: ['--workers', '2'] });
+    await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
+    for (let round = 0; round < 50; round += 1) {
+      await Promise.all(
+        Array.from({ length: 10 }, async (_, i) => {
+          const socket = new WebSocket(`${server.url.replace('http', 'ws')}/echo`);
+          socket.on('error', () => {});
+          await once(socket, 'open');
+          if (i % 3 === 0) socket.terminate();
+          else socket.send('x', () => (i % 3 === 1 ? socket.close() : socket.terminate()));
+          await once(socket, 'close');
+        }),
+      );
     }
+    const { model } = await server.until(({ model: { inFlight, queue } }) => inFlight + queue.waiting === 0);
+    assert.deepEqual([model.queue.bytes, model.queue.arriving], [0, 0]);
     assert.equal((await post(server, '/', {})).status, 200);
     await server.stop();
-  },
-);
-
-test('five hundred short conversations leave no open file behind', LIMIT, async (t) => {
-  const server = await startServer(APP, { t, args: ['--workers', '2'] });
-  await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
-  for (let round = 0; round < 50; round += 1) {
-    await Promise.all(
-      Array.from({ length: 10 }, async (_, i) => {
-        const socket = new WebSocket(`${server.url.replace('http', 'ws')}/echo`);
-        socket.on('error', () => {});
-        await once(socket, 'open');
-        if (i % 3 === 0) socket.terminate();
-        else socket.send('x', () => (i % 3 === 1 ? socket.close() : socket.terminate()));
-        await once(socket, 'close');
-      }),
-    );
-  }
-  const { model } = await server.until(({ model: { inFlight, queue } }) => inFlight + queue.waiting === 0);
-  assert.deepEqual([model.queue.bytes, model.queue.arriving], [0, 0]);
-  assert.equal((await post(server, '/', {})).status, 200);
-  await server.stop();
+  });
 });
