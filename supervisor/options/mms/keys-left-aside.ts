@@ -35,7 +35,7 @@ export const KEYS_LEFT_ASIDE: Readonly<Record<string, string>> = {
   use_env_allowed_urls: '`allowed_urls` may hold `$$VAR$$`.',
   service_envelope: NOT_SERVED,
   install_py_dep_per_model:
-    'Nothing is installed for a model: install what its handler needs where `python` says.',
+    'Nothing is installed for a model: `--python` names an interpreter that has what it imports.',
   ipex_enable: 'A handler may import it; the server does not.',
   cpu_launcher_enable: LAUNCHER,
   cpu_launcher_args: LAUNCHER,
