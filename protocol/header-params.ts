@@ -1,4 +1,5 @@
 /** Header values with parameters, such as `form-data; name="a"; filename*=UTF-8''b.txt`. */
+import { textIn } from './charsets.js';
 
 export interface HeaderValue {
   /** The text before the first parameter, in lower case. */
@@ -46,7 +47,7 @@ export function decodeText(bytes: Uint8Array, charset: string): string {
   if (charset === '' || /^utf-?8$/i.test(charset))
     return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
   try {
-    return new TextDecoder(charset).decode(bytes);
+    return textIn(charset, bytes);
   } catch (cause) {
     throw new Error(`the charset ${JSON.stringify(charset.slice(0, 40))} is not known`, { cause });
   }

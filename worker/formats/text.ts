@@ -1,4 +1,5 @@
 /** Text, for apps that ask for it; others get such bodies read as JSON. */
+import { textIn } from '../../protocol/charsets.js';
 import { ServeError } from '../../protocol/errors.js';
 import { asSentence } from '../../protocol/sentences.js';
 import type { BodyFormat } from './body-format.js';
@@ -8,7 +9,7 @@ import { paramsOf } from '../../protocol/header-params.js';
 export function readText(body: Buffer, contentType: string): string {
   const charset = charsetOf(contentType);
   try {
-    return new TextDecoder(charset, { fatal: true }).decode(body);
+    return textIn(charset, body, { fatal: true });
   } catch (cause) {
     throw new ServeError(
       'SERVE_BAD_BODY',

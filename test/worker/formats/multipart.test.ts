@@ -145,15 +145,16 @@ test('a boundary may be quoted, a header may continue in the next line, and cont
 });
 
 test('a field is read in the charset that its part names; one that nobody knows is refused', () => {
-  const of = (charset: string): Buffer =>
+  const of = (charset: string, byte = 0xfc): Buffer =>
     Buffer.concat([
       Buffer.from(
         `--xx\r\ncontent-disposition: form-data; name="a"\r\ncontent-type: text/plain; charset=${charset}\r\n\r\n`,
       ),
-      Buffer.from([0xfc]),
+      Buffer.from([byte]),
       Buffer.from('\r\n--xx--'),
     ]);
   assert.deepEqual(readMultipart(of('iso-8859-1'), TYPE), { a: '\u00fc' });
+  assert.deepEqual(readMultipart(of('windows-1252', 0x80), TYPE), { a: '€' });
   assert.throws(
     () => readMultipart(of('klingon'), TYPE),
     serveError('SERVE_BAD_BODY', /the charset "klingon" is not known/),

@@ -120,6 +120,14 @@ test('text is read in the charset that its type names, and refused if it is none
     );
 });
 
+test('text in Windows’ Latin, by any of its names, has the letters that browsers read there', () => {
+  const bytes = Buffer.from([0x80, 0x81, 0x93, 0x9f, 0xe4]);
+  for (const charset of ['windows-1252', 'iso-8859-1', 'Latin1', 'us-ascii']) {
+    const contentType = `text/plain; charset=${charset}`;
+    assert.equal(readInput(callWith({ contentType }), bytes, WISHES), '€\x81“Ÿä', charset);
+  }
+});
+
 test('forms and text are asked for one by one', () => {
   const text = callWith({ contentType: 'text/plain' });
   assert.throws(() => readInput(text, Buffer.from('x'), { forms: true, text: false }));
