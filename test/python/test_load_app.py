@@ -216,6 +216,7 @@ class Parameters(Apps):
             ("model_inputs, steps=5", 1),
             ("model_inputs, *more", 1),
             ("*all", 1),
+            ("*all, **named", 1),
             ("model_inputs, *, ctx", 2),
             ("model_inputs, *, steps=5", 1),
         ):
@@ -267,6 +268,23 @@ class Parameters(Apps):
             with self.subTest(parameters):
                 gets = "own" if "own" in given else "the ctx"
                 self.assertEqual(self.output(source), [1, gets])
+
+    def test_a_decorator_that_passes_on_places_alone_gets_no_name(self):
+        source = """
+            import functools
+
+            def plain(function):
+                @functools.wraps(function)
+                def wrapper(*args):
+                    return function(*args)
+                return wrapper
+
+            @plain
+            @plain
+            def inference(model_inputs, *, ctx=None):
+                return [model_inputs, ctx]
+            """
+        self.assertEqual(self.output(source), [1, None])
 
     def test_a_method_that_a_decorator_wraps_is_not_called_with_its_object_again(self):
         source = """

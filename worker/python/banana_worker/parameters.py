@@ -23,16 +23,21 @@ class Parameters(NamedTuple):
 
 def parameters_of(function: Callable[..., Any]) -> Optional[Parameters]:
     """Those of a function or of anything else that can be called; None if Python does not tell. Of a wrapper that passes on
-    whatever it gets, those of what it wraps: by their names alone, if it passes on names alone."""
+    whatever it gets, those of what it wraps: by their names alone, if it passes on names alone, and by their places alone, if
+    it passes on no names."""
     outer: Any = function
+    names_pass = True
     while True:
         own = _own_parameters_of(outer)
         passes_on = own is None or own.takes_more or own.takes_names
         if not passes_on or not hasattr(outer, "__wrapped__"):
-            return own
+            break
         if own is not None and not own.takes_more:
-            return _and_names(own, parameters_of(outer.__wrapped__))
+            own = _and_names(own, parameters_of(outer.__wrapped__))
+            break
+        names_pass = names_pass and (own is None or own.takes_names)
         outer = outer.__wrapped__
+    return own if own is None or names_pass else own._replace(keyword_only=[])
 
 
 def _and_names(own: Parameters, wrapped: Optional[Parameters]) -> Parameters:
