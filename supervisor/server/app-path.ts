@@ -55,15 +55,34 @@ function deadLinkIn(within: string, names: readonly string[], folder: string): s
 
 /** Says what is wrong with a link that leads to no file; null if it is no such link. */
 function deadLink(path: string, shown: string): string | null {
-  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return null;
+  if (!isLink(path)) return null;
   try {
     statSync(path);
     return null;
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException;
     const why = WHY_DEAD[code] ?? `cannot be followed (${code})`;
-    return `${shown} is a link to ${readlinkSync(path)}, which ${why}.`;
+    const steps = code === 'ENOENT' ? stepsOf(path) : [readlinkSync(path)];
+    return `${shown} is a link to ${steps.join(', that one to ')}, which ${why}.`;
   }
+}
+
+/** Where a link leads, and where each link leads that it leads to. */
+function stepsOf(path: string): string[] {
+  const steps: string[] = [];
+  for (let link = path; isLink(link) && steps.length < MOST_LINKS;) {
+    const target = readlinkSync(link);
+    steps.push(target);
+    link = resolve(dirname(link), target);
+  }
+  return steps;
+}
+
+/** As many as the system follows. */
+const MOST_LINKS = 40;
+
+function isLink(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
 }
 
 const WHY_DEAD: Readonly<Record<string, string>> = {

@@ -550,6 +550,8 @@ const BEFORE_THE_START: readonly (readonly [given: readonly string[], says: stri
   [['moved.py'], 'moved.py is a link to models/app.py, which does not exist.'],
   [['round.ts'], 'round.ts is a link to round.ts, which leads back to itself.'],
   [['chain.ts'], 'chain.ts is a link to round.ts, which leads back to itself.'],
+  [['far.py'], 'far.py is a link to moved.py, that one to models/app.py, which does not exist.'],
+  [['beyond.py'], 'beyond.py is a link to linked/app.py, that one to ../gone.py, which does not exist.'],
   [['linked'], 'linked/app.py is a link to ../gone.py, which does not exist.'],
   [['model.onnx'], 'model.onnx: an app is one of .ts .mts .cts .js .mjs .cjs .py, not .onnx.'],
 ];
@@ -562,6 +564,8 @@ describe('a path that is no app', RUNS, () => {
       symlinkSync('models/app.py', join(cwd, 'moved.py'));
       symlinkSync('round.ts', join(cwd, 'round.ts'));
       symlinkSync('round.ts', join(cwd, 'chain.ts'));
+      symlinkSync('moved.py', join(cwd, 'far.py'));
+      symlinkSync('linked/app.py', join(cwd, 'beyond.py'));
       mkdirSync(join(cwd, 'linked'));
       symlinkSync('../gone.py', join(cwd, 'linked', 'app.py'));
       const command = runCommand([...given, '--port', '0'], { t, cwd });
