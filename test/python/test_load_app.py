@@ -515,9 +515,24 @@ class Mistakes(Apps):
                 POTASSIUM + "\n@app.handler\ndef h(cache, json_in, more): pass",
                 "app.py:4: `h` needs 3 arguments, and gets 2: write `def h(context, json_in)`",
             ),
+            (
+                "from made import create_app\ndef main(): create_app().serve()",
+                f"app.py:1: {no} It has: main. Write `app = ...` at the top level of the file, such as `app = create_app()`"
+                ", if it is a Potassium app, or add `def inference(model_inputs): ...`.",
+            ),
+            ("import made", f"app.py:1: {no} It defines nothing. Write `app = ...` at the top level"),
+            (
+                "from potassium import Potassium as Server\ndef app(): return Server('x')",
+                "Write `app = ...` at the top",
+            ),
+            (
+                "import potassium as p\nimport functools\nmake = functools.partial(p.Potassium, 'x')",
+                "Write `app = ...` at",
+            ),
             ("if 0:\n    def inference(x): pass", "app.py:2: `inference` stands behind an `if` that is false in a"),
             ("class M:\n    def inference(self, x): pass", "app.py:2: `inference` stands inside the class M"),
         ):
+            self.write("made.py", "from potassium import Potassium\ndef create_app(): return Potassium('x')\n")
             message, outlook = self.refused(source)
             with self.subTest(source):
                 self.assertIn(said, message)

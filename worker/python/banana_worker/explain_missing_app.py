@@ -43,6 +43,9 @@ def missing_inference(path: str, module: types.ModuleType) -> AppLoadError:
     if hidden is not None:
         return AppLoadError(hidden)
     names = _own_names(module, body)
+    if _knows_potassium(module):
+        cure = f"{_MAKE_APP}, if it is a Potassium app, or add `def inference(model_inputs): ...`."
+        return AppLoadError(f"{path}:1: {file} has no function `inference`. {_names(names)} {cure}")
     close = next((name for name in names if _CLOSE.search(name) and callable(getattr(module, name))), None)
     if close is None:
         cure = "Add `def inference(model_inputs): ...`."
@@ -110,8 +113,22 @@ def _hidden_potassium(path: str, body: List[Any]) -> Optional[str]:
     if not made:
         return None
     problem = f"{os.path.basename(path)} is a Potassium app, and no name of the module is a `Potassium`"
-    cure = "Write `app = ...` at the top level of the file, such as `app = create_app()`."
-    return f"{path}:{made[0].lineno}: {problem}: one in a function, a list or a dict is not found. {cure}"
+    return f"{path}:{made[0].lineno}: {problem}: one in a function, a list or a dict is not found. {_MAKE_APP}."
+
+
+_MAKE_APP = "Write `app = ...` at the top level of the file, such as `app = create_app()`"
+
+
+def _knows_potassium(module: types.ModuleType) -> bool:
+    """Whether the file, or the file of a function that it has, or a module, has imported our Potassium and may make one."""
+    kind = potassium_class()
+    spaces = [vars(module)]
+    for value in vars(module).values():
+        if isinstance(value, types.ModuleType):
+            spaces.append(vars(value))
+        elif isinstance(value, types.FunctionType):
+            spaces.append(value.__globals__)
+    return kind is not None and any(value is kind for space in spaces for value in space.values())
 
 
 def _hidden_inference(path: str, body: List[Any]) -> Optional[str]:
