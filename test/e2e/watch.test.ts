@@ -6,6 +6,7 @@ import { serve } from '../../index.js';
 import { ask, errorOf } from '../helpers/ask.js';
 import { makeCues, type Cues } from '../helpers/cues.js';
 import { CUES_MODULE, PACKAGE, editedApp, type EditedApp } from '../helpers/edited-app.js';
+import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import {
   eventually,
   isAlive,
@@ -17,6 +18,45 @@ import {
 import { openSocket } from '../helpers/web-socket.js';
 
 const LIMIT = { timeout: 60_000 };
+
+/** The app's file, and an app that answers with this version. */
+const FILES: Readonly<Record<Language, readonly [file: string, version: (version: number) => string]>> = {
+  TypeScript: ['app.mjs', versionApp],
+  Python: ['app.py', versionInPython],
+};
+
+type Mistake = readonly [what: string, broken: string, told: RegExp];
+
+const BROKEN: Readonly<Record<Language, readonly Mistake[]>> = {
+  TypeScript: [
+    ['a syntax error', 'export function inference( {', /app\.mjs:1: syntax error/],
+    ['a missing export', 'export const answer = 1;', /exports no `inference` function/],
+    [
+      'an init that throws',
+      'export function init() { throw new Error("no weights"); } export const inference = () => 1;',
+      /no weights/,
+    ],
+    [
+      'a wrong option in config',
+      'export const config = { port: 1 }; export const inference = () => 1;',
+      /port/,
+    ],
+  ],
+  Python: [
+    ['a syntax error', 'def inference( {\n', /app\.py:1: syntax error/],
+    ['a missing function', 'answer = 1\n', /`inference`/],
+    [
+      'an init that raises',
+      'def init():\n    raise RuntimeError("no weights")\n\ndef inference(x):\n    return 1\n',
+      /no weights/,
+    ],
+    [
+      'a wrong option in config',
+      'config = {"runTimeout": "1m", "port": 1}\n\ndef inference(x):\n    return 1\n',
+      /port/,
+    ],
+  ],
+};
 
 describe('--watch', () => {
   test(
@@ -117,53 +157,44 @@ describe('--watch', () => {
     await server.stop();
   });
 
-  for (const [what, broken, told] of [
-    ['a syntax error', 'export function inference( {', /app\.mjs:1: syntax error/],
-    ['a missing export', 'export const answer = 1;', /exports no `inference` function/],
-    [
-      'an init that throws',
-      'export function init() { throw new Error("no weights"); } export const inference = () => 1;',
-      /no weights/,
-    ],
-    [
-      'a wrong option in config',
-      'export const config = { port: 1 }; export const inference = () => 1;',
-      /port/,
-    ],
-  ] as const) {
-    test(
-      `${what}: told in the log and by health, 503 for calls; the next save mends it`,
-      LIMIT,
-      async (t) => {
-        const app = editedApp(t, { 'app.mjs': versionApp(1) });
-        const server = await watched(t, app, 'app.mjs');
-        assert.deepEqual(await answer(server), { version: 1 });
-        app.save('app.mjs', broken);
-        await server.untilPrinted(
-          /no worker can be restarted; .*Answering 503 until a file of the app changes/,
-        );
+  withEachRuntime(({ language }) => {
+    const [file, version] = FILES[language];
+
+    for (const [what, broken, told] of BROKEN[language]) {
+      test(
+        `${what}: told in the log and by health, 503 for calls; the next save mends it`,
+        LIMIT,
+        async (t) => {
+          const app = editedApp(t, { [file]: version(1) });
+          const server = await watched(t, app, file);
+          assert.deepEqual(await answer(server), { version: 1 });
+          app.save(file, broken);
+          await server.untilPrinted(
+            /no worker can be restarted; .*Answering 503 until a file of the app changes/,
+          );
+          assert.match(server.stderr(), told);
+          await refusesCalls(server);
+          app.save(file, version(2));
+          await server.untilPrinted(new RegExp(`${file} changed: .*\\n[^]*${file} changed: `));
+          assert.deepEqual(await answer(server), { version: 2 });
+          assert.deepEqual(await readiness(server), [200, 'ready']);
+          await server.stop();
+        },
+      );
+
+      test(`${what} at the very start does not end the server; the next save mends it`, LIMIT, async (t) => {
+        const app = editedApp(t, { [file]: broken });
+        const server = await watched(t, app, file, ['--on-crash-loop', 'exit']);
+        await server.untilPrinted(/no worker could start; .*Answering 503 until a file of the app changes/);
         assert.match(server.stderr(), told);
         await refusesCalls(server);
-        app.save('app.mjs', versionApp(2));
-        await server.untilPrinted(/app\.mjs changed: .*\n[^]*app\.mjs changed: /);
-        assert.deepEqual(await answer(server), { version: 2 });
-        assert.deepEqual(await readiness(server), [200, 'ready']);
+        app.save(file, version(1));
+        await server.until(({ state }) => state === 'ready');
+        assert.deepEqual(await answer(server), { version: 1 });
         await server.stop();
-      },
-    );
-
-    test(`${what} at the very start does not end the server; the next save mends it`, LIMIT, async (t) => {
-      const app = editedApp(t, { 'app.mjs': broken });
-      const server = await watched(t, app, 'app.mjs', ['--on-crash-loop', 'exit']);
-      await server.untilPrinted(/no worker could start; .*Answering 503 until a file of the app changes/);
-      assert.match(server.stderr(), told);
-      await refusesCalls(server);
-      app.save('app.mjs', versionApp(1));
-      await server.until(({ state }) => state === 'ready');
-      assert.deepEqual(await answer(server), { version: 1 });
-      await server.stop();
-    });
-  }
+      });
+    }
+  });
 
   test('a start that is broken and saved again and again: every save is tried at once', LIMIT, async (t) => {
     const app = editedApp(t, { 'app.mjs': 'throw new Error("broken 0");' });
@@ -468,6 +499,10 @@ const IMPORTS_ITS_ANSWER = `
 
 function answerOf(answer: number): string {
   return `export const answer: number = ${answer};`;
+}
+
+function versionInPython(version: number): string {
+  return `def inference(model_inputs):\n    return {"version": ${version}}\n`;
 }
 
 function versionApp(version: number): string {
