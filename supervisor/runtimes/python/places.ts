@@ -97,10 +97,10 @@ function partsThatRun(environment: string): string[] {
   return parts.filter((path) => existsSync(path));
 }
 
-/** Such as `lib/python3.11`; none if `library` is no folder. */
+/** Such as `lib/python3.11` and `lib/pypy3.10`; none if `library` is no folder. */
 function foldersOfVersions(library: string): string[] {
   try {
-    const names = readdirSync(library).filter((name) => name.startsWith('python'));
+    const names = readdirSync(library).filter((name) => /^(?:python|pypy)/.test(name));
     return names.map((name) => join(library, name));
   } catch {
     return [];

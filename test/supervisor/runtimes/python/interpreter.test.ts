@@ -160,8 +160,10 @@ test('an environment that others may write to is not run, and the operator is to
   symlinkSync('python3', machine.at('repo/start/.venv/bin/python'));
   machine.write('repo/start/.venv/pyvenv.cfg', '');
   machine.folder('repo/start/.venv/lib/python3.12/site-packages');
+  machine.folder('repo/start/.venv/lib/pypy3.10/site-packages');
   const parts = ['', '/bin', '/bin/python3', '/pyvenv.cfg', '/lib', '/lib/python3.12'];
-  const within = [...parts, '/lib/python3.12/site-packages'].map((part) => `repo/start/.venv${part}`);
+  const packages = ['/lib/python3.12/site-packages', '/lib/pypy3.10/site-packages'];
+  const within = [...parts, ...packages].map((part) => `repo/start/.venv${part}`);
   for (const open of ['repo/start', ...within]) {
     chmodSync(machine.at(open), 0o757);
     const { command, warnings } = await machine.choose();
