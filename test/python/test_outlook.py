@@ -6,7 +6,6 @@ import asyncio
 import errno
 import linecache
 import sys
-import time
 import tokenize
 import types
 import unittest
@@ -208,16 +207,15 @@ class OfProcess(unittest.TestCase):
         for raising in (again, in_other_words):
             self.check(raised_by(raising), lost=True)
 
-    def test_texts_of_clients_are_searched_in_no_time(self) -> None:
+    def test_long_texts_of_clients_are_searched_to_their_end(self) -> None:
+        """Which would take hours, if the time grew with more than the length."""
         onnx = class_of("onnxruntime.capi.onnxruntime_pybind11_state", "Fail")
         for part in ("cuda_call.cc:1 ", "cuda_call.cc:1", "RuntimeError\n", "allbac", "[", " "):
             long = part * (2_000_000 // len(part))
-            began = time.process_time()
             for begin in ("", "[ONNXRuntimeError] : 1 : FAIL : ", "INTERNAL: ", "merge_sort"):
                 self.check(native(begin + long))
                 self.check(native(begin + long, onnx))
                 self.check(native(begin + long, class_of("jaxlib.xla_extension", "XlaRuntimeError")))
-            self.assertLess(time.process_time() - began, 20)
 
 
 class Failures(unittest.TestCase):

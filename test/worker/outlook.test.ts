@@ -98,15 +98,14 @@ test('a buffer that V8 or Node could not have is missing memory', () => {
     assert.throws(make, (error) => isOutOfMemory(error));
 });
 
-test('long texts of clients are searched in no time', () => {
-  const beganAtMs = performance.now();
+/** Which would take hours, if the time grew with more than the length. */
+test('long texts of clients are searched to their end', { timeout: 60_000 }, () => {
   for (const part of ['cuda_call.cc:1 ', 'cuda_call.cc:1', 'bfc_arena.cc:1 ', ' ', 'a', "'", '('])
     for (const begin of ['', NODE]) {
       const text = begin + part.repeat(1_000_000 / part.length);
       assertSays(madeAt(ONNX, text), {});
       assertSays(madeAt(part.repeat(100_000), text), {});
     }
-  assert.ok(performance.now() - beganAtMs < 30_000);
 });
 
 function assertSays(
