@@ -75,7 +75,7 @@ export class Channel {
     input.on('data', (chunk: Buffer) => this.#read(chunk));
     if (isTargeted(input)) {
       const room = (): Buffer | null => (this.#ended ? null : this.#reader.room);
-      input.readInto({ room, filled: (bytes) => this.#onFilled(bytes) });
+      input.readInto({ room, filled: (bytes) => this.#read(bytes) });
     }
     input.on('error', () => this.#end(null));
     input.on('end', () =>
@@ -159,30 +159,17 @@ export class Channel {
     this.#out.end();
   }
 
-  #read(chunk: Buffer): void {
+  /** Takes in what came: bytes, or the number of those that are in their room already. */
+  #read(came: Buffer | number): void {
     if (this.#ended) return;
     try {
-      this.#reader.push(chunk);
+      if (typeof came === 'number') this.#reader.filled(came);
+      else this.#reader.push(came);
       this.#handlers.onReadEnd?.();
     } catch (thrown) {
-      this.#endIfBroken(thrown);
+      if (!(thrown instanceof ServeError)) throw thrown;
+      this.#end(thrown);
     }
-  }
-
-  /** The same for bytes that are in their room already. */
-  #onFilled(bytes: number): void {
-    if (this.#ended) return;
-    try {
-      this.#reader.filled(bytes);
-      this.#handlers.onReadEnd?.();
-    } catch (thrown) {
-      this.#endIfBroken(thrown);
-    }
-  }
-
-  #endIfBroken(thrown: unknown): void {
-    if (!(thrown instanceof ServeError)) throw thrown;
-    this.#end(thrown);
   }
 
   #end(error: ServeError | null): void {
