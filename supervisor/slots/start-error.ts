@@ -17,6 +17,10 @@ export function latchError(death: WorkerDeath, repeats: boolean): ServeError {
   return new ServeError(isInit ? 'SERVE_INIT_FAILED' : 'SERVE_APP_INVALID', undefined, { detail, kind });
 }
 
+/** How runtimes say that there was no memory: by a text, by the name of the class, or by that of a library and its words. */
+const NO_MEMORY =
+  /Array buffer allocation failed| raised: (?:[\w.]*MemoryError\b|RuntimeError: CUDA out of memory\b)/;
+
 function lackedMemory({ fatal, hint }: WorkerDeath): boolean {
-  return isMemoryHint(hint) || /Array buffer allocation failed/.test(fatal?.message ?? '');
+  return isMemoryHint(hint) || NO_MEMORY.test(fatal?.message ?? '');
 }

@@ -130,7 +130,7 @@ export class Bench {
 /** The start of a slot of another model, on the same GPU. */
 export const GPU_START = { device: 'gpu 0', model: 'other', isRetry: false };
 
-const HEALTHY: WorkerDeath = {
+export const HEALTHY: WorkerDeath = {
   pid: 1,
   at: new Date(0),
   exit: { code: 1, signal: null },
