@@ -15,6 +15,7 @@ import { presentPythons } from '../helpers/pythons.js';
 import { ROOT, call, eventually, fixture, runCommand, startServer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 120_000 };
+const COMPILED_WORKER = 'node_modules/banana-serve/worker/python/banana_worker/__pycache__';
 const FILES = [
   '.dockerignore',
   '.gitignore',
@@ -133,6 +134,11 @@ describe('a new project in Python', { skip: needs('python3') }, () => {
         (name) => !/^\.docker|^Dockerfile/.test(name),
       );
       assert.deepEqual((await readdir(image)).sort(), files.sort());
+      const compiled = await readdir(join(image, COMPILED_WORKER));
+      assert.ok(
+        compiled.some((name) => name.endsWith('.pyc')),
+        'no start has to compile the worker',
+      );
       const { url, pid, ended } = await startImage(t, { env, cmd, stopSignal }, image, {});
       assert.deepEqual((await call(url, '{"prompt":"hello"}')).json(), { answer: 'HELLO' });
       process.kill(pid, stopSignal);
