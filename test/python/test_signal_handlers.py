@@ -111,6 +111,18 @@ class SignalHandlerTest(unittest.TestCase):
                     self.assertEqual(sent["a"] + sent[1], LONG[:size])
                     self.assertEqual(sent["log"], b"afterwards")
 
+    def test_ctrl_c_tears_no_frame_either(self) -> None:
+        """Python's own handler raises without a line of its own."""
+        usual = signal.signal(signal.SIGUSR1, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGUSR1, usual)
+        self.has_come = threading.Event()
+        self.has_come.set()  # nobody could say so
+        ended = self.front_reads_late(lambda: True)
+        with self.assertRaises(KeyboardInterrupt):
+            self.channel.send_body(b"\x91\xa1a", 1, LONG)
+        sent = bodies_of(ended(), ("a", 1))
+        self.assertEqual(sent["a"] + sent[1], LONG)
+
     def send_between(self) -> None:
         self.channel.send(["log"], b"between")
         self.channel.send_body(b"\x91\xa1b", 2, LONG)

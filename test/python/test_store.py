@@ -186,6 +186,8 @@ class LocalTest(StoreTest):
         store.set("key", "parent")
 
         def in_child() -> None:
+            backend: Any = store._backend
+            assert backend._connection is None, "that of its parent"
             store.set("child", store.get("key"))
 
         child = multiprocessing.get_context("fork").Process(target=in_child)

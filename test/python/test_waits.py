@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 import unittest
-from typing import Any, Callable, List
+from typing import Any, Callable, List, Optional
 
 from banana_worker.listener import Listener
 from banana_worker.waits import Waits
@@ -20,10 +20,12 @@ _GUARD_S = 60.0
 class Front:
     """A pipe in the place of fd 4, and who waits for it: this test is the main thread."""
 
-    def __init__(self, test: unittest.TestCase) -> None:
+    def __init__(self, test: Optional[unittest.TestCase] = None) -> None:
+        """The pipe is closed with the test; without one it stays, for a second thread that reads as long as there is one."""
         self.fd, self._inlet = os.pipe()
-        test.addCleanup(os.close, self.fd)
-        test.addCleanup(os.close, self._inlet)
+        if test is not None:
+            test.addCleanup(os.close, self.fd)
+            test.addCleanup(os.close, self._inlet)
         self.read: List[bytes] = []
         self.ticks = 0
         self.during_read: Callable[[], None] = lambda: None
@@ -94,6 +96,30 @@ class EventLoop(unittest.TestCase):
             with self.subTest(step):
                 asyncio.run(self.wait_interrupted(front.waits, step))
 
+    def test_no_wait_is_lost_whenever_what_it_waits_for_comes(self) -> None:
+        front = Front(self)
+        for step in range(1, 100):
+            asyncio.run(self.wait_until_step(front.waits, step))
+
+    async def wait_until_step(self, waits: Waits, step: int) -> None:
+        """What is waited for comes before this step of the interpreter's, or after the last; it is told of once."""
+        done: List[int] = []
+
+        def act() -> None:
+            done.append(1)
+            waits.ring()
+
+        waiting = asyncio.ensure_future(waits.wait_async(lambda: bool(done)))
+        before = sys.gettrace()
+        sys.settrace(at_step(step, Waits.wait_async.__code__, act))
+        try:
+            await asyncio.sleep(0)
+        finally:
+            sys.settrace(before)
+        if not done:
+            act()
+        await asyncio.wait_for(waiting, _GUARD_S)
+
     async def wait_interrupted(self, waits: Waits, step: int) -> None:
         """Something else is there before this step of the interpreter's, and what is waited for after the last."""
         done: List[int] = []
@@ -153,7 +179,7 @@ class OtherThread(unittest.TestCase):
     """The one that reads while the main thread runs the app."""
 
     def test_it_ticks_while_the_app_runs_and_afterwards_when_it_is_woken(self) -> None:
-        front = Front(self)
+        front = Front()
         front.listener.start()
         front.listener.wake()
         self.ticks_go_on(front, 5)  # more than it needs to begin to wait in our place

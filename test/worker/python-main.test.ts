@@ -1055,13 +1055,20 @@ def inference(model_inputs): pass`,
 test('what a thread raises is logged, and so is a coroutine that nobody awaited', OPTIONS, async (t) => {
   const worker = await startedPython(
     t,
-    `import threading
+    `import os, threading
 def fail(): raise ValueError("in a thread")
+def start_loader():
+    thread = threading.Thread(target=fail, name="loader")
+    thread.start(); thread.join()
 async def forgotten(): pass
 def inference(model_inputs):
     forgotten()
-    thread = threading.Thread(target=fail, name="loader")
-    thread.start(); thread.join()
+    start_loader()
+    child = os.fork()
+    if child == 0:
+        start_loader()
+        os._exit(0)
+    os.waitpid(child, 0)
     return 1`,
   );
   worker.callJson(1, null);
@@ -1072,7 +1079,10 @@ def inference(model_inputs):
   assert.equal(await worker.answer(), 1);
   worker.send({ type: 'stop', graceMs: 1000 });
   await worker.exit;
-  assert.match(await worker.stderr, /app\.py:5: RuntimeWarning: coroutine 'forgotten' was never awaited/);
+  const stderr = await worker.stderr;
+  assert.match(stderr, /app\.py:8: RuntimeWarning: coroutine 'forgotten' was never awaited/);
+  const printed = stderr.split('Exception in thread loader').length - 1;
+  assert.equal(printed, 1, 'that of a forked child, whose log nobody reads, is printed');
 });
 
 test('logs and metrics come before the answer of their call', OPTIONS, async (t) => {
