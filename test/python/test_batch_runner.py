@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unittest
+import weakref
 from types import SimpleNamespace
 from typing import Any, Callable, List
 from unittest import mock
@@ -14,7 +15,7 @@ class Running:
     """A call whose endings are counted; `on_fail` is called when it fails."""
 
     def __init__(self, cancelled: bool = False) -> None:
-        self.call = SimpleNamespace(route="/")
+        self.call = SimpleNamespace(route="/", id=1, request_id="")
         self.ctx = None
         self.cancelled = cancelled
         self.endings: List[str] = []
@@ -52,6 +53,27 @@ class Advice(unittest.TestCase):
             self.assertEqual([item.running.endings for item in items], [["error"], ["error"]])
         log.warn.assert_called_once()
         self.assertIn(said, log.warn.call_args[0][0])
+
+
+class Memory(unittest.TestCase):
+    def test_what_the_app_raised_is_gone_when_nobody_asks_for_it_any_more(self) -> None:
+        class Large(Exception):
+            pass
+
+        raised: List[Any] = []
+
+        def raising(*_: Any) -> None:
+            try:
+                raise Large()
+            except Large as large:
+                raised.append(weakref.ref(large))
+                raise
+
+        runner: Any = BatchRunner(mock.Mock(app=SimpleNamespace(handle_batch=raising, repeatable=False)))
+        runner._calls = {1: Running(), 2: Running()}
+        runner._read_inputs = lambda calls: [_Item(one, None) for one in calls]
+        self.assertIsInstance(runner.run(), Large)
+        self.assertIsNone(raised[0]())
 
 
 if __name__ == "__main__":

@@ -59,7 +59,10 @@ class BatchRunner(Runner):
         finally:
             self._calls = {}
             self.options.prints.end()
-        return self._raised
+        try:
+            return self._raised
+        finally:
+            self._raised = None
 
     def find(self, call_id: int) -> Optional[RunningCall]:
         running = self._calls.get(call_id)
@@ -139,7 +142,7 @@ class BatchRunner(Runner):
         try:
             entries = entries_of(returned, len(items))
         except ServeError as wrong:
-            entries = [wrong] * len(items)
+            entries = [wrong.with_traceback(None)] * len(items)
         for item, entry in zip(items, entries):
             try:
                 streamed = item.running.answer(entry)

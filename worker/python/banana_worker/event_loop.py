@@ -52,7 +52,10 @@ class EventLoop:
             self._task = None
         if task.cancelled() and isinstance(awaitable, CoroutineType):
             awaitable.close()  # if it has not begun, Python would complain that nobody awaited it
-        return task.result()
+        try:
+            return task.result()
+        finally:
+            del task  # it holds what it raised, whose traceback holds this frame
 
     def _end(self, task: Any) -> None:
         """Cancels it, and waits for its end: what it does is of a call that ends now."""

@@ -99,9 +99,9 @@ class RunLoop:
                 continue
             began_at = time.perf_counter()
             idleness.on_begin(began_at, len(batch))
-            raised = self._runner_of(batch).run()
+            # What the app raised has no name here: its traceback holds what the app's functions held, much of a GPU perhaps.
+            doubt = self._retirement.after_call(self._runner_of(batch).run())
             self._request_id = ""
-            doubt = self._retirement.after_call(raised)
             if doubt is not None:
                 return doubt
             if time.perf_counter() - began_at > _YIELD_AFTER_S:
