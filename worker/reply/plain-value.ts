@@ -20,6 +20,7 @@ export function plainValue(value: unknown): unknown {
 function convert(value: unknown, ancestors: Set<object>): unknown {
   if (typeof value === 'bigint' && !RANGE.fits(value)) throw new RangeError('a BigInt beyond 64 bits');
   if (typeof value === 'symbol') throw new TypeError('a symbol');
+  if (typeof value === 'string') return wellFormed(value);
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return value;
   if (value instanceof Uint8Array) return value;
   if (value instanceof ArrayBuffer) return new Uint8Array(value);
@@ -41,7 +42,17 @@ function convertChildren(value: object, ancestors: Set<object>): unknown {
   if (Array.isArray(value)) return value.map((item) => convert(item, ancestors));
   const entries = Object.entries(value);
   if (entries.length === 0 || !isPlain(value)) throwIfNotData(value);
-  return Object.fromEntries(entries.map(([key, item]) => [key, convert(item, ancestors)]));
+  return Object.fromEntries(entries.map(([key, item]) => [wellFormed(key), convert(item, ancestors)]));
+}
+
+/** Half of a character in two becomes U+FFFD: no reader takes it for text. The library does so in long texts alone. */
+function wellFormed(text: string): string {
+  return (text as unknown as WellFormed).toWellFormed();
+}
+
+/** Every Node that is supported has it; the types of this language level do not. */
+interface WellFormed {
+  toWellFormed(): string;
 }
 
 function isPlain(value: object): boolean {

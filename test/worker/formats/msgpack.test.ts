@@ -93,6 +93,13 @@ for (const [what, value, expected] of [
   });
 }
 
+test('writeMsgpack writes half of a character in two as U+FFFD, in texts of any length and in names', () => {
+  for (const text of ['', 'ä'.repeat(10), 'x'.repeat(1000)]) {
+    const written = writeMsgpack({ [`${text}\ud800`]: [`${text}\udc00😀`] });
+    assert.deepEqual(plain.unpack(written), { [`${text}\ufffd`]: [`${text}\ufffd😀`] });
+  }
+});
+
 test('writeMsgpack gives memory of its own: a later answer does not change an earlier one', () => {
   const first = writeMsgpack({ text: 'first' });
   const before = first.toString('hex');
