@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import unittest
 from typing import Any, Callable, List, Optional
+from unittest import mock
 
 from banana_worker import call_socket
 from banana_worker.call_socket import CallSocket, ClosedSocket, Message
@@ -78,6 +79,25 @@ class Ends(unittest.TestCase):
         with self.assertRaises(ClosedSocket):
             socket.send(bytes(MAX_FRAGMENT_BYTES + 1))
         self.assertEqual(channel.kinds(), ["credit", "data", "close"])
+
+
+class Senders(unittest.TestCase):
+    def test_nobody_sends_between_the_parts_of_a_message(self) -> None:
+        """Another thread may have seen room for a message a moment before the first one took it."""
+        channel, waits = Sent(), NoWaits()
+        socket = socket_of(channel, waits)
+
+        def send_another() -> None:
+            socket.grant(2 * MAX_FRAGMENT_BYTES)
+            with self.assertRaises(ClosedSocket):
+                socket.send("another")
+
+        # Of the waits of both, in their order: the second is for credit, the fourth for the turn that the other must await.
+        steps: List[Callable[[], None]] = [lambda: None, send_another, lambda: None, socket.cancel]
+        with mock.patch.object(waits, "wait", lambda is_there: steps.pop(0)()):
+            with self.assertRaises(ClosedSocket):
+                socket.send(bytes(MAX_FRAGMENT_BYTES + 1))
+        self.assertEqual([fields for fields in channel.messages if fields[0] == "data"], [["data", 1, False, False]])
 
 
 class Interrupted:

@@ -309,6 +309,20 @@ class StreamsTest(ServiceCase):
         self.assertEqual(asyncio.run(read_all()), ["three"])
         self.assertTrue(self.ctxs[0].forgotten)
 
+    def test_a_stream_that_ends_while_the_next_batch_runs_takes_nothing_from_it(self) -> None:
+        """Its client has left, and the app closes it late."""
+        loaded = self.started(
+            "def words():\n  yield 'one'\n"
+            "def handle(data, context):\n"
+            "  if not data or data[0]['body'] is None: return data and [words()]\n"
+            "  context.set_response_status(201, 'Made', 0)\n"
+            "  data[0]['body']()\n"
+            "  return ['made']"
+        )
+        stream = self.run_batch(loaded, None)[0].body[0]
+        (answer,) = self.run_batch(loaded, stream.close)
+        self.assertEqual((answer.head.status, answer.head.phrase), (201, "Made"))
+
     def test_a_stream_that_never_began_ends_when_it_is_closed(self) -> None:
         loaded = self.started(self.STREAMS)
         answers = self.run_batch(loaded, 1, 2)

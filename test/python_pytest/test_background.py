@@ -136,6 +136,16 @@ def test_a_background_function_has_begun_when_its_caller_is_answered_unless_anot
     may_end.set()
 
 
+def test_a_background_call_whose_body_turns_out_to_be_malformed_is_answered_too(capfd):
+    app = potassium.Potassium("my_app")
+    app.background("/bytes", raw=True)(lambda context, request: pytest.fail("it was called"))
+    client = app.test_client()
+    answer = client.post("/bytes", data=b"\xc1", content_type="application/msgpack")
+    assert answer.json == {"started": True}
+    assert until(client, lambda status: status["gpu_available"])["sequence_number"] == 1
+    assert "not valid MessagePack" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize("kind", ["handler", "background"])
 def test_a_client_that_is_closed_takes_no_more_calls(kind):
     app = potassium.Potassium("my_app")
