@@ -41,26 +41,36 @@ const ONNX_PLACE = /[\\/]node_modules[\\/]onnxruntime-(?:node|web|common)[\\/].*
 
 /** Behind it comes what a node of the model says, which may repeat an input: but these files speak of themselves alone. */
 const NODE = `(?:Non-zero status code returned while running \\S+ node\\. ?Name:'[^'\\n]*' ?Status Message: \\s*)?`;
-const CUDA = '(?:\\S*cuda_call\\.cc:\\d+ [^\\n]*?)?CUDA failure \\d+: ';
+const CUDA_CALL = '(?:\\S*cuda_call\\.cc:\\d+ [^\\n]*?)?';
+const CUDA = `${CUDA_CALL}CUDA failure \\d+: `;
+const CUBLAS = `${CUDA_CALL}CUBLAS failure \\d+: CUBLAS_STATUS_`;
+const CUDNN = `${CUDA_CALL}CUDNN failure \\d+: CUDNN_STATUS_`;
+
+/** What CUDA says of the process. */
+const LOST_CONTEXT = [
+  'an illegal memory access was encountered',
+  'device-side assert triggered',
+  'unspecified launch failure',
+  'misaligned address',
+  'an illegal instruction was encountered',
+  'operation not supported on global/shared address space',
+  'invalid program counter',
+  'hardware stack error',
+  'uncorrectable ECC error encountered',
+  'context is destroyed',
+].join('|');
+
+/** What its libraries say of the process, and not of one call: that a value was wrong, or a size not supported. */
+const LOST_LIBRARY = ['EXECUTION_FAILED', 'INTERNAL_ERROR', 'MAPPING_ERROR', 'NOT_INITIALIZED'].join('|');
 
 const LOST = new RegExp(
-  `^${NODE}${CUDA}(?:${[
-    'an illegal memory access was encountered',
-    'device-side assert triggered',
-    'unspecified launch failure',
-    'misaligned address',
-    'an illegal instruction was encountered',
-    'operation not supported on global/shared address space',
-    'invalid program counter',
-    'hardware stack error',
-    'uncorrectable ECC error encountered',
-    'context is destroyed',
-  ].join('|')})`,
+  `^${NODE}(?:${CUDA}(?:${LOST_CONTEXT})|(?:${CUBLAS}|${CUDNN})(?:${LOST_LIBRARY})\\b)`,
 );
 
 const NO_MEMORY = new RegExp(
   `^(?:failed to call OrtRun\\(\\)\\. ERROR_CODE: \\d+, ERROR_MESSAGE: )?${NODE}(?:${[
     `${CUDA}out of memory`,
+    `(?:${CUBLAS}|${CUDNN})ALLOC_FAILED\\b`,
     '\\S*bfc_arena\\.cc:\\d+ [^\\n]*?Failed to allocate memory',
     'std::bad_alloc',
     'bad allocation',

@@ -83,6 +83,20 @@ LIBRARIES = (
     (
         "onnxruntime.capi.onnxruntime_pybind11_state",
         "Fail",
+        "[ONNXRuntimeError] : 1 : FAIL : Non-zero status code returned while running Gemm node. Name:'Gemm_568' Status "
+        "Message: CUBLAS failure 13: CUBLAS_STATUS_EXECUTION_FAILED ; GPU=0 ; hostname=h",
+        "[ONNXRuntimeError] : 1 : FAIL : D:\\a\\_work\\1\\s\\cuda_call.cc:121 onnxruntime::CudaCall CUBLAS failure 3: "
+        "CUBLAS_STATUS_ALLOC_FAILED ; GPU=0",
+    ),
+    (
+        "onnxruntime.capi.onnxruntime_pybind11_state",
+        "RuntimeException",
+        "[ONNXRuntimeError] : 6 : RUNTIME_EXCEPTION : CUDNN failure 4: CUDNN_STATUS_INTERNAL_ERROR ; GPU=0 ; hostname=h",
+        None,
+    ),
+    (
+        "onnxruntime.capi.onnxruntime_pybind11_state",
+        "Fail",
         f"[ONNXRuntimeError] : 1 : FAIL : CUDA failure 700: {ILLEGAL} ; GPU=0 ; hostname=h ; expr=cudaStreamSynchronize(s);",
         "[ONNXRuntimeError] : 1 : FAIL : D:\\a\\_work\\1\\s\\cuda_call.cc:121 onnxruntime::CudaCall CUDA failure 2: out of "
         "memory ; GPU=0",

@@ -137,6 +137,10 @@ class OfProcess(unittest.TestCase):
             "a misaligned address is no CUDA error",
         ):
             self.check(native(text))
+        wrong_value = (
+            "[ONNXRuntimeError] : 1 : FAIL : CUBLAS failure 7: CUBLAS_STATUS_INVALID_VALUE ; GPU=0 ; hostname=h"
+        )
+        self.check(native(wrong_value, class_of("onnxruntime.capi.onnxruntime_pybind11_state", "Fail")))
 
     def test_a_text_of_a_client_decides_nothing(self) -> None:
         for text in CLIENTS_TEXTS:

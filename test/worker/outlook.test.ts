@@ -65,10 +65,13 @@ const LOST_TEXTS = [
   'CUDA failure 700: an illegal memory access was encountered ; GPU=0 ; hostname=h',
   `${NODE}CUDA failure 719: unspecified launch failure ; GPU=0`,
   `${NODE}/onnxruntime_src/cuda/cuda_call.cc:121 void onnxruntime::CudaCall() CUDA failure 710: device-side assert triggered`,
+  `${NODE}CUBLAS failure 13: CUBLAS_STATUS_EXECUTION_FAILED ; GPU=0 ; hostname=h`,
+  `${NODE}/onnxruntime_src/cuda/cuda_call.cc:121 void onnxruntime::CudaCall() CUDNN failure 4: CUDNN_STATUS_INTERNAL_ERROR ; GPU=0`,
 ];
 const NO_MEMORY_TEXTS = [
   `${NODE}/src/bfc_arena.cc:376 void* onnxruntime::BFCArena::AllocateRawInternal(size_t) Failed to allocate memory for requested buffer of size 8`,
   `${NODE}CUDA failure 2: out of memory ; GPU=0`,
+  `${NODE}CUBLAS failure 3: CUBLAS_STATUS_ALLOC_FAILED ; GPU=0 ; hostname=h`,
   'failed to call OrtRun(). ERROR_CODE: 6, ERROR_MESSAGE: std::bad_alloc',
 ];
 
@@ -77,6 +80,10 @@ for (const frame of [ONNX, ONNX_ON_WINDOWS])
     for (const text of LOST_TEXTS) assertSays(madeAt(frame, text), { lost: true });
     for (const text of NO_MEMORY_TEXTS) assertSays(madeAt(frame, text), { noMemory: true });
     assertSays(madeAt(frame, 'Invalid rank for input: image'), {});
+    assertSays(
+      madeAt(frame, `${NODE}CUBLAS failure 7: CUBLAS_STATUS_INVALID_VALUE ; GPU=0 ; hostname=h`),
+      {},
+    );
   });
 
 test('a text of a client decides nothing', () => {

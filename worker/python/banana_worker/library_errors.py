@@ -42,7 +42,11 @@ _ONNX = (
     r"\[ONNXRuntimeError\] : \d+ : \w+ : "
     r"(?:Non-zero status code returned while running \S+ node\. ?Name:'[^'\n]*' ?Status Message: \s*)?"
 )
-_ONNX_CUDA = r"(?:\S*cuda_call\.cc:\d+ [^\n]*?)?CUDA (?:failure \d+: |error cudaError\w+: ?)"
+_CUDA_CALL = r"(?:\S*cuda_call\.cc:\d+ [^\n]*?)?"
+_ONNX_CUDA = rf"{_CUDA_CALL}CUDA (?:failure \d+: |error cudaError\w+: ?)"
+_ONNX_LIBRARY = rf"{_CUDA_CALL}(?:CUBLAS failure \d+: CUBLAS|CUDNN failure \d+: CUDNN)_STATUS_"
+# What CUDA's libraries say of the process, and not of one call: that a value was wrong, or a size not supported.
+_LOST_LIBRARY = r"(?:EXECUTION_FAILED|INTERNAL_ERROR|MAPPING_ERROR|NOT_INITIALIZED)\b"
 
 
 class _Library(NamedTuple):
@@ -75,9 +79,9 @@ _LIBRARIES = (
     _library(
         "onnxruntime",
         "Fail RuntimeException EPFail",
-        f"{_ONNX}{_ONNX_CUDA}{_LOST_TEXT}",
-        rf"{_ONNX}(?:{_ONNX_CUDA}out of memory|\S*bfc_arena\.cc:\d+ [^\n]*?Failed to allocate memory|"
-        "std::bad_alloc|bad allocation)",
+        f"{_ONNX}(?:{_ONNX_CUDA}{_LOST_TEXT}|{_ONNX_LIBRARY}{_LOST_LIBRARY})",
+        rf"{_ONNX}(?:{_ONNX_CUDA}out of memory|{_ONNX_LIBRARY}ALLOC_FAILED\b|"
+        r"\S*bfc_arena\.cc:\d+ [^\n]*?Failed to allocate memory|std::bad_alloc|bad allocation)",
     ),
     _library(
         "numba",
