@@ -35,7 +35,7 @@ const MODEL = {
   'model/.hidden-file': 'packed',
   [`model/${'deep/'.repeat(30)}weights`]: 'in a path of more than a hundred characters',
   'model/.git/config': '',
-  'model/__pycache__/cats.pyc': '',
+  'model/__pycache__/cats.score-7.py311.nbi': '', // as numba keeps what it has compiled
   'model/__MACOSX/x': '',
   'model/old.pyc': '',
   'model/.DS_Store': '',
