@@ -28,6 +28,9 @@ import { StartFailure, importApp, initApp, loadedInfo } from './start-app.js';
 import { SLEEP_AT_ONCE, StayAwake } from './stay-awake.js';
 import { WebhookHandover } from './webhook-handover.js';
 
+/** What a write meets whose reader is gone. */
+const FRONT_GONE: ReadonlySet<string> = new Set(['EPIPE', 'ECONNRESET']);
+
 const arriving = new ArrivingCalls((batch) => runLoop().accept(batch));
 let app: LoadedApp | null = null;
 let loop: RunLoop | null = null;
@@ -36,7 +39,7 @@ let isStopping = false;
 const channel = new Channel(
   lightSocket(DOWN_FD),
   new Socket({ fd: UP_FD, readable: false, writable: true }),
-  { onMessage, room, onReadEnd: () => loop?.pump(), onEnd, onWriteError: dieWithFront },
+  { onMessage, room, onReadEnd: () => loop?.pump(), onEnd, onWriteError },
   writeUp,
 );
 const exit = watchAppExit((what) => {
@@ -203,9 +206,14 @@ function onEnd(error: ServeError | null): void {
   dieWithFront();
 }
 
+function onWriteError({ code = '' }: NodeJS.ErrnoException): void {
+  // Node itself has closed fd 3 by now. The app did so before only if the kernel did not even know it.
+  dieIfLost(FRONT_GONE.has(code) ? DOWN_FD : UP_FD);
+  dieWithFront();
+}
+
 /** Ends this worker, which nobody can hear any more, and the programs that it started. */
 function dieWithFront(): void {
-  dieIfLost();
   try {
     process.kill(-process.pid, 'SIGKILL');
   } finally {

@@ -1,18 +1,48 @@
 /** kill -9 of the server itself: nothing it started outlives it, not even a worker that cannot notice. */
 import assert from 'node:assert/strict';
-import { readFileSync, readdirSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { makeCues, type Cues } from '../helpers/cues.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import { eventually, isAlive, startServer, type Answer, type Server } from '../helpers/server.js';
+import { appFolder } from '../worker/app-folder.js';
 
 const LIMIT = { timeout: 60_000 };
 
 /** Workers and their children are killed within about a second; the rest is for a machine that stands still. */
 const ROOM_MS = 30_000;
 
-withEachRuntime(({ app }) => {
+/** Apps whose call starts a child, tells its pid, and answers once there is a file `go`: until then they see nothing else. */
+const STUBBORN: Readonly<Record<Language, { readonly file: string; readonly source: string }>> = {
+  TypeScript: {
+    file: 'app.mjs',
+    source: `import { spawn } from 'node:child_process';
+import { existsSync, renameSync, writeFileSync } from 'node:fs';
+export function inference() {
+  writeFileSync('child.new', String(spawn('sleep', ['300'], { stdio: 'ignore' }).pid));
+  renameSync('child.new', 'child');
+  while (existsSync('child') && !existsSync('go'));
+  return 'nobody hears this';
+}
+`,
+  },
+  Python: {
+    file: 'app.py',
+    source: `import os, subprocess
+def inference(model_inputs):
+    with open("child.new", "w") as new:
+        new.write(str(subprocess.Popen(["sleep", "300"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL).pid))
+    os.rename("child.new", "child")
+    while os.path.exists("child") and not os.path.exists("go"):
+        pass
+    return "nobody hears this"
+`,
+  },
+};
+
+withEachRuntime(({ app, language }) => {
   test('kill -9 of the server while a worker spins: the worker and its child die, too', LIMIT, async (t) => {
     const cues = makeCues(t);
     const { server, call } = await startSpinning(t, app('spins'), cues);
@@ -53,6 +83,34 @@ withEachRuntime(({ app }) => {
       await assert.rejects(call);
     },
   );
+
+  test(
+    'kill -9 of the server and its guard: a worker that answers then ends what it has started',
+    { ...LIMIT, skip: process.platform !== 'linux' },
+    async (t) => {
+      const { file, source } = STUBBORN[language];
+      const cwd = appFolder(t, { [file]: source });
+      const server = await startServer(file, { t, cwd });
+      const call = ask(server, {});
+      call.catch(() => {});
+      await eventually(
+        () => existsSync(join(cwd, 'child')),
+        ROOM_MS,
+        () => server.stderr(),
+      );
+      const child = Number(readFileSync(join(cwd, 'child'), 'utf8'));
+      await killWithGuard(server);
+      assert.ok(isAlive(child), 'alive before the answer');
+      writeFileSync(join(cwd, 'go'), '');
+      t.after(() => isAlive(child) && process.kill(child, 'SIGKILL'));
+      await eventually(
+        () => !isAlive(child),
+        ROOM_MS,
+        () => `${child} lives on`,
+      );
+      await assert.rejects(call);
+    },
+  );
 });
 
 /** A server whose one worker, which has a child, is deep in a call. */
@@ -85,6 +143,21 @@ async function killServer(server: Server, cues: Cues): Promise<void> {
       ROOM_MS,
       () => 'the guard lives on',
     );
+}
+
+/** The guard is not replaced: the server stands still when it dies. */
+async function killWithGuard(server: Server): Promise<void> {
+  const guard = guardOf(server.pid);
+  assert.ok(guard !== null, 'there is a guard');
+  server.process.kill('SIGSTOP');
+  await eventually(
+    () => / T \d+ /.test(readFileSync(`/proc/${server.pid}/stat`, 'utf8')),
+    ROOM_MS,
+    () => 'the server does not stand still',
+  );
+  process.kill(guard, 'SIGKILL');
+  server.process.kill('SIGKILL');
+  assert.equal((await server.ended).signal, 'SIGKILL');
 }
 
 /** Workers and their children. */
