@@ -14,7 +14,7 @@ const LIMIT = { timeout: 60_000 };
 /** Workers and their children are killed within about a second; the rest is for a machine that stands still. */
 const ROOM_MS = 30_000;
 
-/** Apps whose call starts a child, tells its pid, and answers once there is a file `go`: until then they see nothing else. */
+/** Apps whose call starts a child, tells its pid, and answers once there is a file `go`. */
 const STUBBORN: Readonly<Record<Language, { readonly file: string; readonly source: string }>> = {
   TypeScript: {
     file: 'app.mjs',
@@ -85,7 +85,7 @@ withEachRuntime(({ app, language }) => {
   );
 
   test(
-    'kill -9 of the server and its guard: a worker that answers then ends what it has started',
+    'kill -9 of the server and its guard: a worker that is in a call then ends what it has started',
     { ...LIMIT, skip: process.platform !== 'linux' },
     async (t) => {
       const { file, source } = STUBBORN[language];
@@ -99,10 +99,10 @@ withEachRuntime(({ app, language }) => {
         () => server.stderr(),
       );
       const child = Number(readFileSync(join(cwd, 'child'), 'utf8'));
-      await killWithGuard(server);
-      assert.ok(isAlive(child), 'alive before the answer');
-      writeFileSync(join(cwd, 'go'), '');
       t.after(() => isAlive(child) && process.kill(child, 'SIGKILL'));
+      assert.ok(isAlive(child), 'alive before');
+      await killWithGuard(server);
+      writeFileSync(join(cwd, 'go'), ''); // a worker in Python may have noticed before
       await eventually(
         () => !isAlive(child),
         ROOM_MS,
