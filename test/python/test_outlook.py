@@ -9,14 +9,14 @@ import sys
 import tokenize
 import types
 import unittest
-from typing import Generator, Optional
+from typing import Any, Dict, Generator, Optional
 
 from banana_worker.errors import ServeError, describe_thrown
 from banana_worker.failure import failure_of
 from banana_worker.outlook import is_out_of_memory, outlook_of, spoils_process
 from banana_worker.retirement import Retirement
 from banana_worker.stack_frame import plain_traceback
-from gpu_errors import LIBRARIES, class_of, native, raise_natively, raised_by, raised_in
+from gpu_errors import LIBRARIES, class_of, native, native_raiser, raise_natively, raised_by, raised_in
 
 # What a client may send, when it knows what libraries say.
 CLIENTS_TEXTS = (
@@ -110,6 +110,13 @@ class OfProcess(unittest.TestCase):
             "RuntimeError: CUDA error: device-side assert triggered\n",
         ):
             self.check(native(text), lost=True)
+
+    def test_native_code_is_known_in_a_long_function_too(self) -> None:
+        tensor = type("Tensor", (), {"__bool__": native_raiser(CLIENTS_TEXTS[0])})
+        names: Dict[str, Any] = {"tensor": tensor()}
+        # So far a jump has a prefix, and Python before 3.11 names that as the place of the exception.
+        exec("def run():\n    if tensor:\n" + "        print(tensor, tensor)\n" * 200, names)
+        self.assertTrue(spoils_process(raised_by(names["run"])))
 
     def test_native_code_says_that_there_is_no_memory(self) -> None:
         for text in (

@@ -47,7 +47,10 @@ def origin_of(thrown: BaseException) -> Optional[Origin]:
 
 
 def _instruction_at(tb: Any) -> Optional[str]:
-    code = tb.tb_frame.f_code.co_code
-    if not 0 <= tb.tb_lasti < len(code):
+    code, place = tb.tb_frame.f_code.co_code, tb.tb_lasti
+    if not 0 <= place < len(code):
         return None
-    return import_standard("opcode").opname[code[tb.tb_lasti]]
+    opcode = import_standard("opcode")
+    while code[place] == opcode.EXTENDED_ARG:
+        place += 2  # Python before 3.11 names the prefix of an instruction, such as of a long jump
+    return str(opcode.opname[code[place]])
