@@ -35,8 +35,12 @@ class Guard:
         self._kept = None
         self._run_guarded(do)
         kept, self._kept = self._kept, None
-        if kept is not None:
+        if kept is None:
+            return
+        try:
             raise kept
+        finally:
+            del kept  # its traceback holds this frame
 
     def _run_guarded(self, do: Callable[[], None]) -> None:
         """As long as this runs, handlers find it on the stack."""
