@@ -1,8 +1,8 @@
 /** The file of a local store, open: its table, its statements. It is the one that workers in Python open too. */
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DatabaseSync, DatabaseSyncInstance } from '@photostructure/sqlite';
-import { inodeOf, prepareFile, prepareFolder, setAside } from './local-file.js';
+import { inodeOf, prepareFile, setAside } from './local-file.js';
 import { withGuard } from './local-guard.js';
 import { isDamage } from './sqlite-errors.js';
 
@@ -46,7 +46,7 @@ export class LocalConnection {
   /** Opens the file, or makes it, for its owner alone. One that is damaged is set aside first. */
   static open(Database: typeof DatabaseSync, file: string): LocalConnection {
     const folder = dirname(file);
-    prepareFolder(folder);
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
     accessSync(folder, constants.W_OK); // SQLite would not say that it may not make its other files there
     return withGuard(Database, file, () => {
       try {

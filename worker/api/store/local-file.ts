@@ -8,8 +8,6 @@ import {
   closeSync,
   existsSync,
   fstatSync,
-  lstatSync,
-  mkdirSync,
   openSync,
   readSync,
   renameSync,
@@ -19,46 +17,26 @@ import {
 } from 'node:fs';
 
 const OWNER_ONLY = 0o600;
-const OWNER_ONLY_FOLDER = 0o700;
-/** Bits of a mode that let the group, or everybody, write. */
-const WRITABLE_BY_OTHERS = 0o022n;
 /** Files that SQLite keeps beside the one that it is given. */
 const COMPANIONS = ['-shm', '-wal', '-journal'];
 const MAGIC = Buffer.from('SQLite format 3\0');
 
 /** Says which file has this name now, by its inode; null if there is none. */
 export function inodeOf(file: string): bigint | null {
-  return statSync(file, { bigint: true, throwIfNoEntry: false })?.ino ?? null;
+  return look(file)?.ino ?? null;
 }
 
-/** Makes the folder, for its owner alone, if there is none. @throws if others can write it */
-export function prepareFolder(folder: string): void {
-  mkdirSync(folder, { recursive: true, mode: OWNER_ONLY_FOLDER });
-  checkOwner(folder, statSync(folder, { bigint: true }), 'folder');
+function look(file: string): BigIntStats | undefined {
+  return statSync(file, { bigint: true, throwIfNoEntry: false });
 }
 
-/**
- * Makes an empty file, for its owner alone, if there is none. Returns its inode. @throws if it can be no store, or others
- * can write it
- */
+/** Makes an empty file, for its owner alone, if there is none. Returns its inode. @throws if it can be no store */
 export function prepareFile(file: string): bigint {
-  // The file itself: not what a link leads to, which somebody else may have planted.
-  const found = lstatSync(file, { bigint: true, throwIfNoEntry: false }) ?? make(file);
+  const found = look(file) ?? make(file);
   if (!found.isFile()) throw new Error('it is no file');
-  checkOwner(file, found, 'file');
   // SQLite takes a file of one byte for an empty one, and would write over it.
   if (found.size === 1n) throw new Error('it is a file of something else');
   return found.ino;
-}
-
-/** The rule of workers in Python, which may share the file, and keep values in it that are code. */
-function checkOwner(path: string, { uid, mode }: BigIntStats, what: 'file' | 'folder'): void {
-  const isOwn = uid === 0n || uid === BigInt(process.getuid?.() ?? 0);
-  if (isOwn && (mode & WRITABLE_BY_OTHERS) === 0n) return;
-  throw new Error(
-    `others can write the ${what} ${path}, and what they put there would be read as this app's own; ` +
-      'take their right away (chmod go-w), or give the store another path',
-  );
 }
 
 function make(file: string): BigIntStats {

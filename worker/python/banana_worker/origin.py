@@ -10,8 +10,8 @@ from banana_worker.thrown import traceback_of
 # Of Python's `raise`.
 _STATEMENTS = ("RAISE_VARARGS", "RERAISE")
 
-# How the names begin of what calls native code, or has it compute. At others (`YIELD_VALUE`, `SEND`) an exception comes in that somebody else has
-# made: by `throw()` of a generator, or from what is awaited.
+# How the names begin of what calls native code, or has it compute. At others (`YIELD_VALUE`, `SEND`) an exception comes in
+# that somebody else has made: by `throw()` of a generator, or from what is awaited.
 _COMPUTES = tuple(
     "CALL PRECALL BINARY INPLACE UNARY COMPARE CONTAINS LOAD_ATTR LOAD_METHOD STORE_ATTR STORE_SUBSCR STORE_SLICE "
     "DELETE_ATTR DELETE_SUBSCR FOR_ITER GET_ITER UNPACK LIST_EXTEND FORMAT CONVERT TO_BOOL POP_JUMP JUMP_IF".split()

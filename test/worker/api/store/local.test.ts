@@ -1,15 +1,6 @@
 /** One file, several processes, some of which die. */
 import assert from 'node:assert/strict';
-import {
-  chmodSync,
-  mkdirSync,
-  readdirSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  truncateSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { Store } from '../../../../index.js';
@@ -253,32 +244,6 @@ test('the files, and the folder that is made for them, are for their owner only'
   );
   assert.equal(statSync(folder).mode & 0o777, 0o700);
   await store.close();
-});
-
-test('what others can write is not read', async (t) => {
-  const folder = join(scratchFolder(t), 'folder');
-  const path = join(folder, 'store.sqlite3');
-  const store = new Store({ backend: 'local', config: { path } });
-  t.after(() => store.close());
-  const rest =
-    "and what they put there would be read as this app's own; take their right away (chmod go-w), or give the store another path.";
-  const refusal = (what: string): { message: string } => ({
-    message: `The local store ${path} cannot be used: others can write the ${what}, ${rest}`,
-  });
-  mkdirSync(folder);
-  for (const mode of [0o720, 0o702, 0o1777]) {
-    chmodSync(folder, mode);
-    await assert.rejects(store.get('key'), refusal(`folder ${folder}`));
-  }
-  chmodSync(folder, 0o700);
-  writeFileSync(path, '');
-  chmodSync(path, 0o666);
-  await assert.rejects(store.get('key'), refusal(`file ${path}`));
-  rmSync(path);
-  symlinkSync(join(folder, 'elsewhere'), path);
-  await assert.rejects(store.get('key'), /it is no file\.$/);
-  rmSync(path);
-  assert.equal(await store.get('key'), null);
 });
 
 const UNUSABLE: Record<string, (path: string) => void> = {

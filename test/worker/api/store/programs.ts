@@ -21,13 +21,7 @@ export function withFileLimit(blocks: number): string[] {
 
 /** Runs a program for which the folder is a disk of its own, of a size as mount takes it. Needs `unshare`. */
 export function withOwnDisk(folder: string, size: string): string[] {
-  const mount = [
-    'sh',
-    '-c',
-    'mount -t tmpfs -o mode=0700,size="$0" tmpfs "$1"; shift; exec "$@"',
-    size,
-    folder,
-  ];
+  const mount = ['sh', '-c', 'mount -t tmpfs -o size="$0" tmpfs "$1"; shift; exec "$@"', size, folder];
   return ['unshare', '--map-root-user', '--mount', ...mount];
 }
 
