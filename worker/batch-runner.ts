@@ -14,7 +14,7 @@ import { ServeError } from '../protocol/errors.js';
 import { appLog } from './app-log.js';
 import { entriesOf, halvesOf } from './batch-entries.js';
 import { readInput } from './formats/read-input.js';
-import { spoilsProcess } from './outlook.js';
+import { lossOfGpu } from './outlook.js';
 import { isResponse } from './reply/web-response.js';
 import { RunningCall, type CallHost } from './running-call.js';
 import type { OnEnded, Runner, RunnerOptions, WaitingCall } from './runner.js';
@@ -176,7 +176,7 @@ export class BatchRunner implements Runner {
   }
 
   #onCallEnded({ call, thrown }: RunningCall): void {
-    if (this.#thrown === undefined || !spoilsProcess(this.#thrown)) this.#thrown = thrown;
+    if (this.#thrown === undefined || lossOfGpu(this.#thrown) === undefined) this.#thrown = thrown;
     this.#open.delete(call.id);
     if (!this.#isDelivering) this.#options.channel.flush();
     this.#endIfDone();

@@ -10,34 +10,36 @@ export type Outlook = 'permanent' | 'transient' | 'unknown';
 
 /** `transient` if the error, or one behind it (causes, parts of an AggregateError), is of the network or of a scarce resource. */
 export function outlookOf(thrown: unknown): Outlook {
-  return someBehind(thrown, isTransient) ? 'transient' : 'unknown';
+  return firstBehind(thrown, isTransient) === undefined ? 'unknown' : 'transient';
 }
 
 /** Whether the error, or one behind it, says that memory could not be had. What a client sent decides nothing. */
 export function isOutOfMemory(thrown: unknown): boolean {
-  return someBehind(thrown, (error) => MEMORY_CODES.has(error.code) || saysMemoryIsMissing(error));
+  const lacksMemory = (error: ErrorFacts): boolean =>
+    MEMORY_CODES.has(error.code) || saysMemoryIsMissing(error);
+  return firstBehind(thrown, lacksMemory) !== undefined;
 }
 
 /**
- * Whether the error, or one behind it, says that the GPU is lost to this process: every later call would fail, too. What a
- * client sent decides nothing.
+ * The message of the error, or of the one behind it, that says that the GPU is lost to this process: every later call would
+ * fail, too. What a client sent decides nothing.
  */
-export function spoilsProcess(thrown: unknown): boolean {
-  return someBehind(thrown, saysGpuIsLost);
+export function lossOfGpu(thrown: unknown): string | undefined {
+  return firstBehind(thrown, saysGpuIsLost)?.message;
 }
 
-function someBehind(thrown: unknown, is: (error: ErrorFacts) => boolean): boolean {
+function firstBehind(thrown: unknown, is: (error: ErrorFacts) => boolean): ErrorFacts | undefined {
   const errors = [thrown];
   for (let i = 0; i < errors.length && i < MAX_ERRORS; i += 1) {
     try {
       const error = factsOf(errors[i]);
-      if (is(error)) return true;
+      if (is(error)) return error;
       errors.push(...error.behind);
     } catch {
       // An error whose getters throw tells nothing.
     }
   }
-  return false;
+  return undefined;
 }
 
 const MAX_ERRORS = 64;

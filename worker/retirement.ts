@@ -1,7 +1,7 @@
 /** When a worker gives itself up: its app's process is in doubt, and a new one would do better. */
-import { ServeError, describeThrown } from '../protocol/errors.js';
+import { ServeError } from '../protocol/errors.js';
 import { isServeError } from './failure.js';
-import { isOutOfMemory, spoilsProcess } from './outlook.js';
+import { isOutOfMemory, lossOfGpu } from './outlook.js';
 
 /** One input may be too large; a process that finds no memory for three in a row has lost it to something else. */
 const MOST_OUT_OF_MEMORY = 3;
@@ -17,7 +17,8 @@ export class Retirement {
       return null;
     }
     if (isServeError(thrown)) return null; // a body that could not be read, an output that could not be encoded
-    if (spoilsProcess(thrown)) return lost(`the GPU is lost to this process: ${firstLine(thrown)}`);
+    const loss = lossOfGpu(thrown);
+    if (loss !== undefined) return lost(`the GPU is lost to this process: ${firstLine(loss)}`);
     this.#outOfMemory = isOutOfMemory(thrown) ? this.#outOfMemory + 1 : 0;
     if (this.#outOfMemory < MOST_OUT_OF_MEMORY) return null;
     return lost(`the app found no memory for ${MOST_OUT_OF_MEMORY} calls in a row`);
@@ -28,6 +29,6 @@ function lost(message: string): ServeError {
   return new ServeError('SERVE_WORKER_LOST', message);
 }
 
-function firstLine(thrown: unknown): string {
-  return (describeThrown(thrown).message.split('\n', 1)[0] as string).slice(0, 300);
+function firstLine(message: string): string {
+  return (message.split('\n', 1)[0] as string).slice(0, 300);
 }

@@ -1,7 +1,9 @@
 /** A worker that has lost its GPU, or its memory, ends itself; a client cannot make it by what it sends. */
 import assert from 'node:assert/strict';
-import { test, type TestContext } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
 import { ask, errorOf, pidOf } from '../helpers/ask.js';
+import { makeCudaDriver } from '../helpers/cuda-driver.js';
+import { needs } from '../helpers/needs.js';
 import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import { startServer, type Server } from '../helpers/server.js';
 import { appFolder } from '../worker/app-folder.js';
@@ -29,10 +31,16 @@ const TEXTS = [
   'Array buffer allocation failed',
 ];
 
-const WAYS = ['behind words of the app', 'alone', 'as the cause', 'as the name of a file'];
+const WAYS = [
+  'behind words of the app',
+  'alone',
+  'as the cause',
+  'as the name of a file',
+  'as the result of a future',
+];
 
 const PYTHON = `
-import ctypes, os
+import asyncio, ctypes, os
 
 def native(text):
     """As torch does: no line of Python says \`raise\`."""
@@ -40,13 +48,26 @@ def native(text):
     fail.restype = None
     fail(ctypes.py_object(RuntimeError), text.encode())
 
+def on_gpu(gpu, error):
+    """As if the process computed on this GPU, and met this error, if it is none of 0."""
+    driver = ctypes.CDLL(os.environ["CUDA_DRIVER"])
+    driver.use_gpu(gpu)
+    driver.lose_gpu(gpu, error)
+    return driver.held()
+
 def repeat(way, text):
     if way == "behind words of the app": raise ValueError("unknown label: " + text)
     if way == "alone": raise RuntimeError(text)
     if way == "as the cause": raise ValueError("unknown label") from RuntimeError(text)
-    open("/nowhere/" + text)
+    if way == "as the name of a file": open("/nowhere/" + text)
+    loop = asyncio.new_event_loop()
+    future = loop.create_future()
+    future.set_exception(RuntimeError(text))
+    loop.close()
+    future.result()
 
 def inference(model_inputs):
+    if "gpu" in model_inputs: return {"held": on_gpu(model_inputs["gpu"], model_inputs["error"])}
     if "way" in model_inputs: repeat(model_inputs["way"], model_inputs["text"])
     if "library" in model_inputs:
         try: native(model_inputs["library"])
@@ -59,14 +80,15 @@ def inference(model_inputs):
 const TYPESCRIPT = `
 import { readFileSync } from 'node:fs';
 import { run } from 'onnxruntime-node';
-function repeat(way, text) {
+async function repeat(way, text) {
   if (way === 'behind words of the app') throw new Error('unknown label: ' + text);
   if (way === 'alone') throw new RangeError(text);
   if (way === 'as the cause') throw new Error('unknown label', { cause: new Error(text) });
-  readFileSync('/nowhere/' + text);
+  if (way === 'as the name of a file') readFileSync('/nowhere/' + text);
+  await Promise.reject(new Error(text));
 }
 export async function inference({ way, text, library, isWrapped }) {
-  if (way !== undefined) repeat(way, text);
+  if (way !== undefined) await repeat(way, text);
   if (library !== undefined)
     try {
       await run(library);
@@ -94,12 +116,25 @@ async function assertFails(server: Server, input: unknown): Promise<void> {
   assert.deepEqual([answer.status, errorOf(answer).code], [500, 'SERVE_INFERENCE_FAILED'], answer.text);
 }
 
+/** Of apps in Python CUDA's driver is asked, which they have when they compute on a GPU. */
+async function startOnGpus(t: TestContext, language: Language, expectedRestarts = 0): Promise<Server> {
+  const env: Record<string, string> = language === 'Python' ? { CUDA_DRIVER: makeCudaDriver(t) } : {};
+  return startServer(appOf(t, language), { t, env, expectedRestarts });
+}
+
+/** From here on the app computes on this GPU, where it meets this error of CUDA. */
+async function compute(server: Server, gpu: number, error: number): Promise<void> {
+  const answer = await ask(server, { gpu, error });
+  assert.equal(answer.status, 200, answer.text);
+}
+
 withEachRuntime(({ language }) => {
   const { lost, noMemory } = SAYS[language];
 
   test('no text of a client ends a worker, however its app repeats it', LIMIT, async (t) => {
-    const server = await startServer(appOf(t, language), { t });
+    const server = await startOnGpus(t, language);
     const pid = await pidOf(server);
+    await compute(server, 1, 0);
     for (const way of WAYS)
       for (const text of TEXTS) {
         for (let i = 0; i < 4; i += 1) await assertFails(server, { way, text });
@@ -114,12 +149,13 @@ withEachRuntime(({ language }) => {
     ['says behind an error of the app', true],
   ] as const)
     test(`a worker whose library ${what} that the GPU is lost ends after that call`, LIMIT, async (t) => {
-      const server = await startServer(appOf(t, language), { t, expectedRestarts: 1 });
+      const server = await startOnGpus(t, language, 1);
       const pid = await pidOf(server);
+      await compute(server, 0, 700);
       await assertFails(server, { library: lost, isWrapped });
       await server.until(({ model }) => model.workers[0]?.restarts === 1);
       assert.notEqual(await pidOf(server), pid);
-      await server.untilPrinted('the GPU is lost to this process: ');
+      await server.untilPrinted(`the GPU is lost to this process: ${lost}`);
       await server.stop();
     });
 
@@ -135,3 +171,35 @@ withEachRuntime(({ language }) => {
     await server.stop();
   });
 });
+
+describe(
+  'workers in Python, of which anybody may raise what torch raises',
+  { skip: needs('python3', 'cc') },
+  () => {
+    const text = `Caught RuntimeError in replica 1 on device 1: ${SAYS.Python.lost}`;
+
+    test(
+      'a lost GPU ends its worker, in whichever words, if it is lost by what the driver says',
+      LIMIT,
+      async (t) => {
+        const server = await startOnGpus(t, 'Python', 1);
+        const pid = await pidOf(server);
+        await compute(server, 1, 0);
+        await assertFails(server, { way: 'alone', text });
+        const notReady = 600;
+        await compute(server, 1, notReady);
+        await assertFails(server, { way: 'alone', text });
+        assert.deepEqual(
+          (await ask(server, { gpu: 1, error: 710 })).json(),
+          { held: 0 },
+          'contexts are given back',
+        );
+        await assertFails(server, { way: 'as the cause', text });
+        await server.until(({ model }) => model.workers[0]?.restarts === 1);
+        assert.notEqual(await pidOf(server), pid);
+        await server.untilPrinted(`the GPU is lost to this process: ${text}`);
+        await server.stop();
+      },
+    );
+  },
+);

@@ -8,6 +8,7 @@ interface Program {
 }
 
 const PROGRAMS = {
+  cc: { probe: ['cc', '--version'], install: 'apt-get install gcc' },
   curl: { probe: ['curl', '--version'], install: 'apt-get install curl' },
   /** Mounts, and ports below 1024. */
   root: { probe: ['sh', '-c', 'test "$(id -u)" -eq 0'], install: 'run the tests as root' },

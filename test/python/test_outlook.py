@@ -10,10 +10,11 @@ import tokenize
 import types
 import unittest
 from typing import Any, Dict, Generator, Optional
+from unittest import mock
 
 from banana_worker.errors import ServeError, describe_thrown
 from banana_worker.failure import failure_of
-from banana_worker.outlook import is_out_of_memory, outlook_of, spoils_process
+from banana_worker.outlook import is_out_of_memory, loss_of_gpu, outlook_of
 from banana_worker.retirement import Retirement
 from banana_worker.stack_frame import plain_traceback
 from gpu_errors import LIBRARIES, class_of, native, native_raiser, raise_natively, raised_by, raised_in
@@ -30,6 +31,14 @@ CLIENTS_TEXTS = (
     "out of memory",
     "std::bad_alloc",
 )
+
+
+NO_MEMORY = CLIENTS_TEXTS[2]
+
+
+def driver_saying(is_lost: bool) -> Any:
+    """As the driver of a process that computes on a GPU."""
+    return mock.patch("banana_worker.library_errors.has_lost_context", return_value=is_lost)
 
 
 class OutOfMemoryError(RuntimeError):
@@ -87,36 +96,39 @@ class OfProcess(unittest.TestCase):
     def check(self, error: BaseException, lost: bool = False, no_memory: bool = False) -> None:
         for thrown in (error, caused_by(error)):
             with self.subTest(repr(thrown)):
-                self.assertEqual((spoils_process(thrown), is_out_of_memory(thrown)), (lost, no_memory))
+                self.assertEqual((loss_of_gpu(thrown) is not None, is_out_of_memory(thrown)), (lost, no_memory))
 
     def test_memory_that_is_missing_is_known_by_class_or_by_number(self) -> None:
         for error in (MemoryError(), OutOfMemoryError("x"), OSError(errno.ENOMEM, "x")):
             self.check(error, no_memory=True)
 
-    def test_native_code_says_that_the_gpu_is_lost(self) -> None:
+    def test_of_an_exception_that_anybody_may_raise_the_driver_says_whether_the_gpu_is_lost(self) -> None:
         for text in (
             "CUDA error: an illegal memory access was encountered\nCUDA kernel errors might be asynchronous",
-            "CUDA error: device-side assert triggered",
-            "CUDA error: unspecified launch failure",
-            "CUDA error: misaligned address",
-            "CUDA driver error: an illegal instruction was encountered",
+            "CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasSgemm( handle, opa, opb, m, n, k)`",
+            "cuDNN error: CUDNN_STATUS_MAPPING_ERROR",
             "CUDA failed with error an illegal memory access was encountered",
             "Triton Error [CUDA]: an illegal memory access was encountered",
             "cuda runtime error (59) : device-side assert triggered at /pytorch/aten/src/THC/generic/THCTensorMath.cu:26",
             "merge_sort: failed to synchronize: cudaErrorIllegalAddress: an illegal memory access was encountered",
-            "trivial_device_copy D->H failed: cudaErrorAssert: device-side assert triggered",
-            "The following operation failed in the TorchScript interpreter.\nTraceback of TorchScript (most recent call "
-            'last):\n  File "net.py", line 178, in forward\n    return torch.cat((x, y))\n           ~~~~~~~~~ <--- HERE\n'
-            "RuntimeError: CUDA error: device-side assert triggered\n",
+            "Caught RuntimeError in replica 0 on device 0.\nOriginal Traceback: CUDA error: misaligned address",
         ):
-            self.check(native(text), lost=True)
+            for error in (native(text), RuntimeError(text), raised_in("app", ValueError, f"it failed: {text}")):
+                with driver_saying(False):
+                    self.check(error)
+                with driver_saying(True):
+                    self.check(error, lost=True)
+
+    def test_what_speaks_of_no_gpu_asks_no_driver(self) -> None:
+        with driver_saying(True):
+            self.check(ValueError("no such label"))
 
     def test_native_code_is_known_in_a_long_function_too(self) -> None:
-        tensor = type("Tensor", (), {"__bool__": native_raiser(CLIENTS_TEXTS[0])})
+        tensor = type("Tensor", (), {"__bool__": native_raiser(NO_MEMORY)})
         names: Dict[str, Any] = {"tensor": tensor()}
         # So far a jump has a prefix, and Python before 3.11 names that as the place of the exception.
         exec("def run():\n    if tensor:\n" + "        print(tensor, tensor)\n" * 200, names)
-        self.assertTrue(spoils_process(raised_by(names["run"])))
+        self.assertTrue(is_out_of_memory(raised_by(names["run"])))
 
     def test_native_code_says_that_there_is_no_memory(self) -> None:
         for text in (
@@ -185,27 +197,48 @@ class OfProcess(unittest.TestCase):
         def waits() -> Generator[None, None, None]:
             yield
 
-        async def awaits() -> None:
+        async def failed() -> "asyncio.Future[None]":
             future = asyncio.get_running_loop().create_future()
-            asyncio.get_running_loop().call_soon(future.set_exception, RuntimeError(CLIENTS_TEXTS[0]))
-            await future
+            future.set_exception(RuntimeError(NO_MEMORY))
+            return future
+
+        async def awaits() -> None:
+            await (await failed())
+
+        async def asks() -> None:
+            (await failed()).result()
+
+        async def asks_a_task() -> None:
+            task = asyncio.ensure_future(awaits())
+            await asyncio.wait([task])
+            task.result()
+
+        def runs() -> None:
+            loop = asyncio.new_event_loop()
+            try:
+                loop.run_until_complete(loop.run_until_complete(failed()))
+            finally:
+                loop.close()
 
         begun = waits()
         next(begun)
         for handed_on in (
-            lambda: begun.throw(RuntimeError(CLIENTS_TEXTS[0])),
-            lambda: waits().throw(RuntimeError(CLIENTS_TEXTS[0])),
+            lambda: begun.throw(RuntimeError(NO_MEMORY)),
+            lambda: waits().throw(RuntimeError(NO_MEMORY)),
             lambda: asyncio.run(awaits()),
+            lambda: asyncio.run(asks()),
+            lambda: asyncio.run(asks_a_task()),
+            runs,
         ):
             error = raised_by(handed_on)
-            self.assertEqual(str(error), CLIENTS_TEXTS[0])
+            self.assertEqual(str(error), NO_MEMORY)
             self.check(error)
 
     def test_what_an_app_raises_again_was_raised_by_native_code(self) -> None:
         def again() -> None:
             try:
                 with open(__file__):
-                    raise_natively("CUDA error: device-side assert triggered")
+                    raise_natively(NO_MEMORY)
             except RuntimeError as error:
                 raise error
 
@@ -216,7 +249,7 @@ class OfProcess(unittest.TestCase):
                 raise ValueError(f"inference failed: {error}") from None
 
         for raising in (again, in_other_words):
-            self.check(raised_by(raising), lost=True)
+            self.check(raised_by(raising), no_memory=True)
 
     def test_long_texts_of_clients_are_searched_to_their_end(self) -> None:
         """Which would take hours, if the time grew with more than the length."""
@@ -295,11 +328,12 @@ class Retiring(unittest.TestCase):
     def test_a_body_that_could_not_be_read_says_nothing_of_memory(self) -> None:
         self.assertIsNotNone(self.after(MemoryError(), MemoryError(), ServeError("SERVE_BAD_BODY"), MemoryError()))
 
-    def test_a_lost_gpu_ends_the_worker_at_once(self) -> None:
-        doubt = self.after(native("CUDA error: device-side assert triggered\nmore"))
+    def test_a_lost_gpu_ends_the_worker_at_once_in_the_words_of_the_library(self) -> None:
+        with driver_saying(True):
+            doubt = self.after(caused_by(native("CUDA error: device-side assert triggered\nmore")))
         assert doubt is not None
         self.assertEqual(doubt.code, "SERVE_WORKER_LOST")
-        self.assertIn("device-side assert", doubt.message)
+        self.assertEqual(doubt.message, "the GPU is lost to this process: CUDA error: device-side assert triggered")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isOutOfMemory, outlookOf, spoilsProcess } from '../../worker/outlook.js';
+import { isOutOfMemory, lossOfGpu, outlookOf } from '../../worker/outlook.js';
 
 function coded(code: string, message = 'failed'): Error {
   return Object.assign(new Error(message), { code });
@@ -121,7 +121,7 @@ function assertSays(
 ): void {
   for (const each of [thrown, new Error('of the app', { cause: thrown })])
     assert.deepEqual(
-      [spoilsProcess(each), isOutOfMemory(each)],
+      [lossOfGpu(each) !== undefined, isOutOfMemory(each)],
       [lost, noMemory],
       String(thrown).slice(0, 200),
     );

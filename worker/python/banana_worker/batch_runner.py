@@ -17,7 +17,7 @@ from banana_worker.arriving_calls import WaitingCall
 from banana_worker.batch_entries import entries_of, halves_of
 from banana_worker.errors import ServeError
 from banana_worker.formats.read_input import read_input
-from banana_worker.outlook import spoils_process
+from banana_worker.outlook import loss_of_gpu
 from banana_worker.reply.answer import StreamedAnswer
 from banana_worker.runner import AppExit, Runner, RunnerOptions, check_is_worker
 from banana_worker.running_call import RunningCall
@@ -220,7 +220,7 @@ class BatchRunner(Runner):
 
     def _note_outcome(self, raised: Optional[BaseException]) -> None:
         """None: the app did not raise."""
-        if self._raised is None or not spoils_process(self._raised):
+        if self._raised is None or loss_of_gpu(self._raised) is None:
             self._raised = raised
 
     def _tell_of_repeatable(self, count: int) -> None:

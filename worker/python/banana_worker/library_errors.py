@@ -1,7 +1,7 @@
 """
 What libraries say when the GPU is lost to the process, and when there is no memory. An app's exception, and much of what
 a library says, may repeat what a client has sent: so both the class and how the text begins must be a library's, and the
-library must have raised it.
+library must have raised it; or CUDA's driver says of the GPU what the text does.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple, Tuple
 
+from banana_worker.cuda_driver import LOST, has_lost_context
 from banana_worker.origin import origin_of
 from banana_worker.thrown import class_name, class_package, text_of
 
@@ -24,14 +25,13 @@ _LOST_NAME = (
     "CUDA_ERROR_(?:ILLEGAL_ADDRESS|ASSERT|LAUNCH_FAILED|MISALIGNED_ADDRESS|ILLEGAL_INSTRUCTION|INVALID_ADDRESS_SPACE|"
     "INVALID_PC|HARDWARE_STACK_ERROR|ECC_UNCORRECTABLE|CONTEXT_IS_DESTROYED))"
 )
-_LOST_NUMBER = "(?:700|710|719|716|715|717|718|714|214|709)"
+_LOST_NUMBER = f"(?:{'|'.join(map(str, LOST))})"
 _NO_MEMORY_NAME = "(?:cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY)"
 
 # Torch, and libraries beside it: CTranslate2, Triton, and Thrust, which begins with what it was doing.
 _SCRIPT = r"(?:The following operation failed in the TorchScript interpreter\.\n(?:(?!RuntimeError: )[^\n]*\n)*RuntimeError: )?"
 _CUDA = r"(?:CUDA (?:driver )?error: |CUDA failed with error |Triton Error \[CUDA\]: |cuda runtime error \(\d+\) : )"
 _THRUST = r"(?:parallel_for|(?:merge|radix)_sort|copy_if|reduce|scan|transform|trivial_device_copy)\b[\w :>-]{0,60}: "
-_TORCH_LOST = f"{_SCRIPT}(?:{_CUDA}{_LOST_TEXT}|{_THRUST}{_LOST_NAME})"
 _TORCH_NO_MEMORY = (
     f"{_SCRIPT}(?:{_CUDA}out of memory|(?:CUDA|HIP|XPU|MPS backend) out of memory|{_THRUST}{_NO_MEMORY_NAME}|"
     r"(?:\[enforce fail at [^\]\n]*\] [^\n]{0,80}?)?DefaultCPUAllocator: (?:can't allocate|not enough) memory)"
@@ -64,8 +64,9 @@ def _library(packages: str, classes: str, lost: str, no_memory: str) -> _Library
 _NEVER = "(?!)"
 
 _LIBRARIES = (
-    _library("builtins", "RuntimeError", _TORCH_LOST, _TORCH_NO_MEMORY),
-    _library("torch", "AcceleratorError CudaError", _TORCH_LOST, _TORCH_NO_MEMORY),
+    # Anybody may raise one, so that of a lost GPU the driver is asked.
+    _library("builtins", "RuntimeError", _NEVER, _TORCH_NO_MEMORY),
+    _library("torch", "AcceleratorError CudaError", f"{_CUDA}{_LOST_TEXT}", _TORCH_NO_MEMORY),
     _library("cupy cupy_backends", "CUDARuntimeError CUDADriverError", f"{_LOST_NAME}: ", f"{_NO_MEMORY_NAME}: "),
     # What a function of the app raised, which jax has called back, is INTERNAL, too.
     _library(
@@ -95,12 +96,17 @@ _LIBRARIES = (
 
 _PACKAGES = {package for library in _LIBRARIES for package in library.packages}
 
+# Whoever has written it: what follows from it is for the driver to say.
+_GPU_WORD = re.compile("cuda|cudnn|cublas|gpu", re.IGNORECASE)
+
 _MOST_CHARS = 20_000
 
 
 def says_gpu_is_lost(error: BaseException) -> bool:
-    """Whether a library says that every later call of this process on the GPU will fail, too."""
-    return any(re.match(library.lost, _text(error)) is not None for library in _raising(error))
+    """Whether a library says, or CUDA's driver confirms, that every later call of this process on the GPU will fail, too."""
+    if any(re.match(library.lost, _text(error)) is not None for library in _raising(error)):
+        return True
+    return _GPU_WORD.search(_text(error)) is not None and has_lost_context()
 
 
 def says_memory_is_missing(error: BaseException) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional, Tuple
 
 from banana_worker.standard_modules import import_standard
 from banana_worker.thrown import traceback_of
@@ -23,11 +23,16 @@ class Origin(NamedTuple):
     instruction: Optional[str]
     # The outermost package of the code.
     package: str
+    # Names of methods among others, that the code uses.
+    names: Tuple[str, ...]
 
     @property
     def is_native(self) -> bool:
-        """Whether code that is not Python's raised it, while a line of Python called it or had it compute something."""
-        return self.instruction is not None and self.instruction.startswith(_COMPUTES)
+        """
+        Whether code that is not Python's raised it, while a line of Python called it or had it compute something. Where
+        that may have been the `result` of a future, which hands on what was only made, it counts as not so.
+        """
+        return self.instruction is not None and self.instruction.startswith(_COMPUTES) and "result" not in self.names
 
     @property
     def is_statement(self) -> bool:
@@ -43,7 +48,7 @@ def origin_of(thrown: BaseException) -> Optional[Origin]:
     while tb.tb_next is not None:
         tb = tb.tb_next
     package = str(tb.tb_frame.f_globals.get("__name__", "")).partition(".")[0]
-    return Origin(_instruction_at(tb), package)
+    return Origin(_instruction_at(tb), package, tb.tb_frame.f_code.co_names)
 
 
 def _instruction_at(tb: Any) -> Optional[str]:

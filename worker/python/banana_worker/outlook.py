@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import errno
 import re
-from typing import Any, Callable, List
+from typing import Any, Callable, List, Optional
 
 from banana_worker.library_errors import says_gpu_is_lost, says_memory_is_missing
 from banana_worker.thrown import attribute, class_name, class_names, is_a, text_of
@@ -44,25 +44,25 @@ _TRANSIENT_CLASSES = {
 
 def outlook_of(thrown: BaseException) -> str:
     """`transient` if the exception, or one behind it, is of the network or of a scarce resource; else `unknown`."""
-    return TRANSIENT if _some_behind(thrown, _is_transient) else UNKNOWN
+    return TRANSIENT if _first_behind(thrown, _is_transient) is not None else UNKNOWN
 
 
 def is_out_of_memory(thrown: BaseException) -> bool:
     """Whether the exception, or one behind it, says that memory could not be had. What a client sent decides nothing."""
-    return _some_behind(thrown, _lacks_memory)
+    return _first_behind(thrown, _lacks_memory) is not None
 
 
-def spoils_process(thrown: BaseException) -> bool:
+def loss_of_gpu(thrown: BaseException) -> Optional[BaseException]:
     """
-    Whether the exception, or one behind it, says that the GPU is lost to this process: every later call would fail, too.
+    The exception, or the one behind it, that says that the GPU is lost to this process: every later call would fail, too.
     What a client sent decides nothing.
     """
-    return _some_behind(thrown, says_gpu_is_lost)
+    return _first_behind(thrown, says_gpu_is_lost)
 
 
 def is_of_process(thrown: BaseException) -> bool:
     """Whether the exception is of the process, and not of the value that was at hand when it was raised."""
-    return is_out_of_memory(thrown) or spoils_process(thrown)
+    return is_out_of_memory(thrown) or loss_of_gpu(thrown) is not None
 
 
 def _is_transient(error: BaseException) -> bool:
@@ -90,7 +90,7 @@ def _text(error: BaseException) -> str:
     return text if len(text) <= 2 * _MOST_CHARS else f"{text[:_MOST_CHARS]}\n{text[-_MOST_CHARS:]}"
 
 
-def _some_behind(thrown: BaseException, is_so: Callable[[BaseException], bool]) -> bool:
+def _first_behind(thrown: BaseException, is_so: Callable[[BaseException], bool]) -> Optional[BaseException]:
     errors: List[Any] = [thrown]
     seen: List[BaseException] = []
     while errors and len(seen) < _MAX_ERRORS:
@@ -100,11 +100,11 @@ def _some_behind(thrown: BaseException, is_so: Callable[[BaseException], bool]) 
         seen.append(error)
         try:
             if is_so(error):
-                return True
+                return error
         except BaseException:
             pass  # an exception that raises when it is asked tells nothing
         errors += _behind(error)
-    return False
+    return None
 
 
 def _behind(error: BaseException) -> List[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Optional
 
 from banana_worker.errors import ServeError
-from banana_worker.outlook import is_out_of_memory, spoils_process
+from banana_worker.outlook import is_out_of_memory, loss_of_gpu
 from banana_worker.thrown import class_name, is_a, text_of
 
 # One input may be too large; a process that finds no memory for three in a row has lost it to something else.
@@ -24,8 +24,9 @@ class Retirement:
             return None
         if is_a(raised, ServeError):
             return None  # a body that could not be read, an output that could not be encoded
-        if spoils_process(raised):
-            return ServeError("SERVE_WORKER_LOST", "the GPU is lost to this process: %.300s" % _first_line(raised))
+        loss = loss_of_gpu(raised)
+        if loss is not None:
+            return ServeError("SERVE_WORKER_LOST", "the GPU is lost to this process: %.300s" % _first_line(loss))
         if not is_out_of_memory(raised):
             self._out_of_memory = 0
             return None
@@ -36,5 +37,5 @@ class Retirement:
         return ServeError("SERVE_WORKER_LOST", message)
 
 
-def _first_line(raised: BaseException) -> str:
-    return (text_of(raised) or class_name(raised)).split("\n", 1)[0]
+def _first_line(error: BaseException) -> str:
+    return (text_of(error) or class_name(error)).split("\n", 1)[0]
