@@ -17,16 +17,28 @@ export interface Device {
   watchUse(pids: readonly number[]): () => number;
 }
 
+/** @throws an Error whose message is a sentence for the person who named the device */
 export function theDevice(kind: string): Device {
-  if (kind === 'cuda') return gpu();
+  if (kind === 'cuda') return gpu(nameOfGpu());
   if (kind === 'cpu') return CPU;
-  throw new RangeError(`--device is cuda or cpu, not ${kind}`);
+  throw new RangeError(`--device is cuda or cpu, not ${kind}.`);
 }
 
-/** The first GPU. @throws an Error if there is no nvidia-smi */
-function gpu(): Device {
+function nameOfGpu(): string {
+  try {
+    return asked('name');
+  } catch (thrown) {
+    const { code, stdout } = thrown as { code?: string; stdout?: string };
+    const why = code === 'ENOENT' ? 'is not on this machine' : `failed (${stdout?.trim() ?? String(thrown)})`;
+    const cure = '--device cpu runs all of it without a GPU';
+    throw new Error(`nvidia-smi, which tells of the GPU, ${why}. ${cure}.`, { cause: thrown });
+  }
+}
+
+/** The first GPU. */
+function gpu(name: string): Device {
   return {
-    name: asked('name'),
+    name,
     torch: 'cuda',
     flags: ['--gpus', '0'],
     workers: (count) => ['--workers-per-gpu', String(count)],

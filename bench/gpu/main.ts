@@ -17,7 +17,7 @@ import { pidsOf, ready } from '../servers/banana.js';
 import { compiled, source, startChildServer, type ChildServer } from '../servers/child-server.js';
 import { PYTHON_FLAGS } from '../servers/python.js';
 import { median } from '../statistics.js';
-import { theDevice } from './gpu.js';
+import { theDevice, type Device } from './gpu.js';
 
 const FREED_WITHIN_MS = 2000;
 
@@ -30,7 +30,7 @@ const SIZES = {
 const { values } = parseArgs({
   options: { device: { type: 'string', default: 'cuda' }, seconds: { type: 'string', default: '5' } },
 });
-const device = theDevice(values.device);
+const device = deviceOrEnd(values.device);
 const generator = new LoadGenerator();
 try {
   console.log(`${device.name}, model ${JSON.stringify(SIZES[device.torch])}`);
@@ -40,6 +40,15 @@ try {
   process.exitCode = (await freedAfterKill()) <= FREED_WITHIN_MS ? 0 : 1;
 } finally {
   generator.close();
+}
+
+function deviceOrEnd(kind: string): Device {
+  try {
+    return theDevice(kind);
+  } catch (thrown) {
+    console.error((thrown as Error).message);
+    process.exit(1);
+  }
 }
 
 async function measure(workers: number, batch: number, callers: number): Promise<void> {
