@@ -69,7 +69,7 @@ export interface ServeInternals {
   readonly isAlone?: boolean;
   readonly sendAhead?: SendAhead;
   readonly dialects?: Dialects;
-  /** Ends the downloads and the unpacking that a start may wait for; `serve()` then rejects. */
+  /** Ends what a start may wait for: an interpreter's answer, downloads, unpacking; `serve()` then rejects. */
   readonly stop?: AbortSignal;
   /** Which app of the file, as the worker names them; empty: the one that it exports. */
   readonly appPlace?: string;
@@ -101,18 +101,16 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
   const isThere = (listener: TlsListener): boolean =>
     isListener(resolved.options, listener, management, metrics);
   const tls = isAlone ? null : planTls(resolved, isThere, cwd);
-  const { plans, store, warnings } = await planServed(
-    {
-      app: named,
-      appPlace: internals.appPlace ?? '',
-      workerCommand,
-      entries,
-      isMmsMode,
-      cwd,
-      resolved,
-    },
-    internals.stop,
-  );
+  const { plans, store, warnings } = await planServed({
+    app: named,
+    appPlace: internals.appPlace ?? '',
+    workerCommand,
+    entries,
+    isMmsMode,
+    cwd,
+    resolved,
+    stop: internals.stop,
+  });
   // Models may have been unpacked: nothing of them stays if the server cannot start.
   return releasedOnFailure(
     () => store.close(),

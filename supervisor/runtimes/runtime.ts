@@ -34,6 +34,8 @@ export interface AppSetting {
   readonly isUnpacked: boolean;
   /** What its workers inherit of the server's environment. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** The server is not wanted any more, before it has started. */
+  readonly stop?: AbortSignal | undefined;
 }
 
 /** How a worker of the app is started: a process that speaks the wire. */
@@ -71,6 +73,9 @@ export interface Runtime {
   readonly leftovers: readonly RegExp[];
   /** Whether it runs this app. The first of the list that does is the one. */
   claims(spec: AppSpec): boolean;
-  /** Called once for each new spec of a model, before its workers. @throws SERVE_CONFIG with file, cause and cure */
+  /**
+   * Called once for each new spec of a model, before its workers.
+   * @throws SERVE_CONFIG with file, cause and cure, and the reason of `stop`
+   */
   prepare(spec: AppSpec, setting: AppSetting): Promise<WorkerProgram>;
 }

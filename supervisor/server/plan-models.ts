@@ -41,12 +41,14 @@ export interface ModelsGiven {
   /** Folder of relative paths. */
   readonly cwd: string;
   readonly resolved: ResolvedOptions;
+  /** The server is not wanted any more, before it has started. */
+  readonly stop: AbortSignal | undefined;
 }
 
-/** Without an app, `app.ts` and its like are looked for, unless there are other models, or a store. @throws SERVE_CONFIG */
+/** Without an app, `app.ts` and its like are looked for, unless there are other models, or a store. @throws SERVE_CONFIG, and the reason of `stop` */
 export async function planModels(given: ModelsGiven): Promise<ModelPlan[]> {
-  const { entries, cwd, resolved } = given;
-  const others = await Promise.all(entries.map((entry) => planModel(entry, resolved, cwd)));
+  const { entries, cwd, resolved, stop } = given;
+  const others = await Promise.all(entries.map((entry) => planModel(entry, resolved, cwd, stop)));
   const isNoneNamed = given.app === null && given.workerCommand === null;
   if (isNoneNamed && (entries.length > 0 || given.isMmsMode)) {
     refuseTwins(entries);
@@ -59,12 +61,17 @@ export async function planModels(given: ModelsGiven): Promise<ModelPlan[]> {
 }
 
 /** @throws SERVE_CONFIG naming the place of what is wrong */
-export async function planModel(entry: ModelEntry, server: ResolvedOptions, cwd: string): Promise<ModelPlan> {
+export async function planModel(
+  entry: ModelEntry,
+  server: ResolvedOptions,
+  cwd: string,
+  stop?: AbortSignal,
+): Promise<ModelPlan> {
   const { name, version, place, workerCommand = null } = entry;
   const app = workerCommand === null ? findApp(entry.app as string, cwd, place) : (entry.app ?? '');
   const resolved = resolveModelOptions(server, entry.source, place);
   const spec = { name, version, app, appPlace: '', service: null, workerCommand };
-  return completed(spec, app, resolved, placeIn(cwd, server));
+  return completed(spec, app, resolved, { ...placeIn(cwd, server), stop });
 }
 
 /** A model of a store, which the plan holds. Whether its file can be loaded is found out by a worker. @throws SERVE_CONFIG */
@@ -73,10 +80,11 @@ export async function planStored(
   own: OptionSource,
   server: ResolvedOptions,
   cwd: string,
+  stop?: AbortSignal,
 ): Promise<ModelPlan> {
   const resolved = resolveModelOptions(withStoreDefaults(server), own, url);
   const wanted = { name, version, app, appPlace: '', service, workerCommand: null };
-  const setting = placeIn(cwd, server, place === null);
+  const setting = { ...placeIn(cwd, server, place === null), stop };
   const { spec, isDefault } = await completed(wanted, url, resolved, setting);
   const watched = { watches: place === null ? [] : [place], isSingleFile: !isFolder };
   const { options, explicit } = server;
@@ -95,11 +103,11 @@ function withStoreDefaults({ options, explicit }: ResolvedOptions): ResolvedOpti
 const STORE_DEFAULTS: Partial<ModelOptions> = { maxBatchDelay: 100, runTimeout: 120_000 };
 
 async function planDefault({ app: given, ...rest }: ModelsGiven): Promise<ModelPlan> {
-  const { appPlace, workerCommand, cwd, resolved } = rest;
+  const { appPlace, workerCommand, cwd, resolved, stop } = rest;
   const app = workerCommand === null ? findApp(given, cwd) : (given ?? '');
   const name = resolved.options.name ?? nameOfApp(app);
   const spec = { name, version: FIRST_VERSION, app, appPlace, service: null, workerCommand };
-  const plan = await completed(spec, app, resolved, placeIn(cwd, resolved));
+  const plan = await completed(spec, app, resolved, { ...placeIn(cwd, resolved), stop });
   return { ...plan, isDefault: true };
 }
 

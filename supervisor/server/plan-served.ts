@@ -13,9 +13,9 @@ export interface ServedPlans {
   readonly warnings: readonly string[];
 }
 
-/** Archives are downloaded and unpacked here: `stop` ends that. @throws SERVE_CONFIG, and the reason of `stop` */
-export async function planServed(given: ModelsGiven, stop?: AbortSignal): Promise<ServedPlans> {
-  const { cwd, resolved, isMmsMode } = given;
+/** Interpreters are looked for, archives downloaded and unpacked here. @throws SERVE_CONFIG, and the reason of `stop` */
+export async function planServed(given: ModelsGiven): Promise<ServedPlans> {
+  const { cwd, resolved, isMmsMode, stop } = given;
   const store = openStore(resolved, cwd);
   const named = await planModels(given);
   if (mayUnpack(resolved)) void removeLeftovers();

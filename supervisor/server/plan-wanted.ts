@@ -66,13 +66,13 @@ export async function planWanted({ store, wanted, ...given }: WantedGiven): Prom
 async function planOne(
   store: ModelStore,
   { name, url }: WantedModel,
-  { resolved, cwd }: Pick<WantedGiven, 'resolved' | 'cwd'>,
+  { resolved, cwd, stop }: Pick<WantedGiven, 'resolved' | 'cwd' | 'stop'>,
   taken: ReadonlySet<string>,
 ): Promise<ModelPlan> {
   const stored = await store.find({ url, ...(name === null ? {} : { name }), mayGoUnnamed: true });
   return releasedOnFailure(stored.release, async () => {
     refuseTaken(taken, stored);
-    return planStored(stored, NOTHING_OF_ITS_OWN, resolved, cwd);
+    return planStored(stored, NOTHING_OF_ITS_OWN, resolved, cwd, stop);
   });
 }
 

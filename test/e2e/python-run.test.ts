@@ -1,7 +1,7 @@
 /** How an app in Python is found and started: by which interpreter, where, with what in its environment, and again when it changes. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { chmodSync, lstatSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, lstatSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { tgzOf, zipOf, type PackedEntry } from '../helpers/archives.js';
@@ -9,7 +9,7 @@ import { BOUND_BY_MODES, boundByModes } from '../helpers/bound-by-modes.js';
 import { editedApp, type EditedApp } from '../helpers/edited-app.js';
 import { startManagedCommand } from '../helpers/managed-command.js';
 import { needs } from '../helpers/needs.js';
-import { call, runCommand, startServer, type Server } from '../helpers/server.js';
+import { call, eventually, isAlive, runCommand, startServer, type Server } from '../helpers/server.js';
 import { appFolder } from '../worker/app-folder.js';
 
 const OPTIONS = { timeout: 60_000, skip: needs('python3') };
@@ -171,6 +171,35 @@ def inference(numbers):
     assert.match(await refusal({}, ['--python', './app.py']), / app\.py .*cannot be run: .*\n$/);
   });
 });
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  test(
+    `${signal} ends a start whose interpreter does not answer, and the interpreter`,
+    OPTIONS,
+    async (t) => {
+      const app = editedApp(t, { 'app.py': TELLS });
+      app.save('python', `#!/bin/sh\necho $$ > pid.new\nmv pid.new pid\nexec sleep 1000\n`);
+      chmodSync(app.path('python'), 0o755);
+      const command = runCommand(['app.py', '--python', './python'], { t, cwd: app.folder });
+      await eventually(
+        () => existsSync(app.path('pid')),
+        30_000,
+        () => command.stderr(),
+      );
+      const signalledAtMs = performance.now();
+      command.process.kill(signal);
+      assert.deepEqual(await command.ended, { code: 0, signal: null });
+      const tookMs = performance.now() - signalledAtMs;
+      assert.ok(tookMs < 5000, `${tookMs} ms, half of the question's limit`);
+      assert.equal(command.stderr(), 'banana-serve: stopped before it had started.\n');
+      const pid = Number(readFileSync(app.path('pid'), 'utf8'));
+      await eventually(
+        () => !isAlive(pid),
+        5000,
+        () => 'the interpreter is left',
+      );
+    },
+  );
 
 describe('an app in Python, and what is around it', OPTIONS, () => {
   test(

@@ -24,16 +24,22 @@ const ARGS = [
 
 const asked = new Map<string, Promise<Interpreter>>();
 
-/** The same answer for the same program, as long as nobody writes to it. Rejects with NoInterpreter. */
+export interface AskingLimits {
+  readonly limitMs?: number;
+  /** Nobody wants the answer any more. */
+  readonly stop?: AbortSignal | undefined;
+}
+
+/** The same answer for the same program, as long as nobody writes to it. Rejects with NoInterpreter, or the reason of `stop`. */
 export function askInterpreter(
   program: string,
   env: Readonly<Record<string, string | undefined>>,
-  limitMs = LIMIT_MS,
+  { limitMs = LIMIT_MS, stop }: AskingLimits = {},
 ): Promise<Interpreter> {
   const key = `${stateOf(program)} ${program}`;
   const known = asked.get(key);
   if (known !== undefined) return known;
-  const answer = ask(program, env, limitMs);
+  const answer = ask(program, env, limitMs, stop);
   asked.set(key, answer);
   answer.catch(() => asked.delete(key)); // whoever has mended it may ask again
   return answer;
@@ -53,14 +59,16 @@ function ask(
   program: string,
   env: Readonly<Record<string, string | undefined>>,
   limitMs: number,
+  stop: AbortSignal | undefined,
 ): Promise<Interpreter> {
   return new Promise((resolve, reject) => {
     const refuse = (why: string): void => reject(new NoInterpreter(why));
-    const options = { env, timeout: limitMs, killSignal: 'SIGKILL', encoding: 'utf8' } as const;
+    const options = { env, timeout: limitMs, signal: stop, killSignal: 'SIGKILL', encoding: 'utf8' } as const;
     try {
       const child = execFile(program, ARGS, options, (error, stdout, stderr) => {
         const [version = '', path = ''] = stdout.split('\n');
-        if (error !== null) refuse(problemOf(error, stderr, limitMs));
+        if (stop?.aborted === true) reject(stop.reason as Error);
+        else if (error !== null) refuse(problemOf(error, stderr, limitMs));
         else if (/^\d+\.\d+\.\d+$/.test(version)) resolve({ path: path === '' ? program : path, version });
         else refuse('is no Python');
       });

@@ -12,13 +12,15 @@ export interface FoundInterpreter extends Interpreter {
   readonly warnings: readonly string[];
 }
 
-/** `app`: for errors. @throws SERVE_CONFIG in one line that lists what was tried */
+/** `app`: for errors. @throws SERVE_CONFIG in one line that lists what was tried, and the reason of `stop` */
 export async function findInterpreter(app: string, wish: InterpreterWish): Promise<FoundInterpreter> {
+  const { env, stop } = wish;
   const tried: InterpreterPlace[] = [];
   for (const place of interpreterPlaces(wish)) {
     tried.push(place);
     if (place.program === null) continue;
-    const found = await askInterpreter(place.program, wish.env).catch((problem: unknown) => problem as Error);
+    const answer = askInterpreter(place.program, env, { stop });
+    const found = await answer.catch((problem: unknown) => problem as Error);
     if ('version' in found && isNewEnough(found.version))
       return { ...found, warnings: tried.flatMap(({ warning = [] }) => warning) };
     if (!('version' in found) && !(found instanceof NoInterpreter)) throw found;

@@ -31,6 +31,8 @@ export interface InterpreterWish {
   readonly mayUseNearby: boolean;
   /** As workers will have it. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Nobody waits for it any more. */
+  readonly stop?: AbortSignal | undefined;
 }
 
 export interface InterpreterPlace {

@@ -16,14 +16,13 @@ export const python: Runtime = {
   sources: pythonSources,
   leftovers: [/^__pycache__$/, /\.pyc$/],
   claims: ({ app }) => EXTENSIONS.includes(extname(app)),
-  prepare: async ({ app }, { resolved, startFolder, isUnpacked, env }) => {
+  prepare: async ({ app }, { resolved, isUnpacked, ...setting }) => {
     const { path, version, warnings } = await findInterpreter(app, {
       given: resolved.options.python,
       givenAt: resolved.explicit.get('python') ?? OPTIONS.python.flag,
       appFolder: dirname(app),
-      startFolder,
       mayUseNearby: !isUnpacked,
-      env,
+      ...setting,
     });
     return {
       command: [path, WORKER_ENTRY], // the app is named in the frame `start`

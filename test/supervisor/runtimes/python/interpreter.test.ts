@@ -310,7 +310,7 @@ test(
     const machine = new Machine(t);
     const heir = `while [ -d ${machine.root} ]; do sleep 0.1; done`; // until the end of this test
     machine.write('bin/hangs', `#!/bin/sh\n(${heir}) &\nwait\n`);
-    await assert.rejects(askInterpreter(machine.at('bin/hangs'), process.env, 500), {
+    await assert.rejects(askInterpreter(machine.at('bin/hangs'), process.env, { limitMs: 500 }), {
       message: 'did not say its version in 500 ms',
     });
   },
