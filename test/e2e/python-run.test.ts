@@ -1,4 +1,4 @@
-/** How an app in Python is found and started: by which interpreter, where, with what in its environment, and again when it changes. */
+/** How an app in Python is found and started: by which interpreter, where, and with what in its environment. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, lstatSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
@@ -120,22 +120,6 @@ def inference(numbers):
     const share = /\((\d+) threads? each\)/.exec(server.stderr())?.[1];
     assert.deepEqual(a.threads, [share, '7', share]);
     assert.equal((await server.stop()).code, 0);
-  });
-
-  test('starts again with --watch when a module that it imports changes, and not for what Python caches', async (t) => {
-    const app = editedApp(t, {
-      'app.py': 'from lib.answer import ANSWER\n\ndef inference(model_inputs):\n    return ANSWER\n',
-      'lib/__init__.py': '',
-      'lib/answer.py': 'ANSWER = 1\n',
-    });
-    const server = await startServer(app.path('app.py'), { t, env: NO_ENVIRONMENT, args: ['--watch'] });
-    assert.equal((await call(server.url, '{}')).text, '1');
-    app.save('lib/__pycache__/other.py', '');
-    app.save('lib/answer.py', 'ANSWER = 22\n');
-    await server.untilPrinted('lib/answer.py changed: starting the workers again');
-    assert.equal((await call(server.url, '{}')).text, '22');
-    assert.equal(server.stderr().split(' changed: ').length, 2, server.stderr());
-    await server.stop();
   });
 
   test('ends the start in one line that lists what was tried where there is no Python, or an old one', async (t) => {

@@ -1,12 +1,14 @@
 /** `--watch`: the app's author saves, and the next call is answered by what was saved; no call is lost meanwhile. */
 import assert from 'node:assert/strict';
 import { utimesSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { serve } from '../../index.js';
 import { ask, errorOf } from '../helpers/ask.js';
 import { makeCues, type Cues } from '../helpers/cues.js';
 import { CUES_MODULE, PACKAGE, editedApp, type EditedApp } from '../helpers/edited-app.js';
-import { withEachRuntime, type Language } from '../helpers/runtimes.js';
+import { withEachRuntime } from '../helpers/runtimes.js';
+import { SAVED_APPS, type SavedApps } from '../helpers/saved-apps.js';
 import {
   eventually,
   isAlive,
@@ -19,57 +21,27 @@ import { openSocket } from '../helpers/web-socket.js';
 
 const LIMIT = { timeout: 60_000 };
 
-/** The app's file, and an app that answers with this version. */
-const FILES: Readonly<Record<Language, readonly [file: string, version: (version: number) => string]>> = {
-  TypeScript: ['app.mjs', versionApp],
-  Python: ['app.py', versionInPython],
-};
+/** What needs no language of its own is tested with one. */
+const versionApp = SAVED_APPS.TypeScript.version;
 
-type Mistake = readonly [what: string, broken: string, told: RegExp];
+withEachRuntime(({ language }) => {
+  const apps = SAVED_APPS[language];
 
-const BROKEN: Readonly<Record<Language, readonly Mistake[]>> = {
-  TypeScript: [
-    ['a syntax error', 'export function inference( {', /app\.mjs:1: syntax error/],
-    ['a missing export', 'export const answer = 1;', /exports no `inference` function/],
-    [
-      'an init that throws',
-      'export function init() { throw new Error("no weights"); } export const inference = () => 1;',
-      /no weights/,
-    ],
-    [
-      'a wrong option in config',
-      'export const config = { port: 1 }; export const inference = () => 1;',
-      /port/,
-    ],
-  ],
-  Python: [
-    ['a syntax error', 'def inference( {\n', /app\.py:1: syntax error/],
-    ['a missing function', 'answer = 1\n', /`inference`/],
-    [
-      'an init that raises',
-      'def init():\n    raise RuntimeError("no weights")\n\ndef inference(x):\n    return 1\n',
-      /no weights/,
-    ],
-    [
-      'a wrong option in config',
-      'config = {"runTimeout": "1m", "port": 1}\n\ndef inference(x):\n    return 1\n',
-      /port/,
-    ],
-  ],
-};
-
-describe('--watch', () => {
   test(
     'what was saved answers the next call: init runs again, the port stays open, no restart is counted',
     LIMIT,
     async (t) => {
-      const app = editedApp(t, { 'app.ts': IMPORTS_ITS_ANSWER, 'lib/answer.ts': answerOf(1) });
-      const server = await watched(t, app, 'app.ts');
+      const {
+        app: [file, text],
+        part,
+      } = apps.inParts(1);
+      const app = editedApp(t, { [file]: text, [part[0]]: part[1] });
+      const server = await watched(t, app, file);
       assert.deepEqual(await answer(server), { answer: 1, loads: 1 });
       const [before] = (await server.status()).model.workers;
 
-      app.save('lib/answer.ts', answerOf(2));
-      await server.untilPrinted('lib/answer.ts changed: starting the workers again');
+      app.save(...apps.inParts(2).part);
+      await server.untilPrinted(`${part[0]} changed: starting the workers again`);
       assert.deepEqual(await answer(server), { answer: 2, loads: 1 });
       const [after] = (await server.status()).model.workers;
       assert.notEqual(after?.pid, before?.pid);
@@ -82,14 +54,14 @@ describe('--watch', () => {
   );
 
   test('every worker is replaced', LIMIT, async (t) => {
-    const app = editedApp(t, { 'app.mjs': versionApp(1) });
-    const server = await watched(t, app, 'app.mjs', ['--workers', '3']);
+    const app = editedApp(t, { [apps.file]: apps.version(1) });
+    const server = await watched(t, app, apps.file, ['--workers', '3']);
     const isReady = (pids: readonly unknown[]) =>
       server.until(({ model: { workers } }) =>
         workers.every(({ state, pid }) => state === 'idle' && !pids.includes(pid)),
       );
     const pids = (await isReady([])).model.workers.map(({ pid }) => pid);
-    app.save('app.mjs', versionApp(2));
+    app.save(apps.file, apps.version(2));
     await isReady(pids);
     const answers = await Promise.all(Array.from({ length: 9 }, () => answer(server)));
     assert.deepEqual(answers, Array(9).fill({ version: 2 }));
@@ -98,10 +70,10 @@ describe('--watch', () => {
 
   test('calls that come while the new code starts are held; health does not say ready', LIMIT, async (t) => {
     const cues = makeCues(t);
-    const app = editedApp(t, { 'app.mjs': versionApp(1) });
-    const server = await watched(t, app, 'app.mjs', [], cues.env);
+    const app = editedApp(t, { [apps.file]: apps.version(1) });
+    const server = await watched(t, app, apps.file, [], cues.env);
     await answer(server);
-    app.save('app.mjs', slowApp(2, 'go on'));
+    app.save(apps.file, apps.slow(2, 'go on'));
     await cues.untilNoted('init 2');
     const held = Promise.all([answer(server), answer(server)]);
     await server.until(({ model }) => model.queue.waiting + model.queue.arriving === 2);
@@ -116,7 +88,7 @@ describe('--watch', () => {
     'a call that runs ends first, by the old code and undisturbed; one that comes meanwhile waits for the new',
     LIMIT,
     async (t) => {
-      const { server, cues, running } = await startReplacing(t, 'finish');
+      const { server, cues, running } = await startReplacing(t, apps, 'finish');
       const next = ask(server, {});
       await server.until(({ model }) => model.queue.waiting + model.queue.arriving === 1);
       cues.give('finish');
@@ -130,12 +102,12 @@ describe('--watch', () => {
     'a WebSocket says its last word and is closed; the next one talks with the new code',
     LIMIT,
     async (t) => {
-      const app = editedApp(t, { 'app.mjs': talkingApp(1) });
-      const server = await watched(t, app, 'app.mjs');
+      const app = editedApp(t, { [apps.file]: apps.talking(1) });
+      const server = await watched(t, app, apps.file);
       const first = await openSocket(t, server, '/');
       first.socket.send('hello');
       await first.heard(1);
-      app.save('app.mjs', talkingApp(2));
+      app.save(apps.file, apps.talking(2));
       const why = 'SERVE_SHUTTING_DOWN: The worker of this connection is replaced.';
       assert.deepEqual(await first.closed, [1001, why]);
       const second = await openSocket(t, server, '/');
@@ -147,64 +119,60 @@ describe('--watch', () => {
 
   test('a call that does not end within the drain timeout is aborted, and told so', LIMIT, async (t) => {
     const cues = makeCues(t);
-    const app = editedApp(t, { 'app.mjs': waitingApp(1) });
-    const server = await watched(t, app, 'app.mjs', ['--drain-timeout', '1s'], cues.env);
+    const app = editedApp(t, { [apps.file]: apps.waiting(1) });
+    const server = await watched(t, app, apps.file, ['--drain-timeout', '1s'], cues.env);
     const running = ask(server, { until: 'never' });
     await cues.untilNoted('begun 1');
-    app.save('app.mjs', waitingApp(2));
+    app.save(apps.file, apps.waiting(2));
     assert.equal((await running).status, 500);
     assert.deepEqual((await ask(server, {})).json(), { version: 2, aborted: false });
     await server.stop();
   });
 
-  withEachRuntime(({ language }) => {
-    const [file, version] = FILES[language];
-
-    for (const [what, broken, told] of BROKEN[language]) {
-      test(
-        `${what}: told in the log and by health, 503 for calls; the next save mends it`,
-        LIMIT,
-        async (t) => {
-          const app = editedApp(t, { [file]: version(1) });
-          const server = await watched(t, app, file);
-          assert.deepEqual(await answer(server), { version: 1 });
-          app.save(file, broken);
-          await server.untilPrinted(
-            /no worker can be restarted; .*Answering 503 until a file of the app changes/,
-          );
-          assert.match(server.stderr(), told);
-          await refusesCalls(server);
-          app.save(file, version(2));
-          await server.untilPrinted(new RegExp(`${file} changed: .*\\n[^]*${file} changed: `));
-          assert.deepEqual(await answer(server), { version: 2 });
-          assert.deepEqual(await readiness(server), [200, 'ready']);
-          await server.stop();
-        },
-      );
-
-      test(`${what} at the very start does not end the server; the next save mends it`, LIMIT, async (t) => {
-        const app = editedApp(t, { [file]: broken });
-        const server = await watched(t, app, file, ['--on-crash-loop', 'exit']);
-        await server.untilPrinted(/no worker could start; .*Answering 503 until a file of the app changes/);
+  for (const [what, broken, told] of apps.mistakes) {
+    test(
+      `${what}: told in the log and by health, 503 for calls; the next save mends it`,
+      LIMIT,
+      async (t) => {
+        const app = editedApp(t, { [apps.file]: apps.version(1) });
+        const server = await watched(t, app, apps.file);
+        assert.deepEqual(await answer(server), { version: 1 });
+        app.save(apps.file, broken);
+        await server.untilPrinted(
+          /no worker can be restarted; .*Answering 503 until a file of the app changes/,
+        );
         assert.match(server.stderr(), told);
         await refusesCalls(server);
-        app.save(file, version(1));
-        await server.until(({ state }) => state === 'ready');
-        assert.deepEqual(await answer(server), { version: 1 });
+        app.save(apps.file, apps.version(2));
+        await server.untilPrinted(new RegExp(`${apps.file} changed: .*\\n[^]*${apps.file} changed: `));
+        assert.deepEqual(await answer(server), { version: 2 });
+        assert.deepEqual(await readiness(server), [200, 'ready']);
         await server.stop();
-      });
-    }
-  });
+      },
+    );
+
+    test(`${what} at the very start does not end the server; the next save mends it`, LIMIT, async (t) => {
+      const app = editedApp(t, { [apps.file]: broken });
+      const server = await watched(t, app, apps.file, ['--on-crash-loop', 'exit']);
+      await server.untilPrinted(/no worker could start; .*Answering 503 until a file of the app changes/);
+      assert.match(server.stderr(), told);
+      await refusesCalls(server);
+      app.save(apps.file, apps.version(1));
+      await server.until(({ state }) => state === 'ready');
+      assert.deepEqual(await answer(server), { version: 1 });
+      await server.stop();
+    });
+  }
 
   test('a start that is broken and saved again and again: every save is tried at once', LIMIT, async (t) => {
-    const app = editedApp(t, { 'app.mjs': 'throw new Error("broken 0");' });
-    const server = await watched(t, app, 'app.mjs');
+    const app = editedApp(t, { [apps.file]: apps.throwing('broken 0') });
+    const server = await watched(t, app, apps.file);
     for (let i = 0; i < 4; i += 1) {
       await server.untilPrinted(new RegExp(`broken ${i}[^]*no worker could start; the reason`));
-      app.save('app.mjs', `throw new Error("broken ${i + 1}");`);
+      app.save(apps.file, apps.throwing(`broken ${i + 1}`));
     }
     await server.untilPrinted(/broken 4[^]*no worker could start; the reason/);
-    app.save('app.mjs', versionApp(1));
+    app.save(apps.file, apps.version(1));
     await server.until(({ state }) => state === 'ready');
     assert.doesNotMatch(server.stderr(), /restarting in/);
     await server.stop();
@@ -212,25 +180,25 @@ describe('--watch', () => {
 
   test('a save while the workers start: what starts is stopped, the newest answers', LIMIT, async (t) => {
     const cues = makeCues(t);
-    const app = editedApp(t, { 'app.mjs': slowApp(1, 'never') });
-    const server = await watched(t, app, 'app.mjs', [], cues.env);
+    const app = editedApp(t, { [apps.file]: apps.slow(1, 'never') });
+    const server = await watched(t, app, apps.file, [], cues.env);
     await cues.untilNoted('init 1');
     const held = answer(server);
-    app.save('app.mjs', versionApp(2));
+    app.save(apps.file, apps.version(2));
     assert.deepEqual(await held, { version: 2 });
     await server.stop();
   });
 
   test('routes are those of the new code: for calls to come and for calls that wait', LIMIT, async (t) => {
     const cues = makeCues(t);
-    const app = editedApp(t, { 'app.mjs': routesApp(['/old', '/both']) });
-    const server = await watched(t, app, 'app.mjs', [], cues.env);
+    const app = editedApp(t, { [apps.file]: apps.routes(['/old', '/both']) });
+    const server = await watched(t, app, apps.file, [], cues.env);
     assert.equal(await statusOf(server, '/new'), 404);
     const running = statusOf(server, '/old');
     await cues.untilNoted('begun /old');
     const waiting = ['/old', '/both'].map((path) => statusOf(server, path));
     await server.until(({ model }) => model.queue.waiting + model.queue.arriving === 2);
-    app.save('app.mjs', routesApp(['/both', '/new']));
+    app.save(apps.file, apps.routes(['/both', '/new']));
     await server.until(({ model }) => model.workers[0]?.state === 'finishing');
     const held = ['/new', '/old'].map((path) => statusOf(server, path));
     await server.until(({ model }) => model.queue.waiting + model.queue.arriving === 4);
@@ -243,40 +211,107 @@ describe('--watch', () => {
   });
 
   test("the app's config is the new code's, also what it does not say any more", LIMIT, async (t) => {
-    const app = editedApp(t, { 'app.mjs': configApp('{ queueSize: 7, initTimeout: "1ms" }') });
-    const server = await watched(t, app, 'app.mjs');
+    const app = editedApp(t, { [apps.file]: apps.config({ queueSize: 7, initTimeout: '1ms' }) });
+    const server = await watched(t, app, apps.file);
     await server.untilPrinted('killed by the server: init timeout');
-    app.save('app.mjs', configApp('{ queueSize: 7 }'));
+    app.save(apps.file, apps.config({ queueSize: 7 }));
     await server.until(({ state, model }) => state === 'ready' && maxCallsOf(model) === 7);
-    app.save('app.mjs', configApp('{}'));
+    app.save(apps.file, apps.config({}));
     await server.until(({ state, model }) => state === 'ready' && maxCallsOf(model) === 1024);
     await server.stop();
   });
 
   test('a file that is no code of the app, or is saved unchanged, starts nothing again', LIMIT, async (t) => {
-    const app = editedApp(t, {
-      'app.mjs': versionApp(1),
-      'same.json': '{}',
-      'node_modules/some/index.js': '',
-      'dist/app.js': '',
-      '.cache/state.json': '{}',
-    });
-    const server = await watched(t, app, 'app.mjs');
+    const others = Object.fromEntries(apps.filesOfOthers.map((path) => [path, '']));
+    const app = editedApp(t, { [apps.file]: apps.version(1), 'same.json': '{}', ...others });
+    const server = await watched(t, app, apps.file);
     await answer(server);
-    app.save('node_modules/some/index.js', 'changed');
-    app.save('node_modules/other/index.js', 'new');
-    app.save('dist/app.js', 'changed');
-    app.save('.cache/state.json', '{ "changed": true }');
+    for (const path of apps.filesOfOthers)
+      for (const changed of [path, join(dirname(path), 'new', basename(path))]) app.save(changed, 'changed');
     app.save('notes.txt', 'new');
-    app.save('banana.json', '{ "app": "./app.mjs" }');
+    app.save('banana.json', `{ "app": "./${apps.file}" }`);
     app.save('same.json', '{}');
     utimesSync(app.path('same.json'), new Date(), new Date());
-    app.save('app.mjs', versionApp(2));
+    app.save(apps.file, apps.version(2));
     await eventually(async () => (await answer(server))['version'] === 2, 15_000, server.stderr);
     await server.stop();
-    assert.deepEqual(changes(server), ['app.mjs']);
+    assert.deepEqual(changes(server), [apps.file]);
   });
 
+  test('callers that never pause notice nothing of saves that never pause', LIMIT, async (t) => {
+    const app = editedApp(t, { [apps.file]: apps.version(0) });
+    const server = await watched(t, app, apps.file, ['--workers', '2']);
+    let last = 0;
+    const caller = async (): Promise<void> => {
+      for (let version = 0; version < 5;) {
+        version = Number((await answer(server))['version']);
+        assert.ok(version <= last, 'nobody sees what was not saved');
+      }
+    };
+    const callers = Promise.all(Array.from({ length: 8 }, caller));
+    for (last = 1; last <= 5; last += 1) {
+      app.save(apps.file, apps.version(last));
+      await eventually(async () => (await answer(server))['version'] === last, 15_000, server.stderr);
+    }
+    await callers;
+    await server.stop();
+  });
+
+  test(
+    'a drain during the new start: held calls are answered by it, and nothing is watched any more',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const app = editedApp(t, { [apps.file]: apps.version(1) });
+      const server = await watched(t, app, apps.file, [], cues.env);
+      await answer(server);
+      app.save(apps.file, apps.slow(2, 'go on'));
+      await cues.untilNoted('init 2');
+      const held = answer(server);
+      await server.until(({ model }) => model.queue.waiting + model.queue.arriving === 1);
+      const [worker] = (await server.status()).model.workers;
+      server.process.kill('SIGINT');
+      await server.untilPrinted('draining');
+      app.save(apps.file, apps.version(3));
+      cues.give('go on');
+      assert.deepEqual(await held, { version: 2 });
+      assert.deepEqual(await server.ended, { code: 0, signal: null });
+      assert.deepEqual(changes(server), [apps.file]);
+      assert.equal(isAlive(worker?.pid as number), false);
+    },
+  );
+
+  test(
+    'a drain while the old worker ends a call: the call is answered, nothing is left',
+    LIMIT,
+    async (t) => {
+      const { server, cues, running, pid } = await startReplacing(t, apps, 'finish');
+      server.process.kill('SIGINT');
+      await server.untilPrinted('draining');
+      cues.give('finish');
+      assert.deepEqual((await running).json(), { version: 1, aborted: false });
+      assert.deepEqual(await server.ended, { code: 0, signal: null });
+      assert.equal(isAlive(pid), false);
+    },
+  );
+
+  test('a second Ctrl-C while workers are replaced stops at once', LIMIT, async (t) => {
+    const { server, running, pid } = await startReplacing(t, apps, 'never');
+    const cut = assert.rejects(running);
+    server.process.kill('SIGINT');
+    await server.untilPrinted('draining');
+    server.process.kill('SIGINT');
+    assert.deepEqual(await server.ended, { code: 130, signal: null });
+    await cut;
+    await eventually(
+      () => !isAlive(pid),
+      15_000,
+      () => `worker ${pid} is still there`,
+    );
+  });
+});
+
+describe('what is watched', () => {
   test('new folders, folders made anew, and files that go: all are seen', LIMIT, async (t) => {
     const app = editedApp(t, { 'app.mjs': reads('deep/er/value.json') });
     const server = await watched(t, app, 'app.mjs');
@@ -313,78 +348,6 @@ describe('--watch', () => {
       assert.match(server.stderr(), /, lib\/\S+ and \d+ more changed: starting the workers again/);
     },
   );
-
-  test('callers that never pause notice nothing of saves that never pause', LIMIT, async (t) => {
-    const app = editedApp(t, { 'app.mjs': versionApp(0) });
-    const server = await watched(t, app, 'app.mjs', ['--workers', '2']);
-    let last = 0;
-    const caller = async (): Promise<void> => {
-      for (let version = 0; version < 5;) {
-        version = Number((await answer(server))['version']);
-        assert.ok(version <= last, 'nobody sees what was not saved');
-      }
-    };
-    const callers = Promise.all(Array.from({ length: 8 }, caller));
-    for (last = 1; last <= 5; last += 1) {
-      app.save('app.mjs', versionApp(last));
-      await eventually(async () => (await answer(server))['version'] === last, 15_000, server.stderr);
-    }
-    await callers;
-    await server.stop();
-  });
-
-  test(
-    'a drain during the new start: held calls are answered by it, and nothing is watched any more',
-    LIMIT,
-    async (t) => {
-      const cues = makeCues(t);
-      const app = editedApp(t, { 'app.mjs': versionApp(1) });
-      const server = await watched(t, app, 'app.mjs', [], cues.env);
-      await answer(server);
-      app.save('app.mjs', slowApp(2, 'go on'));
-      await cues.untilNoted('init 2');
-      const held = answer(server);
-      await server.until(({ model }) => model.queue.waiting + model.queue.arriving === 1);
-      const [worker] = (await server.status()).model.workers;
-      server.process.kill('SIGINT');
-      await server.untilPrinted('draining');
-      app.save('app.mjs', versionApp(3));
-      cues.give('go on');
-      assert.deepEqual(await held, { version: 2 });
-      assert.deepEqual(await server.ended, { code: 0, signal: null });
-      assert.deepEqual(changes(server), ['app.mjs']);
-      assert.equal(isAlive(worker?.pid as number), false);
-    },
-  );
-
-  test(
-    'a drain while the old worker ends a call: the call is answered, nothing is left',
-    LIMIT,
-    async (t) => {
-      const { server, cues, running, pid } = await startReplacing(t, 'finish');
-      server.process.kill('SIGINT');
-      await server.untilPrinted('draining');
-      cues.give('finish');
-      assert.deepEqual((await running).json(), { version: 1, aborted: false });
-      assert.deepEqual(await server.ended, { code: 0, signal: null });
-      assert.equal(isAlive(pid), false);
-    },
-  );
-
-  test('a second Ctrl-C while workers are replaced stops at once', LIMIT, async (t) => {
-    const { server, running, pid } = await startReplacing(t, 'never');
-    const cut = assert.rejects(running);
-    server.process.kill('SIGINT');
-    await server.untilPrinted('draining');
-    server.process.kill('SIGINT');
-    assert.deepEqual(await server.ended, { code: 130, signal: null });
-    await cut;
-    await eventually(
-      () => !isAlive(pid),
-      15_000,
-      () => `worker ${pid} is still there`,
-    );
-  });
 
   test('nothing is watched without --watch', LIMIT, async (t) => {
     const app = editedApp(t, { 'app.mjs': versionApp(1) });
@@ -491,73 +454,20 @@ function changes(server: Server): string[] {
   );
 }
 
-const IMPORTS_ITS_ANSWER = `
-  import { answer } from './lib/answer';
-  let loads: number = 0;
-  export function init() { loads += 1; }
-  export const inference = () => ({ answer, loads });`;
-
-function answerOf(answer: number): string {
-  return `export const answer: number = ${answer};`;
-}
-
-function versionInPython(version: number): string {
-  return `def inference(model_inputs):\n    return {"version": ${version}}\n`;
-}
-
-function versionApp(version: number): string {
-  return `export const inference = () => ({ version: ${version} });`;
-}
-
-function talkingApp(version: number): string {
-  return `
-    import { Potassium } from ${JSON.stringify(PACKAGE)};
-    export const app = new Potassium('talks');
-    app.websocket('/', async (_context, { ws }) => {
-      for await (const message of ws) await ws.send('${version}: ' + message);
-    });`;
-}
-
-/** Takes its time to start. */
-function configApp(config: string): string {
-  return `
-    export const config = ${config};
-    export const init = () => new Promise((resolve) => setTimeout(resolve, 200));
-    ${versionApp(1)}`;
-}
-
-/** Its init notes that it began, and waits for a cue. */
-function slowApp(version: number, cue: string): string {
-  return `
-    import { given, note } from ${JSON.stringify(CUES_MODULE)};
-    export async function init() { note('init ${version}'); await given('${cue}'); }
-    ${versionApp(version)}`;
-}
-
 /** A call runs in a worker that is being replaced, because version 2 was saved; it ends when its cue is given. */
 async function startReplacing(
   t: TestContext,
+  apps: SavedApps,
   until: string,
 ): Promise<{ server: Server; cues: Cues; running: Promise<Answer>; pid: number }> {
   const cues = makeCues(t);
-  const app = editedApp(t, { 'app.mjs': waitingApp(1) });
-  const server = await watched(t, app, 'app.mjs', [], cues.env);
+  const app = editedApp(t, { [apps.file]: apps.waiting(1) });
+  const server = await watched(t, app, apps.file, [], cues.env);
   const running = ask(server, { until });
   await cues.untilNoted('begun 1');
-  app.save('app.mjs', waitingApp(2));
+  app.save(apps.file, apps.waiting(2));
   const { model } = await server.until((status) => status.model.workers[0]?.state === 'finishing');
   return { server, cues, running, pid: model.workers[0]?.pid as number };
-}
-
-/** Waits for the cue of the call, and tells whether it was to be aborted. */
-function waitingApp(version: number): string {
-  return `
-    import { given, note } from ${JSON.stringify(CUES_MODULE)};
-    export async function inference({ until }, { signal }) {
-      note('begun ${version}');
-      if (until !== undefined) await given(until, signal);
-      return { version: ${version}, aborted: signal.aborted };
-    }`;
 }
 
 /** Notes the start and the end of its workers. */
@@ -567,20 +477,6 @@ function notingApp(version: number): string {
     note('start');
     process.on('exit', () => note('end'));
     ${versionApp(version)}`;
-}
-
-function routesApp(routes: readonly string[]): string {
-  return `
-    import { Potassium, Response } from ${JSON.stringify(PACKAGE)};
-    import { given, note } from ${JSON.stringify(CUES_MODULE)};
-    const app = new Potassium('routes').init(() => ({}));
-    for (const route of ${JSON.stringify(routes)})
-      app.handler(route, async () => {
-        note('begun ' + route);
-        await given('finish');
-        return new Response({ json: {} });
-      });
-    export default app;`;
 }
 
 function servesItself(version: number): string {
