@@ -41,6 +41,16 @@ def loaded_by_a_new_process(path):
 POTASSIUM = "from potassium import Potassium\napp = Potassium('x')\n"
 
 
+# Like what frameworks make of a request, which is not there yet.
+LAZY = """\
+class Lazy:
+    def refuse(*_): raise RuntimeError("outside of a request")
+    __class__ = property(refuse)
+    __getattr__ = __bool__ = refuse
+request = Lazy()
+"""
+
+
 class Apps(unittest.TestCase):
     """Each app is loaded in a child of this process, as a worker does it in its own."""
 
@@ -471,6 +481,30 @@ class Mistakes(Apps):
         self.assert_said(
             what, r"^app\.py:5: importing the app raised:[^$]*Odd: an exception that cannot be shown$", "unknown"
         )
+
+    def test_a_value_that_cannot_be_looked_at_yet_keeps_no_app_from_being_found(self):
+        app = "@app.handler('/')\ndef handle(context, request): return Response(json=5)\n"
+        potassium = "from potassium import Potassium, Response\n"
+        self.assertEqual(self.output(f"{LAZY}{potassium}app = Potassium('x')\n{app}"), 5)
+        no = "^app.py:1: app.py has no function `inference`. It has: Lazy, request"
+        self.assert_said(LAZY, f"{no}. Add `def inference")
+        self.assert_said(potassium + LAZY, f"{no}. Write `app = ...`")
+        self.assert_said(f"{LAZY}inference = request", "^app.py:6: `inference` is a Lazy; make it a function")
+
+    def test_such_a_value_keeps_no_service_from_being_found(self):
+        service = "class S:\n    def handle(self, data): return data\n"
+        self.assert_said(f"{LAZY}{service}", "^app.py:7: `handle` takes 2 arguments, and gets 3")
+
+    def test_a_module_that_loads_itself_when_it_is_used_is_not_loaded_to_explain(self):
+        self.write("heavy.py", "raise RuntimeError('loaded')")
+        lazy = """
+            import importlib.util, potassium
+            spec = importlib.util.find_spec("heavy")
+            spec.loader = importlib.util.LazyLoader(spec.loader)
+            heavy = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(heavy)
+        """
+        self.assert_said(lazy, "^app.py:1: app.py has no function `inference`. It has: spec. Write `app = ...`")
 
     def test_a_wrapper_that_gives_a_function_more_than_it_gets_is_no_mistake(self):
         source = """

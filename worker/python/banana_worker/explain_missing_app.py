@@ -11,6 +11,7 @@ from banana_worker.adapters.potassium_app import potassium_class
 from banana_worker.explain_load_error import AppLoadError, locate_text
 from banana_worker.sentences import kind_of
 from banana_worker.standard_modules import import_standard
+from banana_worker.thrown import is_a
 
 _CLOSE = re.compile(r"infer|predict|handler|run|generate|forward|main", re.IGNORECASE)
 
@@ -74,7 +75,7 @@ def _own_names(module: types.ModuleType, body: List[Any]) -> List[str]:
     return [
         name
         for name, value in vars(module).items()
-        if not name.startswith("__") and name not in imported and not isinstance(value, types.ModuleType)
+        if not name.startswith("__") and name not in imported and not is_a(value, types.ModuleType)
     ]
 
 
@@ -124,11 +125,15 @@ def _knows_potassium(module: types.ModuleType) -> bool:
     kind = potassium_class()
     spaces = [vars(module)]
     for value in vars(module).values():
-        if isinstance(value, types.ModuleType):
-            spaces.append(vars(value))
-        elif isinstance(value, types.FunctionType):
+        if is_a(value, types.ModuleType):
+            spaces.append(_DICT.__get__(value))
+        elif is_a(value, types.FunctionType):
             spaces.append(value.__globals__)
     return kind is not None and any(value is kind for space in spaces for value in space.values())
+
+
+# Python's own: asked for its names, a module that loads itself when it is used would do so.
+_DICT: Any = vars(types.ModuleType)["__dict__"]
 
 
 def _hidden_inference(path: str, body: List[Any]) -> Optional[str]:

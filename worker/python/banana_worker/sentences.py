@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from banana_worker.thrown import is_a
+
 
 def as_sentence(text: str) -> str:
     """`text` with one mark at its end, for a text that is the end of a message or has a sentence behind it."""
@@ -17,7 +19,7 @@ def kind_of(value: object) -> str:
     """What kind of value this is, such as `an int`, for a sentence that says it is of a wrong kind."""
     if value is None:
         return "None"
-    if isinstance(value, type):
+    if is_a(value, type):
         return "a class"
     return with_article(type(value).__name__)
 

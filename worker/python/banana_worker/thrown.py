@@ -1,6 +1,6 @@
 """
-What may be asked of anything that an app raises. Nothing of it raises: such an object may have any attributes, and each of
-them, its text and its class too, may raise when it is looked at.
+What may be asked of anything that an app raises, or has among its names. Nothing of it raises: such an object may have any
+attributes, and each of them, its text and its class too, may raise when it is looked at.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any, List, Optional
 
 
-def is_a(thrown: BaseException, *classes: type) -> bool:
+def is_a(value: object, *classes: type) -> bool:
     """By what it is, and not by what its `__class__` says, as `isinstance` would."""
-    return issubclass(type(thrown), classes)
+    return issubclass(type(value), classes)
 
 
 def text_of(thrown: object) -> Optional[str]:

@@ -11,6 +11,7 @@ from typing import Any, Dict, Optional, Set
 
 from banana_worker.loaded_app import LoadedApp
 from banana_worker.standard_modules import import_standard
+from banana_worker.thrown import is_a
 
 
 def from_potassium_app(module: ModuleType, served: Optional[object]) -> Optional[LoadedApp]:
@@ -36,7 +37,7 @@ def _only_app(module: ModuleType) -> Optional[Any]:
         return None
     found: Dict[int, str] = {}
     for name, value in vars(module).items():
-        if isinstance(value, kind):
+        if is_a(value, kind):
             found.setdefault(id(value), name)
     names = list(found.values())
     if len(names) > 1:

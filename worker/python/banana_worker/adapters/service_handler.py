@@ -9,6 +9,7 @@ from typing import Any, Callable, List, NamedTuple, Optional, Sequence
 from banana_worker.adapters.exports import assert_no_generator
 from banana_worker.app_function import WrongFunction
 from banana_worker.parameters import problem_with
+from banana_worker.thrown import is_a
 
 USUAL_NAME = "handle"
 
@@ -32,7 +33,7 @@ def find_handler(module: ModuleType, name: str, is_old: bool = False) -> Optiona
     value: Any = getattr(module, name or USUAL_NAME, None)
     if _has_handle(value):
         return Handler("class", value)
-    if callable(value) and not inspect.isclass(value):
+    if callable(value) and not is_a(value, type):
         return Handler("function", value)
     classes = service_classes(module)
     return Handler("class", classes[0]) if len(classes) == 1 else None
@@ -80,19 +81,19 @@ def service_classes(module: ModuleType) -> List[type]:
 
 
 def _own_classes(module: ModuleType) -> List[type]:
-    own = (one for one in vars(module).values() if inspect.isclass(one) and one.__module__ == module.__name__)
+    own = (one for one in vars(module).values() if is_a(one, type) and one.__module__ == module.__name__)
     return sorted(dict.fromkeys(own), key=lambda one: one.__name__)
 
 
 def _has_handle(value: object) -> bool:
-    return inspect.isclass(value) and callable(getattr(value, USUAL_NAME, None))
+    return is_a(value, type) and callable(getattr(value, USUAL_NAME, None))
 
 
 def _first_old_class(module: ModuleType, name: str) -> Optional[type]:
     from mms.model_service.model_service import ModelService
 
     named = getattr(module, name, None) if name else None
-    if inspect.isclass(named) and issubclass(named, ModelService):
+    if is_a(named, type) and issubclass(named, ModelService):
         return named
     classes = [one for one in _own_classes(module) if issubclass(one, ModelService)]
     return classes[0] if classes else None
