@@ -30,11 +30,9 @@ export class ModelLog {
     this.#log.info(facts, `worker ${this.#named(worker)} is ready (init ${formatMs(initMs)})`);
   }
 
-  batchless(batchSize: number): void {
+  batchless(batchSize: number, cure: string): void {
     const whose = this.#label() === '' ? '' : ` of ${this.#label()}`;
-    this.#log.warn(
-      `--batch-size is ${batchSize}, and no route${whose} takes batches: export \`inferenceBatch\`, or give a route \`batch: true\``,
-    );
+    this.#log.warn(`--batch-size is ${batchSize}, and no route${whose} takes batches: ${cure}`);
   }
 
   replacingFailed(error: ServeError): void {

@@ -114,7 +114,8 @@ export class WorkerNews {
     log.ready(index, worker.pid, worker.initMs);
     listener.onReady(index, worker.uptimeMs);
     const { inForce } = generations;
-    if ((isFirst || isNew) && inForce.isBatchless) log.batchless(inForce.options.batchSize);
+    if ((isFirst || isNew) && inForce.isBatchless)
+      log.batchless(inForce.options.batchSize, inForce.spec.program.batchCure);
     if (isFirst) listener.onFirstReady();
     else this.#model.noteIdle(); // one that died or was replaced is there again
     dispatcher.pump();

@@ -18,6 +18,7 @@ export const command: Runtime = {
       interpreter: null,
       threadVariables: [],
       watches: [],
+      batchCure: 'name a `maxBatch` above 1 with a route in the message `loaded`',
       warnings: [],
     });
   },

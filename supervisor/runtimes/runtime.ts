@@ -56,6 +56,8 @@ export interface WorkerProgram {
   readonly watches: readonly string[];
   /** The files of `watches` are all that the app is made of: others beside them are others'. */
   readonly isSingleFile?: boolean;
+  /** What its author writes so that an app takes batches. */
+  readonly batchCure: string;
   /** A sentence on where a worker hung that was not ready in time, by what it has left behind its note (docs/wire.md). */
   readonly stuckAt?: (left: string) => string;
   /** What the operator should know of the choice, said once. */

@@ -3,67 +3,67 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
-import { fixture, startServer, type Answer } from '../helpers/server.js';
+import { withEachRuntime } from '../helpers/runtimes.js';
+import { startServer, type Answer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
-const APP = fixture('batches.mjs');
 
 /** How many calls ran together with this one. */
 function sizeOf(answer: Answer): number {
   return answer.json<{ of: number }>().of;
 }
 
-test(
-  'with no delay calls run alone while the worker is free, and gather while it is busy',
-  LIMIT,
-  async (t) => {
-    const cues = makeCues(t);
-    const server = await startServer(APP, { t, env: cues.env, args: ['--batch-size', '8'] });
-    await server.until(({ state }) => state === 'ready');
-    const first = ask(server, { name: 'first', until: 'go' });
-    await cues.untilNoted('run first');
-    const others = ['a', 'b', 'c'].map((name) => ask(server, { name }));
-    await server.until(({ model }) => model.queue.waiting === 3);
-    cues.give('go');
-    assert.equal(sizeOf(await first), 1);
-    assert.deepEqual((await Promise.all(others)).map(sizeOf), [3, 3, 3]);
-    await server.stop();
-  },
-);
+withEachRuntime(({ app, batchFunction }) => {
+  test(
+    'with no delay calls run alone while the worker is free, and gather while it is busy',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const server = await startServer(app('batches'), { t, env: cues.env, args: ['--batch-size', '8'] });
+      await server.until(({ state }) => state === 'ready');
+      const first = ask(server, { name: 'first', until: 'go' });
+      await cues.untilNoted('run first');
+      const others = ['a', 'b', 'c'].map((name) => ask(server, { name }));
+      await server.until(({ model }) => model.queue.waiting === 3);
+      cues.give('go');
+      assert.equal(sizeOf(await first), 1);
+      assert.deepEqual((await Promise.all(others)).map(sizeOf), [3, 3, 3]);
+      await server.stop();
+    },
+  );
 
-test('an app that takes no batches is told so when a batch size is asked for', LIMIT, async (t) => {
-  const server = await startServer(fixture('answers.ts'), { t, args: ['--batch-size', '8'] });
-  await server.until(({ state }) => state === 'ready');
-  await server.stop();
-  assert.match(
-    server.stderr(),
-    /WARN: --batch-size is 8, and no route takes batches: export `inferenceBatch`/,
+  test('an app that takes no batches is told so when a batch size is asked for', LIMIT, async (t) => {
+    const server = await startServer(app('answers'), { t, args: ['--batch-size', '8'] });
+    await server.untilPrinted(
+      new RegExp(`WARN: --batch-size is 8, and no route takes batches: .*\\b${batchFunction}\\b`),
+    );
+    await server.stop();
+  });
+
+  test('calls wait beside an idle worker until the delay of the first one is over', LIMIT, async (t) => {
+    const cues = makeCues(t);
+    const args = ['--batch-size', '8', '--max-batch-delay', '5s'];
+    const server = await startServer(app('batches'), { t, env: cues.env, args });
+    await server.until(({ state }) => state === 'ready');
+    const first = ask(server, { name: 'a' });
+    await server.until(({ model }) => model.queue.waiting === 1);
+    assert.deepEqual(cues.notes(), [], 'the worker is idle');
+    const second = ask(server, { name: 'b' });
+    assert.deepEqual((await Promise.all([first, second])).map(sizeOf), [2, 2]);
+    await server.stop();
+  });
+
+  test(
+    'a call with a deadline is not kept waiting for others beyond it, whatever the delay',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const args = ['--batch-size', '8', '--max-batch-delay', '1h'];
+      const server = await startServer(app('batches'), { t, env: cues.env, args });
+      const headers = { 'X-Request-Timeout-Seconds': '50' };
+      const answer = await ask(server, { name: 'a' }, { headers });
+      assert.deepEqual([answer.status, sizeOf(answer)], [200, 1]);
+      await server.stop();
+    },
   );
 });
-
-test('calls wait beside an idle worker until the delay of the first one is over', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const args = ['--batch-size', '8', '--max-batch-delay', '5s'];
-  const server = await startServer(APP, { t, env: cues.env, args });
-  await server.until(({ state }) => state === 'ready');
-  const first = ask(server, { name: 'a' });
-  await server.until(({ model }) => model.queue.waiting === 1);
-  assert.deepEqual(cues.notes(), [], 'the worker is idle');
-  const second = ask(server, { name: 'b' });
-  assert.deepEqual((await Promise.all([first, second])).map(sizeOf), [2, 2]);
-  await server.stop();
-});
-
-test(
-  'a call with a deadline is not kept waiting for others beyond it, whatever the delay',
-  LIMIT,
-  async (t) => {
-    const cues = makeCues(t);
-    const args = ['--batch-size', '8', '--max-batch-delay', '1h'];
-    const server = await startServer(APP, { t, env: cues.env, args });
-    const headers = { 'X-Request-Timeout-Seconds': '50' };
-    const answer = await ask(server, { name: 'a' }, { headers });
-    assert.deepEqual([answer.status, sizeOf(answer)], [200, 1]);
-    await server.stop();
-  },
-);

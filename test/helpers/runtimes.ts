@@ -25,6 +25,8 @@ export interface Runtime {
   frame(name: string, fn: string): string;
   /** What the app calls to end its own process. */
   readonly exit: string;
+  /** What the app writes so that calls come to it in batches. */
+  readonly batchFunction: string;
 }
 
 const TYPESCRIPT: Runtime = {
@@ -35,6 +37,7 @@ const TYPESCRIPT: Runtime = {
   place: (name) => `${name}\\.mjs:\\d+:\\d+`,
   frame: (name, fn) => `at (?:Module\\.)?${fn} .*${name}\\.mjs`,
   exit: 'process\\.exit',
+  batchFunction: 'inferenceBatch',
 };
 
 const PYTHON: Runtime = {
@@ -45,6 +48,7 @@ const PYTHON: Runtime = {
   place: (name) => `${name}\\.py:\\d+`,
   frame: (name, fn) => `${name}\\.py", line \\d+, in ${fn}\\n`,
   exit: 'os\\._exit',
+  batchFunction: 'inference_batch',
 };
 
 /** The first of these files, below the root, that is there. */

@@ -22,6 +22,7 @@ export const node: Runtime = {
       interpreter: null, // the server's own
       threadVariables: [],
       watches: [app],
+      batchCure: 'export `inferenceBatch`, or give a route `batch: true`',
       warnings: [],
     }),
 };

@@ -32,6 +32,7 @@ export const python: Runtime = {
       interpreter: { path, version },
       threadVariables: ['OMP_NUM_THREADS', 'MKL_NUM_THREADS', 'OPENBLAS_NUM_THREADS'],
       watches: [app],
+      batchCure: 'write `inference_batch(inputs, ctxs)`, or give a route `batch=True`',
       stuckAt,
       warnings: warnings.map((text) => `${app}: ${text}`),
     };

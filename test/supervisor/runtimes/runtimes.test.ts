@@ -62,6 +62,7 @@ test('the first runtime of the list that claims an app prepares it; what it thro
     interpreter: null,
     threadVariables: [],
     watches: [],
+    batchCure: '',
     warnings: [],
   };
   const shell: Runtime = {
