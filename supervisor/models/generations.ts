@@ -89,7 +89,8 @@ export function needsNewWorkers(before: ModelSpec, after: ModelSpec): boolean {
   const parts = ({ name, version, app, appPlace, service, program, resolved }: ModelSpec): string => {
     // A service is told at its start how many calls it may be given, and may have made room for no more.
     const told = service === null ? null : resolved.options.batchSize;
-    return JSON.stringify([name, version, app, appPlace, service, program, told]);
+    const started = { ...program, warnings: [] };
+    return JSON.stringify([name, version, app, appPlace, service, started, told]);
   };
   return parts(before) !== parts(after);
 }

@@ -76,6 +76,15 @@ test(
   },
 );
 
+test('what its operator is warned of makes no difference to the workers', LIMIT, async (t) => {
+  const { app, real } = await served(t, 1);
+  const { pids } = real;
+  const spec = await specOf(app.path('1.mjs'), { queueSize: 1 });
+  const program = { ...spec.program, warnings: ['an environment beside the app does not count'] };
+  await real.model.replace({ ...spec, program }, LIMITS);
+  assert.deepEqual([real.pids, real.model.options.queueSize], [pids, 1]);
+});
+
 test('on the CPU the next worker is ready before the present one goes: no call waits', LIMIT, async (t) => {
   const { app, real, cues } = await served(t, 1);
   const [before] = real.pids;
