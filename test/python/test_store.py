@@ -228,6 +228,18 @@ class LocalTest(StoreTest):
         store.close()
         self.assertEqual(self.store().get("key"), 1)
 
+    def test_what_belongs_to_another_user_is_not_read(self) -> None:
+        self.path.parent.mkdir()
+        if os.getuid() == 0:
+            os.chown(self.path.parent, 65534, -1)  # what is root's counts as this user's own
+        owner = self.path.parent.stat().st_uid
+        said = (
+            rf"folder \S+ belongs to another user \(uid {owner}\), and what .*own; make it yours \(chown \d+\), or give"
+        )
+        with mock.patch("os.getuid", return_value=os.getuid() + 1):
+            with self.assertRaisesRegex(RuntimeError, said):
+                self.store().get("key")
+
     def test_what_others_can_write_is_not_read(self) -> None:
         self.path.parent.mkdir()
         self.path.parent.chmod(0o777)

@@ -35,12 +35,15 @@ def check_file(path: str) -> None:
 
 
 def _check_owner(path: str, found: os.stat_result, what: str) -> None:
-    if found.st_uid in (0, os.getuid()) and not stat.S_IMODE(found.st_mode) & 0o022:
+    if found.st_uid not in (0, os.getuid()):
+        problem = f"the {what} {path} belongs to another user (uid {found.st_uid})"
+        cure = f"make it yours (chown {os.getuid()})"
+    elif stat.S_IMODE(found.st_mode) & 0o022:
+        problem, cure = f"others can write the {what} {path}", "take their right away (chmod go-w)"
+    else:
         return
-    raise ValueError(
-        f"others can write the {what} {path}, and what they put there would be read as this app's own; "
-        "take their right away (chmod go-w), or give the store another path"
-    )
+    danger = "what they put there would be read as this app's own"
+    raise ValueError(f"{problem}, and {danger}; {cure}, or give the store another path")
 
 
 def is_store(path: str) -> bool:
