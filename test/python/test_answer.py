@@ -188,6 +188,8 @@ class Mistakes(Answers):
             ([{"e": ValueError("x")}], 'output[0]["e"] is an exception; return its text, or raise it'),
             ([1j], "output[0] is a complex number; return its real and its imag"),
             ({"a": {(1, 2): 3}}, 'output["a"] has a tuple as a key; make it text'),
+            ({b"k": 1}, "output has bytes as a key; make it text"),
+            ({Foo(): 1}, "output has a Foo as a key; make it text"),
             (loop, 'output["list"][0]["back"] refers back to an object that contains it'),
             (deep, "output is nested more than 128 levels deep"),
         ):

@@ -160,6 +160,8 @@ class Entries(unittest.TestCase):
         for returned, said in (
             ([1], "1 entry for 2 calls"),
             ("ab", "a str for"),
+            (b"ab", "returned bytes for"),
+            (5, "an int for"),
             (None, "None for"),
             ({}, "a dict for"),
         ):

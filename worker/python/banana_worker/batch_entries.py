@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, List, Tuple, TypeVar
 
 from banana_worker.errors import ServeError
+from banana_worker.sentences import kind_of
 
 Item = TypeVar("Item")
 
@@ -15,7 +16,7 @@ def entries_of(returned: Any, calls: int) -> List[Any]:
     entries = _listed(returned)
     if entries is not None and len(entries) == calls:
         return entries
-    given = _kind_of(returned) if entries is None else _counted(len(entries), "entry", "entries")
+    given = kind_of(returned) if entries is None else _counted(len(entries), "entry", "entries")
     raise ServeError(
         "SERVE_OUTPUT_INVALID",
         "The model's batch function returned %s for %s; it must return a list with one entry for each, in their order."
@@ -42,10 +43,6 @@ def only_entry(returned: Any) -> Any:
 
 def _counted(count: int, one: str, many: str) -> str:
     return "%d %s" % (count, one if count == 1 else many)
-
-
-def _kind_of(value: Any) -> str:
-    return "None" if value is None else "a %s" % type(value).__name__
 
 
 def halves_of(items: List[Item]) -> Tuple[List[Item], List[Item]]:

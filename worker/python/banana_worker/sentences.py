@@ -25,5 +25,7 @@ def kind_of(value: object) -> str:
 
 
 def with_article(noun: str) -> str:
-    """`noun` with `a` or `an` before it."""
+    """`noun` with `a` or `an` before it, where it takes one."""
+    if noun == "bytes":
+        return noun
     return ("an " if noun[:1].lower() in "aeio" else "a ") + noun

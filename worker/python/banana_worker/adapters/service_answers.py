@@ -10,6 +10,7 @@ from mms.context import Context
 from banana_worker.errors import ServeError
 from banana_worker.reply.reply import Reply, ReplyHead, ResultBody, StreamBody, checked_headers
 from banana_worker.reply.stream import iterator_of
+from banana_worker.sentences import kind_of
 
 # Clients of Multi Model Server know these texts.
 _NO_LIST = "Invalid model predict output"
@@ -136,7 +137,7 @@ def _results_of(returned: object, items: int) -> List[Any]:
                 result.close()
         message, given = _WRONG_LENGTH, f"{len(returned)} results"
     else:
-        message, given = _NO_LIST, "None" if returned is None else f"a {type(returned).__name__}"
+        message, given = _NO_LIST, kind_of(returned)
     plural = "" if items == 1 else "s"
     detail = f"{message}: the handler returned {given} for {items} item{plural}; it must return a list with one result for each, in their order."
     error = ServeError("SERVE_OUTPUT_INVALID", message, detail)

@@ -12,7 +12,7 @@ from typing import Dict, List, Set
 from banana_worker.errors import ServeError
 from banana_worker.formats.long_integers import LONG_DIGITS, TOO_MANY, LongIntegers, digits_of
 from banana_worker.outlook import is_of_process
-from banana_worker.sentences import as_sentence
+from banana_worker.sentences import as_sentence, kind_of
 from banana_worker.stack_frame import traceback_without_own_frames
 from banana_worker.reply.conversions import simpler
 from banana_worker.reply.images import is_image, png_bytes
@@ -122,7 +122,7 @@ class _Plain:
             step = None
         if isinstance(step, (str, int, float)):
             return self.key(step, place)
-        raise _Misplaced(f"{place} has a {type(key).__name__} as a key; make it text")
+        raise _Misplaced(f"{place} has {kind_of(key)} as a key; make it text")
 
 
 def _member(place: str, key: object) -> str:
