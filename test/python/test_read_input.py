@@ -206,12 +206,24 @@ class MessagePack(Inputs):
             ("a map longer than the body", "dfffffffff01"),
             ("a string longer than the body", "dbffffffff61"),
             ("nesting beyond the stack", "91" * 200_000),
-            ("a map as a key", "818001"),
             ("a timestamp of another length", "d5ff0000"),
             ("a timestamp beyond the year 9999", "c70cff000000007fffffffffffffff"),
         ):
             with self.subTest(what):
                 self.refused("^The body is not valid MessagePack: ", bytes.fromhex(text), format="msgpack")
+
+    def test_keys_of_a_map_are_text_and_what_is_written_as_text(self):
+        self.assertEqual(self.read("83a161010502c003"), {"a": 1, 5: 2, None: 3})
+        for what, text in (
+            ("a list", "819001"),
+            ("a map", "818001"),
+            ("bytes", "81c4016b01"),
+            ("a timestamp", "81d6ff0000000101"),
+            ("bytes, further inside", "9181a16181c4016b01"),
+        ):
+            with self.subTest(what):
+                said = "^The body is not valid MessagePack: a key of a map is a list, a map, bytes or a timestamp.$"
+                self.refused(said, bytes.fromhex(text), format="msgpack")
 
     def test_any_bytes_are_a_value_or_refused(self):
         numbers = random.Random(7)

@@ -22,14 +22,15 @@ export function readMsgpack(body: Buffer): unknown {
     refuseOddMarks(body);
     return unpackr.unpack(body) as unknown;
   } catch (cause) {
-    throw new ServeError(
-      'SERVE_BAD_BODY',
-      `The body is not valid MessagePack: ${asSentence((cause as Error).message)}`,
-      {
-        cause,
-      },
-    );
+    const problem = asSentence(inWordsForClients((cause as Error).message));
+    throw new ServeError('SERVE_BAD_BODY', `The body is not valid MessagePack: ${problem}`, { cause });
   }
+}
+
+/** The library tells of an option of its own where a key can be no text. */
+function inWordsForClients(message: string): string {
+  const isOfKey = message.startsWith('Invalid property type');
+  return isOfKey ? 'a key of a map is a list, a map, bytes or a timestamp' : message;
 }
 
 /** Encodes a value; nested typed arrays become arrays, `Uint8Array` becomes binary. @throws SERVE_OUTPUT_INVALID */

@@ -51,6 +51,26 @@ for (const [what, bytes] of [
   });
 }
 
+test('readMsgpack makes text of the keys of a map', () => {
+  assert.deepEqual(readMsgpack(hex('83a161010502c003')), { a: 1, 5: 2, null: 3 });
+});
+
+for (const [what, bytes] of [
+  ['a list', '819001'],
+  ['a map', '818001'],
+  ['bytes', '81c4016b01'],
+  ['a timestamp', '81d6ff0000000101'],
+  ['bytes, further inside', '9181a16181c4016b01'],
+] as const) {
+  test(`readMsgpack refuses a key of a map that is ${what}`, () => {
+    const said = 'a key of a map is a list, a map, bytes or a timestamp.';
+    assert.throws(
+      () => readMsgpack(hex(bytes)),
+      serveError('SERVE_BAD_BODY', new RegExp(`^The body is not valid MessagePack: ${said}$`)),
+    );
+  });
+}
+
 test('readMsgpack changes no prototype', () => {
   const value = readMsgpack(new Packr({ useRecords: false }).pack(new Map([['__proto__', { admin: true }]])));
   assert.equal(Object.getPrototypeOf(value), Object.prototype);

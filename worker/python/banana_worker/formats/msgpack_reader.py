@@ -97,8 +97,8 @@ class _Reader:
         entries: Dict[object, object] = {}
         for _ in range(size):
             key, at = self.value(at, depth + 1)
-            if isinstance(key, (list, dict)):
-                raise ValueError("a list or a map is the key of a map")
+            if isinstance(key, (list, dict, bytes, datetime)):
+                raise ValueError("a key of a map is a list, a map, bytes or a timestamp")
             entries[key], at = self.value(at, depth + 1)
         return entries, at
 
