@@ -46,14 +46,17 @@ export async function entryOfFolder(
       throw archiveInvalid(query.url, `${path} is a link that leads out of the model store.`);
     return { app: found, handler: name };
   }
-  return { app: file === '' ? folder : join(folder, wanted[0] as string), handler: name };
+  return {
+    app: file === '' ? folder : join(folder, missingFile(file, await readdir(folder), query)),
+    handler: name,
+  };
 }
 
 /** For a model that is a single file, whose path is real. The file of another handler is looked for in it, in vain. */
 export function entryOfFile(path: string, query: StoreQuery): EntryFile {
   const { file, name } = parseHandler(query.handler ?? '');
   const isOwn = file === '' || stemOf(basename(file)) === stemOf(basename(path));
-  return { app: isOwn ? path : join(path, filesOf(basename(file), query)[0] as string), handler: name };
+  return { app: isOwn ? path : join(path, missingFile(basename(file), [path], query)), handler: name };
 }
 
 /** Whether a file can be served, by its name: declarations of types are code for nobody. */
@@ -74,14 +77,27 @@ function filesOf(file: string, query: StoreQuery): string[] {
   return APP_EXTENSIONS.includes(extname(file)) ? [file, ...others] : others;
 }
 
+/** What is missed where a handler's file is not there: as it is written, else in the language of the files that are there. */
+function missingFile(file: string, there: readonly string[], query: StoreQuery): string {
+  if (APP_EXTENSIONS.includes(extname(file))) return file;
+  const isTold = (query.runtime ?? '') !== '';
+  const likeliest = isTold ? undefined : likeliestOf(there, query);
+  return `${file}${likeliest ?? extensions(query)[0]}`;
+}
+
 async function usualFiles(folder: string, stem: string, query: StoreQuery): Promise<string[]> {
   const names = [...ENTRY_NAMES, stem, basename(folder)];
   const usual = names.flatMap((name) => extensions(query).map((extension) => name + extension));
-  const files = await readdir(folder);
-  const apps = files.filter(isAppFile);
-  const likeliest = extensions(query).find((extension) => apps.some((app) => extname(app) === extension));
+  const apps = (await readdir(folder)).filter(isAppFile);
+  const likeliest = likeliestOf(apps, query);
   const only = apps.filter((app) => runtimeNameOf(extname(app)) === runtimeNameOf(likeliest ?? ''));
   return only.length === 1 ? [...usual, ...only] : usual;
+}
+
+/** Which of their extensions comes first. */
+function likeliestOf(files: readonly string[], query: StoreQuery): string | undefined {
+  const apps = files.filter(isAppFile);
+  return extensions(query).find((extension) => apps.some((app) => extname(app) === extension));
 }
 
 function extensions({ runtime = '' }: StoreQuery): readonly string[] {

@@ -1,23 +1,35 @@
 /** Models of a store that cannot be served are registered all the same, and say why once a worker shall start; manifests. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
-import type { TestContext } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { ENTRY_NAMES } from '../../supervisor/store/entry-file.js';
 import { startManagedCommand, type ManagedCommand } from '../helpers/managed-command.js';
+import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import { appFolder } from '../worker/app-folder.js';
 
 const LIMIT = { timeout: 60_000 };
 
-/** A service that answers with this. */
-function answering(what: string): string {
-  return `export const handle = (data) => data?.map(() => ${JSON.stringify(what)}) ?? null;`;
-}
+/** A service that answers with this, and the extension of its file. */
+const SERVICES: Readonly<
+  Record<Language, readonly [extension: string, answering: (what: string) => string]>
+> = {
+  TypeScript: [
+    '.mjs',
+    (what) => `export const handle = (data) => data?.map(() => ${JSON.stringify(what)}) ?? null;`,
+  ],
+  Python: [
+    '.py',
+    (what) => `def handle(data, context): return data and [${JSON.stringify(what)} for _ in data]`,
+  ],
+};
 
 function startStore(t: TestContext, files: Readonly<Record<string, string>>): Promise<ManagedCommand> {
   return startManagedCommand(t, { args: ['--drain-lag', '0s'] }, appFolder(t, files));
 }
 
-/** What cannot be served: the query of its registration, its files, and what is said of it when a worker starts. */
+/**
+ * What cannot be served: the query of its registration, its files, and what is said of it when a worker starts. `.x` stands
+ * for the extension.
+ */
 const UNSERVABLE: readonly (readonly [
   what: string,
   query: string,
@@ -26,28 +38,32 @@ const UNSERVABLE: readonly (readonly [
 ])[] = [
   [
     'a handler of a single file that is not that file',
-    'url=m.mjs&handler=gone:run',
-    ['m.mjs'],
-    ['m.mjs: the model is this file, and its handler names another, gone.ts.'],
+    'url=m.x&handler=gone:run',
+    ['m.x'],
+    ['m.x: the model is this file, and its handler names another, gone.x.'],
   ],
   [
     'a handler whose file is not in the folder',
     'url=m&handler=gone:run',
-    ['m/service.mjs'],
-    ['gone.ts: no such file'],
+    ['m/service.x'],
+    ['gone.x: no such file'],
   ],
   [
     'a folder in which nothing says what is meant',
     'url=m',
-    ['m/labels.mjs', 'm/other.mjs'],
+    ['m/labels.x', 'm/other.x'],
     ['nothing says which of its files', ...ENTRY_NAMES],
   ],
 ];
 
-describe('over the management API', LIMIT, () => {
-  for (const [what, query, files, said] of UNSERVABLE) {
-    test(`${what} is registered, and its worker cannot start and says why`, async (t) => {
-      const texts = Object.fromEntries(files.map((file) => [file, answering('m')]));
+withEachRuntime(({ language }) => {
+  const [extension, answering] = SERVICES[language];
+  const inIt = (text: string): string => text.replaceAll('.x', extension);
+
+  for (const [what, asked, files, said] of UNSERVABLE) {
+    test(`${what} is registered, and its worker cannot start and says why`, LIMIT, async (t) => {
+      const query = inIt(asked);
+      const texts = Object.fromEntries(files.map((file) => [inIt(file), answering('m')]));
       const { server, management } = await startStore(t, texts);
       assert.equal(await management.said(`POST /models?${query}`), '200 Model "m" registered');
       assert.equal(
@@ -55,7 +71,7 @@ describe('over the management API', LIMIT, () => {
         '500 Failed to start workers',
       );
       const reason = (await management.describe('m')).workers[0]?.lastError ?? '';
-      for (const text of said) assert.ok(reason.includes(text), `${text} in ${reason}`);
+      for (const text of said.map(inIt)) assert.ok(reason.includes(text), `${text} in ${reason}`);
       await server.untilPrinted(reason);
       assert.equal(await management.said('DELETE /models/m'), '200 Model "m" unregistered');
       assert.equal(
@@ -67,39 +83,43 @@ describe('over the management API', LIMIT, () => {
     });
   }
 
-  test('a folder with a manifest is registered by its url alone, and a second one of its name is another version', async (t) => {
-    const manifest = (version?: string): string =>
-      JSON.stringify({
-        runtime: 'python',
-        model: { modelName: 'cats', handler: 'cats.py:handle', modelVersion: version },
+  test(
+    'a folder with a manifest is registered by its url alone, and a second one of its name is another version',
+    LIMIT,
+    async (t) => {
+      const manifest = (version?: string): string =>
+        JSON.stringify({
+          runtime: 'python',
+          model: { modelName: 'cats', handler: 'cats.py:handle', modelVersion: version },
+        });
+      const { server, management } = await startStore(t, {
+        'first/MAR-INF/MANIFEST.json': manifest(),
+        [`first/cats${extension}`]: answering('first'),
+        'second/MAR-INF/MANIFEST.json': manifest('2.0'),
+        [`second/cats${extension}`]: answering('second'),
+        'old/MANIFEST.json': '{"Model":{"Model-Name":"cats","Service":"old.py:handle"}}',
+        [`old/old${extension}`]: answering('old'),
       });
-    const { server, management } = await startStore(t, {
-      'first/MAR-INF/MANIFEST.json': manifest(),
-      'first/cats.mjs': answering('first'),
-      'second/MAR-INF/MANIFEST.json': manifest('2.0'),
-      'second/cats.mjs': answering('second'),
-      'old/MANIFEST.json': '{"Model":{"Model-Name":"cats","Service":"old.py:handle"}}',
-      'old/old.mjs': answering('old'),
-    });
-    const register = (url: string): Promise<string> =>
-      management.said(`POST /models?url=${url}&initial_workers=1`);
-    for (const url of ['first', 'second', 'old']) assert.equal(await register(url), '200 Workers scaled');
-    assert.match(await register('second'), /^409 Model cats@2\.0 is already registered\.$/);
-    const all = (await management.manage('GET /models/cats/all')).json<{ modelVersion: string }[]>();
-    assert.deepEqual(all.map(({ modelVersion }) => modelVersion).sort(), ['1.0', '2.0', 'snapshot']);
-    const answers = ['cats', 'cats/1.0', 'cats/2.0', 'cats/snapshot'].map(async (model) => {
-      return (await management.infer(model)).text;
-    });
-    assert.deepEqual(await Promise.all(answers), ['first', 'first', 'second', 'old']);
-    assert.match(await management.said('PUT /models/cats/2.0/set-default'), /^200 Default version/);
-    assert.equal((await management.infer('cats')).text, 'second');
-    await server.stop();
-  });
+      const register = (url: string): Promise<string> =>
+        management.said(`POST /models?url=${url}&initial_workers=1`);
+      for (const url of ['first', 'second', 'old']) assert.equal(await register(url), '200 Workers scaled');
+      assert.match(await register('second'), /^409 Model cats@2\.0 is already registered\.$/);
+      const all = (await management.manage('GET /models/cats/all')).json<{ modelVersion: string }[]>();
+      assert.deepEqual(all.map(({ modelVersion }) => modelVersion).sort(), ['1.0', '2.0', 'snapshot']);
+      const answers = ['cats', 'cats/1.0', 'cats/2.0', 'cats/snapshot'].map(async (model) => {
+        return (await management.infer(model)).text;
+      });
+      assert.deepEqual(await Promise.all(answers), ['first', 'first', 'second', 'old']);
+      assert.match(await management.said('PUT /models/cats/2.0/set-default'), /^200 Default version/);
+      assert.equal((await management.infer('cats')).text, 'second');
+      await server.stop();
+    },
+  );
 
-  test('a manifest without a name or a handler is refused, unless the request has them', async (t) => {
+  test('a manifest without a name or a handler is refused, unless the request has them', LIMIT, async (t) => {
     const { server, management } = await startStore(t, {
       'm/MAR-INF/MANIFEST.json': '{"model":{}}',
-      'm/service.mjs': answering('m'),
+      [`m/service${extension}`]: answering('m'),
     });
     assert.equal(await management.said('POST /models?url=m'), '400 Model name is not defined.');
     assert.equal(
