@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 from typing import Any, Callable, Dict
+from unittest import mock
 
 
 def raise_natively(text: str, kind: type = RuntimeError) -> None:
@@ -26,6 +27,11 @@ def raised_by(function: Callable[[], object]) -> BaseException:
     except BaseException as error:
         return error
     raise AssertionError("nothing was raised")
+
+
+def driver_saying(is_lost: bool) -> Any:
+    """As the driver of a process that computes on a GPU."""
+    return mock.patch("banana_worker.library_errors.has_lost_context", return_value=is_lost)
 
 
 def native(text: str, kind: type = RuntimeError) -> BaseException:

@@ -23,7 +23,7 @@ from banana_worker.reply.accept import asks_for
 from banana_worker.reply.answer import StreamedAnswer, answer_of
 from banana_worker.reply.reply import BytesBody, JsonBody, Reply, ReplyHead, StreamBody
 from calls import call_with
-from gpu_errors import raise_natively, raised_by
+from gpu_errors import driver_saying, raise_natively, raised_by
 
 MSGPACK = "application/msgpack"
 SSE = "text/event-stream"
@@ -217,7 +217,9 @@ class Mistakes(Answers):
 
     def test_what_is_wrong_with_the_process_is_raised_as_it_is(self):
         for kind, text in ((RuntimeError, "CUDA error: device-side assert triggered"), (MemoryError, "no memory")):
-            for accept, error in self.errors_in_cpu(lambda: raise_natively(text, kind)):
+            with driver_saying(True):
+                errors = list(self.errors_in_cpu(lambda: raise_natively(text, kind)))
+            for accept, error in errors:
                 with self.subTest(text, accept=accept):
                     self.assertEqual((type(error), str(error)), (kind, text))
 

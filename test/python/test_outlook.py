@@ -10,14 +10,13 @@ import tokenize
 import types
 import unittest
 from typing import Any, Dict, Generator, Optional
-from unittest import mock
 
 from banana_worker.errors import ServeError, describe_thrown
 from banana_worker.failure import failure_of
 from banana_worker.outlook import is_out_of_memory, loss_of_gpu, outlook_of
 from banana_worker.retirement import Retirement
 from banana_worker.stack_frame import plain_traceback
-from gpu_errors import LIBRARIES, class_of, native, native_raiser, raise_natively, raised_by, raised_in
+from gpu_errors import LIBRARIES, class_of, driver_saying, native, native_raiser, raise_natively, raised_by, raised_in
 
 # What a client may send, when it knows what libraries say.
 CLIENTS_TEXTS = (
@@ -34,11 +33,6 @@ CLIENTS_TEXTS = (
 
 
 NO_MEMORY = CLIENTS_TEXTS[2]
-
-
-def driver_saying(is_lost: bool) -> Any:
-    """As the driver of a process that computes on a GPU."""
-    return mock.patch("banana_worker.library_errors.has_lost_context", return_value=is_lost)
 
 
 class OutOfMemoryError(RuntimeError):
