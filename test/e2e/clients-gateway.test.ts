@@ -3,10 +3,12 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { test, type TestContext } from 'node:test';
-import { makeCues, type Cues } from '../helpers/cues.js';
+import { describe, test, type TestContext } from 'node:test';
+import { makeCues } from '../helpers/cues.js';
 import { Thrown, startClient, type PublishedClient } from '../helpers/published-client.js';
-import { eventually, fixture, isAlive, startServer, type Server } from '../helpers/server.js';
+import { withEachRuntime } from '../helpers/runtimes.js';
+import { eventually, isAlive, startServer, type Server } from '../helpers/server.js';
+import { shareServer } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 60_000 };
 
@@ -24,220 +26,261 @@ interface Worked {
   readonly pid: number;
 }
 
-for (const major of [3, 4] as const) {
-  test(
-    `${major}.0.0: run of a long call gets the reply as documented, in ${major === 3 ? 'a start and one check' : 'one request'}`,
-    LIMIT,
-    async (t) => {
-      const { cues, server, client, paths } = await startNoted(t, major);
-      const run = client.ask<Outcome>('run', 'key', 'model', { until: 'go on', text: 'hi' });
-      await cues.untilNoted(/^begun /);
-      cues.give('go on');
-      const { id, created, apiVersion, callID, modelOutputs, ...rest } = await run;
-      assert.deepEqual(rest, { message: 'success' });
-      assert.match(id, /^[\w-]{32,36}$/);
-      assert.ok(Math.abs(created - Date.now() / 1000) < 60, 'seconds');
-      assert.equal(typeof apiVersion, 'string');
-      assert.deepEqual((modelOutputs[0] as Worked).input, { until: 'go on', text: 'hi' });
-      assert.equal(modelOutputs.length, 1);
-      if (major === 3) assert.match(callID as string, /^call_\w+$/);
-      const asked = major === 3 ? ['/start/v2/', '/check/v2/'] : ['/start/v4/'];
-      assert.deepEqual(paths, asked, 'nobody asks again while nothing has changed');
-      await server.stop();
-    },
-  );
+withEachRuntime(({ app }) => {
+  describe('on one server', () => {
+    const shared = shareServer(app('works'), { args: ['--log-format', 'json'] });
 
-  test(
-    `${major}.0.0: start answers while the call runs; check holds, and gives the result again`,
-    LIMIT,
-    async (t) => {
-      const { cues, server, client, paths } = await startNoted(t, major);
-      const callID = await client.ask<string>('start', 'key', 'model', { until: 'go on' });
-      await cues.untilNoted(/^begun /);
-      const held = client.ask<Outcome>('check', 'key', callID);
-      await eventually(
-        () => paths.length === 2,
-        15_000,
-        () => `asked for ${paths.join()}`,
+    for (const major of [3, 4] as const) {
+      test(
+        `${major}.0.0: run of a long call gets the reply as documented, in ${major === 3 ? 'a start and one check' : 'one request'}`,
+        LIMIT,
+        async (t) => {
+          const { cues, server } = shared;
+          const { client, paths } = await startNoted(t, major, server);
+          const run = client.ask<Outcome>('run', 'key', 'model', { until: 'go on', text: 'hi' });
+          await cues.untilNoted(/^begun /);
+          cues.give('go on');
+          const { id, created, apiVersion, callID, modelOutputs, ...rest } = await run;
+          assert.deepEqual(rest, { message: 'success' });
+          assert.match(id, /^[\w-]{32,36}$/);
+          assert.ok(Math.abs(created - Date.now() / 1000) < 60, 'seconds');
+          assert.equal(typeof apiVersion, 'string');
+          assert.deepEqual((modelOutputs[0] as Worked).input, { until: 'go on', text: 'hi' });
+          assert.equal(modelOutputs.length, 1);
+          if (major === 3) assert.match(callID as string, /^call_\w+$/);
+          const asked = major === 3 ? ['/start/v2/', '/check/v2/'] : ['/start/v4/'];
+          assert.deepEqual(paths, asked, 'nobody asks again while nothing has changed');
+        },
       );
-      cues.give('go on');
-      const first = await held;
-      assert.equal(first.message, 'success');
-      assert.deepEqual((first.modelOutputs[0] as Worked).input, { until: 'go on' });
-      const again = await client.ask<Outcome>('check', 'key', callID);
-      assert.deepEqual(again.modelOutputs, first.modelOutputs);
-      assert.equal(cues.notes().filter((note) => note.startsWith('begun')).length, 1, 'ran once');
-      await server.stop();
-    },
-  );
 
-  test(`${major}.0.0: a run that comes during a slow init is held, and answered`, LIMIT, async (t) => {
-    const cues = makeCues(t);
-    cues.give('init may not end');
-    const server = await startServer(fixture('works.mjs'), { t, env: cues.env });
-    const client = await startClient(t, major, server);
-    const run = client.ask<Outcome>('run', 'key', 'model', { early: true });
-    await server.until(({ model }) => model.queue.waiting === 1);
-    cues.give('init may end');
-    assert.deepEqual(((await run).modelOutputs[0] as Worked).input, { early: true });
-    await server.stop();
+      test(
+        `${major}.0.0: start answers while the call runs; check holds, and gives the result again`,
+        LIMIT,
+        async (t) => {
+          const { cues, server } = shared;
+          const { client, paths } = await startNoted(t, major, server);
+          const callID = await client.ask<string>('start', 'key', 'model', { until: 'go on' });
+          await cues.untilNoted(/^begun /);
+          const held = client.ask<Outcome>('check', 'key', callID);
+          await eventually(
+            () => paths.length === 2,
+            15_000,
+            () => `asked for ${paths.join()}`,
+          );
+          cues.give('go on');
+          const first = await held;
+          assert.equal(first.message, 'success');
+          assert.deepEqual((first.modelOutputs[0] as Worked).input, { until: 'go on' });
+          const again = await client.ask<Outcome>('check', 'key', callID);
+          assert.deepEqual(again.modelOutputs, first.modelOutputs);
+          assert.equal(cues.notes().filter((note) => note.startsWith('begun')).length, 1, 'ran once');
+        },
+      );
+
+      test(`${major}.0.0: a megabyte of non-ASCII text goes there and back`, LIMIT, async (t) => {
+        const client = await startClient(t, major, shared.server);
+        const inputs = { text: 'Grüße, 世界 🍌 \u2028'.repeat(50_000) };
+        const { modelOutputs } = await client.ask<Outcome>('run', 'key', 'model', inputs);
+        assert.ok(Buffer.byteLength(inputs.text) > 1e6);
+        const { input } = modelOutputs[0] as Worked;
+        assert.ok(JSON.stringify(input) === JSON.stringify(inputs), 'not a character is different');
+      });
+    }
+
+    test('3.0.0: feedback is taken, and logged in one bounded line', LIMIT, async (t) => {
+      const { server } = shared;
+      const client = await startClient(t, 3, server);
+      const feedback = { rating: 'süß', text: 'x'.repeat(10_000) };
+      const reply = await client.ask<Outcome>('feedback', 'key', 'call_1', feedback);
+      assert.equal(reply.message, 'success');
+      await server.untilPrinted('feedback on a call');
+      const line = server
+        .stderr()
+        .split('\n')
+        .find((text) => text.includes('feedback on a call')) as string;
+      const logged = JSON.parse(line) as { callID: string; feedback: string };
+      assert.equal(logged.callID, 'call_1');
+      assert.ok(logged.feedback.startsWith('{"rating":"süß","text":"xxx'), logged.feedback);
+      assert.ok(line.length < 3000, 'bounded');
+    });
+
+    test(
+      "the Go SDK: run waits in /start/v3/ and gets a callID; start's result comes from /check/v3/",
+      LIMIT,
+      async () => {
+        const { cues, server } = shared;
+        const envelope = { id: 'uuid', created: 1649712752, apiKey: 'key' };
+        const start = (modelInputs: object, startOnly: boolean): ReturnType<typeof goPost> =>
+          goPost(server, '/start/v3/', { ...envelope, modelKey: 'model', modelInputs, startOnly });
+        const run = start({ until: 'go on' }, false);
+        await cues.untilNoted(/^begun /);
+        cues.give('go on');
+        const ran = await run;
+        assert.deepEqual([ran.message, ran.finished, ran.modelOutputs.length], ['success', true, 1]);
+        assert.match(ran.callID ?? '', /^call_\w+$/);
+        const started = await start({ a: 1 }, true);
+        assert.deepEqual([started.message, started.finished], ['success', false]);
+        const check = { ...envelope, longPoll: true, callID: started.callID };
+        const checked = await goPost(server, '/check/v3/', check);
+        assert.deepEqual([checked.message, (checked.modelOutputs[0] as Worked).input], ['success', { a: 1 }]);
+      },
+    );
   });
 
-  test(
-    `${major}.0.0: a run that finds no place during a slow init is told why, and works when tried again`,
-    LIMIT,
-    async (t) => {
+  describe('on one server whose app ends calls as told', () => {
+    const shared = shareServer(app('ends-as-told'));
+
+    for (const major of [3, 4] as const)
+      test(`${major}.0.0: throws a string that says what went wrong`, LIMIT, async (t) => {
+        const { server } = shared;
+        const client = await startClient(t, major, server);
+        const run = (end: string): Promise<unknown> => client.ask('run', 'key', 'model', { end });
+        await assert.rejects(run('throws'), says(/^inference server error: The model failed on this call/));
+        await assert.rejects(run('bytes'), says(/application\/octet-stream, and only JSON/));
+        await assert.rejects(run('stream'), says(/text\/plain; charset=utf-8, and only JSON/));
+        await assert.rejects(run('refuses'), says(/status 403: \{"message":"not for you"\}/));
+        await assert.rejects(run('lies'), says(/application\/json, and only JSON/));
+        await assert.rejects(
+          client.ask('check', 'key', 'call_unknown'),
+          says(/callID does not exist.*: call_unknown$/),
+        );
+        const { modelOutputs } = (await run('list')) as Outcome;
+        assert.deepEqual(modelOutputs, [[1, 'zwei', null]]);
+      });
+
+    test('a start that waits tells the callID of a call that failed, too', LIMIT, async () => {
+      const { server } = shared;
+      const failed = await goPost(server, '/start/v3/', { modelInputs: { end: 'throws' } });
+      assert.match(failed.message, /^inference server error: /);
+      assert.match(failed.callID ?? '', /^call_\w+$/);
+      const checked = await goPost(server, '/check/v3/', { callID: failed.callID });
+      assert.equal(checked.message, failed.message);
+    });
+  });
+
+  for (const major of [3, 4] as const) {
+    test(`${major}.0.0: a run that comes during a slow init is held, and answered`, LIMIT, async (t) => {
       const cues = makeCues(t);
       cues.give('init may not end');
-      const server = await startServer(fixture('works.mjs'), {
+      const server = await startServer(app('works'), { t, env: cues.env });
+      const client = await startClient(t, major, server);
+      const run = client.ask<Outcome>('run', 'key', 'model', { early: true });
+      await server.until(({ model }) => model.queue.waiting === 1);
+      cues.give('init may end');
+      assert.deepEqual(((await run).modelOutputs[0] as Worked).input, { early: true });
+      await server.stop();
+    });
+
+    test(
+      `${major}.0.0: a run that finds no place during a slow init is told why, and works when tried again`,
+      LIMIT,
+      async (t) => {
+        const cues = makeCues(t);
+        cues.give('init may not end');
+        const server = await startServer(app('works'), {
+          t,
+          env: cues.env,
+          args: ['--queue-size', '1'],
+        });
+        const client = await startClient(t, major, server);
+        const held = client.ask<Outcome>('run', 'key', 'model', { n: 1 });
+        await server.until(({ model }) => model.queue.waiting === 1);
+        const full = says(/^inference server error: The queue is full; try again later\.$/);
+        await assert.rejects(client.ask('run', 'key', 'model', { n: 2 }), full);
+        assert.equal((await server.status()).state, 'starting');
+        cues.give('init may end');
+        assert.deepEqual(((await held).modelOutputs[0] as Worked).input, { n: 1 });
+        const again = await client.ask<Outcome>('run', 'key', 'model', { n: 2 });
+        assert.deepEqual((again.modelOutputs[0] as Worked).input, { n: 2 });
+        await server.stop();
+      },
+    );
+
+    test(`${major}.0.0: a full queue is told at once, and the next run works`, LIMIT, async (t) => {
+      const cues = makeCues(t);
+      const server = await startServer(app('works'), { t, env: cues.env, args: ['--queue-size', '0'] });
+      await server.until(({ state }) => state === 'ready');
+      const client = await startClient(t, major, server);
+      const callID = await client.ask<string>('start', 'key', 'model', { until: 'go on' });
+      await cues.untilNoted(/^begun /);
+      await assert.rejects(
+        client.ask('run', 'key', 'model', {}),
+        says(/^inference server error: The queue is full/),
+      );
+      cues.give('go on');
+      assert.equal((await client.ask<Outcome>('check', 'key', callID)).message, 'success');
+      assert.equal((await client.ask<Outcome>('run', 'key', 'model', {})).message, 'success');
+      await server.stop();
+    });
+
+    test(
+      `${major}.0.0: kill -9 of the worker fails the run that it had, and the next one works`,
+      LIMIT,
+      async (t) => {
+        const cues = makeCues(t);
+        const server = await startServer(app('works'), { t, env: cues.env, expectedRestarts: 1 });
+        const client = await startClient(t, major, server);
+        const run = client.ask('run', 'key', 'model', { until: 'never' });
+        await cues.untilNoted(/^begun /);
+        process.kill((await server.status()).model.workers[0]?.pid as number, 'SIGKILL');
+        await assert.rejects(run, says(/^inference server error: .*SIGKILL/));
+        assert.equal((await client.ask<Outcome>('run', 'key', 'model', {})).message, 'success');
+        await server.stop();
+      },
+    );
+
+    test(`${major}.0.0: SIGTERM lets a run end and refuses the next one`, LIMIT, async (t) => {
+      const cues = makeCues(t);
+      const server = await startServer(app('works'), {
         t,
         env: cues.env,
-        args: ['--queue-size', '1'],
+        args: ['--drain-lag', '0ms'],
       });
       const client = await startClient(t, major, server);
-      const held = client.ask<Outcome>('run', 'key', 'model', { n: 1 });
-      await server.until(({ model }) => model.queue.waiting === 1);
-      const full = says(/^inference server error: The queue is full; try again later\.$/);
-      await assert.rejects(client.ask('run', 'key', 'model', { n: 2 }), full);
-      assert.equal((await server.status()).state, 'starting');
-      cues.give('init may end');
-      assert.deepEqual(((await held).modelOutputs[0] as Worked).input, { n: 1 });
-      const again = await client.ask<Outcome>('run', 'key', 'model', { n: 2 });
-      assert.deepEqual((again.modelOutputs[0] as Worked).input, { n: 2 });
-      await server.stop();
-    },
-  );
+      const run = client.ask<Outcome>('run', 'key', 'model', { until: 'go on' });
+      await cues.untilNoted(/^begun /);
+      const { model } = await server.status();
+      server.process.kill('SIGTERM');
+      await server.until(({ state }) => state === 'draining');
+      await assert.rejects(client.ask('run', 'key', 'model', {}), says(/error: The server is shutting down/));
+      cues.give('go on');
+      assert.equal((await run).message, 'success');
+      assert.deepEqual(await server.ended, { code: 0, signal: null });
+      assert.ok(model.workers.every(({ pid, restarts }) => restarts === 0 && !isAlive(pid as number)));
+    });
 
-  test(`${major}.0.0: a megabyte of non-ASCII text goes there and back`, LIMIT, async (t) => {
-    const server = await startServer(fixture('echoes.mjs'), { t });
-    const client = await startClient(t, major, server);
-    const inputs = { text: 'Grüße, 世界 🍌 \u2028'.repeat(50_000) };
-    const { modelOutputs } = await client.ask<Outcome>('run', 'key', 'model', inputs);
-    assert.ok(Buffer.byteLength(inputs.text) > 1e6);
-    assert.ok(JSON.stringify(modelOutputs) === JSON.stringify([inputs]), 'not a character is different');
-    await server.stop();
-  });
-
-  test(`${major}.0.0: throws a string that says what went wrong`, LIMIT, async (t) => {
-    const server = await startServer(fixture('ends-as-told.mjs'), { t });
-    const client = await startClient(t, major, server);
-    const run = (end: string): Promise<unknown> => client.ask('run', 'key', 'model', { end });
-    await assert.rejects(run('throws'), says(/^inference server error: The model failed on this call/));
-    await assert.rejects(run('bytes'), says(/application\/octet-stream, and only JSON/));
-    await assert.rejects(run('stream'), says(/and only JSON/));
-    await assert.rejects(run('refuses'), says(/status 403: \{"message":"not for you"\}/));
-    await assert.rejects(run('lies'), says(/application\/json, and only JSON/));
-    await assert.rejects(
-      client.ask('check', 'key', 'call_unknown'),
-      says(/callID does not exist.*: call_unknown$/),
-    );
-    const { modelOutputs } = (await run('list')) as Outcome;
-    assert.deepEqual(modelOutputs, [[1, 'zwei', null]]);
-    await server.stop();
-  });
-
-  test(`${major}.0.0: a full queue is told at once, and the next run works`, LIMIT, async (t) => {
-    const cues = makeCues(t);
-    const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args: ['--queue-size', '0'] });
-    await server.until(({ state }) => state === 'ready');
-    const client = await startClient(t, major, server);
-    const callID = await client.ask<string>('start', 'key', 'model', { until: 'go on' });
-    await cues.untilNoted(/^begun /);
-    await assert.rejects(
-      client.ask('run', 'key', 'model', {}),
-      says(/^inference server error: The queue is full/),
-    );
-    cues.give('go on');
-    assert.equal((await client.ask<Outcome>('check', 'key', callID)).message, 'success');
-    assert.equal((await client.ask<Outcome>('run', 'key', 'model', {})).message, 'success');
-    await server.stop();
-  });
-
-  test(
-    `${major}.0.0: kill -9 of the worker fails the run that it had, and the next one works`,
-    LIMIT,
-    async (t) => {
+    test(`${major}.0.0: the drain timeout fails a run that does not end, and says so`, LIMIT, async (t) => {
       const cues = makeCues(t);
-      const server = await startServer(fixture('works.mjs'), { t, env: cues.env, expectedRestarts: 1 });
+      const args = ['--drain-timeout', '1s', '--drain-lag', '0ms'];
+      const server = await startServer(app('works'), { t, env: cues.env, args });
       const client = await startClient(t, major, server);
       const run = client.ask('run', 'key', 'model', { until: 'never' });
       await cues.untilNoted(/^begun /);
-      process.kill((await server.status()).model.workers[0]?.pid as number, 'SIGKILL');
-      await assert.rejects(run, says(/^inference server error: .*SIGKILL/));
-      assert.equal((await client.ask<Outcome>('run', 'key', 'model', {})).message, 'success');
-      await server.stop();
-    },
-  );
-
-  test(`${major}.0.0: SIGTERM lets a run end and refuses the next one`, LIMIT, async (t) => {
-    const cues = makeCues(t);
-    const server = await startServer(fixture('works.mjs'), {
-      t,
-      env: cues.env,
-      args: ['--drain-lag', '0ms'],
+      server.process.kill('SIGTERM');
+      await assert.rejects(run, says(/error: The server stopped before this call was finished/));
+      assert.equal((await server.ended).code, 5);
     });
-    const client = await startClient(t, major, server);
-    const run = client.ask<Outcome>('run', 'key', 'model', { until: 'go on' });
-    await cues.untilNoted(/^begun /);
-    const { model } = await server.status();
-    server.process.kill('SIGTERM');
-    await server.until(({ state }) => state === 'draining');
-    await assert.rejects(client.ask('run', 'key', 'model', {}), says(/error: The server is shutting down/));
-    cues.give('go on');
-    assert.equal((await run).message, 'success');
-    assert.deepEqual(await server.ended, { code: 0, signal: null });
-    assert.ok(model.workers.every(({ pid, restarts }) => restarts === 0 && !isAlive(pid as number)));
-  });
 
-  test(`${major}.0.0: the drain timeout fails a run that does not end, and says so`, LIMIT, async (t) => {
-    const cues = makeCues(t);
-    const args = ['--drain-timeout', '1s', '--drain-lag', '0ms'];
-    const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args });
-    const client = await startClient(t, major, server);
-    const run = client.ask('run', 'key', 'model', { until: 'never' });
-    await cues.untilNoted(/^begun /);
-    server.process.kill('SIGTERM');
-    await assert.rejects(run, says(/error: The server stopped before this call was finished/));
-    assert.equal((await server.ended).code, 5);
-  });
-
-  test(`${major}.0.0: with API keys, the one in the body counts, and is in no log`, LIMIT, async (t) => {
-    const key = 's3cret-of-the-gateway';
-    const args = ['--api-key', key, '--access-log', '--log-level', 'debug'];
-    const server = await startServer(fixture('tells-context.mjs'), { t, args, key });
-    const client = await startClient(t, major, server);
-    assert.equal((await fetch(`${server.url}/livez`)).status, 200);
-    const { message, modelOutputs } = await client.ask<Outcome>('run', key, 'model', {});
-    assert.equal(message, 'success');
-    assert.ok(!JSON.stringify(modelOutputs).includes(key), 'the app is not told');
-    const refusal = says(/^inference server error: The apiKey is none that is known here/);
-    await assert.rejects(client.ask('run', 'wrong', 'model', {}), refusal);
-    await assert.rejects(client.ask('check', 'wrong', 'call_1'), refusal);
-    if (major === 3) {
-      await assert.rejects(client.ask('feedback', 'wrong', 'call_1', {}), refusal);
-      assert.equal((await client.ask<Outcome>('feedback', key, 'call_1', { ok: 1 })).message, 'success');
-    }
-    await server.stop();
-    assert.ok(!(server.stdout() + server.stderr()).includes(key));
-  });
-}
-
-test('3.0.0: feedback is taken, and logged in one bounded line', LIMIT, async (t) => {
-  const server = await startServer(fixture('echoes.mjs'), { t, args: ['--log-format', 'json'] });
-  const client = await startClient(t, 3, server);
-  const feedback = { rating: 'süß', text: 'x'.repeat(10_000) };
-  const reply = await client.ask<Outcome>('feedback', 'key', 'call_1', feedback);
-  assert.equal(reply.message, 'success');
-  await server.untilPrinted('feedback on a call');
-  const line = server
-    .stderr()
-    .split('\n')
-    .find((text) => text.includes('feedback on a call')) as string;
-  const logged = JSON.parse(line) as { callID: string; feedback: string };
-  assert.equal(logged.callID, 'call_1');
-  assert.ok(logged.feedback.startsWith('{"rating":"süß","text":"xxx'), logged.feedback);
-  assert.ok(line.length < 3000, 'bounded');
-  await server.stop();
+    test(`${major}.0.0: with API keys, the one in the body counts, and is in no log`, LIMIT, async (t) => {
+      const key = 's3cret-of-the-gateway';
+      const args = ['--api-key', key, '--access-log', '--log-level', 'debug'];
+      const server = await startServer(app('tells-context'), { t, args, key });
+      const client = await startClient(t, major, server);
+      assert.equal((await fetch(`${server.url}/livez`)).status, 200);
+      const { message, modelOutputs } = await client.ask<Outcome>('run', key, 'model', {});
+      assert.equal(message, 'success');
+      assert.ok(!JSON.stringify(modelOutputs).includes(key), 'the app is not told');
+      const refusal = says(/^inference server error: The apiKey is none that is known here/);
+      await assert.rejects(client.ask('run', 'wrong', 'model', {}), refusal);
+      await assert.rejects(client.ask('check', 'wrong', 'call_1'), refusal);
+      if (major === 3) {
+        await assert.rejects(client.ask('feedback', 'wrong', 'call_1', {}), refusal);
+        assert.equal((await client.ask<Outcome>('feedback', key, 'call_1', { ok: 1 })).message, 'success');
+      }
+      await server.stop();
+      assert.ok(!(server.stdout() + server.stderr()).includes(key));
+    });
+  }
 });
 
 function says(text: RegExp): (thrown: unknown) => boolean {
@@ -250,20 +293,16 @@ function says(text: RegExp): (thrown: unknown) => boolean {
 }
 
 interface Noted {
-  readonly cues: Cues;
-  readonly server: Server;
   readonly client: PublishedClient;
   /** That the client asked for. */
   readonly paths: readonly string[];
 }
 
-/** A server whose calls end on a cue, and a client that asks through a proxy. */
-async function startNoted(t: TestContext, major: 3 | 4): Promise<Noted> {
-  const cues = makeCues(t);
-  const server = await startServer(fixture('works.mjs'), { t, env: cues.env });
+/** A client that asks through a proxy. */
+async function startNoted(t: TestContext, major: 3 | 4, server: Server): Promise<Noted> {
   const paths: string[] = [];
   const client = await startClient(t, major, await notingProxy(t, server, paths));
-  return { cues, server, client, paths };
+  return { client, paths };
 }
 
 /** Hands everything on, and notes the paths that were asked for. */
@@ -302,37 +341,3 @@ async function goPost(server: Server, path: string, body: object): Promise<Outco
   assert.equal(response.headers['content-encoding'], undefined, 'though gzip would be taken');
   return JSON.parse(Buffer.concat(chunks).toString()) as Outcome;
 }
-
-test(
-  "the Go SDK: run waits in /start/v3/ and gets a callID; start's result comes from /check/v3/",
-  LIMIT,
-  async (t) => {
-    const cues = makeCues(t);
-    const server = await startServer(fixture('works.mjs'), { t, env: cues.env });
-    const envelope = { id: 'uuid', created: 1649712752, apiKey: 'key' };
-    const start = (modelInputs: object, startOnly: boolean): ReturnType<typeof goPost> =>
-      goPost(server, '/start/v3/', { ...envelope, modelKey: 'model', modelInputs, startOnly });
-    const run = start({ until: 'go on' }, false);
-    await cues.untilNoted(/^begun /);
-    cues.give('go on');
-    const ran = await run;
-    assert.deepEqual([ran.message, ran.finished, ran.modelOutputs.length], ['success', true, 1]);
-    assert.match(ran.callID ?? '', /^call_\w+$/);
-    const started = await start({ a: 1 }, true);
-    assert.deepEqual([started.message, started.finished], ['success', false]);
-    const check = { ...envelope, longPoll: true, callID: started.callID };
-    const checked = await goPost(server, '/check/v3/', check);
-    assert.deepEqual([checked.message, (checked.modelOutputs[0] as Worked).input], ['success', { a: 1 }]);
-    await server.stop();
-  },
-);
-
-test('a start that waits tells the callID of a call that failed, too', LIMIT, async (t) => {
-  const server = await startServer(fixture('ends-as-told.mjs'), { t, env: makeCues(t).env });
-  const failed = await goPost(server, '/start/v3/', { modelInputs: { end: 'throws' } });
-  assert.match(failed.message, /^inference server error: /);
-  assert.match(failed.callID ?? '', /^call_\w+$/);
-  const checked = await goPost(server, '/check/v3/', { callID: failed.callID });
-  assert.equal(checked.message, failed.message);
-  await server.stop();
-});

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { Packr } from 'msgpackr';
 import { after, before, describe, test } from 'node:test';
 import { errorOf } from '../helpers/ask.js';
-import { makeCues, type Cues } from '../helpers/cues.js';
+import { makeCues } from '../helpers/cues.js';
 import { jobIdOf, post, potassiumStatus } from '../helpers/potassium.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { withEachRuntime, type Language } from '../helpers/runtimes.js';
@@ -256,18 +256,15 @@ const LOGGED: Readonly<Record<Language, readonly RegExp[]>> = {
 withEachRuntime(({ language, potassium }) => {
   describe('a Potassium app over HTTP', LIMIT, () => {
     let server: Server;
-    let cues: Cues;
-    const folder = { after: [] as (() => void)[] };
     before(async () => {
-      cues = makeCues({ after: (callback: () => void) => folder.after.push(callback) } as never);
       const args = ['--max-body', '2kb'];
       server = await startServer(potassium(), { args, env: cues.env });
       await server.until(({ state }) => state === 'ready');
     });
     after(async () => {
       await server.stop();
-      folder.after.forEach((callback) => callback());
     });
+    const cues = makeCues({ after });
 
     for (const { what, method = 'POST', path = '/', headers = [], body = '', ...expected } of ROWS) {
       test(`${what}: ${method} ${path} is ${expected.status}${expected.counts ? ' and counts' : ''}`, async () => {

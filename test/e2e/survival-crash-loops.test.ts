@@ -1,6 +1,6 @@
 /** An app that cannot live is given up, its callers and its operator are told; one that can is never given up. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { serve } from '../../index.js';
 import { ask, errorOf, pidOf } from '../helpers/ask.js';
 import { makeCues, type Cues } from '../helpers/cues.js';
@@ -181,7 +181,7 @@ function countArmed(server: Server): number {
 
 /** A server that has answered, whose worker was then killed and cannot start again. */
 async function breakWhileServing(
-  t: Parameters<typeof makeCues>[0],
+  t: TestContext,
   app: string,
   cues: Cues,
   onCrashLoop: string,

@@ -1,8 +1,7 @@
 /** The test's side of `fixtures/apps/lib/cues.mjs`: a folder in which an app leaves notes and waits for cues. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TestContext } from 'node:test';
 import { eventually } from './server.js';
 
 export interface Cues {
@@ -14,12 +13,23 @@ export interface Cues {
   readonly notes: () => string[];
   /** Resolves once a line is noted; rejects after `limitMs`. */
   untilNoted(line: string | RegExp, limitMs?: number): Promise<void>;
+  /** Takes all cues and notes back, for the next test with the same server. */
+  forget(): void;
 }
 
-/** Removed when the test ends. */
-export function makeCues(t: TestContext): Cues {
+/** A test, or `node:test` for the group of tests whose definition is running. */
+interface Ending {
+  after(then: () => void): void;
+}
+
+/** Removed when the test ends, or the group of tests. */
+export function makeCues(t: Ending): Cues {
   const folder = mkdtempSync(join(tmpdir(), 'banana-cues-'));
-  writeFileSync(join(folder, 'notes'), '');
+  const forget = (): void => {
+    for (const name of readdirSync(folder)) rmSync(join(folder, name));
+    writeFileSync(join(folder, 'notes'), '');
+  };
+  forget();
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const notes = (): string[] => readFileSync(join(folder, 'notes'), 'utf8').split('\n').slice(0, -1);
   return {
@@ -33,5 +43,6 @@ export function makeCues(t: TestContext): Cues {
         limitMs,
         () => `waiting for the note ${String(line)} among:\n${notes().join('\n')}`,
       ),
+    forget,
   };
 }

@@ -1,0 +1,33 @@
+/** One server for a group of tests that need the same one, and leave it as they found it. */
+import assert from 'node:assert/strict';
+import { after, before, beforeEach } from 'node:test';
+import { makeCues, type Cues } from './cues.js';
+import { startServer, type Server, type StartOptions } from './server.js';
+
+export interface SharedServer {
+  /** For the tests of the group: it is not there before them. */
+  readonly server: Server;
+  /** Each test begins without a cue and without a note. */
+  readonly cues: Cues;
+}
+
+/** Called in a `describe`: the server starts before the first of its tests and is stopped, and checked, after the last. */
+export function shareServer(app: string, options: StartOptions = {}): SharedServer {
+  let server: Server | null = null;
+  before(async () => {
+    server = await startServer(app, { ...options, env: { ...options.env, ...cues.env } });
+    await server.until(({ state }) => state === 'ready');
+  });
+  after(async () => {
+    await server?.stop();
+  });
+  const cues = makeCues({ after }); // registered last: the app notes its end
+  beforeEach(() => cues.forget());
+  return {
+    cues,
+    get server() {
+      assert.ok(server !== null, 'the server has started');
+      return server;
+    },
+  };
+}
