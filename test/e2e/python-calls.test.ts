@@ -141,6 +141,20 @@ test('an app of plain functions', LIMIT, async (t) => {
   await server.stop('SIGINT', 1);
 });
 
+test(
+  'what a call puts into a context variable is seen by its stream, and by no other call',
+  LIMIT,
+  async (t) => {
+    const server = await startServer(`${APPS}/remembers.py`, { t });
+    for (const caller of ['Ann', 'Ben']) {
+      assert.deepEqual((await ask(server, { caller })).json(), ['init', caller]);
+      const { text } = await ask(server, { caller, streams: true });
+      assert.equal(text, `{"before":"init"}\n{"then":"${caller}"}\n`);
+    }
+    await server.stop();
+  },
+);
+
 test('an app of plain functions, at the run timeout', LIMIT, async (t) => {
   const cues = makeCues(t);
   const args = ['--run-timeout', '3s'];

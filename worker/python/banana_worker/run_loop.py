@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import collections
+import contextvars
 import threading
 import time
 from typing import Deque, Dict, List, Optional
@@ -100,7 +101,8 @@ class RunLoop:
             began_at = time.perf_counter()
             idleness.on_begin(began_at, len(batch))
             # What the app raised has no name here: its traceback holds what the app's functions held, much of a GPU perhaps.
-            doubt = self._retirement.after_call(self._runner_of(batch).run())
+            # What it puts into context variables is its own: the next call sees what `init` has left there.
+            doubt = self._retirement.after_call(contextvars.copy_context().run(self._runner_of(batch).run))
             self._request_id = ""
             if doubt is not None:
                 return doubt
