@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
-import { eventually, fixture, isAlive, startServer, type Server } from '../helpers/server.js';
+import { withEachRuntime } from '../helpers/runtimes.js';
+import { eventually, isAlive, startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 
@@ -14,150 +15,152 @@ async function get({ url }: Server, path: string): Promise<readonly [status: num
   return [response.status, await response.text()];
 }
 
-test(
-  'while init runs health says starting and calls are held; then healthy, and the calls are answered',
-  LIMIT,
-  async (t) => {
-    const cues = makeCues(t);
-    cues.give('init may not end');
-    const server = await startServer(fixture('works.mjs'), { t, env: cues.env });
-    assert.deepEqual(await get(server, '/healthcheck'), [503, '{"state":"starting","gpu":false}']);
-    assert.deepEqual(await get(server, '/readyz'), [503, '{"state":"starting"}']);
-    assert.deepEqual(await get(server, '/livez'), [200, '{"state":"alive"}']);
-    const held = ask(server, { a: 1 });
-    await server.until(({ model, state }) => model.queue.waiting === 1 && state === 'starting');
-    cues.give('init may end');
-    assert.equal((await held).status, 200);
-    assert.deepEqual(await get(server, '/healthcheck'), [200, '{"state":"healthy","gpu":false}']);
-    assert.deepEqual(await get(server, '/readyz'), [200, '{"state":"ready"}']);
-    await server.stop();
-  },
-);
-
-test(
-  'a call to a path the app does not have is held while nobody knows the routes, then 404',
-  LIMIT,
-  async (t) => {
-    const cues = makeCues(t);
-    cues.give('init may not end');
-    const server = await startServer(fixture('works.mjs'), { t, env: cues.env });
-    const answer = await fetch(`${server.url}/nope`, { method: 'POST' });
-    assert.equal(answer.status, 404, 'the routes are known before init ends');
-    assert.deepEqual(await get(server, '/readyz'), [503, '{"state":"starting"}']);
-    cues.give('init may end');
-    await server.until(({ state }) => state === 'ready');
-    await server.stop();
-  },
-);
-
-test(
-  'health, status and errors are answered at once while every worker is deep in synchronous code',
-  LIMIT,
-  async (t) => {
-    const cues = makeCues(t);
-    const args = ['--workers', '2'];
-    const server = await startServer(fixture('blocks-thread.mjs'), { t, env: cues.env, args });
-    await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
-    const calls = [1, 2].map(() => ask(server, { until: 'go' }));
-    await eventually(
-      () => cues.notes().length === 2,
-      10_000,
-      () => 'both workers are blocked',
-    );
-    for (let i = 0; i < 20; i += 1) {
+withEachRuntime(({ app }) => {
+  test(
+    'while init runs health says starting and calls are held; then healthy, and the calls are answered',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      cues.give('init may not end');
+      const server = await startServer(app('works'), { t, env: cues.env });
+      assert.deepEqual(await get(server, '/healthcheck'), [503, '{"state":"starting","gpu":false}']);
+      assert.deepEqual(await get(server, '/readyz'), [503, '{"state":"starting"}']);
+      assert.deepEqual(await get(server, '/livez'), [200, '{"state":"alive"}']);
+      const held = ask(server, { a: 1 });
+      await server.until(({ model, state }) => model.queue.waiting === 1 && state === 'starting');
+      cues.give('init may end');
+      assert.equal((await held).status, 200);
       assert.deepEqual(await get(server, '/healthcheck'), [200, '{"state":"healthy","gpu":false}']);
-      assert.equal((await get(server, '/readyz'))[0], 200);
-      assert.equal((await get(server, '/livez'))[0], 200);
-      assert.equal((await fetch(`${server.url}/nope`)).status, 404);
-      const { model } = await server.status();
-      assert.deepEqual(
-        model.workers.map(({ state, held }) => [state, held]),
-        [
-          ['busy', 1],
-          ['busy', 1],
-        ],
+      assert.deepEqual(await get(server, '/readyz'), [200, '{"state":"ready"}']);
+      await server.stop();
+    },
+  );
+
+  test(
+    'a call to a path the app does not have is held while nobody knows the routes, then 404',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      cues.give('init may not end');
+      const server = await startServer(app('works'), { t, env: cues.env });
+      const answer = await fetch(`${server.url}/nope`, { method: 'POST' });
+      assert.equal(answer.status, 404, 'the routes are known before init ends');
+      assert.deepEqual(await get(server, '/readyz'), [503, '{"state":"starting"}']);
+      cues.give('init may end');
+      await server.until(({ state }) => state === 'ready');
+      await server.stop();
+    },
+  );
+
+  test(
+    'health, status and errors are answered at once while every worker is deep in synchronous code',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const args = ['--workers', '2'];
+      const server = await startServer(app('blocks-thread'), { t, env: cues.env, args });
+      await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
+      const calls = [1, 2].map(() => ask(server, { until: 'go' }));
+      await eventually(
+        () => cues.notes().length === 2,
+        10_000,
+        () => 'both workers are blocked',
       );
-    }
-    cues.give('go');
-    for (const call of calls) assert.equal((await call).status, 200);
-    await server.stop();
-  },
-);
+      for (let i = 0; i < 20; i += 1) {
+        assert.deepEqual(await get(server, '/healthcheck'), [200, '{"state":"healthy","gpu":false}']);
+        assert.equal((await get(server, '/readyz'))[0], 200);
+        assert.equal((await get(server, '/livez'))[0], 200);
+        assert.equal((await fetch(`${server.url}/nope`)).status, 404);
+        const { model } = await server.status();
+        assert.deepEqual(
+          model.workers.map(({ state, held }) => [state, held]),
+          [
+            ['busy', 1],
+            ['busy', 1],
+          ],
+        );
+      }
+      cues.give('go');
+      for (const call of calls) assert.equal((await call).status, 200);
+      await server.stop();
+    },
+  );
 
-test('/status tells what every worker is, does and did', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args: ['--workers', '2'] });
-  await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
-  for (let i = 0; i < 4; i += 1) await ask(server, {});
-  const status = (await (await fetch(`${server.url}/status`)).json()) as Record<string, unknown> & {
-    model: Record<string, unknown> & { workers: Record<string, unknown>[] };
-  };
-  assert.equal(status['state'], 'ready');
-  assert.equal(status['pid'], server.pid);
-  assert.deepEqual(status['replies'], { ok: 4 });
-  assert.ok((status['uptimeMs'] as number) > 0);
-  const { model } = status;
-  assert.equal(model['name'], 'works');
-  assert.deepEqual(model['routes'], ['/']);
-  assert.deepEqual(model['queue'], {
-    waiting: 0,
-    arriving: 0,
-    bytes: 0,
-    maxCalls: 1024,
-    maxBytes: 512 * 1024 ** 2,
-  });
-  assert.equal(model.workers.length, 2);
-  let calls = 0;
-  for (const [index, worker] of model.workers.entries()) {
-    const { pid, uptimeMs, initMs, calls: own, ...rest } = worker;
-    assert.ok(isAlive(pid as number));
-    assert.ok((uptimeMs as number) >= (initMs as number) && (initMs as number) >= 0);
-    calls += own as number;
-    assert.deepEqual(rest, {
-      index,
-      state: 'idle',
-      device: 'cpu',
-      held: 0,
-      restarts: 0,
-      next: null,
-      retryInMs: null,
-      lastExit: null,
-    });
-  }
-  assert.equal(calls, 4);
-  await server.stop();
-});
-
-test(
-  'when the last worker is dead for good, health says unhealthy and calls are refused',
-  LIMIT,
-  async (t) => {
+  test('/status tells what every worker is, does and did', LIMIT, async (t) => {
     const cues = makeCues(t);
-    const server = await startServer(fixture('works.mjs'), {
-      t,
-      env: cues.env,
-      args: ['--restart-limit', '0'],
+    const server = await startServer(app('works'), { t, env: cues.env, args: ['--workers', '2'] });
+    await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
+    for (let i = 0; i < 4; i += 1) await ask(server, {});
+    const status = (await (await fetch(`${server.url}/status`)).json()) as Record<string, unknown> & {
+      model: Record<string, unknown> & { workers: Record<string, unknown>[] };
+    };
+    assert.equal(status['state'], 'ready');
+    assert.equal(status['pid'], server.pid);
+    assert.deepEqual(status['replies'], { ok: 4 });
+    assert.ok((status['uptimeMs'] as number) > 0);
+    const { model } = status;
+    assert.equal(model['name'], 'works');
+    assert.deepEqual(model['routes'], ['/']);
+    assert.deepEqual(model['queue'], {
+      waiting: 0,
+      arriving: 0,
+      bytes: 0,
+      maxCalls: 1024,
+      maxBytes: 512 * 1024 ** 2,
     });
-    const { model } = await server.until(({ state }) => state === 'ready');
-    const pid = model.workers[0]?.pid as number;
-    process.kill(pid, 'SIGKILL');
-    await eventually(
-      () => !isAlive(pid),
-      15_000,
-      () => 'the worker lives',
-    );
-    await server.until(({ state }) => state === 'unhealthy');
-    assert.deepEqual(await get(server, '/healthcheck'), [503, '{"state":"unhealthy","gpu":false}']);
-    assert.deepEqual(await get(server, '/readyz'), [503, '{"state":"unhealthy"}']);
-    assert.deepEqual(await get(server, '/livez'), [200, '{"state":"alive"}']);
-    const refused = await ask(server, {});
-    assert.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '30']);
-    assert.match(refused.text, /SERVE_NOT_READY/);
-    const { lastExit } = (await server.status()).model.workers[0] ?? {};
-    assert.deepEqual(
-      [lastExit?.signal, lastExit?.how, lastExit?.during],
-      ['SIGKILL', 'signal SIGKILL', 'idle'],
-    );
+    assert.equal(model.workers.length, 2);
+    let calls = 0;
+    for (const [index, worker] of model.workers.entries()) {
+      const { pid, uptimeMs, initMs, calls: own, ...rest } = worker;
+      assert.ok(isAlive(pid as number));
+      assert.ok((uptimeMs as number) >= (initMs as number) && (initMs as number) >= 0);
+      calls += own as number;
+      assert.deepEqual(rest, {
+        index,
+        state: 'idle',
+        device: 'cpu',
+        held: 0,
+        restarts: 0,
+        next: null,
+        retryInMs: null,
+        lastExit: null,
+      });
+    }
+    assert.equal(calls, 4);
     await server.stop();
-  },
-);
+  });
+
+  test(
+    'when the last worker is dead for good, health says unhealthy and calls are refused',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const server = await startServer(app('works'), {
+        t,
+        env: cues.env,
+        args: ['--restart-limit', '0'],
+      });
+      const { model } = await server.until(({ state }) => state === 'ready');
+      const pid = model.workers[0]?.pid as number;
+      process.kill(pid, 'SIGKILL');
+      await eventually(
+        () => !isAlive(pid),
+        15_000,
+        () => 'the worker lives',
+      );
+      await server.until(({ state }) => state === 'unhealthy');
+      assert.deepEqual(await get(server, '/healthcheck'), [503, '{"state":"unhealthy","gpu":false}']);
+      assert.deepEqual(await get(server, '/readyz'), [503, '{"state":"unhealthy"}']);
+      assert.deepEqual(await get(server, '/livez'), [200, '{"state":"alive"}']);
+      const refused = await ask(server, {});
+      assert.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '30']);
+      assert.match(refused.text, /SERVE_NOT_READY/);
+      const { lastExit } = (await server.status()).model.workers[0] ?? {};
+      assert.deepEqual(
+        [lastExit?.signal, lastExit?.how, lastExit?.during],
+        ['SIGKILL', 'signal SIGKILL', 'idle'],
+      );
+      await server.stop();
+    },
+  );
+});

@@ -6,122 +6,124 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { ask, errorOf } from '../helpers/ask.js';
 import { RawConnection } from '../helpers/raw-http.js';
+import { withEachRuntime } from '../helpers/runtimes.js';
 import { eventually, fixture, runCommand, startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 const FLAG_KEYS = ['s3cret-old', 's3cret-new'] as const;
 const FILE_KEY = 's3cret-file';
-const APP = 'export const inference = (input) => ({ input, env: process.env });\n';
 
-describe('with API keys', LIMIT, () => {
-  const cwd = mkdtempSync(join(tmpdir(), 'banana-http-keys-'));
-  const app = join(cwd, 'app.mjs');
-  let server: Server;
-  before(async () => {
-    writeFileSync(app, APP);
-    writeFileSync(join(cwd, 'keys.txt'), `# for the nightly job\n${FILE_KEY}\n`);
-    const args = [
-      '--api-key',
-      FLAG_KEYS.join(),
-      '--api-key-file',
-      'keys.txt',
-      '--access-log',
-      '--log-format',
-      'json',
+withEachRuntime(({ app }) => {
+  describe('with API keys', LIMIT, () => {
+    const cwd = mkdtempSync(join(tmpdir(), 'banana-http-keys-'));
+    let server: Server;
+    before(async () => {
+      writeFileSync(join(cwd, 'keys.txt'), `# for the nightly job\n${FILE_KEY}\n`);
+      const args = [
+        '--api-key',
+        FLAG_KEYS.join(),
+        '--api-key-file',
+        'keys.txt',
+        '--access-log',
+        '--log-format',
+        'json',
+      ];
+      server = await startServer(app('tells-environment'), { args, cwd, key: FILE_KEY });
+      await server.until(({ state }) => state === 'ready');
+    });
+    after(async () => {
+      await server.stop();
+      rmSync(cwd, { recursive: true });
+    });
+
+    for (const key of [...FLAG_KEYS, FILE_KEY]) {
+      test(`${key} opens calls and /status, in either header`, async () => {
+        for (const headers of [{ 'X-BANANA-API-KEY': key }, { Authorization: `Bearer ${key}` }]) {
+          assert.equal((await ask(server, {}, { headers })).status, 200);
+          assert.equal((await fetch(`${server.url}/status`, { headers })).status, 200);
+        }
+      });
+    }
+
+    const STRANGERS: readonly Record<string, string>[] = [
+      {},
+      { 'X-BANANA-API-KEY': 's3cret' },
+      { 'X-BANANA-API-KEY': FLAG_KEYS.join() },
+      { Authorization: `Basic ${FILE_KEY}` },
+      { Authorization: 'Bearer wrong' },
+      { 'X-BANANA-API-KEY': 'wrong', Authorization: `Bearer ${FILE_KEY}` },
     ];
-    server = await startServer(app, { args, cwd, key: FILE_KEY });
-    await server.until(({ state }) => state === 'ready');
-  });
-  after(async () => {
-    await server.stop();
-    rmSync(cwd, { recursive: true });
-  });
+    for (const headers of STRANGERS) {
+      test(`${JSON.stringify(headers)} is 401`, async () => {
+        const answer = await ask(server, {}, { headers, id: 'stranger' });
+        assert.equal(answer.status, 401);
+        assert.equal(answer.headers.get('www-authenticate'), 'Bearer');
+        assert.equal(answer.headers.get('server-timing'), 'queue;dur=0, run;dur=0');
+        const { code, requestId } = errorOf(answer);
+        assert.deepEqual([code, requestId], ['SERVE_UNAUTHORIZED', 'stranger']);
+      });
+    }
 
-  for (const key of [...FLAG_KEYS, FILE_KEY]) {
-    test(`${key} opens calls and /status, in either header`, async () => {
-      for (const headers of [{ 'X-BANANA-API-KEY': key }, { Authorization: `Bearer ${key}` }]) {
-        assert.equal((await ask(server, {}, { headers })).status, 200);
-        assert.equal((await fetch(`${server.url}/status`, { headers })).status, 200);
+    test('a client without a key learns of no path: everything but health is 401', async () => {
+      const requests = [
+        'POST /nope',
+        'GET /',
+        'GET /status',
+        'HEAD /status',
+        'GET /nope',
+        'PUT /',
+        'POST /healthcheck',
+        'GET /livez/',
+      ];
+      for (const request of requests) {
+        const [method = '', path = ''] = request.split(' ');
+        assert.equal((await fetch(`${server.url}${path}`, { method })).status, 401, request);
       }
     });
-  }
 
-  const STRANGERS: readonly Record<string, string>[] = [
-    {},
-    { 'X-BANANA-API-KEY': 's3cret' },
-    { 'X-BANANA-API-KEY': FLAG_KEYS.join() },
-    { Authorization: `Basic ${FILE_KEY}` },
-    { Authorization: 'Bearer wrong' },
-    { 'X-BANANA-API-KEY': 'wrong', Authorization: `Bearer ${FILE_KEY}` },
-  ];
-  for (const headers of STRANGERS) {
-    test(`${JSON.stringify(headers)} is 401`, async () => {
-      const answer = await ask(server, {}, { headers, id: 'stranger' });
-      assert.equal(answer.status, 401);
-      assert.equal(answer.headers.get('www-authenticate'), 'Bearer');
-      assert.equal(answer.headers.get('server-timing'), 'queue;dur=0, run;dur=0');
-      const { code, requestId } = errorOf(answer);
-      assert.deepEqual([code, requestId], ['SERVE_UNAUTHORIZED', 'stranger']);
+    test('health needs no key', async () => {
+      for (const path of ['/healthcheck', '/livez', '/readyz', '/readyz?probe=1']) {
+        for (const method of ['GET', 'HEAD'])
+          assert.equal((await fetch(`${server.url}${path}`, { method })).status, 200, `${method} ${path}`);
+      }
     });
-  }
 
-  test('a client without a key learns of no path: everything but health is 401', async () => {
-    const requests = [
-      'POST /nope',
-      'GET /',
-      'GET /status',
-      'HEAD /status',
-      'GET /nope',
-      'PUT /',
-      'POST /healthcheck',
-      'GET /livez/',
-    ];
-    for (const request of requests) {
-      const [method = '', path = ''] = request.split(' ');
-      assert.equal((await fetch(`${server.url}${path}`, { method })).status, 401, request);
-    }
-  });
-
-  test('health needs no key', async () => {
-    for (const path of ['/healthcheck', '/livez', '/readyz', '/readyz?probe=1']) {
-      for (const method of ['GET', 'HEAD'])
-        assert.equal((await fetch(`${server.url}${path}`, { method })).status, 200, `${method} ${path}`);
-    }
-  });
-
-  test('a client without a key is refused before it sends its body, and is not told to continue', async (t) => {
-    const connection = await RawConnection.open(server);
-    t.after(() => connection.socket.destroy());
-    connection.send('POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 50000000\r\n\r\n');
-    assert.equal((await connection.reply()).status, 401);
-  });
-
-  test('an app does not see the keys in its environment; it sees the other variables', async (t) => {
-    const env = { BANANA_API_KEY: 's3cret-env', MINE: 'yes' };
-    const other = await startServer(app, { t, env, cwd, key: 's3cret-env' });
-    const answer = await ask(other, {}, { headers: { Authorization: 'Bearer s3cret-env' } });
-    const seen = answer.json<{ env: Record<string, string> }>().env;
-    assert.deepEqual([seen['MINE'], seen['BANANA_API_KEY']], ['yes', undefined]);
-    assert.equal((await ask(other, {})).status, 401);
-    await other.stop();
-  });
-
-  test('no key shows in the log, in /status or in the list of processes', async () => {
-    await ask(server, {}, { headers: { 'X-BANANA-API-KEY': FLAG_KEYS[0] }, id: 'the-last-call' });
-    await server.untilPrinted('the-last-call');
-    const status = await server.status();
-    assert.ok((status.replies['SERVE_UNAUTHORIZED'] ?? 0) > 0);
-    const shown = server.stderr() + server.stdout() + JSON.stringify(status);
-    assert.match(shown, /"code":"SERVE_UNAUTHORIZED"/);
-    assert.doesNotMatch(shown, /s3cret/);
-    if (process.platform === 'linux') {
-      const commandLine = (): string => readFileSync(`/proc/${server.pid}/cmdline`, 'utf8');
-      await eventually(
-        () => !commandLine().includes('s3cret'),
-        15_000,
-        () => 'the flags are in ps',
+    test('a client without a key is refused before it sends its body, and is not told to continue', async (t) => {
+      const connection = await RawConnection.open(server);
+      t.after(() => connection.socket.destroy());
+      connection.send(
+        'POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 50000000\r\n\r\n',
       );
-    }
+      assert.equal((await connection.reply()).status, 401);
+    });
+
+    test('an app does not see the keys in its environment; it sees the other variables', async (t) => {
+      const env = { BANANA_API_KEY: 's3cret-env', MINE: 'yes' };
+      const other = await startServer(app('tells-environment'), { t, env, cwd, key: 's3cret-env' });
+      const answer = await ask(other, {}, { headers: { Authorization: 'Bearer s3cret-env' } });
+      const seen = answer.json<{ env: Record<string, string> }>().env;
+      assert.deepEqual([seen['MINE'], seen['BANANA_API_KEY']], ['yes', undefined]);
+      assert.equal((await ask(other, {})).status, 401);
+      await other.stop();
+    });
+
+    test('no key shows in the log, in /status or in the list of processes', async () => {
+      await ask(server, {}, { headers: { 'X-BANANA-API-KEY': FLAG_KEYS[0] }, id: 'the-last-call' });
+      await server.untilPrinted('the-last-call');
+      const status = await server.status();
+      assert.ok((status.replies['SERVE_UNAUTHORIZED'] ?? 0) > 0);
+      const shown = server.stderr() + server.stdout() + JSON.stringify(status);
+      assert.match(shown, /"code":"SERVE_UNAUTHORIZED"/);
+      assert.doesNotMatch(shown, /s3cret/);
+      if (process.platform === 'linux') {
+        const commandLine = (): string => readFileSync(`/proc/${server.pid}/cmdline`, 'utf8');
+        await eventually(
+          () => !commandLine().includes('s3cret'),
+          15_000,
+          () => 'the flags are in ps',
+        );
+      }
+    });
   });
 });
 
