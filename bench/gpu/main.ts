@@ -5,6 +5,7 @@
  * 2. One, two and four workers on the same device.
  * 3. Batches of 1 to 64: calls per second.
  * 4. kill -9 of a worker that computes: how long until its memory is free, which must take less than two seconds.
+ * 5. A kernel that fails, by which a process loses its GPU: a new worker must serve; without a GPU the worker must stay.
  *
  * Torch is that of `BENCH_PYTHON`, else of /usr/bin/python3. `--device cpu` runs all of it without a GPU.
  */
@@ -37,7 +38,9 @@ try {
   for (const callers of [1, 8]) await measure(1, 1, callers);
   for (const workers of [2, 4]) await measure(workers, 1, 8 * workers);
   for (const batch of [4, 16, 64]) await measure(1, batch, 2 * batch);
-  process.exitCode = (await freedAfterKill()) <= FREED_WITHIN_MS ? 0 : 1;
+  const isFreed = (await freedAfterKill()) <= FREED_WITHIN_MS;
+  const isServed = await servesAfterFailedKernel();
+  process.exitCode = isFreed && isServed ? 0 : 1;
 } finally {
   generator.close();
 }
@@ -113,4 +116,28 @@ async function freedAfterKill(): Promise<number> {
     );
   });
   return ms;
+}
+
+/** Whether another worker serves where the GPU is lost, and the same one where there is none. */
+async function servesAfterFailedKernel(): Promise<boolean> {
+  let isServed = false;
+  await withServer(1, 1, async (server) => {
+    const pid = await servingPid(server);
+    const failed = await postOnce(server.url, { failsKernel: true });
+    const failedAtMs = performance.now();
+    const pidAfter = await servingPid(server);
+    const ms = performance.now() - failedAtMs;
+    const which = pidAfter === pid ? 'the same' : 'a new';
+    console.log(
+      `a kernel that fails: the caller was told ${failed.status}, ${which} worker answered after ${ms.toFixed(0)} ms`,
+    );
+    isServed = (pidAfter !== pid) === (device.torch === 'cuda');
+  });
+  return isServed;
+}
+
+async function servingPid(server: ChildServer): Promise<number> {
+  const { status, text } = await postOnce(server.url, {});
+  if (status !== 200) throw new Error(`a call was answered ${status}: ${text}`);
+  return (JSON.parse(text) as { pid: number }).pid;
 }

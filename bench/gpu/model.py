@@ -35,6 +35,8 @@ def inference(model_inputs):
 
 
 def inference_batch(inputs, ctxs):
+    if any(one.get("failsKernel") for one in inputs):
+        fail_kernel()
     if any(one.get("busyMs") for one in inputs):
         hold(max(one.get("busyMs", 0) for one in inputs))
     return [{"mean": mean, "pid": os.getpid(), "size": len(inputs)} for mean in run(len(inputs))]
@@ -44,3 +46,9 @@ def hold(ms):
     end_at = time.perf_counter() + ms / 1000
     while time.perf_counter() < end_at:
         run(1)
+
+
+def fail_kernel():
+    """On a GPU by an assertion in its code, which costs the process its GPU."""
+    rows = torch.zeros(1, device=DEVICE)
+    rows[torch.tensor([1 << 20], device=DEVICE)].tolist()
