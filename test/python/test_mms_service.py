@@ -71,6 +71,14 @@ class HandlersTest(ServiceCase):
         self.assertIsNone(self.found(two, "x"))
         self.assertEqual(self.found("class A:\n  def handle(self, d, c): pass", "handle"), ("class", "A"))
 
+    def test_a_class_that_a_decorator_stands_before_may_be_named(self) -> None:
+        """As wrapt's do: what they say of their class is what they stand for says."""
+        wrapper = (
+            "class Wrapper:\n  __class__ = property(lambda self: type)\n  __name__ = 'Wrapper'\n"
+            "  def __call__(self): return self\n  def handle(self, d, c): pass\nscore = Wrapper()"
+        )
+        self.assertEqual(self.found(wrapper, "score"), ("class", "Wrapper"))
+
     def test_no_handler_that_can_be_called_is_refused(self) -> None:
         service = "class S:\n    def initialize(self, context): pass\n    "
         good = "def handle(self, data, context): pass"

@@ -33,7 +33,7 @@ def find_handler(module: ModuleType, name: str, is_old: bool = False) -> Optiona
     value: Any = getattr(module, name or USUAL_NAME, None)
     if _has_handle(value):
         return Handler("class", value)
-    if callable(value) and not is_a(value, type):
+    if callable(value) and not inspect.isclass(value):
         return Handler("function", value)
     classes = service_classes(module)
     return Handler("class", classes[0]) if len(classes) == 1 else None
@@ -86,14 +86,14 @@ def _own_classes(module: ModuleType) -> List[type]:
 
 
 def _has_handle(value: object) -> bool:
-    return is_a(value, type) and callable(getattr(value, USUAL_NAME, None))
+    return inspect.isclass(value) and callable(getattr(value, USUAL_NAME, None))
 
 
 def _first_old_class(module: ModuleType, name: str) -> Optional[type]:
     from mms.model_service.model_service import ModelService
 
-    named: Any = getattr(module, name, None) if name else None
-    if is_a(named, type) and issubclass(named, ModelService):
+    named = getattr(module, name, None) if name else None
+    if inspect.isclass(named) and issubclass(named, ModelService):
         return named
     classes = [one for one in _own_classes(module) if issubclass(one, ModelService)]
     return classes[0] if classes else None
