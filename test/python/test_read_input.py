@@ -3,6 +3,7 @@
 import datetime
 import encodings
 import random
+import struct
 import sys
 import unittest
 
@@ -224,6 +225,19 @@ class MessagePack(Inputs):
             with self.subTest(what):
                 said = "^The body is not valid MessagePack: a key of a map is a list, a map, bytes or a timestamp.$"
                 self.refused(said, bytes.fromhex(text), format="msgpack")
+
+    def test_numbers_as_keys_of_large_maps_are_100_000_at_most(self):
+        most = (
+            b"\xdf" + struct.pack(">I", 100_000) + b"".join(struct.pack(">BIB", 0xCE, key, 1) for key in range(100_000))
+        )
+        more = b"\xde" + struct.pack(">H", 1001) + b"".join(b"\xa4%04d\x01" % key for key in range(1000))
+        small = b"\xde" + struct.pack(">H", 1000) + b"".join(struct.pack(">BHB", 0xCD, key, 1) for key in range(1000))
+        self.assertEqual(
+            [len(read) for read in self.read((b"\x93" + most + small + small).hex())], [100_000, 1000, 1000]
+        )
+        self.assertEqual(len(self.read((b"\x92" + most + more + b"\xa4last\x01").hex())[1]), 1001)
+        said = "^The body is not valid MessagePack: maps of more than 1000 keys have more than 100000 numbers as keys.$"
+        self.refused(said, b"\x92" + most + more + b"\x07\x01", format="msgpack")
 
     def test_any_bytes_are_a_value_or_refused(self):
         numbers = random.Random(7)

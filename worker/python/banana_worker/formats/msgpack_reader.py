@@ -9,6 +9,13 @@ from typing import Dict, List, Tuple
 # Deeper values would come near the recursion limit of Python: each level takes four frames of 1000.
 MAX_DEPTH = 128
 
+# Python finds a text in a dict by a secret number of the process, and a number by itself: a client can choose numbers that
+# all have to be passed by when one more comes. The time grows with the square of their count, and is 8 s for so many.
+MAX_NUMBER_KEYS = 100_000
+
+# The numbers of smaller maps take little time, whoever chose them, and count for nothing.
+_LARGE_MAP = 1000
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 Read = Tuple[object, int]
@@ -27,6 +34,8 @@ class _Reader:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
+        # Those that large maps may still have as keys, all together.
+        self.number_keys_left = MAX_NUMBER_KEYS
 
     def value(self, at: int, depth: int) -> Read:
         self.need(at, 1)
@@ -99,8 +108,15 @@ class _Reader:
             key, at = self.value(at, depth + 1)
             if isinstance(key, (list, dict, bytes, datetime)):
                 raise ValueError("a key of a map is a list, a map, bytes or a timestamp")
+            if size > _LARGE_MAP and not isinstance(key, str):
+                self.count_number_key()
             entries[key], at = self.value(at, depth + 1)
         return entries, at
+
+    def count_number_key(self) -> None:
+        self.number_keys_left -= 1
+        if self.number_keys_left < 0:
+            raise ValueError(f"maps of more than {_LARGE_MAP} keys have more than {MAX_NUMBER_KEYS} numbers as keys")
 
     def check_depth(self, depth: int) -> None:
         if depth >= MAX_DEPTH:
