@@ -14,6 +14,7 @@ import { lighten } from '../../protocol/light-socket.js';
 import { BegunFile } from './begun-file.js';
 import type { Exit } from './exit-report.js';
 import { isEnding } from './is-ending.js';
+import { killGroup } from '../machine/kill-group.js';
 import { inheritedEnv } from '../options/inherited-env.js';
 
 /** Let the kernel pick a worker before the front when memory runs out (0 is normal, 1000 is first). */
@@ -94,17 +95,6 @@ function spawnWith(begun: BegunFile, file: string, args: string[], place: SpawnP
   } catch (thrown) {
     begun.close();
     throw thrown;
-  }
-}
-
-function killGroup(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(-pid, signal);
-  } catch (error) {
-    // EPERM: only zombies are left of the group (macOS), or it took another user's rights. Neither can be mended here,
-    // and the server must not fall over it.
-    const { code } = error as NodeJS.ErrnoException;
-    if (code !== 'ESRCH' && code !== 'EPERM') throw error;
   }
 }
 

@@ -158,11 +158,11 @@ def inference(numbers):
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   test(
-    `${signal} ends a start whose interpreter does not answer, and the interpreter`,
+    `${signal} ends a start whose interpreter does not answer, and all that this has started`,
     OPTIONS,
     async (t) => {
       const app = editedApp(t, { 'app.py': TELLS });
-      app.save('python', `#!/bin/sh\necho $$ > pid.new\nmv pid.new pid\nexec sleep 1000\n`);
+      app.save('python', '#!/bin/sh\nsleep 1000 &\necho $! > pid.new\nmv pid.new pid\nwait\n');
       chmodSync(app.path('python'), 0o755);
       const command = runCommand(['app.py', '--python', './python'], { t, cwd: app.folder });
       await eventually(
@@ -180,7 +180,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
       await eventually(
         () => !isAlive(pid),
         5000,
-        () => 'the interpreter is left',
+        () => 'what it has started is left',
       );
     },
   );

@@ -1,6 +1,9 @@
 /** What a program says of itself when it is run as a Python interpreter: bounded in time, and asked once for each program. */
-import { execFile } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { statSync } from 'node:fs';
+import type { Readable } from 'node:stream';
+import { killGroup } from '../../machine/kill-group.js';
 
 export interface Interpreter {
   /** Absolute path: of the interpreter itself where the program that was found is a shim in front of it. */
@@ -15,6 +18,9 @@ export class NoInterpreter extends Error {}
 /** Shims look for versions in many places; a network may be among them. */
 const LIMIT_MS = 10_000;
 
+/** Of what it prints; a program that is no Python may print without end. */
+const MOST_CHARS = 100_000;
+
 /** In the words of every Python there is. Without `site`, it takes a fraction of the time. */
 const ARGS = [
   '-S',
@@ -23,6 +29,8 @@ const ARGS = [
 ];
 
 const asked = new Map<string, Promise<Interpreter>>();
+
+type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface AskingLimits {
   readonly limitMs?: number;
@@ -33,7 +41,7 @@ export interface AskingLimits {
 /** The same answer for the same program, as long as nobody writes to it. Rejects with NoInterpreter, or the reason of `stop`. */
 export function askInterpreter(
   program: string,
-  env: Readonly<Record<string, string | undefined>>,
+  env: Environment,
   { limitMs = LIMIT_MS, stop }: AskingLimits = {},
 ): Promise<Interpreter> {
   const key = `${stateOf(program)} ${program}`;
@@ -55,53 +63,67 @@ function stateOf(program: string): string {
   }
 }
 
-function ask(
+async function ask(
   program: string,
-  env: Readonly<Record<string, string | undefined>>,
+  env: Environment,
   limitMs: number,
   stop: AbortSignal | undefined,
 ): Promise<Interpreter> {
-  return new Promise((resolve, reject) => {
-    const refuse = (why: string): void => reject(new NoInterpreter(why));
-    const options = { env, timeout: limitMs, signal: stop, killSignal: 'SIGKILL', encoding: 'utf8' } as const;
-    try {
-      const child = execFile(program, ARGS, options, (error, stdout, stderr) => {
-        const [version = '', path = ''] = stdout.split('\n');
-        if (stop?.aborted === true) reject(stop.reason as Error);
-        else if (error !== null) refuse(problemOf(error, stderr, limitMs));
-        else if (/^\d+\.\d+\.\d+$/.test(version)) resolve({ path: path === '' ? program : path, version });
-        else refuse('is no Python');
-      });
-      child.stdin?.end();
-    } catch (thrown) {
-      refuse(problemOf(thrown as Error, '', limitMs)); // the callback is told of the commoner errors only
-    }
-  });
+  stop?.throwIfAborted();
+  const late = AbortSignal.timeout(limitMs);
+  const { code, signal, stdout, stderr } = await run(program, env, AbortSignal.any([late, stop ?? late]));
+  stop?.throwIfAborted();
+  if (late.aborted) throw new NoInterpreter(`did not say its version in ${limitMs} ms`);
+  const end = signal === null ? `it ended with exit code ${code}` : `it was ended by ${signal}`;
+  if (code !== 0) throw new NoInterpreter(`does not run: ${lastWords(stderr) || end}`);
+  const [version = '', path = ''] = stdout.split('\n');
+  if (!/^\d+\.\d+\.\d+$/.test(version)) throw new NoInterpreter('is no Python');
+  return { path: path === '' ? program : path, version };
 }
 
-type Failure = Error & {
-  readonly code?: number | string | null;
-  readonly signal?: string | null;
-  readonly killed?: boolean;
-};
+interface Ended {
+  readonly code: number | null;
+  readonly signal: string | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
 
-function problemOf(failure: Failure, stderr: string, limitMs: number): string {
-  const { code, killed } = failure;
+/** In a process group of its own: `over` ends what a shim has started, too. Rejects with NoInterpreter if it cannot be run. */
+async function run(program: string, env: Environment, over: AbortSignal): Promise<Ended> {
+  try {
+    const child = spawn(program, ARGS, { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+    const [stdout, stderr] = [beginOf(child.stdout), beginOf(child.stderr)];
+    const onOver = (): void => {
+      if (child.pid !== undefined) killGroup(child.pid, 'SIGKILL');
+      child.stdout.destroy(); // another process may have it
+      child.stderr.destroy();
+    };
+    over.addEventListener('abort', onOver);
+    const closed = once(child, 'close').finally(() => over.removeEventListener('abort', onOver));
+    const [code, signal] = (await closed) as [number | null, string | null];
+    return { code, signal, stdout: stdout(), stderr: stderr() };
+  } catch (thrown) {
+    throw new NoInterpreter(problemOf(thrown as NodeJS.ErrnoException), { cause: thrown });
+  }
+}
+
+function beginOf(stream: Readable): () => string {
+  let text = '';
+  stream.setEncoding('utf8').on('data', (more: string) => {
+    text = (text + more).slice(0, MOST_CHARS);
+  });
+  return () => text;
+}
+
+function problemOf({ code, message }: NodeJS.ErrnoException): string {
   if (code === 'ENOENT') return 'cannot be run: it, or what it is a link to, is not there';
   if (code === 'ELOOP') return 'cannot be run: it is a link that leads back to itself';
   if (code === 'EACCES') return 'cannot be run: it is no program that this user may run';
-  if (killed === true) return `did not say its version in ${limitMs} ms`;
-  return `does not run: ${lastWords(stderr) || endOf(failure)}`;
+  return `does not run: ${message}`;
 }
 
 /** The last line that names an error: a Python whose library is missing (PYTHONHOME) tells its stack behind that. */
 function lastWords(stderr: string): string {
   const lines = stderr.trim().split('\n');
   return (lines.findLast((line) => /^\w+Error\b/.test(line)) ?? lines.at(-1) ?? '').trim();
-}
-
-/** How a program ended that said nothing; why it was not even started, if so. */
-function endOf({ code, signal, message }: Failure): string {
-  if (typeof signal === 'string') return `it was ended by ${signal}`;
-  return typeof code === 'number' ? `it ended with exit code ${code}` : message;
 }

@@ -18,6 +18,7 @@ import { prepareProgram } from '../../../../supervisor/runtimes/index.js';
 import { askInterpreter } from '../../../../supervisor/runtimes/python/ask-interpreter.js';
 import { foldersUpwards, isOwn } from '../../../../supervisor/runtimes/python/places.js';
 import type { AppSetting } from '../../../../supervisor/runtimes/runtime.js';
+import { eventually, isAlive } from '../../../helpers/server.js';
 
 /** A machine in a folder: `repo/start/app/app.py`, started in `repo/start`. */
 class Machine {
@@ -303,15 +304,17 @@ test('a program that did not run is asked again: what it looks at may be mended,
   assert.equal(await machine.chosen(), 'real');
 });
 
-test(
-  'a program that does not answer is not waited for, nor is what it has started',
-  { timeout: 60_000 },
-  async (t) => {
-    const machine = new Machine(t);
-    const heir = `while [ -d ${machine.root} ]; do sleep 0.1; done`; // until the end of this test
-    machine.write('bin/hangs', `#!/bin/sh\n(${heir}) &\nwait\n`);
-    await assert.rejects(askInterpreter(machine.at('bin/hangs'), process.env, { limitMs: 500 }), {
-      message: 'did not say its version in 500 ms',
-    });
-  },
-);
+test('a program that does not answer is ended, and what it has started', { timeout: 60_000 }, async (t) => {
+  const machine = new Machine(t);
+  const heir = `while [ -d ${machine.root} ]; do sleep 0.1; done`; // until the end of this test
+  machine.write('bin/hangs', `#!/bin/sh\n(${heir}) &\necho $! > ${machine.at('pid')}\nwait\n`);
+  await assert.rejects(askInterpreter(machine.at('bin/hangs'), process.env, { limitMs: 500 }), {
+    message: 'did not say its version in 500 ms',
+  });
+  const pid = Number(readFileSync(machine.at('pid'), 'utf8'));
+  await eventually(
+    () => !isAlive(pid),
+    5000,
+    () => 'what it has started is left',
+  );
+});
