@@ -1,11 +1,11 @@
 /** Several models behind one port: which paths are whose, and what is said where nobody is. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { call, fixture, startServer, type Server } from '../helpers/server.js';
+import { withEachRuntime } from '../helpers/runtimes.js';
+import { call, startServer, type Server } from '../helpers/server.js';
 import { openSocket } from '../helpers/web-socket.js';
 
 const LIMIT = { timeout: 60_000 };
-const AGAIN = ['--model', `echo=${fixture('echoes.mjs')}`, '--model', `kinds=${fixture('every-kind.mjs')}`];
 
 async function codeOf(url: string, init: RequestInit = { method: 'POST', body: '{}' }): Promise<string> {
   const response = await fetch(url, init);
@@ -13,102 +13,112 @@ async function codeOf(url: string, init: RequestInit = { method: 'POST', body: '
   return `${response.status} ${error.code}: ${error.message}`;
 }
 
-describe('a server of a default model and two more', LIMIT, () => {
-  let server: Server;
-  before(async () => {
-    const args = [...AGAIN, '--name', 'main', '--access-log', '--log-format', 'json'];
-    server = await startServer(fixture('has-model-routes.mjs'), { args });
-    for (const name of ['main', 'echo', 'kinds'])
-      await server.untilPrinted(new RegExp(`"model":"${name}".*ready|ready.*"model":"${name}"`));
-  });
-  after(() => server.stop());
+withEachRuntime(({ app }) => {
+  const NAMED = ['--model', `echo=${app('echoes')}`, '--model', `kinds=${app('every-kind')}`];
 
-  for (const [path, body, answer] of [
-    ['/', '1', '{"main":1}'],
-    ['/models/main/', '2', '{"main":2}'],
-    ['/models/echo/', '"é"', '"é"'],
-    ['/models/%65cho/?x=1', '3', '3'],
-    ['/models/kinds/', '4', '{"got":4}'],
-    ['/models/kinds/stream', '5', 'ab'],
-    ['/models/echo/predict', '6', '{"own":6}'],
-  ] as const) {
-    test(`POST ${path} is answered with ${answer}`, async () => {
-      assert.equal((await call(server.url + path, body)).text, answer);
+  describe('a server of a default model and two more', LIMIT, () => {
+    let server: Server;
+    before(async () => {
+      const args = [...NAMED, '--name', 'main', '--access-log', '--log-format', 'json'];
+      server = await startServer(app('has-model-routes'), { args });
+      for (const name of ['main', 'echo', 'kinds'])
+        await server.untilPrinted(new RegExp(`"model":"${name}".*ready|ready.*"model":"${name}"`));
     });
-  }
+    after(() => server.stop());
 
-  test('a WebSocket is opened at its model, and only at the one that has it', async (t) => {
-    const { socket, heard } = await openSocket(t, server, '/models/kinds/echo');
-    socket.send('hello');
-    assert.deepEqual(await heard(1), ['hello']);
-    await assert.rejects(openSocket(t, server, '/models/main/echo'), { status: 404 });
-    await assert.rejects(openSocket(t, server, '/models/nobody/echo'), { status: 404 });
-  });
+    for (const [path, body, answer] of [
+      ['/', '1', '{"main":1}'],
+      ['/models/main/', '2', '{"main":2}'],
+      ['/models/echo/', '"é"', '"é"'],
+      ['/models/%65cho/?x=1', '3', '3'],
+      ['/models/kinds/', '4', '{"got":4}'],
+      ['/models/kinds/stream', '5', 'ab'],
+      ['/models/echo/predict', '6', '{"own":6}'],
+    ] as const) {
+      test(`POST ${path} is answered with ${answer}`, async () => {
+        assert.equal((await call(server.url + path, body)).text, answer);
+      });
+    }
 
-  for (const [request, said] of [
-    ['POST /models/nobody/', /^404 SERVE_MODEL_NOT_FOUND: .*main, echo, kinds/],
-    ['POST /models/kinds/nowhere', /^404 SERVE_NOT_FOUND: There is no POST \/models\/kinds\/nowhere here\.$/],
-    ['POST /models/kinds', /^404 SERVE_NOT_FOUND/],
-    ['POST /models/', /^404 SERVE_NOT_FOUND/],
-    ['GET /models/echo/', /^405 SERVE_METHOD_NOT_ALLOWED: \/models\/echo\/ takes POST, OPTIONS, not GET\.$/],
-    ['GET /models/kinds/echo', /^426 SERVE_UPGRADE_REQUIRED/],
-    ['POST /stream', /^404 SERVE_NOT_FOUND/],
-  ] as const) {
-    test(`${request} is ${said.source.slice(1, 30)}`, async () => {
-      const [method = '', path = ''] = request.split(' ');
-      const init = method === 'POST' ? { method, body: '{}' } : { method };
-      assert.match(await codeOf(server.url + path, init), said);
+    test('a WebSocket is opened at its model, and only at the one that has it', async (t) => {
+      const { socket, heard } = await openSocket(t, server, '/models/kinds/echo');
+      socket.send('hello');
+      assert.deepEqual(await heard(1), ['hello']);
+      await assert.rejects(openSocket(t, server, '/models/main/echo'), { status: 404 });
+      await assert.rejects(openSocket(t, server, '/models/nobody/echo'), { status: 404 });
     });
-  }
 
-  test('the gateway calls the model that modelKey names', async () => {
-    const start = async (body: object): Promise<unknown> =>
-      (await call(`${server.url}/start/v4/`, JSON.stringify(body))).json<{ modelOutputs?: unknown[] }>()
-        .modelOutputs?.[0];
-    assert.deepEqual(await start({ modelKey: 'echo', modelInputs: 7 }), 7);
-    assert.deepEqual(await start({ modelKey: 'kinds', modelInputs: 8 }), { got: 8 });
-    assert.deepEqual(await start({ modelInputs: 9 }), { main: 9 });
+    for (const [request, said] of [
+      ['POST /models/nobody/', /^404 SERVE_MODEL_NOT_FOUND: .*main, echo, kinds/],
+      [
+        'POST /models/kinds/nowhere',
+        /^404 SERVE_NOT_FOUND: There is no POST \/models\/kinds\/nowhere here\.$/,
+      ],
+      ['POST /models/kinds', /^404 SERVE_NOT_FOUND/],
+      ['POST /models/', /^404 SERVE_NOT_FOUND/],
+      [
+        'GET /models/echo/',
+        /^405 SERVE_METHOD_NOT_ALLOWED: \/models\/echo\/ takes POST, OPTIONS, not GET\.$/,
+      ],
+      ['GET /models/kinds/echo', /^426 SERVE_UPGRADE_REQUIRED/],
+      ['POST /stream', /^404 SERVE_NOT_FOUND/],
+    ] as const) {
+      test(`${request} is ${said.source.slice(1, 30)}`, async () => {
+        const [method = '', path = ''] = request.split(' ');
+        const init = method === 'POST' ? { method, body: '{}' } : { method };
+        assert.match(await codeOf(server.url + path, init), said);
+      });
+    }
+
+    test('the gateway calls the model that modelKey names', async () => {
+      const start = async (body: object): Promise<unknown> =>
+        (await call(`${server.url}/start/v4/`, JSON.stringify(body))).json<{ modelOutputs?: unknown[] }>()
+          .modelOutputs?.[0];
+      assert.deepEqual(await start({ modelKey: 'echo', modelInputs: 7 }), 7);
+      assert.deepEqual(await start({ modelKey: 'kinds', modelInputs: 8 }), { got: 8 });
+      assert.deepEqual(await start({ modelInputs: 9 }), { main: 9 });
+    });
+
+    test('every line of the access log names its model, refusals too', async () => {
+      await call(`${server.url}/models/echo/`, '1', { 'x-request-id': 'line-1' });
+      await server.untilPrinted(/"requestId":"line-1","model":"echo"/);
+      await call(`${server.url}/models/kinds/`, '{', { 'x-request-id': 'line-2' });
+      await server.untilPrinted(/"requestId":"line-2","model":"kinds","code":"SERVE_BAD_REQUEST"/);
+    });
   });
 
-  test('every line of the access log names its model, refusals too', async () => {
-    await call(`${server.url}/models/echo/`, '1', { 'x-request-id': 'line-1' });
-    await server.untilPrinted(/"requestId":"line-1","model":"echo"/);
-    await call(`${server.url}/models/kinds/`, '{', { 'x-request-id': 'line-2' });
-    await server.untilPrinted(/"requestId":"line-2","model":"kinds","code":"SERVE_BAD_REQUEST"/);
-  });
-});
+  describe('a server that was given no app', LIMIT, () => {
+    const NAMES = /echo|kinds/;
+    const headers = { 'x-banana-api-key': 'k' };
+    let server: Server;
+    before(async () => {
+      const args = [...NAMED.slice(2), '--api-key', 'k'];
+      server = await startServer(`--model=${NAMED[1]}`, { args, key: 'k' });
+    });
+    after(() => server.stop());
 
-describe('a server that was given no app', LIMIT, () => {
-  const NAMES = /echo|kinds/;
-  const headers = { 'x-banana-api-key': 'k' };
-  let server: Server;
-  before(async () => {
-    const args = [...AGAIN.slice(2), '--api-key', 'k'];
-    server = await startServer(`--model=${AGAIN[1]}`, { args, key: 'k' });
-  });
-  after(() => server.stop());
+    test('answers for its named models only', async () => {
+      assert.equal((await call(`${server.url}/models/echo/`, '1', headers)).text, '1');
+      for (const path of ['/', '/anything'])
+        assert.match(
+          await codeOf(server.url + path, { method: 'POST', body: '{}', headers }),
+          /^404 SERVE_NOT_FOUND: There is no POST .* here\. The models of this server answer at \/models\/echo\/, \/models\/kinds\/\.$/,
+        );
+      const status = await codeOf(`${server.url}/_k/status`, { headers });
+      assert.match(status, /^404 SERVE_MODEL_NOT_FOUND: .*echo, kinds/);
+      const { text } = await call(`${server.url}/start/v4/`, '{"modelInputs":1}', headers);
+      assert.match(text, /inference server error: No model answers where none is named.*echo, kinds/);
+    });
 
-  test('answers for its named models only', async () => {
-    assert.equal((await call(`${server.url}/models/echo/`, '1', headers)).text, '1');
-    for (const path of ['/', '/anything'])
-      assert.match(
-        await codeOf(server.url + path, { method: 'POST', body: '{}', headers }),
-        /^404 SERVE_NOT_FOUND: There is no POST .* here\. The models of this server answer at \/models\/echo\/, \/models\/kinds\/\.$/,
+    test('names none of them to a client without a key', async () => {
+      assert.equal(
+        await codeOf(`${server.url}/readyz/nobody`, {}),
+        '404 SERVE_MODEL_NOT_FOUND: No such model.',
       );
-    const status = await codeOf(`${server.url}/_k/status`, { headers });
-    assert.match(status, /^404 SERVE_MODEL_NOT_FOUND: .*echo, kinds/);
-    const { text } = await call(`${server.url}/start/v4/`, '{"modelInputs":1}', headers);
-    assert.match(text, /inference server error: No model answers where none is named.*echo, kinds/);
-  });
-
-  test('names none of them to a client without a key', async () => {
-    assert.equal(
-      await codeOf(`${server.url}/readyz/nobody`, {}),
-      '404 SERVE_MODEL_NOT_FOUND: No such model.',
-    );
-    for (const path of ['/', '/models/nobody/', '/_k/status'])
-      assert.match(await codeOf(server.url + path), /^401 SERVE_UNAUTHORIZED/);
-    for (const body of ['{}', '{"modelKey":"nobody"}'])
-      assert.doesNotMatch((await call(`${server.url}/start/v4/`, body)).text, NAMES);
+      for (const path of ['/', '/models/nobody/', '/_k/status'])
+        assert.match(await codeOf(server.url + path), /^401 SERVE_UNAUTHORIZED/);
+      for (const body of ['{}', '{"modelKey":"nobody"}'])
+        assert.doesNotMatch((await call(`${server.url}/start/v4/`, body)).text, NAMES);
+    });
   });
 });

@@ -7,6 +7,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { errorOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { endOf, startJob } from '../helpers/potassium.js';
+import { withEachRuntime } from '../helpers/runtimes.js';
 import { call, fixture, runCommand, startServer, type Answer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -25,7 +26,7 @@ async function get({ url }: Server, path: string): Promise<readonly [status: num
 
 /** `--model name=path` for each. */
 function modelArgs(models: Readonly<Record<string, string>>): string[] {
-  return Object.entries(models).flatMap(([name, app]) => ['--model', `${name}=${fixture(app)}`]);
+  return Object.entries(models).flatMap(([name, app]) => ['--model', `${name}=${app}`]);
 }
 
 /** A folder with a config file, removed when the test ends. */
@@ -36,191 +37,200 @@ function configFolder(t: TestContext, config: object): string {
   return folder;
 }
 
-test(
-  'models that have names answer at /models/<name>/ with their own routes, and / is 404 that names them',
-  LIMIT,
-  async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'banana-models-'));
-    t.after(() => rmSync(folder, { recursive: true, force: true }));
-    writeFileSync(join(folder, 'app.ts'), 'throw new Error("nobody asked for app.ts");');
-    const args = modelArgs({ echo: 'echoes.mjs', paths: 'named-paths.mjs' });
-    const server = await startServer(null, { t, args, cwd: folder });
+withEachRuntime(({ app, potassium }) => {
+  test(
+    'models that have names answer at /models/<name>/ with their own routes, and / is 404 that names them',
+    LIMIT,
+    async (t) => {
+      const folder = mkdtempSync(join(tmpdir(), 'banana-models-'));
+      t.after(() => rmSync(folder, { recursive: true, force: true }));
+      writeFileSync(join(folder, 'app.ts'), 'throw new Error("nobody asked for app.ts");');
+      const args = modelArgs({ echo: app('echoes'), paths: app('named-paths') });
+      const server = await startServer(null, { t, args, cwd: folder });
+      await server.until(({ state }) => state === 'ready');
+      assert.deepEqual((await ask(server, '/models/echo/', { a: 1 })).json(), { a: 1 });
+      assert.deepEqual((await ask(server, '/models/paths/')).json(), { route: '/' });
+      assert.deepEqual((await ask(server, '/models/paths/plain')).json(), { route: '/plain' });
+      const none = await ask(server, '/');
+      assert.equal(none.status, 404);
+      assert.match(errorOf(none).message, /\/models\/echo\/, \/models\/paths\/\.$/);
+      assert.equal(errorOf(await ask(server, '/models/echo/plain')).code, 'SERVE_NOT_FOUND');
+      const unknown = await ask(server, '/models/eco/');
+      assert.deepEqual([unknown.status, errorOf(unknown).code], [404, 'SERVE_MODEL_NOT_FOUND']);
+      assert.match(errorOf(unknown).message, /this server has echo, paths\.$/);
+      const { model, models } = await server.status();
+      assert.deepEqual(model, models[0], 'without a model on /, status shows the first as the one');
+      assert.deepEqual(
+        models.map(({ name, version, state, loadedAtStartup }) => [name, version, state, loadedAtStartup]),
+        [
+          ['echo', '1', 'ready', true],
+          ['paths', '1', 'ready', true],
+        ],
+      );
+      await server.stop();
+    },
+  );
+
+  test(
+    'the app on the command line keeps / beside other models, and has its name besides',
+    LIMIT,
+    async (t) => {
+      const args = [...modelArgs({ echo: app('echoes') }), '--name', 'first'];
+      const server = await startServer(app('works'), { t, args });
+      await server.until(({ state }) => state === 'ready');
+      const { pid } = (await ask(server, '/', { a: 1 })).json<{ pid: number }>();
+      assert.deepEqual((await ask(server, '/models/first/', { a: 1 })).json<{ pid: number }>().pid, pid);
+      assert.deepEqual((await ask(server, '/models/echo/', { b: 2 })).json(), { b: 2 });
+      const { model, models } = await server.status();
+      assert.deepEqual([model.name, models.map(({ name }) => name)], ['first', ['first', 'echo']]);
+      await server.stop();
+    },
+  );
+
+  test('an app without a name is named by its file', LIMIT, async (t) => {
+    const server = await startServer(app('echoes'), { t });
     await server.until(({ state }) => state === 'ready');
-    assert.deepEqual((await ask(server, '/models/echo/', { a: 1 })).json(), { a: 1 });
-    assert.deepEqual((await ask(server, '/models/paths/')).json(), { route: '/' });
-    assert.deepEqual((await ask(server, '/models/paths/plain')).json(), { route: '/plain' });
-    const none = await ask(server, '/');
-    assert.equal(none.status, 404);
-    assert.match(errorOf(none).message, /\/models\/echo\/, \/models\/paths\/\.$/);
-    assert.equal(errorOf(await ask(server, '/models/echo/plain')).code, 'SERVE_NOT_FOUND');
-    const unknown = await ask(server, '/models/eco/');
-    assert.deepEqual([unknown.status, errorOf(unknown).code], [404, 'SERVE_MODEL_NOT_FOUND']);
-    assert.match(errorOf(unknown).message, /this server has echo, paths\.$/);
-    const { model, models } = await server.status();
-    assert.deepEqual(model, models[0], 'without a model on /, status shows the first as the one');
-    assert.deepEqual(
-      models.map(({ name, version, state, loadedAtStartup }) => [name, version, state, loadedAtStartup]),
-      [
-        ['echo', '1', 'ready', true],
-        ['paths', '1', 'ready', true],
-      ],
-    );
-    await server.stop();
-  },
-);
-
-test(
-  'the app on the command line keeps / beside other models, and has its name besides',
-  LIMIT,
-  async (t) => {
-    const args = [...modelArgs({ echo: 'echoes.mjs' }), '--name', 'first'];
-    const server = await startServer(fixture('works.mjs'), { t, args });
-    await server.until(({ state }) => state === 'ready');
-    const { pid } = (await ask(server, '/', { a: 1 })).json<{ pid: number }>();
-    assert.deepEqual((await ask(server, '/models/first/', { a: 1 })).json<{ pid: number }>().pid, pid);
-    assert.deepEqual((await ask(server, '/models/echo/', { b: 2 })).json(), { b: 2 });
-    const { model, models } = await server.status();
-    assert.deepEqual([model.name, models.map(({ name }) => name)], ['first', ['first', 'echo']]);
-    await server.stop();
-  },
-);
-
-test('an app without a name is named by its file', LIMIT, async (t) => {
-  const server = await startServer(fixture('echoes.mjs'), { t });
-  await server.until(({ state }) => state === 'ready');
-  assert.deepEqual((await ask(server, '/models/echoes/', 1)).json(), 1);
-  await server.stop();
-});
-
-test('a job says which model, in which version, its call was for', LIMIT, async (t) => {
-  const args = [...modelArgs({ later: 'potassium.mjs' }), '--name', 'first'];
-  const server = await startServer(fixture('potassium.mjs'), { t, args });
-  await server.until(({ state }) => state === 'ready');
-  for (const [path, model] of [
-    ['/later', 'first'],
-    ['/models/later/later', 'later'],
-  ] as const) {
-    const job = await endOf(server, await startJob(server, path, {}));
-    assert.deepEqual([job.model, job.version, job.route], [model, '1', '/later']);
-  }
-  await server.stop();
-});
-
-test('among several models each line of a worker and of a call says whose it is', LIMIT, async (t) => {
-  const args = [...modelArgs({ echo: 'echoes.mjs', kill: 'killable.mjs' }), '--access-log'];
-  const server = await startServer(null, { t, args, expectedRestarts: 1 });
-  await server.until(({ state }) => state === 'ready');
-  for (const name of ['echo', 'kill']) await server.untilPrinted(`worker ${name}/0 is ready`);
-  assert.equal((await ask(server, '/models/kill/', { dies: 'SIGKILL' })).status, 500);
-  await server.untilPrinted(/POST \/models\/kill\/ .*"model":"kill"/);
-  await server.untilPrinted(/worker kill\/0 died \(signal SIGKILL\) while running call/);
-  await server.until(({ models }) => models.every(({ state }) => state === 'ready'));
-  await server.stop();
-});
-
-test(
-  'a model that crash-loops takes nothing from the others: they answer, the server is ready, the rest is named',
-  LIMIT,
-  async (t) => {
-    const args = [
-      ...modelArgs({ echo: 'echoes.mjs', bad: 'throws-in-init.mjs' }),
-      ...['--restart-limit', '2', '--on-crash-loop', 'exit'],
-    ];
-    const server = await startServer(null, { t, args, env: PASSING, expectedRestarts: 2 });
-    const held = ask(server, '/models/bad/');
-    await server.until(({ models }) => models[0]?.state === 'ready');
-    assert.deepEqual((await ask(server, '/models/echo/', 1)).json(), 1);
-    assert.equal((await held).status, 503);
-    assert.equal(errorOf(await held).code, 'SERVE_NOT_READY');
-    assert.deepEqual(await get(server, '/readyz'), [200, '{"state":"ready","notReady":{"bad":"unhealthy"}}']);
-    assert.deepEqual(await get(server, '/readyz/echo'), [200, '{"state":"ready","model":"echo"}']);
-    assert.deepEqual(await get(server, '/readyz/bad'), [503, '{"state":"unhealthy","model":"bad"}']);
-    assert.equal((await get(server, '/readyz/eco'))[0], 404);
-    assert.deepEqual((await ask(server, '/models/echo/', 2)).json(), 2);
-    await server.untilPrinted(/bad: no worker could start; .*answering 503 for this model/);
-    await server.stop();
-  },
-);
-
-test(
-  'a server none of whose models can start ends with 3, once its callers are answered',
-  LIMIT,
-  async (t) => {
-    const args = [...modelArgs({ a: 'throws-in-init.mjs', b: 'throws-in-init.mjs' }), '--restart-limit', '1'];
-    const server = await startServer(null, { t, args, env: PASSING });
-    const held = await Promise.all([ask(server, '/models/a/'), ask(server, '/models/b/')]);
-    for (const answer of held) assert.equal(errorOf(answer).code, 'SERVE_NOT_READY', answer.text);
-    assert.deepEqual(await server.ended, { code: 3, signal: null });
-  },
-);
-
-test('/readyz waits for every model that the server starts with', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  cues.give('init may not end');
-  const args = modelArgs({ echo: 'echoes.mjs', slow: 'works.mjs' });
-  const server = await startServer(null, { t, args, env: cues.env });
-  await server.until(({ models }) => models[0]?.state === 'ready');
-  assert.deepEqual(await get(server, '/readyz'), [
-    503,
-    '{"state":"starting","notReady":{"slow":"starting"}}',
-  ]);
-  assert.deepEqual((await ask(server, '/models/echo/', 1)).json(), 1, 'it answers all the same');
-  cues.give('init may end');
-  await server.until(({ state }) => state === 'ready');
-  assert.deepEqual(await get(server, '/readyz'), [200, '{"state":"ready"}']);
-  await server.stop();
-});
-
-test('a drain answers the calls of every model, then ends all workers', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const args = modelArgs({ a: 'works.mjs', b: 'works.mjs' });
-  const server = await startServer(null, { t, args, env: cues.env });
-  const calls = ['a', 'b'].map((name) => ask(server, `/models/${name}/`, { until: 'go' }));
-  await server.until(({ models }) => models.every(({ workers }) => workers[0]?.state === 'busy'));
-  const stopped = server.stop();
-  await server.untilPrinted('waits for 2 calls running, 2 workers to stop');
-  cues.give('go');
-  for (const answer of await Promise.all(calls)) assert.equal(answer.status, 200);
-  assert.deepEqual(await stopped, { code: 0, signal: null });
-});
-
-describe('the config file', LIMIT, () => {
-  test('names models with options of their own, over the defaults that flags give all of them', async (t) => {
-    const folder = configFolder(t, {
-      models: {
-        echo: fixture('echoes.mjs'),
-        two: { app: fixture('works.mjs'), version: '2.1', workers: 2, queueSize: 7 },
-      },
-    });
-    const args = ['--queue-size', '5', ...modelArgs({ flag: 'echoes.mjs' })];
-    const server = await startServer(null, { t, args, cwd: folder });
-    const { models } = await server.until(({ state }) => state === 'ready');
-    assert.deepEqual(
-      models.map(({ name, version, workers, queue }) => [name, version, workers.length, queue.maxCalls]),
-      [
-        ['flag', '1', 1, 5],
-        ['echo', '1', 1, 5],
-        ['two', '2.1', 2, 7],
-      ],
-    );
-    assert.deepEqual((await ask(server, '/models/echo/', 1)).json(), 1);
-    await server.until((status) =>
-      status.models.every(({ workers }) => workers.every(({ pid }) => pid !== null)),
-    );
+    assert.deepEqual((await ask(server, '/models/echoes/', 1)).json(), 1);
     await server.stop();
   });
 
-  test('may name the app on / beside them', async (t) => {
-    const folder = configFolder(t, {
-      app: fixture('echoes.mjs'),
-      name: 'main',
-      models: { echo: fixture('echoes.mjs') },
-    });
-    const server = await startServer(null, { t, cwd: folder });
+  test('a job says which model, in which version, its call was for', LIMIT, async (t) => {
+    const args = [...modelArgs({ later: potassium() }), '--name', 'first'];
+    const server = await startServer(potassium(), { t, args });
     await server.until(({ state }) => state === 'ready');
-    for (const path of ['/', '/models/main/', '/models/echo/'])
-      assert.deepEqual((await ask(server, path, 1)).json(), 1);
+    for (const [path, model] of [
+      ['/later', 'first'],
+      ['/models/later/later', 'later'],
+    ] as const) {
+      const job = await endOf(server, await startJob(server, path, {}));
+      assert.deepEqual([job.model, job.version, job.route], [model, '1', '/later']);
+    }
     await server.stop();
+  });
+
+  test('among several models each line of a worker and of a call says whose it is', LIMIT, async (t) => {
+    const args = [...modelArgs({ echo: app('echoes'), kill: app('killable') }), '--access-log'];
+    const server = await startServer(null, { t, args, expectedRestarts: 1 });
+    await server.until(({ state }) => state === 'ready');
+    for (const name of ['echo', 'kill']) await server.untilPrinted(`worker ${name}/0 is ready`);
+    assert.equal((await ask(server, '/models/kill/', { dies: 'SIGKILL' })).status, 500);
+    await server.untilPrinted(/POST \/models\/kill\/ .*"model":"kill"/);
+    await server.untilPrinted(/worker kill\/0 died \(signal SIGKILL\) while running call/);
+    await server.until(({ models }) => models.every(({ state }) => state === 'ready'));
+    await server.stop();
+  });
+
+  test(
+    'a model that crash-loops takes nothing from the others: they answer, the server is ready, the rest is named',
+    LIMIT,
+    async (t) => {
+      const args = [
+        ...modelArgs({ echo: app('echoes'), bad: app('throws-in-init') }),
+        ...['--restart-limit', '2', '--on-crash-loop', 'exit'],
+      ];
+      const server = await startServer(null, { t, args, env: PASSING, expectedRestarts: 2 });
+      const held = ask(server, '/models/bad/');
+      await server.until(({ models }) => models[0]?.state === 'ready');
+      assert.deepEqual((await ask(server, '/models/echo/', 1)).json(), 1);
+      assert.equal((await held).status, 503);
+      assert.equal(errorOf(await held).code, 'SERVE_NOT_READY');
+      assert.deepEqual(await get(server, '/readyz'), [
+        200,
+        '{"state":"ready","notReady":{"bad":"unhealthy"}}',
+      ]);
+      assert.deepEqual(await get(server, '/readyz/echo'), [200, '{"state":"ready","model":"echo"}']);
+      assert.deepEqual(await get(server, '/readyz/bad'), [503, '{"state":"unhealthy","model":"bad"}']);
+      assert.equal((await get(server, '/readyz/eco'))[0], 404);
+      assert.deepEqual((await ask(server, '/models/echo/', 2)).json(), 2);
+      await server.untilPrinted(/bad: no worker could start; .*answering 503 for this model/);
+      await server.stop();
+    },
+  );
+
+  test(
+    'a server none of whose models can start ends with 3, once its callers are answered',
+    LIMIT,
+    async (t) => {
+      const args = [
+        ...modelArgs({ a: app('throws-in-init'), b: app('throws-in-init') }),
+        '--restart-limit',
+        '1',
+      ];
+      const server = await startServer(null, { t, args, env: PASSING });
+      const held = await Promise.all([ask(server, '/models/a/'), ask(server, '/models/b/')]);
+      for (const answer of held) assert.equal(errorOf(answer).code, 'SERVE_NOT_READY', answer.text);
+      assert.deepEqual(await server.ended, { code: 3, signal: null });
+    },
+  );
+
+  test('/readyz waits for every model that the server starts with', LIMIT, async (t) => {
+    const cues = makeCues(t);
+    cues.give('init may not end');
+    const args = modelArgs({ echo: app('echoes'), slow: app('works') });
+    const server = await startServer(null, { t, args, env: cues.env });
+    await server.until(({ models }) => models[0]?.state === 'ready');
+    assert.deepEqual(await get(server, '/readyz'), [
+      503,
+      '{"state":"starting","notReady":{"slow":"starting"}}',
+    ]);
+    assert.deepEqual((await ask(server, '/models/echo/', 1)).json(), 1, 'it answers all the same');
+    cues.give('init may end');
+    await server.until(({ state }) => state === 'ready');
+    assert.deepEqual(await get(server, '/readyz'), [200, '{"state":"ready"}']);
+    await server.stop();
+  });
+
+  test('a drain answers the calls of every model, then ends all workers', LIMIT, async (t) => {
+    const cues = makeCues(t);
+    const args = modelArgs({ a: app('works'), b: app('works') });
+    const server = await startServer(null, { t, args, env: cues.env });
+    const calls = ['a', 'b'].map((name) => ask(server, `/models/${name}/`, { until: 'go' }));
+    await server.until(({ models }) => models.every(({ workers }) => workers[0]?.state === 'busy'));
+    const stopped = server.stop();
+    await server.untilPrinted('waits for 2 calls running, 2 workers to stop');
+    cues.give('go');
+    for (const answer of await Promise.all(calls)) assert.equal(answer.status, 200);
+    assert.deepEqual(await stopped, { code: 0, signal: null });
+  });
+
+  describe('the config file', LIMIT, () => {
+    test('names models with options of their own, over the defaults that flags give all of them', async (t) => {
+      const folder = configFolder(t, {
+        models: {
+          echo: app('echoes'),
+          two: { app: app('works'), version: '2.1', workers: 2, queueSize: 7 },
+        },
+      });
+      const args = ['--queue-size', '5', ...modelArgs({ flag: app('echoes') })];
+      const server = await startServer(null, { t, args, cwd: folder });
+      const { models } = await server.until(({ state }) => state === 'ready');
+      assert.deepEqual(
+        models.map(({ name, version, workers, queue }) => [name, version, workers.length, queue.maxCalls]),
+        [
+          ['flag', '1', 1, 5],
+          ['echo', '1', 1, 5],
+          ['two', '2.1', 2, 7],
+        ],
+      );
+      assert.deepEqual((await ask(server, '/models/echo/', 1)).json(), 1);
+      await server.until((status) =>
+        status.models.every(({ workers }) => workers.every(({ pid }) => pid !== null)),
+      );
+      await server.stop();
+    });
+
+    test('may name the app on / beside them', async (t) => {
+      const folder = configFolder(t, {
+        app: app('echoes'),
+        name: 'main',
+        models: { echo: app('echoes') },
+      });
+      const server = await startServer(null, { t, cwd: folder });
+      await server.until(({ state }) => state === 'ready');
+      for (const path of ['/', '/models/main/', '/models/echo/'])
+        assert.deepEqual((await ask(server, path, 1)).json(), 1);
+      await server.stop();
+    });
   });
 });
 
