@@ -86,6 +86,12 @@ withEachRuntime(({ app }) => {
     });
   }
 
+  test("an answer's headers may have the names of what every object has", LIMIT, async () => {
+    const { status, headers } = await ask(server, 'headers named as members of objects');
+    const told = ['constructor', '__proto__', 'toString'].map((name) => headers.get(name));
+    assert.deepEqual([status, ...told], [200, 'a', 'b', 'c']);
+  });
+
   for (const kind of THROWN) {
     test(`what the app throws with ${kind} fails its call, and costs no worker`, LIMIT, async () => {
       const answer = await call(`${server.url}/throws`, JSON.stringify(kind));

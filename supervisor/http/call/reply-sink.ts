@@ -141,7 +141,8 @@ export class ReplySink implements Sink {
 
   #headers({ status, contentType, headers: lines }: ReplyHead): Record<string, string | number | string[]> {
     const { backend, request, response, dialect } = this.#ask;
-    const headers: Record<string, string | number | string[]> = {};
+    // An app may name a header as it likes: `constructor`, too.
+    const headers = Object.create(null) as Record<string, string | number | string[]>;
     if (contentType !== '' && mayHaveBody(status)) headers['Content-Type'] = contentType;
     if (lines !== '') {
       for (const [name, value] of splitHeaderLines(lines)) {
