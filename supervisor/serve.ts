@@ -69,7 +69,7 @@ export interface ServeInternals {
   readonly isAlone?: boolean;
   readonly sendAhead?: SendAhead;
   readonly dialects?: Dialects;
-  /** Ends what a start may wait for: an interpreter's answer, downloads, unpacking; `serve()` then rejects. */
+  /** Ends what a start may wait for: the answer of an interpreter or of nvidia-smi, downloads, unpacking; `serve()` then rejects. */
   readonly stop?: AbortSignal;
   /** Which app of the file, as the worker names them; empty: the one that it exports. */
   readonly appPlace?: string;
@@ -118,7 +118,7 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
       if (resolved.options.watch) refuseUnwatchable(plans);
       const others = management === null ? [] : [resolved]; // that may come
       const wishes = [...others, ...plans.map(({ spec }) => spec.resolved)].map(({ options }) => options);
-      const { devices, problems } = await findDevices(wishes);
+      const { devices, problems } = await findDevices(wishes, internals.stop);
       const server = new Server({
         models: plans.map((plan) => ({ ...plan, placements: firstPlaces(plan, devices) })),
         store,
@@ -222,9 +222,10 @@ const LANGUAGES = new Intl.ListFormat('en-GB').format(APP_SOURCES.languages);
 /** What the machine has, as far as anybody wants it. */
 async function findDevices(
   wishes: readonly ModelOptions[],
+  stop: AbortSignal | undefined,
 ): Promise<{ devices: Devices; problems: readonly string[] }> {
   const needsNoGpu = wishes.every(({ gpus }) => gpus === 'none');
-  const { gpus, said, problem } = await (needsNoGpu ? NOT_ASKED : discoverGpus(process.env));
+  const { gpus, said, problem } = await (needsNoGpu ? NOT_ASKED : discoverGpus(process.env, stop));
   const devices = new Devices({ found: gpus, said, ...inheritedMask(process.env), cores: availableCores() });
   return {
     devices,

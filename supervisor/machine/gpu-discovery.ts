@@ -22,9 +22,14 @@ export interface Discovery {
 /** The driver may have to initialise the cards first: seconds on large machines without persistence mode. */
 const LIMIT_MS = 10_000;
 
-export async function discoverGpus(env: NodeJS.ProcessEnv, limitMs: number = LIMIT_MS): Promise<Discovery> {
+/** @throws the reason of `stop` */
+export async function discoverGpus(
+  env: NodeJS.ProcessEnv,
+  stop?: AbortSignal,
+  limitMs: number = LIMIT_MS,
+): Promise<Discovery> {
   if (!hasNvidiaSmi(env)) return { gpus: [], problem: null, said: 'nvidia-smi was not found' };
-  const { text, problem } = await askNvidiaSmi(['-L'], env, limitMs);
+  const { text, problem } = await askNvidiaSmi(['-L'], env, limitMs, stop);
   if (problem !== null) return { gpus: [], problem, said: problem };
   const gpus = parseList(text);
   return { gpus, problem: null, said: `nvidia-smi lists ${gpus.length === 0 ? 'none' : gpus.length}` };

@@ -15,11 +15,14 @@ export function hasNvidiaSmi(env: NodeJS.ProcessEnv): boolean {
     .some((folder) => folder !== '' && existsSync(join(folder, 'nvidia-smi')));
 }
 
+/** @throws the reason of `stop` */
 export async function askNvidiaSmi(
   args: readonly string[],
   env: NodeJS.ProcessEnv,
   limitMs: number,
+  stop?: AbortSignal,
 ): Promise<Said> {
+  stop?.throwIfAborted();
   const { execa } = await import('execa'); // only where there is something to ask
   const child = execa('nvidia-smi', args, {
     reject: false,
@@ -27,13 +30,14 @@ export async function askNvidiaSmi(
     env,
     extendEnv: false,
   });
-  const late = delay(limitMs, null, { ref: false });
+  const late = delay(limitMs, null, { ref: false, ...(stop && { signal: stop }) }).catch(() => null);
   const result = await Promise.race([child, late]);
   if (result === null) {
     child.kill('SIGKILL');
     child.stdout.destroy();
     child.stderr.destroy();
     child.unref();
+    stop?.throwIfAborted();
     return { text: '', problem: `nvidia-smi did not answer in ${limitMs} ms` };
   }
   if (!result.failed) return { text: result.stdout, problem: null };

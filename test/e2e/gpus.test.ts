@@ -1,15 +1,15 @@
 /** Workers and GPUs: what each worker sees of a machine whose `nvidia-smi` is a script. */
 import assert from 'node:assert/strict';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { editedApp } from '../helpers/edited-app.js';
 import { presentPythons } from '../helpers/pythons.js';
 import { withEachRuntime, type Language } from '../helpers/runtimes.js';
-import { fixture, runCommand, startServer } from '../helpers/server.js';
+import { eventually, fixture, runCommand, startServer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 const CARDS = ['a', 'b', 'c'].map((letter) => `GPU-${letter.repeat(8)}-0000-0000-0000-${letter.repeat(12)}`);
@@ -41,6 +41,24 @@ function environment(t: TestContext, { nvidiaSmi, env = {} }: Machine): Record<s
   chmodSync(join(folder, 'nvidia-smi'), 0o755);
   return { PATH: `${folder}${delimiter}${process.env['PATH'] ?? ''}`, ...hidden, ...env };
 }
+
+test('a signal ends a start that waits for an nvidia-smi that hangs', LIMIT, async (t) => {
+  const asked = join(mkdtempSync(join(tmpdir(), 'banana-gpus-')), 'asked');
+  t.after(() => rmSync(dirname(asked), { recursive: true }));
+  const env = environment(t, { nvidiaSmi: `: > '${asked}'\nexec sleep 1000\n` });
+  const command = runCommand([fixture('echoes.mjs'), '--port', '0'], { t, env });
+  await eventually(
+    () => existsSync(asked),
+    30_000,
+    () => command.stderr(),
+  );
+  const signalledAtMs = performance.now();
+  command.process.kill('SIGTERM');
+  assert.deepEqual(await command.ended, { code: 0, signal: null });
+  const tookMs = performance.now() - signalledAtMs;
+  assert.ok(tookMs < 5000, `${tookMs} ms, half of the question's limit`);
+  assert.equal(command.stderr(), 'banana-serve: stopped before it had started.\n');
+});
 
 /** Index, `ctx.worker.gpu`, CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER, HIP_VISIBLE_DEVICES. */
 type Seen = readonly [

@@ -76,7 +76,7 @@ test(
   { timeout: 20_000 },
   async (t) => {
     const env = withNvidiaSmi(t, 'echo $$ > "$PIDS"; sleep 30\n');
-    const { gpus, problem } = await discoverGpus(env, 200);
+    const { gpus, problem } = await discoverGpus(env, undefined, 200);
     assert.deepEqual(gpus, []);
     assert.match(problem ?? '', /did not answer in 200 ms/);
   },
