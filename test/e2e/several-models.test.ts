@@ -76,9 +76,11 @@ withEachRuntime(({ app, potassium }) => {
     LIMIT,
     async (t) => {
       const args = [...modelArgs({ echo: app('echoes') }), '--name', 'first'];
-      const server = await startServer(app('works'), { t, args });
+      const server = await startServer(app('works'), { t, args, env: makeCues(t).env });
       await server.until(({ state }) => state === 'ready');
-      const { pid } = (await ask(server, '/', { a: 1 })).json<{ pid: number }>();
+      const answer = await ask(server, '/', { a: 1 });
+      assert.equal(answer.status, 200, answer.text);
+      const { pid } = answer.json<{ pid: number }>();
       assert.deepEqual((await ask(server, '/models/first/', { a: 1 })).json<{ pid: number }>().pid, pid);
       assert.deepEqual((await ask(server, '/models/echo/', { b: 2 })).json(), { b: 2 });
       const { model, models } = await server.status();
