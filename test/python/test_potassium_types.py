@@ -18,6 +18,11 @@ class RequestTest(unittest.TestCase):
                 headers[name]  # type: ignore[index]
         self.assertEqual(dict(headers), {"x-custom-name": "a"})
 
+    def test_a_header_written_with_underscores_does_not_stand_for_one_with_dashes(self) -> None:
+        for sent in ({"x-user": "a", "x_user": "b"}, {"x_user": "b", "x-user": "a"}):
+            self.assertEqual([RequestHeaders(sent)[name] for name in ("X-User", "x_user")], ["a", "a"])
+        self.assertEqual(RequestHeaders({"x_a-b": "1", "x-a_b": "2"})["X-A-B"], "1")
+
     def test_headers_are_not_shown_with_their_values(self) -> None:
         self.assertNotIn("secret", repr(RequestHeaders({"x-banana-api-key": "secret"})))
 

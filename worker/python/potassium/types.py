@@ -25,7 +25,12 @@ class RequestHeaders(Mapping[str, str]):
 
     def __init__(self, headers: Mapping[str, str]) -> None:
         self._headers = headers
-        self._by_key = {_header_key(name): value for name, value in headers.items()}
+        self._by_key: Dict[str, str] = {}
+        for name, value in headers.items():
+            key = _header_key(name)
+            # A proxy that sets `X-User` may let a client's `X_User` pass: it must not take the place of the proxy's.
+            if key not in self._by_key or "_" not in name:
+                self._by_key[key] = value
 
     def __getitem__(self, name: str) -> str:
         """Returns the value. Raises KeyError if the header was not sent, or `name` is no text."""

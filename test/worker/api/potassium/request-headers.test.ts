@@ -28,6 +28,16 @@ test('a header that was not sent is undefined, the fallback, or an error', () =>
   assert.throws(() => headers.require('x-none'), new Error('The request has no header x-none'));
 });
 
+test('a header written with underscores does not stand for one with dashes', () => {
+  for (const sent of [
+    { 'x-user': 'a', x_user: 'b' },
+    { x_user: 'b', 'x-user': 'a' },
+  ]) {
+    const found = ['X-User', 'x_user'].map((name) => new RequestHeaders(sent).get(name));
+    assert.deepEqual(found, ['a', 'a']);
+  }
+});
+
 test('names that every object has are no headers', () => {
   for (const name of ['constructor', 'toString', '__proto__', 'hasOwnProperty']) {
     assert.equal(new RequestHeaders({}).get(name), undefined, name);
