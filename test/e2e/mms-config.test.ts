@@ -12,6 +12,7 @@ import { tableRows } from '../helpers/doc-page.js';
 import { editedApp } from '../helpers/edited-app.js';
 import { holdPort } from '../helpers/held-port.js';
 import { RawConnection } from '../helpers/raw-http.js';
+import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import {
   call,
   eventually,
@@ -107,62 +108,90 @@ jobs_queue_size=7`;
   });
 });
 
-const NOSY = `export const handle = (data) => data && data.map(({ body }) =>
-  ({ isBytes: Buffer.isBuffer(body), env: Object.keys(process.env).filter((name) => /^(SECRET_|KEPT_|MMS_)/.test(name)) }));`;
+/** Services: one that shows of which kind its input is, and its environment; what makes its items raw; another. */
+const SERVICES: Readonly<
+  Record<Language, { extension: string; nosy: string; isRaw: string; answers: string }>
+> = {
+  TypeScript: {
+    extension: '.mjs',
+    nosy: `export const handle = (data) => data && data.map(({ body }) => ({
+  kind: Buffer.isBuffer(body) ? 'bytes' : typeof body,
+  env: Object.keys(process.env).filter((name) => /^(SECRET_|KEPT_|MMS_)/.test(name)),
+}));
+`,
+    isRaw: 'export const config = { rawItems: true };',
+    answers: SERVICE.replace('handle', 'answer'),
+  },
+  Python: {
+    extension: '.py',
+    nosy: `
+import os
+KINDS = {bytearray: "bytes", dict: "object"}
+def handle(data, context):
+    env = [name for name in os.environ if name.startswith(("SECRET_", "KEPT_", "MMS_"))]
+    return data and [{"kind": KINDS[type(item["body"])], "env": env} for item in data]
+`,
+    isRaw: 'config = {"rawItems": True}',
+    answers: 'def answer(data, context): return data and [{"says": item["body"]} for item in data]',
+  },
+};
 
-test('workers, their input and their environment are as config.properties says', RUNS, async (t) => {
-  const config = `${LISTENS}model_store=models
-load_models=nosy.mjs
+withEachRuntime(({ language }) => {
+  const { extension, nosy, isRaw, answers } = SERVICES[language];
+
+  test('workers, their input and their environment are as config.properties says', RUNS, async (t) => {
+    const config = `${LISTENS}model_store=models
+load_models=nosy${extension}
 default_workers_per_model=2
 default_service_handler=code:answer
 number_of_gpu=0
 decode_input_request=false
 blacklist_env_vars=SECRET_.*`;
-  const cwd = folderOf(t, {
-    'config.properties': config,
-    'models/nosy.mjs': NOSY,
-    'models/folder/code.mjs': SERVICE.replace('handle', 'answer'),
+    const cwd = folderOf(t, {
+      'config.properties': config,
+      [`models/nosy${extension}`]: nosy,
+      [`models/folder/code${extension}`]: answers,
+    });
+    const env = { SECRET_TOKEN: 'x', KEPT_TOKEN: 'x', KEPT_SECRET_: 'x', MMS_KEYSTORE_PASS: 'x' };
+    const server = await startAsWritten(t, [], { cwd, env });
+    const { model } = await server.until(
+      ({ state, model: { workers } }) => state === 'ready' && workers.length === 2,
+    );
+    assert.deepEqual([model.minWorkers, model.maxWorkers], [2, 2]);
+    const said = (await call(`${server.url}/predictions/nosy`, '{"a":')).json<{
+      kind: string;
+      env: string[];
+    }>();
+    assert.deepEqual([said.kind, said.env.sort()], ['bytes', ['KEPT_SECRET_', 'KEPT_TOKEN']]);
+    const management = /the management API is on (\S+)/.exec(server.stderr())?.[1];
+    const registered = await call(
+      `${management}/models?url=folder&synchronous=true`,
+      null,
+      {},
+      { method: 'POST' },
+    );
+    assert.deepEqual([registered.status, registered.json()], [200, { status: 'Workers scaled' }]);
+    const { models } = await server.status();
+    assert.equal(models.find(({ name }) => name === 'folder')?.workers.length, 2);
+    assert.deepEqual((await call(`${server.url}/predictions/folder`, '5')).status, 200);
+    await server.stop();
   });
-  const env = { SECRET_TOKEN: 'x', KEPT_TOKEN: 'x', KEPT_SECRET_: 'x', MMS_KEYSTORE_PASS: 'x' };
-  const server = await startAsWritten(t, [], { cwd, env });
-  const { model } = await server.until(
-    ({ state, model: { workers } }) => state === 'ready' && workers.length === 2,
-  );
-  assert.deepEqual([model.minWorkers, model.maxWorkers], [2, 2]);
-  const said = (await call(`${server.url}/predictions/nosy`, '{"a":')).json<{
-    isBytes: boolean;
-    env: string[];
-  }>();
-  assert.deepEqual([said.isBytes, said.env.sort()], [true, ['KEPT_SECRET_', 'KEPT_TOKEN']]);
-  const management = /the management API is on (\S+)/.exec(server.stderr())?.[1];
-  const registered = await call(
-    `${management}/models?url=folder&synchronous=true`,
-    null,
-    {},
-    { method: 'POST' },
-  );
-  assert.deepEqual([registered.status, registered.json()], [200, { status: 'Workers scaled' }]);
-  const { models } = await server.status();
-  assert.equal(models.find(({ name }) => name === 'folder')?.workers.length, 2);
-  assert.deepEqual((await call(`${server.url}/predictions/folder`, '5')).status, 200);
-  await server.stop();
-});
 
-test("a model's own config may ask for raw items, and its neighbour's stay decoded", RUNS, async (t) => {
-  const kind = `export const handle = (data) => data && data.map(({ body }) => (Buffer.isBuffer(body) ? 'bytes' : typeof body));`;
-  const cwd = folderOf(t, {
-    'config.properties': `${LISTENS}model_store=models\nload_models=raw.mjs,decoded.mjs`,
-    'models/raw.mjs': `${kind}\nexport const config = { rawItems: true };`,
-    'models/decoded.mjs': kind,
+  test("a model's own config may ask for raw items, and its neighbour's stay decoded", RUNS, async (t) => {
+    const cwd = folderOf(t, {
+      'config.properties': `${LISTENS}model_store=models\nload_models=raw${extension},decoded${extension}`,
+      [`models/raw${extension}`]: nosy + isRaw,
+      [`models/decoded${extension}`]: nosy,
+    });
+    const server = await startAsWritten(t, [], { cwd });
+    await server.until(({ state }) => state === 'ready');
+    const answers = ['raw', 'decoded'].map((name) => call(`${server.url}/predictions/${name}`, '{"a":1}'));
+    assert.deepEqual(
+      (await Promise.all(answers)).map((answer) => answer.json<{ kind: string }>().kind),
+      ['bytes', 'object'],
+    );
+    await server.stop();
   });
-  const server = await startAsWritten(t, [], { cwd });
-  await server.until(({ state }) => state === 'ready');
-  const answers = ['raw', 'decoded'].map((name) => call(`${server.url}/predictions/${name}`, '{"a":1}'));
-  assert.deepEqual(
-    (await Promise.all(answers)).map((answer) => answer.text),
-    ['bytes', 'object'],
-  );
-  await server.stop();
 });
 
 const SHOWS_NAMES = `export const handle = (data) => data && data.map(() =>

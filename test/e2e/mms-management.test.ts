@@ -1,19 +1,111 @@
 /** Models that are managed over HTTP as Multi Model Server has it: real workers, real processes, the words to the letter. */
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { describe, test } from 'node:test';
 import { mmsInference } from '../../supervisor/http/dialects/mms/inference.js';
 import { mmsManagement } from '../../supervisor/http/dialects/mms/management.js';
 import { CUES_MODULE, editedApp } from '../helpers/edited-app.js';
-import { cuesFor, startManaged } from '../helpers/managed-server.js';
+import { cuesFor, fixtureStore, startManaged } from '../helpers/managed-server.js';
 import { holdPort } from '../helpers/held-port.js';
 import { RawConnection } from '../helpers/raw-http.js';
+import { withEachRuntime } from '../helpers/runtimes.js';
 import { call, eventually, isAlive } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 
 const NO_WORKER = '503 ServiceUnavailableException';
+
+withEachRuntime((runtime) => {
+  const { store, url } = fixtureStore(runtime);
+
+  describe('register', LIMIT, () => {
+    test('synchronous, as it is unless said otherwise: the workers are there with the reply', async (t) => {
+      const server = await startManaged(t, store);
+      assert.equal(
+        await server.said(`POST /models?${url('echoes')}&initial_workers=2`),
+        '200 Workers scaled',
+      );
+      const { workers } = await server.describe('echoes');
+      assert.deepEqual(
+        workers.map(({ id, status, gpu, restarts }) => [id, status, gpu, restarts]),
+        [
+          ['0', 'READY', false, 0],
+          ['1', 'READY', false, 0],
+        ],
+      );
+      for (const { pid = 0, memoryUsage, startTime = '' } of workers) {
+        assert.ok(isAlive(pid) && memoryUsage > 1e6, `${pid} takes ${memoryUsage} bytes`);
+        assert.match(startTime, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+        assert.ok(Math.abs(Date.parse(startTime) - Date.now()) < 60_000, 'in UTC, whatever the time zone');
+      }
+      assert.deepEqual((await server.infer('echoes', 1)).json(), 1);
+    });
+
+    test('synchronous, of what cannot start: 500, and it is not there any more', async (t) => {
+      const server = await startManaged(t, store);
+      const failed = await server.manage(`POST /models?${url('throws-in-init')}&initial_workers=2`);
+      assert.deepEqual(failed.json(), {
+        code: 500,
+        type: 'InternalServerException',
+        message: 'Failed to start workers',
+      });
+      assert.equal(await server.said('GET /models/throws-in-init'), '404 Model not found: throws-in-init');
+      assert.deepEqual(server.handle.models.describe(), []);
+    });
+
+    test('asynchronous, of what cannot start: it stays, failed, until it is given a new start', async (t) => {
+      const cues = cuesFor(t);
+      const server = await startManaged(t, store);
+      await server.said(
+        `POST /models?${url('throws-in-init')}&model_name=m&initial_workers=1&synchronous=false`,
+      );
+      const isFailed = async (): Promise<boolean> =>
+        (await server.describe('m')).workers.every(({ status }) => status === 'FAILED');
+      await eventually(isFailed, 15_000, () => 'it has not given up');
+      const { workers } = await server.describe('m');
+      assert.match(workers[0]?.lastError ?? '', /the weights are missing$/);
+      assert.equal(workers[0]?.pid, undefined);
+      assert.equal(
+        await server.said('PUT /models/m?min_worker=1&synchronous=true'),
+        '500 Failed to start workers',
+      );
+      cues.give('intact');
+      assert.equal(await server.said('PUT /models/m?min_worker=1&synchronous=true'), '200 Workers scaled');
+      assert.equal((await server.infer('m')).status, 200);
+    });
+
+    test('whose start takes too long: 210, and it goes on; with a start-up time of 0: 500', async (t) => {
+      const cues = cuesFor(t);
+      cues.give('init may not end');
+      const server = await startManaged(t, store);
+      const slow = await server.manage(`POST /models?${url('works')}&initial_workers=1&startup_timeout=1`);
+      assert.deepEqual([slow.status, slow.json()], [210, { status: 'Workers scaling in progress...' }]);
+      cues.give('init may end');
+      assert.equal((await server.infer('works')).status, 200);
+      const never = `POST /models?${url('works')}&model_name=never&initial_workers=1&startup_timeout=0`;
+      assert.equal(await server.said(never), '500 Failed to start workers');
+      assert.equal(await server.said('GET /models/never'), '404 Model not found: never');
+    });
+  });
+
+  test(
+    'a handler that is not there is found missing by the first worker, and described so',
+    LIMIT,
+    async (t) => {
+      const server = await startManaged(t, store);
+      const register = `POST /models?${url('echoes')}&model_name=m&handler=${basename(runtime.app('echoes'))}:nobody`;
+      assert.equal(await server.said(register), '200 Model "m" registered');
+      assert.equal(await server.said('PUT /models/m?synchronous=true'), '500 Failed to start workers');
+      const { workers } = await server.describe('m');
+      assert.deepEqual(
+        workers.map(({ status }) => status),
+        ['FAILED'],
+      );
+      assert.match(workers[0]?.lastError ?? '', /nobody/);
+    },
+  );
+});
 
 describe('register', LIMIT, () => {
   test('without workers: the model is there, and its calls are refused at once', async (t) => {
@@ -24,25 +116,6 @@ describe('register', LIMIT, () => {
     assert.equal(await server.refusal('works'), NO_WORKER);
     const { workers, minWorkers, maxWorkers } = await server.describe('works');
     assert.deepEqual([workers, minWorkers, maxWorkers], [[], 0, 0]);
-  });
-
-  test('synchronous, as it is unless said otherwise: the workers are there with the reply', async (t) => {
-    const server = await startManaged(t);
-    assert.equal(await server.said('POST /models?url=echoes.mjs&initial_workers=2'), '200 Workers scaled');
-    const { workers } = await server.describe('echoes');
-    assert.deepEqual(
-      workers.map(({ id, status, gpu, restarts }) => [id, status, gpu, restarts]),
-      [
-        ['0', 'READY', false, 0],
-        ['1', 'READY', false, 0],
-      ],
-    );
-    for (const { pid = 0, memoryUsage, startTime = '' } of workers) {
-      assert.ok(isAlive(pid) && memoryUsage > 1e6, `${pid} takes ${memoryUsage} bytes`);
-      assert.match(startTime, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
-      assert.ok(Math.abs(Date.parse(startTime) - Date.now()) < 60_000, 'in UTC, whatever the time zone');
-    }
-    assert.deepEqual((await server.infer('echoes', 1)).json(), 1);
   });
 
   test('asynchronous: calls are held from the reply on, and the model is described as loading', async (t) => {
@@ -98,18 +171,6 @@ describe('register', LIMIT, () => {
     assert.deepEqual([facts['batchSize'], facts['maxBatchDelay'], facts['responseTimeout']], [1, 100, 120]);
   });
 
-  test('synchronous, of what cannot start: 500, and it is not there any more', async (t) => {
-    const server = await startManaged(t);
-    const failed = await server.manage('POST /models?url=throws-in-init.mjs&initial_workers=2');
-    assert.deepEqual(failed.json(), {
-      code: 500,
-      type: 'InternalServerException',
-      message: 'Failed to start workers',
-    });
-    assert.equal(await server.said('GET /models/throws-in-init'), '404 Model not found: throws-in-init');
-    assert.deepEqual(server.handle.models.describe(), []);
-  });
-
   test('synchronous, of what cannot start: it stays where somebody has asked for other workers meanwhile', async (t) => {
     const cues = cuesFor(t);
     const { folder } = editedApp(t, {
@@ -136,25 +197,6 @@ describe('register', LIMIT, () => {
     assert.equal(await server.said('PUT /models/m?synchronous=true'), '200 Workers scaled');
   });
 
-  test('asynchronous, of what cannot start: it stays, failed, until it is given a new start', async (t) => {
-    const cues = cuesFor(t);
-    const server = await startManaged(t);
-    await server.said('POST /models?url=throws-in-init.mjs&model_name=m&initial_workers=1&synchronous=false');
-    const isFailed = async (): Promise<boolean> =>
-      (await server.describe('m')).workers.every(({ status }) => status === 'FAILED');
-    await eventually(isFailed, 15_000, () => 'it has not given up');
-    const { workers } = await server.describe('m');
-    assert.match(workers[0]?.lastError ?? '', /the weights are missing$/);
-    assert.equal(workers[0]?.pid, undefined);
-    assert.equal(
-      await server.said('PUT /models/m?min_worker=1&synchronous=true'),
-      '500 Failed to start workers',
-    );
-    cues.give('intact');
-    assert.equal(await server.said('PUT /models/m?min_worker=1&synchronous=true'), '200 Workers scaled');
-    assert.equal((await server.infer('m')).status, 200);
-  });
-
   for (const [what, init] of [
     ['fails to get memory', "throw new RangeError('Array buffer allocation failed')"],
     ['fills the heap', 'const kept = []; for (;;) kept.push(new Array(1e5).fill(1.5))'],
@@ -170,19 +212,6 @@ describe('register', LIMIT, () => {
         '507 Failed to start workers',
       );
     });
-
-  test('whose start takes too long: 210, and it goes on; with a start-up time of 0: 500', async (t) => {
-    const cues = cuesFor(t);
-    cues.give('init may not end');
-    const server = await startManaged(t);
-    const slow = await server.manage('POST /models?url=works.mjs&initial_workers=1&startup_timeout=1');
-    assert.deepEqual([slow.status, slow.json()], [210, { status: 'Workers scaling in progress...' }]);
-    cues.give('init may end');
-    assert.equal((await server.infer('works')).status, 200);
-    const never = 'POST /models?url=works.mjs&model_name=never&initial_workers=1&startup_timeout=0';
-    assert.equal(await server.said(never), '500 Failed to start workers');
-    assert.equal(await server.said('GET /models/never'), '404 Model not found: never');
-  });
 });
 
 describe('what is refused', LIMIT, () => {
@@ -300,23 +329,6 @@ describe('what is refused', LIMIT, () => {
     await connection.closed(30_000);
   });
 });
-
-test(
-  'a handler that is not there is found missing by the first worker, and described so',
-  LIMIT,
-  async (t) => {
-    const server = await startManaged(t);
-    const register = 'POST /models?url=echoes.mjs&model_name=m&handler=echoes.mjs:nobody';
-    assert.equal(await server.said(register), '200 Model "m" registered');
-    assert.equal(await server.said('PUT /models/m?synchronous=true'), '500 Failed to start workers');
-    const { workers } = await server.describe('m');
-    assert.deepEqual(
-      workers.map(({ status }) => status),
-      ['FAILED'],
-    );
-    assert.match(workers[0]?.lastError ?? '', /nobody/);
-  },
-);
 
 test('models are listed by name, in pages that end where there are no more', LIMIT, async (t) => {
   const server = await startManaged(t);

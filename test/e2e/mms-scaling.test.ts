@@ -1,8 +1,8 @@
 /** Workers of models that are managed over HTTP: they come, go, die and are counted, and no call is forgotten. */
 import assert from 'node:assert/strict';
-import { basename, dirname } from 'node:path';
+import { basename } from 'node:path';
 import { describe, test } from 'node:test';
-import { cuesFor, startManaged } from '../helpers/managed-server.js';
+import { cuesFor, fixtureStore, startManaged } from '../helpers/managed-server.js';
 import { holdings } from '../helpers/model-storm.js';
 import { withEachRuntime } from '../helpers/runtimes.js';
 import { eventually, isAlive } from '../helpers/server.js';
@@ -11,9 +11,8 @@ const LIMIT = { timeout: 60_000 };
 
 const NO_WORKER = '503 ServiceUnavailableException';
 
-withEachRuntime(({ app }) => {
-  const store = { modelStore: dirname(app('works')) };
-  const url = (name: string): string => `url=${basename(app(name))}`;
+withEachRuntime((runtime) => {
+  const { store, url } = fixtureStore(runtime);
 
   describe('scale', LIMIT, () => {
     test('up, down, to nothing and back: the description is the list of processes each time', async (t) => {
@@ -117,7 +116,7 @@ withEachRuntime(({ app }) => {
 
     test('another batch size is told to workers that come one by one, since a service may rely on it', async (t) => {
       const server = await startManaged(t, store);
-      const handler = `handler=${basename(app('mms-batch-size'))}:tell&batch_size=2`;
+      const handler = `handler=${basename(runtime.app('mms-batch-size'))}:tell&batch_size=2`;
       await server.manage(`POST /models?${url('mms-batch-size')}&model_name=m&initial_workers=1&${handler}`);
       const told = async (): Promise<{ batchSize: number; pid: number }> => (await server.infer('m')).json();
       const before = await told();

@@ -6,7 +6,7 @@ import { test, type TestContext } from 'node:test';
 import { makeCues, type Cues } from '../helpers/cues.js';
 import { editedApp } from '../helpers/edited-app.js';
 import { startManagedCommand, workerProcesses, type ManagedCommand } from '../helpers/managed-command.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import {
   call,
   eventually,
@@ -21,13 +21,19 @@ const LIMIT = { timeout: 60_000 };
 /** Worth waiting for: batches of the tests are full, or begin for another reason, long before it is over. */
 const LONG_MS = 30_000;
 
+/** A service that nobody may reach, and the extension of its file. */
+const SECRETS: Readonly<Record<Language, readonly [extension: string, secret: string]>> = {
+  TypeScript: ['.mjs', 'export const handle = () => { throw new Error("reached"); };'],
+  Python: ['.py', 'def handle(data, context): raise RuntimeError("reached")'],
+};
+
 /** An answer in short: what the item's entry says of it, or the error. */
 function inShort({ status, text }: Answer): string {
   const { name, of, message } = JSON.parse(text) as { name?: string; of?: number; message?: string };
   return message === undefined ? `${status} ${name} of ${of}` : `${status} ${message}`;
 }
 
-withEachRuntime(({ app }) => {
+withEachRuntime(({ app, language }) => {
   const store = dirname(app('works-service'));
   const register = `POST /models?url=${basename(app('works-service'))}`;
 
@@ -296,58 +302,59 @@ withEachRuntime(({ app }) => {
       assert.deepEqual(await server.ended, { code: 0, signal: null });
     });
   });
-});
 
-test('a url that leads out of the store registers nothing and starts nothing', LIMIT, async (t) => {
-  const secret = 'export const handle = () => { throw new Error("reached"); };';
-  const { path } = editedApp(t, {
-    'secret/service.mjs': secret,
-    'store/m/other.mjs': secret,
-    'store-secret/service.mjs': secret,
-  });
-  for (const [target, link] of [
-    ['secret', 'store/folder'],
-    ['secret/service.mjs', 'store/file.mjs'],
-    ['secret/service.mjs', 'store/m/service.mjs'],
-    ['store-secret', 'store/twin'],
-  ] as const)
-    symlinkSync(path(target), path(link));
-  const { server, management } = await startManagedCommand(t, {}, path('store'));
-  const rows: readonly (readonly [url: string, status: number])[] = [
-    ['../secret', 404],
-    ['../../x', 404],
-    ['m/../../secret/service.mjs', 404],
-    ['..', 404],
-    ['.', 404],
-    ['%2e%2e/secret', 404],
-    [path('secret'), 404],
-    [path('secret/service.mjs'), 404],
-    [`file://${path('secret')}`, 404],
-    ['folder', 404],
-    ['folder/service.mjs', 404],
-    ['file.mjs', 404],
-    ['twin', 404],
-    ['m', 400],
-    ['m&handler=../../secret/service.mjs:handle', 400],
-    ['m&handler=service.mjs', 400],
-  ];
-  const json = { 'content-type': 'application/json' };
-  for (const [url, status] of rows) {
-    const asQuery = await management.manage(`POST /models?url=${url}&model_name=x&initial_workers=1`);
-    assert.equal(asQuery.status, status, `${url}: ${asQuery.text}`);
-    const [plain = '', handler = 'handler='] = decodeURIComponent(url).split('&');
-    const body = JSON.stringify({
-      url: plain,
-      handler: handler.slice('handler='.length),
-      initial_workers: 1,
+  const [extension, secret] = SECRETS[language];
+
+  test('a url that leads out of the store registers nothing and starts nothing', LIMIT, async (t) => {
+    const { path } = editedApp(t, {
+      [`secret/service${extension}`]: secret,
+      [`store/m/other${extension}`]: secret,
+      [`store-secret/service${extension}`]: secret,
     });
-    const asBody = await management.manage('POST /models', { body, headers: json });
-    assert.equal(asBody.status, status, `${url}: ${asBody.text}`);
-  }
-  assert.deepEqual((await management.manage('GET /models')).json(), { models: [] });
-  assert.deepEqual(workerProcesses(server), []);
-  assert.ok(!server.stderr().includes('reached'), server.stderr());
-  await server.stop();
+    for (const [target, link] of [
+      ['secret', 'store/folder'],
+      [`secret/service${extension}`, `store/file${extension}`],
+      [`secret/service${extension}`, `store/m/service${extension}`],
+      ['store-secret', 'store/twin'],
+    ] as const)
+      symlinkSync(path(target), path(link));
+    const { server, management } = await startManagedCommand(t, {}, path('store'));
+    const rows: readonly (readonly [url: string, status: number])[] = [
+      ['../secret', 404],
+      ['../../x', 404],
+      [`m/../../secret/service${extension}`, 404],
+      ['..', 404],
+      ['.', 404],
+      ['%2e%2e/secret', 404],
+      [path('secret'), 404],
+      [path(`secret/service${extension}`), 404],
+      [`file://${path('secret')}`, 404],
+      ['folder', 404],
+      [`folder/service${extension}`, 404],
+      [`file${extension}`, 404],
+      ['twin', 404],
+      ['m', 400],
+      [`m&handler=../../secret/service${extension}:handle`, 400],
+      [`m&handler=service${extension}`, 400],
+    ];
+    const json = { 'content-type': 'application/json' };
+    for (const [url, status] of rows) {
+      const asQuery = await management.manage(`POST /models?url=${url}&model_name=x&initial_workers=1`);
+      assert.equal(asQuery.status, status, `${url}: ${asQuery.text}`);
+      const [plain = '', handler = 'handler='] = decodeURIComponent(url).split('&');
+      const body = JSON.stringify({
+        url: plain,
+        handler: handler.slice('handler='.length),
+        initial_workers: 1,
+      });
+      const asBody = await management.manage('POST /models', { body, headers: json });
+      assert.equal(asBody.status, status, `${url}: ${asBody.text}`);
+    }
+    assert.deepEqual((await management.manage('GET /models')).json(), { models: [] });
+    assert.deepEqual(workerProcesses(server), []);
+    assert.ok(!server.stderr().includes('reached'), server.stderr());
+    await server.stop();
+  });
 });
 
 interface Load {

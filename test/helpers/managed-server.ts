@@ -1,8 +1,10 @@
 /** Models that are managed over HTTP: of any server, and of one of the fixture apps as a model store, in this process. */
+import { basename, dirname } from 'node:path';
 import type { TestContext } from 'node:test';
 import { serve, type ServeOptions } from '../../supervisor/serve.js';
 import type { ServerHandle } from '../../supervisor/server/server-handle.js';
 import { makeCues, type Cues } from './cues.js';
+import type { Runtime } from './runtimes.js';
 import { ROOT, call, type Answer } from './server.js';
 
 export interface Described {
@@ -82,6 +84,11 @@ export async function startManaged(t: TestContext, options: ServeOptions = {}): 
   const handle = await serve({ ...quiet, ...store, ...options });
   t.after(() => handle.kill());
   return new ManagedServer(handle);
+}
+
+/** The fixture apps of a language as a model store, and what a registration says to mean one of them. */
+export function fixtureStore({ app }: Runtime): { store: ServeOptions; url: (name: string) => string } {
+  return { store: { modelStore: dirname(app('works')) }, url: (name) => `url=${basename(app(name))}` };
 }
 
 /** Cues for the apps, which have the environment of this process. */
