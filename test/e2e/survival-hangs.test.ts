@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { ask, errorOf, logLines, pidOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { needs } from '../helpers/needs.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import { CLI, eventually, fixture, runCommand, startServer } from '../helpers/server.js';
 import { startBy } from '../helpers/starters.js';
 
@@ -13,7 +13,10 @@ const LIMIT = { timeout: 60_000 };
 /** Less than the drain timeout that a server has by default: a test that ends within it shows that a shorter one held. */
 const BELOW_DEFAULT_DRAIN = { timeout: 20_000 };
 
-withEachRuntime(({ app }) => {
+/** Of a line of the log only the words are the worker's: one format for each language is enough. */
+const FORMATS: Readonly<Record<Language, string>> = { TypeScript: 'text', Python: 'json' };
+
+withEachRuntime(({ app, language }) => {
   test('a handler that never returns', LIMIT, async (t) => {
     const cues = makeCues(t);
     const args = ['--run-timeout', '1500ms', '--log-format', 'json'];
@@ -213,14 +216,13 @@ withEachRuntime(({ app }) => {
       assert.deepEqual(await command.ended, { code: 0, signal: null });
     },
   );
-});
 
-for (const format of ['text', 'json']) {
+  const format = FORMATS[language];
   test(`a slow init is told while it lasts, in ${format}`, LIMIT, async (t) => {
     const cues = makeCues(t);
     cues.give('init may not end');
     const args = ['--log-format', format, '--init-timeout', '2m'];
-    const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args });
+    const server = await startServer(app('works'), { t, env: cues.env, args });
     await server.untilPrinted(
       /still starting: worker 0 running init or the example for \d+ s \(each has 2 min, --init-timeout\)/,
     );
@@ -229,7 +231,7 @@ for (const format of ['text', 'json']) {
     await server.stop();
     if (format === 'json') assert.ok(logLines(server).length > 0, 'every line is JSON');
   });
-}
+});
 
 test(
   'on a terminal a slow init is one line that changes, and goes',
