@@ -6,7 +6,8 @@ import { test } from 'node:test';
 import { OPTIONS } from '../../supervisor/options/table.js';
 import { ask } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
-import { ROOT, fixture, isAlive, startServer, type Server } from '../helpers/server.js';
+import { withEachRuntime } from '../helpers/runtimes.js';
+import { ROOT, isAlive, startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 const PAGE = readFileSync(`${ROOT}docs/deploy.md`, 'utf8');
@@ -57,61 +58,67 @@ test('the grace period is longer than a drain, and the page names both and the l
   assert.ok(PAGE.includes(`After SIGTERM calls are taken for ${lagSeconds} more seconds (\`--drain-lag\`)`));
 });
 
-test(
-  'the probes follow a server from its start to its end; a pod is never restarted meanwhile',
-  LIMIT,
-  async (t) => {
-    const cues = makeCues(t);
-    cues.give('init may not end');
-    const server = await startServer(fixture('works.mjs'), {
-      t,
-      env: cues.env,
-      key: 'k',
-      args: ['--api-key', 'k'],
-    });
-    const withKey = { headers: { 'x-banana-api-key': 'k' } };
-    const pidNow = async (): Promise<number> => (await server.status()).model.workers[0]?.pid as number;
+withEachRuntime(({ app }) => {
+  test(
+    'the probes follow a server from its start to its end; a pod is never restarted meanwhile',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      cues.give('init may not end');
+      const server = await startServer(app('works'), {
+        t,
+        env: cues.env,
+        key: 'k',
+        args: ['--api-key', 'k'],
+      });
+      const withKey = { headers: { 'x-banana-api-key': 'k' } };
+      const pidNow = async (): Promise<number> => (await server.status()).model.workers[0]?.pid as number;
 
-    await server.until(({ model }) => model.workers[0]?.state === 'initializing');
-    assert.deepEqual(await probed(server), { ready: false, alive: true }, 'starting');
+      await server.until(({ model }) => model.workers[0]?.state === 'initializing');
+      assert.deepEqual(await probed(server), { ready: false, alive: true }, 'starting');
 
-    cues.give('init may end');
-    await server.until(({ state }) => state === 'ready');
-    assert.deepEqual(await probed(server), { ready: true, alive: true }, 'ready');
+      cues.give('init may end');
+      await server.until(({ state }) => state === 'ready');
+      assert.deepEqual(await probed(server), { ready: true, alive: true }, 'ready');
 
-    rmSync(join(cues.folder, 'init may end'));
-    const killed = await pidNow();
-    process.kill(killed, 'SIGKILL');
-    await server.until(({ model }) => model.workers[0]?.restarts === 1 && !isAlive(killed));
-    const held = ask(server, {}, { id: 'held', ...withKey });
-    assert.deepEqual(await probed(server), { ready: false, alive: true }, 'its only worker is replaced');
-    cues.give('init may end');
-    assert.equal((await held).status, 200, 'a call is held meanwhile');
-    assert.deepEqual(await probed(server), { ready: true, alive: true }, 'ready again');
+      rmSync(join(cues.folder, 'init may end'));
+      const killed = await pidNow();
+      process.kill(killed, 'SIGKILL');
+      await server.until(({ model }) => model.workers[0]?.restarts === 1 && !isAlive(killed));
+      const held = ask(server, {}, { id: 'held', ...withKey });
+      assert.deepEqual(await probed(server), { ready: false, alive: true }, 'its only worker is replaced');
+      cues.give('init may end');
+      assert.equal((await held).status, 200, 'a call is held meanwhile');
+      assert.deepEqual(await probed(server), { ready: true, alive: true }, 'ready again');
 
-    const running = ask(server, { until: 'go on' }, { id: 'running', ...withKey });
-    await cues.untilNoted('begun running');
-    assert.deepEqual(await probed(server), { ready: true, alive: true }, 'its only worker is busy');
+      const running = ask(server, { until: 'go on' }, { id: 'running', ...withKey });
+      await cues.untilNoted('begun running');
+      assert.deepEqual(await probed(server), { ready: true, alive: true }, 'its only worker is busy');
 
-    server.process.kill('SIGTERM');
-    await server.until(({ state }) => state === 'draining');
-    assert.deepEqual(await probed(server), { ready: false, alive: true }, 'draining');
-    cues.give('go on');
-    assert.equal((await running).status, 200);
-    assert.deepEqual(await server.ended, { code: 0, signal: null });
-  },
-);
+      server.process.kill('SIGTERM');
+      await server.until(({ state }) => state === 'draining');
+      assert.deepEqual(await probed(server), { ready: false, alive: true }, 'draining');
+      cues.give('go on');
+      assert.equal((await running).status, 200);
+      assert.deepEqual(await server.ended, { code: 0, signal: null });
+    },
+  );
 
-test('a pod whose workers are gone for good is not ready, and is not restarted for it', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const args = ['--restart-limit', '0', '--on-crash-loop', 'stay'];
-  cues.give('intact');
-  const server = await startServer(fixture('throws-in-init.mjs'), { t, env: cues.env, args });
-  const { model } = await server.until(({ state }) => state === 'ready');
-  cues.give('broken');
-  process.kill(model.workers[0]?.pid as number, 'SIGKILL');
-  await server.until(({ state }) => state === 'unhealthy');
-  assert.deepEqual(await probed(server), { ready: false, alive: true });
-  server.process.kill('SIGINT');
-  await server.ended;
+  test(
+    'a pod whose workers are gone for good is not ready, and is not restarted for it',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const args = ['--restart-limit', '0', '--on-crash-loop', 'stay'];
+      cues.give('intact');
+      const server = await startServer(app('throws-in-init'), { t, env: cues.env, args });
+      const { model } = await server.until(({ state }) => state === 'ready');
+      cues.give('broken');
+      process.kill(model.workers[0]?.pid as number, 'SIGKILL');
+      await server.until(({ state }) => state === 'unhealthy');
+      assert.deepEqual(await probed(server), { ready: false, alive: true });
+      server.process.kill('SIGINT');
+      await server.ended;
+    },
+  );
 });

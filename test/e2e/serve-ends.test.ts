@@ -3,47 +3,50 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { test } from 'node:test';
 import { serve, type ServerHandle } from '../../index.js';
-import { eventually, fixture } from '../helpers/server.js';
+import { withEachRuntime } from '../helpers/runtimes.js';
+import { eventually } from '../helpers/server.js';
 
 const QUIET = { host: '127.0.0.1', port: 0, logLevel: 'silent', gpus: 'none' } as const;
 
-test('kill before the first worker: ready rejects, ended and close say killed', async () => {
-  const server = await serve({ ...QUIET, app: fixture('hangs-in-init.mjs') });
-  server.kill();
-  await assert.rejects(server.ready, { code: 'SERVE_SHUTTING_DOWN' });
-  assert.equal((await server.ended).reason, 'killed');
-  assert.equal((await server.close()).reason, 'killed');
-});
+withEachRuntime(({ app }) => {
+  test('kill before the first worker: ready rejects, ended and close say killed', async () => {
+    const server = await serve({ ...QUIET, app: app('hangs-in-init') });
+    server.kill();
+    await assert.rejects(server.ready, { code: 'SERVE_SHUTTING_DOWN' });
+    assert.equal((await server.ended).reason, 'killed');
+    assert.equal((await server.close()).reason, 'killed');
+  });
 
-test('kill during a drain: close says what ended says', async () => {
-  const server = await serve({ ...QUIET, app: fixture('never-returns.mjs') });
-  await server.ready;
-  const call = fetch(server.url, { method: 'POST', body: '{"obeys":false}' }).catch(() => null);
-  await untilInFlight(server);
-  const closed = server.close();
-  server.kill();
-  assert.deepEqual(await closed, await server.ended);
-  assert.equal((await closed).reason, 'killed');
-  await call;
+  test('kill during a drain: close says what ended says', async () => {
+    const server = await serve({ ...QUIET, app: app('never-returns') });
+    await server.ready;
+    const call = fetch(server.url, { method: 'POST', body: '{"obeys":false}' }).catch(() => null);
+    await untilInFlight(server);
+    const closed = server.close();
+    server.kill();
+    assert.deepEqual(await closed, await server.ended);
+    assert.equal((await closed).reason, 'killed');
+    await call;
+  });
+
+  test('a call to an unknown route whose body is whole only after the app is loaded gets 404 and never runs', async () => {
+    const server = await serve({ ...QUIET, app: app('echoes') });
+    const { hostname, port } = new URL(server.url);
+    const socket = connect(Number(port), hostname);
+    socket.write('POST /nope HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{');
+    await server.ready;
+    socket.write('}');
+    let text = '';
+    for await (const chunk of socket) text += String(chunk);
+    assert.match(text, /^HTTP\/1\.1 404 /);
+    await server.close();
+  });
 });
 
 test('a worker program that cannot be started ends the server politely, not the process', async () => {
   const server = await serve({ ...QUIET, workerCommand: ['/nonexistent/worker'], restartLimit: 0 });
   await assert.rejects(server.ready, { code: 'SERVE_CRASH_LOOP' });
   assert.equal((await server.ended).reason, 'failed');
-});
-
-test('a call to an unknown route whose body is whole only after the app is loaded gets 404 and never runs', async () => {
-  const server = await serve({ ...QUIET, app: fixture('echoes.mjs') });
-  const { hostname, port } = new URL(server.url);
-  const socket = connect(Number(port), hostname);
-  socket.write('POST /nope HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{');
-  await server.ready;
-  socket.write('}');
-  let text = '';
-  for await (const chunk of socket) text += String(chunk);
-  assert.match(text, /^HTTP\/1\.1 404 /);
-  await server.close();
 });
 
 function untilInFlight(server: ServerHandle): Promise<void> {
