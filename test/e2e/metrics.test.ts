@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { tableRows } from '../helpers/doc-page.js';
 import { ask } from '../helpers/ask.js';
@@ -11,6 +11,7 @@ import { holdPort } from '../helpers/held-port.js';
 import { startManagedCommand } from '../helpers/managed-command.js';
 import { withNvidiaSmi } from '../helpers/fake-gpu.js';
 import { RawConnection } from '../helpers/raw-http.js';
+import { withEachRuntime } from '../helpers/runtimes.js';
 import { scrape, untilScraped } from '../helpers/scrape.js';
 import { call, fixture, runCommand, startServer, type Server, type StartOptions } from '../helpers/server.js';
 
@@ -130,105 +131,118 @@ export default app;\n`,
   });
 });
 
-describe('what metrics count', LIMIT, () => {
-  test('calls, by model, version, dialect and code, and their times', async (t) => {
-    const server = await start(t, ECHO, { args: ['--metrics', '--model', `second=${ECHO}`] });
-    await server.until(({ models }) => models.every(({ state }) => state === 'ready'));
-    for (let i = 0; i < 3; i += 1) await ask(server, {});
-    await call(`${server.url}/predictions/second`, '{}');
-    await call(`${server.url}/`, '{ not JSON');
-    await call(`${server.url}/models/nobody/`, '{}');
-    const found = await untilScraped(server.url, (one) => one.sum('banana_calls_total') === 6);
-    const counted = found.find('banana_calls_total').map(({ labels, value }) => ({ ...labels, value }));
-    assert.deepEqual(counted, [
-      { ...DIGITS, dialect: 'banana', code: 'ok', value: 3 },
-      { ...DIGITS, dialect: 'banana', code: 'SERVE_BAD_BODY', value: 1 },
-      { model: 'second', version: '1', dialect: 'mms', code: 'ok', value: 1 },
-      { model: '', version: '', dialect: 'banana', code: 'SERVE_MODEL_NOT_FOUND', value: 1 },
-    ]);
-    for (const name of ['queue', 'run', 'duration']) {
-      const histogram = `banana_call_${name}_seconds`;
-      const count = found.sum(`${histogram}_count`, DIGITS) as number;
-      assert.ok(count >= 3, histogram);
-      assert.equal(found.sum(`${histogram}_bucket`, { ...DIGITS, le: '+Inf' }), count);
-      assert.ok((found.sum(`${histogram}_sum`, DIGITS) as number) > 0);
-    }
-    assert.equal(found.sum('banana_batch_size_sum', { model: 'second' }), 1);
-    assert.equal(found.sum('banana_workers', { model: 'second', state: 'idle' }), 1);
-    assert.equal(found.sum('banana_workers', { model: 'second', state: 'busy' }), 0);
-    await server.stop();
-  });
-
-  test('calls that wait, and batches', async (t) => {
-    const cues = makeCues(t);
-    const args = ['--metrics', '--batch-size', '8'];
-    const server = await start(t, fixture('batches.mjs'), { args, env: cues.env });
-    const model = { model: 'batches' };
-    const first = ask(server, { name: 'first', until: 'go' });
-    await untilScraped(server.url, (one) => one.sum('banana_workers', { ...model, state: 'busy' }) === 1);
-    const others = [1, 2, 3].map((i) => ask(server, { name: `${i}` }));
-    const found = await untilScraped(server.url, (one) => one.sum('banana_queue_calls', model) === 3);
-    assert.ok((found.sum('banana_queue_bytes', model) as number) > 0);
-    assert.equal(found.sum('banana_in_flight_calls', model), 1);
-    cues.give('go');
-    for (const one of [first, ...others]) assert.equal((await one).status, 200);
-    const after = await untilScraped(server.url, (one) => one.sum('banana_batch_size_sum', model) === 4);
-    assert.equal(after.sum('banana_batch_size_count', model), 2);
-    assert.equal(after.sum('banana_queue_bytes', model), 0);
-    await server.stop();
-  });
-
-  test('restarts, by their cause', async (t) => {
-    const server = await start(t, fixture('killable.mjs'), { args: ['--metrics'], expectedRestarts: 1 });
-    process.kill((await server.status()).model.workers[0]?.pid as number, 'SIGKILL');
-    const found = await untilScraped(server.url, (one) => one.sum('banana_worker_restarts_total') === 1);
-    assert.equal(found.sum('banana_worker_restarts_total', { model: 'killable', cause: 'signal' }), 1);
-    await server.until(({ state }) => state === 'ready');
-    await server.stop();
-  });
-
-  test('a model that is unregistered takes its metrics with it', async (t) => {
-    const { server, management } = await startManagedCommand(t, { args: ['--metrics'] });
-    await management.manage('POST /models?url=echoes.mjs&initial_workers=1&synchronous=true');
-    assert.equal((await management.infer('echoes')).status, 200);
-    const model = { model: 'echoes' };
-    await untilScraped(server.url, (one) => one.sum('banana_calls_total', model) === 1);
-    assert.equal((await management.manage('DELETE /models/echoes')).status, 200);
-    const found = await untilScraped(server.url, (one) => one.sum('banana_workers', model) === null);
-    assert.deepEqual(
-      found.samples.filter(({ labels }) => labels['model'] === 'echoes'),
-      [],
-    );
-    await server.stop();
-  });
-
-  test('no more and no less than docs/metrics.md says', async (t) => {
-    const server = await start(t, fixture('killable.mjs'), {
-      args: ['--metrics'],
-      expectedRestarts: 1,
-      env: withNvidiaSmi(t),
+withEachRuntime(({ app }) => {
+  describe('what metrics count', LIMIT, () => {
+    test('calls, by model, version, dialect and code, and their times', async (t) => {
+      const server = await start(t, app('echoes'), {
+        args: ['--metrics', '--model', `second=${app('echoes')}`],
+      });
+      await server.until(({ models }) => models.every(({ state }) => state === 'ready'));
+      for (let i = 0; i < 3; i += 1) await ask(server, {});
+      await call(`${server.url}/predictions/second`, '{}');
+      await call(`${server.url}/`, '{ not JSON');
+      await call(`${server.url}/models/nobody/`, '{}');
+      const found = await untilScraped(server.url, (one) => one.sum('banana_calls_total') === 6);
+      const counted = found.find('banana_calls_total').map(({ labels, value }) => ({ ...labels, value }));
+      assert.deepEqual(counted, [
+        { ...DIGITS, dialect: 'banana', code: 'ok', value: 3 },
+        { ...DIGITS, dialect: 'banana', code: 'SERVE_BAD_BODY', value: 1 },
+        { model: 'second', version: '1', dialect: 'mms', code: 'ok', value: 1 },
+        { model: '', version: '', dialect: 'banana', code: 'SERVE_MODEL_NOT_FOUND', value: 1 },
+      ]);
+      for (const name of ['queue', 'run', 'duration']) {
+        const histogram = `banana_call_${name}_seconds`;
+        const count = found.sum(`${histogram}_count`, DIGITS) as number;
+        assert.ok(count >= 3, histogram);
+        assert.equal(found.sum(`${histogram}_bucket`, { ...DIGITS, le: '+Inf' }), count);
+        assert.ok((found.sum(`${histogram}_sum`, DIGITS) as number) > 0);
+      }
+      assert.equal(found.sum('banana_batch_size_sum', { model: 'second' }), 1);
+      assert.equal(found.sum('banana_workers', { model: 'second', state: 'idle' }), 1);
+      assert.equal(found.sum('banana_workers', { model: 'second', state: 'busy' }), 0);
+      await server.stop();
     });
-    process.kill((await server.status()).model.workers[0]?.pid as number, 'SIGKILL');
-    await untilScraped(server.url, (one) => one.sum('banana_worker_restarts_total') === 1);
-    await server.until(({ state }) => state === 'ready');
-    for (let i = 0; i < 10; i += 1) await ask(server, {}); // enough to predict by
-    const found = await untilScraped(
-      server.url,
-      (one) =>
-        one.sum('banana_predicted_wait_seconds') !== null && one.sum('banana_gpu_utilization_ratio') !== null,
-    );
-    const rows = tableRows('metrics.md', 'What is measured', 'name');
-    assert.deepEqual(
-      [...found.types].sort(),
-      rows.map(({ name, type }) => [name, type] as [string, string]).sort(),
-    );
-    for (const { name = '', type, labels = '' } of rows) {
-      const one = found.find(type === 'histogram' ? `${name}_count` : name)[0];
-      assert.deepEqual(Object.keys(one?.labels ?? {}), labels === '-' ? [] : labels.split(', '), name);
-    }
-    await server.stop();
-  });
 
+    test('calls that wait, and batches', async (t) => {
+      const cues = makeCues(t);
+      const args = ['--metrics', '--batch-size', '8'];
+      const server = await start(t, app('batches'), { args, env: cues.env });
+      const model = { model: 'batches' };
+      const first = ask(server, { name: 'first', until: 'go' });
+      await untilScraped(server.url, (one) => one.sum('banana_workers', { ...model, state: 'busy' }) === 1);
+      const others = [1, 2, 3].map((i) => ask(server, { name: `${i}` }));
+      const found = await untilScraped(server.url, (one) => one.sum('banana_queue_calls', model) === 3);
+      assert.ok((found.sum('banana_queue_bytes', model) as number) > 0);
+      assert.equal(found.sum('banana_in_flight_calls', model), 1);
+      cues.give('go');
+      for (const one of [first, ...others]) assert.equal((await one).status, 200);
+      const after = await untilScraped(server.url, (one) => one.sum('banana_batch_size_sum', model) === 4);
+      assert.equal(after.sum('banana_batch_size_count', model), 2);
+      assert.equal(after.sum('banana_queue_bytes', model), 0);
+      await server.stop();
+    });
+
+    test('restarts, by their cause', async (t) => {
+      const server = await start(t, app('killable'), { args: ['--metrics'], expectedRestarts: 1 });
+      process.kill((await server.status()).model.workers[0]?.pid as number, 'SIGKILL');
+      const found = await untilScraped(server.url, (one) => one.sum('banana_worker_restarts_total') === 1);
+      assert.equal(found.sum('banana_worker_restarts_total', { model: 'killable', cause: 'signal' }), 1);
+      await server.until(({ state }) => state === 'ready');
+      await server.stop();
+    });
+
+    test('a model that is unregistered takes its metrics with it', async (t) => {
+      const { server, management } = await startManagedCommand(
+        t,
+        { args: ['--metrics'] },
+        dirname(app('echoes')),
+      );
+      await management.manage(
+        `POST /models?url=${basename(app('echoes'))}&initial_workers=1&synchronous=true`,
+      );
+      assert.equal((await management.infer('echoes')).status, 200);
+      const model = { model: 'echoes' };
+      await untilScraped(server.url, (one) => one.sum('banana_calls_total', model) === 1);
+      assert.equal((await management.manage('DELETE /models/echoes')).status, 200);
+      const found = await untilScraped(server.url, (one) => one.sum('banana_workers', model) === null);
+      assert.deepEqual(
+        found.samples.filter(({ labels }) => labels['model'] === 'echoes'),
+        [],
+      );
+      await server.stop();
+    });
+
+    test('no more and no less than docs/metrics.md says', async (t) => {
+      const server = await start(t, app('killable'), {
+        args: ['--metrics'],
+        expectedRestarts: 1,
+        env: withNvidiaSmi(t),
+      });
+      process.kill((await server.status()).model.workers[0]?.pid as number, 'SIGKILL');
+      await untilScraped(server.url, (one) => one.sum('banana_worker_restarts_total') === 1);
+      await server.until(({ state }) => state === 'ready');
+      for (let i = 0; i < 10; i += 1) await ask(server, {}); // enough to predict by
+      const found = await untilScraped(
+        server.url,
+        (one) =>
+          one.sum('banana_predicted_wait_seconds') !== null &&
+          one.sum('banana_gpu_utilization_ratio') !== null,
+      );
+      const rows = tableRows('metrics.md', 'What is measured', 'name');
+      assert.deepEqual(
+        [...found.types].sort(),
+        rows.map(({ name, type }) => [name, type] as [string, string]).sort(),
+      );
+      for (const { name = '', type, labels = '' } of rows) {
+        const one = found.find(type === 'histogram' ? `${name}_count` : name)[0];
+        assert.deepEqual(Object.keys(one?.labels ?? {}), labels === '-' ? [] : labels.split(', '), name);
+      }
+      await server.stop();
+    });
+  });
+});
+
+describe('metrics of GPUs', LIMIT, () => {
   test('the cards of the machine, as nvidia-smi tells of them', async (t) => {
     const env = withNvidiaSmi(t);
     const server = await start(t, ECHO, { args: ['--metrics'], env });
