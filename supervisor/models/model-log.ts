@@ -117,10 +117,21 @@ const CALLERS_FAULT: ReadonlySet<ErrorCode> = new Set(['SERVE_BAD_BODY', 'SERVE_
 function parseFields(fields: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(fields);
-    return typeof value === 'object' && value !== null ? { ...value } : { fields: value };
+    return typeof value === 'object' && value !== null ? besideTheLines(value) : { fields: value };
   } catch {
     return { fields };
   }
+}
+
+/** Names that each line of the log has by itself. */
+const NAMES_OF_LINES: readonly string[] = ['level', 'time', 'msg'];
+
+/** The fields may be a client's words, which must not say how grave a line is, and when it was written. */
+function besideTheLines(fields: object): Record<string, unknown> {
+  const named = Object.entries(fields as Record<string, unknown>);
+  return Object.fromEntries(
+    named.map(([name, value]) => [NAMES_OF_LINES.includes(name) ? `app_${name}` : name, value]),
+  );
 }
 
 function nextStep({ state }: Slot): string {

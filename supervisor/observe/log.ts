@@ -36,15 +36,23 @@ type Form = (line: string) => string;
 
 const asItIs: Form = (line) => line;
 
+/** The library throws at some fields, such as a `name` that has a `toString`; they may be a client's, and must not end the server. */
+function orAsItIs(pretty: Form): Form {
+  return (line) => {
+    try {
+      return pretty(line);
+    } catch {
+      return line;
+    }
+  };
+}
+
 function prettyForPeople(): Form {
   const colorize = process.stderr.isTTY === true && process.env['NO_COLOR'] === undefined;
-  return prettyFactory({ colorize, translateTime: 'SYS:HH:MM:ss.l', singleLine: true });
+  return orAsItIs(prettyFactory({ colorize, translateTime: 'SYS:HH:MM:ss.l', singleLine: true }));
 }
 
 function prettyForFiles(): Form {
-  return prettyFactory({
-    colorize: false,
-    translateTime: "UTC:yyyy-mm-dd'T'HH:MM:ss.l'Z'",
-    singleLine: true,
-  });
+  const translateTime = "UTC:yyyy-mm-dd'T'HH:MM:ss.l'Z'";
+  return orAsItIs(prettyFactory({ colorize: false, translateTime, singleLine: true }));
 }

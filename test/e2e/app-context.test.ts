@@ -128,6 +128,20 @@ withEachRuntime(({ app }) => {
       assert.ok(logLines(server).some(({ msg, step }) => msg === 'said in init' && step === 1));
     });
 
+    test('fields with the names of what each line has stand beside it', async () => {
+      const fields = { level: 'fatal', time: 1, msg: 'forged', worker: 9, requestId: 'forged' };
+      await ask(server, { log: 'warn', fields }, { id: 'log-forged' });
+      await server.untilPrinted('"requestId":"log-forged","status":200');
+      const line =
+        server
+          .stderr()
+          .split('\n')
+          .find((text) => text.includes('"app_msg"')) ?? '';
+      assert.match(line, /^\{"level":40,"time":"[^"]+","app_level":"fatal","app_time":1,"app_msg":"forged",/);
+      const { level, worker, requestId, msg } = JSON.parse(line) as Record<string, unknown>;
+      assert.deepEqual([level, worker, requestId, msg], [40, 0, 'log-forged', 'said at warn']);
+    });
+
     test('a line below --log-level is not written', async () => {
       await ask(server, { log: 'debug' }, { id: 'log-debug' });
       await server.untilPrinted('"requestId":"log-debug","status":200');
@@ -143,6 +157,17 @@ withEachRuntime(({ app }) => {
       assert.deepEqual([msg, status, traceparent], ['POST /', 200, TRACE]);
       for (const time of [queueMs, runMs, ms]) assert.ok(Number.isInteger(time) && (time as number) >= 0);
     });
+  });
+
+  test('fields that cannot be shown to people are written as JSON, and end no server', LIMIT, async (t) => {
+    const server = await startServer(app('tells-context'), { t });
+    const odd = { toString: 1 };
+    for (const name of ['level', 'time', 'pid', 'name', 'caller', 'hasOwnProperty']) {
+      const answer = await ask(server, { log: 'info', fields: { [name]: odd, of: name } });
+      assert.equal(answer.status, 200, answer.text);
+      await server.untilPrinted(`"of":"${name}"`);
+    }
+    await server.stop();
   });
 
   test('--access-log has a line for a client that departed: no status, and the reason', LIMIT, async (t) => {
