@@ -287,6 +287,24 @@ class AnswersTest(ServiceCase):
             [("counter", "Now", "count", [1]), ("gauge", "Own", "MB", [1]), ("counter", "Later", "count", [0, 1])],
         )
 
+    def test_metrics_that_are_told_at_once_are_refused_as_those_that_are_added(self) -> None:
+        loaded = self.started(
+            "from mms.service import emit_metrics\n"
+            "from mms.metrics.dimension import Dimension\n"
+            "from mms.metrics.metric import Metric\n"
+            "def handle(data, context):\n"
+            "  if data is None: return\n"
+            "  emit_metrics([Metric('Fine', 1, 'ms', []), Metric('Calls', 1, 'ms', [Dimension('Caller', data[0]['body'])])])\n"
+            "  return ['a']"
+        )
+        for caller, problem in (
+            ("a\nLevel", "its name must not be empty, and no text may break the line"),
+            ("x" * 5000, "its texts are 5013 characters; 4096 are allowed"),
+        ):
+            with self.assertRaisesRegex((TypeError, ValueError), f'metric "Calls": {problem}'):
+                self.run_batch(loaded, caller)
+        self.assertEqual(loaded.metrics, [])
+
     def test_results_may_be_awaited_each_for_itself(self) -> None:
         loaded = self.started(
             "async def late(fails):\n  if fails: raise ValueError('mine')\n  return 'late'\n"

@@ -15,7 +15,7 @@ import mms.service
 from mms.context import Context
 from mms.item import ReadItem
 from mms.metrics.metric import Metric as MmsMetric
-from mms.metrics.metrics_store import StoredMetric
+from mms.metrics.metrics_store import StoredMetric, texts_of
 
 from banana_worker.call_context import CallContext, InitContext
 from banana_worker.input_wishes import ITEMS, RAW_ITEMS, InputWishes
@@ -196,7 +196,9 @@ class _Service(LoadedApp):
         self._send(self._context._take_metrics(), ctxs)
 
     def _tell_now(self, metrics: List[MmsMetric]) -> None:
-        """Those of this batch are not told again when it ends."""
+        """Those of this batch are not told again when it ends. Raises TypeError or ValueError as adding them does."""
+        for metric in metrics:
+            texts_of(metric.name, metric._short_unit, metric.dimensions)
         ids = {id(metric) for metric in metrics}
         cache = self._context.metrics.cache
         for key in [key for key, metric in cache.items() if id(metric) in ids]:

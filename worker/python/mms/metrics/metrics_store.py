@@ -159,11 +159,7 @@ class MetricsStore:
         idx: Optional[int],
         dimensions: List[Dimension],
     ) -> None:
-        texts = [name, unit]
-        for dimension in dimensions:
-            texts += [dimension.name, dimension.value]
-        _check_texts(name, texts)
-        key = (kind, idx) + tuple(texts)
+        key = (kind, idx) + tuple(texts_of(name, unit, dimensions))
         before = self.cache.get(key)
         if before is None:
             request_id = None if kind == "error" else self._request_id(idx)
@@ -203,8 +199,11 @@ def _list_of(dimensions: Optional[List[Dimension]]) -> List[Dimension]:
     raise ValueError("the dimensions of a metric are a list of Dimension")
 
 
-def _check_texts(name: str, texts: List[str]) -> None:
-    """Raises TypeError if a text cannot stand in a line."""
+def texts_of(name: str, unit: str, dimensions: List[Dimension]) -> List[str]:
+    """What a metric is known by. Raises TypeError if a text cannot stand in a line, ValueError if they are too long."""
+    texts = [name, unit]
+    for dimension in dimensions:
+        texts += [dimension.name, dimension.value]
     if not all(isinstance(text, str) for text in texts):
         raise TypeError("metric {}: its name, unit and dimensions are texts".format(_shown(name)))
     if name == "" or any("\r" in text or "\n" in text for text in texts):
@@ -214,6 +213,7 @@ def _check_texts(name: str, texts: List[str]) -> None:
     if chars > MAX_CHARS:
         problem = "its texts are {} characters; {} are allowed".format(chars, MAX_CHARS)
         raise ValueError("metric {}: {}".format(_shown(name), problem))
+    return texts
 
 
 def _shown(name: object) -> str:
