@@ -92,7 +92,7 @@ def _has_handle(value: object) -> bool:
 def _first_old_class(module: ModuleType, name: str) -> Optional[type]:
     from mms.model_service.model_service import ModelService
 
-    named = getattr(module, name, None) if name else None
+    named: Any = getattr(module, name, None) if name else None
     if inspect.isclass(named) and issubclass(named, ModelService):
         return named
     classes = [one for one in _own_classes(module) if issubclass(one, ModelService)]
