@@ -71,9 +71,12 @@ async function ask(
 ): Promise<Interpreter> {
   stop?.throwIfAborted();
   const late = AbortSignal.timeout(limitMs);
-  const { code, signal, stdout, stderr } = await run(program, env, AbortSignal.any([late, stop ?? late]));
-  stop?.throwIfAborted();
-  if (late.aborted) throw new NoInterpreter(`did not say its version in ${limitMs} ms`);
+  const over = AbortSignal.any([late, stop ?? late]);
+  const { code, signal, stdout, stderr } = await run(program, env, over).catch((cause: unknown) => {
+    stop?.throwIfAborted();
+    const problem = late.aborted ? `did not say its version in ${limitMs} ms` : problemOf(cause as Error);
+    throw new NoInterpreter(problem, { cause });
+  });
   const end = signal === null ? `it ended with exit code ${code}` : `it was ended by ${signal}`;
   if (code !== 0) throw new NoInterpreter(`does not run: ${lastWords(stderr) || end}`);
   const [version = '', path = ''] = stdout.split('\n');
@@ -88,28 +91,31 @@ interface Ended {
   readonly stderr: string;
 }
 
-/** In a process group of its own: `over` ends what a shim has started, too. Rejects with NoInterpreter if it cannot be run. */
+/**
+ * In a process group of its own: `over` ends what a shim has started, too, and waits for no process that cannot be killed.
+ * Rejects if it cannot be run, or then.
+ */
 async function run(program: string, env: Environment, over: AbortSignal): Promise<Ended> {
+  const child = spawn(program, ARGS, { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+  const closed = once(child, 'close', { signal: over }); // at once: an error that nobody hears would end the server
+  // Where no descriptor is free the child has no streams.
+  const streams = [child.stdout, child.stderr] as readonly (Readable | undefined)[];
+  const [stdout, stderr] = streams.map(beginOf) as [() => string, () => string];
   try {
-    const child = spawn(program, ARGS, { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
-    const [stdout, stderr] = [beginOf(child.stdout), beginOf(child.stderr)];
-    const onOver = (): void => {
-      if (child.pid !== undefined) killGroup(child.pid, 'SIGKILL');
-      child.stdout.destroy(); // another process may have it
-      child.stderr.destroy();
-    };
-    over.addEventListener('abort', onOver);
-    const closed = once(child, 'close').finally(() => over.removeEventListener('abort', onOver));
     const [code, signal] = (await closed) as [number | null, string | null];
     return { code, signal, stdout: stdout(), stderr: stderr() };
-  } catch (thrown) {
-    throw new NoInterpreter(problemOf(thrown as NodeJS.ErrnoException), { cause: thrown });
+  } finally {
+    if (over.aborted) {
+      if (child.pid !== undefined) killGroup(child.pid, 'SIGKILL');
+      for (const stream of streams) stream?.destroy(); // another process may have it
+      child.unref();
+    }
   }
 }
 
-function beginOf(stream: Readable): () => string {
+function beginOf(stream: Readable | undefined): () => string {
   let text = '';
-  stream.setEncoding('utf8').on('data', (more: string) => {
+  stream?.setEncoding('utf8').on('data', (more: string) => {
     text = (text + more).slice(0, MOST_CHARS);
   });
   return () => text;

@@ -1,7 +1,9 @@
 /** Which interpreter an app in Python gets. The interpreters are scripts that answer as one would. */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -18,7 +20,7 @@ import { prepareProgram } from '../../../../supervisor/runtimes/index.js';
 import { askInterpreter } from '../../../../supervisor/runtimes/python/ask-interpreter.js';
 import { foldersUpwards, isOwn } from '../../../../supervisor/runtimes/python/places.js';
 import type { AppSetting } from '../../../../supervisor/runtimes/runtime.js';
-import { eventually, isAlive } from '../../../helpers/server.js';
+import { eventually, isAlive, ROOT } from '../../../helpers/server.js';
 
 /** A machine in a folder: `repo/start/app/app.py`, started in `repo/start`. */
 class Machine {
@@ -307,14 +309,51 @@ test('a program that did not run is asked again: what it looks at may be mended,
 test('a program that does not answer is ended, and what it has started', { timeout: 60_000 }, async (t) => {
   const machine = new Machine(t);
   const heir = `while [ -d ${machine.root} ]; do sleep 0.1; done`; // until the end of this test
-  machine.write('bin/hangs', `#!/bin/sh\n(${heir}) &\necho $! > ${machine.at('pid')}\nwait\n`);
-  await assert.rejects(askInterpreter(machine.at('bin/hangs'), process.env, { limitMs: 500 }), {
-    message: 'did not say its version in 500 ms',
-  });
+  const tell = `echo $! > ${machine.at('pid.new')}; mv ${machine.at('pid.new')} ${machine.at('pid')}`;
+  machine.write('bin/hangs', `#!/bin/sh\n(${heir}) &\n${tell}\nwait\n`);
+  const stop = new AbortController();
+  const answer = askInterpreter(machine.at('bin/hangs'), process.env, { stop: stop.signal });
+  const refused = assert.rejects(answer, { name: 'AbortError' });
+  await eventually(
+    () => existsSync(machine.at('pid')),
+    30_000,
+    () => 'it has not begun',
+  );
+  stop.abort();
+  await refused;
   const pid = Number(readFileSync(machine.at('pid'), 'utf8'));
   await eventually(
     () => !isAlive(pid),
     5000,
     () => 'what it has started is left',
   );
+});
+
+test('a program that does not answer in time is refused', { timeout: 60_000 }, async (t) => {
+  const machine = new Machine(t);
+  machine.write('bin/hangs', '#!/bin/sh\nexec sleep 1000\n');
+  await assert.rejects(askInterpreter(machine.at('bin/hangs'), process.env, { limitMs: 200 }), {
+    message: 'did not say its version in 200 ms',
+  });
+});
+
+test('a program that cannot be started for want of descriptors is refused, and ends nothing', (t) => {
+  const machine = new Machine(t);
+  machine.write(
+    'asks.mjs',
+    `import { openSync } from 'node:fs';
+import { askInterpreter } from ${JSON.stringify(`${ROOT}dist/supervisor/runtimes/python/ask-interpreter.js`)};
+try {
+  for (;;) openSync('/dev/null');
+} catch {
+  askInterpreter('/bin/sh', process.env).catch(({ message }) => console.log(message));
+}
+`,
+  );
+  const script = 'ulimit -n 64 && exec "$0" "$1"';
+  const asked = spawnSync('sh', ['-c', script, process.execPath, machine.at('asks.mjs')], {
+    encoding: 'utf8',
+  });
+  assert.equal(asked.status, 0, asked.stderr);
+  assert.match(asked.stdout, /^does not run: spawn \/bin\/sh EMFILE$/m);
 });
