@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { MONOTONIC_OFFSET_MS } from '../../protocol/begun-note.js';
 import { PROTOCOL_VERSION } from '../../protocol/messages.js';
 import { printMark } from '../../protocol/print-mark.js';
+import { makeCudaDriver } from '../helpers/cuda-driver.js';
 import { needs } from '../helpers/needs.js';
 import { startReceiver } from '../helpers/receiver.js';
 import { eventually } from '../helpers/server.js';
@@ -276,6 +277,35 @@ def inference_batch(inputs, ctxs): return [stream("a"), stream("b"), later() if 
     for (const _ of calls) await worker.next('end');
   });
 }
+
+const HAS_CALLER = `from contextvars import ContextVar
+caller = ContextVar("caller", default="nobody")
+config = {"repeatable": True}
+def inference(model_inputs):
+    before = caller.get()
+    caller.set(model_inputs)
+    return before
+def stream(name):
+    caller.set(name)
+    yield "first"
+    yield caller.get()
+`;
+
+test('the streams of a batch have contexts of their own', OPTIONS, async (t) => {
+  const batch = 'def inference_batch(inputs, ctxs): return [stream("a"), stream("b")]';
+  const worker = await startedPython(t, HAS_CALLER + batch);
+  sendPair(worker);
+  const chunks: string[] = [];
+  while (chunks.length < 4) chunks.push((await worker.next('chunk')).body.toString());
+  assert.deepEqual(chunks, ['first', 'first', 'a', 'b']);
+});
+
+test('calls that run alone, since their batch raised, have contexts of their own', OPTIONS, async (t) => {
+  const batch = 'def inference_batch(inputs, ctxs): raise ValueError("one of them")';
+  const worker = await startedPython(t, HAS_CALLER + batch);
+  sendPair(worker);
+  assert.deepEqual([await worker.answer(), await worker.answer()], ['nobody', 'nobody']);
+});
 
 const LIMITED = `import asyncio, signal
 def limit(*_): raise TimeoutError("too slow")
@@ -913,10 +943,15 @@ test(
   },
 );
 
-/** As torch does: no line of Python says `raise`. */
-const LOSES_ITS_GPU = `
+const ON_GPU = { ...OPTIONS, skip: needs('python3', 'cc') };
+
+/** As torch does: no line of Python says `raise`. `driver`: the library that stands for CUDA's. */
+const losingItsGpu = (driver: string): string => `
 import ctypes
+driver = ctypes.CDLL(${JSON.stringify(driver)})
+driver.use_gpu(0)
 def lose():
+    driver.lose_gpu(0, 700)
     fail = ctypes.pythonapi.PyErr_SetString
     fail.restype = None
     fail(ctypes.py_object(RuntimeError), b"CUDA error: an illegal memory access was encountered")
@@ -941,13 +976,14 @@ for (const [where, expression] of [
   ['a stream', 'stream()'],
   ['an async stream', 'later()'],
 ] as const) {
-  test(`a CUDA error in ${where} ends the worker after its call, and after its batch`, OPTIONS, async (t) => {
-    const one = await startedPython(t, `${LOSES_ITS_GPU}def inference(model_inputs): return ${expression}`);
+  test(`a CUDA error in ${where} ends the worker after its call, and after its batch`, ON_GPU, async (t) => {
+    const losesItsGpu = losingItsGpu(makeCudaDriver(t));
+    const one = await startedPython(t, `${losesItsGpu}def inference(model_inputs): return ${expression}`);
     one.callJson(1, null);
     await assertLosesGpu(one, [1]);
     const batch = await startedPython(
       t,
-      `${LOSES_ITS_GPU}def inference(model_inputs): return 1
+      `${losesItsGpu}def inference(model_inputs): return 1
 def inference_batch(inputs, ctxs): return [${expression}, ValueError("of this call alone")]`,
     );
     sendPair(batch);
@@ -955,10 +991,10 @@ def inference_batch(inputs, ctxs): return [${expression}, ValueError("of this ca
   });
 }
 
-test('a CUDA error that is an entry of a batch ends the worker after the batch', OPTIONS, async (t) => {
+test('a CUDA error that is an entry of a batch ends the worker after the batch', ON_GPU, async (t) => {
   const worker = await startedPython(
     t,
-    `${LOSES_ITS_GPU}def inference(model_inputs): return 1
+    `${losingItsGpu(makeCudaDriver(t))}def inference(model_inputs): return 1
 def inference_batch(inputs, ctxs): return [lost(), 1]`,
   );
   sendPair(worker);

@@ -11,6 +11,7 @@ One object runs all batches of a worker, one after the other, on the main thread
 
 from __future__ import annotations
 
+import contextvars
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from banana_worker.arriving_calls import WaitingCall
@@ -129,7 +130,7 @@ class BatchRunner(Runner):
             thrown = ServeError("SERVE_CANCELLED")
         elif len(items) > 1 and self.options.app.repeatable:
             for half in halves_of(items):
-                self._run_items(half)
+                contextvars.copy_context().run(self._run_items, half)
             return
         else:
             self._note_outcome(thrown)
@@ -174,19 +175,20 @@ class BatchRunner(Runner):
             running.fail(thrown)
 
     def _send_in_turns(self, streams: List[Tuple[RunningCall, StreamedAnswer]]) -> None:
-        open_ones = [(running, _steps(running, streamed)) for running, streamed in streams]
+        # Each has a context of its own, so that what one puts into a context variable is seen by no other.
+        open_ones = [(running, _steps(running, streamed), contextvars.copy_context()) for running, streamed in streams]
         while open_ones:
-            senders = [running.stream for running, _ in open_ones]
+            senders = [running.stream for running, *_ in open_ones]
             self.options.host.waits.wait(lambda: any(one is not None and one.credit.may_go_on() for one in senders))
-            open_ones = [(running, steps) for running, steps in open_ones if self._step(running, steps)]
+            open_ones = [one for one in open_ones if self._step(*one)]
 
-    def _step(self, running: RunningCall, steps: Iterator[None]) -> bool:
+    def _step(self, running: RunningCall, steps: Iterator[None], context: contextvars.Context) -> bool:
         """Sends what has credit. Returns whether there is more."""
         assert running.stream is not None
         if not running.stream.credit.may_go_on():
             return True
         try:
-            next(steps)
+            context.run(next, steps)
             return True
         except StopIteration:
             running.end_stream()
