@@ -226,6 +226,11 @@ class MessagePack(Inputs):
                 said = "^The body is not valid MessagePack: a key of a map is a list, a map, bytes or a timestamp.$"
                 self.refused(said, bytes.fromhex(text), format="msgpack")
 
+    def test_what_is_not_a_number_is_no_key(self):
+        for not_a_number in ("ca7fc00000", "cb7ff8000000000000", "cbfff8000000000001"):
+            said = r"^The body is not valid MessagePack: a key of a map is not a number \(NaN\).$"
+            self.refused(said, bytes.fromhex("81" + not_a_number + "01"), format="msgpack")
+
     def test_numbers_as_keys_of_large_maps_are_100_000_at_most(self):
         most = (
             b"\xdf" + struct.pack(">I", 100_000) + b"".join(struct.pack(">BIB", 0xCE, key, 1) for key in range(100_000))

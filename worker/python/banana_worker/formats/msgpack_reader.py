@@ -108,6 +108,10 @@ class _Reader:
             key, at = self.value(at, depth + 1)
             if isinstance(key, (list, dict, bytes, datetime)):
                 raise ValueError("a key of a map is a list, a map, bytes or a timestamp")
+            if (
+                key != key
+            ):  # before Python 3.10 a dict passes each of them by for each one more, and none is found again
+                raise ValueError("a key of a map is not a number (NaN)")
             if size > _LARGE_MAP and not isinstance(key, str):
                 self.count_number_key()
             entries[key], at = self.value(at, depth + 1)
