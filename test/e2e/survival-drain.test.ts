@@ -1,14 +1,13 @@
 /** The end of a server: what was accepted is answered, what comes later is told to go elsewhere, and it ends in time. */
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
 import { test } from 'node:test';
 import { ask, errorOf, pidOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { readAnswers, sendAtOnce } from '../helpers/pipeline.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { withEachRuntime } from '../helpers/runtimes.js';
-import { eventually, fixture, isAlive, runCommand, startServer } from '../helpers/server.js';
+import { eventually, fixture, isAlive, ROOT, runCommand, startServer } from '../helpers/server.js';
+import { appFolder } from '../worker/app-folder.js';
 
 const LIMIT = { timeout: 60_000 };
 
@@ -247,9 +246,9 @@ for (const [again, codes] of [
     : 'obeyed as soon as it has, exit code 0';
   test(`Ctrl-C while the server has not opened yet: ${title}`, LIMIT, async (t) => {
     const cues = makeCues(t);
-    const env = { ...cues.env, PATH: pathWithSlowDiscovery(cues.folder) };
-    const command = runCommand([fixture('works.mjs'), '--port', '0'], { t, env });
-    await cues.untilNoted('asked for GPUs');
+    const program = `${appFolder(t, { 'program.mjs': SLOW_START })}/program.mjs`;
+    const command = runCommand([program], { t, env: cues.env, command: process.execPath });
+    await cues.untilNoted('opening');
     command.process.kill('SIGINT');
     if (again)
       command.process.kill('SIGTERM'); // another one: two of a kind may arrive as one
@@ -284,12 +283,17 @@ test('a signal while the only slot waits out its backoff ends the server at once
   assert.equal(countStarts(), starts, 'the server ended before the pause did');
 });
 
-/** A PATH on which `nvidia-smi` answers when it gets the cue. */
-function pathWithSlowDiscovery(folder: string): string {
-  const script = `#!/bin/sh
-echo 'asked for GPUs' >> "$CUES/notes"
-until [ -e "$CUES/answer" ] || ! [ -e "$CUES" ]; do sleep 0.02; done
+/** A program whose server takes until the cue to open, which no signal hastens. */
+const SLOW_START = `
+import { given, note } from ${JSON.stringify(`${ROOT}test/fixtures/apps/lib/cues.mjs`)};
+import { serve } from ${JSON.stringify(`${ROOT}dist/supervisor/serve.js`)};
+import { EXIT_CODES } from ${JSON.stringify(`${ROOT}dist/supervisor/server/exit-codes.js`)};
+import { runServerProcess } from ${JSON.stringify(`${ROOT}dist/supervisor/server/server-process.js`)};
+
+const start = async () => {
+  note('opening');
+  await given('answer');
+  return serve({ app: ${JSON.stringify(fixture('works.mjs'))}, port: 0 });
+};
+process.exit(EXIT_CODES[await runServerProcess(start)].code);
 `;
-  writeFileSync(join(folder, 'nvidia-smi'), script, { mode: 0o755 });
-  return `${folder}${delimiter}${process.env['PATH'] ?? ''}`;
-}

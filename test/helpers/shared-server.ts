@@ -4,6 +4,8 @@ import { after, before, beforeEach } from 'node:test';
 import { makeCues, type Cues } from './cues.js';
 import { startServer, type Server, type StartOptions } from './server.js';
 
+const LIMIT = { timeout: 60_000 };
+
 export interface SharedServer {
   /** For the tests of the group: it is not there before them. */
   readonly server: Server;
@@ -17,9 +19,15 @@ export function shareServer(app: string, options: StartOptions = {}): SharedServ
   before(async () => {
     server = await startServer(app, { ...options, env: { ...options.env, ...cues.env } });
     await server.until(({ state }) => state === 'ready');
-  });
+  }, LIMIT);
   after(async () => {
-    await server?.stop();
+    const kill = (): unknown => server?.process.kill('SIGKILL');
+    const late = setTimeout(kill, LIMIT.timeout);
+    const end = await server?.stop().finally(() => {
+      clearTimeout(late);
+      kill(); // where it could not even be asked to end
+    });
+    assert.equal(end?.signal ?? null, null, 'the server has ended in time');
   });
   const cues = makeCues({ after }); // registered last: the app notes its end
   beforeEach(() => cues.forget());
