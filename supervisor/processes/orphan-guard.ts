@@ -1,8 +1,8 @@
 /**
  * No orphans, even when this process is killed with SIGKILL while a worker is inside native code and cannot notice.
  *
- * A tiny shell outlives us for a moment: it reads `+pid` and `-pid` lines, and when the pipe ends it kills the
- * process groups still listed. Chosen over a death signal set at spawn (Linux only, needs setpriv, misses the
+ * A tiny shell outlives us for a moment: it is started with the process groups that live, reads `+pid` and `-pid` lines,
+ * and when the pipe ends it kills the groups still listed. Chosen over a death signal set at spawn (Linux only, needs setpriv, misses the
  * worker's own children) and over a watching thread in each worker (10 MB each, Node only).
  */
 import { spawn, type ChildProcess } from 'node:child_process';
@@ -10,7 +10,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 const SHELL = '/bin/sh';
 
 const SCRIPT = `
-groups=
+groups="$*"
 while read -r line; do
   pid=\${line#?}
   case $line in
@@ -32,6 +32,9 @@ export const MAX_REPLACEMENTS = 5;
 /** A shell that lived this long works; its death is the first again. Well above all pauses together. */
 export const HEALTHY_MS = 60_000;
 
+/** `groups`: known to the shell from its first moment, as we may be killed in the next one. */
+type StartShell = (groups: readonly number[]) => ChildProcess;
+
 export class OrphanGuard {
   #shell: ChildProcess | null = null;
   #startedAtMs = 0;
@@ -40,11 +43,11 @@ export class OrphanGuard {
   #pause: NodeJS.Timeout | null = null;
   readonly #groups = new Set<number>();
   readonly #onMissing: (why: string) => void;
-  readonly #startShell: () => ChildProcess;
+  readonly #startShell: StartShell;
   #closed = false;
 
   /** `onMissing` is told once, when there is no shell to guard with and none will be tried again. */
-  constructor(onMissing: (why: string) => void, startShell: () => ChildProcess = startGuardShell) {
+  constructor(onMissing: (why: string) => void, startShell: StartShell = startGuardShell) {
     this.#onMissing = onMissing;
     this.#startShell = startShell;
     this.#start();
@@ -72,7 +75,7 @@ export class OrphanGuard {
     this.#startedAtMs = performance.now();
     let shell: ChildProcess;
     try {
-      shell = this.#startShell();
+      shell = this.#startShell([...this.#groups]);
     } catch (error) {
       this.#replaceLater(error instanceof Error ? error.message : String(error)); // such as ENOMEM
       return;
@@ -86,7 +89,6 @@ export class OrphanGuard {
     shell.stdin?.on('error', () => {}); // dead: `exit` says so
     shell.unref();
     (shell.stdin as { unref?(): void } | null)?.unref?.();
-    for (const pid of this.#groups) this.#tell(`+${pid}`);
   }
 
   #onDeath(shell: ChildProcess, why: string, code?: string): void {
@@ -116,9 +118,9 @@ export class OrphanGuard {
   }
 }
 
-function startGuardShell(): ChildProcess {
+function startGuardShell(groups: readonly number[]): ChildProcess {
   // In a session of its own: a signal to our group or terminal must not end it first.
-  return spawn(SHELL, ['-c', SCRIPT, 'banana-serve-orphan-guard'], {
+  return spawn(SHELL, ['-c', SCRIPT, 'banana-serve-orphan-guard', ...groups.map(String)], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
     env: {},

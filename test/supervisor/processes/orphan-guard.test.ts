@@ -18,6 +18,8 @@ const LONG_MS = 600_000;
 
 class Bench {
   readonly shells: ChildProcess[] = [];
+  /** The groups that each of them was started with. */
+  readonly groups: (readonly number[])[] = [];
   readonly missing: string[] = [];
   readonly guard: OrphanGuard;
   nowMs = 0;
@@ -29,9 +31,10 @@ class Bench {
     this.#t = t;
     this.guard = new OrphanGuard(
       (why) => this.missing.push(why),
-      () => {
+      (groups) => {
         const shell = startShell();
         this.shells.push(shell);
+        this.groups.push(groups);
         t.after(() => shell.kill('SIGKILL'));
         return shell;
       },
@@ -103,7 +106,7 @@ test('a guard that is killed now and then is replaced for ever', LIMIT, async (t
   assert.deepEqual(bench.missing, []);
 });
 
-test('a replacement is told the groups that live, those of the pause too', LIMIT, async (t) => {
+test('a replacement is started with the groups that live, those of the pause too', LIMIT, async (t) => {
   const bench = new Bench(t, waits);
   for (const pid of [11, 12]) bench.guard.add(pid);
   for (let i = 0; i < 2; i += 1) {
@@ -114,9 +117,12 @@ test('a replacement is told the groups that live, those of the pause too', LIMIT
   bench.guard.remove(11);
   bench.guard.add(13);
   bench.pass(FIRST_PAUSE_MS);
+  bench.guard.add(14);
+  bench.guard.remove(12);
   bench.guard.close();
+  assert.deepEqual(bench.groups, [[], [11, 12], [12, 13]]);
   assert.ok(bench.shell.stdout !== null);
-  assert.equal(await text(bench.shell.stdout), '+12\n+13\n');
+  assert.equal(await text(bench.shell.stdout), '+14\n-12\n', 'and is told what changes');
 });
 
 test('a shell that is not there is told at once and not looked for again', LIMIT, async (t) => {
