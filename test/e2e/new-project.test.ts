@@ -10,7 +10,7 @@ import { ask } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { buildImage, type Image } from '../helpers/dockerfile.js';
 import { needs } from '../helpers/needs.js';
-import { npmInstall, packInto, run } from '../helpers/packed.js';
+import { INSTALL_LIMIT, npmInstall, packInto, run } from '../helpers/packed.js';
 import { presentPythons } from '../helpers/pythons.js';
 import { ROOT, call, eventually, fixture, runCommand, startServer } from '../helpers/server.js';
 
@@ -38,7 +38,7 @@ before(async () => {
   assert.match(command.stdout(), /Next:\n {2}cd my-model\n {2}npm install\n {2}npm test\n {2}npm run dev\n$/);
   assert.deepEqual((await readdir(project)).sort(), FILES);
   await npmInstall(project, tarball);
-}, LIMIT);
+}, INSTALL_LIMIT);
 after(() => rm(folder, { recursive: true, force: true }));
 
 function installed(where: string): string {
@@ -95,7 +95,7 @@ describe('a new project in Python', { skip: needs('python3') }, () => {
     );
     assert.deepEqual((await readdir(inPython)).sort(), FILES_IN_PYTHON);
     await npmInstall(inPython, tarball);
-  }, LIMIT);
+  }, INSTALL_LIMIT);
 
   test('passes its test, with a server that it ends', LIMIT, async () => {
     const { stderr } = await run('npm', ['test'], { cwd: inPython });
@@ -222,7 +222,7 @@ describe('as process 1 of its own PID namespace', { skip: needs('unshare') }, ()
     await mkdir(folderOfImage);
     await writeFile(join(project, 'app.ts'), `export * from ${JSON.stringify(fixture('works.mjs'))};\n`);
     image = await buildImage(project, folderOfImage);
-  }, LIMIT);
+  }, INSTALL_LIMIT);
 
   test('the Dockerfile drains: what runs is answered, and it ends with 0', LIMIT, async (t) => {
     const cues = makeCues(t);

@@ -1,15 +1,12 @@
 /** The package as a stranger gets it: packed, installed in an empty folder, without this project's settings. */
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { promisify } from 'node:util';
 import ts from 'typescript';
+import { INSTALL_LIMIT, npmInstall, packInto, run } from '../helpers/packed.js';
 import { ROOT, call, startServer } from '../helpers/server.js';
-
-const run = promisify(execFile);
 
 const APP = `
 import type { InferenceContext, InitContext } from 'banana-serve';
@@ -63,8 +60,7 @@ import('banana-serve').then((imported) => {
 let folder: string;
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'banana-serve-package-'));
-  await run('npm', ['pack', '--pack-destination', folder], { cwd: ROOT });
-  const tarball = (await readdir(folder)).find((name) => name.endsWith('.tgz')) as string;
+  const tarball = await packInto(folder);
   await writeFile(join(folder, 'package.json'), '{"name":"stranger","private":true,"type":"module"}');
   await writeFile(join(folder, 'app.ts'), APP);
   await writeFile(join(folder, 'program.ts'), PROGRAM);
@@ -74,10 +70,8 @@ before(async () => {
     await writeFile(join(folder, type, 'consumer.ts'), CONSUMER);
   }
   await writeFile(join(folder, 'requiring.cjs'), REQUIRING);
-  await run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', `./${tarball}`], {
-    cwd: folder,
-  });
-});
+  await npmInstall(folder, tarball);
+}, INSTALL_LIMIT);
 after(() => rm(folder, { recursive: true, force: true }));
 
 test('the installed command serves a TypeScript app', async () => {

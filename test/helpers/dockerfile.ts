@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { cp, mkdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { run } from './packed.js';
+import { install } from './packed.js';
 
 export interface Image {
   readonly env: Readonly<Record<string, string>>;
@@ -31,7 +31,7 @@ export async function buildImage(context: string, folder: string, bin?: string):
         await copy(context, folder, workdir, rest.split(' '));
         break;
       case 'RUN':
-        await run('sh', ['-c', rest], { cwd: workdir, env: { ...process.env, ...env } });
+        await install('sh', ['-c', rest], { cwd: workdir, env: { ...process.env, ...env } });
         break;
       case 'CMD':
         cmd = JSON.parse(rest) as string[];
