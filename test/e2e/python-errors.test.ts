@@ -123,3 +123,26 @@ test(
     assert.doesNotMatch(command.stderr(), /banana_worker/);
   },
 );
+
+const LOGS_DEEP = `
+def inference(depth, ctx):
+    ctx.log.info("deeper")
+    try:
+        return inference(depth + 1, ctx)
+    except RecursionError:
+        return "deep enough"
+`;
+
+test(
+  'an app in Python that logs until its stack is used up is answered, and so is the next call',
+  { timeout: 60_000, skip: needs('python3') },
+  async (t) => {
+    const cwd = appFolder(t, { 'app.py': LOGS_DEEP });
+    const server = await startServer('app.py', { t, cwd, args: ['--run-timeout', '10s'] });
+    for (let calls = 0; calls < 2; calls += 1) {
+      const { status, text } = await call(server.url, '0');
+      assert.deepEqual([status, text], [200, '"deep enough"']);
+    }
+    await server.stop();
+  },
+);

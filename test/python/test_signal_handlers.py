@@ -147,6 +147,25 @@ class SignalHandlerTest(unittest.TestCase):
         os.close(self.inlet)
         self.assertEqual(self.all_frames(), [(["a"], b"")])
 
+    def test_what_is_sent_where_the_stack_ends_raises_and_holds_up_nothing(self) -> None:
+        self.send_from_every_depth()
+        self.channel.send(["last"])
+        os.close(self.inlet)
+        heads = [head for head, _ in self.all_frames()]
+        self.assertGreater(len(heads), 100)
+        self.assertEqual(heads, (len(heads) - 1) * [["a"]] + [["last"]])
+
+    def send_from_every_depth(self) -> None:
+        """The innermost have no stack left for it, each a call less than the one outside."""
+        try:
+            self.send_from_every_depth()
+        except RecursionError:
+            pass
+        try:
+            self.channel.send(["a"])
+        except RecursionError:
+            pass
+
     def send_or_be_interrupted(self) -> None:
         number, self.sent = self.sent, self.sent + 1
         try:

@@ -51,8 +51,12 @@ class InTurn(Generic[T]):
                 self._is_busy = False
             except BaseException as thrown:
                 raised = thrown
-                if _is_own_failure(thrown):
-                    self._asked.popleft()
+                try:
+                    is_own = _is_own_failure(thrown)
+                except RecursionError:  # the app has left no stack for us, and none to look
+                    is_own = True
+                if is_own:
+                    del self._asked[0]  # without a call, for which there may be no stack either
         if raised is not None:
             raise raised
 
