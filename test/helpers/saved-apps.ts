@@ -119,7 +119,8 @@ def inference(model_inputs):
     return {"answer": ANSWER, "loads": loads}
 `,
     ],
-    part: ['lib/answer.py', `ANSWER = ${answer}\n`],
+    // Each is of another length: of two that are saved in one second Python takes the second for the first, if not.
+    part: ['lib/answer.py', `ANSWER = ${answer} ${'#'.repeat(answer)}\n`],
   }),
   talking: (version) => `
 from potassium import Potassium
