@@ -307,6 +307,81 @@ test('calls that run alone, since their batch raised, have contexts of their own
   assert.deepEqual([await worker.answer(), await worker.answer()], ['nobody', 'nobody']);
 });
 
+for (const [what, stream] of [
+  ['a stream', 'def told():'],
+  ['an async stream', 'async def told():'],
+] as const) {
+  for (const [whose, functions] of [
+    ['a coroutine', 'async def inference(model_inputs): return told_of(model_inputs)'],
+    [
+      'calls that run alone, since their batch raised,',
+      'def inference(model_inputs): return told_of(model_inputs)',
+    ],
+  ] as const) {
+    test(`${what} of ${whose} sees what its call has put into a context variable`, OPTIONS, async (t) => {
+      const worker = await startedPython(
+        t,
+        `${HAS_CALLER}
+${stream}
+    yield caller.get()
+def told_of(name):
+    caller.set(name)
+    return told()
+${functions}
+def inference_batch(inputs, ctxs): raise ValueError("one of them")`,
+      );
+      worker.callJson(1, 'a');
+      assert.equal((await worker.next('chunk')).body.toString(), 'a');
+      const calls = [2, 3].map((id) => callWith({ id, bodyBytes: 3 }));
+      worker.send({ type: 'call', calls, inlineBytes: [3, 3], batch: 2, last: true }, Buffer.from('"b""c"'));
+      const chunks = [await worker.next('chunk'), await worker.next('chunk')];
+      assert.deepEqual(chunks.map(({ body }) => body.toString()).sort(), ['b', 'c']);
+    });
+  }
+}
+
+for (const [kind, init] of [
+  ['plain', 'def init(): caller.set("init")'],
+  ['async', 'async def init(): caller.set("init")'],
+] as const) {
+  test(
+    `a call sees what the ${kind} init has put into a context variable, and not what the example has`,
+    OPTIONS,
+    async (t) => {
+      const worker = await startedPython(t, `${HAS_CALLER}example = "the example"\n${init}`);
+      for (const id of [1, 2]) {
+        worker.callJson(id, 'a');
+        assert.equal(await worker.answer(), 'init');
+      }
+    },
+  );
+}
+
+test('what the first coroutine of a worker was called with is let go of', OPTIONS, async (t) => {
+  const worker = await startedPython(
+    t,
+    `${HAS_CALLER}
+import weakref
+class Large: pass
+seen = []
+async def later(): return None
+def inference(model_inputs):
+    if model_inputs == "gone": return [one() is None for one in seen]
+    large = Large()
+    seen.append(weakref.ref(large))
+    caller.set(large)
+    return later()`,
+  );
+  for (const [id, input, expected] of [
+    [1, 'first', null],
+    [2, 'second', null],
+    [3, 'gone', [true, true]],
+  ] as const) {
+    worker.callJson(id, input);
+    assert.deepEqual(await worker.answer(), expected);
+  }
+});
+
 const LIMITED = `import asyncio, signal
 def limit(*_): raise TimeoutError("too slow")
 signal.signal(signal.SIGALRM, limit)

@@ -12,7 +12,7 @@ One object runs all batches of a worker, one after the other, on the main thread
 from __future__ import annotations
 
 import contextvars
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 
 from banana_worker.arriving_calls import WaitingCall
 from banana_worker.batch_entries import entries_of, halves_of
@@ -32,12 +32,21 @@ class _Item(NamedTuple):
     input: Any
 
 
+class _Stream(NamedTuple):
+    """An answer that streams."""
+
+    running: RunningCall
+    streamed: StreamedAnswer
+    # Its own: what its call, or its batch, has put into context variables, and what no other stream puts there.
+    context: contextvars.Context
+
+
 class BatchRunner(Runner):
     def __init__(self, options: RunnerOptions) -> None:
         super().__init__(options)
         # The calls of the batch, by their ids.
         self._calls: Dict[int, RunningCall] = {}
-        self._streams: List[Tuple[RunningCall, StreamedAnswer]] = []
+        self._streams: List[_Stream] = []
         self._raised: Optional[BaseException] = None
         self._has_told_of_repeatable = False
 
@@ -152,7 +161,7 @@ class BatchRunner(Runner):
                 self._note_outcome(thrown)
                 continue
             if streamed is not None:
-                self._streams.append((item.running, streamed))
+                self._streams.append(_Stream(item.running, streamed, contextvars.copy_context()))
             else:
                 self._note_outcome(entry if isinstance(entry, BaseException) else None)
 
@@ -160,8 +169,8 @@ class BatchRunner(Runner):
         streams, self._streams = self._streams, []
         thrown: BaseException = ServeError("SERVE_CANCELLED")  # of those that were cancelled before they began
         try:
-            if any(hasattr(streamed.chunks, "__anext__") for _, streamed in streams):
-                sending = [self._send_async(*stream) for stream in streams]
+            if any(hasattr(stream.streamed.chunks, "__anext__") for stream in streams):
+                sending = [(self._send_async(stream.running, stream.streamed), stream.context) for stream in streams]
                 self.options.tasks.run_together(sending, self._nobody_waits)
             elif streams:
                 self._send_in_turns(streams)
@@ -171,12 +180,11 @@ class BatchRunner(Runner):
             check_is_worker(raised)
             self._note_outcome(raised)
             thrown = raised
-        for running, _ in streams:
-            running.fail(thrown)
+        for stream in streams:
+            stream.running.fail(thrown)
 
-    def _send_in_turns(self, streams: List[Tuple[RunningCall, StreamedAnswer]]) -> None:
-        # Each has a context of its own, so that what one puts into a context variable is seen by no other.
-        open_ones = [(running, _steps(running, streamed), contextvars.copy_context()) for running, streamed in streams]
+    def _send_in_turns(self, streams: List[_Stream]) -> None:
+        open_ones = [(running, _steps(running, streamed), context) for running, streamed, context in streams]
         while open_ones:
             senders = [running.stream for running, *_ in open_ones]
             self.options.host.waits.wait(lambda: any(one is not None and one.credit.may_go_on() for one in senders))

@@ -6,9 +6,10 @@ plain functions run.
 
 from __future__ import annotations
 
+import contextvars
 import warnings
 from types import CoroutineType
-from typing import Any, Awaitable, Callable, Optional
+from typing import Any, Awaitable, Callable, List, Optional
 
 from banana_worker.listener import Listener
 from banana_worker.signal_guard import Guard
@@ -35,7 +36,8 @@ class EventLoop:
 
     def run(self, awaitable: Awaitable[Any], is_cancelled: Callable[[], bool]) -> Any:
         """What the awaitable gives, or raises. `cancel` cancels it, and so does a cancel that came before."""
-        task = self._loop.create_task(_await(awaitable))
+        left: List[contextvars.Context] = []
+        task = self._loop.create_task(_await(awaitable, left))
         self._task = task
         if is_cancelled():
             task.cancel()
@@ -50,6 +52,8 @@ class EventLoop:
             raise
         finally:
             self._task = None
+            for context in left:
+                _take_over(context)
         if task.cancelled() and isinstance(awaitable, CoroutineType):
             awaitable.close()  # if it has not begun, Python would complain that nobody awaited it
         try:
@@ -116,8 +120,25 @@ class EventLoop:
         self._loop.stop()
 
 
-async def _await(awaitable: Awaitable[Any]) -> Any:
-    return await awaitable
+async def _await(awaitable: Awaitable[Any], left: List[contextvars.Context]) -> Any:
+    """`left` gets the context of the task, as it is in the end."""
+    try:
+        return await awaitable
+    finally:
+        left.append(contextvars.copy_context())
+
+
+def _take_over(context: contextvars.Context) -> None:
+    """
+    A task runs in a copy of the context that it was made in. What it has put into context variables is for what comes after
+    it, too: the stream that a coroutine of the app's has returned, for one.
+    """
+    for variable, value in context.items():
+        if variable.get(_NOT_SET) is not value:
+            variable.set(value)
+
+
+_NOT_SET: Any = object()
 
 
 def _adopt_loop(asyncio: Any) -> Any:

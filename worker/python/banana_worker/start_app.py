@@ -5,6 +5,7 @@ What goes wrong is a `StartFailure`, which ends the worker.
 
 from __future__ import annotations
 
+import contextvars
 import json
 import os
 import time
@@ -85,7 +86,7 @@ def init_app(app: LoadedApp, options: RunnerOptions, spec: StartSpec, channel: C
         options.tasks.settled(app.init(InitContext(worker, log, metrics)), lambda: False)
         step = "the example call"
         if app.example is not None:
-            _run_example(app, app.example, options)
+            contextvars.copy_context().run(_run_example, app, app.example, options)
         check_is_worker(None)
     except BaseException as thrown:
         check_is_worker(thrown)

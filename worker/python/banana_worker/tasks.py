@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Awaitable, Callable, Coroutine, Optional, Sequence
+from contextvars import Context
+from typing import TYPE_CHECKING, Any, Awaitable, Callable, Coroutine, Optional, Sequence, Tuple
 
 from banana_worker.call_socket import ClosedSocket
 from banana_worker.listener import Listener
@@ -11,6 +12,9 @@ from banana_worker.thrown import class_name, is_a
 
 if TYPE_CHECKING:
     from banana_worker.event_loop import EventLoop
+
+# What runs, and a context of which it runs in a copy.
+InContext = Tuple[Coroutine[Any, Any, None], Context]
 
 # Values that are told from awaitables by their type alone, without a look at it.
 _PLAIN = frozenset((dict, list, str, bytes, int, float, bool, tuple, type(None)))
@@ -34,10 +38,11 @@ class Tasks:
         if self._loop is None:
             from banana_worker.event_loop import EventLoop
 
-            self._loop = EventLoop(self._listener, DOWN_FD)
+            # What it keeps for its life is not what this call has put into context variables.
+            self._loop = Context().run(EventLoop, self._listener, DOWN_FD)
         return self._loop.run(awaitable, is_cancelled)
 
-    def run_together(self, coroutines: Sequence[Coroutine[Any, Any, None]], is_cancelled: Callable[[], bool]) -> None:
+    def run_together(self, coroutines: Sequence[InContext], is_cancelled: Callable[[], bool]) -> None:
         """
         Runs them to their ends, of which `cancel` tells each of them. One that is cancelled before it has begun never runs.
         @raises what they raise
@@ -47,7 +52,7 @@ class Tasks:
         except BaseException as thrown:
             if not is_cancellation(thrown):
                 raise
-            for coroutine in coroutines:
+            for coroutine, _ in coroutines:
                 coroutine.close()
 
     def wait_until(self, is_there: Callable[[], bool], is_awake: Callable[[], bool]) -> None:
@@ -86,11 +91,11 @@ async def let_others_go_on() -> None:
     await asyncio.sleep(0)
 
 
-async def _together(coroutines: Sequence[Coroutine[Any, Any, None]]) -> None:
+async def _together(coroutines: Sequence[InContext]) -> None:
     """Ends when all of them have ended. Who cancels it cancels them, and each ends in its own way."""
     import asyncio
 
-    tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
+    tasks = [context.run(asyncio.ensure_future, coroutine) for coroutine, context in coroutines]
     while not all(task.done() for task in tasks):
         try:
             await asyncio.wait(tasks)

@@ -108,9 +108,8 @@ class _Reader:
             key, at = self.value(at, depth + 1)
             if isinstance(key, (list, dict, bytes, datetime)):
                 raise ValueError("a key of a map is a list, a map, bytes or a timestamp")
-            if (
-                key != key
-            ):  # before Python 3.10 a dict passes each of them by for each one more, and none is found again
+            # Before Python 3.10 a dict passes each NaN by for each one more, and none is found again.
+            if key != key:
                 raise ValueError("a key of a map is not a number (NaN)")
             if size > _LARGE_MAP and not isinstance(key, str):
                 self.count_number_key()
