@@ -9,6 +9,7 @@
  *
  * One object runs all batches of a worker, one after the other.
  */
+import { AsyncResource } from 'node:async_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ServeError } from '../protocol/errors.js';
 import { appLog } from './app-log.js';
@@ -147,7 +148,7 @@ export class BatchRunner implements Runner {
     if (items.length > 1 && this.#options.app.repeatable) {
       for (const half of halvesOf(items)) {
         await nextTurn(); // whose caller has left meanwhile, its cancel is read
-        await this.#runItems(half);
+        await new AsyncResource('banana-serve half').runInAsyncScope(() => this.#runItems(half));
       }
       return;
     }

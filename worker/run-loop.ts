@@ -7,6 +7,7 @@
  *
  * Before: `main.ts` hands over messages. After: the channel sends.
  */
+import { AsyncResource } from 'node:async_hooks';
 import type { Channel } from '../protocol/channel.js';
 import { ServeError, protocolError } from '../protocol/errors.js';
 import type { DataPart } from '../protocol/messages.js';
@@ -25,6 +26,13 @@ export interface RunLoopOptions extends RunnerOptions {
   readonly idleness: Idleness;
 }
 
+/** Calls that begin together. */
+interface Waiting {
+  readonly calls: readonly WaitingCall[];
+  /** Where they run: what their app enters with `AsyncLocalStorage.enterWith` is seen by no call after them. */
+  readonly asyncContext: AsyncResource;
+}
+
 /** A call that held the thread this long lets pending cancels in before the next begins. */
 const YIELD_AFTER_MS = 1;
 
@@ -36,8 +44,7 @@ export class RunLoop {
   readonly #retirement = new Retirement();
   /** The one that runs, or ran last. */
   #runner: Runner;
-  /** Calls of one array begin together. */
-  #inbox: (readonly WaitingCall[])[] = [];
+  #inbox: Waiting[] = [];
   #pumping = false;
   /** True while the loop waits for the kernel to take an answer, or for pending cancels to be read. */
   #resting = false;
@@ -61,9 +68,9 @@ export class RunLoop {
    * Takes calls whose bodies are whole: one, or a batch; `pump` begins them together.
    * @throws SERVE_PROTOCOL if their route does not take so many
    */
-  accept(batch: readonly WaitingCall[]): void {
-    if (batch.length > 1) this.#assertBatch(batch);
-    this.#inbox.push(batch);
+  accept(calls: readonly WaitingCall[]): void {
+    if (calls.length > 1) this.#assertBatch(calls);
+    this.#inbox.push({ calls, asyncContext: new AsyncResource('banana-serve call') });
     this.#options.idleness.onCall();
   }
 
@@ -73,10 +80,11 @@ export class RunLoop {
       this.#runner.cancel(id, reason);
       return;
     }
-    const index = this.#inbox.findIndex((batch) => batch.some(({ call }) => call.id === id));
+    const index = this.#inbox.findIndex(({ calls }) => calls.some(({ call }) => call.id === id));
     if (index < 0) return; // answered while the cancel was on its way
-    const others = (this.#inbox[index] as WaitingCall[]).filter(({ call }) => call.id !== id);
-    this.#inbox.splice(index, 1, ...(others.length === 0 ? [] : [others]));
+    const { calls, asyncContext } = this.#inbox[index] as Waiting;
+    const others = calls.filter(({ call }) => call.id !== id);
+    this.#inbox.splice(index, 1, ...(others.length === 0 ? [] : [{ calls: others, asyncContext }]));
     this.sendCancelled(id);
   }
 
@@ -118,13 +126,14 @@ export class RunLoop {
   }
 
   #beginNext(): void {
-    const batch = this.#inbox.shift() as [WaitingCall];
-    if (batch.length === 1) {
+    const { calls, asyncContext } = this.#inbox.shift() as Waiting;
+    const [first] = calls as [WaitingCall];
+    if (calls.length === 1) {
       this.#runner = this.#single;
-      this.#single.begin(batch[0]);
+      asyncContext.runInAsyncScope(() => this.#single.begin(first));
     } else {
       this.#runner = this.#batches;
-      this.#batches.begin(batch);
+      asyncContext.runInAsyncScope(() => this.#batches.begin(calls));
     }
   }
 

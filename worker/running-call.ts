@@ -4,6 +4,7 @@
  * 1. What was returned or thrown becomes messages: a whole answer, a stream, or what a WebSocket still has to send.
  * 2. The ending is put into the channel: `result`, `end` or `error`. Then the runner that began the call is told.
  */
+import { AsyncResource } from 'node:async_hooks';
 import type { Channel } from '../protocol/channel.js';
 import { ServeError } from '../protocol/errors.js';
 import { MAX_TEXT_CHARS, type Call, type ReplyHead } from '../protocol/messages.js';
@@ -174,7 +175,10 @@ export class RunningCall {
     const stream = new StreamSender(channel, call.id, streamWindowBytes);
     this.#stream = stream;
     if (this.ctx.aborted) stream.cancel();
-    await prints.run(call.requestId, () => sendStream(iterator, call.accept, head, stream));
+    const send = (): Promise<void> => sendStream(iterator, call.accept, head, stream);
+    // Other streams of its batch see nothing of what the app enters in this one.
+    const asyncContext = new AsyncResource('banana-serve stream');
+    await asyncContext.runInAsyncScope(() => prints.run(call.requestId, send));
     if (stream.cancelled) throw new ServeError('SERVE_CANCELLED');
     channel.send({ type: 'end', id: call.id, runMs: this.runMs });
     this.#host.onEnded(this);

@@ -77,6 +77,70 @@ test('a frame with three calls of a batch is one run of the batch function, and 
   assert.equal(worker.begun.id, 3);
 });
 
+const HAS_CALLER = `import { AsyncLocalStorage } from 'node:async_hooks';
+const caller = new AsyncLocalStorage();
+export const config = { repeatable: true };
+const enter = (name) => {
+  const before = caller.getStore() ?? 'nobody';
+  caller.enterWith(name);
+  return before;
+};
+`;
+
+test('what a call enters is seen by its stream, and by no other call', async (t) => {
+  for (const functions of [
+    'export const inference = (name) => enter(name);',
+    'export const inference = async (name) => enter(name);',
+    'export async function inference(name) { await null; return enter(name); }',
+  ]) {
+    const worker = await started(t, HAS_CALLER + functions);
+    for (const id of [1, 2, 3]) worker.callJson(id, `r${id}`);
+    for (const _ of [1, 2, 3]) assert.equal(await worker.answer(), 'nobody', functions);
+    worker.callJson(4, 'later');
+    assert.equal(await worker.answer(), 'nobody', functions);
+  }
+  const streams = await started(
+    t,
+    `${HAS_CALLER}function* told(before) { yield before; yield caller.getStore(); }
+     export const inference = (name) => told(enter(name));`,
+  );
+  for (const [id, name] of ['a', 'b'].entries()) {
+    streams.callJson(id, name);
+    const chunks = [await streams.next('chunk'), await streams.next('chunk')];
+    assert.deepEqual(
+      chunks.map(({ body }) => body.toString()),
+      ['nobody', name],
+    );
+  }
+});
+
+test('calls that run alone, since their batch threw, see nothing of what each other enters', async (t) => {
+  const worker = await started(
+    t,
+    `${HAS_CALLER}export const inference = (name) => enter(name);
+     export const inferenceBatch = () => { throw new Error('one of them'); };`,
+  );
+  sendTwo(worker);
+  assert.deepEqual([await worker.answer(), await worker.answer()], ['nobody', 'nobody']);
+});
+
+test('the streams of a batch see nothing of what each other enters', async (t) => {
+  const worker = await started(
+    t,
+    `${HAS_CALLER}function* told(name) { yield enter(name); yield caller.getStore(); }
+     export const inferenceBatch = (names) => names.map(told);`,
+  );
+  sendTwo(worker);
+  const chunks = [];
+  while (chunks.length < 4) chunks.push((await worker.next('chunk')).body.toString());
+  assert.deepEqual(chunks.sort(), ['a', 'b', 'nobody', 'nobody']);
+});
+
+function sendTwo(worker: WorkerProcess): void {
+  const calls = [1, 2].map((id) => callWith({ id, bodyBytes: 3 }));
+  worker.send({ type: 'call', calls, inlineBytes: [3, 3], batch: 1, last: true }, Buffer.from('"a""b"'));
+}
+
 test('a batch runs when its last frame and all its bodies are there, without the calls cancelled until then', async (t) => {
   const worker = await started(t, BATCHES);
   const call = (id: number): Call => callWith({ id, requestId: `r${id}`, bodyBytes: 3 });
