@@ -146,3 +146,62 @@ test(
     await server.stop();
   },
 );
+
+const PANICS = `
+class Panic(BaseException):
+    """As a library in Rust raises it."""
+
+class Frame:
+    def to_dicts(self):
+        raise Panic("out of range")
+
+def inference_batch(inputs):
+    return [Frame() if one == "panics" else one for one in inputs]
+
+config = {"batchSize": 3, "maxBatchDelay": "20s"}
+`;
+
+test(
+  'an entry of a batch that raises as it is encoded, and raises no Exception, fails its call alone',
+  { timeout: 60_000, skip: needs('python3') },
+  async (t) => {
+    const server = await startServer('app.py', { t, cwd: appFolder(t, { 'app.py': PANICS }) });
+    const inputs = ['"a"', '"panics"', '"b"'];
+    const answers = await Promise.all(inputs.map((input) => call(server.url, input)));
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [200, 500, 200],
+    );
+    await server.untilPrinted('Panic: out of range');
+    await server.stop();
+  },
+);
+
+const CLOSES = `
+import sys
+
+def inference(closes):
+    print("last words")
+    print("last words", file=sys.stderr)
+    if closes:
+        sys.stdout.close()
+        sys.stderr.detach()
+    return closes
+`;
+
+test(
+  'an app in Python that closes what it prints to answers the calls after that',
+  { timeout: 60_000, skip: needs('python3') },
+  async (t) => {
+    const cwd = appFolder(t, { 'app.py': CLOSES });
+    const server = await startServer('app.py', { t, cwd, args: ['--log-format', 'json'] });
+    for (const [input, status] of [
+      ['true', 200],
+      ['false', 500],
+      ['false', 500],
+    ] as const)
+      assert.equal((await call(server.url, input)).status, status);
+    await server.untilPrinted('I/O operation on closed file');
+    await server.stop();
+  },
+);

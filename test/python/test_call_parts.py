@@ -151,6 +151,16 @@ class Array:
         return self.values[at]
 
 
+class NotInOrder:
+    """As a frame of pandas, whose items are its columns."""
+
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, at: int) -> Any:
+        raise KeyError(at)
+
+
 class Entries(unittest.TestCase):
     def test_lists_tuples_and_arrays_have_entries(self) -> None:
         for returned in ([1, 2], (1, 2), Array(1, 2)):
@@ -164,11 +174,21 @@ class Entries(unittest.TestCase):
             (5, "an int for"),
             (None, "None for"),
             ({}, "a dict for"),
+            (Array(1, 2, 3), "3 entries for 2 calls"),
+            (NotInOrder(), "a NotInOrder for"),
         ):
             with self.subTest(returned):
                 with self.assertRaisesRegex(ServeError, said) as raised:
                     entries_of(returned, 2)
                 self.assertEqual(raised.exception.code, "SERVE_OUTPUT_INVALID")
+
+    def test_an_array_of_another_length_is_not_read(self) -> None:
+        class Unread(Array):
+            def __getitem__(self, at: int) -> Any:
+                raise AssertionError("read")
+
+        with self.assertRaisesRegex(ServeError, "3 entries for 2 calls"):
+            entries_of(Unread(1, 2, 3), 2)
 
     def test_a_batch_of_one_has_one_entry(self) -> None:
         self.assertEqual(only_entry(["a"]), "a")

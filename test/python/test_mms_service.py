@@ -396,9 +396,12 @@ class OldServicesTest(ServiceCase):
     def test_an_input_that_is_no_json_is_the_clients_fault(self) -> None:
         self.write("MANIFEST.json", {"Model": {"Model-Name": "sum", "Signature": "s.json"}})
         self.write("s.json", {"input_type": "application/json", "inputs": [{"data_name": "data"}]})
-        with self.assertRaises(Exception) as raised:
-            self.run_batch(self.started(self.SOURCE), bytearray(b"["))
-        self.assertEqual(getattr(raised.exception, "error_code", None), 400)
+        loaded = self.started(self.SOURCE)
+        for text in (b"[", b"-" * 100_000 + b"1", b"{[1]: 2}", b"(" + b"1," * 131_072 + b")"):
+            with self.subTest(text[:10]):
+                with self.assertRaises(Exception) as raised:
+                    self.run_batch(loaded, bytearray(text))
+                self.assertEqual(getattr(raised.exception, "error_code", None), 400)
 
     def test_it_is_looked_for_in_archives_of_version_0_only(self) -> None:
         self.assertEqual(Loaded(self.SOURCE, self.folder).app.init_step, "initialize")

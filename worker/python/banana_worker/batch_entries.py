@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Tuple, TypeVar
+from typing import Any, List, Optional, Tuple, TypeVar
 
 from banana_worker.errors import ServeError
 from banana_worker.sentences import kind_of
@@ -13,10 +13,11 @@ Item = TypeVar("Item")
 def entries_of(returned: Any, calls: int) -> List[Any]:
     """A copy of the entries, one per call, in the order of the calls. Anything that has a length and an order counts, an
     array or a tensor, too. @raises ServeError SERVE_OUTPUT_INVALID that says how many there are and should be"""
-    entries = _listed(returned)
-    if entries is not None and len(entries) == calls:
+    count = _count_of(returned)
+    entries = _listed(returned) if count == calls else None
+    if entries is not None:
         return entries
-    given = kind_of(returned) if entries is None else _counted(len(entries), "entry", "entries")
+    given = kind_of(returned) if count is None or count == calls else _counted(count, "entry", "entries")
     raise ServeError(
         "SERVE_OUTPUT_INVALID",
         "The model's batch function returned %s for %s; it must return a list with one entry for each, in their order."
@@ -24,12 +25,21 @@ def entries_of(returned: Any, calls: int) -> List[Any]:
     )
 
 
-def _listed(returned: Any) -> Any:
-    if isinstance(returned, (list, tuple)):
-        return list(returned)
+def _count_of(returned: Any) -> Optional[int]:
+    """How many entries there seem to be; None if it is nothing that has entries."""
     is_text = isinstance(returned, (str, bytes, bytearray, memoryview, dict))
     if is_text or not hasattr(returned, "__len__") or not hasattr(returned, "__getitem__"):
         return None
+    try:
+        return len(returned)
+    except Exception:
+        return None
+
+
+def _listed(returned: Any) -> Optional[List[Any]]:
+    """Only of as many as there should be: an array of a wrong shape may have a hundred million."""
+    if isinstance(returned, (list, tuple)):
+        return list(returned)
     try:
         return [returned[at] for at in range(len(returned))]
     except Exception:

@@ -156,7 +156,8 @@ class BatchRunner(Runner):
         for item, entry in zip(items, entries):
             try:
                 streamed = item.running.answer(entry)
-            except Exception as thrown:
+            except BaseException as thrown:  # a panic of a library in Rust is no Exception
+                check_is_worker(thrown)
                 item.running.fail(thrown)
                 self._note_outcome(thrown)
                 continue

@@ -70,7 +70,10 @@ class MarkedStream(io.TextIOWrapper):
         if request_id == self._announced:
             return
         self._announced = request_id
-        super().write("%s%s%s" % (self._prefix, request_id, _UNIT_SEPARATOR))
+        try:
+            super().write("%s%s%s" % (self._prefix, request_id, _UNIT_SEPARATOR))
+        except (ValueError, OSError):
+            pass  # the app has closed or detached it, and its own prints tell it so
 
 
 def attribute_prints(mark: str) -> PrintAttribution:

@@ -98,8 +98,12 @@ def _value_of(item: Mapping[str, Any], name: Optional[str]) -> Any:
     return None
 
 
+# Python's parser takes 500 times the memory of a text, and a dict the square of the numbers that a client has chosen as keys.
+MAX_LITERAL_CHARS = 256 * 1024
+
+
 def _literal(value: Any) -> Any:
-    """JSON, or a literal of Python, in a field without a type."""
+    """JSON, or a literal of Python that is not long, in a field without a type."""
     if not isinstance(value, (bytes, bytearray)):
         return value
     try:
@@ -107,9 +111,19 @@ def _literal(value: Any) -> Any:
         try:
             return json.loads(text)
         except ValueError:
-            return ast.literal_eval(text)
-    except (ValueError, SyntaxError, RecursionError):
+            return _python_literal(text)
+    except (ValueError, RecursionError):
         raise PredictionException("The input is not JSON.", 400) from None
+
+
+def _python_literal(text: str) -> Any:
+    """@raises ValueError"""
+    if len(text) > MAX_LITERAL_CHARS:
+        raise ValueError
+    try:
+        return ast.literal_eval(text)
+    except (SyntaxError, TypeError, MemoryError):  # the last is how the parser says that a text is nested too deeply
+        raise ValueError from None
 
 
 def _only_entry(returned: Any) -> Any:
