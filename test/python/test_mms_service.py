@@ -287,6 +287,21 @@ class AnswersTest(ServiceCase):
             [("counter", "Now", "count", [1]), ("gauge", "Own", "MB", [1]), ("counter", "Later", "count", [0, 1])],
         )
 
+    def test_metrics_that_are_told_at_once_may_have_numbers_of_other_kinds(self) -> None:
+        loaded = self.started(
+            "from decimal import Decimal\n"
+            "from mms.service import emit_metrics\n"
+            "from mms.metrics.metric import Metric\n"
+            "def handle(data, context):\n"
+            "  if data is None: return\n"
+            "  emit_metrics([Metric('A', Decimal('1.5'), 'ms', []), Metric('B', 2, 'ms', []), Metric('C', 'why', '', [])])\n"
+            "  return ['a']"
+        )
+        self.run_batch(loaded, "x")
+        self.assertEqual(
+            [(type(one.value), one.value) for one in loaded.metrics], [(float, 1.5), (int, 2), (str, "why")]
+        )
+
     def test_metrics_that_are_told_at_once_are_refused_as_those_that_are_added(self) -> None:
         loaded = self.started(
             "from mms.service import emit_metrics\n"

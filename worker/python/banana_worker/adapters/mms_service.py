@@ -21,6 +21,7 @@ from banana_worker.call_context import CallContext, InitContext
 from banana_worker.input_wishes import ITEMS, RAW_ITEMS, InputWishes
 from banana_worker.loaded_app import ANY_BATCH, LoadedApp, Surroundings
 from banana_worker.messages import Metric, Route, ServiceSource, StartSpec
+from banana_worker.metric_rules import number_of
 from banana_worker.adapters.exports import assert_function_or_none, config_of, repeatable_of
 from banana_worker.adapters.service_answers import answers_of
 from banana_worker.adapters.service_handler import Handler, assert_callable, find_handler
@@ -236,7 +237,7 @@ def _message(metric: MmsMetric, ctxs: Sequence[CallContext]) -> Metric:
     return Metric(
         kind=_kind_of(metric),
         name=metric.name,
-        value=metric.value,
+        value=number_of(metric.value),
         unit=metric._short_unit,
         dimensions="\n".join(lines),
         call_ids=_call_ids(metric, ctxs),
