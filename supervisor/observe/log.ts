@@ -47,12 +47,25 @@ function orAsItIs(pretty: Form): Form {
   };
 }
 
+/** The library writes these fields before the message, as they are; they may be a client's, too. */
+const BEFORE_MESSAGE = ['name', 'pid', 'hostname', 'caller'];
+
+const ON_ONE_LINE = {
+  singleLine: true,
+  ignore: '', // the library's own word is `hostname`
+  customPrettifiers: Object.fromEntries(BEFORE_MESSAGE.map((name) => [name, inOneLine])),
+};
+
+function inOneLine(value: unknown): string {
+  return (typeof value === 'string' ? value : JSON.stringify(value)).replace(/\p{Cc}/gu, ' ');
+}
+
 function prettyForPeople(): Form {
   const colorize = process.stderr.isTTY === true && process.env['NO_COLOR'] === undefined;
-  return orAsItIs(prettyFactory({ colorize, translateTime: 'SYS:HH:MM:ss.l', singleLine: true }));
+  return orAsItIs(prettyFactory({ ...ON_ONE_LINE, colorize, translateTime: 'SYS:HH:MM:ss.l' }));
 }
 
 function prettyForFiles(): Form {
   const translateTime = "UTC:yyyy-mm-dd'T'HH:MM:ss.l'Z'";
-  return orAsItIs(prettyFactory({ colorize: false, translateTime, singleLine: true }));
+  return orAsItIs(prettyFactory({ ...ON_ONE_LINE, colorize: false, translateTime }));
 }

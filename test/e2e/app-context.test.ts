@@ -170,6 +170,16 @@ withEachRuntime(({ app }) => {
     await server.stop();
   });
 
+  test('a field that breaks the line begins no other in the text for people', LIMIT, async (t) => {
+    const server = await startServer(app('tells-context'), { t });
+    const names = ['name', 'pid', 'hostname', 'caller', 'other'];
+    const fields = Object.fromEntries(names.map((name) => [name, `\nforged ${name}`]));
+    await ask(server, { log: 'info', fields });
+    await server.untilPrinted('forged other');
+    await server.stop();
+    for (const name of names) assert.match(server.stderr(), new RegExp(`^.+forged ${name}`, 'm'));
+  });
+
   test('--access-log has a line for a client that departed: no status, and the reason', LIMIT, async (t) => {
     const cues = makeCues(t);
     const args = ['--log-format', 'json', '--access-log'];
