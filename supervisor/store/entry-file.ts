@@ -6,7 +6,7 @@
  * before. What leads out of the model is refused here.
  */
 import { readdir, stat } from 'node:fs/promises';
-import { basename, extname, join } from 'node:path';
+import { basename, dirname, extname, join } from 'node:path';
 import { APP_EXTENSIONS, extensionsFor, runtimeNameOf } from '../runtimes/index.js';
 import { archiveInvalid } from './archive-invalid.js';
 import { isBelow, realPathOf } from './place.js';
@@ -46,10 +46,9 @@ export async function entryOfFolder(
       throw archiveInvalid(query.url, `${path} is a link that leads out of the model store.`);
     return { app: found, handler: name };
   }
-  return {
-    app: file === '' ? folder : join(folder, missingFile(file, await readdir(folder), query)),
-    handler: name,
-  };
+  if (file === '') return { app: folder, handler: name };
+  const there = await readdir(join(folder, dirname(file))).catch(() => readdir(folder));
+  return { app: join(folder, missingFile(file, there, query)), handler: name };
 }
 
 /** For a model that is a single file, whose path is real. The file of another handler is looked for in it, in vain. */

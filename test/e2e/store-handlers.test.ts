@@ -49,6 +49,12 @@ const UNSERVABLE: readonly (readonly [
     ['gone.x: no such file'],
   ],
   [
+    'a handler whose file is not in a folder of the model',
+    'url=m&handler=lib/gone:run',
+    ['m/lib/service.x'],
+    ['lib/gone.x: no such file'],
+  ],
+  [
     'a folder in which nothing says what is meant',
     'url=m',
     ['m/labels.x', 'm/other.x'],
