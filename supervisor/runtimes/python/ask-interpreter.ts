@@ -18,7 +18,7 @@ export class NoInterpreter extends Error {}
 /** Shims look for versions in many places; a network may be among them. */
 const LIMIT_MS = 10_000;
 
-/** Of what it prints; a program that is no Python may print without end. */
+/** Of what it prints. A program that is no Python may print without end. */
 const MOST_CHARS = 100_000;
 
 /** In the words of every Python there is. Without `site`, it takes a fraction of the time. */
@@ -116,7 +116,8 @@ async function run(program: string, env: Environment, over: AbortSignal): Promis
 function beginOf(stream: Readable | undefined): () => string {
   let text = '';
   stream?.setEncoding('utf8').on('data', (more: string) => {
-    text = (text + more).slice(0, MOST_CHARS);
+    text += more;
+    if (text.length > MOST_CHARS) stream.destroy(); // which ends the program
   });
   return () => text;
 }

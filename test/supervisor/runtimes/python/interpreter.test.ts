@@ -337,6 +337,14 @@ test('a program that does not answer in time is refused', { timeout: 60_000 }, a
   });
 });
 
+test('a program that prints without end is ended by that', { timeout: 60_000 }, async (t) => {
+  const machine = new Machine(t);
+  machine.write('bin/prints', '#!/bin/sh\nexec yes\n');
+  await assert.rejects(askInterpreter(machine.at('bin/prints'), process.env), {
+    message: /^does not run: /, // `yes` may name its own error, or the signal that ended it
+  });
+});
+
 test('a program that cannot be started for want of descriptors is refused, and ends nothing', (t) => {
   const machine = new Machine(t);
   machine.write(
