@@ -302,6 +302,28 @@ class AnswersTest(ServiceCase):
             [(type(one.value), one.value) for one in loaded.metrics], [(float, 1.5), (int, 2), (str, "why")]
         )
 
+    def test_a_metric_without_a_level_has_one_as_no_line_tells_it_otherwise(self) -> None:
+        loaded = self.started(
+            "from mms.service import emit_metrics\n"
+            "from mms.metrics.dimension import Dimension as D\n"
+            "from mms.metrics.metric import Metric\n"
+            "def handle(data, context):\n"
+            "  if data is None: return\n"
+            "  told = [('Plain', 1, []), ('Words', 'w', []), ('Other', 1, [D('Level', 'Host')]), ('Full', 1, [D('Level', 'Error')])]\n"
+            "  emit_metrics([Metric(name, value, '', own) for name, value, own in told])\n"
+            "  return ['a']"
+        )
+        self.run_batch(loaded, 1)
+        self.assertEqual(
+            [(one.name, one.dimensions.replace("\n", ":")) for one in loaded.metrics],
+            [
+                ("Plain", "Level:Model"),
+                ("Words", "Level:Error"),
+                ("Other", "Level:Host:Level:Model"),
+                ("Full", "Level:Error"),
+            ],
+        )
+
     def test_metrics_that_are_told_at_once_are_refused_as_those_that_are_added(self) -> None:
         loaded = self.started(
             "from mms.service import emit_metrics\n"

@@ -231,11 +231,15 @@ async def _results(promised: List[Any]) -> List[Any]:
 
 
 def _message(metric: MmsMetric, ctxs: Sequence[CallContext]) -> Metric:
+    kind = _kind_of(metric)
     lines: List[str] = []
     for dimension in metric.dimensions:
         lines += [dimension.name, dimension.value]
+    if not any(one.name == "Level" and one.value in ("Model", "Error") for one in metric.dimensions):
+        # It tells the front that this is a service's metric, which stands in a line of the log.
+        lines += ["Level", "Error" if kind == "error" else "Model"]
     return Metric(
-        kind=_kind_of(metric),
+        kind=kind,
         name=metric.name,
         value=number_of(metric.value),
         unit=metric._short_unit,
