@@ -160,6 +160,16 @@ class BaseHandlerTest(unittest.TestCase):
             [(one.name, one.kind) for one in handler.context._take_metrics()], [("ts_handler_step", "time")]
         )
 
+    def test_the_three_steps_of_the_base_are_measured_where_the_handler_asks_for_it(self) -> None:
+        (self.folder / "model.pt").write_text("")
+        (self.folder / "own.json").write_text('{"handler": {"profile": true}}')
+        context = self.context({"serializedFile": "model.pt", "configFile": "own.json"})
+        handler = BaseHandler()
+        handler.initialize(context)
+        handler.handle([1], context)
+        steps = ["ts_handler_preprocess", "ts_handler_inference", "ts_handler_postprocess"]
+        self.assertEqual([one.name for one in context._take_metrics()], [*steps, "HandlerTime"])
+
 
 if __name__ == "__main__":
     unittest.main()

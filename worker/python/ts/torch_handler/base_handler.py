@@ -54,6 +54,7 @@ class BaseHandler:
         self.mapping = _mapping_in(model_dir)
         self.initialized = True
 
+    @timed
     def preprocess(self, data: List[Any]) -> Any:
         """Makes a tensor of the items; unless it is overridden, of the items themselves."""
         import torch  # pyright: ignore[reportMissingImports]
@@ -68,6 +69,7 @@ class BaseHandler:
         with torch.no_grad():
             return self.model(data.to(self.device), *args, **kwargs)
 
+    @timed
     def postprocess(self, data: Any) -> List[Any]:
         """Makes one result for each item, in their order."""
         return data.tolist()
