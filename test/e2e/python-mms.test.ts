@@ -119,16 +119,22 @@ as_tensor = lambda data, device: Tensor(data)
     name: 'handler.py',
     content: `
 import logging
+from ts.metrics.metric_type_enum import MetricTypes
 from ts.torch_handler.base_handler import BaseHandler
 from ts.utils.util import PredictionException
 
 logging.getLogger(__name__).info("the handler of net is imported")
 
 class NetHandler(BaseHandler):
+    def initialize(self, context):
+        super().initialize(context)
+        self.numbers = context.metrics.add_metric_to_cache("Numbers", "count", ["First"], MetricTypes.COUNTER)
+
     def preprocess(self, data):
         bodies = [row.get("data") or row.get("body") for row in data]
         if any(not isinstance(body, int) for body in bodies):
             raise PredictionException("send a number", 422)
+        self.numbers.add_or_update(len(bodies), [bodies[0]])
         return super().preprocess(bodies)
 
     def postprocess(self, data):
@@ -209,6 +215,8 @@ test('a model store with handlers in Python', LIMIT, async (t) => {
       message: 'send a number',
     });
     await server.untilPrinted(/HandlerTime\.Milliseconds:[\d.]+\|#ModelName:net,Level:Model\|/);
+    for (const first of [2, 3])
+      await server.untilPrinted(new RegExp(`Numbers\\.Count:1\\|#First:${first},Level:Model\\|#`));
   });
 
   for (const [file, name] of [

@@ -3,10 +3,12 @@
 import unittest
 from typing import Any, List
 
+from mms.context import Context
 from mms.metrics.dimension import Dimension
 from mms.metrics.metric import Metric
 from mms.metrics.metrics_store import MetricsStore
 from mms.service import emit_metrics
+from ts.metrics.metric_type_enum import MetricTypes
 
 IDS = {0: "a", 1: "b", 2: "c"}
 
@@ -105,6 +107,69 @@ class MetricsStoreTest(unittest.TestCase):
         store.add_time("t", Scalar())  # type: ignore[arg-type]
         store.add_counter("c", True)
         self.assertEqual([repr(metric.value) for metric in store.store], ["2.5", "1"])
+
+    def test_a_type_makes_any_metric_a_counter_and_no_other_is_told_as_one(self) -> None:
+        store = MetricsStore(IDS, "m")
+        for value in (1, 2):
+            for metric_type in MetricTypes:
+                name = metric_type.value
+                store.add_time(f"{name} t", value, metric_type=metric_type)
+                store.add_size(f"{name} s", value, metric_type=metric_type)
+                store.add_percent(f"{name} p", value, metric_type=metric_type)
+                store.add_metric(f"{name} m", value, unit="km", metric_type=metric_type)
+        told = {name: (kind, value) for kind, name, value, _, _ in taken(store)}
+        self.assertEqual({told[f"counter {one}"] for one in "tspm"}, {("counter", 3)})
+        for name in ("gauge", "histogram"):
+            kinds = {"t": "time", "s": "size", "p": "percent", "m": "gauge"}
+            self.assertEqual({one: told[f"{name} {one}"] for one in kinds}, {k: (v, 2) for k, v in kinds.items()})
+
+    def test_a_metric_may_be_added_in_the_order_of_torchserve(self) -> None:
+        store = MetricsStore(IDS, "m")
+        store.add_metric("all", 1, "km")  # type: ignore[arg-type]
+        store.add_metric("one", 1, "km", 1)  # type: ignore[arg-type]
+        self.assertEqual(taken(store), [("gauge", "all", 1, "km", None), ("gauge", "one", 1, "km", 1)])
+
+    def test_a_metric_that_was_made_for_later_is_told_with_its_own_dimensions_alone(self) -> None:
+        store = MetricsStore(IDS, "m")
+        distance = store.add_metric_to_cache("Distance", "km", ["From", "To"])
+        plain = store.add_metric_to_cache("Plain", "count", metric_type=MetricTypes.GAUGE)
+        self.assertEqual(taken(store), [], "it has no value yet")
+        for value in (1, 2):
+            distance.add_or_update(value, ["a", 5])
+            plain.add_or_update(value, request_id="b")
+        told = [(one.kind, one.value, str(one).split("|")[1], one.idx) for one in store._take()]
+        self.assertEqual(told, [("counter", 3, "#From:a,To:5", None), ("gauge", 2, "#", 1)])
+        distance.update(4, "c", [Dimension("Via", "x")])
+        distance.add_or_update(1, ["y"])
+        told = [(one.kind, one.value, str(one).split("|")[1], one.idx) for one in store._take()]
+        self.assertEqual(told, [("counter", 4, "#Via:x", 2), ("counter", 1, "#Via:y", None)])
+
+    def test_what_was_made_is_found_by_name_and_type_in_every_batch_and_measures_in_that_one(self) -> None:
+        context = Context("m", "/", None, 1, None, "1")
+        made = context.metrics.add_metric_to_cache("Size", "B", [], MetricTypes.GAUGE)
+        context._take_metrics()
+        for value in (1, 2):
+            context._begin_batch([], [])
+            self.assertIs(context.metrics.get_metric("Size", MetricTypes.GAUGE), made)
+            made.add_or_update(value)
+            self.assertEqual([one.value for one in context._take_metrics()], [value])
+        with self.assertRaisesRegex(KeyError, 'no metric "Size" of type .*COUNTER: make it with add_metric_to_cache'):
+            context.metrics.get_metric("Size")
+
+    def test_values_that_do_not_fit_what_was_made_are_in_the_log_and_fail_nothing(self) -> None:
+        store = MetricsStore(IDS, "m")
+        made = store.add_metric_to_cache("Calls", "count", ["Of"])
+        with self.assertLogs("mms.metrics.caching_metric", "ERROR") as logged:
+            made.add_or_update(1)
+            made.add_or_update(-1, ["x"])
+        self.assertEqual(taken(store), [])
+        self.assertEqual(
+            [line.split(":", 2)[2] for line in logged.output],
+            [
+                "metric Calls is not told: its dimensions are ['Of'], not []",
+                "metric Calls is not told: a counter cannot fall by -1",
+            ],
+        )
 
 
 class MetricTest(unittest.TestCase):

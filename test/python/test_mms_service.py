@@ -311,6 +311,7 @@ class AnswersTest(ServiceCase):
             "  if data is None: return\n"
             "  told = [('Plain', 1, []), ('Words', 'w', []), ('Other', 1, [D('Level', 'Host')]), ('Full', 1, [D('Level', 'Error')])]\n"
             "  emit_metrics([Metric(name, value, '', own) for name, value, own in told])\n"
+            "  context.metrics.add_metric_to_cache('Made', 'km', ['To']).add_or_update(1, ['x'])\n"
             "  return ['a']"
         )
         self.run_batch(loaded, 1)
@@ -321,6 +322,7 @@ class AnswersTest(ServiceCase):
                 ("Words", "Level:Error"),
                 ("Other", "Level:Host:Level:Model"),
                 ("Full", "Level:Error"),
+                ("Made", "To:x:Level:Model"),
             ],
         )
 

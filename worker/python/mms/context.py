@@ -8,7 +8,7 @@ from banana_worker.stand_in import names_of_module
 
 from .item import ItemPart, ReadItem
 from .model_config import read_model_config
-from .metrics.metrics_store import MetricsStore, StoredMetric
+from .metrics.metrics_store import MadeMetrics, MetricsStore, StoredMetric
 from .request_processor import RequestProcessor as RequestProcessor
 from .request_properties import RequestProperties
 
@@ -56,6 +56,7 @@ class Context:
         self._request_ids: Optional[Dict[int, str]] = None
         self._processors: Optional[List[Optional[RequestProcessor]]] = None
         self._metrics: Optional[MetricsStore] = None
+        self._made_metrics: MadeMetrics = {}
 
     @property
     def system_properties(self) -> Dict[str, Any]:
@@ -105,7 +106,13 @@ class Context:
     def metrics(self) -> MetricsStore:
         """Metrics of this batch, or of the load."""
         if self._metrics is None:
-            self._metrics = MetricsStore(self.request_ids, self.model_name, self._own_metrics)
+            self._metrics = MetricsStore(
+                self.request_ids,
+                self.model_name,
+                self._own_metrics,
+                self._made_metrics,
+                lambda: self.metrics,
+            )
         return self._metrics
 
     @metrics.setter

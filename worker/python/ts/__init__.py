@@ -6,6 +6,12 @@ from banana_worker.stand_in import names_of_package
 from mms import MODULES as MMS_MODULES
 from mms import __version__ as __version__
 
-MODULES = (*MMS_MODULES, "torch_handler.base_handler", "handler_utils.timer", "utils.util")
+MODULES = (
+    *MMS_MODULES,
+    "metrics.metric_type_enum",
+    "torch_handler.base_handler",
+    "handler_utils.timer",
+    "utils.util",
+)
 
 names_of_package("ts", (), MODULES)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Dict, List, Mapping, Optional, Tuple, Union
+from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from banana_worker.stand_in import names_of_module
 
+from .caching_metric import CachingMetric, MetricTypes
 from .dimension import Dimension
 from .metric import Metric, Value
 
@@ -20,6 +21,9 @@ SIZE_UNITS = ("MB", "kB", "GB", "B")
 MAX_CHARS = 4096
 
 RequestIds = Union[Mapping[int, str], str, None]
+
+# Metrics that were made for later, by type and name.
+MadeMetrics = Dict[Tuple[MetricTypes, str], CachingMetric]
 
 
 class StoredMetric(Metric):
@@ -45,15 +49,25 @@ class MetricsStore:
     """Metrics of one batch.
 
     In every method `idx` is the number of the item that the metric belongs to; without it, and with what no item has for
-    a number, the metric belongs to all items. Adding to a counter adds up; of any other metric the last value counts. The model's name is appended to the
-    dimensions. `own`: what every kind of app has.
+    a number, the metric belongs to all items. Adding to a counter adds up; of any other metric the last value counts, unless
+    `metric_type` says that it is a counter. The model's name is appended to the dimensions. `own`: what every kind of app
+    has. `made`, `current`: metrics that outlive the batch, and the store of the batch that runs when one of them measures.
     """
 
-    def __init__(self, request_ids: RequestIds, model_name: str, own: object = None) -> None:
+    def __init__(
+        self,
+        request_ids: RequestIds,
+        model_name: str,
+        own: object = None,
+        made: Optional[MadeMetrics] = None,
+        current: Optional[Callable[[], MetricsStore]] = None,
+    ) -> None:
         self.request_ids = request_ids
         self.model_name = model_name
         self.cache: Dict[Tuple[object, ...], StoredMetric] = {}
         self._own = own
+        self._made: MadeMetrics = {} if made is None else made
+        self._current = current or (lambda: self)
 
     @property
     def store(self) -> List[StoredMetric]:
@@ -76,11 +90,12 @@ class MetricsStore:
         idx: Optional[int] = None,
         unit: str = "ms",
         dimensions: Optional[List[Dimension]] = None,
+        metric_type: Optional[MetricTypes] = None,
     ) -> None:
         """Raises ValueError unless the unit is `ms` or `s`."""
         if unit not in TIME_UNITS:
             raise ValueError("the unit for a timed metric should be one of ['ms', 's']")
-        self._add("time", name, value, unit, idx, dimensions)
+        self._add(_kind("time", metric_type), name, value, unit, idx, dimensions)
 
     def add_size(
         self,
@@ -89,11 +104,12 @@ class MetricsStore:
         idx: Optional[int] = None,
         unit: str = "MB",
         dimensions: Optional[List[Dimension]] = None,
+        metric_type: Optional[MetricTypes] = None,
     ) -> None:
         """Raises ValueError unless the unit is `MB`, `kB`, `GB` or `B`."""
         if unit not in SIZE_UNITS:
             raise ValueError("The unit for size based metric is one of ['MB','kB', 'GB', 'B']")
-        self._add("size", name, value, unit, idx, dimensions)
+        self._add(_kind("size", metric_type), name, value, unit, idx, dimensions)
 
     def add_percent(
         self,
@@ -101,8 +117,9 @@ class MetricsStore:
         value: Value,
         idx: Optional[int] = None,
         dimensions: Optional[List[Dimension]] = None,
+        metric_type: Optional[MetricTypes] = None,
     ) -> None:
-        self._add("percent", name, value, "percent", idx, dimensions)
+        self._add(_kind("percent", metric_type), name, value, "percent", idx, dimensions)
 
     def add_error(self, name: str, value: Value, dimensions: Optional[List[Dimension]] = None) -> None:
         """Says that something failed; the value may be text. It belongs to no item."""
@@ -116,8 +133,32 @@ class MetricsStore:
         idx: Optional[int] = None,
         unit: Optional[str] = None,
         dimensions: Optional[List[Dimension]] = None,
+        metric_type: Optional[MetricTypes] = None,
     ) -> None:
-        self._add("gauge", name, value, unit or "", idx, dimensions)
+        """A text in the third place is the unit, and the item comes fourth: so TorchServe has them."""
+        if isinstance(idx, str) and not isinstance(unit, str):
+            idx, unit = unit, idx
+        self._add(_kind("gauge", metric_type), name, value, unit or "", idx, dimensions)
+
+    def add_metric_to_cache(
+        self,
+        metric_name: str,
+        unit: str,
+        dimension_names: Sequence[str] = (),
+        metric_type: MetricTypes = MetricTypes.COUNTER,
+    ) -> CachingMetric:
+        """Makes a metric, in place of one of the same name and type. It is told once it has a value."""
+        made = CachingMetric(metric_name, unit, dimension_names, metric_type, self._measure_now)
+        self._made[metric_type, metric_name] = made
+        return made
+
+    def get_metric(self, metric_name: str, metric_type: MetricTypes = MetricTypes.COUNTER) -> CachingMetric:
+        """The metric that `add_metric_to_cache` has made. Raises KeyError if there is none."""
+        made = self._made.get((metric_type, metric_name))
+        if made is None:
+            problem = "make it with add_metric_to_cache, for no metrics configuration is read"
+            raise KeyError("there is no metric {} of type {}: {}".format(_shown(metric_name), metric_type, problem))
+        return made
 
     def counter(self, *args: object, **kwargs: object) -> None:
         """What every kind of app has, as `ctx.metrics`. It stands in no line of the log."""
@@ -136,6 +177,15 @@ class MetricsStore:
         taken = self.store
         self.cache.clear()
         return taken
+
+    def _measure_now(
+        self, metric: CachingMetric, value: Value, dimensions: List[Dimension], request_id: Optional[str]
+    ) -> None:
+        """Measures in the batch that runs, whichever one the metric was made in."""
+        store = self._current()
+        number = _number(metric.metric_name, value)
+        kind = _kind("gauge", metric.metric_type)
+        store._put(kind, metric.metric_name, number, metric.unit, store._idx_of(request_id), dimensions)
 
     def _add(
         self,
@@ -172,11 +222,19 @@ class MetricsStore:
         count = len(self.request_ids) if isinstance(self.request_ids, Mapping) else 0
         return idx if isinstance(idx, int) and 0 <= idx < count else None
 
+    def _idx_of(self, request_id: Optional[str]) -> Optional[int]:
+        ids = self.request_ids if isinstance(self.request_ids, Mapping) else {}
+        return next((idx for idx, one in ids.items() if one == request_id), None)
+
     def _request_id(self, idx: Optional[int]) -> Optional[str]:
         ids = self.request_ids
         if not isinstance(ids, Mapping):
             return ids
         return ",".join(ids.values()) if idx is None else ids.get(idx)
+
+
+def _kind(kind: str, metric_type: Optional[MetricTypes]) -> str:
+    return "counter" if metric_type is MetricTypes.COUNTER else kind
 
 
 def _number(name: str, value: object) -> Union[int, float]:

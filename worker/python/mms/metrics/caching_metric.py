@@ -1,0 +1,60 @@
+"""Metrics that a handler of TorchServe makes once, when it loads, and measures in its calls."""
+
+from __future__ import annotations
+
+import enum
+import logging
+from typing import Callable, List, Optional, Sequence, Union
+
+from .dimension import Dimension
+
+# What measures in the batch that runs: the metric, its value, its dimensions, and the id of a request or nothing.
+Measure = Callable[["CachingMetric", Union[int, float], List[Dimension], Optional[str]], None]
+
+_LOGGER = logging.getLogger(__name__)
+
+
+class MetricTypes(enum.Enum):
+    """A counter adds its values up; of the other two the last value of a batch counts."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+class CachingMetric:
+    """A metric by its name, type and unit, and the names of its dimensions, to which no `ModelName` is added."""
+
+    def __init__(
+        self,
+        metric_name: str,
+        unit: str,
+        dimension_names: Sequence[str],
+        metric_type: MetricTypes,
+        measure: Measure,
+    ) -> None:
+        self.metric_name = metric_name
+        self.unit = unit
+        self.dimension_names = list(dimension_names)
+        self.metric_type = metric_type
+        self._measure = measure
+
+    def add_or_update(
+        self, value: Union[int, float], dimension_values: Sequence[object] = (), request_id: str = ""
+    ) -> None:
+        """Measures, for the batch that runs, or for the one of its requests that has this id.
+
+        As in TorchServe, values for other dimensions and a counter that falls fail no call: the log says it.
+        """
+        names, values = self.dimension_names, list(dimension_values)
+        if len(names) != len(values):
+            _LOGGER.error("metric %s is not told: its dimensions are %s, not %s", self.metric_name, names, values)
+        elif self.metric_type is MetricTypes.COUNTER and value < 0:
+            _LOGGER.error("metric %s is not told: a counter cannot fall by %s", self.metric_name, value)
+        else:
+            self._measure(self, value, [Dimension(*pair) for pair in zip(names, values)], request_id or None)
+
+    def update(self, value: Union[int, float], request_id: str = "", dimensions: Sequence[Dimension] = ()) -> None:
+        """Measures with other dimensions, which are those of the metric from now on."""
+        self.dimension_names = [one.name for one in dimensions]
+        self.add_or_update(value, [one.value for one in dimensions], request_id)
