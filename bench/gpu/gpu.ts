@@ -28,8 +28,9 @@ function nameOfGpu(): string {
   try {
     return asked('name');
   } catch (thrown) {
-    const { code, stdout } = thrown as { code?: string; stdout?: string };
-    const why = code === 'ENOENT' ? 'is not on this machine' : `failed (${stdout?.trim() ?? String(thrown)})`;
+    const { code, status, stdout } = thrown as { code?: string; status?: number; stdout?: string };
+    const why =
+      code === 'ENOENT' ? 'is not on this machine' : `failed (${stdout?.trim() || `exit status ${status}`})`;
     const cure = '--device cpu runs all of it without a GPU';
     throw new Error(`nvidia-smi, which tells of the GPU, ${why}. ${cure}.`, { cause: thrown });
   }
