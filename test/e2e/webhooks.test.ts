@@ -58,6 +58,13 @@ const MISTAKES: readonly (readonly [input: object, says: Readonly<Record<Languag
       Python: /^ValueError: the retries of a webhook must be a whole number from 0 to 10$/,
     },
   ],
+  [
+    { url: 'http://127.0.0.1:9/', json: 1, options: { timeoutMs: 0 } },
+    {
+      TypeScript: /^TypeError: sendWebhook: timeoutMs must be a whole number from 1 to 60000$/,
+      Python: /^ValueError: the timeout_ms of a webhook must be a whole number from 1 to 60000$/,
+    },
+  ],
 ];
 
 withEachRuntime(({ language, app }) => {
@@ -217,10 +224,17 @@ withEachRuntime(({ language, app }) => {
     'a webhook that is waited for has arrived; one from shutdown arrives before the server ends',
     LIMIT,
     async (t) => {
-      const receiver = await startReceiver(t);
+      let deliver = (): void => {};
+      const receiver = await startReceiver(t, (response, count) => {
+        if (count === 1) deliver = () => response.end();
+        else response.end();
+      });
       const server = await startServer(app('delivers-webhooks'), { t, env: { HOOK: receiver.url } });
-      assert.equal((await ask(server, { n: 1 })).json(), 'delivered');
-      assert.equal(receiver.arrivals.length, 1, 'it waits for the delivery');
+      const answer = ask(server, { n: 1 });
+      await receiver.until(1);
+      assert.equal((await server.status()).model.inFlight, 1, 'it waits for the delivery');
+      deliver();
+      assert.equal((await answer).json(), 'delivered');
       assert.deepEqual(await server.stop(), { code: 0, signal: null });
       assert.deepEqual(
         receiver.arrivals.map(({ body }) => body.toString()),
