@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { editedApp } from '../helpers/edited-app.js';
+import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import { startServer, type Answer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -13,7 +14,21 @@ function sizeOf(answer: Answer): number {
   return answer.json<{ of: number }>().of;
 }
 
-withEachRuntime(({ app, batchFunction }) => {
+/** An app whose batches are of 2, however long that takes: the name and the text of its file. */
+const OF_TWO: Readonly<Record<Language, readonly [name: string, text: string]>> = {
+  TypeScript: [
+    'app.mjs',
+    `export const config = { batchSize: 2, maxBatchDelay: '1h' };
+    export const inferenceBatch = (inputs) => inputs.map(() => ({ of: inputs.length }));`,
+  ],
+  Python: [
+    'app.py',
+    `config = {"batch_size": 2, "max_batch_delay": "1h"}
+def inference_batch(inputs, ctxs): return [{"of": len(inputs)} for _ in inputs]`,
+  ],
+};
+
+withEachRuntime(({ app, batchFunction, language }) => {
   test(
     'with no delay calls run alone while the worker is free, and gather while it is busy',
     LIMIT,
@@ -50,6 +65,16 @@ withEachRuntime(({ app, batchFunction }) => {
     assert.deepEqual(cues.notes(), [], 'the worker is idle');
     const second = ask(server, { name: 'b' });
     assert.deepEqual((await Promise.all([first, second])).map(sizeOf), [2, 2]);
+    await server.stop();
+  });
+
+  test("size and delay of an app's config hold", LIMIT, async (t) => {
+    const [name, text] = OF_TWO[language];
+    const server = await startServer(editedApp(t, { [name]: text }).path(name), { t });
+    await server.until(({ state }) => state === 'ready');
+    const first = ask(server, {});
+    await server.until(({ model }) => model.queue.waiting === 1);
+    assert.deepEqual((await Promise.all([first, ask(server, {})])).map(sizeOf), [2, 2]);
     await server.stop();
   });
 
