@@ -105,9 +105,10 @@ withEachRuntime(({ language }) => {
       const server = await startServer(null, { args, cwd: folder, t, expectedRestarts: 1 });
       await server.untilPrinted(/worker cats\/0 is ready/);
       await server.untilPrinted('Model cats loaded.');
-      for (const body of ['1', '"die"']) await call(`${server.url}/predictions/cats`, body);
+      const { headers } = await call(`${server.url}/predictions/cats`, '1');
+      await call(`${server.url}/predictions/cats`, '"die"');
       for (const line of [
-        /^\[worker cats\/0, requestID \w+\] a line of its own$/m,
+        new RegExp(`^\\[worker cats/0, requestID ${headers.get('x-request-id')}\\] a line of its own$`, 'm'),
         /POST \/predictions\/cats.*"model":"cats".*"status":200/,
         /worker cats\/0 died \(exit code 3\)/,
         /POST \/predictions\/cats.*"model":"cats".*"status":500/,

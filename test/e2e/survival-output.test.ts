@@ -197,6 +197,20 @@ withEachRuntime(({ app }) => {
     await server.stop();
   });
 
+  test('--log-prefix potassium: a print of a call that has ended keeps its id', LIMIT, async (t) => {
+    const cues = makeCues(t);
+    const args = ['--log-prefix', 'potassium', '--workers', '1'];
+    const server = await startServer(app('prints-in-turns'), { t, env: cues.env, args });
+    await ask(server, { says: 'one', later: 'one goes on' }, { id: 'call-1' });
+    const second = ask(server, { says: 'two', until: 'two ends' }, { id: 'call-2' });
+    await server.untilPrinted('[requestID call-2] two\n');
+    cues.give('one goes on');
+    await server.untilPrinted('[requestID call-1] one, later\n');
+    cues.give('two ends');
+    assert.equal((await second).status, 200);
+    await server.stop();
+  });
+
   test(
     '--log-format json: what native code and programs print has the id of the call then running',
     LIMIT,
