@@ -57,6 +57,13 @@ test('an app of coroutines', LIMIT, async (t) => {
     assert.equal(await pidOf(server), pid);
   });
 
+  await t.test('cleans up to the end in an async generator whose reader left while it computed', async () => {
+    const stream = await openStream(server, { do: 'compute' });
+    stream.destroy();
+    await cues.untilNoted('cleaned up');
+    assert.equal(await pidOf(server), pid);
+  });
+
   await t.test('prints, logs and measures under the name of its call', async () => {
     await ask(server, { do: 'print' }, { id: 'prints' });
     await server.untilPrinted('after print');

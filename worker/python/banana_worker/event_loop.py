@@ -11,6 +11,7 @@ import warnings
 from types import CoroutineType
 from typing import Any, Awaitable, Callable, List, Optional
 
+from banana_worker.cleaning import cancel
 from banana_worker.listener import Listener
 from banana_worker.signal_guard import Guard
 from banana_worker.stay_awake import asleep
@@ -110,7 +111,7 @@ class EventLoop:
         """For any thread: cancels what `run` runs, if it does."""
         task = self._task
         if task is not None:
-            call_in_loop(self._loop, task.cancel)
+            call_in_loop(self._loop, cancel, task)
 
     def _stop_if_there(self) -> None:
         if self._is_there is not None and self._is_there():

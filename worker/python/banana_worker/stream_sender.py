@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, AsyncIterator, Callable, Iterator, Union
 
 from banana_worker.channel import BytesLike, Channel, frame
+from banana_worker.cleaning import clean_up
 from banana_worker.codec import encode_head
 from banana_worker.credit import Credit
 from banana_worker.messages import MAX_FRAGMENT_BYTES
@@ -54,6 +55,7 @@ class StreamSender:
 
     async def send_all_async(self, chunks: AsyncIterator[BytesLike], head: Head) -> None:
         """The chunks of an async iterator, which is closed when the client has left."""
+        has_left = False
         try:
             async for chunk in chunks:
                 self._begin(head)
@@ -63,13 +65,14 @@ class StreamSender:
                         view = self._send_fragment(view)
                     else:
                         await self._waits.wait_async(self.credit.may_go_on)
-                if self.credit.cancelled:
+                has_left = self.credit.cancelled
+                if has_left:
                     return
             self._begin(head)
         finally:
             close: Any = getattr(chunks, "aclose", None)
             if close is not None:
-                await close()
+                await (clean_up(close()) if has_left else close())
 
     def end(self, run_ms: float) -> None:
         """Sends the stream's end, and its head if no chunk did."""

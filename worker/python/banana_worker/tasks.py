@@ -6,6 +6,7 @@ from contextvars import Context
 from typing import TYPE_CHECKING, Any, Awaitable, Callable, Coroutine, Optional, Sequence, Tuple
 
 from banana_worker.call_socket import ClosedSocket
+from banana_worker.cleaning import cancel
 from banana_worker.listener import Listener
 from banana_worker.process import DOWN_FD
 from banana_worker.thrown import class_name, is_a
@@ -101,7 +102,7 @@ async def _together(coroutines: Sequence[InContext]) -> None:
             await asyncio.wait(tasks)
         except asyncio.CancelledError:
             for task in tasks:
-                task.cancel()
+                cancel(task)
     for task in tasks:
         if not task.cancelled():
             task.result()
