@@ -1,6 +1,8 @@
 """Handlers through the test client, as tests of Potassium apps are written: the app is made inside the test."""
 
 import asyncio
+import os
+import signal
 import threading
 
 import pytest
@@ -176,3 +178,23 @@ def test_a_handler_that_raises_is_a_500_and_the_traceback_is_printed(capfd):
     assert "ValueError: secret detail" in capfd.readouterr().err
     status = client.get("/_k/status").json
     assert (status["gpu_available"], status["inference_time"]) == (True, 0)
+
+
+def test_a_process_that_was_forked_is_told_that_the_client_is_its_parents():
+    app = potassium.Potassium("my_app")
+
+    @app.handler()
+    def root(context: dict, request: potassium.Request) -> potassium.Response:
+        return potassium.Response(json={})
+
+    client = app.test_client()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(10)  # the thread that would answer is not there
+        try:
+            client.post("/", json={})
+        except RuntimeError:
+            os._exit(0)
+        os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert client.post("/", json={}).status_code == 200

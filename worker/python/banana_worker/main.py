@@ -144,7 +144,9 @@ class Worker:
             if self._app is not None:
                 self._tasks.settled(self._app.shutdown(), lambda: False)
             self._metrics.tell()
-        except Exception as thrown:
+        except SystemExit:
+            raise
+        except BaseException as thrown:
             sys.stderr.write("shutdown raised: %s\n" % traceback_without_own_frames(thrown))
             code = 1
         process.exit_cleanly(code)

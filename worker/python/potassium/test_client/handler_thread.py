@@ -54,7 +54,7 @@ class HandlerThread:
         self._started.result()
 
     def submit(self, call: Call, body: bytes, route: Route) -> Future[Answer]:
-        """Raises ServeError if the thread is closed."""
+        """Raises ServeError if the thread is closed, RuntimeError if it is that of another process."""
         return self._put(call, body, route).pending
 
     def submit_until_begun(self, call: Call, body: bytes, route: Route) -> None:
@@ -64,6 +64,8 @@ class HandlerThread:
     def _put(self, call: Call, body: bytes, route: Route) -> _Submitted:
         if self._is_closed:
             raise ServeError("SERVE_SHUTTING_DOWN", "This test client is closed.")
+        if not self._thread.is_alive():
+            raise RuntimeError("a process that was forked cannot use the test client of its parent: make one there")
         submitted = _Submitted(call, body, route, Future(), threading.Event())
         self._queue.put(submitted)
         return submitted
