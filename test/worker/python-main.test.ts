@@ -534,32 +534,39 @@ def inference_batch(inputs, ctxs):
   assert.equal(await worker.stderr, '');
 });
 
-test(
-  'stop lets the running call finish, runs shutdown, and leaves calls that have not begun',
-  OPTIONS,
-  async (t) => {
-    const worker = await startedPython(
-      t,
-      `import atexit
+const UNTIL_STOPPED = {
+  'a function': `def inference(model_inputs, ctx):
+    if model_inputs == "wait": ctx.wait_cancelled()`,
+  'a coroutine': `async def inference(model_inputs, ctx):
+    while model_inputs == "wait" and not ctx.cancelled: await asyncio.sleep(0.001)`,
+};
+
+for (const [what, begin] of Object.entries(UNTIL_STOPPED))
+  test(
+    `stop lets the running call, ${what}, finish, runs shutdown, and leaves calls that have not begun`,
+    OPTIONS,
+    async (t) => {
+      const worker = await startedPython(
+        t,
+        `import asyncio, atexit
 atexit.register(lambda: print("at exit"))
-def inference(model_inputs, ctx):
-    if model_inputs == "wait": ctx.wait_cancelled()
+${begin}
     return bytes(8_000_000)
 def shutdown(): print("shut down")`,
-    );
-    worker.callJson(1, 'wait');
-    worker.callJson(2, null);
-    await worker.untilBegun(1);
-    worker.send({ type: 'stop', graceMs: 1000 });
-    assert.deepEqual(await worker.exit, { code: 0, signal: null });
-    assert.equal(
-      worker.received.reduce((sum, { body }) => sum + body.length, 0),
-      8_000_000,
-    );
-    assert.ok(worker.received.every(({ message }) => !('id' in message) || message.id === 1));
-    assert.equal(await worker.stdout, 'shut down\nat exit\n');
-  },
-);
+      );
+      worker.callJson(1, 'wait');
+      worker.callJson(2, null);
+      await worker.untilBegun(1);
+      worker.send({ type: 'stop', graceMs: 1000 });
+      assert.deepEqual(await worker.exit, { code: 0, signal: null });
+      assert.equal(
+        worker.received.reduce((sum, { body }) => sum + body.length, 0),
+        8_000_000,
+      );
+      assert.ok(worker.received.every(({ message }) => !('id' in message) || message.id === 1));
+      assert.equal(await worker.stdout, 'shut down\nat exit\n');
+    },
+  );
 
 for (const end of ['os._exit(7)', 'sys.exit(7)'])
   test(
@@ -864,10 +871,11 @@ test(
   async (t) => {
     const worker = await startedPython(
       t,
-      `import asyncio
+      `import asyncio, sys
 print("import")
 async def inference(model_inputs):
     print("in", model_inputs)
+    print("warned", model_inputs, file=sys.stderr)
     if model_inputs == 1: asyncio.ensure_future(later())
     await asyncio.sleep(0)
     print("end", model_inputs)
@@ -894,6 +902,7 @@ async def shutdown():
       await worker.stdout,
       `import\n${mark('r1')}in 1\nend 1\n${mark('')}${mark('r2')}in 2\nend 2\n${mark('r1')}later\n${mark('')}shut down\n`,
     );
+    assert.equal(await worker.stderr, `${mark('r1')}warned 1\n${mark('')}${mark('r2')}warned 2\n`);
   },
 );
 
