@@ -205,17 +205,3 @@ test(
     await server.stop();
   },
 );
-
-test(
-  'what the shutdown of an app in Python raises is told, also if it is no Exception',
-  { timeout: 60_000, skip: needs('python3') },
-  async (t) => {
-    const source = `${GOOD}\ndef shutdown(): raise BaseException("not saved")\n`;
-    const server = await startServer('app.py', { t, cwd: appFolder(t, { 'app.py': source }) });
-    await server.stop();
-    assert.match(
-      server.stderr(),
-      /shutdown raised: .*\n.*app\.py", line 3, in shutdown[^]*BaseException: not saved/,
-    );
-  },
-);

@@ -585,6 +585,19 @@ def shutdown(): ${end}`,
     },
   );
 
+test('what shutdown raises is told, also if it is no Exception', OPTIONS, async (t) => {
+  const source = `def inference(model_inputs): return 1
+def shutdown(): raise BaseException("not saved")`;
+  const worker = await startedPython(t, source);
+  worker.send({ type: 'stop', graceMs: 1000 });
+  assert.match(
+    await worker.stderr,
+    /^shutdown raised: Traceback.*\n.*app\.py", line 2, in shutdown[^]*BaseException: not saved\n$/,
+  );
+  assert.deepEqual(await worker.exit, { code: 1, signal: null });
+  assert.deepEqual(types(worker), []);
+});
+
 const SLOW_STARTS = [
   ['import time\ntime.sleep(1000)', /: it is at \S+app\.py:2$/],
   ['import queue\ndef init():\n    queue.Queue().get()', /: it is at \S+app\.py:3, in \w+ of \S+\.py:\d+$/],
