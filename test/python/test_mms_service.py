@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -436,7 +437,9 @@ class OldServicesTest(ServiceCase):
         self.write("MANIFEST.json", {"Model": {"Model-Name": "sum", "Signature": "s.json"}})
         self.write("s.json", {"input_type": "application/json", "inputs": [{"data_name": "data"}]})
         loaded = self.started(self.SOURCE)
-        for text in (b"[", b"-" * 100_000 + b"1", b"{[1]: 2}", b"(" + b"1," * 131_072 + b")"):
+        self.addCleanup(sys.setrecursionlimit, sys.getrecursionlimit())
+        sys.setrecursionlimit(10**6)  # as an app may
+        for text in (b"[", b"[" * 200_000, b"-" * 100_000 + b"1", b"{[1]: 2}", b"(" + b"1," * 131_072 + b")"):
             with self.subTest(text[:10]):
                 with self.assertRaises(Exception) as raised:
                     self.run_batch(loaded, bytearray(text))

@@ -169,6 +169,16 @@ class Json(Inputs):
             with self.subTest(body[:20]):
                 self.refused("^The body is not valid JSON: .*" + reason, body)
 
+    def test_a_body_ends_no_process_whose_app_has_raised_the_recursion_limit(self):
+        limit = sys.getrecursionlimit()
+        self.addCleanup(sys.setrecursionlimit, limit)
+        sys.setrecursionlimit(10**6)
+        for deep in (b"[" * 200_000, b'{"a":' * 200_000, b'["\\\\", ["\\"", ' + b"[" * 200_000):
+            self.refused(r"^The body is not valid JSON: it is nested too deeply\.$", deep)
+        self.assertEqual(len(read_input(call_with(), b"[%s]" % b",".join([b'"]["', b"[{}]"] * 20_000))), 40_000)
+        in_text = b'["' + b'\\"[{\\\\' * 20_000 + b'"]'
+        self.assertEqual(read_input(call_with(), in_text), ['"[{\\' * 20_000])
+
 
 class MessagePack(Inputs):
     def read(self, text):

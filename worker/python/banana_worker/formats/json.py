@@ -9,6 +9,7 @@ from banana_worker.errors import ServeError
 from banana_worker.messages import Call
 from banana_worker.reply.json_encoding import json_bytes
 from banana_worker.sentences import as_sentence
+from banana_worker.formats.json_depth import check_depth
 from banana_worker.formats.long_integers import MAX_DIGITS, LongIntegers, is_refused_by_int
 
 
@@ -36,6 +37,7 @@ def read_json(body: bytes, what: str = "The body", integers: Optional[LongIntege
         text = body.decode("utf-8")
         if text.startswith("\ufeff"):
             text = text[1:]
+        check_depth(text)
         return _decode(text, integers)
     except (ValueError, RecursionError) as cause:
         message = f"{what} is not valid JSON: {as_sentence(_reason_of(cause))}"

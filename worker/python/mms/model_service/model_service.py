@@ -7,6 +7,7 @@ import json
 import os
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
+from banana_worker.formats.json_depth import check_depth
 from banana_worker.stand_in import names_of_module
 
 from ..service import PredictionException
@@ -108,6 +109,7 @@ def _literal(value: Any) -> Any:
         return value
     try:
         text = value.decode()
+        check_depth(text)
         try:
             return json.loads(text)
         except ValueError:
