@@ -39,10 +39,24 @@ export function holdsSection(page: string, name: string, print: () => string): v
   });
 }
 
-/** A table as prettier would lay it out. */
+const PRINT_WIDTH = 110;
+
+/** A table as prettier prints it: its columns are aligned where every line fits into the width of `.prettierrc.json`. */
 export function printTable(header: readonly string[], rows: readonly (readonly string[])[]): string {
+  const aligned = alignedLines(header, rows);
+  const fits = (aligned[0] as string).length <= PRINT_WIDTH;
+  const lines = fits ? aligned : [header, header.map(() => '---'), ...rows].map(tableLine);
+  return `\n${lines.map((line) => `${line}\n`).join('')}\n`;
+}
+
+function alignedLines(header: readonly string[], rows: readonly (readonly string[])[]): string[] {
   const widths = header.map((_, i) => Math.max(3, ...[header, ...rows].map((row) => (row[i] ?? '').length)));
-  const line = (row: readonly string[]): string =>
-    `| ${row.map((cell, i) => cell.padEnd(widths[i] as number)).join(' | ')} |\n`;
-  return `\n${line(header)}${line(widths.map((width) => '-'.repeat(width)))}${rows.map(line).join('')}\n`;
+  const rule = widths.map((width) => '-'.repeat(width));
+  return [header, rule, ...rows].map((row) =>
+    tableLine(row.map((cell, i) => cell.padEnd(widths[i] as number))),
+  );
+}
+
+function tableLine(cells: readonly string[]): string {
+  return `| ${cells.join(' | ')} |`;
 }
