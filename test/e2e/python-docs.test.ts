@@ -56,7 +56,7 @@ test('the page names every member of the context, and no other', OPTIONS, () => 
   const rows = tableRows('python.md', 'Being called', 'member');
   const documented = rows.flatMap(({ member = '' }) => member.replace(/\(.*?\)/g, '').split(', '));
   const code = `
-from banana_worker.call_context import CallContext
+from banana_worker.run.call_context import CallContext
 print(*(name for name in dir(CallContext) if not name.startswith("_")))`;
   const members = execFileSync('python3', ['-B', '-c', code], { env: ENV, encoding: 'utf8' })
     .trim()

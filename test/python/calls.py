@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from banana_worker.messages import Call
+from banana_worker.protocol.messages import Call
 
 
 def call_with(**fields: Any) -> Call:

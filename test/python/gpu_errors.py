@@ -31,7 +31,7 @@ def raised_by(function: Callable[[], object]) -> BaseException:
 
 def driver_saying(is_lost: bool) -> Any:
     """As the driver of a process that computes on a GPU."""
-    return mock.patch("banana_worker.library_errors.has_lost_context", return_value=is_lost)
+    return mock.patch("banana_worker.failures.library_errors.has_lost_context", return_value=is_lost)
 
 
 def native(text: str, kind: type = RuntimeError) -> BaseException:

@@ -6,9 +6,9 @@ from types import ModuleType
 from typing import Any, Dict, List, Optional
 
 from banana_worker.adapters.mms_service import from_service
-from banana_worker.call_context import InitContext, WorkerInfo
-from banana_worker.loaded_app import LoadedApp, Surroundings
-from banana_worker.messages import Call, Device, Limits, Metric, ServiceSource, StartSpec
+from banana_worker.protocol.messages import Call, Device, Limits, Metric, ServiceSource, StartSpec
+from banana_worker.run.call_context import InitContext, WorkerInfo
+from banana_worker.run.loaded_app import LoadedApp, Surroundings
 
 WORKER = WorkerInfo(0, None, 1)
 

@@ -16,12 +16,12 @@ import unittest
 import uuid
 from unittest import mock
 
-from banana_worker.errors import ServeError
 from banana_worker.formats.msgpack_reader import read_value
+from banana_worker.protocol.errors import ServeError
 from banana_worker.reply import conversions
 from banana_worker.reply.accept import asks_for
-from banana_worker.reply.answer import StreamedAnswer, answer_of
 from banana_worker.reply.reply import BytesBody, JsonBody, Reply, ReplyHead, StreamBody
+from banana_worker.run.answer import StreamedAnswer, answer_of
 from calls import call_with
 from gpu_errors import driver_saying, raise_natively, raised_by
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import unittest
 from typing import Any, List
 
-from banana_worker.arriving_calls import ArrivingCalls
-from banana_worker.errors import ProtocolError
-from banana_worker.messages import Call
+from banana_worker.protocol.errors import ProtocolError
+from banana_worker.protocol.messages import Call
+from banana_worker.run.arriving_calls import ArrivingCalls
 
 
 def announced(id: int, body_bytes: int, inline_bytes: int) -> Call:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any, Callable, List
 from unittest import mock
 
-from banana_worker.batch_runner import BatchRunner, _Item
+from banana_worker.run.batch_runner import BatchRunner, _Item
 
 
 class Running:

@@ -9,7 +9,7 @@ import time
 import unittest
 from unittest import mock
 
-from banana_worker.begun_note import BegunNote
+from banana_worker.process.begun_note import BegunNote
 
 
 def read_note(fd: int) -> "tuple[int, int, float]":

@@ -10,9 +10,9 @@ import unittest
 from typing import Any, List
 from unittest import mock
 
-from banana_worker.call_heads import CallHeads
-from banana_worker.codec import decode_head, pack, read_call
-from banana_worker.errors import ProtocolError
+from banana_worker.protocol.call_heads import CallHeads
+from banana_worker.protocol.codec import decode_head, pack, read_call
+from banana_worker.protocol.errors import ProtocolError
 
 _FILE = os.path.join(os.path.dirname(__file__), "..", "fixtures", "frames", "golden.json")
 with open(_FILE, encoding="utf-8") as _golden:
@@ -76,7 +76,7 @@ class HeadsOfCalls(unittest.TestCase):
         for head in ones:
             self.heads.decode(head)
             self.heads.decode(head)
-        with mock.patch("banana_worker.call_heads.decode_head", side_effect=AssertionError):
+        with mock.patch("banana_worker.protocol.call_heads.decode_head", side_effect=AssertionError):
             for head in ones:
                 self.assertEqual(self.heads.decode(head), alone(head))
 
@@ -92,7 +92,7 @@ class HeadsOfCalls(unittest.TestCase):
                 heads = CallHeads()
                 heads.decode(head_of(before))
                 heads.decode(head_of(before))
-                with mock.patch("banana_worker.call_heads.decode_head", side_effect=AssertionError):
+                with mock.patch("banana_worker.protocol.call_heads.decode_head", side_effect=AssertionError):
                     read = heads.decode(head_of(after))
                 self.assertEqual(read, alone(head_of(after)))
 

@@ -13,19 +13,22 @@ from types import SimpleNamespace
 from typing import Any, Callable, Iterator, List
 from unittest import mock
 
-from banana_worker import app_metrics, call_context, process, webhook_handover
-from banana_worker.app_log import AppLog
-from banana_worker.app_metrics import OwnMetrics
-from banana_worker.batch_entries import entries_of, halves_of, only_entry
-from banana_worker.call_context import CallContext, CallSurroundings, WorkerInfo
-from banana_worker.channel import Channel
-from banana_worker.credit import Credit
-from banana_worker.errors import ServeError
-from banana_worker.listener import Listener
-from banana_worker.messages import Metric
-from banana_worker.tell_metrics import tell_metrics
-from banana_worker.waits import Waits
-from banana_worker.webhook_handover import check_webhook
+from banana_worker.process import process
+from banana_worker.process.channel import Channel
+from banana_worker.process.listener import Listener
+from banana_worker.process.waits import Waits
+from banana_worker.protocol.errors import ServeError
+from banana_worker.protocol.messages import Metric
+from banana_worker.report import app_metrics
+from banana_worker.report.app_log import AppLog
+from banana_worker.report.app_metrics import OwnMetrics
+from banana_worker.report.tell_metrics import tell_metrics
+from banana_worker.run import call_context
+from banana_worker.run import webhook_handover
+from banana_worker.run.batch_entries import entries_of, halves_of, only_entry
+from banana_worker.run.call_context import CallContext, CallSurroundings, WorkerInfo
+from banana_worker.run.credit import Credit
+from banana_worker.run.webhook_handover import check_webhook
 from calls import call_with
 from potassium import send_webhook
 

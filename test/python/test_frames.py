@@ -10,11 +10,11 @@ import struct
 import unittest
 from typing import Any, List, Tuple
 
-from banana_worker.channel import frame
-from banana_worker.codec import decode_head, encode_head, pack, read_call, read_start, result_head, uint
-from banana_worker.errors import ProtocolError
-from banana_worker.frame import FrameReader
-from banana_worker.messages import MAX_FRAGMENT_BYTES, MAX_HEAD_BYTES
+from banana_worker.process.channel import frame
+from banana_worker.protocol.codec import decode_head, encode_head, pack, read_call, read_start, result_head, uint
+from banana_worker.protocol.errors import ProtocolError
+from banana_worker.protocol.frame import FrameReader
+from banana_worker.protocol.messages import MAX_FRAGMENT_BYTES, MAX_HEAD_BYTES
 
 _FILE = os.path.join(os.path.dirname(__file__), "..", "fixtures", "frames", "golden.json")
 with open(_FILE, encoding="utf-8") as _golden:

@@ -11,8 +11,8 @@ import textwrap
 import traceback
 import unittest
 
-from banana_worker.load_app import AppLoadError, load_app
-from banana_worker.messages import Device, Limits, StartSpec
+from banana_worker.load.load_app import AppLoadError, load_app
+from banana_worker.protocol.messages import Device, Limits, StartSpec
 from banana_worker.reply.reply import Reply
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from mms_support import call_of
 
-from banana_worker.errors import ServeError
 from banana_worker.formats.mms import read, write
+from banana_worker.protocol.errors import ServeError
 
 FORM = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data; boundary=x"

@@ -13,8 +13,8 @@ from unittest import mock
 from mms_support import FakeCtx, Loaded, module_of
 
 from banana_worker.adapters.mms_service import from_service
-from banana_worker.errors import ServeError
-from banana_worker.messages import Device
+from banana_worker.protocol.errors import ServeError
+from banana_worker.protocol.messages import Device
 from banana_worker.reply.reply import ResultBody, StreamBody
 from mms.item import ItemPart, ReadItem
 

@@ -7,11 +7,11 @@ import struct
 import sys
 import unittest
 
-from banana_worker.charsets import decode_text
-from banana_worker.errors import ServeError
 from banana_worker.formats.form_pairs import form_pairs
+from banana_worker.formats.input_wishes import InputWishes, input_wishes
 from banana_worker.formats.read_input import format_of, read_input
-from banana_worker.input_wishes import InputWishes, input_wishes
+from banana_worker.protocol.errors import ServeError
+from banana_worker.text.charsets import decode_text
 from calls import call_with
 
 FORM = "application/x-www-form-urlencoded"

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 from typing import Any, Callable, List
 from unittest import mock
 
-from banana_worker import run_loop
-from banana_worker.arriving_calls import WaitingCall
-from banana_worker.errors import ProtocolError
-from banana_worker.messages import Route
+from banana_worker.protocol.errors import ProtocolError
+from banana_worker.protocol.messages import Route
+from banana_worker.run import run_loop
+from banana_worker.run.arriving_calls import WaitingCall
 from calls import call_with
 
 

@@ -6,9 +6,9 @@ import unittest
 from types import SimpleNamespace
 from typing import Any, Callable, List
 
-from banana_worker.arriving_calls import WaitingCall
-from banana_worker.errors import ServeError
-from banana_worker.running_call import RunningCall
+from banana_worker.protocol.errors import ServeError
+from banana_worker.run.arriving_calls import WaitingCall
+from banana_worker.run.running_call import RunningCall
 from calls import call_with
 
 

@@ -14,12 +14,13 @@ import unittest
 from types import FrameType
 from typing import Any, Callable, List, Optional
 
-from banana_worker import listener, wake_pipe
-from banana_worker.arriving_calls import WaitingCall
-from banana_worker.event_loop import EventLoop
-from banana_worker.listener import Listener
-from banana_worker.signal_guard import Guard, GuardedHandler, guard_of, guard_signals
-from banana_worker.waits import Waits
+from banana_worker.process import listener
+from banana_worker.process import wake_pipe
+from banana_worker.process.event_loop import EventLoop
+from banana_worker.process.listener import Listener
+from banana_worker.process.signal_guard import Guard, GuardedHandler, guard_of, guard_signals
+from banana_worker.process.waits import Waits
+from banana_worker.run.arriving_calls import WaitingCall
 
 # A loop that has lost a step would turn for ever.
 LIMIT_S = 120

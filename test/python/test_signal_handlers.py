@@ -13,11 +13,13 @@ import unittest
 from types import FrameType
 from typing import Any, Callable, Dict, List, Tuple
 
-from banana_worker import app_metrics, in_turn, outgoing
-from banana_worker.app_metrics import OwnMetrics
-from banana_worker.channel import Channel
-from banana_worker.codec import decode_head
-from banana_worker.messages import MAX_FRAGMENT_BYTES
+from banana_worker.process import in_turn
+from banana_worker.process import outgoing
+from banana_worker.process.channel import Channel
+from banana_worker.protocol.codec import decode_head
+from banana_worker.protocol.messages import MAX_FRAGMENT_BYTES
+from banana_worker.report import app_metrics
+from banana_worker.report.app_metrics import OwnMetrics
 
 # A thread that waits for itself would never end.
 LIMIT_S = 60

@@ -6,9 +6,9 @@ import unittest
 from types import SimpleNamespace
 from typing import Any
 
-from banana_worker.call_context import CallSurroundings, WorkerInfo
-from banana_worker.loaded_app import LoadedApp
-from banana_worker.start_app import StartFailure, init_app
+from banana_worker.load.start_app import StartFailure, init_app
+from banana_worker.run.call_context import CallSurroundings, WorkerInfo
+from banana_worker.run.loaded_app import LoadedApp
 
 
 def refuse(*_: Any) -> Any:

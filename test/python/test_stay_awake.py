@@ -8,9 +8,9 @@ import threading
 import unittest
 from typing import Callable, List
 
-from banana_worker.event_loop import EventLoop
-from banana_worker.listener import Listener
-from banana_worker.stay_awake import StayAwake
+from banana_worker.process.event_loop import EventLoop
+from banana_worker.process.listener import Listener
+from banana_worker.process.stay_awake import StayAwake
 
 _ENOUGH_CALLS = 40
 

@@ -10,8 +10,8 @@ import time
 import unittest
 from typing import Any, Callable, List, Optional
 
-from banana_worker.listener import Listener
-from banana_worker.waits import Waits
+from banana_worker.process.listener import Listener
+from banana_worker.process.waits import Waits
 
 # Only a defect takes so long.
 _GUARD_S = 60.0

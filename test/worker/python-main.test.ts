@@ -425,7 +425,7 @@ async def inference(model_inputs):
 
 /** Reading is Python code of the worker's own, and a signal comes in behind it, on the main thread, once the app says so. */
 const STRUCK = `import asyncio, functools, os, signal, threading
-from banana_worker import frame
+from banana_worker.protocol import frame
 from potassium import send_webhook
 class Limit(BaseException): pass
 def limit(*_): raise Limit("too slow")
@@ -814,7 +814,7 @@ def inference(kind, ctx):
     if kind == "files": return in_fork(lambda: os._exit(opens_files(OWN) == [0, []]))
     if kind == "webhook": return in_fork(lambda: os._exit(sends(URL)))
     if kind == "end of file":
-        from banana_worker import process
+        from banana_worker.process import process
         return in_fork(process.die_with_front)
     if kind == "_exit": return in_fork(lambda: os._exit(3))
     if kind == "exit": return in_fork(lambda: sys.exit(4))

@@ -88,7 +88,7 @@ test(
     const worker = await startedPython(
       t,
       `import threading
-from banana_worker import webhook_handover
+from banana_worker.run import webhook_handover
 URL = "https://example.com/hook"
 def inference(model_inputs):
     if model_inputs == "thread":

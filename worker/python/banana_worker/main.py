@@ -13,35 +13,35 @@ import faulthandler
 import sys
 from typing import Any, List, Optional
 
-from banana_worker import process
-from banana_worker.app_log import AppLog
-from banana_worker.app_metrics import OwnMetrics
-from banana_worker.arriving_calls import ArrivingCalls
-from banana_worker.begun_note import BegunNote
-from banana_worker.call_context import CallSurroundings, WorkerInfo
-from banana_worker.call_heads import CallHeads
-from banana_worker.channel import Channel
-from banana_worker.codec import read_start, uint
-from banana_worker.errors import ProtocolError
-from banana_worker.frame import Body, FrameReader
-from banana_worker.listener import Listener
-from banana_worker.loaded_app import LoadedApp
-from banana_worker.messages import MAX_TEXT_CHARS, PROTOCOL_VERSION, StartSpec
-from banana_worker.outlook import PERMANENT, TRANSIENT, UNKNOWN
-from banana_worker.print_attribution import attribute_prints
-from banana_worker.run_loop import RunLoop
-from banana_worker.runner import AppExit, RunnerOptions, exit_code_of
-from banana_worker.running_call import CallHost
-from banana_worker.signal_guard import guard_signals
-from banana_worker.stack_frame import callers_place, first_frame_outside, traceback_without_own_frames
-from banana_worker.start_app import StartFailure, import_app, init_app, loaded_info
-from banana_worker.start_watch import StartWatch
-from banana_worker.stay_awake import StayAwake
-from banana_worker.tasks import Tasks
-from banana_worker.thread_failures import log_thread_failures
-from banana_worker.thrown import attribute, shown
-from banana_worker.waits import Waits
-from banana_worker.webhook_handover import WebhookHandover, offer_webhooks
+from banana_worker.failures.outlook import PERMANENT, TRANSIENT, UNKNOWN
+from banana_worker.failures.stack_frame import callers_place, first_frame_outside, traceback_without_own_frames
+from banana_worker.failures.thrown import attribute, shown
+from banana_worker.load.start_app import StartFailure, import_app, init_app, loaded_info
+from banana_worker.load.start_watch import StartWatch
+from banana_worker.process import process
+from banana_worker.process.begun_note import BegunNote
+from banana_worker.process.channel import Channel
+from banana_worker.process.listener import Listener
+from banana_worker.process.signal_guard import guard_signals
+from banana_worker.process.stay_awake import StayAwake
+from banana_worker.process.waits import Waits
+from banana_worker.protocol.call_heads import CallHeads
+from banana_worker.protocol.codec import read_start, uint
+from banana_worker.protocol.errors import ProtocolError
+from banana_worker.protocol.frame import Body, FrameReader
+from banana_worker.protocol.messages import MAX_TEXT_CHARS, PROTOCOL_VERSION, StartSpec
+from banana_worker.report.app_log import AppLog
+from banana_worker.report.app_metrics import OwnMetrics
+from banana_worker.report.print_attribution import attribute_prints
+from banana_worker.report.thread_failures import log_thread_failures
+from banana_worker.run.arriving_calls import ArrivingCalls
+from banana_worker.run.call_context import CallSurroundings, WorkerInfo
+from banana_worker.run.loaded_app import LoadedApp
+from banana_worker.run.run_loop import RunLoop
+from banana_worker.run.runner import AppExit, RunnerOptions, exit_code_of
+from banana_worker.run.running_call import CallHost
+from banana_worker.run.tasks import Tasks
+from banana_worker.run.webhook_handover import WebhookHandover, offer_webhooks
 
 
 def main() -> None:

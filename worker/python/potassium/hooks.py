@@ -29,7 +29,7 @@ def send_webhook(
 
 def post_json(url: str, body: bytes, timeout_ms: Optional[int], retries: Optional[int], wait: bool) -> None:
     """Hands JSON over to the server, or posts it from here where there is none."""
-    from banana_worker.webhook_handover import DEFAULT_RETRIES, DEFAULT_TIMEOUT_MS, is_offered, post
+    from banana_worker.run.webhook_handover import DEFAULT_RETRIES, DEFAULT_TIMEOUT_MS, is_offered, post
 
     limit_ms = DEFAULT_TIMEOUT_MS if timeout_ms is None else timeout_ms
     if is_offered():
@@ -43,8 +43,8 @@ def post_json(url: str, body: bytes, timeout_ms: Optional[int], retries: Optiona
 
 
 def _say_if_app_started_this() -> None:
-    from banana_worker import process
     from banana_worker.in_worker import is_started_by_app
+    from banana_worker.process import process
 
     if process.in_fork() or is_started_by_app():
         text = (

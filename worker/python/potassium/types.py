@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, AsyncIterable, Dict, Iterable, Iterator, 
 from banana_worker.stand_in import names_of_module
 
 if TYPE_CHECKING:
-    from banana_worker.call_context import CallContext
+    from banana_worker.run.call_context import CallContext
 
 __all__ = ["Request", "RequestHeaders", "RequestID", "Response", "ResponseBody"]
 

@@ -6,7 +6,7 @@ import json as json_codec
 from typing import TYPE_CHECKING, Any, AsyncIterator, Iterator, Optional, Union
 
 if TYPE_CHECKING:
-    from banana_worker.call_socket import CallSocket
+    from banana_worker.run.call_socket import CallSocket
 
 Message = Union[str, bytes]
 
@@ -128,7 +128,7 @@ def _bytes(message: Optional[Message]) -> bytes:
 def _present(message: Optional[Message]) -> Message:
     if message is not None:
         return message
-    from banana_worker.call_socket import ClosedSocket
+    from banana_worker.run.call_socket import ClosedSocket
 
     raise ClosedSocket
 

@@ -6,16 +6,16 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Callable, List, Optional
 
 from banana_worker.adapters.exports import APP_OPTIONS, assert_no_generator, config_of, repeatable_of
-from banana_worker.app_function import WrongFunction
-from banana_worker.batch_entries import only_entry
-from banana_worker.input_wishes import InputWishes, input_wishes
-from banana_worker.loaded_app import ANY_BATCH, Example, LoadedApp
-from banana_worker.messages import Route
-from banana_worker.parameters import with_context
-from banana_worker.sentences import kind_of
+from banana_worker.adapters.parameters import with_context
+from banana_worker.failures.app_function import WrongFunction
+from banana_worker.failures.sentences import kind_of
+from banana_worker.formats.input_wishes import InputWishes, input_wishes
+from banana_worker.protocol.messages import Route
+from banana_worker.run.batch_entries import only_entry
+from banana_worker.run.loaded_app import ANY_BATCH, Example, LoadedApp
 
 if TYPE_CHECKING:
-    from banana_worker.call_context import CallContext, InitContext
+    from banana_worker.run.call_context import CallContext, InitContext
 
 _ROUTE = "/"
 

@@ -6,8 +6,8 @@ import re
 from types import ModuleType
 from typing import Any, Dict, Mapping
 
-from banana_worker.coroutine_functions import is_generator_function
-from banana_worker.sentences import kind_of
+from banana_worker.adapters.coroutine_functions import is_generator_function
+from banana_worker.failures.sentences import kind_of
 
 # Options that a model may set for itself (`ModelOptionTypes` in protocol/option-types.ts).
 MODEL_OPTIONS = (

@@ -17,15 +17,15 @@ from mms.item import ReadItem
 from mms.metrics.metric import Metric as MmsMetric
 from mms.metrics.metrics_store import StoredMetric, texts_of
 
-from banana_worker.call_context import CallContext, InitContext
-from banana_worker.input_wishes import ITEMS, RAW_ITEMS, InputWishes
-from banana_worker.loaded_app import ANY_BATCH, LoadedApp, Surroundings
-from banana_worker.messages import Metric, Route, ServiceSource, StartSpec
-from banana_worker.metric_rules import number_of
 from banana_worker.adapters.exports import assert_function_or_none, config_of, repeatable_of
 from banana_worker.adapters.service_answers import answers_of
 from banana_worker.adapters.service_handler import Handler, assert_callable, find_handler
 from banana_worker.adapters.service_manifest import FoundManifest, read_manifest
+from banana_worker.formats.input_wishes import ITEMS, RAW_ITEMS, InputWishes
+from banana_worker.protocol.messages import Metric, Route, ServiceSource, StartSpec
+from banana_worker.report.metric_rules import number_of
+from banana_worker.run.call_context import CallContext, InitContext
+from banana_worker.run.loaded_app import ANY_BATCH, LoadedApp, Surroundings
 
 Handle = Callable[[Any, Context], Any]
 

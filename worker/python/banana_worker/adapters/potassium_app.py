@@ -9,9 +9,9 @@ import sys
 from types import ModuleType
 from typing import Any, Dict, Optional, Set
 
-from banana_worker.loaded_app import LoadedApp
+from banana_worker.failures.thrown import is_a
+from banana_worker.run.loaded_app import LoadedApp
 from banana_worker.standard_modules import import_standard
-from banana_worker.thrown import is_a
 
 
 def from_potassium_app(module: ModuleType, served: Optional[object]) -> Optional[LoadedApp]:

@@ -5,21 +5,21 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, List
 
+from banana_worker.adapters.coroutine_functions import is_coroutine_function
 from banana_worker.adapters.exports import assert_function_or_none, assert_no_generator, config_of, repeatable_of
+from banana_worker.adapters.parameters import parameters_of, problem_with
 from banana_worker.adapters.potassium_replies import json_of, replies_of, reply_of, reply_of_entry, result_of, then
-from banana_worker.app_function import WrongFunction
-from banana_worker.batch_entries import only_entry
-from banana_worker.coroutine_functions import is_coroutine_function
-from banana_worker.input_wishes import InputWishes
-from banana_worker.loaded_app import ANY_BATCH, LoadedApp
-from banana_worker.messages import Route
-from banana_worker.parameters import parameters_of, problem_with
-from banana_worker.sentences import kind_of
+from banana_worker.failures.app_function import WrongFunction
+from banana_worker.failures.sentences import kind_of
+from banana_worker.formats.input_wishes import InputWishes
+from banana_worker.protocol.messages import Route
+from banana_worker.run.batch_entries import only_entry
+from banana_worker.run.loaded_app import ANY_BATCH, LoadedApp
 from potassium.types import Request
 from potassium.websocket import AsyncWebSocket, WebSocket
 
 if TYPE_CHECKING:
-    from banana_worker.call_context import CallContext, InitContext
+    from banana_worker.run.call_context import CallContext, InitContext
     from potassium.definition import Definition, Endpoint
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any, Callable, Dict, List, NoReturn, Tuple
 
-from banana_worker.errors import ServeError
+from banana_worker.failures.sentences import kind_of
+from banana_worker.protocol.errors import ServeError
 from banana_worker.reply.reply import BytesBody, JsonBody, Reply, ReplyHead, StreamBody, checked_headers
-from banana_worker.sentences import kind_of
-from banana_worker.utf8 import utf8
+from banana_worker.text.utf8 import utf8
 from potassium.types import Response, checked_status
 
 JSON_TYPE = "application/json"

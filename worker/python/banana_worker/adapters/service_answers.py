@@ -7,10 +7,10 @@ from typing import Any, AsyncIterator, Callable, Iterator, List
 
 from mms.context import Context
 
-from banana_worker.errors import ServeError
+from banana_worker.failures.sentences import kind_of
+from banana_worker.protocol.errors import ServeError
 from banana_worker.reply.reply import Reply, ReplyHead, ResultBody, StreamBody, checked_headers
 from banana_worker.reply.stream import iterator_of
-from banana_worker.sentences import kind_of
 
 # Clients of Multi Model Server know these texts.
 _NO_LIST = "Invalid model predict output"

@@ -7,9 +7,9 @@ from types import FunctionType, ModuleType
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence
 
 from banana_worker.adapters.exports import assert_no_generator
-from banana_worker.app_function import WrongFunction
-from banana_worker.parameters import problem_with
-from banana_worker.thrown import is_a
+from banana_worker.adapters.parameters import problem_with
+from banana_worker.failures.app_function import WrongFunction
+from banana_worker.failures.thrown import is_a
 
 USUAL_NAME = "handle"
 

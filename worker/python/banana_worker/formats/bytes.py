@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from banana_worker.messages import Call
+from banana_worker.protocol.messages import Call
 
 
 def read(body: bytes, call: Call) -> bytes:

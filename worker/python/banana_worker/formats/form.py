@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Dict, List, Union
 
-from banana_worker.messages import Call
 from banana_worker.formats.fields import collect_fields
 from banana_worker.formats.form_pairs import form_pairs
+from banana_worker.protocol.messages import Call
 
 
 def read(body: bytes, call: Call) -> Dict[str, Union[str, List[str]]]:

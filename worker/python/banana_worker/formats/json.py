@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import Optional, Tuple
 
-from banana_worker.errors import ServeError
-from banana_worker.messages import Call
+from banana_worker.failures.sentences import as_sentence
+from banana_worker.protocol.errors import ServeError
+from banana_worker.protocol.messages import Call
 from banana_worker.reply.json_encoding import json_bytes
-from banana_worker.sentences import as_sentence
-from banana_worker.formats.json_depth import check_depth
-from banana_worker.formats.long_integers import MAX_DIGITS, LongIntegers, is_refused_by_int
+from banana_worker.text.json_depth import check_depth
+from banana_worker.text.long_integers import MAX_DIGITS, LongIntegers, is_refused_by_int
 
 
 def _refuse_constant(name: str) -> float:

@@ -10,14 +10,14 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from mms.item import ItemPart, ReadItem
 
-from banana_worker.errors import ServeError
-from banana_worker.header_params import media_type
-from banana_worker.messages import Call
-from banana_worker.reply.json_encoding import json_bytes
-from banana_worker.utf8 import utf8
 from banana_worker.formats.form_pairs import form_pairs
 from banana_worker.formats.json import read_json
-from banana_worker.formats.long_integers import LongIntegers
+from banana_worker.protocol.errors import ServeError
+from banana_worker.protocol.messages import Call
+from banana_worker.reply.json_encoding import json_bytes
+from banana_worker.text.header_params import media_type
+from banana_worker.text.long_integers import LongIntegers
+from banana_worker.text.utf8 import utf8
 
 BytesLike = Union[bytes, bytearray, memoryview]
 
@@ -65,7 +65,7 @@ def _fields_of_pairs(text: bytes) -> List[_Field]:
 
 
 def _fields_of_parts(body: bytes, content_type: str) -> List[_Field]:
-    from banana_worker.multipart_parts import parts_of
+    from banana_worker.text.multipart_parts import parts_of
 
     fields: List[_Field] = []
     try:

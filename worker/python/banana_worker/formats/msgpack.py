@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Tuple
 
-from banana_worker.errors import ServeError
-from banana_worker.messages import Call
-from banana_worker.reply.plain_value import plain_value
-from banana_worker.sentences import as_sentence
+from banana_worker.failures.sentences import as_sentence
 from banana_worker.formats.msgpack_reader import read_value
 from banana_worker.formats.msgpack_writer import write_value
+from banana_worker.protocol.errors import ServeError
+from banana_worker.protocol.messages import Call
+from banana_worker.reply.plain_value import plain_value
 
 
 def read(body: bytes, call: Call) -> object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from struct import pack
 from typing import List, Sequence, Tuple
 
-from banana_worker.utf8 import utf8
+from banana_worker.text.utf8 import utf8
 
 
 def write_value(value: object) -> bytes:

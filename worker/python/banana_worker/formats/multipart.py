@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List, Tuple, Union
 
-from banana_worker.charsets import decode_text
-from banana_worker.errors import ServeError
-from banana_worker.messages import Call
-from banana_worker.multipart_parts import Part, parts_of
-from banana_worker.sentences import as_sentence
+from banana_worker.failures.sentences import as_sentence
 from banana_worker.formats.fields import collect_fields
+from banana_worker.protocol.errors import ServeError
+from banana_worker.protocol.messages import Call
+from banana_worker.text.charsets import decode_text
+from banana_worker.text.multipart_parts import Part, parts_of
 
 
 class UploadedFile:

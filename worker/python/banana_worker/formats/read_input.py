@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from banana_worker.errors import ServeError
-from banana_worker.header_params import media_type
-from banana_worker.input_wishes import ITEMS, NO_WISHES, InputWishes
-from banana_worker.messages import Call
-from banana_worker.sentences import as_sentence
+from banana_worker.failures.sentences import as_sentence
 from banana_worker.formats import format_named
+from banana_worker.formats.input_wishes import ITEMS, NO_WISHES, InputWishes
 from banana_worker.formats.json import read_json
+from banana_worker.protocol.errors import ServeError
+from banana_worker.protocol.messages import Call
+from banana_worker.text.header_params import media_type
 
 
 def read_input(call: Call, body: bytes, wishes: InputWishes = NO_WISHES) -> object:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
-from banana_worker.charsets import decode_strictly
-from banana_worker.errors import ServeError
-from banana_worker.header_params import params_of
-from banana_worker.messages import Call
-from banana_worker.sentences import as_sentence
+from banana_worker.failures.sentences import as_sentence
+from banana_worker.protocol.errors import ServeError
+from banana_worker.protocol.messages import Call
+from banana_worker.text.charsets import decode_strictly
+from banana_worker.text.header_params import params_of
 
 
 def read(body: bytes, call: Call) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from banana_worker.errors import ServeError
+from banana_worker.protocol.errors import ServeError
 from banana_worker.reply.json_encoding import json_bytes
 
 

@@ -9,7 +9,7 @@ import json
 import sys
 from typing import Callable, Dict, Optional
 
-from banana_worker.outlook import is_of_process
+from banana_worker.failures.outlook import is_of_process
 from banana_worker.reply.conversions import simpler
 from banana_worker.reply.plain_value import plain_value
 

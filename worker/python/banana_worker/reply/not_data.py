@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 from typing import Tuple
 
-from banana_worker.sentences import with_article
+from banana_worker.failures.sentences import with_article
 
 
 class NotData(TypeError):

@@ -9,14 +9,14 @@ import json
 import re
 from typing import Dict, List, Set
 
-from banana_worker.errors import ServeError
-from banana_worker.formats.long_integers import LONG_DIGITS, TOO_MANY, LongIntegers, digits_of
-from banana_worker.outlook import is_of_process
-from banana_worker.sentences import as_sentence, kind_of
-from banana_worker.stack_frame import traceback_without_own_frames
+from banana_worker.failures.outlook import is_of_process
+from banana_worker.failures.sentences import as_sentence, kind_of
+from banana_worker.failures.stack_frame import traceback_without_own_frames
+from banana_worker.protocol.errors import ServeError
 from banana_worker.reply.conversions import simpler
 from banana_worker.reply.images import is_image, png_bytes
 from banana_worker.reply.not_data import NotData
+from banana_worker.text.long_integers import LONG_DIGITS, TOO_MANY, LongIntegers, digits_of
 
 # Deeper values would come near the recursion limit of Python: each level takes five frames of 1000.
 MAX_DEPTH = 128

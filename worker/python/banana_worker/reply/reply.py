@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Union
 
-from banana_worker.errors import ServeError
+from banana_worker.protocol.errors import ServeError
 
 
 class ReplyHead(NamedTuple):

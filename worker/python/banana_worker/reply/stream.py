@@ -7,7 +7,7 @@ from typing import Any, AsyncIterator, Callable, Iterator, Optional, Union
 from banana_worker.reply.accept import asks_for
 from banana_worker.reply.json_encoding import json_bytes
 from banana_worker.reply.reply import ReplyHead
-from banana_worker.utf8 import utf8
+from banana_worker.text.utf8 import utf8
 
 AnyIterator = Union[Iterator[object], AsyncIterator[object]]
 

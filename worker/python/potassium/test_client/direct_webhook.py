@@ -7,8 +7,8 @@ import urllib.request
 from http.client import HTTPException
 from typing import List, Optional, Tuple
 
-from banana_worker.messages import Route
-from banana_worker.webhook_handover import DEFAULT_TIMEOUT_MS
+from banana_worker.protocol.messages import Route
+from banana_worker.run.webhook_handover import DEFAULT_TIMEOUT_MS
 
 
 def post_directly(url: str, body: bytes, timeout_ms: int) -> None:

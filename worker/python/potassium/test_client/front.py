@@ -11,9 +11,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, List, Optional, Tuple
 
 from banana_worker.adapters.potassium_calls import PotassiumApp
-from banana_worker.errors import ServeError
 from banana_worker.formats.json import read_json
-from banana_worker.messages import Call, Route
+from banana_worker.protocol.errors import ServeError
+from banana_worker.protocol.messages import Call, Route
 
 from ..reserved_paths import HEALTH_PATHS, POTASSIUM_STATUS_PATHS, WARM_UP_PATH
 from ..status import PotassiumStatus, StatusEvent

@@ -1,0 +1,1 @@
+"""Exceptions: what one is, where it was raised, and whether the worker can go on after it."""

@@ -1,0 +1,134 @@
+"""
+What libraries say when the GPU is lost to the process, and when there is no memory. An app's exception, and much of what
+a library says, may repeat what a client has sent: so both the class and how the text begins must be a library's, and the
+library must have raised it; or CUDA's driver says of the GPU what the text does.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple, Tuple
+
+from banana_worker.failures.cuda_driver import LOST, has_lost_context
+from banana_worker.failures.origin import origin_of
+from banana_worker.failures.thrown import class_name, class_package, text_of
+
+# CUDA's words, names and numbers of what no later call survives.
+_LOST_TEXT = (
+    "(?:an illegal memory access was encountered|device-side assert triggered|unspecified launch failure|"
+    "misaligned address|an illegal instruction was encountered|operation not supported on global/shared address space|"
+    "invalid program counter|hardware stack error|uncorrectable ECC error encountered|context is destroyed)"
+)
+_LOST_NAME = (
+    "(?:cudaError(?:IllegalAddress|Assert|LaunchFailure|MisalignedAddress|IllegalInstruction|InvalidAddressSpace|InvalidPc|"
+    "HardwareStackError|ECCUncorrectable|ContextIsDestroyed)|"
+    "CUDA_ERROR_(?:ILLEGAL_ADDRESS|ASSERT|LAUNCH_FAILED|MISALIGNED_ADDRESS|ILLEGAL_INSTRUCTION|INVALID_ADDRESS_SPACE|"
+    "INVALID_PC|HARDWARE_STACK_ERROR|ECC_UNCORRECTABLE|CONTEXT_IS_DESTROYED))"
+)
+_LOST_NUMBER = f"(?:{'|'.join(map(str, LOST))})"
+_NO_MEMORY_NAME = "(?:cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY)"
+
+# Torch, and libraries beside it: CTranslate2, Triton, and Thrust, which begins with what it was doing.
+_SCRIPT = r"(?:The following operation failed in the TorchScript interpreter\.\n(?:(?!RuntimeError: )[^\n]*\n)*RuntimeError: )?"
+_CUDA = r"(?:CUDA (?:driver )?error: |CUDA failed with error |Triton Error \[CUDA\]: |cuda runtime error \(\d+\) : )"
+_THRUST = r"(?:parallel_for|(?:merge|radix)_sort|copy_if|reduce|scan|transform|trivial_device_copy)\b[\w :>-]{0,60}: "
+_TORCH_NO_MEMORY = (
+    f"{_SCRIPT}(?:{_CUDA}out of memory|(?:CUDA|HIP|XPU|MPS backend) out of memory|{_THRUST}{_NO_MEMORY_NAME}|"
+    r"(?:\[enforce fail at [^\]\n]*\] [^\n]{0,80}?)?DefaultCPUAllocator: (?:can't allocate|not enough) memory)"
+)
+
+# Behind it comes what a node of the model says, which may repeat an input: but these files speak of themselves alone.
+_ONNX = (
+    r"\[ONNXRuntimeError\] : \d+ : \w+ : "
+    r"(?:Non-zero status code returned while running \S+ node\. ?Name:'[^'\n]*' ?Status Message: \s*)?"
+)
+_CUDA_CALL = r"(?:\S*cuda_call\.cc:\d+ [^\n]*?)?"
+_ONNX_CUDA = rf"{_CUDA_CALL}CUDA (?:failure \d+: |error cudaError\w+: ?)"
+_ONNX_LIBRARY = rf"{_CUDA_CALL}(?:CUBLAS failure \d+: CUBLAS|CUDNN failure \d+: CUDNN)_STATUS_"
+# What CUDA's libraries say of the process, and not of one call: that a value was wrong, or a size not supported.
+_LOST_LIBRARY = r"(?:EXECUTION_FAILED|INTERNAL_ERROR|MAPPING_ERROR|NOT_INITIALIZED)\b"
+
+
+class _Library(NamedTuple):
+    packages: Tuple[str, ...]
+    classes: Tuple[str, ...]
+    # How texts begin. Most workers never need them, so they are not compiled at the start.
+    lost: str
+    no_memory: str
+
+
+def _library(packages: str, classes: str, lost: str, no_memory: str) -> _Library:
+    return _Library(tuple(packages.split()), tuple(classes.split()), lost, no_memory)
+
+
+_NEVER = "(?!)"
+
+_LIBRARIES = (
+    # Anybody may raise one, so that of a lost GPU the driver is asked.
+    _library("builtins", "RuntimeError", _NEVER, _TORCH_NO_MEMORY),
+    _library("torch", "AcceleratorError CudaError", f"{_CUDA}{_LOST_TEXT}", _TORCH_NO_MEMORY),
+    _library("cupy cupy_backends", "CUDARuntimeError CUDADriverError", f"{_LOST_NAME}: ", f"{_NO_MEMORY_NAME}: "),
+    # What a function of the app raised, which jax has called back, is INTERNAL, too.
+    _library(
+        "jax jaxlib",
+        "XlaRuntimeError JaxRuntimeError",
+        rf"(?:INTERNAL|UNKNOWN|ABORTED): (?:(?!allback)[^\n])*?{_LOST_NAME}",
+        "RESOURCE_EXHAUSTED: ",
+    ),
+    _library("tensorflow", "InternalError", rf"[\s\S]*?(?:{_LOST_NAME}|GPU sync failed)", _NEVER),
+    _library("tensorflow", "ResourceExhaustedError", _NEVER, ""),
+    _library(
+        "onnxruntime",
+        "Fail RuntimeException EPFail",
+        f"{_ONNX}(?:{_ONNX_CUDA}{_LOST_TEXT}|{_ONNX_LIBRARY}{_LOST_LIBRARY})",
+        rf"{_ONNX}(?:{_ONNX_CUDA}out of memory|{_ONNX_LIBRARY}ALLOC_FAILED\b|"
+        r"\S*bfc_arena\.cc:\d+ [^\n]*?Failed to allocate memory|std::bad_alloc|bad allocation)",
+    ),
+    _library(
+        "numba",
+        "CudaAPIError",
+        rf"\[(?:{_LOST_NUMBER}|\D{{0,20}}{_LOST_NAME})\b",
+        rf"\[(?:2|\D{{0,20}}{_NO_MEMORY_NAME})\b",
+    ),
+    _library("pycuda", "LogicError LaunchError RuntimeError", rf"cu\w+ failed: {_LOST_TEXT}", _NEVER),
+    _library("pycuda", "MemoryError", _NEVER, ""),
+)
+
+_PACKAGES = {package for library in _LIBRARIES for package in library.packages}
+
+# Whoever has written it: what follows from it is for the driver to say.
+_GPU_WORD = re.compile("cuda|cudnn|cublas|gpu", re.IGNORECASE)
+
+_MOST_CHARS = 20_000
+
+
+def says_gpu_is_lost(error: BaseException) -> bool:
+    """Whether a library says, or CUDA's driver confirms, that every later call of this process on the GPU will fail, too."""
+    if any(re.match(library.lost, _text(error)) is not None for library in _raising(error)):
+        return True
+    return _GPU_WORD.search(_text(error)) is not None and has_lost_context()
+
+
+def says_memory_is_missing(error: BaseException) -> bool:
+    """Whether a library says that it found no memory, on the GPU or beside it."""
+    return any(re.match(library.no_memory, _text(error)) is not None for library in _raising(error))
+
+
+def _raising(error: BaseException) -> "list[_Library]":
+    """The rows of the library that raised it."""
+    package = class_package(error)
+    rows = [row for row in _LIBRARIES if package in row.packages and class_name(error) in row.classes]
+    return rows if rows and _is_raised_by(package, error) else []
+
+
+def _is_raised_by(package: str, error: BaseException) -> bool:
+    origin = origin_of(error)
+    if origin is None:
+        return False
+    if package == "builtins":
+        return origin.is_native  # anybody's statement may raise one
+    return not origin.is_statement or origin.package in _PACKAGES
+
+
+def _text(error: BaseException) -> str:
+    return (text_of(error) or "")[:_MOST_CHARS]

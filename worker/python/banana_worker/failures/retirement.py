@@ -1,0 +1,41 @@
+"""When a worker gives itself up: its app's process is in doubt, and a new one would do better."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+from banana_worker.failures.outlook import is_out_of_memory, loss_of_gpu
+from banana_worker.failures.thrown import class_name, is_a, text_of
+from banana_worker.protocol.errors import ServeError
+
+# One input may be too large; a process that finds no memory for three in a row has lost it to something else.
+_MOST_OUT_OF_MEMORY = 3
+
+
+class Retirement:
+    def __init__(self) -> None:
+        # Calls without memory, one after the other.
+        self._out_of_memory = 0
+
+    def after_call(self, raised: Optional[BaseException]) -> Optional[ServeError]:
+        """`raised`: by the app in the call that has ended. Returns why the worker should end, if it should."""
+        if raised is None:
+            self._out_of_memory = 0
+            return None
+        if is_a(raised, ServeError):
+            return None  # a body that could not be read, an output that could not be encoded
+        loss = loss_of_gpu(raised)
+        if loss is not None:
+            return ServeError("SERVE_WORKER_LOST", "the GPU is lost to this process: %.300s" % _first_line(loss))
+        if not is_out_of_memory(raised):
+            self._out_of_memory = 0
+            return None
+        self._out_of_memory += 1
+        if self._out_of_memory < _MOST_OUT_OF_MEMORY:
+            return None
+        message = "the app found no memory for %d calls in a row" % _MOST_OUT_OF_MEMORY
+        return ServeError("SERVE_WORKER_LOST", message)
+
+
+def _first_line(error: BaseException) -> str:
+    return (text_of(error) or class_name(error)).split("\n", 1)[0]

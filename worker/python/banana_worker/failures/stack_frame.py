@@ -1,0 +1,120 @@
+"""Places in a traceback that are the app's own."""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import FrameType
+from typing import Any, List, NamedTuple, Optional
+
+from banana_worker.failures.thrown import class_name, text_of, traceback_of
+from banana_worker.standard_modules import import_standard
+
+OWN_FOLDER = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
+_STANDARD_FOLDER = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+
+
+def is_own(file: str) -> bool:
+    """Whether the code is the server's, or Python's machinery of imports: it tells an author nothing."""
+    return file.startswith((OWN_FOLDER, "<frozen importlib"))
+
+
+def is_of_app(file: str) -> bool:
+    """Whether the code is neither ours nor Python's nor an installed package's."""
+    return not (
+        is_own(file) or file.startswith((_STANDARD_FOLDER, "<")) or "site-packages" in file or "dist-packages" in file
+    )
+
+
+def is_machinery(file: str) -> bool:
+    """Whether the code is ours or Python's, and of no package that is installed. Code that was made while the program runs,
+    as that of named tuples is, may be anybody's: it counts as Python's."""
+    if is_own(file) or file.startswith("<"):
+        return True
+    return file.startswith(_STANDARD_FOLDER) and "site-packages" not in file and "dist-packages" not in file
+
+
+def first_frame_outside(thrown: BaseException) -> Optional[str]:
+    """The place, `file:line`, of the innermost frame in the app's own code."""
+    places = [place for place in places_in(thrown) if is_of_app(place.file)]
+    return "%s:%d" % places[-1][:2] if places else None
+
+
+def callers_place() -> str:
+    """The place of the innermost code of the app's own that is running now."""
+    return place_on_stack(sys._getframe(1)) or "a place outside the app"
+
+
+def place_on_stack(innermost: FrameType) -> Optional[str]:
+    """The place of the innermost code of the app's own; None if there is none."""
+    frame: Optional[FrameType] = innermost
+    while frame is not None:
+        if is_of_app(frame.f_code.co_filename):
+            return "%s:%d" % (frame.f_code.co_filename, frame.f_lineno)
+        frame = frame.f_back
+    return None
+
+
+def traceback_without_own_frames(thrown: BaseException) -> str:
+    """The whole traceback, causes included, without frames that are ours. Never raises."""
+    try:
+        whole = import_standard("traceback").TracebackException(type(thrown), thrown, traceback_of(thrown))
+        _strip(whole)
+        return "".join(whole.format()).rstrip("\n")
+    except BaseException:
+        return plain_traceback(thrown)
+
+
+def plain_traceback(thrown: BaseException) -> str:
+    """
+    The traceback without lines of source and without causes, by no module of Python's: those import others, and a file of
+    the app's may have the name of one. Never raises.
+    """
+    lines = ["Traceback (most recent call last):"]
+    for place in places_in(thrown):
+        if not is_own(place.file):
+            lines.append('  File "%s", line %d, in %s' % place)
+    text = text_of(thrown)
+    lines.append("%s: %s" % (class_name(thrown), "an exception that cannot be shown" if text is None else text))
+    return "\n".join(lines)
+
+
+class Place(NamedTuple):
+    file: str
+    line: int
+    function: str
+
+
+def places_in(thrown: BaseException) -> List[Place]:
+    """Where the exception passed, the outermost first."""
+    places: List[Place] = []
+    tb = traceback_of(thrown)
+    while tb is not None:
+        code = tb.tb_frame.f_code
+        places.append(Place(code.co_filename, tb.tb_lineno, code.co_name))
+        tb = tb.tb_next
+    return places
+
+
+def _strip(first: Any) -> None:
+    open_ones: List[Any] = [first]
+    while open_ones:
+        one = open_ones.pop()
+        if one is None:
+            continue
+        kept = [frame for frame in one.stack if not is_own(frame.filename)]
+        if kept:  # an error of our own code keeps what there is
+            one.stack[:] = kept
+        open_ones += [one.__cause__, one.__context__, *(getattr(one, "exceptions", None) or ())]
+
+
+def place_in_coroutine(outermost: Any) -> Optional[str]:
+    """The place at which the innermost code of the app's own awaits something; None if there is none."""
+    place: Optional[str] = None
+    coroutine = outermost
+    while coroutine is not None:
+        frame = getattr(coroutine, "cr_frame", None)
+        if frame is not None and is_of_app(frame.f_code.co_filename):
+            place = "%s:%d" % (frame.f_code.co_filename, frame.f_lineno)
+        coroutine = getattr(coroutine, "cr_await", None)
+    return place

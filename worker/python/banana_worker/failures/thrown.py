@@ -1,0 +1,71 @@
+"""
+What may be asked of anything that an app raises, or has among its names. Nothing of it raises: such an object may have any
+attributes, and each of them, its text and its class too, may raise when it is looked at.
+"""
+
+from __future__ import annotations
+
+from typing import Any, List, Optional
+
+
+def is_a(value: object, *classes: type) -> bool:
+    """By what it is, and not by what its `__class__` says, as `isinstance` would."""
+    return issubclass(type(value), classes)
+
+
+def text_of(thrown: object) -> Optional[str]:
+    """Its text, as a plain `str`; None if it cannot be shown."""
+    try:
+        return str.__str__(str(thrown))
+    except BaseException:
+        return None
+
+
+def message_of(thrown: BaseException) -> str:
+    """The text of an exception; its class if the text is empty."""
+    text = text_of(thrown)
+    return "an exception that cannot be shown" if text is None else text or class_name(thrown)
+
+
+def shown(value: object) -> str:
+    """Its `repr`, if it has one."""
+    try:
+        return str.__str__(repr(value))
+    except BaseException:
+        return "what cannot be shown"
+
+
+def class_name(thrown: BaseException) -> str:
+    return _NAME.__get__(type(thrown))
+
+
+def class_package(thrown: BaseException) -> str:
+    """The outermost package of the module that its class names as its own."""
+    try:
+        return str(_MODULE.__get__(type(thrown))).partition(".")[0]
+    except BaseException:
+        return ""
+
+
+def class_names(thrown: BaseException) -> List[str]:
+    """The names of its class and of those that this derives from."""
+    return [_NAME.__get__(base) for base in _BASES.__get__(type(thrown))]
+
+
+def attribute(thrown: BaseException, name: str) -> Any:
+    """None if there is none, or if it cannot be had."""
+    try:
+        return getattr(thrown, name, None)
+    except BaseException:
+        return None
+
+
+def traceback_of(thrown: BaseException) -> Any:
+    return _TRACEBACK.__get__(thrown)
+
+
+# Python's own, whatever a class makes of these names.
+_NAME: Any = vars(type)["__name__"]
+_MODULE: Any = vars(type)["__module__"]
+_BASES: Any = vars(type)["__mro__"]
+_TRACEBACK: Any = vars(BaseException)["__traceback__"]

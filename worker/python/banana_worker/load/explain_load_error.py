@@ -1,0 +1,109 @@
+"""Turns whatever the import of an app raises into file, line, cause and cure."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Optional
+
+from banana_worker.failures.outlook import PERMANENT, TRANSIENT, outlook_of
+from banana_worker.failures.sentences import as_sentence
+from banana_worker.failures.stack_frame import first_frame_outside, traceback_without_own_frames
+from banana_worker.failures.thrown import class_name, is_a, shown, text_of
+from banana_worker.load.missing_module import explain_missing_module
+from banana_worker.load.newer_python import newer_python_hint
+
+
+class AppLoadError(Exception):
+    """The app cannot be loaded. The message names file, line, cause and cure, `detail` has the traceback if one tells
+    more; `outlook` is one of outlook.py's."""
+
+    def __init__(self, message: str, outlook: str = PERMANENT, detail: str = "") -> None:
+        super().__init__(message)
+        self.outlook = outlook
+        self.detail = detail
+
+
+def explain_import_error(path: str, thrown: BaseException) -> AppLoadError:
+    """`path`: the app's file, absolute."""
+    place = first_frame_outside(thrown) or path
+    if not is_a(thrown, SyntaxError, ImportError, SystemExit):
+        return _raised(place, thrown, PERMANENT if _is_apps_mistake(thrown) else outlook_of(thrown))
+    if isinstance(thrown, SyntaxError) and thrown.filename and os.path.isabs(thrown.filename):
+        return AppLoadError(_explain_syntax_error(thrown, path))
+    if isinstance(thrown, ModuleNotFoundError) and thrown.name:
+        return AppLoadError(explain_missing_module(path, place, thrown))
+    if isinstance(thrown, SystemExit):
+        # An app that waits for its database may end like this, too: the same end twice is no proof that it always will.
+        return AppLoadError(_explain_exit(place, thrown), TRANSIENT)
+    return _raised(place, thrown, PERMANENT if is_a(thrown, ImportError) else outlook_of(thrown))
+
+
+def explain_own_mms(path: str, error: ImportError) -> AppLoadError:
+    """`error`: what our part for custom services got from an `mms` that is not ours."""
+    found = sys.modules.get("mms")
+    where = getattr(found, "__file__", None) or "a folder without __init__.py"
+    return AppLoadError(
+        f'{locate_text(path, "mms")}: the app has imported an "mms" of its own ({where}), and a custom service needs that of'
+        f" the server: {as_sentence(str(error))} Give yours another name, or delete it if it is a copy of Multi Model Server's."
+    )
+
+
+def _raised(place: str, thrown: BaseException, outlook: str) -> AppLoadError:
+    raised = f"{place}: importing the app raised:"
+    text = text_of(thrown)
+    what = class_name(thrown) if text is None else f"{class_name(thrown)}: {text}"
+    traceback = traceback_without_own_frames(thrown)
+    hint = newer_python_hint(thrown)
+    if hint:
+        return AppLoadError(f"{raised} {as_sentence(what)} {hint}", PERMANENT, f"{raised}\n{traceback}\n{hint}")
+    return AppLoadError(f"{raised} {what}", outlook, f"{raised}\n{traceback}")
+
+
+def _is_apps_mistake(thrown: BaseException) -> bool:
+    """By the name: the class may come from another copy of the package."""
+    return class_name(thrown) in ("RouteAlreadyInUseException", "InvalidEndpointTypeException")
+
+
+def _explain_syntax_error(error: SyntaxError, path: str) -> str:
+    file = error.filename or path
+    broken = _not_utf8(file)
+    if broken is not None and not error.text:
+        return f"{file}:{broken}: the file is not text in UTF-8: {as_sentence(error.msg)} Save it as UTF-8."
+    text = (error.text or "").strip()
+    shown = "" if text == "" else f": `{text[:100]}`"
+    version = sys.version.split()[0]
+    said = f"{file}:{error.lineno or 1}: syntax error: {error.msg}{shown} (Python {version}, {sys.executable})."
+    hint = newer_python_hint(error)
+    return f"{said} {hint}" if hint else said
+
+
+def _not_utf8(file: str) -> Optional[int]:
+    """The number of the first line that is not UTF-8; None if all are, or if nobody can tell."""
+    try:
+        with open(file, "rb") as source:
+            source.read().decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.object.count(b"\n", 0, error.start) + 1
+    except OSError:
+        pass  # the place is a courtesy
+    return None
+
+
+def _explain_exit(place: str, thrown: SystemExit) -> str:
+    code = thrown.code
+    said = f" and said: {code}" if isinstance(code, str) else f" with {shown(code)[:200]}"
+    return (
+        f"{place}: importing the app called sys.exit{said}. A worker imports the file and then calls its functions:"
+        ' put what is for the main program behind `if __name__ == "__main__":`.'
+    )
+
+
+def locate_text(path: str, text: str) -> str:
+    """`file:line` of the first line of `path` that holds `text`, `file:1` if none does."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as source:
+            lines = source.readlines()
+    except OSError:
+        return path  # the place is a courtesy
+    return f"{path}:{next((number for number, line in enumerate(lines, 1) if text in line), 1)}"

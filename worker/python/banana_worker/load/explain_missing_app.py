@@ -1,0 +1,158 @@
+"""What to do about a file that holds nothing that could be served."""
+
+from __future__ import annotations
+
+import os
+import re
+import types
+from typing import Any, List, Optional, Set
+
+from banana_worker.adapters.potassium_app import potassium_class
+from banana_worker.failures.sentences import kind_of
+from banana_worker.failures.thrown import is_a
+from banana_worker.load.explain_load_error import AppLoadError, locate_text
+from banana_worker.standard_modules import import_standard
+
+_CLOSE = re.compile(r"infer|predict|handler|run|generate|forward|main", re.IGNORECASE)
+
+
+def not_loadable(path: str) -> Optional[AppLoadError]:
+    """Whoever said what is to be loaded did not ask whether it can be. None if it may be."""
+    folder, name = os.path.split(path)
+    if os.path.isfile(folder):
+        return AppLoadError(f"{folder}: the model is this file, and its handler names another, {name}.")
+    if os.path.isdir(path):
+        return AppLoadError(
+            f"{path}: nothing says which of its files is the model's. Name it when you register the model"
+            " (handler=file:function), or call it app.py."
+        )
+    if not os.path.exists(path):
+        return AppLoadError(f"{path}: no such file. Check the path and its extension.")
+    if not os.access(path, os.R_OK):
+        return AppLoadError(f"{path}: the file cannot be read: the server's user has no permission for it.")
+    return None
+
+
+def missing_inference(path: str, module: types.ModuleType) -> AppLoadError:
+    """The file is no app of any kind."""
+    file = os.path.basename(path)
+    if "inference" in vars(module):
+        where = locate_text(path, "inference")
+        return AppLoadError(f"{where}: `inference` is {kind_of(vars(module)['inference'])}; make it a function")
+    body = _statements_of(path)
+    hidden = _hidden_inference(path, body) or _hidden_potassium(path, body)
+    if hidden is not None:
+        return AppLoadError(hidden)
+    names = _own_names(module, body)
+    if _knows_potassium(module):
+        cure = f"{_MAKE_APP}, if it is a Potassium app, or add `def inference(model_inputs): ...`."
+        return AppLoadError(f"{path}:1: {file} has no function `inference`. {_names(names)} {cure}")
+    close = next((name for name in names if _CLOSE.search(name) and callable(getattr(module, name))), None)
+    if close is None:
+        cure = "Add `def inference(model_inputs): ...`."
+        return AppLoadError(f"{path}:1: {file} has no function `inference`. {_names(names)} {cure}")
+    right = "inference_batch" if "batch" in close.lower() else "inference"
+    where = locate_text(path, f" {close}")
+    return AppLoadError(f"{where}: {file} has no function `inference`. {_names(names)} Rename `{close}` to `{right}`.")
+
+
+def missing_handler(path: str, module: types.ModuleType, name: str, classes: List[str]) -> AppLoadError:
+    """The file was named as a service, and has no handler of that name. `classes`: those with a `handle` method."""
+    file = os.path.basename(path)
+    wanted = f"`{name}`" if name else "a function `handle`"
+    choice = "Add `def handle(data, context): ...`, or one class with such a method."
+    if len(classes) > 1:
+        listed = ", ".join(classes)
+        choice = f"It has the classes {listed} with a `handle` method: name one, as in {file}:{classes[0]}."
+    has = _names(_own_names(module, _statements_of(path)))
+    problem = f"no handler: {file} has neither {wanted} nor exactly one class with a `handle` method."
+    return AppLoadError(f"{path}:1: {problem} {has} {choice}")
+
+
+def _own_names(module: types.ModuleType, body: List[Any]) -> List[str]:
+    """The names that the file gives to functions, classes and values, and not what it imports."""
+    imported = _imported_names(body)
+    return [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("__") and name not in imported and not is_a(value, types.ModuleType)
+    ]
+
+
+def _imported_names(body: List[Any]) -> Set[str]:
+    """What the imports of a module are called in it, those under an `if` or a `try` included."""
+    ast = import_standard("ast")
+    outer = [one for one in body if not isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))]
+    imports = [inner for one in outer for inner in ast.walk(one) if isinstance(inner, (ast.Import, ast.ImportFrom))]
+    return {alias.asname or alias.name for one in imports for alias in one.names}
+
+
+def _names(names: List[str]) -> str:
+    if not names:
+        return "It defines nothing."
+    more = f" and {len(names) - 20} more" if len(names) > 20 else ""
+    return f"It has: {', '.join(names[:20])}{more}."
+
+
+def _statements_of(path: str) -> List[Any]:
+    """Those of the top level of the file; none if it has changed since it was imported and cannot be read any more."""
+    try:
+        with open(path, "rb") as source:
+            body: List[Any] = import_standard("ast").parse(source.read()).body
+            return body
+    except (OSError, SyntaxError, ValueError):
+        return []
+
+
+def _hidden_potassium(path: str, body: List[Any]) -> Optional[str]:
+    """Says what is missing if the file has imported our Potassium and makes one that no name of the module is."""
+    if potassium_class() is None:
+        return None
+    ast = import_standard("ast")
+    calls = [inner for one in body for inner in ast.walk(one) if isinstance(inner, ast.Call)]
+    made = [one for one in calls if getattr(one.func, "id", getattr(one.func, "attr", "")) == "Potassium"]
+    if not made:
+        return None
+    problem = f"{os.path.basename(path)} is a Potassium app, and no name of the module is a `Potassium`"
+    return f"{path}:{made[0].lineno}: {problem}: one in a function, a list or a dict is not found. {_MAKE_APP}."
+
+
+_MAKE_APP = "Write `app = ...` at the top level of the file, such as `app = create_app()`"
+
+
+def _knows_potassium(module: types.ModuleType) -> bool:
+    """Whether the file, or the file of a function that it has, or a module, has imported our Potassium and may make one."""
+    kind = potassium_class()
+    spaces = [vars(module)]
+    for value in vars(module).values():
+        if is_a(value, types.ModuleType):
+            spaces.append(_DICT.__get__(value))
+        elif is_a(value, types.FunctionType):
+            spaces.append(value.__globals__)
+    return kind is not None and any(value is kind for space in spaces for value in space.values())
+
+
+# Python's own: asked for its names, a module that loads itself when it is used would do so.
+_DICT: Any = vars(types.ModuleType)["__dict__"]
+
+
+def _hidden_inference(path: str, body: List[Any]) -> Optional[str]:
+    """Says where `def inference` stands, if it is in the file and the module does not have it."""
+    ast = import_standard("ast")
+    for outer in body:
+        if not isinstance(outer, (ast.If, ast.ClassDef, ast.FunctionDef)):
+            continue
+        for inner in ast.walk(outer):
+            if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef)) and inner.name == "inference":
+                place = f"{path}:{inner.lineno}"
+                return f"{place}: `inference` stands {_inside(outer)}. Move it to the top level of the file."
+    return None
+
+
+def _inside(outer: Any) -> str:
+    kind = type(outer).__name__
+    if kind == "ClassDef":
+        return f"inside the class {outer.name}, and not in the module"
+    if kind == "FunctionDef":
+        return f"inside the function {outer.name}, and not in the module"
+    return 'behind an `if` that is false in a worker (`if __name__ == "__main__":` is)'

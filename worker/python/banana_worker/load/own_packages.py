@@ -1,0 +1,42 @@
+"""Names of packages that the server has of its own. A file or folder of such a name beside the app wins, and is told of."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import sys
+import warnings
+from typing import Any, Optional, Sequence
+
+from banana_worker.failures.stack_frame import is_own
+
+# The servers whose packages ours stand in for.
+_SERVERS = {"potassium": "Potassium", "mms": "Multi Model Server", "ts": "TorchServe"}
+
+OWN_PACKAGES = (*_SERVERS, "banana_worker")
+
+
+class _Watch:
+    """An import hook that finds nothing, and warns of the first import that does not give ours."""
+
+    def find_spec(self, name: str, path: Optional[Sequence[str]], target: Any = None) -> None:
+        if path is not None or name not in _SERVERS:
+            return
+        spec = importlib.machinery.PathFinder.find_spec(name)
+        if spec is None:
+            return
+        place = spec.origin or next(iter(spec.submodule_search_locations or ()), "")
+        if not is_own(place):
+            warnings.warn(
+                f'"{name}" is {place}, in place of the package of banana-serve. '
+                f"If that is a copy of {_SERVERS[name]}, delete it: it would start a server of its own.",
+                stacklevel=2,
+            )
+
+
+_watch: Any = _Watch()
+
+
+def watch_imports() -> None:
+    """Warns from now on. It is asked after the hook that finds modules for the worker itself."""
+    if _watch not in sys.meta_path:
+        sys.meta_path.insert(1, _watch)

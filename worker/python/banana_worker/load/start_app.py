@@ -1,0 +1,148 @@
+"""From an app's file to an app that may get calls: import, `init`, one call with the example.
+
+What goes wrong is a `StartFailure`, which ends the worker.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import json
+import os
+import time
+from typing import Any, Dict
+
+from banana_worker.failures.app_function import failed_outside, place_of
+from banana_worker.failures.outlook import outlook_of
+from banana_worker.failures.stack_frame import first_frame_outside, traceback_without_own_frames
+from banana_worker.failures.thrown import class_name, message_of
+from banana_worker.load.load_app import AppLoadError, load_app
+from banana_worker.process.channel import Channel
+from banana_worker.protocol.messages import Call, Route, StartSpec
+from banana_worker.report.tell_metrics import tell_metrics
+from banana_worker.run.answer import WholeAnswer, answer_of
+from banana_worker.run.call_context import CallContext, InitContext
+from banana_worker.run.loaded_app import Example, LoadedApp, Surroundings
+from banana_worker.run.runner import RunnerOptions, check_is_worker
+
+# Enough for a 64-pixel image as JSON.
+_MAX_EXAMPLE_CHARS = 240
+
+
+class StartFailure(Exception):
+    """Why a worker cannot start. `detail` is for the log; `outlook` says whether the next start may succeed."""
+
+    def __init__(self, code: str, message: str, detail: str, outlook: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.detail = detail
+        self.outlook = outlook
+
+
+def import_app(spec: StartSpec) -> LoadedApp:
+    """@raises StartFailure, SystemExit"""
+    try:
+        if spec.service is not None:
+            _enter(spec.service.model_dir)
+        return load_app(spec)
+    except AppLoadError as error:
+        raise StartFailure("SERVE_APP_INVALID", str(error), error.detail, error.outlook) from error
+    except Exception as thrown:
+        message = "%s: import raised: %s" % (_place(thrown, spec), _shown(thrown))
+        raise StartFailure(
+            "SERVE_APP_INVALID", message, traceback_without_own_frames(thrown), outlook_of(thrown)
+        ) from thrown
+
+
+def _enter(model_dir: str) -> None:
+    """A service finds its files by their paths in the model's folder. @raises AppLoadError"""
+    try:
+        os.chdir(model_dir)
+    except OSError as error:
+        text = "%s: the model's folder cannot be entered: %s"
+        raise AppLoadError(text % (model_dir, error.strerror), outlook_of(error)) from error
+
+
+def loaded_info(app: LoadedApp) -> Dict[str, Any]:
+    """What the front has to know of an app before its `init` has run."""
+    options = json.loads(json.dumps(app.model_options, default=str))
+    info = {"routes": [_route_field(route) for route in app.routes], "modelOptions": options}
+    return dict(info, example=_example_text(app.example))
+
+
+def _route_field(route: Route) -> Dict[str, Any]:
+    path, kind, input, webhook, max_batch = route
+    return {"path": path, "kind": kind, "input": input, "webhook": webhook, "maxBatch": max_batch}
+
+
+def init_app(app: LoadedApp, options: RunnerOptions, spec: StartSpec, channel: Channel) -> float:
+    """Runs `init` and the example, and returns how many ms they took. @raises StartFailure, SystemExit"""
+    began_at = time.perf_counter()
+    step = app.init_step
+    worker, log, metrics = options.host.surroundings
+    try:
+        app.surround(Surroundings(spec, lambda measured: tell_metrics(channel, measured)))
+        options.tasks.settled(app.init(InitContext(worker, log, metrics)), lambda: False)
+        step = "the example call"
+        if app.example is not None:
+            contextvars.copy_context().run(_run_example, app, app.example, options)
+        check_is_worker(None)
+    except BaseException as thrown:
+        check_is_worker(thrown)
+        function = app.init_function if step == app.init_step else app.function(app.routes[0].path)
+        place = place_of(function) if failed_outside(thrown) else None
+        raised = "%s: %s raised:" % (place or _place(thrown, spec), step)
+        message = "%s %s" % (raised, _shown(thrown))
+        detail = "" if place else "%s %s" % (raised, traceback_without_own_frames(thrown))
+        raise StartFailure("SERVE_INIT_FAILED", message, detail, outlook_of(thrown)) from thrown
+    return (time.perf_counter() - began_at) * 1000
+
+
+def _place(thrown: BaseException, spec: StartSpec) -> str:
+    return first_frame_outside(thrown) or spec.app
+
+
+def _shown(thrown: BaseException) -> str:
+    name, text = class_name(thrown), message_of(thrown)
+    return name if text == name else "%s: %s" % (name, text)
+
+
+def _run_example(app: LoadedApp, example: Example, options: RunnerOptions) -> None:
+    """Its answer goes through the encoders, so that a wrong one fails before the worker is ready."""
+    route = example.route
+    call = Call(0, 0, 0, "example", route, route, "", "json", "", "", None, "")
+    options.prints.begin("example")
+    try:
+        ctx = CallContext(call, b"", options.host.surroundings)
+        output = options.tasks.settled(app.handle(route, example.input, ctx), lambda: False)
+        if isinstance(output, BaseException):
+            raise output
+        answer = answer_of(output, call)
+        if not isinstance(answer, WholeAnswer):
+            _drain(answer.chunks, options)
+    finally:
+        options.prints.end()
+
+
+def _drain(chunks: Any, options: RunnerOptions) -> None:
+    async def drain() -> None:
+        async for _ in chunks:
+            pass
+
+    if hasattr(chunks, "__anext__"):
+        options.tasks.run(drain(), lambda: False)
+    else:
+        for _ in chunks:
+            pass
+
+
+def _example_text(example: Any) -> str:
+    """The example as a person may paste it; empty if it is too long, or if JSON would make something else of it."""
+    if example is None:
+        return ""
+    try:
+        text = json.dumps(example.input, allow_nan=False, separators=(",", ":"))
+        is_whole = json.loads(text) == example.input
+    except (TypeError, ValueError):
+        return ""  # not JSON: the example itself is run and reported later
+    return text if is_whole and len(text) <= _MAX_EXAMPLE_CHARS else ""

@@ -1,0 +1,1 @@
+"""The worker as a process: its descriptors, the channel to the front, threads, signals and waiting."""

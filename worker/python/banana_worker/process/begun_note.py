@@ -1,0 +1,43 @@
+"""Leaves the note of a call that begins: 16 bytes, in one piece, on fd 5 (docs/wire.md, "The note")."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+import time
+from typing import Optional
+
+from banana_worker.process.process import BEGUN_FD
+
+NOTE_BYTES = 16
+_pack_note = struct.Struct("<IId").pack
+
+
+class BegunNote:
+    """Memory that this process shares with the front: what is written there outlives the process, and costs no call of the
+    system. Where the file cannot be mapped it is written to."""
+
+    def __init__(self, fd: int = BEGUN_FD) -> None:
+        self._fd = fd
+        self._memory = _mapped(fd)
+
+    def begin(self, call_id: int) -> None:
+        """Once this returns, the front will know that the call may have run, whatever becomes of this process."""
+        note = _pack_note(call_id, 0, time.monotonic() * 1000)
+        if self._memory is None:
+            os.pwrite(self._fd, note, 0)
+        else:
+            self._memory[:] = note
+
+    def leave(self) -> None:
+        """In a forked child, where no call begins: the memory and its descriptor are not for it."""
+        if self._memory is not None:
+            self._memory.close()
+
+
+def _mapped(fd: int) -> Optional[mmap.mmap]:
+    try:
+        return mmap.mmap(fd, NOTE_BYTES)
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,132 @@
+"""Frames to the front. What was sent is in the kernel when `send` returns: it survives the death of this process.
+
+May be used from any thread, and by a signal handler: what it sends while its thread sends leaves after that, later than
+its `send` returns, and what it raises then is raised when all is sent. A frame is written in one piece; between two
+fragments of a body other frames may come.
+"""
+
+from __future__ import annotations
+
+import collections
+import struct
+from typing import Any, Callable, Deque, List
+
+from banana_worker.process.in_turn import InTurn
+from banana_worker.process.outgoing import BytesLike, Outgoing, OutgoingIfWanted, OutgoingOnTurn
+from banana_worker.process.process import is_broken_pipe
+from banana_worker.protocol.codec import encode_head
+from banana_worker.protocol.messages import MAX_FRAGMENT_BYTES
+
+# Smaller bodies are copied behind their heads: one write of one buffer is quicker than one of two.
+_COPY_LIMIT_BYTES = 16 * 1024
+# Fragments that go out in one write: enough to keep the front busy, few enough for others to get a word in.
+_FRAGMENTS_PER_WRITE = 4
+
+_pack_prefix = struct.Struct("<II").pack
+
+
+class Channel:
+    def __init__(self, fd: int, on_broken: Callable[[int, OSError], None]) -> None:
+        """`on_broken` is called with the descriptor and its error when nothing can be sent any more."""
+        self._fd = fd
+        self._on_broken = on_broken
+        self._frames = InTurn(self._write)
+        # One long body at a time leaves in fragments: webhooks may not mix.
+        self._long_bodies = InTurn(self._write_fragments)
+        # Those of signal handlers that came in amid a frame of their own thread. Another thread may be at a long body, and
+        # wait for that frame: who waited for it there would wait for ever.
+        self._later: Deque[Deque[Outgoing]] = collections.deque()
+        self._silent = False
+
+    def silence(self) -> None:
+        """In a forked child, whose words the front would take for ours: nothing is sent any more."""
+        self._silent = True
+
+    def send(self, fields: List[Any], body: bytes = b"") -> None:
+        """Sends a message of one frame. @raises ValueError if its head is too long"""
+        self.write([frame(encode_head(fields), body)])
+
+    def send_if(self, is_wanted: Callable[[], bool], fields: List[Any], body: bytes = b"") -> bool:
+        """Sends a message of one frame if `is_wanted` when its turn has come, and returns False if not."""
+        out = OutgoingIfWanted([frame(encode_head(fields), body)], is_wanted)
+        self._write_in_turn(out)
+        return not out.is_dropped
+
+    def send_on_turn(self, messages: Callable[[], List[List[Any]]]) -> None:
+        """Sends messages of one frame each, which `messages` gives when their turn has come: whatever another thread sends
+        after it has called this leaves behind them."""
+        self._write_in_turn(OutgoingOnTurn(lambda: [frame(encode_head(fields)) for fields in messages()]))
+
+    def send_body(self, head: bytes, id: int, body: BytesLike) -> None:
+        """Sends a message whose body may need several frames: its head, then `body` frames of this id."""
+        size = len(body)
+        if size <= _COPY_LIMIT_BYTES:
+            self.write([_pack_prefix(len(head), size) + head + body])
+            return
+        view = memoryview(body)
+        if size <= MAX_FRAGMENT_BYTES:
+            self.write([_pack_prefix(len(head), size) + head, view])
+            return
+        writes = _in_fragments(head, id, view)
+        if self._silent:
+            return
+        if self._frames.is_interrupted():
+            self._later.append(writes)
+        else:
+            self._long_bodies.ask(writes)
+
+    def write(self, parts: List[BytesLike]) -> None:
+        """Writes whole frames, given in parts."""
+        self._write_in_turn(Outgoing(parts))
+
+    def _write_in_turn(self, out: Outgoing) -> None:
+        if self._silent:
+            return
+        try:
+            self._frames.ask(out)
+        finally:
+            if self._later and not self._frames.is_interrupted():
+                self._send_later()
+
+    def _send_later(self) -> None:
+        while self._later:
+            try:
+                writes = self._later.popleft()
+            except IndexError:
+                return  # another thread sends it
+            self._long_bodies.ask(writes)
+
+    def _write_fragments(self, writes: Deque[Outgoing]) -> None:
+        while writes:
+            self._write_in_turn(writes[0])
+            writes.popleft()
+
+    def _write(self, out: Outgoing) -> None:
+        try:
+            out.write(self._fd)
+        except OSError as thrown:
+            if not is_broken_pipe(thrown):
+                raise
+            if not self._silent:
+                self._on_broken(self._fd, thrown)
+
+
+def _in_fragments(head: bytes, id: int, view: memoryview) -> Deque[Outgoing]:
+    """The writes that a long body needs."""
+    writes: Deque[Outgoing] = collections.deque()
+    next_head = encode_head(["body", id])
+    parts: List[BytesLike] = []
+    for start in range(0, len(view), MAX_FRAGMENT_BYTES):
+        fragment = view[start : start + MAX_FRAGMENT_BYTES]
+        parts += (_pack_prefix(len(head), len(fragment)) + head, fragment)
+        head = next_head
+        if len(parts) == 2 * _FRAGMENTS_PER_WRITE:
+            writes.append(Outgoing(parts))
+            parts = []
+    if parts:
+        writes.append(Outgoing(parts))
+    return writes
+
+
+def frame(head: bytes, body: bytes = b"") -> bytes:
+    return _pack_prefix(len(head), len(body)) + head + body

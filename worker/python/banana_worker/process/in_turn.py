@@ -1,0 +1,66 @@
+"""One thing at a time, each to its end, and no thread that waits for itself."""
+
+from __future__ import annotations
+
+import collections
+import threading
+from typing import Callable, Deque, Generic, Optional, TypeVar
+
+from banana_worker.failures.stack_frame import is_own, places_in
+
+T = TypeVar("T")
+
+
+class InTurn(Generic[T]):
+    """Does what threads ask for, one after the other. It is done when `ask` returns, with one exception: a signal handler
+    or a `__del__` that comes in while its own thread is at it gets it done after that, since the other would never end.
+    What a signal handler raises meanwhile is raised once everything is done."""
+
+    def __init__(self, do: Callable[[T], None]) -> None:
+        """`do` is called again for the same thing when a signal handler has raised at one of its steps, and goes on from
+        there. What it raises by itself ends that thing, and is raised at the end, too."""
+        self._do = do
+        # Held again by a thread that has it already, which then finds `_is_busy`.
+        self._lock = threading.RLock()
+        self._is_busy = False
+        self._asked: Deque[T] = collections.deque()
+
+    def ask(self, what: T) -> None:
+        with self._lock:
+            self._asked.append(what)
+            if not self._is_busy:
+                self._do_all()
+
+    def is_interrupted(self) -> bool:
+        """Whether this thread is at it, and was interrupted by the code that asks."""
+        if not self._lock.acquire(False):
+            return False
+        try:
+            return self._is_busy
+        finally:
+            self._lock.release()
+
+    def _do_all(self) -> None:
+        raised: Optional[BaseException] = None
+        while self._asked or self._is_busy:  # also what was asked for just before the flag fell
+            try:
+                self._is_busy = True
+                while self._asked:
+                    self._do(self._asked[0])
+                    self._asked.popleft()
+                self._is_busy = False
+            except BaseException as thrown:
+                raised = thrown
+                try:
+                    is_own = _is_own_failure(thrown)
+                except RecursionError:  # the app has left no stack for us, and none to look
+                    is_own = True
+                if is_own:
+                    del self._asked[0]  # without a call, for which there may be no stack either
+        if raised is not None:
+            raise raised
+
+
+def _is_own_failure(thrown: BaseException) -> bool:
+    """Whether no code of the app's has raised it. Python's own handler of SIGINT leaves no trace."""
+    return not isinstance(thrown, KeyboardInterrupt) and all(is_own(place.file) for place in places_in(thrown))

@@ -1,0 +1,88 @@
+"""Waiting for what a message or another thread may bring: credit, a client's words, the end of a webhook, a `close`.
+
+On the main thread the one who waits reads the messages himself; on any other thread, and in the event loop, he is woken
+by `ring`, which is called after each read. A thread that makes true what others may wait for calls it, too.
+"""
+
+from __future__ import annotations
+
+import collections
+import threading
+from typing import TYPE_CHECKING, Any, Callable, Deque
+
+from banana_worker.process import process
+from banana_worker.process.listener import Listener
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop, Future
+
+
+class Waits:
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._changed = threading.Condition()
+        # Number of threads that wait; each counts itself before it looks.
+        self._threads = 0
+        # Never another deque: who waits may just have taken hold of it.
+        self._futures: Deque[Future[None]] = collections.deque()
+
+    def wait(self, is_there: Callable[[], bool]) -> None:
+        """Waits until `is_there`, which must not raise. @raises RuntimeError in a forked child"""
+        if is_there():
+            return
+        _check_is_worker()
+        if self._listener.is_main_thread:
+            self._listener.wait_for_anybody(is_there)
+            return
+        with self._changed:
+            self._threads += 1
+            self._changed.wait_for(is_there)
+            self._threads -= 1
+
+    async def wait_async(self, is_there: Callable[[], bool]) -> None:
+        """`wait` that lets the event loop go on."""
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        while not is_there():
+            _check_is_worker()
+            future: Future[None] = loop.create_future()
+            self._futures.append(future)
+            if is_there():  # it came before we were on the list
+                self.ring()
+            await future
+
+    def ring(self) -> None:
+        """Something may be there by now."""
+        self._listener.wake_main()
+        if self._threads > 0:
+            with self._changed:
+                self._changed.notify_all()
+        for _ in range(len(self._futures)):
+            try:
+                future = self._futures.popleft()
+            except IndexError:
+                return  # another thread rings, too
+            call_in_loop(future.get_loop(), _resolve, future)
+
+
+def call_in_loop(loop: AbstractEventLoop, function: Callable[..., Any], *args: Any) -> None:
+    """Calls it soon on the thread of the loop; never, if the app has closed the loop. For any thread."""
+    try:
+        loop.call_soon_threadsafe(function, *args)
+    except RuntimeError:
+        if not loop.is_closed():
+            raise
+
+
+def _check_is_worker() -> None:
+    """@raises RuntimeError in a forked child, which no message reaches"""
+    if process.in_fork():
+        raise RuntimeError(
+            "a process that the app has forked cannot wait for its caller: that is for the worker itself"
+        )
+
+
+def _resolve(future: Future[None]) -> None:
+    if not future.done():  # whoever waited may have been cancelled
+        future.set_result(None)

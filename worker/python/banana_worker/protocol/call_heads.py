@@ -1,0 +1,180 @@
+"""Heads of frames, with calls as `Call`s.
+
+Heads of one length are nearly always written alike: the same fields in the same places, behind the same bytes. So a head that
+has the length of one before is taken apart in one step (`_Shape`), and read field by field only where that does not fit.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, Dict, List, Optional, Tuple
+
+from banana_worker.protocol.codec import decode_head, pack, read_call, read_value, read_values
+from banana_worker.protocol.errors import ProtocolError
+from banana_worker.protocol.messages import Call
+
+# A `call` with its three fields and one call, up to the number of this call's fields.
+_ONE_CALL = b"\x94" + pack("call") + b"\x91"
+_LEAST_TAG, _MOST_TAG = 0x9C, 0x9F
+
+# From the route to `Accept`: texts, in the middle of a call's fields.
+_ABOUT_FIELDS = 6
+# Those behind the headers. A call may leave them out.
+_FIRST_OF_REST = 12
+_REST_DEFAULTS: Tuple[Any, ...] = tuple(Call._field_defaults.values())
+
+_NIL, _DOUBLE, _TRUE = 0xC0, 0xCB, 0xC3
+# How whole numbers are written behind their tags, and how many bytes say the length of a text behind its tag.
+_WHOLE_NUMBERS = {0xCC: "B", 0xCD: "H", 0xCE: "I", 0xCF: "Q"}
+_LENGTHS = {0xD9: 1, 0xDA: 2, 0xDB: 4}
+
+# More lengths than this are not kept at a time.
+_MOST_SHAPES = 64
+
+
+class _Places:
+    """Goes over a head that is known to be whole, and notes where what differs from call to call stands in it."""
+
+    def __init__(self, head: bytes) -> None:
+        self._head = head
+        self.at = len(_ONE_CALL) + 1
+        # For `struct`: by turns what is always the same, and a field.
+        self.layout = ">"
+        self._noted_to = 0
+
+    def note(self, start: int, end: int, code: str) -> None:
+        self.layout += "%ds%s" % (start - self._noted_to, code)
+        self._noted_to = self.at = end
+
+    def note_number(self) -> None:
+        """@raises KeyError if it is written in a way that the front does not use"""
+        tag = self._head[self.at]
+        if tag < 0x80:
+            self.note(self.at, self.at + 1, "b")  # the number is its own tag; any other tag is below 0 as such a number
+        else:
+            code = _WHOLE_NUMBERS[tag]
+            self.note(self.at + 1, self.at + 1 + struct.calcsize(code), code)
+
+    def note_text(self) -> None:
+        end = read_value(self._head, self.at)[1]
+        start = self.at + 1 + _LENGTHS.get(self._head[self.at], 0)
+        self.note(start, end, "%ds" % (end - start))
+
+    def note_texts(self, count: int) -> None:
+        end = read_values(self._head, self.at, count)[1]
+        self.note(self.at, end, "%ds" % (end - self.at))
+
+    def note_deadline(self) -> None:
+        """@raises KeyError as `note_number` does"""
+        tag = self._head[self.at]
+        if tag == _DOUBLE:
+            self.note(self.at + 1, self.at + 9, "d")
+        elif tag == _NIL:
+            self.note(self.at + 1, self.at + 1, "0s")
+        else:
+            raise KeyError(tag)
+
+    def skip(self, count: int) -> List[Any]:
+        """Goes over fields that are always the same, and reads them."""
+        values, self.at = read_values(self._head, self.at, count)
+        return values
+
+
+class _Shape:
+    """Reads heads that are written like one that was read before."""
+
+    def __init__(self, head: bytes) -> None:
+        """Learns from a head of one call that is known to be whole. @raises KeyError if the front does not write such heads"""
+        places = _Places(head)
+        for _ in ("id", "body_bytes", "inline_bytes"):
+            places.note_number()
+        places.note_text()
+        places.note_texts(_ABOUT_FIELDS)
+        places.note_deadline()
+        places.note_text()
+        rest = places.skip((head[len(_ONE_CALL)] & 0x0F) - _FIRST_OF_REST)
+        places.note_number()
+        places.note(len(head), len(head), "0s")
+        if head[-1] != _TRUE:
+            raise KeyError(head[-1])
+        self._unpack = struct.Struct(places.layout).unpack
+        # What is always the same: tags, lengths, the rest of the fields.
+        self._between = self._unpack(head)[::2]
+        self._has_deadline = "d" in places.layout
+        self._rest = (*rest, *_REST_DEFAULTS[len(rest) :])
+        # What the last call said of its route and its types, and how: the next one mostly says the same.
+        self._about_bytes = b""
+        self._about = ("", "", "", "", "", "")
+
+    def read(self, head: bytes) -> Optional[List[Any]]:
+        """The fields of a head that is as long as the one that this was learned from; None if it is written in another way."""
+        parts = self._unpack(head)
+        if parts[::2] != self._between:
+            return None
+        id, body_bytes, inline_bytes, request_id, about, deadline, headers, number, _ = parts[1::2]
+        if id < 0 or body_bytes < 0 or inline_bytes < 0 or number < 0:
+            return None
+        if about != self._about_bytes and not self._learn_about(about):
+            return None
+        call = Call(
+            id,
+            body_bytes,
+            inline_bytes,
+            request_id.decode("utf-8", "replace"),
+            *self._about,
+            deadline if self._has_deadline else None,
+            headers.decode("utf-8", "replace"),
+            *self._rest,
+        )
+        return ["call", [call], number, True]
+
+    def _learn_about(self, about: bytes) -> bool:
+        """Returns False if these are not the texts that they should be."""
+        try:
+            texts, end = read_values(about, 0, _ABOUT_FIELDS)
+        except (IndexError, TypeError, struct.error, ProtocolError):
+            return False
+        if end != len(about) or any(type(text) is not str for text in texts):
+            return False
+        route, path, query, format, content_type, accept = texts
+        self._about_bytes, self._about = about, (route, path, query, format, content_type, accept)
+        return True
+
+
+class CallHeads:
+    """Reads the heads of one stream of frames."""
+
+    def __init__(self) -> None:
+        # By the length of the heads.
+        self._shapes: Dict[int, _Shape] = {}
+        # Length of the last head that no shape fitted: one that comes twice in a row is worth learning.
+        self._missed = 0
+
+    def decode(self, head: bytes) -> List[Any]:
+        """`decode_head`, where the calls of a `call` are instances of `Call`. @raises ProtocolError"""
+        shape = self._shapes.get(len(head))
+        if shape is not None:
+            read = shape.read(head)
+            if read is not None:
+                return read
+        fields = decode_head(head)
+        if fields[0] == "call":
+            if len(fields) < 4 or type(fields[1]) is not list:
+                raise ProtocolError("malformed message: a call without calls, a number or its end")
+            fields[1] = [read_call(call) for call in fields[1]]
+            self._learn(head)
+        return fields
+
+    def _learn(self, head: bytes) -> None:
+        if len(head) != self._missed:
+            self._missed = len(head)
+            return
+        self._missed = 0
+        if not head.startswith(_ONE_CALL) or not _LEAST_TAG <= head[len(_ONE_CALL)] <= _MOST_TAG:
+            return
+        if len(self._shapes) == _MOST_SHAPES:
+            self._shapes.clear()
+        try:
+            self._shapes[len(head)] = _Shape(head)
+        except KeyError:
+            pass  # another front than ours: its heads are read field by field

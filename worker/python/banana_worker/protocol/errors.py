@@ -1,0 +1,42 @@
+"""The one error of the worker, with its codes and their messages."""
+
+from __future__ import annotations
+
+from typing import Dict
+
+# Safe for a client: they say what happened without a secret, a path or a traceback. As in protocol/errors.ts.
+MESSAGES: Dict[str, str] = {
+    "SERVE_BAD_BODY": "The request body could not be read.",
+    "SERVE_INFERENCE_FAILED": "The model failed on this call.",
+    "SERVE_OUTPUT_INVALID": "The model's output could not be encoded.",
+    "SERVE_OUTPUT_TOO_LARGE": "The model's output is larger than allowed.",
+    "SERVE_CANCELLED": "The client left.",
+    "SERVE_WORKER_LOST": "The worker died while running this call.",
+    "SERVE_PROTOCOL": "A worker broke the protocol.",
+    "SERVE_INTERNAL": "The server failed on this request.",
+    "SERVE_APP_INVALID": "The app cannot be loaded.",
+    "SERVE_INIT_FAILED": "The app's init failed.",
+}
+
+
+class ServeError(Exception):
+    """A failure that the front knows by its code.
+
+    `message` is safe to show a client; `detail` is for the log alone. `status` is an HTTP status of the app's choosing,
+    400 to 599, or 0: the one that belongs to the code. `kind` is one of docs/wire.md, or empty.
+    """
+
+    def __init__(self, code: str, message: str = "", detail: str = "", status: int = 0, kind: str = "") -> None:
+        super().__init__(message or MESSAGES.get(code, code))
+        self.code = code
+        self.message = message or MESSAGES.get(code, code)
+        self.detail = detail
+        self.status = status
+        self.kind = kind
+
+
+class ProtocolError(ServeError):
+    """The front sent what the wire does not allow; `detail` says what, for the log."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__("SERVE_PROTOCOL", detail=detail)

@@ -1,0 +1,72 @@
+"""`ctx.log`: lines for the server's own log, sent as messages so that they carry worker and request id."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Mapping, Optional
+
+from banana_worker.process.channel import Channel
+from banana_worker.protocol.messages import MAX_TEXT_CHARS
+from banana_worker.reply.json_encoding import json_text
+
+
+class AppLog:
+    """
+    May be used from any thread. Fields are written as an answer would be, numbers of numpy included. A line must never
+    fail its call: what cannot be shown is named instead.
+    """
+
+    def __init__(self, channel: Channel, request_id: str = "", traceparent: str = "") -> None:
+        self._channel = channel
+        self._request_id = request_id
+        self._traceparent = traceparent
+
+    def of_call(self, request_id: str, traceparent: str) -> AppLog:
+        return AppLog(self._channel, request_id, traceparent)
+
+    def debug(self, message: Any, fields: Optional[Mapping[str, Any]] = None, **more: Any) -> None:
+        self._send("debug", message, fields, more)
+
+    def info(self, message: Any, fields: Optional[Mapping[str, Any]] = None, **more: Any) -> None:
+        self._send("info", message, fields, more)
+
+    def warn(self, message: Any, fields: Optional[Mapping[str, Any]] = None, **more: Any) -> None:
+        self._send("warn", message, fields, more)
+
+    warning = warn
+
+    def error(self, message: Any, fields: Optional[Mapping[str, Any]] = None, **more: Any) -> None:
+        self._send("error", message, fields, more)
+
+    def _send(self, level: str, message: Any, fields: Optional[Mapping[str, Any]], more: Mapping[str, Any]) -> None:
+        text = self._fields_text(fields, more)
+        self._channel.send(["log", level, _clip(_shown(message)), text, self._request_id])
+
+    def _fields_text(self, fields: Any, more: Mapping[str, Any]) -> str:
+        if fields is None and not more and not self._traceparent:
+            return ""
+        if fields is not None and not isinstance(fields, Mapping):
+            return json.dumps({"unloggable": "fields are not a mapping"})
+        whole = {"traceparent": self._traceparent} if self._traceparent else {}
+        try:
+            whole.update(fields or {})
+            whole.update(more)
+            text = json_text(whole)
+        except Exception as error:
+            return json.dumps({"unloggable": _clip(_shown(error))})
+        return (
+            text if len(text) <= MAX_TEXT_CHARS else json.dumps({"unloggable": "fields of %d characters" % len(text)})
+        )
+
+
+def _shown(value: Any) -> str:
+    try:
+        return str(value)
+    except Exception:
+        return "a message that cannot be shown"
+
+
+def _clip(text: str) -> str:
+    if len(text) <= MAX_TEXT_CHARS:
+        return text
+    return "%s… (%d characters)" % (text[:MAX_TEXT_CHARS], len(text))

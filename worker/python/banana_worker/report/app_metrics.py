@@ -1,0 +1,98 @@
+"""`ctx.metrics`: what an app counts and measures. It is checked here, where the author sees the error; the front adds up
+what all workers tell. What is measured leaves in one message before the call's answer, or within some 0.1 s."""
+
+from __future__ import annotations
+
+import collections
+from typing import Any, Callable, Deque, Dict, Iterator, List, Mapping, Optional, Tuple, Union
+
+from banana_worker.process import process
+from banana_worker.process.channel import Channel
+from banana_worker.protocol.messages import Metric
+from banana_worker.report.metric_rules import metric_error, number_of
+from banana_worker.report.tell_metrics import metric_messages
+
+Labels = Mapping[str, Union[str, int, float, bool]]
+
+# A message leaves at once when so many wait: an app may measure in a long loop.
+_MOST_WAITING = 1000
+
+
+class OwnMetrics:
+    """May be used from any thread, and by a signal handler; nothing is counted in a forked child. Names and labels are
+    those of Prometheus: letters, digits and underscores; one that is not allowed raises a TypeError or a ValueError."""
+
+    def __init__(self, channel: Channel, on_waiting: Callable[[], None]) -> None:
+        """`on_waiting` sees to it that `tell` is called soon."""
+        self._channel = channel
+        self._on_waiting = on_waiting
+        self._kinds: Dict[str, str] = {}
+        # There is no lock: a signal handler that measures would wait for the thread that it has come in on.
+        self._waiting: Deque[Metric] = collections.deque()
+        # Some were taken to be sent, perhaps by another thread, and may not have left yet.
+        self._are_leaving = False
+
+    def counter(self, name: str, value: float = 1, labels: Optional[Labels] = None) -> None:
+        """Adds to a number that only rises, over all workers."""
+        self._measure("counter", name, value, labels)
+
+    def gauge(self, name: str, value: float, labels: Optional[Labels] = None) -> None:
+        """Sets a number that may rise and fall. Each worker has its own."""
+        self._measure("gauge", name, value, labels)
+
+    def histogram(self, name: str, value: float, labels: Optional[Labels] = None) -> None:
+        """Adds a value to a distribution, over all workers. Times are in seconds."""
+        self._measure("histogram", name, value, labels)
+
+    def tell(self) -> None:
+        """Sends what waits; in the kernel when this returns."""
+        if self._waiting or self._are_leaving:
+            self._channel.send_on_turn(self._messages)
+
+    def _messages(self) -> List[List[Any]]:
+        """Takes what waits. Only one thread at a time is at it, and has sent it before another is."""
+        self._are_leaving = True
+        metrics = _together(self._taken())
+        self._are_leaving = len(metrics) > 0
+        return list(metric_messages(metrics))
+
+    def _measure(self, kind: str, name: str, given_value: Any, given: Optional[Labels]) -> None:
+        value = number_of(given_value)
+        labels = {} if given is None else given
+        error = metric_error(kind, name, value, labels, self._kinds)
+        if error is not None:
+            raise error
+        dimensions = "\n".join("%s\n%s" % (label, _label_text(labels[label])) for label in sorted(labels))
+        if process.in_fork():
+            return
+        self._kinds[name] = kind
+        self._waiting.append(Metric(kind, name, value, "", dimensions, []))
+        if len(self._waiting) >= _MOST_WAITING:
+            self.tell()
+        else:
+            self._on_waiting()
+
+    def _taken(self) -> Iterator[Metric]:
+        for _ in range(len(self._waiting)):
+            yield self._waiting.popleft()
+
+
+def _together(metrics: Iterator[Metric]) -> List[Metric]:
+    """What a counter has counted is added up, and of a gauge the last value is kept."""
+    kept: List[Metric] = []
+    places: Dict[Tuple[str, str], int] = {}
+    for metric in metrics:
+        place = None if metric.kind == "histogram" else places.get((metric.name, metric.dimensions))
+        if place is None:
+            places[metric.name, metric.dimensions] = len(kept)
+            kept.append(metric)
+        elif metric.kind == "counter":
+            total = kept[place].value + metric.value  # type: ignore[operator]
+            kept[place] = metric._replace(value=total)
+        else:
+            kept[place] = metric
+    return kept
+
+
+def _label_text(value: Any) -> str:
+    return ("true" if value else "false") if isinstance(value, bool) else str(value)

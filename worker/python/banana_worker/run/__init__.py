@@ -1,0 +1,1 @@
+"""Calls, from their arrival to their one ending."""

@@ -1,0 +1,106 @@
+"""What an app has returned, as the answer that goes to the front: by what it is, then by what the client accepts."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, NamedTuple, Tuple, Union
+
+from banana_worker.formats import BY_ACCEPT, format_named
+from banana_worker.protocol.messages import Call
+from banana_worker.reply.accept import asks_for
+from banana_worker.reply.images import PNG_TYPE, is_image, png_bytes
+from banana_worker.reply.json_encoding import json_bytes
+from banana_worker.reply.reply import BytesBody, JsonBody, Reply, ReplyHead, ResultBody
+from banana_worker.reply.stream import (
+    AsyncChunks,
+    ItemEncoder,
+    SyncChunks,
+    chunks_of,
+    encoder_for,
+    iterator_of,
+    raw_items,
+)
+
+BytesLike = Union[bytes, bytearray, memoryview]
+
+
+class WholeAnswer(NamedTuple):
+    head: ReplyHead
+    body: BytesLike
+
+
+class StreamedAnswer(NamedTuple):
+    """
+    `chunks` is an iterator, or an async iterator (it has `__anext__`), of the bytes to send; closing it closes what the
+    app gave. `head` is called once, when the first chunk, or the end, is there. What `chunks` raises fails the call: a
+    ServeError as it is, anything else as the app's failure.
+    """
+
+    head: Callable[[], ReplyHead]
+    chunks: Union[SyncChunks, AsyncChunks]
+
+
+Answer = Union[WholeAnswer, StreamedAnswer]
+
+_BYTES = (bytes, bytearray, memoryview)
+_JSON_HEAD = ReplyHead(200, "application/json")
+_BYTES_HEAD = ReplyHead(200, "application/octet-stream")
+
+
+def answer_of(output: object, call: Call) -> Answer:
+    """
+    The answer to a call; an exception that was returned is raised. @raises ServeError SERVE_OUTPUT_INVALID for what
+    cannot be encoded.
+    """
+    kind = type(output)
+    if kind is not dict and kind is not list:
+        special = _special_answer(output, call)
+        if special is not None:
+            return special
+    for content_type, name in BY_ACCEPT:
+        if asks_for(call.accept, content_type):
+            return WholeAnswer(ReplyHead(200, content_type), format_named(name).write(output, call)[1])
+    return WholeAnswer(_JSON_HEAD, json_bytes(output, call.ascii_json))
+
+
+def _special_answer(output: object, call: Call) -> Union[Answer, None]:
+    """The answer for what is no value in a format of the client's choice; None for what is one."""
+    if isinstance(output, Reply):
+        return _reply_answer(output, call)
+    if isinstance(output, _BYTES):
+        return WholeAnswer(_BYTES_HEAD, _flat(output))
+    if output is None or isinstance(output, (str, int, float, dict, list, tuple)):
+        return None
+    if isinstance(output, BaseException):
+        raise output
+    if is_image(output):
+        return WholeAnswer(ReplyHead(200, PNG_TYPE), png_bytes(output))
+    iterator = iterator_of(output)
+    return None if iterator is None else _streamed(iterator, encoder_for(call.accept))
+
+
+def _flat(data: BytesLike) -> BytesLike:
+    """The bytes in their order, whatever the shape of a view."""
+    if isinstance(data, memoryview):
+        return data.cast("B") if data.c_contiguous else data.tobytes()
+    return data
+
+
+def _reply_answer(reply: Reply, call: Call) -> Answer:
+    head, body = reply.head, reply.body
+    if isinstance(body, JsonBody):
+        return WholeAnswer(head, json_bytes(body.value, call.ascii_json))
+    if isinstance(body, BytesBody):
+        return WholeAnswer(head, _flat(body.data))
+    if isinstance(body, ResultBody):
+        content_type, data = _result(body.value, call)
+        return WholeAnswer(head if head.content_type else head._replace(content_type=content_type), data)
+    return _streamed(body.items, raw_items(head, body.type_from_chunk))
+
+
+def _streamed(items: Any, encoder: ItemEncoder) -> StreamedAnswer:
+    chunks = chunks_of(items, encoder)
+    return StreamedAnswer(lambda: chunks.head, chunks)
+
+
+def _result(value: object, call: Call) -> Tuple[str, BytesLike]:
+    return format_named("mms").write(value, call)

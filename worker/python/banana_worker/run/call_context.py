@@ -1,0 +1,168 @@
+"""`ctx` of one call. Everything that costs something is made when the app first asks for it."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Dict, List, NamedTuple, Optional
+
+from banana_worker.protocol.messages import Call
+
+if TYPE_CHECKING:
+    from banana_worker.report.app_log import AppLog
+    from banana_worker.report.app_metrics import OwnMetrics
+
+# Of all contexts: a wait is rare. A signal handler may wait while its thread begins to.
+_first_wait_lock = threading.RLock()
+
+
+class WorkerInfo:
+    """The slot of this worker."""
+
+    def __init__(self, index: int, gpu: Optional[str], threads: int) -> None:
+        # Number of the slot, from 0; it stays the same over restarts.
+        self.index = index
+        # The one GPU that this worker sees, as in CUDA_VISIBLE_DEVICES; None without a GPU.
+        self.gpu = gpu
+        # Cores this worker may use, at least 1.
+        self.threads = threads
+
+
+class InitContext(NamedTuple):
+    """What `init` may ask for."""
+
+    worker: WorkerInfo
+    log: AppLog
+    metrics: OwnMetrics
+
+
+class CallSurroundings(NamedTuple):
+    """What is the same for the contexts of all calls of a worker."""
+
+    worker: WorkerInfo
+    log: AppLog
+    metrics: OwnMetrics
+
+
+class CallContext:
+    """What an app may know of a call. All of it may be read from any thread."""
+
+    __slots__ = ("call", "worker", "metrics", "_log", "_worker_log", "_body", "_headers", "_query", "_reason", "_left")
+
+    def __init__(self, call: Call, body: bytes, surroundings: CallSurroundings) -> None:
+        self.call = call
+        self.worker = surroundings.worker
+        self.metrics = surroundings.metrics
+        self._worker_log = surroundings.log
+        self._body: bytes = body
+        self._log: Optional[AppLog] = None
+        self._headers: Optional[Dict[str, str]] = None
+        self._query: Optional[Dict[str, List[str]]] = None
+        self._reason: Optional[str] = None
+        self._left: Optional[threading.Event] = None
+
+    @property
+    def call_id(self) -> int:
+        """The call's name on the wire."""
+        return self.call.id
+
+    @property
+    def request_id(self) -> str:
+        """The request's id, also in the answer's X-Request-Id and in every log line of the call."""
+        return self.call.request_id
+
+    @property
+    def path(self) -> str:
+        """The path as the client wrote it, percent escapes included."""
+        return self.call.path
+
+    @property
+    def content_type(self) -> str:
+        """Content-Type as sent; empty if absent."""
+        return self.call.content_type
+
+    @property
+    def deadline(self) -> Optional[float]:
+        """When the client stops waiting, as `time.time()` counts; None without a deadline."""
+        deadline_ms = self.call.deadline_ms
+        return None if deadline_ms is None else deadline_ms / 1000
+
+    @property
+    def body(self) -> bytes:
+        """The body as it came."""
+        return self._body
+
+    def forget_body(self) -> None:
+        """The body is not needed any more. An app may keep the rest for long."""
+        self._body = b""
+
+    @property
+    def headers(self) -> Dict[str, str]:
+        """Request headers, names in lower case, repeated ones joined with `, `."""
+        if self._headers is None:
+            self._headers = _header_dict(self.call.headers)
+        return self._headers
+
+    @property
+    def query(self) -> Dict[str, List[str]]:
+        """The request's query: every value of each name, in their order."""
+        if self._query is None:
+            from urllib.parse import parse_qs
+
+            self._query = parse_qs(self.call.query, keep_blank_values=True)
+        return self._query
+
+    @property
+    def log(self) -> AppLog:
+        """Writes lines to the server's log that carry the worker and the request's id."""
+        if self._log is None:
+            self._log = self._worker_log.of_call(self.call.request_id, _traceparent(self.headers))
+        return self._log
+
+    @property
+    def cancelled(self) -> bool:
+        """True once nobody waits any more: the client has left, a limit has passed, or the server stops."""
+        return self._reason is not None
+
+    @property
+    def cancel_reason(self) -> str:
+        """Why nobody waits any more; empty while somebody does."""
+        return self._reason or ""
+
+    def wait_cancelled(self, timeout: Optional[float] = None) -> bool:
+        """Waits up to `timeout` seconds, without one for ever, until nobody waits for the call; returns `cancelled`."""
+        left = self._left_event()
+        if self._reason is not None:
+            return True
+        return left.wait(timeout) or self.cancelled
+
+    def cancel(self, reason: str) -> None:
+        """For the worker: tells the app that nobody waits any more. The first reason stays."""
+        if self._reason is None:
+            self._reason = reason
+        if self._left is not None:
+            self._left.set()
+
+    def _left_event(self) -> threading.Event:
+        """One for all that wait, made by the first of them."""
+        with _first_wait_lock:
+            if self._left is None:
+                self._left = threading.Event()
+            return self._left
+
+
+def _traceparent(headers: Dict[str, str]) -> str:
+    sent = headers.get("traceparent", "")
+    if not sent:
+        return ""
+    from banana_worker.text.traceparent import valid_traceparent
+
+    return valid_traceparent(sent)
+
+
+def _header_dict(lines: str) -> Dict[str, str]:
+    headers: Dict[str, str] = {}
+    parts = lines.split("\n") if lines else []
+    for name, value in zip(parts[::2], parts[1::2]):
+        key = name.lower()
+        headers[key] = "%s, %s" % (headers[key], value) if key in headers else value
+    return headers

@@ -1,0 +1,100 @@
+"""The call that runs alone, from its begin to its end.
+
+1. A note says that it begins, then the app runs: so a death tells exactly which calls may have run.
+2. `running_call.py` makes messages of what the app returns or raises.
+3. When its ending is in the kernel, `run` returns to `run_loop.py`.
+
+One object runs all calls of a worker, one after the other, on the main thread.
+"""
+
+from __future__ import annotations
+
+from typing import Any, List, Optional
+
+from banana_worker.formats.read_input import read_input
+from banana_worker.protocol.errors import ServeError
+from banana_worker.run.answer import StreamedAnswer
+from banana_worker.run.arriving_calls import WaitingCall
+from banana_worker.run.runner import Runner, check_is_worker
+from banana_worker.run.running_call import RunningCall
+from banana_worker.run.tasks import is_cancellation
+
+
+class CallRunner(Runner):
+    _current: Optional[RunningCall] = None
+
+    def take(self, batch: List[WaitingCall]) -> None:
+        """From here on a cancel finds the one call of this batch."""
+        self._current = RunningCall(self.options.host, batch[0])
+
+    def run(self) -> Optional[BaseException]:
+        """Runs the call that was taken to its end, and returns what the app raised, if it did. @raises AppExit"""
+        running = self._current
+        assert running is not None
+        self.options.note.begin(running.call.id)
+        self.options.prints.begin(running.call.request_id)
+        try:
+            output = self._handle(running)
+            self._deliver(running, output)
+        except BaseException as thrown:
+            check_is_worker(thrown)
+            return self._fail(running, thrown)
+        finally:
+            self._current = None
+            self.options.prints.end()
+        return output if isinstance(output, BaseException) else None
+
+    def find(self, call_id: int) -> Optional[RunningCall]:
+        running = self._current
+        return running if running is not None and running.call.id == call_id else None
+
+    def cancel(self, call_id: int, reason: str) -> None:
+        running = self.find(call_id)
+        if running is not None:
+            running.cancel(reason)
+            self.options.tasks.cancel()
+
+    def abort(self, reason: str) -> None:
+        running = self._current
+        if running is not None:
+            running.ctx.cancel(reason)
+
+    def _handle(self, running: RunningCall) -> Any:
+        app, call, ctx = self.options.app, running.call, running.ctx
+        value: Any = None
+        if call.format == "websocket":
+            running.open_socket()
+            value = running.socket
+        else:
+            value = read_input(call, ctx.body, app.wishes(call.route))
+        output = app.handle(call.route, value, ctx)
+        return self.options.tasks.settled(output, lambda: running.cancelled)
+
+    def _deliver(self, running: RunningCall, output: Any) -> None:
+        check_is_worker(None)
+        if running.socket is not None:
+            running.end_socket()
+            return
+        streamed = running.answer(output)
+        if streamed is not None:
+            self._send_stream(running, streamed)
+
+    def _send_stream(self, running: RunningCall, streamed: StreamedAnswer) -> None:
+        stream = running.open_stream()
+        chunks: Any = streamed.chunks
+        if hasattr(chunks, "__anext__"):
+            sending = stream.send_all_async(chunks, streamed.head)
+            self.options.tasks.run(sending, lambda: running.cancelled)
+        else:
+            stream.send_all(chunks, streamed.head)
+        check_is_worker(None)
+        running.end_stream()
+
+    def _fail(self, running: RunningCall, thrown: BaseException) -> Optional[BaseException]:
+        if running.has_ended:
+            return None  # the ending was the last that could raise
+        if running.cancelled and is_cancellation(thrown):
+            running.fail(ServeError("SERVE_CANCELLED"))
+            return None
+        running.fail(thrown)
+        return thrown

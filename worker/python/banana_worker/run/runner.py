@@ -1,0 +1,89 @@
+"""What runs the calls that begin together: one (`call_runner.py`) or a batch of them (`batch_runner.py`)."""
+
+from __future__ import annotations
+
+import sys
+from typing import List, Optional
+
+from banana_worker.failures.thrown import attribute, is_a, traceback_of
+from banana_worker.process import process
+from banana_worker.process.begun_note import BegunNote
+from banana_worker.report.print_attribution import PrintAttribution
+from banana_worker.run.arriving_calls import WaitingCall
+from banana_worker.run.loaded_app import LoadedApp
+from banana_worker.run.running_call import CallHost, RunningCall
+from banana_worker.run.tasks import Tasks
+
+
+class RunnerOptions:
+    """What both runners need. One for all calls of a worker."""
+
+    def __init__(self, app: LoadedApp, host: CallHost, prints: PrintAttribution, tasks: Tasks, note: BegunNote) -> None:
+        self.app = app
+        self.host = host
+        self.prints = prints
+        self.tasks = tasks
+        self.note = note
+
+
+class AppExit(BaseException):
+    """The app ended its worker, with `sys.exit` or in another way that is no failure of one call."""
+
+    def __init__(self, thrown: BaseException) -> None:
+        super().__init__(thrown)
+        self.thrown = thrown
+
+
+class Runner:
+    """The calls that run now."""
+
+    def __init__(self, options: RunnerOptions) -> None:
+        self.options = options
+
+    def take(self, batch: List[WaitingCall]) -> None:
+        """From here on `find` finds these calls, which begin next."""
+        raise NotImplementedError
+
+    def run(self) -> Optional[BaseException]:
+        """Runs what was taken to its end, and returns what the app raised, if it did. @raises AppExit"""
+        raise NotImplementedError
+
+    def find(self, call_id: int) -> Optional[RunningCall]:
+        """For whoever reads messages: the call, if it runs."""
+        raise NotImplementedError
+
+    def cancel(self, call_id: int, reason: str) -> None:
+        """For whoever reads messages: nobody waits for this call any more."""
+        raise NotImplementedError
+
+    def abort(self, reason: str) -> None:
+        """For whoever reads messages: tells the app that all of them should end."""
+        raise NotImplementedError
+
+
+def check_is_worker(thrown: Optional[BaseException]) -> None:
+    """Called when the app's code has returned or raised: a forked child that came so far ends here.
+    @raises AppExit if the app wants its worker to end"""
+    if process.in_fork():
+        _end_fork(thrown)
+    if thrown is not None and is_a(thrown, SystemExit):
+        raise AppExit(thrown)
+
+
+def _end_fork(thrown: Optional[BaseException]) -> None:
+    """As Python ends a program."""
+    code = 0
+    if thrown is not None and is_a(thrown, SystemExit):
+        code = exit_code_of(thrown)
+    elif thrown is not None:
+        sys.excepthook(type(thrown), thrown, traceback_of(thrown))
+        code = 1
+    process.exit_now(code)
+
+
+def exit_code_of(thrown: BaseException) -> int:
+    """The code that the process ends with for a SystemExit."""
+    code = attribute(thrown, "code")
+    if code is None:
+        return 0
+    return int(code) if issubclass(type(code), int) else 1

@@ -1,0 +1,166 @@
+"""One call that has begun, up to its one ending.
+
+1. What was returned or raised becomes messages: a whole answer, a stream, or what a WebSocket still has to send.
+2. The ending is sent: `result`, `end` or `error`. It is in the kernel when `answer` or `fail` returns.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Callable, Optional
+
+from banana_worker.failures.failure import failure_of
+from banana_worker.process.channel import BytesLike, Channel
+from banana_worker.process.waits import Waits
+from banana_worker.protocol.codec import result_head
+from banana_worker.protocol.errors import ServeError
+from banana_worker.protocol.messages import MAX_TEXT_CHARS, StartSpec
+from banana_worker.reply.reply import ReplyHead
+from banana_worker.report.app_metrics import OwnMetrics
+from banana_worker.run.answer import StreamedAnswer, WholeAnswer, answer_of
+from banana_worker.run.arriving_calls import WaitingCall
+from banana_worker.run.call_context import CallContext, CallSurroundings
+from banana_worker.run.call_socket import CallSocket
+from banana_worker.run.stream_sender import StreamSender
+
+
+class CallHost:
+    """What is the same for all calls of a worker."""
+
+    def __init__(
+        self,
+        spec: StartSpec,
+        channel: Channel,
+        waits: Waits,
+        surroundings: CallSurroundings,
+        function: Callable[[str], Any],
+    ) -> None:
+        """`function` gives the app's own for calls of a route."""
+        self.function = function
+        self.channel = channel
+        self.waits = waits
+        self.surroundings = surroundings
+        self.metrics: OwnMetrics = surroundings.metrics
+        self.max_output_bytes = spec.limits.max_output_bytes
+        self.stream_window_bytes = spec.limits.stream_window_bytes
+
+
+class RunningCall:
+    __slots__ = ("call", "ctx", "socket", "stream", "cancelled", "has_ended", "_host", "_began_at")
+
+    def __init__(self, host: CallHost, waiting: WaitingCall) -> None:
+        """The call is about to begin: from here on a cancel finds it."""
+        self._host = host
+        self._began_at = time.perf_counter()
+        self.call = waiting.call
+        self.ctx = CallContext(waiting.call, waiting.body, host.surroundings)
+        # The connection of a call that is a WebSocket.
+        self.socket: Optional[CallSocket] = None
+        self.stream: Optional[StreamSender] = None
+        # Nobody waits for the call any more.
+        self.cancelled = False
+        # Its ending is under way: a signal handler may raise while that leaves, and a call has one ending.
+        self.has_ended = False
+
+    def open_socket(self) -> None:
+        """The call has begun, and the note says so: a WebSocket's client may speak now."""
+        host = self._host
+        self.socket = CallSocket(host.channel, host.waits, self.call.id, host.stream_window_bytes)
+        self.socket.open()
+        if self.cancelled:
+            self.socket.cancel()
+
+    @property
+    def run_ms(self) -> float:
+        return (time.perf_counter() - self._began_at) * 1000
+
+    def cancel(self, reason: str) -> None:
+        """For whoever reads messages."""
+        self.cancelled = True
+        self.ctx.cancel(reason)
+        if self.stream is not None:
+            self.stream.credit.cancel()
+        if self.socket is not None:
+            self.socket.cancel()
+
+    def grant_credit(self, size: int) -> None:
+        """For whoever reads messages."""
+        if self.stream is not None:
+            self.stream.credit.grant(size)
+        elif self.socket is not None:
+            self.socket.grant(size)
+
+    def answer(self, output: Any) -> Optional[StreamedAnswer]:
+        """Answers with what the app returned. A stream is given back: `open_stream` sends it.
+        @raises ServeError SERVE_OUTPUT_INVALID, SERVE_OUTPUT_TOO_LARGE; what an adapter's reply raises"""
+        if isinstance(output, BaseException):
+            self.fail(output)
+            return None
+        answer = answer_of(output, self.call)
+        if isinstance(answer, WholeAnswer):
+            self._succeed(answer.head, answer.body)
+            return None
+        return answer
+
+    def open_stream(self) -> StreamSender:
+        """The sender of this call's stream. Its end, or `fail`, is still to be said."""
+        stream = StreamSender(self._host.channel, self._host.waits, self.call.id, self._host.stream_window_bytes)
+        self.stream = stream
+        if self.cancelled:
+            stream.credit.cancel()
+        return stream
+
+    def end_stream(self) -> None:
+        assert self.stream is not None
+        if self.stream.credit.cancelled:
+            self.fail(ServeError("SERVE_CANCELLED"))
+            return
+        self._host.metrics.tell()
+        self.has_ended = True
+        self.stream.end(self.run_ms)
+
+    def end_socket(self) -> None:
+        """The function of a WebSocket route has returned: the connection ends with what it has sent."""
+        assert self.socket is not None
+        if self.socket.cancelled:
+            self.fail(ServeError("SERVE_CANCELLED"))
+            return
+        self.socket.end()
+        self._host.metrics.tell()
+        self.has_ended = True
+        self._host.channel.send(["end", self.call.id, self.run_ms])
+
+    def fail(self, thrown: BaseException) -> None:
+        """Ends the call with an error, if it has no ending yet. Never raises."""
+        if self.has_ended:
+            return
+        if self.socket is not None:
+            self.socket.end()
+        self._host.metrics.tell()
+        error = failure_of(thrown, self._host.function(self.call.route))
+        self.has_ended = True
+        send_error(self._host.channel, self.call.id, error, self.run_ms)
+
+    def _succeed(self, head: ReplyHead, body: BytesLike) -> None:
+        """A view may be of other things than bytes; it is sent as the bytes that it is made of."""
+        if isinstance(body, memoryview):
+            body = body.cast("B") if body.contiguous else body.tobytes()
+        size = len(body)
+        host = self._host
+        if size > host.max_output_bytes:
+            message = "The model's output is %d bytes; --max-output allows %d." % (size, host.max_output_bytes)
+            raise ServeError("SERVE_OUTPUT_TOO_LARGE", message)
+        host.metrics.tell()
+        status, content_type, headers, phrase = head
+        packed = result_head(self.call.id, status, content_type, headers, size, self.run_ms, phrase)
+        self.has_ended = True
+        host.channel.send_body(packed, self.call.id, body)
+
+
+def send_error(channel: Channel, call_id: int, error: ServeError, run_ms: float) -> None:
+    """Sends the ending of a call that failed."""
+    message, detail = error.message[:MAX_TEXT_CHARS], error.detail[:MAX_TEXT_CHARS]
+    fields = ["error", call_id, error.code, message, detail, run_ms]
+    if error.status or error.kind:
+        fields += [error.status, error.kind]
+    channel.send(fields)

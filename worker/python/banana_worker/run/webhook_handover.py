@@ -1,0 +1,116 @@
+"""The worker's half of webhooks: hands them over to the front, which sends, signs and tries again."""
+
+from __future__ import annotations
+
+import re
+import threading
+from typing import Any, Callable, Dict, Optional
+
+from banana_worker.process import process
+from banana_worker.process.channel import Channel
+from banana_worker.process.waits import Waits
+from banana_worker.protocol.codec import encode_head
+from banana_worker.protocol.errors import ProtocolError
+from banana_worker.protocol.messages import (
+    FIRST_WEBHOOK_REF,
+    MAX_WEBHOOK_BYTES,
+    MAX_WEBHOOK_RETRIES,
+    MAX_WEBHOOK_TIMEOUT_MS,
+)
+
+DEFAULT_TIMEOUT_MS = 10_000
+DEFAULT_RETRIES = 3
+
+# Servers take that much, and it fits in the head of a frame.
+_MAX_URL_CHARS = 16 * 1024
+_URL = re.compile(r"https?://[^\s/?#]\S*\Z", re.IGNORECASE)
+
+
+def is_offered() -> bool:
+    """Whether this process is a worker, and `post` has somebody to hand over to. A test's own process has nobody, and so
+    have the processes that an app starts."""
+    return _offered is not None and not process.in_fork()
+
+
+def post(
+    url: str,
+    body: bytes,
+    content_type: str = "application/json",
+    timeout_ms: int = DEFAULT_TIMEOUT_MS,
+    retries: int = DEFAULT_RETRIES,
+    wait: bool = False,
+) -> Optional[str]:
+    """Hands a webhook over to the front: it goes out even if this worker dies next.
+
+    With `wait` it returns when the webhook was delivered or given up: `delivered`, `failed`, `dropped` or `unsent`; else at
+    once, and None. May be called from any thread. `timeout_ms` is that of one attempt.
+    @raises ValueError if the URL is none, the body is over 16 MiB, or a number is out of range
+    @raises RuntimeError outside a worker
+    """
+    if _offered is None or process.in_fork():
+        raise RuntimeError("a webhook is sent by the server: start the app with `banana-serve app.py`")
+    return _offered.post(url, body, content_type, timeout_ms, retries, wait)
+
+
+class WebhookHandover:
+    def __init__(self, channel: Channel, waits: Waits, running_request_id: Callable[[], str]) -> None:
+        self._channel = channel
+        self._waits = waits
+        self._running_request_id = running_request_id
+        self._lock = threading.Lock()
+        self._next_ref = FIRST_WEBHOOK_REF
+        # By their refs, once the front has said what became of them; None before.
+        self._outcomes: Dict[int, Optional[str]] = {}
+
+    def post(
+        self, url: str, body: bytes, content_type: str, timeout_ms: int, retries: int, wait: bool
+    ) -> Optional[str]:
+        """As the function of that name."""
+        check_webhook(url, body, timeout_ms, retries)
+        with self._lock:
+            ref = self._next_ref
+            self._next_ref += 1
+        if wait:
+            self._outcomes[ref] = None
+        request_id = self._running_request_id()
+        fields = ["webhook", ref, url, content_type, request_id, timeout_ms, retries, wait, len(body)]
+        self._channel.send_body(encode_head(fields), ref, body)
+        if not wait:
+            return None
+        self._waits.wait(lambda: self._outcomes[ref] is not None)
+        return self._outcomes.pop(ref)
+
+    def on_done(self, ref: Any, outcome: str) -> None:
+        """For whoever reads messages: takes the front's word. @raises ProtocolError"""
+        if not isinstance(ref, (int, float)) or not FIRST_WEBHOOK_REF <= ref < self._next_ref:
+            raise ProtocolError("webhook %r was not handed over" % (ref,))
+        if int(ref) in self._outcomes:
+            self._outcomes[int(ref)] = outcome
+
+
+def check_webhook(url: Any, body: bytes, timeout_ms: Any, retries: Any) -> None:
+    """@raises ValueError that does not repeat the URL: it may hold a password"""
+    if not isinstance(url, str) or not _URL.match(url):
+        raise ValueError(
+            "the URL of a webhook must be absolute and begin with http: or https:, such as https://example.com/hook"
+        )
+    if len(url) > _MAX_URL_CHARS:
+        raise ValueError("the URL of a webhook has %d characters; %d are allowed" % (len(url), _MAX_URL_CHARS))
+    if len(body) > MAX_WEBHOOK_BYTES:
+        raise ValueError("the body of a webhook has %d bytes; %d are allowed" % (len(body), MAX_WEBHOOK_BYTES))
+    _check_whole("timeout_ms", timeout_ms, 1, MAX_WEBHOOK_TIMEOUT_MS)
+    _check_whole("retries", retries, 0, MAX_WEBHOOK_RETRIES)
+
+
+def _check_whole(name: str, value: Any, least: int, most: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise ValueError("the %s of a webhook must be a whole number from %d to %d" % (name, least, most))
+
+
+_offered: Optional[WebhookHandover] = None
+
+
+def offer_webhooks(handover: WebhookHandover) -> None:
+    """Called by the worker's entry."""
+    global _offered
+    _offered = handover

@@ -1,0 +1,1 @@
+"""How text arrives: charsets, header values, multipart parts, long numbers, deep JSON."""
