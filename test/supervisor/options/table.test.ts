@@ -8,7 +8,6 @@ import {
   OPTIONS,
   OPTION_GROUPS,
   OPTION_NAMES,
-  envName,
   optionsOf,
   type OptionName,
 } from '../../../supervisor/options/table.js';
@@ -21,12 +20,12 @@ holdsSection('options.md', 'options', () => {
   return `\n${tables.join('')}`;
 });
 
-const HEADER = ['flag', 'key', 'environment', 'scope', 'default', 'meaning, and why'];
+const HEADER = ['flag', 'scope', 'default', 'meaning, and why'];
 
 function rowOf(name: OptionName): string[] {
   const { flag, value, scope, defaultText, help } = OPTIONS[name];
   const given = value === null ? `\`${flag}\`` : `\`${flag} ${value}\``;
-  return [given, `\`${name}\``, `\`${envName(name)}\``, scope, defaultText, help];
+  return [given, scope, defaultText, help];
 }
 
 holdsSection('options.md', 'exit-codes', () =>

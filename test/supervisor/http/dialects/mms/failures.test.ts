@@ -199,7 +199,7 @@ holdsSection('errors.md', 'multi-model-server', () => {
     rows.map(([name, error]) => {
       const { code, type, message } = mmsError(error, { model: '…', exceptionStatus: 503, isExposed: false });
       const isOwn = error.message === message && error.kind !== 'out-of-memory';
-      return [name, String(code), `\`${type}\``, isOwn ? 'as in the house' : message];
+      return [name, String(code), `\`${type}\``, isOwn ? '' : message];
     }),
   );
 });
