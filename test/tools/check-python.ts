@@ -1,6 +1,6 @@
 /**
- * What `npm run check` asks of our Python: the format, no names that are unknown or unused, and types that hold in every
- * version that the worker runs on. With `--write`, files that are not formatted are. Needs no Python: the formatter is a
+ * The part of `npm run check` that is about Python: the format, names that are unknown or unused, the direction of imports,
+ * and types in every version that the worker runs on. With `--write`, files that are not formatted are. Needs no Python: the formatter is a
  * WebAssembly module, the type checker a program of Node's.
  */
 import { execFile } from 'node:child_process';
@@ -10,6 +10,7 @@ import { promisify } from 'node:util';
 import { PositionEncoding, Workspace, type Diagnostic } from '@astral-sh/ruff-wasm-nodejs';
 import { PYTHON_VERSIONS } from '../helpers/pythons.js';
 import { ROOT } from '../helpers/server.js';
+import { importProblems } from './python-imports.js';
 
 const TYPED = 'worker/python';
 const FOLDERS = [
@@ -40,6 +41,7 @@ async function main(): Promise<number> {
     ...formatProblems(ruff, path, isWriting),
     ...(ruff.check(readFileSync(path, 'utf8')) as Diagnostic[]).map((found) => textOf(path, found)),
   ]);
+  problems.push(...importProblems(workerSources()));
   if (!isWriting) problems.push(...(await typeProblems()));
   for (const problem of problems) process.stdout.write(`${problem}\n`);
   return problems.length === 0 ? 0 : 1;
@@ -52,6 +54,12 @@ function pythonFiles(): string[] {
       .map((name) => join(ROOT, folder, name))
       .filter((path) => path !== join(ROOT, BROKEN)),
   );
+}
+
+/** The worker's sources by their paths from its folder. */
+function workerSources(): Map<string, string> {
+  const files = pythonFiles().filter((path) => path.startsWith(join(ROOT, TYPED)));
+  return new Map(files.map((path) => [relative(join(ROOT, TYPED), path), readFileSync(path, 'utf8')]));
 }
 
 function formatProblems(ruff: Workspace, path: string, isWriting: boolean): string[] {

@@ -36,7 +36,7 @@ def post_json(url: str, body: bytes, timeout_ms: Optional[int], retries: Optiona
         tries = DEFAULT_RETRIES if retries is None else retries
         post(url, body, timeout_ms=limit_ms, retries=tries, wait=wait)
     else:
-        from .test_client.direct_webhook import post_directly
+        from .direct_webhook import post_directly
 
         _say_if_app_started_this()
         post_directly(url, body, limit_ms)

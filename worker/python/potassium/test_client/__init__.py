@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import json as json_codec
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Tuple, Type, Union
+from typing import Any, List, Mapping, Optional, Tuple, Type, Union
 
-from .front import Front
+from .front import Front, TestedApp
 from .request import AskedRequest
 from .response import TestResponse
-
-if TYPE_CHECKING:
-    from ..potassium import Potassium
 
 Data = Union[str, bytes, Mapping[str, Any], None]
 
@@ -29,7 +26,7 @@ class TestClient:
     # pytest would take the class for tests.
     __test__ = False
 
-    def __init__(self, app: Potassium) -> None:
+    def __init__(self, app: TestedApp) -> None:
         """Runs `init` on the app's thread. Raises what it raises."""
         self._front = Front(app)
 

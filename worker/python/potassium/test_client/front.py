@@ -8,21 +8,19 @@ import re
 import threading
 import uuid
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, List, Optional, Tuple
+from typing import Any, List, Optional, Protocol, Tuple
 
 from banana_worker.adapters.potassium_calls import PotassiumApp
 from banana_worker.formats.json import read_json
 from banana_worker.protocol.errors import ServeError
 from banana_worker.protocol.messages import Call, Route
 
+from ..definition import Definition
 from ..reserved_paths import HEALTH_PATHS, POTASSIUM_STATUS_PATHS, WARM_UP_PATH
 from ..status import PotassiumStatus, StatusEvent
 from .handler_thread import Answer, HandlerThread
 from .request import AskedRequest
 from .response import TestResponse
-
-if TYPE_CHECKING:
-    from ..potassium import Potassium
 
 JSON_LINES = [("Content-Type", "application/json")]
 # Statuses in the house dialect; every other code is a 500.
@@ -38,10 +36,22 @@ _OF_THE_APP = ("SERVE_INFERENCE_FAILED", "SERVE_OUTPUT_INVALID", "SERVE_OUTPUT_T
 _JSON_TYPE = re.compile(r"application/(?:[\w.!#$&^-]+\+)?json\s*(?:;|\Z)", re.IGNORECASE)
 
 
+class TestedApp(Protocol):
+    """The parts of a `Potassium` app that a test client uses."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def definition(self) -> Definition: ...
+
+    def _write_event_chan(self, event: bool) -> None: ...
+
+
 class Front:
     """One app, one worker's thread, and the counters of both."""
 
-    def __init__(self, app: Potassium) -> None:
+    def __init__(self, app: TestedApp) -> None:
         self._lock = threading.Lock()
         self._status = PotassiumStatus.initial(1)
         self._last_call_id = 0

@@ -17,8 +17,8 @@ from banana_worker.run.answer import StreamedAnswer, WholeAnswer, answer_of
 from banana_worker.run.call_context import CallContext, CallSurroundings, InitContext, WorkerInfo
 from banana_worker.run.loaded_app import LoadedApp
 
+from ..direct_webhook import post_result
 from ..status import StatusEvent
-from .direct_webhook import post_result
 from .surroundings import StderrLog, UncountedMetrics
 
 Answer = Tuple[int, List[Tuple[str, str]], bytes]
