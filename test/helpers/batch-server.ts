@@ -32,9 +32,12 @@ export async function batchServer(
     env: { ...cues.env, ...options.env },
     expectedRestarts: options.expectedRestarts ?? 0,
   });
-  const askAll = (inputs: readonly object[]): Promise<Answer[]> =>
-    Promise.all(inputs.map((input, i) => ask(server, input, { id: `id-${i}` })));
-  return { server, cues, askAll };
+  return { server, cues, askAll: (inputs) => askTogether(server, inputs) };
+}
+
+/** Asks for all of them at once. Their ids are id-0, id-1 and so on. */
+export function askTogether(server: Server, inputs: readonly object[]): Promise<Answer[]> {
+  return Promise.all(inputs.map((input, i) => ask(server, input, { id: `id-${i}` })));
 }
 
 export const statuses = (answers: readonly Answer[]): number[] => answers.map(({ status }) => status);

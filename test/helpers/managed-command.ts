@@ -18,11 +18,16 @@ export async function startManagedCommand(
 ): Promise<ManagedCommand> {
   const args = ['--model-store', store, '--management-port', '0', ...(options.args ?? [])];
   const server = await startServer(null, { ...options, t, args });
+  return { server, management: await managementOf(server) };
+}
+
+/** The two listeners of a server that was started with `--management-port`. */
+export async function managementOf(server: Server): Promise<Management> {
   const line = /the management API is on (http:[^\s"]+)/;
   await server.untilPrinted(line);
   const url = line.exec(server.stderr())?.[1];
   assert.ok(url !== undefined);
-  return { server, management: new Management(server.url, url) };
+  return new Management(server.url, url);
 }
 
 /** The workers of a server as the kernel lists them: its children, without the guard that outlives it. In ascending order. */

@@ -13,8 +13,11 @@ export interface SharedServer {
   readonly cues: Cues;
 }
 
-/** Called in a `describe`: the server starts before the first of its tests and is stopped, and checked, after the last. */
-export function shareServer(app: string, options: StartOptions = {}): SharedServer {
+/**
+ * Called in a `describe`: the server starts before the first of its tests and is stopped, and checked, after the last.
+ * `app` null: its models have names.
+ */
+export function shareServer(app: string | null, options: StartOptions = {}): SharedServer {
   let server: Server | null = null;
   before(async () => {
     server = await startServer(app, { ...options, env: { ...options.env, ...cues.env } });
