@@ -1,4 +1,4 @@
-/** What `--max-batch-delay` does to ten loads, as the simulator tells it: the picture in docs/batching.md. */
+/** Simulates the effect of `--max-batch-delay` on seven loads: the picture in docs/batching.md. */
 import { poisson, seeded, simulate, type Simulated } from './simulator.js';
 
 const CALLS = 10_000;
@@ -7,10 +7,10 @@ const RUN_MS = 5;
 const ITEM_MS = 0.2;
 /** Calls per ms of a worker whose batches are all full. */
 const CAPACITY = BATCH_SIZE / (RUN_MS + ITEM_MS * BATCH_SIZE);
-const DELAYS_MS = [0, 2, 5, 10, 20];
+const DELAYS_MS = [0, 5, 10, 20];
 /** Parts of the capacity that strangers ask for. */
-const SHARES = [0.05, 0.2, 0.5, 0.8, 0.9];
-const CALLERS = [4, 16, 32, 64, 128];
+const SHARES = [0.05, 0.2, 0.5, 0.9];
+const CALLERS = [4, 32, 128];
 /** Mean time from an answer to the same caller's next call. */
 const PAUSE_MS = 1;
 const BAR = 32;
