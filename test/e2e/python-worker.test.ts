@@ -12,7 +12,7 @@ import { FRAME_PREFIX_BYTES } from '../../protocol/frame.js';
 import { PROTOCOL_VERSION } from '../../protocol/messages.js';
 import { GOLDEN, GOLDEN_FILE } from '../protocol/golden-frames.js';
 import { callWith } from '../worker/calls.js';
-import { WorkerProcess } from '../worker/worker-process.js';
+import { WorkerProcess } from '../processes/worker/worker-process.js';
 import { needs } from '../helpers/needs.js';
 import { ROOT, call, eventually } from '../helpers/server.js';
 

@@ -1,0 +1,83 @@
+/** A file of log lines: what is in it, and what becomes of a server that cannot write it. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { LogFile } from '../../../../supervisor/observe/log-file.js';
+import { appFolder } from '../../../worker/app-folder.js';
+
+const LIMIT = { timeout: 30_000 };
+
+/** Longer than any test takes. */
+const NEVER_MS = 60_000;
+
+function troubleOf(): { told: string[]; onTrouble: (text: string) => void } {
+  const told: string[] = [];
+  return { told, onTrouble: (text) => told.push(text) };
+}
+
+test(
+  'a log file gets lines in their order, behind those that it holds, in a folder that is made',
+  LIMIT,
+  async (t) => {
+    const path = join(appFolder(t, {}), 'logs/today/mms_log.log');
+    const { told, onTrouble } = troubleOf();
+    for (const round of ['a', 'b']) {
+      const file = new LogFile(path, onTrouble);
+      for (let i = 0; i < 100; i += 1) file.writeLines(`${round} ${i}\n`);
+      await file.close(NEVER_MS);
+    }
+    const lines = ['a', 'b'].flatMap((round) => Array.from({ length: 100 }, (_, i) => `${round} ${i}`));
+    assert.equal(readFileSync(path, 'utf8'), `${lines.join('\n')}\n`);
+    assert.equal(statSync(path).mode & 0o007, 0, 'others do not read it');
+    assert.deepEqual(told, []);
+  },
+);
+
+for (const [what, place, why] of [
+  ['a folder that cannot be made', 'file.txt/mms_log.log', /ENOTDIR/],
+  ['a folder in its place', 'folder', /EISDIR/],
+  ['a pipe that nobody reads', 'pipe', /ENXIO/],
+] as const)
+  test(`${what} is told once, and costs nothing but the lines`, LIMIT, async (t) => {
+    const folder = appFolder(t, { 'folder/a.txt': '' });
+    writeFileSync(join(folder, 'file.txt'), '');
+    execFileSync('mkfifo', [join(folder, 'pipe')]);
+    const { told, onTrouble } = troubleOf();
+    const file = new LogFile(join(folder, place), onTrouble);
+    file.writeLines('one\n');
+    file.writeLines('two\n');
+    await file.close(NEVER_MS);
+    assert.equal(told.length, 1);
+    assert.match(told[0] as string, why);
+    assert.match(told[0] as string, /lines are lost/);
+  });
+
+test(
+  'a full disk is told once, however many lines are lost',
+  { ...LIMIT, skip: process.platform !== 'linux' },
+  async () => {
+    const { told, onTrouble } = troubleOf();
+    const file = new LogFile('/dev/full', onTrouble);
+    for (let i = 0; i < 3; i += 1) {
+      file.writeLines('a line\n');
+      await new Promise((resolve) => file.write('', resolve));
+    }
+    await file.close(NEVER_MS);
+    assert.equal(told.length, 1);
+    assert.match(told[0] as string, /^\/dev\/full: .*ENOSPC/);
+  },
+);
+
+test('what waits for a file is bounded', LIMIT, async (t) => {
+  const path = join(appFolder(t, {}), 'mms_log.log');
+  const { told, onTrouble } = troubleOf();
+  const file = new LogFile(path, onTrouble);
+  const megabyte = `${'x'.repeat(1024 * 1024 - 1)}\n`;
+  for (let i = 0; i < 10; i += 1) file.writeLines(megabyte); // before the file can be open
+  await file.close(NEVER_MS);
+  assert.equal(statSync(path).size, 4 * megabyte.length);
+  assert.equal(told.length, 1);
+  assert.match(told[0] as string, /the disk does not keep up$/);
+});
