@@ -14,33 +14,48 @@ import { readFrames } from './streams.js';
 const ROOT = new URL('../../../', import.meta.url);
 const PAGE = readFileSync(new URL('docs/wire.md', ROOT), 'utf8');
 
-interface Row {
-  readonly cells: readonly string[];
-  readonly isHeader: boolean;
+/** One line of a numbered list such as `1. `id` (uint): the call`. */
+interface Field {
+  readonly number: number;
+  readonly name: string;
+  readonly type: string;
+  readonly meaning: string;
 }
 
 interface Section {
   readonly title: string;
-  readonly tables: readonly (readonly Row[])[];
+  readonly tables: readonly (readonly string[][])[];
+  readonly lists: readonly (readonly Field[])[];
 }
 
-/** Sections by heading of any level, with their tables; a table's first row is its header. */
-const SECTIONS: readonly Section[] = PAGE.split(/^#{1,3} /m).map((text) => ({
-  title: text.slice(0, text.indexOf('\n')),
-  tables: text.split(/\n\n+/).flatMap((block) => (block.startsWith('|') ? [rowsOf(block)] : [])),
-}));
+/** Sections by heading of any level, with their tables and lists of fields; a table's first row is its header. */
+const SECTIONS: readonly Section[] = PAGE.split(/^#{1,3} /m).map((text) => {
+  const blocks = text.split(/\n\n+/);
+  return {
+    title: text.slice(0, text.indexOf('\n')),
+    tables: blocks.filter((block) => block.startsWith('|')).map(rowsOf),
+    lists: blocks.map(fieldsOf).filter((fields) => fields.length > 0),
+  };
+});
 
-function rowsOf(block: string): Row[] {
-  const lines = block.trim().split('\n');
-  return lines
-    .filter((_, i) => i !== 1)
-    .map((line, i) => ({
-      isHeader: i === 0,
-      cells: line
-        .split('|')
-        .slice(1, -1)
-        .map((cell) => cell.trim()),
-    }));
+function fieldsOf(block: string): Field[] {
+  return [...block.matchAll(/^(\d+)\. `(\w+)` \(([^)]+)\): (.+)$/gm)].map(
+    ([, number, name = '', type = '', meaning = '']) => ({ number: Number(number), name, type, meaning }),
+  );
+}
+
+/** Cells of each line but the rule. */
+function rowsOf(block: string): string[][] {
+  const lines = block
+    .trim()
+    .split('\n')
+    .filter((_, i) => i !== 1);
+  return lines.map((line) =>
+    line
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  );
 }
 
 function section(title: string): Section {
@@ -49,23 +64,26 @@ function section(title: string): Section {
   return found[0] as Section;
 }
 
-/** The tables with this header's first cells, in a section. */
-function tables(title: string, ...header: string[]): Record<string, string>[][] {
-  return section(title)
-    .tables.filter(([first]) => header.every((name, i) => first?.cells[i] === name))
-    .map(([first, ...rows]) =>
-      rows.map(({ cells }) => {
-        const row: Record<string, string> = {};
-        for (const [i, cell] of cells.entries()) row[first?.cells[i] ?? ''] = cell.replaceAll('`', '');
-        return row;
-      }),
-    );
+/** The rows of the table with this header's first cells in a section, by column. */
+function table(title: string, ...header: string[]): Record<string, string>[] {
+  const found = section(title).tables.find(([first]) => header.every((name, i) => first?.[i] === name));
+  assert.ok(found !== undefined, `a table ${header.join(' | ')} in "${title}"`);
+  const [names = [], ...rows] = found;
+  return rows.map((cells) =>
+    Object.fromEntries(cells.map((cell, i) => [names[i] ?? '', cell.replaceAll('`', '')])),
+  );
 }
 
-function table(title: string, ...header: string[]): Record<string, string>[] {
-  const [found] = tables(title, ...header);
-  assert.ok(found !== undefined, `a table ${header.join(' | ')} in "${title}"`);
+/** The fields of a list in a section: the first list is the message's own. */
+function fieldList(title: string, index = 0): readonly Field[] {
+  const found = section(title).lists[index];
+  assert.ok(found !== undefined, `a list of fields in "${title}"`);
   return found;
+}
+
+/** Fields that a sample of so many values has: those at the end may be left out. */
+function presentFields(fields: readonly Field[], count: number): readonly Field[] {
+  return fields.filter(({ meaning }, i) => i < count || !meaning.includes('; left out: '));
 }
 
 /** Headings of the messages: `cancel`, or `body` with its direction. */
@@ -128,48 +146,44 @@ for (const { title, type, direction } of MESSAGE_TITLES) {
   );
 
   test(`${title} has the fields of the page, in their order and of their types`, () => {
-    const fields = table(title, '#', 'field');
+    const fields = fieldList(title);
     assert.ok(samples.length > 0);
     for (const sample of samples) {
       const raw = rawFields(sample);
-      const present = fields.filter(
-        (field, i) => i < raw.length || !field['meaning']?.includes('; left out: '),
-      );
+      const present = presentFields(fields, raw.length);
       assert.equal(raw.length, present.length, `${sample.name}: number of fields`);
       for (const [i, field] of present.entries()) {
-        assert.equal(field['#'], String(i + 1));
-        assertIs(field['type'] as string, raw[i], `${type}.${field['field']}`);
-        const named = at(sample.message, field['field'] as string);
+        assert.equal(field.number, i + 1);
+        assertIs(field.type, raw[i], `${type}.${field.name}`);
+        const named = at(sample.message, field.name);
         // Calls and metrics are compared below; a route that is a path alone is short for a map (codec.test.ts has both).
-        if (!['calls', 'metrics'].includes(field['field'] as string) && type !== 'loaded')
-          assert.deepEqual(raw[i], named, `${type}.${field['field']} is field ${i + 1}`);
+        if (!['calls', 'metrics'].includes(field.name) && type !== 'loaded')
+          assert.deepEqual(raw[i], named, `${type}.${field.name} is field ${i + 1}`);
       }
     }
   });
 }
 
 test('a call has the fields of the page, in their order and of their types', () => {
-  const fields = tables('`call`', '#', 'field')[1] as Record<string, string>[];
+  const fields = fieldList('`call`', 1);
   for (const { name, message, ...sample } of GOLDEN) {
     if (message.type !== 'call') continue;
     const [rawCalls] = rawFields({ name, message, ...sample }) as [unknown[][]];
     for (const [c, raw] of rawCalls.entries()) {
-      const present = fields.filter(
-        (field, i) => i < raw.length || !field['meaning']?.includes('; left out: '),
-      );
+      const present = presentFields(fields, raw.length);
       assert.equal(raw.length, present.length, `${name}: number of fields of a call`);
       for (const [i, field] of present.entries()) {
-        assert.equal(field['#'], String(i));
-        assertIs(field['type'] as string, raw[i], `call.${field['field']}`);
+        assert.equal(field.number, i);
+        assertIs(field.type, raw[i], `call.${field.name}`);
         const named: unknown = { ...message.calls[c], inlineBytes: message.inlineBytes[c] };
-        assert.deepEqual(raw[i], at(named, field['field'] as string), `call.${field['field']} is field ${i}`);
+        assert.deepEqual(raw[i], at(named, field.name), `call.${field.name} is field ${i}`);
       }
     }
   }
 });
 
 test('a metric has the fields of the page, in their order and of their types', () => {
-  const fields = tables('`metrics`', '#', 'field')[1] as Record<string, string>[];
+  const fields = fieldList('`metrics`', 1);
   for (const sample of GOLDEN) {
     if (sample.message.type !== 'metrics') continue;
     const [rawMetrics] = rawFields(sample) as [unknown[][]];
@@ -177,9 +191,9 @@ test('a metric has the fields of the page, in their order and of their types', (
     for (const [m, raw] of rawMetrics.entries()) {
       assert.equal(raw.length, fields.length, `${sample.name}: number of fields of a metric`);
       for (const [i, field] of fields.entries()) {
-        assert.equal(field['#'], String(i));
-        assertIs(field['type'] as string, raw[i], `metric.${field['field']}`);
-        assert.deepEqual(raw[i], at(sample.message.metrics[m], field['field'] as string), field['field']);
+        assert.equal(field.number, i);
+        assertIs(field.type, raw[i], `metric.${field.name}`);
+        assert.deepEqual(raw[i], at(sample.message.metrics[m], field.name), field.name);
       }
     }
   }
