@@ -4,11 +4,11 @@ import os
 import sys
 
 if not getattr(sys.flags, "safe_path", False):
-    del sys.path[0]  # this folder, whose files must not be found under names of their own
+    del sys.path[0]  # this folder, whose files must not be importable under their bare names
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 if __name__ == "__main__":
-    # With PYTHONPATH=. a file beside the app may bear the name of a standard module.
+    # With PYTHONPATH=., a file beside the app may have the name of a standard module.
     users = [os.path.abspath(folder) for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     path = list(sys.path)
     sys.path.sort(key=users.__contains__)

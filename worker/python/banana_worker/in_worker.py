@@ -1,5 +1,5 @@
-"""How an app that starts itself (`app.serve()`) knows that a worker imports it, and how the worker learns which app is
-meant."""
+"""Connects an app that starts itself (`app.serve()`) with the worker that imports it, which learns from it which app
+is meant."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Optional, Type
 
 
 class ServedHere(BaseException):
-    """Ends the import of a file at `app.serve()`: the lines behind it are for after the server's end. No `except
-    Exception` stops it."""
+    """Ends the import of a file at `app.serve()`: the lines behind it are for after the server's end. `except
+    Exception` does not stop it."""
 
 
 class AppImport:
@@ -19,7 +19,7 @@ class AppImport:
 
     def __init__(self) -> None:
         self.served: Optional[object] = None
-        """The app that asked to be served; None if none did."""
+        """The app that called `serve`; None if no app did."""
 
     def __enter__(self) -> AppImport:
         global _current
@@ -41,12 +41,12 @@ _current: Optional[AppImport] = None
 
 
 def is_importing() -> bool:
-    """Whether a worker imports the app at this moment."""
+    """Whether a worker is importing the app now."""
     return _current is not None
 
 
 def is_started_by_app() -> bool:
-    """Whether this process is one that an app has started with `multiprocessing`, which imports the app's file again."""
+    """Whether this process was started by the app with `multiprocessing`, which imports the app's file again."""
     process = sys.modules.get("multiprocessing.process")
     if process is None:
         return False
@@ -56,8 +56,8 @@ def is_started_by_app() -> bool:
 
 
 def serve_in_worker(app: object) -> None:
-    """Hands the app to the worker that imports its file, by raising ServedHere; does nothing where there is no such
-    import."""
+    """Hands the app to the worker that imports its file, by raising ServedHere. Does nothing if no worker imports
+    it."""
     if _current is None:
         return
     if _current.served is None:

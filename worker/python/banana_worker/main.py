@@ -1,10 +1,11 @@
-"""A worker process.
+"""The main program of a worker process.
 
-1. Claims fd 3 and fd 4 for frames, fd 5 for the note of what has begun, and says `hello`, before any of the app's code.
-2. On `start`: imports the app (`loaded`), runs init and the example (`ready`); `start_app.py` says how.
-3. Runs calls until `stop`, a fatal error, or the end of the stream: the front is gone.
+1. Claims fd 3 and fd 4 for frames, fd 5 for the note of begun calls, and sends `hello`, before any code of the app
+runs.
+2. On `start`: imports the app (`loaded`), runs init and the example (`ready`); see `load/start_app.py`.
+3. Runs calls until `stop`, a fatal error, or the end of the stream, which means that the front is gone.
 
-The main thread runs the app, and reads messages while it waits; `listener.py` says who reads them meanwhile.
+The main thread runs the app, and reads messages while it waits; see `process/listener.py`.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def main() -> None:
     """Never returns."""
     process.claim_descriptors()
     guard_signals()
-    # With the stacks of all threads, the app's last words would stand too far above to be reported.
+    # With the stacks of all threads, the last lines of the app would stand too far above to be reported.
     faulthandler.enable(all_threads=False)
     worker = Worker()
     try:
@@ -109,8 +110,8 @@ class Worker:
         process.exit_cleanly(exit_code_of(thrown))
 
     def die_of_fault(self, fault: BaseException) -> None:
-        """What has failed here is no call, and not the start. Python itself would wait for the app's threads, and nobody would
-        take calls."""
+        """Reports a failure outside of calls and of the start. Python's own exit would wait for the app's threads,
+        with no calls taken meanwhile."""
         place = first_frame_outside(fault)
         if place is None or process.in_fork():
             sys.excepthook(type(fault), fault, fault.__traceback__)
@@ -157,10 +158,11 @@ class Worker:
         process.exit_cleanly(1)
 
     def _tell_exit(self, what: str) -> None:
-        """The app ends its worker; when it is asked to stop that is its way to do so."""
+        """Reports that the app ends its worker, unless the worker was asked to stop."""
         if self._is_stopping:
             return
-        # An app that waits for its database may end like this, too: the same end twice is no proof that it always will.
+        # An app that waits for its database may end like this too, so the same end twice does not prove that it always
+        # will.
         code = "SERVE_INIT_FAILED" if self._loop is None else "SERVE_WORKER_LOST"
         self._send_fatal(code, what, "", TRANSIENT)
 
@@ -171,7 +173,7 @@ class Worker:
     def _running_request_id(self) -> str:
         return "" if self._loop is None else self._loop.running_request_id
 
-    # What follows runs on the thread that reads messages.
+    # The methods below run on the thread that reads messages.
 
     def _read(self) -> None:
         try:

@@ -1,6 +1,6 @@
-"""Packages that stand in for the originals' (`potassium`, `mms`, `ts`) have what apps use of them, and no more.
+"""The packages that stand in for the originals' (`potassium`, `mms`, `ts`) have the names that apps use, and no others.
 
-Who imports anything else is told that it is not there, and what is.
+Importing any other name raises an ImportError that lists the names that exist.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import Any, Callable, Dict, Optional, Sequence
 
 
 def names_of_module(module: str, names: Sequence[str]) -> Callable[[str], Any]:
-    """Returns the `__getattr__` of a module that has these names: the import of any other is an ImportError that lists them.
+    """Returns the `__getattr__` of a module that has these names: importing any other raises an ImportError that lists
+    them.
 
-    Who only looks whether a name is there, as pickle does in every module, gets an AttributeError.
+    Code that only looks a name up, as pickle does in every module, gets an AttributeError.
     """
 
     def absent(name: str) -> Any:
@@ -31,15 +32,16 @@ def _imports(frame: FrameType) -> bool:
 
 
 def names_of_package(package: str, names: Sequence[str], modules: Sequence[str] = ()) -> None:
-    """Makes `from package import x` and `import package.x` an ImportError that lists what there is, if x is neither."""
+    """Makes `from package import x` and `import package.x` an ImportError that lists the names that exist, if x is
+    none of them."""
     if not _FINDER.packages:
-        # The last finder is asked for what no other has found.
+        # As the last finder, it is asked only for modules that no other has found.
         sys.meta_path.append(_FINDER)
     _FINDER.packages[package] = [*names, *(f"{package}.{name}" for name in modules)]
 
 
 class _Finder:
-    """An import hook that finds nothing, and says so in better words."""
+    """An import hook that finds nothing, but raises an ImportError with a better message."""
 
     def __init__(self) -> None:
         self.packages: Dict[str, Sequence[str]] = {}

@@ -1,4 +1,4 @@
-"""Modules of the standard library that are imported late: files of the same name beside the app must not take their place."""
+"""Imports modules of the standard library late, without taking a file of the same name beside the app instead."""
 
 from __future__ import annotations
 
@@ -24,15 +24,14 @@ def import_standard(name: str) -> Any:
 
 
 class _PastTheApp:
-    """
-    Finds modules for threads that import standard ones. It stays in its place once it is there: a list of finders that
-    changes, or a path that does, would fail the imports of other threads.
-    """
+    """Finds modules for threads that import standard ones. It is never removed: a change of the list of finders, or
+    of the path, would fail the imports of other threads."""
 
     def find_spec(self, name: str, path: Optional[Sequence[str]], target: Any = None) -> Any:
         if path is not None or get_ident() not in _threads:
             return None
-        # What the worker itself was found by comes behind the app's folder; both hold no standard modules.
+        # `sys.path` without the folders that hold no standard modules: the app's, and the one behind it that holds the
+        # worker.
         folders = [folder for folder in sys.path if folder not in _others]
         return importlib.machinery.PathFinder.find_spec(name, folders)
 
@@ -43,7 +42,7 @@ _finder: Any = _PastTheApp()
 
 
 def keep_apart(folder: str) -> None:
-    """Names a folder that holds modules of the app."""
+    """Registers a folder that holds modules of the app."""
     _others.add(folder)
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)

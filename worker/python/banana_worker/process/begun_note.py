@@ -1,4 +1,4 @@
-"""Leaves the note of a call that begins: 16 bytes, in one piece, on fd 5 (docs/wire.md, "The note")."""
+"""Writes the note of a call that begins: 16 bytes, in one piece, on fd 5 (docs/wire.md, "The note")."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _pack_note = struct.Struct("<IId").pack
 
 
 class BegunNote:
-    """Memory that this process shares with the front: what is written there outlives the process, and costs no call of the
-    system. Where the file cannot be mapped it is written to."""
+    """Memory shared with the front: the note outlives this process and costs no system call. If the file cannot be
+    mapped, the note is written to it."""
 
     def __init__(self, fd: int = BEGUN_FD) -> None:
         self._fd = fd
         self._memory = _mapped(fd)
 
     def begin(self, call_id: int) -> None:
-        """Once this returns, the front will know that the call may have run, whatever becomes of this process."""
+        """Once this returns, the front will know that the call may have run, even if this process dies."""
         note = _pack_note(call_id, 0, time.monotonic() * 1000)
         if self._memory is None:
             os.pwrite(self._fd, note, 0)
@@ -31,7 +31,7 @@ class BegunNote:
             self._memory[:] = note
 
     def leave(self) -> None:
-        """In a forked child, where no call begins: the memory and its descriptor are not for it."""
+        """For a forked child, in which no call begins: releases the memory and its descriptor."""
         if self._memory is not None:
             self._memory.close()
 

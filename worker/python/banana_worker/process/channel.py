@@ -1,8 +1,8 @@
-"""Frames to the front. What was sent is in the kernel when `send` returns: it survives the death of this process.
+"""Sends frames to the front. When `send` returns, the frame is in the kernel, so it survives the death of this process.
 
-May be used from any thread, and by a signal handler: what it sends while its thread sends leaves after that, later than
-its `send` returns, and what it raises then is raised when all is sent. A frame is written in one piece; between two
-fragments of a body other frames may come.
+May be used from any thread and from a signal handler. If the handler interrupts a `send` of its own thread, its
+frame leaves after that one, later than its own `send` returns; an error of that write is raised by the interrupted
+`send`. A frame is written in one piece; between two fragments of a body other frames may come.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from banana_worker.protocol.messages import MAX_FRAGMENT_BYTES
 
 # Smaller bodies are copied behind their heads: one write of one buffer is quicker than one of two.
 _COPY_LIMIT_BYTES = 16 * 1024
-# Fragments that go out in one write: enough to keep the front busy, few enough for others to get a word in.
+# Fragments per write: enough to keep the front busy, few enough that other frames need not wait long.
 _FRAGMENTS_PER_WRITE = 4
 
 _pack_prefix = struct.Struct("<II").pack
@@ -31,15 +31,15 @@ class Channel:
         self._fd = fd
         self._on_broken = on_broken
         self._frames = InTurn(self._write)
-        # One long body at a time leaves in fragments: webhooks may not mix.
+        # One long body at a time is sent in fragments, so that those of two webhooks do not mix.
         self._long_bodies = InTurn(self._write_fragments)
-        # Those of signal handlers that came in amid a frame of their own thread. Another thread may be at a long body, and
-        # wait for that frame: who waited for it there would wait for ever.
+        # Long bodies from signal handlers that interrupted a frame of their own thread. Waiting there would be a
+        # deadlock: another thread may be sending a long body, and wait for that frame.
         self._later: Deque[Deque[Outgoing]] = collections.deque()
         self._silent = False
 
     def silence(self) -> None:
-        """In a forked child, whose words the front would take for ours: nothing is sent any more."""
+        """For a forked child: the front would take its messages for this worker's, so nothing is sent any more."""
         self._silent = True
 
     def send(self, fields: List[Any], body: bytes = b"") -> None:
@@ -47,14 +47,15 @@ class Channel:
         self.write([frame(encode_head(fields), body)])
 
     def send_if(self, is_wanted: Callable[[], bool], fields: List[Any], body: bytes = b"") -> bool:
-        """Sends a message of one frame if `is_wanted` when its turn has come, and returns False if not."""
+        """Sends a message of one frame if `is_wanted` returns True when its turn has come. Returns whether it was
+        sent."""
         out = OutgoingIfWanted([frame(encode_head(fields), body)], is_wanted)
         self._write_in_turn(out)
         return not out.is_dropped
 
     def send_on_turn(self, messages: Callable[[], List[List[Any]]]) -> None:
-        """Sends messages of one frame each, which `messages` gives when their turn has come: whatever another thread sends
-        after it has called this leaves behind them."""
+        """Sends messages of one frame each; `messages` is called when their turn has come. A frame that another
+        thread sends after that call leaves behind them."""
         self._write_in_turn(OutgoingOnTurn(lambda: [frame(encode_head(fields)) for fields in messages()]))
 
     def send_body(self, head: bytes, id: int, body: BytesLike) -> None:

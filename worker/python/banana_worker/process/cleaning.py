@@ -1,6 +1,6 @@
-"""The cancel of a task that has seen for itself that its client left, and cleans up: it is told so once, and not twice.
+"""Cancels the task of a call whose client left, without disturbing the cleanup that the task may have begun by itself.
 
-All of it is for the thread of the event loop.
+Everything here is for the thread of the event loop.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ _cleaning: Set[Any] = set()
 
 
 async def clean_up(closing: Awaitable[None]) -> None:
-    """Awaits it. The first cancel that comes meanwhile says what the task knows already; the next one ends the cleaning."""
+    """Awaits the cleanup of a task that already knows that its client left. The first cancel meanwhile is ignored,
+    because it brings the same news; the second one ends the cleanup."""
     import asyncio
 
     task = asyncio.current_task()

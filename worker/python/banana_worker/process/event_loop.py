@@ -1,7 +1,7 @@
-"""The one event loop of a worker's life, on the main thread; it begins with the first coroutine that an app returns.
+"""The worker's only event loop, on the main thread; it is made for the first coroutine that an app returns.
 
-Tasks of the app go on whenever the worker waits: for a call, or for what the app has promised. They rest while the app's
-plain functions run.
+The app's tasks go on whenever the worker waits, for a call or for an awaitable of the app. They pause while the
+app's plain functions run.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from banana_worker.standard_modules import import_standard
 
 
 class EventLoop:
-    """All but `coroutine`, `wake` and `cancel` is for the main thread."""
+    """Everything but `coroutine`, `wake` and `cancel` is for the main thread."""
 
     def __init__(self, listener: Listener, fd: int) -> None:
         asyncio = import_standard("asyncio")
         self._listener = listener
         self._loop = _adopt_loop(asyncio)
         self._loop.add_reader(fd, listener.read_if_any)
-        # A handler that raised between two steps of the loop would lose one of them, and so would one in `read_if_any`.
+        # A signal handler that raised between two steps of the loop would lose one of them; in `read_if_any` it would
+        # lose a message.
         self._guard = Guard(lambda: call_in_loop(self._loop, self._loop.stop))
         self._is_there: Optional[Callable[[], bool]] = None
         self._is_awake: Callable[[], bool] = asleep
@@ -36,7 +37,8 @@ class EventLoop:
         self._task: Optional[Any] = None
 
     def run(self, awaitable: Awaitable[Any], is_cancelled: Callable[[], bool]) -> Any:
-        """What the awaitable gives, or raises. `cancel` cancels it, and so does a cancel that came before."""
+        """Returns what the awaitable returns, or raises what it raises. `cancel` cancels it, as does a cancel that
+        came before."""
         left: List[contextvars.Context] = []
         task = self._loop.create_task(_await(awaitable, left))
         self._task = task
@@ -48,7 +50,7 @@ class EventLoop:
                 self._guard.run(self._loop.run_forever)
         except SystemExit:
             raise
-        except BaseException:  # a signal handler of the app's has raised between the steps of the task
+        except BaseException:  # a signal handler of the app raised between the steps of the task
             self._end(task)
             raise
         finally:
@@ -56,14 +58,14 @@ class EventLoop:
             for context in left:
                 _take_over(context)
         if task.cancelled() and isinstance(awaitable, CoroutineType):
-            awaitable.close()  # if it has not begun, Python would complain that nobody awaited it
+            awaitable.close()  # otherwise Python warns of a coroutine that was never awaited, if it has not begun
         try:
             return task.result()
         finally:
-            del task  # it holds what it raised, whose traceback holds this frame
+            del task  # it holds its exception, whose traceback holds this frame
 
     def _end(self, task: Any) -> None:
-        """Cancels it, and waits for its end: what it does is of a call that ends now."""
+        """Cancels the task and waits for its end: its work belongs to a call that ends now."""
         while not task.done():
             task.cancel()
             try:
@@ -71,17 +73,17 @@ class EventLoop:
             except SystemExit:
                 raise
             except BaseException:
-                pass  # the first counts
+                pass  # the first exception counts
 
     @property
     def coroutine(self) -> Any:
-        """What `run` runs now, or None."""
+        """The coroutine that `run` runs now, or None."""
         task = self._task
         return None if task is None else task.get_coro()
 
     def wait_until(self, is_there: Callable[[], bool], is_awake: Callable[[], bool]) -> None:
-        """Runs the tasks of the app until a message has made `is_there` true; `wake` looks whether it is. The loop does not
-        sleep as long as `is_awake`."""
+        """Runs the app's tasks until a message has made `is_there` true; `wake` checks it. The loop does not sleep
+        while `is_awake`."""
         self._is_there, self._is_awake = is_there, is_awake
         if not self._is_turning:
             self._turn()
@@ -99,7 +101,7 @@ class EventLoop:
             self._loop.call_soon(self._turn)
 
     def wake(self) -> None:
-        """For any thread: messages were read. On the main thread the loop itself has read them."""
+        """For any thread: messages were read. On the main thread, the loop itself has read them."""
         if self._is_there is None:
             return
         if self._listener.is_main_thread:
@@ -108,7 +110,7 @@ class EventLoop:
             call_in_loop(self._loop, self._stop_if_there)
 
     def cancel(self) -> None:
-        """For any thread: cancels what `run` runs, if it does."""
+        """For any thread: cancels the task of `run`, if there is one."""
         task = self._task
         if task is not None:
             call_in_loop(self._loop, cancel, task)
@@ -122,7 +124,7 @@ class EventLoop:
 
 
 async def _await(awaitable: Awaitable[Any], left: List[contextvars.Context]) -> Any:
-    """`left` gets the context of the task, as it is in the end."""
+    """Awaits it, and adds the final context of the task to `left`."""
     try:
         return await awaitable
     finally:
@@ -130,10 +132,9 @@ async def _await(awaitable: Awaitable[Any], left: List[contextvars.Context]) -> 
 
 
 def _take_over(context: contextvars.Context) -> None:
-    """
-    A task runs in a copy of the context that it was made in. What it has put into context variables is for what comes after
-    it, too: the stream that a coroutine of the app's has returned, for one.
-    """
+    """Copies the context variables that a task has set into the current context. A task runs in a copy of the
+    context it was made in, but later code needs the variables too: a stream that the app's coroutine has
+    returned, for example."""
     for variable, value in context.items():
         if variable.get(_NOT_SET) is not value:
             variable.set(value)
@@ -143,7 +144,7 @@ _NOT_SET: Any = object()
 
 
 def _adopt_loop(asyncio: Any) -> Any:
-    """The loop that the app's module has asked for while it was imported, else a new one."""
+    """The loop that the app's module made while it was imported, otherwise a new one."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         try:

@@ -1,4 +1,4 @@
-"""One thing at a time, each to its end, and no thread that waits for itself."""
+"""Does one thing at a time, each to its end, without a thread that waits for itself."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ T = TypeVar("T")
 
 
 class InTurn(Generic[T]):
-    """Does what threads ask for, one after the other. It is done when `ask` returns, with one exception: a signal handler
-    or a `__del__` that comes in while its own thread is at it gets it done after that, since the other would never end.
-    What a signal handler raises meanwhile is raised once everything is done."""
+    """Does the things that threads ask for, one after the other. A thing is done when `ask` returns, with one
+    exception: a signal handler or a `__del__` may interrupt its own thread while that is busy; then its thing is
+    done after the interrupted one, and `ask` returns before. An exception of the signal handler is raised once
+    everything is done."""
 
     def __init__(self, do: Callable[[T], None]) -> None:
-        """`do` is called again for the same thing when a signal handler has raised at one of its steps, and goes on from
-        there. What it raises by itself ends that thing, and is raised at the end, too."""
+        """`do` is called again for the same thing if a signal handler raised at one of its steps, and must go on
+        from there. An exception of its own ends that thing, and is raised at the end as well."""
         self._do = do
-        # Held again by a thread that has it already, which then finds `_is_busy`.
+        # A thread that holds it already can take it again; it then finds `_is_busy`.
         self._lock = threading.RLock()
         self._is_busy = False
         self._asked: Deque[T] = collections.deque()
@@ -32,7 +33,7 @@ class InTurn(Generic[T]):
                 self._do_all()
 
     def is_interrupted(self) -> bool:
-        """Whether this thread is at it, and was interrupted by the code that asks."""
+        """Whether this thread is busy here, and the caller is code that interrupted it."""
         if not self._lock.acquire(False):
             return False
         try:
@@ -42,7 +43,7 @@ class InTurn(Generic[T]):
 
     def _do_all(self) -> None:
         raised: Optional[BaseException] = None
-        while self._asked or self._is_busy:  # also what was asked for just before the flag fell
+        while self._asked or self._is_busy:  # `_is_busy`: something may have been asked for just before the flag fell
             try:
                 self._is_busy = True
                 while self._asked:
@@ -53,14 +54,14 @@ class InTurn(Generic[T]):
                 raised = thrown
                 try:
                     is_own = _is_own_failure(thrown)
-                except RecursionError:  # the app has left no stack for us, and none to look
+                except RecursionError:  # the app has left no stack space to look with
                     is_own = True
                 if is_own:
-                    del self._asked[0]  # without a call, for which there may be no stack either
+                    del self._asked[0]  # no function call, which may not fit on the stack either
         if raised is not None:
             raise raised
 
 
 def _is_own_failure(thrown: BaseException) -> bool:
-    """Whether no code of the app's has raised it. Python's own handler of SIGINT leaves no trace."""
+    """Whether no code of the app has raised it. Python's own handler of SIGINT leaves no trace."""
     return not isinstance(thrown, KeyboardInterrupt) and all(is_own(place.file) for place in places_in(thrown))

@@ -1,4 +1,4 @@
-"""Whole frames on their way into the kernel, which no signal handler tears."""
+"""Whole frames on their way into the kernel. A signal handler that raises does not tear them."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ class Outgoing:
     __slots__ = ("_parts", "_written")
 
     def __init__(self, parts: List[BytesLike]) -> None:
-        """The parts make whole frames."""
+        """`parts` together are whole frames."""
         self._parts = parts
-        # How many bytes each write has taken.
+        # Number of bytes that each write has taken.
         self._written: List[int] = []
 
     def write(self, fd: int) -> None:
-        """Writes all of it. A signal handler may raise at any step; the next `write` goes on from there. @raises OSError"""
+        """Writes all of it. A signal handler may raise at any step; the next `write` goes on from there. @raises
+        OSError"""
         written, parts = self._written, self._parts
         if not written:
-            # The write and the note of what it took are one step for Python: no signal handler comes in between.
+            # Python runs no signal handler between the write and the note of the bytes it took: together they are one
+            # step.
             if len(parts) == 1:
                 written.extend(map(os.write, (fd,), parts))
                 if written[0] == len(parts[0]):
@@ -31,7 +33,7 @@ class Outgoing:
             else:
                 written.extend(map(os.writev, (fd,), (parts,)))
         size = sum(map(len, parts))
-        while sum(written) < size:  # a signal handler came in
+        while sum(written) < size:  # a signal handler interrupted a write
             written.extend(map(os.writev, (fd,), (self._rest(sum(written)),)))
 
     def _rest(self, skipped: int) -> List[BytesLike]:
@@ -44,7 +46,8 @@ class Outgoing:
 
 
 class OutgoingIfWanted(Outgoing):
-    """Frames that leave if `is_wanted`, which is asked when their turn has come; else `is_dropped` is true then."""
+    """Frames that leave only if `is_wanted` returns True when their turn has come; otherwise `is_dropped` becomes
+    True."""
 
     __slots__ = ("_is_wanted", "is_dropped")
 

@@ -1,6 +1,7 @@
-"""This process: the descriptors that it shares with the front, what becomes of them in its children, and its end.
+"""This process: the descriptors that it shares with the front, their fate in its children, and its end.
 
-fd 3 takes frames to the front, fd 4 brings frames from it, fd 5 is the note of what has begun (docs/wire.md).
+fd 3 takes frames to the front, fd 4 brings frames from it, fd 5 is the note of the calls that have begun
+(docs/wire.md).
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from typing import Callable, Dict, List, Tuple
 
 UP_FD, DOWN_FD, BEGUN_FD = 3, 4, 5
 
-# What the kernel takes of a large answer while the front is at something else. With the system's 208 kB this thread is
-# woken fifty times for 10 MB, and waits each time for a core.
+# Bytes of a large answer that the kernel takes while the front is busy. With the system's 208 kB this thread is woken
+# fifty times for 10 MB, and waits each time for a core.
 _SEND_BUFFER_BYTES = 1024 * 1024
 
 _PID = os.getpid()
 _real_exit = os._exit
 _is_fork = False
 _in_child: List[Callable[[], None]] = []
-# What stood behind each of the descriptors at first.
+# Device and inode behind each of the descriptors at first.
 _streams: Dict[int, Tuple[int, int]] = {}
 
 
@@ -39,9 +40,9 @@ def claim_descriptors() -> None:
 
 
 def _enlarge_send_buffer() -> None:
-    """As far as the system lets everybody (`net.core.wmem_max`)."""
+    """Enlarges it as far as the system allows (`net.core.wmem_max`)."""
     if not stat.S_ISSOCK(os.fstat(UP_FD).st_mode):
-        return  # a pipe: not started by the front
+        return  # a pipe: the worker was not started by the front
     up = _socket.socket(fileno=UP_FD)
     try:
         up.setsockopt(_socket.SOL_SOCKET, _socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
@@ -55,18 +56,18 @@ def in_fork() -> bool:
 
 
 def on_fork(leave: Callable[[], None]) -> None:
-    """`leave` runs in every forked child: there it lets go of what is shared with the front."""
+    """Registers `leave`, which runs in every forked child and releases something that is shared with the front."""
     _in_child.append(leave)
 
 
 def _leave_to_parent() -> None:
     global _is_fork
     if _is_fork:
-        return  # a child of a child, which has left them already
+        return  # a child of a child, which has released them already
     _is_fork = True
     for leave in _in_child:
         leave()
-    # The numbers stay taken, or the child's next files would get them.
+    # The numbers stay taken; otherwise the child's next files would get them.
     own = range(UP_FD, BEGUN_FD + 1)
     os.closerange(own.start, own.stop)
     null = os.open(os.devnull, os.O_RDWR)
@@ -78,7 +79,7 @@ def _leave_to_parent() -> None:
 
 
 def watch_exit(report: Callable[[str], None]) -> None:
-    """Takes the place of `os._exit`: `report` gets a text such as `os._exit(1) was called` just before the process ends."""
+    """Replaces `os._exit`: `report` gets a text such as `os._exit(1) was called` just before the process ends."""
 
     def exit_and_tell(status: int) -> None:
         if not in_fork():
@@ -89,17 +90,17 @@ def watch_exit(report: Callable[[str], None]) -> None:
 
 
 def exit_now(code: int) -> None:
-    """Ends the process. Threads of the app's own do not hold it up."""
+    """Ends the process without waiting for threads of the app."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except Exception:
-            pass  # the app has closed or replaced it, and there is nobody left to tell
+            pass  # the app has closed or replaced the stream
     _real_exit(code)
 
 
 def exit_cleanly(code: int) -> None:
-    """Runs what the app and its libraries have registered for the end, then ends the process."""
+    """Runs the exit functions of the app and its libraries, then ends the process."""
     try:
         _end_process_pools()
         atexit._run_exitfuncs()
@@ -108,21 +109,21 @@ def exit_cleanly(code: int) -> None:
 
 
 def _end_process_pools() -> None:
-    """Tells pools of processes to end, for which the functions of the end wait. Python does so where it joins its threads,
-    which is not done here: one of the app's own may never end."""
+    """Ends pools of processes, for which the exit functions wait. Python does so where it joins its threads; the
+    worker joins none, since a thread of the app may never end."""
     pools = sys.modules.get("concurrent.futures.process")
     if pools is not None and sys.version_info >= (3, 9):
-        pools._python_exit()  # which Python 3.8 has among the functions of the end
+        pools._python_exit()  # in Python 3.8 it is one of the exit functions
 
 
 def is_broken_pipe(error: OSError) -> bool:
-    """Whether the system has told so; else a signal handler of the app's has raised it."""
+    """Whether the error comes from the system. Otherwise a signal handler of the app raised it."""
     return error.errno is not None and not isinstance(error, TimeoutError)
 
 
 def die_of_broken_pipe(fd: int, error: OSError) -> None:
-    """Ends this worker: nothing can be written to `fd`, or read from it, any more. Either the front is gone, or the app has
-    closed it, as programs do that become daemons, or put another file over it."""
+    """Ends this worker: nothing can be written to `fd` or read from it any more. Either the front is gone, or the
+    app has closed the descriptor, as programs that become daemons do, or has put another file over it."""
     die_if_lost(fd)
     if error.errno not in (errno.EPIPE, errno.ECONNRESET) and os.getpid() == _PID:
         _die_of_lost("made file descriptor %d fail (%s)" % (fd, error))
@@ -156,11 +157,11 @@ def _die_of_lost(what: str) -> None:
 
 
 def die_with_front() -> None:
-    """Ends this worker, which nobody can hear any more, and the programs that it started; in a forked child, which must
-    not end its parent, the child alone."""
+    """Ends this worker and the programs that it started, because no front is left. A forked child ends itself alone,
+    and not its parent."""
     if os.getpid() != _PID:
         _real_exit(1)
     try:
         os.killpg(_PID, 9)
     finally:
-        _real_exit(1)  # not the leader of a group: started by hand
+        _real_exit(1)  # not the leader of a process group: started by hand

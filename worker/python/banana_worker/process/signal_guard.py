@@ -1,12 +1,12 @@
-"""Code of the worker that no signal handler of the app's tears.
+"""Protects code of the worker from signal handlers of the app that raise.
 
-A handler that raises, as that of a time limit does, raises wherever the main thread is just then: also amid a message that
-is half taken in, or between two steps of the event loop, one of which would be lost. In guarded code the handler runs at
-once, and what it raises is raised at the end of that. A function of the app's that guarded code has called is no part of
-it: there a handler raises as Python has it.
+A handler that raises, such as that of a time limit, raises wherever the main thread happens to be: perhaps inside a
+message that is half read, or between two steps of the event loop, one of which would be lost. In guarded code the
+handler runs at once, but its exception is raised at the end of that code. A function of the app that guarded code calls
+is not guarded: there a handler raises as usual in Python.
 
-Before: `main.py` calls `guard_signals`, and the app installs handlers. After: `listener.py` and `event_loop.py` wait and
-read in `Guard.run`.
+Before: `main.py` calls `guard_signals`, and the app installs handlers. After: `listener.py` and `event_loop.py` wait
+and read in `Guard.run`.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from typing import Any, Callable, Optional
 from banana_worker.failures.stack_frame import is_machinery
 from banana_worker.standard_modules import import_standard
 
-# The module `signal` calls what is in this one.
+# The module `signal` calls the functions of this one.
 _signal = import_standard("_signal")
 
 
 class Guard:
-    """For the main thread. What is run by it may run what another one guards, but not by it again."""
+    """For the main thread. Guarded code may run code that another guard guards, but not its own guard again."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
-        """`wake` makes what is run come to its end soon, or makes its next wait short; a handler has raised."""
+        """`wake` is called when a handler has raised: it makes the guarded code end soon, or shortens its next wait."""
         self._wake = wake
         self._kept: Optional[BaseException] = None
 
     def run(self, do: Callable[[], None]) -> None:
-        """Does it, and raises then what a signal handler has raised meanwhile: the first of several."""
+        """Calls `do`, then raises the first exception that a signal handler raised meanwhile."""
         self._kept = None
         self._run_guarded(do)
         kept, self._kept = self._kept, None
@@ -43,11 +43,11 @@ class Guard:
             del kept  # its traceback holds this frame
 
     def _run_guarded(self, do: Callable[[], None]) -> None:
-        """As long as this runs, handlers find it on the stack."""
+        """Handlers look for this frame on the stack."""
         do()
 
     def keep(self, thrown: BaseException) -> None:
-        """For handlers that find `_run_guarded` on the stack."""
+        """Keeps the exception of a handler that has found `_run_guarded` on the stack."""
         if self._kept is None:
             self._kept = thrown
         self._wake()
@@ -57,7 +57,7 @@ _GUARDED: CodeType = Guard._run_guarded.__code__
 
 
 class GuardedHandler:
-    """Takes the place of a handler of the app's."""
+    """Stands in for a handler of the app."""
 
     def __init__(self, handler: Callable[[int, Optional[FrameType]], Any]) -> None:
         self.handler = handler
@@ -74,7 +74,7 @@ class GuardedHandler:
 
 
 def guard_of(frame: Optional[FrameType]) -> Optional[Guard]:
-    """Whose guarded code runs in the frame that a signal interrupts; None if it is the app's code, or no guarded one."""
+    """The guard of the code that a signal interrupts; None if that is code of the app, or not guarded."""
     while frame is not None and is_machinery(frame.f_code.co_filename):
         if frame.f_code is _GUARDED:
             return frame.f_locals["self"]
@@ -83,8 +83,8 @@ def guard_of(frame: Optional[FrameType]) -> Optional[Guard]:
 
 
 def guard_signals() -> None:
-    """Guards against every handler that is installed from now on, and against the one that Python itself has for SIGINT.
-    The app sees its own ones alone."""
+    """Guards against every handler that is installed from now on, and against Python's own for SIGINT. The app sees
+    its own handlers only."""
     install, installed = _signal.signal, _signal.getsignal
 
     @functools.wraps(install)

@@ -1,7 +1,8 @@
-"""Waiting for what a message or another thread may bring: credit, a client's words, the end of a webhook, a `close`.
+"""Waits for a condition that a message or another thread makes true: credit, data of a client, the end of a webhook, a
+`close`.
 
-On the main thread the one who waits reads the messages himself; on any other thread, and in the event loop, he is woken
-by `ring`, which is called after each read. A thread that makes true what others may wait for calls it, too.
+On the main thread, the waiting code reads the messages itself. On any other thread, and in the event loop, it is
+woken by `ring`, which is called after each read. A thread that makes such a condition true calls `ring` too.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ class Waits:
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
         self._changed = threading.Condition()
-        # Number of threads that wait; each counts itself before it looks.
+        # Number of threads that wait; each counts itself before it checks.
         self._threads = 0
-        # Never another deque: who waits may just have taken hold of it.
+        # Never replaced by another deque: a waiting thread may just have read the attribute.
         self._futures: Deque[Future[None]] = collections.deque()
 
     def wait(self, is_there: Callable[[], bool]) -> None:
@@ -48,12 +49,12 @@ class Waits:
             _check_is_worker()
             future: Future[None] = loop.create_future()
             self._futures.append(future)
-            if is_there():  # it came before we were on the list
+            if is_there():  # it came before the future was on the list
                 self.ring()
             await future
 
     def ring(self) -> None:
-        """Something may be there by now."""
+        """Wakes all waits, which check their conditions again."""
         self._listener.wake_main()
         if self._threads > 0:
             with self._changed:
@@ -67,7 +68,7 @@ class Waits:
 
 
 def call_in_loop(loop: AbstractEventLoop, function: Callable[..., Any], *args: Any) -> None:
-    """Calls it soon on the thread of the loop; never, if the app has closed the loop. For any thread."""
+    """Calls the function soon on the thread of the loop; never, if the app has closed the loop. For any thread."""
     try:
         loop.call_soon_threadsafe(function, *args)
     except RuntimeError:
@@ -76,7 +77,7 @@ def call_in_loop(loop: AbstractEventLoop, function: Callable[..., Any], *args: A
 
 
 def _check_is_worker() -> None:
-    """@raises RuntimeError in a forked child, which no message reaches"""
+    """@raises RuntimeError in a forked child, which receives no messages"""
     if process.in_fork():
         raise RuntimeError(
             "a process that the app has forked cannot wait for its caller: that is for the worker itself"
@@ -84,5 +85,5 @@ def _check_is_worker() -> None:
 
 
 def _resolve(future: Future[None]) -> None:
-    if not future.done():  # whoever waited may have been cancelled
+    if not future.done():  # the waiting task may have been cancelled
         future.set_result(None)

@@ -1,4 +1,4 @@
-"""Lets another thread wake the one that waits for frames."""
+"""A pipe with which another thread wakes the thread that waits for frames."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import select
 
 
 class WakePipe:
-    """No program that the app starts gets its descriptors."""
+    """Programs that the app starts do not inherit its descriptors."""
 
     def __init__(self, fd: int, until_end: bool = False) -> None:
-        """`until_end`: only the end of what the descriptor brings counts as something to read."""
+        """`until_end`: only the end of the stream on `fd` counts as something to read."""
         self._fd = fd
         self._out, self._inlet = os.pipe()
         os.set_blocking(self._inlet, False)
@@ -19,16 +19,16 @@ class WakePipe:
         self._poll.register(self._out, select.POLLIN)
 
     def wait(self) -> bool:
-        """Waits until there is something to read from the descriptor, and returns True; or until `wake`: False. For one
-        thread at a time."""
+        """Waits until there is something to read from the descriptor, and returns True, or until `wake`, and returns
+        False. For one thread at a time."""
         ready = [fd for fd, _ in self._poll.poll()]
         if self._out in ready:
             os.read(self._out, 4096)
         return self._fd in ready
 
     def wake(self) -> None:
-        """Ends the `wait` that goes on, or else the next one. For any thread."""
+        """Ends the current `wait`, or else the next one. For any thread."""
         try:
             os.write(self._inlet, b"\0")
         except BlockingIOError:
-            pass  # it is full: enough to wake anybody
+            pass  # it is full, which wakes the thread as well
