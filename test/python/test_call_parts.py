@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any, Callable, Iterator, List
 from unittest import mock
 
-from banana_worker.process import process
+from banana_worker.process import descriptors
 from banana_worker.process.channel import Channel
 from banana_worker.process.listener import Listener
 from banana_worker.process.waits import Waits
@@ -22,7 +22,7 @@ from banana_worker.protocol.messages import Metric
 from banana_worker.report import app_metrics
 from banana_worker.report.app_log import AppLog
 from banana_worker.report.app_metrics import OwnMetrics
-from banana_worker.report.tell_metrics import tell_metrics
+from banana_worker.report.send_metrics import send_metrics
 from banana_worker.run import call_context
 from banana_worker.run import webhook_handover
 from banana_worker.run.batch_entries import entries_of, halves_of, only_entry
@@ -236,7 +236,7 @@ class Metrics(unittest.TestCase):
         self.metrics = OwnMetrics(channel, lambda: self.woken.append(None))
 
     def told(self) -> List[Any]:
-        self.metrics.tell()
+        self.metrics.send()
         return [tuple(metric) for message in self.sent.messages for metric in message[1]]
 
     def test_what_is_measured_together_leaves_in_one_message(self) -> None:
@@ -307,12 +307,12 @@ class Metrics(unittest.TestCase):
             return given
 
         def end_the_call() -> None:
-            metrics.tell()
+            metrics.send()
             channel.send(["result"])
 
         metrics.counter("calls")
         with mock.patch.object(app_metrics, "_together", together):
-            threads = [threading.Thread(target=metrics.tell), threading.Thread(target=end_the_call)]
+            threads = [threading.Thread(target=metrics.send), threading.Thread(target=end_the_call)]
             threads[0].start()
             has_taken.wait()
             threads[1].start()
@@ -327,14 +327,14 @@ class Metrics(unittest.TestCase):
 
     def test_messages_are_bounded(self) -> None:
         channel: Any = self.sent
-        tell_metrics(channel, [Metric("time", "n" * 1_000, 1.0) for _ in range(1_000)])
+        send_metrics(channel, [Metric("time", "n" * 1_000, 1.0) for _ in range(1_000)])
         self.assertGreater(len(self.sent.messages), 10)
         self.assertEqual(sum(len(message[1]) for message in self.sent.messages), 1_000)
 
     def test_a_number_that_the_front_cannot_read_is_told_as_one_that_it_can(self) -> None:
         channel: Any = self.sent
         values: List[Any] = [2**53 - 1, 2**70, -(2**70), 10**5000, float("inf"), float("nan"), "text"]
-        tell_metrics(channel, [Metric("gauge", "g", value) for value in values])
+        send_metrics(channel, [Metric("gauge", "g", value) for value in values])
         told = [metric.value for metric in self.sent.messages[0][1]]
         self.assertEqual(told, [2**53 - 1, 2.0**70, -(2.0**70), "inf", "inf", "nan", "text"])
         self.assertEqual([type(value) for value in told[:3]], [int, float, float])
@@ -365,7 +365,7 @@ class Webhooks(unittest.TestCase):
             webhook_handover.post("https://example.com/", b"{}")
         with mock.patch.object(webhook_handover, "_offered", mock.Mock()) as offered:
             webhook_handover.post("https://example.com/", b"{}")
-            with mock.patch.object(process, "_is_fork", True):
+            with mock.patch.object(descriptors, "_is_fork", True):
                 with self.assertRaisesRegex(RuntimeError, "a webhook is sent by the server"):
                     webhook_handover.post("https://example.com/", b"{}")
         offered.post.assert_called_once()
@@ -383,7 +383,7 @@ class ForkTest(unittest.TestCase):
         self.addCleanup(os.close, out)
         self.addCleanup(os.close, inlet)
         waits = Waits(Listener(out, lambda: self.fail("it reads"), lambda: None))
-        with mock.patch.object(process, "_is_fork", True):
+        with mock.patch.object(descriptors, "_is_fork", True):
             waits.wait(lambda: True)
             with self.assertRaisesRegex(RuntimeError, "cannot wait"):
                 waits.wait(lambda: False)

@@ -41,7 +41,7 @@ def running_with(channel: Channel, **fields: Any) -> RunningCall:
         channel=channel,
         waits=waits,
         surroundings=SimpleNamespace(log=None, metrics=None, worker=None),
-        metrics=SimpleNamespace(tell=lambda: None),
+        metrics=SimpleNamespace(send=lambda: None),
         max_output_bytes=1000,
         stream_window_bytes=1000,
         function=lambda route: None,

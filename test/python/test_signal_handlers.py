@@ -190,10 +190,10 @@ class SignalHandlerTest(unittest.TestCase):
 
         def measure_and_tell() -> None:
             metrics.counter("n")
-            metrics.tell()
+            metrics.send()
 
         times = at_each_line(app_metrics, measure, measure_and_tell)
-        metrics.tell()
+        metrics.send()
         os.close(self.inlet)
         values = [metric[2] for head, _ in self.all_frames() for metric in head[1]]
         self.assertGreater(times, 8)

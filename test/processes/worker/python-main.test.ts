@@ -814,8 +814,8 @@ def inference(kind, ctx):
     if kind == "files": return in_fork(lambda: os._exit(opens_files(OWN) == [0, []]))
     if kind == "webhook": return in_fork(lambda: os._exit(sends(URL)))
     if kind == "end of file":
-        from banana_worker.process import process
-        return in_fork(process.die_with_front)
+        from banana_worker.process import ending
+        return in_fork(ending.die_with_front)
     if kind == "_exit": return in_fork(lambda: os._exit(3))
     if kind == "exit": return in_fork(lambda: sys.exit(4))
     if kind == "raise": return in_fork(lambda: 1 / 0)

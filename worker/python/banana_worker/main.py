@@ -19,7 +19,7 @@ from banana_worker.failures.stack_frame import callers_place, first_frame_outsid
 from banana_worker.failures.thrown import attribute, shown
 from banana_worker.load.start_app import StartFailure, import_app, init_app, loaded_info
 from banana_worker.load.start_watch import StartWatch
-from banana_worker.process import process
+from banana_worker.process import descriptors, ending
 from banana_worker.process.begun_note import BegunNote
 from banana_worker.process.channel import Channel
 from banana_worker.process.listener import Listener
@@ -47,7 +47,7 @@ from banana_worker.run.webhook_handover import WebhookHandover, offer_webhooks
 
 def main() -> None:
     """Never returns."""
-    process.claim_descriptors()
+    descriptors.claim_descriptors()
     guard_signals()
     # With the stacks of all threads, the last lines of the app would stand too far above to be reported.
     faulthandler.enable(all_threads=False)
@@ -64,12 +64,12 @@ def main() -> None:
 
 class Worker:
     def __init__(self) -> None:
-        self._channel = Channel(process.UP_FD, process.die_of_broken_pipe)
-        process.on_fork(self._channel.silence)
+        self._channel = Channel(descriptors.UP_FD, ending.die_of_broken_pipe)
+        descriptors.on_fork(self._channel.silence)
         self._note = BegunNote()
-        process.on_fork(self._note.leave)
-        self._reader = FrameReader(process.DOWN_FD, self._on_frame, self._room, CallHeads().decode)
-        self._listener = Listener(process.DOWN_FD, self._read, self._on_tick)
+        descriptors.on_fork(self._note.leave)
+        self._reader = FrameReader(descriptors.DOWN_FD, self._on_frame, self._room, CallHeads().decode)
+        self._listener = Listener(descriptors.DOWN_FD, self._read, self._on_tick)
         self._waits = Waits(self._listener)
         self._tasks = Tasks(self._listener)
         self._log = AppLog(self._channel)
@@ -89,7 +89,7 @@ class Worker:
         self._listener.start()
         self._listener.wake()
         offer_webhooks(self._webhooks)
-        process.watch_exit(lambda what: self._tell_exit("%s at %s" % (what, callers_place())))
+        ending.watch_exit(lambda what: self._report_exit("%s at %s" % (what, callers_place())))
         log_thread_failures(self._log)
         try:
             self._loop = self._start(self._spec)
@@ -106,16 +106,16 @@ class Worker:
         """The app has called `sys.exit`."""
         code = attribute(thrown, "code")
         place = first_frame_outside(thrown) or "a place outside the app"
-        self._tell_exit("sys.exit(%s) was called at %s" % ("" if code is None else shown(code)[:200], place))
-        process.exit_cleanly(exit_code_of(thrown))
+        self._report_exit("sys.exit(%s) was called at %s" % ("" if code is None else shown(code)[:200], place))
+        ending.exit_cleanly(exit_code_of(thrown))
 
     def die_of_fault(self, fault: BaseException) -> None:
         """Reports a failure outside of calls and of the start. Python's own exit would wait for the app's threads,
         with no calls taken meanwhile."""
         place = first_frame_outside(fault)
-        if place is None or process.in_fork():
+        if place is None or descriptors.in_fork():
             sys.excepthook(type(fault), fault, fault.__traceback__)
-            process.exit_now(1)
+            ending.exit_now(1)
         text = "%s: a signal handler of the app raised %s between calls" % (place, type(fault).__name__)
         detail = "%s:\n%s" % (text, traceback_without_own_frames(fault))
         self._exit_fatally("SERVE_WORKER_LOST", text, detail, UNKNOWN)
@@ -131,9 +131,9 @@ class Worker:
         host = CallHost(spec, self._channel, self._waits, surroundings, app.function)
         options = RunnerOptions(app, host, prints, self._tasks, self._note)
         init_ms = init_app(app, options, spec, self._channel)
-        process.die_if_lost(process.DOWN_FD)
+        ending.die_if_lost(descriptors.DOWN_FD)
         watch.end()
-        self._metrics.tell()
+        self._metrics.send()
         loop = RunLoop(options, self._listener, StayAwake(spec.device.threads))
         self._app, self._loop = app, loop
         self._channel.send(["ready", init_ms])
@@ -144,20 +144,20 @@ class Worker:
         try:
             if self._app is not None:
                 self._tasks.settled(self._app.shutdown(), lambda: False)
-            self._metrics.tell()
+            self._metrics.send()
         except SystemExit:
             raise
         except BaseException as thrown:
             sys.stderr.write("shutdown raised: %s\n" % traceback_without_own_frames(thrown))
             code = 1
-        process.exit_cleanly(code)
+        ending.exit_cleanly(code)
 
     def _exit_fatally(self, code: str, message: str, detail: str, outlook: str) -> None:
-        self._metrics.tell()
+        self._metrics.send()
         self._send_fatal(code, message, detail, outlook)
-        process.exit_cleanly(1)
+        ending.exit_cleanly(1)
 
-    def _tell_exit(self, what: str) -> None:
+    def _report_exit(self, what: str) -> None:
         """Reports that the app ends its worker, unless the worker was asked to stop."""
         if self._is_stopping:
             return
@@ -178,23 +178,23 @@ class Worker:
     def _read(self) -> None:
         try:
             if not self._reader.read():
-                process.die_if_lost(process.DOWN_FD)
-                process.die_with_front()
+                ending.die_if_lost(descriptors.DOWN_FD)
+                ending.die_with_front()
         except ProtocolError as error:
-            process.die_if_lost(process.DOWN_FD)
+            ending.die_if_lost(descriptors.DOWN_FD)
             sys.stderr.write("The front broke the protocol: %s\n" % error.detail)
-            process.die_with_front()
+            ending.die_with_front()
         except OSError as error:
-            if not process.is_broken_pipe(error):
+            if not ending.is_broken_pipe(error):
                 self.die_of_fault(error)
-            process.die_of_broken_pipe(process.DOWN_FD, error)
+            ending.die_of_broken_pipe(descriptors.DOWN_FD, error)
         except Exception as fault:
             self.die_of_fault(fault)
         self._waits.ring()
         self._tasks.wake()
 
     def _on_tick(self) -> None:
-        self._metrics.tell()
+        self._metrics.send()
 
     def _room(self, fields: List[Any], size: int) -> memoryview:
         if fields[0] == "body":
@@ -241,7 +241,7 @@ class Worker:
     def _stop(self) -> None:
         self._is_stopping = True
         if self._loop is None:
-            process.exit_now(0)
+            ending.exit_now(0)
         else:
             self._loop.stop("the server is stopping")
 

@@ -44,9 +44,9 @@ def post_json(url: str, body: bytes, timeout_ms: Optional[int], retries: Optiona
 
 def _say_if_app_started_this() -> None:
     from banana_worker.in_worker import is_started_by_app
-    from banana_worker.process import process
+    from banana_worker.process import descriptors
 
-    if process.in_fork() or is_started_by_app():
+    if descriptors.in_fork() or is_started_by_app():
         text = (
             "A webhook leaves a process that the app has started: once, and unsigned. Send it from the worker itself."
         )

@@ -102,14 +102,14 @@ class _Service(LoadedApp):
         try:
             begun = self._begin()
         finally:
-            self._tell_metrics(())
+            self._send_metrics(())
         return self._begun(begun) if inspect.isawaitable(begun) else None
 
     async def _begun(self, begun: Any) -> None:
         try:
             await begun
         finally:
-            self._tell_metrics(())
+            self._send_metrics(())
 
     def _batch_size(self, spec: StartSpec) -> int:
         own = self.model_options.get("batchSize")
@@ -143,7 +143,7 @@ class _Service(LoadedApp):
 
     def _run(self, items: List[ReadItem], ctxs: List[CallContext]) -> Any:
         """An answer for each item, or an awaitable of them; raises what the handler raises."""
-        self._tell_metrics(())  # what the batch before has added after its end belongs to no call any more
+        self._send_metrics(())  # what the batch before has added after its end belongs to no call any more
         self._items, self._ctxs = items, ctxs
         self._context._begin_batch(items, ctxs)
         try:
@@ -167,17 +167,17 @@ class _Service(LoadedApp):
             raise
 
     def _answers(self, returned: Any, items: List[ReadItem], ctxs: List[CallContext]) -> List[Any]:
-        self._tell_metrics(ctxs)
+        self._send_metrics(ctxs)
         return answers_of(
             returned,
             self._context,
             len(items),
-            on_stream_end=lambda: self._tell_metrics(ctxs),
+            on_stream_end=lambda: self._send_metrics(ctxs),
             on_all_ended=lambda: self._end_batch(items, ctxs),
         )
 
     def _failed(self, items: List[ReadItem], ctxs: List[CallContext]) -> None:
-        self._tell_metrics(ctxs)
+        self._send_metrics(ctxs)
         may_run_again = self.repeatable and len(items) > 1
         if not may_run_again:
             self._end_batch(items, ctxs)
@@ -193,7 +193,7 @@ class _Service(LoadedApp):
             self._items, self._ctxs = (), ()
             self._context._end_batch()
 
-    def _tell_metrics(self, ctxs: Sequence[CallContext]) -> None:
+    def _send_metrics(self, ctxs: Sequence[CallContext]) -> None:
         self._send(self._context._take_metrics(), ctxs)
 
     def _tell_now(self, metrics: List[MmsMetric]) -> None:

@@ -1,4 +1,5 @@
-"""Names a function of the app where an exception has no line of it: it cannot be called so, or returned what it must not."""
+"""Names a function of the app when an exception has no line of it: the function cannot be called, or returned a
+wrong value."""
 
 from __future__ import annotations
 
@@ -8,12 +9,12 @@ from typing import Any, Optional
 from banana_worker.failures.stack_frame import OWN_FOLDER, is_own, places_in, traceback_without_own_frames
 from banana_worker.failures.thrown import class_name, text_of
 
-# What stands between the worker and the app's functions.
+# The code between the worker and the app's functions.
 _BETWEEN = os.path.join(OWN_FOLDER, "banana_worker", "adapters") + os.sep
 
 
 class WrongFunction(TypeError):
-    """A function of the app that the worker cannot call. `place` is where it begins, if that can be told."""
+    """A function of the app that the worker cannot call. `place` is its first line; None if that is unknown."""
 
     def __init__(self, function: Any, problem: str) -> None:
         super().__init__(problem)
@@ -21,11 +22,12 @@ class WrongFunction(TypeError):
 
 
 def place_of(function: Any) -> Optional[str]:
-    """`file:line` of where the function begins, or a method of the class; None if Python does not tell. Never raises."""
+    """`file:line` of the beginning of the function, or of a method of the class; None if Python does not know. Never
+    raises."""
     try:
         return _place_of(function)
     except Exception:
-        return None  # an object of the app's own that is called, and whose attributes raise
+        return None  # a callable object of the app whose attributes raise
 
 
 def _place_of(function: Any) -> Optional[str]:
@@ -40,23 +42,23 @@ def _place_of(function: Any) -> Optional[str]:
     return None if code is None else "%s:%d" % (code.co_filename, code.co_firstlineno)
 
 
-# Of decorated functions, methods and partials.
+# Attributes of decorated functions, methods and partials.
 _WRAPPED = ("__wrapped__", "__func__", "func")
 
-# A mock has any attribute, without an end.
+# A mock has every attribute, so the chain of wrappers has no end.
 _MOST_WRAPPERS = 100
 
 
 def failed_outside(thrown: BaseException) -> bool:
-    """Whether no line of the app's has failed, but the call of its function, or what we do with what it returned."""
+    """Whether no line of the app failed, but the call of its function, or our use of its return value."""
     places = places_in(thrown)
     is_at_border = bool(places) and places[-1].file.startswith(_BETWEEN)
     return is_at_border and all(is_own(place.file) for place in places)
 
 
 def traceback_or_place(thrown: BaseException, function: Any) -> str:
-    """The traceback without frames of ours; in place of one that has no others, where the app's function begins. Never
-    raises."""
+    """The traceback without our frames. If no other frame is left, the beginning of the app's function instead.
+    Never raises."""
     place = place_of(function) if failed_outside(thrown) else None
     if place is None:
         return traceback_without_own_frames(thrown)

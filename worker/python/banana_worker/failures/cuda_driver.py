@@ -1,7 +1,5 @@
-"""
-CUDA's driver, asked about this process. A context in which a kernel has failed is lost: every later call on it says so
-again, until the process has ended (CUDA Driver API, "CUresult"), whatever a text says.
-"""
+"""Asks CUDA's driver about this process. A context in which a kernel has failed is lost: every later call on it
+fails in the same way until the process has ended (CUDA Driver API, "CUresult"), whatever a library's message is."""
 
 from __future__ import annotations
 
@@ -12,8 +10,8 @@ from banana_worker.standard_modules import import_standard
 
 _SUCCESS = 0
 
-# CUDA_ERROR_ILLEGAL_ADDRESS, _ASSERT, _LAUNCH_FAILED, _MISALIGNED_ADDRESS, _ILLEGAL_INSTRUCTION, _INVALID_ADDRESS_SPACE,
-# _INVALID_PC, _HARDWARE_STACK_ERROR, _ECC_UNCORRECTABLE, _CONTEXT_IS_DESTROYED.
+# CUDA_ERROR_ILLEGAL_ADDRESS, _ASSERT, _LAUNCH_FAILED, _MISALIGNED_ADDRESS, _ILLEGAL_INSTRUCTION,
+# _INVALID_ADDRESS_SPACE, _INVALID_PC, _HARDWARE_STACK_ERROR, _ECC_UNCORRECTABLE, _CONTEXT_IS_DESTROYED.
 LOST = (700, 710, 719, 716, 715, 717, 718, 714, 214, 709)
 
 
@@ -24,7 +22,7 @@ def has_lost_context() -> bool:
 
 
 def _driver_in_use() -> Any:
-    """None if no library has loaded it, so that nothing of this process is on a GPU."""
+    """None if no library has loaded the driver: then this process computes nothing on a GPU."""
     try:
         return import_standard("ctypes").CDLL("libcuda.so.1", mode=os.RTLD_NOLOAD | os.RTLD_NOW)
     except (AttributeError, ImportError, OSError):

@@ -1,4 +1,4 @@
-"""What became of a call whose app raised, or gave an exception in place of an answer."""
+"""Turns an exception that the app raised or returned into the error that ends its call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from banana_worker.protocol.errors import ServeError
 
 
 def failure_of(thrown: BaseException, function: Any = None) -> ServeError:
-    """`function`: the app's, which was called. Never raises: anything may be raised by an app."""
+    """`function`: the function of the app that was called. Never raises, whatever the app has raised."""
     if is_a(thrown, ServeError):
         return cast(ServeError, thrown)
     detail = traceback_or_place(thrown, function)
@@ -19,18 +19,19 @@ def failure_of(thrown: BaseException, function: Any = None) -> ServeError:
         try:
             return _prediction_failure(thrown, detail)
         except BaseException:
-            pass  # the class of another package that cannot say its message: it counts as any other exception
+            pass  # a class of another package whose message cannot be read: it counts as any other exception
     kind = "out-of-memory" if is_out_of_memory(thrown) else "exception"
     return ServeError("SERVE_INFERENCE_FAILED", detail=detail, kind=kind)
 
 
 def _is_prediction(thrown: BaseException) -> bool:
-    """By its name: an app may bring the class of another package, and most apps need no `mms` at all."""
+    """Compares names, because an app may bring the class of another package, and most apps do not need `mms` at all."""
     return "PredictionException" in class_names(thrown)
 
 
 def _prediction_failure(thrown: BaseException, detail: str) -> ServeError:
-    """The app has written the message for its client. Raises what the exception raises when it is asked."""
+    """Keeps the message, which the app has written for its client. Raises if reading the exception's attributes
+    does."""
     code = getattr(thrown, "error_code", 500)
     status = code if isinstance(code, int) and 400 <= code <= 599 else 500
     message = str.__str__(str(getattr(thrown, "message", "") or thrown))

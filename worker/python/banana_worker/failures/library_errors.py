@@ -1,8 +1,6 @@
-"""
-What libraries say when the GPU is lost to the process, and when there is no memory. An app's exception, and much of what
-a library says, may repeat what a client has sent: so both the class and how the text begins must be a library's, and the
-library must have raised it; or CUDA's driver says of the GPU what the text does.
-"""
+"""Recognises the errors of libraries when the GPU is lost to the process, and when memory is missing. A client may
+get its own text into an app's exception, and into much of a library's. So the class and the beginning of the text
+must be a library's, and the library must have raised it; or CUDA's driver must confirm the text about the GPU."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from banana_worker.failures.cuda_driver import LOST, has_lost_context
 from banana_worker.failures.origin import origin_of
 from banana_worker.failures.thrown import class_name, class_package, text_of
 
-# CUDA's words, names and numbers of what no later call survives.
+# CUDA's texts, names and numbers of errors after which every later call fails.
 _LOST_TEXT = (
     "(?:an illegal memory access was encountered|device-side assert triggered|unspecified launch failure|"
     "misaligned address|an illegal instruction was encountered|operation not supported on global/shared address space|"
@@ -28,7 +26,7 @@ _LOST_NAME = (
 _LOST_NUMBER = f"(?:{'|'.join(map(str, LOST))})"
 _NO_MEMORY_NAME = "(?:cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY)"
 
-# Torch, and libraries beside it: CTranslate2, Triton, and Thrust, which begins with what it was doing.
+# Torch, and libraries beside it: CTranslate2, Triton, and Thrust, which begins with its current step.
 _SCRIPT = r"(?:The following operation failed in the TorchScript interpreter\.\n(?:(?!RuntimeError: )[^\n]*\n)*RuntimeError: )?"
 _CUDA = r"(?:CUDA (?:driver )?error: |CUDA failed with error |Triton Error \[CUDA\]: |cuda runtime error \(\d+\) : )"
 _THRUST = r"(?:parallel_for|(?:merge|radix)_sort|copy_if|reduce|scan|transform|trivial_device_copy)\b[\w :>-]{0,60}: "
@@ -37,7 +35,8 @@ _TORCH_NO_MEMORY = (
     r"(?:\[enforce fail at [^\]\n]*\] [^\n]{0,80}?)?DefaultCPUAllocator: (?:can't allocate|not enough) memory)"
 )
 
-# Behind it comes what a node of the model says, which may repeat an input: but these files speak of themselves alone.
+# Behind it comes the message of a node of the model, which may repeat an input; but these files write about themselves
+# only.
 _ONNX = (
     r"\[ONNXRuntimeError\] : \d+ : \w+ : "
     r"(?:Non-zero status code returned while running \S+ node\. ?Name:'[^'\n]*' ?Status Message: \s*)?"
@@ -45,14 +44,14 @@ _ONNX = (
 _CUDA_CALL = r"(?:\S*cuda_call\.cc:\d+ [^\n]*?)?"
 _ONNX_CUDA = rf"{_CUDA_CALL}CUDA (?:failure \d+: |error cudaError\w+: ?)"
 _ONNX_LIBRARY = rf"{_CUDA_CALL}(?:CUBLAS failure \d+: CUBLAS|CUDNN failure \d+: CUDNN)_STATUS_"
-# What CUDA's libraries say of the process, and not of one call: that a value was wrong, or a size not supported.
+# Errors of CUDA's libraries about the process, and not about one call with a wrong value or an unsupported size.
 _LOST_LIBRARY = r"(?:EXECUTION_FAILED|INTERNAL_ERROR|MAPPING_ERROR|NOT_INITIALIZED)\b"
 
 
 class _Library(NamedTuple):
     packages: Tuple[str, ...]
     classes: Tuple[str, ...]
-    # How texts begin. Most workers never need them, so they are not compiled at the start.
+    # Beginnings of texts. They are not compiled at the start, because most workers never need them.
     lost: str
     no_memory: str
 
@@ -64,11 +63,11 @@ def _library(packages: str, classes: str, lost: str, no_memory: str) -> _Library
 _NEVER = "(?!)"
 
 _LIBRARIES = (
-    # Anybody may raise one, so that of a lost GPU the driver is asked.
+    # Any code may raise a RuntimeError, so the driver is asked about a lost GPU.
     _library("builtins", "RuntimeError", _NEVER, _TORCH_NO_MEMORY),
     _library("torch", "AcceleratorError CudaError", f"{_CUDA}{_LOST_TEXT}", _TORCH_NO_MEMORY),
     _library("cupy cupy_backends", "CUDARuntimeError CUDADriverError", f"{_LOST_NAME}: ", f"{_NO_MEMORY_NAME}: "),
-    # What a function of the app raised, which jax has called back, is INTERNAL, too.
+    # An exception of a function of the app, called back by jax, is INTERNAL too.
     _library(
         "jax jaxlib",
         "XlaRuntimeError JaxRuntimeError",
@@ -96,21 +95,22 @@ _LIBRARIES = (
 
 _PACKAGES = {package for library in _LIBRARIES for package in library.packages}
 
-# Whoever has written it: what follows from it is for the driver to say.
+# Any code may have written this word, so the driver has to confirm the loss.
 _GPU_WORD = re.compile("cuda|cudnn|cublas|gpu", re.IGNORECASE)
 
 _MOST_CHARS = 20_000
 
 
-def says_gpu_is_lost(error: BaseException) -> bool:
-    """Whether a library says, or CUDA's driver confirms, that every later call of this process on the GPU will fail, too."""
+def reports_lost_gpu(error: BaseException) -> bool:
+    """Whether a library reports, or CUDA's driver confirms, that every later call of this process on the GPU will
+    fail."""
     if any(re.match(library.lost, _text(error)) is not None for library in _raising(error)):
         return True
     return _GPU_WORD.search(_text(error)) is not None and has_lost_context()
 
 
-def says_memory_is_missing(error: BaseException) -> bool:
-    """Whether a library says that it found no memory, on the GPU or beside it."""
+def reports_missing_memory(error: BaseException) -> bool:
+    """Whether a library reports that it found no memory, on the GPU or beside it."""
     return any(re.match(library.no_memory, _text(error)) is not None for library in _raising(error))
 
 
@@ -126,7 +126,7 @@ def _is_raised_by(package: str, error: BaseException) -> bool:
     if origin is None:
         return False
     if package == "builtins":
-        return origin.is_native  # anybody's statement may raise one
+        return origin.is_native  # any `raise` statement may raise one
     return not origin.is_statement or origin.package in _PACKAGES
 
 

@@ -1,4 +1,4 @@
-"""Who raised an exception, told by the instruction that did, and not by its text: that may be a client's."""
+"""Finds the code that raised an exception by its instruction, not by its text, which a client may have written."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any, NamedTuple, Optional, Tuple
 from banana_worker.failures.thrown import traceback_of
 from banana_worker.standard_modules import import_standard
 
-# Of Python's `raise`.
+# The instructions of Python's `raise`.
 _STATEMENTS = ("RAISE_VARARGS", "RERAISE")
 
-# How the names begin of what calls native code, or has it compute. At others (`YIELD_VALUE`, `SEND`) an exception comes in
-# that somebody else has made: by `throw()` of a generator, or from what is awaited.
+# Beginnings of the names of instructions that call native code, or let it compute. At others (`YIELD_VALUE`, `SEND`) an
+# exception of other code comes in: by `throw()` of a generator, or from an awaitable.
 _COMPUTES = tuple(
     "CALL PRECALL BINARY INPLACE UNARY COMPARE CONTAINS LOAD_ATTR LOAD_METHOD STORE_ATTR STORE_SUBSCR STORE_SLICE "
     "DELETE_ATTR DELETE_SUBSCR FOR_ITER GET_ITER UNPACK LIST_EXTEND FORMAT CONVERT TO_BOOL POP_JUMP JUMP_IF".split()
@@ -23,25 +23,23 @@ class Origin(NamedTuple):
     instruction: Optional[str]
     # The outermost package of the code.
     package: str
-    # Names of methods among others, that the code uses.
+    # Names that the code uses, those of methods among them.
     names: Tuple[str, ...]
 
     @property
     def is_native(self) -> bool:
-        """
-        Whether code that is not Python's raised it, while a line of Python called it or had it compute something. Where
-        that may have been the `result` of a future, which hands on what was only made, it counts as not so.
-        """
+        """Whether native code raised it, while a line of Python called that code or let it compute. False if the
+        line may have called `result` of a future, which raises exceptions that other code has only made."""
         return self.instruction is not None and self.instruction.startswith(_COMPUTES) and "result" not in self.names
 
     @property
     def is_statement(self) -> bool:
-        """Whether Python's `raise` did."""
+        """Whether Python's `raise` raised it."""
         return self.instruction in _STATEMENTS
 
 
 def origin_of(thrown: BaseException) -> Optional[Origin]:
-    """None if nobody raised it: it was made, and handed over."""
+    """None if the exception was never raised, but made and passed on."""
     tb = traceback_of(thrown)
     if tb is None:
         return None

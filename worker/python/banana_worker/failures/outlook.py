@@ -1,5 +1,5 @@
-"""What an exception says of its cause: whether the next start is likely to fail like this one, whether memory was missing,
-and whether the process can go on. The network and scarce resources come back; most other things do not."""
+"""Classifies the cause of an exception: whether the next start is likely to fail like this one, whether memory was
+missing, and whether the process can go on. The network and scarce resources recover; most other causes do not."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import errno
 import re
 from typing import Any, Callable, List, Optional
 
-from banana_worker.failures.library_errors import says_gpu_is_lost, says_memory_is_missing
+from banana_worker.failures.library_errors import reports_lost_gpu, reports_missing_memory
 from banana_worker.failures.thrown import attribute, class_name, class_names, is_a, text_of
 
-# The next start would fail in the same way; it may succeed; it may be either.
+# The next start would fail in the same way; it may succeed; it may do either.
 PERMANENT = "permanent"
 TRANSIENT = "transient"
 UNKNOWN = "unknown"
@@ -21,7 +21,7 @@ _MEMORY_TEXT = re.compile(
     "out of memory|bad_alloc|allocation failed|failed to allocate|cannot allocate memory", re.IGNORECASE
 )
 
-# What is looked at of a text: so many characters at its begin, and at its end.
+# Number of characters that are searched at the beginning and at the end of a text.
 _MOST_CHARS = 10_000
 
 _TRANSIENT_NAMES = (
@@ -30,7 +30,7 @@ _TRANSIENT_NAMES = (
 ).split()
 _TRANSIENT_CODES = {getattr(errno, name) for name in _TRANSIENT_NAMES if hasattr(errno, name)}
 
-# Of other libraries, which are not imported here.
+# Classes of other libraries, which are not imported here.
 _TRANSIENT_CLASSES = {
     "gaierror",
     "timeout",
@@ -43,25 +43,24 @@ _TRANSIENT_CLASSES = {
 
 
 def outlook_of(thrown: BaseException) -> str:
-    """`transient` if the exception, or one behind it, is of the network or of a scarce resource; else `unknown`."""
+    """`transient` if the exception, or one of its causes, is about the network or a scarce resource; otherwise
+    `unknown`."""
     return TRANSIENT if _first_behind(thrown, _is_transient) is not None else UNKNOWN
 
 
 def is_out_of_memory(thrown: BaseException) -> bool:
-    """Whether the exception, or one behind it, says that memory could not be had. What a client sent decides nothing."""
+    """Whether the exception, or one of its causes, reports missing memory. Text of a client cannot make it true."""
     return _first_behind(thrown, _lacks_memory) is not None
 
 
 def loss_of_gpu(thrown: BaseException) -> Optional[BaseException]:
-    """
-    The exception, or the one behind it, that says that the GPU is lost to this process: every later call would fail, too.
-    What a client sent decides nothing.
-    """
-    return _first_behind(thrown, says_gpu_is_lost)
+    """The exception, or its cause, that reports that the GPU is lost to this process, so that every later call would
+    fail. Text of a client cannot make it so."""
+    return _first_behind(thrown, reports_lost_gpu)
 
 
 def is_of_process(thrown: BaseException) -> bool:
-    """Whether the exception is of the process, and not of the value that was at hand when it was raised."""
+    """Whether the exception is about the process, and not about the value that was handled when it was raised."""
     return is_out_of_memory(thrown) or loss_of_gpu(thrown) is not None
 
 
@@ -76,16 +75,16 @@ def _is_transient(error: BaseException) -> bool:
 def _lacks_memory(error: BaseException) -> bool:
     if isinstance(error, MemoryError) or class_name(error) == "OutOfMemoryError":
         return True
-    return (isinstance(error, OSError) and error.errno == errno.ENOMEM) or says_memory_is_missing(error)
+    return (isinstance(error, OSError) and error.errno == errno.ENOMEM) or reports_missing_memory(error)
 
 
 def _mentions_memory(error: BaseException) -> bool:
-    """For starts alone: there no client has said anything yet."""
+    """For starts only: there, no text comes from a client yet."""
     return isinstance(error, (RuntimeError, OSError)) and _MEMORY_TEXT.search(_text(error)) is not None
 
 
 def _text(error: BaseException) -> str:
-    """As much of its text as is looked at."""
+    """The searched part of its text."""
     text = text_of(error) or ""
     return text if len(text) <= 2 * _MOST_CHARS else f"{text[:_MOST_CHARS]}\n{text[-_MOST_CHARS:]}"
 
@@ -102,13 +101,13 @@ def _first_behind(thrown: BaseException, is_so: Callable[[BaseException], bool])
             if is_so(error):
                 return error
         except BaseException:
-            pass  # an exception that raises when it is asked tells nothing
+            pass  # an exception that raises when its attributes are read is of no use
         errors += _behind(error)
     return None
 
 
 def _behind(error: BaseException) -> List[Any]:
-    """What it says of its causes, and the parts of a group; they may be anything."""
+    """Its causes, and the parts of a group; these may be any objects."""
     parts = attribute(error, "exceptions")
     named = [attribute(error, name) for name in ("__cause__", "__context__", "reason")]
     return [*named, *parts[:_MAX_ERRORS]] if type(parts) in (list, tuple) else named

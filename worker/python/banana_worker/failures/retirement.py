@@ -1,4 +1,4 @@
-"""When a worker gives itself up: its app's process is in doubt, and a new one would do better."""
+"""Decides when a worker should end because its process is in doubt, and a new one would do better."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ _MOST_OUT_OF_MEMORY = 3
 
 class Retirement:
     def __init__(self) -> None:
-        # Calls without memory, one after the other.
+        # Number of calls in a row that found no memory.
         self._out_of_memory = 0
 
     def after_call(self, raised: Optional[BaseException]) -> Optional[ServeError]:
-        """`raised`: by the app in the call that has ended. Returns why the worker should end, if it should."""
+        """`raised`: the app's exception in the call that has ended. Returns the reason for which the worker should
+        end, or None."""
         if raised is None:
             self._out_of_memory = 0
             return None

@@ -1,4 +1,4 @@
-"""Joins texts that others have written, with or without a full stop, to sentences of ours."""
+"""Joins texts of other authors, with or without a full stop, to sentences of ours."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from banana_worker.failures.thrown import is_a
 
 
 def as_sentence(text: str) -> str:
-    """`text` with one mark at its end, for a text that is the end of a message or has a sentence behind it."""
+    """`text` with one mark at its end: for the end of a message, or before another sentence."""
     return text if text.endswith((".", "!", "?", "…")) else text + "."
 
 
 def as_clause(text: str) -> str:
-    """`text` without the full stop at its end, for a sentence that goes on after it."""
+    """`text` without the full stop at its end: for a sentence that goes on after it."""
     return text[:-1] if text.endswith(".") and not text.endswith("...") else text
 
 
 def kind_of(value: object) -> str:
-    """What kind of value this is, such as `an int`, for a sentence that says it is of a wrong kind."""
+    """The kind of a value, such as `an int`, for a sentence about a wrong value."""
     if value is None:
         return "None"
     if is_a(value, type):
@@ -25,7 +25,7 @@ def kind_of(value: object) -> str:
 
 
 def with_article(noun: str) -> str:
-    """`noun` with `a` or `an` before it, where it takes one."""
+    """`noun` with `a` or `an` before it, if it takes one."""
     if noun == "bytes":
         return noun
     return ("an " if noun[:1].lower() in "aeio" else "a ") + noun

@@ -1,4 +1,4 @@
-"""Places in a traceback that are the app's own."""
+"""Finds the app's own places in tracebacks and on the stack."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _STANDARD_FOLDER = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 
 
 def is_own(file: str) -> bool:
-    """Whether the code is the server's, or Python's machinery of imports: it tells an author nothing."""
+    """Whether the code is the server's or part of Python's import system, which is of no use to an author."""
     return file.startswith((OWN_FOLDER, "<frozen importlib"))
 
 
@@ -27,8 +27,8 @@ def is_of_app(file: str) -> bool:
 
 
 def is_machinery(file: str) -> bool:
-    """Whether the code is ours or Python's, and of no package that is installed. Code that was made while the program runs,
-    as that of named tuples is, may be anybody's: it counts as Python's."""
+    """Whether the code is ours or Python's, and not an installed package's. Code that is made while the program
+    runs, as that of named tuples is, counts as Python's, although any package may have made it."""
     if is_own(file) or file.startswith("<"):
         return True
     return file.startswith(_STANDARD_FOLDER) and "site-packages" not in file and "dist-packages" not in file
@@ -41,12 +41,12 @@ def first_frame_outside(thrown: BaseException) -> Optional[str]:
 
 
 def callers_place() -> str:
-    """The place of the innermost code of the app's own that is running now."""
+    """The place of the innermost code of the app that is running now."""
     return place_on_stack(sys._getframe(1)) or "a place outside the app"
 
 
 def place_on_stack(innermost: FrameType) -> Optional[str]:
-    """The place of the innermost code of the app's own; None if there is none."""
+    """The place of the innermost code of the app on this stack; None if there is none."""
     frame: Optional[FrameType] = innermost
     while frame is not None:
         if is_of_app(frame.f_code.co_filename):
@@ -56,7 +56,7 @@ def place_on_stack(innermost: FrameType) -> Optional[str]:
 
 
 def traceback_without_own_frames(thrown: BaseException) -> str:
-    """The whole traceback, causes included, without frames that are ours. Never raises."""
+    """The whole traceback, causes included, without our frames. Never raises."""
     try:
         whole = import_standard("traceback").TracebackException(type(thrown), thrown, traceback_of(thrown))
         _strip(whole)
@@ -66,10 +66,8 @@ def traceback_without_own_frames(thrown: BaseException) -> str:
 
 
 def plain_traceback(thrown: BaseException) -> str:
-    """
-    The traceback without lines of source and without causes, by no module of Python's: those import others, and a file of
-    the app's may have the name of one. Never raises.
-    """
+    """The traceback without source lines and causes. It needs no module of Python, whose imports a file of the app
+    with the same name may break. Never raises."""
     lines = ["Traceback (most recent call last):"]
     for place in places_in(thrown):
         if not is_own(place.file):
@@ -86,7 +84,7 @@ class Place(NamedTuple):
 
 
 def places_in(thrown: BaseException) -> List[Place]:
-    """Where the exception passed, the outermost first."""
+    """The places that the exception passed, the outermost first."""
     places: List[Place] = []
     tb = traceback_of(thrown)
     while tb is not None:
@@ -103,13 +101,13 @@ def _strip(first: Any) -> None:
         if one is None:
             continue
         kept = [frame for frame in one.stack if not is_own(frame.filename)]
-        if kept:  # an error of our own code keeps what there is
+        if kept:  # an error of our own code keeps its frames
             one.stack[:] = kept
         open_ones += [one.__cause__, one.__context__, *(getattr(one, "exceptions", None) or ())]
 
 
 def place_in_coroutine(outermost: Any) -> Optional[str]:
-    """The place at which the innermost code of the app's own awaits something; None if there is none."""
+    """The place at which the innermost code of the app awaits something; None if there is none."""
     place: Optional[str] = None
     coroutine = outermost
     while coroutine is not None:

@@ -1,7 +1,5 @@
-"""
-What may be asked of anything that an app raises, or has among its names. Nothing of it raises: such an object may have any
-attributes, and each of them, its text and its class too, may raise when it is looked at.
-"""
+"""Reads anything that an app raises or has among its names. Nothing here raises: such an object may have any
+attributes, and each of them, its text and its class too, may raise when it is read."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ from typing import Any, List, Optional
 
 
 def is_a(value: object, *classes: type) -> bool:
-    """By what it is, and not by what its `__class__` says, as `isinstance` would."""
+    """`isinstance` by the real type, not by `__class__`, which may be anything."""
     return issubclass(type(value), classes)
 
 
@@ -48,12 +46,12 @@ def class_package(thrown: BaseException) -> str:
 
 
 def class_names(thrown: BaseException) -> List[str]:
-    """The names of its class and of those that this derives from."""
+    """The names of its class and of the bases of that."""
     return [_NAME.__get__(base) for base in _BASES.__get__(type(thrown))]
 
 
 def attribute(thrown: BaseException, name: str) -> Any:
-    """None if there is none, or if it cannot be had."""
+    """None if there is no such attribute, or if reading it raises."""
     try:
         return getattr(thrown, name, None)
     except BaseException:
@@ -64,7 +62,7 @@ def traceback_of(thrown: BaseException) -> Any:
     return _TRACEBACK.__get__(thrown)
 
 
-# Python's own, whatever a class makes of these names.
+# The descriptors of Python itself, since a class may redefine these names.
 _NAME: Any = vars(type)["__name__"]
 _MODULE: Any = vars(type)["__module__"]
 _BASES: Any = vars(type)["__mro__"]

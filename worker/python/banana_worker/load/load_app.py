@@ -15,7 +15,7 @@ from banana_worker.load.app_module import execute, make_module
 from banana_worker.load.explain_load_error import AppLoadError, explain_import_error, explain_own_mms, locate_text
 from banana_worker.load.explain_missing_app import missing_handler, missing_inference, not_loadable
 from banana_worker.load.service_logging import log_from_info
-from banana_worker.process import process
+from banana_worker.process import descriptors
 from banana_worker.protocol.messages import StartSpec
 from banana_worker.run.loaded_app import LoadedApp
 from banana_worker.run.runner import check_is_worker
@@ -55,10 +55,10 @@ def _import_app(spec: StartSpec) -> _Imported:
     try:
         with AppImport() as importing:
             execute(module)
-        if process.in_fork():
+        if descriptors.in_fork():
             check_is_worker(None)
     except BaseException as thrown:
-        if process.in_fork():
+        if descriptors.in_fork():
             check_is_worker(thrown)
         raise explain_import_error(spec.app, thrown) from thrown
     return _Imported(spec.app, module, importing.served)

@@ -12,7 +12,7 @@ import time
 from typing import Any
 
 from banana_worker.process.begun_note import NOTE_BYTES
-from banana_worker.process.process import BEGUN_FD
+from banana_worker.process.descriptors import BEGUN_FD
 
 
 class NativeStall:

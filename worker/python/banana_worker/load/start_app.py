@@ -18,7 +18,7 @@ from banana_worker.failures.thrown import class_name, message_of
 from banana_worker.load.load_app import AppLoadError, load_app
 from banana_worker.process.channel import Channel
 from banana_worker.protocol.messages import Call, Route, StartSpec
-from banana_worker.report.tell_metrics import tell_metrics
+from banana_worker.report.send_metrics import send_metrics
 from banana_worker.run.answer import WholeAnswer, answer_of
 from banana_worker.run.call_context import CallContext, InitContext
 from banana_worker.run.loaded_app import Example, LoadedApp, Surroundings
@@ -81,7 +81,7 @@ def init_app(app: LoadedApp, options: RunnerOptions, spec: StartSpec, channel: C
     step = app.init_step
     worker, log, metrics = options.host.surroundings
     try:
-        app.surround(Surroundings(spec, lambda measured: tell_metrics(channel, measured)))
+        app.surround(Surroundings(spec, lambda measured: send_metrics(channel, measured)))
         options.tasks.settled(app.init(InitContext(worker, log, metrics)), lambda: False)
         step = "the example call"
         if app.example is not None:

@@ -18,11 +18,11 @@ class StartWatch:
     then `native_stall.py` leaves its place for the front."""
 
     def __init__(
-        self, ready_within_ms: Optional[float], coroutine: Callable[[], Any], tell: Callable[[str], None]
+        self, ready_within_ms: Optional[float], coroutine: Callable[[], Any], log: Callable[[str], None]
     ) -> None:
         """`tell` is called once, from a thread of its own, 5 s before the time is over, or after half of it. `coroutine`
         gives the one that the watched thread runs, or None."""
-        self._tell = tell
+        self._log = log
         self._coroutine = coroutine
         self._watched = threading.get_ident()
         self._over = threading.Event()
@@ -42,7 +42,7 @@ class StartWatch:
         frame = None if self._over.wait(after_s) else sys._current_frames().get(self._watched)
         if frame is not None:
             self._native.end()
-            self._tell("not ready yet, with %.1f s left (--init-timeout): it is %s" % (left_s, self._where(frame)))
+            self._log("not ready yet, with %.1f s left (--init-timeout): it is %s" % (left_s, self._where(frame)))
 
     def _where(self, frame: FrameType) -> str:
         awaits_at = place_in_coroutine(self._coroutine()) if place_on_stack(frame) is None else None

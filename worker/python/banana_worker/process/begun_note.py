@@ -8,7 +8,7 @@ import struct
 import time
 from typing import Optional
 
-from banana_worker.process.process import BEGUN_FD
+from banana_worker.process.descriptors import BEGUN_FD
 
 NOTE_BYTES = 16
 _pack_note = struct.Struct("<IId").pack

@@ -11,7 +11,7 @@ import collections
 import threading
 from typing import TYPE_CHECKING, Any, Callable, Deque
 
-from banana_worker.process import process
+from banana_worker.process import descriptors
 from banana_worker.process.listener import Listener
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def call_in_loop(loop: AbstractEventLoop, function: Callable[..., Any], *args: A
 
 def _check_is_worker() -> None:
     """@raises RuntimeError in a forked child, which receives no messages"""
-    if process.in_fork():
+    if descriptors.in_fork():
         raise RuntimeError(
             "a process that the app has forked cannot wait for its caller: that is for the worker itself"
         )

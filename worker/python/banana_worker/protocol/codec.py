@@ -1,4 +1,4 @@
-"""Heads of frames: MessagePack, as much of it as the wire uses, and no more than a head may hold."""
+"""Heads of frames: the part of MessagePack that the wire uses, within the limits of a head."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NUMBERS: Dict[int, struct.Struct] = {
     0xD3: struct.Struct(">q"),
 }
 
-# What follows a tag: how its length is written.
+# Layouts of the length behind a tag.
 _LENGTHS: Dict[int, Tuple[str, struct.Struct]] = {
     0xC4: ("bin", struct.Struct(">B")),
     0xC5: ("bin", struct.Struct(">H")),
@@ -49,7 +49,7 @@ def decode_head(head: bytes) -> List[Any]:
         fields, end = read_value(head, 0)
     except (IndexError, struct.error, TypeError, RecursionError) as error:
         raise ProtocolError("malformed message: head is not msgpack: %s" % error) from None
-    # A text that is longer than the head ends behind it.
+    # A text that claims to be longer than the head ends behind it.
     if end != len(head):
         raise ProtocolError("malformed message: the head's value ends at byte %d of %d" % (end, len(head)))
     if not isinstance(fields, list) or not fields or not isinstance(fields[0], str):
@@ -58,8 +58,8 @@ def decode_head(head: bytes) -> List[Any]:
 
 
 def read_value(data: bytes, at: int, depth: int = 0) -> Tuple[Any, int]:
-    """The value that begins there, and where it ends: behind the data if it is a text that is longer.
-    @raises IndexError, TypeError, struct.error, RecursionError, ProtocolError"""
+    """The value at `at`, and its end, which is behind the data if a text claims to be longer. @raises IndexError,
+    TypeError, struct.error, RecursionError, ProtocolError"""
     tag = data[at]
     at += 1
     if tag < 0x80:
@@ -96,7 +96,7 @@ def _sized(data: bytes, at: int, tag: int, depth: int) -> Tuple[Any, int]:
 
 
 def read_values(data: bytes, at: int, length: int, depth: int = 0) -> Tuple[List[Any], int]:
-    """`read_value` for several that follow each other. The most frequent kinds of fields are read here, since a call has a
+    """`read_value` for several values in a row. The most frequent kinds of fields are read here, since a call has a
     dozen of them."""
     if depth > _MAX_DEPTH:
         raise ProtocolError("malformed message: more than %d levels" % _MAX_DEPTH)
@@ -137,7 +137,8 @@ _SMALL = [bytes((n,)) for n in range(128)]
 
 
 def encode_head(fields: List[Any]) -> bytes:
-    """@raises ValueError if the head is longer than the front takes, TypeError on what the wire does not have"""
+    """@raises ValueError if the head is longer than the front takes, TypeError on a value that the wire does not
+    have"""
     return _checked(pack(fields), fields[0])
 
 
@@ -220,7 +221,7 @@ def result_head(
 
 @functools.lru_cache(maxsize=8)
 def _pack_reply_head(status: int, content_type: str, headers: str) -> bytes:
-    """Most answers of an app say the same of themselves."""
+    """Cached, because most answers of an app have the same head."""
     return _pack_int(status) + _pack_text(content_type) + _pack_text(headers)
 
 

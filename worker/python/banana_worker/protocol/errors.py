@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Dict
 
-# Safe for a client: they say what happened without a secret, a path or a traceback. As in protocol/errors.ts.
+# Safe for a client: no secret, path or traceback is in them. As in protocol/errors.ts.
 MESSAGES: Dict[str, str] = {
     "SERVE_BAD_BODY": "The request body could not be read.",
     "SERVE_INFERENCE_FAILED": "The model failed on this call.",
@@ -22,8 +22,8 @@ MESSAGES: Dict[str, str] = {
 class ServeError(Exception):
     """A failure that the front knows by its code.
 
-    `message` is safe to show a client; `detail` is for the log alone. `status` is an HTTP status of the app's choosing,
-    400 to 599, or 0: the one that belongs to the code. `kind` is one of docs/wire.md, or empty.
+    `message` is safe to show a client; `detail` is for the log alone. `status` is an HTTP status that the app chose,
+    400 to 599, or 0 for the one of the code. `kind` is one of docs/wire.md, or empty.
     """
 
     def __init__(self, code: str, message: str = "", detail: str = "", status: int = 0, kind: str = "") -> None:
@@ -36,7 +36,7 @@ class ServeError(Exception):
 
 
 class ProtocolError(ServeError):
-    """The front sent what the wire does not allow; `detail` says what, for the log."""
+    """The front sent something that the wire does not allow; `detail` describes it for the log."""
 
     def __init__(self, detail: str) -> None:
         super().__init__("SERVE_PROTOCOL", detail=detail)

@@ -1,7 +1,7 @@
 """Frames on a byte stream: `u32 head length, u32 body length` (little-endian), the head, the body.
 
-Before: a descriptor. After: `codec.py` reads the head. A body that came whole with its head is copied once; the rest of
-a longer one is read into the memory where it stays, which `room` gives.
+Before: a descriptor. After: `codec.py` reads the head. A body that arrived whole with its head is copied once; the
+rest of a longer one is read directly into its final memory, which `room` gives.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from banana_worker.protocol.messages import FRAME_PREFIX_BYTES, MAX_FRAGMENT_BYT
 Body = Union[bytes, memoryview]
 
 _BUFFER_BYTES = 64 * 1024
-# Read behind the end of a long body: the head of its next fragment fits, and little of that fragment, which has memory of
-# its own to go to.
+# Bytes to read behind the end of a long body: enough for the head of its next fragment, and little of that fragment,
+# which has memory of its own.
 _NEXT_HEAD_BYTES = 64
 _read_prefix = struct.Struct("<II").unpack_from
 
 
 class FrameReader:
-    """Cuts what a descriptor brings into frames. `on_frame` is called once for each, in their order."""
+    """Cuts the bytes of a descriptor into frames. `on_frame` is called once for each, in their order."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class FrameReader:
         room: Callable[[List[Any], int], memoryview],
         decode: Callable[[bytes], List[Any]] = decode_head,
     ) -> None:
-        """`room` is asked for the memory of a body that is still arriving; its length is the second argument. `decode`
+        """`room` returns the memory of a body that is still arriving; its length is the second argument. `decode`
         reads the heads."""
         self._fd = fd
         self._on_frame = on_frame
@@ -42,7 +42,7 @@ class FrameReader:
         self._decode = decode
         self._buffer = bytearray(_BUFFER_BYTES)
         self._view = memoryview(self._buffer)
-        # What was read and is not cut yet lies between these.
+        # The bytes between `_start` and `_end` were read and are not cut yet.
         self._start = 0
         self._end = 0
         # The frame whose body is still arriving.
@@ -56,8 +56,8 @@ class FrameReader:
         return self._fields is None and self._start == self._end
 
     def read(self) -> bool:
-        """Reads once, waiting for bytes if there are none, and hands over what is whole. Returns False at the end.
-        @raises ProtocolError on lengths over the limits, before any memory is taken for them"""
+        """Reads once, waiting for bytes if there are none, and hands over the whole frames. Returns False at the
+        end. @raises ProtocolError on lengths over the limits, before any memory is taken for them"""
         if self._fields is not None:
             return self._read_body(self._fields)
         read = os.readv(self._fd, [self._view[self._end :]])
@@ -66,7 +66,7 @@ class FrameReader:
         return read > 0
 
     def _read_body(self, fields: List[Any]) -> bool:
-        """Reads into the body's own memory, and a little of what comes behind it into the buffer, which is empty now."""
+        """Reads into the body's own memory, and a few bytes behind it into the buffer, which is empty now."""
         missing = len(self._target) - self._filled
         read = os.readv(self._fd, [self._target[self._filled :], self._view[:_NEXT_HEAD_BYTES]])
         self._filled += min(read, missing)
@@ -79,7 +79,7 @@ class FrameReader:
         return read > 0
 
     def _cut(self) -> None:
-        """Hands over the frames that are whole, and keeps the beginning of the next at the front of the buffer."""
+        """Hands over the whole frames, and keeps the beginning of the next one at the front of the buffer."""
         while self._fields is None and self._end - self._start >= FRAME_PREFIX_BYTES:
             head_bytes, body_bytes = _read_prefix(self._buffer, self._start)
             _check_lengths(head_bytes, body_bytes)

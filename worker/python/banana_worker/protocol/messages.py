@@ -1,4 +1,4 @@
-"""The messages of the wire that this worker knows by name, and its limits. docs/wire.md says what each field means."""
+"""The messages of the wire that this worker knows by name, and its limits. docs/wire.md explains each field."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Call(NamedTuple):
 
     id: int
     body_bytes: int
-    # How much of the body came in the frame of the call.
+    # Bytes of the body that came in the frame of the call.
     inline_bytes: int
     request_id: str
     route: str
@@ -41,7 +41,7 @@ class Call(NamedTuple):
     # Lines: `name\nvalue\nname\nvalue`.
     headers: str
     method: str = "POST"
-    # What the front took from the path or from fields of the body, written like `query`.
+    # Parameters that the front took from the path or from fields of the body, written like `query`.
     params: str = ""
     # An answer in JSON must be pure ASCII.
     ascii_json: bool = False
@@ -50,7 +50,7 @@ class Call(NamedTuple):
 class Device(NamedTuple):
     # As in CUDA_VISIBLE_DEVICES; None: no GPU.
     gpu: Optional[str]
-    # Cores this worker may count as its own.
+    # Cores that this worker may use.
     threads: int
 
 
@@ -60,7 +60,7 @@ class Limits(NamedTuple):
 
 
 class ServiceSource(NamedTuple):
-    """Where a custom service stands."""
+    """The place of a custom service."""
 
     # Name of a function or a class in the app's file; empty: found by rule.
     handler: str
@@ -71,7 +71,7 @@ class ServiceSource(NamedTuple):
 class StartSpec(NamedTuple):
     # Absolute path.
     app: str
-    # Which app of that file; empty: the one that it holds.
+    # The app's place in that file; empty: its only one.
     app_place: str
     model: str
     version: str
@@ -81,13 +81,13 @@ class StartSpec(NamedTuple):
     limits: Limits
     # Empty, or the mark of docs/wire.md, "Print marks".
     print_mark: str
-    # The most calls that the operator lets begin together; 0: that is left to the app.
+    # The operator's limit on calls that begin together; 0: the app decides.
     batch_size: int
     server_version: str
-    # Whether a custom service gets items of bytes; None: the app may say.
+    # Whether a custom service gets items of bytes; None: the app decides.
     raw_items: Optional[bool]
     service: Optional[ServiceSource]
-    # From now on until `ready`; None: nobody minds.
+    # From now on until `ready`; None: no limit.
     ready_within_ms: Optional[float] = None
 
 
@@ -97,9 +97,9 @@ class Route(NamedTuple):
     kind: str = "handler"
     # any or json
     input: str = "any"
-    # Where the front posts the JSON answers of the route; empty: nowhere.
+    # URL to which the front posts the JSON answers of the route; empty: none.
     webhook: str = ""
-    # The most calls that may begin together.
+    # Limit on calls that may begin together.
     max_batch: int = 1
 
 

@@ -11,10 +11,8 @@ from banana_worker.reply.json_encoding import json_text
 
 
 class AppLog:
-    """
-    May be used from any thread. Fields are written as an answer would be, numbers of numpy included. A line must never
-    fail its call: what cannot be shown is named instead.
-    """
+    """May be used from any thread. Fields are encoded like an answer, numbers of numpy included. A line must never
+    fail its call: a value that cannot be encoded is named instead."""
 
     def __init__(self, channel: Channel, request_id: str = "", traceparent: str = "") -> None:
         self._channel = channel

@@ -1,33 +1,33 @@
-"""`ctx.metrics`: what an app counts and measures. It is checked here, where the author sees the error; the front adds up
-what all workers tell. What is measured leaves in one message before the call's answer, or within some 0.1 s."""
+"""`ctx.metrics`: the app's own metrics. They are checked here, where the author sees the error; the front adds up
+those of all workers. Measurements leave in one message before the call's answer, or within some 0.1 s."""
 
 from __future__ import annotations
 
 import collections
 from typing import Any, Callable, Deque, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
-from banana_worker.process import process
+from banana_worker.process import descriptors
 from banana_worker.process.channel import Channel
 from banana_worker.protocol.messages import Metric
 from banana_worker.report.metric_rules import metric_error, number_of
-from banana_worker.report.tell_metrics import metric_messages
+from banana_worker.report.send_metrics import metric_messages
 
 Labels = Mapping[str, Union[str, int, float, bool]]
 
-# A message leaves at once when so many wait: an app may measure in a long loop.
+# A message leaves at once when so many measurements wait: an app may measure in a long loop.
 _MOST_WAITING = 1000
 
 
 class OwnMetrics:
-    """May be used from any thread, and by a signal handler; nothing is counted in a forked child. Names and labels are
-    those of Prometheus: letters, digits and underscores; one that is not allowed raises a TypeError or a ValueError."""
+    """May be used from any thread and from signal handlers; in a forked child nothing is counted. Names and labels
+    follow Prometheus: letters, digits and underscores. Others raise a TypeError or a ValueError."""
 
     def __init__(self, channel: Channel, on_waiting: Callable[[], None]) -> None:
-        """`on_waiting` sees to it that `tell` is called soon."""
+        """`on_waiting` ensures that `send` is called soon."""
         self._channel = channel
         self._on_waiting = on_waiting
         self._kinds: Dict[str, str] = {}
-        # There is no lock: a signal handler that measures would wait for the thread that it has come in on.
+        # Used without a lock: a signal handler that measures would wait for the thread that it interrupted.
         self._waiting: Deque[Metric] = collections.deque()
         # Some were taken to be sent, perhaps by another thread, and may not have left yet.
         self._are_leaving = False
@@ -44,13 +44,13 @@ class OwnMetrics:
         """Adds a value to a distribution, over all workers. Times are in seconds."""
         self._measure("histogram", name, value, labels)
 
-    def tell(self) -> None:
-        """Sends what waits; in the kernel when this returns."""
+    def send(self) -> None:
+        """Sends the waiting measurements. They are in the kernel when this returns."""
         if self._waiting or self._are_leaving:
             self._channel.send_on_turn(self._messages)
 
     def _messages(self) -> List[List[Any]]:
-        """Takes what waits. Only one thread at a time is at it, and has sent it before another is."""
+        """Takes the waiting measurements. A second thread takes none before the first has sent its own."""
         self._are_leaving = True
         metrics = _together(self._taken())
         self._are_leaving = len(metrics) > 0
@@ -63,12 +63,12 @@ class OwnMetrics:
         if error is not None:
             raise error
         dimensions = "\n".join("%s\n%s" % (label, _label_text(labels[label])) for label in sorted(labels))
-        if process.in_fork():
+        if descriptors.in_fork():
             return
         self._kinds[name] = kind
         self._waiting.append(Metric(kind, name, value, "", dimensions, []))
         if len(self._waiting) >= _MOST_WAITING:
-            self.tell()
+            self.send()
         else:
             self._on_waiting()
 
@@ -78,7 +78,7 @@ class OwnMetrics:
 
 
 def _together(metrics: Iterator[Metric]) -> List[Metric]:
-    """What a counter has counted is added up, and of a gauge the last value is kept."""
+    """Adds up the counters, and keeps the last value of each gauge."""
     kept: List[Metric] = []
     places: Dict[Tuple[str, str], int] = {}
     for metric in metrics:

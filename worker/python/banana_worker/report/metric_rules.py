@@ -1,4 +1,4 @@
-"""What a metric of an app may be: Prometheus has rules for names and labels, and some are the server's own."""
+"""Checks a metric of an app: Prometheus has rules for names and labels, and some are the server's own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*\Z")
 def metric_error(
     kind: str, name: Any, value: Any, labels: Mapping[str, Any], kinds: Dict[str, str]
 ) -> Optional[Exception]:
-    """`kinds`: those of the metrics so far. None: it may be measured."""
+    """`kinds`: the kinds of the metrics so far, by name. Returns None if the metric is allowed."""
     known = kinds.get(name) if isinstance(name, str) else None
     if known is None:
         problem = _name_problem(name)
@@ -39,7 +39,7 @@ def metric_error(
 
 
 def number_of(value: Any) -> Any:
-    """A number of another kind, such as numpy has, as one of Python's; what is no number as it is."""
+    """A number of another type, such as numpy's, as a Python number; any other value unchanged."""
     if isinstance(value, (int, float, str, bytes)):
         return value
     try:
@@ -54,7 +54,7 @@ def _is_finite(value: Any) -> bool:
     try:
         return math.isfinite(value)
     except OverflowError:
-        return False  # a whole number beyond what a float holds
+        return False  # a whole number too large for a float
 
 
 def _name_problem(name: Any) -> str:

@@ -1,5 +1,5 @@
-"""Tells the front which call a print belongs to, when the log format asks for it: exact for Python code (the call is
-followed into coroutines and tasks), "the call running now" for native code and for threads of the app's own."""
+"""Marks which call a print belongs to, if the log format needs it. It is exact for Python code, in coroutines and
+tasks too; native code and the app's own threads get the call that runs at that moment."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from contextvars import ContextVar
 from typing import List, Optional, TextIO
 
-# The call whose code runs; None where no call is known.
+# The call whose code runs; None if no call is known.
 _call: ContextVar[Optional[str]] = ContextVar("banana-serve request id", default=None)
 
 _UNIT_SEPARATOR = "\x1f"
@@ -18,15 +18,15 @@ class PrintAttribution:
     """Does nothing and costs nothing: used when no marks are wanted."""
 
     def begin(self, request_id: str) -> None:
-        """The code of this call runs from here on."""
+        """Notes that the code of this call runs from here on."""
 
     def end(self) -> None:
-        """No call's code runs."""
+        """Notes that no call's code runs."""
 
 
 class MarkedPrints(PrintAttribution):
     def __init__(self, mark: str) -> None:
-        """Takes the place of this process's stdout and stderr. Call once, before the app is loaded."""
+        """Replaces this process's stdout and stderr. Call once, before the app is loaded."""
         self._running = ""
         self._streams: List[MarkedStream] = []
         for name in ("stdout", "stderr"):
@@ -43,7 +43,7 @@ class MarkedPrints(PrintAttribution):
     def begin(self, request_id: str) -> None:
         self._running = request_id
         _call.set(request_id)
-        # Native code's prints in this call must not be taken for those of the last call that printed something.
+        # Otherwise native prints of this call would seem to belong to the last call that printed something.
         for stream in self._streams:
             stream.announce("")
 
@@ -53,7 +53,7 @@ class MarkedPrints(PrintAttribution):
 
 
 class MarkedStream(io.TextIOWrapper):
-    """stdout or stderr that says, before a print, which call it belongs to."""
+    """stdout or stderr that writes, before a print, the mark of the call that it belongs to."""
 
     def __init__(self, stream: TextIO, mark: str, prints: MarkedPrints) -> None:
         encoding, errors = stream.encoding, stream.errors
@@ -73,7 +73,7 @@ class MarkedStream(io.TextIOWrapper):
         try:
             super().write("%s%s%s" % (self._prefix, request_id, _UNIT_SEPARATOR))
         except (ValueError, OSError):
-            pass  # the app has closed or detached it, and its own prints tell it so
+            pass  # the app has closed or detached it, and gets the error at its own prints
 
 
 def attribute_prints(mark: str) -> PrintAttribution:

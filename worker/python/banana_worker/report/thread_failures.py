@@ -1,4 +1,4 @@
-"""What a thread of the app's own raises ends that thread alone; it is a line of the log."""
+"""Logs exceptions that end threads of the app."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import threading
 from typing import Any
 
 from banana_worker.failures.stack_frame import first_frame_outside, traceback_without_own_frames
-from banana_worker.process import process
+from banana_worker.process import descriptors
 from banana_worker.report.app_log import AppLog
 
 
 def log_thread_failures(log: AppLog) -> None:
-    """From now on. In a forked child, whose log nobody reads, Python prints them as usual."""
+    """From now on. In a forked child, whose log the front does not receive, Python prints them as usual."""
     usual_hook = threading.excepthook
 
     def on_raised(args: Any) -> None:
         if issubclass(args.exc_type, SystemExit):
             return
-        if process.in_fork():
+        if descriptors.in_fork():
             usual_hook(args)
             return
         name = args.thread.name if args.thread is not None else "?"

@@ -6,7 +6,7 @@ import sys
 from typing import List, Optional
 
 from banana_worker.failures.thrown import attribute, is_a, traceback_of
-from banana_worker.process import process
+from banana_worker.process import descriptors, ending
 from banana_worker.process.begun_note import BegunNote
 from banana_worker.report.print_attribution import PrintAttribution
 from banana_worker.run.arriving_calls import WaitingCall
@@ -64,7 +64,7 @@ class Runner:
 def check_is_worker(thrown: Optional[BaseException]) -> None:
     """Called when the app's code has returned or raised: a forked child that came so far ends here.
     @raises AppExit if the app wants its worker to end"""
-    if process.in_fork():
+    if descriptors.in_fork():
         _end_fork(thrown)
     if thrown is not None and is_a(thrown, SystemExit):
         raise AppExit(thrown)
@@ -78,7 +78,7 @@ def _end_fork(thrown: Optional[BaseException]) -> None:
     elif thrown is not None:
         sys.excepthook(type(thrown), thrown, traceback_of(thrown))
         code = 1
-    process.exit_now(code)
+    ending.exit_now(code)
 
 
 def exit_code_of(thrown: BaseException) -> int:

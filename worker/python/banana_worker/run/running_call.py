@@ -115,7 +115,7 @@ class RunningCall:
         if self.stream.credit.cancelled:
             self.fail(ServeError("SERVE_CANCELLED"))
             return
-        self._host.metrics.tell()
+        self._host.metrics.send()
         self.has_ended = True
         self.stream.end(self.run_ms)
 
@@ -126,7 +126,7 @@ class RunningCall:
             self.fail(ServeError("SERVE_CANCELLED"))
             return
         self.socket.end()
-        self._host.metrics.tell()
+        self._host.metrics.send()
         self.has_ended = True
         self._host.channel.send(["end", self.call.id, self.run_ms])
 
@@ -136,7 +136,7 @@ class RunningCall:
             return
         if self.socket is not None:
             self.socket.end()
-        self._host.metrics.tell()
+        self._host.metrics.send()
         error = failure_of(thrown, self._host.function(self.call.route))
         self.has_ended = True
         send_error(self._host.channel, self.call.id, error, self.run_ms)
@@ -150,7 +150,7 @@ class RunningCall:
         if size > host.max_output_bytes:
             message = "The model's output is %d bytes; --max-output allows %d." % (size, host.max_output_bytes)
             raise ServeError("SERVE_OUTPUT_TOO_LARGE", message)
-        host.metrics.tell()
+        host.metrics.send()
         status, content_type, headers, phrase = head
         packed = result_head(self.call.id, status, content_type, headers, size, self.run_ms, phrase)
         self.has_ended = True

@@ -6,7 +6,7 @@ import re
 import threading
 from typing import Any, Callable, Dict, Optional
 
-from banana_worker.process import process
+from banana_worker.process import descriptors
 from banana_worker.process.channel import Channel
 from banana_worker.process.waits import Waits
 from banana_worker.protocol.codec import encode_head
@@ -29,7 +29,7 @@ _URL = re.compile(r"https?://[^\s/?#]\S*\Z", re.IGNORECASE)
 def is_offered() -> bool:
     """Whether this process is a worker, and `post` has somebody to hand over to. A test's own process has nobody, and so
     have the processes that an app starts."""
-    return _offered is not None and not process.in_fork()
+    return _offered is not None and not descriptors.in_fork()
 
 
 def post(
@@ -47,7 +47,7 @@ def post(
     @raises ValueError if the URL is none, the body is over 16 MiB, or a number is out of range
     @raises RuntimeError outside a worker
     """
-    if _offered is None or process.in_fork():
+    if _offered is None or descriptors.in_fork():
         raise RuntimeError("a webhook is sent by the server: start the app with `banana-serve app.py`")
     return _offered.post(url, body, content_type, timeout_ms, retries, wait)
 

@@ -1,1 +1,1 @@
-"""How text arrives: charsets, header values, multipart parts, long numbers, deep JSON."""
+"""Syntax of texts: charsets, header values, multipart parts, long numbers, deep JSON."""

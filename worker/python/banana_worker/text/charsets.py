@@ -1,4 +1,4 @@
-"""Text in the charsets that browsers know, by the names that they know."""
+"""Decodes text in the charsets that browsers know, by the names that they know."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from encodings import normalize_encoding
 from encodings.aliases import aliases
 from typing import Optional, Tuple
 
-# Python knows more codecs than these. Some of them take far longer than their text is long, and none is for bodies.
+# Python knows more codecs than these. Some of them take much more than linear time, and none is meant for bodies.
 _KNOWN = re.compile(
     r"utf-8|utf-16(-[lb]e)?|ascii|iso8859-\d+|cp125\d|cp874|cp866|koi8-[ru]|mac-roman"
     r"|gbk|gb2312|gb18030|big5|euc_jp|iso2022_jp|shift_jis|euc_kr"
 )
 
-# The names, in the one spelling that Python is asked for. It keeps each that it was ever asked for, unknown ones too, and
-# clients would fill its memory with them. The last two are those of its modules that have no other name.
+# The spellings in which Python is asked for a codec. Python keeps every name that it was ever asked for, unknown ones
+# too, so clients could fill its memory with them. The last two are modules of Python without another name.
 _NAMES = frozenset((*aliases, *aliases.values(), "cp874", "koi8_u"))
 
-# Browsers read these names as Windows' Latin, which has letters where they have control characters.
+# Browsers read these names as Windows' Latin, which has letters in place of control characters.
 _LATIN = ("ascii", "iso8859-1", "cp1252")
 
 
 def decode_text(data: bytes, charset: str) -> str:
-    """Decodes bytes in a charset, UTF-8 if its name is empty; what is no text becomes U+FFFD.
+    """Decodes bytes in a charset, UTF-8 if its name is empty; malformed bytes become U+FFFD.
 
     @raises ValueError if the charset is not known
     """
@@ -35,7 +35,7 @@ def decode_text(data: bytes, charset: str) -> str:
 
 
 def decode_strictly(data: bytes, charset: str) -> str:
-    """Decodes a whole text, without a byte order mark. @raises ValueError if it is no text in this charset"""
+    """Decodes a whole text, without a byte order mark. @raises ValueError if the bytes are not text in this charset"""
     codec = _codec_of(charset)
     if codec is None:
         raise ValueError(f"the charset {json.dumps(charset[:40])} is not known")
@@ -49,7 +49,7 @@ def _codec_of(charset: str) -> Optional[str]:
         return None
     try:
         name = codecs.lookup(asked).name
-    except LookupError:  # of another system: `mbcs`
+    except LookupError:  # a codec of another system: `mbcs`
         return None
     if name in _LATIN:
         return "cp1252"

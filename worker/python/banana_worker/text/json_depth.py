@@ -1,4 +1,5 @@
-"""How deeply JSON is nested. Python's decoder, written in C, has no other bound before Python 3.12 than the recursion limit."""
+"""Limits the depth of JSON. Python's decoder, written in C, has no other bound before Python 3.12 than the recursion
+limit."""
 
 from __future__ import annotations
 
@@ -6,8 +7,8 @@ import re
 import sys
 from typing import List
 
-# Where an app has raised the limit, deeper texts are refused as by the limit itself. Each level takes about 150 bytes of the
-# stack: 80,000, which any client can send, end a process whose stack has 8 MB.
+# If an app has raised the recursion limit, deeper texts are refused as by the limit itself. Each level takes about 150
+# bytes of the stack: 80,000 levels, which any client can send, end a process whose stack has 8 MB.
 MAX_DEPTH = 10_000
 
 _BRACKET = re.compile(r"[][{}]")

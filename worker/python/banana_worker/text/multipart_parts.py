@@ -25,7 +25,7 @@ _BLANK_LINE = b"\r\n\r\n"
 
 
 def parts_of(body: bytes, content_type: str) -> Iterator[Part]:
-    """Every part in order. @raises ValueError that says what is wrong with the first part that is malformed"""
+    """Every part in order. @raises ValueError that describes the error of the first malformed part"""
     delimiter = b"\r\n--" + _boundary_of(content_type)
     at = _first_boundary_end(body, delimiter)
     number = 1
@@ -45,7 +45,7 @@ def _boundary_of(content_type: str) -> bytes:
 
 
 def _first_boundary_end(body: bytes, delimiter: bytes) -> int:
-    """The line break before the first boundary may be missing: nothing has to stand there."""
+    """The line break before the first boundary may be missing, since no bytes need to come before it."""
     if body.startswith(delimiter[2:]):
         return len(delimiter) - 2
     return _index_or_raise(body, delimiter, 0) + len(delimiter)

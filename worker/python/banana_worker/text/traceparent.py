@@ -1,6 +1,6 @@
 """W3C Trace Context 2.2: version, non-zero trace id, non-zero parent id, flags.
 
-`ff` is no version, and only a version after `00` may add fields.
+`ff` is not a version, and only a version after `00` may add fields.
 """
 
 from __future__ import annotations
@@ -13,5 +13,5 @@ _TRACEPARENT = re.compile(
 
 
 def valid_traceparent(value: str) -> str:
-    """The value of a `traceparent` header if it is one; empty if it is absent or malformed, as the standard wants."""
+    """The value of a valid `traceparent` header; empty if it is absent or malformed, as the standard requires."""
     return value if _TRACEPARENT.match(value) else ""

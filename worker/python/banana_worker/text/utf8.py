@@ -1,10 +1,10 @@
-"""Text to UTF-8, whatever the text holds."""
+"""Encodes any text as UTF-8."""
 
 from __future__ import annotations
 
 
 def utf8(text: str) -> bytes:
-    """Half of a character in two halves, which UTF-8 cannot hold, becomes U+FFFD. Never raises."""
+    """Half of a surrogate pair, which UTF-8 cannot hold, becomes U+FFFD. Never raises."""
     try:
         return text.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""What an app has measured, in messages of a bounded size."""
+"""Sends an app's measurements, in messages of a bounded size."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any, Iterator, List
 from banana_worker.process.channel import Channel
 from banana_worker.protocol.messages import Metric
 
-# Far below what a head may hold; an estimate is good enough.
+# Far below the limit of a head; an estimate is good enough.
 _MAX_MESSAGE_BYTES = 128 * 1024
 
 _MAX_SAFE_INTEGER = 2**53 - 1
 
 
-def tell_metrics(channel: Channel, metrics: List[Metric]) -> None:
-    """Sends them. They are in the kernel when this returns, before whatever is sent next."""
+def send_metrics(channel: Channel, metrics: List[Metric]) -> None:
+    """Sends them. They are in the kernel when this returns, before any later message."""
     for message in metric_messages(metrics):
         channel.send(message)
 
@@ -35,8 +35,8 @@ def metric_messages(metrics: List[Metric]) -> Iterator[List[Any]]:
 
 
 def _sendable(metric: Metric) -> Metric:
-    """A sum may be more than a number holds: it is told in letters then. A whole number may be more than the front can
-    read, and a float is as good for what is measured."""
+    """A sum may exceed every float: it is sent as text then. A whole number may exceed what the front can read; for
+    a measurement, a float is as good."""
     value = metric.value
     if isinstance(value, str):
         return metric
