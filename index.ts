@@ -2,7 +2,7 @@
  * The public face of banana-serve: what model authors import, `serve()` for programs.
  * The supervisor is loaded on first use, so that an app importing from here brings no HTTP server into its worker.
  */
-import type { ServeOptions } from './supervisor/serve.js';
+import type { ServeOptions } from './supervisor/server/given-options.js';
 import type { ServerHandle } from './supervisor/server/server-handle.js';
 import type { BananaApp } from './worker/api/types.js';
 import { setStarter } from './worker/api/starter.js';
@@ -50,9 +50,8 @@ export type {
 } from './worker/api/potassium/definition.js';
 export type { ServedFunctions } from './worker/api/serve-functions.js';
 export { sendWebhook, type SendWebhookOptions } from './worker/api/send-webhook.js';
-export type { ServeOptions } from './supervisor/serve.js';
+export type { ModelSource, ServeOptions } from './supervisor/server/given-options.js';
 export type {
-  ModelSource,
   ModelsHandle,
   NamedSource,
   ReplaceOptions,
@@ -60,9 +59,10 @@ export type {
   UnregisterOptions,
 } from './supervisor/server/models-handle.js';
 export type { Accepted, FullModelRef, ModelRef, Outcome } from './supervisor/models/models.js';
-export type { ServerEnd, ServerHandle } from './supervisor/server/server-handle.js';
+export type { ServerHandle } from './supervisor/server/server-handle.js';
 export type {
   ModelStatus,
+  ServerEnd,
   ServerStatus,
   WorkerExit,
   WorkerStateName,

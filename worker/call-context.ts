@@ -4,7 +4,7 @@ import { splitHeaderLines } from '../protocol/header-lines.js';
 import type { Call } from '../protocol/messages.js';
 import { validTraceparent } from '../protocol/traceparent.js';
 import type { AppLog, AppMetrics, WorkerInfo } from './api/types.js';
-import type { CallInfo } from './loaded-app.js';
+import type { CallInfo } from './api/call-info.js';
 
 export class CallContext implements CallInfo {
   readonly worker: WorkerInfo;

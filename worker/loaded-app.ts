@@ -3,16 +3,8 @@
  */
 import type { Metric, Route, StartSpec } from '../protocol/messages.js';
 import type { InputWishes } from './api/input-wishes.js';
-import type { InferenceContext, InitContext } from './api/types.js';
-
-export interface CallInfo extends InferenceContext {
-  /** The body as it came, in memory that belongs to the call. */
-  readonly body: Buffer;
-  /** The call's name on the wire. */
-  readonly callId: number;
-  /** The body is not needed any more. An app may keep the rest for long. */
-  forgetBody(): void;
-}
+import type { CallInfo } from './api/call-info.js';
+import type { InitContext } from './api/types.js';
 
 /** What an app may know of its model, and how it tells what it has measured. */
 export interface Surroundings {

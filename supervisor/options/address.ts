@@ -44,3 +44,11 @@ export function isSameAddress(one: Address, other: Address): boolean {
     isUnixSocket(one.port) || one.host === other.host || hosts.some((host) => EVERY_ADDRESS.includes(host))
   );
 }
+
+/** The flags that choose an address: named in the error of one that cannot be opened. */
+export interface ListenFlags {
+  readonly host: string;
+  readonly port: string;
+}
+
+export const MAIN_FLAGS: ListenFlags = { host: '--host', port: '--port' };

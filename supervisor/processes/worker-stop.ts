@@ -11,6 +11,20 @@ import type { RetireLimits } from './worker-listener.js';
 /** Between SIGTERM and SIGKILL, and for a worker that said it is finished. */
 export const TERM_GRACE_MS = 1000;
 
+/** Longest part of a drain timeout that is kept for the workers' own shutdown. */
+const WORKER_STOP_RESERVE_MS = 5000;
+
+/** The end of a drain timeout that is kept for the workers' own shutdown. */
+export function stopReserveMs(timeoutMs: number): number {
+  return Math.min(timeoutMs / 5, WORKER_STOP_RESERVE_MS);
+}
+
+/** Divides a drain timeout for one worker that has to make room for another. */
+export function retireLimits(timeoutMs: number): RetireLimits {
+  const reserveMs = stopReserveMs(timeoutMs);
+  return { finishMs: timeoutMs - reserveMs, graceMs: Math.max(0, reserveMs - TERM_GRACE_MS) };
+}
+
 export class WorkerStop {
   readonly #core: WorkerCore;
   readonly #finish: Deadline;

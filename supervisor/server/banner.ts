@@ -4,7 +4,7 @@ import type { Model } from '../models/model.js';
 import type { Placement } from '../machine/placement.js';
 import type { ModelSpec } from '../models/model-spec.js';
 import { labelOf } from '../options/model-name.js';
-import type { ServerEnd } from './server-handle.js';
+import type { ServerEnd } from './server-status.js';
 import { formatMs } from '../options/units.js';
 import { VERSION } from '../version.js';
 

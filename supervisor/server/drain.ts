@@ -12,11 +12,7 @@ import type { Model } from '../models/model.js';
 import { untilQuiet } from '../models/quiet.js';
 import type { Log } from '../observe/log.js';
 import { drainText, type DrainWaits } from './banner.js';
-import { TERM_GRACE_MS } from '../processes/worker-stop.js';
-import type { RetireLimits } from '../processes/worker-listener.js';
-
-/** Kept at the end of a drain for the workers' own shutdown. */
-const WORKER_STOP_RESERVE_MS = 5000;
+import { TERM_GRACE_MS, stopReserveMs } from '../processes/worker-stop.js';
 
 export interface DrainedModel extends Pick<
   Model,
@@ -78,12 +74,6 @@ function sum(models: readonly DrainedModel[], count: (model: DrainedModel) => nu
   return models.reduce((total, model) => total + count(model), 0);
 }
 
-/** The same shares for one worker that has to make room for another. */
-export function retireLimits(timeoutMs: number): RetireLimits {
-  const reserveMs = stopReserveMs(timeoutMs);
-  return { finishMs: timeoutMs - reserveMs, graceMs: Math.max(0, reserveMs - TERM_GRACE_MS) };
-}
-
 function cutOff(models: readonly DrainedModel[], log: Drain['log'], onCut: () => void): void {
   const running = sum(models, ({ dispatcher }) => dispatcher.inFlight);
   const waiting = sum(models, ({ dispatcher }) => dispatcher.queued);
@@ -96,10 +86,6 @@ function cutOff(models: readonly DrainedModel[], log: Drain['log'], onCut: () =>
     dispatcher.failQueued(shuttingDown());
     dispatcher.failInFlight(lost, shuttingDown());
   }
-}
-
-function stopReserveMs(timeoutMs: number): number {
-  return Math.min(timeoutMs / 5, WORKER_STOP_RESERVE_MS);
 }
 
 function delay(ms: number): Promise<void> {

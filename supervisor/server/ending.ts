@@ -17,7 +17,8 @@ import { deferred } from './deferred.js';
 import { drain } from './drain.js';
 import type { Listeners } from './listeners.js';
 import type { ServedModels } from './served-models.js';
-import type { CloseOptions, ServerEnd } from './server-handle.js';
+import type { CloseOptions } from './server-handle.js';
+import type { ServerEnd } from './server-status.js';
 import type { ServerLogs } from './server-logs.js';
 
 /** What is closed at the end. */

@@ -19,7 +19,7 @@ import { MODEL_NAME_RULE, isModelName } from '../options/model-name.js';
 import { resolveModelOptions, type OptionSource, type ResolvedOptions } from '../options/resolve.js';
 import type { ModelStore } from '../store/model-store.js';
 import { releasedOnFailure } from '../store/stored-model.js';
-import { retireLimits } from './drain.js';
+import { retireLimits } from '../processes/worker-stop.js';
 import { modelFacts } from './model-facts.js';
 import { planStored } from './plan-models.js';
 import type { RecentCalls } from './recent-calls.js';

@@ -1,17 +1,7 @@
 /** The types of `server.models`, which programs write. docs/models.md shows them at work. */
-import type { ProgramModelOptions } from '../../protocol/option-types.js';
 import type { Accepted, FullModelRef, ModelRef } from '../models/models.js';
+import type { ModelSource } from './given-options.js';
 import type { ModelStatus } from './server-status.js';
-
-/** One of several models: its app, and the options in which it differs from the server's. */
-export interface ModelSource extends ProgramModelOptions {
-  /** Path of the app; may be left out beside `workerCommand`. */
-  readonly app?: string;
-  /** `'1'` if left out. */
-  readonly version?: string;
-  /** Program and arguments of a worker in another language (docs/wire.md). */
-  readonly workerCommand?: readonly string[];
-}
 
 export interface NamedSource extends ModelSource {
   readonly name: string;

@@ -1,6 +1,7 @@
 /** The models that a server shall have: what was written, checked and completed, so that nothing of it fails later. */
 import { resolve } from 'node:path';
 import { configError } from '../../protocol/errors.js';
+import type { Placement } from '../machine/placement.js';
 import type { ModelSpec } from '../models/model-spec.js';
 import { prepareProgram } from '../runtimes/index.js';
 import type { AppSetting, AppSpec } from '../runtimes/runtime.js';
@@ -26,6 +27,11 @@ export interface ModelPlan {
   readonly firstWorkers: number | null;
   /** Called once its files are needed no more: when its last worker is gone, or it is not served after all. */
   readonly release: Release;
+}
+
+/** A model that a server starts with, and the places of its first slots. */
+export interface FirstModel extends ModelPlan {
+  readonly placements: readonly Placement[];
 }
 
 /** What a server is told of its models. */

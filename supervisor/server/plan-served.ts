@@ -2,9 +2,8 @@
 import { placeOf, type ResolvedOptions } from '../options/resolve.js';
 import { removeLeftovers } from '../store/archives/leftovers.js';
 import type { ModelStore } from '../store/model-store.js';
-import { openStore } from './open-store.js';
 import { planModels, type ModelPlan, type ModelsGiven } from './plan-models.js';
-import { planWanted } from './plan-wanted.js';
+import { openStore, planWanted } from './plan-wanted.js';
 
 export interface ServedPlans {
   readonly plans: readonly ModelPlan[];

@@ -1,17 +1,35 @@
 /**
- * The models of a store that a server is to begin with. Like Multi Model Server, one without an app leaves out what cannot
- * be served and begins with the others; one with an app refuses to start, as with any other mistake of its operator.
+ * Opens the model store that an operator names, and plans the models of it that a server begins with. Like Multi Model
+ * Server, a server without an app leaves out models that cannot be served and begins with the others; a server with an app
+ * refuses to start, as with any other mistake of its operator.
  */
+import { statSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { ServeError, configError } from '../../protocol/errors.js';
 import { asClause } from '../../protocol/sentences.js';
+import { nearbyHint } from '../options/nearby-path.js';
 import { placeOf, type OptionSource, type ResolvedOptions } from '../options/resolve.js';
 import { withoutSecrets } from '../options/allowed-urls.js';
 import { labelOf, type FullModelRef } from '../options/model-name.js';
 import type { WantedModel, WantedModels } from '../options/wanted-models.js';
 import { isWebAddress } from '../store/download.js';
-import type { ModelStore } from '../store/model-store.js';
+import { ModelStore } from '../store/model-store.js';
 import { releasedOnFailure } from '../store/stored-model.js';
 import { planStored, type ModelPlan } from './plan-models.js';
+
+/** `folder`: that of relative paths. @throws SERVE_CONFIG if it is no folder, naming where it was written */
+export function openStore(resolved: ResolvedOptions, folder: string): ModelStore {
+  const { modelStore: given, allowedUrls, defaultHandler } = resolved.options;
+  if (given === null) return new ModelStore({ folder: null, allowedUrls, defaultHandler });
+  const path = resolve(folder, given);
+  const found = statSync(path, { throwIfNoEntry: false });
+  const place = placeOf(resolved, 'modelStore');
+  if (found === undefined)
+    throw configError(`${place} ${given}: no such folder.${nearbyHint(given, folder)}`);
+  if (!found.isDirectory())
+    throw configError(`${place} ${given}: a folder of models is wanted, and this is a file.`);
+  return new ModelStore({ folder: path, allowedUrls, defaultHandler });
+}
 
 export interface WantedGiven {
   readonly store: ModelStore;

@@ -5,7 +5,6 @@
  * when one of them is ready or gives up.
  */
 import type { ServeError } from '../../protocol/errors.js';
-import type { Placement } from '../machine/placement.js';
 import type { ServerResources } from '../models/model-resources.js';
 import { Model } from '../models/model.js';
 import type { Settled } from '../models/model-health.js';
@@ -20,16 +19,11 @@ import { APP_SOURCES } from '../runtimes/index.js';
 import { releasedOnFailure, type Release } from '../store/stored-model.js';
 import { AppFiles, changeText } from '../watch/app-files.js';
 import { deferred, type Deferred } from './deferred.js';
-import { retireLimits } from './drain.js';
-import type { ModelPlan } from './plan-models.js';
+import { retireLimits } from '../processes/worker-stop.js';
+import type { FirstModel, ModelPlan } from './plan-models.js';
 import type { ModelPresence } from './readiness.js';
 import { clashText, routeClashes } from './route-clashes.js';
 import { StartUp } from './start-up.js';
-
-/** A model that a server starts with, and the places of its first slots. */
-export interface FirstModel extends ModelPlan {
-  readonly placements: readonly Placement[];
-}
 
 export interface ServedModelsListener {
   /** A model has its first worker. */

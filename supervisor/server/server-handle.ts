@@ -1,14 +1,6 @@
-/** The types that `serve()` gives to a program: a running server, and how it ended. */
-import type { ServeError } from '../../protocol/errors.js';
+/** The type of what `serve()` gives to a program: a running server. */
 import type { ModelsHandle } from './models-handle.js';
-import type { ServerStatus } from './server-status.js';
-
-/** Why a server ended. */
-export interface ServerEnd {
-  /** `drained`: every call was answered. `cut`: the drain timeout passed first. `failed`: no worker could start. */
-  readonly reason: 'drained' | 'cut' | 'failed' | 'killed';
-  readonly error: ServeError | null;
-}
+import type { ServerEnd, ServerStatus } from './server-status.js';
 
 export interface CloseOptions {
   /** How long calls are still accepted first; 0 by default. */

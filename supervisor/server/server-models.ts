@@ -5,7 +5,7 @@ import type { Accepted, FullModelRef, ModelRef } from '../models/models.js';
 import { readModelEntry, type EntryStyle } from '../options/model-entries.js';
 import { notAllowed, type ResolvedOptions } from '../options/resolve.js';
 import type { RetireLimits } from '../processes/worker-listener.js';
-import { retireLimits } from './drain.js';
+import { retireLimits } from '../processes/worker-stop.js';
 import type { ModelStatus } from './server-status.js';
 import type {
   ModelsHandle,

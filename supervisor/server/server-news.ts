@@ -9,7 +9,7 @@ import type { Log } from '../observe/log.js';
 import { withheldNames } from '../options/inherited-env.js';
 import { startTexts, tryText, withheldText } from './banner.js';
 import type { Listeners } from './listeners.js';
-import type { ServerPlan } from './server-plan.js';
+import type { ServerPlan } from './plan-server.js';
 
 export class ServerNews {
   readonly #log: Log;

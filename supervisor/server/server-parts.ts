@@ -19,7 +19,7 @@ import { MetricsParts } from './metrics-parts.js';
 import { ServedModels } from './served-models.js';
 import { ServerLogs } from './server-logs.js';
 import { ServerNews } from './server-news.js';
-import type { ServerPlan } from './server-plan.js';
+import type { ServerPlan } from './plan-server.js';
 import { sharedResources } from './shared-resources.js';
 import { DELAY_RESOLUTION_MS, type ServerFacts } from './status.js';
 import { Tally } from './tally.js';

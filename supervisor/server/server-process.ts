@@ -4,8 +4,9 @@ import { ServeError } from '../../protocol/errors.js';
 import { asSentence } from '../../protocol/sentences.js';
 import { EXIT_CODES, type ExitReason } from './exit-codes.js';
 import { watchNpmShell } from './npm-shell.js';
-import { MAIN_FLAGS, type ListenFlags } from './listen-flags.js';
-import type { ServerEnd, ServerHandle } from './server-handle.js';
+import { MAIN_FLAGS, type ListenFlags } from '../options/address.js';
+import type { ServerHandle } from './server-handle.js';
+import type { ServerEnd } from './server-status.js';
 
 export interface ServerProcess {
   /** Whether the end of npm's shell ends this server too, if that shell started it. */

@@ -1,4 +1,12 @@
 /** The types of the answer to `GET /status`, which `server.status()` gives too. Times in ms, sizes in bytes. */
+import type { ServeError } from '../../protocol/errors.js';
+
+/** Why a server ended. */
+export interface ServerEnd {
+  /** `drained`: every call was answered. `cut`: the drain timeout passed first. `failed`: no worker could start. */
+  readonly reason: 'drained' | 'cut' | 'failed' | 'killed';
+  readonly error: ServeError | null;
+}
 
 export interface ServerStatus {
   /**

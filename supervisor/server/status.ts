@@ -2,11 +2,10 @@
 import type { IntervalHistogram } from 'node:perf_hooks';
 import type { UnsentAnswers } from '../http/socket/unsent-answers.js';
 import type { Model } from '../models/model.js';
-import type { Registered } from '../models/models.js';
+import type { Models, Registered } from '../models/models.js';
 import type { WorkerState } from '../processes/worker-lifecycle.js';
 import type { Slot } from '../slots/slot.js';
-import { stateOf, type Readiness } from './readiness.js';
-import type { ServedModels } from './served-models.js';
+import { stateOf, type ModelPresence, type Readiness } from './readiness.js';
 import type { ModelStatus, ServerStatus, WorkerStateName, WorkerStatus } from './server-status.js';
 
 /** Period of the timer that measures the event loop's delay. */
@@ -21,7 +20,7 @@ export interface ServerFacts {
 
 export function serverStatus(
   facts: ServerFacts,
-  served: ServedModels,
+  served: DescribedModels,
   unsent: UnsentAnswers,
   { state }: Readiness,
 ): ServerStatus {
@@ -44,8 +43,14 @@ export function serverStatus(
   };
 }
 
+/** The models to describe: `server/models/served-models.ts` has them. */
+export interface DescribedModels {
+  readonly registry: Models;
+  presenceOf(model: Model): ModelPresence;
+}
+
 /** Every version of every model, those that are leaving last. */
-export function describeModels(served: ServedModels): ModelStatus[] {
+export function describeModels(served: DescribedModels): ModelStatus[] {
   return served.registry.describe().map((registered) => {
     const { model, isLeaving } = registered;
     return modelStatus(registered, isLeaving ? 'unloading' : stateOf(served.presenceOf(model)));

@@ -1,7 +1,8 @@
 /** Models that are managed over HTTP: of any server, and of one of the fixture apps as a model store, in this process. */
 import { basename, dirname } from 'node:path';
 import type { TestContext } from 'node:test';
-import { serve, type ServeOptions } from '../../supervisor/serve.js';
+import { serve } from '../../supervisor/serve.js';
+import type { ServeOptions } from '../../supervisor/server/given-options.js';
 import type { ServerHandle } from '../../supervisor/server/server-handle.js';
 import { makeCues, type Cues } from './cues.js';
 import type { Runtime } from './runtimes.js';

@@ -2,7 +2,8 @@
 import { inputWishes } from '../api/input-wishes.js';
 import type { BananaApp } from '../api/types.js';
 import { onlyEntry } from '../batch-entries.js';
-import { ANY_BATCH, type CallInfo, type LoadedApp } from '../loaded-app.js';
+import type { CallInfo } from '../api/call-info.js';
+import { ANY_BATCH, type LoadedApp } from '../loaded-app.js';
 import { assertFunctionOrNone, assertNoGenerator, configOf, repeatableOf } from './exports.js';
 
 const ROUTE = '/';

@@ -8,7 +8,8 @@ import { Context, beginBatch, endBatch, takeContextMetrics } from '../api/mms/co
 import type { ReadItem } from '../api/mms/item.js';
 import type { InitContext } from '../api/types.js';
 import type { StoredMetric } from '../api/mms/metrics-store.js';
-import { ANY_BATCH, type CallInfo, type LoadedApp, type Surroundings } from '../loaded-app.js';
+import type { CallInfo } from '../api/call-info.js';
+import { ANY_BATCH, type LoadedApp, type Surroundings } from '../loaded-app.js';
 import { isThenable } from '../thenable.js';
 import { assertFunctionOrNone, assertNoGenerator, configOf, repeatableOf } from './exports.js';
 import { answersOf } from './service-answers.js';

@@ -9,7 +9,8 @@ import { DEFINITION, type Definition, type Endpoint } from '../api/potassium/def
 import { Request, WebSocketRequest } from '../api/potassium/request.js';
 import { CONTENT_TYPE, JSON_TYPE, RESPONSE, type Response } from '../api/potassium/response.js';
 import type { InitContext, WebSocketConnection } from '../api/types.js';
-import { ANY_BATCH, type CallInfo, type LoadedApp } from '../loaded-app.js';
+import type { CallInfo } from '../api/call-info.js';
+import { ANY_BATCH, type LoadedApp } from '../loaded-app.js';
 import { Reply, checkedHeaders, type ReplyBody } from '../reply/reply.js';
 import { iteratorOf } from '../reply/stream.js';
 import { isResponse as isWebResponse } from '../reply/web-response.js';

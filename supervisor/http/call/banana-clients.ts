@@ -1,7 +1,6 @@
 /** What is the same in every dialect of the Banana platform's clients: the headers by which they know their calls again. */
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { saneId } from '../socket/request-id.js';
-import type { Ask, Voice } from './ask.js';
 import type { ClientHeaders } from './client-headers.js';
 
 const CLIENT_HEADERS = {
@@ -17,10 +16,10 @@ export const BANANA_CLIENTS = {
   clientHeaders: CLIENT_HEADERS,
   headers: sentBack,
   ownHeaders: new Set([CALL_ID]),
-} satisfies Omit<Voice, 'fail' | 'name'> & { readonly clientHeaders: ClientHeaders };
+};
 
 /** They look for their id under the name they sent it by. */
-export function sentBack({ request }: Pick<Ask, 'request'>): Record<string, string> {
+export function sentBack({ request }: { readonly request: IncomingMessage }): Record<string, string> {
   const id = saneId(request.headers[CALL_ID]);
   return id === null ? NO_HEADER : { [CLIENT_HEADERS.callId]: id };
 }

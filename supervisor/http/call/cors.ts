@@ -10,7 +10,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AllowedOrigins } from '../../options/cors-origin.js';
-import type { Ask } from './ask.js';
+import type { ServerOptions } from '../../options/resolve.js';
 
 /** How long a browser may remember a preflight: Chromium's own limit. */
 const MAX_AGE_S = 7200;
@@ -50,8 +50,19 @@ export function isPreflight({ method, headers }: IncomingMessage): boolean {
   );
 }
 
+/** A preflight, and what its answer depends on. */
+export interface Preflight {
+  readonly backend: {
+    readonly options: Pick<ServerOptions, 'corsMethods' | 'corsHeaders'>;
+    closing(request: IncomingMessage): boolean;
+  };
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly requestId: string;
+}
+
 /** Answers a preflight of a path that takes these methods; `mark` must have seen the response before. */
-export function answerPreflight({ backend, request, response, requestId }: Ask, methods: string): void {
+export function answerPreflight({ backend, request, response, requestId }: Preflight, methods: string): void {
   if (response.hasHeader('Access-Control-Allow-Origin')) {
     response.removeHeader('Access-Control-Expose-Headers'); // it means nothing in a preflight's answer
     const { corsMethods, corsHeaders } = backend.options;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { drain, retireLimits } from '../../../supervisor/server/drain.js';
+import { retireLimits } from '../../../supervisor/processes/worker-stop.js';
+import { drain } from '../../../supervisor/server/drain.js';
 import { deferred, nextTurn } from '../../protocol/streams.js';
 
 const TIMEOUT_MS = 1000;

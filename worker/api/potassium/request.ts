@@ -1,5 +1,5 @@
 /** The request as a Potassium handler gets it. */
-import type { CallInfo } from '../../loaded-app.js';
+import type { CallInfo } from '../call-info.js';
 import type { AppLog, AppMetrics, WebSocketConnection } from '../types.js';
 import { RequestHeaders } from './request-headers.js';
 
