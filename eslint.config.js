@@ -9,15 +9,23 @@ export const ROOMS = [
   'cli.ts',
   'model-archiver.ts',
   'test-server.ts',
-  'serve.ts',
   'new',
   'archive',
+  'command',
+  'serve.ts',
   'server',
+  'server/models',
+  'status',
+  'plan',
   'metrics',
   'http/handler.ts',
   'http/websocket',
   'http/dialects',
   'http/call',
+  'http/answer',
+  'http/request',
+  'http/access',
+  'http/json',
   'http/socket',
   'models',
   'slots',
@@ -36,34 +44,67 @@ export const ROOMS = [
   'version.ts',
 ];
 
-/** How a relative import names the room, from inside `http/` or from elsewhere. */
-function importOf(room) {
+/** The rooms of the worker in TypeScript, in the same order of who may import whom. */
+export const WORKER_ROOMS = [
+  'main.ts',
+  'load',
+  'run',
+  'adapters',
+  'api/store',
+  'reply',
+  'formats',
+  'values',
+  'report',
+  'failures',
+  'api',
+  'process',
+];
+
+/** The rooms of the protocol: the wire may use texts, not the other way round. */
+export const PROTOCOL_ROOMS = ['wire', 'text'];
+
+/** How a relative import from a file of the room `from` names another room. */
+function importOf(room, from) {
+  if (from.startsWith(`${room}/`)) return String.raw`^\.\./[\w-]+\.js$`; // the files of the folder that it lies in
   const path = room.endsWith('.ts') ? room.replace(/\.ts$/, String.raw`\.js$`) : `${room}/`;
-  return String.raw`^(?:\.{1,2}/)+${path.replace(/^http\//, '(?:http/)?')}`;
+  const [top, ...rest] = path.split('/');
+  const isNear = rest.join('/') !== '' && from.split('/')[0] === top;
+  return String.raw`^(?:\.{1,2}/)+${isNear ? `(?:${top}/)?${rest.join('/')}` : path}`;
 }
 
 /** Refuses the imports that no room may have of those above it, and those of `patterns`. */
-function restrict(files, room, patterns = []) {
-  const above = ROOMS.slice(0, ROOMS.indexOf(room)).map((one) => ({
-    regex: importOf(one),
-    message: `${room} stands below ${one} (ROOMS in eslint.config.js).`,
+function restrict(files, room, rooms = ROOMS, patterns = [], ignores = []) {
+  const above = rooms.slice(0, rooms.indexOf(room)).map((one) => ({
+    regex: importOf(one, room),
+    message: `${room} stands below ${one} (the rooms in eslint.config.js).`,
   }));
-  return { files, rules: { 'no-restricted-imports': ['error', { patterns: [...above, ...patterns] }] } };
+  return {
+    files,
+    ignores,
+    rules: { 'no-restricted-imports': ['error', { patterns: [...above, ...patterns] }] },
+  };
 }
 
-const oneWay = ROOMS.slice(1).map((room) =>
-  restrict([room.endsWith('.ts') ? `supervisor/${room}` : `supervisor/${room}/**`], room),
-);
+/** One rule for each room of a folder; a room that lies in another has its own. */
+function oneWay(folder, rooms) {
+  return rooms.map((room) => {
+    const files = [`${folder}/${room}${room.endsWith('.ts') ? '' : '/**'}`];
+    const inner = rooms
+      .filter((other) => other.startsWith(`${room}/`))
+      .map((other) => `${folder}/${other}/**`);
+    return restrict(files, room, rooms, [], inner);
+  });
+}
 
 const DIALECTS = 'supervisor/http/dialects';
-const message = 'No dialect imports another; what several need stands in http/call or http/socket.';
+const message = 'No dialect imports another; what several need stands in the rooms below http/dialects.';
 
 /** Dialects of one file, and those of a folder, import nothing beside them but what a dialect is. */
 const apart = [
-  restrict([`${DIALECTS}/!(index).ts`], 'http/dialects', [
+  restrict([`${DIALECTS}/!(index).ts`], 'http/dialects', ROOMS, [
     { regex: String.raw`^\./(?!dialect\.js$)`, message },
   ]),
-  restrict([`${DIALECTS}/*/**`], 'http/dialects', [
+  restrict([`${DIALECTS}/*/**`], 'http/dialects', ROOMS, [
     { regex: String.raw`^\.\./(?!\.\./|dialect\.js$)`, message },
   ]),
 ];
@@ -88,7 +129,9 @@ export default tseslint.config(
       eqeqeq: 'error',
     },
   },
-  ...oneWay,
+  ...oneWay('supervisor', ROOMS),
+  ...oneWay('worker', WORKER_ROOMS),
+  ...oneWay('protocol', PROTOCOL_ROOMS),
   ...apart,
   { files: ['bench/**/*.ts', 'examples/**/*.ts'], rules: { 'no-console': 'off' } },
   {

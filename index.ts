@@ -2,7 +2,7 @@
  * The public face of banana-serve: what model authors import, `serve()` for programs.
  * The supervisor is loaded on first use, so that an app importing from here brings no HTTP server into its worker.
  */
-import type { ServeOptions } from './supervisor/server/given-options.js';
+import type { ServeOptions } from './supervisor/plan/given-options.js';
 import type { ServerHandle } from './supervisor/server/server-handle.js';
 import type { BananaApp } from './worker/api/types.js';
 import { setStarter } from './worker/api/starter.js';
@@ -50,14 +50,14 @@ export type {
 } from './worker/api/potassium/definition.js';
 export type { ServedFunctions } from './worker/api/serve-functions.js';
 export { sendWebhook, type SendWebhookOptions } from './worker/api/send-webhook.js';
-export type { ModelSource, ServeOptions } from './supervisor/server/given-options.js';
+export type { ModelSource, ServeOptions } from './supervisor/plan/given-options.js';
 export type {
   ModelsHandle,
   NamedSource,
   ReplaceOptions,
   ScaleOptions,
   UnregisterOptions,
-} from './supervisor/server/models-handle.js';
+} from './supervisor/server/models/models-handle.js';
 export type { Accepted, FullModelRef, ModelRef, Outcome } from './supervisor/models/models.js';
 export type { ServerHandle } from './supervisor/server/server-handle.js';
 export type {
@@ -67,7 +67,7 @@ export type {
   WorkerExit,
   WorkerStateName,
   WorkerStatus,
-} from './supervisor/server/server-status.js';
+} from './supervisor/status/server-status.js';
 export type { ErrorCode } from './protocol/errors.js';
 export type { LocalConfig, MemoryConfig, StoreOptions } from './worker/api/store/config.js';
 export { RedisConfig, S3Config } from './worker/api/store/config.js';
@@ -103,8 +103,8 @@ async function serveFile(options: ServeOptions, appPlace = ''): Promise<ServerHa
 // An app that starts itself becomes a server here: what authors import must not know the supervisor.
 setStarter({
   async serve({ file, place }, options) {
-    const { EXIT_CODES } = await import('./supervisor/server/exit-codes.js');
-    const { runServerProcess } = await import('./supervisor/server/server-process.js');
+    const { EXIT_CODES } = await import('./supervisor/command/exit-codes.js');
+    const { runServerProcess } = await import('./supervisor/command/server-process.js');
     const reason = await runServerProcess(() => serveFile({ ...options, app: file }, place));
     process.exitCode = EXIT_CODES[reason].code;
   },

@@ -1,6 +1,6 @@
 /**
  * `node dist/bench/channel.js`: one frame as one copied write, or as a gathered write of its parts?
- * COPY_LIMIT_BYTES in protocol/channel.ts rests on its result. The other end is another process that only reads.
+ * COPY_LIMIT_BYTES in protocol/wire/channel.ts rests on its result. The other end is another process that only reads.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,10 +1,10 @@
 /**
  * `node dist/bench/codec.js`: frame heads as msgpack arrays in a fixed order, or as maps with the names in them?
- * The layout of heads in protocol/codec.ts rests on its result. One call and its result, encoded and decoded.
+ * The layout of heads in protocol/wire/codec.ts rests on its result. One call and its result, encoded and decoded.
  */
 import { Packr, Unpackr } from 'msgpackr';
-import { decodeHead, encodeHead } from '../protocol/codec.js';
-import type { Message } from '../protocol/messages.js';
+import { decodeHead, encodeHead } from '../protocol/wire/codec.js';
+import type { Message } from '../protocol/wire/messages.js';
 import { compareSteps } from './micro.js';
 
 const HEADERS =
@@ -52,7 +52,7 @@ const unpackr = new Unpackr({ useRecords: false, mapsAsObjects: true, int64AsTyp
 compareSteps(
   `a call (${encodeHead(CALL).length} bytes as an array, ${packr.pack(CALL).length} as a map) and its result`,
   {
-    'arrays (protocol/codec.ts, checked when decoded)': () => {
+    'arrays (protocol/wire/codec.ts, checked when decoded)': () => {
       decodeHead(encodeHead(CALL));
       return decodeHead(encodeHead(RESULT));
     },

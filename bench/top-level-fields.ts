@@ -1,5 +1,5 @@
 /** `node dist/bench/top-level-fields.js`: finding two fields of a 10 MB body, beside JSON.parse of all of it. */
-import { readString, scanTopLevelFields } from '../supervisor/http/call/top-level-fields.js';
+import { readString, scanTopLevelFields } from '../supervisor/http/json/top-level-fields.js';
 import { compareSteps } from './micro.js';
 
 const MB = 10 ** 6;

@@ -4,7 +4,7 @@
  * `kill`, ends to exit codes. No logic.
  */
 import { Command, CommanderError, Option } from 'commander';
-import { EXIT_CODES, type ExitReason } from './server/exit-codes.js';
+import { EXIT_CODES, type ExitReason } from './command/exit-codes.js';
 import { collectSeldom } from './memory/gc.js';
 import { slabs } from './memory/slabs.js';
 import {
@@ -18,7 +18,7 @@ import {
 import type { OptionSpec } from './options/option-spec.js';
 import { MMS_FLAGS, withFlagForEachModel, withoutMmsFlags } from './options/mms/command-flags.js';
 import type { ServerHandle } from './server/server-handle.js';
-import { explainFailure, runServerProcess, say } from './server/server-process.js';
+import { explainFailure, runServerProcess, say } from './command/server-process.js';
 import { VERSION } from './version.js';
 
 const ARCHIVE = 'archive';

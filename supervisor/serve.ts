@@ -2,8 +2,8 @@
 import { MAIN_FLAGS, type ListenFlags } from './options/address.js';
 import type { ResolvedOptions } from './options/resolve.js';
 import { OPTIONS, OPTION_NAMES } from './options/table.js';
-import type { ServeInternals, ServeOptions } from './server/given-options.js';
-import { planServer } from './server/plan-server.js';
+import type { ServeInternals, ServeOptions } from './plan/given-options.js';
+import { planServer } from './plan/plan-server.js';
 import type { ServerHandle } from './server/server-handle.js';
 import { Server } from './server/server.js';
 import { releasedOnFailure } from './store/stored-model.js';

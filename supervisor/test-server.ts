@@ -1,7 +1,7 @@
 /** A server for one test: a real worker runs init, a free port of this machine, no restarts. */
 import type { ServeError } from '../protocol/errors.js';
 import { serve } from './serve.js';
-import type { ServeOptions } from './server/given-options.js';
+import type { ServeOptions } from './plan/given-options.js';
 import type { ServerHandle } from './server/server-handle.js';
 
 /** Resolves once a worker is ready. @throws Error if none can start; then nothing is left running */

@@ -7,26 +7,26 @@
  */
 import { writeSync } from 'node:fs';
 import { Socket } from 'node:net';
-import { Channel } from '../protocol/channel.js';
+import { Channel } from '../protocol/wire/channel.js';
 import { ServeError, describeThrown, protocolError, type ErrorCode } from '../protocol/errors.js';
-import { lightSocket } from '../protocol/light-socket.js';
-import { MAX_TEXT_CHARS, PROTOCOL_VERSION, type Message, type StartSpec } from '../protocol/messages.js';
-import { watchAppExit } from './app-exit.js';
-import { OwnMetrics } from './app-metrics.js';
-import { ArrivingCalls } from './arriving-calls.js';
-import { noteBegun } from './begun-note.js';
-import { blockOnOutput } from './blocking-output.js';
+import { lightSocket } from '../protocol/wire/light-socket.js';
+import { MAX_TEXT_CHARS, PROTOCOL_VERSION, type Message, type StartSpec } from '../protocol/wire/messages.js';
+import { watchAppExit } from './process/app-exit.js';
+import { OwnMetrics } from './report/app-metrics.js';
+import { ArrivingCalls } from './run/arriving-calls.js';
+import { noteBegun } from './process/begun-note.js';
+import { blockOnOutput } from './process/blocking-output.js';
 import { offerWebhooks } from './api/send-webhook.js';
 import type { WorkerInfo } from './api/types.js';
-import { isClosedSocket } from './call-socket.js';
-import { DOWN_FD, UP_FD, dieIfLost, watchDescriptors } from './descriptors.js';
-import type { LoadedApp } from './loaded-app.js';
-import { NO_ATTRIBUTION, attributePrints } from './print-attribution.js';
-import { outlookOf, type Outlook } from './outlook.js';
-import { RunLoop } from './run-loop.js';
-import { StartFailure, importApp, initApp, loadedInfo } from './start-app.js';
-import { SLEEP_AT_ONCE, StayAwake } from './stay-awake.js';
-import { WebhookHandover } from './webhook-handover.js';
+import { isClosedSocket } from './run/call-socket.js';
+import { DOWN_FD, UP_FD, dieIfLost, watchDescriptors } from './process/descriptors.js';
+import type { LoadedApp } from './adapters/loaded-app.js';
+import { NO_ATTRIBUTION, attributePrints } from './report/print-attribution.js';
+import { outlookOf, type Outlook } from './failures/outlook.js';
+import { RunLoop } from './run/run-loop.js';
+import { StartFailure, importApp, initApp, loadedInfo } from './load/start-app.js';
+import { SLEEP_AT_ONCE, StayAwake } from './process/stay-awake.js';
+import { WebhookHandover } from './run/webhook-handover.js';
 
 /** What a write meets whose reader is gone. */
 const FRONT_GONE: ReadonlySet<string> = new Set(['EPIPE', 'ECONNRESET']);

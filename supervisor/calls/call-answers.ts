@@ -2,10 +2,10 @@
  * Takes what a worker says about the calls that it holds: whole answers, parts of streams, messages of WebSockets, and
  * the one ending of each call. An ending frees the call's place in the worker, then answers its owner.
  */
-import { BodyAssembler, totalBytes } from '../../protocol/body-assembler.js';
-import type { Channel } from '../../protocol/channel.js';
+import { BodyAssembler, totalBytes } from '../../protocol/wire/body-assembler.js';
+import type { Channel } from '../../protocol/wire/channel.js';
 import { ServeError, asCallErrorCode, protocolError } from '../../protocol/errors.js';
-import type { Message, ReplyHead } from '../../protocol/messages.js';
+import type { Message, ReplyHead } from '../../protocol/wire/messages.js';
 import type { Job } from '../dispatch/job.js';
 import { leaveToCollector, slabs } from '../memory/slabs.js';
 import type { CallTraffic } from './call-traffic.js';

@@ -2,10 +2,10 @@
  * Passes on what a worker and the clients of its streaming calls and WebSockets send each other: parts of answers go up,
  * credit for more goes down, messages of a WebSocket go both ways. Each of them may change whose turn it is (`turns.ts`).
  */
-import { totalBytes } from '../../protocol/body-assembler.js';
-import type { Channel } from '../../protocol/channel.js';
+import { totalBytes } from '../../protocol/wire/body-assembler.js';
+import type { Channel } from '../../protocol/wire/channel.js';
 import { protocolError } from '../../protocol/errors.js';
-import { DATA_OVERHEAD_BYTES, type DataPart, type Message } from '../../protocol/messages.js';
+import { DATA_OVERHEAD_BYTES, type DataPart, type Message } from '../../protocol/wire/messages.js';
 import { turnsOf, type HeldCall } from './held-batch.js';
 
 export type ConversationMessage = Message & { type: 'data' | 'credit' | 'waiting' | 'close' };

@@ -8,10 +8,10 @@
  * Beside: `call-answers.ts` takes what the worker says, `run-timeout.ts` watches the first batch, `call-traffic.ts` is for
  * calls that stream or talk.
  */
-import { MONOTONIC_OFFSET_MS, type BegunNote } from '../../protocol/begun-note.js';
-import type { Channel } from '../../protocol/channel.js';
+import { MONOTONIC_OFFSET_MS, type BegunNote } from '../../protocol/wire/begun-note.js';
+import type { Channel } from '../../protocol/wire/channel.js';
 import { protocolError } from '../../protocol/errors.js';
-import type { DataPart, Message } from '../../protocol/messages.js';
+import type { DataPart, Message } from '../../protocol/wire/messages.js';
 import type { Job } from '../dispatch/job.js';
 import type { NamedLimit } from '../machine/limit-timer.js';
 import { CallAnswers, type AnsweredCalls } from './call-answers.js';

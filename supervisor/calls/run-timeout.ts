@@ -4,7 +4,7 @@
  * 1. A batch that runs: the owners and the handlers of its calls are told; if one has not ended after a grace, its process is killed.
  * 2. A batch whose turn came and that never began: its process is killed.
  */
-import type { Channel } from '../../protocol/channel.js';
+import type { Channel } from '../../protocol/wire/channel.js';
 import { ServeError } from '../../protocol/errors.js';
 import type { Job } from '../dispatch/job.js';
 import { startLimit, type LimitTimer, type NamedLimit } from '../machine/limit-timer.js';

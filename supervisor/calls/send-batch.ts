@@ -1,6 +1,6 @@
 /** Writes a batch to its worker, as consecutive `call` frames of which the last is marked. */
-import type { Channel } from '../../protocol/channel.js';
-import { MAX_FRAGMENT_BYTES, MAX_HEAD_BYTES } from '../../protocol/messages.js';
+import type { Channel } from '../../protocol/wire/channel.js';
+import { MAX_FRAGMENT_BYTES, MAX_HEAD_BYTES } from '../../protocol/wire/messages.js';
 import type { Job, JobCall } from '../dispatch/job.js';
 
 /** Room in a head for what is not of its calls, and in a call for what is no text. */

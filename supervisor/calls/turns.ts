@@ -3,7 +3,7 @@
  * something, and the clock may stand still. An app that waits for its client while it works counts as waiting: only it
  * could tell the difference.
  */
-import { STREAM_WINDOW_BYTES } from '../../protocol/messages.js';
+import { STREAM_WINDOW_BYTES } from '../../protocol/wire/messages.js';
 
 /** The clock that the call shares with those that began together with it. */
 export interface TurnClock {

@@ -3,7 +3,7 @@
  * happens to its client, its worker or the server.
  */
 import type { ServeError } from '../../protocol/errors.js';
-import type { Call, DataPart, ReplyHead } from '../../protocol/messages.js';
+import type { Call, DataPart, ReplyHead } from '../../protocol/wire/messages.js';
 import { startLimit, type LimitTimer } from '../machine/limit-timer.js';
 import { leaveToCollector, type Lease } from '../memory/slabs.js';
 import type { BatchRun } from './batch-run.js';

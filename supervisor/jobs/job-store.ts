@@ -1,6 +1,6 @@
 /** Where kept jobs are on record, so that whoever has an id can ask for the job, later and as often as it likes. */
 import type { ErrorCode } from '../../protocol/errors.js';
-import type { ReplyHead } from '../../protocol/messages.js';
+import type { ReplyHead } from '../../protocol/wire/messages.js';
 import type { Job } from '../dispatch/job.js';
 
 export type KeptState = 'queued' | 'running' | 'succeeded' | 'failed' | 'lost';

@@ -1,7 +1,7 @@
 /** A job that outlives its request, as far as this process runs it or has it on record. */
-import { totalBytes } from '../../protocol/body-assembler.js';
+import { totalBytes } from '../../protocol/wire/body-assembler.js';
 import { ServeError, type ErrorCode } from '../../protocol/errors.js';
-import type { ReplyHead } from '../../protocol/messages.js';
+import type { ReplyHead } from '../../protocol/wire/messages.js';
 import type { Job, Sink } from '../dispatch/job.js';
 import type { JobEnd, JobRecord, KeptResult, KeptState } from './job-store.js';
 

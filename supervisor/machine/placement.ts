@@ -1,6 +1,6 @@
 /** Which device a slot gets: options, discovery and an inherited mask in, one entry per worker out. Pure. */
 import { configError, type ServeError } from '../../protocol/errors.js';
-import { asClause } from '../../protocol/sentences.js';
+import { asClause } from '../../protocol/text/sentences.js';
 import type { Gpu } from './gpu-discovery.js';
 
 export interface Placement {

@@ -3,7 +3,7 @@
  * each worker's own last value of a gauge, until it dies. A worker may be in any language: what is no metric of
  * Prometheus's is made one, or left out.
  */
-import { splitHeaderLines } from '../../protocol/header-lines.js';
+import { splitHeaderLines } from '../../protocol/text/header-lines.js';
 import type { Model } from '../models/model.js';
 import type { AppMetric } from '../processes/worker-listener.js';
 import type { Slot } from '../slots/slot.js';

@@ -4,7 +4,7 @@
  */
 import type { ServeError } from '../../protocol/errors.js';
 import type { Job } from '../dispatch/job.js';
-import type { Asked, CallListener } from '../http/call/backend.js';
+import type { Asked, CallListener } from '../http/request/backend.js';
 import type { Model } from '../models/model.js';
 import { Buckets, SECONDS } from './buckets.js';
 

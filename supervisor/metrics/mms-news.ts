@@ -7,7 +7,7 @@
 import type { ServeError } from '../../protocol/errors.js';
 import type { BatchRun } from '../dispatch/batch-run.js';
 import type { Job } from '../dispatch/job.js';
-import type { Answered, Asked, CallListener } from '../http/call/backend.js';
+import type { Answered, Asked, CallListener } from '../http/request/backend.js';
 import { HTTP_STATUS } from '../http/socket/http-status.js';
 import type { HostFigures, HostReader } from '../machine/host-figures.js';
 import type { Model } from '../models/model.js';

@@ -3,8 +3,8 @@
  * Before: calls and workers are counted as their news comes, and the machine is looked at now and then. After: a scrape
  * reads the counts, bounds the number of their labels, and writes them as text.
  */
-import type { MetricsPage } from '../http/call/metrics-page.js';
-import { asClause } from '../../protocol/sentences.js';
+import type { MetricsPage } from '../http/request/metrics-page.js';
+import { asClause } from '../../protocol/text/sentences.js';
 import type { Model } from '../models/model.js';
 import type { WorkerDeath } from '../processes/worker-death.js';
 import type { Slot } from '../slots/slot.js';

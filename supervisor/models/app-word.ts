@@ -2,7 +2,7 @@
  * What an app has said of itself once a worker has loaded it: its routes, its options, an example. One for each
  * generation of a model: workers that were started with one spec share it.
  */
-import type { LoadedInfo, Route } from '../../protocol/messages.js';
+import type { LoadedInfo, Route } from '../../protocol/wire/messages.js';
 import { withAppConfig, type ModelOptions } from '../options/resolve.js';
 import type { ModelSpec } from './model-spec.js';
 

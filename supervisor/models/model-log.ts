@@ -1,7 +1,7 @@
 /** Writes a model's workers and calls to the log, in words for the person who reads it at night. */
 import type { ErrorCode, ServeError } from '../../protocol/errors.js';
-import { splitHeaderLines } from '../../protocol/header-lines.js';
-import { validTraceparent } from '../../protocol/traceparent.js';
+import { splitHeaderLines } from '../../protocol/text/header-lines.js';
+import { validTraceparent } from '../../protocol/text/traceparent.js';
 import type { JobCall } from '../dispatch/job.js';
 import type { Log } from '../observe/log.js';
 import { formatMs } from '../options/units.js';

@@ -1,6 +1,6 @@
 /** A worker for a slot: what it is told, where its output goes, that it dies with the server. */
 import { randomBytes } from 'node:crypto';
-import { STREAM_WINDOW_BYTES, type StartSpec } from '../../protocol/messages.js';
+import { STREAM_WINDOW_BYTES, type StartSpec } from '../../protocol/wire/messages.js';
 import type { OutputRelay } from '../observe/output-relay.js';
 import { limitOf } from '../options/limit-names.js';
 import type { FullModelRef } from '../options/model-name.js';

@@ -3,7 +3,7 @@
  * Before: a slot is made here, and tells. After: the queue, the health, the log and the generations of the model follow;
  * what concerns the whole server goes up through the model's listener.
  */
-import type { LoadedInfo } from '../../protocol/messages.js';
+import type { LoadedInfo } from '../../protocol/wire/messages.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
 import type { Placement } from '../machine/placement.js';
 import type { WorkerDeath } from '../processes/worker-death.js';

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join, relative, resolve } from 'node:path';
 import { configError } from '../../protocol/errors.js';
-import { asSentence } from '../../protocol/sentences.js';
+import { asSentence } from '../../protocol/text/sentences.js';
 
 /** A kind of project. */
 export interface ProjectKind {

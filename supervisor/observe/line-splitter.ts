@@ -2,7 +2,7 @@
  * Cuts a worker's output at line ends and follows its attribution marks. A line ends with `\n`, or with `\r` (a
  * progress bar). Bytes are kept as they came, line ends included.
  */
-import { PRINT_MARK_END, printMarkPrefix } from '../../protocol/print-mark.js';
+import { PRINT_MARK_END, printMarkPrefix } from '../../protocol/wire/print-mark.js';
 
 /** A line that never ends is passed on in parts of this size, so memory stays bounded. */
 const MAX_LINE_BYTES = 64 * 1024;

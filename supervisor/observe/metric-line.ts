@@ -1,7 +1,7 @@
 /** A metric as one line of text, in the form that Multi Model Server's log parsers know. */
 import { hostname } from 'node:os';
-import { splitHeaderLines } from '../../protocol/header-lines.js';
-import type { Metric } from '../../protocol/messages.js';
+import { splitHeaderLines } from '../../protocol/text/header-lines.js';
+import type { Metric } from '../../protocol/wire/messages.js';
 
 /** `Name.Unit:value|#Dimension:value,…|#hostname:…,requestID:…,timestamp:…`; the requests of several calls stand with commas between them. */
 export function metricLine(

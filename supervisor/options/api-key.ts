@@ -6,7 +6,7 @@ import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { ServeError } from '../../protocol/errors.js';
-import { asSentence } from '../../protocol/sentences.js';
+import { asSentence } from '../../protocol/text/sentences.js';
 import { NotAllowed } from './units.js';
 
 /** SHA-256 of a key: all have one length, so comparing them tells nothing of the key. */

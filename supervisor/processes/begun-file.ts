@@ -1,11 +1,11 @@
 /**
- * The memory of a begun note (protocol/begun-note.ts): a file without a name, in RAM where the system has such files.
+ * The memory of a begun note (protocol/wire/begun-note.ts): a file without a name, in RAM where the system has such files.
  */
 import { closeSync, fstatSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
-import { BEGUN_NOTE_BYTES, decodeBegunNote, type BegunNote } from '../../protocol/begun-note.js';
+import { BEGUN_NOTE_BYTES, decodeBegunNote, type BegunNote } from '../../protocol/wire/begun-note.js';
 
 /** Linux keeps these in memory; containers have it, those with a read-only file system too. */
 const MEMORY_FOLDER = '/dev/shm';

@@ -10,7 +10,7 @@ import { writeFile } from 'node:fs';
 import type { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 import { spawn, type ChildProcess } from 'node:child_process';
-import { lighten } from '../../protocol/light-socket.js';
+import { lighten } from '../../protocol/wire/light-socket.js';
 import { BegunFile } from './begun-file.js';
 import type { Exit } from './exit-report.js';
 import { isEnding } from './is-ending.js';

@@ -1,5 +1,5 @@
 /** What the parts of a worker's handle share: its process, its channel, its state, its timers, the notes for its report. */
-import type { Channel } from '../../protocol/channel.js';
+import type { Channel } from '../../protocol/wire/channel.js';
 import type { DeathNotes } from './death-notes.js';
 import type { WorkerProcess } from './spawn-worker.js';
 import type { Timers } from './timers.js';

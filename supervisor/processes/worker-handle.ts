@@ -6,9 +6,9 @@
  * 3. It goes because it is asked to or killed (`worker-stop.ts`), or dies: `worker-end.ts` tells when it is dead, then
  *    what it held is handed over, and gone, then its death is reported.
  */
-import { Channel } from '../../protocol/channel.js';
+import { Channel } from '../../protocol/wire/channel.js';
 import { ServeError, protocolError } from '../../protocol/errors.js';
-import type { DataPart, Message, Metric, StartSpec } from '../../protocol/messages.js';
+import type { DataPart, Message, Metric, StartSpec } from '../../protocol/wire/messages.js';
 import type { HeldCall } from '../calls/held-batch.js';
 import { HeldCalls } from '../calls/held-calls.js';
 import type { ReadyWorker } from '../dispatch/dispatcher.js';

@@ -1,6 +1,6 @@
 /** The messages between a worker and its slot, besides calls: limits go down, news comes up. */
 import type { ServeError } from '../../protocol/errors.js';
-import type { LoadedInfo, Metric } from '../../protocol/messages.js';
+import type { LoadedInfo, Metric } from '../../protocol/wire/messages.js';
 import type { Job } from '../dispatch/job.js';
 import type { NamedLimit } from '../machine/limit-timer.js';
 import type { CallLimits } from '../calls/held-calls.js';

@@ -1,6 +1,6 @@
 /** The way of a worker from its first word to `ready`: `hello`, `start`, `loaded`, `ready`, within the init timeout. */
 import { ServeError, protocolError } from '../../protocol/errors.js';
-import { PROTOCOL_VERSION, type LoadedInfo, type StartSpec } from '../../protocol/messages.js';
+import { PROTOCOL_VERSION, type LoadedInfo, type StartSpec } from '../../protocol/wire/messages.js';
 import type { LimitTimer, NamedLimit } from '../machine/limit-timer.js';
 import { formatMs } from '../options/units.js';
 import type { WorkerCore } from './worker-core.js';

@@ -2,7 +2,7 @@
  * How a worker is made to go, one step after the other: it is given nothing more and ends what it holds; it is asked to
  * stop; it gets SIGTERM; its whole group gets SIGKILL.
  */
-import type { Message } from '../../protocol/messages.js';
+import type { Message } from '../../protocol/wire/messages.js';
 import { Deadline } from './deadline.js';
 import type { KillCause } from './exit-report.js';
 import type { WorkerCore } from './worker-core.js';

@@ -1,6 +1,6 @@
 /** Webhooks one worker hands over: their bodies put together, the worker told that they are taken, or how they ended. */
-import { BodyAssembler, joinPieces } from '../../protocol/body-assembler.js';
-import type { Channel } from '../../protocol/channel.js';
+import { BodyAssembler, joinPieces } from '../../protocol/wire/body-assembler.js';
+import type { Channel } from '../../protocol/wire/channel.js';
 import { protocolError } from '../../protocol/errors.js';
 import {
   FIRST_WEBHOOK_REF,
@@ -8,7 +8,7 @@ import {
   type Message,
   type WebhookOrder,
   type WebhookOutcome,
-} from '../../protocol/messages.js';
+} from '../../protocol/wire/messages.js';
 
 /** Returns whether it is taken; `onEnd` is called once, later, if so. `body` must not be kept. */
 export type WebhookTaker = (

@@ -11,7 +11,7 @@ import { startLimit } from '../machine/limit-timer.js';
 import type { Model } from '../models/model.js';
 import { untilQuiet } from '../models/quiet.js';
 import type { Log } from '../observe/log.js';
-import { drainText, type DrainWaits } from './banner.js';
+import { drainText, type DrainWaits } from '../status/banner.js';
 import { TERM_GRACE_MS, stopReserveMs } from '../processes/worker-stop.js';
 
 export interface DrainedModel extends Pick<

@@ -12,14 +12,14 @@ import { formatMs } from '../options/units.js';
 import type { OrphanGuard } from '../processes/orphan-guard.js';
 import type { ModelStore } from '../store/model-store.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
-import { endText } from './banner.js';
-import { deferred } from './deferred.js';
+import { endText } from '../status/banner.js';
+import { deferred } from '../machine/deferred.js';
 import { drain } from './drain.js';
 import type { Listeners } from './listeners.js';
-import type { ServedModels } from './served-models.js';
+import type { ServedModels } from './models/served-models.js';
 import type { CloseOptions } from './server-handle.js';
-import type { ServerEnd } from './server-status.js';
-import type { ServerLogs } from './server-logs.js';
+import type { ServerEnd } from '../status/server-status.js';
+import type { ServerLogs } from './logs.js';
 
 /** What is closed at the end. */
 export interface EndingServer {

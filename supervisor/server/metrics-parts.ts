@@ -1,5 +1,5 @@
 /** Who counts and tells what a server measures, as its options say: for a scrape, for the log, or for nobody. */
-import type { CallListener } from '../http/call/backend.js';
+import type { CallListener } from '../http/request/backend.js';
 import { HostReader } from '../machine/host-figures.js';
 import { MmsLines } from '../metrics/mms-lines.js';
 import { MmsNews } from '../metrics/mms-news.js';
@@ -8,8 +8,8 @@ import { ServiceLines } from '../metrics/service-lines.js';
 import { LEGACY_NAMES, TorchServeText } from '../metrics/torchserve-text.js';
 import type { MetricsPlan } from '../options/metrics.js';
 import type { ServerOptions } from '../options/resolve.js';
-import type { ServedModels, WorkerObserver } from './served-models.js';
-import type { ServerLogs } from './server-logs.js';
+import type { ServedModels, WorkerObserver } from './models/served-models.js';
+import type { ServerLogs } from './logs.js';
 
 export interface MetricsPlans {
   /** Null: nobody scrapes. */

@@ -1,6 +1,6 @@
 /** The type of what `serve()` gives to a program: a running server. */
-import type { ModelsHandle } from './models-handle.js';
-import type { ServerEnd, ServerStatus } from './server-status.js';
+import type { ModelsHandle } from './models/models-handle.js';
+import type { ServerEnd, ServerStatus } from '../status/server-status.js';
 
 export interface CloseOptions {
   /** How long calls are still accepted first; 0 by default. */

@@ -9,12 +9,12 @@
  *
  * Its parts are made and joined in `server-parts.ts`; what requests see of it is `backend-of.ts`.
  */
-import { backendOf, statusOf } from './backend-of.js';
+import { backendOf, statusOf } from './build-backend.js';
 import type { CloseOptions, ServerHandle } from './server-handle.js';
-import { ServerModels } from './server-models.js';
-import { ServerParts } from './server-parts.js';
-import type { ServerPlan } from './plan-server.js';
-import type { ServerEnd, ServerStatus } from './server-status.js';
+import { ServerModels } from './models/server-models.js';
+import { ServerParts } from './parts.js';
+import type { ServerPlan } from '../plan/plan-server.js';
+import type { ServerEnd, ServerStatus } from '../status/server-status.js';
 
 /** The line that scripts wait for which have started Multi Model Server. */
 const MMS_READY = 'Model server started.\n';

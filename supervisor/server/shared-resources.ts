@@ -12,7 +12,7 @@ import type { ServerOptions } from '../options/resolve.js';
 import type { OrphanGuard } from '../processes/orphan-guard.js';
 import { SpawnGate } from '../slots/spawn-gate.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
-import { startTeller } from './start-tellers.js';
+import { startTeller } from './start-progress.js';
 
 export interface SharedParts {
   readonly devices: Devices;

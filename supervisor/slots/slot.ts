@@ -2,7 +2,7 @@
  * A slot on a device: it holds a worker, and decides what follows its death. Survives restarts.
  * Which event takes it from which state to which is a table of docs/lifecycle.md.
  */
-import type { LoadedInfo } from '../../protocol/messages.js';
+import type { LoadedInfo } from '../../protocol/wire/messages.js';
 import { NEW_SLOT, afterDeath, type RestartRules, type SlotHistory } from './restart-policy.js';
 import type { SlotState } from './slot-state.js';
 import type { SpawnGate } from './spawn-gate.js';

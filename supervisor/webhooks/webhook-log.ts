@@ -1,5 +1,5 @@
 /** Logs webhooks: one warning for each that was not delivered, and the rest at level debug. */
-import { asClause } from '../../protocol/sentences.js';
+import { asClause } from '../../protocol/text/sentences.js';
 import type { Log } from '../observe/log.js';
 
 /** The facts that are told of a webhook. */

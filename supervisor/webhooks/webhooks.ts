@@ -7,7 +7,7 @@
  * 3. What failed and may be tried again waits aside (`retry-delay.ts`) and then queues anew.
  * 4. `drain` gives what is owed a last while; the rest is reported. One log line for each that was not delivered.
  */
-import { MAX_WEBHOOK_RETRIES, MAX_WEBHOOK_TIMEOUT_MS } from '../../protocol/messages.js';
+import { MAX_WEBHOOK_RETRIES, MAX_WEBHOOK_TIMEOUT_MS } from '../../protocol/wire/messages.js';
 import { DEFAULT_RETRIES, DEFAULT_TIMEOUT_MS, parseWebhookUrl } from '../../protocol/webhooks.js';
 import type { Log } from '../observe/log.js';
 import { SYSTEM_CLOCK, type Clock } from './clock.js';

@@ -5,7 +5,7 @@ import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
-import { EXIT_CODES } from '../../supervisor/server/exit-codes.js';
+import { EXIT_CODES } from '../../supervisor/command/exit-codes.js';
 import { OPTIONS, OPTION_GROUPS, OPTION_NAMES, optionsOf } from '../../supervisor/options/table.js';
 import { ask } from '../helpers/ask.js';
 import {

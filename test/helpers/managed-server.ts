@@ -2,7 +2,7 @@
 import { basename, dirname } from 'node:path';
 import type { TestContext } from 'node:test';
 import { serve } from '../../supervisor/serve.js';
-import type { ServeOptions } from '../../supervisor/server/given-options.js';
+import type { ServeOptions } from '../../supervisor/plan/given-options.js';
 import type { ServerHandle } from '../../supervisor/server/server-handle.js';
 import { makeCues, type Cues } from './cues.js';
 import type { Runtime } from './runtimes.js';

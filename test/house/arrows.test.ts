@@ -1,4 +1,4 @@
-/** Imports inside the supervisor run one way: between its rooms by the lint rule, between files by what is checked here. */
+/** Imports inside the supervisor, the worker and the protocol run one way: the lint rule checks rooms, this file checks files. */
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
@@ -6,11 +6,13 @@ import { test } from 'node:test';
 import { ESLint } from 'eslint';
 import { ROOT } from '../helpers/server.js';
 
-const SUPERVISOR = join(ROOT, 'supervisor');
+/** The folders whose rooms the lint rule knows, and the names of their lists in `eslint.config.js`. */
+const FOLDERS = { supervisor: 'ROOMS', worker: 'WORKER_ROOMS', protocol: 'PROTOCOL_ROOMS' } as const;
 
-function sourceFiles(): string[] {
-  const names = readdirSync(SUPERVISOR, { recursive: true, encoding: 'utf8' });
-  return names.filter((name) => name.endsWith('.ts')).map((name) => join(SUPERVISOR, name));
+/** The files of a folder, by their paths in it. */
+function sourceFiles(folder: string): string[] {
+  const names = readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' });
+  return names.filter((name) => name.endsWith('.ts'));
 }
 
 /** The files that a file needs to be loaded; types alone count too, dynamic imports do not. */
@@ -22,11 +24,11 @@ function importsOf(file: string): string[] {
 }
 
 /** A chain of imports that comes back to its beginning; null if there is none. */
-function findCircle(files: readonly string[]): string[] | null {
+function findCircle(folder: string, files: readonly string[]): string[] | null {
   const done = new Set<string>();
   const visit = (file: string, path: readonly string[]): string[] | null => {
     if (path.includes(file)) return [...path.slice(path.indexOf(file)), file];
-    if (done.has(file) || !file.startsWith(SUPERVISOR)) return null;
+    if (done.has(file) || !file.startsWith(folder)) return null;
     for (const next of importsOf(file)) {
       const circle = visit(next, [...path, file]);
       if (circle !== null) return circle;
@@ -41,20 +43,27 @@ function findCircle(files: readonly string[]): string[] | null {
   return null;
 }
 
-test('no files of the supervisor import each other in a circle', () => {
-  const files = sourceFiles();
-  assert.ok(files.length > 100, 'the files are found');
-  assert.deepEqual(findCircle(files), null);
-});
+for (const folder of Object.keys(FOLDERS)) {
+  test(`no files of ${folder} import each other in a circle`, () => {
+    const files = sourceFiles(folder).map((name) => join(ROOT, folder, name));
+    assert.ok(files.length > 10, 'the files are found');
+    assert.deepEqual(findCircle(join(ROOT, folder), files), null);
+  });
+}
 
 for (const [file, code, complaint] of [
-  ['supervisor/dispatch/job.ts', "import '../http/call/backend.js';", 'dispatch stands below http/call'],
+  ['supervisor/dispatch/job.ts', "import '../http/call/gate.js';", 'dispatch stands below http/call'],
   [
     'supervisor/http/socket/listen.ts',
     "import '../dialects/dialect.js';",
     'http/socket stands below http/dialects',
   ],
-  ['supervisor/http/call/backend.ts', "import '../handler.js';", 'http/call stands below http/handler.ts'],
+  [
+    'supervisor/http/request/backend.ts',
+    "import '../handler.js';",
+    'http/request stands below http/handler.ts',
+  ],
+  ['supervisor/http/answer/attempts.ts', "import '../call/gate.js';", 'http/answer stands below http/call'],
   ['supervisor/http/dialects/banana.ts', "import './gateway/start.js';", 'No dialect imports another'],
   ['supervisor/http/dialects/gateway/start.ts', "import '../banana.js';", 'No dialect imports another'],
   [
@@ -64,6 +73,16 @@ for (const [file, code, complaint] of [
   ],
   ['supervisor/serve.ts', "import './cli.js';", 'serve.ts stands below cli.ts'],
   ['supervisor/server/drain.ts', "import '../serve.js';", 'server stands below serve.ts'],
+  ['supervisor/server/models/start-up.ts', "import '../drain.js';", 'server/models stands below server'],
+  [
+    'supervisor/status/banner.ts',
+    "import '../server/models/start-up.js';",
+    'status stands below server/models',
+  ],
+  ['worker/api/types.ts', "import '../run/runner.js';", 'api stands below run'],
+  ['worker/api/types.ts', "import './store/store.js';", 'api stands below api/store'],
+  ['worker/formats/json.ts', "import '../api/store/store.js';", 'formats stands below api/store'],
+  ['protocol/text/charsets.ts', "import '../wire/frame.js';", 'text stands below wire'],
 ] as const) {
   test(`the lint rule refuses an import upwards: ${complaint}`, async () => {
     const eslint = new ESLint({ cwd: ROOT });
@@ -72,10 +91,27 @@ for (const [file, code, complaint] of [
   });
 }
 
-test('every room of the supervisor stands in the list of the lint rule', async () => {
-  const { ROOMS } = (await import(join(ROOT, 'eslint.config.js'))) as { ROOMS: readonly string[] };
-  const missing = sourceFiles()
-    .map((file) => file.slice(SUPERVISOR.length + 1))
-    .filter((name) => !ROOMS.some((room) => name === room || name.startsWith(`${room}/`)));
-  assert.deepEqual(missing, []);
+test('every file of the supervisor and of the worker lies in a room of the lint rule', async () => {
+  const lists = (await import(join(ROOT, 'eslint.config.js'))) as Record<string, readonly string[]>;
+  for (const folder of ['supervisor', 'worker'] as const) {
+    const rooms = lists[FOLDERS[folder]] ?? [];
+    const isInRoom = (name: string): boolean =>
+      rooms.some((room) => name === room || name.startsWith(`${room}/`));
+    assert.deepEqual(
+      sourceFiles(folder).filter((name) => !isInRoom(name)),
+      [],
+    );
+  }
+});
+
+test('a room may import from the rooms below it, and its own files', async () => {
+  const eslint = new ESLint({ cwd: ROOT });
+  for (const [file, code] of [
+    ['supervisor/status/readiness.ts', "import '../models/model.js';"],
+    ['supervisor/server/models/start-up.ts', "import './served-models.js';"],
+    ['worker/api/store/store.ts', "import '../types.js';"],
+  ] as const) {
+    const [result] = await eslint.lintText(`${code}\n`, { filePath: join(ROOT, file) });
+    assert.doesNotMatch(JSON.stringify(result?.messages), /stands below/);
+  }
 });

@@ -1,6 +1,6 @@
 /** The golden frames: bytes that this protocol version means for ever, read by the tests of every language. */
 import { readFileSync } from 'node:fs';
-import type { Message } from '../../protocol/messages.js';
+import type { Message } from '../../protocol/wire/messages.js';
 
 export interface GoldenFrame {
   readonly name: string;

@@ -6,10 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable, type Readable } from 'node:stream';
 import type { TestContext } from 'node:test';
-import { joinPieces } from '../../protocol/body-assembler.js';
-import { decodeHead } from '../../protocol/codec.js';
-import { FrameReader } from '../../protocol/frame.js';
-import type { Message } from '../../protocol/messages.js';
+import { joinPieces } from '../../protocol/wire/body-assembler.js';
+import { decodeHead } from '../../protocol/wire/codec.js';
+import { FrameReader } from '../../protocol/wire/frame.js';
+import type { Message } from '../../protocol/wire/messages.js';
 
 export interface Received {
   readonly message: Message;

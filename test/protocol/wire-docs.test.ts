@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { Unpackr } from 'msgpackr';
-import { BEGUN_NOTE_BYTES, decodeBegunNote } from '../../protocol/begun-note.js';
+import { BEGUN_NOTE_BYTES, decodeBegunNote } from '../../protocol/wire/begun-note.js';
 import { ERRORS, ERROR_KINDS } from '../../protocol/errors.js';
-import { FRAME_PREFIX_BYTES } from '../../protocol/frame.js';
-import * as messages from '../../protocol/messages.js';
-import { MAX_PHRASE_CHARS } from '../../protocol/phrase.js';
+import { FRAME_PREFIX_BYTES } from '../../protocol/wire/frame.js';
+import * as messages from '../../protocol/wire/messages.js';
+import { MAX_PHRASE_CHARS } from '../../protocol/wire/phrase.js';
 import { GOLDEN, SENDERS, type GoldenFrame } from './golden-frames.js';
 import { readFrames } from './streams.js';
 

@@ -1,6 +1,6 @@
 /** Calls for tests of the worker, with nothing in them that a test does not name. */
 import type { AppMetrics } from '../../worker/api/types.js';
-import type { Call } from '../../protocol/messages.js';
+import type { Call } from '../../protocol/wire/messages.js';
 
 export function callWith(fields: Partial<Call> = {}): Call {
   return {

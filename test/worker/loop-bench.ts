@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 import type { TestContext } from 'node:test';
-import { Channel } from '../../protocol/channel.js';
-import type { Call, Message } from '../../protocol/messages.js';
+import { Channel } from '../../protocol/wire/channel.js';
+import type { Call, Message } from '../../protocol/wire/messages.js';
 import { NO_WISHES } from '../../worker/api/input-wishes.js';
 import type { InferenceContext } from '../../worker/api/types.js';
-import { RunLoop } from '../../worker/run-loop.js';
+import { RunLoop } from '../../worker/run/run-loop.js';
 import { Tap, nextTurn, type Received } from '../protocol/streams.js';
 import { NO_METRICS, callWith } from './calls.js';
 

@@ -1,9 +1,9 @@
 /** The Banana way of writing an app: `init()` and `inference(modelInputs)`, exported by name or as default. */
 import { inputWishes } from '../api/input-wishes.js';
 import type { BananaApp } from '../api/types.js';
-import { onlyEntry } from '../batch-entries.js';
+import { onlyEntry } from './batch-entries.js';
 import type { CallInfo } from '../api/call-info.js';
-import { ANY_BATCH, type LoadedApp } from '../loaded-app.js';
+import { ANY_BATCH, type LoadedApp } from './loaded-app.js';
 import { assertFunctionOrNone, assertNoGenerator, configOf, repeatableOf } from './exports.js';
 
 const ROUTE = '/';

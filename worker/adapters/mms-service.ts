@@ -2,15 +2,15 @@
  * A custom service, as Multi Model Server has them: a function `handle(data, context)`, or a class with that method.
  * `data` is an array of items, null for the call with which a function is loaded.
  */
-import type { Metric, StartSpec } from '../../protocol/messages.js';
+import type { Metric, StartSpec } from '../../protocol/wire/messages.js';
 import { ITEMS, RAW_ITEMS, type InputWishes } from '../api/input-wishes.js';
 import { Context, beginBatch, endBatch, takeContextMetrics } from '../api/mms/context.js';
 import type { ReadItem } from '../api/mms/item.js';
 import type { InitContext } from '../api/types.js';
 import type { StoredMetric } from '../api/mms/metrics-store.js';
 import type { CallInfo } from '../api/call-info.js';
-import { ANY_BATCH, type LoadedApp, type Surroundings } from '../loaded-app.js';
-import { isThenable } from '../thenable.js';
+import { ANY_BATCH, type LoadedApp, type Surroundings } from './loaded-app.js';
+import { isThenable } from '../values/thenable.js';
 import { assertFunctionOrNone, assertNoGenerator, configOf, repeatableOf } from './exports.js';
 import { answersOf } from './service-answers.js';
 import { readManifest } from './service-manifest.js';

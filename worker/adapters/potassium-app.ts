@@ -4,19 +4,19 @@
  */
 import { Blob } from 'node:buffer';
 import { ServeError, describeThrown } from '../../protocol/errors.js';
-import type { Route } from '../../protocol/messages.js';
+import type { Route } from '../../protocol/wire/messages.js';
 import { DEFINITION, type Definition, type Endpoint } from '../api/potassium/definition.js';
 import { Request, WebSocketRequest } from '../api/potassium/request.js';
 import { CONTENT_TYPE, JSON_TYPE, RESPONSE, type Response } from '../api/potassium/response.js';
 import type { InitContext, WebSocketConnection } from '../api/types.js';
 import type { CallInfo } from '../api/call-info.js';
-import { ANY_BATCH, type LoadedApp } from '../loaded-app.js';
+import { ANY_BATCH, type LoadedApp } from './loaded-app.js';
 import { Reply, checkedHeaders, type ReplyBody } from '../reply/reply.js';
 import { iteratorOf } from '../reply/stream.js';
 import { isResponse as isWebResponse } from '../reply/web-response.js';
-import { onlyEntry } from '../batch-entries.js';
+import { onlyEntry } from './batch-entries.js';
 import { assertFunctionOrNone, assertNoGenerator, configOf, repeatableOf } from './exports.js';
-import { isThenable } from '../thenable.js';
+import { isThenable } from '../values/thenable.js';
 
 /** Returns null if the exports are not a Potassium app. @throws a TypeError that says which export is of a wrong kind */
 export function fromPotassiumApp(exports: Readonly<Record<string, unknown>>): LoadedApp | null {

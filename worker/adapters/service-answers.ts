@@ -1,12 +1,12 @@
 /** What a custom service returned for a batch, as one answer per item. */
 import { ServeError } from '../../protocol/errors.js';
-import type { ReplyHead } from '../../protocol/messages.js';
+import type { ReplyHead } from '../../protocol/wire/messages.js';
 import { processorOf, type Context } from '../api/mms/context.js';
-import { entriesOf } from '../batch-entries.js';
+import { entriesOf } from './batch-entries.js';
 import { Reply, checkedHeaders } from '../reply/reply.js';
 import { iteratorOf } from '../reply/stream.js';
 import { HOP_HEADERS, isResponse } from '../reply/web-response.js';
-import { isThenable } from '../thenable.js';
+import { isThenable } from '../values/thenable.js';
 
 /** Clients of Multi Model Server know these texts. */
 const NO_LIST = 'Invalid model predict output';

@@ -1,7 +1,7 @@
 /** `serve({ init, inference })`: the Banana functions of a file that starts itself. */
 import { placeServed, serveInWorker } from './in-worker.js';
 import { appFile, starter, type AppServeOptions } from './starter.js';
-import { callingFile } from '../stack-frame.js';
+import { callingFile } from '../process/stack-frame.js';
 import type { BananaApp, BananaBatchApp } from './types.js';
 
 /** An app, and options of its server beside it: `host`, `port` and the others of docs/options.md. */

@@ -1,5 +1,5 @@
 /** The shape of a wire format: bytes to values, and back. `index.ts` is the table of all formats. */
-import type { Call } from '../../protocol/messages.js';
+import type { Call } from '../../protocol/wire/messages.js';
 
 export interface EncodedOutput {
   readonly contentType: string;

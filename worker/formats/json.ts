@@ -1,11 +1,11 @@
 /** JSON bodies. */
 import { isAscii, isUtf8 } from 'node:buffer';
-import { escapeNonAscii } from '../../protocol/ascii-json.js';
+import { escapeNonAscii } from '../../protocol/text/ascii-json.js';
 import { ServeError } from '../../protocol/errors.js';
-import type { Call } from '../../protocol/messages.js';
-import { asSentence } from '../../protocol/sentences.js';
-import { jsonText } from '../reply/json-encoding.js';
-import { utf8InScratch } from '../reply/scratch.js';
+import type { Call } from '../../protocol/wire/messages.js';
+import { asSentence } from '../../protocol/text/sentences.js';
+import { jsonText } from '../values/json-encoding.js';
+import { utf8InScratch } from '../values/scratch.js';
 import type { BodyFormat, EncodedOutput } from './body-format.js';
 
 /** Reads JSON (UTF-8, an optional byte order mark). `what` is its name in an error. @throws SERVE_BAD_BODY */

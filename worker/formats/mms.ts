@@ -4,13 +4,13 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { ServeError } from '../../protocol/errors.js';
-import type { Call } from '../../protocol/messages.js';
+import type { Call } from '../../protocol/wire/messages.js';
 import type { Item, ItemPart, ReadItem } from '../api/mms/item.js';
-import { utf8InScratch } from '../reply/scratch.js';
+import { utf8InScratch } from '../values/scratch.js';
 import type { BodyFormat, EncodedOutput } from './body-format.js';
 import { writeBytes } from './bytes.js';
 import { formPairs } from './form-pairs.js';
-import { mediaType } from '../../protocol/header-params.js';
+import { mediaType } from '../../protocol/text/header-params.js';
 import { readJson, writeJson } from './json.js';
 
 /** A field as it lies in the request. */
@@ -56,7 +56,7 @@ async function readMultipartItem(
   { params, contentType }: Call,
   isRaw: boolean,
 ): Promise<ReadItem> {
-  const { partsOf } = await import('../../protocol/multipart-parts.js');
+  const { partsOf } = await import('../../protocol/text/multipart-parts.js');
   const fields = fieldsOfPairs(Buffer.from(params));
   try {
     for (const { disposition, contentType: type, content } of partsOf(body, contentType)) {

@@ -1,8 +1,8 @@
 /** MessagePack bodies. */
 import { Packr, Unpackr } from 'msgpackr';
 import { ServeError } from '../../protocol/errors.js';
-import { asSentence } from '../../protocol/sentences.js';
-import { plainValue } from '../reply/plain-value.js';
+import { asSentence } from '../../protocol/text/sentences.js';
+import { plainValue } from '../values/plain-value.js';
 import type { WritableFormat } from './body-format.js';
 import { refuseOddMarks } from './msgpack-marks.js';
 

@@ -1,11 +1,11 @@
 /** `multipart/form-data` bodies, read into one object of fields and files. */
 import { ServeError } from '../../protocol/errors.js';
-import { asSentence } from '../../protocol/sentences.js';
+import { asSentence } from '../../protocol/text/sentences.js';
 import type { UploadedFile } from '../api/types.js';
 import type { BodyFormat } from './body-format.js';
 import { collectFields } from './fields.js';
-import { decodeText } from '../../protocol/header-params.js';
-import { partsOf, type Part } from '../../protocol/multipart-parts.js';
+import { decodeText } from '../../protocol/text/header-params.js';
+import { partsOf, type Part } from '../../protocol/text/multipart-parts.js';
 
 type Field = string | UploadedFile;
 

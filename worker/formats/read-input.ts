@@ -1,9 +1,9 @@
 /** Reads a call's body in the format that the dialect fixed, else in the one that the content type names. */
 import { ServeError } from '../../protocol/errors.js';
-import type { Call } from '../../protocol/messages.js';
-import { asSentence } from '../../protocol/sentences.js';
+import type { Call } from '../../protocol/wire/messages.js';
+import { asSentence } from '../../protocol/text/sentences.js';
 import { ITEMS, NO_WISHES, type InputWishes } from '../api/input-wishes.js';
-import { mediaType } from '../../protocol/header-params.js';
+import { mediaType } from '../../protocol/text/header-params.js';
 import { FORMATS, type FormatName } from './index.js';
 
 /**

@@ -1,5 +1,5 @@
 /** Runs the example's output through the encoders, so that a wrong one fails before the worker is ready. */
-import type { Call } from '../../protocol/messages.js';
+import type { Call } from '../../protocol/wire/messages.js';
 import { encodeOutput } from './encode-output.js';
 import { iteratorOf, sendStream, type StreamOut } from './stream.js';
 import { isResponse, responseHead } from './web-response.js';

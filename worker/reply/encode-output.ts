@@ -1,6 +1,6 @@
 /** A handler's whole answer to bytes: by what it is, then by what the client accepts. */
 import { Blob } from 'node:buffer';
-import type { Call } from '../../protocol/messages.js';
+import type { Call } from '../../protocol/wire/messages.js';
 import type { EncodedOutput } from '../formats/body-format.js';
 import { writeBytes } from '../formats/bytes.js';
 import { BY_ACCEPT, FORMATS } from '../formats/index.js';

@@ -1,6 +1,6 @@
 /** An answer with a status and headers of its own, as an adapter describes it; `call-runner.ts` sends it. */
 import { ServeError } from '../../protocol/errors.js';
-import type { ReplyHead } from '../../protocol/messages.js';
+import type { ReplyHead } from '../../protocol/wire/messages.js';
 
 export type ReplyBody =
   | { readonly kind: 'json'; readonly value: unknown }
@@ -28,7 +28,7 @@ export class Reply {
 const MAX_HEADER_CHARS = 64 * 1024;
 
 /**
- * Returns headers, in the form of `protocol/header-lines.ts`, as they came.
+ * Returns headers, in the form of `protocol/text/header-lines.ts`, as they came.
  * @throws SERVE_OUTPUT_INVALID if they and the content type are too long
  */
 export function checkedHeaders(headers: string, contentType: string): string {

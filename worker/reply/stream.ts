@@ -3,10 +3,10 @@
  * slows the generator and nothing piles up. Ends in exactly one of `end` (clean) or a rejection.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { MAX_FRAGMENT_BYTES, type ReplyHead } from '../../protocol/messages.js';
+import { MAX_FRAGMENT_BYTES, type ReplyHead } from '../../protocol/wire/messages.js';
 import { asksFor } from './accept.js';
-import { encodeJson, jsonText } from './json-encoding.js';
-import { isThenable } from '../thenable.js';
+import { encodeJson, jsonText } from '../values/json-encoding.js';
+import { isThenable } from '../values/thenable.js';
 
 type AnyIterator = Iterator<unknown> | AsyncIterator<unknown>;
 

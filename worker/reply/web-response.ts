@@ -1,7 +1,7 @@
 /** Web-standard `Response` objects, honoured as the handler made them: status, headers, body. */
 import { ServeError } from '../../protocol/errors.js';
-import type { ReplyHead } from '../../protocol/messages.js';
-import { isPhrase } from '../../protocol/phrase.js';
+import type { ReplyHead } from '../../protocol/wire/messages.js';
+import { isPhrase } from '../../protocol/wire/phrase.js';
 import { checkedHeaders } from './reply.js';
 
 export type ResponseBody =

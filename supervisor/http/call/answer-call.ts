@@ -14,13 +14,13 @@ import { ServeError } from '../../../protocol/errors.js';
 import type { Admission } from '../../dispatch/arrivals.js';
 import type { ServerOptions } from '../../options/resolve.js';
 import { announcedBytes, receiveBody, type BodyLimits } from '../socket/receive-body.js';
-import { refuseRequest } from './answer-error.js';
+import { refuseRequest } from '../answer/answer-error.js';
 import { answerFromLobby, headerKeyIsEnough } from './answer-from-lobby.js';
-import type { Ask } from './ask.js';
+import type { Ask } from '../request/request-context.js';
 import { awaitRoutes } from './await-routes.js';
 import type { CallPlan } from './call-plan.js';
 import { checkBody, fittingRoute } from './route-check.js';
-import { refusedTiming } from './server-timing.js';
+import { refusedTiming } from '../answer/server-timing.js';
 import { submitCall } from './submit-call.js';
 
 /** Answers every request; rejects only for a defect of ours. */

@@ -4,11 +4,11 @@
  */
 import { ServeError } from '../../../protocol/errors.js';
 import { receiveBody, type BodyLimits } from '../socket/receive-body.js';
-import { keyOf } from './api-keys.js';
-import type { Ask } from './ask.js';
+import { keyOf } from '../access/api-keys.js';
+import type { Ask } from '../request/request-context.js';
 import { awaitRoutes } from './await-routes.js';
 import type { CallPlan, Target } from './call-plan.js';
-import type { LobbyPlace } from './lobby.js';
+import type { LobbyPlace } from '../../dispatch/unrouted-bodies.js';
 import { checkBody, fittingRoute } from './route-check.js';
 import { submitCall } from './submit-call.js';
 import { TargetSearch } from './target-search.js';

@@ -3,7 +3,7 @@ import { ServeError } from '../../../protocol/errors.js';
 import type { Routes } from '../../models/app-word.js';
 import type { Model } from '../../models/model.js';
 import { onceClosed } from '../socket/request-facts.js';
-import type { Ask } from './ask.js';
+import type { Ask } from '../request/request-context.js';
 
 /**
  * For a call that has a place, and only while no worker has loaded the app: the routes as soon as one has. Waits no

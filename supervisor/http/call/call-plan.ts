@@ -1,12 +1,12 @@
 /** What a dialect says of a call, before anything is read of its body. `answer-call.ts` follows it. */
 import type { ServeError } from '../../../protocol/errors.js';
-import type { Format } from '../../../protocol/messages.js';
+import type { Format } from '../../../protocol/wire/messages.js';
 import type { JobCall } from '../../dispatch/job.js';
 import type { KeptJob } from '../../jobs/kept-jobs.js';
 import type { Routes } from '../../models/app-word.js';
 import type { Model } from '../../models/model.js';
 import type { Body } from '../socket/body-memory.js';
-import type { Ask } from './ask.js';
+import type { Ask } from '../request/request-context.js';
 
 /** Who is called. */
 export interface Target {

@@ -1,9 +1,9 @@
 /** Describes the call that a request makes of a worker: everything but its body. */
-import { joinHeaderLines } from '../../../protocol/header-lines.js';
+import { joinHeaderLines } from '../../../protocol/text/header-lines.js';
 import type { JobCall } from '../../dispatch/job.js';
 import { codingsOf } from '../socket/decode-body.js';
 import { writtenPath } from '../socket/request-facts.js';
-import type { Ask } from './ask.js';
+import type { Ask } from '../request/request-context.js';
 import type { CallPlan, NamedTarget } from './call-plan.js';
 
 export function describeCall(

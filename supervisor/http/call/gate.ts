@@ -1,9 +1,9 @@
 /** Checks what every request must bring before anything else is asked of it: a Host, and a key. */
 import type { IncomingMessage } from 'node:http';
 import { ServeError } from '../../../protocol/errors.js';
-import { keyOf } from './api-keys.js';
-import type { Ask } from './ask.js';
-import { managementMistake, metricsMistake } from './management-access.js';
+import { keyOf } from '../access/api-keys.js';
+import type { Ask } from '../request/request-context.js';
+import { managementMistake, metricsMistake } from '../access/management-access.js';
 
 /** SERVE_BAD_REQUEST unless the request has one `Host` that can be one; null if it has. */
 export function hostMistake(request: IncomingMessage): ServeError | null {

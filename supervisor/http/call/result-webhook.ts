@@ -1,9 +1,9 @@
 /** Posts what a route answers to the address in its `resultWebhook`; for a background route, its failures too. */
-import { joinPieces } from '../../../protocol/body-assembler.js';
-import type { Route } from '../../../protocol/messages.js';
+import { joinPieces } from '../../../protocol/wire/body-assembler.js';
+import type { Route } from '../../../protocol/wire/messages.js';
 import type { Job } from '../../dispatch/job.js';
 import type { KeptJob } from '../../jobs/kept-jobs.js';
-import { errorBody } from './house-error.js';
+import { errorBody } from '../answer/house-error.js';
 import { isJson } from './route-check.js';
 import { newWebhookId } from '../../webhooks/webhook.js';
 import type { Webhooks } from '../../webhooks/webhooks.js';

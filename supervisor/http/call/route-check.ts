@@ -1,12 +1,12 @@
 /** Checks that a request fits the route that it asks for, before its body is read, and then that the body does. */
 import type { IncomingMessage } from 'node:http';
-import { joinPieces } from '../../../protocol/body-assembler.js';
+import { joinPieces } from '../../../protocol/wire/body-assembler.js';
 import { ServeError } from '../../../protocol/errors.js';
-import type { Route } from '../../../protocol/messages.js';
+import type { Route } from '../../../protocol/wire/messages.js';
 import type { Routes } from '../../models/app-word.js';
 import type { Body } from '../socket/body-memory.js';
 import type { CallPlan, ChooseRoute } from './call-plan.js';
-import { scanTopLevelFields } from './top-level-fields.js';
+import { scanTopLevelFields } from '../json/top-level-fields.js';
 
 /** The route that is wanted, for this request. @throws SERVE_NOT_FOUND, SERVE_UPGRADE_REQUIRED, SERVE_BAD_REQUEST */
 export function fittingRoute(

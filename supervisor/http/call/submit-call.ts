@@ -2,17 +2,17 @@
  * Makes a call whose body has arrived a job. Its answer goes back on the response by way of the dispatcher, a worker and
  * the reply sink; a job that outlives its client is kept, and its client is answered as soon as it is on record.
  */
-import type { Route } from '../../../protocol/messages.js';
+import type { Route } from '../../../protocol/wire/messages.js';
 import type { Admission } from '../../dispatch/arrivals.js';
 import { Job, NOWHERE } from '../../dispatch/job.js';
 import type { Model } from '../../models/model.js';
 import type { Body } from '../socket/body-memory.js';
 import { onceClosed } from '../socket/request-facts.js';
-import { answerStarted, statusOf } from './answer-started.js';
-import type { Ask } from './ask.js';
+import { answerStarted, statusOf } from '../answer/answer-started.js';
+import type { Ask } from '../request/request-context.js';
 import type { CallPlan, OpenedBody } from './call-plan.js';
 import { describeCall } from './describe-call.js';
-import { ReplySink } from './reply-sink.js';
+import { ReplySink } from '../answer/reply-sink.js';
 import { postFailure, postResult } from './result-webhook.js';
 
 /** A call that only needs a worker. */

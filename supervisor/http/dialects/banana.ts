@@ -6,11 +6,11 @@
 import { ServeError } from '../../../protocol/errors.js';
 import { STATUS_PATH } from '../../../protocol/reserved-paths.js';
 import type { Models } from '../../models/models.js';
-import type { Ask } from '../call/ask.js';
-import { BANANA_CLIENTS, isBananaClient } from '../call/banana-clients.js';
-import type { Backend, ReadinessAnswer } from '../call/backend.js';
-import { houseFailure } from '../call/house-error.js';
-import type { WriteAnswer } from '../call/koa-answers.js';
+import type { Ask } from '../request/request-context.js';
+import { BANANA_CLIENTS, isBananaClient } from '../access/banana-clients.js';
+import type { Backend, ReadinessAnswer } from '../request/backend.js';
+import { houseFailure } from '../answer/house-error.js';
+import type { WriteAnswer } from '../answer/koa-answers.js';
 import { PathTable } from '../call/path-table.js';
 import { writtenPath } from '../socket/request-facts.js';
 import type { DefaultDialect, NamedTarget, Operation } from './dialect.js';

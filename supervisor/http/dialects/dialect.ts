@@ -5,10 +5,10 @@
  */
 import type { ServeError } from '../../../protocol/errors.js';
 import type { Models } from '../../models/models.js';
-import type { Ask } from '../call/ask.js';
+import type { Ask } from '../request/request-context.js';
 import type { CallPlan } from '../call/call-plan.js';
-import type { ClientHeaders } from '../call/client-headers.js';
-import type { WriteAnswer } from '../call/koa-answers.js';
+import type { ClientHeaders } from '../access/client-headers.js';
+import type { WriteAnswer } from '../answer/koa-answers.js';
 import type { Failure } from '../socket/refuse.js';
 
 export type { CallPlan, ChooseRoute, NamedTarget, OpenedBody, Target } from '../call/call-plan.js';

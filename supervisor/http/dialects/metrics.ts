@@ -1,8 +1,8 @@
 /** `GET /metrics`, for Prometheus: on the main listener with the key of calls, or on a listener of its own, without one. */
 import { ServeError } from '../../../protocol/errors.js';
-import type { Ask } from '../call/ask.js';
-import { houseFailure } from '../call/house-error.js';
-import type { MetricsPage } from '../call/metrics-page.js';
+import type { Ask } from '../request/request-context.js';
+import { houseFailure } from '../answer/house-error.js';
+import type { MetricsPage } from '../request/metrics-page.js';
 import type { DefaultDialect, Operation } from './dialect.js';
 
 export const METRICS_PATH = '/metrics';

@@ -9,7 +9,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { createGunzip, createInflate, type Gunzip, type Inflate } from 'node:zlib';
 import { ServeError } from '../../../protocol/errors.js';
-import { asSentence } from '../../../protocol/sentences.js';
+import { asSentence } from '../../../protocol/text/sentences.js';
 import { JoinedPieces } from '../../memory/joined-pieces.js';
 
 const DECODERS = { gzip: createGunzip, 'x-gzip': createGunzip, deflate: createInflate } as const;

@@ -8,7 +8,7 @@ import {
   MAX_FRAGMENT_BYTES,
   STREAM_WINDOW_BYTES,
   type DataPart,
-} from '../../../protocol/messages.js';
+} from '../../../protocol/wire/messages.js';
 
 /** A client's frame takes at least this much besides its payload (RFC 6455 section 5.2). */
 const FRAME_HEAD_BYTES = 6;

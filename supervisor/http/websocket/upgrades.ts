@@ -3,11 +3,11 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { ServeError } from '../../../protocol/errors.js';
-import { asSentence } from '../../../protocol/sentences.js';
-import { refuseRequest } from '../call/answer-error.js';
-import type { Ask } from '../call/ask.js';
+import { asSentence } from '../../../protocol/text/sentences.js';
+import { refuseRequest } from '../answer/answer-error.js';
+import type { Ask } from '../request/request-context.js';
 import type { CallPlan, NamedTarget } from '../call/call-plan.js';
-import type { Cors } from '../call/cors.js';
+import type { Cors } from '../access/cors.js';
 import { hasBody } from '../socket/request-facts.js';
 import { WebSocketCall } from './websocket-call.js';
 

@@ -4,14 +4,14 @@
  * deep in a model keeps nobody waiting for them.
  */
 import type { RawData, WebSocket } from 'ws';
-import { joinPieces } from '../../../protocol/body-assembler.js';
+import { joinPieces } from '../../../protocol/wire/body-assembler.js';
 import { ServeError, protocolError, shuttingDown } from '../../../protocol/errors.js';
-import type { DataPart } from '../../../protocol/messages.js';
+import type { DataPart } from '../../../protocol/wire/messages.js';
 import type { Admission } from '../../dispatch/arrivals.js';
 import { Job, type Conversation, type Sink } from '../../dispatch/job.js';
 import { formatMs } from '../../options/units.js';
 import type { Model } from '../../models/model.js';
-import type { Ask } from '../call/ask.js';
+import type { Ask } from '../request/request-context.js';
 import type { CallPlan, NamedTarget } from '../call/call-plan.js';
 import { httpStatus } from '../socket/http-status.js';
 import type { Answer } from '../socket/unsent-connection.js';

@@ -1,7 +1,7 @@
 /** What a worker in any language does with a body larger than one frame may be. */
 import assert from 'node:assert/strict';
-import { BodyAssembler, joinPieces } from '../../../protocol/body-assembler.js';
-import { MAX_FRAGMENT_BYTES } from '../../../protocol/messages.js';
+import { BodyAssembler, joinPieces } from '../../../protocol/wire/body-assembler.js';
+import { MAX_FRAGMENT_BYTES } from '../../../protocol/wire/messages.js';
 import type { WorkerProcess } from './worker-process.js';
 
 /** Sends ten megabytes to a worker whose app answers with its input, and gets them back in fragments. */

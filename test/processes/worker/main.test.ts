@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { MONOTONIC_OFFSET_MS } from '../../../protocol/begun-note.js';
-import { PROTOCOL_VERSION, type Call } from '../../../protocol/messages.js';
-import { printMark } from '../../../protocol/print-mark.js';
+import { MONOTONIC_OFFSET_MS } from '../../../protocol/wire/begun-note.js';
+import { PROTOCOL_VERSION, type Call } from '../../../protocol/wire/messages.js';
+import { printMark } from '../../../protocol/wire/print-mark.js';
 import { GOLDEN, type GoldenFrame } from '../../protocol/golden-frames.js';
 import { appFolder } from '../../worker/app-folder.js';
 import { callWith } from '../../worker/calls.js';

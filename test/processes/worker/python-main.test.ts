@@ -1,9 +1,9 @@
 /** The Python worker over bare frames: from hello to its end. The promises are those of main.test.ts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { MONOTONIC_OFFSET_MS } from '../../../protocol/begun-note.js';
-import { PROTOCOL_VERSION } from '../../../protocol/messages.js';
-import { printMark } from '../../../protocol/print-mark.js';
+import { MONOTONIC_OFFSET_MS } from '../../../protocol/wire/begun-note.js';
+import { PROTOCOL_VERSION } from '../../../protocol/wire/messages.js';
+import { printMark } from '../../../protocol/wire/print-mark.js';
 import { makeCudaDriver } from '../../helpers/cuda-driver.js';
 import { needs } from '../../helpers/needs.js';
 import { startReceiver } from '../../helpers/receiver.js';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { ROOT } from '../../helpers/server.js';
 import { appFolder } from '../../worker/app-folder.js';
-import type { StartSpec } from '../../../protocol/messages.js';
+import type { StartSpec } from '../../../protocol/wire/messages.js';
 import { WorkerProcess } from './worker-process.js';
 
 /** What Python compiles is kept for the other workers of this test file: compiling takes half of a start. */

@@ -1,7 +1,11 @@
 /** WebSockets and webhooks of a Python worker over bare frames. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DATA_OVERHEAD_BYTES, FIRST_WEBHOOK_REF, MAX_FRAGMENT_BYTES } from '../../../protocol/messages.js';
+import {
+  DATA_OVERHEAD_BYTES,
+  FIRST_WEBHOOK_REF,
+  MAX_FRAGMENT_BYTES,
+} from '../../../protocol/wire/messages.js';
 import { needs } from '../../helpers/needs.js';
 import { startedPython } from './python-process.js';
 import type { WorkerProcess } from './worker-process.js';

@@ -1,7 +1,7 @@
 /** Custom services in a worker process, without a server. */
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import type { Call, StartSpec } from '../../../protocol/messages.js';
+import type { Call, StartSpec } from '../../../protocol/wire/messages.js';
 import { appFolder } from '../../worker/app-folder.js';
 import { callWith } from '../../worker/calls.js';
 import { WorkerProcess } from './worker-process.js';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { DATA_OVERHEAD_BYTES } from '../../../protocol/messages.js';
+import { DATA_OVERHEAD_BYTES } from '../../../protocol/wire/messages.js';
 import { test, type TestContext } from 'node:test';
 import type { Conversation } from '../../../supervisor/dispatch/job.js';
 import { CallTraffic, type ConversationMessage } from '../../../supervisor/calls/call-traffic.js';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { STREAM_WINDOW_BYTES } from '../../../protocol/messages.js';
+import { STREAM_WINDOW_BYTES } from '../../../protocol/wire/messages.js';
 import { HeldBatch, turnsOf } from '../../../supervisor/calls/held-batch.js';
 import { runTimeMs } from '../../../supervisor/calls/run-clock.js';
 import { heldCall, sentCall } from './held-call.js';

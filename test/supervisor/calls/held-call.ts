@@ -1,6 +1,6 @@
 /** Held calls and a channel, for tests of what a worker's calls need: what is sent is written down. */
-import type { Channel } from '../../../protocol/channel.js';
-import type { Message } from '../../../protocol/messages.js';
+import type { Channel } from '../../../protocol/wire/channel.js';
+import type { Message } from '../../../protocol/wire/messages.js';
 import { HeldBatch, type HeldCall } from '../../../supervisor/calls/held-batch.js';
 import { newJob } from '../dispatch/jobs.js';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { STREAM_WINDOW_BYTES } from '../../../protocol/messages.js';
+import { STREAM_WINDOW_BYTES } from '../../../protocol/wire/messages.js';
 import { turnsOf } from '../../../supervisor/calls/held-batch.js';
 import { runTimeMs } from '../../../supervisor/calls/run-clock.js';
 import type { Turns } from '../../../supervisor/calls/turns.js';

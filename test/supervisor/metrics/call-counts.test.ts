@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
 import type { Job } from '../../../supervisor/dispatch/job.js';
-import type { Asked } from '../../../supervisor/http/call/backend.js';
+import type { Asked } from '../../../supervisor/http/request/backend.js';
 import { CallCounts } from '../../../supervisor/metrics/call-counts.js';
 import type { Model } from '../../../supervisor/models/model.js';
 

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
 import { BatchRun } from '../../../supervisor/dispatch/batch-run.js';
 import type { Job } from '../../../supervisor/dispatch/job.js';
-import type { Asked } from '../../../supervisor/http/call/backend.js';
+import type { Asked } from '../../../supervisor/http/request/backend.js';
 import { HostReader, type HostFigures } from '../../../supervisor/machine/host-figures.js';
 import { MmsLines } from '../../../supervisor/metrics/mms-lines.js';
 import { MmsNews, type MmsListener } from '../../../supervisor/metrics/mms-news.js';

@@ -1,7 +1,7 @@
 /** A model with real workers and no server around it: calls go straight to its dispatcher. */
 import type { TestContext } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
-import type { ReplyHead } from '../../../protocol/messages.js';
+import type { ReplyHead } from '../../../protocol/wire/messages.js';
 import { Job, type JobCall } from '../../../supervisor/dispatch/job.js';
 import { Devices } from '../../../supervisor/machine/devices.js';
 import type { Gpu } from '../../../supervisor/machine/gpu-discovery.js';

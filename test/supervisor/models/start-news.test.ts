@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { StartNews, type StartTeller, type StartingWorker } from '../../../supervisor/models/start-news.js';
-import { logTeller } from '../../../supervisor/server/start-tellers.js';
+import { logTeller } from '../../../supervisor/server/start-progress.js';
 
 /** Workers whose states the test sets, and a clock that it moves. */
 class Bench {

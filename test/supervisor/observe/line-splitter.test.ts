@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { printMark } from '../../../protocol/print-mark.js';
+import { printMark } from '../../../protocol/wire/print-mark.js';
 import { LineSplitter } from '../../../supervisor/observe/line-splitter.js';
 
 const MARK = 'f00dcafe12345678';

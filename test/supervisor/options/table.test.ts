@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ConfigOptions, ProgramOptions } from '../../../protocol/option-types.js';
-import { EXIT_CODES } from '../../../supervisor/server/exit-codes.js';
+import { EXIT_CODES } from '../../../supervisor/command/exit-codes.js';
 import { parseOption } from '../../../supervisor/options/resolve.js';
 import {
   OPTIONS,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PROTOCOL_VERSION, type Message, type StartSpec } from '../../../protocol/messages.js';
+import { PROTOCOL_VERSION, type Message, type StartSpec } from '../../../protocol/wire/messages.js';
 import type { WorkerCore } from '../../../supervisor/processes/worker-core.js';
 import { WorkerStart, type WorkerStartListener } from '../../../supervisor/processes/worker-start.js';
 import type { WorkerStop } from '../../../supervisor/processes/worker-stop.js';

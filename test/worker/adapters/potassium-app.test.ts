@@ -6,7 +6,7 @@ import { Request } from '../../../worker/api/potassium/request.js';
 import { Response, type ResponseBody } from '../../../worker/api/potassium/response.js';
 import type { InitContext } from '../../../worker/api/types.js';
 import type { CallInfo } from '../../../worker/api/call-info.js';
-import type { LoadedApp } from '../../../worker/loaded-app.js';
+import type { LoadedApp } from '../../../worker/adapters/loaded-app.js';
 import { Reply } from '../../../worker/reply/reply.js';
 import { serveError } from '../refusals.js';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
-import { FORMATS as FIXED } from '../../../protocol/messages.js';
+import { FORMATS as FIXED } from '../../../protocol/wire/messages.js';
 import type { BodyFormat } from '../../../worker/formats/body-format.js';
 import { BY_ACCEPT, FORMATS } from '../../../worker/formats/index.js';
 import { callWith } from '../calls.js';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { readJson } from '../../../worker/formats/json.js';
-import { encodeJson } from '../../../worker/reply/json-encoding.js';
+import { encodeJson } from '../../../worker/values/json-encoding.js';
 import { serveError } from '../refusals.js';
 
 for (const [what, text, value] of [

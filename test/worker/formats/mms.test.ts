@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { ServeError } from '../../../protocol/errors.js';
-import type { Call } from '../../../protocol/messages.js';
+import type { Call } from '../../../protocol/wire/messages.js';
 import { ITEMS } from '../../../worker/api/input-wishes.js';
 import type { ReadItem } from '../../../worker/api/mms/item.js';
 import { readItem, writeResult } from '../../../worker/formats/mms.js';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Format } from '../../../protocol/messages.js';
+import type { Format } from '../../../protocol/wire/messages.js';
 import { formatOf, readInput } from '../../../worker/formats/read-input.js';
 import { callWith } from '../calls.js';
 import { serveError } from '../refusals.js';

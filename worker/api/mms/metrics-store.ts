@@ -1,5 +1,5 @@
 /** `context.metrics`: what a custom service measures while it loads, or for one batch. */
-import type { MetricKind } from '../../../protocol/messages.js';
+import type { MetricKind } from '../../../protocol/wire/messages.js';
 import type { AppMetrics } from '../types.js';
 import type { Dimension } from './dimension.js';
 

@@ -1,5 +1,5 @@
 /** One item's request and its response: `context.requestProcessor[idx]`. */
-import { isPhrase, MAX_PHRASE_CHARS } from '../../../protocol/phrase.js';
+import { isPhrase, MAX_PHRASE_CHARS } from '../../../protocol/wire/phrase.js';
 import { requestProperties, type RequestProperties } from './request-properties.js';
 
 /** A request as the worker has it. */

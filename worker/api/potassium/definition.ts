@@ -1,5 +1,5 @@
 /** What an app defines: its routes and functions, with the types of both. `potassium.ts` collects it. */
-import type { RouteInput, RouteKind } from '../../../protocol/messages.js';
+import type { RouteInput, RouteKind } from '../../../protocol/wire/messages.js';
 import { parseWebhookUrl } from '../../../protocol/webhooks.js';
 import { inputWishes, type InputWishes } from '../input-wishes.js';
 import type { InitContext } from '../types.js';

@@ -3,7 +3,7 @@
  * server is not its business: `starter.ts` is told how.
  */
 import { isReservedPath } from '../../../protocol/reserved-paths.js';
-import type { RouteKind } from '../../../protocol/messages.js';
+import type { RouteKind } from '../../../protocol/wire/messages.js';
 import { RouteAlreadyInUseException, InvalidEndpointTypeException } from './errors.js';
 import {
   DEFINITION,
@@ -27,7 +27,7 @@ import { NO_WISHES } from '../input-wishes.js';
 import { appFile, starter, type AppServeOptions } from '../starter.js';
 import type { InitContext } from '../types.js';
 import { testClientOf, type TestClient } from '../test-client.js';
-import { callingFile } from '../../stack-frame.js';
+import { callingFile } from '../../process/stack-frame.js';
 
 /* eslint-disable @typescript-eslint/no-explicit-any -- authors declare what their routes take and give */
 

@@ -37,7 +37,7 @@ export async function loadEncoding(name: EncodingName): Promise<Encoding> {
 }
 
 async function jsonCodec(): Promise<Encoding> {
-  const { encodeJson } = await import('../../reply/json-encoding.js');
+  const { encodeJson } = await import('../../values/json-encoding.js');
   return { encode: encodeJson, decode: (bytes) => JSON.parse(bytes.toString('utf8')) as unknown };
 }
 

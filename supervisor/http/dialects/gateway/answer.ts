@@ -1,8 +1,8 @@
 /** Answers the gateway's requests: with HTTP 200, whatever the body says. */
 import type { KeptJob } from '../../../jobs/kept-jobs.js';
-import type { Ask } from '../../call/ask.js';
-import { sentBack } from '../../call/banana-clients.js';
-import { serverTiming } from '../../call/server-timing.js';
+import type { Ask } from '../../request/request-context.js';
+import { sentBack } from '../../access/banana-clients.js';
+import { serverTiming } from '../../answer/server-timing.js';
 import { endedReply, type ReplyFields } from './reply.js';
 
 /** Sends a reply. `ended` is the job whose times it tells. */

@@ -4,9 +4,9 @@
  * `created` says nothing that the server's clock does not, and `modelKey` is read before (`model-key.ts`).
  */
 import { ServeError } from '../../../../protocol/errors.js';
-import { nameAsk, type Ask } from '../../call/ask.js';
-import { inSlices, joinSlices, scanSlices } from '../../call/slices.js';
-import { readBoolean, readString } from '../../call/top-level-fields.js';
+import { nameAsk, type Ask } from '../../request/request-context.js';
+import { inSlices, joinSlices, scanSlices } from '../../json/slices.js';
+import { readBoolean, readString } from '../../json/top-level-fields.js';
 import type { Body } from '../../socket/body-memory.js';
 
 export interface GatewayEnvelope {

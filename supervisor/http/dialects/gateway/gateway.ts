@@ -11,9 +11,9 @@
  * The key stands in the body. Every reply is HTTP 200, failures too (`reply.ts`).
  */
 import { ServeError } from '../../../../protocol/errors.js';
-import type { Ask } from '../../call/ask.js';
-import { BANANA_CLIENTS } from '../../call/banana-clients.js';
-import { houseFailure } from '../../call/house-error.js';
+import type { Ask } from '../../request/request-context.js';
+import { BANANA_CLIENTS } from '../../access/banana-clients.js';
+import { houseFailure } from '../../answer/house-error.js';
 import { writtenPath } from '../../socket/request-facts.js';
 import type { Dialect, Operation } from '../dialect.js';
 import { answerCheck, answerFeedback } from './question.js';

@@ -4,7 +4,7 @@
  * question at once.
  */
 import type { KeptJob } from '../../../jobs/kept-jobs.js';
-import type { Ask } from '../../call/ask.js';
+import type { Ask } from '../../request/request-context.js';
 import { onceClosed } from '../../socket/request-facts.js';
 
 /** The platform held a client this long; load balancers in front of a server give up after 60 s. */

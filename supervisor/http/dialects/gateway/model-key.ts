@@ -6,7 +6,7 @@
 import type { Models } from '../../../models/models.js';
 import type { Model } from '../../../models/model.js';
 import { defaultModel } from '../../call/default-model.js';
-import { TopLevelScan, readString } from '../../call/top-level-fields.js';
+import { TopLevelScan, readString } from '../../json/top-level-fields.js';
 import type { CallPlan, Target } from '../dialect.js';
 
 /** The app's route that is called this way. */

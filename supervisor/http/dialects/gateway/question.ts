@@ -1,9 +1,9 @@
 /** Answers the gateway's clients that ask for a result, or send feedback: neither takes a place in a queue. */
 import { ServeError } from '../../../../protocol/errors.js';
 import type { Admission } from '../../../dispatch/arrivals.js';
-import { refuseRequest } from '../../call/answer-error.js';
-import { keyOf } from '../../call/api-keys.js';
-import type { Ask } from '../../call/ask.js';
+import { refuseRequest } from '../../answer/answer-error.js';
+import { keyOf } from '../../access/api-keys.js';
+import type { Ask } from '../../request/request-context.js';
 import { announcedBytes, receiveBody } from '../../socket/receive-body.js';
 import { sendEnded, sendReply } from './answer.js';
 import { openEnvelope, type GatewayEnvelope } from './envelope.js';

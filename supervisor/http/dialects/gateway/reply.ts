@@ -4,11 +4,11 @@
  * They are always pure ASCII and always have a `message`: clients read nothing else of a failure, and take every message
  * with "error" in it for one. So no other message may hold that word, and a client's own text stands only in failures.
  */
-import { escapeNonAscii } from '../../../../protocol/ascii-json.js';
+import { escapeNonAscii } from '../../../../protocol/text/ascii-json.js';
 import type { ServeError } from '../../../../protocol/errors.js';
 import type { KeptJob, KeptResult } from '../../../jobs/kept-jobs.js';
 import { isJson } from '../../call/route-check.js';
-import { checkJson, inSlices, writeAscii } from '../../call/slices.js';
+import { checkJson, inSlices, writeAscii } from '../../json/slices.js';
 
 /** The version of the API in every reply. The published clients hand it on and never look at it. */
 const API_VERSION = 'banana-serve 1';

@@ -1,6 +1,6 @@
 /** Which route of an app is called where only its model is named. */
 import { ServeError } from '../../../../protocol/errors.js';
-import type { Route } from '../../../../protocol/messages.js';
+import type { Route } from '../../../../protocol/wire/messages.js';
 import type { ChooseRoute } from '../dialect.js';
 
 const ROOT = '/';

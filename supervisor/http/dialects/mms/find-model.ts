@@ -2,7 +2,7 @@
 import { ServeError } from '../../../../protocol/errors.js';
 import type { Model } from '../../../models/model.js';
 import type { ModelRef, Models } from '../../../models/models.js';
-import type { Ask } from '../../call/ask.js';
+import type { Ask } from '../../request/request-context.js';
 
 /** @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND; SERVE_NOT_READY for one that leaves, which the request is noted for */
 export function findModel(ask: Pick<Ask, 'model'>, models: Models, ref: ModelRef): Model {

@@ -2,8 +2,8 @@
  * Looks for one field in the beginning of a form, by the parser that reads the whole of it in the worker. A field that
  * is not whole by then is none. Everything that is malformed is left to the worker to say.
  */
-import { decodeText, paramsOf } from '../../../../protocol/header-params.js';
-import { partsOf } from '../../../../protocol/multipart-parts.js';
+import { decodeText, paramsOf } from '../../../../protocol/text/header-params.js';
+import { partsOf } from '../../../../protocol/text/multipart-parts.js';
 
 /** What is known of the field: its first value, that it is not there, or that more of the body must come. */
 export type FoundField = { readonly value: string } | 'absent' | 'more';

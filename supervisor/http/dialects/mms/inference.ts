@@ -6,8 +6,8 @@
  */
 import { ServeError } from '../../../../protocol/errors.js';
 import type { ModelRef, Models } from '../../../models/models.js';
-import type { Ask } from '../../call/ask.js';
-import type { WriteAnswer } from '../../call/koa-answers.js';
+import type { Ask } from '../../request/request-context.js';
+import type { WriteAnswer } from '../../answer/koa-answers.js';
 import type { CallPlan, DefaultDialect, Operation } from '../dialect.js';
 import { describeApi, type ApiPaths } from './describe-api.js';
 import { findModel, isModel } from './find-model.js';

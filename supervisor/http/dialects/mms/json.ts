@@ -1,5 +1,5 @@
 /** JSON as Multi Model Server writes it: two spaces, and one line feed at its end. */
-import type { WriteAnswer } from '../../call/koa-answers.js';
+import type { WriteAnswer } from '../../answer/koa-answers.js';
 
 export const JSON_TYPE = 'application/json';
 

@@ -1,9 +1,9 @@
 /** Registers models, gives them workers, and takes them away, in the words of Multi Model Server. */
 import { ServeError, type ErrorCode } from '../../../../protocol/errors.js';
 import type { FullModelRef, ModelRef } from '../../../models/models.js';
-import type { Ask } from '../../call/ask.js';
-import type { AnswerContext } from '../../call/koa-answers.js';
-import type { AdminOptions, ModelsAdmin, ScaleEnd } from '../../call/models-admin.js';
+import type { Ask } from '../../request/request-context.js';
+import type { AnswerContext } from '../../answer/koa-answers.js';
+import type { AdminOptions, ModelsAdmin, ScaleEnd } from '../../request/model-management.js';
 import { onceClosed } from '../../socket/request-facts.js';
 import { noteModel, notFound } from './find-model.js';
 import { writeMmsJson } from './json.js';

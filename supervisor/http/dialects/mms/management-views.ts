@@ -1,9 +1,9 @@
 /** Describes models and their workers, and lists them, as Multi Model Server does. */
 import { ServeError } from '../../../../protocol/errors.js';
 import type { ModelRef } from '../../../models/models.js';
-import type { Ask } from '../../call/ask.js';
-import type { AnswerContext } from '../../call/koa-answers.js';
-import type { ModelFacts, WorkerFacts } from '../../call/models-admin.js';
+import type { Ask } from '../../request/request-context.js';
+import type { AnswerContext } from '../../answer/koa-answers.js';
+import type { ModelFacts, WorkerFacts } from '../../request/model-management.js';
 import { notFound } from './find-model.js';
 import { writeMmsJson } from './json.js';
 import { queryParams } from './params.js';

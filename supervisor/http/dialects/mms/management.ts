@@ -4,8 +4,8 @@
  */
 import { ServeError } from '../../../../protocol/errors.js';
 import type { Models } from '../../../models/models.js';
-import type { Ask } from '../../call/ask.js';
-import type { WriteAnswer } from '../../call/koa-answers.js';
+import type { Ask } from '../../request/request-context.js';
+import type { WriteAnswer } from '../../answer/koa-answers.js';
 import type { DefaultDialect, Operation } from '../dialect.js';
 import { describeApi } from './describe-api.js';
 import { noteModel } from './find-model.js';

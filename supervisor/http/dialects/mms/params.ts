@@ -6,7 +6,7 @@ import { isUtf8 } from 'node:buffer';
 import { ServeError } from '../../../../protocol/errors.js';
 import type { Admission } from '../../../dispatch/arrivals.js';
 import type { ServerOptions } from '../../../options/resolve.js';
-import type { Ask } from '../../call/ask.js';
+import type { Ask } from '../../request/request-context.js';
 import { announcedBytes, receiveBody } from '../../socket/receive-body.js';
 import { readLenientObject } from './lenient-object.js';
 import { queryOf } from './path.js';

@@ -1,5 +1,5 @@
 /** The path of a request as Multi Model Server reads it. */
-import type { Ask } from '../../call/ask.js';
+import type { Ask } from '../../request/request-context.js';
 import { writtenPath } from '../../socket/request-facts.js';
 
 /**

@@ -2,7 +2,7 @@
 import { ServeError } from '../../../../protocol/errors.js';
 import type { Model } from '../../../models/model.js';
 import type { Models } from '../../../models/models.js';
-import type { Ask } from '../../call/ask.js';
+import type { Ask } from '../../request/request-context.js';
 import { MAX_PREFIX_BYTES } from '../../call/call-plan.js';
 import type { CallPlan, Target } from '../dialect.js';
 import { chooseRoute } from './choose-route.js';

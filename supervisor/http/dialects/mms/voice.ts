@@ -1,9 +1,9 @@
 /** How every reply on the paths of Multi Model Server looks: its headers, its errors, and which of them end their connection. */
 import type { ServeError } from '../../../../protocol/errors.js';
 import type { ServerOptions } from '../../../options/resolve.js';
-import type { Ask } from '../../call/ask.js';
-import { BANANA_CLIENTS } from '../../call/banana-clients.js';
-import { headersOfStatus } from '../../call/house-error.js';
+import type { Ask } from '../../request/request-context.js';
+import { BANANA_CLIENTS } from '../../access/banana-clients.js';
+import { headersOfStatus } from '../../answer/house-error.js';
 import type { Dialect, Failure } from '../dialect.js';
 import { mmsError } from './failures.js';
 import { JSON_TYPE, mmsJson } from './json.js';

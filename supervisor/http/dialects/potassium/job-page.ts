@@ -2,7 +2,7 @@
 import { ERRORS, type ServeError } from '../../../../protocol/errors.js';
 import type { KeptJob, KeptResult } from '../../../jobs/kept-jobs.js';
 import { isJson } from '../../call/route-check.js';
-import { SLICE_BYTES, checkJson, inSlices, slicesOf } from '../../call/slices.js';
+import { SLICE_BYTES, checkJson, inSlices, slicesOf } from '../../json/slices.js';
 
 export interface Description {
   readonly pieces: Iterable<Buffer>;

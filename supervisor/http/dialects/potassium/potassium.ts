@@ -5,11 +5,11 @@
 import { Readable } from 'node:stream';
 import { ServeError } from '../../../../protocol/errors.js';
 import { POTASSIUM_PREFIX, POTASSIUM_STATUS_PATHS } from '../../../../protocol/reserved-paths.js';
-import { BANANA_CLIENTS } from '../../call/banana-clients.js';
-import type { Backend } from '../../call/backend.js';
+import { BANANA_CLIENTS } from '../../access/banana-clients.js';
+import type { Backend } from '../../request/backend.js';
 import { defaultModel } from '../../call/default-model.js';
-import { houseFailure } from '../../call/house-error.js';
-import type { WriteAnswer } from '../../call/koa-answers.js';
+import { houseFailure } from '../../answer/house-error.js';
+import type { WriteAnswer } from '../../answer/koa-answers.js';
 import { PathTable } from '../../call/path-table.js';
 import type { Dialect } from '../dialect.js';
 import { describeJob } from './job-page.js';

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { test } from 'node:test';
 import { checkBody, fittingRoute } from '../../../../supervisor/http/call/route-check.js';
 import type { Body } from '../../../../supervisor/http/socket/body-memory.js';
-import type { Route, RouteInput } from '../../../../protocol/messages.js';
+import type { Route, RouteInput } from '../../../../protocol/wire/messages.js';
 
 const route = (input: RouteInput): Route => ({ path: '/', kind: 'handler', input, webhook: '', maxBatch: 1 });
 const withType = (type?: string): IncomingMessage =>

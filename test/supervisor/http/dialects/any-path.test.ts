@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { ServeError } from '../../../../protocol/errors.js';
-import type { Ask } from '../../../../supervisor/http/call/ask.js';
+import type { Ask } from '../../../../supervisor/http/request/request-context.js';
 import {
   MAIN_DIALECTS,
   MANAGEMENT_DIALECTS,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ERRORS, ServeError, type ErrorCode } from '../../../../protocol/errors.js';
-import type { Ask } from '../../../../supervisor/http/call/ask.js';
+import type { Ask } from '../../../../supervisor/http/request/request-context.js';
 import type { Dialect, Failure } from '../../../../supervisor/http/dialects/dialect.js';
 import { MAIN_DIALECTS } from '../../../../supervisor/http/dialects/index.js';
 import { HTTP_STATUS } from '../../../../supervisor/http/socket/http-status.js';

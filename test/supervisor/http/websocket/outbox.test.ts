@@ -4,7 +4,7 @@ import {
   DATA_OVERHEAD_BYTES,
   MAX_FRAGMENT_BYTES,
   STREAM_WINDOW_BYTES,
-} from '../../../../protocol/messages.js';
+} from '../../../../protocol/wire/messages.js';
 import { Outbox } from '../../../../supervisor/http/websocket/outbox.js';
 
 function setUp(roomBytes = Infinity) {

@@ -8,7 +8,7 @@ import {
   type ErrorKind,
   type ServeErrorOptions,
 } from '../../../../../protocol/errors.js';
-import type { Ask } from '../../../../../supervisor/http/call/ask.js';
+import type { Ask } from '../../../../../supervisor/http/request/request-context.js';
 import { mmsError } from '../../../../../supervisor/http/dialects/mms/failures.js';
 import { mmsVoice } from '../../../../../supervisor/http/dialects/mms/voice.js';
 import { HTTP_STATUS } from '../../../../../supervisor/http/socket/http-status.js';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ServeError } from '../../../../../protocol/errors.js';
-import type { Ask } from '../../../../../supervisor/http/call/ask.js';
+import type { Ask } from '../../../../../supervisor/http/request/request-context.js';
 import { calledModel } from '../../../../../supervisor/http/dialects/mms/called-model.js';
 import { describeApi } from '../../../../../supervisor/http/dialects/mms/describe-api.js';
 import { INFERENCE_API, modelApi } from '../../../../../supervisor/http/dialects/mms/inference-api.js';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
-import type { Ask } from '../../../../../supervisor/http/call/ask.js';
+import type { Ask } from '../../../../../supervisor/http/request/request-context.js';
 import { describeApi } from '../../../../../supervisor/http/dialects/mms/describe-api.js';
 import { MANAGEMENT_API } from '../../../../../supervisor/http/dialects/mms/management-api.js';
 import { mmsManagement } from '../../../../../supervisor/http/dialects/mms/management.js';

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ServeError } from '../../../../../protocol/errors.js';
-import type { Ask } from '../../../../../supervisor/http/call/ask.js';
-import type { AnswerContext } from '../../../../../supervisor/http/call/koa-answers.js';
-import type { ModelsAdmin, ScaleEnd } from '../../../../../supervisor/http/call/models-admin.js';
+import type { Ask } from '../../../../../supervisor/http/request/request-context.js';
+import type { AnswerContext } from '../../../../../supervisor/http/answer/koa-answers.js';
+import type { ModelsAdmin, ScaleEnd } from '../../../../../supervisor/http/request/model-management.js';
 import { register } from '../../../../../supervisor/http/dialects/mms/management-changes.js';
 
 const REF = { name: 'm', version: '1' };

@@ -1,7 +1,7 @@
 /** Paths as Multi Model Server reads them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Ask } from '../../../../../supervisor/http/call/ask.js';
+import type { Ask } from '../../../../../supervisor/http/request/request-context.js';
 import { queryOf, segmentsOf } from '../../../../../supervisor/http/dialects/mms/path.js';
 import { namedPath, writtenPath } from '../../../../../supervisor/http/socket/request-facts.js';
 

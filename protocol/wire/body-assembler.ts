@@ -1,0 +1,101 @@
+/**
+ * Collects the fragments of bodies, several at a time, and tells when one is whole.
+ * A body that came in one frame stays the pieces it arrived in. One of several frames gets memory of its own, and is read
+ * into that, or copied as it comes: the chunks it came in, twice its size with their slack, die young and cost no full
+ * garbage collection.
+ */
+import { protocolError } from '../errors.js';
+
+interface Partial<T> {
+  readonly owner: T;
+  readonly body: Buffer;
+  filled: number;
+}
+
+export class BodyAssembler<T> {
+  readonly #open = new Map<number, Partial<T>>();
+  readonly #allocate: (bytes: number, owner: T) => Buffer;
+
+  /** `allocate` gives memory for a body of several frames; what is in it does not matter. */
+  constructor(allocate: (bytes: number, owner: T) => Buffer = (bytes) => Buffer.allocUnsafeSlow(bytes)) {
+    this.#allocate = allocate;
+  }
+
+  /** Starts a body of `bodyBytes`. Returns its pieces if it is whole already, else null: fragments will follow. */
+  start(id: number, owner: T, bodyBytes: number, pieces: Buffer[]): Buffer[] | null {
+    const missing = bodyBytes - totalBytes(pieces);
+    if (missing < 0) throw protocolError(`body of call ${id} is longer than announced`);
+    if (this.#open.has(id)) throw protocolError(`a second body for call ${id}`);
+    if (missing === 0) return pieces;
+    const partial = { owner, body: this.#allocate(bodyBytes, owner), filled: 0 };
+    append(partial, pieces);
+    this.#open.set(id, partial);
+    return null;
+  }
+
+  /** The memory of the next fragment, of so many bytes, if this body has any; what is wrong with it `add` will tell. */
+  room(id: number, bytes: number): Buffer | null {
+    const partial = this.#open.get(id);
+    if (partial === undefined || bytes > partial.body.length - partial.filled) return null;
+    return partial.body.subarray(partial.filled, partial.filled + bytes);
+  }
+
+  /** Adds a fragment, which may be in its `room` already. Returns the owner and the body, one piece, once that is whole. */
+  add(id: number, pieces: readonly Buffer[]): { owner: T; pieces: Buffer[] } | null {
+    const partial = this.#open.get(id);
+    if (partial === undefined) throw protocolError(`a body fragment for unknown call ${id}`);
+    const { owner, body, filled } = partial;
+    const bytes = totalBytes(pieces);
+    const missing = body.length - filled;
+    if (bytes === 0 || bytes > missing)
+      throw protocolError(`a fragment of ${bytes} bytes where ${missing} are missing`);
+    append(partial, pieces);
+    if (bytes < missing) return null;
+    this.#open.delete(id);
+    return { owner, pieces: [body] };
+  }
+
+  /** Forgets an unfinished body. Returns its owner if there was one. */
+  drop(id: number): T | null {
+    const body = this.#open.get(id);
+    this.#open.delete(id);
+    return body?.owner ?? null;
+  }
+}
+
+function append(partial: Partial<unknown>, pieces: readonly Buffer[]): void {
+  for (const piece of pieces) {
+    if (!isInPlace(partial, piece)) partial.body.set(piece, partial.filled);
+    partial.filled += piece.length;
+  }
+}
+
+function isInPlace({ body, filled }: Partial<unknown>, piece: Buffer): boolean {
+  return piece.buffer === body.buffer && piece.byteOffset === body.byteOffset + filled;
+}
+
+export function totalBytes(pieces: readonly Uint8Array[]): number {
+  let bytes = 0;
+  for (const piece of pieces) bytes += piece.length;
+  return bytes;
+}
+
+/** One contiguous buffer; the piece itself when there is only one. */
+export function joinPieces(pieces: readonly Buffer[]): Buffer {
+  return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces);
+}
+
+/** Cuts the pieces of a call frame into one list per call. @throws SERVE_PROTOCOL if the sizes do not add up */
+export function splitPieces(pieces: readonly Buffer[], sizes: readonly number[]): Buffer[][] {
+  const announced = sizes.reduce((sum, size) => sum + size, 0);
+  const bytes = totalBytes(pieces);
+  if (announced !== bytes)
+    throw protocolError(`a frame with ${bytes} body bytes where its calls announce ${announced}`);
+  if (sizes.length === 1) return [pieces as Buffer[]];
+  const joined = joinPieces(pieces);
+  let offset = 0;
+  return sizes.map((size) => {
+    offset += size;
+    return size === 0 ? [] : [joined.subarray(offset - size, offset)];
+  });
+}

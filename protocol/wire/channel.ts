@@ -1,0 +1,295 @@
+/**
+ * Two byte streams as `send(message)` and `onMessage`, the same class at both ends.
+ *
+ * Two lanes out: control frames leave at the next `flush`; bodies over one fragment wait in a second lane and
+ * leave a fragment at a time as the stream drains, so a cancel is never behind more than a few fragments.
+ * Nothing is written before `flush`: a burst of messages is one write.
+ *
+ * In and out are separate streams (fd 3 and fd 4 of a worker) because Node destroys a duplex on a write error
+ * (EPIPE after a kill), and with it answers that the kernel still holds for us.
+ */
+import type { Readable, Writable } from 'node:stream';
+import { decodeHead, encodeHead } from './codec.js';
+import { ServeError, protocolError } from '../errors.js';
+import { FRAME_PREFIX_BYTES, FrameReader } from './frame.js';
+import type { TargetedStream } from './light-socket.js';
+import { MAX_FRAGMENT_BYTES, type Message } from './messages.js';
+
+export interface ChannelHandlers {
+  /** One decoded message and its body, in pieces the handler owns. Called synchronously, in order. */
+  onMessage(message: Message, pieces: Buffer[]): void;
+  /**
+   * Asked while the body of this message, of so many bytes, is still arriving: the memory where it is to stay, which
+   * then is the one piece of it; null if there is none yet.
+   */
+  room?(message: Message, bodyBytes: number): Buffer | null;
+  /** All messages that came in one read were handed over. */
+  onReadEnd?(): void;
+  /** The peer's last frame was read (or garbage came). Called once. */
+  onEnd(error: ServeError | null): void;
+  /** Bytes can no longer be sent; what the peer sent before is still to come. */
+  onWriteError(error: Error): void;
+}
+
+/** Writes what the kernel takes at once, and returns how many bytes that were; 0 if it takes none, or fails. */
+export type WriteNow = (bytes: Uint8Array) => number;
+
+/** A message whose body may need several frames. */
+interface BodyTransfer {
+  readonly id: number;
+  readonly first: Message;
+  readonly pieces: readonly Uint8Array[];
+  /** Next unsent byte: which piece, and where in it. */
+  piece: number;
+  offset: number;
+  left: number;
+  started: boolean;
+}
+
+/** Parts below this are copied into one buffer; larger ones leave as they are, gathered (bench/channel.ts). */
+const COPY_LIMIT_BYTES = 4 * 1024;
+
+/** Fragments handed to the stream ahead of the kernel: enough to keep it busy, few enough for control. */
+const AHEAD_BYTES = 2 * MAX_FRAGMENT_BYTES;
+
+export class Channel {
+  readonly #out: Writable;
+  readonly #writeNow: WriteNow;
+  readonly #handlers: ChannelHandlers;
+  readonly #reader: FrameReader;
+  #pending: Uint8Array[] = [];
+  #pendingBytes = 0;
+  #transfers: BodyTransfer[] = [];
+  #flushedCallbacks: (() => void)[] = [];
+  #ended = false;
+
+  /** `writeNow` goes below `out`, in half the time, while nothing waits in that; what it leaves is `out`'s. */
+  constructor(input: Readable, out: Writable, handlers: ChannelHandlers, writeNow: WriteNow = () => 0) {
+    this.#out = out;
+    this.#writeNow = writeNow;
+    this.#handlers = handlers;
+    this.#reader = new FrameReader(
+      (source, start, end, pieces) => handlers.onMessage(decodeHead(source, start, end), pieces),
+      (source, start, end, bytes) => handlers.room?.(decodeHead(source, start, end), bytes) ?? null,
+    );
+    input.on('data', (chunk: Buffer) => this.#read(chunk));
+    if (isTargeted(input)) {
+      const room = (): Buffer | null => (this.#ended ? null : this.#reader.room);
+      input.readInto({ room, filled: (bytes) => this.#read(bytes) });
+    }
+    input.on('error', () => this.#end(null));
+    input.on('end', () =>
+      this.#end(this.#reader.atBoundary ? null : protocolError('the stream ended inside a frame')),
+    );
+    input.on('close', () => this.#end(null));
+    out.on('error', (error) => handlers.onWriteError(error));
+  }
+
+  /**
+   * Everything sent so far is in the kernel: it survives the death of this process. A failed write leaves nothing
+   * unwritten behind either, and Node reports it a tick later; so the stream's own state counts too.
+   */
+  get flushed(): boolean {
+    const { writableLength, errored, destroyed } = this.#out;
+    if (errored !== null || destroyed) return false;
+    return this.#pendingBytes === 0 && this.#transfers.length === 0 && writableLength === 0;
+  }
+
+  /** Body fragments are waiting for the stream to drain. */
+  get hasTransfers(): boolean {
+    return this.#transfers.length > 0;
+  }
+
+  /** Queues a frame for the next `flush`, ahead of unsent body fragments. `body` at most one fragment. */
+  send(message: Message, body?: Uint8Array): void {
+    this.#append(encodeHead(message), body === undefined ? [] : [body], body?.length ?? 0);
+  }
+
+  /**
+   * Queues one call or result with a body of any size. The pieces belong to the channel until sent and must not
+   * change. Large bodies leave one after the other, in the order of these calls.
+   */
+  sendBody(
+    message: Message & { id?: number },
+    id: number,
+    pieces: readonly Uint8Array[],
+    bytes: number,
+  ): void {
+    if (bytes <= MAX_FRAGMENT_BYTES && this.#transfers.length === 0) {
+      this.#append(encodeHead(message), pieces, bytes);
+      return;
+    }
+    this.#transfers.push({ id, first: message, pieces, piece: 0, offset: 0, left: bytes, started: false });
+  }
+
+  /** Part of this body has not been handed to the stream yet. */
+  isSending(id: number): boolean {
+    return this.#transfers.some((transfer) => transfer.id === id);
+  }
+
+  /**
+   * Forgets what is unsent of a body. Returns false if its first frame never left, so the peer knows nothing of it.
+   */
+  dropBody(id: number): boolean {
+    const index = this.#transfers.findIndex((transfer) => transfer.id === id);
+    if (index < 0) return true;
+    const [dropped] = this.#transfers.splice(index, 1);
+    return (dropped as BodyTransfer).started;
+  }
+
+  /** Hands everything queued to the stream in one write, then as many body fragments as fit. */
+  flush(): void {
+    if (this.#ended) return;
+    if (this.#pendingBytes > 0) this.#writePending();
+    while (this.#transfers.length > 0 && this.#out.writableLength < AHEAD_BYTES) {
+      this.#sendFragment(this.#transfers[0] as BodyTransfer);
+      this.#writePending();
+    }
+  }
+
+  /** Calls back once everything sent so far is in the kernel, at once if it is, never if a write fails. */
+  onceFlushed(callback: () => void): void {
+    if (this.flushed) callback();
+    else this.#flushedCallbacks.push(callback);
+  }
+
+  /** Ends the outgoing stream after what is queued. */
+  close(): void {
+    this.flush();
+    this.#out.end();
+  }
+
+  /** Takes in what came: bytes, or the number of those that are in their room already. */
+  #read(came: Buffer | number): void {
+    if (this.#ended) return;
+    try {
+      if (typeof came === 'number') this.#reader.filled(came);
+      else this.#reader.push(came);
+      this.#handlers.onReadEnd?.();
+    } catch (thrown) {
+      if (!(thrown instanceof ServeError)) throw thrown;
+      this.#end(thrown);
+    }
+  }
+
+  #end(error: ServeError | null): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#transfers = [];
+    this.#pending = [];
+    this.#pendingBytes = 0;
+    this.#handlers.onEnd(error);
+  }
+
+  #append(head: Uint8Array, pieces: readonly Uint8Array[], bodyBytes: number): void {
+    const prefix = Buffer.allocUnsafe(FRAME_PREFIX_BYTES);
+    prefix.writeUInt32LE(head.length, 0);
+    prefix.writeUInt32LE(bodyBytes, 4);
+    this.#pending.push(prefix, head);
+    for (const piece of pieces) this.#pending.push(piece); // spread, many of them would overflow the stack
+    this.#pendingBytes += FRAME_PREFIX_BYTES + head.length + bodyBytes;
+  }
+
+  #sendFragment(transfer: BodyTransfer): void {
+    const { pieces, bytes } = takeFragment(transfer);
+    const message: Message = transfer.started
+      ? { type: 'body', id: transfer.id }
+      : withInline(transfer, bytes);
+    transfer.started = true;
+    this.#append(encodeHead(message), pieces, bytes);
+    if (transfer.left === 0) this.#transfers.shift();
+  }
+
+  #writePending(): void {
+    const buffers = joinSmallParts(this.#pending);
+    this.#pending = [];
+    this.#pendingBytes = 0;
+    if (buffers.length === 1 && this.#wroteNow(buffers as [Uint8Array])) return;
+    const last = buffers.length - 1;
+    if (last > 0) this.#out.cork();
+    for (let i = 0; i < last; i += 1) this.#out.write(buffers[i]);
+    this.#out.write(buffers[last], this.#onWritten);
+    if (last > 0) this.#out.uncork();
+  }
+
+  /** Returns false if there is a rest, which takes the buffer's place. */
+  #wroteNow(buffers: [Uint8Array]): boolean {
+    if (this.#out.writableLength > 0 || this.#out.destroyed) return false;
+    const [buffer] = buffers;
+    const written = this.#writeNow(buffer);
+    buffers[0] = buffer.subarray(written);
+    if (written < buffer.length) return false;
+    this.#tellFlushed();
+    return true;
+  }
+
+  readonly #onWritten = (): void => {
+    if (this.#transfers.length > 0) this.flush();
+    this.#tellFlushed();
+  };
+
+  #tellFlushed(): void {
+    if (this.#flushedCallbacks.length === 0 || !this.flushed) return;
+    const callbacks = this.#flushedCallbacks;
+    this.#flushedCallbacks = [];
+    for (const callback of callbacks) callback();
+  }
+}
+
+function isTargeted(input: Readable): input is Readable & TargetedStream {
+  return 'readInto' in input;
+}
+
+/** The same bytes in fewer buffers: neighbours that are small become one. */
+function joinSmallParts(parts: readonly Uint8Array[]): Uint8Array[] {
+  const buffers: Uint8Array[] = [];
+  let from = 0;
+  let smallBytes = 0;
+  for (let i = 0; i <= parts.length; i += 1) {
+    const part = parts[i];
+    if (part !== undefined && part.length < COPY_LIMIT_BYTES) {
+      smallBytes += part.length;
+      continue;
+    }
+    if (smallBytes > 0) buffers.push(joined(parts, from, i, smallBytes));
+    if (part !== undefined) buffers.push(part);
+    from = i + 1;
+    smallBytes = 0;
+  }
+  return buffers;
+}
+
+function joined(parts: readonly Uint8Array[], from: number, to: number, bytes: number): Buffer {
+  const target = Buffer.allocUnsafe(bytes);
+  let offset = 0;
+  for (let i = from; i < to; i += 1) {
+    const part = parts[i] as Uint8Array;
+    target.set(part, offset);
+    offset += part.length;
+  }
+  return target;
+}
+
+/** Next bytes of a body, at most one fragment, as views. */
+function takeFragment(transfer: BodyTransfer): { pieces: Uint8Array[]; bytes: number } {
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  while (transfer.left > 0 && bytes < MAX_FRAGMENT_BYTES) {
+    const piece = transfer.pieces[transfer.piece] as Uint8Array;
+    const taken = Math.min(piece.length - transfer.offset, MAX_FRAGMENT_BYTES - bytes);
+    pieces.push(piece.subarray(transfer.offset, transfer.offset + taken));
+    bytes += taken;
+    transfer.left -= taken;
+    transfer.offset += taken;
+    if (transfer.offset === piece.length) {
+      transfer.piece += 1;
+      transfer.offset = 0;
+    }
+  }
+  return { pieces, bytes };
+}
+
+/** A call frame says how much of each body came with it. */
+function withInline(transfer: BodyTransfer, bytes: number): Message {
+  return transfer.first.type === 'call' ? { ...transfer.first, inlineBytes: [bytes] } : transfer.first;
+}

@@ -1,0 +1,143 @@
+/**
+ * Frames on a byte stream: `u32 headLength, u32 bodyLength` (little-endian), the head, the body.
+ * Before: a socket's chunks. After: `codec.ts` reads the head; the body stays as it came, in pieces.
+ * No copy of a body is made here: pieces are views of the chunks they arrived in. A long body that has memory of its own
+ * already, `roomFor` it, is read into that.
+ */
+import { protocolError } from '../errors.js';
+import { MAX_FRAGMENT_BYTES, MAX_HEAD_BYTES } from './messages.js';
+
+export const FRAME_PREFIX_BYTES = 8;
+
+/** Less than this is not worth asking for its room. */
+const MUCH_BYTES = 16 * 1024;
+
+/**
+ * The head is `source` from `start` to `end`: most heads of a chunk share one source, and what a decoder keeps for it.
+ * Source and pieces are the receiver's for as long as it likes: their memory is never reused.
+ */
+export type OnFrame = (source: Buffer, start: number, end: number, pieces: Buffer[]) => void;
+
+/** Gives the memory where the body of a frame, with this head and of so many bytes, is to stay; null: it has none. */
+export type RoomFor = (source: Buffer, start: number, end: number, bodyBytes: number) => Buffer | null;
+
+/**
+ * Cuts a byte stream into frames. `push` calls back once per complete frame, in order, synchronously.
+ * @throws SERVE_PROTOCOL on a head or body over the limits, before anything is allocated for it.
+ */
+export class FrameReader {
+  readonly #onFrame: OnFrame;
+  readonly #roomFor: RoomFor;
+  readonly #prefix = Buffer.alloc(FRAME_PREFIX_BYTES);
+  #prefixFilled = 0;
+  #source: Buffer | null = null;
+  #headStart = 0;
+  #headEnd = 0;
+  #headMissing = 0;
+  #pieces: Buffer[] = [];
+  #bodyMissing = 0;
+  /** The room of the body that is arriving. */
+  #target: Buffer | null = null;
+
+  constructor(onFrame: OnFrame, roomFor: RoomFor = () => null) {
+    this.#onFrame = onFrame;
+    this.#roomFor = roomFor;
+  }
+
+  /** Whether the stream may end here without cutting a frame. */
+  get atBoundary(): boolean {
+    return this.#prefixFilled === 0;
+  }
+
+  push(chunk: Buffer): void {
+    let offset = 0;
+    while (offset < chunk.length) {
+      if (this.#prefixFilled < FRAME_PREFIX_BYTES) {
+        offset = this.#readPrefix(chunk, offset);
+      } else if (this.#headMissing > 0) {
+        offset = this.#readHead(chunk, offset);
+      } else {
+        offset = this.#readBody(chunk, offset);
+      }
+      if (this.#prefixFilled === FRAME_PREFIX_BYTES && this.#headMissing === 0 && this.#bodyMissing === 0) {
+        this.#emit();
+      }
+    }
+  }
+
+  /** Where the next bytes belong, if they have a room. */
+  get room(): Buffer | null {
+    return this.#target === null ? null : this.#target.subarray(this.#target.length - this.#bodyMissing);
+  }
+
+  /** In place of `push`: the next bytes are in their room. */
+  filled(bytes: number): void {
+    this.#bodyMissing -= bytes;
+    if (this.#bodyMissing === 0) this.#emit();
+  }
+
+  #readPrefix(chunk: Buffer, offset: number): number {
+    const taken = Math.min(FRAME_PREFIX_BYTES - this.#prefixFilled, chunk.length - offset);
+    chunk.copy(this.#prefix, this.#prefixFilled, offset, offset + taken);
+    this.#prefixFilled += taken;
+    if (this.#prefixFilled === FRAME_PREFIX_BYTES) {
+      this.#headMissing = this.#prefix.readUInt32LE(0);
+      this.#bodyMissing = this.#prefix.readUInt32LE(4);
+      checkLengths(this.#headMissing, this.#bodyMissing);
+    }
+    return offset + taken;
+  }
+
+  #readHead(chunk: Buffer, offset: number): number {
+    const end = Math.min(offset + this.#headMissing, chunk.length);
+    this.#headMissing -= end - offset;
+    if (this.#source === null) this.#startHead(chunk, offset, end);
+    else this.#joinHead(this.#source, chunk.subarray(offset, end));
+    if (this.#headMissing === 0 && this.#bodyMissing - (chunk.length - end) >= MUCH_BYTES) this.#findRoom();
+    return end;
+  }
+
+  #findRoom(): void {
+    this.#target = this.#roomFor(this.#source as Buffer, this.#headStart, this.#headEnd, this.#bodyMissing);
+  }
+
+  #startHead(source: Buffer, start: number, end: number): void {
+    this.#source = source;
+    this.#headStart = start;
+    this.#headEnd = end;
+  }
+
+  /** A head that was cut between two chunks is the only one that is copied. */
+  #joinHead(source: Buffer, rest: Buffer): void {
+    const head = Buffer.concat([source.subarray(this.#headStart, this.#headEnd), rest]);
+    this.#startHead(head, 0, head.length);
+  }
+
+  #readBody(chunk: Buffer, offset: number): number {
+    const end = Math.min(offset + this.#bodyMissing, chunk.length);
+    const { room } = this;
+    if (room === null) this.#pieces.push(chunk.subarray(offset, end));
+    else chunk.copy(room, 0, offset, end);
+    this.#bodyMissing -= end - offset;
+    return end;
+  }
+
+  #emit(): void {
+    const source = this.#source as Buffer;
+    const pieces = this.#target === null ? this.#pieces : [this.#target];
+    this.#source = null;
+    this.#target = null;
+    this.#pieces = [];
+    this.#prefixFilled = 0;
+    this.#onFrame(source, this.#headStart, this.#headEnd, pieces);
+  }
+}
+
+function checkLengths(headLength: number, bodyLength: number): void {
+  if (headLength === 0 || headLength > MAX_HEAD_BYTES) {
+    throw protocolError(`frame head of ${headLength} bytes; 1 to ${MAX_HEAD_BYTES} are allowed`);
+  }
+  if (bodyLength > MAX_FRAGMENT_BYTES) {
+    throw protocolError(`frame body of ${bodyLength} bytes; at most ${MAX_FRAGMENT_BYTES} are allowed`);
+  }
+}

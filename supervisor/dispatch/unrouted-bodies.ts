@@ -1,0 +1,61 @@
+/**
+ * Where bodies arrive that do not yet say whose they are: their key is in them, or the name of their model. They take no
+ * place in a model's queue. Their number and size are bounded; when room runs short, the slowest of them is refused.
+ */
+import { ServeError } from '../../protocol/errors.js';
+import { Arrivals, type Admission } from './arrivals.js';
+import { ByteBudget } from './byte-budget.js';
+
+const MAX_PLACES = 64;
+const MAX_BYTES = 128 * 1024 * 1024;
+
+export class Lobby {
+  readonly #arrivals = new Arrivals(
+    new ByteBudget(MAX_BYTES),
+    () => new ServeError('SERVE_QUEUE_FULL', undefined, { retryAfterS: 1 }),
+  );
+
+  /** @throws SERVE_QUEUE_FULL if there are too many, and all of them came just now */
+  admit(): LobbyPlace {
+    if (this.#arrivals.count >= MAX_PLACES) this.#arrivals.makePlace();
+    return new LobbyPlace(this.#arrivals.add());
+  }
+}
+
+/** A place in the lobby that becomes one in a model's queue. */
+export class LobbyPlace implements Admission {
+  #place: Admission;
+  #bytes = 0;
+  #onEvicted: ((error: ServeError) => void) | null = null;
+
+  constructor(place: Admission) {
+    this.#place = place;
+  }
+
+  begin(onEvicted: (error: ServeError) => void): void {
+    this.#onEvicted = onEvicted;
+    this.#place.begin(onEvicted);
+  }
+
+  grow(bytes: number): void {
+    this.#place.grow(bytes);
+    this.#bytes += bytes;
+  }
+
+  complete(): void {
+    this.#onEvicted = null;
+    this.#place.complete();
+  }
+
+  release(): void {
+    this.#place.release();
+  }
+
+  /** Leaves the lobby for a place in a queue, where the body goes on arriving. Throws what `admit` refuses it with. */
+  moveTo(admit: (bytes: number) => Admission): void {
+    this.#place.release();
+    this.#place = admit(this.#bytes);
+    if (this.#onEvicted !== null) this.#place.begin(this.#onEvicted);
+    this.#place.grow(this.#bytes);
+  }
+}

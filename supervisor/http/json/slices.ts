@@ -1,0 +1,102 @@
+/**
+ * Long work on bytes in the front, cut into slices between which others are served. The work is a generator that yields
+ * after each slice; of all that is under way, one slice is done in each turn of the event loop.
+ */
+import { isAscii, isUtf8 } from 'node:buffer';
+import { escapeNonAscii } from '../../../protocol/text/ascii-json.js';
+import { TopLevelScan, type ScannedBody } from './top-level-fields.js';
+
+/** The slowest work there is, writing a foreign script as ASCII, takes some 10 ms for so much; reading JSON takes 1 ms. */
+export const SLICE_BYTES = 256 * 1024;
+
+/** Resolves with what the work returns, at once for work of one slice. */
+export async function inSlices<Result>(work: Generator<void, Result>): Promise<Result> {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done === true) return value;
+    await nextTurn();
+  }
+}
+
+const waiting: (() => void)[] = [];
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    if (waiting.push(resolve) === 1) setImmediate(takeTurn);
+  });
+}
+
+function takeTurn(): void {
+  waiting.shift()?.();
+  if (waiting.length > 0) setImmediate(takeTurn);
+}
+
+/** Joins all pieces into one buffer; a single piece is given back as it is. */
+export function* joinSlices(pieces: readonly Buffer[], bytes: number): Generator<void, Buffer> {
+  const [first] = pieces;
+  if (first !== undefined && pieces.length === 1) return first;
+  const whole = Buffer.allocUnsafeSlow(bytes); // memory that is touched only as it is filled
+  let filled = 0;
+  let pausedAt = 0;
+  for (const piece of pieces) {
+    filled += piece.copy(whole, filled);
+    if (filled - pausedAt < SLICE_BYTES) continue;
+    pausedAt = filled;
+    yield;
+  }
+  return whole;
+}
+
+/** Copies bytes into memory of their own. */
+export function copySlices(bytes: Buffer): Generator<void, Buffer> {
+  return joinSlices([...slicesOf(bytes), EMPTY], bytes.length);
+}
+
+const EMPTY = Buffer.alloc(0);
+
+/** Does what `scanTopLevelFields` does, in slices. */
+export function* scanSlices(body: Buffer, wanted: readonly string[]): Generator<void, ScannedBody> {
+  const scan = new TopLevelScan(body, wanted);
+  for (;;) {
+    const scanned = scan.step(SLICE_BYTES);
+    if (scanned !== null) return scanned;
+    yield;
+  }
+}
+
+/** Whether the whole body is JSON in UTF-8. */
+export function* checkJson(body: Buffer): Generator<void, boolean> {
+  for (const slice of slicesOf(body)) {
+    if (!isUtf8(slice)) return false;
+    yield;
+  }
+  return (yield* scanSlices(body, [])).is !== 'malformed';
+}
+
+/**
+ * JSON text in UTF-8 as JSON text in ASCII: views of it where it is, escaped copies where it is not. Our worker has
+ * escaped what it encodes (worker/reply/encode-output.ts); JSON that an app wrote itself it has not.
+ */
+export function* writeAscii(json: Buffer): Generator<void, Buffer[]> {
+  const pieces: Buffer[] = [];
+  for (const slice of slicesOf(json)) {
+    pieces.push(isAscii(slice) ? slice : Buffer.from(escapeNonAscii(slice.toString())));
+    yield;
+  }
+  return pieces;
+}
+
+/** Views of the bytes in order, none of which cuts a character of UTF-8. */
+export function* slicesOf(bytes: Buffer): Generator<Buffer> {
+  for (let start = 0; start < bytes.length;) {
+    const end = characterStart(bytes, start + SLICE_BYTES);
+    yield bytes.subarray(start, end);
+    start = end;
+  }
+}
+
+function characterStart(bytes: Buffer, at: number): number {
+  let start = at;
+  while (start > at - 3 && ((bytes[start] ?? 0) & 0xc0) === 0x80) start -= 1;
+  return start;
+}

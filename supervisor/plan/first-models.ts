@@ -1,0 +1,55 @@
+/** All models that a server begins with: its app, those that have names, those of a store. */
+import { placeOf, type ResolvedOptions } from '../options/resolve.js';
+import { removeLeftovers } from '../store/archives/leftovers.js';
+import type { ModelStore } from '../store/model-store.js';
+import { planModels, type ModelPlan, type ModelsGiven } from './plan-models.js';
+import { openStore, planWanted } from './store-models.js';
+
+export interface ServedPlans {
+  readonly plans: readonly ModelPlan[];
+  readonly store: ModelStore;
+  /** What was left out, or has no effect, and why. */
+  readonly warnings: readonly string[];
+}
+
+/** Interpreters are looked for, archives downloaded and unpacked here. @throws SERVE_CONFIG, and the reason of `stop` */
+export async function planServed(given: ModelsGiven): Promise<ServedPlans> {
+  const { cwd, resolved, isMmsMode, stop } = given;
+  const store = openStore(resolved, cwd);
+  const named = await planModels(given);
+  if (mayUnpack(resolved)) void removeLeftovers();
+  const onStop = (): void => store.close();
+  stop?.addEventListener('abort', onStop);
+  try {
+    const { plans, warnings } = await planWanted({
+      store,
+      wanted: resolved.options.models,
+      resolved,
+      cwd,
+      others: named.map(({ spec }) => spec),
+      isLenient: isMmsMode,
+      stop,
+    });
+    stop?.throwIfAborted();
+    const programWarnings = [...named, ...plans].flatMap(({ spec }) => spec.program.warnings);
+    return {
+      plans: [...named, ...plans],
+      store,
+      warnings: [...unusableUrls(resolved), ...warnings, ...programWarnings],
+    };
+  } catch (thrown) {
+    store.close();
+    throw thrown;
+  } finally {
+    stop?.removeEventListener('abort', onStop);
+  }
+}
+
+function mayUnpack({ options: { modelStore, allowedUrls } }: ResolvedOptions): boolean {
+  return modelStore !== null || allowedUrls.entries.length > 0;
+}
+
+function unusableUrls(resolved: ResolvedOptions): string[] {
+  const place = placeOf(resolved, 'allowedUrls');
+  return resolved.options.allowedUrls.unusable.map((what) => `${place}: ${what}; this entry allows nothing`);
+}

@@ -1,0 +1,40 @@
+/** Plans the devices of a server: finds the GPUs of the machine, and gives the first workers of each model theirs. */
+import { asClause } from '../../protocol/text/sentences.js';
+import { availableCores } from '../machine/cores.js';
+import { Devices } from '../machine/devices.js';
+import { discoverGpus, type Discovery } from '../machine/gpu-discovery.js';
+import type { ModelOptions } from '../options/resolve.js';
+import type { FirstModel, ModelPlan } from './plan-models.js';
+
+/** Gives each model the places of its first workers. @throws SERVE_CONFIG if a model's options do not fit the machine */
+export function placeModels(plans: readonly ModelPlan[], devices: Devices): FirstModel[] {
+  return plans.map((plan) => {
+    const { spec, firstWorkers } = plan;
+    const { options } = spec.resolved;
+    const placements =
+      firstWorkers === null ? devices.takeFirst(options) : devices.take(options, firstWorkers);
+    return { ...plan, placements };
+  });
+}
+
+/** Finds the devices of the machine; GPUs are looked for only if one of `wishes` may use them. */
+export async function findDevices(
+  wishes: readonly ModelOptions[],
+  stop: AbortSignal | undefined,
+): Promise<{ devices: Devices; problems: readonly string[] }> {
+  const needsNoGpu = wishes.every(({ gpus }) => gpus === 'none');
+  const { gpus, said, problem } = await (needsNoGpu ? NOT_ASKED : discoverGpus(process.env, stop));
+  const devices = new Devices({ found: gpus, said, ...inheritedMask(process.env), cores: availableCores() });
+  return {
+    devices,
+    problems: problem === null ? [] : [`GPU discovery: ${asClause(problem)}; continuing without`],
+  };
+}
+
+const NOT_ASKED: Discovery = { gpus: [], problem: null, said: 'none was looked for' };
+
+/** The program that started this process may have left it only some of the devices. ROCm reads CUDA's variable too. */
+function inheritedMask(env: NodeJS.ProcessEnv): { inheritedMask: string | undefined; maskVariable: string } {
+  const set = ['CUDA_VISIBLE_DEVICES', 'HIP_VISIBLE_DEVICES'].find((name) => env[name] !== undefined);
+  return { inheritedMask: set === undefined ? undefined : env[set], maskVariable: set ?? '' };
+}

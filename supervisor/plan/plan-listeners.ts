@@ -1,0 +1,65 @@
+/** Plans the listeners of a server: the keys that they ask for, the management API, metrics and TLS. */
+import { ApiKeys } from '../http/access/api-keys.js';
+import { readKeyFile } from '../options/api-key.js';
+import { planManagement, type ManagementPlan } from '../options/management.js';
+import { planMetrics, type MetricsPlan } from '../options/metrics.js';
+import type { ResolvedOptions, ServerOptions } from '../options/resolve.js';
+import { OPTIONS } from '../options/table.js';
+import { planTls, type TlsPlan } from '../options/tls.js';
+import type { TlsListener } from '../options/tls-values.js';
+
+export interface ListenersPlan {
+  readonly keys: ApiKeys;
+  readonly managementKeys: ApiKeys;
+  /** Null: there is no management API. */
+  readonly management: ManagementPlan | null;
+  /** Null: nothing is counted. */
+  readonly metrics: MetricsPlan | null;
+  /** Null: no listener speaks TLS. */
+  readonly tls: TlsPlan | null;
+}
+
+/** Relative paths of key files and certificates are below `folder`. @throws SERVE_CONFIG */
+export function planListeners(resolved: ResolvedOptions, folder: string, mayUseTls: boolean): ListenersPlan {
+  const { options } = resolved;
+  const { keys, managementKeys } = readKeys(options, folder);
+  const management = planManagement(resolved, managementKeys.required);
+  const metrics = planMetrics(options);
+  const isThere = (listener: TlsListener): boolean => isListener(options, listener, management, metrics);
+  const tls = mayUseTls ? planTls(resolved, isThere, folder) : null;
+  return { keys, managementKeys, management, metrics, tls };
+}
+
+/** Warnings about TLS and CORS options that have no effect, or less than one expects. */
+export function listenerWarnings({ tls }: ListenersPlan, { options, explicit }: ResolvedOptions): string[] {
+  const warnings = tls === null || tls.warning === '' ? [] : [tls.warning];
+  if (options.corsOrigin !== null) return warnings;
+  const idle = (['corsMethods', 'corsHeaders'] as const).filter((name) => options[name] !== null);
+  return [
+    ...warnings,
+    ...idle.map((name) => `${explicit.get(name)}: it has no effect without ${OPTIONS.corsOrigin.flag}`),
+  ];
+}
+
+/** Reads the keys for calls, and those for the management API, which are the same if it has none of its own. @throws SERVE_CONFIG */
+function readKeys(
+  { apiKey, apiKeyFile, managementKey }: ServerOptions,
+  folder: string,
+): { keys: ApiKeys; managementKeys: ApiKeys } {
+  const fileKeys = apiKeyFile === null ? [] : readKeyFile(apiKeyFile, folder);
+  const keys = [...(apiKey ?? []), ...fileKeys];
+  return { keys: new ApiKeys(keys), managementKeys: new ApiKeys(managementKey ?? keys) };
+}
+
+/** Whether there is such a listener: at an address of its own, or sharing that of one for which TLS is asked too. */
+function isListener(
+  { tlsFor, metricsPort }: ServerOptions,
+  listener: TlsListener,
+  management: ManagementPlan | null,
+  metrics: MetricsPlan | null,
+): boolean {
+  const isOnMain = tlsFor.includes('main'); // a listener that shares its address speaks TLS as well
+  if (listener === 'main') return true;
+  if (listener === 'management') return management !== null && (!management.isShared || isOnMain);
+  return metrics !== null && (metrics.listener !== null || (metricsPort !== null && isOnMain));
+}

@@ -1,0 +1,126 @@
+/**
+ * From options to a plan of the server: everything that can be refused is refused here, before anything starts.
+ *
+ * 1. Options from the caller, environment and config files.
+ * 2. Listeners: keys, management, metrics, certificates.
+ * 3. Models: their apps are found, those of a store unpacked.
+ * 4. Devices that their first workers get.
+ */
+import type { SendAhead } from '../dispatch/send-ahead.js';
+import type { Dialects } from '../http/dialects/index.js';
+import { readModelFlags } from '../options/model-entries.js';
+import { readConfigFile } from '../options/config-file.js';
+import { configError } from '../../protocol/errors.js';
+import { gatherOptions, type GatheredOptions, type GivenSources } from '../options/gather-options.js';
+import { readEnvironment, resolveOptions, type ResolvedOptions } from '../options/resolve.js';
+import { readServeOptions } from '../options/serve-options.js';
+import { servedAs } from '../options/mms-mode.js';
+import type { Devices } from '../machine/devices.js';
+import { APP_SOURCES } from '../runtimes/index.js';
+import type { ModelStore } from '../store/model-store.js';
+import { releasedOnFailure } from '../store/stored-model.js';
+import { holdsApp } from './app-path.js';
+import type { ServeInternals, ServeOptions } from './given-options.js';
+import { findDevices, placeModels } from './plan-devices.js';
+import { listenerWarnings, planListeners, type ListenersPlan } from './plan-listeners.js';
+import type { FirstModel, ModelPlan, ModelsGiven } from './plan-models.js';
+import { planServed } from './first-models.js';
+
+/** Everything that a server is made from, checked already. */
+export interface ServerPlan extends ListenersPlan {
+  readonly models: readonly FirstModel[];
+  /** Where the management API and `--models` find theirs. */
+  readonly store: ModelStore;
+  /** There is no app but a store: the server speaks and listens like Multi Model Server. */
+  readonly isMmsMode: boolean;
+  readonly resolved: ResolvedOptions;
+  readonly devices: Devices;
+  /** Folder of relative paths. */
+  readonly cwd: string;
+  /** Another rule than `dispatch/send-ahead.ts`, to measure it. */
+  readonly sendAhead: SendAhead | undefined;
+  /** Others than those of `http/dialects/index.ts`, to test one. */
+  readonly dialects: Dialects | undefined;
+  /** Said in the log at the start. */
+  readonly warnings: readonly string[];
+}
+
+/** @throws SERVE_CONFIG if an option is wrong; files of models that were unpacked are removed then */
+export async function planServer(given: ServeOptions, internals: ServeInternals): Promise<ServerPlan> {
+  const { models, warnings } = await gather(given, internals);
+  const { resolved, cwd, isMmsMode, stop } = models;
+  const listeners = planListeners(resolved, cwd, internals.isAlone !== true);
+  const { plans, store, warnings: modelWarnings } = await planServed(models);
+  const release = (): void => store.close();
+  return releasedOnFailure(release, async () => {
+    if (resolved.options.watch) refuseUnwatchable(plans);
+    const others = listeners.management === null ? [] : [resolved]; // models that may be registered later
+    const wishes = [...others, ...plans.map(({ spec }) => spec.resolved)].map(({ options }) => options);
+    const { devices, problems } = await findDevices(wishes, stop);
+    return {
+      ...listeners,
+      models: placeModels(plans, devices),
+      store,
+      isMmsMode,
+      resolved,
+      cwd,
+      devices,
+      sendAhead: internals.sendAhead,
+      dialects: internals.dialects,
+      warnings: [...warnings, ...modelWarnings, ...problems, ...listenerWarnings(listeners, resolved)],
+    };
+  });
+}
+
+interface Gathered {
+  readonly models: ModelsGiven;
+  readonly warnings: readonly string[];
+}
+
+/** Reads the options from all their sources. @throws SERVE_CONFIG */
+async function gather(given: ServeOptions, internals: ServeInternals): Promise<Gathered> {
+  const { app, workerCommand = null, models, cwd, source } = readServeOptions(given);
+  const environment = readEnvironment(process.env);
+  const file = readConfigFile(cwd);
+  const { isAlone = false } = internals;
+  const named = app ?? (workerCommand === null ? file.app : null);
+  const isAppNamed = named !== null || workerCommand !== null;
+  const entries = isAlone ? [] : [...readModelFlags(internals.modelFlags ?? []), ...models, ...file.models];
+  const sources = {
+    given: internals.flags ?? source,
+    environment: environment.source,
+    file: file.source,
+    env: process.env,
+    folder: cwd,
+    isAppNamed: isAppNamed || entries.length > 0,
+    isAppThere: holdsApp(cwd),
+  };
+  const gathered = isAlone ? alone(sources) : await gatherOptions(sources);
+  const { resolved, isMmsMode } = servedAs(gathered.resolved, isAppNamed, gathered.hasMmsConfig);
+  const { appPlace = '', stop } = internals;
+  return {
+    models: { app: named, appPlace, workerCommand, entries, isMmsMode, cwd, resolved, stop },
+    warnings: [...(internals.warnings ?? []), ...environment.warnings, ...gathered.warnings],
+  };
+}
+
+/** Leaves out the options that bring other models than the app. @throws SERVE_CONFIG */
+function alone({ given, environment, file }: GivenSources): GatheredOptions {
+  const { options, explicit } = resolveOptions([given, environment, file]);
+  const own = { ...options, modelStore: null, models: null, managementPort: null };
+  return { resolved: { options: own, explicit }, hasMmsConfig: false, warnings: [] };
+}
+
+/** @throws SERVE_CONFIG */
+function refuseUnwatchable(plans: readonly ModelPlan[]): void {
+  // Models of a store are watched as far as people work on them: not those that were unpacked.
+  const unknown = plans.find(
+    ({ spec: { service, program } }) => service === null && program.watches.length === 0,
+  )?.spec.program;
+  if (unknown === undefined) return;
+  throw configError(
+    `--watch knows the files of apps in ${LANGUAGES}, not those of ${unknown.label}; leave it out.`,
+  );
+}
+
+const LANGUAGES = new Intl.ListFormat('en-GB').format(APP_SOURCES.languages);

@@ -1,0 +1,110 @@
+/**
+ * Opens the model store that an operator names, and plans the models of it that a server begins with. Like Multi Model
+ * Server, a server without an app leaves out models that cannot be served and begins with the others; a server with an app
+ * refuses to start, as with any other mistake of its operator.
+ */
+import { statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { ServeError, configError } from '../../protocol/errors.js';
+import { asClause } from '../../protocol/text/sentences.js';
+import { nearbyHint } from '../options/nearby-path.js';
+import { placeOf, type OptionSource, type ResolvedOptions } from '../options/resolve.js';
+import { withoutSecrets } from '../options/allowed-urls.js';
+import { labelOf, type FullModelRef } from '../options/model-name.js';
+import type { WantedModel, WantedModels } from '../options/wanted-models.js';
+import { isWebAddress } from '../store/download.js';
+import { ModelStore } from '../store/model-store.js';
+import { releasedOnFailure } from '../store/stored-model.js';
+import { planStored, type ModelPlan } from './plan-models.js';
+
+/** `folder`: that of relative paths. @throws SERVE_CONFIG if it is no folder, naming where it was written */
+export function openStore(resolved: ResolvedOptions, folder: string): ModelStore {
+  const { modelStore: given, allowedUrls, defaultHandler } = resolved.options;
+  if (given === null) return new ModelStore({ folder: null, allowedUrls, defaultHandler });
+  const path = resolve(folder, given);
+  const found = statSync(path, { throwIfNoEntry: false });
+  const place = placeOf(resolved, 'modelStore');
+  if (found === undefined)
+    throw configError(`${place} ${given}: no such folder.${nearbyHint(given, folder)}`);
+  if (!found.isDirectory())
+    throw configError(`${place} ${given}: a folder of models is wanted, and this is a file.`);
+  return new ModelStore({ folder: path, allowedUrls, defaultHandler });
+}
+
+export interface WantedGiven {
+  readonly store: ModelStore;
+  /** Null: none. */
+  readonly wanted: WantedModels | null;
+  readonly resolved: ResolvedOptions;
+  /** Folder that the server was started in. */
+  readonly cwd: string;
+  /** The models that there are already: a name may come again, with another version. */
+  readonly others: readonly FullModelRef[];
+  /** Whether what is named and cannot be served is left out. */
+  readonly isLenient: boolean;
+  /** Nobody wants them any more. */
+  readonly stop: AbortSignal | undefined;
+}
+
+export interface WantedPlans {
+  readonly plans: readonly ModelPlan[];
+  /** What was left out, and why. */
+  readonly warnings: readonly string[];
+}
+
+/** @throws SERVE_CONFIG, and the reason of `stop` */
+export async function planWanted({ store, wanted, ...given }: WantedGiven): Promise<WantedPlans> {
+  if (wanted === null) return { plans: [], warnings: [] };
+  const isAll = wanted === 'all';
+  const place = placeOf(given.resolved, 'models');
+  if (!isAll && !store.exists && !wanted.every(({ url }) => isWebAddress(url)))
+    throw configError(
+      `${place} names models of a store, and there is none: give its folder as --model-store.`,
+    );
+  const each = isAll ? (await store.urls()).map((url) => ({ name: null, url })) : wanted;
+  const labels = new Set(given.others.map(labelOf));
+  const plans: ModelPlan[] = [];
+  const warnings: string[] = [];
+  for (const one of each) {
+    try {
+      const plan = await planOne(store, one, given, labels);
+      labels.add(labelOf(plan.spec));
+      plans.push(plan);
+    } catch (thrown) {
+      given.stop?.throwIfAborted();
+      if (!(thrown instanceof ServeError)) throw thrown;
+      const wish = `${place} ${isAll ? 'all' : textOf(one)}`;
+      if (!isAll && !given.isLenient) throw configError(`${wish}: ${thrown.message}`);
+      warnings.push(`${wish}: ${asClause(thrown.message)}; it is left out`);
+    }
+  }
+  return { plans, warnings };
+}
+
+async function planOne(
+  store: ModelStore,
+  { name, url }: WantedModel,
+  { resolved, cwd, stop }: Pick<WantedGiven, 'resolved' | 'cwd' | 'stop'>,
+  taken: ReadonlySet<string>,
+): Promise<ModelPlan> {
+  const stored = await store.find({ url, ...(name === null ? {} : { name }), mayGoUnnamed: true });
+  return releasedOnFailure(stored.release, async () => {
+    refuseTaken(taken, stored);
+    return planStored(stored, NOTHING_OF_ITS_OWN, resolved, cwd, stop);
+  });
+}
+
+const NOTHING_OF_ITS_OWN: OptionSource = { values: {}, where: (name) => name };
+
+function refuseTaken(labels: ReadonlySet<string>, { name, version }: FullModelRef): void {
+  const label = labelOf({ name, version });
+  if (!labels.has(label)) return;
+  throw configError(
+    `there is a model ${label} already; give one of them another name with name=path, or another version in its manifest.`,
+  );
+}
+
+function textOf({ name, url }: WantedModel): string {
+  const shown = isWebAddress(url) ? withoutSecrets(url) : url;
+  return name === null ? shown : `${name}=${shown}`;
+}

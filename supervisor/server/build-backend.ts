@@ -1,0 +1,66 @@
+/** What a server is for those who answer its requests. */
+import { ServeError } from '../../protocol/errors.js';
+import type { Backend } from '../http/request/backend.js';
+import { Lobby } from '../dispatch/unrouted-bodies.js';
+import { inviteBody } from '../http/socket/http-server.js';
+import { isLastRequest } from '../http/socket/request-facts.js';
+import { EVERY_ADDRESS, isUnixSocket } from '../options/address.js';
+import type { ManagementPlan } from '../options/management.js';
+import { ServerAdmin } from './models/http-management.js';
+import { modelReadiness, serverReadiness, type Readiness } from '../status/readiness.js';
+import type { ServerParts } from './parts.js';
+import type { ServerStatus } from '../status/server-status.js';
+import { serverStatus } from '../status/snapshot.js';
+
+export function backendOf(parts: ServerParts): Backend {
+  const { plan, options, served, jobs, webhooks, unsent, tally, log, ending } = parts;
+  const { keys, management, managementKeys, isMmsMode, resolved, store, cwd } = plan;
+  return {
+    models: served.registry,
+    admin: new ServerAdmin(served, { resolved, cwd, store, recent: tally.recent }),
+    options,
+    jobs,
+    webhooks,
+    unsent,
+    posts: { count: 0 },
+    replies: tally.replies,
+    lobby: new Lobby(),
+    keys,
+    management: { keys: managementKeys, host: nameOf(management) },
+    isMmsMode,
+    log,
+    hasGpu: plan.models.some(({ placements }) => placements.some(({ gpu }) => gpu !== null)),
+    stopping: () => ending.lastReplies,
+    closing: (request) => ending.lastReplies && isLastRequest(request),
+    inviteBody,
+    onSettled: (asked, job, status, error) => tally.settled(asked, job, status, error),
+    onRefused: (asked, error, status) => tally.refused(asked, error, status),
+    onAnswered: (...answered) => tally.answered(...answered),
+    onBroken: (status) => tally.broken(status),
+    status: () => statusOf(parts),
+    readiness: (name) => (name === undefined ? readinessOf(parts) : readinessOfModel(parts, name)),
+  };
+}
+
+export function statusOf(parts: ServerParts): ServerStatus {
+  return serverStatus(parts.facts, parts.served, parts.unsent, readinessOf(parts));
+}
+
+function readinessOf({ served, ending }: ServerParts): Readiness {
+  const models = [...served.registry.all()].map((model) => served.presenceOf(model));
+  return serverReadiness(models, ending.isDraining);
+}
+
+/** @throws SERVE_MODEL_NOT_FOUND that names no other model if callers need keys: a probe has none */
+function readinessOfModel({ served, plan }: ServerParts, name: string): Readiness {
+  const { registry } = served;
+  const isThere = [...registry.all()].some(({ spec }) => spec.name === name);
+  if (!isThere && plan.keys.required) throw new ServeError('SERVE_MODEL_NOT_FOUND');
+  return modelReadiness(served.presenceOf(registry.find({ name })));
+}
+
+/** The address that requests to the management API are for; null if nobody knows how others call this machine. */
+function nameOf(management: ManagementPlan | null): string | null {
+  if (management === null || isUnixSocket(management.port)) return null;
+  return EVERY_ADDRESS.includes(management.host) ? null : management.host;
+}

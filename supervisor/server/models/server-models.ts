@@ -1,0 +1,127 @@
+/** `server.models`: what a program may change of a running server's models. Checks what it is given. */
+import type { Devices } from '../../machine/devices.js';
+import type { Model } from '../../models/model.js';
+import type { Accepted, FullModelRef, ModelRef } from '../../models/models.js';
+import { readModelEntry, type EntryStyle } from '../../options/model-entries.js';
+import { notAllowed, type ResolvedOptions } from '../../options/resolve.js';
+import type { RetireLimits } from '../../processes/worker-listener.js';
+import { retireLimits } from '../../processes/worker-stop.js';
+import type { ModelStatus } from '../../status/server-status.js';
+import type {
+  ModelsHandle,
+  NamedSource,
+  ReplaceOptions,
+  ScaleOptions,
+  UnregisterOptions,
+} from './models-handle.js';
+import { planModel, type ModelPlan } from '../../plan/plan-models.js';
+import type { ServedModels } from './served-models.js';
+import { describeModels } from '../../status/snapshot.js';
+
+export interface ServerModelsFacts {
+  readonly resolved: ResolvedOptions;
+  readonly devices: Devices;
+  /** Folder of relative paths. */
+  readonly cwd: string;
+}
+
+export class ServerModels implements ModelsHandle {
+  readonly #served: ServedModels;
+  readonly #facts: ServerModelsFacts;
+  /** Settles once every replacement that was asked for so far is planned, or refused: none overtakes another. */
+  #planned: Promise<unknown> = Promise.resolve();
+
+  constructor(served: ServedModels, facts: ServerModelsFacts) {
+    this.#served = served;
+    this.#facts = facts;
+  }
+
+  async register(given: NamedSource): Promise<ModelStatus> {
+    const model = await this.#served.register(await this.#plan(given, 'register'));
+    return this.#statusOf(model);
+  }
+
+  async replace(given: NamedSource, options: ReplaceOptions = {}): Promise<Accepted> {
+    const limits = this.#limits(options, 'replace');
+    const before = this.#planned;
+    const planning = this.#plan(given, 'replace');
+    this.#planned = Promise.allSettled([before, planning]);
+    await before;
+    const plan = await planning;
+    return this.#served.registry.replace(plan.spec, (model) => this.#served.replace(model, plan, limits));
+  }
+
+  scale(ref: ModelRef, options: ScaleOptions = {}): Accepted {
+    checkRef(ref, 'scale');
+    const limits = this.#limits(options, 'scale');
+    const { min, max = min } = options;
+    const first = min === undefined || max === undefined ? this.#firstCount(ref) : 0;
+    const bounds = { min: min ?? Math.min(first, max ?? first), max: max ?? first };
+    return this.#served.scale(ref, bounds, limits);
+  }
+
+  unregister(ref: ModelRef, options: UnregisterOptions = {}): Accepted {
+    checkRef(ref, 'unregister');
+    return this.#served.registry.unregister(ref, this.#limits(options, 'unregister'));
+  }
+
+  setDefault(ref: FullModelRef): void {
+    checkRef(ref, 'setDefault');
+    this.#served.registry.setDefault(ref);
+  }
+
+  describe(ref?: ModelRef): readonly ModelStatus[] {
+    const all = describeModels(this.#served);
+    if (ref === undefined) return all;
+    checkRef(ref, 'describe');
+    const isMeant = ({ name, version }: ModelStatus): boolean =>
+      name === ref.name && (ref.version ?? version) === version;
+    const meant = all.filter(isMeant);
+    if (meant.length === 0) this.#served.registry.find(ref); // throws
+    return meant;
+  }
+
+  async #plan(given: NamedSource, operation: string): Promise<ModelPlan> {
+    if (typeof given !== 'object' || given === null)
+      throw notAllowed(
+        `${operation}(model)`,
+        given,
+        "an object, such as { name: 'digits', app: './digits.ts' }",
+      );
+    const { name, ...source } = given;
+    const { resolved, cwd } = this.#facts;
+    return planModel(readModelEntry(name, source, styleOf(operation)), resolved, cwd);
+  }
+
+  #statusOf({ spec: { name, version } }: Model): ModelStatus {
+    return this.describe({ name, version })[0] as ModelStatus;
+  }
+
+  /** As many workers as the model would have had from the server's start. */
+  #firstCount(ref: ModelRef): number {
+    const { workers, gpus, workersPerGpu } = this.#served.registry.registered(ref).options;
+    return this.#facts.devices.firstCount({ workers, gpus, workersPerGpu });
+  }
+
+  #limits(options: UnregisterOptions, operation: string): RetireLimits {
+    if (typeof options !== 'object' || options === null)
+      throw notAllowed(`${operation}(model, options)`, options, 'an object, or nothing');
+    const timeoutMs: unknown = options.drainTimeoutMs ?? this.#facts.resolved.options.drainTimeout;
+    if (typeof timeoutMs === 'number' && timeoutMs >= 0) return retireLimits(timeoutMs);
+    throw notAllowed(`${operation}({ drainTimeoutMs })`, timeoutMs, 'a number of milliseconds');
+  }
+}
+
+/** Programs in plain JavaScript may give anything. */
+function checkRef(ref: ModelRef, operation: string): void {
+  if (typeof ref !== 'object' || ref === null || typeof ref.name !== 'string')
+    throw notAllowed(`${operation}(model)`, ref, "a name and perhaps a version, such as { name: 'digits' }");
+}
+
+function styleOf(operation: string): EntryStyle {
+  return {
+    place: (name, key = 'name') =>
+      `${operation}({ ${key === 'name' ? `name: ${JSON.stringify(name)}` : key} })`,
+    isProgram: true,
+  };
+}

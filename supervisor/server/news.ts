@@ -1,0 +1,67 @@
+/** What the log of a server tells its operator of its own accord. How it started and ended, `banner.ts` puts into words. */
+import type { ServeError } from '../../protocol/errors.js';
+import { asClause } from '../../protocol/text/sentences.js';
+import type { JobCall } from '../dispatch/job.js';
+import { METRICS_PATH } from '../http/dialects/metrics.js';
+import type { KeptJob } from '../jobs/kept-jobs.js';
+import type { Model } from '../models/model.js';
+import type { Log } from '../observe/log.js';
+import { withheldNames } from '../options/inherited-env.js';
+import { startTexts, tryText, withheldText } from '../status/banner.js';
+import type { Listeners } from './listeners.js';
+import type { ServerPlan } from '../plan/plan-server.js';
+
+export class ServerNews {
+  readonly #log: Log;
+  readonly #plan: ServerPlan;
+
+  constructor(log: Log, plan: ServerPlan) {
+    this.#log = log;
+    this.#plan = plan;
+  }
+
+  onBegin(): void {
+    for (const warning of this.#plan.warnings) this.#log.warn(warning);
+  }
+
+  onOpen({ url, managementUrl, metricsUrl }: Listeners): void {
+    const { models, devices, management, metrics } = this.#plan;
+    for (const text of startTexts(models, devices.threads, url)) this.#log.info(text);
+    this.#tellOfSecrets();
+    if (managementUrl !== null) {
+      this.#log.info(`the management API is on ${managementUrl}`);
+      if (management?.isOpenToAll === true)
+        this.#log.warn('the management API asks for no key, and whoever reaches it can run code here');
+    }
+    if (metricsUrl !== null) this.#log.info(`metrics are on ${metricsUrl}${METRICS_PATH}`);
+    if (metrics?.isOnMain === true) this.#log.info(`metrics are on ${url}${METRICS_PATH}`);
+  }
+
+  onDefaultReady(model: Model, { url, socketPath }: Listeners): void {
+    const command = tryText(model, url, socketPath, this.#plan.keys.required);
+    if (command !== null) this.#log.info(command);
+  }
+
+  onJobEnded({ id, requestId, route, error }: KeptJob): void {
+    if (error === null) return;
+    const text = `the background job ${id} of ${route} failed: ${error.message}`;
+    this.#log.warn({ job: id, requestId, route, code: error.code }, text);
+  }
+
+  onJobNotKept({ requestId, route }: JobCall, { code, detail }: ServeError): void {
+    this.#log.error({ requestId, route, code }, `a call of ${route} could not be put on record: ${detail}`);
+  }
+
+  onUnguarded(why: string): void {
+    this.#log.warn(
+      `orphan guard: ${asClause(why)}; if this server is killed, a worker inside native code ends only when it returns`,
+    );
+  }
+
+  #tellOfSecrets(): void {
+    const { explicit, options } = this.#plan.resolved;
+    if (explicit.has('withholdEnv')) return;
+    const names = withheldNames(options.withholdEnv);
+    if (names.length > 0) this.#log.info(withheldText(names));
+  }
+}

@@ -1,0 +1,151 @@
+/** The parts of one server: the only place where they are made, and where each is told whom to tell what. */
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { AccessLog } from '../http/answer/access-log.js';
+import { newRequestId } from '../http/socket/request-id.js';
+import { UnsentAnswers } from '../http/socket/unsent-answers.js';
+import { watchedResponses } from '../http/socket/watched-response.js';
+import { createHttpServer } from '../http/socket/http-server.js';
+import { KeptJobs } from '../jobs/kept-jobs.js';
+import type { Model } from '../models/model.js';
+import type { Log } from '../observe/log.js';
+import { metricsModeOf } from '../options/metrics.js';
+import type { ServerOptions } from '../options/resolve.js';
+import { OrphanGuard } from '../processes/orphan-guard.js';
+import { VERSION } from '../version.js';
+import { Webhooks } from '../webhooks/webhooks.js';
+import { Ending } from './ending.js';
+import { Listeners } from './listeners.js';
+import { MetricsParts } from './metrics-parts.js';
+import { ServedModels } from './models/served-models.js';
+import { ServerLogs } from './logs.js';
+import { ServerNews } from './news.js';
+import type { ServerPlan } from '../plan/plan-server.js';
+import { sharedResources } from './shared-resources.js';
+import { DELAY_RESOLUTION_MS, type ServerFacts } from '../status/snapshot.js';
+import { Tally } from '../status/answer-counts.js';
+
+/** An answer is held as it was written and as it is sent, encrypted, which is a little longer. */
+const TLS_COPIES = 2.1;
+
+export class ServerParts {
+  readonly plan: ServerPlan;
+  readonly options: ServerOptions;
+  readonly logs: ServerLogs;
+  readonly log: Log;
+  readonly news: ServerNews;
+  readonly guard: OrphanGuard;
+  readonly webhooks: Webhooks;
+  readonly metrics: MetricsParts;
+  readonly tally: Tally;
+  readonly unsent: UnsentAnswers;
+  readonly facts: ServerFacts;
+  readonly jobs: KeptJobs;
+  readonly served: ServedModels;
+  readonly listeners: Listeners;
+  readonly ending: Ending;
+
+  constructor(plan: ServerPlan) {
+    this.plan = plan;
+    this.options = plan.resolved.options;
+    this.logs = new ServerLogs(this.options, plan.cwd);
+    this.log = this.logs.log;
+    this.news = new ServerNews(this.log, plan);
+    this.guard = new OrphanGuard((why) => this.news.onUnguarded(why));
+    this.webhooks = new Webhooks({ log: this.log, signer: this.options.webhookSecret });
+    this.metrics = this.#newMetrics();
+    this.tally = this.#newTally();
+    this.unsent = this.#newUnsent();
+    this.facts = {
+      version: VERSION,
+      startedAt: new Date(),
+      eventLoopDelay: monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS }),
+      replies: this.tally.replies,
+    };
+    this.jobs = new KeptJobs(newRequestId, {
+      onEnded: (job) => this.news.onJobEnded(job),
+      onNotKept: (call, error) => this.news.onJobNotKept(call, error),
+    });
+    this.served = this.#newServed();
+    this.listeners = this.#newListeners();
+    this.ending = this.#newEnding();
+    this.served.add(plan.models);
+  }
+
+  #newMetrics(): MetricsParts {
+    const { metrics, isMmsMode, cwd } = this.plan;
+    return new MetricsParts(
+      {
+        scraped: metrics,
+        mode: metricsModeOf(this.options, isMmsMode),
+        intervalMs: this.options.metricInterval,
+        folder: cwd,
+      },
+      this.logs,
+      () => ({ models: this.served.registry, unsent: this.unsent }),
+      (ref) => this.served.labelOf(ref),
+    );
+  }
+
+  #newTally(): Tally {
+    const { calls } = this.logs;
+    const accessLog = calls && new AccessLog(calls, ({ spec }) => this.served.labelOf(spec));
+    return new Tally([...(accessLog === null ? [] : [accessLog]), ...this.metrics.callListeners]);
+  }
+
+  #newUnsent(): UnsentAnswers {
+    const { unsentBytes, maxOutput, stallTimeout } = this.options;
+    // One answer always has room, or none of that size could ever be sent.
+    return new UnsentAnswers({
+      maxBytes: Math.max(unsentBytes, this.plan.tls === null ? maxOutput : TLS_COPIES * maxOutput),
+      stallTimeoutMs: stallTimeout,
+    });
+  }
+
+  #newServed(): ServedModels {
+    const { isMmsMode, devices, sendAhead } = this.plan;
+    const { writers, printFiles } = this.logs;
+    const { guard, log, webhooks } = this;
+    return new ServedModels(
+      this.options,
+      isMmsMode,
+      sharedResources(this.options, { devices, guard, log, webhooks, writers, printFiles, sendAhead }),
+      {
+        onFirstReady: (model) => this.#onFirstReady(model),
+        onEnd: (error) => this.ending.fail(error),
+      },
+      this.metrics.workerObservers,
+    );
+  }
+
+  #newListeners(): Listeners {
+    const { host, port, headerTimeout } = this.options;
+    const { management, metrics, tls } = this.plan;
+    return new Listeners({ host, port, management, metrics, tls }, (handler, credentials) => {
+      const Response = watchedResponses(this.unsent, (...cut) => this.tally.cut(...cut));
+      return createHttpServer(headerTimeout, handler, Response, credentials);
+    });
+  }
+
+  #newEnding(): Ending {
+    const { log, logs, served, jobs, webhooks, unsent, guard, metrics, listeners } = this;
+    return new Ending({
+      drainTimeoutMs: this.options.drainTimeout,
+      log,
+      logs,
+      served,
+      jobs,
+      webhooks,
+      unsent,
+      guard,
+      eventLoopDelay: this.facts.eventLoopDelay,
+      metrics,
+      listeners,
+      store: this.plan.store,
+    });
+  }
+
+  #onFirstReady(model: Model): void {
+    this.facts.eventLoopDelay.enable();
+    if (model === this.served.registry.default) this.news.onDefaultReady(model, this.listeners);
+  }
+}

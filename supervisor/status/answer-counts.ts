@@ -1,0 +1,60 @@
+/** Counts what became of calls, for `/status`, and tells whoever else wants to know, such as the access log. */
+import type { IncomingMessage } from 'node:http';
+import type { ServeError } from '../../protocol/errors.js';
+import type { Job } from '../dispatch/job.js';
+import type { Answered, Asked, CallListener } from '../http/request/backend.js';
+import { httpStatus } from '../http/socket/http-status.js';
+import type { Model } from '../models/model.js';
+import { RecentCalls } from './recent-calls.js';
+
+export class Tally implements CallListener {
+  readonly #listeners: readonly CallListener[];
+  readonly #replies = new Map<string, number>();
+  /** By model, for whoever manages them. */
+  readonly recent = new RecentCalls<Model>();
+
+  constructor(listeners: readonly CallListener[]) {
+    this.#listeners = listeners;
+  }
+
+  /** Number of answers to calls so far, by `ok` or error code. */
+  get replies(): ReadonlyMap<string, number> {
+    return this.#replies;
+  }
+
+  settled(asked: Asked, job: Job, status: number, error: ServeError | null): void {
+    this.#count(error?.code ?? 'ok');
+    this.#countRecent(asked, error);
+    for (const listener of this.#listeners) listener.settled(asked, job, status, error);
+  }
+
+  refused(asked: Asked, error: ServeError, status: number): void {
+    if (asked.counts) {
+      this.#count(error.code);
+      this.#countRecent(asked, error);
+    }
+    for (const listener of this.#listeners) listener.refused(asked, error, status);
+  }
+
+  /** No call: it does not count. */
+  answered(asked: Answered, status: number, error: ServeError | null): void {
+    for (const listener of this.#listeners) listener.answered(asked, status, error);
+  }
+
+  broken(status: number): void {
+    for (const listener of this.#listeners) listener.broken(status);
+  }
+
+  cut(request: IncomingMessage, requestId: string, error: ServeError): void {
+    this.#count(error.code);
+    for (const listener of this.#listeners) listener.cut(request, requestId, error);
+  }
+
+  #countRecent({ model }: Asked, error: ServeError | null): void {
+    if (model !== null) this.recent.count(model, error !== null && httpStatus(error.code) === 503);
+  }
+
+  #count(outcome: string): void {
+    this.#replies.set(outcome, (this.#replies.get(outcome) ?? 0) + 1);
+  }
+}

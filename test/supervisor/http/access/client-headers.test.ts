@@ -1,0 +1,67 @@
+/** In which headers clients show keys and name calls, their dialects say. */
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { BANANA_CLIENTS } from '../../../../supervisor/http/access/banana-clients.js';
+import { heardHeaders, type ClientHeaders } from '../../../../supervisor/http/access/client-headers.js';
+import { ServeError } from '../../../../protocol/errors.js';
+import { tiny } from '../dialects/tiny.js';
+import { fakeModel, onlyModel, serveHandler } from '../serve-handler.js';
+
+const LIMIT = { timeout: 60_000 };
+const HEAD = { status: 200, contentType: 'text/plain', headers: '', phrase: '' };
+
+/** A server whose one dialect says this of its clients; a page of any origin may call. */
+function serveTiny(t: TestContext, clientHeaders: ClientHeaders, keys: readonly string[]): Promise<string> {
+  const dialect = { ...tiny, clientHeaders };
+  const unclaimed = (): never => {
+    throw new ServeError('SERVE_NOT_FOUND');
+  };
+  const model = fakeModel('m', { submit: (job) => job.reply(HEAD, [Buffer.from('1')], 1, 1) });
+  return serveHandler(t, {
+    models: onlyModel(model),
+    dialects: { inOrder: [dialect], default: { ...dialect, unclaimed } },
+    corsOrigin: '*',
+    keys,
+  });
+}
+
+const put = (url: string, headers: Record<string, string>): Promise<Response> =>
+  fetch(`${url}/x/m/`, { method: 'PUT', body: '1', headers: { origin: 'http://page', ...headers } });
+
+test("a dialect's own headers for keys and ids count, and nobody else's", LIMIT, async (t) => {
+  const url = await serveTiny(t, { key: 'X-Tiny-Key', callId: 'X-Tiny-Id' }, ['k']);
+  const taken = await put(url, { 'x-tiny-key': 'k', 'x-tiny-id': 'mine', 'x-banana-request-id': 'other' });
+  assert.deepEqual([taken.status, taken.headers.get('x-request-id')], [200, 'mine']);
+  assert.equal(
+    taken.headers.get('access-control-expose-headers'),
+    'X-Request-Id, X-Tiny-Id, X-Banana-Job-Id, Server-Timing, Retry-After',
+  );
+  const refused = await put(url, { 'x-banana-api-key': 'k' });
+  assert.equal(refused.headers.get('x-code'), 'SERVE_UNAUTHORIZED');
+  assert.equal((await put(url, { authorization: 'Bearer k' })).status, 200);
+});
+
+test(
+  'a dialect whose clients have no headers of their own leaves those that all may use',
+  LIMIT,
+  async (t) => {
+    const url = await serveTiny(t, {}, []);
+    const reply = await put(url, { 'x-request-id': 'mine' });
+    assert.equal(reply.headers.get('x-request-id'), 'mine');
+    assert.equal(
+      reply.headers.get('access-control-expose-headers'),
+      'X-Request-Id, X-Banana-Job-Id, Server-Timing, Retry-After',
+    );
+  },
+);
+
+test('what several dialects say alike is heard once', () => {
+  const { clientHeaders } = BANANA_CLIENTS;
+  const { keys, callIds } = heardHeaders([
+    { clientHeaders },
+    {},
+    { clientHeaders },
+    { clientHeaders: { key: 'X-K' } },
+  ]);
+  assert.deepEqual([keys, callIds], [['x-banana-api-key', 'x-k'], ['x-banana-request-id']]);
+});

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { isUtf8 } from 'node:buffer';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { escapeNonAscii } from '../../../../protocol/text/ascii-json.js';
+import {
+  SLICE_BYTES,
+  checkJson,
+  copySlices,
+  inSlices,
+  joinSlices,
+  slicesOf,
+  writeAscii,
+} from '../../../../supervisor/http/json/slices.js';
+
+/** The result of work, and how often it let others go on. */
+function run<Result>(work: Generator<void, Result>): { result: Result; pauses: number } {
+  for (let pauses = 0; ; pauses += 1) {
+    const { done, value } = work.next();
+    if (done === true) return { result: value, pauses };
+  }
+}
+
+/** Text of so many bytes before the first slice ends that what follows lies across its end. */
+const before = fc.integer({ min: SLICE_BYTES - 12, max: SLICE_BYTES }).map((length) => 'x'.repeat(length));
+const across = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 8 });
+
+test('slices make up the whole in order, and cut no character', () => {
+  fc.assert(
+    fc.property(before, across, (start, text) => {
+      const bytes = Buffer.from(start + text);
+      const slices = [...slicesOf(bytes)];
+      assert.ok(Buffer.concat(slices).equals(bytes));
+      assert.ok(slices.every((slice) => isUtf8(slice) && slice.length <= SLICE_BYTES));
+    }),
+    { numRuns: 50 },
+  );
+  assert.deepEqual([...slicesOf(Buffer.alloc(0))], []);
+});
+
+test('checkJson says of any bytes what isUtf8 and JSON.parse say, wherever slices end', () => {
+  const bytes = fc.oneof(
+    across.map((text) => Buffer.from(text)),
+    fc.uint8Array({ maxLength: 6 }),
+  );
+  fc.assert(
+    fc.property(before, bytes, fc.constantFrom('"', ''), (start, middle, close) => {
+      const body = Buffer.concat([Buffer.from(`"${start.slice(1)}`), middle, Buffer.from(close)]);
+      assert.equal(run(checkJson(body)).result, isUtf8(body) && parses(body));
+    }),
+    { numRuns: 100 },
+  );
+});
+
+function parses(body: Buffer): boolean {
+  try {
+    JSON.parse(body.toString());
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+test('writeAscii gives the text that JSON.parse reads alike, and no copy of what is ASCII', () => {
+  fc.assert(
+    fc.property(before, across, (start, text) => {
+      const json = JSON.stringify(start + text);
+      const written = Buffer.concat(run(writeAscii(Buffer.from(json))).result).toString('latin1');
+      assert.equal(written, escapeNonAscii(json));
+      assert.equal(JSON.parse(written), start + text);
+    }),
+    { numRuns: 50 },
+  );
+  const ascii = Buffer.alloc(3 * SLICE_BYTES, 'x');
+  for (const piece of run(writeAscii(ascii)).result) assert.equal(piece.buffer, ascii.buffer);
+});
+
+test('pieces are joined in order, and a part is copied, in slices', () => {
+  const pieces = [...slicesOf(Buffer.alloc(5 * SLICE_BYTES + 7, 'abcdefg'))];
+  const whole = Buffer.concat(pieces);
+  const joined = run(joinSlices(pieces, whole.length));
+  assert.ok(joined.result.equals(whole));
+  assert.equal(joined.pauses, 5);
+  assert.equal(run(joinSlices([whole], whole.length)).result, whole, 'one piece is not copied');
+  assert.equal(run(joinSlices([], 0)).result.length, 0);
+  for (const part of [whole, whole.subarray(3, 9), Buffer.alloc(0)]) {
+    const copy = run(copySlices(part)).result;
+    assert.ok(copy.equals(part));
+    assert.notEqual(copy.buffer, part.buffer);
+  }
+});
+
+test('large work pauses after each slice', () => {
+  const json = Buffer.from(JSON.stringify('x'.repeat(10 * SLICE_BYTES)));
+  assert.ok(run(checkJson(json)).pauses >= 20, 'ten for UTF-8, ten for JSON');
+  assert.ok(run(writeAscii(json)).pauses >= 10);
+});
+
+test('pieces of work take turns, one slice in each turn of the event loop', async () => {
+  const order: string[] = [];
+  function* work(name: string): Generator<void, string> {
+    for (let i = 0; i < 3; i += 1) {
+      order.push(name);
+      yield;
+    }
+    return name;
+  }
+  const both = Promise.all([inSlices(work('a')), inSlices(work('b'))]);
+  const turns = setInterval(() => order.push('a timer'), 0);
+  const ticks = async (): Promise<void> => {
+    for (let i = 0; i < 4; i += 1) {
+      await new Promise((resolve) => setImmediate(resolve));
+      order.push('turn');
+    }
+  };
+  const [results] = await Promise.all([both, ticks()]);
+  clearInterval(turns);
+  assert.deepEqual(results, ['a', 'b']);
+  const works = order.filter((entry) => entry !== 'a timer');
+  assert.deepEqual(works, ['a', 'b', 'a', 'turn', 'b', 'turn', 'a', 'turn', 'b', 'turn']);
+});

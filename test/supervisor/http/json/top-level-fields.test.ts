@@ -1,0 +1,310 @@
+/** The scanner is held to JSON.parse: the same verdict on any bytes, the same values for the wanted fields. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import {
+  TopLevelScan,
+  readBoolean,
+  readString,
+  scanTopLevelFields,
+  type ByteRange,
+  type ScannedBody,
+} from '../../../../supervisor/http/json/top-level-fields.js';
+
+const WANTED = ['apiKey', 'callID', 'model_name', '', '__proto__', '"\\/'];
+
+/** As the worker reads a body: one byte order mark is taken off. */
+function parse(body: Buffer): { value: unknown } | null {
+  const text = body.toString();
+  try {
+    return { value: JSON.parse(text.startsWith('\ufeff') ? text.slice(1) : text) as unknown };
+  } catch {
+    return null;
+  }
+}
+
+function fieldsOf(body: Buffer, wanted = WANTED): Record<string, unknown> {
+  const scanned = scanTopLevelFields(body, wanted);
+  assert.ok(scanned.is === 'object', JSON.stringify(scanned));
+  const entries = [...scanned.fields].map(([name, { start, end }]) => [
+    name,
+    JSON.parse(body.toString('utf8', start, end)) as unknown,
+  ]);
+  return Object.fromEntries(entries) as Record<string, unknown>;
+}
+
+/** The scan in steps of so many bytes each. */
+function scanInSteps(body: Buffer, stepBytes: number): { scanned: ScannedBody; steps: number } {
+  const scan = new TopLevelScan(body, WANTED);
+  for (let steps = 1; ; steps += 1) {
+    const scanned = scan.step(stepBytes);
+    if (scanned !== null) return { scanned, steps };
+  }
+}
+
+/** Verdict and wanted fields are JSON.parse's, and the same in steps of any size. */
+function agrees(body: Buffer): void {
+  const parsed = parse(body);
+  const scanned = scanTopLevelFields(body, WANTED);
+  for (const stepBytes of [1, 2, 3, 7, 20])
+    assert.deepEqual(scanInSteps(body, stepBytes).scanned, scanned, `in steps of ${stepBytes}`);
+  if (parsed === null) {
+    assert.equal(scanned.is, 'malformed');
+    assert.ok(scanned.is === 'malformed' && scanned.at >= 0 && scanned.at <= body.length);
+    return;
+  }
+  const { value } = parsed;
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    assert.deepEqual(scanned, { is: 'other' });
+    return;
+  }
+  const there = Object.entries(value).filter(([name]) => WANTED.includes(name));
+  assert.deepEqual(fieldsOf(body), Object.fromEntries(there));
+}
+
+const space = fc.string({ unit: fc.constantFrom(' ', '\n', '\r', '\t'), maxLength: 3 });
+const SHORT: Readonly<Record<string, string>> = {
+  '"': '"',
+  '\\': '\\',
+  '/': '/',
+  '\b': 'b',
+  '\f': 'f',
+  '\n': 'n',
+  '\r': 'r',
+  '\t': 't',
+};
+
+/** `text` as a JSON string, each character in one of the ways it may be written. */
+function writtenString(text: string): fc.Arbitrary<string> {
+  const units = Array.from({ length: text.length }, (_, i) => text.charCodeAt(i));
+  const ways = units.map((unit) => {
+    const character = String.fromCharCode(unit);
+    const hex = unit.toString(16).padStart(4, '0');
+    const escaped = [`\\u${hex}`, `\\u${hex.toUpperCase()}`];
+    const short = SHORT[character];
+    if (short !== undefined) escaped.push(`\\${short}`);
+    // A half of a surrogate pair is no UTF-8.
+    const isPlain =
+      unit >= 0x20 && character !== '"' && character !== '\\' && !/[\ud800-\udfff]/.test(character);
+    return fc.constantFrom(...(isPlain ? [character, character, character, ...escaped] : escaped));
+  });
+  return fc.tuple(...ways).map((written) => `"${written.join('')}"`);
+}
+
+const someString = fc.oneof(fc.constantFrom(...WANTED), fc.string({ unit: 'binary', maxLength: 8 }));
+const written = someString.chain(writtenString);
+const number = fc
+  .tuple(
+    fc.constantFrom('', '-'),
+    fc.constantFrom('0', '7', '10', '123456789012345678901'),
+    fc.constantFrom('', '.0', '.25', '.000'),
+    fc.constantFrom('', 'e1', 'E+02', 'e-3', 'e999'),
+  )
+  .map((parts) => parts.join(''));
+
+const { json } = fc.letrec<{ json: string; array: string; object: string }>((tie) => {
+  const inner = fc.tuple(space, tie('json'), space).map((parts) => parts.join(''));
+  const member = fc
+    .tuple(space, written, space, inner)
+    .map(([a, key, b, value]) => `${a}${key}${b}:${value}`);
+  const list = (item: fc.Arbitrary<string>, open: string, close: string): fc.Arbitrary<string> =>
+    fc
+      .tuple(space, fc.array(item, { maxLength: 5 }))
+      .map(([blank, items]) => open + (items.length === 0 ? blank : items.join(',')) + close);
+  return {
+    json: fc.oneof(
+      { depthSize: 'small', withCrossShrink: true },
+      fc.constantFrom('true', 'false', 'null'),
+      number,
+      written,
+      tie('array'),
+      tie('object'),
+    ),
+    array: list(inner, '[', ']'),
+    object: list(member, '{', '}'),
+  };
+});
+
+const member = fc
+  .tuple(space, written, space, json, space)
+  .map(([a, key, b, value, c]) => `${a}${key}${b}:${value}${c}`);
+const object = fc
+  .tuple(fc.constantFrom('', '', '\ufeff'), space, fc.array(member, { maxLength: 8 }), space)
+  .map(([mark, before, members, after]) => Buffer.from(`${mark}${before}{${members.join(',')}}${after}`));
+
+/** Bytes that mean something to a JSON parser, and a few that do not. */
+const telling = fc.oneof(
+  fc.constantFrom(...Buffer.from('{}[]:,"\\/u0123456789eE+-.truefalsnbFA \n\t\r\b\0')),
+  fc.constantFrom(0x1f, 0x7f, 0xc2, 0xa0, 0xef, 0xbb, 0xbf, 0xff),
+  fc.nat(255),
+);
+
+describe('scanTopLevelFields', () => {
+  test('finds in any object the wanted fields that JSON.parse finds, however it is written', () => {
+    fc.assert(fc.property(object, agrees), { numRuns: 1000 });
+  });
+
+  for (const [what, long] of [
+    ['a string', `"${'x'.repeat(10_000)}"`],
+    ['a string of escapes', `"${'\\u0041'.repeat(2000)}"`],
+    ['a number', '1'.repeat(10_000)],
+    ['decimals', `0.${'1'.repeat(10_000)}`],
+    ['an exponent', `1e+${'1'.repeat(10_000)}`],
+    ['space', `${' '.repeat(10_000)}1`],
+    ['brackets', `${'['.repeat(5000)}${']'.repeat(5000)}`],
+  ] as const) {
+    test(`reads ${what} of 10,000 bytes in steps of no more than 100`, () => {
+      const { scanned, steps } = scanInSteps(Buffer.from(long), 100);
+      assert.deepEqual(scanned, { is: 'other' });
+      assert.ok(steps >= 90, `${steps} steps`);
+      const field = Buffer.from(`{"apiKey":${long},"callID":1}`);
+      assert.deepEqual(scanInSteps(field, 100).scanned, scanTopLevelFields(field, WANTED));
+    });
+  }
+
+  test('takes any JSON text for what JSON.parse takes it for', () => {
+    fc.assert(
+      fc.property(space, json, space, (...parts) => agrees(Buffer.from(parts.join('')))),
+      { numRuns: 500 },
+    );
+  });
+
+  test('agrees with JSON.parse on bytes changed, put in, left out and cut off, be they UTF-8 or not', () => {
+    const edit = fc.tuple(fc.constantFrom('change', 'put in', 'leave out', 'cut off'), fc.nat(), telling);
+    fc.assert(
+      fc.property(object, fc.array(edit, { minLength: 1, maxLength: 3 }), (whole, edits) => {
+        const bytes = [...whole];
+        for (const [what, where, byte] of edits) {
+          const at = where % (bytes.length + 1);
+          if (what === 'change') bytes.splice(at, 1, byte);
+          else if (what === 'put in') bytes.splice(at, 0, byte);
+          else bytes.splice(at, what === 'leave out' ? 1 : bytes.length);
+        }
+        agrees(Buffer.from(bytes));
+      }),
+      { numRuns: 5000 },
+    );
+  });
+
+  test('agrees with JSON.parse on any few tokens in a row', () => {
+    const tokens = [
+      '{',
+      '}',
+      '[',
+      ']',
+      ':',
+      ',',
+      '"apiKey"',
+      '"b"',
+      '1',
+      '-',
+      '-0',
+      '01',
+      '1.',
+      '.5',
+      '1e',
+      '1e+',
+    ];
+    const more = ['true', 'tru', 'nulll', '"\\u00g0"', '"\\x"', '"', '\\', ' ', '\ufeff', '\u00a0', '"\n"'];
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...tokens, ...more), { maxLength: 9 }), (row) =>
+        agrees(Buffer.from(row.join(''))),
+      ),
+      { numRuns: 5000 },
+    );
+  });
+
+  test('reads a buffer that is a part of a larger one as if it stood alone', () => {
+    const whole = Buffer.from('"}{"apiKey":"k","x":[1]}{"');
+    assert.deepEqual(fieldsOf(whole.subarray(2, -2)), { apiKey: 'k' });
+    assert.deepEqual(scanTopLevelFields(whole.subarray(2, 14), WANTED), { is: 'malformed', at: 12 });
+  });
+
+  test('takes the last of a repeated field, and none of the same name further down', () => {
+    const body = Buffer.from(
+      '{"apiKey":1,"a":{"apiKey":2},"\\u0061piKey":[{"apiKey":3}],"b":[{"apiKey":4}]}',
+    );
+    assert.deepEqual(fieldsOf(body), { apiKey: [{ apiKey: 3 }] });
+  });
+
+  test('goes as deep as a body is long', () => {
+    const depth = 1_000_000;
+    const deep = `${'[{"a":'.repeat(depth)}1${'}]'.repeat(depth)}`;
+    assert.deepEqual(scanTopLevelFields(Buffer.from(deep), []), { is: 'other' });
+    const scanned = scanTopLevelFields(Buffer.from(`{"a":${deep},"apiKey":true}`), WANTED);
+    assert.ok(scanned.is === 'object' && scanned.fields.has('apiKey'));
+    const open = Buffer.from('['.repeat(depth));
+    assert.deepEqual(scanTopLevelFields(open, []), { is: 'malformed', at: depth });
+    const crossed = Buffer.from(`${'['.repeat(depth)}}`);
+    assert.deepEqual(scanTopLevelFields(crossed, []), { is: 'malformed', at: depth });
+  });
+
+  const MALFORMED: readonly (readonly [text: string, at: number])[] = [
+    ['', 0],
+    [' \n', 2],
+    ['{', 1],
+    ['{"a', 3],
+    ['{"a"', 4],
+    ['{"a":', 5],
+    ['{"a":1', 6],
+    ['{"a" 1}', 5],
+    ['{"a":1,}', 7],
+    ['{a:1}', 1],
+    ['{"a":tru}', 8],
+    ['{"a":01}', 6],
+    ['{"a":-}', 6],
+    ['{"a":"\\q"}', 7],
+    ['{"a":"\\u12x4"}', 10],
+    ['{"a":"\u0001"}', 6],
+    ['{"a":[1}', 7],
+    ['{} {}', 3],
+    ['\ufeff\ufeff{}', 3],
+  ];
+  for (const [text, at] of MALFORMED) {
+    test(`says where ${JSON.stringify(text)} goes wrong: byte ${at}`, () => {
+      assert.deepEqual(scanTopLevelFields(Buffer.from(text), WANTED), { is: 'malformed', at });
+      agrees(Buffer.from(text));
+    });
+  }
+
+  test('looks for names in ASCII only', () => {
+    assert.throws(() => scanTopLevelFields(Buffer.from('{}'), ['clé']), /wanted names are ASCII/);
+  });
+});
+
+describe('a scanned field', () => {
+  function range(body: Buffer): ByteRange {
+    const scanned = scanTopLevelFields(body, ['a']);
+    const found = scanned.is === 'object' ? scanned.fields.get('a') : undefined;
+    assert.ok(found !== undefined);
+    return found;
+  }
+
+  test('is a string up to the given bytes, decoded as JSON.parse does', () => {
+    fc.assert(
+      fc.property(written, (text) => {
+        const body = Buffer.from(`{"a" : ${text} }`);
+        const bytes = Buffer.byteLength(text) - 2;
+        assert.equal(readString(body, range(body), bytes), JSON.parse(text));
+        assert.equal(readString(body, range(body), bytes - 1), null);
+      }),
+    );
+  });
+
+  test('is no string if it is another value', () => {
+    for (const text of ['1', 'null', 'true', '["b"]', '{"b":"c"}']) {
+      const body = Buffer.from(`{"a":${text}}`);
+      assert.equal(readString(body, range(body), 100), null, text);
+    }
+  });
+
+  test('is true, false or no boolean', () => {
+    const read = (text: string): boolean | null => {
+      const body = Buffer.from(`{"a":${text}}`);
+      return readBoolean(body, range(body));
+    };
+    assert.deepEqual([read('true'), read(' false ')], [true, false]);
+    for (const text of ['1', 'null', '"true"', '"t"', '"fa"', '[1,2]', '12345'])
+      assert.equal(read(text), null, text);
+  });
+});

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { findApp } from '../../../supervisor/plan/app-path.js';
+
+function folder(t: TestContext, files: readonly string[]): string {
+  const path = mkdtempSync(join(tmpdir(), 'banana-path-'));
+  t.after(() => rmSync(path, { recursive: true }));
+  for (const name of files) {
+    mkdirSync(name.endsWith('/') ? join(path, name) : dirname(join(path, name)), { recursive: true });
+    if (!name.endsWith('/')) writeFileSync(join(path, name), '');
+  }
+  return path;
+}
+
+const FOUND: readonly (readonly [given: string | null, files: readonly string[], app: string])[] = [
+  ['./my.ts', ['my.ts'], 'my.ts'],
+  ['sub/my.mjs', ['sub/my.mjs'], 'sub/my.mjs'],
+  ['sub', ['sub/app.js'], 'sub/app.js'],
+  ['sub', ['sub/service.mjs', 'sub/index.js'], 'sub/service.mjs'],
+  ['sub', ['sub/service.ts', 'sub/app.cjs'], 'sub/app.cjs'],
+  ['.', ['app.cts'], 'app.cts'],
+  [null, ['app.ts', 'app.js'], 'app.ts'],
+  [null, ['app.cjs', 'app.mjs'], 'app.mjs'],
+  [null, ['app.py', 'main.py'], 'app.py'],
+  [null, ['app.py', 'app.cjs'], 'app.cjs'],
+  ['sub', ['sub/service.py', 'sub/setup.py'], 'sub/service.py'],
+  ['main.py', ['main.py', 'app.ts'], 'main.py'],
+];
+
+for (const [given, files, app] of FOUND) {
+  test(`${String(given)} beside ${files.join(', ')} is ${app}, as an absolute path`, (t) => {
+    const base = folder(t, files);
+    assert.equal(findApp(given, base), join(base, app));
+  });
+}
+
+test('an absolute path and a link are taken as they are', (t) => {
+  const base = folder(t, ['real.ts']);
+  symlinkSync('real.ts', join(base, 'link.ts'));
+  assert.equal(findApp(join(base, 'real.ts'), '/'), join(base, 'real.ts'));
+  assert.equal(findApp('link.ts', base), join(base, 'link.ts'));
+});
+
+const REFUSED: readonly (readonly [given: string | null, files: readonly string[], message: RegExp])[] = [
+  [
+    null,
+    ['main.ts'],
+    /^no app was given, and there is no app\.ts, app\.mts, .* in \/.*\. Run: banana-serve \.\/app\.ts$/,
+  ],
+  ['ap.ts', ['app.ts'], /^ap\.ts: no such file\. Did you mean app\.ts\?$/],
+  ['app.js', ['app.ts'], /^app\.js: no such file\. Did you mean app\.ts\?$/],
+  ['sub/ap.ts', ['sub/app.ts'], /^sub\/ap\.ts: no such file\. Did you mean sub\/app\.ts\?$/],
+  ['nothing-like-it.ts', ['app.ts'], /^nothing-like-it\.ts: no such file\.$/],
+  ['nope/app.ts', ['app.ts'], /^nope\/app\.ts: no such file\. The folder nope does not exist either\.$/],
+  ['sub', ['sub/'], /^sub is a folder without app\.ts, /],
+  ['model.pkl', ['model.pkl'], /: an app is one of \.ts \.mts \.cts \.js \.mjs \.cjs \.py, not \.pkl\.$/],
+  ['README', ['README'], /not a file without extension\.$/],
+];
+
+for (const [given, files, message] of REFUSED) {
+  test(`${String(given)} beside ${files.join(', ')} is refused with a cure`, (t) => {
+    assert.throws(() => findApp(given, folder(t, files)), { code: 'SERVE_CONFIG', message });
+  });
+}

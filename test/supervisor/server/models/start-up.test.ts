@@ -1,0 +1,189 @@
+/** How the first models of a server come up, and when the server ends because none of them can. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { ServeError } from '../../../../protocol/errors.js';
+import { StartUp, type StartUpRules } from '../../../../supervisor/server/models/start-up.js';
+import { nextTurn } from '../../../protocol/streams.js';
+
+class Fake {
+  isLatched = false;
+  firstReadyAtMs: number | null = null;
+}
+
+/** Models that a test lets be ready or give up, in whatever order. */
+class Bench {
+  readonly lines: string[] = [];
+  readonly ends: ServeError[] = [];
+  readonly #startUp: StartUp<Fake>;
+  ready = 'pending';
+
+  constructor(models: readonly Fake[], rules: Partial<StartUpRules> = {}) {
+    const log = { error: (text: string) => this.lines.push(text) };
+    this.#startUp = new StartUp({ watch: false, onCrashLoop: 'stay', isMmsMode: false, ...rules }, log, {
+      onEnd: (error) => this.ends.push(error),
+    });
+    void this.#startUp.ready.then(
+      () => (this.ready = 'resolved'),
+      () => (this.ready = 'rejected'),
+    );
+    this.#startUp.begin(models);
+  }
+
+  isComingUp(model: Fake): boolean {
+    return this.#startUp.isComingUp(model);
+  }
+
+  async isReady(model: Fake): Promise<void> {
+    model.firstReadyAtMs ??= 1;
+    model.isLatched = false;
+    this.#startUp.onFirstReady(model);
+    await nextTurn();
+  }
+
+  async givesUp(model: Fake, label = 'digits'): Promise<void> {
+    model.isLatched = true;
+    this.#startUp.onLatched(model, new ServeError('SERVE_CRASH_LOOP'), label);
+    await nextTurn();
+  }
+
+  async isScaledTo0(model: Fake): Promise<void> {
+    this.#startUp.withdraw(model);
+    await nextTurn();
+  }
+
+  async isUnregistered(model: Fake): Promise<void> {
+    this.#startUp.forget(model);
+    await nextTurn();
+  }
+}
+
+describe('ready', () => {
+  test('resolves with the first worker of the only model', async () => {
+    const model = new Fake();
+    const bench = new Bench([model]);
+    assert.equal(bench.ready, 'pending');
+    await bench.isReady(model);
+    assert.equal(bench.ready, 'resolved');
+  });
+
+  test('resolves once each of several models was ready or has given up, if one was ready', async () => {
+    const [a, b] = [new Fake(), new Fake()];
+    const bench = new Bench([a, b]);
+    await bench.isReady(a);
+    assert.deepEqual([bench.ready, bench.isComingUp(a), bench.isComingUp(b)], ['pending', false, true]);
+    await bench.givesUp(b);
+    assert.deepEqual([bench.ready, bench.isComingUp(b), bench.ends], ['resolved', false, []]);
+  });
+
+  test('does not wait for a model of which no worker is wanted any more', async () => {
+    const [a, b] = [new Fake(), new Fake()];
+    const bench = new Bench([a, b]);
+    await bench.isReady(a);
+    await bench.isScaledTo0(b);
+    assert.deepEqual([bench.ready, bench.isComingUp(b)], ['resolved', false]);
+  });
+
+  test('resolves if one model has given up and no worker is wanted of the other', async () => {
+    const [a, b] = [new Fake(), new Fake()];
+    const bench = new Bench([a, b]);
+    await bench.isScaledTo0(b);
+    assert.equal(bench.ready, 'pending');
+    await bench.givesUp(a);
+    assert.deepEqual([bench.ready, bench.ends], ['resolved', []]);
+  });
+
+  test('rejects once all have given up', async () => {
+    const [a, b] = [new Fake(), new Fake()];
+    const bench = new Bench([a, b]);
+    await bench.givesUp(a);
+    assert.deepEqual([bench.ready, bench.ends], ['pending', []]);
+    await bench.givesUp(b);
+    assert.deepEqual([bench.ready, bench.ends.length], ['rejected', 1]);
+  });
+
+  test('does not wait for a model that was unregistered', async () => {
+    const [a, b] = [new Fake(), new Fake()];
+    const bench = new Bench([a, b]);
+    await bench.isReady(a);
+    await bench.isUnregistered(b);
+    assert.equal(bench.ready, 'resolved');
+  });
+
+  test('resolves at once for a server without models', async () => {
+    const bench = new Bench([]);
+    await nextTurn();
+    assert.equal(bench.ready, 'resolved');
+  });
+});
+
+describe('the server', () => {
+  test('stays when its models give up after one of them was ready', async () => {
+    const [a, b] = [new Fake(), new Fake()];
+    const bench = new Bench([a, b]);
+    await bench.isReady(a);
+    await bench.givesUp(a);
+    await bench.givesUp(b);
+    assert.deepEqual(bench.ends, []);
+  });
+
+  test('ends with --on-crash-loop exit, but only when the last of its first models has given up', async () => {
+    const [a, b] = [new Fake(), new Fake()];
+    const bench = new Bench([a, b], { onCrashLoop: 'exit' });
+    await bench.isReady(a);
+    await bench.isReady(b);
+    await bench.givesUp(a);
+    assert.deepEqual(bench.ends, []);
+    await bench.givesUp(b);
+    assert.equal(bench.ends.length, 1);
+  });
+
+  test('never ends for a model that was registered at run time', async () => {
+    const [first, late] = [new Fake(), new Fake()];
+    const bench = new Bench([first], { onCrashLoop: 'exit' });
+    await bench.isReady(first);
+    await bench.isReady(late);
+    await bench.givesUp(late);
+    assert.deepEqual(bench.ends, []);
+    const empty = new Bench([], { onCrashLoop: 'exit' });
+    await empty.givesUp(new Fake());
+    assert.deepEqual(empty.ends, []);
+  });
+
+  test('of a model store without an app stays when none of its models could start', async () => {
+    const [a, b] = [new Fake(), new Fake()];
+    const bench = new Bench([a, b], { isMmsMode: true });
+    await bench.givesUp(a);
+    await bench.givesUp(b);
+    assert.deepEqual([bench.ends, bench.ready], [[], 'resolved']);
+  });
+
+  test('of a model store without an app ends with --on-crash-loop exit', async () => {
+    const [a, b] = [new Fake(), new Fake()];
+    const bench = new Bench([a, b], { isMmsMode: true, onCrashLoop: 'exit' });
+    await bench.givesUp(a);
+    await bench.givesUp(b);
+    assert.deepEqual([bench.ends.length, bench.ready], [1, 'rejected']);
+  });
+
+  test('stays with --watch, and its readiness waits no more for a model that gave up', async () => {
+    const [a, b] = [new Fake(), new Fake()];
+    const bench = new Bench([a, b], { watch: true });
+    await bench.givesUp(a);
+    await bench.givesUp(b);
+    assert.deepEqual([bench.ends, bench.ready, bench.isComingUp(a)], [[], 'pending', false]);
+    await bench.isReady(a);
+    assert.equal(bench.ready, 'resolved');
+  });
+});
+
+test('the log says of which model no worker is left, if there are several, and what follows', async () => {
+  const [a, b] = [new Fake(), new Fake()];
+  const bench = new Bench([a, b]);
+  await bench.givesUp(a);
+  await bench.isReady(b);
+  await bench.givesUp(b, '');
+  assert.deepEqual(bench.lines, [
+    'digits: no worker could start; the reason stands above. Staying up and answering 503 for this model',
+    'no worker can be restarted; the reason stands above. Staying up and answering 503 (--on-crash-loop)',
+  ]);
+});

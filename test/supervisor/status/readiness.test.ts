@@ -1,0 +1,105 @@
+/** `/readyz` over a table: what a balancer is told of several models. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Health } from '../../../supervisor/models/prospects.js';
+import { modelReadiness, serverReadiness, type ModelPresence } from '../../../supervisor/status/readiness.js';
+
+/** A model that wants a worker; `coming`: it was neither ready yet nor has it given up. */
+function model(label: string, health: Health, coming = false, wantedWorkers = 1): ModelPresence {
+  return { label, health, wantedWorkers, isComingUp: coming };
+}
+
+const READY = model('ready', 'ready');
+const LATCHED = model('latched', 'unhealthy');
+const LOST = model('lost', 'unhealthy');
+const STARTING = model('starting', 'starting', true);
+const TRYING = model('trying', 'unhealthy', true);
+const LATE = model('late', 'starting');
+const UNLOADED = model('unloaded', 'starting', false, 0);
+const DRAINING = model('draining', 'draining');
+
+const ROWS: readonly (readonly [what: string, models: ModelPresence[], ready: boolean, body: object])[] = [
+  ['one model that is ready', [READY], true, { state: 'ready' }],
+  ['one model that starts', [STARTING], false, { state: 'starting' }],
+  ['one model that dies while it starts', [TRYING], false, { state: 'unhealthy' }],
+  ['one model that has given up', [LATCHED], false, { state: 'unhealthy' }],
+  ['one model that wants no workers', [UNLOADED], false, { state: 'unloaded' }],
+  ['no model at all', [], false, { state: 'unloaded' }],
+  ['two that are ready', [READY, model('b', 'ready')], true, { state: 'ready' }],
+  [
+    'one ready, one that never was and still may be',
+    [READY, STARTING],
+    false,
+    { state: 'starting', notReady: { starting: 'starting' } },
+  ],
+  [
+    'one ready, one that dies while it starts',
+    [READY, TRYING],
+    false,
+    { state: 'starting', notReady: { trying: 'unhealthy' } },
+  ],
+  [
+    'one ready, one that has given up',
+    [READY, LATCHED],
+    true,
+    { state: 'ready', notReady: { latched: 'unhealthy' } },
+  ],
+  [
+    'one ready, one that was and has lost its workers',
+    [READY, LOST],
+    true,
+    { state: 'ready', notReady: { lost: 'unhealthy' } },
+  ],
+  [
+    'one ready, one that was registered at run time and starts',
+    [READY, LATE],
+    true,
+    { state: 'ready', notReady: { late: 'starting' } },
+  ],
+  [
+    'one ready, one that wants no workers',
+    [READY, UNLOADED],
+    true,
+    { state: 'ready', notReady: { unloaded: 'unloaded' } },
+  ],
+  [
+    'one that has given up, one that starts',
+    [LATCHED, STARTING],
+    false,
+    { state: 'unhealthy', notReady: { latched: 'unhealthy', starting: 'starting' } },
+  ],
+  [
+    'one that wants no workers, one that starts',
+    [UNLOADED, STARTING],
+    false,
+    { state: 'starting', notReady: { unloaded: 'unloaded', starting: 'starting' } },
+  ],
+];
+
+describe('/readyz', () => {
+  for (const [what, models, ready, body] of ROWS) {
+    test(`of ${what} is ${ready ? 200 : 503} ${JSON.stringify(body)}`, () => {
+      const readiness = serverReadiness(models, false);
+      assert.deepEqual([readiness.ready, readiness.body], [ready, body]);
+    });
+  }
+
+  test('is 503 from the first moment of a drain, whatever the models are', () => {
+    for (const models of [[], [READY], [DRAINING], [READY, LATCHED]]) {
+      const { ready, state } = serverReadiness(models, true);
+      assert.deepEqual([ready, state], [false, 'draining']);
+    }
+  });
+});
+
+test('/readyz/{model} is strict: 200 only while that model has a ready worker', () => {
+  const of = (presence: ModelPresence): unknown[] => {
+    const { ready, body } = modelReadiness(presence);
+    return [ready, body];
+  };
+  assert.deepEqual(of(READY), [true, { state: 'ready', model: 'ready' }]);
+  assert.deepEqual(of(LATCHED), [false, { state: 'unhealthy', model: 'latched' }]);
+  assert.deepEqual(of(LATE), [false, { state: 'starting', model: 'late' }]);
+  assert.deepEqual(of(UNLOADED), [false, { state: 'unloaded', model: 'unloaded' }]);
+  assert.deepEqual(of(DRAINING), [false, { state: 'draining', model: 'draining' }]);
+});

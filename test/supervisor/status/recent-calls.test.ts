@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { RecentCalls } from '../../../supervisor/status/recent-calls.js';
+
+test('calls count for ten minutes, those of each model by themselves', () => {
+  let minute = 100;
+  const recent = new RecentCalls(() => minute * 60_000 + 1);
+  const [one, other] = [{}, {}];
+  for (let i = 0; i < 15; i += 1) {
+    recent.count(one, i % 5 === 0);
+    recent.count(one, false);
+    minute += 1;
+  }
+  recent.count(other, true);
+  // The last ten of the fifteen minutes but one: this minute is one of the ten, and has had none.
+  assert.deepEqual(recent.of(one), { requests: 18, rejected: 1 });
+  assert.deepEqual(recent.of(other), { requests: 1, rejected: 1 });
+  minute += 10;
+  assert.deepEqual(recent.of(one), { requests: 0, rejected: 0 });
+  assert.deepEqual(recent.of({}), { requests: 0, rejected: 0 });
+});

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ServeError } from '../../../protocol/errors.js';
+import { PredictionException } from '../../../worker/api/mms/prediction-exception.js';
+import { failureOf } from '../../../worker/failures/failure.js';
+
+const hostile = new Proxy(new Error('x'), {
+  get: () => assert.fail('nobody looks'),
+  getPrototypeOf: () => assert.fail('nobody looks'),
+});
+
+function thrownBy(run: () => unknown): unknown {
+  try {
+    return run();
+  } catch (thrown) {
+    return thrown;
+  }
+}
+
+function unsayable(): PredictionException {
+  return Object.defineProperty(new PredictionException('no cat'), 'errorCode', {
+    get: () => assert.fail('no'),
+  });
+}
+
+for (const [what, thrown, expected] of [
+  ['an error', new Error('secret'), ['exception', 0, 'The model failed on this call.']],
+  ['no error at all', undefined, ['exception', 0, 'The model failed on this call.']],
+  ['a Proxy that refuses everything', hostile, ['exception', 0, 'The model failed on this call.']],
+  ['a PredictionException', new PredictionException('no cat', 513), ['prediction', 513, 'no cat']],
+  ['one that cannot say its status', unsayable(), ['exception', 0, 'The model failed on this call.']],
+  ['one without a status', new PredictionException('no cat'), ['prediction', 500, 'no cat']],
+  ['one with a status of no error', new PredictionException('no cat', 200), ['prediction', 500, 'no cat']],
+  [
+    'what a client says of memory',
+    new RangeError('Array buffer allocation failed'),
+    ['exception', 0, 'The model failed on this call.'],
+  ],
+  [
+    'a buffer that could not be had',
+    thrownBy(() => new ArrayBuffer(Number.MAX_SAFE_INTEGER)),
+    ['out-of-memory', 0, 'The model failed on this call.'],
+  ],
+  [
+    'an error because of one',
+    new Error('resize', { cause: Object.assign(new Error('x'), { code: 'ERR_MEMORY_ALLOCATION_FAILED' }) }),
+    ['out-of-memory', 0, 'The model failed on this call.'],
+  ],
+] as const) {
+  test(`an app that throws ${what} fails its call as that`, () => {
+    const { code, kind, status, message } = failureOf(thrown);
+    assert.deepEqual([kind, status, message], expected);
+    assert.equal(code, 'SERVE_INFERENCE_FAILED');
+  });
+}
+
+test('an error of the server itself stays as it is', () => {
+  const error = new ServeError('SERVE_OUTPUT_INVALID');
+  assert.equal(failureOf(error), error);
+});
+
+test('the log gets the stack, which the client never sees', () => {
+  const { message, detail } = failureOf(new Error('secret'));
+  assert.ok(!message.includes('secret'));
+  assert.match(detail, /^Error: secret\n +at /);
+});

@@ -1,0 +1,277 @@
+/** What becomes of one call; begun by a run loop, which must go on whatever that is. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { InferenceContext } from '../../../worker/api/types.js';
+import { deferred, nextTurn, type Received } from '../../protocol/streams.js';
+import { callWith } from '../calls.js';
+import { Bench, MAX_OUTPUT_BYTES, WINDOW_BYTES, frozenClock } from '../loop-bench.js';
+
+/** What a careless app may reject with. */
+async function rejectWithText(): Promise<never> {
+  await Promise.resolve();
+  throw 'boom' as unknown as Error;
+}
+
+async function rejectWithObject(): Promise<never> {
+  await Promise.resolve();
+  throw { boom: 1 } as unknown as Error;
+}
+
+for (const [what, handle, detail] of [
+  [
+    'throws',
+    () => {
+      throw new Error('boom');
+    },
+    /^Error: boom\n/,
+  ],
+  ['rejects', () => Promise.reject(new Error('boom')), /^Error: boom\n/],
+  [
+    'throws undefined',
+    () => {
+      throw undefined as unknown as Error;
+    },
+    /^thrown value: undefined$/,
+  ],
+  ['returns an Error', () => new Error('boom'), /^Error: boom\n/],
+  ['throws an object', () => rejectWithObject(), /^thrown value: \{ boom: 1 \}$/],
+  ['rejects with text', () => nextTurn().then(() => rejectWithText()), /^boom$/],
+] as const) {
+  test(`an app that ${what} fails that call with its words for the log only, and the next call runs`, async () => {
+    const bench = new Bench((input) => (input === 1 ? handle() : 'fine'));
+    bench.call(1);
+    bench.call(2);
+    await bench.ended(2);
+    assert.deepEqual(bench.story, ['begin 1', 'error 1 SERVE_INFERENCE_FAILED', 'begin 2', 'result 2']);
+    const error = bench.of('error', 1)?.message;
+    assert.ok(error?.type === 'error');
+    assert.equal(error.message, 'The model failed on this call.');
+    assert.match(error.detail, detail);
+  });
+}
+
+for (const [what, body, fields] of [
+  ['JSON', '{"a":', {}],
+  ['MessagePack', '\xc1', { contentType: 'application/msgpack' }],
+  ['multipart', 'x', { contentType: 'multipart/form-data; boundary=x' }],
+] as const) {
+  test(`a malformed ${what} body is refused, the app never sees it, and the next call runs`, async () => {
+    const bench = new Bench(() => 'fine');
+    bench.loop.accept([{ call: callWith({ id: 1, ...fields }), pieces: [Buffer.from(body, 'latin1')] }]);
+    bench.loop.pump();
+    bench.call(2);
+    await bench.ended(2);
+    assert.deepEqual(bench.seen, [2]);
+    assert.deepEqual(bench.story, ['begin 1', 'error 1 SERVE_BAD_BODY', 'begin 2', 'result 2']);
+  });
+}
+
+test('a body in pieces is joined, an empty one is null', async () => {
+  const bench = new Bench(() => 1);
+  bench.loop.accept([{ call: callWith({ id: 1 }), pieces: [Buffer.from('{"a"'), Buffer.from(':1}')] }]);
+  bench.loop.accept([{ call: callWith({ id: 2 }), pieces: [] }]);
+  bench.loop.pump();
+  await bench.ended(2); // on a slow machine the first call yields to the next turn
+  assert.deepEqual(bench.seen, [{ a: 1 }, null]);
+});
+
+for (const [what, output, code, message] of [
+  ['cannot be encoded', { n: 2n ** 64n }, 'SERVE_OUTPUT_INVALID', /output\.n is a BigInt/],
+  [
+    'is too large',
+    new Uint8Array(MAX_OUTPUT_BYTES + 1),
+    'SERVE_OUTPUT_TOO_LARGE',
+    /2097153 bytes; --max-output allows 2097152/,
+  ],
+  ['is Response.error()', Response.error(), 'SERVE_OUTPUT_INVALID', /has no status/],
+] as const) {
+  test(`an output that ${what} fails the call with ${code}`, async () => {
+    const bench = new Bench((input) => (input === 1 ? output : 'fine'));
+    bench.call(1);
+    bench.call(2);
+    await bench.ended(2);
+    assert.deepEqual(bench.story, ['begin 1', `error 1 ${code}`, 'begin 2', 'result 2']);
+    const error = bench.of('error', 1)?.message;
+    assert.match(error?.type === 'error' ? error.message : '', message);
+  });
+}
+
+test('texts of an error are cut so that they always fit into a frame head', async () => {
+  const bench = new Bench(() => ({ ['😀'.repeat(400_000)]: 2n ** 64n }));
+  bench.call(1);
+  await bench.ended(1);
+  assert.deepEqual(bench.story, ['begin 1', 'error 1 SERVE_OUTPUT_INVALID']);
+});
+
+test('a thenable that calls back twice, or throws after it did, is answered once', async () => {
+  const twice = {
+    then(resolve: (value: unknown) => void) {
+      resolve('first');
+      resolve('second');
+      throw new Error('and this');
+    },
+  };
+  const bench = new Bench((input) => (input === 1 ? twice : 'fine'));
+  bench.call(1);
+  bench.call(2);
+  await bench.ended(2);
+  assert.deepEqual(bench.story, ['begin 1', 'result 1', 'begin 2', 'result 2']);
+  assert.equal(bench.of('result', 1)?.body.toString(), '"first"');
+});
+
+test('a Response keeps its status, type and headers', async () => {
+  const bench = new Bench(() => new Response('made', { status: 201, headers: { 'x-model': 'v2' } }));
+  bench.call(1);
+  await bench.ended(1);
+  const { message, body } = bench.of('result', 1) as Received;
+  assert.ok(message.type === 'result');
+  assert.deepEqual(
+    [message.status, message.contentType, message.headers],
+    [201, 'text/plain;charset=UTF-8', 'x-model\nv2'],
+  );
+  assert.equal(body.toString(), 'made');
+});
+
+test('a Response that is thrown is the answer; thrown by its own body it is one too, and a used one fails', async () => {
+  const used = new Response('used');
+  await used.text();
+  const answers = [
+    new Response('first', { status: 404 }),
+    new Response(new ReadableStream({ pull: () => throwIt(new Response('inner', { status: 405 })) })),
+    used,
+  ];
+  const bench = new Bench((input) => Promise.resolve().then(() => throwIt(answers[(input as number) - 1])));
+  for (const id of [1, 2, 3]) bench.call(id);
+  await bench.ended(3);
+  const endings = ['result 1', 'result 2', 'error 3 SERVE_INFERENCE_FAILED'];
+  assert.deepEqual(
+    bench.story,
+    endings.flatMap((ending, i) => [`begin ${i + 1}`, ending]),
+  );
+  const statuses = bench.messages.map((message) => (message.type === 'result' ? message.status : null));
+  assert.deepEqual(
+    statuses.filter((status) => status !== null),
+    [404, 405],
+  );
+});
+
+function throwIt(thrown: unknown): never {
+  throw thrown as Error;
+}
+
+test('a generator streams: head, chunks, end, and only then the next call begins', async () => {
+  const bench = new Bench((input) => (input === 1 ? ['a', 'b'].values() : 2));
+  bench.call(1);
+  bench.call(2);
+  await bench.ended(2);
+  assert.deepEqual(bench.story, ['begin 1', 'head 1', 'chunk 1', 'chunk 1', 'end 1', 'begin 2', 'result 2']);
+  assert.equal(bench.text(1), 'ab');
+});
+
+test('a stream stops at its window and goes on with credit', async (t) => {
+  frozenClock(t);
+  function* letters(): Generator<string> {
+    for (const letter of 'abcd') yield letter.repeat(WINDOW_BYTES);
+  }
+  const bench = new Bench(letters);
+  bench.call(1);
+  await nextTurn();
+  await nextTurn();
+  assert.equal(bench.text(1), 'a'.repeat(WINDOW_BYTES));
+  bench.loop.grantCredit(1, 1);
+  await nextTurn();
+  assert.equal(bench.text(1).length, 2 * WINDOW_BYTES, 'one byte of credit lets one chunk go');
+  bench.loop.grantCredit(1, WINDOW_BYTES - 1);
+  await nextTurn();
+  assert.equal(bench.text(1).length, 2 * WINDOW_BYTES, 'the debt is paid first');
+  bench.loop.grantCredit(1, 10 * WINDOW_BYTES);
+  await bench.ended(1);
+  assert.equal(bench.text(1).length, 4 * WINDOW_BYTES);
+  assert.equal(bench.story.at(-1), 'end 1');
+});
+
+test('a stream whose client leaves while it waits for credit is returned and ends as cancelled', async () => {
+  let cleaned = false;
+  async function* endless(): AsyncGenerator<string> {
+    try {
+      for (;;) yield await Promise.resolve('x'.repeat(WINDOW_BYTES));
+    } finally {
+      cleaned = true;
+    }
+  }
+  const bench = new Bench((input) => (input === 1 ? endless() : 2));
+  bench.call(1);
+  bench.call(2);
+  await nextTurn();
+  bench.loop.cancel(1, 'the client left');
+  await bench.ended(2);
+  assert.equal(cleaned, true);
+  assert.deepEqual(bench.story, [
+    'begin 1',
+    'head 1',
+    'chunk 1',
+    'error 1 SERVE_CANCELLED',
+    'begin 2',
+    'result 2',
+  ]);
+});
+
+test('a stream that throws midway ends with an error after what it gave', async () => {
+  function* broken(): Generator<string> {
+    yield 'a';
+    throw new Error('halfway');
+  }
+  const bench = new Bench((input) => (input === 1 ? broken() : 2));
+  bench.call(1);
+  bench.call(2);
+  await bench.ended(2);
+  assert.deepEqual(bench.story, [
+    'begin 1',
+    'head 1',
+    'chunk 1',
+    'error 1 SERVE_INFERENCE_FAILED',
+    'begin 2',
+    'result 2',
+  ]);
+});
+
+test('a chunk is the bytes at the time of the yield, though the app uses its buffer again', async () => {
+  const buffer = Buffer.alloc(40 * WINDOW_BYTES);
+  function* reusing(_input: unknown, ctx: InferenceContext): Generator<Uint8Array> {
+    bench.tap.hold();
+    ctx.log.info('this write is never taken, so the chunks wait behind it');
+    for (const letter of 'abc') yield buffer.fill(letter);
+  }
+  const bench = new Bench(reusing);
+  bench.call(1);
+  bench.loop.grantCredit(1, 1e9);
+  await nextTurn();
+  bench.loop.grantCredit(1, 1e9);
+  await nextTurn();
+  bench.tap.release();
+  await bench.ended(1);
+  const expected = [...'abc'].map((letter) => letter.repeat(buffer.length)).join('');
+  assert.ok(bench.text(1) === expected);
+});
+
+test('prints are attributed to the request, those of a generator too', async () => {
+  const bench = new Bench((input) => (input === 1 ? 'value' : ['a'].values()));
+  bench.call(1);
+  bench.call(2);
+  await bench.ended(2);
+  assert.deepEqual(bench.printsOf, ['r1', 'r2', 'r2']);
+});
+
+test('ctx.log lines carry the request id and leave while the call runs', async () => {
+  const gate = deferred();
+  const bench = new Bench((_input, ctx) => {
+    ctx.log.info('working', { step: 1 });
+    return gate.promise;
+  });
+  bench.call(7);
+  assert.deepEqual(bench.story, ['begin 7', 'log']);
+  const log = bench.messages[0];
+  assert.ok(log?.type === 'log' && log.requestId === 'r7' && log.fields === '{"step":1}');
+  gate.resolve();
+  await bench.ended(7);
+});

@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict';
+import { PassThrough } from 'node:stream';
+import { test } from 'node:test';
+import { Channel } from '../../../protocol/wire/channel.js';
+import { DATA_OVERHEAD_BYTES, MAX_FRAGMENT_BYTES } from '../../../protocol/wire/messages.js';
+import { CallSocket } from '../../../worker/run/call-socket.js';
+import { Tap, nextTurn } from '../../protocol/streams.js';
+
+const ID = 7;
+
+/** A socket over a real channel; the front is a tap on what it writes. */
+class Bench {
+  readonly tap = new Tap();
+  readonly socket: CallSocket;
+
+  constructor(windowBytes = 1000) {
+    const refuse = (): never => assert.fail('the front did nothing');
+    const channel = new Channel(new PassThrough(), this.tap, {
+      onMessage: refuse,
+      onEnd: refuse,
+      onWriteError: refuse,
+    });
+    this.socket = new CallSocket(channel, ID, windowBytes);
+  }
+
+  hear(text: string, { isText = true, isLast = true } = {}): void {
+    const bytes = Buffer.from(text);
+    this.socket.onData([bytes], bytes.length, isText, isLast);
+  }
+
+  /** Such as `credit 1000`, `data last 5`. */
+  get story(): string[] {
+    return this.tap.received.map(({ message, body }) => {
+      if (message.type === 'data') return `data ${message.last ? 'last' : 'part'} ${body.length}`;
+      if (message.type === 'credit') return `credit ${message.bytes}`;
+      if (message.type === 'waiting') return `waiting ${message.received}`;
+      return message.type === 'close' ? `close ${message.code} ${message.reason}` : message.type;
+    });
+  }
+}
+
+async function settle(): Promise<void> {
+  for (let i = 0; i < 5; i += 1) await nextTurn();
+}
+
+test('the client may send a window at once, and again what the app has taken', async () => {
+  const bench = new Bench();
+  bench.hear('abc');
+  bench.hear('');
+  assert.deepEqual(bench.story, ['credit 1000'], 'nothing for what nobody took');
+  assert.equal(await bench.socket.receive(), 'abc');
+  assert.equal(await bench.socket.receive(), '');
+  assert.deepEqual(bench.story, [
+    'credit 1000',
+    `credit ${3 + DATA_OVERHEAD_BYTES}`,
+    `credit ${DATA_OVERHEAD_BYTES}`,
+  ]);
+});
+
+test('the app that waits says so, with how much it has had; what comes goes to those who asked first', async () => {
+  const bench = new Bench();
+  const first = bench.socket.receive();
+  const second = bench.socket.receive();
+  assert.deepEqual(bench.story.slice(1), ['waiting 0', 'waiting 0']);
+  bench.hear('a');
+  bench.hear('b');
+  assert.deepEqual(await Promise.all([first, second]), ['a', 'b']);
+  void bench.socket.receive();
+  assert.equal(bench.story.at(-1), 'waiting 2');
+});
+
+test('while others wait still, the app says so again after each message', async () => {
+  const bench = new Bench();
+  const all = Promise.all([bench.socket.receive(), bench.socket.receive(), bench.socket.receive()]);
+  bench.hear('a');
+  assert.equal(bench.story.at(-1), 'waiting 1');
+  bench.hear('b');
+  assert.equal(bench.story.at(-1), 'waiting 2');
+  bench.hear('c');
+  assert.match(bench.story.at(-1) as string, /^credit/);
+  assert.deepEqual(await all, ['a', 'b', 'c']);
+});
+
+test('parts become one message, cut within a character or not; those before the last are paid for at once', async () => {
+  const bench = new Bench();
+  const bytes = Buffer.from('aé');
+  bench.socket.onData([bytes.subarray(0, 2)], 2, true, false);
+  assert.deepEqual(bench.story.slice(1), [`credit ${2 + DATA_OVERHEAD_BYTES}`]);
+  bench.socket.onData([bytes.subarray(2)], 1, true, true);
+  assert.equal(await bench.socket.receive(), 'aé');
+  bench.hear('\u0000', { isText: false });
+  assert.deepEqual(await bench.socket.receive(), Buffer.from([0]));
+});
+
+test('sends leave in their order, in parts, within the credit', async () => {
+  const bench = new Bench(10);
+  void bench.socket.send(Buffer.alloc(MAX_FRAGMENT_BYTES + 1));
+  void bench.socket.send('second');
+  await settle();
+  assert.deepEqual(bench.story.slice(1), [`data part ${MAX_FRAGMENT_BYTES}`]);
+  bench.socket.grant(MAX_FRAGMENT_BYTES + DATA_OVERHEAD_BYTES);
+  await settle();
+  assert.deepEqual(bench.story.slice(2), ['data last 1'], 'small messages have their price too');
+  bench.socket.grant(1 + DATA_OVERHEAD_BYTES);
+  await settle();
+  assert.deepEqual(bench.story.slice(3), ['data last 6']);
+});
+
+test('a message is copied when it is sent: the app may use its buffer again', async () => {
+  const bench = new Bench();
+  const bytes = Buffer.from('aaa');
+  void bench.socket.send(bytes);
+  bytes.fill('b');
+  await bench.socket.flushed();
+  assert.equal(bench.tap.received.at(-1)?.body.toString(), 'aaa');
+});
+
+test('close follows what was sent; after it nothing is sent or heard', async () => {
+  const bench = new Bench();
+  bench.hear('unheard');
+  void bench.socket.send('last');
+  void bench.socket.close(4000, 'bye');
+  await assert.rejects(bench.socket.send('too late'), { name: 'AbortError' });
+  assert.equal(await bench.socket.receive(), null);
+  bench.hear('later');
+  assert.equal(await bench.socket.receive(), null);
+  assert.deepEqual(bench.story.slice(1), [
+    'data last 4',
+    'close 4000 bye',
+    `credit ${5 + DATA_OVERHEAD_BYTES}`,
+  ]);
+});
+
+test('once the client has left: what it said can be heard, waiting ends, sends reject and need no handler', async () => {
+  const bench = new Bench(1);
+  const blocked = bench.socket.send('12345');
+  const behind = bench.socket.send('67890');
+  await settle();
+  bench.hear('a');
+  bench.socket.cancel();
+  assert.equal(await bench.socket.receive(), 'a');
+  assert.equal(await bench.socket.receive(), null);
+  await blocked; // all of it was on its way
+  await assert.rejects(behind, { name: 'AbortError' });
+  void bench.socket.send('and nobody looks');
+  await settle();
+  assert.equal(bench.story.filter((line) => line.startsWith('data')).length, 1);
+});
+
+test('iterating hears every message until the end', async () => {
+  const bench = new Bench();
+  for (const text of ['a', 'b', 'c']) bench.hear(text);
+  bench.socket.cancel();
+  const heard: unknown[] = [];
+  for await (const message of bench.socket) heard.push(message);
+  assert.deepEqual(heard, ['a', 'b', 'c']);
+});
+
+test('after the call has ended nothing leaves, whatever the app does', async () => {
+  const bench = new Bench();
+  bench.socket.end();
+  const before = bench.story.length;
+  bench.hear('a');
+  assert.equal(await bench.socket.receive(), 'a');
+  assert.equal(await bench.socket.receive(), null);
+  await assert.rejects(bench.socket.send('x'));
+  await assert.rejects(bench.socket.close());
+  assert.equal(bench.story.length, before);
+});

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { ownBytes, utf8InScratch } from '../../../worker/values/scratch.js';
+
+test('the bytes are those of UTF-8, whatever the text', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (text) => {
+      assert.ok(utf8InScratch(text).equals(Buffer.from(text)));
+    }),
+  );
+});
+
+for (const [what, text] of [
+  ['no text', ''],
+  ['a text that grows the scratch', 'ä'.repeat(1_000_000)],
+  ['a text of three bytes a unit, to the last byte of the scratch', '€'.repeat(2_000_000)],
+  ['a text too large for the scratch', 'b'.repeat(17_000_000)],
+] as const) {
+  test(`${what} is whole`, () => assert.ok(utf8InScratch(text).equals(Buffer.from(text))));
+}
+
+test('a later text takes the place of the one before', () => {
+  const first = utf8InScratch('first');
+  const second = utf8InScratch('other');
+  assert.equal(first.toString(), 'other');
+  assert.equal(second.toString(), 'other');
+});
+
+test('a text that was given memory of its own stays as it is; other bytes are not copied', () => {
+  const bytes = Buffer.alloc(16, 'x');
+  const own = ownBytes(utf8InScratch('first'));
+  utf8InScratch('other');
+  assert.equal(Buffer.from(own).toString(), 'first');
+  assert.equal(ownBytes(bytes), bytes);
+});

@@ -1,0 +1,140 @@
+/** Turns whatever an import throws into file, line, cause and cure. */
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { relative } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { describeThrown } from '../../protocol/errors.js';
+import { asSentence } from '../../protocol/text/sentences.js';
+import { firstFrameOutside, withoutOwnFrames } from '../process/stack-frame.js';
+
+/** The error of an app that fails to load in the same way every time; its message is for the app's author. */
+export class AppLoadError extends Error {
+  override readonly name = 'AppLoadError';
+  /** An error thrown while an import runs may pass (a download, a device); a mistake in a file will not. */
+  readonly permanent: boolean;
+
+  constructor(message: string, options: { cause?: unknown; permanent?: boolean } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.permanent = options.permanent ?? true;
+  }
+}
+
+export function explainImportError(path: string, thrown: unknown): AppLoadError {
+  const { message, stack } = describeThrown(thrown);
+  const text = stripAnsi(`${message}\n${stack}`);
+  const code = (thrown as { code?: unknown } | null)?.code;
+  if (code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND') return missingImport(path, text);
+  const syntax = syntaxErrorPlace(text) ?? (hidesItsPlace(text) ? askFreshProcess(path) : null);
+  if (syntax !== null) {
+    const { place, message: what } = syntax;
+    return new AppLoadError(`${place}: syntax error: ${withCure(what)}`, { cause: thrown });
+  }
+  const frame = firstFrameOutside(stack);
+  return new AppLoadError(`${frame ?? path}: importing the app threw: ${withoutOwnFrames(stack)}`, {
+    cause: thrown,
+    permanent: isAppsMistake(thrown),
+  });
+}
+
+/** The class is told by its name, because it may come from another copy of this package. */
+function isAppsMistake(thrown: unknown): boolean {
+  const name = (thrown as { name?: unknown } | null)?.name;
+  return name === 'RouteAlreadyInUseException' || name === 'InvalidEndpointTypeException';
+}
+
+/** A `.ts` file outside a package of type `module` is translated to CommonJS, as Node and TypeScript would. */
+function withCure(message: string): string {
+  if (!/^top-level await .*"cjs"/i.test(message)) return message;
+  return `${asSentence(message)} Name the file .mts, or put { "type": "module" } into the package.json beside it.`;
+}
+
+/** Returns `file:line` of the first line of `path` that holds `text`, `file:1` if none does. */
+export function locateText(path: string, text: string): string {
+  let source: string;
+  try {
+    source = readFileSync(path, 'utf8');
+  } catch {
+    return path; // the place is a courtesy; the file may be a virtual one
+  }
+  const line = source.split('\n').findIndex((candidate) => candidate.includes(text));
+  return `${path}:${Math.max(line, 0) + 1}`;
+}
+
+function missingImport(path: string, text: string): AppLoadError {
+  if (!existsSync(path)) return new AppLoadError(`${path}: no such file. Check the path and its extension.`);
+  const specifier = /Cannot find (?:package|module) '([^']+)'/.exec(text)?.[1] ?? 'a module';
+  const importer = importerOf(text) ?? path;
+  const isLocal = specifier.startsWith('.') || specifier.startsWith('/') || specifier.startsWith('file:');
+  if (isLocal) {
+    const file = specifier.startsWith('file:') ? fileURLToPath(specifier) : specifier;
+    const name = file.split('/').at(-1) ?? file;
+    return new AppLoadError(
+      `${locateText(importer, name.replace(/\.\w+$/, ''))}: cannot import ${JSON.stringify(file)}: no such file. Check the path and its extension.`,
+    );
+  }
+  const packageName = specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/');
+  return new AppLoadError(
+    `${locateText(importer, packageName)}: cannot import ${JSON.stringify(specifier)}: the package is not installed. Run: npm install ${packageName}`,
+  );
+}
+
+function importerOf(text: string): string | null {
+  const imported = /imported from (\S+)/.exec(text)?.[1];
+  if (imported !== undefined) return imported.startsWith('file:') ? fileURLToPath(imported) : imported;
+  // The TypeScript loader puts a query behind a path that was required.
+  return /Require stack:\n- ([^?\n]+)/.exec(text)?.[1]?.trim() ?? null;
+}
+
+function syntaxErrorPlace(text: string): { place: string; message: string } | null {
+  // The TypeScript loader: `/app.ts:3:5: ERROR: Expected ";" but found "x"`.
+  const translated = /^[ \t]*(\S.*?):(\d+):(\d+): ERROR: (.+)$/m.exec(text);
+  if (translated !== null) {
+    const [, file = '', line, column, message] = translated;
+    return { place: `${sourceFile(file)}:${line}:${column}`, message: message as string };
+  }
+  // Node: `file:///app.js:3`, the line, a caret, then `SyntaxError: …`.
+  const native = /^(file:\/\/\S+|\/\S+):(\d+)$/m.exec(text);
+  const told = native && /^SyntaxError: (.+)$/m.exec(text.slice(native.index));
+  if (native === null || told === null) return null;
+  const [, file = '', line] = native;
+  const place = file.startsWith('file:') ? fileURLToPath(file) : file;
+  return { place: `${place}:${line}`, message: told[1] as string };
+}
+
+/** Finds the file behind the name that the TypeScript loader tells: it calls `.mts` and `.cts` files `.ts`, too. */
+function sourceFile(file: string): string {
+  const candidates = [file, file.replace(/\.ts$/, '.mts'), file.replace(/\.ts$/, '.cts')];
+  return candidates.find((candidate) => existsSync(candidate)) ?? file;
+}
+
+/** Whether a SyntaxError comes from Node's own parser, which tells no place in an ES module, and not from a line of the app (as `JSON.parse` throws it). */
+function hidesItsPlace(text: string): boolean {
+  return /^SyntaxError: /m.test(text) && firstFrameOutside(text) === null;
+}
+
+/** Node prints the place of an ES module's syntax error only when it dies of it. Nothing of the app runs before. */
+function askFreshProcess(path: string): { place: string; message: string } | null {
+  const program = `import ${JSON.stringify(pathToFileURL(path).href)}`;
+  const { stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', program], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    encoding: 'utf8',
+    timeout: FRESH_PROCESS_TIMEOUT_MS,
+  });
+  return syntaxErrorPlace(stripAnsi(stderr));
+}
+
+const FRESH_PROCESS_TIMEOUT_MS = 10_000;
+
+function stripAnsi(text: string): string {
+  // eslint-disable-next-line no-control-regex -- terminal colours are control characters
+  return text.replace(/\x1b\[[0-9;]*m/g, '');
+}
+
+/** Returns a path as a person types it: relative to the working directory, if that is shorter. */
+export function shortPath(path: string): string {
+  const short = relative(process.cwd(), path);
+  return short.length < path.length && short !== '' ? short : path;
+}

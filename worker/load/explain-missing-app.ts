@@ -1,0 +1,115 @@
+/** What to do about a file that exports nothing that could be served. */
+import { accessSync, constants, readFileSync, statSync, type Stats } from 'node:fs';
+import { basename, dirname } from 'node:path';
+import { kindOf } from '../adapters/exports.js';
+import { serviceClasses } from '../adapters/service-handler.js';
+import { AppLoadError, locateText } from './explain-load-error.js';
+
+type Exports = Readonly<Record<string, unknown>>;
+
+/** Whoever said what is to be loaded did not ask whether it can be. Null if it may be, or is not there. */
+export function notLoadable(path: string): AppLoadError | null {
+  const [file, name] = [dirname(path), basename(path)];
+  if (statOf(file)?.isFile() === true)
+    return new AppLoadError(`${file}: the model is this file, and its handler names another, ${name}.`);
+  const found = statOf(path);
+  if (found === undefined) return null; // whoever imports it says so
+  if (found.isDirectory())
+    return new AppLoadError(
+      `${path}: nothing says which of its files is the model's. Name it when you register the model (handler=file:function), or call it service, app or index.`,
+    );
+  if (!/\.[cm]?[jt]s$/.test(path))
+    return new AppLoadError(`${path}: this is no app. Write it in TypeScript, JavaScript or Python.`);
+  if (!isReadable(path))
+    return new AppLoadError(`${path}: the file cannot be read: the server's user has no permission for it.`);
+  return null;
+}
+
+function isReadable(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function statOf(path: string): Stats | undefined {
+  return statSync(path, { throwIfNoEntry: false });
+}
+
+/** The file exports no app of any kind. `isMade`: it has made or served one. */
+export function missingApp(path: string, candidates: readonly Exports[], isMade: boolean): AppLoadError {
+  const where = locateText(path, MAKES_POTASSIUM);
+  if (isMade)
+    return new AppLoadError(
+      `${where}: this file makes a Potassium app and does not export it as its default. Add \`export default app\`, or \`module.exports = app\` in CommonJS.`,
+    );
+  if (codeOf(path).includes(MAKES_POTASSIUM))
+    return new AppLoadError(
+      `${where}: nothing makes this Potassium app while the file is imported. Call the function that does, at the top level of the file, and export what it returns: \`export default createApp()\`, by the name of yours.`,
+    );
+  return missingInference(path, candidates);
+}
+
+const MAKES_POTASSIUM = 'new Potassium';
+
+/** The text of a file without its comments, as far as that can be told without parsing it; empty if it cannot be read. */
+function codeOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8').replace(/\/\*[^]*?\*\/|(?<=^|\s)\/\/.*$/gm, '');
+  } catch {
+    return ''; // it may be a virtual one
+  }
+}
+
+function missingInference(path: string, candidates: readonly Exports[]): AppLoadError {
+  const names = exportedNames(candidates);
+  if (names.includes('inference')) {
+    const value = candidates.find((exports) => exports['inference'] !== undefined)?.['inference'];
+    const where = locateText(path, 'inference');
+    return new AppLoadError(`${where}: export \`inference\` is ${kindOf(value)}; make it a function`);
+  }
+  const unnamed = candidates.find((exports) => typeof exports['default'] === 'function');
+  if (unnamed !== undefined) {
+    const where = locateText(path, 'export default');
+    return new AppLoadError(
+      `${where}: the default export is a function; export it by name: \`export function inference(modelInputs) { … }\`.`,
+    );
+  }
+  const close = names.find((name) => /infer|predict|handler|run/i.test(name));
+  const right = /batch/i.test(close ?? '') ? 'inferenceBatch' : 'inference';
+  const cure =
+    close === undefined
+      ? 'Add `export function inference(modelInputs) { … }`.'
+      : `Rename \`${close}\` to \`${right}\`, or export it under that name.`;
+  const where = close === undefined ? `${path}:1` : locateText(path, close);
+  return new AppLoadError(
+    `${where}: ${basename(path)} exports no \`inference\` function. ${exportsOf(names)} ${cure}`,
+  );
+}
+
+/** The file was named as a custom service, and has no handler of that name. */
+export function missingHandler(path: string, candidates: readonly Exports[], name: string): AppLoadError {
+  const file = basename(path);
+  const classes = serviceClasses(candidates).map((candidate) => candidate.name);
+  const names = exportedNames(candidates);
+  const wanted = name === '' ? 'a function `handle`' : `\`${name}\``;
+  const choice =
+    classes.length > 1
+      ? `It has the classes ${classes.join(', ')} with a \`handle\` method: name the one to serve, as in ${file}:${classes[0]}.`
+      : 'Add `export function handle(data, context) { … }`, or export one class with such a method.';
+  return new AppLoadError(
+    `${path}:1: no handler: ${file} exports neither ${wanted} nor exactly one class with a \`handle\` method. ${exportsOf(names)} ${choice}`,
+  );
+}
+
+function exportedNames(candidates: readonly Exports[]): string[] {
+  return [...new Set(candidates.flatMap((exports) => Object.keys(exports)))].filter(
+    (name) => name !== 'default' && name !== '__esModule' && name !== 'module.exports',
+  );
+}
+
+function exportsOf(names: readonly string[]): string {
+  return names.length === 0 ? 'It exports nothing.' : `It exports: ${names.join(', ')}.`;
+}

@@ -1,0 +1,134 @@
+/**
+ * From an app's file to an app that may get calls: import, `init`, one call with the example.
+ * What goes wrong is a {@link StartFailure}, which ends the worker.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import type { Channel } from '../../protocol/wire/channel.js';
+import { describeThrown, type ErrorCode } from '../../protocol/errors.js';
+import type { Call, LoadedInfo, Metric, StartSpec } from '../../protocol/wire/messages.js';
+import type { AppMetrics, WorkerInfo } from '../api/types.js';
+import { appLog } from '../report/app-log.js';
+import { CallContext } from '../run/call-context.js';
+import { AppLoadError } from './explain-load-error.js';
+import { loadApp } from './load-app.js';
+import type { LoadedApp } from '../adapters/loaded-app.js';
+import { tellMetrics } from '../report/send-metrics.js';
+import { outlookOf, type Outlook } from '../failures/outlook.js';
+import type { PrintAttribution } from '../report/print-attribution.js';
+import { firstFrameOutside, withoutOwnFrames } from '../process/stack-frame.js';
+
+/** Enough for a 64-pixel image as JSON. */
+const MAX_EXAMPLE_CHARS = 240;
+
+/** Why a worker cannot start. `detail` is for the log; `outlook` says whether the next start may succeed. */
+export class StartFailure extends Error {
+  constructor(
+    readonly code: ErrorCode,
+    message: string,
+    readonly detail: string,
+    readonly outlook: Outlook,
+  ) {
+    super(message);
+  }
+}
+
+/** @throws StartFailure */
+export async function importApp({ app, appPlace, service }: StartSpec): Promise<LoadedApp> {
+  try {
+    if (service !== undefined) enter(service.modelDir);
+    return await loadApp(app, appPlace, service ?? null);
+  } catch (thrown) {
+    const { message, stack } = describeThrown(thrown);
+    if (!(thrown instanceof AppLoadError))
+      throw new StartFailure('SERVE_APP_INVALID', message, stack, outlookOf(thrown));
+    const outlook = thrown.permanent ? 'permanent' : outlookOf(thrown);
+    throw new StartFailure('SERVE_APP_INVALID', message, '', outlook);
+  }
+}
+
+/** A service finds its files by their paths in the model's folder. @throws AppLoadError */
+function enter(modelDir: string): void {
+  try {
+    process.chdir(modelDir);
+  } catch (cause) {
+    const { message } = cause as Error;
+    throw new AppLoadError(`${modelDir}: the model's folder cannot be entered: ${message}`, { cause });
+  }
+}
+
+/** What the front has to know of an app before its `init` has run. */
+export function loadedInfo(app: LoadedApp): LoadedInfo {
+  return { routes: app.routes, modelOptions: plainOptions(app.modelOptions), example: exampleText(app) };
+}
+
+/** The process and the place in which an app starts. */
+export interface Start {
+  readonly channel: Channel;
+  readonly spec: StartSpec;
+  readonly worker: WorkerInfo;
+  readonly metrics: AppMetrics;
+  readonly prints: PrintAttribution;
+}
+
+/** Runs `init` and the example, and returns how many ms they took. @throws StartFailure */
+export async function initApp(app: LoadedApp, start: Start): Promise<number> {
+  const { channel, spec, worker, metrics } = start;
+  const startedAtMs = performance.now();
+  let step = app.initStep ?? 'init';
+  try {
+    const sendMetrics = (measured: readonly Metric[]): void => tellMetrics(channel, measured);
+    app.surround?.({ spec, sendMetrics });
+    await app.init({ worker, log: appLog(channel, ''), metrics });
+    step = 'the example call';
+    if (app.example !== null) await runExample(app, app.example, start);
+    return performance.now() - startedAtMs;
+  } catch (thrown) {
+    const { message, stack } = describeThrown(thrown);
+    const threw = `${firstFrameOutside(stack) ?? spec.app}: ${step} threw:`;
+    const detail = `${threw} ${withoutOwnFrames(stack)}`;
+    throw new StartFailure('SERVE_INIT_FAILED', `${threw} ${message}`, detail, outlookOf(thrown));
+  }
+}
+
+async function runExample(
+  app: LoadedApp,
+  { route, input }: NonNullable<LoadedApp['example']>,
+  { channel, worker, metrics, prints }: Start,
+): Promise<void> {
+  const call: Call = {
+    id: 0,
+    bodyBytes: 0,
+    requestId: 'example',
+    route,
+    path: route,
+    query: '',
+    format: 'json',
+    contentType: '',
+    accept: '',
+    deadlineMs: null,
+    headers: '',
+    method: 'POST',
+    params: '',
+    asciiJson: false,
+  };
+  const ctx = new CallContext(call, [], { worker, metrics }, (...ids) => appLog(channel, ...ids));
+  const { consumeOutput } = await import('../reply/consume-output.js');
+  await prints.run('example', async () => consumeOutput(await app.handle(route, input, ctx), call));
+}
+
+/** Returns options as plain data, because a function or a class instance in them must not break the message. */
+function plainOptions(options: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return JSON.parse(JSON.stringify(options)) as Record<string, unknown>;
+}
+
+/** Returns the example as a person may paste it; empty if it is too long, or if JSON would make something else of it (bytes). */
+function exampleText({ example }: LoadedApp): string {
+  if (example === null) return '';
+  try {
+    const text = JSON.stringify(example.input) as string | undefined;
+    const isWhole = text !== undefined && isDeepStrictEqual(JSON.parse(text), example.input);
+    return isWhole && text.length <= MAX_EXAMPLE_CHARS ? text : '';
+  } catch {
+    return ''; // not JSON: the example itself is run and reported later
+  }
+}

@@ -1,0 +1,41 @@
+/** Places in a stack trace that are the app's own. */
+import { isAbsolute } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** Returns the place of the innermost stack frame in the app's own code. */
+export function firstFrameOutside(stack: string): string | null {
+  for (const line of stack.split('\n')) {
+    const place = /(?:\(|at |^)(?:async )?((?:file:\/\/)?\/[^()\s]+:\d+(?::\d+)?)\)?/.exec(line.trim())?.[1];
+    if (place === undefined || place.includes('/node_modules/') || place.includes(OWN_FOLDER)) continue;
+    return place.startsWith('file:') ? place.replace(/^file:\/\//, '') : place;
+  }
+  return null;
+}
+
+/** Returns a stack of start-up without the server's frames, Node's and the TypeScript loader's: they tell an author nothing. */
+export function withoutOwnFrames(stack: string): string {
+  const isFrame = (line: string): boolean => /^\s+at /.test(line);
+  const isOwn = (line: string): boolean =>
+    line.includes(OWN_FOLDER) || /\bnode:|\/node_modules\/tsx\//.test(line);
+  return stack
+    .split('\n')
+    .filter((line) => !isFrame(line) || !isOwn(line))
+    .join('\n');
+}
+
+/** Returns the file of the innermost code on the stack that is neither ours nor a package's; null if there is none. */
+export function callingFile(): string | null {
+  const { prepareStackTrace } = Error;
+  // Frames are read as data: in the text of a stack a path with spaces cannot be told from what stands around it.
+  Error.prepareStackTrace = (_error, sites) => sites;
+  const sites = new Error().stack as unknown as NodeJS.CallSite[];
+  Error.prepareStackTrace = prepareStackTrace;
+  for (const site of sites) {
+    const name = site.getFileName() ?? '';
+    const file = name.startsWith('file:') ? fileURLToPath(name) : name;
+    if (isAbsolute(file) && !file.includes('/node_modules/') && !file.startsWith(OWN_FOLDER)) return file;
+  }
+  return null;
+}
+
+const OWN_FOLDER = fileURLToPath(new URL('../..', import.meta.url));

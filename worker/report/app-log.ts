@@ -1,0 +1,57 @@
+/** `ctx.log`: lines for the server's own log, sent as messages so that they carry worker and request id. */
+import type { Channel } from '../../protocol/wire/channel.js';
+import { describeThrown } from '../../protocol/errors.js';
+import { MAX_TEXT_CHARS } from '../../protocol/wire/messages.js';
+import type { AppLog } from '../api/types.js';
+
+export function appLog(channel: Channel, requestId: string, traceparent: string | null = null): AppLog {
+  const at =
+    (level: string) =>
+    (message: string, fields?: Record<string, unknown>): void => {
+      channel.send({
+        type: 'log',
+        level,
+        message: clip(messageText(message)),
+        fields: fieldsText(fields, traceparent),
+        requestId,
+      });
+      channel.flush();
+    };
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}
+
+/** A log line must never fail its call. */
+function messageText(message: unknown): string {
+  try {
+    return String(message);
+  } catch {
+    return 'a message that cannot be shown';
+  }
+}
+
+/** Fields that are not JSON are named, not thrown. */
+function fieldsText(given: unknown, traceparent: string | null): string {
+  if (given === undefined && traceparent === null) return '';
+  try {
+    const fields =
+      traceparent !== null && isObject(given ?? {}) ? { traceparent, ...(given as object) } : given;
+    const text = JSON.stringify(fields);
+    if (text === undefined || text[0] !== '{')
+      return JSON.stringify({ unloggable: 'fields are not an object' });
+    return text.length <= MAX_TEXT_CHARS
+      ? text
+      : JSON.stringify({ unloggable: `fields of ${text.length} characters` });
+  } catch (error) {
+    return JSON.stringify({ unloggable: clip(describeThrown(error).message) });
+  }
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function clip(text: string): string {
+  return text.length <= MAX_TEXT_CHARS
+    ? text
+    : `${text.slice(0, MAX_TEXT_CHARS)}… (${text.length} characters)`;
+}

@@ -1,0 +1,83 @@
+/**
+ * Calls on their way in.
+ *
+ * A batch is handed over, in one piece, once its last frame is here and all its bodies are whole; so is a call that is a
+ * batch of its own. Before: `main.ts` has the frames. After: `run-loop.ts` begins what is handed over.
+ */
+import { BodyAssembler, splitPieces } from '../../protocol/wire/body-assembler.js';
+import { protocolError } from '../../protocol/errors.js';
+import type { Call, CallFrame } from '../../protocol/wire/messages.js';
+import type { WaitingCall } from './runner.js';
+
+/** A call whose body may still be arriving. */
+interface ArrivingCall {
+  readonly call: Call;
+  readonly batch: number;
+  /** Null until the body is whole. */
+  pieces: Buffer[] | null;
+}
+
+interface ArrivingBatch {
+  calls: ArrivingCall[];
+  /** The last frame is here. */
+  isClosed: boolean;
+}
+
+export class ArrivingCalls {
+  readonly #bodies = new BodyAssembler<ArrivingCall>();
+  readonly #batches = new Map<number, ArrivingBatch>();
+  readonly #onWhole: (batch: readonly WaitingCall[]) => void;
+
+  /** `onWhole` gets the calls of one batch in the order in which they were sent; never none. */
+  constructor(onWhole: (batch: readonly WaitingCall[]) => void) {
+    this.#onWhole = onWhole;
+  }
+
+  /** @throws SERVE_PROTOCOL */
+  takeFrame({ calls, inlineBytes, batch: number, last }: CallFrame, pieces: readonly Buffer[]): void {
+    const parts = splitPieces(pieces, inlineBytes);
+    const batch = this.#batches.get(number) ?? { calls: [], isClosed: false };
+    if (batch.isClosed) throw protocolError(`a second end of batch ${number}`);
+    batch.isClosed = last;
+    calls.forEach((call, i) => {
+      const arriving: ArrivingCall = { call, batch: number, pieces: null };
+      arriving.pieces = this.#bodies.start(call.id, arriving, call.bodyBytes, parts[i] as Buffer[]);
+      batch.calls.push(arriving);
+    });
+    if (!this.#handOverIfWhole(number, batch)) this.#batches.set(number, batch);
+  }
+
+  /** Where the next fragment of this call's body, of so many bytes, is to stay; null: that is not known. */
+  room(id: number, bytes: number): Buffer | null {
+    return this.#bodies.room(id, bytes);
+  }
+
+  /** @throws SERVE_PROTOCOL */
+  takeBody(id: number, pieces: readonly Buffer[]): void {
+    const done = this.#bodies.add(id, pieces);
+    if (done === null) return;
+    const arriving = done.owner;
+    arriving.pieces = done.pieces;
+    this.#handOverIfWhole(arriving.batch, this.#batches.get(arriving.batch) as ArrivingBatch);
+  }
+
+  /** Forgets a call. Returns false if it is not here, because it was handed over or never came. */
+  drop(id: number): boolean {
+    for (const [number, batch] of this.#batches) {
+      const others = batch.calls.filter(({ call }) => call.id !== id);
+      if (others.length === batch.calls.length) continue;
+      batch.calls = others;
+      this.#bodies.drop(id);
+      this.#handOverIfWhole(number, batch);
+      return true;
+    }
+    return false;
+  }
+
+  #handOverIfWhole(number: number, { calls, isClosed }: ArrivingBatch): boolean {
+    if (!isClosed || calls.some(({ pieces }) => pieces === null)) return false;
+    this.#batches.delete(number);
+    if (calls.length > 0) this.#onWhole(calls as WaitingCall[]);
+    return true;
+  }
+}

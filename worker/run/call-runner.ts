@@ -1,0 +1,91 @@
+/**
+ * The call that runs alone, from its begin to its end.
+ *
+ * 1. A note says that it begins, then the app runs: so a death tells exactly which calls may have run.
+ * 2. `running-call.ts` makes messages of what the app returns or throws.
+ * 3. When its ending is in the channel, `run-loop.ts`, which began it, is told.
+ *
+ * One object runs all calls of a worker, one after the other.
+ */
+import { totalBytes } from '../../protocol/wire/body-assembler.js';
+import type { DataPart } from '../../protocol/wire/messages.js';
+import { readInput } from '../formats/read-input.js';
+import { RunningCall, type CallHost } from './running-call.js';
+import type { OnEnded, Runner, RunnerOptions, WaitingCall } from './runner.js';
+import { isThenable } from '../values/thenable.js';
+
+export class CallRunner implements Runner {
+  readonly #options: RunnerOptions;
+  readonly #host: CallHost;
+  readonly #onEnded: OnEnded;
+  #current: RunningCall | null = null;
+
+  /** `onEnded` is called once per call, when its ending is in the channel and the next call may begin. */
+  constructor(options: RunnerOptions, onEnded: OnEnded) {
+    this.#options = options;
+    this.#host = { ...options, answersTogether: false, onEnded: (call) => this.#finish(call) };
+    this.#onEnded = onEnded;
+  }
+
+  get isRunning(): boolean {
+    return this.#current !== null;
+  }
+
+  get requestId(): string {
+    return this.#current?.call.requestId ?? '';
+  }
+
+  runs(id: number): boolean {
+    return this.#current?.call.id === id;
+  }
+
+  /** Runs a call. No other may be running. */
+  begin(waiting: WaitingCall): void {
+    const beganAtMs = performance.now();
+    this.#options.noteBegun(waiting.call.id);
+    const running = new RunningCall(this.#host, waiting, beganAtMs);
+    this.#current = running;
+    this.#run(running);
+  }
+
+  cancel(id: number, reason: string): void {
+    if (this.runs(id)) this.#current?.cancel(reason);
+  }
+
+  abort(reason: string): void {
+    this.#current?.ctx.abort(reason);
+  }
+
+  grantCredit(id: number, bytes: number): void {
+    if (this.runs(id)) this.#current?.grantCredit(bytes);
+  }
+
+  takeData({ id, text, last }: DataPart, pieces: readonly Buffer[]): void {
+    if (this.runs(id)) this.#current?.socket?.onData(pieces, totalBytes(pieces), text, last);
+  }
+
+  #run(running: RunningCall): void {
+    let output: unknown;
+    try {
+      output = this.#options.prints.run(running.call.requestId, () => this.#handle(running));
+    } catch (thrown) {
+      running.fail(thrown);
+      return;
+    }
+    running.answer(output);
+  }
+
+  #handle({ call, ctx, socket }: RunningCall): unknown {
+    const { app } = this.#options;
+    const input = socket ?? readInput(call, ctx.body, app.wishes(call.route));
+    if (isThenable(input)) return input.then((value) => app.handle(call.route, value, ctx));
+    return app.handle(call.route, input, ctx);
+  }
+
+  #finish(running: RunningCall): void {
+    const { runMs, thrown } = running;
+    running.socket?.end();
+    this.#current = null;
+    this.#onEnded(runMs, thrown);
+  }
+}

@@ -1,0 +1,237 @@
+/**
+ * One call that has begun, up to its one ending.
+ *
+ * 1. What was returned or thrown becomes messages: a whole answer, a stream, or what a WebSocket still has to send.
+ * 2. The ending is put into the channel: `result`, `end` or `error`. Then the runner that began the call is told.
+ */
+import { AsyncResource } from 'node:async_hooks';
+import type { Channel } from '../../protocol/wire/channel.js';
+import { ServeError } from '../../protocol/errors.js';
+import { MAX_TEXT_CHARS, type Call, type ReplyHead } from '../../protocol/wire/messages.js';
+import type { AppMetrics, WorkerInfo } from '../api/types.js';
+import { appLog } from '../report/app-log.js';
+import { CallContext } from './call-context.js';
+import { CallSocket } from './call-socket.js';
+import { failureOf } from '../failures/failure.js';
+import type { EncodedOutput } from '../formats/body-format.js';
+import { FORMATS } from '../formats/index.js';
+import { writeJson } from '../formats/json.js';
+import type { PrintAttribution } from '../report/print-attribution.js';
+import { encodeOutput } from '../reply/encode-output.js';
+import { Reply, type ReplyBody } from '../reply/reply.js';
+import { ownBytes } from '../values/scratch.js';
+import { chunkType, iteratorOf, sendStream, type StreamHead } from '../reply/stream.js';
+import { isResponse, responseBody, responseHead } from '../reply/web-response.js';
+import type { WaitingCall } from './runner.js';
+import { StreamSender } from './stream-sender.js';
+import { isThenable } from '../values/thenable.js';
+
+/** What is the same for all calls of a runner. */
+export interface CallHost {
+  readonly channel: Channel;
+  readonly prints: PrintAttribution;
+  readonly worker: WorkerInfo;
+  readonly metrics: AppMetrics;
+  readonly maxOutputBytes: number;
+  readonly streamWindowBytes: number;
+  /** Several answers may be encoded before the first of them has left the process. */
+  readonly answersTogether: boolean;
+  /** Called once per call, when its ending is in the channel. */
+  onEnded(call: RunningCall): void;
+}
+
+export class RunningCall {
+  readonly call: Call;
+  readonly ctx: CallContext;
+  /** The connection of a call that is a WebSocket. */
+  readonly socket: CallSocket | null;
+  readonly #host: CallHost;
+  readonly #beganAtMs: number;
+  #stream: StreamSender | null = null;
+  #cancelled = false;
+  #thrown: unknown = undefined;
+
+  /** The call has begun, and the note says so. */
+  constructor(host: CallHost, { call, pieces }: WaitingCall, beganAtMs: number) {
+    const { channel, streamWindowBytes } = host;
+    this.#host = host;
+    this.#beganAtMs = beganAtMs;
+    this.call = call;
+    this.ctx = new CallContext(call, pieces, host, (...ids) => appLog(channel, ...ids));
+    const isSocket = call.format === 'websocket';
+    this.socket = isSocket ? new CallSocket(channel, call.id, streamWindowBytes) : null;
+  }
+
+  /** True once nobody waits for the call any more. */
+  get cancelled(): boolean {
+    return this.#cancelled;
+  }
+
+  /** What failed the call; undefined if nothing did. */
+  get thrown(): unknown {
+    return this.#thrown;
+  }
+
+  get runMs(): number {
+    return performance.now() - this.#beganAtMs;
+  }
+
+  cancel(reason: string): void {
+    this.#cancelled = true;
+    this.ctx.abort(reason);
+    this.#stream?.cancel();
+    this.socket?.cancel();
+  }
+
+  grantCredit(bytes: number): void {
+    (this.#stream ?? this.socket)?.grant(bytes);
+  }
+
+  /** Answers with what the app gave or promised. Never throws: what cannot be sent fails the call. */
+  answer(output: unknown): void {
+    try {
+      if (!isThenable(output)) this.#deliver(output);
+      // A thenable of the app's own may call back twice; a promise settles once.
+      else
+        Promise.resolve(output).then(
+          (value) => this.#deliver(value),
+          (thrown: unknown) => this.fail(thrown),
+        );
+    } catch (thrown) {
+      this.fail(thrown); // what `then` threw when it was looked up
+    }
+  }
+
+  #deliver(output: unknown): void {
+    try {
+      if (this.socket !== null) this.#orFail(this.#deliverSends(this.socket));
+      else if (output instanceof Error) this.fail(output);
+      else if (isResponse(output)) this.#orFail(this.#deliverResponse(output));
+      else if (output instanceof Reply) this.#deliverReply(output);
+      else this.#deliverValue(output);
+    } catch (thrown) {
+      this.fail(thrown);
+    }
+  }
+
+  /** A Response that is thrown is the answer, as one that is returned, while there is none yet. */
+  fail(thrown: unknown): void {
+    if (isResponse(thrown) && this.socket === null && this.#stream?.begun !== true) {
+      this.#orFail(this.#deliverResponse(thrown));
+      return;
+    }
+    this.#thrown = thrown;
+    sendError(this.#host.channel, this.call.id, failureOf(thrown), this.runMs);
+    this.#host.onEnded(this);
+  }
+
+  #orFail(delivery: Promise<void>): void {
+    delivery.catch((thrown: unknown) => this.fail(thrown));
+  }
+
+  #deliverValue(output: unknown): void {
+    const iterator = iteratorOf(output);
+    if (iterator !== null) {
+      this.#orFail(this.#deliverStream(iterator, null));
+      return;
+    }
+    const encoded = encodeOutput(output, this.call);
+    if (!(encoded instanceof Promise)) this.#succeed(encoded);
+    else
+      encoded.then(
+        (late) => this.#succeed(late),
+        (thrown: unknown) => this.fail(thrown),
+      );
+  }
+
+  /** The type that the value's encoding has holds where the head of a `result` names none. */
+  #deliverReply({ head, body }: Reply): void {
+    const { contentType } = head;
+    if (body.kind === 'stream') {
+      this.#orFail(this.#deliverStream(body.iterator, streamHead(head, body)));
+    } else if (body.kind === 'bytes') {
+      this.#succeed({ contentType, body: body.bytes }, head);
+    } else if (body.kind === 'json') {
+      this.#succeed({ contentType, body: writeJson(body.value, this.call).body }, head);
+    } else {
+      const encoded = FORMATS.mms.write(body.value, this.call);
+      this.#succeed(contentType === '' ? encoded : { contentType, body: encoded.body }, head);
+    }
+  }
+
+  async #deliverResponse(response: Response): Promise<void> {
+    const head = responseHead(response);
+    const body = await responseBody(response);
+    if (body.kind === 'whole') this.#succeed({ contentType: head.contentType, body: body.body }, head);
+    else await this.#deliverStream(body.chunks, head);
+  }
+
+  async #deliverStream(
+    iterator: Iterator<unknown> | AsyncIterator<unknown>,
+    head: StreamHead | null,
+  ): Promise<void> {
+    const { call } = this;
+    const { channel, prints, streamWindowBytes } = this.#host;
+    const stream = new StreamSender(channel, call.id, streamWindowBytes);
+    this.#stream = stream;
+    if (this.ctx.aborted) stream.cancel();
+    const send = (): Promise<void> => sendStream(iterator, call.accept, head, stream);
+    // Other streams of its batch see nothing of what the app enters in this one.
+    const asyncContext = new AsyncResource('banana-serve stream');
+    await asyncContext.runInAsyncScope(() => prints.run(call.requestId, send));
+    if (stream.cancelled) throw new ServeError('SERVE_CANCELLED');
+    channel.send({ type: 'end', id: call.id, runMs: this.runMs });
+    this.#host.onEnded(this);
+  }
+
+  /** The function of a WebSocket route has returned: the connection ends with what it has sent. */
+  async #deliverSends(socket: CallSocket): Promise<void> {
+    await socket.flushed();
+    if (socket.cancelled) throw new ServeError('SERVE_CANCELLED');
+    this.#host.channel.send({ type: 'end', id: this.call.id, runMs: this.runMs });
+    this.#host.onEnded(this);
+  }
+
+  /** Of `head` all counts but the type. It is not spread into one object with the output, which would take 2 us of 9. */
+  #succeed({ contentType, body: encoded }: EncodedOutput, head: ReplyHead = PLAIN_HEAD): void {
+    const { status, headers, phrase } = head;
+    const { channel, maxOutputBytes, answersTogether } = this.#host;
+    const bodyBytes = encoded.length;
+    if (bodyBytes > maxOutputBytes) {
+      const message = `The model's output is ${bodyBytes} bytes; --max-output allows ${maxOutputBytes}.`;
+      this.fail(new ServeError('SERVE_OUTPUT_TOO_LARGE', message));
+      return;
+    }
+    const body = answersTogether ? ownBytes(encoded) : encoded;
+    const { id } = this.call;
+    const { runMs } = this;
+    channel.sendBody(
+      { type: 'result', id, status, contentType, headers, phrase, bodyBytes, runMs },
+      id,
+      [body],
+      bodyBytes,
+    );
+    this.#host.onEnded(this);
+  }
+}
+
+const PLAIN_HEAD: ReplyHead = { status: 200, contentType: '', headers: '', phrase: '' };
+
+function streamHead(head: ReplyHead, { typeFromChunk }: ReplyBody & { kind: 'stream' }): StreamHead {
+  return typeFromChunk === true ? (first) => ({ ...head, contentType: chunkType(first) }) : head;
+}
+
+/** Sends the ending of a call that failed. */
+export function sendError(channel: Channel, id: number, error: ServeError, runMs: number): void {
+  const { code, message, detail, status, kind } = error;
+  channel.send({
+    type: 'error',
+    id,
+    code,
+    message: message.slice(0, MAX_TEXT_CHARS),
+    detail: detail.slice(0, MAX_TEXT_CHARS),
+    runMs,
+    status,
+    kind,
+  });
+}

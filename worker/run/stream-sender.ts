@@ -1,0 +1,51 @@
+/** Sends one stream over the channel, within the credit that the front has granted. */
+import type { Channel } from '../../protocol/wire/channel.js';
+import type { ReplyHead } from '../../protocol/wire/messages.js';
+import { Credit } from './credit.js';
+import type { StreamOut } from '../reply/stream.js';
+
+export class StreamSender implements StreamOut {
+  readonly #channel: Channel;
+  readonly #id: number;
+  readonly #credit: Credit;
+  #begun = false;
+
+  constructor(channel: Channel, id: number, windowBytes: number) {
+    this.#channel = channel;
+    this.#id = id;
+    this.#credit = new Credit(windowBytes);
+  }
+
+  get cancelled(): boolean {
+    return this.#credit.cancelled;
+  }
+
+  /** True once the client has the status: no other answer can take its place. */
+  get begun(): boolean {
+    return this.#begun;
+  }
+
+  head(head: ReplyHead): void {
+    this.#begun = true;
+    this.#channel.send({ type: 'head', id: this.#id, ...head });
+  }
+
+  chunk(bytes: Uint8Array): void {
+    this.#credit.spend(bytes.length);
+    // The app may reuse its buffer after yielding it, and the stream may not be in the kernel by then.
+    this.#channel.send({ type: 'chunk', id: this.#id }, Buffer.from(bytes));
+    this.#channel.flush();
+  }
+
+  credit(): Promise<void> | null {
+    return this.#credit.wait();
+  }
+
+  grant(bytes: number): void {
+    this.#credit.grant(bytes);
+  }
+
+  cancel(): void {
+    this.#credit.cancel();
+  }
+}
