@@ -1,1 +1,1 @@
-"""From an app's file to a loaded app: finds and imports it, and explains what went wrong."""
+"""The way from an app's file to a loaded app: finds and imports it, and explains errors."""

@@ -1,4 +1,4 @@
-"""Executes an app's file as `python app.py` would, but under its own module name: main guards are false."""
+"""Executes an app's file as `python app.py` would, but under its own module name, so that main guards are false."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Optional
 from banana_worker.load.own_packages import OWN_PACKAGES, watch_imports
 from banana_worker.standard_modules import import_standard, keep_apart
 
-# What `multiprocessing` calls the main program of a process that it has started with `spawn`.
+# The name that `multiprocessing` gives to the main program of a process that it starts with `spawn`.
 _NAME_FOR_TAKEN = "__mp_main__"
 
 # The folder of the app as a package, so that `from . import sibling` works.
@@ -20,10 +20,8 @@ FOLDER_PACKAGE = "__app_folder__"
 
 
 def make_module(path: str, model_dir: Optional[str] = None) -> types.ModuleType:
-    """
-    The module of the file, not executed yet, with everything around it set: `sys.modules`, `sys.path`, `sys.argv`.
-    `model_dir`: another folder in which the app's modules lie. Of a link, the siblings are those of its target.
-    """
+    """The module of the file, not executed yet, with its surroundings set: `sys.modules`, `sys.path`, `sys.argv`.
+    `model_dir`: another folder with modules of the app. The siblings of a link are those of its target."""
     name = _name_for(path)
     folder = os.path.dirname(os.path.realpath(path))
     module = types.ModuleType(name)
@@ -48,14 +46,12 @@ def _put_first(folder: str) -> None:
 
 
 def execute(module: types.ModuleType) -> None:
-    """
-    Runs the file. Its compiled form is not kept: two versions that a second and no byte lie between would pass for one.
-    Raises whatever reading, compiling and running it raises.
-    """
+    """Runs the file. Its compiled form is not kept, because two versions of the same second and size would count as
+    one. Raises any error of reading, compiling and running it."""
     loader = module.__loader__
     assert isinstance(loader, importlib.machinery.SourceFileLoader)
     source = loader.get_data(loader.path)
-    if b"\0" in source:  # which Python refuses without a word about where
+    if b"\0" in source:  # Python refuses it without naming the line
         line = source.count(b"\n", 0, source.index(b"\0")) + 1
         raise SyntaxError("a null byte", (loader.path, line, None, None))
     exec(compile(source, loader.path, "exec", dont_inherit=True), module.__dict__)
@@ -68,9 +64,10 @@ def _folder_package(folder: str) -> types.ModuleType:
 
 
 def _name_for(path: str) -> str:
-    """The name of the file, unless a module of Python or of ours bears it: who imports that one shall get it."""
+    """The name of the file, unless a module of Python or of ours has it: an import of that name must find the
+    module."""
     name = os.path.splitext(os.path.basename(path))[0]
-    # Before the app's folder stands on the path.
+    # Imported before the app's folder is on the path.
     if name in OWN_PACKAGES:
         importlib.import_module(name)
     elif _is_standard(name):

@@ -1,4 +1,4 @@
-"""Turns whatever the import of an app raises into file, line, cause and cure."""
+"""Turns any exception of an app's import into a message with file, line, cause and cure."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from banana_worker.load.newer_python import newer_python_hint
 
 
 class AppLoadError(Exception):
-    """The app cannot be loaded. The message names file, line, cause and cure, `detail` has the traceback if one tells
-    more; `outlook` is one of outlook.py's."""
+    """The app cannot be loaded. The message names file, line, cause and cure; `detail` has the traceback if that is
+    of use; `outlook` is one of outlook.py's."""
 
     def __init__(self, message: str, outlook: str = PERMANENT, detail: str = "") -> None:
         super().__init__(message)
@@ -34,13 +34,14 @@ def explain_import_error(path: str, thrown: BaseException) -> AppLoadError:
     if isinstance(thrown, ModuleNotFoundError) and thrown.name:
         return AppLoadError(explain_missing_module(path, place, thrown))
     if isinstance(thrown, SystemExit):
-        # An app that waits for its database may end like this, too: the same end twice is no proof that it always will.
+        # An app that waits for its database may end like this too, so the same end twice does not prove that it always
+        # will.
         return AppLoadError(_explain_exit(place, thrown), TRANSIENT)
     return _raised(place, thrown, PERMANENT if is_a(thrown, ImportError) else outlook_of(thrown))
 
 
 def explain_own_mms(path: str, error: ImportError) -> AppLoadError:
-    """`error`: what our part for custom services got from an `mms` that is not ours."""
+    """`error`: raised when our part for custom services imported an `mms` that is not ours."""
     found = sys.modules.get("mms")
     where = getattr(found, "__file__", None) or "a folder without __init__.py"
     return AppLoadError(
@@ -61,7 +62,7 @@ def _raised(place: str, thrown: BaseException, outlook: str) -> AppLoadError:
 
 
 def _is_apps_mistake(thrown: BaseException) -> bool:
-    """By the name: the class may come from another copy of the package."""
+    """Compares names, because the class may come from another copy of the package."""
     return class_name(thrown) in ("RouteAlreadyInUseException", "InvalidEndpointTypeException")
 
 
@@ -79,14 +80,14 @@ def _explain_syntax_error(error: SyntaxError, path: str) -> str:
 
 
 def _not_utf8(file: str) -> Optional[int]:
-    """The number of the first line that is not UTF-8; None if all are, or if nobody can tell."""
+    """The number of the first line that is not UTF-8; None if all are, or if the file cannot be read."""
     try:
         with open(file, "rb") as source:
             source.read().decode("utf-8")
     except UnicodeDecodeError as error:
         return error.object.count(b"\n", 0, error.start) + 1
     except OSError:
-        pass  # the place is a courtesy
+        pass  # the line number is optional
     return None
 
 
@@ -100,10 +101,10 @@ def _explain_exit(place: str, thrown: SystemExit) -> str:
 
 
 def locate_text(path: str, text: str) -> str:
-    """`file:line` of the first line of `path` that holds `text`, `file:1` if none does."""
+    """`file:line` of the first line of `path` that contains `text`; only the path if there is none."""
     try:
         with open(path, encoding="utf-8", errors="replace") as source:
             lines = source.readlines()
     except OSError:
-        return path  # the place is a courtesy
+        return path  # the line number is optional
     return f"{path}:{next((number for number, line in enumerate(lines, 1) if text in line), 1)}"

@@ -1,4 +1,4 @@
-"""What to do about a file that holds nothing that could be served."""
+"""Explains a file in which no app is found."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CLOSE = re.compile(r"infer|predict|handler|run|generate|forward|main", re.IGNOR
 
 
 def not_loadable(path: str) -> Optional[AppLoadError]:
-    """Whoever said what is to be loaded did not ask whether it can be. None if it may be."""
+    """Checks the path before it is loaded, because nothing else has. None if it may be loaded."""
     folder, name = os.path.split(path)
     if os.path.isfile(folder):
         return AppLoadError(f"{folder}: the model is this file, and its handler names another, {name}.")
@@ -34,7 +34,7 @@ def not_loadable(path: str) -> Optional[AppLoadError]:
 
 
 def missing_inference(path: str, module: types.ModuleType) -> AppLoadError:
-    """The file is no app of any kind."""
+    """The error of a file that is not an app of any kind."""
     file = os.path.basename(path)
     if "inference" in vars(module):
         where = locate_text(path, "inference")
@@ -57,7 +57,8 @@ def missing_inference(path: str, module: types.ModuleType) -> AppLoadError:
 
 
 def missing_handler(path: str, module: types.ModuleType, name: str, classes: List[str]) -> AppLoadError:
-    """The file was named as a service, and has no handler of that name. `classes`: those with a `handle` method."""
+    """The error of a file that was named as a service, and has no handler of that name. `classes`: those with a
+    `handle` method."""
     file = os.path.basename(path)
     wanted = f"`{name}`" if name else "a function `handle`"
     choice = "Add `def handle(data, context): ...`, or one class with such a method."
@@ -70,7 +71,7 @@ def missing_handler(path: str, module: types.ModuleType, name: str, classes: Lis
 
 
 def _own_names(module: types.ModuleType, body: List[Any]) -> List[str]:
-    """The names that the file gives to functions, classes and values, and not what it imports."""
+    """The names that the file gives to functions, classes and values, without its imports."""
     imported = _imported_names(body)
     return [
         name
@@ -80,7 +81,7 @@ def _own_names(module: types.ModuleType, body: List[Any]) -> List[str]:
 
 
 def _imported_names(body: List[Any]) -> Set[str]:
-    """What the imports of a module are called in it, those under an `if` or a `try` included."""
+    """The names that a module's imports get in it, those under an `if` or a `try` included."""
     ast = import_standard("ast")
     outer = [one for one in body if not isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))]
     imports = [inner for one in outer for inner in ast.walk(one) if isinstance(inner, (ast.Import, ast.ImportFrom))]
@@ -95,7 +96,8 @@ def _names(names: List[str]) -> str:
 
 
 def _statements_of(path: str) -> List[Any]:
-    """Those of the top level of the file; none if it has changed since it was imported and cannot be read any more."""
+    """The statements of the top level of the file; none if it has changed since it was imported and cannot be read
+    any more."""
     try:
         with open(path, "rb") as source:
             body: List[Any] = import_standard("ast").parse(source.read()).body
@@ -105,7 +107,7 @@ def _statements_of(path: str) -> List[Any]:
 
 
 def _hidden_potassium(path: str, body: List[Any]) -> Optional[str]:
-    """Says what is missing if the file has imported our Potassium and makes one that no name of the module is."""
+    """Explains a file that has imported our Potassium and makes an app that no name of the module refers to."""
     if potassium_class() is None:
         return None
     ast = import_standard("ast")
@@ -121,7 +123,7 @@ _MAKE_APP = "Write `app = ...` at the top level of the file, such as `app = crea
 
 
 def _knows_potassium(module: types.ModuleType) -> bool:
-    """Whether the file, or the file of a function that it has, or a module, has imported our Potassium and may make one."""
+    """Whether the file, or the file of a function or module in it, has imported our Potassium and may make an app."""
     kind = potassium_class()
     spaces = [vars(module)]
     for value in vars(module).values():
@@ -132,12 +134,12 @@ def _knows_potassium(module: types.ModuleType) -> bool:
     return kind is not None and any(value is kind for space in spaces for value in space.values())
 
 
-# Python's own: asked for its names, a module that loads itself when it is used would do so.
+# Python's own descriptor: reading the attribute would load a module that loads itself on its first use.
 _DICT: Any = vars(types.ModuleType)["__dict__"]
 
 
 def _hidden_inference(path: str, body: List[Any]) -> Optional[str]:
-    """Says where `def inference` stands, if it is in the file and the module does not have it."""
+    """Explains a `def inference` that is in the file but not a name of the module."""
     ast = import_standard("ast")
     for outer in body:
         if not isinstance(outer, (ast.If, ast.ClassDef, ast.FunctionDef)):

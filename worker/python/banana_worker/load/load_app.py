@@ -1,4 +1,4 @@
-"""Imports the app's file and finds the adapter that fits what it holds."""
+"""Imports the app's file and finds the adapter that fits its contents."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["AppLoadError", "load_app"]
 class _Imported(NamedTuple):
     path: str
     module: types.ModuleType
-    # What `app.serve()` was called on while the file was imported; None if it was not.
+    # The object whose `serve()` was called while the file was imported; None if there was no such call.
     served: Optional[object]
 
 
@@ -89,7 +89,7 @@ def _service(imported: _Imported, spec: StartSpec) -> Optional[LoadedApp]:
 
 
 def _adapt(imported: _Imported, adapt: Callable[[_Imported], Optional[LoadedApp]]) -> Optional[LoadedApp]:
-    """@raises AppLoadError in place of the TypeError that says which name of the module is of a wrong kind"""
+    """@raises AppLoadError in place of the TypeError about a name of the module with a wrong type"""
     try:
         return adapt(imported)
     except TypeError as wrong:

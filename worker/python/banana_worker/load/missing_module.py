@@ -1,4 +1,4 @@
-"""What to do about a module that an app imports and Python does not find."""
+"""Explains a module that an app imports and Python does not find."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from banana_worker.failures.stack_frame import places_in
 from banana_worker.load.app_module import FOLDER_PACKAGE
 from banana_worker.load.newer_python import newer_python_hint
 
-# Names under which packages are installed, where they are not those under which they are imported.
+# Names of packages for pip, if they differ from the name of the import.
 _DISTRIBUTIONS = {
     "attr": "attrs",
     "bs4": "beautifulsoup4",
@@ -43,7 +43,7 @@ _DISTRIBUTIONS = {
     "zmq": "pyzmq",
 }
 
-# Modules that Python had, and has no more.
+# Modules that Python had in earlier versions.
 _REMOVED = (
     "aifc asynchat asyncore audioop binhex cgi cgitb chunk crypt formatter imghdr imp lib2to3 mailcap msilib nis"
     " nntplib ossaudiodev parser pipes smtpd sndhdr spwd sunau symbol telnetlib uu xdrlib"
@@ -76,7 +76,7 @@ def explain_missing_module(path: str, place: str, error: ModuleNotFoundError) ->
 
 
 def _importer(place: str, error: ModuleNotFoundError) -> str:
-    """Which installed package wants the module, if it is not the app's own code."""
+    """The installed package that imports the module, if it is not the app's own code."""
     outside = [each for each in places_in(error) if not each.file.startswith("<frozen")]
     last = f"{outside[-1].file}:{outside[-1].line}" if outside else place
     return "" if last == place else f", which {last} wants"
@@ -98,7 +98,7 @@ def _requirements_with(path: str, distribution: str) -> Optional[str]:
 
 
 def _is_named(distribution: str, line: str) -> bool:
-    """Whether a line of requirements asks for the package, or for its other form without windows (opencv)."""
+    """Whether a line of requirements names the package, or its other form without windows (opencv)."""
     named = re.match(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)", line)
     return named is not None and _normal(named.group(1)) in (_normal(distribution), _normal(distribution + "-headless"))
 

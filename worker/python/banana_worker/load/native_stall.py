@@ -1,7 +1,8 @@
-"""Leaves the place of a start that hangs in native code behind the note on fd 5, where the front finds it.
+"""Writes the place of a start that hangs in native code behind the note on fd 5, where the front finds it.
 
-Such code may hold the GIL, and then no thread of Python runs. The watchdog of `faulthandler` is a thread that needs none.
-It looks into threads that may be running, so it is stopped once the start is over, or another thread has told the place.
+Such code may hold the GIL, and then no thread of Python runs. The watchdog of `faulthandler` is a thread that needs
+no GIL. It reads the stacks of running threads, so it is stopped once the start is over, or another thread has logged
+the place.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from banana_worker.process.descriptors import BEGUN_FD
 
 
 class NativeStall:
-    """There is one watchdog in a process: an app that starts it for itself takes it over."""
+    """A process has only one watchdog: if the app starts it, it is the app's from then on."""
 
     def __init__(self) -> None:
         self._at = 0.0
@@ -25,17 +26,17 @@ class NativeStall:
         self._start_watchdog = faulthandler.dump_traceback_later
 
     def watch(self, after_s: float) -> None:
-        """Leaves the places of all threads in `after_s` seconds, unless `end` is called before."""
+        """Writes the places of all threads in `after_s` seconds, unless `end` is called before."""
         self._at = time.monotonic() + after_s
         self._is_over = False
         os.lseek(BEGUN_FD, NOTE_BYTES, os.SEEK_SET)
         faulthandler.dump_traceback_later = self._hand_over
-        # A forked child has no such thread, and whoever stops it there would wait for ever.
+        # A forked child has no such thread, and stopping it there would wait for ever.
         os.register_at_fork(before=self._stop, after_in_parent=self._start, after_in_child=self._forget)
         self._start()
 
     def end(self) -> None:
-        """Nothing is left from now on."""
+        """Stops the watchdog."""
         self._is_over = True
         if faulthandler.dump_traceback_later == self._hand_over:
             faulthandler.dump_traceback_later = self._start_watchdog
@@ -52,12 +53,12 @@ class NativeStall:
             faulthandler.cancel_dump_traceback_later()
 
     def _forget(self) -> None:
-        """Nobody ends a watchdog of a child, so none is started there, whatever the child forks."""
+        """A watchdog in a child would never be stopped, so none is started there, even when the child forks."""
         self._is_over = True
         self._is_armed = False
 
     def _hand_over(self, *args: Any, **named: Any) -> Any:
-        """In place of `faulthandler.dump_traceback_later` while the app starts."""
+        """Replaces `faulthandler.dump_traceback_later` while the app starts."""
         self._is_over = True
         self._is_armed = False
         return self._start_watchdog(*args, **named)

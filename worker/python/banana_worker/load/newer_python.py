@@ -1,4 +1,4 @@
-"""What an app uses that its interpreter is too old for, as far as that can be told from what it raises."""
+"""Recognises features that this Python is too old for in the exceptions that they cause."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Version = Tuple[int, int]
 # Modules that came with a version after the first that a worker runs on.
 _MODULES = {"zoneinfo": (3, 9), "graphlib": (3, 9), "tomllib": (3, 11)}
 
-# What is looked at of a message, or of a line: some patterns take far longer than a text is long.
+# Characters of a message, or of a line, that are searched: some patterns take more than linear time.
 _MOST_CHARS = 300
 
 
 class _Feature(NamedTuple):
     name: str
     since: Version
-    # What is searched for in the message of a TypeError, or in the line of a SyntaxError.
+    # Searched for in the message of a TypeError, or in the line of a SyntaxError.
     pattern: str
 
 
@@ -38,7 +38,7 @@ _SYNTAX = (
 
 
 def newer_python_hint(thrown: BaseException) -> str:
-    """A sentence that says which Python is needed; empty if this one is not known to be too old."""
+    """A sentence with the Python version that is needed; empty if this one is not known to be too old."""
     if not is_a(thrown, ModuleNotFoundError, TypeError, SyntaxError):
         return ""
     if isinstance(thrown, ModuleNotFoundError):

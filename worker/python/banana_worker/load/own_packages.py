@@ -1,4 +1,5 @@
-"""Names of packages that the server has of its own. A file or folder of such a name beside the app wins, and is told of."""
+"""The names of the server's own packages. A file or folder of such a name beside the app is used instead, with a
+warning."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ OWN_PACKAGES = (*_SERVERS, "banana_worker")
 
 
 class _Watch:
-    """An import hook that finds nothing, and warns of the first import that does not give ours."""
+    """An import hook that finds nothing, but warns of the first import that finds another package than ours."""
 
     def find_spec(self, name: str, path: Optional[Sequence[str]], target: Any = None) -> None:
         if path is not None or name not in _SERVERS:
@@ -37,6 +38,6 @@ _watch: Any = _Watch()
 
 
 def watch_imports() -> None:
-    """Warns from now on. It is asked after the hook that finds modules for the worker itself."""
+    """Warns from now on. The hook comes behind the one that finds modules for the worker itself."""
     if _watch not in sys.meta_path:
         sys.meta_path.insert(1, _watch)

@@ -1,4 +1,4 @@
-"""The log that a custom service finds, set up as Multi Model Server and TorchServe do it for their handlers."""
+"""Sets up the log of a custom service as Multi Model Server and TorchServe do."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from banana_worker.standard_modules import import_standard
 
 
 def log_from_info() -> None:
-    """From here on, messages of level INFO and above are lines on stdout. Does nothing if the app has set its log up."""
+    """From here on, messages of level INFO and above are lines on stdout. Does nothing if the app has set up its own
+    log."""
     logging = import_standard("logging")
-    # It may be a file of the app that is named so.
+    # False if `logging` is a file of the app.
     if hasattr(logging, "basicConfig"):
         logging.basicConfig(stream=sys.stdout, format="%(message)s", level=logging.INFO)

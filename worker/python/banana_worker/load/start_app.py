@@ -1,6 +1,6 @@
-"""From an app's file to an app that may get calls: import, `init`, one call with the example.
+"""Starts an app, until it can take calls: import, `init`, one call with the example.
 
-What goes wrong is a `StartFailure`, which ends the worker.
+An error is a `StartFailure`, which ends the worker.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ _MAX_EXAMPLE_CHARS = 240
 
 
 class StartFailure(Exception):
-    """Why a worker cannot start. `detail` is for the log; `outlook` says whether the next start may succeed."""
+    """The reason for which a worker cannot start. `detail` is for the log; `outlook` is the chance that the next
+    start succeeds."""
 
     def __init__(self, code: str, message: str, detail: str, outlook: str) -> None:
         super().__init__(message)
@@ -55,7 +56,8 @@ def import_app(spec: StartSpec) -> LoadedApp:
 
 
 def _enter(model_dir: str) -> None:
-    """A service finds its files by their paths in the model's folder. @raises AppLoadError"""
+    """Makes the model's folder the current one, because a service finds its files by their paths there. @raises
+    AppLoadError"""
     try:
         os.chdir(model_dir)
     except OSError as error:
@@ -64,7 +66,7 @@ def _enter(model_dir: str) -> None:
 
 
 def loaded_info(app: LoadedApp) -> Dict[str, Any]:
-    """What the front has to know of an app before its `init` has run."""
+    """The facts about an app that the front needs before its `init` has run."""
     options = json.loads(json.dumps(app.model_options, default=str))
     info = {"routes": [_route_field(route) for route in app.routes], "modelOptions": options}
     return dict(info, example=_example_text(app.example))
@@ -108,7 +110,7 @@ def _shown(thrown: BaseException) -> str:
 
 
 def _run_example(app: LoadedApp, example: Example, options: RunnerOptions) -> None:
-    """Its answer goes through the encoders, so that a wrong one fails before the worker is ready."""
+    """Encodes the answer too, so that a wrong one fails before the worker is ready."""
     route = example.route
     call = Call(0, 0, 0, "example", route, route, "", "json", "", "", None, "")
     options.prints.begin("example")
@@ -137,7 +139,7 @@ def _drain(chunks: Any, options: RunnerOptions) -> None:
 
 
 def _example_text(example: Any) -> str:
-    """The example as a person may paste it; empty if it is too long, or if JSON would make something else of it."""
+    """The example as JSON that can be pasted; empty if it is too long, or if JSON would change it."""
     if example is None:
         return ""
     try:

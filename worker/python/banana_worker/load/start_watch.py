@@ -1,4 +1,4 @@
-"""A start that runs out of time says where it is: the front ends it, and cannot look into it."""
+"""Logs the place of a start that runs out of time, before the front ends the worker."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _LAST_WORD_MS = 5000.0
 
 
 class StartWatch:
-    """Watches the thread that makes it. Where that holds the GIL in native code, no other thread of Python can look at it:
-    then `native_stall.py` leaves its place for the front."""
+    """Watches the thread that makes it. If that holds the GIL in native code, no other thread of Python can look at
+    it; then `native_stall.py` leaves its place for the front."""
 
     def __init__(
         self, ready_within_ms: Optional[float], coroutine: Callable[[], Any], log: Callable[[str], None]
     ) -> None:
-        """`tell` is called once, from a thread of its own, 5 s before the time is over, or after half of it. `coroutine`
-        gives the one that the watched thread runs, or None."""
+        """`log` is called once, from a thread of its own, 5 s before the time is over, or after half of it.
+        `coroutine` returns the one that the watched thread runs, or None."""
         self._log = log
         self._coroutine = coroutine
         self._watched = threading.get_ident()
@@ -34,7 +34,7 @@ class StartWatch:
             threading.Thread(target=self._look, args=times, name="banana-serve start watch", daemon=True).start()
 
     def end(self) -> None:
-        """The start is over; nothing is told from now on."""
+        """The start is over; nothing is logged from now on."""
         self._native.end()
         self._over.set()
 

@@ -1,4 +1,5 @@
-"""What an app has returned, as the answer that goes to the front: by what it is, then by what the client accepts."""
+"""Turns an app's output into the answer for the front: first by the output's type, then by the formats that the
+client accepts."""
 
 from __future__ import annotations
 
@@ -29,11 +30,9 @@ class WholeAnswer(NamedTuple):
 
 
 class StreamedAnswer(NamedTuple):
-    """
-    `chunks` is an iterator, or an async iterator (it has `__anext__`), of the bytes to send; closing it closes what the
-    app gave. `head` is called once, when the first chunk, or the end, is there. What `chunks` raises fails the call: a
-    ServeError as it is, anything else as the app's failure.
-    """
+    """`chunks` is an iterator, or an async iterator (it has `__anext__`), of the bytes to send; closing it closes
+    the app's own. `head` is called once, when the first chunk or the end is there. An exception of `chunks` fails
+    the call: a ServeError unchanged, any other as the app's failure."""
 
     head: Callable[[], ReplyHead]
     chunks: Union[SyncChunks, AsyncChunks]
@@ -47,10 +46,8 @@ _BYTES_HEAD = ReplyHead(200, "application/octet-stream")
 
 
 def answer_of(output: object, call: Call) -> Answer:
-    """
-    The answer to a call; an exception that was returned is raised. @raises ServeError SERVE_OUTPUT_INVALID for what
-    cannot be encoded.
-    """
+    """The answer to a call. An exception that was returned is raised. @raises ServeError SERVE_OUTPUT_INVALID for an
+    output that cannot be encoded."""
     kind = type(output)
     if kind is not dict and kind is not list:
         special = _special_answer(output, call)
@@ -63,7 +60,7 @@ def answer_of(output: object, call: Call) -> Answer:
 
 
 def _special_answer(output: object, call: Call) -> Union[Answer, None]:
-    """The answer for what is no value in a format of the client's choice; None for what is one."""
+    """The answer for an output that is not written in a format of the client's choice; None for any other."""
     if isinstance(output, Reply):
         return _reply_answer(output, call)
     if isinstance(output, _BYTES):

@@ -1,9 +1,9 @@
-"""Calls on their way in.
+"""Calls whose frames are still arriving.
 
-A batch is handed over, in one piece, once its last frame is here and all its bodies are whole; so is a call that is a
-batch of its own. Before: `main.py` has the frames. After: `run_loop.py` begins what is handed over.
+A batch, of one call or more, is handed over in one piece, once its last frame is here and all its bodies are whole.
+Before: `main.py` has the frames. After: `run_loop.py` begins the calls.
 
-For whoever reads messages, one thread at a time.
+For the thread that reads messages, one at a time.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _GrowingBody:
         return self._view[at : at + size]
 
     def whole(self) -> bytes:
-        """Nothing may hold a view of it any more."""
+        """The body. No view of its memory may be left."""
         self.forget()
         return self._file.getvalue()
 
@@ -49,7 +49,7 @@ class _GrowingBody:
         self.forget()
 
     def forget(self) -> None:
-        """The memory must have no view when it is freed."""
+        """Releases the view, without which the memory cannot be freed."""
         if self._view is not None:
             self._view.release()
             self._view = None
@@ -71,7 +71,7 @@ class _ArrivingBatch:
 
 class ArrivingCalls:
     def __init__(self, on_whole: Callable[[List[WaitingCall]], None]) -> None:
-        """`on_whole` gets the calls of one batch in the order in which they were sent; never none."""
+        """`on_whole` gets the calls of one batch, at least one, in the order in which they were sent."""
         self._on_whole = on_whole
         self._batches: Dict[int, _ArrivingBatch] = {}
         # Calls whose bodies are still arriving, by their ids.

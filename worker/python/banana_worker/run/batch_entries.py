@@ -1,4 +1,4 @@
-"""What a batch function returned, matched with its calls."""
+"""Matches the output of a batch function with its calls."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ Item = TypeVar("Item")
 
 
 def entries_of(returned: Any, calls: int) -> List[Any]:
-    """A copy of the entries, one per call, in the order of the calls. Anything that has a length and an order counts, an
-    array or a tensor, too. @raises ServeError SERVE_OUTPUT_INVALID that says how many there are and should be"""
+    """A copy of the entries, one per call, in the order of the calls. Any type with a length and an order counts,
+    such as an array or a tensor. @raises ServeError SERVE_OUTPUT_INVALID with the number of entries found and
+    expected"""
     count = _count_of(returned)
     entries = _listed(returned) if count == calls else None
     if entries is not None:
@@ -26,7 +27,7 @@ def entries_of(returned: Any, calls: int) -> List[Any]:
 
 
 def _count_of(returned: Any) -> Optional[int]:
-    """How many entries there seem to be; None if it is nothing that has entries."""
+    """The number of entries; None if the value has no entries."""
     is_text = isinstance(returned, (str, bytes, bytearray, memoryview, dict))
     if is_text or not hasattr(returned, "__len__") or not hasattr(returned, "__getitem__"):
         return None
@@ -37,7 +38,7 @@ def _count_of(returned: Any) -> Optional[int]:
 
 
 def _listed(returned: Any) -> Optional[List[Any]]:
-    """Only of as many as there should be: an array of a wrong shape may have a hundred million."""
+    """Called only for the right number of entries: an array of a wrong shape may have a hundred million."""
     if isinstance(returned, (list, tuple)):
         return list(returned)
     try:
@@ -47,7 +48,7 @@ def _listed(returned: Any) -> Optional[List[Any]]:
 
 
 def only_entry(returned: Any) -> Any:
-    """The entry of a batch of one. @raises ServeError SERVE_OUTPUT_INVALID if there is none, or are more"""
+    """The entry of a batch of one. @raises ServeError SERVE_OUTPUT_INVALID if there is any other number of entries"""
     return entries_of(returned, 1)[0]
 
 
@@ -56,6 +57,6 @@ def _counted(count: int, one: str, many: str) -> str:
 
 
 def halves_of(items: List[Item]) -> Tuple[List[Item], List[Item]]:
-    """Two parts as equal as can be: so ceil(log2 n) halvings leave each item alone. `items`: two or more."""
+    """Two parts as equal as possible, so ceil(log2 n) halvings leave each item alone. `items`: two or more."""
     middle = (len(items) + 1) // 2
     return items[:middle], items[middle:]

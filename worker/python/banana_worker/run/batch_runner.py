@@ -1,10 +1,11 @@
-"""The calls of a batch, from their common begin to the end of the last.
+"""Runs the calls of a batch, from their common begin to the end of the last.
 
-1. A note with the last id says that all of them begin.
+1. A note with the last id marks the begin of all of them.
 2. Each body is read; one that is malformed fails its own call, and the others run.
 3. The app's batch function gets all inputs and returns one entry for each: `running_call.py` answers each by itself.
-4. If it raises and the app said `repeatable`, the inputs run again in halves, so that only the guilty one fails.
-5. Streams among the answers go on in turns, so that a slow client holds up none of the others.
+4. If it raises and the app declared itself `repeatable`, the inputs run again in halves, so that only the guilty one
+fails.
+5. Streams among the answers take turns, so that a slow client does not hold up the others.
 
 One object runs all batches of a worker, one after the other, on the main thread.
 """
@@ -37,7 +38,7 @@ class _Stream(NamedTuple):
 
     running: RunningCall
     streamed: StreamedAnswer
-    # Its own: what its call, or its batch, has put into context variables, and what no other stream puts there.
+    # The stream's own copy: the context variables of its call or batch, without those of other streams.
     context: contextvars.Context
 
 
@@ -48,17 +49,15 @@ class BatchRunner(Runner):
         self._calls: Dict[int, RunningCall] = {}
         self._streams: List[_Stream] = []
         self._raised: Optional[BaseException] = None
-        self._has_told_of_repeatable = False
+        self._has_hinted = False
 
     def take(self, batch: List[WaitingCall]) -> None:
         host = self.options.host
         self._calls = {waiting.call.id: RunningCall(host, waiting) for waiting in batch}
 
     def run(self) -> Optional[BaseException]:
-        """
-        Runs calls of one route to their ends. Returns what the app raised for the last of them, if it did, and before all
-        else what says that the process is spoiled. @raises AppExit
-        """
+        """Runs calls of one route to their ends. Returns the app's exception for the last of them, if there was one;
+        an exception that shows a spoiled process goes before any other. @raises AppExit"""
         calls = list(self._calls.values())
         self.options.note.begin(calls[-1].call.id)
         self._raised = None
@@ -83,14 +82,14 @@ class BatchRunner(Runner):
         if running is None:
             return
         running.cancel(reason)
-        if self._nobody_waits():
+        if self._all_left():
             self.options.tasks.cancel()
 
     def abort(self, reason: str) -> None:
         for running in list(self._calls.values()):
             running.ctx.cancel(reason)
 
-    def _nobody_waits(self) -> bool:
+    def _all_left(self) -> bool:
         return all(running.cancelled or running.has_ended for running in list(self._calls.values()))
 
     def _read_inputs(self, calls: List[RunningCall]) -> List[_Item]:
@@ -105,9 +104,9 @@ class BatchRunner(Runner):
         return items
 
     def _run_items(self, items: List[_Item]) -> None:
-        """Runs the items that somebody still waits for, and answers them."""
+        """Runs the items whose clients still wait, and answers them."""
         waited: List[_Item] = []
-        for item in items:  # one look at each: the other thread may take in a cancel at any time
+        for item in items:  # reads each flag once: the other thread may set it at any time
             if item.running.cancelled:
                 item.running.fail(ServeError("SERVE_CANCELLED"))
             else:
@@ -124,17 +123,17 @@ class BatchRunner(Runner):
         self._answer_all(waited, returned)
 
     def _ask_app(self, items: List[_Item]) -> Any:
-        """What the batch function returns. A call that is alone by now runs as any single call does."""
+        """The output of the batch function. A call that is alone by now runs like any single call."""
         app, tasks = self.options.app, self.options.tasks
         running, value = items[0]
         route = running.call.route
         if len(items) == 1:
-            return [tasks.settled(app.handle(route, value, running.ctx), self._nobody_waits)]
+            return [tasks.settled(app.handle(route, value, running.ctx), self._all_left)]
         output = app.handle_batch(route, [item.input for item in items], [item.running.ctx for item in items])
-        return tasks.settled(output, self._nobody_waits)
+        return tasks.settled(output, self._all_left)
 
     def _on_raised(self, items: List[_Item], thrown: BaseException) -> None:
-        """Nothing of these items has been answered."""
+        """Fails these items, none of which has been answered, or runs them again in halves."""
         if is_cancellation(thrown) and all(item.running.cancelled for item in items):
             thrown = ServeError("SERVE_CANCELLED")
         elif len(items) > 1 and self.options.app.repeatable:
@@ -144,7 +143,7 @@ class BatchRunner(Runner):
         else:
             self._note_outcome(thrown)
             if len(items) > 1:
-                self._tell_of_repeatable(len(items))
+                self._hint_at_repeatable(len(items))
         for item in items:
             item.running.fail(thrown)
 
@@ -156,7 +155,7 @@ class BatchRunner(Runner):
         for item, entry in zip(items, entries):
             try:
                 streamed = item.running.answer(entry)
-            except BaseException as thrown:  # a panic of a library in Rust is no Exception
+            except BaseException as thrown:  # a panic of a library in Rust is not an Exception
                 check_is_worker(thrown)
                 item.running.fail(thrown)
                 self._note_outcome(thrown)
@@ -168,16 +167,16 @@ class BatchRunner(Runner):
 
     def _send_streams(self) -> None:
         streams, self._streams = self._streams, []
-        thrown: BaseException = ServeError("SERVE_CANCELLED")  # of those that were cancelled before they began
+        thrown: BaseException = ServeError("SERVE_CANCELLED")  # for streams that were cancelled before they began
         try:
             if any(hasattr(stream.streamed.chunks, "__anext__") for stream in streams):
                 sending = [(self._send_async(stream.running, stream.streamed), stream.context) for stream in streams]
-                self.options.tasks.run_together(sending, self._nobody_waits)
+                self.options.tasks.run_together(sending, self._all_left)
             elif streams:
                 self._send_in_turns(streams)
         except AppExit:
             raise
-        except BaseException as raised:  # by a signal handler of the app's, while all of them wait
+        except BaseException as raised:  # raised by a signal handler of the app while all of them wait
             check_is_worker(raised)
             self._note_outcome(raised)
             thrown = raised
@@ -192,7 +191,7 @@ class BatchRunner(Runner):
             open_ones = [one for one in open_ones if self._step(*one)]
 
     def _step(self, running: RunningCall, steps: Iterator[None], context: contextvars.Context) -> bool:
-        """Sends what has credit. Returns whether there is more."""
+        """Sends a chunk if there is credit. Returns whether there is more."""
         assert running.stream is not None
         if not running.stream.credit.may_go_on():
             return True
@@ -207,7 +206,7 @@ class BatchRunner(Runner):
         return False
 
     async def _send_async(self, running: RunningCall, streamed: StreamedAnswer) -> None:
-        """Never raises, but for the end of the worker."""
+        """Never raises, except for the end of the worker."""
         stream = running.open_stream()
         chunks: Any = streamed.chunks
         try:
@@ -230,14 +229,14 @@ class BatchRunner(Runner):
         self._note_outcome(thrown)
 
     def _note_outcome(self, raised: Optional[BaseException]) -> None:
-        """None: the app did not raise."""
+        """`raised`: None if the app did not raise."""
         if self._raised is None or loss_of_gpu(self._raised) is None:
             self._raised = raised
 
-    def _tell_of_repeatable(self, count: int) -> None:
-        if self._has_told_of_repeatable:
+    def _hint_at_repeatable(self, count: int) -> None:
+        if self._has_hinted:
             return
-        self._has_told_of_repeatable = True
+        self._has_hinted = True
         self.options.host.surroundings.log.warn(
             "The batch function raised, and all %d calls of its batch fail for it. If an input may run again without harm, "
             'say so with `config = {"repeatable": True}`: then such a batch runs again in halves, and only the call that '

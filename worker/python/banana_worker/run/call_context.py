@@ -1,4 +1,4 @@
-"""`ctx` of one call. Everything that costs something is made when the app first asks for it."""
+"""`ctx` of one call. Its costly parts are made when the app first uses them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from banana_worker.report.app_log import AppLog
     from banana_worker.report.app_metrics import OwnMetrics
 
-# Of all contexts: a wait is rare. A signal handler may wait while its thread begins to.
+# One lock for all contexts, because waits are rare. Reentrant: a signal handler may wait while its thread begins to.
 _first_wait_lock = threading.RLock()
 
 
@@ -28,7 +28,7 @@ class WorkerInfo:
 
 
 class InitContext(NamedTuple):
-    """What `init` may ask for."""
+    """The context of `init`."""
 
     worker: WorkerInfo
     log: AppLog
@@ -36,7 +36,7 @@ class InitContext(NamedTuple):
 
 
 class CallSurroundings(NamedTuple):
-    """What is the same for the contexts of all calls of a worker."""
+    """The parts of a context that all calls of a worker share."""
 
     worker: WorkerInfo
     log: AppLog
@@ -44,7 +44,7 @@ class CallSurroundings(NamedTuple):
 
 
 class CallContext:
-    """What an app may know of a call. All of it may be read from any thread."""
+    """The context of a call. All of it may be read from any thread."""
 
     __slots__ = ("call", "worker", "metrics", "_log", "_worker_log", "_body", "_headers", "_query", "_reason", "_left")
 
@@ -62,7 +62,7 @@ class CallContext:
 
     @property
     def call_id(self) -> int:
-        """The call's name on the wire."""
+        """The call's id on the wire."""
         return self.call.id
 
     @property
@@ -82,7 +82,7 @@ class CallContext:
 
     @property
     def deadline(self) -> Optional[float]:
-        """When the client stops waiting, as `time.time()` counts; None without a deadline."""
+        """The end of the client's deadline, as `time.time()` counts; None without a deadline."""
         deadline_ms = self.call.deadline_ms
         return None if deadline_ms is None else deadline_ms / 1000
 
@@ -92,7 +92,7 @@ class CallContext:
         return self._body
 
     def forget_body(self) -> None:
-        """The body is not needed any more. An app may keep the rest for long."""
+        """Frees the body, which is not needed any more; an app may keep the rest for long."""
         self._body = b""
 
     @property
@@ -120,30 +120,30 @@ class CallContext:
 
     @property
     def cancelled(self) -> bool:
-        """True once nobody waits any more: the client has left, a limit has passed, or the server stops."""
+        """True once the answer is not needed any more: the client has left, a limit has passed, or the server stops."""
         return self._reason is not None
 
     @property
     def cancel_reason(self) -> str:
-        """Why nobody waits any more; empty while somebody does."""
+        """The reason for which the answer is not needed any more; empty before that."""
         return self._reason or ""
 
     def wait_cancelled(self, timeout: Optional[float] = None) -> bool:
-        """Waits up to `timeout` seconds, without one for ever, until nobody waits for the call; returns `cancelled`."""
+        """Waits up to `timeout` seconds, or without a limit, until the call is cancelled; returns `cancelled`."""
         left = self._left_event()
         if self._reason is not None:
             return True
         return left.wait(timeout) or self.cancelled
 
     def cancel(self, reason: str) -> None:
-        """For the worker: tells the app that nobody waits any more. The first reason stays."""
+        """For the worker: cancels the call for the app. The first reason stays."""
         if self._reason is None:
             self._reason = reason
         if self._left is not None:
             self._left.set()
 
     def _left_event(self) -> threading.Event:
-        """One for all that wait, made by the first of them."""
+        """One event for all waiting threads, made by the first of them."""
         with _first_wait_lock:
             if self._left is None:
                 self._left = threading.Event()

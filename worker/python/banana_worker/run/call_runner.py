@@ -1,8 +1,8 @@
-"""The call that runs alone, from its begin to its end.
+"""Runs a single call, from its begin to its end.
 
-1. A note says that it begins, then the app runs: so a death tells exactly which calls may have run.
-2. `running_call.py` makes messages of what the app returns or raises.
-3. When its ending is in the kernel, `run` returns to `run_loop.py`.
+1. A note marks its begin, then the app runs: after a death, the front knows exactly which calls may have run.
+2. `running_call.py` turns the app's output or exception into messages.
+3. When the ending is in the kernel, `run` returns to `run_loop.py`.
 
 One object runs all calls of a worker, one after the other, on the main thread.
 """
@@ -28,7 +28,8 @@ class CallRunner(Runner):
         self._current = RunningCall(self.options.host, batch[0])
 
     def run(self) -> Optional[BaseException]:
-        """Runs the call that was taken to its end, and returns what the app raised, if it did. @raises AppExit"""
+        """Runs the call that was taken to its end, and returns the app's exception, if there was one. @raises
+        AppExit"""
         running = self._current
         assert running is not None
         self.options.note.begin(running.call.id)
@@ -92,7 +93,7 @@ class CallRunner(Runner):
 
     def _fail(self, running: RunningCall, thrown: BaseException) -> Optional[BaseException]:
         if running.has_ended:
-            return None  # the ending was the last that could raise
+            return None  # the ending was the last step that could raise
         if running.cancelled and is_cancellation(thrown):
             running.fail(ServeError("SERVE_CANCELLED"))
             return None

@@ -1,7 +1,7 @@
 """The app's end of a call that is a WebSocket.
 
-In: parts become messages, messages wait for the app to `receive` them, and each one taken gives its credit back to the
-client. Out: messages leave in the order of `send`, in parts, within the credit that the front has granted.
+In: parts become messages, messages wait for the app to `receive` them, and each message taken gives its credit back
+to the client. Out: messages leave in the order of `send`, in parts, within the credit that the front has granted.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ Message = Union[str, bytes]
 
 
 class ClosedSocket(ConnectionError):
-    """`send` was called when the client had left, or after `close`."""
+    """`send` was called after the client had left, or after `close`."""
 
     def __init__(self) -> None:
         super().__init__("The WebSocket is closed.")
 
 
 class CallSocket:
-    """The client of a WebSocket route. Messages are text or bytes, of any length up to `--max-body`. All of it may be
-    called from any thread; messages of several senders leave one after the other."""
+    """The connection to the client of a WebSocket route. Messages are text or bytes, of any length up to
+    `--max-body`. May be used from any thread; messages of several senders leave one after the other."""
 
     def __init__(self, channel: Channel, waits: Waits, call_id: int, window_bytes: int) -> None:
         """`window_bytes`: the bytes that may be under way in each direction."""
@@ -41,19 +41,19 @@ class CallSocket:
         self._inbox: Deque[Tuple[Message, int]] = collections.deque()
         self._inbox_lock = threading.Lock()
         self._received_frames = 0
-        # How many had come when the front was told last that the app waits.
-        self._told_waiting = -1
-        # A signal handler may send while its thread does.
+        # Number of received parts when the front was last informed that the app waits.
+        self._reported_waiting = -1
+        # Reentrant: a signal handler may send while its thread does.
         self._send_lock = threading.RLock()
         self._is_sending = False
-        # Each frame looks at these two when its turn to leave has come.
+        # Each frame checks these two when its turn to leave has come.
         self._is_closed = False
-        # The call has ended: the front knows nothing of it any more.
+        # The call has ended, and the front has forgotten it.
         self._has_ended = False
         self._window_bytes = window_bytes
 
     def open(self) -> None:
-        """Lets the client speak. Whoever reads messages must find this socket by now."""
+        """Lets the client send. The thread that reads messages must find this socket by now."""
         self._post(["credit", self._id, self._window_bytes])
 
     @property
@@ -62,13 +62,14 @@ class CallSocket:
         return self._credit.cancelled
 
     def receive(self) -> Optional[Message]:
-        """Waits for the client's next message, in order; returns None once it has left, or `close` was called."""
+        """Waits for the client's next message, in order; returns None once the client has left, or `close` was
+        called."""
         while True:
-            is_over = self._is_over()  # before the look: the client may say something, and then leave
+            is_over = self._is_over()  # checked first: the client may send a message and then leave
             taken, received = self._take()
             if taken is not None or is_over:
                 return taken
-            self._say_waiting(received)
+            self._report_waiting(received)
             self._waits.wait(self._has_news)
 
     async def receive_async(self) -> Optional[Message]:
@@ -78,7 +79,7 @@ class CallSocket:
             taken, received = self._take()
             if taken is not None or is_over:
                 return taken
-            self._say_waiting(received)
+            self._report_waiting(received)
             await self._waits.wait_async(self._has_news)
 
     def send(self, message: Message) -> None:
@@ -95,7 +96,7 @@ class CallSocket:
             self._end_sending()
 
     async def send_async(self, message: Message) -> None:
-        """`send` that lets the event loop go on while there is no room."""
+        """`send` that lets the event loop go on while there is no credit."""
         view, is_text = _encoded(message)
         await self._waits.wait_async(self._may_send)
         while not self._begin_sending():
@@ -108,8 +109,8 @@ class CallSocket:
             self._end_sending()
 
     def close(self, code: int = 1000, reason: str = "") -> None:
-        """Closes the connection after what was sent. `code`: 1000, or 3000 to 4999; `reason`: up to 123 bytes.
-        @raises ValueError"""
+        """Closes the connection behind the messages already sent. `code`: 1000, or 3000 to 4999; `reason`: up to 123
+        bytes. @raises ValueError"""
         if code != 1000 and not (isinstance(code, int) and 3000 <= code <= 4999):
             raise ValueError("close() takes the code 1000, or one from 3000 to 4999, not %r" % (code,))
         if len(reason.encode("utf-8", "replace")) > MAX_CLOSE_REASON_BYTES:
@@ -122,7 +123,7 @@ class CallSocket:
         self._waits.ring()
 
     def on_data(self, body: bytes, is_text: bool, is_last: bool) -> None:
-        """For whoever reads messages: takes a part of the client's next message."""
+        """On the thread that reads messages: takes a part of the client's next message."""
         self._parts.append(body)
         credit = len(body) + DATA_OVERHEAD_BYTES
         message: Optional[Message] = None
@@ -137,17 +138,18 @@ class CallSocket:
         self._credit.grant(size)
 
     def cancel(self) -> None:
-        """Tells the app that the client has left. What it sent before can still be received."""
+        """Marks the client as gone. Messages that it sent before can still be received."""
         self._credit.cancel()
         self._waits.ring()
 
     def end(self) -> None:
-        """Ends the connection for the app: nothing that it still sends leaves the worker."""
+        """Ends the connection for the app: its later messages do not leave the worker."""
         self._has_ended = True
         self.cancel()
 
     def _count_in(self, message: Optional[Message], credit: int) -> bool:
-        """Counts a part, and puts the message that it completes into the inbox. False: there is none, or nobody takes it."""
+        """Counts a part, and puts the message that it completes into the inbox. Returns False if it completes none,
+        or if the app takes no more messages."""
         with self._inbox_lock:
             self._received_frames += 1
             if message is None or self._is_closed:
@@ -156,7 +158,7 @@ class CallSocket:
             return True
 
     def _take(self) -> Tuple[Optional[Message], int]:
-        """The next message; and how many parts had come when there was none."""
+        """The next message; if there is none, the number of parts that had come."""
         with self._inbox_lock:
             received = self._received_frames
             if not self._inbox:
@@ -171,18 +173,18 @@ class CallSocket:
     def _has_news(self) -> bool:
         return bool(self._inbox) or self._is_over()
 
-    def _say_waiting(self, received: int) -> None:
-        """`received`: the parts that had come when nothing was in the inbox. The front lets the run timeout stand still if
-        it has sent no more."""
-        if received != self._told_waiting:
-            self._told_waiting = received
+    def _report_waiting(self, received: int) -> None:
+        """Informs the front that the app waits. `received`: number of parts that had come while the inbox was empty.
+        If the front has sent no more, it stops the clock of the run timeout."""
+        if received != self._reported_waiting:
+            self._reported_waiting = received
             self._post(["waiting", self._id, received])
 
     def _may_send(self) -> bool:
         return (self._credit.may_go_on() and not self._is_sending) or self._is_over()
 
     def _begin_sending(self) -> bool:
-        """False: another sender was quicker. @raises ClosedSocket"""
+        """Returns False if another sender was quicker. @raises ClosedSocket"""
         with self._send_lock:
             if self._is_over():
                 raise ClosedSocket()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 
 class Credit:
-    """`grant` and `cancel` are called by whoever reads messages, `spend` by the one sender."""
+    """`grant` and `cancel` are for the thread that reads messages, `spend` for the one sender."""
 
     __slots__ = ("_granted", "_spent", "cancelled")
 
     def __init__(self, granted: int) -> None:
-        # Two numbers with one writer each: so no lock is needed.
+        # Each number has one writer, so no lock is needed.
         self._granted = granted
         self._spent = 0
         self.cancelled = False
@@ -21,9 +21,9 @@ class Credit:
         self._granted += size
 
     def cancel(self) -> None:
-        """Lets a waiting sender go on: nobody takes what it sends any more."""
+        """Lets a waiting sender go on, although its client is gone."""
         self.cancelled = True
 
     def may_go_on(self) -> bool:
-        """Something may be sent now, or there is nobody to send it to."""
+        """Whether there is credit, or the client is gone."""
         return self._spent < self._granted or self.cancelled

@@ -1,4 +1,4 @@
-"""The one shape the run loop knows. Each file in `adapters/` turns one way of writing an app into it."""
+"""The one shape of an app that the run loop knows. Each file in `adapters/` turns one way of writing an app into it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from banana_worker.protocol.messages import Metric, Route, StartSpec
 if TYPE_CHECKING:
     from banana_worker.run.call_context import CallContext, InitContext
 
-# Most calls at a time for a route with a batch function, which sets no bound of its own: the operator does.
+# Limit on calls at a time for a route with a batch function and no bound of its own: the operator sets one.
 ANY_BATCH = 0xFFFF
 
 
@@ -22,25 +22,25 @@ class Example(NamedTuple):
 
 
 class Surroundings(NamedTuple):
-    """What an app may know of its model, and how it tells what it has measured."""
+    """The start message, and the way to send metrics."""
 
     spec: StartSpec
-    # Metrics of calls must be told before the answers of the calls.
+    # Metrics of calls must be sent before the answers of the calls.
     send_metrics: Callable[[List[Metric]], None]
 
 
 class LoadedApp:
-    """An app that the worker can run. An adapter overrides what its way of writing apps has."""
+    """An app that the worker can run. An adapter overrides the parts that its way of writing apps has."""
 
     routes: List[Route] = []
     # The app's own options, not validated: `{"runTimeout": "30s"}`.
     model_options: Dict[str, Any] = {}
-    # The app said that inputs may run again when `handle_batch` raises.
+    # Whether the app allows that inputs run again when `handle_batch` raises.
     repeatable: bool = False
-    # What `init` is called where it is said that it raised.
+    # The name of `init` in the error message if it raises.
     init_step: str = "init"
     example: Optional[Example] = None
-    # The app's function that `init` calls, to name it.
+    # The function of the app that `init` calls, to name it.
     init_function: Optional[Callable[..., Any]] = None
 
     def function(self, route: str) -> Optional[Callable[..., Any]]:
@@ -54,20 +54,21 @@ class LoadedApp:
         """Called once, before `init`."""
 
     def init(self, ctx: InitContext) -> Any:
-        """Runs once, before the first call. What it returns is awaited if it can be, and is no more used."""
+        """Runs once, before the first call. An awaitable that it returns is awaited; the result is not used."""
 
     def handle(self, route: str, input: Any, ctx: CallContext) -> Any:
         """Answers one call.
 
-        Returns a value, a `Reply`, an exception (it fails the call), a generator or an async generator, or an awaitable
-        of one of these. For a WebSocket route `input` is its `CallSocket`, and what is returned is passed over.
+        Returns a value, a `Reply`, an exception (it fails the call), a generator or an async generator, or an
+        awaitable of one of these. For a WebSocket route, `input` is its `CallSocket`, and the return value is
+        ignored.
         """
         raise NotImplementedError
 
     def handle_batch(self, route: str, inputs: List[Any], ctxs: List[CallContext]) -> Any:
-        """Answers two or more calls of a route with `max_batch` above 1: a list, or an awaitable of one, that has for each
-        input what `handle` returns. What it raises answers none of them."""
+        """Answers two or more calls of a route with `max_batch` above 1. Returns a list, or an awaitable of one,
+        with an entry per input as `handle` would return it. If it raises, none of them is answered."""
         raise NotImplementedError
 
     def shutdown(self) -> Any:
-        """Runs when the worker is asked to stop; what it returns is awaited if it can be."""
+        """Runs when the worker is asked to stop. An awaitable that it returns is awaited."""

@@ -1,7 +1,7 @@
-"""One call at a time, or one batch, in order.
+"""Runs one call, or one batch, at a time, in order.
 
-1. `accept` puts calls in the inbox, once their bodies are whole: whoever reads messages does.
-2. `run` takes the next ones, on the main thread, once the answers of the last are in the kernel.
+1. `accept`, on the thread that reads messages, puts calls with whole bodies in the inbox.
+2. `run`, on the main thread, takes the next ones once the answers of the last are in the kernel.
 3. `call_runner.py` or `batch_runner.py` runs them to their end.
 """
 
@@ -23,7 +23,7 @@ from banana_worker.run.call_runner import CallRunner
 from banana_worker.run.runner import Runner, RunnerOptions
 from banana_worker.run.running_call import RunningCall, send_error
 
-# Calls that held the main thread this long let pending cancels in before the next begins.
+# After calls that took this long, pending cancels are read before the next call begins.
 _YIELD_AFTER_S = 0.001
 
 
@@ -38,7 +38,7 @@ class RunLoop:
         # Calls of one list begin together.
         self._inbox: Deque[List[WaitingCall]] = collections.deque()
         self._request_id = ""
-        # Guards the way of a call from the inbox to its runner: a cancel finds it here or there.
+        # Held while a call moves from the inbox to its runner, so that a cancel finds it in one of them.
         self._lock = threading.Lock()
         self._retirement = Retirement()
         self._stopped = False
@@ -49,13 +49,14 @@ class RunLoop:
         return self._request_id
 
     def accept(self, batch: List[WaitingCall]) -> None:
-        """Takes calls whose bodies are whole: one, or a batch. @raises ProtocolError if their route does not take so many"""
+        """Takes calls whose bodies are whole: one, or a batch. @raises ProtocolError if their route does not take so
+        many"""
         if len(batch) > 1:
             self._check_batch(batch)
         self._inbox.append(batch)
 
     def cancel(self, call_id: int, reason: str) -> None:
-        """Cancels a call that nobody waits for: drops it if it has not begun, else tells the app."""
+        """Cancels a call whose answer is not needed any more: drops it if it has not begun, else informs the app."""
         with self._lock:
             was_waiting = self._drop(call_id)
             if not was_waiting:
@@ -80,7 +81,7 @@ class RunLoop:
             running.socket.on_data(body, is_text, is_last)
 
     def stop(self, reason: str) -> None:
-        """Begins no further call, and tells the running one that it should end. For whoever reads messages."""
+        """Begins no further call, and asks the running one to end. For the thread that reads messages."""
         with self._lock:
             self._stopped = True
             self._inbox.clear()
@@ -88,7 +89,8 @@ class RunLoop:
         self._batches.abort(reason)
 
     def run(self) -> Optional[ServeError]:
-        """Runs calls until `stop`, then returns None; or until the app is in doubt, and says why. @raises AppExit"""
+        """Runs calls until `stop`, then returns None; or until the app's process is in doubt, and returns the
+        reason. @raises AppExit"""
         tasks, idleness = self._options.tasks, self._idleness
         while True:
             batch = self._next()
@@ -100,8 +102,9 @@ class RunLoop:
                 continue
             began_at = time.perf_counter()
             idleness.on_begin(began_at, len(batch))
-            # What the app raised has no name here: its traceback holds what the app's functions held, much of a GPU perhaps.
-            # What it puts into context variables is its own: the next call sees what `init` has left there.
+            # The app's exception gets no name here: its traceback holds local variables of the app, perhaps much memory
+            # of a GPU. Each call runs in a copy of the context: it sees the variables that `init` has set, and keeps
+            # its own.
             doubt = self._retirement.after_call(contextvars.copy_context().run(self._runner_of(batch).run))
             self._request_id = ""
             if doubt is not None:

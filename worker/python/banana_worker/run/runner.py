@@ -1,4 +1,4 @@
-"""What runs the calls that begin together: one (`call_runner.py`) or a batch of them (`batch_runner.py`)."""
+"""The base of the two runners of calls that begin together: `call_runner.py` for one, `batch_runner.py` for a batch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from banana_worker.run.tasks import Tasks
 
 
 class RunnerOptions:
-    """What both runners need. One for all calls of a worker."""
+    """The parts that both runners need. One object for all calls of a worker."""
 
     def __init__(self, app: LoadedApp, host: CallHost, prints: PrintAttribution, tasks: Tasks, note: BegunNote) -> None:
         self.app = app
@@ -27,7 +27,7 @@ class RunnerOptions:
 
 
 class AppExit(BaseException):
-    """The app ended its worker, with `sys.exit` or in another way that is no failure of one call."""
+    """The app ended its worker, with `sys.exit` or in another way that is not the failure of one call."""
 
     def __init__(self, thrown: BaseException) -> None:
         super().__init__(thrown)
@@ -45,25 +45,25 @@ class Runner:
         raise NotImplementedError
 
     def run(self) -> Optional[BaseException]:
-        """Runs what was taken to its end, and returns what the app raised, if it did. @raises AppExit"""
+        """Runs the taken calls to their end, and returns the app's exception, if there was one. @raises AppExit"""
         raise NotImplementedError
 
     def find(self, call_id: int) -> Optional[RunningCall]:
-        """For whoever reads messages: the call, if it runs."""
+        """The call, if it runs. For the thread that reads messages."""
         raise NotImplementedError
 
     def cancel(self, call_id: int, reason: str) -> None:
-        """For whoever reads messages: nobody waits for this call any more."""
+        """Cancels a call whose answer is not needed any more. For the thread that reads messages."""
         raise NotImplementedError
 
     def abort(self, reason: str) -> None:
-        """For whoever reads messages: tells the app that all of them should end."""
+        """Asks the app to end all of its calls. For the thread that reads messages."""
         raise NotImplementedError
 
 
 def check_is_worker(thrown: Optional[BaseException]) -> None:
-    """Called when the app's code has returned or raised: a forked child that came so far ends here.
-    @raises AppExit if the app wants its worker to end"""
+    """Called when the app's code has returned or raised: a forked child that gets here ends. @raises AppExit if the
+    app wants its worker to end"""
     if descriptors.in_fork():
         _end_fork(thrown)
     if thrown is not None and is_a(thrown, SystemExit):
@@ -71,7 +71,7 @@ def check_is_worker(thrown: Optional[BaseException]) -> None:
 
 
 def _end_fork(thrown: Optional[BaseException]) -> None:
-    """As Python ends a program."""
+    """Ends the child as Python ends a program."""
     code = 0
     if thrown is not None and is_a(thrown, SystemExit):
         code = exit_code_of(thrown)
@@ -82,7 +82,7 @@ def _end_fork(thrown: Optional[BaseException]) -> None:
 
 
 def exit_code_of(thrown: BaseException) -> int:
-    """The code that the process ends with for a SystemExit."""
+    """The exit code of the process for a SystemExit."""
     code = attribute(thrown, "code")
     if code is None:
         return 0

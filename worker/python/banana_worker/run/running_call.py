@@ -1,6 +1,6 @@
 """One call that has begun, up to its one ending.
 
-1. What was returned or raised becomes messages: a whole answer, a stream, or what a WebSocket still has to send.
+1. The app's output or exception becomes messages: a whole answer, a stream, or the rest of a WebSocket's messages.
 2. The ending is sent: `result`, `end` or `error`. It is in the kernel when `answer` or `fail` returns.
 """
 
@@ -25,7 +25,7 @@ from banana_worker.run.stream_sender import StreamSender
 
 
 class CallHost:
-    """What is the same for all calls of a worker."""
+    """The parts that all calls of a worker share."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class CallHost:
         surroundings: CallSurroundings,
         function: Callable[[str], Any],
     ) -> None:
-        """`function` gives the app's own for calls of a route."""
+        """`function` returns the app's function for calls of a route."""
         self.function = function
         self.channel = channel
         self.waits = waits
@@ -49,7 +49,7 @@ class RunningCall:
     __slots__ = ("call", "ctx", "socket", "stream", "cancelled", "has_ended", "_host", "_began_at")
 
     def __init__(self, host: CallHost, waiting: WaitingCall) -> None:
-        """The call is about to begin: from here on a cancel finds it."""
+        """Made before the call begins: from here on a cancel finds it."""
         self._host = host
         self._began_at = time.perf_counter()
         self.call = waiting.call
@@ -57,13 +57,13 @@ class RunningCall:
         # The connection of a call that is a WebSocket.
         self.socket: Optional[CallSocket] = None
         self.stream: Optional[StreamSender] = None
-        # Nobody waits for the call any more.
+        # The answer is not needed any more.
         self.cancelled = False
-        # Its ending is under way: a signal handler may raise while that leaves, and a call has one ending.
+        # The ending is being sent: a signal handler may raise meanwhile, and a call has only one ending.
         self.has_ended = False
 
     def open_socket(self) -> None:
-        """The call has begun, and the note says so: a WebSocket's client may speak now."""
+        """Called after the note of the call's begin: from now on a WebSocket's client may send."""
         host = self._host
         self.socket = CallSocket(host.channel, host.waits, self.call.id, host.stream_window_bytes)
         self.socket.open()
@@ -75,7 +75,7 @@ class RunningCall:
         return (time.perf_counter() - self._began_at) * 1000
 
     def cancel(self, reason: str) -> None:
-        """For whoever reads messages."""
+        """For the thread that reads messages."""
         self.cancelled = True
         self.ctx.cancel(reason)
         if self.stream is not None:
@@ -84,15 +84,15 @@ class RunningCall:
             self.socket.cancel()
 
     def grant_credit(self, size: int) -> None:
-        """For whoever reads messages."""
+        """For the thread that reads messages."""
         if self.stream is not None:
             self.stream.credit.grant(size)
         elif self.socket is not None:
             self.socket.grant(size)
 
     def answer(self, output: Any) -> Optional[StreamedAnswer]:
-        """Answers with what the app returned. A stream is given back: `open_stream` sends it.
-        @raises ServeError SERVE_OUTPUT_INVALID, SERVE_OUTPUT_TOO_LARGE; what an adapter's reply raises"""
+        """Answers with the app's output. A stream is returned: `open_stream` sends it. @raises ServeError
+        SERVE_OUTPUT_INVALID, SERVE_OUTPUT_TOO_LARGE; any exception of an adapter's reply"""
         if isinstance(output, BaseException):
             self.fail(output)
             return None
@@ -103,7 +103,7 @@ class RunningCall:
         return answer
 
     def open_stream(self) -> StreamSender:
-        """The sender of this call's stream. Its end, or `fail`, is still to be said."""
+        """The sender of this call's stream. The caller ends it with `end_stream` or `fail`."""
         stream = StreamSender(self._host.channel, self._host.waits, self.call.id, self._host.stream_window_bytes)
         self.stream = stream
         if self.cancelled:
@@ -120,7 +120,8 @@ class RunningCall:
         self.stream.end(self.run_ms)
 
     def end_socket(self) -> None:
-        """The function of a WebSocket route has returned: the connection ends with what it has sent."""
+        """Called when the function of a WebSocket route has returned: closes the connection behind the messages
+        already sent."""
         assert self.socket is not None
         if self.socket.cancelled:
             self.fail(ServeError("SERVE_CANCELLED"))
@@ -142,7 +143,7 @@ class RunningCall:
         send_error(self._host.channel, self.call.id, error, self.run_ms)
 
     def _succeed(self, head: ReplyHead, body: BytesLike) -> None:
-        """A view may be of other things than bytes; it is sent as the bytes that it is made of."""
+        """Sends a whole answer. A view of items that are not bytes is sent as the bytes in its memory."""
         if isinstance(body, memoryview):
             body = body.cast("B") if body.contiguous else body.tobytes()
         size = len(body)

@@ -23,14 +23,12 @@ class StreamSender:
         self.credit = Credit(window_bytes)
         # The frame of the head, which leaves together with the first chunk.
         self._head = b""
-        # The client has the status: no other answer can take its place.
+        # The client has the status, so no other answer can take its place.
         self.begun = False
 
     def steps(self, chunks: Iterator[BytesLike], head: Head) -> Iterator[None]:
-        """
-        Sends every chunk. Yields behind each, so that others may take their turns, and wherever credit is missing: it goes on
-        once `credit.may_go_on()`. Closes `chunks` when the client has left.
-        """
+        """Sends every chunk. Yields after each, so that other streams may take their turns, and wherever credit is
+        missing: continue once `credit.may_go_on()`. Closes `chunks` when the client has left."""
         try:
             for chunk in chunks:
                 self._begin(head)
@@ -42,7 +40,7 @@ class StreamSender:
                     view = self._send_fragment(view)
                 if self.credit.cancelled:
                     return
-                if self.credit.may_go_on():  # else the app makes the next chunk before the wait
+                if self.credit.may_go_on():  # otherwise the app makes the next chunk before the wait
                     yield
             self._begin(head)
         finally:
@@ -54,7 +52,7 @@ class StreamSender:
             self._waits.wait(self.credit.may_go_on)
 
     async def send_all_async(self, chunks: AsyncIterator[BytesLike], head: Head) -> None:
-        """The chunks of an async iterator, which is closed when the client has left."""
+        """Sends the chunks of an async iterator, which is closed when the client has left."""
         has_left = False
         try:
             async for chunk in chunks:
@@ -102,7 +100,7 @@ def _bytes_of(chunk: BytesLike) -> memoryview:
 
 
 def _close(chunks: Any) -> None:
-    """Its `finally` blocks free what it holds."""
+    """Closes it, so that its `finally` blocks run."""
     close = getattr(chunks, "close", None)
     if close is not None:
         close()

@@ -1,4 +1,4 @@
-"""What the app promises instead of returning it: awaitables, and the event loop that runs them, once there is one."""
+"""Awaitables that the app returns, and the event loop that runs them, once there is one."""
 
 from __future__ import annotations
 
@@ -14,40 +14,39 @@ from banana_worker.run.call_socket import ClosedSocket
 if TYPE_CHECKING:
     from banana_worker.process.event_loop import EventLoop
 
-# What runs, and a context of which it runs in a copy.
+# A coroutine, and a context of which it runs in a copy.
 InContext = Tuple[Coroutine[Any, Any, None], Context]
 
-# Values that are told from awaitables by their type alone, without a look at it.
+# Types whose values are known not to be awaitables, without a look at the value.
 _PLAIN = frozenset((dict, list, str, bytes, int, float, bool, tuple, type(None)))
 
 
 class Tasks:
-    """All but `coroutine`, `cancel` and `wake` is for the main thread. An app without coroutines never starts an event loop."""
+    """Everything but `coroutine`, `cancel` and `wake` is for the main thread. An app without coroutines never starts
+    an event loop."""
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
         self._loop: Optional[EventLoop] = None
 
     def settled(self, output: Any, is_cancelled: Callable[[], bool]) -> Any:
-        """What the app returned, or what that gives when it is awaited. @raises what it raises"""
+        """The app's output, or the result of awaiting it. @raises the exception of the awaitable"""
         if type(output) in _PLAIN or not hasattr(type(output), "__await__"):
             return output
         return self.run(output, is_cancelled)
 
     def run(self, awaitable: Awaitable[Any], is_cancelled: Callable[[], bool]) -> Any:
-        """Awaits it; `cancel` cancels it, and so does a cancel that came before."""
+        """Awaits it; `cancel` cancels it, as does a cancel that came before."""
         if self._loop is None:
             from banana_worker.process.event_loop import EventLoop
 
-            # What it keeps for its life is not what this call has put into context variables.
+            # An empty context, because the loop lives longer than the context variables of this call.
             self._loop = Context().run(EventLoop, self._listener, DOWN_FD)
         return self._loop.run(awaitable, is_cancelled)
 
     def run_together(self, coroutines: Sequence[InContext], is_cancelled: Callable[[], bool]) -> None:
-        """
-        Runs them to their ends, of which `cancel` tells each of them. One that is cancelled before it has begun never runs.
-        @raises what they raise
-        """
+        """Runs them to their ends; `cancel` cancels each of them. One that is cancelled before it has begun never
+        runs. @raises their exceptions"""
         try:
             self.run(_together(coroutines), is_cancelled)
         except BaseException as thrown:
@@ -57,7 +56,7 @@ class Tasks:
                 coroutine.close()
 
     def wait_until(self, is_there: Callable[[], bool], is_awake: Callable[[], bool]) -> None:
-        """Waits until a message has made `is_there` true; the app's tasks go on meanwhile. It does not sleep as long as
+        """Waits until a message has made `is_there` true; the app's tasks go on meanwhile. It does not sleep while
         `is_awake`."""
         if self._loop is None:
             self._listener.wait_until(is_there, is_awake)
@@ -66,22 +65,22 @@ class Tasks:
 
     @property
     def coroutine(self) -> Any:
-        """What `run` runs now; None if it runs nothing. For any thread."""
+        """The coroutine that `run` runs now; None if there is none. For any thread."""
         return None if self._loop is None else self._loop.coroutine
 
     def wake(self) -> None:
-        """Messages were read."""
+        """Called after messages were read."""
         if self._loop is not None:
             self._loop.wake()
 
     def cancel(self) -> None:
-        """Cancels what `run` runs, if it does."""
+        """Cancels the awaitable of `run`, if there is one."""
         if self._loop is not None:
             self._loop.cancel()
 
 
 def is_cancellation(thrown: BaseException) -> bool:
-    """Whether it says no more than that a task was cancelled, or that a WebSocket's client has left."""
+    """Whether it only reports that a task was cancelled, or that a WebSocket's client has left."""
     return class_name(thrown) == "CancelledError" or is_a(thrown, ClosedSocket)
 
 
@@ -93,7 +92,7 @@ async def let_others_go_on() -> None:
 
 
 async def _together(coroutines: Sequence[InContext]) -> None:
-    """Ends when all of them have ended. Who cancels it cancels them, and each ends in its own way."""
+    """Ends when all of them have ended. A cancel is passed on to each of them, and each ends in its own way."""
     import asyncio
 
     tasks = [context.run(asyncio.ensure_future, coroutine) for coroutine, context in coroutines]

@@ -1,4 +1,4 @@
-"""The worker's half of webhooks: hands them over to the front, which sends, signs and tries again."""
+"""The worker's half of webhooks: passes them to the front, which sends, signs and retries them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from banana_worker.protocol.messages import (
 DEFAULT_TIMEOUT_MS = 10_000
 DEFAULT_RETRIES = 3
 
-# Servers take that much, and it fits in the head of a frame.
+# The longest URL that servers take; it fits in the head of a frame.
 _MAX_URL_CHARS = 16 * 1024
 _URL = re.compile(r"https?://[^\s/?#]\S*\Z", re.IGNORECASE)
 
 
 def is_offered() -> bool:
-    """Whether this process is a worker, and `post` has somebody to hand over to. A test's own process has nobody, and so
-    have the processes that an app starts."""
+    """Whether this process is a worker, whose front sends webhooks. False in a test's process, and in processes that
+    an app starts."""
     return _offered is not None and not descriptors.in_fork()
 
 
@@ -40,12 +40,12 @@ def post(
     retries: int = DEFAULT_RETRIES,
     wait: bool = False,
 ) -> Optional[str]:
-    """Hands a webhook over to the front: it goes out even if this worker dies next.
+    """Hands a webhook over to the front, which sends it even if this worker dies next.
 
-    With `wait` it returns when the webhook was delivered or given up: `delivered`, `failed`, `dropped` or `unsent`; else at
-    once, and None. May be called from any thread. `timeout_ms` is that of one attempt.
-    @raises ValueError if the URL is none, the body is over 16 MiB, or a number is out of range
-    @raises RuntimeError outside a worker
+    With `wait`, returns the outcome when the webhook was delivered or given up: `delivered`, `failed`, `dropped` or
+    `unsent`. Without, returns None at once. May be called from any thread. `timeout_ms` is the limit of one attempt.
+    @raises ValueError if the URL is not valid, the body is over 16 MiB, or a number is out of range @raises
+    RuntimeError outside a worker
     """
     if _offered is None or descriptors.in_fork():
         raise RuntimeError("a webhook is sent by the server: start the app with `banana-serve app.py`")
@@ -59,13 +59,13 @@ class WebhookHandover:
         self._running_request_id = running_request_id
         self._lock = threading.Lock()
         self._next_ref = FIRST_WEBHOOK_REF
-        # By their refs, once the front has said what became of them; None before.
+        # Outcomes by their refs; None until the front has reported one.
         self._outcomes: Dict[int, Optional[str]] = {}
 
     def post(
         self, url: str, body: bytes, content_type: str, timeout_ms: int, retries: int, wait: bool
     ) -> Optional[str]:
-        """As the function of that name."""
+        """See the function `post`."""
         check_webhook(url, body, timeout_ms, retries)
         with self._lock:
             ref = self._next_ref
@@ -81,7 +81,7 @@ class WebhookHandover:
         return self._outcomes.pop(ref)
 
     def on_done(self, ref: Any, outcome: str) -> None:
-        """For whoever reads messages: takes the front's word. @raises ProtocolError"""
+        """Takes an outcome from the front. For the thread that reads messages. @raises ProtocolError"""
         if not isinstance(ref, (int, float)) or not FIRST_WEBHOOK_REF <= ref < self._next_ref:
             raise ProtocolError("webhook %r was not handed over" % (ref,))
         if int(ref) in self._outcomes:
@@ -89,7 +89,7 @@ class WebhookHandover:
 
 
 def check_webhook(url: Any, body: bytes, timeout_ms: Any, retries: Any) -> None:
-    """@raises ValueError that does not repeat the URL: it may hold a password"""
+    """@raises ValueError without the URL in its text, because that may hold a password"""
     if not isinstance(url, str) or not _URL.match(url):
         raise ValueError(
             "the URL of a webhook must be absolute and begin with http: or https:, such as https://example.com/hook"
@@ -111,6 +111,6 @@ _offered: Optional[WebhookHandover] = None
 
 
 def offer_webhooks(handover: WebhookHandover) -> None:
-    """Called by the worker's entry."""
+    """Called once when the worker starts."""
     global _offered
     _offered = handover
