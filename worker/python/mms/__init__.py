@@ -1,10 +1,10 @@
-"""What custom services of Multi Model Server import."""
+"""The modules that custom services of Multi Model Server import."""
 
 from __future__ import annotations
 
 from banana_worker.stand_in import names_of_package
 
-# The version whose interface this is.
+# The version that has this interface.
 __version__ = "1.1.11"
 
 MODULES = (

@@ -1,4 +1,4 @@
-"""`context`: what a custom service knows of its model, of its worker, and of the requests that it answers."""
+"""`context`: the facts about its model, its worker and its requests for a custom service."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ SERVER_NAME = "MMS"
 
 
 class Context:
-    """One for the whole life of a worker.
+    """One object for the whole life of a worker.
 
-    What belongs to requests is replaced before each batch; `idx` is the number of an item in `data`. While the model is
-    loaded there are no items: methods that need one raise IndexError then.
+    The parts that belong to requests are replaced before each batch; `idx` is the number of an item in `data`. While
+    the model is loaded there are no items: methods that need one raise IndexError then.
     """
 
-    # What every app has as `ctx.worker`, `ctx.log` and `ctx.metrics`; None outside a worker.
+    # The same as `ctx.worker`, `ctx.log` and `ctx.metrics` of other apps; None outside a worker.
     worker: Any = None
     log: Any = None
     _own_metrics: Any = None
@@ -62,13 +62,14 @@ class Context:
     def system_properties(self) -> Dict[str, Any]:
         """`model_dir`, `gpu_id` (None on the CPU), `batch_size`, `server_name` and `server_version`.
 
-        The GPU is counted among those that this worker sees: 0, for it sees one.
+        `gpu_id` counts only the GPUs that this worker sees: it is 0, because the worker sees one.
         """
         return self._system_properties
 
     @property
     def model_yaml_config(self) -> Dict[str, Any]:
-        """What the file says that the manifest names as `model.configFile`; empty if it names none. It is read once.
+        """The content of the file that the manifest names as `model.configFile`; empty if it names none. It is read
+        once.
 
         Raises AttributeError if it is YAML and there is no PyYAML, OSError if it cannot be read.
         """
@@ -132,12 +133,12 @@ class Context:
         return self._processor(idx).get_request_properties()
 
     def get_parts(self, idx: int) -> List[ItemPart]:
-        """Every field of the request as it was sent, those that come again included; none once the batch is answered."""
+        """Every field of the request as it was sent, repeated ones included; none once the batch is answered."""
         self._processor(idx)
         return self._items[idx].parts() if idx < len(self._items) else []
 
     def cancelled(self, idx: int = 0) -> bool:
-        """True once nobody waits for this item any more: its client has left, or a limit has passed."""
+        """True once the answer of this item is not needed any more: its client has left, or a limit has passed."""
         self._processor(idx)
         return self._calls is not None and bool(self._calls[idx].cancelled)
 
@@ -149,7 +150,8 @@ class Context:
         return self._processor(idx).get_response_header("content-type")
 
     def set_response_header(self, idx: int, key: str, value: object) -> None:
-        """Sets a header of the answer, in place of one of the same name. Raises ValueError if it breaks the line."""
+        """Sets a header of the answer, replacing one of the same name. Raises ValueError if it contains a line
+        break."""
         self._processor(idx).add_response_property(key, value)
 
     def get_response_headers(self, idx: int) -> Dict[str, str]:
@@ -159,7 +161,7 @@ class Context:
         """Sets the status of one item, and the phrase beside it. Raises ValueError unless it is from 200 to 599."""
         self._processor(idx).report_status(code, phrase)
 
-    # As Multi Model Server called the two for a while.
+    # Names of both methods in some versions of Multi Model Server.
     set_http_response_status = set_response_status
 
     def get_http_response_status(self, idx: int) -> Tuple[int, str]:
@@ -198,16 +200,16 @@ class Context:
         self._metrics = None
 
     def _end_batch(self) -> None:
-        """The batch is answered: what its requests have brought goes; their ids and headers stay until the next one."""
+        """The batch is answered: frees the bodies of its requests; their ids and headers stay until the next one."""
         self._items = ()
         self._processors = [None for _ in self._processors or ()]
 
     def _take_metrics(self) -> List[StoredMetric]:
-        """Takes what was measured since it was last taken."""
+        """Takes the metrics that were added since the last call."""
         return [] if self._metrics is None else self._metrics._take()
 
     def _processor_if_asked(self, idx: int) -> Optional[RequestProcessor]:
-        """What was set for the answer to an item; None if the service has not asked for it."""
+        """The processor of an item; None if the service has not used it."""
         return None if self._processors is None else self._processors[idx]
 
 

@@ -1,11 +1,11 @@
-"""Items as a custom service gets them."""
+"""The items that a custom service gets."""
 
 from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 
-# One request of a batch: a value for each field of a form, each parameter of the query, or `body` for the whole of any
-# other body. A value of the type `application/json` is what the JSON says, one of `text/...` a str, any other a bytearray.
+# One request of a batch: a value for each field of a form and each parameter of the query, or `body` for the whole of
+# any other body. A value of type `application/json` is decoded, one of `text/...` is a str, any other a bytearray.
 Item = Dict[str, Any]
 
 
@@ -13,7 +13,7 @@ class ItemPart(NamedTuple):
     """One field as it was sent."""
 
     name: str
-    # None for what is no file.
+    # None if the part is not a file.
     filename: Optional[str]
     # Without its parameters, in lower case; empty if none was sent.
     content_type: str

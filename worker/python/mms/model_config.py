@@ -1,4 +1,4 @@
-"""The configuration that a model of TorchServe has in its archive."""
+"""The configuration in the archive of a model of TorchServe."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any, Dict, Optional
 
 
 def read_model_config(model_dir: str, manifest: Optional[Dict[str, Any]]) -> Dict[str, Any]:
-    """What the file says that the manifest names as `model.configFile`; empty if it names none.
+    """The content of the file that the manifest names as `model.configFile`; empty if it names none.
 
-    Raises AttributeError if it is YAML and there is no PyYAML, so that who only looks finds none; ValueError if it holds
-    something else than names and values.
+    Raises AttributeError if it is YAML and there is no PyYAML, so that `hasattr` finds none; ValueError if it is not
+    a mapping.
     """
     name = ((manifest or {}).get("model") or {}).get("configFile")
     if not name:

@@ -16,7 +16,7 @@ def _no_fields() -> Mapping[str, str]:
 
 
 class RequestProcessor:
-    """What a request said beside its body, and what its answer will say."""
+    """The headers of a request, and the status and headers of its answer."""
 
     def __init__(
         self,
@@ -58,7 +58,8 @@ class RequestProcessor:
         return self._reason_phrase
 
     def add_response_property(self, key: str, value: object) -> None:
-        """Sets a header of the answer, in place of one of the same name. Raises ValueError if it breaks the line."""
+        """Sets a header of the answer, replacing one of the same name. Raises ValueError if it contains a line
+        break."""
         name, text = _text(key), _text(value)
         if any(mark in part for part in (name, text) for mark in "\r\n"):
             raise ValueError("response header {} has a line break in it".format(json.dumps(name[:100])))
@@ -89,7 +90,7 @@ def _status(code: object) -> int:
 
 
 def _phrase(text: str) -> str:
-    """A phrase must not fail the item that it explains."""
+    """Replaces characters, because a phrase must not fail its item."""
     return "".join(char if _may_stand_in_phrase(char) else "?" for char in text[:MAX_PHRASE_CHARS])
 
 

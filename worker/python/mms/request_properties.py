@@ -1,4 +1,4 @@
-"""Headers and fields of a request, as one dict that is read by names in any case."""
+"""Headers and fields of a request, as one dict that ignores the case of names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Mapping
 class RequestProperties(dict):  # type: ignore[type-arg]
     """A text for each header, and `{"content-type": ...}` for each field of the item.
 
-    A name is looked up as it was asked for, then in lower case, in which headers stand. A header goes before a field of
+    A name is looked up first as it is, then in lower case, as headers are stored. A header goes before a field of
     the same name.
     """
 

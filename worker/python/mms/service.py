@@ -1,4 +1,4 @@
-"""The error by which a custom service chooses its client's status, and what tells metrics at once."""
+"""The error with which a custom service chooses its client's status, and `emit_metrics`."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from .metrics.metric import Metric
 
 __all__ = ["PredictionException", "Service", "emit_metrics"]
 
-# What a worker does with metrics that are told at once; None outside a worker.
-_tell: Optional[Callable[[List[Metric]], None]] = None
+# Sends metrics at once; None outside a worker.
+_send: Optional[Callable[[List[Metric]], None]] = None
 
 
 class PredictionException(Exception):
-    """Raised by a service, it fails every item of the batch; returned in place of a result, that item alone.
+    """If a service raises it, every item of the batch fails; if it is returned in place of a result, only that item.
 
-    On Multi Model Server's paths the client gets `error_code` as the status, and the message. `error_code` is a status
-    from 400 to 599; any other number counts as 500.
+    On Multi Model Server's paths the client gets `error_code` as the status, and the message. `error_code` is a
+    status from 400 to 599; any other number counts as 500.
     """
 
     def __init__(self, message: str, error_code: int = 500) -> None:
@@ -35,10 +35,10 @@ class PredictionException(Exception):
 
 
 def emit_metrics(metrics: Union[Mapping[Any, Metric], Iterable[Metric], None]) -> None:
-    """Tells metrics now, and not at the end of the batch. Outside a worker they are lines of the log."""
+    """Sends metrics now, and not at the end of the batch. Outside a worker they are lines of the log."""
     listed = list(metrics.values() if isinstance(metrics, Mapping) else metrics or ())
-    if _tell is not None:
-        _tell(listed)
+    if _send is not None:
+        _send(listed)
         return
     import logging
 
@@ -68,7 +68,7 @@ class Service:
         return self._context
 
     def predict(self, batch: Iterable[Mapping[str, Any]]) -> Any:
-        """Returns what the handler returns for requests in the form of Multi Model Server's messages.
+        """Returns the handler's output for requests in the form of Multi Model Server's messages.
 
         Each has `requestId`, `parameters` (dicts of `name`, `value`, `contentType`) and, if there are any, `headers`
         (dicts of `name` and `value`).

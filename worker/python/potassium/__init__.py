@@ -1,6 +1,7 @@
 """Potassium apps on banana-serve: `from potassium import Potassium, Request, Response`.
 
-The names are those of the package this one carries on. Nothing here starts a server: `banana-serve app.py` does."""
+The names are those of the original package. Nothing here starts a server: `banana-serve app.py` does.
+"""
 
 from __future__ import annotations
 

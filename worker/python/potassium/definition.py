@@ -1,4 +1,4 @@
-"""What an app defines: its routes and functions. `potassium.py` collects it, the worker's adapter runs it."""
+"""The routes and functions that an app defines. `potassium.py` collects them, the worker's adapter runs them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Endpoint(NamedTuple):
 
     kind: str
     input: str
-    """`json`: the route takes JSON alone. `any`: what its content type says."""
+    """`json`: the route takes JSON only. `any`: any body, read by its content type."""
     forms: bool
     text: bool
     legacy: bool
@@ -28,7 +28,7 @@ class Endpoint(NamedTuple):
 
 
 class RouteOptions(NamedTuple):
-    """What may be said of a route beside its path."""
+    """The options of a route beside its path."""
 
     raw: bool = False
     forms: bool = False
@@ -50,7 +50,7 @@ class Definition:
 
 
 def endpoint_of(kind: str, path: str, options: RouteOptions, run: Callable[..., Any]) -> Endpoint:
-    """Raises TypeError or ValueError if an option is not what it must be."""
+    """Raises TypeError or ValueError if an option is not valid."""
     where = f"{kind}({path!r})"
     for name in ("raw", "forms", "text", "batch"):
         if not isinstance(getattr(options, name), bool):
@@ -63,7 +63,7 @@ def endpoint_of(kind: str, path: str, options: RouteOptions, run: Callable[..., 
 
 
 def legacy_endpoint(run: Callable[..., Any]) -> Endpoint:
-    """The one handler of an app of Potassium up to 0.0.4, which took any content type."""
+    """The one handler of an app of Potassium up to 0.0.4, which takes any content type."""
     return Endpoint(HANDLER, "any", False, False, True, False, None, run)
 
 

@@ -1,4 +1,4 @@
-"""Webhooks where no server sends them: posted once, from the test's own process."""
+"""Webhooks without a server: posted once, from the test's own process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from banana_worker.run.webhook_handover import DEFAULT_TIMEOUT_MS
 
 
 def post_directly(url: str, body: bytes, timeout_ms: int) -> None:
-    """A receiver that is down, slow, refuses or answers with rubbish raises nothing, as with a server."""
+    """Posts once. As with a server, a receiver that is down, slow, refuses or answers with rubbish raises nothing."""
     headers = {"Content-Type": "application/json"}
     request = urllib.request.Request(url, data=body, headers=headers, method="POST")
     try:
@@ -20,8 +20,8 @@ def post_directly(url: str, body: bytes, timeout_ms: int) -> None:
             response.read()
     except urllib.error.HTTPError as refused:
         print(f"Webhook to {url} was answered with {refused.code}", flush=True)
-    except (OSError, HTTPException, ValueError):  # the last is raised for a redirect to what is no URL
-        print(f"Webhook to {url} failed with connection error", flush=True)  # as Potassium says it
+    except (OSError, HTTPException, ValueError):  # ValueError: raised for a redirect to an invalid URL
+        print(f"Webhook to {url} failed with connection error", flush=True)  # Potassium's message
 
 
 def post_result(route: Route, answer: Optional[Tuple[int, List[Tuple[str, str]], bytes]]) -> None:

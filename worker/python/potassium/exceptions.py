@@ -1,4 +1,4 @@
-"""Mistakes in an app's definition, under the names Potassium gave them."""
+"""Errors in an app's definition, under the names that Potassium gave them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class RouteAlreadyInUseException(Exception):
 
 
 class InvalidEndpointTypeException(Exception):
-    """What was given as a route is no text."""
+    """A route that is not text."""
 
     def __init__(self) -> None:
-        super().__init__("Invalid endpoint type. Must be 'handler' or 'background'")  # as Potassium says it
+        super().__init__("Invalid endpoint type. Must be 'handler' or 'background'")  # Potassium's message
 
 
 __getattr__ = names_of_module(__name__, __all__)

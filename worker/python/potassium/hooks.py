@@ -16,19 +16,19 @@ __all__ = ["send_webhook"]
 def send_webhook(
     url: str, json: Any, *, timeout_ms: Optional[int] = None, retries: Optional[int] = None, wait: bool = False
 ) -> None:
-    """POSTs JSON to a URL, from the server: it goes out even if this worker dies next.
+    """POSTs JSON to a URL. The server sends it, even if this worker dies next.
 
-    Returns once the server has taken it over; with `wait` when it was delivered or given up. A receiver that is down,
-    slow or refuses raises nothing: the server tries again, and its log says what could not be delivered. `timeout_ms`
-    bounds one attempt (10 s if left out), `retries` counts those after the first (3). In a test client's process, and in
-    one that the app has started, it is posted from there, once, at once and unsigned. Raises TypeError or ValueError if
-    the URL is none, the JSON cannot be encoded or an option is wrong.
+    Returns once the server has taken it over; with `wait`, when it was delivered or given up. A receiver that is
+    down, slow or refuses raises nothing: the server retries, and logs a webhook that could not be delivered.
+    `timeout_ms` bounds one attempt (10 s if left out), `retries` counts those after the first (3). In a test
+    client's process, and in a process that the app has started, it is posted from there, once, at once and unsigned.
+    Raises TypeError or ValueError if the URL is not valid, the JSON cannot be encoded or an option is wrong.
     """
     post_json(checked_url(url), json_argument(json, "send_webhook"), timeout_ms, retries, wait)
 
 
 def post_json(url: str, body: bytes, timeout_ms: Optional[int], retries: Optional[int], wait: bool) -> None:
-    """Hands JSON over to the server, or posts it from here where there is none."""
+    """Hands JSON over to the server, or posts it from this process if there is none."""
     from banana_worker.run.webhook_handover import DEFAULT_RETRIES, DEFAULT_TIMEOUT_MS, is_offered, post
 
     limit_ms = DEFAULT_TIMEOUT_MS if timeout_ms is None else timeout_ms

@@ -1,4 +1,5 @@
-"""The class of a Potassium app: it collects what the app defines, the worker's adapter `potassium_app.py` runs it."""
+"""The class of a Potassium app: it collects the app's definition, which the worker's adapter `potassium_app.py`
+runs."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ class Potassium:
         self.name = name
         self.experimental_num_workers = experimental_num_workers
         self.backend = "Flask"
-        """What requests are like, whichever backend was asked for: their JSON is read already."""
+        """Requests are the same for every backend: their JSON is read already."""
         self.to_optimize: List[Any] = []
         """Models given to `optimize` in that mode."""
         self.definition = Definition()
@@ -64,8 +65,9 @@ class Potassium:
     def init(self, func: F) -> F:
         """Runs once per worker, before its first call; gets the worker's number if it takes one.
 
-        A parameter named `ctx`, or a second one, gets what every app's `init` gets: `ctx.worker`, `ctx.log` and
-        `ctx.metrics`. Must return the context, a dictionary, unless it called `set_cache`."""
+        A parameter named `ctx`, or a second one, gets the context of `init`: `ctx.worker`, `ctx.log` and
+        `ctx.metrics`. Must return the context, a dictionary, unless it called `set_cache`.
+        """
         self.definition.init = _checked_function(func, "init")
         return func
 
@@ -82,9 +84,10 @@ class Potassium:
     ) -> Any:
         """A route whose caller waits for the `Response`.
 
-        `raw`: takes any body by its content type. `forms`, `text`: those too. `batch`: takes requests together, as many
-        as `--batch-size` allows, in a list. Without parentheses it is the one handler of an app of Potassium up to
-        0.0.4, at `/`; a later one takes its place. Raises RouteAlreadyInUseException."""
+        `raw`: takes any body by its content type. `forms`, `text`: takes JSON and these. `batch`: takes requests
+        together, as many as `--batch-size` allows, in a list. Used without parentheses, as in Potassium up to 0.0.4,
+        it defines the one handler, at `/`; a later one replaces it. Raises RouteAlreadyInUseException.
+        """
         if callable(route):
             return self._legacy_handler(route)
         _warn_of(f"handler({route!r})", [] if gpu is _NOT_GIVEN else ["gpu"])
@@ -101,7 +104,7 @@ class Potassium:
         text: bool = False,
         result_webhook: Optional[str] = None,
     ) -> Callable[[F], F]:
-        """A route whose caller is told at once that the call is taken. Raises RouteAlreadyInUseException."""
+        """A route that answers at once, and runs after that. Raises RouteAlreadyInUseException."""
         _warn_of(f"background({route!r})", [] if gpu is _NOT_GIVEN else ["gpu"])
         return self._register(BACKGROUND, path or route, RouteOptions(raw, forms, text, result_webhook=result_webhook))
 
@@ -110,9 +113,11 @@ class Potassium:
         return self._register(BACKGROUND, route, RouteOptions(result_webhook=result_webhook))
 
     def websocket(self, route: str = "/", *, path: Optional[str] = None) -> Callable[[F], F]:
-        """A WebSocket: the function talks with one client, `request.ws`, and has the worker to itself until it returns.
+        """A WebSocket: the function exchanges messages with one client, `request.ws`, and has the worker to itself
+        until it returns.
 
-        Then the connection is closed. Raises RouteAlreadyInUseException."""
+        Then the connection is closed. Raises RouteAlreadyInUseException.
+        """
         return self._register(WEBSOCKET, path or route, RouteOptions(raw=True))
 
     def result_webhook(self, url: str) -> Callable[[F], F]:
@@ -126,7 +131,7 @@ class Potassium:
         self.definition.has_context = True
 
     def get_cache(self) -> Any:
-        """This worker's context, live: what is changed in it stays for later calls of the same worker."""
+        """This worker's context itself, not a copy: changes stay for later calls of the same worker."""
         return self.definition.context
 
     def set_context(self, context: Any) -> None:
@@ -145,8 +150,9 @@ class Potassium:
     def serve(self, *arguments: Any, **options: Any) -> None:
         """Hands the app to the worker that imports its file, and ends that import: the lines behind it do not run.
 
-        Host and port are the server's. Returns in a process that the app has started with `multiprocessing`, which wants
-        the file's functions alone. Raises RuntimeError where no server imports the file."""
+        Host and port are the server's. Returns in a process that the app has started with `multiprocessing`, which
+        only needs the file's functions. Raises RuntimeError if no server imports the file.
+        """
         if arguments or options:
             warnings.warn("app.serve() ignores its arguments: host and port are options of banana-serve", stacklevel=2)
         serve_in_worker(self)
@@ -163,18 +169,19 @@ class Potassium:
         return TestClient(self)
 
     def _read_event_chan(self) -> bool:
-        """Waits until a background function has ended in a test client since this was last called: tests of Potassium ask so."""
+        """Waits until a background function has ended in a test client since the last call. Used by Potassium's own
+        tests."""
         return self._event_chan().get()
 
     def _write_event_chan(self, event: bool) -> None:
-        """Says that a background function has ended. What nobody has read yet is not said twice."""
+        """Notes that a background function has ended, once for all ends that have not been read."""
         import queue
 
         with suppress(queue.Full):
             self._event_chan().put(event, block=False)
 
     def _event_chan(self) -> queue.Queue[bool]:
-        """Who waits may ask for it before there is a test client, and a server needs none."""
+        """Made on first use: a test may wait before there is a test client, and a server needs no queue."""
         import queue
 
         return self.__dict__.setdefault("_events", queue.Queue(maxsize=1))
@@ -189,7 +196,7 @@ class Potassium:
     def _register(self, kind: str, route: object, options: RouteOptions) -> Callable[[F], F]:
         path = self._free_path(route)
         endpoints = self.definition.endpoints
-        # Without its function, the route is taken all the same from now on, as with Potassium's decorator.
+        # As with Potassium's decorator, the route is taken from now on, even if no function follows.
         endpoints[path] = endpoint_of(kind, path, options, missing(path))
 
         def take(func: F) -> F:

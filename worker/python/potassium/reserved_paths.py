@@ -1,4 +1,4 @@
-"""The paths that the front answers itself, whatever the app: a Potassium app may declare none of them."""
+"""The paths that the front answers by itself: a Potassium app may not declare them."""
 
 from __future__ import annotations
 

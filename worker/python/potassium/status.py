@@ -12,11 +12,11 @@ __all__ = ["InvalidStatusEvent", "PotassiumStatus", "StatusEvent"]
 
 
 class InvalidStatusEvent(Exception):
-    """An event that there is not."""
+    """An unknown event."""
 
 
 class StatusEvent(Enum):
-    """What happens to a server, as far as its status goes."""
+    """Events of a server that change its status."""
 
     INFERENCE_REQUEST_RECEIVED = "INFERENCE_REQUEST_RECEIVED"
     INFERENCE_START = "INFERENCE_START"
@@ -35,7 +35,7 @@ class PotassiumStatus(NamedTuple):
     num_workers_started: int
     idle_start_timestamp: float
     in_flight_request_start_times: Any
-    """Pairs of a request's id and when it began."""
+    """Pairs of a request's id and its begin."""
 
     @staticmethod
     def initial(num_workers: int) -> PotassiumStatus:
@@ -55,7 +55,7 @@ class PotassiumStatus(NamedTuple):
 
     @property
     def idle_time(self) -> float:
-        """How long nothing has been in progress; 0 while something is."""
+        """The time since a request was last in progress; 0 while one is."""
         if not self.gpu_available or self.requests_in_progress > 0:
             return 0
         return time.time() - self.idle_start_timestamp

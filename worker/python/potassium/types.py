@@ -1,4 +1,4 @@
-"""What a handler is given, and what it answers."""
+"""The request and the response of a handler."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ JSON_TYPE = "application/json"
 
 
 class RequestHeaders(Mapping[str, str]):
-    """Request headers as Potassium apps look them up: in any case, with `-` or `_`."""
+    """Request headers, looked up as in Potassium: in any case, with `-` or `_`."""
 
     def __init__(self, headers: Mapping[str, str]) -> None:
         self._headers = headers
         self._by_key: Dict[str, str] = {}
         for name, value in headers.items():
             key = _header_key(name)
-            # A proxy that sets `X-User` may let a client's `X_User` pass: it must not take the place of the proxy's.
+            # A proxy that sets `X-User` may let a client's `X_User` pass, which must not replace the proxy's.
             if key not in self._by_key or "_" not in name:
                 self._by_key[key] = value
 
     def __getitem__(self, name: str) -> str:
-        """Returns the value. Raises KeyError if the header was not sent, or `name` is no text."""
+        """Returns the value. Raises KeyError if the header was not sent, or `name` is not text."""
         if not isinstance(name, str):
             raise KeyError(name)
         try:
@@ -48,7 +48,7 @@ class RequestHeaders(Mapping[str, str]):
         return len(self._headers)
 
     def __repr__(self) -> str:
-        return f"RequestHeaders({', '.join(self._headers)})"  # never the values: there are keys among them
+        return f"RequestHeaders({', '.join(self._headers)})"  # without the values: there are keys among them
 
 
 def _header_key(name: str) -> str:
@@ -56,7 +56,7 @@ def _header_key(name: str) -> str:
 
 
 class Request:
-    """The request as a handler gets it. A test may make one: `Request(json={...}, headers={...})`."""
+    """The request of a handler. A test may make one: `Request(json={...}, headers={...})`."""
 
     def __init__(
         self,
@@ -106,11 +106,11 @@ class Request:
 
     @property
     def cancelled(self) -> bool:
-        """True once nobody waits for the answer any more."""
+        """True once the answer is not needed any more."""
         return self._of_call().cancelled
 
     def wait_cancelled(self, timeout: Optional[float] = None) -> bool:
-        """Waits until nobody waits for the answer any more, or the timeout in seconds is over; returns `cancelled`."""
+        """Waits until the answer is not needed any more, or the timeout in seconds is over; returns `cancelled`."""
         return self._of_call().wait_cancelled(timeout)
 
     def __repr__(self) -> str:
@@ -123,14 +123,14 @@ class Request:
 
 
 class _Unset:
-    """Stands where no JSON is: None is a value."""
+    """Stands for a missing JSON, because None is a value."""
 
 
 _UNSET = _Unset()
 
 
 class Response:
-    """The answer of a handler: JSON or a body, not both; neither is an empty answer."""
+    """The answer of a handler: JSON or a body, not both. Without either, the answer is empty."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class Response:
 
     @property
     def json(self) -> Any:
-        """The value given, or the body read as JSON; None if there is neither."""
+        """The given value, or the body read as JSON; None if there is neither."""
         if self._json is not _UNSET:
             return self._json
         if not isinstance(self._body, (str, bytes, bytearray)):
@@ -158,11 +158,11 @@ class Response:
         try:
             return json_codec.loads(self._body)
         except ValueError:
-            return None  # as documented: a body that is no JSON has none
+            return None  # documented: None for a body that is not JSON
 
     @json.setter
     def json(self, value: Any) -> None:
-        """Sets the JSON value, which takes the place of the body; the content type is `application/json` then."""
+        """Sets the JSON value, which replaces the body; the content type becomes `application/json`."""
         self._json = value
         self._body = None
         for name in [name for name in self.headers if name.lower() == "content-type"]:
@@ -171,7 +171,7 @@ class Response:
 
     @property
     def body(self) -> Any:
-        """The body given; JSON as bytes, if that was given."""
+        """The given body, or the given JSON as bytes."""
         return self._body if self._json is _UNSET else json_codec.dumps(self._json).encode()
 
     @body.setter
@@ -187,7 +187,7 @@ class Response:
 
 def checked_status(status: object) -> int:
     """Returns the status. Raises ValueError on one that no answer can have."""
-    # An HTTPStatus is an int, too.
+    # An HTTPStatus is an int too.
     if isinstance(status, int) and not isinstance(status, bool) and 200 <= status <= 599:
         return int(status)
     raise ValueError(f"status {status!r} is not a whole number from 200 to 599")

@@ -1,4 +1,4 @@
-"""Where a webhook may be posted. The front checks again; here a mistake has a line of the app's."""
+"""Checks the URL of a webhook. The front checks it again; an error raised here has a line of the app."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from banana_worker.standard_modules import import_standard
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 _FORM = re.compile(r"https?://[^\s/?#]\S*\Z", re.IGNORECASE)
 
-# What no host name can hold, also where it is escaped.
+# Characters that a host name cannot contain, also as escapes.
 _NO_HOST = re.compile(r"[<>^|\x00-\x20]|%(?![0-9a-f]{2})", re.IGNORECASE)
 
 # A host whose last part looks like a number is an address, of at most four numbers: hexadecimal, octal or decimal ones.
@@ -23,8 +23,8 @@ _NUMBERS = (
 
 
 def checked_url(url: object) -> str:
-    """Returns the URL. Raises TypeError or ValueError unless it is an absolute http: or https: URL; does not repeat it,
-    for it may hold a password."""
+    """Returns the URL. Raises TypeError or ValueError unless it is an absolute http: or https: URL; the message does
+    not repeat the URL, which may hold a password."""
     if not isinstance(url, str):
         raise TypeError(f"the URL of a webhook must be text, not {type(url).__name__}")
     scheme = _SCHEME.match(url)
@@ -40,7 +40,7 @@ def _has_host(url: str) -> bool:
     try:
         place = parse.urlsplit(url)
         host, _ = place.hostname, place.port  # either may raise
-    except ValueError:  # its text may hold the URL
+    except ValueError:  # its text may contain the URL
         return False
     if not host or _NO_HOST.search(host) is not None:
         return False
@@ -49,14 +49,14 @@ def _has_host(url: str) -> bool:
 
 
 def _is_address(host: str) -> bool:
-    """Whether these numbers name an address, of which the last one may be several bytes: 127.1 is 127.0.0.1."""
+    """Whether these numbers are an address, in which the last one may be several bytes: 127.1 is 127.0.0.1."""
     parts = (host[:-1] if host.endswith(".") else host).split(".")
     *firsts, last = map(_number, parts)
     return len(parts) <= 4 and all(0 <= first < 256 for first in firsts) and 0 <= last < 256 ** (5 - len(parts))
 
 
 def _number(part: str) -> int:
-    """-1 if it is none, or more than any address has."""
+    """-1 if it is not a number, or more than any address has."""
     for form, base in _NUMBERS:
         digits = form.match(part)
         if digits is not None:

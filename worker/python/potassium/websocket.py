@@ -1,4 +1,4 @@
-"""`request.ws`: the client of a WebSocket route, for functions that wait by themselves and for those that await."""
+"""`request.ws`: the client of a WebSocket route, for plain functions and for coroutines."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class WebSocket:
         return _bytes(self.receive())
 
     def receive_json(self) -> Any:
-        """The next message, read as JSON. Raises ConnectionError once the client has left, ValueError if it is no
+        """The next message, read as JSON. Raises ConnectionError once the client has left, ValueError if it is not
         JSON."""
         return json_codec.loads(_text(self.receive()))
 
@@ -57,12 +57,12 @@ class WebSocket:
         self._socket.send(_json(value))
 
     def close(self, code: int = 1000, reason: str = "") -> None:
-        """Closes the connection after what was sent; `code` is 1000, or from 3000 to 4999."""
+        """Closes the connection after the messages already sent; `code` is 1000, or from 3000 to 4999."""
         self._socket.close(code, reason)
 
 
 class AsyncWebSocket:
-    """What `WebSocket` is, with methods to await: `async for message in request.ws`."""
+    """`WebSocket` with methods to await: `async for message in request.ws`."""
 
     def __init__(self, socket: CallSocket) -> None:
         self._socket = socket
@@ -85,7 +85,7 @@ class AsyncWebSocket:
         return _bytes(await self.receive())
 
     async def receive_json(self) -> Any:
-        """The next message, read as JSON. Raises ConnectionError once the client has left, ValueError if it is no
+        """The next message, read as JSON. Raises ConnectionError once the client has left, ValueError if it is not
         JSON."""
         return json_codec.loads(_text(await self.receive()))
 
@@ -111,7 +111,7 @@ class AsyncWebSocket:
         await self._socket.send_async(_json(value))
 
     async def close(self, code: int = 1000, reason: str = "") -> None:
-        """Closes the connection after what was sent; `code` is 1000, or from 3000 to 4999."""
+        """Closes the connection after the messages already sent; `code` is 1000, or from 3000 to 4999."""
         self._socket.close(code, reason)
 
 

@@ -1,4 +1,4 @@
-"""What handlers of TorchServe import: the names of `mms`, and the base of most handlers."""
+"""The modules that handlers of TorchServe import: those of `mms`, and the base of most handlers."""
 
 from __future__ import annotations
 

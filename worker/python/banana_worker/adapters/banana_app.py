@@ -53,7 +53,7 @@ class BananaApp(LoadedApp):
         return self._inference(input, ctx)
 
     def _infer_alone(self, input: Any, ctx: CallContext) -> Any:
-        """A batch of one, for an app that has no `inference`."""
+        """A batch of one, for an app without `inference`."""
         returned = self.handle_batch(_ROUTE, [input], [ctx])
         return _only_later(returned) if hasattr(type(returned), "__await__") else only_entry(returned)
 
@@ -62,7 +62,7 @@ class BananaApp(LoadedApp):
         return self._batch(inputs, ctxs)
 
     def shutdown(self) -> Any:
-        # An event of the app's own may bear the name.
+        # An event of the app's own may have this name.
         return self._shutdown() if callable(self._shutdown) else None
 
 
@@ -71,13 +71,13 @@ async def _only_later(returned: Any) -> Any:
 
 
 def from_banana_app(module: ModuleType) -> Optional[LoadedApp]:
-    """Returns None if the module is no Banana app. @raises TypeError that says which name is of a wrong kind"""
+    """Returns None if the module is not a Banana app. @raises TypeError that names an export of a wrong type"""
     is_app = callable(getattr(module, "inference", None)) or hasattr(module, "inference_batch")
     return BananaApp(module) if is_app else None
 
 
 def _function(module: ModuleType, name: str, before: int) -> Optional[Function]:
-    """The function of this name, to be called with `before` arguments and a context; None if there is none."""
+    """The function of this name, to be called with `before` arguments and a context; None if the module has none."""
     value = getattr(module, name, None)
     if value is None:
         return None

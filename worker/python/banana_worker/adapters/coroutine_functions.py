@@ -1,4 +1,5 @@
-"""What kind of function something is, told without the module `inspect`, which takes longer to load than most of this worker."""
+"""Recognises coroutine and generator functions without the module `inspect`, which takes longer to load than most of
+this worker."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ _IS_GENERATOR = 0x20 | 0x200
 
 
 def is_coroutine_function(function: Any) -> bool:
-    """Whether a function, a method, a partial of one or an object that is called is an `async def`."""
+    """Whether a function, a method, a partial of one or a callable object is an `async def`."""
     return bool(_flags_of(function) & _IS_COROUTINE)
 
 
@@ -22,9 +23,9 @@ def is_generator_function(function: Any) -> bool:
 
 
 def _flags_of(function: Any) -> int:
-    """None are set where Python does not tell."""
+    """The flags of the code; 0 if Python does not know the code."""
     while isinstance(function, (types.MethodType, functools.partial)):
-        # By their types alone: a mock has an attribute of every name, and that is a mock again.
+        # Compares types only: a mock has an attribute of every name, and that is a mock again.
         function = function.__func__ if isinstance(function, types.MethodType) else function.func
     code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
     return 0 if code is None else int(code.co_flags)

@@ -1,4 +1,4 @@
-"""Names beside the app itself that a module may have, whatever the way of writing one."""
+"""Checks the names beside the app itself that a module may have, in every way of writing an app."""
 
 from __future__ import annotations
 
@@ -27,10 +27,8 @@ APP_OPTIONS = ("forms", "text", "repeatable")
 
 
 def config_of(module: ModuleType) -> Dict[str, Any]:
-    """
-    The options in the `config` of the module, under their names in camel case; `run_timeout` may be written, too. Empty
-    if `config` is something of the app's own: no dict, or one without any of our options.
-    """
+    """The options in the `config` of the module, under their names in camel case; names such as `run_timeout` are
+    accepted too. Empty if `config` is the app's own object: not a dict, or without any of our options."""
     config = getattr(module, "config", None)
     if not isinstance(config, dict) or not all(isinstance(name, str) for name in config):
         return {}
@@ -44,7 +42,7 @@ def _camel_case(name: str) -> str:
 
 
 def repeatable_of(config: Mapping[str, Any]) -> bool:
-    """Whether inputs may run again, as `config` says. @raises TypeError if it says neither True nor False"""
+    """Whether inputs may run again, according to `config`. @raises TypeError if it is neither True nor False"""
     given = config.get("repeatable")
     if given is None or isinstance(given, bool):
         return given is True
@@ -52,7 +50,7 @@ def repeatable_of(config: Mapping[str, Any]) -> bool:
 
 
 def assert_no_generator(init: Any) -> None:
-    """Checks what an app gives as its `init`. @raises TypeError if its body would not run when it is called"""
+    """Checks an app's `init`. @raises TypeError if its body would not run when it is called"""
     if is_generator_function(init):
         name = getattr(init, "__name__", "init")
         raise TypeError(f"`{name}` is a generator, since it has a `yield`: {_CURE}")

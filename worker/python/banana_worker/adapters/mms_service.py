@@ -1,7 +1,5 @@
-"""
-A custom service, as Multi Model Server has them: a function `handle(data, context)`, or a class with that method. `data` is
-a list of items, None for the call with which a function is loaded.
-"""
+"""A custom service as in Multi Model Server: a function `handle(data, context)`, or a class with that method. `data`
+is a list of items, or None for the call with which a function is loaded."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ from banana_worker.run.loaded_app import ANY_BATCH, LoadedApp, Surroundings
 
 Handle = Callable[[Any, Context], Any]
 
-# Handlers of the originals turn the reading of items off by these, for their own process.
+# Handlers of the originals turn the reading of items off with these, for their own process.
 _READS_ITEMS = ("MMS_DECODE_INPUT_REQUEST", "TS_DECODE_INPUT_REQUEST")
 
 _INIT_STEPS = {
@@ -40,9 +38,10 @@ _INIT_STEPS = {
 
 
 def from_service(module: ModuleType, source: Optional[ServiceSource], model_dir: str) -> Optional[LoadedApp]:
-    """`source`: what is known of the service; None: the module says whether it is one. `model_dir`: where it finds its files.
+    """`source`: the known facts about the service; None: the module shows whether it is one. `model_dir`: the folder
+    with its files.
 
-    None if there is no handler. Raises TypeError that says which name of the module is of a wrong kind.
+    Returns None if there is no handler. Raises TypeError that names an export of a wrong type.
     """
     found = read_manifest(model_dir)
     handler = find_handler(module, "" if source is None else source.handler, found.is_old)
@@ -67,7 +66,7 @@ class _Service(LoadedApp):
         self._handler = handler
         self._model_dir = model_dir
         self._manifest = found.manifest
-        # Those of the batch that runs.
+        # The items of the batch that runs.
         self._items: Sequence[ReadItem] = ()
         self._ctxs: Sequence[CallContext] = ()
 
@@ -79,7 +78,7 @@ class _Service(LoadedApp):
 
     @cached_property
     def _wishes(self) -> InputWishes:
-        """The first call asks for it: what loads the model may set the environment, too."""
+        """Computed at the first call, because code that loads the model may set the environment."""
         raw_items = self._surroundings.spec.raw_items
         if raw_items is None and "rawItems" in self.model_options:
             raw_items = self.model_options["rawItems"] is True
@@ -98,7 +97,7 @@ class _Service(LoadedApp):
         context = Context(spec.model, self._model_dir, self._manifest, batch_size, gpu, spec.server_version)
         context.worker, context.log, context._own_metrics = ctx.worker, ctx.log, ctx.metrics
         self._context = context
-        mms.service._tell = self._tell_now
+        mms.service._send = self._send_now
         try:
             begun = self._begin()
         finally:
@@ -116,7 +115,7 @@ class _Service(LoadedApp):
         return spec.batch_size or (own if isinstance(own, int) else 1)
 
     def _begin(self) -> Any:
-        """What loads the model returns, which may be awaitable."""
+        """Loads the model. Returns the handler's output, which may be awaitable."""
         style, entry = self._handler
         if style == "function":
             self._handle = entry
@@ -142,8 +141,8 @@ class _Service(LoadedApp):
         return None if shutdown is None else shutdown()
 
     def _run(self, items: List[ReadItem], ctxs: List[CallContext]) -> Any:
-        """An answer for each item, or an awaitable of them; raises what the handler raises."""
-        self._send_metrics(())  # what the batch before has added after its end belongs to no call any more
+        """Returns an answer for each item, or an awaitable of them; raises the handler's exception."""
+        self._send_metrics(())  # metrics that the last batch added after its end belong to no call any more
         self._items, self._ctxs = items, ctxs
         self._context._begin_batch(items, ctxs)
         try:
@@ -183,9 +182,9 @@ class _Service(LoadedApp):
             self._end_batch(items, ctxs)
 
     def _end_batch(self, items: List[ReadItem], ctxs: List[CallContext]) -> None:
-        """A worker that is idle keeps no bodies.
+        """Frees the bodies, so that an idle worker keeps none.
 
-        What a stream does after its client has left may come behind the begin of the next batch.
+        A stream whose client has left may still run when the next batch has begun.
         """
         for ctx in ctxs:
             ctx.forget_body()
@@ -196,8 +195,9 @@ class _Service(LoadedApp):
     def _send_metrics(self, ctxs: Sequence[CallContext]) -> None:
         self._send(self._context._take_metrics(), ctxs)
 
-    def _tell_now(self, metrics: List[MmsMetric]) -> None:
-        """Those of this batch are not told again when it ends. Raises TypeError or ValueError as adding them does."""
+    def _send_now(self, metrics: List[MmsMetric]) -> None:
+        """Sends metrics at once; those of this batch are not sent again at its end. Raises TypeError or ValueError
+        as adding them does."""
         for metric in metrics:
             texts_of(metric.name, metric._short_unit, metric.dimensions)
         ids = {id(metric) for metric in metrics}
@@ -222,7 +222,7 @@ def _has_awaitable(returned: Any) -> bool:
 
 
 async def _results(promised: List[Any]) -> List[Any]:
-    """The results at the places of what promised them. What is raised for one item fails that item alone."""
+    """Awaits the results, each at its place. An exception for one item fails that item alone."""
     import asyncio
 
     waited = [asyncio.ensure_future(one) for one in promised if inspect.isawaitable(one)]
@@ -236,7 +236,7 @@ def _message(metric: MmsMetric, ctxs: Sequence[CallContext]) -> Metric:
     for dimension in metric.dimensions:
         lines += [dimension.name, dimension.value]
     if not any(one.name == "Level" and one.value in ("Model", "Error") for one in metric.dimensions):
-        # It tells the front that this is a service's metric, which stands in a line of the log.
+        # Marks it as a metric of a service, which the front also writes to the log.
         lines += ["Level", "Error" if kind == "error" else "Model"]
     return Metric(
         kind=kind,

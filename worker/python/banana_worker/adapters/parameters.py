@@ -1,4 +1,4 @@
-"""Which of the arguments that the worker has to give a function of the app wants."""
+"""Finds out which of the worker's arguments a function of the app wants."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Parameter(NamedTuple):
 
 
 class Parameters(NamedTuple):
-    # Those that may be given by their place.
+    # Parameters that may be given by position.
     positional: List[Parameter]
     takes_more: bool
     keyword_only: List[str]
@@ -22,9 +22,9 @@ class Parameters(NamedTuple):
 
 
 def parameters_of(function: Callable[..., Any]) -> Optional[Parameters]:
-    """Those of a function or of anything else that can be called; None if Python does not tell. Of a wrapper that passes on
-    whatever it gets, those of what it wraps: by their names alone, if it passes on names alone, and by their places alone, if
-    it passes on no names."""
+    """The parameters of a function or another callable; None if Python does not know them. A wrapper that passes on
+    its arguments has those of the wrapped function: by name only, if it passes on names only, and by position
+    only, if it passes on no names."""
     outer: Any = function
     names_pass = True
     while True:
@@ -49,7 +49,8 @@ def _and_names(own: Parameters, wrapped: Optional[Parameters]) -> Parameters:
 
 
 def problem_with(function: Callable[..., Any], count: int) -> Optional[str]:
-    """Why the function cannot be called with `count` arguments; None if it can, or if Python does not tell."""
+    """The reason for which the function cannot be called with `count` arguments; None if it can, or if Python does
+    not know."""
     return _too_few(function, count) or _too_many(function, count, str(count))
 
 
@@ -71,7 +72,7 @@ def _arguments(count: int) -> str:
 
 
 def _own_parameters_of(function: Callable[..., Any]) -> Optional[Parameters]:
-    """Those of a function itself, which may be a wrapper that gives what it wraps more or fewer."""
+    """The parameters of the function itself, which may be a wrapper with more or fewer than the wrapped function."""
     if isinstance(function, types.FunctionType):
         return _of_code(function)
     inspect = import_standard("inspect")  # 8 ms that most apps do not need
@@ -105,10 +106,9 @@ _NAMES = ("ctx", "context")
 
 
 def with_context(function: Callable[..., Any], before: int) -> Callable[..., Any]:
-    """
-    `function`, to be called with `before` arguments and a context, which it gets if it wants one: by a further
-    parameter that has no default or is named `ctx` or `context`. @raises TypeError if it takes fewer or needs more
-    """
+    """`function`, to be called with `before` arguments and a context. It gets the context if it has a further
+    parameter that has no default or is named `ctx` or `context`. @raises TypeError if it takes fewer arguments or
+    needs more"""
     parameters = parameters_of(function)
     if parameters is None:
         return _without_context(function, before)

@@ -15,9 +15,10 @@ from banana_worker.standard_modules import import_standard
 
 
 def from_potassium_app(module: ModuleType, served: Optional[object]) -> Optional[LoadedApp]:
-    """Returns None if the module is no Potassium app. `served`: the app that the file asked to be served.
+    """Returns None if the module is not a Potassium app. `served`: the app whose `serve` the file called.
 
-    Raises TypeError if it has several and serves none, or if what stands beside it is not what it must be."""
+    Raises TypeError if it has several and serves none, or if an export beside it has a wrong type.
+    """
     app = served if served is not None else _only_app(module)
     if app is None:
         return None
@@ -27,7 +28,7 @@ def from_potassium_app(module: ModuleType, served: Optional[object]) -> Optional
 
 
 def potassium_class() -> Optional[Any]:
-    """The module `potassium` may be the user's own, or not be imported: then there is no app of ours, and None."""
+    """Our class; None if the module `potassium` is the user's own, or is not imported."""
     return getattr(sys.modules.get("potassium.potassium"), "Potassium", None)
 
 
@@ -53,7 +54,7 @@ _CHOICE = "call `serve()` on that one, or delete the others"
 
 
 def _names_served(module: ModuleType) -> Set[str]:
-    """The names on which the file calls `serve()`, also where it is behind a guard that is false in a worker."""
+    """The names on which the file calls `serve()`, also behind a guard that is false in a worker."""
     path = getattr(module, "__file__", None)
     if path is None:
         return set()

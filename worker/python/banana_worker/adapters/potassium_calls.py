@@ -1,4 +1,4 @@
-"""A Potassium app as the worker runs it: its routes, its init, and what a call gives to which of its functions."""
+"""A Potassium app as the worker runs it: its routes, its init, and the arguments of its functions."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class PotassiumApp(LoadedApp):
         return None if self._shutdown is None else self._shutdown()
 
     def _endpoint(self, route: str) -> Endpoint:
-        """The front calls the routes that it was told of, and no other."""
+        """The front calls only routes that it knows from `loaded`."""
         return self.definition.endpoints[route]
 
     def _take_context(self, returned: Any) -> None:
@@ -94,7 +94,7 @@ def _check_function(endpoint: Endpoint) -> None:
 
 
 def _call_init(init: Any, ctx: InitContext) -> Any:
-    """The worker's number for a parameter that has no default, `ctx` for a second one and for one of that name."""
+    """Passes the worker's number to a parameter without a default, and `ctx` to a second one or to one of that name."""
     parameters = parameters_of(init)
     if parameters is None:
         return init()

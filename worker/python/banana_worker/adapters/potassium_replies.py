@@ -1,4 +1,4 @@
-"""Replies of what a Potassium app's functions return."""
+"""Turns the outputs of a Potassium app's functions into replies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ JSON_HEAD = ReplyHead(200, JSON_TYPE)
 
 
 def then(output: Any, to_reply: Callable[[Any], Any]) -> Any:
-    """What a function gave, or will give when it is awaited, as a reply."""
+    """The output of a function as a reply; for an awaitable, an awaitable of the reply."""
     if getattr(type(output), "__await__", None) is None:
         return to_reply(output)
     return _awaited(output, to_reply)
@@ -27,12 +27,12 @@ async def _awaited(output: Any, to_reply: Callable[[Any], Any]) -> Any:
 
 
 def replies_of(returned: Any) -> Any:
-    """What is no list is left to the batch's end."""
+    """A value that is not a list is left as it is: the batch runner reports it."""
     return [reply_of_entry(entry) for entry in returned] if isinstance(returned, (list, tuple)) else returned
 
 
 def reply_of_entry(entry: Any) -> Any:
-    """An entry that is no answer fails its own call."""
+    """An entry that is not a valid answer fails its own call."""
     try:
         return then(entry, reply_of)
     except Exception as error:
@@ -88,7 +88,7 @@ def _body_of(response: Response) -> Any:
 
 
 def _type_of(response: Response) -> str:
-    """The content type where the headers name none."""
+    """The content type, if the headers name none."""
     if response.is_json:
         return JSON_TYPE
     if response.body is None:
@@ -113,7 +113,7 @@ def _headers_of(headers: Dict[str, Any]) -> Tuple[str, str]:
 
 
 def _refuse_header(name: str) -> NoReturn:
-    """A line break would end the header, and begin one that nobody meant."""
+    """A line break would end the header and begin another one."""
     raise ServeError(
         "SERVE_OUTPUT_INVALID",
         f"The model's response header {json.dumps(name[:100], ensure_ascii=False)} has a line break in it.",

@@ -1,4 +1,4 @@
-"""What a custom service returned for a batch, as one answer per item."""
+"""Turns the output of a custom service for a batch into one answer per item."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from banana_worker.reply.stream import iterator_of
 _NO_LIST = "Invalid model predict output"
 _WRONG_LENGTH = "number of batch response mismatched"
 
-# Headers that do not stand among those of a message: of the connection (RFC 9110 section 7.6.1), and the type.
+# Headers that must not stand among those of a message: those of the connection (RFC 9110 section 7.6.1), and the type.
 _HOP_HEADERS = frozenset(
     "content-length content-type connection keep-alive transfer-encoding upgrade trailer".split(),
 )
@@ -29,10 +29,10 @@ def answers_of(
     on_stream_end: Callable[[], None],
     on_all_ended: Callable[[], None],
 ) -> List[Any]:
-    """What is no answer is the error of its item, or of all.
+    """An invalid answer becomes the error of its item, an invalid output that of all items.
 
-    `on_stream_end` is called when a stream has given its last chunk, `on_all_ended` when nothing more is made of the
-    batch: every stream has ended.
+    `on_stream_end` is called when a stream has given its last chunk, `on_all_ended` when every stream of the batch
+    has ended.
     """
     open_streams = _OpenStreams(on_stream_end, on_all_ended)
     results = _results_of(returned, items)
@@ -42,7 +42,7 @@ def answers_of(
 
 
 class _OpenStreams:
-    """Counts the streams that run, and the batch itself while its results are looked at."""
+    """Counts the running streams, and the batch itself while its results are read."""
 
     def __init__(self, on_stream_end: Callable[[], None], on_all_ended: Callable[[], None]) -> None:
         self._on_stream_end = on_stream_end
@@ -65,7 +65,7 @@ class _OpenStreams:
 
 
 class _Watched:
-    """An iterator that tells its end once. A generator would not do: closing one that never started runs nothing."""
+    """An iterator that reports its end once. A generator would not do: closing one that never started runs nothing."""
 
     def __init__(self, items: Iterator[Any], on_end: Callable[[], None]) -> None:
         self._items = items
@@ -162,7 +162,8 @@ _PLAIN_HEAD = ReplyHead()
 
 
 def _head_of(context: Context, idx: int) -> ReplyHead:
-    """The type has a field of its own. Raises SERVE_OUTPUT_INVALID if the headers are too long."""
+    """The head without the type, which has a field of its own. Raises SERVE_OUTPUT_INVALID if the headers are too
+    long."""
     processor = context._processor_if_asked(idx)
     if processor is None:
         return _PLAIN_HEAD

@@ -15,8 +15,9 @@ USUAL_NAME = "handle"
 
 
 class Handler(NamedTuple):
-    # `function`: it is called with None first, which loads the model. `class`: it is made without arguments, and
-    # initialized. `old`: a class of archives of version 0.x, which is made with the model's name, folder, manifest and GPU.
+    # `function`: its first call gets None, which loads the model. `class`: it is made without arguments, and
+    # initialized. `old`: a class of archives of version 0.x, which is made with the model's name, folder, manifest and
+    # GPU.
     style: str
     entry: Callable[..., Any]
 
@@ -24,8 +25,8 @@ class Handler(NamedTuple):
 def find_handler(module: ModuleType, name: str, is_old: bool = False) -> Optional[Handler]:
     """The function or the class of this name, else the only class of the module's own that has a `handle` method.
 
-    An empty name means `handle`. `is_old`: the model comes from an archive of version 0.x, whose services are classes of
-    another form: the first of them by its name. None if there is none.
+    An empty name means `handle`. `is_old`: the model comes from an archive of version 0.x, whose services are
+    classes of another form: the first of them by its name. None if there is none.
     """
     old = _first_old_class(module, name) if is_old else None
     if old is not None:
@@ -40,7 +41,7 @@ def find_handler(module: ModuleType, name: str, is_old: bool = False) -> Optiona
 
 
 def assert_callable(handler: Handler) -> None:
-    """Looks at plain functions and methods; anything else tells by itself, when it is called, whether it can be.
+    """Checks plain functions and methods; any other callable raises when it is called.
 
     @raises WrongFunction if the server cannot call one, or its body would not run
     """
@@ -76,7 +77,7 @@ def _assert_takes(function: Any, name: str, parameters: Sequence[str]) -> Any:
 
 
 def service_classes(module: ModuleType) -> List[type]:
-    """The classes with a `handle` method that the module defines, not those that it imports, by their names."""
+    """The classes with a `handle` method that the module defines, without its imports, by their names."""
     return [one for one in _own_classes(module) if _has_handle(one)]
 
 

@@ -1,4 +1,4 @@
-"""What a model's folder says of itself, in the manifest of Multi Model Server's archives."""
+"""Reads the manifest of Multi Model Server's archives in a model's folder."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any, Dict, NamedTuple, Optional
 class FoundManifest(NamedTuple):
     # None if the folder has no manifest.
     manifest: Optional[Dict[str, Any]]
-    # It is the manifest of an archive of version 0.x, which stands beside the model's files.
+    # It is the manifest of an archive of version 0.x, which lies beside the model's files.
     is_old: bool
 
 
 def read_manifest(model_dir: str) -> FoundManifest:
-    """Raises an error with the file's path if it cannot be read, or is no JSON object."""
+    """Raises an error with the file's path if it cannot be read, or is not a JSON object."""
     manifest = _read(os.path.join(model_dir, "MAR-INF", "MANIFEST.json"))
     if manifest is not None:
         return FoundManifest(manifest, False)

@@ -1,4 +1,4 @@
-"""Every wire format. A new one is a file in this folder and a line here."""
+"""The list of all wire formats. A new one is a file in this folder and a line here."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ BY_ACCEPT = (("application/msgpack", "msgpack"),)
 
 
 def format_named(name: str) -> ModuleType:
-    """The format's module: those that most apps never meet are loaded with the first body that needs them."""
+    """The format's module, imported with the first body that needs it."""
     return import_standard(f"{__name__}.{FORMATS[name]}")

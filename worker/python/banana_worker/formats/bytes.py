@@ -1,4 +1,4 @@
-"""Bodies that the app reads itself, and bytes that it gives."""
+"""Bodies that the app reads by itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Named values of a form, collected into one dict."""
+"""Collects named values of a form into one dict."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Value = TypeVar("Value")
 
 
 def collect_fields(pairs: Iterable[Tuple[str, Value]]) -> Dict[str, Union[Value, List[Value]]]:
-    """Collects the pairs; a name that comes again gets a list of its values, in order."""
+    """Collects the pairs; a repeated name gets a list of its values, in order."""
     lists: Dict[str, List[Value]] = {}
     for name, value in pairs:
         lists.setdefault(name, []).append(value)

@@ -10,5 +10,5 @@ from banana_worker.protocol.messages import Call
 
 
 def read(body: bytes, call: Call) -> Dict[str, Union[str, List[str]]]:
-    """Every value is text; a name that comes again gets a list. Broken percent escapes stay as they are."""
+    """Every value is text; a repeated name gets a list. Broken percent escapes stay as they are."""
     return collect_fields((name, value.decode("utf-8", "replace")) for name, value in form_pairs(body))

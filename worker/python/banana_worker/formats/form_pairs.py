@@ -1,4 +1,4 @@
-"""Names and values of `application/x-www-form-urlencoded` text, with values as the bytes that they stand for."""
+"""Names and values of `application/x-www-form-urlencoded` text; values are decoded to bytes."""
 
 from __future__ import annotations
 

@@ -23,12 +23,12 @@ NO_WISHES = InputWishes()
 # The wishes of a custom service.
 ITEMS = InputWishes(forms=True, text=True, items=True)
 
-# Those of one that decodes its bodies itself.
+# The wishes of a custom service that decodes its bodies itself.
 RAW_ITEMS = InputWishes(forms=True, text=True, items=True, raw_items=True)
 
 
 def input_wishes(given: Mapping[str, object], where: str) -> InputWishes:
-    """Reads `forms` and `text`; `where` says whose wishes they are. @raises TypeError if one is no bool"""
+    """Reads `forms` and `text`; `where` names their owner in an error. @raises TypeError if one is not a bool"""
     wishes = {name: given.get(name) for name in ("forms", "text")}
     for name, value in wishes.items():
         if value is not None and not isinstance(value, bool):

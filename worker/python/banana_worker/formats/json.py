@@ -29,10 +29,8 @@ def read(body: bytes, call: Call) -> object:
 
 
 def read_json(body: bytes, what: str = "The body", integers: Optional[LongIntegers] = None) -> object:
-    """
-    Reads JSON (UTF-8, an optional byte order mark). `what` is its name in an error; `integers` are those of several texts
-    of one body. @raises SERVE_BAD_BODY
-    """
+    """Reads JSON (UTF-8, an optional byte order mark). `what` is its name in an error; `integers` is the allowance
+    of long numbers that several texts of one body share. @raises SERVE_BAD_BODY"""
     try:
         text = body.decode("utf-8")
         if text.startswith("\ufeff"):
@@ -56,7 +54,7 @@ def _decode(text: str, integers: Optional[LongIntegers]) -> object:
 
 
 def _decode_patiently(text: str, integers: Optional[LongIntegers]) -> object:
-    """For the rare body that holds a number of thousands of digits, which `int` refuses, or reads for minutes."""
+    """For the rare body with a number of thousands of digits, which `int` refuses, or reads for minutes."""
     read = (integers or LongIntegers()).read
     return json.JSONDecoder(parse_constant=_refuse_constant, parse_int=read).decode(text)
 
@@ -66,7 +64,7 @@ def _decode_fast(text: str) -> object:
     value, end = _decoder.raw_decode(text)
     if end == len(text) or not text[end:].strip(_SPACE):
         return value
-    return _decoder.decode(text)  # it says what should not stand there
+    return _decoder.decode(text)  # its error names the unexpected text
 
 
 def _reason_of(error: Exception) -> str:

@@ -1,7 +1,5 @@
-"""
-Items of a custom service: a value for each parameter of the query and each field of the body, or `body` for all of it;
-and back, the result of an item to the bytes of its answer.
-"""
+"""Items of a custom service: a value for each parameter of the query and each field of the body, or `body` for the
+whole body; and back, the result of an item to the bytes of its answer."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ class _Field(NamedTuple):
     filename: Optional[str] = None
 
 
-# The type that a body has when the dialect fixes its format.
+# The type of a body whose format the dialect fixes.
 _FIXED_TYPES = {
     "json": "application/json",
     "msgpack": "application/msgpack",
@@ -41,7 +39,7 @@ _FIXED_TYPES = {
     "websocket": "",
 }
 
-# A dialect that knows the body to be JSON sends none for no value.
+# A dialect whose bodies are JSON sends an empty body for no value.
 _NO_VALUE = _Field("body", "application/json", b"null")
 
 
@@ -127,7 +125,7 @@ _JSON_INDENT = 2
 
 
 def write(value: object, call: Call) -> Tuple[str, BytesLike]:
-    """Bytes and text as they are, anything else as JSON that a person can read. Raises SERVE_OUTPUT_INVALID."""
+    """Bytes and text as they are, any other value as indented JSON. Raises SERVE_OUTPUT_INVALID."""
     if isinstance(value, (bytes, bytearray, memoryview)):
         return "application/octet-stream", value
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Bytes of one MessagePack value to the value. Every length is checked before memory is taken for it."""
+"""Reads one MessagePack value. Every length is checked before memory is taken for it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Dict, List, Tuple
 # Deeper values would come near the recursion limit of Python: each level takes four frames of 1000.
 MAX_DEPTH = 128
 
-# Python finds a text in a dict by a secret number of the process, and a number by itself: a client can choose numbers that
-# all have to be passed by when one more comes. The time grows with the square of their count, and is 8 s for so many.
+# Python places a text in a dict by a secret hash of the process, but a number by its value, so a client can choose
+# numbers that all collide. The time grows with the square of their count, and is 8 s for so many.
 MAX_NUMBER_KEYS = 100_000
 
-# The numbers of smaller maps take little time, whoever chose them, and count for nothing.
+# Number keys of smaller maps take little time even if they collide, and do not count.
 _LARGE_MAP = 1000
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -22,7 +22,7 @@ Read = Tuple[object, int]
 
 
 def read_value(data: bytes) -> object:
-    """The one value that `data` holds. @raises ValueError if it holds none, more than one, or what is no MessagePack"""
+    """The one value that `data` contains. @raises ValueError if it is empty, contains more, or is not MessagePack"""
     value, end = _Reader(data).value(0, 0)
     if end != len(data):
         raise ValueError(f"{len(data) - end} bytes follow the value")
@@ -30,11 +30,11 @@ def read_value(data: bytes) -> object:
 
 
 class _Reader:
-    """Each method takes the place where it begins to read, and returns what it read and the place behind it."""
+    """Each method takes the place where it begins to read, and returns the value and the place behind it."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        # Those that large maps may still have as keys, all together.
+        # Number keys that the large maps may still have, all together.
         self.number_keys_left = MAX_NUMBER_KEYS
 
     def value(self, at: int, depth: int) -> Read:
@@ -108,7 +108,7 @@ class _Reader:
             key, at = self.value(at, depth + 1)
             if isinstance(key, (list, dict, bytes, datetime)):
                 raise ValueError("a key of a map is a list, a map, bytes or a timestamp")
-            # Before Python 3.10 a dict passes each NaN by for each one more, and none is found again.
+            # Before Python 3.10 all NaN keys of a dict collide, and none is found again.
             if key != key:
                 raise ValueError("a key of a map is not a number (NaN)")
             if size > _LARGE_MAP and not isinstance(key, str):

@@ -1,4 +1,4 @@
-"""Plain values to MessagePack, without extension types: any reader knows what is written."""
+"""Writes plain values as MessagePack, without extension types, so that any reader can read them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from banana_worker.text.utf8 import utf8
 
 
 def write_value(value: object) -> bytes:
-    """The bytes of a value made of None, bool, int within 64 bits, float, str, bytes, list and dict alone."""
+    """The bytes of a value made only of None, bool, int within 64 bits, float, str, bytes, list and dict."""
     pieces: List[bytes] = []
     _write(value, pieces)
     return b"".join(pieces)
@@ -44,7 +44,7 @@ def _write(value: object, out: List[bytes]) -> None:
 
 
 def _head(size: int, short: Tuple[int, int], forms: Sequence[Tuple[int, str]]) -> bytes:
-    """The mark and the size of a value; `short`: the mark that holds sizes below the second number itself."""
+    """The mark and the size of a value; `short`: the mark that includes sizes below the second number."""
     if size < short[1]:
         return bytes((short[0] | size,))
     for mark, form in forms:

@@ -30,12 +30,12 @@ Field = Union[str, UploadedFile]
 
 
 def read(body: bytes, call: Call) -> Dict[str, Union[Field, List[Field]]]:
-    """Fields as text, files as `UploadedFile`; a name that comes again gets a list. @raises SERVE_BAD_BODY"""
+    """Fields as text, files as `UploadedFile`; a repeated name gets a list. @raises SERVE_BAD_BODY"""
     return read_multipart(body, call.content_type)
 
 
 def read_multipart(body: bytes, content_type: str) -> Dict[str, Union[Field, List[Field]]]:
-    """As `read`; `content_type` holds the boundary."""
+    """As `read`; `content_type` contains the boundary."""
     try:
         return collect_fields(_fields_of(body, content_type))
     except ValueError as cause:
@@ -49,7 +49,7 @@ def _fields_of(body: bytes, content_type: str) -> Iterator[Tuple[str, Field]]:
 
 
 def _value_of(part: Part) -> Field:
-    """A part with a file name or of a type for bytes is a file."""
+    """A part with a file name, or of a type for bytes, is a file."""
     filename = part.disposition.params.get("filename")
     if filename is None and part.content_type.value != "application/octet-stream":
         return decode_text(part.content, part.content_type.params.get("charset", ""))

@@ -1,4 +1,4 @@
-"""Reads a call's body in the format that the dialect fixed, else in the one that the content type names."""
+"""Reads a call's body in the format that the dialect fixed, or else that the content type names."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from banana_worker.text.header_params import media_type
 
 
 def read_input(call: Call, body: bytes, wishes: InputWishes = NO_WISHES) -> object:
-    """
-    The value the app gets; None for an empty body, unless it wishes for items. @raises ServeError SERVE_BAD_BODY if the
-    body is malformed.
-    """
+    """The app's input; None for an empty body, unless the app takes items. @raises ServeError SERVE_BAD_BODY if the
+    body is malformed."""
     if call.format == "websocket":
         return None
     if wishes.items:
@@ -30,12 +28,13 @@ def read_input(call: Call, body: bytes, wishes: InputWishes = NO_WISHES) -> obje
 
 _MSGPACK_TYPES = ("application/msgpack", "application/x-msgpack", "application/vnd.msgpack")
 
-# The type that curl's `-d` sends, whatever it sends: a mistyped JSON must not reach an app as a field.
+# The type that curl's `-d` sends for any body: a mistyped JSON must not reach an app as a field.
 _FORM_TYPE = "application/x-www-form-urlencoded"
 
 
 def format_of(content_type: str, wishes: InputWishes = NO_WISHES) -> str:
-    """JSON for JSON and no type, and for text and forms of an app that wants neither; anything unknown is bytes."""
+    """`json` for JSON and for no type, and also for text and forms if the app has not asked for them; `bytes` for an
+    unknown type."""
     if content_type == "application/json":
         return "json"
     kind = media_type(content_type)
@@ -53,7 +52,7 @@ def format_of(content_type: str, wishes: InputWishes = NO_WISHES) -> str:
 
 
 def _read_unasked_json(body: bytes, call: Call) -> object:
-    """Raises SERVE_BAD_BODY that also says how an app gets forms and text, if the body may be meant as such."""
+    """Raises SERVE_BAD_BODY that also explains how an app gets forms and text, if the body may be one of them."""
     try:
         return read_json(body)
     except ServeError as error:

@@ -1,4 +1,4 @@
-"""Text, for apps that ask for it; others get such bodies read as JSON."""
+"""Text bodies, for apps that ask for them; others get such bodies read as JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from banana_worker.text.header_params import params_of
 
 
 def read(body: bytes, call: Call) -> str:
-    """Decodes the body in the charset that its type names, else as UTF-8. @raises SERVE_BAD_BODY"""
+    """Decodes the body in the charset of its type, or else as UTF-8. @raises SERVE_BAD_BODY"""
     charset = _charset_of(call.content_type)
     try:
         return decode_strictly(body, charset)

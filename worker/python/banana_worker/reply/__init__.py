@@ -1,1 +1,1 @@
-"""From what an app returns to the bytes of its answer."""
+"""The way from an app's output to the bytes of its answer."""

@@ -1,4 +1,4 @@
-"""Arrays and tensors to nested lists. The libraries are the app's: they are looked up where it has loaded them."""
+"""Turns arrays and tensors into nested lists. No library is imported: if the app uses one, it has loaded it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def numpy_list(value: Any) -> object:
     if kind == "c":
         raise NotData("is an array of complex numbers; return its real and its imag")
     if kind == "f" and array.dtype.itemsize > 8:
-        return array.astype("float64").tolist()  # `tolist` leaves a long double as it is
+        return array.astype("float64").tolist()  # `tolist` would not convert a long double
     if kind == "V" and array.dtype.type is not numpy.void:
         return array.astype("float32").tolist()  # the small floats of ml_dtypes
     # A masked array has a `tolist` of its own, which `asarray` would lose.
@@ -37,7 +37,7 @@ def _records(numpy: Any, array: Any) -> object:
 
 
 def _iso_times(numpy: Any, array: Any) -> object:
-    """NaT, which is no time, is null."""
+    """NaT (not a time) becomes null."""
     texts = numpy.datetime_as_string(array).astype(object)
     if array.ndim == 0:
         return None if numpy.isnat(array) else str(texts)
@@ -46,7 +46,7 @@ def _iso_times(numpy: Any, array: Any) -> object:
 
 
 def torch_list(tensor: Any) -> object:
-    """Items of a tensor, wherever it lies and whether or not it has a gradient."""
+    """Items of a tensor on any device, with a gradient or without."""
     whole = tensor.detach()
     if str(getattr(whole, "layout", "torch.strided")) != "torch.strided":
         whole = whole.to_dense()
@@ -62,7 +62,7 @@ def torch_list(tensor: Any) -> object:
 
 
 def array_list(value: Any) -> object:
-    """Anything else that numpy can read as an array, such as a tensor of jax or TensorFlow. @raises NotData"""
+    """Any other array that numpy can read, such as a tensor of jax or TensorFlow. @raises NotData"""
     numpy = sys.modules.get("numpy")
     if numpy is None:
         if hasattr(value, "tolist"):
@@ -70,5 +70,5 @@ def array_list(value: Any) -> object:
         raise not_data(value)
     array = numpy.asarray(value)
     if array.dtype == object and array.ndim == 0:
-        raise not_data(value)  # numpy has wrapped what it cannot read
+        raise not_data(value)  # numpy has wrapped a value that it cannot read
     return numpy_list(array)

@@ -1,7 +1,5 @@
-"""
-What an app may return besides what `json` writes, told by the names of its classes: nothing of the app's libraries is
-imported for this.
-"""
+"""Converts outputs that `json` cannot write, recognised by the names of their classes: no library of the app is
+imported for this."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ Converter = Callable[..., object]
 
 
 def simpler(value: object) -> object:
-    """One step from a value towards data: its parts may need another. @raises NotData"""
+    """One step from a value towards data; its parts may need another. @raises NotData"""
     kind = type(value)
     convert = _known.get(kind)
     if convert is None:
@@ -70,7 +68,7 @@ def _decimal(value: object) -> object:
 
 
 def _sorted_list(value: object) -> object:
-    """In order, if its items have one: the same set is the same answer in every worker."""
+    """Sorted, if the items have an order: the same set gives the same answer in every worker."""
     items = list(value)  # type: ignore[call-overload]
     try:
         return sorted(items)
@@ -90,7 +88,7 @@ def _numbers(value: object) -> object:
     return list(bytes(value))  # type: ignore[call-overload]
 
 
-# By the first part of the module's name, and the name of the class or of one that it derives from.
+# Keys: the first part of the module's name, and the name of the class or of a base of it.
 _BY_NAME: Dict[Tuple[str, str], Converter] = {
     ("builtins", "bytes"): _numbers,
     ("builtins", "bytearray"): _numbers,
@@ -151,7 +149,7 @@ def _to_dicts(value: object) -> object:
     return value.to_dicts()  # type: ignore[attr-defined]
 
 
-# By what instances of the class can do; the first that fits.
+# Recognised by the methods of the class; the first that fits.
 _BY_OFFER: Tuple[Tuple[Callable[[type], bool], Converter], ...] = (
     (_has("model_dump", "model_fields"), _model_dump),
     (_has("__fields__", "dict", "parse_obj"), _model_dict),

@@ -1,4 +1,4 @@
-"""Images of PIL to PNG."""
+"""Turns images of PIL into PNG."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ PNG_TYPE = "image/png"
 
 
 def is_image(value: object) -> bool:
-    """Whether the value is an image of PIL, told by the names of its classes."""
+    """Whether the value is an image of PIL, by the names of its classes."""
     return any(base.__name__ == "Image" and base.__module__.partition(".")[0] == "PIL" for base in type(value).__mro__)
 
 
-# How PNG holds a pixel. Another form (CMYK, HSV) is shown in colours of the screen.
+# Pixel formats of PNG. Any other (CMYK, HSV) is converted to RGB or RGBA.
 _PNG_MODES = ("1", "L", "LA", "I", "I;16", "P", "RGB", "RGBA")
 
 
@@ -28,5 +28,5 @@ def png_bytes(image: Any) -> bytes:
 
 
 def base64_png(image: Any) -> str:
-    """The PNG file as text, for an image among other values."""
+    """The PNG file as base64 text, for an image among other values."""
     return base64.b64encode(png_bytes(image)).decode("ascii")

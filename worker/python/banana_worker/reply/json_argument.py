@@ -1,4 +1,4 @@
-"""JSON of a value that the app hands to a function of ours."""
+"""JSON of a value that the app passes to a function of ours."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from banana_worker.reply.json_encoding import json_bytes
 
 
 def json_argument(value: object, function: str) -> bytes:
-    """The value as JSON in UTF-8. @raises TypeError that names the function and the place of what is no data"""
+    """The value as JSON in UTF-8. @raises TypeError that names the function and the place of a value that is not
+    data"""
     try:
         return json_bytes(value)
     except ServeError as cause:

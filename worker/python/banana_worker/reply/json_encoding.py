@@ -1,7 +1,6 @@
-"""
-Values to JSON at the speed of Python's own encoder, which asks for help with what it does not know. Where it fails, a
-slow walk over all of the value puts right what can be (what is not finite is null), or says what cannot, and where.
-"""
+"""Encodes values as JSON at the speed of Python's own encoder, which calls back for values that it does not know. If
+it fails, a slow walk over the whole value converts the rest (NaN and infinities become null), or names the place
+of a value that cannot be encoded."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from banana_worker.reply.plain_value import plain_value
 
 def json_bytes(value: object, ascii_only: bool = False, indent: Optional[int] = None) -> bytes:
     """The UTF-8 bytes of `json_text`. @raises SERVE_OUTPUT_INVALID naming the property"""
-    # What UTF-8 cannot hold is half of a character in two halves: JSON has an escape for it.
+    # UTF-8 cannot hold half of a surrogate pair; JSON has an escape for it.
     return json_text(value, ascii_only, indent).encode("utf-8", "backslashreplace")
 
 
@@ -28,7 +27,7 @@ def json_text(value: object, ascii_only: bool = False, indent: Optional[int] = N
     except Exception as error:
         if is_of_process(error):
             raise
-        # Whatever it was (code of the app's own may have run): the walk finds it again, and knows where.
+        # Whatever the error was (code of the app may have run): the walk meets it again, and knows the place.
         plain = plain_value(value, is_binary=False)
     try:
         return encode(plain)
@@ -48,8 +47,8 @@ def _encode_of(ascii_only: bool, indent: Optional[int]) -> Encode:
 
 
 def _compact(ascii_only: bool) -> Encode:
-    """`encode` of Python's encoder, with the part of it that is written in C made once: it makes one for each value, which
-    takes as long as a small value itself."""
+    """`encode` of Python's encoder, with its C part made only once: it makes one for each value, which takes as long
+    as encoding a small value."""
     whole = json.JSONEncoder(ensure_ascii=ascii_only, allow_nan=False, default=simpler, separators=(",", ":"))
     make = getattr(json.encoder, "c_make_encoder", None)
     if make is None:
@@ -74,7 +73,7 @@ _ASCII = _compact(ascii_only=True)
 
 
 def _with_long_integers(encode: Encode, plain: object) -> str:
-    """Python refuses to write numbers of thousands of digits, unless it is told that they are meant."""
+    """By default, Python refuses to write numbers of thousands of digits."""
     limit = sys.get_int_max_str_digits()  # type: ignore[attr-defined]
     sys.set_int_max_str_digits(0)  # type: ignore[attr-defined]
     try:

@@ -1,4 +1,4 @@
-"""Values that are no data, and what to return in their place."""
+"""Errors for values that are not data, with advice on the value to return instead."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ class NotData(TypeError):
         self.problem = problem
 
     def at(self, place: str) -> str:
-        """A sentence without its full stop, such as `output["a"][3] is a Foo; ...`; `place`: where the value is."""
+        """A sentence without its full stop, such as `output["a"][3] is a Foo; ...`; `place`: the value's place in
+        the output."""
         return f"{place} {self.problem}"
 
 
 def not_data(value: object) -> NotData:
-    """Says what the value is and what to return instead."""
+    """Names the type of the value, and the value to return instead."""
     kind, instead = _describe(value)
     return NotData(f"is {kind}; {instead}")
 

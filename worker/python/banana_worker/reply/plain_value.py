@@ -1,7 +1,5 @@
-"""
-Any value that an app returns to None, bool, int, float, str, list and dict alone, with the place of what is no data.
-Slow and thorough: JSON comes here only where the fast way has failed (`json_encoding.py`).
-"""
+"""Converts any output of an app to None, bool, int, float, str, list and dict, or names the place of a value that is
+not data. Thorough, but slow: JSON comes here only if the fast way has failed (`json_encoding.py`)."""
 
 from __future__ import annotations
 
@@ -23,10 +21,9 @@ MAX_DEPTH = 128
 
 
 def plain_value(value: object, is_binary: bool) -> object:
-    """
-    `is_binary`: for a format that holds bytes, NaN and no integer beyond 64 bits; else for JSON, where bytes are lists
-    of numbers and what is not finite is None. @raises SERVE_OUTPUT_INVALID that names the place of what is wrong.
-    """
+    """`is_binary`: for a format with bytes and NaN, but without integers beyond 64 bits; otherwise for JSON, where
+    bytes are lists of numbers, and NaN and infinities are None. @raises SERVE_OUTPUT_INVALID that names the place
+    of a wrong value."""
     try:
         return _Plain(is_binary).convert(value, "output")
     except _Misplaced as cause:
@@ -38,7 +35,7 @@ def plain_value(value: object, is_binary: bool) -> object:
 
 
 class _Misplaced(Exception):
-    """Says what is wrong, and where."""
+    """The description of a wrong value and its place."""
 
 
 class _Plain:
@@ -93,8 +90,8 @@ class _Plain:
             raise _Misplaced(problem.at(place)) from None
         except Exception as error:
             if is_of_process(error):
-                raise  # a GPU may tell only here, where its numbers are wanted, that the model has failed
-            # The text is the app's, and may hold what is for no client.
+                raise  # a GPU may report only here, where its numbers are read, that the model has failed
+            # The text of the exception is the app's, and may not be meant for clients.
             raise _Misplaced(f"{place} ({type(value).__name__}) cannot be read: {type(error).__name__}") from error
         return self.convert(step, place)
 
@@ -107,7 +104,7 @@ class _Plain:
         return {self.key(key, place): self.convert(value, _member(place, key)) for key, value in values.items()}
 
     def key(self, key: object, place: str) -> str:
-        """The text that `json` makes of a key, and more kinds of them."""
+        """The text that `json` makes of a key; more types of keys are accepted."""
         if isinstance(key, str):
             return str.__str__(key)
         if key is None or isinstance(key, bool):

@@ -1,4 +1,4 @@
-"""An answer with a status and headers of its own, as an adapter describes it."""
+"""An answer with its own status and headers, as an adapter describes it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class JsonBody(NamedTuple):
 
 
 class ResultBody(NamedTuple):
-    """As `formats/mms.py` writes it; its type counts where the head has none."""
+    """A value that `formats/mms.py` writes; its type is used if the head has none."""
 
     value: Any
 
@@ -49,7 +49,7 @@ _MAX_HEADER_CHARS = 64 * 1024
 
 
 def checked_headers(headers: str, content_type: str) -> str:
-    """Returns header lines as they came. @raises ServeError SERVE_OUTPUT_INVALID if they and the type are too long"""
+    """Returns the header lines unchanged. @raises ServeError SERVE_OUTPUT_INVALID if they and the type are too long"""
     size = len(headers) + len(content_type)
     if size <= _MAX_HEADER_CHARS:
         return headers

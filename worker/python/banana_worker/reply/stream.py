@@ -1,4 +1,4 @@
-"""Iterators to the chunks of a streamed reply, one item at a time."""
+"""Turns iterators into the chunks of a streamed reply, one item at a time."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ from banana_worker.text.utf8 import utf8
 AnyIterator = Union[Iterator[object], AsyncIterator[object]]
 
 NOTHING = object()
-"""In place of the first item of a stream that has none."""
+"""Stands for the first item of an empty stream."""
 
 
 def iterator_of(value: object) -> Optional[AnyIterator]:
-    """
-    The iterator of a value that streams, else None. Iterators and generators do, async or not, and open files; lists,
-    text, dicts and other collections are values.
-    """
+    """The iterator of a value that streams, else None. Iterators, generators (async or not) and open files stream;
+    lists, text, dicts and other collections are values."""
     kind = type(value)
     if hasattr(kind, "__anext__"):
         return value  # type: ignore[return-value]
@@ -29,11 +27,11 @@ def iterator_of(value: object) -> Optional[AnyIterator]:
 
 
 class ItemEncoder:
-    """How the items of one stream become bytes."""
+    """Encodes the items of one stream as bytes."""
 
     def __init__(self, head_for: Callable[[object], ReplyHead], item: Callable[[object], bytes]) -> None:
         self.head_for = head_for
-        """The head of the reply, chosen once the first item is known; NOTHING if there is none."""
+        """Makes the head of the reply from the first item, or from NOTHING if there is none."""
         self.item = item
 
 
@@ -47,7 +45,8 @@ def encoder_for(accept: str) -> ItemEncoder:
 
 
 def raw_items(head: ReplyHead, type_from_chunk: bool) -> ItemEncoder:
-    """Bytes and text as they are: an app with a head of its own may write events itself. Other values by its type."""
+    """Bytes and text as they are, since an app with its own head may write events itself. Other values are encoded
+    by the type."""
     if type_from_chunk:
         return ItemEncoder(lambda first: head._replace(content_type=chunk_type(first)), _chunk)
     if head.content_type.partition(";")[0].strip().lower() == "text/event-stream":
@@ -56,7 +55,7 @@ def raw_items(head: ReplyHead, type_from_chunk: bool) -> ItemEncoder:
 
 
 def chunk_type(first: object) -> str:
-    """The content type of a stream that begins like this."""
+    """The content type of a stream that begins with this item."""
     if isinstance(first, str):
         return "text/plain; charset=utf-8"
     is_bytes = first is NOTHING or isinstance(first, (bytes, bytearray, memoryview))
@@ -84,7 +83,7 @@ def _json_line(item: object) -> bytes:
 
 
 def _event(text: bytes) -> bytes:
-    """Text may hold line breaks; each line is a `data:` field of one event (HTML standard, 9.2.6)."""
+    """Text may contain line breaks; each line is a `data:` field of one event (HTML standard, 9.2.6)."""
     lines = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n").replace(b"\n", b"\ndata: ")
     return b"data: " + lines + b"\n\n"
 
@@ -112,7 +111,7 @@ class Chunks:
 
 
 class SyncChunks(Chunks):
-    """An iterator of bytes. It raises what the app's iterator raises, and what keeps an item from being encoded."""
+    """An iterator of bytes. It raises the exceptions of the app's iterator, and of items that cannot be encoded."""
 
     def __iter__(self) -> SyncChunks:
         return self
@@ -134,7 +133,7 @@ class SyncChunks(Chunks):
         return data
 
     def close(self) -> None:
-        """Ends the app's iterator early, so that its `finally` blocks free what it holds."""
+        """Ends the app's iterator early, so that its `finally` blocks run."""
         close = getattr(self._iterator, "close", None)
         if callable(close):
             close()
@@ -163,7 +162,7 @@ class AsyncChunks(Chunks):
         return data
 
     async def aclose(self) -> None:
-        """Ends the app's iterator early, so that its `finally` blocks free what it holds."""
+        """Ends the app's iterator early, so that its `finally` blocks run."""
         close = getattr(self._iterator, "aclose", None)
         closing: Any = close() if callable(close) else None
         if hasattr(type(closing), "__await__"):

@@ -1,4 +1,4 @@
-"""Tables of pandas to lists of dicts."""
+"""Turns tables of pandas into lists of dicts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def records(frame: Any) -> object:
 
 
 def row_or_column(series: Any) -> object:
-    """A dict if every value has a name of its own, as in a row of a table; else a list."""
+    """A dict if every value has its own name, as in a row of a table; else a list."""
     names = list(series.index)
     if names and all(isinstance(name, str) for name in names) and len(set(names)) == len(names):
         return dict(zip(names, series.tolist()))

@@ -8,14 +8,14 @@ from typing import Callable, List, Optional, Sequence, Union
 
 from .dimension import Dimension
 
-# What measures in the batch that runs: the metric, its value, its dimensions, and the id of a request or nothing.
+# Measures in the batch that runs: the metric, its value, its dimensions, and the id of a request or None.
 Measure = Callable[["CachingMetric", Union[int, float], List[Dimension], Optional[str]], None]
 
 _LOGGER = logging.getLogger(__name__)
 
 
 class MetricTypes(enum.Enum):
-    """A counter adds its values up; of the other two the last value of a batch counts."""
+    """A counter adds its values up; the other two keep the last value of a batch."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -23,7 +23,7 @@ class MetricTypes(enum.Enum):
 
 
 class CachingMetric:
-    """A metric by its name, type and unit, and the names of its dimensions, to which no `ModelName` is added."""
+    """A metric with its name, type and unit, and the names of its dimensions. No `ModelName` is added."""
 
     def __init__(
         self,
@@ -42,9 +42,9 @@ class CachingMetric:
     def add_or_update(
         self, value: Union[int, float], dimension_values: Sequence[object] = (), request_id: str = ""
     ) -> None:
-        """Measures, for the batch that runs, or for the one of its requests that has this id.
+        """Measures for the batch that runs, or only for its request with this id.
 
-        As in TorchServe, values for other dimensions and a counter that falls fail no call: the log says it.
+        As in TorchServe, a wrong number of dimensions and a counter that falls are logged, and fail no call.
         """
         names, values = self.dimension_names, list(dimension_values)
         if len(names) != len(values):
@@ -55,6 +55,6 @@ class CachingMetric:
             self._measure(self, value, [Dimension(*pair) for pair in zip(names, values)], request_id or None)
 
     def update(self, value: Union[int, float], request_id: str = "", dimensions: Sequence[Dimension] = ()) -> None:
-        """Measures with other dimensions, which are those of the metric from now on."""
+        """Measures with other dimensions, which the metric has from now on."""
         self.dimension_names = [one.name for one in dimensions]
         self.add_or_update(value, [one.value for one in dimensions], request_id)

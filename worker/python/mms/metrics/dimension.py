@@ -1,4 +1,4 @@
-"""What a metric is about, beside its name."""
+"""A label of a metric."""
 
 from __future__ import annotations
 

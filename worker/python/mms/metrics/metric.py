@@ -21,7 +21,8 @@ _LONG_NAMES = Units().units
 class Metric:
     """A metric with its last value, or the sum of all values if `metric_method` is `counter`.
 
-    As text it is the line that Multi Model Server's workers print. `request_id` names the requests that it belongs to.
+    As text it is the line that Multi Model Server's workers print. `request_id` names the requests that it belongs
+    to.
     """
 
     def __init__(

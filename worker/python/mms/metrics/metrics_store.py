@@ -1,4 +1,4 @@
-"""`context.metrics`: what a custom service measures while it loads, or for one batch."""
+"""`context.metrics`: the measurements of a custom service, for its load or for one batch."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["MetricsStore"]
 TIME_UNITS = ("ms", "s")
 SIZE_UNITS = ("MB", "kB", "GB", "B")
 
-# The longest that name, unit and dimensions of one metric may be together.
+# The most characters that name, unit and dimensions of one metric may have together.
 MAX_CHARS = 4096
 
 RequestIds = Union[Mapping[int, str], str, None]
 
-# Metrics that were made for later, by type and name.
+# Metrics made for later use, by type and name.
 MadeMetrics = Dict[Tuple[MetricTypes, str], CachingMetric]
 
 
@@ -48,10 +48,11 @@ class StoredMetric(Metric):
 class MetricsStore:
     """Metrics of one batch.
 
-    In every method `idx` is the number of the item that the metric belongs to; without it, and with what no item has for
-    a number, the metric belongs to all items. Adding to a counter adds up; of any other metric the last value counts, unless
-    `metric_type` says that it is a counter. The model's name is appended to the dimensions. `own`: what every kind of app
-    has. `made`, `current`: metrics that outlive the batch, and the store of the batch that runs when one of them measures.
+    In every method `idx` is the number of the item that the metric belongs to; without it, or with a value that is
+    not the number of an item, the metric belongs to all items. A counter adds its values up; any other metric keeps
+    the last one, unless `metric_type` makes it a counter. The model's name is appended to the dimensions. `own`: the
+    metrics of every kind of app. `made`, `current`: metrics that outlive the batch, and a function that returns the
+    store of the running batch.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class MetricsStore:
 
     @property
     def store(self) -> List[StoredMetric]:
-        """The metrics that were added and are not told yet."""
+        """The metrics that were added and are not sent yet."""
         return list(self.cache.values())
 
     def add_counter(
@@ -122,7 +123,7 @@ class MetricsStore:
         self._add(_kind("percent", metric_type), name, value, "percent", idx, dimensions)
 
     def add_error(self, name: str, value: Value, dimensions: Optional[List[Dimension]] = None) -> None:
-        """Says that something failed; the value may be text. It belongs to no item."""
+        """Counts an error; the value may be text. It belongs to no item."""
         shown = value if isinstance(value, str) else _number(name, value)
         self._put("error", name, shown, "", None, _list_of(dimensions) + [Dimension("Level", "Error")])
 
@@ -135,7 +136,7 @@ class MetricsStore:
         dimensions: Optional[List[Dimension]] = None,
         metric_type: Optional[MetricTypes] = None,
     ) -> None:
-        """A text in the third place is the unit, and the item comes fourth: so TorchServe has them."""
+        """As in TorchServe, a text as third argument is the unit, and the item is the fourth then."""
         if isinstance(idx, str) and not isinstance(unit, str):
             idx, unit = unit, idx
         self._add(_kind("gauge", metric_type), name, value, unit or "", idx, dimensions)
@@ -147,7 +148,7 @@ class MetricsStore:
         dimension_names: Sequence[str] = (),
         metric_type: MetricTypes = MetricTypes.COUNTER,
     ) -> CachingMetric:
-        """Makes a metric, in place of one of the same name and type. It is told once it has a value."""
+        """Makes a metric, replacing one of the same name and type. It is sent once it has a value."""
         made = CachingMetric(metric_name, unit, dimension_names, metric_type, self._measure_now)
         self._made[metric_type, metric_name] = made
         return made
@@ -161,7 +162,7 @@ class MetricsStore:
         return made
 
     def counter(self, *args: object, **kwargs: object) -> None:
-        """What every kind of app has, as `ctx.metrics`. It stands in no line of the log."""
+        """The same as `ctx.metrics` of other apps. It is not written to the log."""
         self._own.counter(*args, **kwargs)  # type: ignore[union-attr]
 
     def gauge(self, *args: object, **kwargs: object) -> None:
@@ -173,7 +174,7 @@ class MetricsStore:
         self._own.histogram(*args, **kwargs)  # type: ignore[union-attr]
 
     def _take(self) -> List[StoredMetric]:
-        """Takes what was measured since it was last taken."""
+        """Takes the metrics that were added since the last call."""
         taken = self.store
         self.cache.clear()
         return taken
@@ -181,7 +182,7 @@ class MetricsStore:
     def _measure_now(
         self, metric: CachingMetric, value: Value, dimensions: List[Dimension], request_id: Optional[str]
     ) -> None:
-        """Measures in the batch that runs, whichever one the metric was made in."""
+        """Measures in the running batch, even if the metric was made in another one."""
         store = self._current()
         number = _number(metric.metric_name, value)
         kind = _kind("gauge", metric.metric_type)
@@ -218,7 +219,7 @@ class MetricsStore:
             before.update(value)
 
     def _item(self, idx: object) -> Optional[int]:
-        """Handlers of the originals also give ids of their own, which belong to no request."""
+        """Handlers of the originals also pass ids of their own, which belong to no request."""
         count = len(self.request_ids) if isinstance(self.request_ids, Mapping) else 0
         return idx if isinstance(idx, int) and 0 <= idx < count else None
 
@@ -238,7 +239,7 @@ def _kind(kind: str, metric_type: Optional[MetricTypes]) -> str:
 
 
 def _number(name: str, value: object) -> Union[int, float]:
-    """A number of another kind, such as numpy has, becomes one of Python's. Raises TypeError if it is none."""
+    """A number of another type, such as numpy's, as a Python number. Raises TypeError if it is not a number."""
     if isinstance(value, int):
         return int(value)
     try:
@@ -258,7 +259,7 @@ def _list_of(dimensions: Optional[List[Dimension]]) -> List[Dimension]:
 
 
 def texts_of(name: str, unit: str, dimensions: List[Dimension]) -> List[str]:
-    """What a metric is known by. Raises TypeError if a text cannot stand in a line, ValueError if they are too long."""
+    """The key of a metric. Raises TypeError if a text cannot stand in a line, ValueError if they are too long."""
     texts = [name, unit]
     for dimension in dimensions:
         texts += [dimension.name, dimension.value]

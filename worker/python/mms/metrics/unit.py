@@ -1,4 +1,4 @@
-"""Units of metrics: the short names that handlers use, and those that stand in the log."""
+"""Units of metrics: the short names that handlers use, and the names in the log."""
 
 from __future__ import annotations
 

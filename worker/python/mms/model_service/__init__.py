@@ -1,4 +1,4 @@
-"""Base classes of services in the first form, which archives of version 0.x have."""
+"""Base classes of services in the first form, as in archives of version 0.x."""
 
 from banana_worker.stand_in import names_of_package
 

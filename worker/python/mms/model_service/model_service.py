@@ -20,7 +20,7 @@ class ModelService:
 
     # The context of the worker, once the service is initialized.
     _context: Any = None
-    # What the file says that the manifest names under `Model.Signature`; None if it names none.
+    # The content of the file that the manifest names under `Model.Signature`; None if it names none.
     _signature: Optional[Dict[str, Any]] = None
     # The device, for services that set one.
     ctx: Any = None
@@ -35,7 +35,7 @@ class ModelService:
         self.ctx = None
 
     def initialize(self, context: Any) -> None:
-        """Called once, after the service was made. Reads the signature. Raises ValueError if its file is not there."""
+        """Called once, after the service was made. Reads the signature. Raises ValueError if its file is missing."""
         self._context = context
         name = ((context.manifest or {}).get("Model") or {}).get("Signature")
         if not name:
@@ -51,12 +51,13 @@ class ModelService:
         raise NotImplementedError("{} has no `inference` method".format(type(self).__name__))
 
     def ping(self) -> Any:
-        """Says that the service is well. The server does not ask."""
+        """The service's health, which the server does not ask for."""
         return "healthy"
 
     @property
     def signature(self) -> Any:
-        """What the file says that the manifest names under `Model.Signature`; None until `initialize`, or without one."""
+        """The content of the file that the manifest names under `Model.Signature`; None until `initialize`, or
+        without one."""
         return self._signature
 
     def handle(self, data: Sequence[Mapping[str, Any]], context: Any) -> List[Any]:
@@ -73,13 +74,13 @@ class ModelService:
 
 
 class SingleNodeService(ModelService):
-    """The base of a service in three steps: say at least what `_inference` does."""
+    """The base of a service in three steps: override at least `_inference`."""
 
     def inference(self, data: List[Any]) -> Any:
         return self._postprocess(self._inference(self._preprocess(data)))
 
     def _preprocess(self, data: Any) -> Any:
-        """Makes the model's input of the values of a request; unless it is overridden, the values themselves."""
+        """Turns the values of a request into the model's input; by default returns them unchanged."""
         return data
 
     def _inference(self, data: Any) -> Any:
@@ -87,7 +88,7 @@ class SingleNodeService(ModelService):
         raise NotImplementedError("{} has no `_inference` method".format(type(self).__name__))
 
     def _postprocess(self, data: Any) -> Any:
-        """Makes the answer of the model's output; unless it is overridden, the output itself."""
+        """Turns the model's output into the answer; by default returns it unchanged."""
         return data
 
 
@@ -99,12 +100,13 @@ def _value_of(item: Mapping[str, Any], name: Optional[str]) -> Any:
     return None
 
 
-# Python's parser takes 500 times the memory of a text, and a dict the square of the numbers that a client has chosen as keys.
+# Python's parser takes 500 times the memory of a text, and a dict may take time in the square of its number keys, which
+# a client can choose.
 MAX_LITERAL_CHARS = 256 * 1024
 
 
 def _literal(value: Any) -> Any:
-    """JSON, or a literal of Python that is not long, in a field without a type."""
+    """Decodes JSON, or a short literal of Python, in a field without a type."""
     if not isinstance(value, (bytes, bytearray)):
         return value
     try:
@@ -124,12 +126,16 @@ def _python_literal(text: str) -> Any:
         raise ValueError
     try:
         return ast.literal_eval(text)
-    except (SyntaxError, TypeError, MemoryError):  # the last is how the parser says that a text is nested too deeply
+    except (
+        SyntaxError,
+        TypeError,
+        MemoryError,
+    ):  # the last: a text is nested too deeply
         raise ValueError from None
 
 
 def _only_entry(returned: Any) -> Any:
-    """A list of one output is that output."""
+    """The output of a list with one entry."""
     return returned[0] if isinstance(returned, list) and len(returned) == 1 else returned
 
 

@@ -13,7 +13,7 @@ __all__ = ["MXNetBaseService", "ModelService", "SingleNodeService"]
 
 
 class MXNetBaseService(SingleNodeService):
-    """What loaded a model of MXNet. It is here for the sake of files that name it, and can only be derived from."""
+    """Stands in for the loader of MXNet models. Files may name it and derive from it."""
 
     def __init__(self, model_name: str, model_dir: str, manifest: Any, gpu: Any = None) -> None:
         super().__init__(model_name, model_dir, manifest, gpu)

@@ -1,7 +1,7 @@
 """A small key-value store for apps: `Store(backend, config)`, then `get`, `set`, `delete`, `has`.
 
-This file holds what all backends share: keys, lifetimes, encoding, the end. The constructor checks its options and
-loads the package that the backend needs; the first call connects, or opens the file.
+This file has the parts that all backends share: keys, lifetimes, encoding, the end. The constructor checks its
+options and loads the package that the backend needs; the first call connects, or opens the file.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .encoding import Encoding, encoding_named
 __all__ = ["LocalConfig", "MemoryConfig", "RedisConfig", "S3Config", "Store"]
 
 DEFAULT_TTL_SECONDS = 600
-# 300 years; a value that is meant to last longer never expires.
+# 300 years; a value with a longer lifetime never expires.
 MAX_TTL_SECONDS = 1e10
 
 
@@ -26,8 +26,8 @@ class Store:
     """Keeps values between calls. May be used from several threads, and in forked children."""
 
     def __init__(self, backend: str = "redis", config: Any = None) -> None:
-        """Raises ValueError if the backend or its config is wrong, with what is allowed; ImportError without the
-        backend's package."""
+        """Raises ValueError that lists the allowed values if the backend or its config is wrong; ImportError without
+        the backend's package."""
         config = checked_config(backend, config)
         self._encoding: Encoding = encoding_named(config.encoding)
         self._backend = _backend_of(backend, config)
@@ -67,7 +67,7 @@ class Store:
 
 
 def _backend_of(backend: str, config: Any) -> Backend:
-    """Each backend is loaded when it is asked for: `import potassium` costs none of them."""
+    """Each backend is imported on demand, so that `import potassium` does not load them all."""
     module = import_standard(f"{__name__}.{_MODULES[backend]}")
     return module.open_backend(config)
 

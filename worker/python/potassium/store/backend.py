@@ -25,12 +25,12 @@ class Backend:
         raise NotImplementedError
 
     def close(self) -> None:
-        """Frees what the backend holds; no call follows."""
+        """Frees the backend's resources; no call follows."""
 
 
 NEVER = float("inf")
 
 
 def expiry_of(ttl: Optional[float]) -> float:
-    """When a value of this lifetime expires, as `time.time()` counts."""
+    """The time at which a value of this lifetime expires, as `time.time()` counts."""
     return NEVER if ttl is None else time.time() + ttl

@@ -1,5 +1,5 @@
-"""The options of a store, and their check: a mistake is told at construction, with what is allowed. No message holds a
-value of a config."""
+"""The options of a store, and their check: an error is raised at construction, with the allowed values. No message
+contains a value of a config."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DEFAULT_REDIS_PORT = 6379
 
 class _Config:
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(vars(self))})"  # never the values: there are passwords among them
+        return f"{type(self).__name__}({', '.join(vars(self))})"  # without the values: there are passwords among them
 
 
 class MemoryConfig(_Config):
@@ -30,7 +30,7 @@ class LocalConfig(_Config):
 
 
 class RedisConfig(_Config):
-    """`url` takes the place of all that comes before it: `redis[s]://[[user][:password]@]host[:port][/db]`."""
+    """`url` replaces all that comes before it: `redis[s]://[[user][:password]@]host[:port][/db]`."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ _KINDS: Dict[str, Type[Any]] = {
 
 
 def checked_config(backend: object, config: object) -> Any:
-    """Returns the config in its class; a dict with the same fields does as well. Raises ValueError."""
+    """Returns the config in its class; a dict with the same fields is accepted too. Raises ValueError."""
     kind = _KINDS.get(backend) if isinstance(backend, str) else None
     if kind is None:
         _refuse(f"The store backend must be {_listed(BACKENDS)}, not {_shown(backend)}.")
@@ -132,7 +132,7 @@ def port_of(config: RedisConfig) -> int:
 
 
 def _number(value: object, default: int) -> int:
-    """A whole number, as such or as text; -1 for anything else."""
+    """A whole number, given as such or as text; -1 for anything else."""
     if value is None:
         return default
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
@@ -154,7 +154,7 @@ def _listed(names: Any) -> str:
 
 
 def _shown(value: object) -> str:
-    """A word that the caller wrote as it is, anything else only by its type."""
+    """A word of the caller as it is, anything else only by its type."""
     return repr(value[:40]) if isinstance(value, str) else type(value).__name__
 
 

@@ -1,4 +1,4 @@
-"""Values to bytes and back. No message holds anything of a value."""
+"""Values to bytes and back. No message contains any part of a value."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ class Encoding(NamedTuple):
     read: Callable[[bytes], Any]
 
     def encode(self, value: Any) -> bytes:
-        """Raises TypeError if the value has no such form."""
+        """Raises TypeError if the value cannot be encoded."""
         try:
             return self.write(value)
         except Exception:
-            # The encoder's own words may quote the value, and so may the errors before it.
+            # The encoder's own message may quote the value, and so may the errors before it.
             raise TypeError(
                 f"The value ({type(value).__name__}) cannot be stored as {self.name}: it holds a cycle, or what is no data."
             ) from None
 
     def decode(self, data: bytes) -> Any:
-        """Raises ValueError if the bytes are something else."""
+        """Raises ValueError if the bytes are not in this encoding."""
         try:
             return self.read(data)
         except Exception:
@@ -36,7 +36,7 @@ class Encoding(NamedTuple):
 
 
 def encoding_named(name: str) -> Encoding:
-    """The encoders of other values than JSON are loaded when they are asked for."""
+    """Encoders other than JSON's are loaded when they are asked for."""
     if name == "json":
         from banana_worker.reply.json_encoding import json_bytes
 

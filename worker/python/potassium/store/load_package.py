@@ -1,4 +1,4 @@
-"""A package that only one backend needs, loaded when a store of that backend is made."""
+"""Loads a package that only one backend needs, when a store of that backend is made."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def load_package(name: str) -> Any:
-    """Raises ImportError that says how to install it."""
+    """Raises ImportError that explains how to install it."""
     try:
         return importlib.import_module(name)
     except ImportError as cause:

@@ -1,6 +1,6 @@
 """Values in one file, shared by every process of this host that opens it.
 
-It is SQLite's, in its WAL mode: writers take turns, readers never wait, a commit is whole or absent whenever a process
+It is SQLite's, in its WAL mode: writers take turns, readers never wait, and a commit is whole or absent if a process
 dies, and on disk once `set` returns.
 """
 
@@ -17,9 +17,9 @@ from .backend import Backend, expiry_of
 from .config import LocalConfig
 from .local_file import DEFAULT_PATH, FILE_MODE, FolderLock, check_file, inode_of, is_store, set_aside
 
-# How long a call waits while another process writes.
+# Longest wait of a call while another process writes.
 BUSY_LIMIT_S = 30
-# How often a write also removes what has expired, and how much of it at most.
+# A write also removes expired values this often, and at most so many.
 SWEEP_EVERY_S = 10
 SWEPT_AT_ONCE = 1000
 
@@ -67,7 +67,7 @@ class LocalBackend(Backend):
             self._let_go()
 
     def sweep(self) -> None:
-        """Removes some of what has expired."""
+        """Removes some of the expired values."""
         self._swept_at = time.monotonic()
         self._run(
             lambda db: db.execute(
@@ -81,7 +81,7 @@ class LocalBackend(Backend):
         return self._run(lambda db: db.execute("SELECT count(*) FROM entries").fetchone())[0]
 
     def forget_connection(self) -> None:
-        """In a forked child: the connection is its parent's, which goes on with it, and must not be closed here."""
+        """For a forked child: the connection is its parent's, which goes on with it, and must not be closed here."""
         if self._connection is not None:
             _LEFT_TO_PARENTS.append(self._connection)
         self._connection = None
@@ -137,7 +137,7 @@ def _forget_connections() -> None:
         backend.forget_connection()
 
 
-# Once for all of them: Python takes no such function back.
+# Registered once for all of them, because Python cannot unregister such a function.
 os.register_at_fork(after_in_child=_forget_connections)
 
 
@@ -167,5 +167,5 @@ def _deleted(db: sqlite3.Connection, found: Any) -> bool:
 
 
 def _is_damage(error: sqlite3.DatabaseError) -> bool:
-    """By the words of SQLite, since Python tells its codes only from 3.11 on."""
+    """Compares messages of SQLite, since Python has its codes only from 3.11 on."""
     return type(error) is sqlite3.DatabaseError and ("malformed" in str(error) or "not a database" in str(error))

@@ -1,7 +1,7 @@
-"""The file of a local store: who else can write it decides what a reader of `pickle` would run.
+"""Checks the file of a local store: another user who can write it could choose the code that a reader of `pickle` runs.
 
-So it is checked before SQLite opens it. It is never opened here while it may be in use: closing it again would release
-the locks of this process on it.
+The check comes before SQLite opens the file. The file is never opened here while it may be in use: closing it again
+would release the locks of this process on it.
 """
 
 from __future__ import annotations
@@ -12,22 +12,23 @@ import sys
 import time
 
 DEFAULT_PATH = os.path.join(".banana-store", "store.sqlite3")
-# The folder that is made for a store, and the file in it, are their owner's alone.
+# Only the owner may use the folder that is made for a store, and the file in it.
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
-# Files that SQLite keeps beside the one that it is given.
+# Files that SQLite keeps beside the given one.
 COMPANIONS = ("", "-wal", "-shm", "-journal")
 _MAGIC = b"SQLite format 3\x00"
 
 
 def check_file(path: str) -> None:
-    """Makes the folder if there is none. Raises OSError or ValueError that says why the file cannot be used."""
+    """Makes the folder if there is none. Raises OSError or ValueError with the reason for which the file cannot be
+    used."""
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):
         os.makedirs(folder, mode=FOLDER_MODE, exist_ok=True)
     _check_owner(folder, os.stat(folder), "folder")
     if os.path.lexists(path):
-        # The file itself: not what a link leads to, which somebody else may have planted.
+        # The file itself, not the target of a link, which another user may have planted.
         found = os.lstat(path)
         if not stat.S_ISREG(found.st_mode):
             raise ValueError("it is no file")
@@ -53,9 +54,10 @@ def is_store(path: str) -> bool:
 
 
 def set_aside(path: str, inode: int, why: str) -> None:
-    """Moves a damaged file and those beside it away, and says so; nothing is deleted.
+    """Renames a damaged file and those beside it, with a message; nothing is deleted.
 
-    Does nothing if another worker has done it, and the file of this name is a new one. The folder's lock is held."""
+    Does nothing if another worker has done it, and the file of this name is a new one. The folder's lock is held.
+    """
     if inode_of(path) != inode:
         return
     aside = f"{path}.damaged-{int(time.time() * 1000)}"
@@ -70,7 +72,7 @@ def set_aside(path: str, inode: int, why: str) -> None:
 
 
 def inode_of(path: str) -> int:
-    """The file that has this name now; 0 if there is none."""
+    """The inode of the file that has this name now; 0 if there is none."""
     try:
         return os.stat(path).st_ino
     except FileNotFoundError:
@@ -92,6 +94,7 @@ class FolderLock:
     def __exit__(self, *_: object) -> None:
         import fcntl
 
-        # A process that was forked meanwhile has the descriptor too, and closing ends the lock only where all do.
+        # A process that was forked meanwhile has the descriptor too, and closing ends the lock only when all have
+        # closed it.
         fcntl.flock(self._descriptor, fcntl.LOCK_UN)
         os.close(self._descriptor)

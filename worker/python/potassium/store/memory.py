@@ -1,4 +1,4 @@
-"""Values in this process alone, gone with it."""
+"""Values in the memory of this process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Dict, Optional, Tuple
 from .backend import Backend, expiry_of
 from .config import MemoryConfig
 
-# How often a write also removes what has expired.
+# A write also removes expired values this often.
 SWEEP_EVERY_S = 10
 
 
@@ -47,7 +47,7 @@ class MemoryBackend(Backend):
         self._entries.clear()
 
     def sweep(self) -> None:
-        """Removes what has expired. The lock is held."""
+        """Removes expired values. The lock is held."""
         now = time.time()
         self._swept_at = time.monotonic()
         self._entries = {key: entry for key, entry in self._entries.items() if entry[1] > now}

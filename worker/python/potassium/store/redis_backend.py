@@ -23,8 +23,8 @@ def open_backend(config: RedisConfig) -> Backend:
 
 
 class RedisBackend(Backend):
-    """The package keeps the connections: it opens one per thread and process that needs it, and again one that has
-    died."""
+    """The package manages the connections: it opens one for each thread and process that needs it, and replaces one
+    that has died."""
 
     def __init__(self, config: RedisConfig, limit_s: float = CALL_LIMIT_S) -> None:
         self._redis = load_package("redis")
@@ -52,7 +52,7 @@ class RedisBackend(Backend):
             try:
                 client = self._redis.Redis.from_url(config.url, **limits)
             except ValueError:
-                # What the package says of it may quote the URL, password included.
+                # The package's own message may quote the URL, password included.
                 raise ValueError(
                     "The url of a redis store must be redis://[[user][:password]@]host[:port][/db]."
                 ) from None
@@ -70,8 +70,7 @@ class RedisBackend(Backend):
         return client
 
     def _call(self, command: Callable[[], T]) -> T:
-        """Errors name host and port. A reply of Redis may quote the command, so everything from there on is left
-        out."""
+        """Errors name host and port. A reply of Redis may quote the command, so it is left out."""
         errors = self._redis.exceptions
         try:
             return command()

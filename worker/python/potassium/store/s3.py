@@ -1,5 +1,5 @@
-"""Values in a bucket of S3, one object each. S3 knows no lifetime of minutes: an object says when it expires, and a
-reader looks."""
+"""Values in a bucket of S3, one object each. S3 has no lifetimes of minutes, so an object carries the time at which
+it expires, and a reader checks it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class S3Backend(Backend):
         return found is not None and not _is_expired(found["Metadata"])
 
     def _ask(self, operation: Any, key: str) -> Any:
-        """What S3 says of an object; None if there is none."""
+        """The response for an object; None if there is none."""
         try:
             return operation(Bucket=self._bucket, Key=key)
         except Exception as error:

@@ -1,9 +1,10 @@
 """`app.test_client()`: calls an app in the test's own process, as Potassium's tests do.
 
-1. `front.py` does what the server does with a request: routes, refusals, status, warm-up.
+1. `front.py` does the server's part of a request: routes, refusals, status, warm-up.
 2. `handler_thread.py` runs init, and then one call after the other, on one thread, with the worker's own adapter and
 formats.
-3. `response.py` is what the test gets."""
+3. `response.py` is the test's view of the answer.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +22,13 @@ _NO_JSON: Any = object()
 
 
 class TestClient:
-    """A test's view of an app: calls by path, answers whole. Ends with the test; `close` ends it before."""
+    """A test's view of an app: calls by path, answers whole. Ends with the test, or with `close`."""
 
     # pytest would take the class for tests.
     __test__ = False
 
     def __init__(self, app: TestedApp) -> None:
-        """Runs `init` on the app's thread. Raises what it raises."""
+        """Runs `init` on the app's thread. Raises its exception."""
         self._front = Front(app)
 
     def post(self, path: str, **request: Any) -> TestResponse:
@@ -63,7 +64,7 @@ class TestClient:
         )
 
     def close(self) -> None:
-        """Takes no more calls. A call that runs is not waited for."""
+        """Takes no more calls, without waiting for one that runs."""
         self._front.close()
 
     def __enter__(self) -> TestClient:
@@ -83,7 +84,7 @@ def _absolute(path: str) -> str:
 
 
 def _body_of(json: Any, data: Data) -> Tuple[bytes, str]:
-    """The bytes, and the content type that they have if nobody says another."""
+    """The bytes, and their content type unless the test gives another."""
     if json is not _NO_JSON:
         if data is not None:
             raise ValueError("a test request has json or data, not both")

@@ -1,4 +1,4 @@
-"""What a server does with a request before a worker sees it, and with the answer: routes, refusals, status, warm-up."""
+"""The server's part of a request, before a worker gets it, and of the answer: routes, refusals, status, warm-up."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Front:
         self._lock = threading.Lock()
         self._status = PotassiumStatus.initial(1)
         self._last_call_id = 0
-        # What may stand beside an app in its module is for the server.
+        # Only the server reads `config` and other exports beside an app.
         self._app = PotassiumApp(app, ModuleType(app.name))
         self._thread = HandlerThread(self._app, self.note, app._write_event_chan)
         self._thread.start_app()
@@ -77,7 +77,7 @@ class Front:
         return TestResponse(status, [*lines, ("X-Request-Id", request_id)], b"" if asked.method == "HEAD" else body)
 
     def _own_page(self, asked: AskedRequest) -> Optional[Answer]:
-        """The answer of a path that the server answers itself."""
+        """The answer of a path that the server answers by itself."""
         is_read = asked.method in ("GET", "HEAD")
         if asked.path == WARM_UP_PATH and (is_read or asked.method == "POST"):
             if not is_read:
@@ -94,7 +94,7 @@ class Front:
         status = self._status
         return {
             "gpu_available": status.gpu_available,
-            # A time that has begun is at least 1 ms: tests ask whether it runs.
+            # At least 1 ms once a time has begun: tests check that it is above 0.
             "idle_time": math.ceil(status.idle_time * 1000),
             "inference_time": math.ceil(status.longest_inference_time * 1000),
             "sequence_number": status.sequence_number,

@@ -1,4 +1,4 @@
-"""The one thread on which a test's app runs: init, then call after call, in the order they came."""
+"""The one thread on which a test's app runs: init, then one call after the other, in the order they came."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ class _Submitted(NamedTuple):
 
 
 class HandlerThread:
-    """`note` is told of every event that the status counts, `background_ended` of each end of a background function."""
+    """`note` is called for every event that the status counts, `background_ended` at each end of a background
+    function."""
 
     def __init__(self, app: LoadedApp, note: Callable[..., None], background_ended: Callable[[bool], None]) -> None:
         self._app = app
@@ -49,7 +50,7 @@ class HandlerThread:
         self._thread = threading.Thread(target=self._run, name="potassium test client", daemon=True)
 
     def start_app(self) -> None:
-        """Returns when `init` has. Raises what it raises."""
+        """Returns when `init` has. Raises its exception."""
         self._thread.start()
         self._started.result()
 
@@ -58,7 +59,7 @@ class HandlerThread:
         return self._put(call, body, route).pending
 
     def submit_until_begun(self, call: Call, body: bytes, route: Route) -> None:
-        """Returns once the function runs: a test may wake what it waits for right after. Raises as `submit` does."""
+        """Returns once the function runs: right after, a test may wake the function. Raises as `submit` does."""
         self._put(call, body, route).begun.wait()
 
     def _put(self, call: Call, body: bytes, route: Route) -> _Submitted:
@@ -71,7 +72,7 @@ class HandlerThread:
         return submitted
 
     def close(self) -> None:
-        """Runs what was submitted before, and nothing after it."""
+        """Runs the calls that were submitted before, and none after."""
         self._is_closed = True
         self._queue.put(None)
 
@@ -102,7 +103,7 @@ class HandlerThread:
         except BaseException as error:
             failure = self._told(error, call)
         begun.set()
-        # The caller asks for the status right after its answer.
+        # The caller may read the status right after its answer.
         self._note(StatusEvent.INFERENCE_END, call.id)
         if answer is not None:
             pending.set_result(answer)
@@ -131,7 +132,7 @@ class HandlerThread:
         except Exception as error:
             if not chunks:
                 raise
-            # A client would see the connection break.
+            # A client of a server would see the connection break.
             raise ConnectionResetError(f"the stream broke after {len(chunks)} chunks: {error}") from error
         return _answer_with(answer.head(), b"".join(chunks))
 
@@ -146,7 +147,7 @@ class HandlerThread:
                 return
 
     def _settled(self, output: Any) -> Any:
-        """What was given, or what comes of it when it is awaited, in the one event loop of the thread."""
+        """The output; an awaitable is awaited, in the one event loop of the thread."""
         if getattr(type(output), "__await__", None) is None:
             return output
         import asyncio
@@ -157,7 +158,7 @@ class HandlerThread:
         return self._loop.run_until_complete(_awaited(output))
 
     def _told(self, error: BaseException, call: Call) -> BaseException:
-        """What a caller is told; the rest is printed, as the server's log has it."""
+        """The error that the caller gets; the full one is printed, as in the server's log."""
         told = error if isinstance(error, ConnectionResetError) else failure_of(error, self._app.function(call.route))
         detail = getattr(told, "detail", "") or str(told)
         print(f"{call.route} failed: {detail}", file=sys.stderr, flush=True)

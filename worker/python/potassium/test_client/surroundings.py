@@ -1,4 +1,4 @@
-"""What a worker has beside the app, as far as a test has it: the log is printed, metrics are dropped."""
+"""Stands in for the worker's log and metrics in a test: the log is printed, metrics are dropped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What handlers use beside their base."""
+"""Helpers of handlers."""
 
 from banana_worker.stand_in import names_of_package
 

@@ -1,4 +1,4 @@
-"""What handlers on torch derive from."""
+"""The base class of handlers on torch."""
 
 from banana_worker.stand_in import names_of_package
 

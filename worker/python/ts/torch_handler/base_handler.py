@@ -21,7 +21,7 @@ class BaseHandler:
 
     def __init__(self) -> None:
         self.model: Any = None
-        # The names of classes that `index_to_name.json` in the model's folder has; None without one.
+        # The names of classes in `index_to_name.json` of the model's folder; None without one.
         self.mapping: Optional[Dict[str, Any]] = None
         self.device: Any = None
         self.map_location: Optional[str] = None
@@ -29,7 +29,7 @@ class BaseHandler:
         self.context: Any = None
         self.manifest: Optional[Dict[str, Any]] = None
         self.model_pt_path: Optional[str] = None
-        # What the configuration of the model says that lies in its archive.
+        # The configuration in the model's archive.
         self.model_yaml_config: Dict[str, Any] = {}
         self.explain = False
         self.target = 0
@@ -37,7 +37,7 @@ class BaseHandler:
     def initialize(self, context: Any) -> None:
         """Loads the model of `model.serializedFile`: TorchScript, or the state of the class in `model.modelFile`.
 
-        Raises RuntimeError if the manifest names neither, or a file is not there.
+        Raises RuntimeError if the manifest names neither, or a file is missing.
         """
         import torch  # pyright: ignore[reportMissingImports]
 
@@ -56,7 +56,7 @@ class BaseHandler:
 
     @timed
     def preprocess(self, data: List[Any]) -> Any:
-        """Makes a tensor of the items; unless it is overridden, of the items themselves."""
+        """Turns the items into a tensor. Override it unless they are numbers, or nested lists of numbers."""
         import torch  # pyright: ignore[reportMissingImports]
 
         return torch.as_tensor(data, device=self.device)
@@ -86,11 +86,11 @@ class BaseHandler:
         return self.device
 
     def _is_explain(self) -> bool:
-        """False, for handlers with a `handle` of their own that ask: no path of this server wants explanations."""
+        """False, for handlers whose own `handle` asks: this server has no path for explanations."""
         return False
 
     def _is_describe(self) -> bool:
-        """False, as above: a model is described by the server."""
+        """False, as above: the server describes its models by itself."""
         return False
 
     def _load_model(self, model_dir: str, model: Dict[str, Any]) -> Any:
@@ -113,7 +113,7 @@ class BaseHandler:
         return torch.jit.load(model_pt_path, map_location=self.device)
 
     def _load_pickled_model(self, model_dir: str, model_file: str, model_pt_path: Optional[str]) -> Any:
-        """The only class of the file, with the state that was saved. Raises ValueError if it has none, or several."""
+        """The only class of the file, with the saved state. Raises ValueError if it has none, or several."""
         import torch  # pyright: ignore[reportMissingImports]
 
         path = os.path.join(model_dir, model_file)

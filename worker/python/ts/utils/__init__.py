@@ -1,4 +1,4 @@
-"""What handlers raise."""
+"""Helpers of handlers: classes, labels and errors."""
 
 from banana_worker.stand_in import names_of_package
 

@@ -1,4 +1,4 @@
-"""What handlers of TorchServe take from here: the error of `mms.service`, and what makes names of the numbers of classes."""
+"""Functions for handlers of TorchServe: the error of `mms.service`, and names for the numbers of classes."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def list_classes_from_module(module: ModuleType, parent_class: Optional[type] = 
 def load_label_mapping(mapping_file_path: str) -> Optional[Dict[str, Any]]:
     """The names of classes by their numbers, which are texts: the JSON of a file such as `index_to_name.json`.
 
-    Of a list of names the last counts; an object with `object_type_names` numbers the names of that list. None, and a
-    warning in the log, if there is no such file. Raises ValueError if it holds no object.
+    If a class has a list of names, the last counts; an object with `object_type_names` numbers the names of that
+    list. Returns None and logs a warning if there is no such file. Raises ValueError if it is not an object.
     """
     if not os.path.isfile(mapping_file_path):
         import logging
