@@ -109,13 +109,32 @@ const apart = [
   ]),
 ];
 
+/** Beginnings of a docstring that make a riddle of it: it should state what the thing is or does. */
+const RIDDLE = /^\*\s*(?:@\w+\s+)?(What|How|Where|Which|Those|Of|Who)\b/;
+
+/** Refuses docstrings and file headers that begin with such a word. */
+const docstrings = {
+  create: (context) => ({
+    Program: () => {
+      for (const comment of context.sourceCode.getAllComments()) {
+        const [, word] = RIDDLE.exec(comment.value) ?? [];
+        if (word === undefined) continue;
+        const message = `A docstring says what the thing is or does; it does not begin with "${word}".`;
+        context.report({ loc: comment.loc, message });
+      }
+    },
+  }),
+};
+
 export default tseslint.config(
   { ignores: ['dist/**', 'node_modules/**', 'test/fixtures/**', '**/*.js', '**/*.mjs', '**/*.cjs'] },
   js.configs.recommended,
   ...tseslint.configs.recommendedTypeChecked,
   {
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    plugins: { house: { rules: { docstrings } } },
     rules: {
+      'house/docstrings': 'warn',
       '@typescript-eslint/switch-exhaustiveness-check': [
         'error',
         { considerDefaultExhaustiveForUnions: true },
