@@ -1,6 +1,7 @@
 """The names that handlers of the originals import."""
 
 import importlib
+import pickle
 import subprocess
 import sys
 import unittest
@@ -22,6 +23,8 @@ class NamesTest(unittest.TestCase):
             public = {".".join(path.relative_to(folder).with_suffix("").parts) for path in folder.rglob("*.py")}
             own = {"item", "model_config", "request_processor", "request_properties", "metrics.caching_metric"}
             modules = {name for name in public if not name.endswith("__init__")}
+            if package is ts:
+                modules |= set(ts.SAME)
             self.assertEqual(modules - own, set(package.MODULES))
 
     def test_names_of_both_servers_are_the_same_things(self) -> None:
@@ -36,9 +39,16 @@ class NamesTest(unittest.TestCase):
             ("model_service.mxnet_model_service", "ModelService SingleNodeService MXNetBaseService"),
         ):
             ours, theirs = importlib.import_module(f"mms.{name}"), importlib.import_module(f"ts.{name}")
+            self.assertEqual(sorted(theirs.__all__), sorted(what.split()))
             for each in what.split():
                 self.assertIs(getattr(ours, each), getattr(theirs, each))
         self.assertIs(importlib.import_module("ts.utils.util").PredictionException, PredictionException)
+
+    def test_values_pickled_under_the_name_of_one_server_are_those_of_the_other(self) -> None:
+        under_ts = b"cts.service\nPredictionException\n(S'text'\nI400\ntR."
+        error = pickle.loads(under_ts)
+        self.assertIsInstance(error, PredictionException)
+        self.assertEqual(pickle.loads(pickle.dumps(error)).error_code, 400)
 
     def test_what_is_not_there_says_what_is(self) -> None:
         for name, there in (

@@ -5,10 +5,12 @@ Importing any other name raises an ImportError that lists the names that exist.
 
 from __future__ import annotations
 
+import importlib
 import sys
+from importlib.machinery import ModuleSpec
 from opcode import opmap
-from types import FrameType
-from typing import Any, Callable, Dict, Optional, Sequence
+from types import FrameType, ModuleType
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 
 
 def names_of_module(module: str, names: Sequence[str]) -> Callable[[str], Any]:
@@ -40,18 +42,52 @@ def names_of_package(package: str, names: Sequence[str], modules: Sequence[str] 
     _FINDER.packages[package] = [*names, *(f"{package}.{name}" for name in modules)]
 
 
+def same_modules(package: str, originals: Mapping[str, str]) -> None:
+    """Gives the package modules with the public names (`__all__`) of others, such as `{"metrics.unit": "mms.metrics.unit"}`,
+    and the packages that lie between."""
+    for name, original in originals.items():
+        _FINDER.originals[f"{package}.{name}"] = original
+    for inner in {name.rpartition(".")[0] for name in originals} - {""}:
+        _FINDER.originals[f"{package}.{inner}"] = ""
+        modules = [name[len(inner) + 1 :] for name in originals if name.startswith(f"{inner}.")]
+        names_of_package(f"{package}.{inner}", (), modules)
+
+
 class _Finder:
-    """An import hook that finds nothing, but raises an ImportError with a better message."""
+    """An import hook for the modules of `same_modules`; for any other, it raises an ImportError with a better message."""
 
     def __init__(self) -> None:
         self.packages: Dict[str, Sequence[str]] = {}
+        # Modules by their full names; empty for a package.
+        self.originals: Dict[str, str] = {}
 
-    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Optional[Any]:
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Optional[ModuleSpec]:
+        original = self.originals.get(fullname)
+        if original is not None:
+            loader: Any = _SameNames(original)
+            return ModuleSpec(fullname, loader, is_package=original == "")
         package, _, name = fullname.rpartition(".")
         names = self.packages.get(package)
         if names is None:
             return None
         raise ImportError(_message(package, name, names), name=fullname)
+
+
+class _SameNames:
+    """Loads a module with the public names of another."""
+
+    def __init__(self, original: str) -> None:
+        self._original = original
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Python makes the module."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        if self._original == "":
+            return
+        names = importlib.import_module(self._original).__all__
+        vars(module).update({name: getattr(sys.modules[self._original], name) for name in names})
+        vars(module).update(__all__=names, __getattr__=names_of_module(module.__name__, names))
 
 
 _FINDER = _Finder()

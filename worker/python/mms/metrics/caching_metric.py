@@ -8,6 +8,9 @@ from typing import Callable, List, Optional, Sequence, Union
 
 from .dimension import Dimension
 
+# The public name, which `ts.metrics.metric_type_enum` has too.
+__all__ = ["MetricTypes"]
+
 # Measures in the batch that runs: the metric, its value, its dimensions, and the id of a request or None.
 Measure = Callable[["CachingMetric", Union[int, float], List[Dimension], Optional[str]], None]
 
