@@ -58,8 +58,21 @@ function existing(...paths: readonly string[]): string {
   return ROOT + path;
 }
 
-/** Defines these tests once for each language. */
+const RUNTIMES = { node: [TYPESCRIPT], python: [PYTHON], all: [TYPESCRIPT, PYTHON] };
+
+/**
+ * The runtimes of `BANANA_TEST_RUNTIMES`, all by default.
+ * @throws Error that names the values that are allowed.
+ */
+export function chosenRuntimes(value = process.env['BANANA_TEST_RUNTIMES'] ?? 'all'): readonly Runtime[] {
+  if (value === 'node' || value === 'python' || value === 'all') return RUNTIMES[value];
+  throw new Error(`BANANA_TEST_RUNTIMES is ${value}: it must be ${Object.keys(RUNTIMES).join(', ')}`);
+}
+
+/** Defines these tests once for each language that `BANANA_TEST_RUNTIMES` chooses. */
 export function withEachRuntime(define: (runtime: Runtime) => void): void {
-  describe('workers in TypeScript', () => define(TYPESCRIPT));
-  describe('workers in Python', { skip: needs('python3') }, () => define(PYTHON));
+  for (const runtime of chosenRuntimes()) {
+    const skip = runtime === PYTHON && needs('python3');
+    describe(`workers in ${runtime.language}`, { skip }, () => define(runtime));
+  }
 }

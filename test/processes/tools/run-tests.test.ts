@@ -1,0 +1,134 @@
+/** The runner of the tests: what it refuses, what it prints, and that no unit test starts a process under it. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { test, type TestContext } from 'node:test';
+import { ROOT } from '../../helpers/server.js';
+import { appFolder } from '../../worker/app-folder.js';
+
+const RUNNER = `${ROOT}dist/test/tools/run-tests.js`;
+const PASSES = "import { test } from 'node:test'; test('passes', () => {});";
+
+interface Run {
+  readonly status: unknown;
+  readonly output: string;
+}
+
+/** Runs the files with these contents, by their paths in a folder of their own. */
+async function run(t: TestContext, files: Readonly<Record<string, string>>): Promise<Run> {
+  const folder = appFolder(t, files);
+  return runner(...Object.keys(files).map((file) => join(folder, file)));
+}
+
+async function runner(...args: readonly string[]): Promise<Run> {
+  // Node's own runner does nothing in a process that has this variable.
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+  const child = spawn(process.execPath, [RUNNER, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const [stdout, stderr, [status]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'close') as Promise<[unknown]>,
+  ]);
+  return { status, output: stdout + stderr };
+}
+
+test('prints the totals of node:test and the time of each file', async (t) => {
+  const busy =
+    "import { test } from 'node:test'; test('is busy', () => { while (process.cpuUsage().user < 1e6); });";
+  const { status, output } = await run(t, { 'busy.test.mjs': busy, 'quick.test.mjs': PASSES });
+  assert.equal(status, 0, output);
+  assert.match(output, /^# tests 2$/m);
+  assert.match(output, /^# pass 2$/m);
+  assert.match(output, /^The slowest of 2 files.*\n.*\n +[1-9]\d*\.\d +\d+\.\d +\S*busy\.test\.mjs\n/m);
+});
+
+test(
+  'counts the CPU of the processes that a test has started',
+  { skip: process.platform !== 'linux' },
+  async (t) => {
+    const starts = `
+    import { spawnSync } from 'node:child_process';
+    import { test } from 'node:test';
+    test('starts', () => spawnSync(process.execPath, ['-e', 'while (process.cpuUsage().user < 2e6);']));
+  `;
+    const { status, output } = await run(t, { 'test/processes/starts.test.mjs': starts });
+    assert.equal(status, 0, output);
+    assert.match(output, /^ +([2-9]|\d{2,})\.\d +\d+\.\d +\S*starts\.test\.mjs$/m);
+  },
+);
+
+test('lists what has failed, in a suite too, once and at the end', async (t) => {
+  const fails = `
+    import { after, describe, test } from 'node:test';
+    describe('a suite', () => { test('inside of it', () => { throw new Error('no'); }); });
+    describe('a suite whose hook fails', () => { after(() => { throw new Error('no'); }); test('passes', () => {}); });
+  `;
+  const { status, output } = await run(t, { 'fails.test.mjs': fails, 'passes.test.mjs': PASSES });
+  assert.equal(status, 1, output);
+  assert.match(
+    output,
+    /\nFailed, 2:\n +\S*fails\.test\.mjs: inside of it\n +\S*: a suite whose hook fails\n$/,
+  );
+});
+
+test('a file that does not load is named as failed', async (t) => {
+  const { status, output } = await run(t, {
+    'broken.test.mjs': "throw new Error('no')",
+    'passes.test.mjs': PASSES,
+  });
+  assert.equal(status, 1, output);
+  assert.match(output, /\nFailed, 1:\n.*broken\.test\.mjs/);
+});
+
+test('a run without a test fails', async (t) => {
+  const { status, output } = await run(t, { 'empty.test.js': '' });
+  assert.equal(status, 1, output);
+  assert.match(output, /empty\.test\.js has no test\n\nNo test has passed\.\n$/);
+});
+
+for (const [args, message] of [
+  [[], /name a group or a file; groups: units, promises, processes, e2e, node/],
+  [['nothing'], /nothing is no file, and no group of tests: units/],
+] as const)
+  test(`refuses ${args.length === 0 ? 'a run of nothing' : 'a name that it does not know'}`, async () => {
+    const { status, output } = await runner(...args);
+    assert.equal(status, 1, output);
+    assert.match(output, message);
+  });
+
+const STARTS = {
+  spawn: "childProcess.spawn('true')",
+  fork: "childProcess.fork('missing.js')",
+  exec: "childProcess.exec('true')",
+  execFile: "childProcess.execFile('true')",
+  spawnSync: "childProcess.spawnSync('true')",
+  execSync: "childProcess.execSync('true')",
+  execFileSync: "childProcess.execFileSync('true')",
+  import: "spawn('true')",
+};
+
+const starting = (call: string): string => `
+  import childProcess, { spawn } from 'node:child_process';
+  import { test } from 'node:test';
+  test('starts a process', () => { try { ${call} } catch {} });
+`;
+
+test('a unit test that starts a process fails, even if it catches the error', async (t) => {
+  const files = Object.entries(STARTS).map(([name, call]) => [`${name}.test.mjs`, starting(call)] as const);
+  const { status, output } = await run(t, Object.fromEntries(files));
+  assert.equal(status, 1, output);
+  assert.match(output, /Failed, 8:/);
+  for (const [file] of files)
+    assert.ok(
+      output.includes(`${file} is a unit test and starts a process: such tests lie in test/processes`),
+      file,
+    );
+});
+
+for (const folder of ['promises', 'processes', 'e2e'])
+  test(`a test in test/${folder} may start one`, async (t) => {
+    const { status, output } = await run(t, { [`test/${folder}/starts.test.mjs`]: starting(STARTS.spawn) });
+    assert.equal(status, 0, output);
+  });
