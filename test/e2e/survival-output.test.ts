@@ -4,6 +4,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, openSync } from 'node:fs';
 import { request } from 'node:http';
+import { connect } from 'node:net';
 import { test } from 'node:test';
 import { ask, pidOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
@@ -319,9 +320,9 @@ withEachRuntime(({ app }) => {
       closeSync(full);
       t.after(() => server.kill('SIGKILL'));
       await eventually(
-        () => existsSync(socket),
-        10_000,
-        () => 'no socket',
+        () => isListening(socket),
+        30_000,
+        () => 'the server does not listen',
       );
       for (let i = 0; i < 3; i += 1)
         assert.equal(await postToSocket(socket, { ways: ['lines', 'nativeError'] }), 200);
@@ -347,6 +348,18 @@ function postToSocket(socketPath: string, input: unknown): Promise<number | unde
     });
     call.once('error', reject);
     call.end(JSON.stringify(input));
+  });
+}
+
+/** Whether connections are taken there. The file of a socket exists a moment earlier. */
+function isListening(socketPath: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(socketPath);
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
   });
 }
 

@@ -65,10 +65,17 @@ class MainThread(unittest.TestCase):
 
     def test_it_reads_messages_until_the_one_that_it_waits_for(self) -> None:
         front = Front(self)
-        threading.Timer(0.02, lambda: front.say(b"a")).start()
-        threading.Timer(0.04, lambda: front.say(b"b")).start()
+
+        def say_both() -> None:
+            front.say(b"a")
+            until = time.monotonic() + _GUARD_S
+            while not front.read and time.monotonic() < until:
+                time.sleep(0.001)
+            front.say(b"b")
+
+        threading.Timer(0.02, say_both).start()
         front.waits.wait(lambda: b"b" in b"".join(front.read))
-        self.assertEqual(b"".join(front.read), b"ab")
+        self.assertEqual(front.read, [b"a", b"b"])
 
     def test_a_signal_handler_that_comes_in_while_it_reads_cannot_wait(self) -> None:
         front = Front(self)

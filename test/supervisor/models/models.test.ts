@@ -144,11 +144,13 @@ describe('register', () => {
     assert.deepEqual(described(models), ['digits/1 default']);
   });
 
-  test('is refused if the one that is leaving takes too long', async () => {
+  test('is refused if the one that is leaving takes too long', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] }); // the real timer is unref'd: it keeps no test alive
     const models = new Models<Fake>(1);
     models.addFirst(new Fake('digits'), false);
     models.unregister({ name: 'digits' }, LIMITS);
     const late = models.register({ name: 'digits', version: '1' }, () => new Fake('digits'));
+    t.mock.timers.tick(1);
     await assert.rejects(late, { code: 'SERVE_MODEL_CONFLICT', message: /is being unregistered/ });
     assert.deepEqual(described(models), ['digits/1 leaving']);
   });
