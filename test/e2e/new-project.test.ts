@@ -1,21 +1,19 @@
 /** `banana-serve new`: the project it writes, installed from the packed package, tested, started, and built as an image. */
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { cp, mkdir, mkdtemp, readFile, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, describe, test, type TestContext } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { buildImage, type Image } from '../helpers/dockerfile.js';
 import { needs } from '../helpers/needs.js';
-import { INSTALL_LIMIT, npmInstall, packInto, run } from '../helpers/packed.js';
-import { presentPythons } from '../helpers/pythons.js';
+import { INSTALL_LIMIT, npmInstall, packInto, placePacked, run } from '../helpers/packed.js';
+import { assertAnswersAsInReadme, childrenOf, startImage } from '../helpers/new-project.js';
 import { ROOT, call, eventually, fixture, runCommand, startServer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 120_000 };
-const COMPILED_WORKER = 'node_modules/banana-serve/worker/python/banana_worker/__pycache__';
 const FILES = [
   '.dockerignore',
   '.gitignore',
@@ -27,17 +25,17 @@ const FILES = [
   'tsconfig.json',
 ];
 
-let [folder, project, tarball] = ['', '', ''];
+let [folder, project] = ['', ''];
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'banana-new-'));
   project = join(folder, 'my-model');
-  tarball = await packInto(folder);
-  await npmInstall(folder, tarball);
-  const command = runCommand(['new', 'my-model'], { cwd: folder, command: installed(folder) });
+  const packed = await packInto(folder);
+  const newCommand = await placePacked(packed, folder);
+  const command = runCommand(['new', 'my-model'], { cwd: folder, command: newCommand });
   assert.equal((await command.ended).code, 0, command.stderr());
   assert.match(command.stdout(), /Next:\n {2}cd my-model\n {2}npm install\n {2}npm test\n {2}npm run dev\n$/);
   assert.deepEqual((await readdir(project)).sort(), FILES);
-  await npmInstall(project, tarball);
+  await npmInstall(project, packed.tarball);
 }, INSTALL_LIMIT);
 after(() => rm(folder, { recursive: true, force: true }));
 
@@ -63,105 +61,6 @@ test(
     assert.equal((await server.stop()).code, 0);
   },
 );
-
-async function assertAnswersAsInReadme(url: string): Promise<void> {
-  const page = readFileSync(`${ROOT}README.md`, 'utf8');
-  const [, sent, got] = /\$ curl -d '(.*)' localhost:8000\n(\{.*)\n/.exec(page) ?? [];
-  const { stdout } = await run('curl', ['-sS', '-d', sent as string, url]);
-  assert.equal(stdout, got);
-}
-
-describe('a new project in Python', { skip: needs('python3') }, () => {
-  const FILES_IN_PYTHON = [
-    '.dockerignore',
-    '.gitignore',
-    'Dockerfile',
-    'app.py',
-    'package.json',
-    'requirements.txt',
-    'test_app.py',
-  ];
-  let inPython = '';
-  before(async () => {
-    inPython = join(folder, 'my-python-model');
-    const command = runCommand(['new', '--python', 'my-python-model'], {
-      cwd: folder,
-      command: installed(folder),
-    });
-    assert.equal((await command.ended).code, 0, command.stderr());
-    assert.match(
-      command.stdout(),
-      /Next:\n {2}cd my-python-model\n {2}npm install\n {2}npm test\n {2}npm run dev\n$/,
-    );
-    assert.deepEqual((await readdir(inPython)).sort(), FILES_IN_PYTHON);
-    await npmInstall(inPython, tarball);
-  }, INSTALL_LIMIT);
-
-  test('passes its test, with a server that it ends', LIMIT, async () => {
-    const { stderr } = await run('npm', ['test'], { cwd: inPython });
-    assert.match(stderr, /stopped[^]*Ran 1 test in [^\n]*\n\nOK/);
-    assert.doesNotMatch(stderr, /Warning/);
-  });
-
-  test("answers the README's call as the README says", { ...LIMIT, skip: needs('curl') }, async (t) => {
-    const server = await startServer('./app.py', { t, cwd: inPython, command: installed(inPython) });
-    await assertAnswersAsInReadme(server.url);
-    assert.equal((await server.stop()).code, 0);
-  });
-
-  test('says why its test cannot start the server', LIMIT, async () => {
-    const broken = join(folder, 'broken-python-model');
-    await cp(inPython, broken, { recursive: true, verbatimSymlinks: true });
-    await writeFile(join(broken, 'app.py'), 'import nothing_of_that_name\n');
-    await assert.rejects(run('npm', ['test'], { cwd: broken }), ({ stderr }: { stderr: string }) => {
-      assert.match(stderr, /nothing_of_that_name/);
-      return true;
-    });
-  });
-
-  test(
-    'is built by its Dockerfile in two stages, and answers and drains as process 1',
-    { ...LIMIT, skip: needs('unshare') },
-    async (t) => {
-      const image = join(folder, 'image-python');
-      const bin = await baseImages();
-      const { env, cmd, stopSignal } = await buildImage(inPython, image, bin);
-      assert.equal(
-        await readFile(join(bin, 'ran'), 'utf8'),
-        'useradd --create-home app\npip install --no-cache-dir -r requirements.txt\n',
-      );
-      const files = [...FILES_IN_PYTHON, 'node_modules', 'package-lock.json'].filter(
-        (name) => !/^\.docker|^Dockerfile/.test(name),
-      );
-      assert.deepEqual((await readdir(image)).sort(), files.sort());
-      const compiled = await readdir(join(image, COMPILED_WORKER));
-      assert.ok(
-        compiled.some((name) => name.endsWith('.pyc')),
-        'no start has to compile the worker',
-      );
-      const { url, pid, ended } = await startImage(t, { env, cmd, stopSignal }, image, {});
-      assert.deepEqual((await call(url, '{"prompt":"hello"}')).json(), { answer: 'HELLO' });
-      process.kill(pid, stopSignal);
-      assert.equal(await ended, 0);
-    },
-  );
-});
-
-/** The programs of the base images: Node and Python are those of this machine, the others note that they ran, and where. */
-async function baseImages(): Promise<string> {
-  const bin = join(folder, 'bin-python');
-  await mkdir(bin);
-  await symlink(process.execPath, join(bin, 'node'));
-  await symlink(presentPythons()[0]?.path ?? '', join(bin, 'python3'));
-  for (const [name, check] of [
-    ['useradd', 'true'],
-    ['pip', 'test -f requirements.txt'],
-  ] as const)
-    await writeFile(join(bin, name), `#!/bin/sh\n${check} && echo "${name} $*" >> '${bin}/ran'\n`, {
-      mode: 0o755,
-    });
-  return bin;
-}
 
 test('the package of a new project has the name of its folder, and asks for this version', async () => {
   const fresh = join(folder, 'Ünsere KI 2');
@@ -264,48 +163,6 @@ describe('as process 1 of its own PID namespace', { skip: needs('unshare') }, ()
     assert.equal(await ended, 0);
   });
 });
-
-interface Started {
-  readonly url: string;
-  /** As this namespace counts. */
-  readonly pid: number;
-  readonly ended: Promise<number | null>;
-}
-
-async function startImage(
-  t: TestContext,
-  { cmd, env }: Image,
-  cwd: string,
-  more: Readonly<Record<string, string | undefined>>,
-): Promise<Started> {
-  const namespace = ['--map-root-user', '--mount', '--pid', '--fork', '--mount-proc', '--kill-child'];
-  const child = spawn('unshare', [...namespace, ...cmd], {
-    cwd,
-    env: { ...process.env, ...env, ...more, PORT: '0', BANANA_HOST: '127.0.0.1' },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  t.after(() => child.kill('SIGKILL'));
-  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
-  const url = await urlSaid(child);
-  const [pid] = childrenOf(child.pid as number);
-  return { url, pid: pid as number, ended };
-}
-
-async function urlSaid(child: ChildProcess): Promise<string> {
-  let said = '';
-  child.stderr?.on('data', (chunk: Buffer) => (said += chunk.toString()));
-  const urlOf = (): string | undefined => / on (http:\/\/\S+)\n/.exec(said)?.[1];
-  await eventually(
-    () => urlOf() !== undefined,
-    20_000,
-    () => `it does not listen: ${said}`,
-  );
-  return urlOf() as string;
-}
-
-function childrenOf(pid: number): number[] {
-  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
-}
 
 function titleOf(pid: number): string {
   return readFileSync(`/proc/${pid}/cmdline`, 'utf8');

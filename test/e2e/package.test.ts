@@ -1,11 +1,11 @@
 /** The package as a stranger gets it: packed, installed in an empty folder, without this project's settings. */
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import ts from 'typescript';
-import { INSTALL_LIMIT, npmInstall, packInto, run } from '../helpers/packed.js';
+import { INSTALL_LIMIT, npmInstall, packInto, run, type Packed } from '../helpers/packed.js';
 import { ROOT, call, startServer } from '../helpers/server.js';
 
 const APP = `
@@ -58,9 +58,10 @@ import('banana-serve').then((imported) => {
 `;
 
 let folder: string;
+let packed: Packed;
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'banana-serve-package-'));
-  const tarball = await packInto(folder);
+  folder = await realpath(await mkdtemp(join(tmpdir(), 'banana-serve-package-')));
+  packed = await packInto(folder);
   await writeFile(join(folder, 'package.json'), '{"name":"stranger","private":true,"type":"module"}');
   await writeFile(join(folder, 'app.ts'), APP);
   await writeFile(join(folder, 'program.ts'), PROGRAM);
@@ -70,7 +71,7 @@ before(async () => {
     await writeFile(join(folder, type, 'consumer.ts'), CONSUMER);
   }
   await writeFile(join(folder, 'requiring.cjs'), REQUIRING);
-  await npmInstall(folder, tarball);
+  await npmInstall(folder, packed.tarball);
 }, INSTALL_LIMIT);
 after(() => rm(folder, { recursive: true, force: true }));
 
@@ -111,12 +112,43 @@ const CONSUMERS: readonly (readonly [type: 'commonjs' | 'module', flags: string]
   ['module', '--module preserve'],
 ];
 
+const parsed = new Map<string, ts.SourceFile | undefined>();
+
+/** Parses a file once for all programs that read it as the same kind of module. */
+function sharedHost(options: ts.CompilerOptions): ts.CompilerHost {
+  const host = ts.createCompilerHost(options);
+  const parse = host.getSourceFile.bind(host);
+  host.getSourceFile = (path, language) => {
+    const key = JSON.stringify([path, language]);
+    if (!parsed.has(key)) parsed.set(key, parse(path, language));
+    return parsed.get(key);
+  };
+  return host;
+}
+
+/** What the compiler says of the program and of the declarations in `folder`; those of TypeScript and Node are left out. */
+function problemsOf(program: ts.Program): string[] {
+  const files = program.getSourceFiles().filter(({ fileName }) => fileName.startsWith(folder));
+  assert.ok(files.length > 1, 'the program has the declarations of the package');
+  const problems = [
+    ...program.getOptionsDiagnostics(),
+    ...program.getGlobalDiagnostics(),
+    ...files.flatMap((file) => [
+      ...program.getSyntacticDiagnostics(file),
+      ...program.getSemanticDiagnostics(file),
+    ]),
+  ];
+  return problems.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'));
+}
+
 for (const [type, flags] of CONSUMERS) {
-  test(`a program in a package of type ${type} compiles with ${flags}`, async () => {
+  test(`a program in a package of type ${type} compiles with ${flags}`, () => {
     const strict = ['--noEmit', '--strict', '--exactOptionalPropertyTypes', '--target', 'es2022'];
     const types = ['--types', 'node', '--typeRoots', join(ROOT, 'node_modules/@types')];
-    const all = [...strict, ...types, ...flags.split(' '), 'consumer.ts'];
-    await run(join(ROOT, 'node_modules/.bin/tsc'), all, { cwd: join(folder, type) });
+    const path = join(folder, type, 'consumer.ts');
+    const { options, errors } = ts.parseCommandLine([...strict, ...types, ...flags.split(' ')]);
+    assert.deepEqual(errors, []);
+    assert.deepEqual(problemsOf(ts.createProgram([path], options, sharedHost(options))), []);
   });
 }
 
@@ -149,19 +181,8 @@ test('a program can serve an app and end by itself', async () => {
   });
 });
 
-interface Packed {
-  readonly size: number;
-  readonly files: readonly { readonly path: string }[];
-}
-
-async function packed(): Promise<Packed> {
-  const { stdout } = await run('npm', ['pack', '--dry-run', '--json'], { cwd: ROOT });
-  return (JSON.parse(stdout) as [Packed])[0];
-}
-
-test('the package holds the built code, docs and examples, the Python worker, no sources of TypeScript and no tests, within 1.2 MB', async () => {
-  const { files, size } = await packed();
-  const paths = files.map(({ path }) => path);
+test('the package holds the built code, docs and examples, the Python worker, no sources of TypeScript and no tests, within 1.2 MB', () => {
+  const { files, size } = packed;
   for (const path of [
     'dist/supervisor/cli.js',
     'dist/index.d.ts',
@@ -171,11 +192,11 @@ test('the package holds the built code, docs and examples, the Python worker, no
     'worker/python/potassium/__init__.py',
     'templates/new-python/app.py.template',
   ])
-    assert.ok(paths.includes(path), path);
+    assert.ok(files.includes(path), path);
   const unwanted =
     /^dist\/(test|bench|examples)|\.tsbuildinfo$|^(test|bench)\/|bert-tiny\/onnx|__pycache__|\.pyc$/;
   assert.deepEqual(
-    paths.filter((path) => unwanted.test(path)),
+    files.filter((path) => unwanted.test(path)),
     [],
   );
   assert.ok(size < 1_200_000, `${size} bytes`);
@@ -183,10 +204,9 @@ test('the package holds the built code, docs and examples, the Python worker, no
 
 for (const page of ['README.md', 'examples/README.md', 'docs/deploy.md', 'docs/options.md', 'CHANGELOG.md']) {
   test(`every link of ${page} leads to something in the package`, async () => {
-    const paths = (await packed()).files.map(({ path }) => path);
     const text = await readFile(join(ROOT, page), 'utf8');
     const links = [...text.matchAll(/\]\((?!https?:|#)([^)#\s]+)[^)]*\)/g)].map(([, link = '']) => link);
-    const missing = links.filter((link) => !paths.includes(join(page, '..', link)));
+    const missing = links.filter((link) => !packed.files.includes(join(page, '..', link)));
     assert.deepEqual(missing, []);
     if (page === 'README.md') assert.ok(links.length > 10, 'links were looked for');
   });

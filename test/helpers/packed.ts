@@ -1,16 +1,50 @@
 /** The package as npm would publish it. */
 import { execFile, type ExecFileOptions } from 'node:child_process';
-import { readdir } from 'node:fs/promises';
+import { chmod, mkdir, readdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { extract } from 'tar';
 import { ROOT } from './server.js';
 
 export const run = promisify(execFile);
 
-/** Packs this checkout into `folder`; resolves with the path of the tarball. */
-export async function packInto(folder: string): Promise<string> {
-  await run('npm', ['pack', '--pack-destination', folder], { cwd: ROOT });
-  return join(folder, (await readdir(folder)).find((name) => name.endsWith('.tgz')) as string);
+export interface Packed {
+  /** Path of the tarball. */
+  readonly tarball: string;
+  readonly size: number;
+  /** Paths in the package. */
+  readonly files: readonly string[];
+}
+
+/** Packs this checkout, as it is built, into `folder`. */
+export async function packInto(folder: string): Promise<Packed> {
+  const args = ['pack', '--ignore-scripts', '--json', '--pack-destination', folder];
+  const { stdout } = await run('npm', args, { cwd: ROOT });
+  const [{ filename, size, files }] = JSON.parse(stdout) as [NpmPack];
+  return { tarball: join(folder, filename), size, files: files.map(({ path }) => path) };
+}
+
+interface NpmPack {
+  readonly filename: string;
+  readonly size: number;
+  readonly files: readonly { readonly path: string }[];
+}
+
+/**
+ * Puts a packed package into `folder` as an install would, beside links to this checkout's dependencies: npm is not asked.
+ * Resolves with the path of the installed command.
+ */
+export async function placePacked({ tarball }: Packed, folder: string): Promise<string> {
+  const modules = join(folder, 'node_modules');
+  const placed = join(modules, 'banana-serve');
+  await mkdir(placed, { recursive: true });
+  for (const name of await readdir(join(ROOT, 'node_modules')))
+    if (!name.startsWith('.')) await symlink(join(ROOT, 'node_modules', name), join(modules, name));
+  await extract({ file: tarball, cwd: placed, strip: 1 });
+  const command = join(folder, 'banana-serve');
+  await symlink(join(placed, 'dist/supervisor/cli.js'), command);
+  await chmod(command, 0o755);
+  return command;
 }
 
 /** In `folder`, from npm's cache as far as it goes. */

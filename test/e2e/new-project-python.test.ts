@@ -1,0 +1,111 @@
+/** `banana-serve new --python`: the project it writes, installed from the packed package, tested, started, and built as an image. */
+import assert from 'node:assert/strict';
+import { cp, mkdir, mkdtemp, readFile, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { buildImage } from '../helpers/dockerfile.js';
+import { needs } from '../helpers/needs.js';
+import { assertAnswersAsInReadme, startImage } from '../helpers/new-project.js';
+import { INSTALL_LIMIT, npmInstall, packInto, placePacked, run } from '../helpers/packed.js';
+import { presentPythons } from '../helpers/pythons.js';
+import { call, runCommand, startServer } from '../helpers/server.js';
+
+const LIMIT = { timeout: 120_000 };
+const COMPILED_WORKER = 'node_modules/banana-serve/worker/python/banana_worker/__pycache__';
+
+describe('a new project in Python', { skip: needs('python3') }, () => {
+  const FILES_IN_PYTHON = [
+    '.dockerignore',
+    '.gitignore',
+    'Dockerfile',
+    'app.py',
+    'package.json',
+    'requirements.txt',
+    'test_app.py',
+  ];
+  let [folder, inPython, installed] = ['', '', ''];
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'banana-new-python-'));
+    const packed = await packInto(folder);
+    inPython = join(folder, 'my-python-model');
+    const command = runCommand(['new', '--python', 'my-python-model'], {
+      cwd: folder,
+      command: await placePacked(packed, folder),
+    });
+    assert.equal((await command.ended).code, 0, command.stderr());
+    assert.match(
+      command.stdout(),
+      /Next:\n {2}cd my-python-model\n {2}npm install\n {2}npm test\n {2}npm run dev\n$/,
+    );
+    assert.deepEqual((await readdir(inPython)).sort(), FILES_IN_PYTHON);
+    await npmInstall(inPython, packed.tarball);
+    installed = join(inPython, 'node_modules/.bin/banana-serve');
+  }, INSTALL_LIMIT);
+  after(() => rm(folder, { recursive: true, force: true }));
+
+  test('passes its test, with a server that it ends', LIMIT, async () => {
+    const { stderr } = await run('npm', ['test'], { cwd: inPython });
+    assert.match(stderr, /stopped[^]*Ran 1 test in [^\n]*\n\nOK/);
+    assert.doesNotMatch(stderr, /Warning/);
+  });
+
+  test("answers the README's call as the README says", { ...LIMIT, skip: needs('curl') }, async (t) => {
+    const server = await startServer('./app.py', { t, cwd: inPython, command: installed });
+    await assertAnswersAsInReadme(server.url);
+    assert.equal((await server.stop()).code, 0);
+  });
+
+  test('says why its test cannot start the server', LIMIT, async () => {
+    const broken = join(folder, 'broken-python-model');
+    await cp(inPython, broken, { recursive: true, verbatimSymlinks: true });
+    await writeFile(join(broken, 'app.py'), 'import nothing_of_that_name\n');
+    await assert.rejects(run('npm', ['test'], { cwd: broken }), ({ stderr }: { stderr: string }) => {
+      assert.match(stderr, /nothing_of_that_name/);
+      return true;
+    });
+  });
+
+  test(
+    'is built by its Dockerfile in two stages, and answers and drains as process 1',
+    { ...LIMIT, skip: needs('unshare') },
+    async (t) => {
+      const image = join(folder, 'image-python');
+      const bin = await baseImages(folder);
+      const { env, cmd, stopSignal } = await buildImage(inPython, image, bin);
+      assert.equal(
+        await readFile(join(bin, 'ran'), 'utf8'),
+        'useradd --create-home app\npip install --no-cache-dir -r requirements.txt\n',
+      );
+      const files = [...FILES_IN_PYTHON, 'node_modules', 'package-lock.json'].filter(
+        (name) => !/^\.docker|^Dockerfile/.test(name),
+      );
+      assert.deepEqual((await readdir(image)).sort(), files.sort());
+      const compiled = await readdir(join(image, COMPILED_WORKER));
+      assert.ok(
+        compiled.some((name) => name.endsWith('.pyc')),
+        'no start has to compile the worker',
+      );
+      const { url, pid, ended } = await startImage(t, { env, cmd, stopSignal }, image, {});
+      assert.deepEqual((await call(url, '{"prompt":"hello"}')).json(), { answer: 'HELLO' });
+      process.kill(pid, stopSignal);
+      assert.equal(await ended, 0);
+    },
+  );
+});
+
+/** The programs of the base images: Node and Python are those of this machine, the others note that they ran, and where. */
+async function baseImages(folder: string): Promise<string> {
+  const bin = join(folder, 'bin-python');
+  await mkdir(bin);
+  await symlink(process.execPath, join(bin, 'node'));
+  await symlink(presentPythons()[0]?.path ?? '', join(bin, 'python3'));
+  for (const [name, check] of [
+    ['useradd', 'true'],
+    ['pip', 'test -f requirements.txt'],
+  ] as const)
+    await writeFile(join(bin, name), `#!/bin/sh\n${check} && echo "${name} $*" >> '${bin}/ran'\n`, {
+      mode: 0o755,
+    });
+  return bin;
+}

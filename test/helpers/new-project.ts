@@ -1,0 +1,60 @@
+/** Projects that `banana-serve new` has written: called as the README says, and started as the image that they build. */
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import type { TestContext } from 'node:test';
+import type { Image } from './dockerfile.js';
+import { run } from './packed.js';
+import { ROOT, eventually } from './server.js';
+
+/** Sends the README's first call with curl. */
+export async function assertAnswersAsInReadme(url: string): Promise<void> {
+  const page = readFileSync(`${ROOT}README.md`, 'utf8');
+  const [, sent, got] = /\$ curl -d '(.*)' localhost:8000\n(\{.*)\n/.exec(page) ?? [];
+  const { stdout } = await run('curl', ['-sS', '-d', sent as string, url]);
+  assert.equal(stdout, got);
+}
+
+export interface StartedImage {
+  readonly url: string;
+  /** As this namespace counts. */
+  readonly pid: number;
+  readonly ended: Promise<number | null>;
+}
+
+/** Starts the image as process 1 of a PID namespace of its own. Needs `unshare`. */
+export async function startImage(
+  t: TestContext,
+  { cmd, env }: Image,
+  cwd: string,
+  more: Readonly<Record<string, string | undefined>>,
+): Promise<StartedImage> {
+  const namespace = ['--map-root-user', '--mount', '--pid', '--fork', '--mount-proc', '--kill-child'];
+  const child = spawn('unshare', [...namespace, ...cmd], {
+    cwd,
+    env: { ...process.env, ...env, ...more, PORT: '0', BANANA_HOST: '127.0.0.1' },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  const url = await urlSaid(child);
+  const [pid] = childrenOf(child.pid as number);
+  return { url, pid: pid as number, ended };
+}
+
+async function urlSaid(child: ChildProcess): Promise<string> {
+  let said = '';
+  child.stderr?.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  const urlOf = (): string | undefined => / on (http:\/\/\S+)\n/.exec(said)?.[1];
+  await eventually(
+    () => urlOf() !== undefined,
+    20_000,
+    () => `it does not listen: ${said}`,
+  );
+  return urlOf() as string;
+}
+
+/** Numbers of its child processes. */
+export function childrenOf(pid: number): number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+}
