@@ -54,7 +54,7 @@ function catEntries(more: object = {}): PackedEntry[] {
 }
 
 interface Place {
-  /** What the server is started in: a package is installed there, and `store` and `temp` stand in it. */
+  /** Working directory of the server: a package is installed there, and `store` and `temp` stand in it. */
   readonly cwd: string;
   readonly store: string;
   readonly temp: string;
@@ -96,7 +96,7 @@ function ownFolders({ temp }: Place): string[] {
   return readdirSync(temp).filter((name) => name.startsWith(FOLDER_PREFIX));
 }
 
-/** What is unpacked now. */
+/** Names of the archives that are unpacked now. */
 function unpacked(place: Place): string[] {
   return ownFolders(place).flatMap((name) => readdirSync(join(place.temp, name)));
 }

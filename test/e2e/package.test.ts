@@ -126,7 +126,7 @@ function sharedHost(options: ts.CompilerOptions): ts.CompilerHost {
   return host;
 }
 
-/** What the compiler says of the program and of the declarations in `folder`; those of TypeScript and Node are left out. */
+/** Errors of the program and of the declarations in `folder`; those of TypeScript and Node are left out. */
 function problemsOf(program: ts.Program): string[] {
   const files = program.getSourceFiles().filter(({ fileName }) => fileName.startsWith(folder));
   assert.ok(files.length > 1, 'the program has the declarations of the package');

@@ -113,7 +113,7 @@ class Attack {
 }
 
 interface Killer {
-  /** What it waits for before it kills. */
+  /** The cue that it waits for before it kills. */
   readonly cue: string;
   readonly answer: Promise<Answer>;
 }

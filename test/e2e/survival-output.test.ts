@@ -367,7 +367,7 @@ function untilExit(child: ChildProcess): Promise<unknown> {
   return child.exitCode === null && child.signalCode === null ? once(child, 'exit') : Promise.resolve();
 }
 
-/** How often `/livez` was answered, one question after the other, while `work` went on. */
+/** Counts the answers to `/livez`, one request after the other, until `work` ends. */
 async function answersDuring(server: Server, work: Promise<void>): Promise<number> {
   let isOver = false;
   let count = 0;

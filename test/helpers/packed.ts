@@ -53,7 +53,7 @@ export async function npmInstall(folder: string, ...packages: readonly string[])
   await install('npm', ['install', ...flags, ...packages], { cwd: folder });
 }
 
-/** How long a hook may take that installs: npm alone waits over a minute for a registry that does not answer. */
+/** Limit of a hook that installs: npm alone waits over a minute for a registry that does not answer. */
 export const INSTALL_LIMIT = { timeout: 600_000 };
 
 const TRIES = 3;
