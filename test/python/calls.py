@@ -1,4 +1,4 @@
-"""Calls as the wire would bring them, for tests."""
+"""Calls as the wire delivers them, for tests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from banana_worker.protocol.messages import Call
 
 
 def call_with(**fields: Any) -> Call:
-    """A POST to `/` without a body; `fields` say what is different."""
+    """A POST to `/` without a body; `fields` replace its fields."""
     plain = Call(
         id=1,
         body_bytes=0,

@@ -9,19 +9,19 @@ from unittest import mock
 
 
 def raise_natively(text: str, kind: type = RuntimeError) -> None:
-    """As a compiled module does: no line of Python says `raise`."""
+    """Raises as a compiled module does, without a `raise` in Python."""
     native_raiser(text, kind)()
 
 
 def native_raiser(text: str, kind: type = RuntimeError) -> Callable[[], object]:
-    """What raises it and has no frame in a traceback."""
+    """A function that raises it without a frame of its own in the traceback."""
     raising: Any = ctypes.pythonapi.PyErr_SetString
     raising.restype = None
     return functools.partial(raising, ctypes.py_object(kind), text.encode())
 
 
 def raised_by(function: Callable[[], object]) -> BaseException:
-    """With its traceback, which `assertRaises` would take from it."""
+    """The exception with its traceback, which `assertRaises` would remove."""
     try:
         function()
     except BaseException as error:
@@ -30,7 +30,7 @@ def raised_by(function: Callable[[], object]) -> BaseException:
 
 
 def driver_saying(is_lost: bool) -> Any:
-    """As the driver of a process that computes on a GPU."""
+    """Fakes the driver of a process that computes on a GPU."""
     return mock.patch("banana_worker.failures.library_errors.has_lost_context", return_value=is_lost)
 
 
@@ -43,7 +43,7 @@ def class_of(module: str, name: str, base: type = Exception) -> type:
 
 
 def raised_in(module: str, kind: type, text: str) -> BaseException:
-    """By a `raise` of a module of that name."""
+    """The exception after a `raise` in a module of that name."""
     names: Dict[str, Any] = {"__name__": module}
     exec("def fail(kind, text): raise kind(text)", names)
     return raised_by(lambda: names["fail"](kind, text))
@@ -51,7 +51,7 @@ def raised_in(module: str, kind: type, text: str) -> BaseException:
 
 ILLEGAL = "an illegal memory access was encountered"
 
-# Of whole classes: module, name, how the text is when the GPU is lost, and how when there is no memory.
+# Errors that belong to a library by their class: module, name, text for a lost GPU, and text for missing memory.
 LIBRARIES = (
     (
         "torch",

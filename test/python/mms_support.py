@@ -56,7 +56,7 @@ def module_of(source: str, name: str = "service") -> ModuleType:
 
 
 class FakeCtx:
-    """What a service asks of the context of a call."""
+    """The parts of a call's context that a service uses."""
 
     def __init__(self, call_id: int) -> None:
         self.call_id = call_id

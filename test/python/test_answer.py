@@ -1,4 +1,4 @@
-"""What leaves for what an app returns. Arrays of numpy are real where it is installed, other libraries are stubs."""
+"""Encoding of an app's outputs. Arrays of numpy are real if it is installed, other libraries are stubs."""
 
 import asyncio
 import collections
@@ -116,17 +116,17 @@ class Values(Answers):
         self.assertEqual(getattr(sys, "get_int_max_str_digits", lambda: None)(), limit)
 
     @unittest.skipUnless(hasattr(sys, "get_int_max_str_digits"), "a Python that writes numbers of any length")
-    def test_numbers_that_would_be_written_for_long_are_refused_by_their_place(self):
+    def test_numbers_too_long_to_write_are_refused_with_their_place(self):
         long = 10**50_000
         said = ", the whole numbers of more than 4300 digits have more than 100000 digits together; return them as text"
         self.refused({"n": 10**100_001}, 'with output["n"]' + said)
         self.refused({"a": [1, long], "b": [long, 10**4400]}, 'with output["b"][1]' + said)
         self.assertEqual(len(self.text([10**4299] * 100 + [long])), 100 * 4301 + 50_003)
 
-    def test_a_key_of_thousands_of_digits_is_refused_by_its_place(self):
+    def test_a_key_of_thousands_of_digits_is_refused_with_its_place(self):
         self.refused([{10**5000: 1}], "output[0] has a whole number of some 5000 digits as a key; make it text")
 
-    def test_a_dialect_may_want_ascii_alone(self):
+    def test_a_dialect_may_ask_for_pure_ascii(self):
         self.assertEqual(self.text(["\u00fc\U0001f34c"], ascii_json=True), '["\\u00fc\\ud83c\\udf4c"]')
 
     def test_messagepack_for_clients_that_ask_for_it(self):
@@ -141,7 +141,7 @@ class Values(Answers):
         self.assertTrue(math.isnan(self.packed([math.nan])[0]))
         self.refused({"n": 2**64}, 'output["n"] is an integer beyond 64 bits', accept=MSGPACK)
 
-    def test_what_a_client_accepts(self):
+    def test_the_accept_header_chooses_the_format(self):
         for accept, is_wanted in (
             (MSGPACK, True),
             ("application/msgpack, application/json", True),
@@ -153,7 +153,7 @@ class Values(Answers):
         ):
             self.assertEqual(asks_for(accept, MSGPACK), is_wanted, accept)
 
-    def test_bytes_leave_as_they_are(self):
+    def test_bytes_are_sent_unchanged(self):
         for output in (b"\x00\x01", bytearray(b"\x00\x01"), memoryview(b"0\x000\x01")[1::2]):
             answer = answer_of(output, call_with(accept=MSGPACK))
             self.assertEqual(answer.head, ReplyHead(200, "application/octet-stream"))
@@ -165,7 +165,7 @@ class Values(Answers):
 
 
 class Mistakes(Answers):
-    def test_what_is_no_data_is_named_with_its_place(self):
+    def test_a_value_that_is_not_data_is_named_with_its_place(self):
         loop = {"list": [{}]}
         loop["list"][0]["back"] = loop
         deep = []
@@ -197,7 +197,7 @@ class Mistakes(Answers):
                 self.refused(output, "The output is not JSON: " + said)
         self.refused({"x": [Foo()]}, 'The output is not MessagePack: output["x"][0] is a Foo', accept=MSGPACK)
 
-    def test_a_value_that_was_refused_is_encoded_once_it_is_mended(self):
+    def test_a_refused_value_is_encoded_once_it_is_corrected(self):
         inside = []
         inside.append({"back": inside})
         self.refused(inside, "refers back")
@@ -205,7 +205,7 @@ class Mistakes(Answers):
         with mock.patch("banana_worker.reply.json_encoding.plain_value", side_effect=AssertionError("the slow way")):
             self.assertEqual(answer_of([inside, inside], call_with()).body, b"[[1],[1]]")
 
-    def test_code_of_the_app_that_fails_while_it_is_read_is_named_with_its_place(self):
+    def test_an_attribute_that_raises_is_named_with_its_place(self):
         class Broken(collections.UserDict):
             def __iter__(self):
                 raise RuntimeError("a secret")
@@ -215,7 +215,7 @@ class Mistakes(Answers):
         self.assertIn("output[0] (Broken)", error.detail)
         self.assertRegex(error.detail, r"test_answer.py(.|\n)*RuntimeError: a secret$")
 
-    def test_what_is_wrong_with_the_process_is_raised_as_it_is(self):
+    def test_an_error_of_the_process_is_raised_unchanged(self):
         for kind, text in ((RuntimeError, "CUDA error: device-side assert triggered"), (MemoryError, "no memory")):
             with driver_saying(True):
                 errors = list(self.errors_in_cpu(lambda: raise_natively(text, kind)))
@@ -223,7 +223,7 @@ class Mistakes(Answers):
                 with self.subTest(text, accept=accept):
                     self.assertEqual((type(error), str(error)), (kind, text))
 
-    def test_a_text_of_a_client_says_nothing_of_the_process(self):
+    def test_a_text_of_a_client_is_not_an_error_of_the_process(self):
         def unknown_label():
             raise RuntimeError("CUDA error: device-side assert triggered")
 
@@ -278,7 +278,7 @@ class Streams(Answers):
             self.assertEqual(b"".join(self.streamed(iter(items), accept).chunks), body)
         self.assertEqual(self.packed(half), "a\ufffdb")
 
-    def test_the_first_item_says_the_type_of_a_stream_of_chunks(self):
+    def test_the_first_item_decides_the_type_of_a_stream(self):
         for items, content_type, body in (
             (["a", "\u00fc"], "text/plain; charset=utf-8", b"a\xc3\xbc"),
             ([b"\x01", bytearray(b"\x02")], "application/octet-stream", b"\x01\x02"),
@@ -356,7 +356,7 @@ class Replies(Answers):
         made = answer_of(Reply(json_head, JsonBody({"a": 1})), call_with(accept=MSGPACK))
         self.assertEqual(made, (json_head, b'{"a":1}'))
 
-    def test_a_stream_with_a_head_of_its_own(self):
+    def test_a_stream_may_have_its_own_head(self):
         for head, from_chunk, body, content_type in (
             (ReplyHead(200, "text/x"), False, b'a{"b":1}\n', "text/x"),
             (ReplyHead(200, "Text/Event-Stream; x=y"), False, b'adata: {"b":1}\n\n', "Text/Event-Stream; x=y"),
@@ -369,12 +369,12 @@ class Replies(Answers):
 
 
 def stub(module, name, **members):
-    """A class as a library that is not here would have it, told by the names that it bears."""
+    """A class with the module and name of a library's."""
     return type(name, (), dict(members, __module__=module))
 
 
 class Libraries(Answers):
-    def test_tensors_of_torch_come_to_the_cpu_without_their_gradients(self):
+    def test_tensors_of_torch_are_moved_to_the_cpu_without_gradients(self):
         steps = []
 
         class Tensor:
@@ -477,12 +477,12 @@ class Libraries(Answers):
         cat.at = Foo()
         self.refused({"cat": cat}, 'output["cat"]["at"] is a Foo')
 
-    def test_arrays_of_jax_need_no_numpy_of_the_app(self):
+    def test_arrays_of_jax_are_encoded_if_the_app_does_not_import_numpy(self):
         array = stub("jaxlib._jax", "ArrayImpl", __array__=None, tolist=lambda self: [0.5, math.inf])
         with mock.patch.dict(sys.modules, {"numpy": None}):
             self.assertEqual(self.text({"a": array()}), '{"a":[0.5,null]}')
 
-    def test_no_library_is_loaded_for_it(self):
+    def test_encoding_loads_no_library(self):
         self.text({"a": {1}, "b": Box("x", None)})
         for name in ("torch", "pandas", "PIL", "pydantic", "jax", "tensorflow"):
             self.assertNotIn(name, sys.modules)

@@ -1,4 +1,4 @@
-"""Calls on their way in: batches in several frames, bodies in several fragments, cancelled ones."""
+"""Arriving calls: batches in several frames, bodies in several fragments, cancelled ones."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Arriving(unittest.TestCase):
         self.assertEqual(self.batches, [[(1, b"a")]])
         self.assertFalse(self.arriving.drop(2))
 
-    def test_a_batch_of_which_no_call_is_left_is_over(self) -> None:
+    def test_a_batch_whose_calls_are_all_cancelled_is_over(self) -> None:
         self.call([announced(1, 9, 0)], 1, False)
         self.assertTrue(self.arriving.drop(1))
         self.call([], 1, True)
@@ -79,7 +79,7 @@ class Arriving(unittest.TestCase):
                 with self.assertRaises(ProtocolError):
                     ArrivingCalls(lambda batch: None).take_frame(calls, 1, True, body)
 
-    def test_fragments_that_nobody_waits_for_are_refused(self) -> None:
+    def test_fragments_of_unknown_calls_are_refused(self) -> None:
         self.call([announced(1, 4, 1)], 1, True, b"a")
         for id, size in ((2, 1), (1, 4), (1, 0)):
             with self.subTest((id, size)):

@@ -90,7 +90,7 @@ class BaseHandlerTest(unittest.TestCase):
         self.assertEqual(handler.handle([1, 2], context), [2, 4])
         self.assertEqual([one.name for one in context._take_metrics()], ["HandlerTime"])
 
-    def test_names_of_classes_are_told_by_number_however_the_file_has_them(self) -> None:
+    def test_class_numbers_become_names_in_every_form_of_the_file(self) -> None:
         (self.folder / "model.pt").write_text("")
         names = self.folder / "index_to_name.json"
         for content, mapping in (
@@ -114,7 +114,7 @@ class BaseHandlerTest(unittest.TestCase):
         handler.initialize(self.context({"serializedFile": "model.pt"}))
         self.assertEqual(handler.model_yaml_config, {})
 
-    def test_a_handle_of_its_own_may_ask_what_the_request_wants(self) -> None:
+    def test_a_handlers_own_handle_may_call_is_explain_and_is_describe(self) -> None:
         class Handler(BaseHandler):
             def handle(self, data: Any, context: Any) -> Any:
                 return ["explained" if self._is_explain() or self._is_describe() else "answered"]
@@ -129,7 +129,7 @@ class BaseHandlerTest(unittest.TestCase):
         self.addCleanup(sys.modules.pop, "net_of_test")
         self.assertEqual((handler.model.factor, handler.model.device), (3, "cpu"))
 
-    def test_what_the_manifest_lacks_is_told(self) -> None:
+    def test_an_error_names_the_missing_entry_of_the_manifest(self) -> None:
         (self.folder / "two.py").write_text("class A: pass\nclass B: pass\n")
         self.addCleanup(sys.modules.pop, "two", None)
         for model, kind, message in (

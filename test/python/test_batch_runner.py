@@ -1,4 +1,4 @@
-"""The calls of a batch: the other thread may take in a cancel at any time."""
+"""Batches of calls; the other thread may read a cancel at any time."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Endings(unittest.TestCase):
 
 
 class Advice(unittest.TestCase):
-    def test_that_inputs_may_run_again_is_advised_once_in_the_life_of_a_worker(self) -> None:
+    def test_the_hint_at_repeatable_is_logged_once_per_worker(self) -> None:
         log, said = mock.Mock(), 'say so with `config = {"repeatable": True}`'
         app = SimpleNamespace(handle_batch=lambda *_: 1 / 0, repeatable=False)
         host = SimpleNamespace(surroundings=SimpleNamespace(log=log))
@@ -56,7 +56,7 @@ class Advice(unittest.TestCase):
 
 
 class Memory(unittest.TestCase):
-    def test_what_the_app_raised_is_gone_when_nobody_asks_for_it_any_more(self) -> None:
+    def test_the_apps_exception_is_freed_after_its_batch(self) -> None:
         class Large(Exception):
             pass
 

@@ -1,4 +1,4 @@
-"""The note of what has begun, as the front reads it."""
+"""The note of begun calls, as the front reads it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Note(unittest.TestCase):
         os.ftruncate(self.fd, 0)
         self.check(BegunNote(self.fd))
 
-    def test_what_has_left_it_writes_nothing(self) -> None:
+    def test_it_writes_nothing_after_leave(self) -> None:
         note = BegunNote(self.fd)
         note.begin(1)
         note.leave()

@@ -1,4 +1,4 @@
-"""Heads of calls that follow each other, held against what each of them says by itself."""
+"""Heads of calls, one after the other, compared with the same heads read on their own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HEADS = [whole[8 : 8 + struct.unpack_from("<I", whole)[0]] for whole in FRAMES]
 
 CALL: List[Any] = [7, 18, 18, "r1", "/", "/", "", "auto", "application/json", "*/*", None, "host\nlocalhost"]
 
-# Fields of a call as they may follow each other; some are more bytes than others.
+# Values for the fields of consecutive calls; some take more bytes than others.
 CHOICES: List[List[Any]] = [
     [1, 200, 70_000, 2**33],
     [18, 19, 300, 0],
@@ -42,7 +42,7 @@ CHOICES: List[List[Any]] = [
 
 
 def packed(value: Any) -> bytes:
-    """As the front writes lists: short ones have their length in their first byte."""
+    """Lists as the front writes them: short ones have their length in their first byte."""
     if isinstance(value, list) and len(value) < 16:
         return bytes((0x90 | len(value),)) + b"".join(map(packed, value))
     return pack(value)
@@ -53,7 +53,7 @@ def head_of(call: List[Any], batch: int = 1, last: bool = True) -> bytes:
 
 
 def alone(head: bytes) -> List[Any]:
-    """What a head says without those before it."""
+    """The head, read without those before it."""
     fields = decode_head(head)
     if fields[0] == "call":
         fields[1] = [read_call(call) for call in fields[1]]
@@ -64,7 +64,7 @@ class HeadsOfCalls(unittest.TestCase):
     def setUp(self) -> None:
         self.heads = CallHeads()
 
-    def test_golden_heads_mean_the_same_in_any_order(self) -> None:
+    def test_golden_heads_are_read_the_same_in_any_order(self) -> None:
         random.seed(5)
         for head in random.sample(HEADS * 5, len(HEADS) * 5):
             with self.subTest(head[:60]):
@@ -113,7 +113,7 @@ class HeadsOfCalls(unittest.TestCase):
             head = head_of(sent, random.randrange(500), random.random() < 0.5)
             self.assertEqual(self.heads.decode(head), alone(head))
 
-    def test_what_is_left_out_is_not_taken_from_the_call_before(self) -> None:
+    def test_missing_fields_are_not_taken_from_the_call_before(self) -> None:
         self.heads.decode(head_of([*CALL, "GET", "a=1", True]))
         call = self.heads.decode(head_of(CALL))[1][0]
         self.assertEqual((call.method, call.params, call.ascii_json), ("POST", "", False))
@@ -128,20 +128,20 @@ class HeadsOfCalls(unittest.TestCase):
                     self.heads.decode(head[:end])
         self.assertEqual(self.heads.decode(head), alone(head))
 
-    def test_a_cut_head_says_nothing_of_the_call_that_follows(self) -> None:
+    def test_a_cut_head_does_not_change_how_the_next_is_read(self) -> None:
         head = head_of([*CALL[:11], "a" * 20])
         cut = head[: head.index(b"aaaa") + 4]
         with self.assertRaises(ProtocolError):
             self.heads.decode(cut)
         self.assertEqual(self.heads.decode(head), alone(head))
 
-    def test_a_call_with_a_number_for_a_text_is_refused(self) -> None:
+    def test_a_call_with_a_number_in_place_of_a_text_is_refused(self) -> None:
         for place in (3, 4, 7, 8, 11):
             with self.subTest(place):
                 with self.assertRaises(ProtocolError):
                     self.heads.decode(head_of(CALL[:place] + [5] + CALL[place + 1 :]))
 
-    def test_a_call_without_its_other_fields_is_refused(self) -> None:
+    def test_a_call_with_missing_fields_is_refused(self) -> None:
         for fields in (["call"], ["call", 5, 1, True], ["call", [CALL], 1], ["call", [[1, 2]], 1, True]):
             with self.subTest(fields):
                 with self.assertRaises(ProtocolError):
@@ -160,7 +160,7 @@ class HeadsOfCalls(unittest.TestCase):
 
 
 def outcome(read: Any, head: bytes) -> str:
-    """As text, where NaN is what it is."""
+    """The result as text, in which NaN equals NaN."""
     try:
         return repr(read(head))
     except (ProtocolError, IndexError, TypeError):

@@ -1,4 +1,4 @@
-"""What a call is made of: its context, its credit, the entries of its batch, the rules of its metrics."""
+"""The parts of a call: its context, its credit, the entries of its batch, its metrics and webhooks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from potassium import send_webhook
 
 
 class Sent:
-    """In place of a channel."""
+    """Stands in for a channel."""
 
     def __init__(self) -> None:
         self.messages: List[Any] = []
@@ -57,7 +57,7 @@ class Contexts(unittest.TestCase):
         self.assertEqual(ctx.headers, {"host": "localhost", "x-a": "1, 2"})
         self.assertEqual(context().headers, {})
 
-    def test_lines_of_the_log_carry_a_trace_context_only_if_it_is_one(self) -> None:
+    def test_log_lines_carry_only_a_valid_trace_context(self) -> None:
         valid = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
         for sent, carried in (
             (valid, valid),
@@ -75,7 +75,7 @@ class Contexts(unittest.TestCase):
             _ = CallContext(call_with(headers="traceparent\n" + sent), b"", surroundings).log
             self.assertEqual(log.of_call.call_args[0][1], carried, sent)
 
-    def test_a_cancel_wakes_who_waits_for_it_and_its_first_reason_stays(self) -> None:
+    def test_a_cancel_wakes_waiting_threads_and_the_first_reason_stays(self) -> None:
         ctx = context()
         self.assertFalse(ctx.cancelled)
         self.assertFalse(ctx.wait_cancelled(0))
@@ -88,7 +88,7 @@ class Contexts(unittest.TestCase):
         self.assertEqual((waited, ctx.cancelled, ctx.cancel_reason), ([True], True, "the client left"))
         self.assertTrue(ctx.wait_cancelled())
 
-    def test_a_cancel_wakes_all_who_began_to_wait_at_once(self) -> None:
+    def test_a_cancel_wakes_threads_that_began_to_wait_at_the_same_time(self) -> None:
         ctx = context()
         made: List[threading.Event] = []
         second = threading.Event()
@@ -96,7 +96,7 @@ class Contexts(unittest.TestCase):
         def make() -> threading.Event:
             made.append(threading.Event())
             if len(made) == 1:
-                second.wait(0.2)  # as long as another may make one, too
+                second.wait(0.2)  # gives the other thread time to make a second event
             else:
                 second.set()
             return made[-1]
@@ -117,7 +117,7 @@ class Contexts(unittest.TestCase):
         self.assertEqual(context(deadline_ms=1_500).deadline, 1.5)
         self.assertIsNone(context().deadline)
 
-    def test_a_body_may_be_forgotten(self) -> None:
+    def test_a_body_may_be_freed(self) -> None:
         ctx = context()
         self.assertEqual(ctx.body, b"body")
         ctx.forget_body()
@@ -125,7 +125,7 @@ class Contexts(unittest.TestCase):
 
 
 class Credits(unittest.TestCase):
-    def test_something_may_be_sent_while_credit_is_above_zero(self) -> None:
+    def test_sending_goes_on_while_credit_is_above_zero(self) -> None:
         credit = Credit(10)
         self.assertTrue(credit.may_go_on())
         credit.spend(25)
@@ -135,14 +135,14 @@ class Credits(unittest.TestCase):
         credit.grant(1)
         self.assertTrue(credit.may_go_on())
 
-    def test_nobody_waits_when_the_client_has_left(self) -> None:
+    def test_a_sender_does_not_wait_for_credit_after_its_client_has_left(self) -> None:
         credit = Credit(0)
         credit.cancel()
         self.assertTrue(credit.may_go_on())
 
 
 class Array:
-    """As an array or a tensor: it has a length and an order, and is no list."""
+    """Like an array or a tensor: with a length and an order, but not a list."""
 
     def __init__(self, *values: Any) -> None:
         self.values = values
@@ -155,7 +155,7 @@ class Array:
 
 
 class NotInOrder:
-    """As a frame of pandas, whose items are its columns."""
+    """Like a frame of pandas, whose items are its columns."""
 
     def __len__(self) -> int:
         return 2
@@ -169,7 +169,7 @@ class Entries(unittest.TestCase):
         for returned in ([1, 2], (1, 2), Array(1, 2)):
             self.assertEqual(entries_of(returned, 2), [1, 2])
 
-    def test_another_number_of_entries_is_told(self) -> None:
+    def test_a_wrong_number_of_entries_is_an_error_with_both_numbers(self) -> None:
         for returned, said in (
             ([1], "1 entry for 2 calls"),
             ("ab", "a str for"),
@@ -198,7 +198,7 @@ class Entries(unittest.TestCase):
         with self.assertRaisesRegex(ServeError, "2 entries for 1 call"):
             only_entry([1, 2])
 
-    def test_halves_are_as_equal_as_can_be(self) -> None:
+    def test_halves_are_as_equal_as_possible(self) -> None:
         self.assertEqual(halves_of([1, 2, 3]), ([1, 2], [3]))
 
 
@@ -213,7 +213,7 @@ class Logs(unittest.TestCase):
         fields = {"loss": float("nan"), "left": Decimal("0.5"), "at": {1: "a"}}
         self.assertEqual(self.fields_of(fields), {"loss": None, "left": 0.5, "at": {"1": "a"}})
 
-    def test_fields_that_cannot_be_written_are_named_and_fail_nobody(self) -> None:
+    def test_fields_that_cannot_be_encoded_are_named_and_fail_no_call(self) -> None:
         said = self.fields_of({"model": [Credit(1)]})["unloggable"]
         self.assertIn('output["model"][0] is a Credit', said)
         self.assertEqual(self.fields_of(5), {"unloggable": "fields are not a mapping"})
@@ -222,7 +222,7 @@ class Logs(unittest.TestCase):
 
 
 class Scalar:
-    """As a number of numpy."""
+    """Like a number of numpy."""
 
     def __float__(self) -> float:
         return 0.25
@@ -239,7 +239,7 @@ class Metrics(unittest.TestCase):
         self.metrics.send()
         return [tuple(metric) for message in self.sent.messages for metric in message[1]]
 
-    def test_what_is_measured_together_leaves_in_one_message(self) -> None:
+    def test_measurements_of_one_moment_leave_in_one_message(self) -> None:
         self.metrics.counter("calls")
         self.metrics.counter("calls", 2)
         self.metrics.counter("calls", 1, {"language": "en", "a": True})
@@ -260,17 +260,17 @@ class Metrics(unittest.TestCase):
         )
         self.assertEqual(len(self.sent.messages), 1)
 
-    def test_a_number_of_another_kind_is_a_number(self) -> None:
+    def test_a_number_of_another_type_is_accepted(self) -> None:
         scalar: Any = Scalar()
         self.metrics.gauge("free", scalar)
         self.assertEqual(self.told()[0][2], 0.25)
 
-    def test_a_thousand_leave_at_once(self) -> None:
+    def test_a_thousand_measurements_leave_at_once(self) -> None:
         for _ in range(1_000):
             self.metrics.histogram("took", 1)
         self.assertEqual(len(self.sent.messages), 1)
 
-    def test_what_prometheus_does_not_allow_raises(self) -> None:
+    def test_metrics_that_prometheus_does_not_allow_raise(self) -> None:
         self.metrics.gauge("free", 1)
         bad: List[Any] = [
             ("counter", "1st", 1, None),
@@ -294,7 +294,7 @@ class Metrics(unittest.TestCase):
                     getattr(self.metrics, kind)(name, value, labels)
         self.assertEqual([metric[1] for metric in self.told()], ["free"])
 
-    def test_what_another_thread_is_about_to_tell_leaves_before_what_is_sent_next(self) -> None:
+    def test_measurements_that_another_thread_is_sending_leave_before_the_next_message(self) -> None:
         out, inlet = os.pipe()
         channel = Channel(inlet, lambda _fd, _error: self.fail("the front is gone"))
         metrics = OwnMetrics(channel, lambda: None)
@@ -316,7 +316,7 @@ class Metrics(unittest.TestCase):
             threads[0].start()
             has_taken.wait()
             threads[1].start()
-            threads[1].join(0.2)  # it would be done by then if it did not wait for the other
+            threads[1].join(0.2)  # without the lock, it would have ended by then
             may_go_on.set()
             for thread in threads:
                 thread.join()
@@ -331,7 +331,7 @@ class Metrics(unittest.TestCase):
         self.assertGreater(len(self.sent.messages), 10)
         self.assertEqual(sum(len(message[1]) for message in self.sent.messages), 1_000)
 
-    def test_a_number_that_the_front_cannot_read_is_told_as_one_that_it_can(self) -> None:
+    def test_a_number_that_the_front_cannot_read_is_sent_as_a_float_or_text(self) -> None:
         channel: Any = self.sent
         values: List[Any] = [2**53 - 1, 2**70, -(2**70), 10**5000, float("inf"), float("nan"), "text"]
         send_metrics(channel, [Metric("gauge", "g", value) for value in values])
@@ -341,7 +341,7 @@ class Metrics(unittest.TestCase):
 
 
 class Webhooks(unittest.TestCase):
-    def test_what_cannot_be_sent_is_refused_without_repeating_the_url(self) -> None:
+    def test_an_invalid_webhook_is_refused_without_repeating_the_url(self) -> None:
         bad: List[Any] = [
             ("/hook", b"", 1, 0),
             ("ftp://secret@host/", b"", 1, 0),
@@ -360,7 +360,7 @@ class Webhooks(unittest.TestCase):
             self.assertNotIn("secret", str(raised.exception))
         check_webhook("https://user:pass@example.com:8443/hook?x=1", b"{}", 1_500, 3)
 
-    def test_a_process_that_is_no_worker_has_nobody_to_hand_over_to(self) -> None:
+    def test_a_process_that_is_not_a_worker_offers_no_webhooks(self) -> None:
         with self.assertRaisesRegex(RuntimeError, "a webhook is sent by the server"):
             webhook_handover.post("https://example.com/", b"{}")
         with mock.patch.object(webhook_handover, "_offered", mock.Mock()) as offered:
@@ -370,7 +370,7 @@ class Webhooks(unittest.TestCase):
                     webhook_handover.post("https://example.com/", b"{}")
         offered.post.assert_called_once()
 
-    def test_json_that_cannot_be_encoded_is_a_mistake_of_the_caller_and_not_of_the_answer(self) -> None:
+    def test_json_that_cannot_be_encoded_is_an_error_of_the_caller_not_of_the_answer(self) -> None:
         with self.assertRaises(TypeError) as raised:
             send_webhook("http://127.0.0.1:9/", {"rows": [object()]})
         said = 'send_webhook: the value is not JSON: output["rows"][0] is an object'

@@ -1,4 +1,4 @@
-"""The app's end of a WebSocket, where several threads meet."""
+"""The app's end of a WebSocket, used by several threads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from banana_worker.run.call_socket import CallSocket, ClosedSocket, Message
 
 
 class Sent:
-    """In place of a channel. `on_turn` is called when the turn of a frame has come, with its fields."""
+    """Stands in for a channel. `on_turn` is called when the turn of a frame has come, with its fields."""
 
     def __init__(self) -> None:
         self.messages: List[List[Any]] = []
@@ -31,7 +31,7 @@ class Sent:
 
 
 class NoWaits:
-    """In place of waits; `on_wait` brings what is waited for."""
+    """Stands in for waits; `on_wait` makes the condition true."""
 
     def __init__(self) -> None:
         self.on_wait: Callable[[], None] = lambda: None
@@ -82,8 +82,8 @@ class Ends(unittest.TestCase):
 
 
 class Senders(unittest.TestCase):
-    def test_nobody_sends_between_the_parts_of_a_message(self) -> None:
-        """Another thread may have seen room for a message a moment before the first one took it."""
+    def test_no_other_message_is_sent_between_the_parts_of_one(self) -> None:
+        """Another thread may have seen credit for a message just before the first one took it."""
         channel, waits = Sent(), NoWaits()
         socket = socket_of(channel, waits)
 
@@ -92,7 +92,7 @@ class Senders(unittest.TestCase):
             with self.assertRaises(ClosedSocket):
                 socket.send("another")
 
-        # Of the waits of both, in their order: the second is for credit, the fourth for the turn that the other must await.
+        # Steps during the waits of both senders: the second wait is for credit, the fourth for the other sender's turn.
         steps: List[Callable[[], None]] = [lambda: None, send_another, lambda: None, socket.cancel]
         with mock.patch.object(waits, "wait", lambda is_there: steps.pop(0)()):
             with self.assertRaises(ClosedSocket):
@@ -101,8 +101,8 @@ class Senders(unittest.TestCase):
 
 
 class Interrupted:
-    """Runs a function of a socket, and `act` once between two of its lines: before the line of this number that is run, or
-    as soon as the lock of the inbox is free. So does whoever reads messages on another thread."""
+    """Runs a function of a socket, and `act` once between two of its lines: before a given line, or as soon as the
+    lock of the inbox is free. The thread that reads messages may run at these points too."""
 
     def __init__(self, socket: CallSocket, line: int, act: Callable[[], None]) -> None:
         self._socket = socket
@@ -133,7 +133,7 @@ class Interrupted:
 
 
 class Receiving(unittest.TestCase):
-    def test_an_app_never_waits_for_a_message_that_has_come(self) -> None:
+    def test_receive_never_waits_while_a_message_is_there(self) -> None:
         def arrive(socket: CallSocket) -> None:
             socket.on_data(b"a", True, True)
 
@@ -143,7 +143,7 @@ class Receiving(unittest.TestCase):
             waits = [fields for fields in channel.messages if fields[0] == "waiting"]
             self.assertTrue(all(fields == ["waiting", 1, 0] for fields in waits), (line, waits))
 
-    def test_what_a_client_says_before_it_leaves_is_received(self) -> None:
+    def test_messages_sent_before_the_client_left_are_received(self) -> None:
         def say_and_leave(socket: CallSocket) -> None:
             socket.on_data(b"a", True, True)
             socket.cancel()

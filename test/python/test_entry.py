@@ -1,4 +1,4 @@
-"""The entry of a worker: where its modules are found."""
+"""The entry of a worker, and the path on which it finds its modules."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Frames and their heads, held against the golden ones that every language reads, and against hostile bytes."""
+"""Frames and their heads, compared with the golden ones that every language reads, and tried with hostile bytes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FILE = os.path.join(os.path.dirname(__file__), "..", "fixtures", "frames", "gol
 with open(_FILE, encoding="utf-8") as _golden:
     GOLDEN = [(one, bytes.fromhex(one["frame"]), bytes.fromhex(one["body"])) for one in json.load(_golden)]
 
-# The fields of each message behind its type; those that may be left out are at the end.
+# The fields of each message behind its type; optional ones are at the end.
 FIELDS = {
     "body": "id",
     "cancel": "id reason",
@@ -48,7 +48,7 @@ def head_of(whole: bytes) -> bytes:
 
 
 class Reading:
-    """A pipe, and what its reader has made of it."""
+    """A pipe, and the messages that its reader has found in it."""
 
     def __init__(self) -> None:
         self.out, self.inlet = os.pipe()
@@ -69,7 +69,7 @@ class Reading:
 
 
 class GoldenFrames(unittest.TestCase):
-    def test_every_golden_head_means_what_the_file_says(self) -> None:
+    def test_every_golden_head_is_read_as_in_the_file(self) -> None:
         for one, whole, _ in GOLDEN:
             message = one["message"]
             names = FIELDS.get(message["type"])
@@ -108,13 +108,13 @@ class GoldenFrames(unittest.TestCase):
         service = meant.get("service")
         self.assertEqual(spec.service, service and (service["handler"], service["modelDir"]))
 
-    def test_what_we_write_reads_as_what_it_was(self) -> None:
+    def test_written_heads_are_read_back_unchanged(self) -> None:
         for one, whole, _ in GOLDEN:
             fields = decode_head(head_of(whole))
             with self.subTest(one["name"]):
                 self.assertEqual(decode_head(encode_head(fields)), fields)
 
-    def test_the_short_way_to_the_head_of_a_result_says_the_same(self) -> None:
+    def test_result_head_equals_encode_head(self) -> None:
         for one, whole, _ in GOLDEN:
             if one["message"]["type"] == "result":
                 fields = decode_head(head_of(whole))
@@ -156,7 +156,7 @@ class LongFrames(unittest.TestCase):
         self.assertEqual(reading.frames, frames)
         reading.close()
 
-    def test_the_end_of_the_stream_is_told(self) -> None:
+    def test_the_end_of_the_stream_is_reported(self) -> None:
         reading = Reading()
         os.close(reading.inlet)
         self.assertFalse(reading.reader.read())
@@ -172,7 +172,7 @@ class HostileFrames(unittest.TestCase):
                     reading.feed(struct.pack("<II", head, body))
                 reading.close()
 
-    def test_heads_that_are_no_message_are_refused(self) -> None:
+    def test_heads_that_are_not_messages_are_refused(self) -> None:
         deep = b"\x91" * 5_000 + b"\xc0"
         for head in (
             b"\xc1",
@@ -201,7 +201,7 @@ class HostileFrames(unittest.TestCase):
                     with self.assertRaises(ProtocolError):
                         decode_head(head[:end])
 
-    def test_random_heads_raise_nothing_else(self) -> None:
+    def test_random_heads_raise_only_protocol_errors(self) -> None:
         random.seed(11)
         for _ in range(20_000):
             head = bytes(random.randrange(256) for _ in range(random.randrange(1, 24)))
@@ -236,7 +236,7 @@ class Numbers(unittest.TestCase):
         self.assertEqual([call.id, call.body_bytes, call.inline_bytes], [4294967295, 3, 3])
         self.assertIs(type(call.id), int)
 
-    def test_what_is_no_whole_number_is_refused(self) -> None:
+    def test_values_that_are_not_whole_numbers_are_refused(self) -> None:
         for value in (-1, 1.5, 2.0**54, float("nan"), float("inf"), "1", None):
             with self.subTest(value):
                 with self.assertRaises(ProtocolError):
@@ -248,7 +248,7 @@ class Numbers(unittest.TestCase):
                 self.assertEqual(decode_head(b"\x92\xa1a" + pack(value))[1], value)
         self.assertEqual(decode_head(b"\x92\xa1a" + pack(2**70))[1], float(2**70))
 
-    def test_half_a_character_does_not_break_a_message(self) -> None:
+    def test_half_a_surrogate_pair_does_not_break_a_message(self) -> None:
         self.assertEqual(decode_head(pack(["log", "a\ud800b"])), ["log", "a?b"])
 
 

@@ -1,4 +1,4 @@
-"""How a worker learns which app a file serves."""
+"""The connection of `app.serve()` with the worker that imports the file."""
 
 import unittest
 
@@ -6,19 +6,19 @@ from banana_worker.in_worker import AppImport, is_importing, serve_in_worker
 
 
 class InWorkerTest(unittest.TestCase):
-    def test_an_app_that_is_served_ends_its_import_and_is_known(self) -> None:
+    def test_serve_ends_the_import_and_names_the_app(self) -> None:
         app = object()
         with AppImport() as importing:
             self.assertTrue(is_importing())
             try:
                 serve_in_worker(app)
-            except Exception:  # as apps write it around their last line
+            except Exception:  # apps have this around their last line
                 self.fail("app.serve() went through a handler for errors")
             self.fail("what stands behind app.serve() was run")
         self.assertIs(importing.served, app)
         self.assertFalse(is_importing())
 
-    def test_the_first_app_that_is_served_is_meant(self) -> None:
+    def test_the_first_app_that_is_served_counts(self) -> None:
         first, second = object(), object()
         with AppImport() as importing:
             try:
@@ -33,7 +33,7 @@ class InWorkerTest(unittest.TestCase):
                 1 / 0  # noqa: B018
         self.assertFalse(is_importing())
 
-    def test_outside_of_an_import_nothing_is_served(self) -> None:
+    def test_serve_does_nothing_outside_of_an_import(self) -> None:
         serve_in_worker(object())
 
 

@@ -1,4 +1,4 @@
-"""How an app's file is executed, what is found in it, and what is said of one that cannot be loaded."""
+"""Execution of an app's file, the app that is found in it, and the errors of one that cannot be loaded."""
 
 import importlib.util
 import json
@@ -17,7 +17,7 @@ from banana_worker.reply.reply import Reply
 
 
 def loaded(path):
-    """What a worker would have of the app, as a dict that JSON can hold; for a process of its own."""
+    """The worker's view of the app, as a dict for JSON; for a process of its own."""
     os.chdir("/")
     spec = StartSpec(path, "", "m", "1", 0, Device(None, 1), Limits(1, 1), "", 0, "", None, None)
     try:
@@ -30,7 +30,8 @@ def loaded(path):
 
 
 def loaded_by_a_new_process(path):
-    """As `loaded`, where nothing is imported yet that a worker imports after the app's file: other tests have done so here."""
+    """As `loaded`, in a process that has imported none of the modules that a worker imports after the app's file.
+    Other tests have imported them in this process."""
     code = "import json, sys, test_load_app; print(json.dumps(test_load_app.loaded(sys.argv[1])))"
     env = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path)))
     command = [sys.executable, "-B", "-c", code, path]
@@ -41,7 +42,7 @@ def loaded_by_a_new_process(path):
 POTASSIUM = "from potassium import Potassium\napp = Potassium('x')\n"
 
 
-# Like what frameworks make of a request, which is not there yet.
+# Like the request object of a framework, outside of a request.
 LAZY = """\
 class Lazy:
     def refuse(*_): raise RuntimeError("outside of a request")
@@ -52,7 +53,7 @@ request = Lazy()
 
 
 class Apps(unittest.TestCase):
-    """Each app is loaded in a child of this process, as a worker does it in its own."""
+    """Each app is loaded in a child of this process, as a worker loads one in its own process."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -124,7 +125,7 @@ class Execution(Apps):
         os.symlink("released/app.py", os.path.join(self.folder, "link.py"))
         self.assertEqual(self.load(os.path.join(self.folder, "link.py"))["output"], ["a file beside the target"] * 2)
 
-    def test_an_app_may_bear_the_name_of_a_module_of_python_or_of_ours(self):
+    def test_an_app_may_have_the_name_of_a_module_of_python_or_of_ours(self):
         for name in ("json", "queue", "asyncio", "types", "potassium", "mms", "banana_worker"):
             source = f"""
                 import importlib
@@ -167,7 +168,7 @@ class Execution(Apps):
             with self.subTest(name):
                 self.assertEqual(self.output(source, name), [2, 4])
 
-    def test_of_two_apps_of_potassium_the_one_that_is_served_behind_a_guard_is_meant(self):
+    def test_the_app_that_is_served_behind_a_guard_is_chosen_among_two(self):
         source = """
             from potassium import Potassium
 
@@ -184,7 +185,7 @@ class Execution(Apps):
                 self.assertEqual(self.output(source.replace("SERVED", name)), name)
         self.assertIn("app.py:4: `app` and `other` are", self.refused(source.replace("SERVED", "another"))[0])
 
-    def test_processes_that_an_app_of_potassium_has_spawned_pass_over_its_serve(self):
+    def test_serve_returns_in_processes_that_the_app_has_spawned(self):
         source = """
             import multiprocessing
             from potassium import Potassium
@@ -237,7 +238,7 @@ class Parameters(Apps):
             with self.subTest(parameters):
                 self.assertEqual(self.output(source), gets)
 
-    def test_what_a_decorator_wraps_counts(self):
+    def test_the_parameters_of_a_wrapped_function_count(self):
         source = """
             import functools
 
@@ -279,7 +280,7 @@ class Parameters(Apps):
                 gets = "own" if "own" in given else "the ctx"
                 self.assertEqual(self.output(source), [1, gets])
 
-    def test_a_decorator_that_passes_on_places_alone_gets_no_name(self):
+    def test_a_decorator_that_passes_on_only_positions_gets_no_keyword(self):
         source = """
             import functools
 
@@ -383,7 +384,7 @@ class Mistakes(Apps):
                 self.assertIn(said, message)
                 self.assertEqual(outlook, "permanent")
 
-    def test_what_an_older_python_lacks_is_told_with_the_version_that_has_it(self):
+    def test_a_feature_that_this_python_lacks_is_named_with_its_version(self):
         good = "\ndef inference(model_inputs): return 1\n"
         for source, since in (
             ("def load(path: int | None): pass", (3, 10)),
@@ -412,7 +413,7 @@ class Mistakes(Apps):
         self.assertIn("Give yours another name, or delete it", message)
         self.assertEqual(found["outlook"], "permanent")
 
-    def test_a_package_of_the_apps_own_that_wins_over_ours_is_warned_of_once(self):
+    def test_a_package_of_the_app_that_replaces_ours_causes_one_warning(self):
         app = "\nimport %s\nimport %s\ndef inference(model_inputs): return %s.__file__"
         for name, server in (("potassium", "Potassium"), ("mms", "Multi Model Server"), ("ts", "TorchServe")):
             with self.subTest(name):
@@ -432,7 +433,7 @@ class Mistakes(Apps):
         message, _ = self.refused("import surely_missing_too")
         self.assertIn("-m pip install surely_missing_too\n", message)
 
-    def test_what_the_app_raises_is_told_with_the_apps_frames_alone(self):
+    def test_an_exception_of_the_import_is_shown_with_frames_of_the_app_only(self):
         said, outlook = self.refused(
             """
             def load():
@@ -450,7 +451,7 @@ class Mistakes(Apps):
         first = self.load(self.write("again.py", "raise ValueError('no weights')"))["first"]
         self.assertRegex(first, r"again\.py:1: importing the app raised: ValueError: no weights$")
 
-    def test_errors_of_the_network_and_of_scarce_resources_may_pass(self):
+    def test_errors_of_the_network_and_of_scarce_resources_are_transient(self):
         for raised in (
             "ConnectionRefusedError(111, 'refused')",
             "OSError(28, 'No space left on device')",
@@ -463,16 +464,16 @@ class Mistakes(Apps):
             self.assert_said(wrapped, "^app.py:4: importing the app raised:", "transient")
 
     @unittest.skipUnless(sys.version_info >= (3, 11), "exception groups came with Python 3.11")
-    def test_the_parts_of_an_exception_group_are_told(self):
+    def test_the_parts_of_an_exception_group_are_shown(self):
         source = "raise ExceptionGroup('two', [ValueError('one'), ConnectionResetError(104, 'reset')])"
         self.assert_said(source, r"ValueError: one[^$]*ConnectionResetError", "transient")
 
-    def test_an_import_that_exits_is_told_where(self):
+    def test_an_import_that_exits_is_reported_with_its_place(self):
         said = r"^app\.py:2: .*sys\.exit and said: no weights\."
         self.assert_said("import sys\nsys.exit('no weights')", said, "transient")
         self.assert_said("import argparse\nexit(3)", r"^app\.py:2: .*sys\.exit with 3\. .*`if __name__", "transient")
 
-    def test_what_refuses_to_be_looked_at_is_told_too(self):
+    def test_an_exception_whose_attributes_raise_is_reported_too(self):
         refusing = "def refuse(*_): raise KeyboardInterrupt\n"
         what = f"{refusing}class Odd:\n    __repr__ = refuse\nimport sys\nsys.exit(Odd())"
         self.assert_said(what, r"^app\.py:5: .*sys\.exit with what cannot be shown\.", "transient")
@@ -482,7 +483,7 @@ class Mistakes(Apps):
             what, r"^app\.py:5: importing the app raised:[^$]*Odd: an exception that cannot be shown$", "unknown"
         )
 
-    def test_a_value_that_cannot_be_looked_at_yet_keeps_no_app_from_being_found(self):
+    def test_an_app_is_found_beside_a_value_whose_attributes_raise(self):
         app = "@app.handler('/')\ndef handle(context, request): return Response(json=5)\n"
         potassium = "from potassium import Potassium, Response\n"
         self.assertEqual(self.output(f"{LAZY}{potassium}app = Potassium('x')\n{app}"), 5)
@@ -491,11 +492,11 @@ class Mistakes(Apps):
         self.assert_said(potassium + LAZY, f"{no}. Write `app = ...`")
         self.assert_said(f"{LAZY}inference = request", "^app.py:6: `inference` is a Lazy; make it a function")
 
-    def test_such_a_value_keeps_no_service_from_being_found(self):
+    def test_a_service_is_found_beside_a_value_whose_attributes_raise(self):
         service = "class S:\n    def handle(self, data): return data\n"
         self.assert_said(f"{LAZY}{service}", "^app.py:7: `handle` takes 2 arguments, and gets 3")
 
-    def test_a_module_that_loads_itself_when_it_is_used_is_not_loaded_to_explain(self):
+    def test_a_lazy_module_is_not_loaded_for_an_explanation(self):
         self.write("heavy.py", "raise RuntimeError('loaded')")
         lazy = """
             import importlib.util, potassium
@@ -506,7 +507,7 @@ class Mistakes(Apps):
         """
         self.assert_said(lazy, "^app.py:1: app.py has no function `inference`. It has: spec. Write `app = ...`")
 
-    def test_a_wrapper_that_gives_a_function_more_than_it_gets_is_no_mistake(self):
+    def test_a_wrapper_may_pass_on_more_arguments_than_it_gets(self):
         source = """
             import functools
             def with_model(function):
@@ -519,7 +520,7 @@ class Mistakes(Apps):
         """
         self.assertEqual(self.load(self.write("app.py", source))["output"], 12)
 
-    def test_a_file_without_inference_is_told_what_it_has(self):
+    def test_the_error_for_a_file_without_inference_lists_its_names(self):
         no = "app.py has no function `inference`."
         for source, said in (
             ("", f"app.py:1: {no} It defines nothing. Add `def inference(model_inputs): ...`."),
@@ -610,7 +611,7 @@ class Mistakes(Apps):
                 self.assertIn(said, message)
                 self.assertEqual(outlook, "permanent")
 
-    def test_what_is_no_file_to_read_is_told(self):
+    def test_a_path_that_is_not_a_readable_file_is_reported(self):
         self.write("folder.py/app.py", "")
         self.assertIn("folder.py: nothing says which of its files", self.load(self.folder + "/folder.py")["error"])
         self.assertIn("gone.py: no such file", self.load(self.folder + "/gone.py")["error"])

@@ -1,4 +1,4 @@
-"""What a custom service knows of its requests, and says of their answers."""
+"""The `context` of a custom service: its requests and its answers."""
 
 import json
 import sys
@@ -61,7 +61,7 @@ class ContextTest(unittest.TestCase):
             },
         )
 
-    def test_a_context_without_a_batch_has_no_items_and_what_needs_one_says_so(self) -> None:
+    def test_a_context_without_a_batch_has_no_items_and_raises_index_error(self) -> None:
         context = new_context()
         self.assertEqual((context.request_ids, context.request_processor, context.get_request_id()), (None, None, None))
         with self.assertRaisesRegex(IndexError, "there is no item 0 while the model is loaded"):
@@ -131,7 +131,7 @@ class ContextTest(unittest.TestCase):
                 path.unlink()
                 self.assertEqual(context.model_yaml_config, config)
 
-    def test_a_configuration_that_cannot_be_read_says_why(self) -> None:
+    def test_a_configuration_that_cannot_be_read_raises_with_the_reason(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "list.json").write_text("[1]")
             Path(folder, "some.yaml").write_text("a: 1")
@@ -150,13 +150,13 @@ class ContextTest(unittest.TestCase):
         context._end_batch()
         self.assertEqual((context.get_parts(0), context.get_request_id(0)), ([], "r0"))
 
-    def test_a_call_that_nobody_waits_for_is_cancelled(self) -> None:
+    def test_a_call_whose_client_has_left_is_cancelled(self) -> None:
         context = with_items(2)
         assert context._calls is not None
         context._calls[1].cancelled = True
         self.assertEqual([context.cancelled(idx) for idx in (0, 1)], [False, True])
 
-    def test_metrics_of_a_batch_know_its_requests_and_those_of_the_load_none(self) -> None:
+    def test_metrics_of_a_batch_have_its_request_ids_and_those_of_the_load_none(self) -> None:
         loading, running = new_context(), with_items(2)
         for context in (loading, running):
             context.metrics.add_counter("c", 1)

@@ -21,7 +21,7 @@ def item_of(body: bytes, content_type: str = "", raw: bool = False, **fields: An
 
 
 class ReadTest(unittest.TestCase):
-    def test_the_type_of_a_field_decides_what_its_value_is(self) -> None:
+    def test_the_type_of_a_field_decides_how_it_is_decoded(self) -> None:
         for content_type, body, value in (
             ("application/json; charset=utf-8", b'{"x": [1, 12345678901234567890]}', {"x": [1, 12345678901234567890]}),
             ("text/csv", "ü".encode(), "ü"),
@@ -39,7 +39,7 @@ class ReadTest(unittest.TestCase):
         with self.assertRaisesRegex(ServeError, 'The field "b" is not valid JSON: its whole numbers of more than 4300'):
             item_of(("".join(fields) + "--x--").encode(), MULTIPART)
 
-    def test_a_body_that_is_empty_is_a_value_too(self) -> None:
+    def test_an_empty_body_is_a_value_too(self) -> None:
         self.assertEqual(item_of(b"", "text/plain"), {"body": ""})
         self.assertEqual(item_of(b"", "image/png"), {"body": bytearray()})
         with self.assertRaisesRegex(ServeError, "^The body is not valid JSON: "):
@@ -58,7 +58,7 @@ class ReadTest(unittest.TestCase):
         )
         self.assertEqual(item_of(b"3", "application/json", params="body=1"), {"body": 3})
 
-    def test_parts_have_types_of_their_own_and_all_of_them_can_be_had(self) -> None:
+    def test_parts_have_their_own_types_and_get_parts_returns_all(self) -> None:
         body = (
             part('name="a"', "1")
             + part('name="a"; filename="x.png"\r\nContent-Type: image/png', "2")
@@ -82,7 +82,7 @@ class ReadTest(unittest.TestCase):
             self.assertEqual(item_of(b"{\xff", content_type, raw=True), {"body": bytearray(b"{\xff")})
         self.assertEqual(item_of(b"", "", raw=True, format="json"), {"body": bytearray()})
 
-    def test_what_is_malformed_says_where_and_is_the_clients_fault(self) -> None:
+    def test_a_malformed_body_is_a_client_error_that_names_the_place(self) -> None:
         broken_part = (part('name="j"\r\nContent-Type: application/json', "[") + "--x--").encode()
         for content_type, body, message in (
             ("application/json", b"{", "^The body is not valid JSON: "),
@@ -97,7 +97,7 @@ class ReadTest(unittest.TestCase):
 
 
 class WriteTest(unittest.TestCase):
-    def test_bytes_and_text_stay_and_anything_else_is_json_that_a_person_can_read(self) -> None:
+    def test_bytes_and_text_stay_and_other_values_become_indented_json(self) -> None:
         for value, content_type, body in (
             (b"\x01", "application/octet-stream", b"\x01"),
             (bytearray(b"\x02"), "application/octet-stream", b"\x02"),
@@ -109,7 +109,7 @@ class WriteTest(unittest.TestCase):
             with self.subTest(repr(value)):
                 self.assertEqual(write(value, call_of(accept="application/msgpack")), (content_type, body))
 
-    def test_what_is_no_data_fails_in_the_words_of_multi_model_server(self) -> None:
+    def test_a_value_that_is_not_data_fails_with_the_message_of_multi_model_server(self) -> None:
         with self.assertRaises(ServeError) as raised:
             write({"a": [object()]}, call_of())
         error = raised.exception

@@ -1,4 +1,4 @@
-"""What a custom service measures."""
+"""Metrics of a custom service."""
 
 import unittest
 from typing import Any, List
@@ -44,7 +44,7 @@ class MetricsStoreTest(unittest.TestCase):
         )
         self.assertEqual(taken(store), [], "what was taken is gone")
 
-    def test_every_kind_keeps_its_own_dimensions_with_the_models_behind_them(self) -> None:
+    def test_every_kind_keeps_its_dimensions_followed_by_the_models(self) -> None:
         store = MetricsStore(IDS, "m")
         own = [Dimension("Layer", 1)]
         store.add_counter("a", 1, None, own)
@@ -65,7 +65,7 @@ class MetricsStoreTest(unittest.TestCase):
         store.add_error("none", "text")
         self.assertEqual([metric.request_id for metric in store.store], ["a,b,c", "c", None])
 
-    def test_a_metric_with_an_id_that_is_no_items_number_belongs_to_all(self) -> None:
+    def test_a_metric_with_an_unknown_item_number_belongs_to_all(self) -> None:
         for idx in ("an id of its own", 3, -1):
             store, loading = MetricsStore(IDS, "m"), MetricsStore(None, "m")
             for each in (store, loading):
@@ -74,7 +74,7 @@ class MetricsStoreTest(unittest.TestCase):
             told = [(one.value, one.unit, one.request_id, one.idx) for one in (*store.store, *loading.store)]
             self.assertEqual(told, [(2, "Batches", "a,b,c", None), (2, "Batches", None, None)])
 
-    def test_what_no_metric_can_be_is_refused_and_nothing_of_it_is_kept(self) -> None:
+    def test_an_invalid_metric_is_refused_and_nothing_of_it_is_kept(self) -> None:
         for add, kind, message in (
             (
                 lambda s: s.add_time("t", 1, unit="min"),
@@ -108,7 +108,7 @@ class MetricsStoreTest(unittest.TestCase):
         store.add_counter("c", True)
         self.assertEqual([repr(metric.value) for metric in store.store], ["2.5", "1"])
 
-    def test_a_type_makes_any_metric_a_counter_and_no_other_is_told_as_one(self) -> None:
+    def test_metric_type_makes_any_metric_a_counter_and_no_other_is_sent_as_one(self) -> None:
         store = MetricsStore(IDS, "m")
         for value in (1, 2):
             for metric_type in MetricTypes:
@@ -129,7 +129,7 @@ class MetricsStoreTest(unittest.TestCase):
         store.add_metric("one", 1, "km", 1)  # type: ignore[arg-type]
         self.assertEqual(taken(store), [("gauge", "all", 1, "km", None), ("gauge", "one", 1, "km", 1)])
 
-    def test_a_metric_that_was_made_for_later_is_told_with_its_own_dimensions_alone(self) -> None:
+    def test_a_metric_made_for_later_is_sent_with_only_its_own_dimensions(self) -> None:
         store = MetricsStore(IDS, "m")
         distance = store.add_metric_to_cache("Distance", "km", ["From", "To"])
         plain = store.add_metric_to_cache("Plain", "count", metric_type=MetricTypes.GAUGE)
@@ -144,7 +144,7 @@ class MetricsStoreTest(unittest.TestCase):
         told = [(one.kind, one.value, str(one).split("|")[1], one.idx) for one in store._take()]
         self.assertEqual(told, [("counter", 4, "#Via:x", 2), ("counter", 1, "#Via:y", None)])
 
-    def test_what_was_made_is_found_by_name_and_type_in_every_batch_and_measures_in_that_one(self) -> None:
+    def test_a_metric_made_for_later_is_found_by_name_and_type_and_measures_in_the_running_batch(self) -> None:
         context = Context("m", "/", None, 1, None, "1")
         made = context.metrics.add_metric_to_cache("Size", "B", [], MetricTypes.GAUGE)
         context._take_metrics()
@@ -156,7 +156,7 @@ class MetricsStoreTest(unittest.TestCase):
         with self.assertRaisesRegex(KeyError, 'no metric "Size" of type .*COUNTER: make it with add_metric_to_cache'):
             context.metrics.get_metric("Size")
 
-    def test_values_that_do_not_fit_what_was_made_are_in_the_log_and_fail_nothing(self) -> None:
+    def test_values_that_do_not_fit_a_metric_are_logged_and_fail_nothing(self) -> None:
         store = MetricsStore(IDS, "m")
         made = store.add_metric_to_cache("Calls", "count", ["Of"])
         with self.assertLogs("mms.metrics.caching_metric", "ERROR") as logged:
@@ -179,7 +179,7 @@ class MetricTest(unittest.TestCase):
         self.assertRegex(str(Metric("N", 1, None, [])), r"^N\.unit:1\|#\|#hostname:[^,]+,\d+$")
         self.assertEqual(metric.to_dict()["Dimensions"][1], {"Name": "D", "Value": "x"})
 
-    def test_outside_a_worker_metrics_that_are_told_are_lines_of_the_log(self) -> None:
+    def test_outside_a_worker_emitted_metrics_are_lines_of_the_log(self) -> None:
         metrics = {"a": Metric("A", 1, "count", []), "b": Metric("B", 2, "ms", [])}
         with self.assertLogs("mms.service", "INFO") as logged:
             emit_metrics(metrics)

@@ -15,7 +15,7 @@ ROOT = Path(mms.__file__).parent.parent
 
 
 class NamesTest(unittest.TestCase):
-    def test_each_module_that_is_named_can_be_imported_and_no_other_is_there(self) -> None:
+    def test_each_listed_module_can_be_imported_and_there_is_no_other(self) -> None:
         for package in (mms, ts):
             for name in package.MODULES:
                 importlib.import_module(f"{package.__name__}.{name}")
@@ -27,7 +27,7 @@ class NamesTest(unittest.TestCase):
                 modules |= set(ts.SAME)
             self.assertEqual(modules - own, set(package.MODULES))
 
-    def test_names_of_both_servers_are_the_same_things(self) -> None:
+    def test_names_of_both_servers_are_the_same_objects(self) -> None:
         for name, what in (
             ("service", "PredictionException Service emit_metrics"),
             ("context", "Context RequestProcessor"),
@@ -50,7 +50,7 @@ class NamesTest(unittest.TestCase):
         self.assertIsInstance(error, PredictionException)
         self.assertEqual(pickle.loads(pickle.dumps(error)).error_code, 400)
 
-    def test_what_is_not_there_says_what_is(self) -> None:
+    def test_importing_an_absent_module_lists_the_existing_ones(self) -> None:
         for name, there in (
             ("mms.log", "mms.service, .*mms.metrics.metrics_store"),
             ("mms.utils.mxnet.image", "mms.service"),
@@ -61,7 +61,7 @@ class NamesTest(unittest.TestCase):
             with self.subTest(name), self.assertRaisesRegex(ImportError, f"banana-serve's .* has no .*{there}"):
                 importlib.import_module(name)
 
-    def test_a_name_that_a_module_has_not_says_what_it_has(self) -> None:
+    def test_importing_an_absent_name_lists_the_existing_ones(self) -> None:
         for package in (mms, ts):
             for module in package.MODULES:
                 name = f"{package.__name__}.{module}"

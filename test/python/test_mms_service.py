@@ -64,7 +64,7 @@ class HandlersTest(ServiceCase):
         inherited = "from ts.torch_handler.base_handler import BaseHandler\nclass A(BaseHandler): pass"
         self.assertEqual(self.found(inherited), ("class", "A"))
 
-    def test_a_name_chooses_and_one_that_is_not_there_leaves_the_rules(self) -> None:
+    def test_a_name_chooses_the_handler_and_an_absent_one_leaves_the_rules(self) -> None:
         two = "class A:\n  def handle(self, d, c): pass\nclass B(A): pass\ndef score(d, c): pass\nx = 1"
         self.assertIsNone(self.found(two))
         self.assertEqual(self.found(two, "B"), ("class", "B"))
@@ -72,15 +72,15 @@ class HandlersTest(ServiceCase):
         self.assertIsNone(self.found(two, "x"))
         self.assertEqual(self.found("class A:\n  def handle(self, d, c): pass", "handle"), ("class", "A"))
 
-    def test_a_class_that_a_decorator_stands_before_may_be_named(self) -> None:
-        """As wrapt's do: what they say of their class is what they stand for says."""
+    def test_a_decorated_class_may_be_named(self) -> None:
+        """Like the decorators of wrapt: they have the attributes of the class that they wrap."""
         wrapper = (
             "class Wrapper:\n  __class__ = property(lambda self: type)\n  __name__ = 'Wrapper'\n"
             "  def __call__(self): return self\n  def handle(self, d, c): pass\nscore = Wrapper()"
         )
         self.assertEqual(self.found(wrapper, "score"), ("class", "Wrapper"))
 
-    def test_no_handler_that_can_be_called_is_refused(self) -> None:
+    def test_every_callable_handler_is_accepted(self) -> None:
         service = "class S:\n    def initialize(self, context): pass\n    "
         good = "def handle(self, data, context): pass"
         for source in (
@@ -93,14 +93,14 @@ class HandlersTest(ServiceCase):
             service + "handle = lambda *given: 1",
             "class S:\n    async def initialize(self, context): pass\n    " + good,
             "class S:\n    initialize = None\n    " + good,
-            # What a decorator adds and takes is its own affair.
+            # The parameters that a decorator adds or takes are not checked.
             "import functools\ndef of(f):\n    return functools.wraps(f)(lambda self, data, context: f(self, data))\n"
             "class S:\n    @of\n    def handle(self, data): pass",
         ):
             with self.subTest(source):
                 self.assertIsNotNone(from_service(module_of("__name__ = 'service'\n" + source), None, self.folder))
 
-    def test_names_of_a_wrong_kind_say_so(self) -> None:
+    def test_exports_of_a_wrong_type_are_named(self) -> None:
         for source, message in (
             ("shutdown = 5", "^`shutdown` is an int; make it a function or remove it$"),
             ("config = {'repeatable': 1}", "^`config`: repeatable must be True or False$"),
@@ -130,7 +130,7 @@ class LoadTest(ServiceCase):
         )
         self.assertEqual([(one.name, one.call_ids) for one in loaded.metrics], [("Loads", [])])
 
-    def test_what_loads_the_model_may_raise_and_be_async(self) -> None:
+    def test_loading_the_model_may_raise_and_may_be_async(self) -> None:
         with self.assertRaises(ZeroDivisionError):
             Loaded("class A:\n  def initialize(self, c): 1 / 0\n  def handle(self, d, c): pass", self.folder).init()
         loaded = Loaded(
@@ -154,7 +154,7 @@ class LoadTest(ServiceCase):
         with self.assertRaisesRegex(ValueError, "MANIFEST.json is not JSON: "):
             Loaded(handler, self.folder)
 
-    def test_options_stand_in_config_and_items_of_bytes_are_one_of_them(self) -> None:
+    def test_config_has_options_and_raw_items_is_one_of_them(self) -> None:
         source = "def handle(d, c): return d and [c.system_properties['batch_size']]\n"
         loaded = self.started(source + "config = {'batch_size': 8, 'raw_items': True, 'repeatable': True}")
         self.assertEqual(loaded.app.model_options, {"batchSize": 8, "rawItems": True})
@@ -170,7 +170,7 @@ class LoadTest(ServiceCase):
             with mock.patch.dict(os.environ):
                 imported = f"import os\nos.environ['{name}'] = 'false'\n" + handle
                 self.assertTrue(self.started(imported).app.wishes("/").raw_items)
-                # What the operator says, and the file's `config`, come first.
+                # The operator's option and the file's `config` go before the environment.
                 self.assertFalse(self.started(imported, raw_items=False).app.wishes("/").raw_items)
                 in_config = imported + "config = {'rawItems': False}"
                 self.assertFalse(self.started(in_config).app.wishes("/").raw_items)
@@ -180,7 +180,7 @@ class LoadTest(ServiceCase):
             with mock.patch.dict(os.environ, {name: "true"}):
                 self.assertFalse(self.started(handle).app.wishes("/").raw_items)
 
-    def test_a_service_may_have_a_function_for_its_end(self) -> None:
+    def test_a_service_may_have_a_shutdown_function(self) -> None:
         loaded = self.started("def handle(d, c): pass\ndef shutdown(): return 'ended'")
         self.assertEqual(loaded.app.shutdown(), "ended")
         self.assertIsNone(self.started("def handle(d, c): pass").app.shutdown())
@@ -193,7 +193,7 @@ class AnswersTest(ServiceCase):
         answer = loaded.app.handle("/", FakeItem(4), FakeCtx(1))  # type: ignore[arg-type]
         self.assertEqual((answer.head.status, answer.body), (200, ResultBody(8)))
 
-    def test_what_was_set_for_an_item_stands_in_the_head_of_its_answer(self) -> None:
+    def test_status_and_headers_set_for_an_item_are_in_its_answer(self) -> None:
         loaded = self.started(
             "def handle(data, context):\n"
             "  if data is None: return\n"
@@ -207,7 +207,7 @@ class AnswersTest(ServiceCase):
         self.assertEqual(tuple(plain.head), (200, "", "", ""))
         self.assertEqual(tuple(own.head), (507, "text/csv", "X-A\n5", "Own phrase"))
 
-    def test_a_type_is_no_longer_than_headers_may_be(self) -> None:
+    def test_a_content_type_longer_than_headers_may_be_is_refused(self) -> None:
         loaded = self.started(
             "def handle(data, context):\n"
             "  if data is None: return\n"
@@ -219,7 +219,9 @@ class AnswersTest(ServiceCase):
         self.assertIn("headers are 70000 characters", str(refused))
         self.assertEqual(other.body, ResultBody("b"))
 
-    def test_what_is_no_list_of_the_right_length_fails_each_item_in_the_words_of_multi_model_server(self) -> None:
+    def test_an_output_that_is_not_a_list_of_the_right_length_fails_each_item_with_the_message_of_multi_model_server(
+        self,
+    ) -> None:
         for returned, message in (
             ("None", "Invalid model predict output"),
             ("('a', 'b')", "Invalid model predict output"),
@@ -242,7 +244,7 @@ class AnswersTest(ServiceCase):
         failed, fine = self.run_batch(loaded, 1, 2)
         self.assertEqual((failed.error_code, fine.body), (422, ResultBody("b")))
 
-    def test_what_is_raised_passes_and_metrics_of_the_batch_are_told_before(self) -> None:
+    def test_an_exception_passes_after_the_metrics_of_the_batch_are_sent(self) -> None:
         loaded = self.started(
             "def handle(data, context):\n"
             "  if data is None: return\n"
@@ -270,7 +272,7 @@ class AnswersTest(ServiceCase):
             self.run_batch(loaded, 1)
         self.assertTrue(self.ctxs[0].forgotten)
 
-    def test_metrics_that_are_told_at_once_are_not_told_again(self) -> None:
+    def test_emitted_metrics_are_not_sent_again(self) -> None:
         loaded = self.started(
             "from mms.service import emit_metrics\n"
             "from mms.metrics.metric import Metric\n"
@@ -288,7 +290,7 @@ class AnswersTest(ServiceCase):
             [("counter", "Now", "count", [1]), ("gauge", "Own", "MB", [1]), ("counter", "Later", "count", [0, 1])],
         )
 
-    def test_metrics_that_are_told_at_once_may_have_numbers_of_other_kinds(self) -> None:
+    def test_emitted_metrics_may_have_numbers_of_other_types(self) -> None:
         loaded = self.started(
             "from decimal import Decimal\n"
             "from mms.service import emit_metrics\n"
@@ -303,7 +305,7 @@ class AnswersTest(ServiceCase):
             [(type(one.value), one.value) for one in loaded.metrics], [(float, 1.5), (int, 2), (str, "why")]
         )
 
-    def test_a_metric_without_a_level_has_one_as_no_line_tells_it_otherwise(self) -> None:
+    def test_a_metric_of_a_service_gets_the_dimension_level(self) -> None:
         loaded = self.started(
             "from mms.service import emit_metrics\n"
             "from mms.metrics.dimension import Dimension as D\n"
@@ -327,7 +329,7 @@ class AnswersTest(ServiceCase):
             ],
         )
 
-    def test_metrics_that_are_told_at_once_are_refused_as_those_that_are_added(self) -> None:
+    def test_emitted_metrics_are_checked_like_added_ones(self) -> None:
         loaded = self.started(
             "from mms.service import emit_metrics\n"
             "from mms.metrics.dimension import Dimension\n"
@@ -345,7 +347,7 @@ class AnswersTest(ServiceCase):
                 self.run_batch(loaded, caller)
         self.assertEqual(loaded.metrics, [])
 
-    def test_results_may_be_awaited_each_for_itself(self) -> None:
+    def test_results_may_be_awaitables_of_their_own(self) -> None:
         loaded = self.started(
             "async def late(fails):\n  if fails: raise ValueError('mine')\n  return 'late'\n"
             "def handle(data, context): return data and ['now', late(False), late(True)]"
@@ -433,7 +435,7 @@ class OldServicesTest(ServiceCase):
         loaded = self.started(self.SOURCE)
         self.assertEqual(self.run_batch(loaded, [1, 2])[0].body.value["sums"], [4])
 
-    def test_an_input_that_is_no_json_is_the_clients_fault(self) -> None:
+    def test_an_input_that_is_not_json_is_a_client_error(self) -> None:
         self.write("MANIFEST.json", {"Model": {"Model-Name": "sum", "Signature": "s.json"}})
         self.write("s.json", {"input_type": "application/json", "inputs": [{"data_name": "data"}]})
         loaded = self.started(self.SOURCE)
@@ -445,7 +447,7 @@ class OldServicesTest(ServiceCase):
                     self.run_batch(loaded, bytearray(text))
                 self.assertEqual(getattr(raised.exception, "error_code", None), 400)
 
-    def test_it_is_looked_for_in_archives_of_version_0_only(self) -> None:
+    def test_a_class_of_the_first_form_is_found_in_archives_of_version_0_only(self) -> None:
         self.assertEqual(Loaded(self.SOURCE, self.folder).app.init_step, "initialize")
         self.write("MANIFEST.json", {"Model": {"Model-Name": "sum", "Signature": "gone.json"}})
         loaded = Loaded(self.SOURCE, self.folder)
@@ -453,7 +455,7 @@ class OldServicesTest(ServiceCase):
         with self.assertRaisesRegex(ValueError, "Signature file is not found: .*gone.json"):
             loaded.init()
 
-    def test_what_needs_mxnet_says_so_when_it_is_made(self) -> None:
+    def test_a_service_that_needs_mxnet_raises_when_it_is_made(self) -> None:
         from mms.model_service.mxnet_model_service import MXNetBaseService
 
         class Cats(MXNetBaseService):

@@ -1,4 +1,4 @@
-"""What an exception says of its cause."""
+"""The causes of exceptions: the network, missing memory, a lost GPU."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from banana_worker.failures.stack_frame import plain_traceback
 from banana_worker.protocol.errors import ServeError
 from gpu_errors import LIBRARIES, class_of, driver_saying, native, native_raiser, raise_natively, raised_by, raised_in
 
-# What a client may send, when it knows what libraries say.
+# Texts of a client who knows the messages of libraries.
 CLIENTS_TEXTS = (
     "CUDA error: an illegal memory access was encountered",
     "CUDA error: device-side assert triggered\nCUDA kernel errors might be asynchronously reported",
@@ -36,7 +36,7 @@ NO_MEMORY = CLIENTS_TEXTS[2]
 
 
 class OutOfMemoryError(RuntimeError):
-    """As torch names its own."""
+    """Named as torch names its own."""
 
 
 class PredictionException(Exception):
@@ -65,7 +65,7 @@ def caused_by(cause: BaseException) -> BaseException:
 
 
 class Outlook(unittest.TestCase):
-    def test_the_network_and_scarce_resources_come_back(self) -> None:
+    def test_errors_of_the_network_and_of_scarce_resources_are_transient(self) -> None:
         for thrown in (
             ConnectionRefusedError(errno.ECONNREFUSED, "refused"),
             TimeoutError("slow"),
@@ -76,13 +76,13 @@ class Outlook(unittest.TestCase):
             with self.subTest(repr(thrown)):
                 self.assertEqual(outlook_of(thrown), "transient")
 
-    def test_most_other_things_may_be_either(self) -> None:
+    def test_most_other_errors_are_unknown(self) -> None:
         for thrown in (ValueError("x"), FileNotFoundError(errno.ENOENT, "weights"), KeyError("a"), Unshowable()):
             with self.subTest(type(thrown)):
                 self.assertEqual(outlook_of(thrown), "unknown")
 
-    def test_at_a_start_words_of_memory_are_enough(self) -> None:
-        """No client has said anything yet."""
+    def test_at_a_start_a_text_about_memory_is_enough(self) -> None:
+        """At a start, no text comes from a client yet."""
         self.assertEqual(outlook_of(RuntimeError("CUDA out of memory. Tried to allocate 20 MiB")), "transient")
 
 
@@ -92,11 +92,11 @@ class OfProcess(unittest.TestCase):
             with self.subTest(repr(thrown)):
                 self.assertEqual((loss_of_gpu(thrown) is not None, is_out_of_memory(thrown)), (lost, no_memory))
 
-    def test_memory_that_is_missing_is_known_by_class_or_by_number(self) -> None:
+    def test_missing_memory_is_recognised_by_class_or_errno(self) -> None:
         for error in (MemoryError(), OutOfMemoryError("x"), OSError(errno.ENOMEM, "x")):
             self.check(error, no_memory=True)
 
-    def test_of_an_exception_that_anybody_may_raise_the_driver_says_whether_the_gpu_is_lost(self) -> None:
+    def test_for_a_common_exception_the_driver_decides_whether_the_gpu_is_lost(self) -> None:
         for text in (
             "CUDA error: an illegal memory access was encountered\nCUDA kernel errors might be asynchronous",
             "CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasSgemm( handle, opa, opb, m, n, k)`",
@@ -113,18 +113,18 @@ class OfProcess(unittest.TestCase):
                 with driver_saying(True):
                     self.check(error, lost=True)
 
-    def test_what_speaks_of_no_gpu_asks_no_driver(self) -> None:
+    def test_an_exception_without_a_word_for_a_gpu_does_not_ask_the_driver(self) -> None:
         with driver_saying(True):
             self.check(ValueError("no such label"))
 
-    def test_native_code_is_known_in_a_long_function_too(self) -> None:
+    def test_native_code_is_recognised_in_a_long_function_too(self) -> None:
         tensor = type("Tensor", (), {"__bool__": native_raiser(NO_MEMORY)})
         names: Dict[str, Any] = {"tensor": tensor()}
-        # So far a jump has a prefix, and Python before 3.11 names that as the place of the exception.
+        # Before Python 3.11, a jump over so much code has a prefix, which is named as the place of the exception.
         exec("def run():\n    if tensor:\n" + "        print(tensor, tensor)\n" * 200, names)
         self.assertTrue(is_out_of_memory(raised_by(names["run"])))
 
-    def test_native_code_says_that_there_is_no_memory(self) -> None:
+    def test_missing_memory_reported_by_native_code_counts(self) -> None:
         for text in (
             "CUDA out of memory. Tried to allocate 20 MiB",
             "CUDA error: out of memory",
@@ -134,7 +134,7 @@ class OfProcess(unittest.TestCase):
         ):
             self.check(native(text), no_memory=True)
 
-    def test_classes_of_libraries_say_either(self) -> None:
+    def test_classes_of_libraries_are_recognised_for_both(self) -> None:
         for module, name, lost, no_memory in LIBRARIES:
             kind = class_of(module, name)
             if lost is not None:
@@ -143,7 +143,7 @@ class OfProcess(unittest.TestCase):
             if no_memory is not None:
                 self.check(native(no_memory, kind), no_memory=True)
 
-    def test_what_is_no_loss_of_the_gpu_says_neither(self) -> None:
+    def test_errors_that_are_not_a_loss_of_the_gpu_are_neither(self) -> None:
         for text in (
             "CUDA error: invalid device ordinal",
             "the launch failed",
@@ -158,7 +158,7 @@ class OfProcess(unittest.TestCase):
     def test_a_text_of_a_client_decides_nothing(self) -> None:
         for text in CLIENTS_TEXTS:
             for kind in (RuntimeError, ValueError, OSError, KeyError, Exception):
-                self.check(kind(text))  # an entry of a batch, which nobody has raised
+                self.check(kind(text))  # an entry of a batch that was never raised
                 self.check(raised_in("app", kind, text))
                 self.check(raised_in("app", kind, f"unknown label: {text}"))
                 self.check(raised_in("concurrent.futures", kind, text))
@@ -187,7 +187,7 @@ class OfProcess(unittest.TestCase):
             self.check(native(f"{script}RuntimeError: Invalid device string: {text}\nRuntimeError: {text}"))
             self.check(native(f"{script}RuntimeError: {text}", class_of("torch.jit", "Error")))
 
-    def test_what_others_hand_on_is_not_raised_by_native_code(self) -> None:
+    def test_an_exception_that_was_passed_on_is_not_raised_by_native_code(self) -> None:
         def waits() -> Generator[None, None, None]:
             yield
 
@@ -228,7 +228,7 @@ class OfProcess(unittest.TestCase):
             self.assertEqual(str(error), NO_MEMORY)
             self.check(error)
 
-    def test_what_an_app_raises_again_was_raised_by_native_code(self) -> None:
+    def test_an_exception_that_an_app_raises_again_was_raised_by_native_code(self) -> None:
         def again() -> None:
             try:
                 with open(__file__):
@@ -246,7 +246,7 @@ class OfProcess(unittest.TestCase):
             self.check(raised_by(raising), no_memory=True)
 
     def test_long_texts_of_clients_are_searched_to_their_end(self) -> None:
-        """Which would take hours, if the time grew with more than the length."""
+        """It would take hours if the time grew faster than the length."""
         onnx = class_of("onnxruntime.capi.onnxruntime_pybind11_state", "Fail")
         for part in ("cuda_call.cc:1 ", "cuda_call.cc:1", "RuntimeError\n", "allbac", "[", " "):
             long = part * (2_000_000 // len(part))
@@ -262,7 +262,7 @@ class Failures(unittest.TestCase):
         self.assertEqual((failure.code, failure.kind, failure.status), ("SERVE_INFERENCE_FAILED", kind, status))
         return failure
 
-    def test_an_exception_is_for_the_log_alone(self) -> None:
+    def test_an_exception_is_only_for_the_log(self) -> None:
         try:
             raise ValueError("secret")
         except ValueError as thrown:
@@ -271,10 +271,10 @@ class Failures(unittest.TestCase):
         self.assertIn("ValueError: secret", failure.detail)
         self.assertIn(__file__, failure.detail)
 
-    def test_memory_is_told(self) -> None:
+    def test_missing_memory_has_a_kind_of_its_own(self) -> None:
         self.check(MemoryError(), "out-of-memory")
 
-    def test_a_prediction_exception_speaks_to_its_client(self) -> None:
+    def test_a_prediction_exception_has_its_message_for_the_client(self) -> None:
         failure = self.check(PredictionException("no face", 422), "prediction", 422)
         self.assertEqual(failure.message, "no face")
         self.check(PredictionException("x", 200), "prediction", 500)
@@ -284,7 +284,7 @@ class Failures(unittest.TestCase):
         self.check(Unshowable(), "exception")
         self.check(UnsayablePrediction(), "exception")
 
-    def test_an_app_with_a_module_of_the_name_of_one_of_pythons_has_its_traceback(self) -> None:
+    def test_a_traceback_is_shown_even_if_the_app_has_a_module_named_tokenize(self) -> None:
         """`linecache`, which reads the lines of a traceback, imports `tokenize`."""
         of_app = types.ModuleType("tokenize")
         linecache.clearcache()
@@ -297,7 +297,7 @@ class Failures(unittest.TestCase):
             sys.modules["tokenize"] = linecache.tokenize = tokenize  # type: ignore[attr-defined]
         self.assertRegex(
             failure.detail,
-            r'^Traceback.*\n  File ".*test_outlook.py", line \d+, in test_an_app(.|\n)*\nKeyError: \'a key\'$',
+            r'^Traceback.*\n  File ".*test_outlook.py", line \d+, in test_a_traceback(.|\n)*\nKeyError: \'a key\'$',
         )
 
     def test_an_exception_without_a_text_is_shown_without_modules_of_python_too(self) -> None:
@@ -318,10 +318,10 @@ class Retiring(unittest.TestCase):
         self.assertIsNone(self.after(MemoryError(), MemoryError(), None, MemoryError()))
         self.assertIsNone(self.after(MemoryError(), MemoryError(), ValueError(), MemoryError()))
 
-    def test_a_body_that_could_not_be_read_says_nothing_of_memory(self) -> None:
+    def test_a_malformed_body_does_not_interrupt_the_count(self) -> None:
         self.assertIsNotNone(self.after(MemoryError(), MemoryError(), ServeError("SERVE_BAD_BODY"), MemoryError()))
 
-    def test_a_lost_gpu_ends_the_worker_at_once_in_the_words_of_the_library(self) -> None:
+    def test_a_lost_gpu_ends_the_worker_at_once_with_the_librarys_message(self) -> None:
         with driver_saying(True):
             doubt = self.after(caused_by(native("CUDA error: device-side assert triggered\nmore")))
         assert doubt is not None

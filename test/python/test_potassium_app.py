@@ -1,4 +1,4 @@
-"""What a Potassium app defines, and how the worker calls it."""
+"""Definitions of Potassium apps, and the worker's calls of their functions."""
 
 import asyncio
 import json
@@ -48,7 +48,7 @@ def answer(app: LoadedApp, route: str = "/", input: object = "in") -> WholeAnswe
     return whole
 
 
-# Hosts that end in a number, as `URL.canParse` has them.
+# Hosts that end in a number, with the result of `URL.canParse`.
 ADDRESSES = (
     *("1.2.3.4", "1.2.3.4.", "1.2.3", "4294967295", "127.1.65535", "0xffffffff", "0x", "1.0x", "00000000001"),
     *("name@1.2.3.4:80", "[::ffff:1.2.3.4]", "1.a", "0xg", "a.0xz", "a.example.com", "1.2.3.4.example"),
@@ -68,7 +68,7 @@ class FindingTest(unittest.TestCase):
         self.assertEqual(len(served.routes if served else []), 1)
         self.assertIsNone(from_potassium_app(ModuleType("empty"), None))
 
-    def test_of_several_apps_none_is_meant_unless_it_is_served(self) -> None:
+    def test_several_apps_are_refused_unless_one_is_served(self) -> None:
         one, two = Potassium("one"), Potassium("two")
         two.handler("/two")(lambda context, request: Response())
         self.assertEqual([each.path for each in load(two, app=two).routes], ["/two"])
@@ -102,7 +102,7 @@ class FindingTest(unittest.TestCase):
         expected = f"Potassium('x'): {names} have no effect; banana-serve --help says what does"
         self.assertEqual([str(each.message) for each in said], [expected])
         self.assertEqual(app.to_optimize, ["model"])
-        # An app that takes another backend's requests to be bytes asks which one it has.
+        # An app for a backend whose requests are bytes checks which one it has.
         self.assertEqual(app.backend, "Flask")
         plain = Potassium("x")
         plain.optimize("model")
@@ -114,7 +114,7 @@ def answer_nothing(context: Any, request: Any) -> None:
 
 
 class RoutesTest(unittest.TestCase):
-    def test_routes_tell_their_kind_input_webhook_and_batch(self) -> None:
+    def test_routes_have_their_kind_input_webhook_and_batch(self) -> None:
         app = Potassium("x")
         app.handler("/a")(answer_nothing)
         app.handler("b", raw=True)(answer_nothing)
@@ -140,7 +140,7 @@ class RoutesTest(unittest.TestCase):
         app.result_webhook(url="http://all.test/")
         self.assertEqual([route[3] for route in told()], ["http://all.test/"] * 3 + ["", "http://own.test/", ""])
 
-    def test_a_route_is_taken_once_and_the_servers_own_are_not_to_be_had(self) -> None:
+    def test_a_route_is_taken_once_and_the_servers_own_are_refused(self) -> None:
         app = Potassium("x")
         app.handler("/")
         app.background("foo")(len)
@@ -151,7 +151,7 @@ class RoutesTest(unittest.TestCase):
         with self.assertRaises(RouteAlreadyInUseException):
             app.handler(lambda cache, json_in: 1)
 
-    def test_a_webhook_is_refused_where_the_app_wrote_it(self) -> None:
+    def test_an_invalid_webhook_is_refused_at_its_definition(self) -> None:
         app = Potassium("x")
         for url in (
             *("/hook", "ftp://x/", "http://", "http:///", "http://[::", "http://[::/", "http://host:99999/"),
@@ -175,7 +175,7 @@ class RoutesTest(unittest.TestCase):
         ):
             app.result_webhook(url)
 
-    def test_what_is_no_route_is_refused_and_decorators_give_functions_back(self) -> None:
+    def test_invalid_routes_are_refused_and_decorators_return_their_functions(self) -> None:
         app = Potassium("x")
         with self.assertRaises(InvalidEndpointTypeException):
             app.background(5)  # type: ignore[arg-type]
@@ -241,7 +241,7 @@ class InitTest(unittest.TestCase):
         app.set_context({"b": 2})
         self.assertEqual(app.get_cache(), {"b": 2})
 
-    def test_an_init_that_gives_no_dictionary_fails(self) -> None:
+    def test_an_init_that_does_not_return_a_dictionary_fails(self) -> None:
         for returned in (None, 5, [1]):
             app = Potassium("x")
             app.init(lambda: returned)
@@ -271,7 +271,7 @@ class AnswerTest(unittest.TestCase):
             whole = self.answer_to(response)
             self.assertEqual((tuple(whole.head)[:3], bytes(whole.body)), (head, body))
 
-    def test_what_is_no_response_fails_the_call(self) -> None:
+    def test_an_output_that_is_not_a_response_fails_the_call(self) -> None:
         rows: Any = [
             (None, "Potassium Response object not returned: the handler returned None; write `return Resp"),
             ({"json": 1}, "Potassium Response object not returned"),
@@ -305,7 +305,7 @@ class AnswerTest(unittest.TestCase):
 
         self.assertEqual(bytes(answer(load(app)).body), b'"in"')
 
-    def test_a_batch_has_an_answer_for_each_call_and_one_that_is_none_fails_alone(self) -> None:
+    def test_a_batch_has_an_answer_for_each_call_and_an_invalid_one_fails_alone(self) -> None:
         async def late() -> Response:
             return Response(json="late")
 

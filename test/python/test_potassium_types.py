@@ -43,7 +43,7 @@ class ResponseTest(unittest.TestCase):
         response.json = [2]
         self.assertEqual((response.json, response.body), ([2], b"[2]"))
 
-    def test_a_body_has_no_content_type_of_its_own_and_json_takes_its_place(self) -> None:
+    def test_a_body_has_no_default_content_type_and_json_replaces_it(self) -> None:
         response = Response(body=b"Hello")
         self.assertEqual((response.body, response.headers, response.json), (b"Hello", {}, None))
         response.json = {"a": 1}
@@ -51,13 +51,13 @@ class ResponseTest(unittest.TestCase):
         response.body = b"2"
         self.assertEqual((response.body, response.json), (b"2", 2))
 
-    def test_none_is_no_json_for_the_constructor_and_null_where_it_is_set(self) -> None:
+    def test_json_none_is_absent_in_the_constructor_and_null_when_assigned(self) -> None:
         self.assertEqual((Response(json=None).is_json, Response().body), (False, None))
         response = Response()
         response.json = None
         self.assertEqual((response.is_json, response.body), (True, b"null"))
 
-    def test_what_no_answer_can_be_is_refused_where_it_is_made(self) -> None:
+    def test_an_invalid_response_is_refused_when_it_is_made(self) -> None:
         with self.assertRaisesRegex(AssertionError, "cannot have both json and body set"):
             Response(json={}, body=b"")
         for status in (99, 600, "200", True, 200.0):

@@ -1,4 +1,5 @@
-"""What an app gets for a body. The rows are those of test/worker/formats/*.test.ts, where the fact is the same."""
+"""Inputs of apps by body and content type. The rows are those of test/worker/formats/*.test.ts, where both languages
+agree."""
 
 import datetime
 import encodings
@@ -45,7 +46,7 @@ class Inputs(unittest.TestCase):
 
 
 class SpaceInJson(Inputs):
-    def test_space_around_a_value_is_no_part_of_it(self):
+    def test_space_around_a_value_is_ignored(self):
         for body, value in (
             (b' \r\n\t{"a": 1}\n \t\r', {"a": 1}),
             (b"[1]\n", [1]),
@@ -56,14 +57,14 @@ class SpaceInJson(Inputs):
             with self.subTest(body):
                 self.assertEqual(read_input(call_with(), body), value)
 
-    def test_what_stands_behind_a_value_is_refused(self):
+    def test_text_behind_a_value_is_refused(self):
         for body in (b"{}{}", b"[1] 2", b"{}\x0c", b"[] \xc2\xa0", b"1 2"):
             with self.subTest(body):
                 self.refused("not valid JSON: Extra data", body)
 
 
 class ChoiceOfFormat(Inputs):
-    def test_the_content_type_says_how_a_body_is_read(self):
+    def test_the_content_type_decides_how_a_body_is_read(self):
         for content_type, name in (
             ("", "json"),
             ("application/json", "json"),
@@ -95,7 +96,7 @@ class ChoiceOfFormat(Inputs):
         self.assertEqual(read_input(fixed, body), {"a": 1})
         self.assertEqual(read_input(call_with(format="bytes", content_type="application/json"), body), body)
 
-    def test_a_form_or_a_text_that_is_no_json_is_refused_with_the_option_that_takes_it(self):
+    def test_a_form_or_a_text_is_refused_with_the_option_that_accepts_it(self):
         self.refused(r'not valid JSON.*\. .*"forms": True', b"a=1", content_type=FORM)
         self.refused(r'not valid JSON.*\. .*"text": True', b"hello", content_type="text/plain; charset=utf-8")
         self.refused(r"^(?!.*text).*$", b"x", format="json", content_type="text/plain")
@@ -125,7 +126,7 @@ class Json(Inputs):
         value = read_input(call_with(), b'{"n": -' + digits.encode() + b"}")["n"]
         self.assertEqual(value, -7 * (10**50_001 - 1) // 9)
 
-    def test_a_number_that_would_be_read_for_long_is_refused_also_where_python_would_read_it(self):
+    def test_a_number_too_long_to_read_is_refused_even_if_python_would_read_it(self):
         too_long = b"1" * 100_001
         self.refused("more than 100000 digits", too_long)
         self.refused("more than 100000 digits", b"-" + too_long)
@@ -135,7 +136,7 @@ class Json(Inputs):
         self.refused("more than 100000 digits", too_long)
         self.assertEqual(read_input(call_with(), b"[%s]" % too_long[1:]), [(10**100_000 - 1) // 9])
 
-    def test_numbers_that_would_be_read_for_long_together_are_refused(self):
+    def test_numbers_too_long_to_read_together_are_refused(self):
         self.assertEqual(len(read_input(call_with(), b"[%s]" % b",".join([b"7" * 5000] * 20))), 20)
         for body in (
             b"[%s]" % b",".join([b"7" * 5000] * 21),
@@ -156,7 +157,7 @@ class Json(Inputs):
         for _ in range(2):
             self.assertEqual(len(read_input(call_with(), b"[%s]" % (b"7" * 100_000))), 1)
 
-    def test_what_is_no_json_is_refused_with_the_reason(self):
+    def test_a_body_that_is_not_json_is_refused_with_the_reason(self):
         for body, reason in (
             (b'{"a":1', r"Expecting ',' delimiter at line 1, column 7\.$"),
             (b"[NaN]", r"NaN is no JSON\.$"),
@@ -223,7 +224,7 @@ class MessagePack(Inputs):
             with self.subTest(what):
                 self.refused("^The body is not valid MessagePack: ", bytes.fromhex(text), format="msgpack")
 
-    def test_keys_of_a_map_are_text_and_what_is_written_as_text(self):
+    def test_keys_of_a_map_are_text_or_converted_to_text(self):
         self.assertEqual(self.read("83a161010502c003"), {"a": 1, 5: 2, None: 3})
         for what, text in (
             ("a list", "819001"),
@@ -236,12 +237,12 @@ class MessagePack(Inputs):
                 said = "^The body is not valid MessagePack: a key of a map is a list, a map, bytes or a timestamp.$"
                 self.refused(said, bytes.fromhex(text), format="msgpack")
 
-    def test_what_is_not_a_number_is_no_key(self):
+    def test_nan_is_refused_as_a_key(self):
         for not_a_number in ("ca7fc00000", "cb7ff8000000000000", "cbfff8000000000001"):
             said = r"^The body is not valid MessagePack: a key of a map is not a number \(NaN\).$"
             self.refused(said, bytes.fromhex("81" + not_a_number + "01"), format="msgpack")
 
-    def test_numbers_as_keys_of_large_maps_are_100_000_at_most(self):
+    def test_large_maps_have_at_most_100_000_number_keys(self):
         most = (
             b"\xdf" + struct.pack(">I", 100_000) + b"".join(struct.pack(">BIB", 0xCE, key, 1) for key in range(100_000))
         )
@@ -275,13 +276,13 @@ class Multipart(Inputs):
         self.assertEqual((data.filename, data.content_type, data.data), ("a.csv", "text/csv", b"1,2\r\n3"))
         self.assertEqual(repr(data), "UploadedFile('a.csv', 'text/csv', 6 bytes)")
 
-    def test_a_name_that_comes_again_becomes_a_list_in_order(self):
+    def test_a_repeated_name_becomes_a_list_in_order(self):
         read = self.read(form(field("a", "1"), field("a", "2"), field("b", "x"), field("a", "3")))
         self.assertEqual(read, {"a": ["1", "2", "3"], "b": "x"})
         files = self.read(form(file("f", "1.csv", b"one"), file("f", "2.csv", b"")))["f"]
         self.assertEqual([(each.filename, each.data) for each in files], [("1.csv", b"one"), ("2.csv", b"")])
 
-    def test_names_of_files_and_charsets(self):
+    def test_file_names_and_charsets_are_decoded(self):
         for given, filename in (
             ('filename="C:\\folder\\a.txt"', "a.txt"),
             ('filename="/etc/passwd"', "passwd"),
@@ -303,7 +304,7 @@ class Multipart(Inputs):
             body = form(part(latin % charset, b"x"))
             self.refused('the charset "%s" is not known' % charset, body, content_type=MULTIPART)
 
-    def test_malformed_bodies_are_refused_at_the_first_part(self):
+    def test_a_malformed_body_is_refused_at_its_first_wrong_part(self):
         one = form(field("a", "1"))
         for body, content_type in (
             (one, "multipart/form-data"),
@@ -334,14 +335,14 @@ class FormsAndText(Inputs):
                 self.assertEqual(read_input(call_with(content_type=content_type), body.encode(), WISHES), value)
         self.assertEqual(form_pairs(b"a=%FF&&b"), [("a", b"\xff"), ("b", b"")])
 
-    def test_text_is_read_in_its_charset_and_refused_if_it_is_none(self):
+    def test_text_is_decoded_in_its_charset_and_refused_if_it_is_malformed(self):
         latin = call_with(content_type="text/plain; charset=iso-8859-1")
         self.assertEqual(read_input(latin, b"\xfc\x81", WISHES), "\u00fc\x81")
         self.refused('^The body is not text in "utf-8"\\.$', b"\xfc", WISHES, content_type="text/plain")
         klingon = "text/plain; charset=klingon"
         self.refused('^The body is not text in "klingon"\\.$', b"x", WISHES, content_type=klingon)
 
-    def test_names_of_charsets_that_clients_make_up_are_not_kept(self):
+    def test_unknown_charset_names_take_no_memory(self):
         kept = getattr(encodings, "_cache")
         made_up = ["klingon%d" % n for n in range(20)] + ["utf" + "-" * n + "8" for n in range(1, 20)]
         decode_text(b"", "utf-8")

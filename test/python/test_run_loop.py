@@ -1,4 +1,4 @@
-"""Which calls begin, and what is heard before the next one does."""
+"""The order of calls, and the messages that are read between two of them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from calls import call_with
 
 
 class Bench:
-    """A loop whose calls take as long as a test says, and end themselves. Times are in seconds."""
+    """A loop whose calls take as long as a test wants, and end themselves. Times are in seconds."""
 
     def __init__(self, *routes: Route) -> None:
         self.now = 0.0
-        # What begins, and every look at what has come meanwhile, in this order.
+        # Begun calls, and reads of messages between them, in their order.
         self.events: List[Any] = []
         self.run_s = 0.0
         self.on_idle: Callable[[], None] = lambda: self.loop.stop("the server is stopping")
@@ -49,8 +49,8 @@ class Bench:
 
 
 class Runs(unittest.TestCase):
-    def test_cancels_are_let_in_before_the_next_call_if_the_last_one_was_long(self) -> None:
-        """The second thread needs some milliseconds to read in the place of the main thread."""
+    def test_cancels_are_read_after_a_long_call_before_the_next_begins(self) -> None:
+        """The second thread needs some milliseconds before it reads in the place of the main thread."""
         for run_s, events in ((0.0001, [[1], [2]]), (0.002, [[1], "look", [2], "look"])):
             with self.subTest(run_s):
                 bench = Bench()
@@ -60,7 +60,7 @@ class Runs(unittest.TestCase):
                 bench.run_loop()
                 self.assertEqual(bench.events, events)
 
-    def test_nothing_begins_after_a_stop(self) -> None:
+    def test_no_call_begins_after_a_stop(self) -> None:
         bench = Bench()
         bench.accept(1)
         bench.loop.stop("the server is stopping")

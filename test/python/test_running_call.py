@@ -73,8 +73,8 @@ class Endings(unittest.TestCase):
 
 
 class Sockets(unittest.TestCase):
-    def test_the_first_word_of_a_client_finds_the_socket(self) -> None:
-        """The second thread reads it as soon as the credit has left."""
+    def test_the_first_message_of_a_client_finds_the_socket(self) -> None:
+        """The second thread reads the client's message as soon as the credit has left."""
         channel = Channel()
         running = running_with(channel, format="websocket")
 

@@ -1,4 +1,4 @@
-"""What a signal handler raises while the worker waits, reads, or turns its event loop."""
+"""Signal handlers that raise while the worker waits, reads, or turns its event loop."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def raise_limit(*_: Any) -> None:
 
 
 class Front:
-    """A pipe in the place of fd 4. What it says is one byte a message."""
+    """A pipe in the place of fd 4. Each message is one byte."""
 
     def __init__(self, test: unittest.TestCase) -> None:
         faulthandler.dump_traceback_later(LIMIT_S, exit=True)
@@ -49,7 +49,7 @@ class Front:
         self._said = 0
 
     def say_one(self) -> int:
-        """Returns what it has said."""
+        """Writes a message and returns it."""
         self._said += 1
         os.write(self._inlet, bytes([self._said % 256]))
         return self._said % 256
@@ -60,7 +60,7 @@ class Front:
 
 
 class Strikes(unittest.TestCase):
-    def test_a_handler_that_raises_in_a_wait_loses_no_message_and_leaves_nobody_deaf(self) -> None:
+    def test_a_handler_that_raises_in_a_wait_loses_no_message_and_reading_goes_on(self) -> None:
         front = Front(self)
 
         def wait() -> None:
@@ -93,7 +93,7 @@ class Strikes(unittest.TestCase):
 
         def check() -> None:
             loop.run(front.waits.wait_async(lambda: len(front.read) > 0), lambda: False)
-            # A coroutine that has not begun when it is cancelled never does.
+            # A coroutine that is cancelled before it has begun never begins.
             self.assertIn((len(front.read), ended), ((1, front.read), (1, [])))
             front.read.clear()
             ended.clear()
@@ -101,7 +101,7 @@ class Strikes(unittest.TestCase):
         machinery = (listener, asyncio.base_events, asyncio.events, asyncio.selector_events, selectors)
         self.assertGreater(at_each_line([module.__file__ for module in machinery], run, check), 50)
 
-    def test_code_that_python_makes_of_a_text_is_guarded_too(self) -> None:
+    def test_code_compiled_from_text_is_guarded_too(self) -> None:
         made: List[Any] = []
         make = functools.partial(WaitingCall, None)
 
@@ -130,14 +130,14 @@ class Strikes(unittest.TestCase):
 
 
 class Handlers(unittest.TestCase):
-    def test_an_app_sees_its_own_handlers_alone(self) -> None:
+    def test_an_app_sees_only_its_own_handlers(self) -> None:
         program = "import %s as t; t.handlers()" % os.path.splitext(os.path.basename(__file__))[0]
         output = subprocess.check_output([sys.executable, "-c", program], cwd=os.path.dirname(__file__), text=True)
         self.assertEqual(output, "handled\ninterrupted\n")
 
 
 def handlers() -> None:
-    """Run by a process of its own: it stays guarded."""
+    """Run by a process of its own, because the guards stay."""
     guard_signals()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -156,7 +156,7 @@ def handlers() -> None:
 
 
 def raised_by(do: Callable[[], Any]) -> Any:
-    """The class of what it raises, if it does."""
+    """The class of the exception, or None."""
     try:
         do()
     except BaseException as thrown:
@@ -165,9 +165,9 @@ def raised_by(do: Callable[[], Any]) -> Any:
 
 
 def at_each_line(files: List[str], run: Callable[[], None], check: Callable[[], None]) -> int:
-    """Runs `run` with a handler that raises before the first guarded line of the files that it comes to, then with one
-    before its second, and so on, and once with none. Each time `run` must raise that, and `check` runs after it. Returns how
-    often a handler has raised."""
+    """Runs `run` again and again, with a handler that raises before the first guarded line of the files, then before
+    the second, and so on, until there is no such line. Each time `run` must raise that exception, and `check`
+    runs after it. Returns the number of exceptions."""
     times = 0
     while struck(files, times, run):
         check()

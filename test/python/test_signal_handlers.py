@@ -1,4 +1,4 @@
-"""What code that comes in between may do while its own thread sends or measures: signal handlers, `__del__`."""
+"""Signal handlers and `__del__` methods that interrupt their own thread while it sends or measures."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SignalHandlerTest(unittest.TestCase):
         self.channel = Channel(self.inlet, lambda _fd, _error: self.fail("the front is gone"))
 
     def all_frames(self) -> List[Tuple[List[Any], bytes]]:
-        """Waits for the end of what is sent."""
+        """Waits for the end of the pipe."""
         frames = []
         with os.fdopen(self.out, "rb") as file:
             for prefix in iter(lambda: file.read(8), b""):
@@ -43,7 +43,7 @@ class SignalHandlerTest(unittest.TestCase):
         return frames
 
     def on_signal(self, act: Callable[[], None]) -> None:
-        """What the handler does when `front_reads_late` interrupts this thread."""
+        """`act` runs in the handler when `front_reads_late` interrupts this thread."""
 
         def handle(*_: Any) -> None:
             try:
@@ -56,8 +56,8 @@ class SignalHandlerTest(unittest.TestCase):
         self.has_come = threading.Event()
 
     def front_reads_late(self, when: Callable[[], bool]) -> Callable[[], List[Tuple[List[Any], bytes]]]:
-        """Sends the signal once the pipe is full and `when` is true, and reads when its handler has come that far. Returns
-        what closes the pipe and gives all that came."""
+        """Sends the signal once the pipe is full and `when` is true, and reads once the handler has run. Returns a
+        function that closes the pipe and returns all frames."""
         frames: List[Tuple[List[Any], bytes]] = []
 
         def read() -> None:
@@ -86,7 +86,7 @@ class SignalHandlerTest(unittest.TestCase):
         self.assertEqual(sent["log"], b"between")
 
     def test_a_handler_sends_while_another_thread_sends_a_long_body(self) -> None:
-        """That thread waits for the frame of ours, which the handler has interrupted."""
+        """The other thread waits for a frame of this one, which the handler has interrupted."""
         self.on_signal(self.send_between)
         other = threading.Thread(target=lambda: self.channel.send_body(b"\x91\xa1c", 3, LONG), daemon=True)
         ended = self.front_reads_late(lambda: is_taken(self.channel._long_bodies._lock))
@@ -99,7 +99,7 @@ class SignalHandlerTest(unittest.TestCase):
         self.assertEqual(sent["b"] + sent[2], LONG)
         self.assertEqual(sent["c"] + sent[3], LONG)
 
-    def test_what_a_handler_raises_tears_no_frame(self) -> None:
+    def test_an_exception_of_a_handler_tears_no_frame(self) -> None:
         for error in (TimeoutError("too slow"), OSError("of the app's own"), SystemExit(1)):
             for size in (MAX_FRAGMENT_BYTES, len(LONG)):
                 with self.subTest(error=error, size=size):
@@ -114,11 +114,11 @@ class SignalHandlerTest(unittest.TestCase):
                     self.assertEqual(sent["log"], b"afterwards")
 
     def test_ctrl_c_tears_no_frame_either(self) -> None:
-        """Python's own handler raises without a line of its own."""
+        """Python's own handler raises without a frame of its own."""
         usual = signal.signal(signal.SIGUSR1, signal.default_int_handler)
         self.addCleanup(signal.signal, signal.SIGUSR1, usual)
         self.has_come = threading.Event()
-        self.has_come.set()  # nobody could say so
+        self.has_come.set()  # Python's own handler cannot set it
         ended = self.front_reads_late(lambda: True)
         with self.assertRaises(KeyboardInterrupt):
             self.channel.send_body(b"\x91\xa1a", 1, LONG)
@@ -129,7 +129,7 @@ class SignalHandlerTest(unittest.TestCase):
         self.channel.send(["log"], b"between")
         self.channel.send_body(b"\x91\xa1b", 2, LONG)
 
-    def test_wherever_a_handler_raises_frames_stay_whole_and_none_is_lost(self) -> None:
+    def test_a_handler_that_raises_at_any_line_tears_and_loses_no_frame(self) -> None:
         for module in (in_turn, outgoing):
             with self.subTest(module.__name__):
                 self.setUp()
@@ -138,18 +138,18 @@ class SignalHandlerTest(unittest.TestCase):
                 os.close(self.inlet)
                 numbers = [head[1] for head, _ in self.all_frames()]
                 self.assertGreater(times, 6)
-                # The first of them were interrupted before they were under way.
+                # The first sends were interrupted before they had begun.
                 self.assertEqual(numbers, list(range(numbers[0], times + 1)))
                 self.assertLess(numbers[0], 6)
 
-    def test_what_cannot_be_written_raises_and_holds_up_nothing(self) -> None:
+    def test_a_failed_write_raises_and_blocks_nothing(self) -> None:
         with self.assertRaises((BufferError, ValueError, TypeError)):
             self.channel.write([memoryview(LONG)[::2]])
         self.channel.send(["a"])
         os.close(self.inlet)
         self.assertEqual(self.all_frames(), [(["a"], b"")])
 
-    def test_what_is_sent_where_the_stack_ends_raises_and_holds_up_nothing(self) -> None:
+    def test_a_send_without_stack_space_raises_and_blocks_nothing(self) -> None:
         self.send_from_every_depth()
         self.channel.send(["last"])
         os.close(self.inlet)
@@ -158,7 +158,7 @@ class SignalHandlerTest(unittest.TestCase):
         self.assertEqual(heads, (len(heads) - 1) * [["a"]] + [["last"]])
 
     def send_from_every_depth(self) -> None:
-        """The innermost have no stack left for it, each a call less than the one outside."""
+        """Sends with less and less stack, each call from one level deeper; the last have too little."""
         try:
             self.send_from_every_depth()
         except RecursionError:
@@ -175,14 +175,14 @@ class SignalHandlerTest(unittest.TestCase):
         except Interrupted:
             pass
 
-    def test_wherever_it_comes_in_frames_stay_whole_and_none_is_lost(self) -> None:
+    def test_a_del_method_between_any_two_lines_tears_and_loses_no_frame(self) -> None:
         times = at_each_line(in_turn, lambda: self.channel.send(["b"]), lambda: self.channel.send(["a"]))
         os.close(self.inlet)
         heads = [head for head, _ in self.all_frames()]
         self.assertGreater(times, 8)
         self.assertEqual(sorted(heads), (times + 1) * [["a"]] + times * [["b"]])
 
-    def test_wherever_it_comes_in_nothing_measured_is_lost(self) -> None:
+    def test_a_handler_between_any_two_lines_loses_no_measurement(self) -> None:
         metrics = OwnMetrics(self.channel, lambda: None)
 
         def measure() -> None:
@@ -209,7 +209,7 @@ def raise_(error: BaseException) -> None:
 
 
 def bodies_of(frames: List[Tuple[List[Any], bytes]], ids: Tuple[Any, ...]) -> Dict[Any, bytes]:
-    """What came for each id: a `body` frame and its first one end with it."""
+    """The bodies by their ids, joined from first frames and `body` frames."""
     return {id: b"".join(body for head, body in frames if head[-1] == id) for id in ids}
 
 
@@ -221,8 +221,8 @@ def is_taken(lock: Any) -> bool:
 
 
 def at_each_line(module: Any, between: Callable[[], None], run: Callable[[], None]) -> int:
-    """Runs `run` with a call of `between` before the first line of the module that it comes to, then with one before its
-    second line, and so on, and once with none. Returns how often `between` was called."""
+    """Runs `run` again and again, with a call of `between` before the first line of the module that it runs, then
+    before the second, and so on, until there is no such line. Returns the number of calls."""
     times = 0
     while run_with(module, between, times, run):
         times += 1

@@ -1,4 +1,4 @@
-"""What is said of names that a package of ours does not have."""
+"""Errors for names that a package of ours does not have."""
 
 import pickle
 import sys
@@ -25,7 +25,7 @@ class StandInTest(unittest.TestCase):
         sys.path.insert(0, folder.name)
         self.addCleanup(sys.path.remove, folder.name)
 
-    def test_a_name_that_is_absent_is_an_import_error_that_lists_what_there_is(self) -> None:
+    def test_an_absent_name_is_an_import_error_that_lists_the_existing_ones(self) -> None:
         from standing_in import Known, part  # type: ignore[import-not-found]  # noqa: F401
 
         said = "banana-serve's standing_in has no other. It has: Known, standing_in.part"
@@ -37,7 +37,7 @@ class StandInTest(unittest.TestCase):
         self.assertEqual(str(submodule.exception), said)
         self.assertNotIsInstance(submodule.exception, ModuleNotFoundError, "pip has no cure for it")
 
-    def test_a_module_says_the_same_to_an_import_and_nothing_to_who_only_looks(self) -> None:
+    def test_an_absent_name_is_an_import_error_for_imports_and_an_attribute_error_for_lookups(self) -> None:
         module = ModuleType("some_module")
         module.__getattr__ = names_of_module("some.module", ["Known"])  # type: ignore[method-assign]
         sys.modules["some_module"] = module
@@ -46,14 +46,14 @@ class StandInTest(unittest.TestCase):
             from some_module import other  # type: ignore[import-not-found]  # noqa: F401
         self.assertFalse(hasattr(module, "other") or hasattr(module, "__wrapped__"))
 
-    def test_pickle_which_looks_into_every_module_is_not_stopped(self) -> None:
+    def test_pickle_may_look_into_every_module(self) -> None:
         module = ModuleType("standing")
         module.__getattr__ = names_of_module("standing", [])  # type: ignore[method-assign]
         sys.modules["standing"] = module
         self.addCleanup(sys.modules.pop, "standing")
 
         def of_no_module() -> None:
-            """As many functions of libraries in C are."""
+            """Like functions of libraries in C, which have no module."""
 
         of_no_module.__module__ = None  # type: ignore[assignment]
         of_no_module.__qualname__ = of_no_module.__name__ = "in_no_module"

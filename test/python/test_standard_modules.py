@@ -10,7 +10,7 @@ import unittest
 from banana_worker import standard_modules
 from banana_worker.standard_modules import import_standard, keep_apart
 
-# As a standard module whose import takes its time.
+# Like a standard module whose import takes some time.
 SLOW = """
 import threading
 
@@ -46,7 +46,7 @@ class StandardModules(unittest.TestCase):
             file.write(source)
         self.addCleanup(sys.modules.pop, name, None)
 
-    def test_a_file_of_the_apps_does_not_take_their_place_and_other_threads_find_the_apps_files_meanwhile(self) -> None:
+    def test_a_file_of_the_app_does_not_replace_them_and_other_threads_find_it_meanwhile(self) -> None:
         self.write(self.standard, "slow_to_import", SLOW)
         self.write(self.standard, "in_both")
         self.write(self.app, "in_both", "raise RuntimeError('of the app')")

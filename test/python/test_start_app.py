@@ -1,4 +1,4 @@
-"""How an app that cannot start is told."""
+"""Errors of apps that cannot start."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def failure_of(thrown: BaseException) -> StartFailure:
 
 
 class Failures(unittest.TestCase):
-    def test_an_init_that_raises_says_its_place_and_what_it_raised(self) -> None:
+    def test_an_init_that_raises_is_reported_with_its_place_and_exception(self) -> None:
         place = r"test_start_app\.py:\d+: init raised: "
         self.assertRegex(failure_of(ValueError("no weights")).message, place + "ValueError: no weights$")
         self.assertRegex(failure_of(KeyError()).message, place + "KeyError$")
 
-    def test_an_exception_that_cannot_be_shown_is_told_too(self) -> None:
+    def test_an_exception_that_cannot_be_shown_is_reported_too(self) -> None:
         said = "init raised: Unshowable: an exception that cannot be shown"
         self.assertIn(said, failure_of(Unshowable()).message)
 

@@ -1,4 +1,4 @@
-"""What the worker imports before it says hello: a module that an app needs late is not paid for by all."""
+"""The modules that the worker imports before `hello`: one that only some apps need must not be among them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SLOW = "asyncio inspect traceback tempfile pathlib email urllib.parse dataclasse
 class StartTime(unittest.TestCase):
     def test_the_worker_imports_no_slow_module_before_its_app_does(self) -> None:
         program = "import sys; sys.path.insert(0, %r); import banana_worker.main; print(*sys.modules)" % _FOLDER
-        # Without the site's own start-up files, which may import anything.
+        # Without start-up files of the site, which may import anything.
         output = subprocess.check_output([sys.executable, "-I", "-S", "-c", program])
         self.assertEqual(sorted(set(SLOW) & set(output.decode().split())), [])
 

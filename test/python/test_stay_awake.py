@@ -1,4 +1,4 @@
-"""Whether the main thread sleeps between calls."""
+"""The main thread between calls: polling or asleep."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ENOUGH_CALLS = 40
 
 
 class Bench:
-    """A worker whose clock and calls are ours. Times are in milliseconds."""
+    """A worker with a clock and calls of the test. Times are in milliseconds."""
 
     def __init__(self, cores: int = 2) -> None:
         self.now_ms = 0.0
@@ -66,7 +66,7 @@ class Calls(unittest.TestCase):
                 bench.call(gap_ms, run_ms, at_once, batch)
                 self.assertFalse(bench.awake.is_awake())
 
-    def test_a_few_short_calls_one_by_one_say_nothing_yet(self) -> None:
+    def test_a_few_short_calls_do_not_keep_it_awake(self) -> None:
         bench = Bench()
         for _ in range(10):
             bench.call(0.3, 0.2)
@@ -79,7 +79,7 @@ class Calls(unittest.TestCase):
 
 
 class Front:
-    """A pipe in the place of fd 4, and a main thread that is awake for some looks at it: this test is that thread."""
+    """A pipe in the place of fd 4, with this test as the main thread, which is awake for a number of polls."""
 
     def __init__(self, test: unittest.TestCase) -> None:
         self.fd, self._inlet = os.pipe()
@@ -93,7 +93,7 @@ class Front:
         self._says_at = 0
 
     def be_awake(self, looks: int, says_at: int) -> None:
-        """For so many looks; at one of them the front says something."""
+        """Awake for so many polls; at one of them a message arrives."""
         self.read.clear()
         self.looks, self._awake_for, self._says_at = 0, looks, says_at
 
@@ -115,13 +115,13 @@ class Front:
 
 
 class Waits(unittest.TestCase):
-    def test_a_wait_looks_again_while_it_is_awake_and_takes_what_comes(self) -> None:
+    def test_a_wait_polls_while_it_is_awake_and_reads_new_messages(self) -> None:
         front = Front(self)
         front.be_awake(looks=10, says_at=3)
         front.listener.wait_until(front.has_read, front.is_awake)
         self.assertEqual((front.looks, front.read), (3, [b"a"]))
 
-    def test_a_wait_sleeps_when_it_is_awake_no_longer(self) -> None:
+    def test_a_wait_sleeps_when_it_is_not_awake_any_more(self) -> None:
         front = Front(self)
         front.be_awake(looks=3, says_at=0)
         threading.Timer(0.05, front.say).start()

@@ -42,7 +42,7 @@ class StoreTest(unittest.TestCase):
 
 
 class CheckTest(StoreTest):
-    def test_a_wrong_backend_or_config_is_told_at_construction_with_what_is_allowed(self) -> None:
+    def test_a_wrong_backend_or_config_raises_at_construction_with_the_allowed_values(self) -> None:
         rows: Any = [
             (("flop",), "must be 'memory', 'local', 'redis' or 's3', not 'flop'"),
             ((5,), "not int"),
@@ -80,7 +80,7 @@ class CheckTest(StoreTest):
         with self.assertRaisesRegex(ValueError, "The store is closed"):
             store.get("k")
 
-    def test_a_package_that_is_not_there_is_named_with_its_cure(self) -> None:
+    def test_a_missing_package_is_named_with_the_command_that_installs_it(self) -> None:
         with mock.patch.dict(sys.modules, {"redis": None, "boto3": None}):
             for name, config in (("redis", RedisConfig("h")), ("boto3", S3Config("a", "b", "c"))):
                 with self.assertRaisesRegex(ImportError, f"needs the package {name}.*Run: pip install {name}"):
@@ -100,7 +100,7 @@ class EveryBackendTest(StoreTest):
             kept["a"].append(2)
             self.assertEqual(store.get("key"), {"a": [1]})
 
-    def test_what_is_missing_deleted_or_expired_is_none(self) -> None:
+    def test_missing_deleted_and_expired_values_are_none(self) -> None:
         for backend in ("memory", "local"):
             store = self.store(backend)
             self.assertIsNone(store.get("key"))
@@ -116,7 +116,7 @@ class EveryBackendTest(StoreTest):
             with mock.patch("time.time", lambda: later + 1e9):
                 self.assertEqual(store.get("for ever"), 1)
 
-    def test_writes_remove_what_has_expired(self) -> None:
+    def test_writes_remove_expired_values(self) -> None:
         for backend in ("memory", "local"):
             store = self.store(backend)
             held: Any = store._backend
@@ -127,7 +127,7 @@ class EveryBackendTest(StoreTest):
                 store.set("last", 1)
             self.assertEqual(len(held), 1)
 
-    def test_pickle_and_msgpack_keep_what_json_cannot(self) -> None:
+    def test_pickle_and_msgpack_keep_values_that_json_cannot(self) -> None:
         for encoding, value in (("pickle", {1: {2, 3}}), ("msgpack", {"bytes": b"\x00\xff"})):
             store = self.store("memory", encoding=encoding)
             store.set("key", value)
@@ -153,7 +153,7 @@ class LocalTest(StoreTest):
         for path, mode in ((self.path.parent, 0o700), (self.path, 0o600)):
             self.assertEqual(stat.S_IMODE(path.stat().st_mode), mode)
 
-    def test_it_lies_in_the_working_directory_unless_a_path_is_given(self) -> None:
+    def test_the_file_lies_in_the_working_directory_unless_a_path_is_given(self) -> None:
         before = os.getcwd()
         os.chdir(self.folder)
         try:
@@ -195,7 +195,7 @@ class LocalTest(StoreTest):
         child.join()
         self.assertEqual((child.exitcode, store.get("child")), (0, "parent"))
 
-    def test_a_store_that_nobody_has_any_more_leaves_nothing_behind(self) -> None:
+    def test_a_store_without_references_leaves_nothing_behind(self) -> None:
         with mock.patch.object(os, "register_at_fork") as registered:
             stores = [weakref.ref(self.new_backend()) for _ in range(3)]
         gc.collect()
@@ -228,10 +228,10 @@ class LocalTest(StoreTest):
         store.close()
         self.assertEqual(self.store().get("key"), 1)
 
-    def test_what_belongs_to_another_user_is_not_read(self) -> None:
+    def test_a_file_of_another_user_is_not_read(self) -> None:
         self.path.parent.mkdir()
         if os.getuid() == 0:
-            os.chown(self.path.parent, 65534, -1)  # what is root's counts as this user's own
+            os.chown(self.path.parent, 65534, -1)  # files of root count as this user's own
         owner = self.path.parent.stat().st_uid
         said = (
             rf"folder \S+ belongs to another user \(uid {owner}\), and what .*own; make it yours \(chown \d+\), or give"
@@ -240,7 +240,7 @@ class LocalTest(StoreTest):
             with self.assertRaisesRegex(RuntimeError, said):
                 self.store().get("key")
 
-    def test_what_others_can_write_is_not_read(self) -> None:
+    def test_a_file_that_others_can_write_is_not_read(self) -> None:
         self.path.parent.mkdir()
         self.path.parent.chmod(0o777)
         with self.assertRaisesRegex(RuntimeError, "others can write the folder .*own, and what they put there"):
@@ -278,7 +278,7 @@ class LocalTest(StoreTest):
         )
         self.assertEqual(self.get_aloud(self.store(), "1"), (None, ""), "nobody sets a new file aside")
 
-    def test_damage_that_a_call_meets_is_set_aside_too_and_other_workers_follow(self) -> None:
+    def test_a_file_found_damaged_by_a_call_is_set_aside_for_all_workers(self) -> None:
         store, other = self.store(), self.store()
         for i in range(300):
             store.set(str(i), "x" * 1000)
@@ -296,7 +296,7 @@ class LocalTest(StoreTest):
         store.set("new", 1)
         self.assertEqual(other.get("new"), 1, "it looks which file has the name now")
 
-    def test_a_disk_that_takes_no_more_is_told_with_the_file(self) -> None:
+    def test_a_full_disk_is_reported_with_the_file(self) -> None:
         store = self.store()
         store.set("key", 1)
         limited: Any = store._backend
@@ -312,7 +312,7 @@ class LocalTest(StoreTest):
 
 
 class StandIn(ModuleType):
-    """A package that keeps what it is given in a dict."""
+    """A package that keeps its values in a dict."""
 
 
 class RedisTest(StoreTest):
@@ -372,7 +372,7 @@ class S3Test(StoreTest):
         patch.start()
         self.addCleanup(patch.stop)
 
-    # The client of S3, as far as a store asks it.
+    # The part of an S3 client that a store uses.
     def put_object(self, **given: Any) -> None:
         self.objects[given["Key"]] = given
 
@@ -390,7 +390,7 @@ class S3Test(StoreTest):
     def delete_object(self, Bucket: str, Key: str) -> None:
         self.objects.pop(Key, None)
 
-    def test_objects_say_when_they_expire_and_a_missing_one_is_none(self) -> None:
+    def test_objects_carry_their_expiry_and_a_missing_one_is_none(self) -> None:
         store = Store("s3", S3Config("id", SECRET, "bucket"))
         self.assertEqual(self.boto3.client.call_args[1], {"aws_access_key_id": "id", "aws_secret_access_key": SECRET})
         self.assertEqual((store.get("key"), store.has("key"), store.delete("key")), (None, False, False))
@@ -402,7 +402,7 @@ class S3Test(StoreTest):
         store.set("key", 2, ttl=None)
         self.assertEqual((self.objects["key"]["Metadata"], store.delete("key"), store.get("key")), ({}, True, None))
 
-    def test_other_errors_come_through(self) -> None:
+    def test_other_errors_are_raised_unchanged(self) -> None:
         store = Store("s3", S3Config("id", SECRET, "bucket"))
         with mock.patch.object(self, "get_object", side_effect=PermissionError("denied")):
             with self.assertRaisesRegex(PermissionError, "denied"):

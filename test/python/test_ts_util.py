@@ -1,4 +1,4 @@
-"""What handlers of TorchServe take from `ts.utils.util`."""
+"""The functions of `ts.utils.util` for handlers of TorchServe."""
 
 import unittest
 from types import ModuleType
@@ -13,7 +13,7 @@ class UtilTest(unittest.TestCase):
         self.assertEqual([one.__name__ for one in list_classes_from_module(module)], ["A", "B"])
         self.assertEqual([one.__name__ for one in list_classes_from_module(module, unittest.TestCase)], ["B"])
 
-    def test_probabilities_are_told_by_the_names_of_their_classes(self) -> None:
+    def test_probabilities_are_keyed_by_the_names_of_their_classes(self) -> None:
         rows, classes = [[0.75, 0.25], [0.5, 0.5]], [[1, 0], [2, 1]]
         names = {"0": "cat", "1": "dog", "2": "cow"}
         self.assertEqual(
@@ -22,7 +22,7 @@ class UtilTest(unittest.TestCase):
         self.assertEqual(map_class_to_label(rows, None, classes)[0], {"1": 0.75, "0": 0.25})
         self.assertEqual(map_class_to_label(rows, names)[1], {"cat": 0.5, "dog": 0.5})
 
-    def test_classes_without_a_file_of_names_have_none_and_the_log_says_so(self) -> None:
+    def test_classes_without_a_file_of_names_have_none_and_a_warning_is_logged(self) -> None:
         with self.assertLogs("ts.utils.util", "WARNING") as logs:
             self.assertIsNone(load_label_mapping("/nowhere/index_to_name.json"))
         self.assertIn("/nowhere/index_to_name.json is not there", logs.output[0])

@@ -1,4 +1,4 @@
-"""Waiting for messages, and for what another thread does."""
+"""Waits for messages, and for other threads."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _GUARD_S = 60.0
 
 
 class Front:
-    """A pipe in the place of fd 4, and who waits for it: this test is the main thread."""
+    """A pipe in the place of fd 4, and the waits for it: this test is the main thread."""
 
     def __init__(self, test: Optional[unittest.TestCase] = None) -> None:
-        """The pipe is closed with the test; without one it stays, for a second thread that reads as long as there is one."""
+        """The pipe is closed with the test. Without a test it stays open for the second thread, which never ends."""
         self.fd, self._inlet = os.pipe()
         if test is not None:
             test.addCleanup(os.close, self.fd)
@@ -45,7 +45,7 @@ class Front:
 
 
 class MainThread(unittest.TestCase):
-    def test_it_is_woken_by_what_another_thread_does(self) -> None:
+    def test_it_is_woken_by_another_thread(self) -> None:
         front = Front(self)
         for _ in range(3):
             done: List[int] = []
@@ -77,7 +77,7 @@ class MainThread(unittest.TestCase):
         front.waits.wait(lambda: b"b" in b"".join(front.read))
         self.assertEqual(front.read, [b"a", b"b"])
 
-    def test_a_signal_handler_that_comes_in_while_it_reads_cannot_wait(self) -> None:
+    def test_a_signal_handler_that_interrupts_a_read_cannot_wait(self) -> None:
         front = Front(self)
         for read in (lambda: front.listener.wait_until(lambda: len(front.read) > 0), front.listener.read_if_any):
             front.read.clear()
@@ -103,13 +103,13 @@ class EventLoop(unittest.TestCase):
             with self.subTest(step):
                 asyncio.run(self.wait_interrupted(front.waits, step))
 
-    def test_no_wait_is_lost_whenever_what_it_waits_for_comes(self) -> None:
+    def test_no_wait_is_lost_whenever_its_condition_becomes_true(self) -> None:
         front = Front(self)
         for step in range(1, 100):
             asyncio.run(self.wait_until_step(front.waits, step))
 
     async def wait_until_step(self, waits: Waits, step: int) -> None:
-        """What is waited for comes before this step of the interpreter's, or after the last; it is told of once."""
+        """The condition becomes true, with one ring, before this step of the interpreter, or after the last."""
         done: List[int] = []
 
         def act() -> None:
@@ -128,10 +128,10 @@ class EventLoop(unittest.TestCase):
         await asyncio.wait_for(waiting, _GUARD_S)
 
     async def wait_interrupted(self, waits: Waits, step: int) -> None:
-        """Something else is there before this step of the interpreter's, and what is waited for after the last."""
+        """Another ring comes before this step of the interpreter, and the condition becomes true after the last."""
         done: List[int] = []
         another = asyncio.ensure_future(waits.wait_async(lambda: bool(done)))
-        await asyncio.sleep(0)  # it is on the list
+        await asyncio.sleep(0)  # its future is on the list by now
         waiting = asyncio.ensure_future(waits.wait_async(lambda: bool(done)))
         before = sys.gettrace()
         sys.settrace(at_step(step, Waits.wait_async.__code__, waits.ring))
@@ -162,8 +162,8 @@ def at_step(step: int, code: Any, act: Callable[[], None]) -> Any:
 
 
 class ClosedLoop(unittest.TestCase):
-    def test_who_waited_in_a_loop_that_is_closed_by_now_keeps_nobody_from_being_woken(self) -> None:
-        """The thread that reads messages rings, too: it must not end of that."""
+    def test_a_wait_in_a_closed_loop_does_not_keep_others_from_being_woken(self) -> None:
+        """The thread that reads messages rings too, and must survive it."""
         front = Front(self)
         done: List[int] = []
         loop = asyncio.new_event_loop()
@@ -183,13 +183,13 @@ class ClosedLoop(unittest.TestCase):
 
 
 class OtherThread(unittest.TestCase):
-    """The one that reads while the main thread runs the app."""
+    """The thread that reads while the main thread runs the app."""
 
     def test_it_ticks_while_the_app_runs_and_afterwards_when_it_is_woken(self) -> None:
         front = Front()
         front.listener.start()
         front.listener.wake()
-        self.ticks_go_on(front, 5)  # more than it needs to begin to wait in our place
+        self.ticks_go_on(front, 5)  # more than it needs before it waits in the main thread's place
         front.say(b"a")
         front.waits.wait(lambda: front.read != [])
         front.listener.begin_reading_between_tasks()
@@ -197,7 +197,7 @@ class OtherThread(unittest.TestCase):
         self.ticks_go_on(front, 1)
 
     def ticks_go_on(self, front: Front, count: int) -> None:
-        """While this thread waits for no message."""
+        """While this thread does not wait for messages."""
         seen = front.ticks
         until = time.monotonic() + _GUARD_S
         while front.ticks < seen + count:

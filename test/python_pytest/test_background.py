@@ -1,4 +1,4 @@
-"""Background functions, and what the status says of them."""
+"""Background functions, and the status while they run."""
 
 import threading
 import time
@@ -9,7 +9,7 @@ import potassium
 
 
 def until(client, is_so):
-    """Asks for the status until it is so."""
+    """Polls the status until `is_so` returns True."""
     for _ in range(3000):
         status = client.get("/__status__", json={}).json
         if is_so(status):
@@ -46,7 +46,7 @@ def test_the_status_follows_a_call_from_its_start_to_its_end(path):
     assert (busy["gpu_available"], busy["sequence_number"], busy["idle_time"]) == (False, 1, 0)
 
     def is_let_go(status):
-        with condition:  # again and again: the function may not wait yet
+        with condition:  # repeatedly, because the function may not wait yet
             condition.notify()
         return status["gpu_available"]
 
@@ -81,7 +81,7 @@ def test_calls_run_one_after_the_other_in_the_order_they_came():
     assert answers == [["slow", "fast"]]
 
 
-def test_a_background_function_that_raises_leaves_the_app_well(capfd):
+def test_calls_go_on_after_a_background_function_has_raised(capfd):
     app = potassium.Potassium("my_app")
     app.background("/bad")(lambda context, request: 1 / 0)
     app.handler("/good")(lambda context, request: potassium.Response(json="good"))
@@ -136,7 +136,7 @@ def test_a_background_function_has_begun_when_its_caller_is_answered_unless_anot
     may_end.set()
 
 
-def test_a_background_call_whose_body_turns_out_to_be_malformed_is_answered_too(capfd):
+def test_a_background_call_with_a_malformed_body_is_answered_too(capfd):
     app = potassium.Potassium("my_app")
     app.background("/bytes", raw=True)(lambda context, request: pytest.fail("it was called"))
     client = app.test_client()
@@ -156,7 +156,7 @@ def test_a_client_that_is_closed_takes_no_more_calls(kind):
     assert (answer.status_code, answer.json["error"]["code"]) == (503, "SERVE_SHUTTING_DOWN")
 
 
-def test_older_names_of_the_same():
+def test_older_names_of_decorators_work():
     app = potassium.Potassium("my_app")
     done = threading.Event()
 

@@ -54,7 +54,7 @@ def test_the_context_is_live_and_one_thread_runs_everything():
     assert threading.current_thread() not in seen
 
 
-def test_the_first_generation_has_one_handler_with_cache_and_json():
+def test_an_app_of_the_first_generation_has_one_handler_with_cache_and_json():
     app = potassium.Potassium("server")
 
     @app.init
@@ -112,7 +112,7 @@ def test_a_request_has_id_headers_query_and_body():
     assert answer.headers["x-request-id"] == "mine"
 
 
-def test_forms_reach_routes_that_want_them():
+def test_forms_are_read_for_routes_that_accept_them():
     app = potassium.Potassium("my_app")
 
     @app.handler("/", forms=True)
@@ -135,7 +135,7 @@ def test_forms_reach_routes_that_want_them():
     ],
 )
 @pytest.mark.parametrize("kind", ["handler", "background"])
-def test_what_is_no_json_is_refused_and_counted_and_never_reaches_the_app(kind, request_of_it, code):
+def test_a_body_that_is_not_json_is_refused_and_counted_and_never_reaches_the_app(kind, request_of_it, code):
     app = potassium.Potassium("my_app")
     getattr(app, kind)("/")(lambda context, request: pytest.fail("it was called"))
     client = app.test_client()
@@ -157,7 +157,7 @@ def test_other_paths_and_methods_are_refused(method, path, status, counted):
     assert client.get("/_k/status").json["sequence_number"] == counted
 
 
-def test_what_init_raises_comes_out_of_test_client():
+def test_test_client_raises_the_exception_of_init():
     app = potassium.Potassium("my_app")
     app.init(lambda: 1 / 0)
     with pytest.raises(ZeroDivisionError):
@@ -180,7 +180,7 @@ def test_a_handler_that_raises_is_a_500_and_the_traceback_is_printed(capfd):
     assert (status["gpu_available"], status["inference_time"]) == (True, 0)
 
 
-def test_a_process_that_was_forked_is_told_that_the_client_is_its_parents():
+def test_a_forked_process_gets_an_error_about_its_parents_client():
     app = potassium.Potassium("my_app")
 
     @app.handler()
@@ -190,7 +190,7 @@ def test_a_process_that_was_forked_is_told_that_the_client_is_its_parents():
     client = app.test_client()
     child = os.fork()
     if child == 0:
-        signal.alarm(10)  # the thread that would answer is not there
+        signal.alarm(10)  # the child has no thread that could answer
         try:
             client.post("/", json={})
         except RuntimeError:

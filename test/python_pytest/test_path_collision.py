@@ -1,4 +1,4 @@
-"""Two functions cannot have one path."""
+"""Two functions cannot have the same path."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def test_a_path_is_taken_however_it_is_written(first, second, kind):
 
 
 @pytest.mark.parametrize("path", ["/_k/warmup", "_k/status", "/__status__", "/healthcheck", "/status"])
-def test_the_servers_own_paths_are_not_to_be_had(path):
+def test_the_servers_own_paths_are_refused(path):
     with pytest.raises(potassium.RouteAlreadyInUseException, match="is the server's own"):
         potassium.Potassium("my_app").handler(path)
 

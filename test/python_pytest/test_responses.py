@@ -1,4 +1,4 @@
-"""What becomes of a Response."""
+"""Answers made from a Response."""
 
 import pytest
 
@@ -39,7 +39,7 @@ def test_body_response():
         (lambda: potassium.Response(status=404), 404, "", b""),
     ],
 )
-def test_an_answer_is_what_the_response_says(make, status, content_type, data):
+def test_an_answer_has_the_status_and_headers_of_the_response(make, status, content_type, data):
     answer = answer_to(make())
     assert (answer.status_code, answer.content_type, answer.data) == (status, content_type, data)
 
@@ -61,7 +61,7 @@ def test_headers_of_an_answer_are_found_in_any_case_and_may_repeat():
         lambda: potassium.Response(body=(1 / 0 for _ in "x")),
     ],
 )
-def test_what_is_no_answer_is_a_500(make):
+def test_an_output_that_is_not_a_response_is_a_500(make):
     assert answer_to(make()).status_code == 500
 
 

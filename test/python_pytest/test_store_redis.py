@@ -1,4 +1,4 @@
-"""The store in a real Redis, and in the same one a TypeScript app: REDIS_PORT says where it is."""
+"""The store in a real Redis, which a TypeScript app uses at the same time. REDIS_PORT is its port."""
 
 import os
 import threading
@@ -32,7 +32,7 @@ def test_pickle_keeps_objects():
     assert store.get("object").a == 1
 
 
-def test_lifetimes_are_redis_own():
+def test_lifetimes_are_those_of_redis():
     store = make()
     store.set("short", 1, ttl=0.05)
     client = store._backend._client
@@ -57,7 +57,7 @@ def test_a_typescript_app_and_this_one_share_values():
     make(encoding="msgpack").set("bytes from python", {"bytes": b"\x00\xff"})
 
 
-def test_a_url_leads_there_and_one_that_leads_nowhere_is_told_with_host_and_port():
+def test_a_url_connects_and_an_unreachable_one_raises_with_host_and_port():
     store = Store("redis", RedisConfig(url=f"redis://127.0.0.1:{PORT}/1"))
     store.set("key", 1)
     assert (store.get("key"), make(db=1).get("key")) == (1, 1)

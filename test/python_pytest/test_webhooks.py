@@ -1,4 +1,4 @@
-"""Webhooks where no server sends them: the test's own process posts them, once."""
+"""Webhooks without a server: the test's own process posts them, once."""
 
 import json
 import socket
@@ -13,7 +13,7 @@ import potassium
 
 @pytest.fixture
 def receiver():
-    """A real receiver: its URL, and the list of what came."""
+    """A real receiver: its URL, and the list of received requests."""
     came = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -42,7 +42,8 @@ def add_last_route(app):
 
 
 def wait_for_webhooks(client):
-    """Returns once those of the calls before are out: all runs on one thread, and a webhook leaves after its answer."""
+    """Returns once the webhooks of earlier calls have left: all runs on one thread, and a webhook leaves after its
+    answer."""
     assert client.post("/last", json={}).status_code == 200
 
 
@@ -63,10 +64,10 @@ def test_a_handler_posts_and_so_does_its_result(receiver):
     assert came == [("application/json", {"step": 1}), ("application/json", {"outputs": "in"})]
 
 
-def test_a_receiver_that_is_not_there_is_told_and_raises_nothing(capfd):
+def test_an_unreachable_receiver_is_printed_and_raises_nothing(capfd):
     from potassium.hooks import send_webhook
 
-    with socket.socket() as held:  # nobody listens there, and nobody else gets its port
+    with socket.socket() as held:  # a port that is taken, but not listened on
         held.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{held.getsockname()[1]}/"
         send_webhook(url, {})
@@ -75,7 +76,7 @@ def test_a_receiver_that_is_not_there_is_told_and_raises_nothing(capfd):
 
 @pytest.fixture
 def rubbish():
-    """The URL of a receiver whose answers are no HTTP."""
+    """The URL of a receiver whose answers are not HTTP."""
 
     class Handler(BaseRequestHandler):
         def handle(self):
@@ -105,6 +106,6 @@ def test_a_receiver_that_answers_with_rubbish_does_not_hold_up_the_calls_behind_
 
 
 @pytest.mark.parametrize("url, error", [("nowhere", ValueError), (5, TypeError), ("ftp://x/", ValueError)])
-def test_what_is_no_url_is_refused(url, error):
+def test_an_invalid_url_is_refused(url, error):
     with pytest.raises(error):
         potassium.send_webhook(url, {})

@@ -1,5 +1,5 @@
 /**
- * The part of `npm run check` that is about Python: the format, names that are unknown or unused, the direction of imports,
+ * The part of `npm run check` that is about Python: the format, names that are unknown or unused, the direction of imports, the beginnings of texts,
  * and types in every version that the worker runs on. With `--write`, files that are not formatted are. Needs no Python: the formatter is a
  * WebAssembly module, the type checker a program of Node's.
  */
@@ -11,6 +11,7 @@ import { PositionEncoding, Workspace, type Diagnostic } from '@astral-sh/ruff-wa
 import { PYTHON_VERSIONS } from '../helpers/pythons.js';
 import { ROOT } from '../helpers/server.js';
 import { importProblems } from './python-imports.js';
+import { textProblems } from './python-texts.js';
 
 const TYPED = 'worker/python';
 const FOLDERS = [
@@ -21,6 +22,9 @@ const FOLDERS = [
   'test/fixtures/python-apps',
   'examples/python',
 ];
+
+/** Folders whose docstrings and comments people read. */
+const READ = [TYPED, 'test/python', 'test/python_pytest', 'examples/python', 'templates'];
 
 /** A file that no Python can read, on purpose. */
 const BROKEN = 'test/fixtures/python-apps/syntax-error.py';
@@ -41,7 +45,10 @@ async function main(): Promise<number> {
     ...formatProblems(ruff, path, isWriting),
     ...(ruff.check(readFileSync(path, 'utf8')) as Diagnostic[]).map((found) => textOf(path, found)),
   ]);
-  problems.push(...importProblems(workerSources()));
+  problems.push(
+    ...importProblems(workerSources()),
+    ...readTexts().flatMap(([path, source]) => textProblems(path, source)),
+  );
   if (!isWriting) problems.push(...(await typeProblems()));
   for (const problem of problems) process.stdout.write(`${problem}\n`);
   return problems.length === 0 ? 0 : 1;
@@ -60,6 +67,16 @@ function pythonFiles(): string[] {
 function workerSources(): Map<string, string> {
   const files = pythonFiles().filter((path) => path.startsWith(join(ROOT, TYPED)));
   return new Map(files.map((path) => [relative(join(ROOT, TYPED), path), readFileSync(path, 'utf8')]));
+}
+
+/** Paths and sources of the files that people read, templates among them. */
+function readTexts(): [string, string][] {
+  const files = READ.flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => /\.py(\.template)?$/.test(name))
+      .map((name) => join(folder, name)),
+  );
+  return files.map((path) => [path, readFileSync(join(ROOT, path), 'utf8')]);
 }
 
 function formatProblems(ruff: Workspace, path: string, isWriting: boolean): string[] {

@@ -1,4 +1,4 @@
-"""Which digit is in this picture? A small network in numpy, on the weights of examples/digits."""
+"""Recognises the digit in a picture: a small network in numpy, on the weights of examples/digits."""
 
 import numpy as np
 from potassium import Potassium, Request, Response

@@ -45,7 +45,7 @@ def fields_of(message):
 
 
 def numbers_of(value):
-    """Of a field that repeats: one number, or several that are packed."""
+    """The numbers of a repeated field: one of them, or several that are packed."""
     if isinstance(value, int):
         return [value]
     numbers, at = [], 0
