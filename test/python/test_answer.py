@@ -18,10 +18,10 @@ from unittest import mock
 
 from banana_worker.formats.msgpack_reader import read_value
 from banana_worker.protocol.errors import ServeError
-from banana_worker.reply import conversions
+from banana_worker.values import conversions
 from banana_worker.reply.accept import asks_for
+from banana_worker.reply.answer import StreamedAnswer, answer_of
 from banana_worker.reply.reply import BytesBody, JsonBody, Reply, ReplyHead, StreamBody
-from banana_worker.run.answer import StreamedAnswer, answer_of
 from calls import call_with
 from gpu_errors import driver_saying, raise_natively, raised_by
 
@@ -202,7 +202,7 @@ class Mistakes(Answers):
         inside.append({"back": inside})
         self.refused(inside, "refers back")
         inside[:] = [1]
-        with mock.patch("banana_worker.reply.json_encoding.plain_value", side_effect=AssertionError("the slow way")):
+        with mock.patch("banana_worker.values.json_encoding.plain_value", side_effect=AssertionError("the slow way")):
             self.assertEqual(answer_of([inside, inside], call_with()).body, b"[[1],[1]]")
 
     def test_an_attribute_that_raises_is_named_with_its_place(self):

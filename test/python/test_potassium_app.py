@@ -11,7 +11,7 @@ from typing import Any, List
 from banana_worker.adapters.potassium_app import from_potassium_app
 from banana_worker.in_worker import AppImport
 from banana_worker.protocol.messages import Call
-from banana_worker.run.answer import WholeAnswer, answer_of
+from banana_worker.reply.answer import WholeAnswer, answer_of
 from banana_worker.run.call_context import CallContext, CallSurroundings, InitContext, WorkerInfo
 from banana_worker.run.loaded_app import ANY_BATCH, LoadedApp
 from calls import call_with

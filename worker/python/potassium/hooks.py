@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any, Optional
 
-from banana_worker.reply.json_argument import json_argument
 from banana_worker.stand_in import names_of_module
+from banana_worker.values.json_argument import json_argument
 
 from .webhook_url import checked_url
 

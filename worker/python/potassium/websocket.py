@@ -140,6 +140,6 @@ def _checked(message: Any, kinds: Any) -> Any:
 
 
 def _json(value: Any) -> str:
-    from banana_worker.reply.json_argument import json_argument
+    from banana_worker.values.json_argument import json_argument
 
     return json_argument(value, "send_json").decode()

@@ -8,9 +8,9 @@ from typing import Optional, Tuple
 from banana_worker.failures.sentences import as_sentence
 from banana_worker.protocol.errors import ServeError
 from banana_worker.protocol.messages import Call
-from banana_worker.reply.json_encoding import json_bytes
 from banana_worker.text.json_depth import check_depth
 from banana_worker.text.long_integers import MAX_DIGITS, LongIntegers, is_refused_by_int
+from banana_worker.values.json_encoding import json_bytes
 
 
 def _refuse_constant(name: str) -> float:

@@ -12,10 +12,10 @@ from banana_worker.formats.form_pairs import form_pairs
 from banana_worker.formats.json import read_json
 from banana_worker.protocol.errors import ServeError
 from banana_worker.protocol.messages import Call
-from banana_worker.reply.json_encoding import json_bytes
 from banana_worker.text.header_params import media_type
 from banana_worker.text.long_integers import LongIntegers
 from banana_worker.text.utf8 import utf8
+from banana_worker.values.json_encoding import json_bytes
 
 BytesLike = Union[bytes, bytearray, memoryview]
 

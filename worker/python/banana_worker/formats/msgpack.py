@@ -9,7 +9,7 @@ from banana_worker.formats.msgpack_reader import read_value
 from banana_worker.formats.msgpack_writer import write_value
 from banana_worker.protocol.errors import ServeError
 from banana_worker.protocol.messages import Call
-from banana_worker.reply.plain_value import plain_value
+from banana_worker.values.plain_value import plain_value
 
 
 def read(body: bytes, call: Call) -> object:

@@ -101,7 +101,7 @@ def _explain_exit(place: str, thrown: SystemExit) -> str:
 
 
 def locate_text(path: str, text: str) -> str:
-    """`file:line` of the first line of `path` that contains `text`; only the path if there is none."""
+    """`file:line` of the first line of `path` that contains `text`, or of line 1."""
     try:
         with open(path, encoding="utf-8", errors="replace") as source:
             lines = source.readlines()

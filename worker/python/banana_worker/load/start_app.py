@@ -18,8 +18,8 @@ from banana_worker.failures.thrown import class_name, message_of
 from banana_worker.load.load_app import AppLoadError, load_app
 from banana_worker.process.channel import Channel
 from banana_worker.protocol.messages import Call, Route, StartSpec
+from banana_worker.reply.answer import WholeAnswer, answer_of
 from banana_worker.report.send_metrics import send_metrics
-from banana_worker.run.answer import WholeAnswer, answer_of
 from banana_worker.run.call_context import CallContext, InitContext
 from banana_worker.run.loaded_app import Example, LoadedApp, Surroundings
 from banana_worker.run.runner import RunnerOptions, check_is_worker

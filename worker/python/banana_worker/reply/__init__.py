@@ -1,1 +1,1 @@
-"""The way from an app's output to the bytes of its answer."""
+"""Answers: whole replies and streams, with their heads, from an app's outputs."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, AsyncIterator, Callable, Iterator, Optional, Union
 
 from banana_worker.reply.accept import asks_for
-from banana_worker.reply.json_encoding import json_bytes
 from banana_worker.reply.reply import ReplyHead
 from banana_worker.text.utf8 import utf8
+from banana_worker.values.json_encoding import json_bytes
 
 AnyIterator = Union[Iterator[object], AsyncIterator[object]]
 

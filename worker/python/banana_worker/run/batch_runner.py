@@ -18,7 +18,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 from banana_worker.failures.outlook import loss_of_gpu
 from banana_worker.formats.read_input import read_input
 from banana_worker.protocol.errors import ServeError
-from banana_worker.run.answer import StreamedAnswer
+from banana_worker.reply.answer import StreamedAnswer
 from banana_worker.run.arriving_calls import WaitingCall
 from banana_worker.run.batch_entries import entries_of, halves_of
 from banana_worker.run.runner import AppExit, Runner, RunnerOptions, check_is_worker

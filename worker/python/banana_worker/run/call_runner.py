@@ -13,7 +13,7 @@ from typing import Any, List, Optional
 
 from banana_worker.formats.read_input import read_input
 from banana_worker.protocol.errors import ServeError
-from banana_worker.run.answer import StreamedAnswer
+from banana_worker.reply.answer import StreamedAnswer
 from banana_worker.run.arriving_calls import WaitingCall
 from banana_worker.run.runner import Runner, check_is_worker
 from banana_worker.run.running_call import RunningCall

@@ -15,9 +15,9 @@ from banana_worker.process.waits import Waits
 from banana_worker.protocol.codec import result_head
 from banana_worker.protocol.errors import ServeError
 from banana_worker.protocol.messages import MAX_TEXT_CHARS, StartSpec
+from banana_worker.reply.answer import StreamedAnswer, WholeAnswer, answer_of
 from banana_worker.reply.reply import ReplyHead
 from banana_worker.report.app_metrics import OwnMetrics
-from banana_worker.run.answer import StreamedAnswer, WholeAnswer, answer_of
 from banana_worker.run.arriving_calls import WaitingCall
 from banana_worker.run.call_context import CallContext, CallSurroundings
 from banana_worker.run.call_socket import CallSocket

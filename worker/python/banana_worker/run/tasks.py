@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Awaitable, Callable, Coroutine, Optional,
 
 from banana_worker.failures.thrown import class_name, is_a
 from banana_worker.process.cleaning import cancel
-from banana_worker.process.listener import Listener
 from banana_worker.process.descriptors import DOWN_FD
+from banana_worker.process.listener import Listener
 from banana_worker.run.call_socket import ClosedSocket
 
 if TYPE_CHECKING:

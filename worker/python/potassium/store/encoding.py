@@ -38,13 +38,13 @@ class Encoding(NamedTuple):
 def encoding_named(name: str) -> Encoding:
     """Encoders other than JSON's are loaded when they are asked for."""
     if name == "json":
-        from banana_worker.reply.json_encoding import json_bytes
+        from banana_worker.values.json_encoding import json_bytes
 
         return Encoding(name, json_bytes, json.loads)
     if name == "msgpack":
         from banana_worker.formats.msgpack import read_msgpack
         from banana_worker.formats.msgpack_writer import write_value
-        from banana_worker.reply.plain_value import plain_value
+        from banana_worker.values.plain_value import plain_value
 
         return Encoding(name, lambda value: bytes(write_value(plain_value(value, is_binary=True))), read_msgpack)
     pickle = import_standard("pickle")

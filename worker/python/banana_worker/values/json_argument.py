@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from banana_worker.protocol.errors import ServeError
-from banana_worker.reply.json_encoding import json_bytes
+from banana_worker.values.json_encoding import json_bytes
 
 
 def json_argument(value: object, function: str) -> bytes:

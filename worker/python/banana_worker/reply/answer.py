@@ -8,8 +8,6 @@ from typing import Any, Callable, NamedTuple, Tuple, Union
 from banana_worker.formats import BY_ACCEPT, format_named
 from banana_worker.protocol.messages import Call
 from banana_worker.reply.accept import asks_for
-from banana_worker.reply.images import PNG_TYPE, is_image, png_bytes
-from banana_worker.reply.json_encoding import json_bytes
 from banana_worker.reply.reply import BytesBody, JsonBody, Reply, ReplyHead, ResultBody
 from banana_worker.reply.stream import (
     AsyncChunks,
@@ -20,6 +18,8 @@ from banana_worker.reply.stream import (
     iterator_of,
     raw_items,
 )
+from banana_worker.values.images import PNG_TYPE, is_image, png_bytes
+from banana_worker.values.json_encoding import json_bytes
 
 BytesLike = Union[bytes, bytearray, memoryview]
 

@@ -7,8 +7,8 @@ import collections.abc
 import sys
 from typing import Callable, Dict, Optional, Tuple
 
-from banana_worker.reply import array_values, images, table_values
-from banana_worker.reply.not_data import not_data
+from banana_worker.values import array_values, images, table_values
+from banana_worker.values.not_data import not_data
 
 Converter = Callable[..., object]
 

@@ -9,8 +9,8 @@ import sys
 from typing import Callable, Dict, Optional
 
 from banana_worker.failures.outlook import is_of_process
-from banana_worker.reply.conversions import simpler
-from banana_worker.reply.plain_value import plain_value
+from banana_worker.values.conversions import simpler
+from banana_worker.values.plain_value import plain_value
 
 
 def json_bytes(value: object, ascii_only: bool = False, indent: Optional[int] = None) -> bytes:

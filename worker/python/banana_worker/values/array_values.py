@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from banana_worker.reply.not_data import NotData, not_data
+from banana_worker.values.not_data import NotData, not_data
 
 
 def numpy_list(value: Any) -> object:
