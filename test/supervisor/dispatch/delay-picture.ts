@@ -23,10 +23,10 @@ export function delayPicture(): string {
   const lines = [
     `A model of ${RUN_MS} ms a run and ${ITEM_MS} ms a call, one worker, --batch-size ${BATCH_SIZE}: ${most.toFixed(0)} calls/s at most.`,
     '',
-    'Strangers who do not wait for each other       p50 ms  p99 ms  calls in a batch  time that the worker is busy',
+    'Independent callers                            p50 ms  p99 ms  calls in a batch  time the worker is busy',
     ...SHARES.flatMap((share, i) => rows(`${percent(share)} of capacity`, open[i] as Told[], openRow)),
     '',
-    'Callers who ask again after each answer        p50 ms  p99 ms  calls in a batch  calls/s',
+    'Callers that call again after each answer      p50 ms  p99 ms  calls in a batch  calls/s',
     ...CALLERS.flatMap((callers, i) => rows(`${callers} callers`, closed[i] as Told[], closedRow)),
   ];
   return lines.map((line) => `${line}\n`).join('');
