@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, test } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
 import { BOUND_BY_MODES, boundByModes } from '../helpers/bound-by-modes.js';
 import { needs } from '../helpers/needs.js';
 import { withEachRuntime, type Language } from '../helpers/runtimes.js';
@@ -26,7 +26,7 @@ interface Form {
 
 interface Mistake extends Readonly<Record<Language, Form | Absent>> {
   readonly what: string;
-  /** How often it must happen before nobody tries again; once if not given. */
+  /** The proof that a new start is of no use; without one, the first failure is enough. */
   readonly proof?: 'the same twice' | 'none: it may pass';
 }
 
@@ -466,32 +466,86 @@ const RUNS = { concurrency: 2, timeout: 300_000 };
 /** Frames of the worker, of the server and of the loader, in either language. */
 const OUR_FRAMES = /^\s+at .*(?:node:|dist\/(?:worker|supervisor)|tsx)|File ".*banana_worker/m;
 
+/** Starts with the time that each record of the log begins with. */
+const RECORD = /^(?=\[\d\d:\d\d:\d\d\.\d{3}\] )/m;
+
+interface Made extends Form {
+  readonly what: string;
+  /** Number of starts that the server tries. */
+  readonly tries: number;
+  readonly name: string;
+  readonly folder: string;
+}
+
+/** The mistakes that can be made in this language, each written into a folder of its own, under the name of a model. */
+function write(t: TestContext, language: Language, mistakes: readonly Mistake[]): Made[] {
+  return mistakes.flatMap(({ what, proof, [language]: made }, i) => {
+    if ('because' in made) return [];
+    const tries = proof === 'the same twice' ? 2 : 1;
+    return [{ ...made, what, tries, name: `model${i}`, folder: appFolder(t, made.files) }];
+  });
+}
+
+/** The records of the log about this model, with its folder as `<here>`. */
+function logOf(stderr: string, { name, folder }: Made): string {
+  const records = stderr.split(RECORD).filter((record) => new RegExp(`\\b${name}\\b`).test(record));
+  return records.join('').replaceAll(folder, HERE);
+}
+
 withEachRuntime(({ language }) => {
-  describe('an app with', RUNS, () => {
-    for (const { what, proof, [language]: made } of MISTAKES) {
-      if ('because' in made) continue;
-      test(`${what}: exit code 3, and the reason where to look`, async (t) => {
-        const cwd = appFolder(t, made.files);
-        const args = ['--port', '0', '--host', '127.0.0.1'];
-        if (proof === 'none: it may pass') args.push('--restart-limit', '0');
-        const command = runCommand([Object.keys(made.files)[0] as string, ...args], { t, cwd });
+  for (const [condition, args, mistakes] of [
+    ['each an app with', [], MISTAKES.filter(({ proof }) => proof !== 'none: it may pass')],
+    [
+      'each an app with, and --restart-limit 0,',
+      ['--restart-limit', '0'],
+      MISTAKES.filter(({ proof }) => proof === 'none: it may pass'),
+    ],
+  ] as const) {
+    test(
+      `a server of models, ${condition} a mistake: exit code 3, and reasons in the log`,
+      RUNS,
+      async (t) => {
+        const made = write(t, language, mistakes);
+        const models = made.flatMap(({ name, folder, files }) => [
+          '--model',
+          `${name}=${join(folder, Object.keys(files)[0] as string)}`,
+        ]);
+        const command = runCommand([...models, ...args, '--port', '0', '--host', '127.0.0.1'], { t });
         const { code } = await command.ended;
-        const told = command.stderr().replaceAll(cwd, HERE);
-        const times = told.split(made.says).length - 1;
-        const tries = proof === 'the same twice' ? 2 : 1;
-        assert.ok(times >= 1 && times <= tries, `once a try, and not again where the server ends: ${told}`);
-        assert.equal(told.match(/; restarting in /g)?.length ?? 0, tries - 1, told);
-        assert.match(
-          told,
-          /; it will not be restarted: [^]*\n[^]*no worker could start; the reason stands above\n/,
-        );
-        assert.doesNotMatch(told, /[^.][.?][.;](?!\.)/, 'nothing is joined to a sentence that has ended');
-        assert.doesNotMatch(told, OUR_FRAMES, 'frames of the app alone');
         assert.equal(code, 3);
         assert.equal(command.stdout(), '');
-      });
-    }
-  });
+        for (const mistake of made)
+          await t.test(`${mistake.what}: the reason where to look`, () => {
+            const told = logOf(command.stderr(), mistake);
+            const times = told.split(mistake.says).length - 1;
+            assert.ok(times >= 1 && times <= mistake.tries, `once a try: ${told}`);
+            assert.equal(told.match(/; restarting in /g)?.length ?? 0, mistake.tries - 1, told);
+            assert.match(told, /; it will not be restarted: /);
+            assert.match(told, new RegExp(`${mistake.name}: no worker could start; the reason stands above`));
+            assert.doesNotMatch(told, /[^.][?.][.;](?!\.)/, 'nothing is joined to a sentence that has ended');
+            assert.doesNotMatch(told, OUR_FRAMES, 'frames of the app alone');
+          });
+      },
+    );
+  }
+
+  test(
+    'one app with a mistake: exit code 3, and the reason is told once, not again where the server ends',
+    RUNS,
+    async (t) => {
+      const [{ files, says, folder }] = write(t, language, MISTAKES.slice(0, 1)) as [Made];
+      const args = ['--port', '0', '--host', '127.0.0.1'];
+      const command = runCommand([Object.keys(files)[0] as string, ...args], { t, cwd: folder });
+      assert.equal((await command.ended).code, 3);
+      const told = command.stderr().replaceAll(folder, HERE);
+      assert.equal(told.split(says).length - 1, 1, told);
+      assert.match(
+        told,
+        /; it will not be restarted: [^]*\n[^]*no worker could start; the reason stands above\n/,
+      );
+      assert.equal(command.stdout(), '');
+    },
+  );
 });
 
 const UNREADABLE: readonly Mistake[] = [
