@@ -9,21 +9,21 @@ import { ByteBudget } from './byte-budget.js';
 const MAX_PLACES = 64;
 const MAX_BYTES = 128 * 1024 * 1024;
 
-export class Lobby {
+export class UnroutedBodies {
   readonly #arrivals = new Arrivals(
     new ByteBudget(MAX_BYTES),
     () => new ServeError('SERVE_QUEUE_FULL', undefined, { retryAfterS: 1 }),
   );
 
   /** @throws SERVE_QUEUE_FULL if there are too many, and all of them came just now */
-  admit(): LobbyPlace {
+  admit(): UnroutedBody {
     if (this.#arrivals.count >= MAX_PLACES) this.#arrivals.makePlace();
-    return new LobbyPlace(this.#arrivals.add());
+    return new UnroutedBody(this.#arrivals.add());
   }
 }
 
 /** A place in the lobby that becomes one in a model's queue. */
-export class LobbyPlace implements Admission {
+export class UnroutedBody implements Admission {
   #place: Admission;
   #bytes = 0;
   #onEvicted: ((error: ServeError) => void) | null = null;

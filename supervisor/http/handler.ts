@@ -11,9 +11,9 @@ import { ServerResponse, type IncomingMessage } from 'node:http';
 import { ServeError, describeThrown } from '../../protocol/errors.js';
 import { answerCall } from './call/answer-call.js';
 import { NO_TIME, answerError, refuseRequest } from './answer/answer-error.js';
-import { nameAsk, type Ask, type Listener } from './request/request-context.js';
+import { nameRequest, type RequestContext, type Listener } from './request/request-context.js';
 import type { Backend } from './request/backend.js';
-import { heardHeaders, type HeardHeaders } from './access/client-headers.js';
+import { clientHeaderNames, type ClientHeaderNames } from './access/client-headers.js';
 import { Cors, answerPreflight, isPreflight } from './access/cors.js';
 import { hostMistake, keyMistake } from './call/gate.js';
 import { koaAnswers, type AnswerWithKoa } from './answer/koa-answers.js';
@@ -28,57 +28,57 @@ export function createHandler(
   dialects: Dialects = MAIN_DIALECTS,
   listener: Listener = 'main',
 ): HttpHandler {
-  const heard = heardHeaders([...dialects.inOrder, dialects.default]);
-  const front = { backend, dialects, listener, heard };
+  const headerNames = clientHeaderNames([...dialects.inOrder, dialects.default]);
+  const front = { backend, dialects, listener, headerNames };
   const { corsOrigin, maxBody } = backend.options;
   // Metrics need no key on their own listener: no page is to read them.
-  const cors = corsOrigin === null || listener === 'metrics' ? null : new Cors(corsOrigin, heard.exposed);
+  const cors = corsOrigin === null || listener === 'metrics' ? null : new Cors(corsOrigin, headerNames.exposed);
   const upgrades = new Upgrades(maxBody, cors);
   const withKoa = koaAnswers(backend.log);
-  const answer = (ask: Ask, operation: Operation): void => {
-    act(ask, operation, withKoa)?.catch((thrown: unknown) => {
+  const answer = (context: RequestContext, operation: Operation): void => {
+    act(context, operation, withKoa)?.catch((thrown: unknown) => {
       backend.log.error(`a request handler failed: ${describeThrown(thrown).stack}`);
-      answerError(ask, new ServeError('SERVE_INTERNAL'));
+      answerError(context, new ServeError('SERVE_INTERNAL'));
     });
   };
   return {
     request(request, response) {
       const written = writtenPath(request.url);
       const path = namedPath(written);
-      const ask = newAsk(front, request, response, path ?? written, false);
-      const operation = claim(ask, dialects, path !== null);
+      const context = newAsk(front, request, response, path ?? written, false);
+      const operation = claim(context, dialects, path !== null);
       if (operation.counts) backend.posts.count += 1;
       cors?.mark(request, response);
       const flaw = path === null ? pathMistake() : hostMistake(request);
       if (flaw !== null) {
-        refuseRequest(ask, flaw, { timing: NO_TIME, close: true }); // its client need not know HTTP/1.1
+        refuseRequest(context, flaw, { timing: NO_TIME, close: true }); // its client need not know HTTP/1.1
         return;
       }
       if (cors !== null && isPreflight(request)) {
-        answerPreflight(ask, operation.methods);
-        backend.onAnswered(ask, response.statusCode, null);
+        answerPreflight(context, operation.methods);
+        backend.observer.answered(context, response.statusCode, null);
         return;
       }
-      const locked = keyMistake(ask, authOf(operation));
-      if (locked === null) answer(ask, operation);
-      else refuseRequest(ask, locked, { timing: NO_TIME });
+      const locked = keyMistake(context, authOf(operation));
+      if (locked === null) answer(context, operation);
+      else refuseRequest(context, locked, { timing: NO_TIME });
     },
 
     upgrade(request, socket, head) {
       const path = asksForWebSocket(request) ? namedPath(writtenPath(request.url)) : null;
       if (path === null) return false;
-      const ask = newAsk(front, request, new ServerResponse(request), path, true);
-      const operation = claim(ask, dialects, true);
+      const context = newAsk(front, request, new ServerResponse(request), path, true);
+      const operation = claim(context, dialects, true);
       const { act: plan } = operation;
       if (!isWebSocketPlan(plan)) return false;
-      const mistake = hostMistake(request) ?? keyMistake(ask, authOf(operation));
-      upgrades.open(ask, plan, mistake, socket, head);
+      const mistake = hostMistake(request) ?? keyMistake(context, authOf(operation));
+      upgrades.open(context, plan, mistake, socket, head);
       return true;
     },
 
     fail: (error, requestId) => {
       const failure = dialects.default.fail(error, requestId, null);
-      backend.onBroken(failure.status);
+      backend.observer.broken(failure.status);
       return failure;
     },
   };
@@ -88,20 +88,20 @@ interface Front {
   readonly backend: Backend;
   readonly dialects: Dialects;
   readonly listener: Listener;
-  readonly heard: HeardHeaders;
+  readonly headerNames: ClientHeaderNames;
 }
 
 function newAsk(
-  { backend, dialects, listener, heard }: Front,
+  { backend, dialects, listener, headerNames }: Front,
   request: IncomingMessage,
   response: ServerResponse,
   path: string,
   isWebSocket: boolean,
-): Ask {
-  const ask: Ask = {
+): RequestContext {
+  const context: RequestContext = {
     backend,
     listener,
-    heard,
+    headerNames,
     request,
     response,
     path,
@@ -113,39 +113,39 @@ function newAsk(
     isLogged: false,
     model: null,
   };
-  nameAsk(ask);
-  return ask;
+  nameRequest(context);
+  return context;
 }
 
 /** A path that cannot be read is nobody's. */
-function claim(ask: Ask, dialects: Dialects, isReadable: boolean): Operation {
-  const operation = isReadable ? firstClaim(ask, dialects) : null;
-  const claimed = operation ?? dialects.default.unclaimed(ask, ask.backend.models);
-  ask.counts = claimed.counts;
-  ask.isLogged = claimed.isLogged === true;
+function claim(context: RequestContext, dialects: Dialects, isReadable: boolean): Operation {
+  const operation = isReadable ? firstClaim(context, dialects) : null;
+  const claimed = operation ?? dialects.default.unclaimed(context, context.backend.models);
+  context.counts = claimed.counts;
+  context.isLogged = claimed.isLogged === true;
   return claimed;
 }
 
-function firstClaim(ask: Ask, { inOrder }: Dialects): Operation | null {
+function firstClaim(context: RequestContext, { inOrder }: Dialects): Operation | null {
   let guess: { dialect: Dialect; operation: Operation } | null = null;
   for (const dialect of inOrder) {
-    const operation = claimOf(ask, dialect);
+    const operation = claimOf(context, dialect);
     if (operation === null) continue;
     if (operation.isGuess === true) {
       guess ??= { dialect, operation };
       continue;
     }
-    ask.dialect = dialect;
+    context.dialect = dialect;
     return operation;
   }
-  if (guess !== null) ask.dialect = guess.dialect;
+  if (guess !== null) context.dialect = guess.dialect;
   return guess?.operation ?? null;
 }
 
 /** What a claim throws is its answer: the request names something that is not there. */
-function claimOf(ask: Ask, dialect: Dialect): Operation | null {
+function claimOf(context: RequestContext, dialect: Dialect): Operation | null {
   try {
-    return dialect.claim(ask, ask.backend.models);
+    return dialect.claim(context, context.backend.models);
   } catch (thrown) {
     if (!(thrown instanceof ServeError)) throw thrown;
     return { auth: 'call', counts: true, methods: '', act: { refuse: thrown } };
@@ -158,14 +158,18 @@ function authOf({ auth, act }: Operation): Operation['auth'] {
 }
 
 /** Rejects only for a defect of ours. */
-function act(ask: Ask, { act, methods }: Operation, withKoa: AnswerWithKoa): Promise<void> | void {
-  if ('target' in act) return answerCall(ask, act);
+function act(
+  context: RequestContext,
+  { act, methods }: Operation,
+  withKoa: AnswerWithKoa,
+): Promise<void> | void {
+  if ('target' in act) return answerCall(context, act);
   if ('write' in act)
-    return withKoa(ask, act.write).then((error) => {
-      ask.backend.onAnswered(ask, ask.response.statusCode, error);
+    return withKoa(context, act.write).then((error) => {
+      context.backend.observer.answered(context, context.response.statusCode, error);
     });
-  if ('answer' in act) return act.answer(ask);
+  if ('answer' in act) return act.answer(context);
   const { code } = act.refuse;
   const isMethod = code === 'SERVE_METHOD_NOT_ALLOWED' || code === 'SERVE_UPGRADE_REQUIRED';
-  refuseRequest(ask, act.refuse, isMethod ? { timing: NO_TIME, allow: methods } : { timing: NO_TIME });
+  refuseRequest(context, act.refuse, isMethod ? { timing: NO_TIME, allow: methods } : { timing: NO_TIME });
 }

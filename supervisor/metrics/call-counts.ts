@@ -4,7 +4,7 @@
  */
 import type { ServeError } from '../../protocol/errors.js';
 import type { Job } from '../dispatch/job.js';
-import type { Asked, CallListener } from '../http/request/backend.js';
+import type { CountedRequest, RequestObserver } from '../http/request/backend.js';
 import type { Model } from '../models/model.js';
 import { Buckets, SECONDS } from './buckets.js';
 
@@ -39,7 +39,7 @@ export class ModelCalls {
   }
 }
 
-export class CallCounts implements CallListener {
+export class CallCounts implements RequestObserver {
   readonly #byModel = new WeakMap<Model, ModelCalls>();
   /** Calls that name no model that is there. */
   readonly ofNone = new ModelCalls();
@@ -50,7 +50,7 @@ export class CallCounts implements CallListener {
     return calls;
   }
 
-  settled({ model, dialect }: Asked, job: Job, _status: number, error: ServeError | null): void {
+  settled({ model, dialect }: CountedRequest, job: Job, _status: number, error: ServeError | null): void {
     const calls = model === null ? this.ofNone : this.of(model);
     const nowMs = performance.now();
     calls.ended(dialect.name, error === null ? 'ok' : error.code);
@@ -61,7 +61,7 @@ export class CallCounts implements CallListener {
     if (job.runMs > 0) calls.runSeconds.add(job.runMs / 1000); // of a call that was cut off nobody knows it
   }
 
-  refused({ counts, model, dialect }: Asked, { code }: ServeError): void {
+  refused({ counts, model, dialect }: CountedRequest, { code }: ServeError): void {
     if (counts) (model === null ? this.ofNone : this.of(model)).ended(dialect.name, code);
   }
 

@@ -7,7 +7,7 @@
 import type { ServeError } from '../../protocol/errors.js';
 import type { BatchRun } from '../dispatch/batch-run.js';
 import type { Job } from '../dispatch/job.js';
-import type { Answered, Asked, CallListener } from '../http/request/backend.js';
+import type { LoggedRequest, CountedRequest, RequestObserver } from '../http/request/backend.js';
 import { HTTP_STATUS } from '../http/socket/http-status.js';
 import type { HostFigures, HostReader } from '../machine/host-figures.js';
 import type { Model } from '../models/model.js';
@@ -49,7 +49,7 @@ export interface MmsNewsOptions {
   onProblem(problem: string): void;
 }
 
-export class MmsNews implements CallListener {
+export class MmsNews implements RequestObserver {
   readonly #listeners: readonly MmsListener[];
   readonly #options: MmsNewsOptions;
   readonly #batches = new WeakMap<BatchRun, EndedCalls>();
@@ -72,7 +72,7 @@ export class MmsNews implements CallListener {
     if (this.#timer !== null) clearInterval(this.#timer);
   }
 
-  settled({ model }: Asked, job: Job, status: number, error: ServeError | null): void {
+  settled({ model }: CountedRequest, job: Job, status: number, error: ServeError | null): void {
     const nowMs = performance.now();
     const answer = error !== null && HTTP_STATUS[error.code] === null ? null : classOf(status);
     const times = { queueMs: job.queueMs(nowMs), runMs: job.runMs, totalMs: nowMs - job.acceptedAtMs };
@@ -80,11 +80,11 @@ export class MmsNews implements CallListener {
     if (model !== null && job.hasBegun) this.#endOf(model, job, error === null);
   }
 
-  refused(_asked: Asked, _error: ServeError, status: number): void {
+  refused(_asked: CountedRequest, _error: ServeError, status: number): void {
     this.#count(status);
   }
 
-  answered(_asked: Answered, status: number): void {
+  answered(_asked: LoggedRequest, status: number): void {
     this.#count(status);
   }
 

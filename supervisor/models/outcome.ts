@@ -3,8 +3,11 @@ import { ServeError } from '../../protocol/errors.js';
 import type { Settled } from './model-health.js';
 
 export interface Outcome {
-  /** `done`: as many workers are ready as were asked for. `partial`: only some. `failed`: none, or nothing could be begun. */
-  readonly result: 'done' | 'partial' | 'failed';
+  /**
+   * `done`: as many workers are ready as were asked for. `partial`: only some. `failed`: none, or nothing could be begun.
+   * `unfinished`: the time limit of the request passed first, and the change goes on; only where a request has a limit.
+   */
+  readonly result: 'done' | 'partial' | 'failed' | 'unfinished';
   readonly wanted: number;
   readonly ready: number;
   /** Why workers are missing; null if none is. */

@@ -3,9 +3,9 @@ import { placeOf, type ResolvedOptions } from '../options/resolve.js';
 import { removeLeftovers } from '../store/archives/leftovers.js';
 import type { ModelStore } from '../store/model-store.js';
 import { planModels, type ModelPlan, type ModelsGiven } from './plan-models.js';
-import { openStore, planWanted } from './store-models.js';
+import { openStore, planStoreModels } from './store-models.js';
 
-export interface ServedPlans {
+export interface FirstModelPlans {
   readonly plans: readonly ModelPlan[];
   readonly store: ModelStore;
   /** What was left out, or has no effect, and why. */
@@ -13,7 +13,7 @@ export interface ServedPlans {
 }
 
 /** Interpreters are looked for, archives downloaded and unpacked here. @throws SERVE_CONFIG, and the reason of `stop` */
-export async function planServed(given: ModelsGiven): Promise<ServedPlans> {
+export async function planFirstModels(given: ModelsGiven): Promise<FirstModelPlans> {
   const { cwd, resolved, isMmsMode, stop } = given;
   const store = openStore(resolved, cwd);
   const named = await planModels(given);
@@ -21,7 +21,7 @@ export async function planServed(given: ModelsGiven): Promise<ServedPlans> {
   const onStop = (): void => store.close();
   stop?.addEventListener('abort', onStop);
   try {
-    const { plans, warnings } = await planWanted({
+    const { plans, warnings } = await planStoreModels({
       store,
       wanted: resolved.options.models,
       resolved,

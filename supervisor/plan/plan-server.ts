@@ -24,7 +24,7 @@ import type { ServeInternals, ServeOptions } from './given-options.js';
 import { findDevices, placeModels } from './plan-devices.js';
 import { listenerWarnings, planListeners, type ListenersPlan } from './plan-listeners.js';
 import type { FirstModel, ModelPlan, ModelsGiven } from './plan-models.js';
-import { planServed } from './first-models.js';
+import { planFirstModels } from './first-models.js';
 
 /** Everything that a server is made from, checked already. */
 export interface ServerPlan extends ListenersPlan {
@@ -50,7 +50,7 @@ export async function planServer(given: ServeOptions, internals: ServeInternals)
   const { models, warnings } = await gather(given, internals);
   const { resolved, cwd, isMmsMode, stop } = models;
   const listeners = planListeners(resolved, cwd, internals.isAlone !== true);
-  const { plans, store, warnings: modelWarnings } = await planServed(models);
+  const { plans, store, warnings: modelWarnings } = await planFirstModels(models);
   const release = (): void => store.close();
   return releasedOnFailure(release, async () => {
     if (resolved.options.watch) refuseUnwatchable(plans);

@@ -31,7 +31,7 @@ export function openStore(resolved: ResolvedOptions, folder: string): ModelStore
   return new ModelStore({ folder: path, allowedUrls, defaultHandler });
 }
 
-export interface WantedGiven {
+export interface StoreModelsGiven {
   readonly store: ModelStore;
   /** Null: none. */
   readonly wanted: WantedModels | null;
@@ -46,14 +46,18 @@ export interface WantedGiven {
   readonly stop: AbortSignal | undefined;
 }
 
-export interface WantedPlans {
+export interface StoreModelPlans {
   readonly plans: readonly ModelPlan[];
   /** What was left out, and why. */
   readonly warnings: readonly string[];
 }
 
 /** @throws SERVE_CONFIG, and the reason of `stop` */
-export async function planWanted({ store, wanted, ...given }: WantedGiven): Promise<WantedPlans> {
+export async function planStoreModels({
+  store,
+  wanted,
+  ...given
+}: StoreModelsGiven): Promise<StoreModelPlans> {
   if (wanted === null) return { plans: [], warnings: [] };
   const isAll = wanted === 'all';
   const place = placeOf(given.resolved, 'models');
@@ -84,7 +88,7 @@ export async function planWanted({ store, wanted, ...given }: WantedGiven): Prom
 async function planOne(
   store: ModelStore,
   { name, url }: WantedModel,
-  { resolved, cwd, stop }: Pick<WantedGiven, 'resolved' | 'cwd' | 'stop'>,
+  { resolved, cwd, stop }: Pick<StoreModelsGiven, 'resolved' | 'cwd' | 'stop'>,
   taken: ReadonlySet<string>,
 ): Promise<ModelPlan> {
   const stored = await store.find({ url, ...(name === null ? {} : { name }), mayGoUnnamed: true });

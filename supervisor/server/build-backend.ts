@@ -1,30 +1,31 @@
-/** What a server is for those who answer its requests. */
+/** Builds the `Backend`: all that request handlers may use of the server. */
 import { ServeError } from '../../protocol/errors.js';
 import type { Backend } from '../http/request/backend.js';
-import { Lobby } from '../dispatch/unrouted-bodies.js';
+import { UnroutedBodies } from '../dispatch/unrouted-bodies.js';
 import { inviteBody } from '../http/socket/http-server.js';
 import { isLastRequest } from '../http/socket/request-facts.js';
 import { EVERY_ADDRESS, isUnixSocket } from '../options/address.js';
 import type { ManagementPlan } from '../options/management.js';
-import { ServerAdmin } from './models/http-management.js';
+import { HttpManagement } from './models/http-management.js';
 import { modelReadiness, serverReadiness, type Readiness } from '../status/readiness.js';
 import type { ServerParts } from './parts.js';
 import type { ServerStatus } from '../status/server-status.js';
 import { serverStatus } from '../status/snapshot.js';
 
-export function backendOf(parts: ServerParts): Backend {
-  const { plan, options, served, jobs, webhooks, unsent, tally, log, ending } = parts;
+export function buildBackend(parts: ServerParts): Backend {
+  const { plan, options, served, jobs, webhooks, unsent, answerCounts, log, ending } = parts;
   const { keys, management, managementKeys, isMmsMode, resolved, store, cwd } = plan;
   return {
     models: served.registry,
-    admin: new ServerAdmin(served, { resolved, cwd, store, recent: tally.recent }),
+    modelManagement: new HttpManagement(served, { resolved, cwd, store, recent: answerCounts.recent }),
     options,
     jobs,
     webhooks,
+    observer: answerCounts,
     unsent,
     posts: { count: 0 },
-    replies: tally.replies,
-    lobby: new Lobby(),
+    replies: answerCounts.replies,
+    unroutedBodies: new UnroutedBodies(),
     keys,
     management: { keys: managementKeys, host: nameOf(management) },
     isMmsMode,
@@ -33,10 +34,6 @@ export function backendOf(parts: ServerParts): Backend {
     stopping: () => ending.lastReplies,
     closing: (request) => ending.lastReplies && isLastRequest(request),
     inviteBody,
-    onSettled: (asked, job, status, error) => tally.settled(asked, job, status, error),
-    onRefused: (asked, error, status) => tally.refused(asked, error, status),
-    onAnswered: (...answered) => tally.answered(...answered),
-    onBroken: (status) => tally.broken(status),
     status: () => statusOf(parts),
     readiness: (name) => (name === undefined ? readinessOf(parts) : readinessOfModel(parts, name)),
   };

@@ -1,5 +1,5 @@
 /** Who counts and tells what a server measures, as its options say: for a scrape, for the log, or for nobody. */
-import type { CallListener } from '../http/request/backend.js';
+import type { RequestObserver } from '../http/request/backend.js';
 import { HostReader } from '../machine/host-figures.js';
 import { MmsLines } from '../metrics/mms-lines.js';
 import { MmsNews } from '../metrics/mms-news.js';
@@ -23,7 +23,7 @@ export interface MetricsPlans {
 export class MetricsParts {
   /** Null: nobody scrapes. */
   readonly page: ServerMetrics | null;
-  readonly callListeners: readonly CallListener[];
+  readonly callListeners: readonly RequestObserver[];
   readonly workerObservers: readonly WorkerObserver[];
   readonly #news: MmsNews | null;
 

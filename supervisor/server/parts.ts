@@ -22,7 +22,7 @@ import { ServerNews } from './news.js';
 import type { ServerPlan } from '../plan/plan-server.js';
 import { sharedResources } from './shared-resources.js';
 import { DELAY_RESOLUTION_MS, type ServerFacts } from '../status/snapshot.js';
-import { Tally } from '../status/answer-counts.js';
+import { AnswerCounts } from '../status/answer-counts.js';
 
 /** An answer is held as it was written and as it is sent, encrypted, which is a little longer. */
 const TLS_COPIES = 2.1;
@@ -36,7 +36,7 @@ export class ServerParts {
   readonly guard: OrphanGuard;
   readonly webhooks: Webhooks;
   readonly metrics: MetricsParts;
-  readonly tally: Tally;
+  readonly answerCounts: AnswerCounts;
   readonly unsent: UnsentAnswers;
   readonly facts: ServerFacts;
   readonly jobs: KeptJobs;
@@ -53,13 +53,13 @@ export class ServerParts {
     this.guard = new OrphanGuard((why) => this.news.onUnguarded(why));
     this.webhooks = new Webhooks({ log: this.log, signer: this.options.webhookSecret });
     this.metrics = this.#newMetrics();
-    this.tally = this.#newTally();
+    this.answerCounts = this.#newTally();
     this.unsent = this.#newUnsent();
     this.facts = {
       version: VERSION,
       startedAt: new Date(),
       eventLoopDelay: monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS }),
-      replies: this.tally.replies,
+      replies: this.answerCounts.replies,
     };
     this.jobs = new KeptJobs(newRequestId, {
       onEnded: (job) => this.news.onJobEnded(job),
@@ -86,10 +86,10 @@ export class ServerParts {
     );
   }
 
-  #newTally(): Tally {
+  #newTally(): AnswerCounts {
     const { calls } = this.logs;
     const accessLog = calls && new AccessLog(calls, ({ spec }) => this.served.labelOf(spec));
-    return new Tally([...(accessLog === null ? [] : [accessLog]), ...this.metrics.callListeners]);
+    return new AnswerCounts([...(accessLog === null ? [] : [accessLog]), ...this.metrics.callListeners]);
   }
 
   #newUnsent(): UnsentAnswers {
@@ -121,7 +121,7 @@ export class ServerParts {
     const { host, port, headerTimeout } = this.options;
     const { management, metrics, tls } = this.plan;
     return new Listeners({ host, port, management, metrics, tls }, (handler, credentials) => {
-      const Response = watchedResponses(this.unsent, (...cut) => this.tally.cut(...cut));
+      const Response = watchedResponses(this.unsent, (...cut) => this.answerCounts.cut(...cut));
       return createHttpServer(headerTimeout, handler, Response, credentials);
     });
   }

@@ -7,9 +7,9 @@
  *    timeout.
  * 3. `kill`: nothing is waited for.
  *
- * Its parts are made and joined in `server-parts.ts`; what requests see of it is `backend-of.ts`.
+ * `parts.ts` makes the parts and joins them; `build-backend.ts` builds what request handlers see of them.
  */
-import { backendOf, statusOf } from './build-backend.js';
+import { buildBackend, statusOf } from './build-backend.js';
 import type { CloseOptions, ServerHandle } from './server-handle.js';
 import { ServerModels } from './models/server-models.js';
 import { ServerParts } from './parts.js';
@@ -72,7 +72,7 @@ export class Server implements ServerHandle {
     news.onOpen(listeners);
     metrics.start();
     await served.start(plan.models);
-    await listeners.answerBy(backendOf(this.#parts), metrics.page, plan.dialects);
+    await listeners.answerBy(buildBackend(this.#parts), metrics.page, plan.dialects);
     if (plan.isMmsMode) logs.writers.stdout.writeLines(MMS_READY);
   }
 

@@ -2,18 +2,18 @@
 import type { IncomingMessage } from 'node:http';
 import type { ServeError } from '../../protocol/errors.js';
 import type { Job } from '../dispatch/job.js';
-import type { Answered, Asked, CallListener } from '../http/request/backend.js';
+import type { LoggedRequest, CountedRequest, RequestObserver } from '../http/request/backend.js';
 import { httpStatus } from '../http/socket/http-status.js';
 import type { Model } from '../models/model.js';
 import { RecentCalls } from './recent-calls.js';
 
-export class Tally implements CallListener {
-  readonly #listeners: readonly CallListener[];
+export class AnswerCounts implements RequestObserver {
+  readonly #listeners: readonly RequestObserver[];
   readonly #replies = new Map<string, number>();
   /** By model, for whoever manages them. */
   readonly recent = new RecentCalls<Model>();
 
-  constructor(listeners: readonly CallListener[]) {
+  constructor(listeners: readonly RequestObserver[]) {
     this.#listeners = listeners;
   }
 
@@ -22,13 +22,13 @@ export class Tally implements CallListener {
     return this.#replies;
   }
 
-  settled(asked: Asked, job: Job, status: number, error: ServeError | null): void {
+  settled(asked: CountedRequest, job: Job, status: number, error: ServeError | null): void {
     this.#count(error?.code ?? 'ok');
     this.#countRecent(asked, error);
     for (const listener of this.#listeners) listener.settled(asked, job, status, error);
   }
 
-  refused(asked: Asked, error: ServeError, status: number): void {
+  refused(asked: CountedRequest, error: ServeError, status: number): void {
     if (asked.counts) {
       this.#count(error.code);
       this.#countRecent(asked, error);
@@ -37,7 +37,7 @@ export class Tally implements CallListener {
   }
 
   /** No call: it does not count. */
-  answered(asked: Answered, status: number, error: ServeError | null): void {
+  answered(asked: LoggedRequest, status: number, error: ServeError | null): void {
     for (const listener of this.#listeners) listener.answered(asked, status, error);
   }
 
@@ -50,7 +50,7 @@ export class Tally implements CallListener {
     for (const listener of this.#listeners) listener.cut(request, requestId, error);
   }
 
-  #countRecent({ model }: Asked, error: ServeError | null): void {
+  #countRecent({ model }: CountedRequest, error: ServeError | null): void {
     if (model !== null) this.recent.count(model, error !== null && httpStatus(error.code) === 503);
   }
 

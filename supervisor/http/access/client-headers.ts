@@ -12,7 +12,7 @@ export interface ClientHeaders {
 }
 
 /** Those of all dialects of a listener. */
-export interface HeardHeaders {
+export interface ClientHeaderNames {
   /** In lower case, in the dialects' order. */
   readonly keys: readonly string[];
   readonly callIds: readonly string[];
@@ -23,7 +23,9 @@ export interface HeardHeaders {
 /** This header of the answer to a background call names the job, for `GET /_k/jobs/:id`. */
 export const JOB_ID_HEADER = 'X-Banana-Job-Id';
 
-export function heardHeaders(dialects: Iterable<{ readonly clientHeaders?: ClientHeaders }>): HeardHeaders {
+export function clientHeaderNames(
+  dialects: Iterable<{ readonly clientHeaders?: ClientHeaders }>,
+): ClientHeaderNames {
   const said = Array.from(dialects, ({ clientHeaders = {} }) => clientHeaders);
   const ids = namesOf(said.map(({ callId }) => callId));
   return {

@@ -8,7 +8,7 @@ import { isThisMachine } from '../../options/address.js';
 import type { ServerOptions } from '../../options/resolve.js';
 import type { AllowedOrigins } from '../../options/cors-origin.js';
 import { keyOf, type ApiKeys } from './api-keys.js';
-import type { HeardHeaders } from './client-headers.js';
+import type { ClientHeaderNames } from './client-headers.js';
 
 export interface ManagementAccess {
   readonly keys: ApiKeys;
@@ -16,19 +16,19 @@ export interface ManagementAccess {
   readonly host: string | null;
 }
 
-interface Asked {
+interface ManagementRequest {
   readonly request: IncomingMessage;
-  readonly heard: HeardHeaders;
+  readonly headerNames: ClientHeaderNames;
 }
 
 /** SERVE_UNAUTHORIZED without a key that is known; SERVE_ORIGIN_REFUSED for a page, if none is needed; else null. */
 export function managementMistake(
-  { request, heard }: Asked,
+  { request, headerNames }: ManagementRequest,
   { keys, host }: ManagementAccess,
   allowed: AllowedOrigins | null,
 ): ServeError | null {
   if (keys.required)
-    return keys.allows(keyOf(request.headers, heard.keys)) ? null : new ServeError('SERVE_UNAUTHORIZED');
+    return keys.allows(keyOf(request.headers, headerNames.keys)) ? null : new ServeError('SERVE_UNAUTHORIZED');
   return originMistake(request, allowed) ?? nameMistake(request, host);
 }
 

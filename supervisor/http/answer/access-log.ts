@@ -11,10 +11,10 @@ import { HTTP_STATUS } from '../socket/http-status.js';
 import { writtenPath } from '../socket/request-facts.js';
 import { firstId } from '../socket/request-id.js';
 import { Attempts } from './attempts.js';
-import type { Answered, Asked, CallListener } from '../request/backend.js';
+import type { LoggedRequest, CountedRequest, RequestObserver } from '../request/backend.js';
 import type { Log } from '../../observe/log.js';
 
-export class AccessLog implements CallListener {
+export class AccessLog implements RequestObserver {
   readonly #log: Log;
   readonly #labelOf: (model: Model) => string;
   readonly #attempts = new Attempts();
@@ -25,7 +25,7 @@ export class AccessLog implements CallListener {
     this.#labelOf = labelOf;
   }
 
-  settled(asked: Asked, job: Job, status: number, error: ServeError | null): void {
+  settled(asked: CountedRequest, job: Job, status: number, error: ServeError | null): void {
     const { request } = asked;
     const nowMs = performance.now();
     const { path, requestId } = job.call;
@@ -51,14 +51,14 @@ export class AccessLog implements CallListener {
     this.#log.info(fields, `${request.method} ${path}`);
   }
 
-  refused(asked: Asked, { code }: ServeError): void {
+  refused(asked: CountedRequest, { code }: ServeError): void {
     const { request, requestId } = asked;
     const whose = this.#modelOf(asked);
     const fields = { ...traceOf(request), requestId, ...whose, ...this.#attemptOf(asked), code };
     this.#log.info(fields, `${request.method} ${writtenPath(request.url)} refused`);
   }
 
-  answered(asked: Answered, status: number, error: ServeError | null): void {
+  answered(asked: LoggedRequest, status: number, error: ServeError | null): void {
     if (!asked.isLogged) return;
     const { request, requestId, path, acceptedAtMs } = asked;
     const outcome = error === null ? { status } : { status, code: error.code };
@@ -76,14 +76,14 @@ export class AccessLog implements CallListener {
     this.#log.info(fields, `${request.method} ${writtenPath(request.url)} cut off`);
   }
 
-  #modelOf({ model }: Asked): { model?: string } {
+  #modelOf({ model }: CountedRequest): { model?: string } {
     const label = model === null ? '' : this.#labelOf(model);
     return label === '' ? {} : { model: label };
   }
 
   /** The attempt's number, from the second on. A client retries once it has its reply, so attempts end in their order. */
-  #attemptOf({ request, heard }: Asked): { attempt?: number } {
-    const id = firstId(request.headers, heard.callIds);
+  #attemptOf({ request, headerNames }: CountedRequest): { attempt?: number } {
+    const id = firstId(request.headers, headerNames.callIds);
     const attempt = id === null ? 1 : this.#attempts.count(id);
     return attempt === 1 ? {} : { attempt };
   }

@@ -1,7 +1,7 @@
 /** Answers a request with an error, in the shape that its dialect gives. */
 import type { ServeError } from '../../../protocol/errors.js';
 import { refuse } from '../socket/refuse.js';
-import type { Ask } from '../request/request-context.js';
+import type { RequestContext } from '../request/request-context.js';
 
 export interface ErrorFacts {
   /** Value of the Server-Timing header; absent if the request was no call. */
@@ -16,13 +16,13 @@ export interface ErrorFacts {
 export const NO_TIME = 'queue;dur=0, run;dur=0';
 
 /** Sends the error; also when the body is still arriving, or when a part of the answer is out already. Returns its status. */
-export function answerError(ask: Ask, error: ServeError, facts: ErrorFacts = {}): number {
-  const { backend, request, response, dialect, requestId } = ask;
-  const failure = dialect.fail(error, requestId, ask);
+export function answerError(context: RequestContext, error: ServeError, facts: ErrorFacts = {}): number {
+  const { backend, request, response, dialect, requestId } = context;
+  const failure = dialect.fail(error, requestId, context);
   const headers: Record<string, string | number> = {
     ...failure.headers,
     'X-Request-Id': requestId,
-    ...dialect.headers?.(ask),
+    ...dialect.headers?.(context),
   };
   if (facts.timing !== undefined) headers['Server-Timing'] = facts.timing;
   if (facts.allow !== undefined) headers['Allow'] = facts.allow;
@@ -33,7 +33,7 @@ export function answerError(ask: Ask, error: ServeError, facts: ErrorFacts = {})
 }
 
 /** The same for a request that gets no further than this: it is logged, and counted if it is a call. */
-export function refuseRequest(ask: Ask, error: ServeError, facts: ErrorFacts): void {
-  const status = answerError(ask, error, facts);
-  ask.backend.onRefused(ask, error, status);
+export function refuseRequest(context: RequestContext, error: ServeError, facts: ErrorFacts): void {
+  const status = answerError(context, error, facts);
+  context.backend.observer.refused(context, error, status);
 }

@@ -1,7 +1,7 @@
 /** Answers the caller of a background route while its job lives on. */
 import type { KeptJob } from '../../jobs/kept-jobs.js';
 import { httpStatus } from '../socket/http-status.js';
-import type { Ask } from '../request/request-context.js';
+import type { RequestContext } from '../request/request-context.js';
 import { JOB_ID_HEADER } from '../access/client-headers.js';
 
 const BODY = '{"started":true}\n';
@@ -11,13 +11,13 @@ export function statusOf({ error }: KeptJob): number {
   return error === null ? 200 : httpStatus(error.code);
 }
 
-export function answerStarted(ask: Ask, kept: KeptJob): void {
-  const { backend, request, response, dialect } = ask;
+export function answerStarted(context: RequestContext, kept: KeptJob): void {
+  const { backend, request, response, dialect } = context;
   const headers: Record<string, string | number> = {
     'Content-Type': 'application/json',
     'Content-Length': BODY.length,
     'X-Request-Id': kept.requestId,
-    ...dialect.headers?.(ask),
+    ...dialect.headers?.(context),
     [JOB_ID_HEADER]: kept.id,
   };
   if (backend.closing(request)) headers['Connection'] = 'close';

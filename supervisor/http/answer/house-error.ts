@@ -3,14 +3,14 @@ import { ERRORS, type ServeError } from '../../../protocol/errors.js';
 import { SUPPORTED_CODINGS } from '../socket/decode-body.js';
 import { httpStatus } from '../socket/http-status.js';
 import type { Failure } from '../socket/refuse.js';
-import type { Ask } from '../request/request-context.js';
+import type { RequestContext } from '../request/request-context.js';
 
-/** `ask` is null for what the HTTP parser has refused. */
-export function houseFailure(error: ServeError, requestId: string, ask: Ask | null): Failure {
+/** `context` is null for what the HTTP parser has refused. */
+export function houseFailure(error: ServeError, requestId: string, context: RequestContext | null): Failure {
   const isExposed =
     error.code === 'SERVE_INFERENCE_FAILED' &&
     error.detail !== '' &&
-    ask?.backend.options.exposeErrors === true;
+    context?.backend.options.exposeErrors === true;
   return {
     status: statusOf(error),
     headers: {

@@ -6,7 +6,7 @@ import type { Log } from '../../observe/log.js';
 import { boundRest } from '../socket/refuse.js';
 import { writtenPath } from '../socket/request-facts.js';
 import { answerError } from './answer-error.js';
-import type { Ask } from '../request/request-context.js';
+import type { RequestContext } from '../request/request-context.js';
 
 /** What a dialect may use of Koa's context. Programs compile against our types, and they may have none of Koa's. */
 export interface AnswerContext {
@@ -21,38 +21,38 @@ export interface AnswerContext {
   set(name: string, value: string): void;
 }
 
-export type WriteAnswer = (ctx: AnswerContext, ask: Ask) => void | Promise<void>;
+export type WriteAnswer = (ctx: AnswerContext, context: RequestContext) => void | Promise<void>;
 
 /**
  * Answers a request with what `write` sets. A ServeError that it throws is answered as its dialect says, and returned; else
  * null.
  */
-export type AnswerWithKoa = (ask: Ask, write: WriteAnswer) => Promise<ServeError | null>;
+export type AnswerWithKoa = (context: RequestContext, write: WriteAnswer) => Promise<ServeError | null>;
 
-interface Asked {
-  readonly ask: Ask;
+interface KoaRequest {
+  readonly context: RequestContext;
   readonly write: WriteAnswer;
   error: ServeError | null;
 }
 
 export function koaAnswers(log: Log): AnswerWithKoa {
   const app = new Koa();
-  const all = new WeakMap<IncomingMessage, Asked>();
+  const all = new WeakMap<IncomingMessage, KoaRequest>();
   app.use(async (ctx) => {
-    const asked = all.get(ctx.req) as Asked;
-    const { ask, write } = asked;
-    ctx.set('X-Request-Id', ask.requestId);
-    if (ask.backend.closing(ctx.req)) ctx.set('Connection', 'close');
-    ctx.set(ask.dialect.headers?.(ask) ?? {});
-    ask.response.once('finish', () => boundRest(ask.request));
+    const asked = all.get(ctx.req) as KoaRequest;
+    const { context, write } = asked;
+    ctx.set('X-Request-Id', context.requestId);
+    if (context.backend.closing(ctx.req)) ctx.set('Connection', 'close');
+    ctx.set(context.dialect.headers?.(context) ?? {});
+    context.response.once('finish', () => boundRest(context.request));
     try {
-      await write(ctx, ask);
-      if (ask.dialect.closes?.(ctx.status) === true) ctx.set('Connection', 'close');
+      await write(ctx, context);
+      if (context.dialect.closes?.(ctx.status) === true) ctx.set('Connection', 'close');
     } catch (thrown) {
       if (!(thrown instanceof ServeError)) throw thrown;
       ctx.respond = false;
       asked.error = thrown;
-      answerError(ask, thrown);
+      answerError(context, thrown);
     }
   });
   app.on('error', (thrown: unknown, ctx?: Koa.Context) => {
@@ -63,10 +63,10 @@ export function koaAnswers(log: Log): AnswerWithKoa {
     );
   });
   const handle = app.callback();
-  return async (ask, write) => {
-    const asked: Asked = { ask, write, error: null };
-    all.set(ask.request, asked);
-    await handle(ask.request, ask.response);
+  return async (context, write) => {
+    const asked: KoaRequest = { context, write, error: null };
+    all.set(context.request, asked);
+    await handle(context.request, context.response);
     return asked.error;
   };
 }

@@ -8,18 +8,18 @@ import type { Job, Sink } from '../../dispatch/job.js';
 import { onceClosed } from '../socket/request-facts.js';
 import { onceCut } from '../socket/watched-response.js';
 import { answerError } from './answer-error.js';
-import type { Ask } from '../request/request-context.js';
+import type { RequestContext } from '../request/request-context.js';
 import { serverTiming } from './server-timing.js';
 
 export class ReplySink implements Sink {
-  readonly #ask: Ask;
+  readonly #context: RequestContext;
   readonly #dispatcher: Pick<Dispatcher, 'giveUp'>;
   /** Callbacks of the chunks that wait for room in the connection. */
   #untaken: (() => void)[] = [];
   #hearsCut = false;
 
-  constructor(ask: Ask, dispatcher: Pick<Dispatcher, 'giveUp'>) {
-    this.#ask = ask;
+  constructor(context: RequestContext, dispatcher: Pick<Dispatcher, 'giveUp'>) {
+    this.#context = context;
     this.#dispatcher = dispatcher;
   }
 
@@ -42,7 +42,7 @@ export class ReplySink implements Sink {
   }
 
   #end(pieces: readonly Buffer[], bodyBytes: number, release: () => void): void {
-    const { request, response } = this.#ask;
+    const { request, response } = this.#context;
     const [first] = pieces;
     if (pieces.length > 1) {
       response.cork(); // so that the pieces leave in one gathered write
@@ -75,11 +75,11 @@ export class ReplySink implements Sink {
 
   /** Not every dialect tells its client what is wrong. */
   #logInvalid({ call: { model, route, requestId } }: Job, { code, message }: ServeError): void {
-    this.#ask.backend.log.error({ model, requestId, route, code }, message);
+    this.#context.backend.log.error({ model, requestId, route, code }, message);
   }
 
   chunk(job: Job, pieces: Buffer[], taken: () => void): void {
-    const { response } = this.#ask;
+    const { response } = this.#context;
     if (response.statusCode === RESET_CONTENT) {
       taken();
       return;
@@ -105,17 +105,17 @@ export class ReplySink implements Sink {
   }
 
   end(job: Job): void {
-    this.#ask.response.end();
+    this.#context.response.end();
     this.#settleOnceOut(job);
   }
 
   /** Most answers are with the kernel as soon as they are written; of the others it shows later whether they got out. */
   #settleOnceOut(job: Job): void {
-    const ask = this.#ask;
-    const { backend, request, response } = ask;
+    const context = this.#context;
+    const { backend, request, response } = context;
     const status = response.statusCode;
     if (response.writableLength === 0) {
-      backend.onSettled(ask, job, status, null);
+      backend.observer.settled(context, job, status, null);
       return;
     }
     let outcome: ServeError | null = new ServeError('SERVE_CANCELLED');
@@ -125,22 +125,22 @@ export class ReplySink implements Sink {
       if (!request.socket.destroyed) outcome = null;
     });
     onceClosed(request, response, () => {
-      if (!isSettled) backend.onSettled(ask, job, status, outcome);
+      if (!isSettled) backend.observer.settled(context, job, status, outcome);
       isSettled = true;
     });
   }
 
   fail(job: Job, error: ServeError): void {
-    const ask = this.#ask;
-    const { backend, response } = ask;
+    const context = this.#context;
+    const { backend, response } = context;
     let status = response.statusCode;
     if (error.code === 'SERVE_CANCELLED' || error.code === 'SERVE_SLOW_READER') response.destroy();
-    else status = answerError(ask, error, { timing: timingOf(job) });
-    backend.onSettled(ask, job, status, error);
+    else status = answerError(context, error, { timing: timingOf(job) });
+    backend.observer.settled(context, job, status, error);
   }
 
   #headers({ status, contentType, headers: lines }: ReplyHead): Record<string, string | number | string[]> {
-    const { backend, request, response, dialect } = this.#ask;
+    const { backend, request, response, dialect } = this.#context;
     // An app may name a header as it likes: `constructor`, too.
     const headers = Object.create(null) as Record<string, string | number | string[]>;
     if (contentType !== '' && mayHaveBody(status)) headers['Content-Type'] = contentType;
@@ -153,8 +153,8 @@ export class ReplySink implements Sink {
         headers[name] = before === undefined ? value : [before, value].flat().map(String);
       }
     }
-    headers['X-Request-Id'] = this.#ask.requestId;
-    if (dialect.headers !== undefined) Object.assign(headers, dialect.headers(this.#ask));
+    headers['X-Request-Id'] = this.#context.requestId;
+    if (dialect.headers !== undefined) Object.assign(headers, dialect.headers(this.#context));
     if (backend.closing(request) || dialect.closes?.(status) === true) headers['Connection'] = 'close';
     return headers;
   }
@@ -165,12 +165,12 @@ export class ReplySink implements Sink {
     headers: Record<string, string | number | string[]>,
   ): ServeError | null {
     try {
-      if (phrase === '') this.#ask.response.writeHead(status, headers);
-      else this.#ask.response.writeHead(status, phrase, headers);
+      if (phrase === '') this.#context.response.writeHead(status, headers);
+      else this.#context.response.writeHead(status, phrase, headers);
       return null;
     } catch (cause) {
       // Node takes them over one by one if the response has some already; those before the bad one must not stay.
-      for (const name of Object.keys(headers)) this.#ask.response.removeHeader(name);
+      for (const name of Object.keys(headers)) this.#context.response.removeHeader(name);
       const reason = cause instanceof Error ? cause.message : 'it cannot be sent';
       return new ServeError(
         'SERVE_OUTPUT_INVALID',

@@ -6,7 +6,7 @@
  * 3. receive: the body, within its limits.
  * 4. submit: a job (`submit-call.ts`).
  *
- * A body that must be read to know whose it is takes another way to the same end (`answer-from-lobby.ts`). What goes
+ * A body that must be read to know whose it is takes another way to the same end (`answer-unrouted.ts`). What goes
  * wrong before the job is submitted is thrown and answered in one place. After that the job tells its sink.
  */
 import type { IncomingMessage } from 'node:http';
@@ -15,8 +15,8 @@ import type { Admission } from '../../dispatch/arrivals.js';
 import type { ServerOptions } from '../../options/resolve.js';
 import { announcedBytes, receiveBody, type BodyLimits } from '../socket/receive-body.js';
 import { refuseRequest } from '../answer/answer-error.js';
-import { answerFromLobby, headerKeyIsEnough } from './answer-from-lobby.js';
-import type { Ask } from '../request/request-context.js';
+import { answerUnrouted, headerKeyIsEnough } from './answer-unrouted.js';
+import type { RequestContext } from '../request/request-context.js';
 import { awaitRoutes } from './await-routes.js';
 import type { CallPlan } from './call-plan.js';
 import { checkBody, fittingRoute } from './route-check.js';
@@ -24,46 +24,46 @@ import { refusedTiming } from '../answer/server-timing.js';
 import { submitCall } from './submit-call.js';
 
 /** Answers every request; rejects only for a defect of ours. */
-export async function answerCall(ask: Ask, plan: CallPlan): Promise<void> {
-  const { backend, request, response } = ask;
+export async function answerCall(context: RequestContext, plan: CallPlan): Promise<void> {
+  const { backend, request, response } = context;
   let place: Admission | null = null;
   try {
     const limits = bodyLimits(request, backend.options);
     const limitMs = plan.open === undefined ? deadlineOf(request.headers['x-request-timeout-seconds']) : null;
     const { target } = plan;
-    if (typeof target === 'function' || !headerKeyIsEnough(ask, plan)) {
-      const lobbyPlace = backend.lobby.admit();
+    if (typeof target === 'function' || !headerKeyIsEnough(context, plan)) {
+      const lobbyPlace = backend.unroutedBodies.admit();
       place = lobbyPlace;
-      await answerFromLobby(ask, plan, { limits, limitMs, place: lobbyPlace });
+      await answerUnrouted(context, plan, { limits, limitMs, place: lobbyPlace });
       return;
     }
     const { model } = target;
-    ask.model = model;
+    context.model = model;
     place = model.dispatcher.admit(limits.announcedBytes);
 
-    const routes = model.routes ?? (await awaitRoutes(ask, model, limitMs));
+    const routes = model.routes ?? (await awaitRoutes(context, model, limitMs));
     const route = fittingRoute(routes, target.route, request, plan);
     const deadlineMs = route.kind === 'background' ? null : limitMs; // nobody waits for its answer
-    if (deadlineMs !== null) model.dispatcher.checkDeadline(ask.acceptedAtMs + deadlineMs);
+    if (deadlineMs !== null) model.dispatcher.checkDeadline(context.acceptedAtMs + deadlineMs);
 
     backend.inviteBody(request, response);
     const body = await receiveBody(request, limits, place);
-    const opened = plan.open === undefined ? null : await plan.open(ask, body);
+    const opened = plan.open === undefined ? null : await plan.open(context, body);
     if (opened === null) checkBody(route, body);
 
-    const onRecord = submitCall(ask, plan, { model, route, deadlineMs, body, opened, place });
+    const onRecord = submitCall(context, plan, { model, route, deadlineMs, body, opened, place });
     if (onRecord !== null) await onRecord;
   } catch (thrown) {
     place?.release();
     if (!(thrown instanceof ServeError)) throw thrown;
-    fail(ask, thrown);
+    fail(context, thrown);
   }
 }
 
 /** A client that has left is told nothing. */
-function fail(ask: Ask, error: ServeError): void {
+function fail(context: RequestContext, error: ServeError): void {
   if (error.code === 'SERVE_CANCELLED') return;
-  refuseRequest(ask, error, { timing: refusedTiming(performance.now() - ask.acceptedAtMs) });
+  refuseRequest(context, error, { timing: refusedTiming(performance.now() - context.acceptedAtMs) });
 }
 
 /** @throws SERVE_BODY_TOO_LARGE, SERVE_UNSUPPORTED_CODING */

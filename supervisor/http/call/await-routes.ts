@@ -3,7 +3,7 @@ import { ServeError } from '../../../protocol/errors.js';
 import type { Routes } from '../../models/app-word.js';
 import type { Model } from '../../models/model.js';
 import { onceClosed } from '../socket/request-facts.js';
-import type { Ask } from '../request/request-context.js';
+import type { RequestContext } from '../request/request-context.js';
 
 /**
  * For a call that has a place, and only while no worker has loaded the app: the routes as soon as one has. Waits no
@@ -11,7 +11,7 @@ import type { Ask } from '../request/request-context.js';
  * @throws SERVE_CANCELLED if the client leaves, SERVE_QUEUE_TIMEOUT, SERVE_DEADLINE, SERVE_NOT_READY, SERVE_SHUTTING_DOWN
  */
 export async function awaitRoutes(
-  { request, response }: Ask,
+  { request, response }: RequestContext,
   model: Model,
   limitMs: number | null,
 ): Promise<Routes> {

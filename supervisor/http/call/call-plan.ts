@@ -6,7 +6,7 @@ import type { KeptJob } from '../../jobs/kept-jobs.js';
 import type { Routes } from '../../models/app-word.js';
 import type { Model } from '../../models/model.js';
 import type { Body } from '../socket/body-memory.js';
-import type { Ask } from '../request/request-context.js';
+import type { RequestContext } from '../request/request-context.js';
 
 /** Who is called. */
 export interface Target {
@@ -46,7 +46,7 @@ export interface CallPlan {
    * Takes the model's input out of a body that wraps it; without it the whole body is the input. The call outlives its
    * client then, and the client sets no deadline for it.
    */
-  readonly open?: (ask: Ask, body: Body) => Promise<OpenedBody>;
+  readonly open?: (context: RequestContext, body: Body) => Promise<OpenedBody>;
 }
 
 /** What stood in a body that wraps the model's input. */
@@ -57,5 +57,5 @@ export interface OpenedBody {
   /** The key, if the body has one. */
   readonly key: string | null;
   /** Answers the client, now or later; the call has been submitted, and may have failed at once. */
-  answerKept(ask: Ask, kept: KeptJob): void;
+  answerKept(context: RequestContext, kept: KeptJob): void;
 }

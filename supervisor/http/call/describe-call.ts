@@ -3,11 +3,11 @@ import { joinHeaderLines } from '../../../protocol/text/header-lines.js';
 import type { JobCall } from '../../dispatch/job.js';
 import { codingsOf } from '../socket/decode-body.js';
 import { writtenPath } from '../socket/request-facts.js';
-import type { Ask } from '../request/request-context.js';
+import type { RequestContext } from '../request/request-context.js';
 import type { CallPlan, NamedTarget } from './call-plan.js';
 
 export function describeCall(
-  { request, requestId }: Ask,
+  { request, requestId }: RequestContext,
   { format, params, asciiJson = false }: CallPlan,
   { model, route }: NamedTarget,
   deadlineMs: number | null,

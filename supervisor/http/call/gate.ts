@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { ServeError } from '../../../protocol/errors.js';
 import { keyOf } from '../access/api-keys.js';
-import type { Ask } from '../request/request-context.js';
+import type { RequestContext } from '../request/request-context.js';
 import { managementMistake, metricsMistake } from '../access/management-access.js';
 
 /** SERVE_BAD_REQUEST unless the request has one `Host` that can be one; null if it has. */
@@ -16,14 +16,17 @@ export function hostMistake(request: IncomingMessage): ServeError | null {
  * body, and whatever the path, so that a client without a key does not learn which there are. For the management API as
  * `management-access.ts` says, whatever the path on its own listener.
  */
-export function keyMistake(ask: Ask, auth: 'none' | 'call' | 'management' | 'body'): ServeError | null {
-  const { backend, request, heard } = ask;
-  if (ask.listener === 'metrics') return metricsMistake(request, backend.options);
+export function keyMistake(
+  context: RequestContext,
+  auth: 'none' | 'call' | 'management' | 'body',
+): ServeError | null {
+  const { backend, request, headerNames } = context;
+  if (context.listener === 'metrics') return metricsMistake(request, backend.options);
   if (auth === 'none') return null;
-  if (auth === 'management' || ask.listener === 'management')
-    return managementMistake(ask, backend.management, backend.options.corsOrigin);
+  if (auth === 'management' || context.listener === 'management')
+    return managementMistake(context, backend.management, backend.options.corsOrigin);
   if (auth === 'body' || !backend.keys.required) return null;
-  return backend.keys.allows(keyOf(request.headers, heard.keys))
+  return backend.keys.allows(keyOf(request.headers, headerNames.keys))
     ? null
     : new ServeError('SERVE_UNAUTHORIZED');
 }

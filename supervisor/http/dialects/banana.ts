@@ -6,7 +6,7 @@
 import { ServeError } from '../../../protocol/errors.js';
 import { STATUS_PATH } from '../../../protocol/reserved-paths.js';
 import type { Models } from '../../models/models.js';
-import type { Ask } from '../request/request-context.js';
+import type { RequestContext } from '../request/request-context.js';
 import { BANANA_CLIENTS, isBananaClient } from '../access/banana-clients.js';
 import type { Backend, ReadinessAnswer } from '../request/backend.js';
 import { houseFailure } from '../answer/house-error.js';
@@ -67,22 +67,27 @@ export const banana: DefaultDialect = {
   ...BANANA_CLIENTS,
   paths: new Map(PAGES.paths.map((path) => [path, PAGE_METHODS])),
 
-  claim(ask, models) {
-    const { method } = ask.request;
-    if (method === 'OPTIONS' && ask.path === '/') return null; // another dialect describes the whole listener there
-    const page = method === 'POST' ? null : PAGES.find(ask.path);
+  claim(context, models) {
+    const { method } = context.request;
+    if (method === 'OPTIONS' && context.path === '/') return null; // another dialect describes the whole listener there
+    const page = method === 'POST' ? null : PAGES.find(context.path);
     if (page !== null && (method === 'GET' || method === 'HEAD'))
       return { auth: page.value.auth, counts: false, methods: PAGE_METHODS, act: page.value };
-    const target = findRoute(ask.path, models);
-    if (target instanceof ServeError) return { ...refusal(ask, target), isGuess: true };
+    const target = findRoute(context.path, models);
+    if (target instanceof ServeError) return { ...refusal(context, target), isGuess: true };
     if (target !== null) {
       const isKnown = target.model.routes !== null;
-      return isKnown ? routeOperation(ask, target) : { ...routeOperation(ask, target), isGuess: true };
+      return isKnown
+        ? routeOperation(context, target)
+        : { ...routeOperation(context, target), isGuess: true };
     }
-    return PAGES.find(ask.path) === null ? guessRoute(ask, models) : wrongMethod(ask, PAGE_METHODS);
+    return PAGES.find(context.path) === null
+      ? guessRoute(context, models)
+      : wrongMethod(context, PAGE_METHODS);
   },
 
-  unclaimed: (ask, models) => refusal(ask, new ServeError('SERVE_NOT_FOUND', nothingHere(ask, models))),
+  unclaimed: (context, models) =>
+    refusal(context, new ServeError('SERVE_NOT_FOUND', nothingHere(context, models))),
 
   fail: houseFailure,
 };
@@ -106,16 +111,16 @@ function findRoute(path: string, models: Models): NamedTarget | ServeError | nul
 }
 
 /** Until the default model is loaded nobody knows its routes: a call waits in case it asks for one. */
-function guessRoute(ask: Ask, models: Models): Operation | null {
+function guessRoute(context: RequestContext, models: Models): Operation | null {
   const model = models.default;
-  const mayBeRoute = ask.request.method === 'POST' || ask.isWebSocket || ask.path === '/';
+  const mayBeRoute = context.request.method === 'POST' || context.isWebSocket || context.path === '/';
   if (model === null || model.routes !== null || !mayBeRoute) return null;
-  return { ...routeOperation(ask, { model, route: ask.path }), isGuess: true };
+  return { ...routeOperation(context, { model, route: context.path }), isGuess: true };
 }
 
 /** What is asked of a route, which is known or may yet turn out to be one. */
-function routeOperation(ask: Ask, target: NamedTarget): Operation {
-  const { method, headers } = ask.request;
+function routeOperation(context: RequestContext, target: NamedTarget): Operation {
+  const { method, headers } = context.request;
   const route = target.model.routes?.get(target.route);
   const isSocket = route?.kind === 'websocket';
   const methods = isSocket ? 'GET, OPTIONS' : 'POST, OPTIONS';
@@ -123,11 +128,11 @@ function routeOperation(ask: Ask, target: NamedTarget): Operation {
   const asciiJson = isBananaClient(headers);
   if (method === 'POST')
     return { auth: 'call', counts: true, methods, act: { target, format: 'auto', asciiJson } };
-  if (ask.isWebSocket && (isSocket || route === undefined))
+  if (context.isWebSocket && (isSocket || route === undefined))
     return { auth: 'call', counts: false, methods, act: { target, format: 'websocket', asciiJson } };
   if (method === 'OPTIONS')
     return { auth: 'call', counts: false, methods, act: { write: (ctx) => writeOptions(ctx, methods) } };
-  if (!isSocket) return wrongMethod(ask, methods);
+  if (!isSocket) return wrongMethod(context, methods);
   return { auth: 'call', counts: false, methods, act: { refuse: new ServeError('SERVE_UPGRADE_REQUIRED') } };
 }
 
@@ -137,18 +142,18 @@ const writeOptions = (ctx: Parameters<WriteAnswer>[0], methods: string): void =>
   ctx.body = '';
 };
 
-function refusal({ request }: Ask, error: ServeError): Operation {
+function refusal({ request }: RequestContext, error: ServeError): Operation {
   return { auth: 'call', counts: request.method === 'POST', methods: '', act: { refuse: error } };
 }
 
 /** Errors and the log have the path as it is written, so that nothing in it can end their lines. */
-function wrongMethod({ request: { method, url } }: Ask, methods: string): Operation {
+function wrongMethod({ request: { method, url } }: RequestContext, methods: string): Operation {
   const message = `${writtenPath(url)} takes ${methods}, not ${method}.`;
   const refuse = new ServeError('SERVE_METHOD_NOT_ALLOWED', message);
   return { auth: 'call', counts: false, methods, act: { refuse } };
 }
 
-function nothingHere({ request: { method, url } }: Ask, models: Models): string {
+function nothingHere({ request: { method, url } }: RequestContext, models: Models): string {
   const nothing = `There is no ${method} ${writtenPath(url)} here.`;
   if (models.default !== null) return nothing;
   const names = [...new Set(Array.from(models.all(), ({ spec }) => spec.name))];

@@ -5,7 +5,7 @@
  */
 import type { ServeError } from '../../../protocol/errors.js';
 import type { Models } from '../../models/models.js';
-import type { Ask } from '../request/request-context.js';
+import type { RequestContext } from '../request/request-context.js';
 import type { CallPlan } from '../call/call-plan.js';
 import type { ClientHeaders } from '../access/client-headers.js';
 import type { WriteAnswer } from '../answer/koa-answers.js';
@@ -22,13 +22,13 @@ export interface Dialect {
    * Says what this request is, by its path and method; nothing is read of its body. Null if it is no request of this
    * dialect: the next one is asked. A ServeError that it throws refuses the request, which counts as a call.
    */
-  claim(ask: Ask, models: Models): Operation | null;
-  /** Says how an error looks here. `ask` is null for what the HTTP parser has refused. */
-  fail(error: ServeError, requestId: string, ask: Ask | null): Failure;
+  claim(context: RequestContext, models: Models): Operation | null;
+  /** Says how an error looks here. `context` is null for what the HTTP parser has refused. */
+  fail(error: ServeError, requestId: string, context: RequestContext | null): Failure;
   /** Headers in which its clients show their keys and name their calls; they count on every path of a listener. */
   readonly clientHeaders?: ClientHeaders;
   /** Headers of every answer to a request that this dialect has claimed. */
-  headers?(ask: Ask): Readonly<Record<string, string>>;
+  headers?(context: RequestContext): Readonly<Record<string, string>>;
   /** The names of those headers in lower case, where an app may not set them: what it says of them is left out. */
   readonly ownHeaders?: ReadonlySet<string>;
   /** Whether an answer with this status, the app's or the dialect's own, ends its connection; `fail` says it of errors. */
@@ -38,7 +38,7 @@ export interface Dialect {
 /** The dialect of a listener that answers what nobody claims. */
 export interface DefaultDialect extends Dialect {
   /** Also asked of a request whose path cannot be read, as it is written then. Throws nothing. */
-  unclaimed(ask: Ask, models: Models): Operation;
+  unclaimed(context: RequestContext, models: Models): Operation;
 }
 
 export interface Operation {
@@ -57,7 +57,7 @@ export interface Operation {
 
 /** An answer that the dialect writes itself. Rejects only for a defect of ours. */
 export interface OwnAnswer {
-  answer(ask: Ask): void | Promise<void>;
+  answer(context: RequestContext): void | Promise<void>;
 }
 
 /** An answer of the dialect's own by way of Koa. A ServeError that it throws is answered as `fail` says. */

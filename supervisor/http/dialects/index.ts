@@ -9,7 +9,7 @@ import { INFERENCE_API } from './mms/inference-api.js';
 import { inferenceDialect, mmsInference } from './mms/inference.js';
 import { MANAGEMENT_API } from './mms/management-api.js';
 import { mmsManagement } from './mms/management.js';
-import { mmsVoice } from './mms/voice.js';
+import { mmsStyle } from './mms/answer-style.js';
 import { potassium } from './potassium/potassium.js';
 
 export interface Dialects {
@@ -31,15 +31,15 @@ export const MMS_DIALECTS: Dialects = {
 };
 
 function worded(dialect: Dialect): Dialect {
-  return { ...dialect, fail: mmsVoice.fail };
+  return { ...dialect, fail: mmsStyle.fail };
 }
 
 /** Its own clients, which only send `POST`, would take any other answer than theirs for a success. */
 function wordedGateway(): Dialect {
   return {
     ...gateway,
-    fail: (error, requestId, ask) =>
-      (ask?.request.method === 'POST' ? gateway : mmsVoice).fail(error, requestId, ask),
+    fail: (error, requestId, context) =>
+      (context?.request.method === 'POST' ? gateway : mmsStyle).fail(error, requestId, context),
   };
 }
 
@@ -80,7 +80,7 @@ export function dialectsOf({
   const both = isManagementShared ? withManagement(main) : main;
   if (metrics === null) return { main: both, management: MANAGEMENT_DIALECTS, metrics: null };
   const house = metricsDialect(metrics);
-  const dialect: DefaultDialect = isMmsMode ? { ...house, fail: mmsVoice.fail } : house;
+  const dialect: DefaultDialect = isMmsMode ? { ...house, fail: mmsStyle.fail } : house;
   return {
     main: areMetricsOnMain ? { ...both, inOrder: [dialect, ...both.inOrder] } : both,
     management: MANAGEMENT_DIALECTS,

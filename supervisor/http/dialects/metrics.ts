@@ -1,6 +1,6 @@
 /** `GET /metrics`, for Prometheus: on the main listener with the key of calls, or on a listener of its own, without one. */
 import { ServeError } from '../../../protocol/errors.js';
-import type { Ask } from '../request/request-context.js';
+import type { RequestContext } from '../request/request-context.js';
 import { houseFailure } from '../answer/house-error.js';
 import type { MetricsPage } from '../request/metrics-page.js';
 import type { DefaultDialect, Operation } from './dialect.js';
@@ -20,13 +20,13 @@ export function metricsDialect(page: MetricsPage): DefaultDialect {
   return {
     name: 'metrics',
     paths: new Map([[METRICS_PATH, METHODS]]),
-    claim: (ask) => {
-      const { method } = ask.request;
-      if (ask.listener === 'metrics' && method === 'OPTIONS') return operation(ask, DESCRIBE);
-      if (ask.path !== METRICS_PATH || ask.isWebSocket) return null;
-      return method === 'GET' || method === 'HEAD' ? operation(ask, scrape) : null;
+    claim: (context) => {
+      const { method } = context.request;
+      if (context.listener === 'metrics' && method === 'OPTIONS') return operation(context, DESCRIBE);
+      if (context.path !== METRICS_PATH || context.isWebSocket) return null;
+      return method === 'GET' || method === 'HEAD' ? operation(context, scrape) : null;
     },
-    unclaimed: (ask) => operation(ask, { refuse: nothingHere(ask) }),
+    unclaimed: (context) => operation(context, { refuse: nothingHere(context) }),
     fail: houseFailure,
   };
 }
@@ -39,11 +39,11 @@ const DESCRIBE: Operation['act'] = {
   },
 };
 
-function operation({ listener }: Ask, act: Operation['act']): Operation {
+function operation({ listener }: RequestContext, act: Operation['act']): Operation {
   return { auth: listener === 'metrics' ? 'none' : 'call', counts: false, methods: METHODS, act };
 }
 
-function nothingHere({ path, request: { method } }: Ask): ServeError {
+function nothingHere({ path, request: { method } }: RequestContext): ServeError {
   return path === METRICS_PATH
     ? new ServeError('SERVE_METHOD_NOT_ALLOWED', `${METRICS_PATH} takes ${METHODS}, not ${method}.`)
     : new ServeError('SERVE_NOT_FOUND', `Metrics are at GET ${METRICS_PATH}, and nothing else is here.`);

@@ -13,17 +13,17 @@ import type { Webhooks } from '../../webhooks/webhooks.js';
 import type { ServerOptions } from '../../options/resolve.js';
 import type { UnsentAnswers } from '../socket/unsent-answers.js';
 import type { ApiKeys } from '../access/api-keys.js';
-import type { HeardHeaders } from '../access/client-headers.js';
-import type { Lobby } from '../../dispatch/unrouted-bodies.js';
+import type { ClientHeaderNames } from '../access/client-headers.js';
+import type { UnroutedBodies } from '../../dispatch/unrouted-bodies.js';
 import type { ManagementAccess } from '../access/management-access.js';
-import type { ModelsAdmin } from './model-management.js';
+import type { ModelManagement } from './model-management.js';
 
 /** What the server counts and logs of a request. */
-export interface Asked {
+export interface CountedRequest {
   readonly request: IncomingMessage;
   readonly requestId: string;
   /** The headers in which its client may have named the call. */
-  readonly heard: HeardHeaders;
+  readonly headerNames: ClientHeaderNames;
   /** Whether it is a call, as the operation says that it was claimed for. */
   readonly counts: boolean;
   /** The dialect that has claimed it, else the one that answers what nobody claims. */
@@ -33,7 +33,7 @@ export interface Asked {
 }
 
 /** A request that is answered without a call. */
-export interface Answered extends Asked {
+export interface LoggedRequest extends CountedRequest {
   readonly path: string;
   /** On the monotonic clock. */
   readonly acceptedAtMs: number;
@@ -42,13 +42,13 @@ export interface Answered extends Asked {
 }
 
 /** Is told what becomes of requests. */
-export interface CallListener {
+export interface RequestObserver {
   /** A call has come to its end. `status` is what the client was sent, if it did not leave before. */
-  settled(asked: Asked, job: Job, status: number, error: ServeError | null): void;
+  settled(asked: CountedRequest, job: Job, status: number, error: ServeError | null): void;
   /** The request got no further than this, and was answered with `status`; it was a call if it `counts`. */
-  refused(asked: Asked, error: ServeError, status: number): void;
+  refused(asked: CountedRequest, error: ServeError, status: number): void;
   /** A request was answered that is no call, a page or a probe; `error`: what it was told. */
-  answered(asked: Answered, status: number, error: ServeError | null): void;
+  answered(asked: LoggedRequest, status: number, error: ServeError | null): void;
   /** What came was no request, and was answered with `status`. */
   broken(status: number): void;
   /** An answer was cut off that is no call's: a gateway's reply, a kept job, an error. */
@@ -65,7 +65,7 @@ export interface ReadinessAnswer {
 export interface Backend {
   readonly models: Models;
   /** Adds, changes and removes models, for those who manage them over HTTP. */
-  readonly admin: ModelsAdmin;
+  readonly modelManagement: ModelManagement;
   readonly options: ServerOptions;
   readonly log: Log;
   /** Asked before anything is read; a call whose body may hold the key is asked again once that is read. */
@@ -77,25 +77,21 @@ export interface Backend {
   readonly hasGpu: boolean;
   readonly jobs: KeptJobs;
   readonly webhooks: Webhooks;
+  /** Is called with the outcome of every request: counts, access log and metrics hang on it. */
+  readonly observer: RequestObserver;
   readonly unsent: UnsentAnswers;
   /** Number of POSTs so far, for Potassium's `sequence_number`. */
   readonly posts: { count: number };
   /** Number of answers to calls so far, by `ok` or error code. */
   readonly replies: ReadonlyMap<string, number>;
   /** Where bodies arrive that do not say yet whose they are. */
-  readonly lobby: Lobby;
+  readonly unroutedBodies: UnroutedBodies;
   /** Whether the server takes no more calls, because it is going. */
   stopping(): boolean;
   /** Whether the reply to this request ends its connection: the server is going, and nothing was pipelined behind it. */
   closing(request: IncomingMessage): boolean;
   /** Answers `Expect: 100-continue` once the call has a place. */
   inviteBody(request: IncomingMessage, response: ServerResponse): void;
-  onSettled(asked: Asked, job: Job, status: number, error: ServeError | null): void;
-  onRefused(asked: Asked, error: ServeError, status: number): void;
-  /** A request was answered that is no call, a page or a probe; `error`: what it was told. */
-  onAnswered(asked: Answered, status: number, error: ServeError | null): void;
-  /** What came was no request, and was answered with `status`. */
-  onBroken(status: number): void;
   status(): object;
   /** Of the server, or of one model, strictly. @throws SERVE_MODEL_NOT_FOUND */
   readiness(model?: string): ReadinessAnswer;

@@ -2,11 +2,11 @@
  * What a management dialect asks of the server: models that come, change and go, and what is true of them now. The words
  * are the house's; a dialect has its own for them. `server/models/http-management.ts` answers.
  */
-import type { ServeError } from '../../../protocol/errors.js';
-import type { FullModelRef, ModelRef, WorkerBounds } from '../../models/models.js';
+import type { ErrorCode } from '../../../protocol/errors.js';
+import type { Accepted, FullModelRef, ModelRef, Outcome, WorkerBounds } from '../../models/models.js';
 
 /** Options of a model that may be given when it is registered, and changed while it serves. */
-export interface AdminOptions {
+export interface ManagedOptions {
   readonly batchSize?: number;
   readonly maxBatchDelayMs?: number;
   readonly runTimeoutMs?: number;
@@ -15,7 +15,7 @@ export interface AdminOptions {
 }
 
 /** A model of the store, and what it is to be. */
-export interface NewModel extends AdminOptions {
+export interface NewModel extends ManagedOptions {
   /** Its place in the store. */
   readonly url: string;
   /** That of its manifest, or of its file, if left out. */
@@ -26,31 +26,6 @@ export interface NewModel extends AdminOptions {
   /** Whoever asks has left: a download is called off. What is found already is registered all the same. */
   readonly signal?: AbortSignal;
 }
-
-/** What has become of a wish for workers. */
-export interface ScaleEnd {
-  /**
-   * `done`: as many workers are ready as are wanted, and no other is there. `failed`: at least one cannot start, or nothing
-   * could be begun, or the model was unregistered meanwhile (SERVE_MODEL_NOT_FOUND). `unfinished`: the time that a start
-   * may take is over, and neither is known yet.
-   */
-  readonly result: 'done' | 'failed' | 'unfinished';
-  readonly wanted: number;
-  readonly ready: number;
-  /** Why it failed; null if it did not. */
-  readonly error: ServeError | null;
-}
-
-export interface Scaling {
-  readonly accepted: FullModelRef;
-  /** Never rejects. */
-  readonly settled: Promise<ScaleEnd>;
-  /** Whether nothing else was asked of this model since, and it is registered. */
-  isLastWord(): boolean;
-}
-
-/** `gone`: nothing of it is left. `timedOut`: its end goes on. `interrupted`: the server ends, and takes it along. */
-export type UnregisterEnd = 'gone' | 'timedOut' | 'interrupted';
 
 /** One process of a model, or a place of one that has none at the moment. */
 export interface WorkerFacts {
@@ -72,7 +47,7 @@ export interface WorkerFacts {
 }
 
 /** What is true of one version of a model at the moment of asking. */
-export interface ModelFacts extends FullModelRef, Required<AdminOptions> {
+export interface ModelFacts extends FullModelRef, Required<ManagedOptions> {
   /** As it was asked for; the path of its app if it came another way than by the store. */
   readonly url: string;
   /** What its workers run in, such as `node`. */
@@ -93,31 +68,46 @@ export interface ModelFacts extends FullModelRef, Required<AdminOptions> {
   readonly workers: readonly WorkerFacts[];
 }
 
-export interface ModelsAdmin {
+/** Changes take effect at once, in the order of the requests; `settled` says what came of one, and never rejects. */
+export interface ModelManagement {
   /**
    * Adds a model of the store, which has no workers until it is scaled. Waits for one of the same name and version that is
    * being unregistered. Rejects with SERVE_MODEL_NOT_FOUND if the store has no such model, SERVE_MODEL_CONFLICT,
-   * SERVE_BAD_REQUEST, SERVE_SHUTTING_DOWN, and with what the store refuses.
+   * SERVE_BAD_REQUEST, SERVE_SHUTTING_DOWN, and with the errors of the store.
    */
   register(model: NewModel): Promise<FullModelRef>;
   /**
-   * Fewer workers than `min` are made more, more than `max` fewer. One that goes has `drainMs` to end its calls. What had
-   * given up gets a new start. @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND, SERVE_CONFIG
+   * Starts the first workers of a model that was registered just now. If they cannot start, and nothing else was asked of
+   * the model meanwhile, it is unregistered again. @throws as `scale`
    */
-  scale(ref: ModelRef, bounds: WorkerBounds, drainMs: number): Scaling;
+  start(ref: ModelRef, workers: number): Accepted;
   /**
-   * Changes options, which hold at once; no call is lost. What its workers were told is told to new ones, that come one by
-   * one. @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND
+   * Fewer workers than `min` are made more, more than `max` fewer. A worker that goes has `drainMs` to end its calls. Slots
+   * that had given up start again. The outcome is `failed` if one worker cannot start, or with SERVE_MODEL_NOT_FOUND if the
+   * model was unregistered meanwhile; `unfinished` if the init timeout passed first.
+   * @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND, SERVE_CONFIG
    */
-  change(ref: ModelRef, options: AdminOptions): Scaling;
+  scale(ref: ModelRef, bounds: WorkerBounds, drainMs: number): Accepted;
+  /**
+   * Changes options, which hold at once; no call is lost. Where a worker has to know them, workers are replaced one by one.
+   * @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND
+   */
+  change(ref: ModelRef, options: ManagedOptions): Accepted;
   /**
    * Refuses new and waiting calls from now on; those that have begun, and the workers, have `timeoutMs` to end. Asked again
-   * while that goes on, it waits again. Rejects with SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND, and with
-   * SERVE_MODEL_CONFLICT for the default one of several versions.
+   * meanwhile, it waits again. The outcome is `unfinished` if that time passed first, `failed` if the server ends.
+   * @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND; SERVE_MODEL_CONFLICT for the default one of several versions
    */
-  unregister(ref: ModelRef, timeoutMs: number): Promise<UnregisterEnd>;
+  unregister(ref: ModelRef, timeoutMs: number): Accepted;
   /** @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND */
   setDefault(ref: FullModelRef): void;
   /** Every version of every model, those that are leaving last. */
   describe(): readonly ModelFacts[];
 }
+
+/** Whether workers could not start; not if the server ends, or somebody else has unregistered the model. */
+export function isStartFailure({ result, error }: Outcome): boolean {
+  return result === 'failed' && (error === null || !NO_START_FAILURE.has(error.code));
+}
+
+const NO_START_FAILURE: ReadonlySet<ErrorCode> = new Set(['SERVE_SHUTTING_DOWN', 'SERVE_MODEL_NOT_FOUND']);

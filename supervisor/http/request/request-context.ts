@@ -5,12 +5,12 @@ import type { Model } from '../../models/model.js';
 import type { Failure } from '../socket/refuse.js';
 import { requestIdOf } from '../socket/request-id.js';
 import { nameAnswer } from '../socket/watched-response.js';
-import type { Answered, Backend } from './backend.js';
+import type { LoggedRequest, Backend } from './backend.js';
 
 /** Which of the server's listeners a request has come by. */
 export type Listener = 'main' | 'management' | 'metrics';
 
-export interface Ask extends Answered {
+export interface RequestContext extends LoggedRequest {
   readonly backend: Backend;
   readonly listener: Listener;
   readonly request: IncomingMessage;
@@ -25,23 +25,23 @@ export interface Ask extends Answered {
   /** From the headers; a dialect that has one in the body sets it once that is read. */
   requestId: string;
   /** The dialect that has claimed the request; until one has, the listener's default. */
-  dialect: Voice;
+  dialect: AnswerStyle;
   counts: boolean;
   isLogged: boolean;
   model: Model | null;
 }
 
 /** Names the request by its headers, else by the id in its body, if it has one, else anew. */
-export function nameAsk(ask: Ask, inBody: string | null = null): void {
-  ask.requestId = requestIdOf(ask.request.headers, ask.heard.callIds, inBody);
-  nameAnswer(ask.response, ask.requestId);
+export function nameRequest(context: RequestContext, inBody: string | null = null): void {
+  context.requestId = requestIdOf(context.request.headers, context.headerNames.callIds, inBody);
+  nameAnswer(context.response, context.requestId);
 }
 
 /** How a dialect speaks: all that the core knows of it once a request is claimed. */
-export interface Voice {
+export interface AnswerStyle {
   readonly name: string;
-  fail(error: ServeError, requestId: string, ask: Ask | null): Failure;
-  headers?(ask: Ask): Readonly<Record<string, string>>;
+  fail(error: ServeError, requestId: string, context: RequestContext | null): Failure;
+  headers?(context: RequestContext): Readonly<Record<string, string>>;
   /** The names of those headers in lower case, where an app may not set them: what it says of them is left out. */
   readonly ownHeaders?: ReadonlySet<string>;
   /** Whether an answer with this status ends its connection; of errors the `Failure` says it. */

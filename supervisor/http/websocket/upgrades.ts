@@ -5,7 +5,7 @@ import { WebSocketServer, type WebSocket } from 'ws';
 import { ServeError } from '../../../protocol/errors.js';
 import { asSentence } from '../../../protocol/text/sentences.js';
 import { refuseRequest } from '../answer/answer-error.js';
-import type { Ask } from '../request/request-context.js';
+import type { RequestContext } from '../request/request-context.js';
 import type { CallPlan, NamedTarget } from '../call/call-plan.js';
 import type { Cors } from '../access/cors.js';
 import { hasBody } from '../socket/request-facts.js';
@@ -33,21 +33,27 @@ export class Upgrades {
   }
 
   /** Opens the WebSocket, or refuses it. `mistake` is what the gate has found, if it did. */
-  open(ask: Ask, plan: WebSocketPlan, mistake: ServeError | null, socket: Socket, head: Buffer): void {
-    ask.model = plan.target.model;
+  open(
+    context: RequestContext,
+    plan: WebSocketPlan,
+    mistake: ServeError | null,
+    socket: Socket,
+    head: Buffer,
+  ): void {
+    context.model = plan.target.model;
     try {
-      this.#check(ask.request, mistake);
+      this.#check(context.request, mistake);
       const place = plan.target.model.dispatcher.admit(0);
       let isOpen = false;
-      const flaw = this.#shakeHands(ask, socket, head, (ws) => {
+      const flaw = this.#shakeHands(context, socket, head, (ws) => {
         isOpen = true;
-        new WebSocketCall(ask, plan, plan.target, ws).submit(place);
+        new WebSocketCall(context, plan, plan.target, ws).submit(place);
       });
       if (!isOpen) place.release(); // it was refused, or the client has hung up
       if (flaw !== null) throw flaw;
     } catch (thrown) {
       if (!(thrown instanceof ServeError)) throw thrown;
-      refuseUpgrade(ask, socket, thrown);
+      refuseUpgrade(context, socket, thrown);
     }
   }
 
@@ -58,14 +64,19 @@ export class Upgrades {
   }
 
   /** Returns what is wrong with the handshake, with nothing answered; null if nothing is. */
-  #shakeHands(ask: Ask, socket: Socket, head: Buffer, onOpen: (ws: WebSocket) => void): ServeError | null {
-    const addId = (lines: string[]): unknown => lines.push(`X-Request-Id: ${ask.requestId}`);
+  #shakeHands(
+    context: RequestContext,
+    socket: Socket,
+    head: Buffer,
+    onOpen: (ws: WebSocket) => void,
+  ): ServeError | null {
+    const addId = (lines: string[]): unknown => lines.push(`X-Request-Id: ${context.requestId}`);
     const onMistake = ({ message }: Error): void => {
       mistake = new ServeError('SERVE_BAD_REQUEST', `This is no WebSocket handshake: ${asSentence(message)}`);
     };
     let mistake: ServeError | null = null;
     this.#handshakes.on('headers', addId).on('wsClientError', onMistake);
-    this.#handshakes.handleUpgrade(ask.request, socket, head, onOpen);
+    this.#handshakes.handleUpgrade(context.request, socket, head, onOpen);
     this.#handshakes.off('headers', addId).off('wsClientError', onMistake);
     return mistake;
   }
@@ -93,12 +104,12 @@ function handshakeMistake({ headers }: IncomingMessage): ServeError | null {
 }
 
 /** Refuses as any other request is refused, on a connection that no HTTP parser reads any more. */
-function refuseUpgrade(ask: Ask, socket: Socket, error: ServeError): void {
-  const { response } = ask;
+function refuseUpgrade(context: RequestContext, socket: Socket, error: ServeError): void {
+  const { response } = context;
   socket.on('error', () => {}); // it may hang up first
   response.assignSocket(socket);
   response.once('finish', () => socket.destroySoon());
-  refuseRequest(ask, error, { close: true });
+  refuseRequest(context, error, { close: true });
 }
 
 /** RFC 6455 section 4.1. HTTP/1.0 knows no upgrades (RFC 9110 section 7.8), and no frame could follow a body. */

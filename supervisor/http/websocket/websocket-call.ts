@@ -11,7 +11,7 @@ import type { Admission } from '../../dispatch/arrivals.js';
 import { Job, type Conversation, type Sink } from '../../dispatch/job.js';
 import { formatMs } from '../../options/units.js';
 import type { Model } from '../../models/model.js';
-import type { Ask } from '../request/request-context.js';
+import type { RequestContext } from '../request/request-context.js';
 import type { CallPlan, NamedTarget } from '../call/call-plan.js';
 import { httpStatus } from '../socket/http-status.js';
 import type { Answer } from '../socket/unsent-connection.js';
@@ -27,7 +27,7 @@ const GOING_AWAY_SILENCE_MS = 1000;
 type State = 'open' | 'client left' | 'app closed';
 
 export class WebSocketCall implements Sink, Conversation, Answer {
-  readonly #ask: Ask;
+  readonly #context: RequestContext;
   readonly #model: Model;
   readonly #ws: WebSocket;
   readonly #job: Job;
@@ -43,11 +43,11 @@ export class WebSocketCall implements Sink, Conversation, Answer {
   readonly queuedBytes = 0;
   readonly isOut = false;
 
-  constructor(ask: Ask, plan: CallPlan, target: NamedTarget, ws: WebSocket) {
-    this.#ask = ask;
+  constructor(context: RequestContext, plan: CallPlan, target: NamedTarget, ws: WebSocket) {
+    this.#context = context;
     this.#model = target.model;
     this.#ws = ws;
-    const call = describeCall(ask, plan, target, null, 0);
+    const call = describeCall(context, plan, target, null, 0);
     this.#job = new Job(call, [], { acceptedAtMs: performance.now(), deadlineAtMs: null }, this);
     this.#job.conversation = this;
     this.#outbox = new Outbox((bytes) => target.model.dispatcher.countSaid(bytes));
@@ -81,7 +81,7 @@ export class WebSocketCall implements Sink, Conversation, Answer {
   }
 
   waiting(): void {
-    if (this.#ask.backend.stopping()) this.#goingAway ??= shuttingDown();
+    if (this.#context.backend.stopping()) this.#goingAway ??= shuttingDown();
     const { websocketIdleTimeout } = this.#model.options;
     this.#silence.begin(this.#goingAway === null ? websocketIdleTimeout : GOING_AWAY_SILENCE_MS);
   }
@@ -115,7 +115,7 @@ export class WebSocketCall implements Sink, Conversation, Answer {
   }
 
   #listen(): void {
-    const { socket } = this.#ask.request;
+    const { socket } = this.#context.request;
     const ws = this.#ws;
     socket.prependListener('data', (chunk: Buffer) => this.#onBytes(chunk.length)); // before it is read as frames
     socket.on('data', () => this.#onRead()); // and after
@@ -175,7 +175,7 @@ export class WebSocketCall implements Sink, Conversation, Answer {
     if (this.#state !== 'open') return;
     this.#state = 'client left';
     this.#farewell = why;
-    this.#closing ??= new ClosingHandshake(this.#ws, this.#ask.request.socket);
+    this.#closing ??= new ClosingHandshake(this.#ws, this.#context.request.socket);
     // The app still gets what the client sent before it left, if the call has begun.
     if (this.#outbox.isEmpty || this.#job.isQueued) this.#giveUpLeft();
   }
@@ -203,19 +203,19 @@ export class WebSocketCall implements Sink, Conversation, Answer {
 
   #close(code: number, reason?: string): void {
     this.#ws.close(code, reason);
-    this.#closing ??= new ClosingHandshake(this.#ws, this.#ask.request.socket);
+    this.#closing ??= new ClosingHandshake(this.#ws, this.#context.request.socket);
   }
 
   #onSettled(error: ServeError | null): void {
     this.#silence.end();
     this.#outbox.clear();
     const status = error === null ? 101 : httpStatus(error.code);
-    this.#ask.backend.onSettled(this.#ask, this.#job, status, error);
+    this.#context.backend.observer.settled(this.#context, this.#job, status, error);
   }
 
   /** What the worker sends in one turn leaves in one write. */
   #writeInBursts(): void {
-    const { socket } = this.#ask.request;
+    const { socket } = this.#context.request;
     if (socket.writableCorked > 0) return;
     socket.cork();
     process.nextTick(() => {
@@ -226,7 +226,7 @@ export class WebSocketCall implements Sink, Conversation, Answer {
 
   /** What the app sends is bounded by its credit, but a client may ask for any number of pongs. */
   #watchReader(): void {
-    const { socket } = this.#ask.request;
-    if (socket.writableLength > 0) this.#ask.backend.unsent.watch(socket, this);
+    const { socket } = this.#context.request;
+    if (socket.writableLength > 0) this.#context.backend.unsent.watch(socket, this);
   }
 }

@@ -1,19 +1,24 @@
-/** Answers what management dialects ask of the server's models. The core does the work; here it is put together. */
+/** Implements `ModelManagement`, the door by which HTTP dialects change models, on the registry and the model store. */
 import { ServeError } from '../../../protocol/errors.js';
-import type {
-  AdminOptions,
-  ModelFacts,
-  ModelsAdmin,
-  NewModel,
-  ScaleEnd,
-  Scaling,
-  UnregisterEnd,
+import {
+  isStartFailure,
+  type ManagedOptions,
+  type ModelFacts,
+  type ModelManagement,
+  type NewModel,
 } from '../../http/request/model-management.js';
 import { within } from '../../machine/within.js';
 import { needsNewWorkers } from '../../models/generations.js';
 import type { ModelSpec } from '../../models/model-spec.js';
 import type { Model } from '../../models/model.js';
-import type { FullModelRef, ModelRef, Outcome, Registered, WorkerBounds } from '../../models/models.js';
+import type {
+  Accepted,
+  FullModelRef,
+  ModelRef,
+  Outcome,
+  Registered,
+  WorkerBounds,
+} from '../../models/models.js';
 import { MANAGEMENT_NAMES } from '../../options/limit-names.js';
 import { MODEL_NAME_RULE, isModelName } from '../../options/model-name.js';
 import { resolveModelOptions, type OptionSource, type ResolvedOptions } from '../../options/resolve.js';
@@ -25,7 +30,7 @@ import { planStored } from '../../plan/plan-models.js';
 import type { RecentCalls } from '../../status/recent-calls.js';
 import type { ServedModels } from './served-models.js';
 
-export interface AdminFacts {
+export interface ManagementParts {
   readonly resolved: ResolvedOptions;
   /** Folder that the server was started in. */
   readonly cwd: string;
@@ -33,13 +38,13 @@ export interface AdminFacts {
   readonly recent: Pick<RecentCalls<Model>, 'of'>;
 }
 
-export class ServerAdmin implements ModelsAdmin {
+export class HttpManagement implements ModelManagement {
   readonly #served: ServedModels;
-  readonly #facts: AdminFacts;
+  readonly #parts: ManagementParts;
 
-  constructor(served: ServedModels, facts: AdminFacts) {
+  constructor(served: ServedModels, parts: ManagementParts) {
     this.#served = served;
-    this.#facts = facts;
+    this.#parts = parts;
   }
 
   async register({ url, name, handler, runtime, signal, ...options }: NewModel): Promise<FullModelRef> {
@@ -50,41 +55,53 @@ export class ServerAdmin implements ModelsAdmin {
       ...(runtime === undefined ? {} : { runtime }),
       ...(signal === undefined ? {} : { signal }),
     };
-    const stored = await this.#facts.store.find(query);
+    const stored = await this.#parts.store.find(query);
     const plan = await releasedOnFailure(stored.release, async () => {
       if (!isModelName(stored.name))
         throw new ServeError('SERVE_BAD_REQUEST', `A model's name is made of ${MODEL_NAME_RULE}.`);
-      return planStored(stored, sourceOf(options), this.#facts.resolved, this.#facts.cwd);
+      return planStored(stored, sourceOf(options), this.#parts.resolved, this.#parts.cwd);
     });
     const { spec } = await this.#served.register(plan);
     return { name: spec.name, version: spec.version };
   }
 
-  scale(ref: ModelRef, bounds: WorkerBounds, drainMs: number): Scaling {
-    const { accepted, settled } = this.#served.scale(ref, bounds, retireLimits(drainMs));
-    return this.#scaling(accepted, (model) => this.#scaleEnd(model, settled));
+  start(ref: ModelRef, workers: number): Accepted {
+    const { drainTimeout } = this.#parts.resolved.options;
+    const { accepted, settled } = this.scale(ref, { min: workers, max: workers }, drainTimeout);
+    const isUnchanged = this.#changeCheck(this.#served.registry.find(accepted));
+    const end = async (): Promise<Outcome> => {
+      const outcome = await settled;
+      if (isStartFailure(outcome) && isUnchanged()) await this.#takeBack(accepted);
+      return outcome;
+    };
+    return { accepted, settled: end() };
   }
 
-  change(ref: ModelRef, options: AdminOptions): Scaling {
+  scale(ref: ModelRef, bounds: WorkerBounds, drainMs: number): Accepted {
+    const { accepted, settled } = this.#served.scale(ref, bounds, retireLimits(drainMs));
+    return { accepted, settled: this.#withinInitTimeout(this.#served.registry.find(accepted), settled) };
+  }
+
+  change(ref: ModelRef, options: ManagedOptions): Accepted {
     const { registry } = this.#served;
     const model = registry.registered(ref);
-    const limits = retireLimits(this.#facts.resolved.options.drainTimeout);
+    const limits = retireLimits(this.#parts.resolved.options.drainTimeout);
     const specUnder = ({ spec }: Model): ModelSpec => ({
       ...spec,
       resolved: resolveModelOptions(spec.resolved, sourceOf(options), spec.url),
     });
-    const hasToBegin = needsNewWorkers(model.spec, specUnder(model));
+    const startsWorkers = needsNewWorkers(model.spec, specUnder(model));
     const { accepted, settled } = registry.replace(ref, (now) => now.replace(specUnder(now), limits));
-    if (hasToBegin) return this.#scaling(accepted, () => this.#scaleEnd(model, settled));
+    if (startsWorkers) return { accepted, settled: this.#withinInitTimeout(model, settled) };
     const { wantedWorkers: wanted, readyWorkers: ready } = model;
-    return this.#scaling(accepted, () => Promise.resolve({ result: 'done', wanted, ready, error: null }));
+    return { accepted, settled: Promise.resolve({ result: 'done', wanted, ready, error: null }) };
   }
 
-  async unregister(ref: ModelRef, timeoutMs: number): Promise<UnregisterEnd> {
-    const { settled } = this.#served.registry.turnAway(ref, retireLimits(timeoutMs));
-    const outcome = timeoutMs === 0 ? null : await within(timeoutMs, settled);
-    if (outcome === null) return 'timedOut';
-    return outcome.result === 'done' ? 'gone' : 'interrupted';
+  unregister(ref: ModelRef, timeoutMs: number): Accepted {
+    const { accepted, settled } = this.#served.registry.turnAway(ref, retireLimits(timeoutMs));
+    const end = async (): Promise<Outcome> =>
+      (timeoutMs === 0 ? null : await within(timeoutMs, settled)) ?? UNFINISHED_END;
+    return { accepted, settled: end() };
   }
 
   setDefault(ref: FullModelRef): void {
@@ -92,24 +109,32 @@ export class ServerAdmin implements ModelsAdmin {
   }
 
   describe(): readonly ModelFacts[] {
-    const { recent } = this.#facts;
+    const { recent } = this.#parts;
     return this.#served.registry
       .describe()
       .map((registered) => modelFacts(registered, recent.of(registered.model)));
   }
 
-  #scaling(accepted: FullModelRef, settle: (model: Model) => Promise<ScaleEnd>): Scaling {
-    const model = this.#served.registry.find(accepted);
+  /** Returns a check of whether the model is registered still, and nothing else was asked of it since. */
+  #changeCheck(model: Model): () => boolean {
     const { spec } = model;
     const { bounds } = this.#registered(model) ?? { bounds: null };
-    const isLastWord = (): boolean => {
+    return () => {
       const now = this.#registered(model);
       return now?.isLeaving === false && now.bounds === bounds && model.spec === spec;
     };
-    return { accepted, settled: settle(model), isLastWord };
   }
 
-  async #scaleEnd(model: Model, settled: Promise<Outcome>): Promise<ScaleEnd> {
+  async #takeBack(ref: FullModelRef): Promise<void> {
+    try {
+      await this.unregister(ref, TAKE_BACK_MS).settled;
+    } catch (thrown) {
+      if (!(thrown instanceof ServeError)) throw thrown; // it is gone already, or has become the default
+    }
+  }
+
+  /** The outcome of a change that starts workers: as soon as one cannot start, and not later than the init timeout. */
+  async #withinInitTimeout(model: Model, settled: Promise<Outcome>): Promise<Outcome> {
     const limitMs = model.options.initTimeout;
     const asked = model.wantedWorkers;
     const ended = within(limitMs, settled);
@@ -120,7 +145,7 @@ export class ServerAdmin implements ModelsAdmin {
     if (asked > 0 && this.#registered(model)?.isLeaving !== false)
       return { result: 'failed', wanted, ready, error: leftMistake(model) };
     if (outcome !== null && outcome.wanted !== asked)
-      return { result: 'unfinished', wanted, ready, error: null }; // somebody has asked for another number since
+      return { result: 'unfinished', wanted, ready, error: null }; // another number was asked for since
     if (outcome !== null) return { ...outcome, result: outcome.result === 'done' ? 'done' : 'failed' };
     if (limitMs > SHORTEST_START_MS) return { result: 'unfinished', wanted, ready, error: null };
     return { result: 'failed', wanted, ready, error: new ServeError('SERVE_INIT_TIMEOUT') };
@@ -136,8 +161,8 @@ function leftMistake({ spec }: Model): ServeError {
   return new ServeError('SERVE_MODEL_NOT_FOUND', message);
 }
 
-/** Numbers are ms, and were checked by whoever read them. */
-function sourceOf({ batchSize, maxBatchDelayMs, runTimeoutMs, initTimeoutMs }: AdminOptions): OptionSource {
+/** Numbers are ms; the dialect has checked them. */
+function sourceOf({ batchSize, maxBatchDelayMs, runTimeoutMs, initTimeoutMs }: ManagedOptions): OptionSource {
   const values = {
     batchSize,
     maxBatchDelay: maxBatchDelayMs,
@@ -147,5 +172,10 @@ function sourceOf({ batchSize, maxBatchDelayMs, runTimeoutMs, initTimeoutMs }: A
   return { values, where: (name) => MANAGEMENT_NAMES[name as keyof typeof values], numbersAreMs: true };
 }
 
-/** In this time no worker can start: what a start-up time of 0 means. */
+/** Time for the processes of a model that could not start to die; they have no calls to end. */
+const TAKE_BACK_MS = 5000;
+
+const UNFINISHED_END: Outcome = { result: 'unfinished', wanted: 0, ready: 0, error: null };
+
+/** A start-up time of 0 means this: no worker can start in it. */
 const SHORTEST_START_MS = 1;

@@ -6,8 +6,8 @@ import type { TestContext } from 'node:test';
 import type { Admission } from '../../../supervisor/dispatch/arrivals.js';
 import type { Job } from '../../../supervisor/dispatch/job.js';
 import { ApiKeys } from '../../../supervisor/http/access/api-keys.js';
-import type { Backend } from '../../../supervisor/http/request/backend.js';
-import { Lobby } from '../../../supervisor/dispatch/unrouted-bodies.js';
+import type { Backend, RequestObserver } from '../../../supervisor/http/request/backend.js';
+import { UnroutedBodies } from '../../../supervisor/dispatch/unrouted-bodies.js';
 import type { Dialects } from '../../../supervisor/http/dialects/index.js';
 import { createHandler } from '../../../supervisor/http/handler.js';
 import type { JobStore } from '../../../supervisor/jobs/job-store.js';
@@ -15,8 +15,9 @@ import { KeptJobs } from '../../../supervisor/jobs/kept-jobs.js';
 import type { Models } from '../../../supervisor/models/models.js';
 import { digestOf } from '../../../supervisor/options/api-key.js';
 
-export interface ServedParts extends Partial<Pick<Backend, 'jobs' | 'onSettled' | 'onRefused'>> {
+export interface ServedParts extends Partial<Pick<Backend, 'jobs'>> {
   readonly models: Models;
+  readonly observer?: Partial<RequestObserver>;
   /** Those of the main listener unless given. */
   readonly dialects?: Dialects;
   readonly corsOrigin?: '*';
@@ -27,11 +28,11 @@ export interface ServedParts extends Partial<Pick<Backend, 'jobs' | 'onSettled' 
 /** Resolves to the address, once it listens. Closed when the test ends. */
 export async function serveHandler(
   t: TestContext,
-  { keys = [], dialects, corsOrigin, ...parts }: ServedParts,
+  { keys = [], dialects, corsOrigin, observer = {}, ...parts }: ServedParts,
 ): Promise<string> {
   const backend = {
     options: { maxBody: 1e6, bodyTimeout: 1e9, corsOrigin: corsOrigin ?? null },
-    lobby: new Lobby(),
+    unroutedBodies: new UnroutedBodies(),
     log: {},
     posts: { count: 0 },
     keys: new ApiKeys(keys.map((key) => digestOf(key))),
@@ -39,10 +40,7 @@ export async function serveHandler(
     webhooks: { send: () => true },
     closing: () => false,
     inviteBody: () => {},
-    onSettled: () => {},
-    onRefused: () => {},
-    onAnswered: () => {},
-    onBroken: () => {},
+    observer: { settled() {}, refused() {}, answered() {}, broken() {}, cut() {}, ...observer },
     ...parts,
   } as unknown as Backend;
   const handler = createHandler(backend, dialects);

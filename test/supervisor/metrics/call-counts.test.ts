@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
 import type { Job } from '../../../supervisor/dispatch/job.js';
-import type { Asked } from '../../../supervisor/http/request/backend.js';
+import type { CountedRequest } from '../../../supervisor/http/request/backend.js';
 import { CallCounts } from '../../../supervisor/metrics/call-counts.js';
 import type { Model } from '../../../supervisor/models/model.js';
 
 const MODEL = { spec: { name: 'digits', version: '1' } } as Model;
 
-function asked(dialect = 'banana', model: Model | null = MODEL, counts = true): Asked {
-  return { model, dialect: { name: dialect }, counts } as unknown as Asked;
+function asked(dialect = 'banana', model: Model | null = MODEL, counts = true): CountedRequest {
+  return { model, dialect: { name: dialect }, counts } as unknown as CountedRequest;
 }
 
 /** A job that has begun, unless `runMs` is null. */

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
 import { BatchRun } from '../../../supervisor/dispatch/batch-run.js';
 import type { Job } from '../../../supervisor/dispatch/job.js';
-import type { Asked } from '../../../supervisor/http/request/backend.js';
+import type { CountedRequest } from '../../../supervisor/http/request/backend.js';
 import { HostReader, type HostFigures } from '../../../supervisor/machine/host-figures.js';
 import { MmsLines } from '../../../supervisor/metrics/mms-lines.js';
 import { MmsNews, type MmsListener } from '../../../supervisor/metrics/mms-news.js';
@@ -14,7 +14,7 @@ import type { Model } from '../../../supervisor/models/model.js';
 import type { AppMetric } from '../../../supervisor/processes/worker-listener.js';
 
 const MODEL = { spec: { name: 'digits', version: '1.0' } } as Model;
-const ASKED = { model: MODEL } as unknown as Asked;
+const ASKED = { model: MODEL } as unknown as CountedRequest;
 const GIB = 1024 ** 3;
 const HOST: HostFigures = {
   cpuPercent: 12.345,

@@ -1,13 +1,13 @@
 /** Answers the gateway's requests: with HTTP 200, whatever the body says. */
 import type { KeptJob } from '../../../jobs/kept-jobs.js';
-import type { Ask } from '../../request/request-context.js';
+import type { RequestContext } from '../../request/request-context.js';
 import { sentBack } from '../../access/banana-clients.js';
 import { serverTiming } from '../../answer/server-timing.js';
 import { endedReply, type ReplyFields } from './reply.js';
 
 /** Sends a reply. `ended` is the job whose times it tells. */
 export function sendReply(
-  { backend, request, response, requestId }: Ask,
+  { backend, request, response, requestId }: RequestContext,
   pieces: readonly Buffer[],
   ended?: KeptJob,
 ): void {
@@ -27,8 +27,8 @@ export function sendReply(
 }
 
 /** Sends what came of a job. The output may have to be read first; meanwhile the client may leave. */
-export function sendEnded(ask: Ask, kept: KeptJob, fields: ReplyFields = {}): void {
-  void endedReply(ask.requestId, kept, fields).then((pieces) => {
-    if (!ask.response.destroyed) sendReply(ask, pieces, kept);
+export function sendEnded(context: RequestContext, kept: KeptJob, fields: ReplyFields = {}): void {
+  void endedReply(context.requestId, kept, fields).then((pieces) => {
+    if (!context.response.destroyed) sendReply(context, pieces, kept);
   });
 }

@@ -4,7 +4,7 @@
  * `created` says nothing that the server's clock does not, and `modelKey` is read before (`model-key.ts`).
  */
 import { ServeError } from '../../../../protocol/errors.js';
-import { nameAsk, type Ask } from '../../request/request-context.js';
+import { nameRequest, type RequestContext } from '../../request/request-context.js';
 import { inSlices, joinSlices, scanSlices } from '../../json/slices.js';
 import { readBoolean, readString } from '../../json/top-level-fields.js';
 import type { Body } from '../../socket/body-memory.js';
@@ -27,9 +27,12 @@ const FIELDS = ['id', 'apiKey', 'callID', 'longPoll', 'startOnly', 'modelInputs'
 const MAX_FIELD_BYTES = 4096;
 
 /** Reads the envelope, and gives the request the id that stands in it unless the headers have one. @throws SERVE_BAD_BODY */
-export async function openEnvelope(ask: Ask, { pieces, bytes }: Body): Promise<GatewayEnvelope> {
+export async function openEnvelope(
+  context: RequestContext,
+  { pieces, bytes }: Body,
+): Promise<GatewayEnvelope> {
   const envelope = await inSlices(readPieces(pieces, bytes));
-  nameAsk(ask, envelope.id);
+  nameRequest(context, envelope.id);
   return envelope;
 }
 

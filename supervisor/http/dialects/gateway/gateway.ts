@@ -11,7 +11,7 @@
  * The key stands in the body. Every reply is HTTP 200, failures too (`reply.ts`).
  */
 import { ServeError } from '../../../../protocol/errors.js';
-import type { Ask } from '../../request/request-context.js';
+import type { RequestContext } from '../../request/request-context.js';
 import { BANANA_CLIENTS } from '../../access/banana-clients.js';
 import { houseFailure } from '../../answer/house-error.js';
 import { writtenPath } from '../../socket/request-facts.js';
@@ -50,10 +50,10 @@ export const gateway: Dialect = {
   ...BANANA_CLIENTS,
   paths: new Map([...PATHS.keys()].map((path) => [path, METHODS])),
 
-  claim(ask, models) {
-    const offer = PATHS.get(ask.path);
+  claim(context, models) {
+    const offer = PATHS.get(context.path);
     if (offer === undefined) return null;
-    if (ask.request.method !== 'POST') return wrongMethod(ask);
+    if (context.request.method !== 'POST') return wrongMethod(context);
     const common = { auth: 'body', methods: METHODS } as const;
     if (offer === 'check') return { ...common, counts: false, act: { answer: answerCheck } };
     if (offer === 'feedback') return { ...common, counts: false, act: { answer: answerFeedback } };
@@ -61,8 +61,8 @@ export const gateway: Dialect = {
   },
 
   /** These clients only send `POST`; who sends another method, or no HTTP, is none of them. */
-  fail(error, requestId, ask) {
-    if (ask?.request.method !== 'POST') return houseFailure(error, requestId, ask);
+  fail(error, requestId, context) {
+    if (context?.request.method !== 'POST') return houseFailure(error, requestId, context);
     const worded = error.code === 'SERVE_UNAUTHORIZED' ? WRONG_KEY : error;
     return {
       status: 200,
@@ -74,7 +74,7 @@ export const gateway: Dialect = {
 
 const WRONG_KEY = new ServeError('SERVE_UNAUTHORIZED', 'The apiKey is none that is known here.');
 
-function wrongMethod({ request: { method, url } }: Ask): Operation {
+function wrongMethod({ request: { method, url } }: RequestContext): Operation {
   const message = `${writtenPath(url)} takes ${METHODS}, not ${method}.`;
   const refuse = new ServeError('SERVE_METHOD_NOT_ALLOWED', message);
   return { auth: 'call', counts: false, methods: METHODS, act: { refuse } };

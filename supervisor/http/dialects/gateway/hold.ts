@@ -4,14 +4,19 @@
  * question at once.
  */
 import type { KeptJob } from '../../../jobs/kept-jobs.js';
-import type { Ask } from '../../request/request-context.js';
+import type { RequestContext } from '../../request/request-context.js';
 import { onceClosed } from '../../socket/request-facts.js';
 
 /** The platform held a client this long; load balancers in front of a server give up after 60 s. */
 export const HOLD_MS = 50_000;
 
 /** Goes on when the job has ended or the time is up, and never if the client leaves before. */
-export function hold({ request, response }: Ask, kept: KeptJob, limitMs: number, goOn: () => void): void {
+export function hold(
+  { request, response }: RequestContext,
+  kept: KeptJob,
+  limitMs: number,
+  goOn: () => void,
+): void {
   if (response.destroyed) return;
   if (kept.ended || limitMs === 0) {
     goOn();

@@ -3,7 +3,7 @@ import { ServeError } from '../../../../protocol/errors.js';
 import type { Admission } from '../../../dispatch/arrivals.js';
 import { refuseRequest } from '../../answer/answer-error.js';
 import { keyOf } from '../../access/api-keys.js';
-import type { Ask } from '../../request/request-context.js';
+import type { RequestContext } from '../../request/request-context.js';
 import { announcedBytes, receiveBody } from '../../socket/receive-body.js';
 import { sendEnded, sendReply } from './answer.js';
 import { openEnvelope, type GatewayEnvelope } from './envelope.js';
@@ -19,58 +19,61 @@ const MAX_LOGGED_BYTES = 2048;
 
 const NO_PLACE: Admission = { begin: () => {}, grow: () => {}, complete: () => {}, release: () => {} };
 
-export function answerCheck(ask: Ask): Promise<void> {
-  return answerQuestion(ask, ({ callID, longPoll }) => {
+export function answerCheck(context: RequestContext): Promise<void> {
+  return answerQuestion(context, ({ callID, longPoll }) => {
     const kept =
       callID?.startsWith(CALL_PREFIX) === true
-        ? ask.backend.jobs.get(callID.slice(CALL_PREFIX.length))
+        ? context.backend.jobs.get(callID.slice(CALL_PREFIX.length))
         : null;
     if (kept === null) throw unknownCall(callID);
-    onceSent(ask);
-    hold(ask, kept, longPoll ? HOLD_MS : 0, () => {
-      if (kept.ended) sendEnded(ask, kept);
-      else sendReply(ask, plainReply(ask.requestId, 'running'));
+    onceSent(context);
+    hold(context, kept, longPoll ? HOLD_MS : 0, () => {
+      if (kept.ended) sendEnded(context, kept);
+      else sendReply(context, plainReply(context.requestId, 'running'));
     });
   });
 }
 
 /** Logs feedback on a call, known or not: the call's result may be forgotten by now. */
-export function answerFeedback(ask: Ask): Promise<void> {
-  return answerQuestion(ask, ({ callID, feedback }) => {
-    const { backend, requestId } = ask;
+export function answerFeedback(context: RequestContext): Promise<void> {
+  return answerQuestion(context, ({ callID, feedback }) => {
+    const { backend, requestId } = context;
     const text = feedback?.toString('utf8', 0, MAX_LOGGED_BYTES).replace(/\s+/g, ' ') ?? '';
     backend.log.info(
       { requestId, callID: callID?.slice(0, 100) ?? null, feedback: text },
       'feedback on a call',
     );
-    onceSent(ask);
-    sendReply(ask, plainReply(requestId, 'success'));
+    onceSent(context);
+    sendReply(context, plainReply(requestId, 'success'));
   });
 }
 
 /** Tells of the answer, which may come late, or never if the client leaves before. */
-function onceSent(ask: Ask): void {
-  const { backend, response } = ask;
-  response.once('finish', () => backend.onAnswered(ask, response.statusCode, null));
+function onceSent(context: RequestContext): void {
+  const { backend, response } = context;
+  response.once('finish', () => backend.observer.answered(context, response.statusCode, null));
 }
 
 /** Reads the words and checks the key, which may stand among them. Rejects only for a defect of ours. */
-async function answerQuestion(ask: Ask, respond: (envelope: GatewayEnvelope) => void): Promise<void> {
-  const { backend, request, response } = ask;
+async function answerQuestion(
+  context: RequestContext,
+  respond: (envelope: GatewayEnvelope) => void,
+): Promise<void> {
+  const { backend, request, response } = context;
   try {
     const { maxBody, bodyTimeout } = backend.options;
     const maxBodyBytes = Math.min(maxBody, MAX_WORDS_BYTES);
     const announced = announcedBytes(request, maxBodyBytes);
     backend.inviteBody(request, response);
     const limits = { announcedBytes: announced, maxBodyBytes, bodyTimeoutMs: bodyTimeout };
-    const envelope = await openEnvelope(ask, await receiveBody(request, limits, NO_PLACE));
+    const envelope = await openEnvelope(context, await receiveBody(request, limits, NO_PLACE));
     const { keys } = backend;
-    const sent = keyOf(request.headers, ask.heard.keys);
+    const sent = keyOf(request.headers, context.headerNames.keys);
     if (!keys.allows(sent) && !keys.allows(envelope.apiKey)) throw new ServeError('SERVE_UNAUTHORIZED');
     respond(envelope);
   } catch (thrown) {
     if (!(thrown instanceof ServeError)) throw thrown;
-    if (thrown.code !== 'SERVE_CANCELLED') refuseRequest(ask, thrown, {});
+    if (thrown.code !== 'SERVE_CANCELLED') refuseRequest(context, thrown, {});
   }
 }
 

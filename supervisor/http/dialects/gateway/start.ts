@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { ServeError } from '../../../../protocol/errors.js';
 import type { KeptJob } from '../../../jobs/kept-jobs.js';
 import type { Models } from '../../../models/models.js';
-import type { Ask } from '../../request/request-context.js';
+import type { RequestContext } from '../../request/request-context.js';
 import { copySlices, inSlices } from '../../json/slices.js';
 import type { Body } from '../../socket/body-memory.js';
 import type { CallPlan, OpenedBody } from '../dialect.js';
@@ -28,18 +28,18 @@ export function startPlan(models: Models, mayWait: boolean): CallPlan {
       'SERVE_NOT_FOUND',
       `The app has no route ${GATEWAY_ROUTE}, which is the one that is called this way.`,
     ),
-    open: (ask, body) => open(ask, body, mayWait),
+    open: (context, body) => open(context, body, mayWait),
   };
 }
 
-async function open(ask: Ask, body: Body, mayWait: boolean): Promise<OpenedBody> {
-  const envelope = await openEnvelope(ask, body);
+async function open(context: RequestContext, body: Body, mayWait: boolean): Promise<OpenedBody> {
+  const envelope = await openEnvelope(context, body);
   const { modelInputs, apiKey, startOnly } = envelope;
   return {
     input: modelInputs === null ? EMPTY_INPUT : await ownBytes(modelInputs, body.bytes),
-    described: { contentType: JSON_TYPE, accept: JSON_TYPE, headers: describedHeaders(ask) },
+    described: { contentType: JSON_TYPE, accept: JSON_TYPE, headers: describedHeaders(context) },
     key: apiKey,
-    answerKept: (_ask, kept) => answerStart(ask, kept, mayWait && !startOnly),
+    answerKept: (_ask, kept) => answerStart(context, kept, mayWait && !startOnly),
   };
 }
 
@@ -52,7 +52,7 @@ async function ownBytes(
 }
 
 /** The request's headers as if the input had come by itself; the app is told its id under Banana's name. */
-function describedHeaders({ request, requestId }: Ask): string {
+function describedHeaders({ request, requestId }: RequestContext): string {
   const own = ['Content-Type', JSON_TYPE, 'X-Banana-Request-Id', requestId];
   return [...headersOfCaller(request), ...own].join('\n');
 }
@@ -76,12 +76,12 @@ const ENVELOPE_HEADERS: ReadonlySet<string> = new Set([
   'x-banana-request-id',
 ]);
 
-function answerStart(ask: Ask, kept: KeptJob, waits: boolean): void {
+function answerStart(context: RequestContext, kept: KeptJob, waits: boolean): void {
   const callID = CALL_PREFIX + kept.id;
-  hold(ask, kept, waits ? HOLD_MS : 0, () => {
+  hold(context, kept, waits ? HOLD_MS : 0, () => {
     // Only a client that waited hears of the end; but none is told to come back for a call that has failed already.
     const tellsEnd = kept.ended && (waits || kept.error !== null);
-    if (tellsEnd) sendEnded(ask, kept, { callID, finished: true });
-    else sendReply(ask, plainReply(ask.requestId, 'success', { callID, finished: false }));
+    if (tellsEnd) sendEnded(context, kept, { callID, finished: true });
+    else sendReply(context, plainReply(context.requestId, 'success', { callID, finished: false }));
   });
 }

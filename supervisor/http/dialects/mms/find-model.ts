@@ -2,25 +2,25 @@
 import { ServeError } from '../../../../protocol/errors.js';
 import type { Model } from '../../../models/model.js';
 import type { ModelRef, Models } from '../../../models/models.js';
-import type { Ask } from '../../request/request-context.js';
+import type { RequestContext } from '../../request/request-context.js';
 
 /** @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND; SERVE_NOT_READY for one that leaves, which the request is noted for */
-export function findModel(ask: Pick<Ask, 'model'>, models: Models, ref: ModelRef): Model {
+export function findModel(context: Pick<RequestContext, 'model'>, models: Models, ref: ModelRef): Model {
   try {
     return models.find(ref);
   } catch (thrown) {
-    ask.model = models.leaving(ref);
+    context.model = models.leaving(ref);
     throw thrown instanceof ServeError ? notFound(thrown, ref) : thrown;
   }
 }
 
 /** The log names the model that the request is about, one that leaves included, if there is one. */
-export function noteModel(ask: Pick<Ask, 'model'>, models: Models, ref: ModelRef): void {
+export function noteModel(context: Pick<RequestContext, 'model'>, models: Models, ref: ModelRef): void {
   try {
-    ask.model = models.find(ref);
+    context.model = models.find(ref);
   } catch (thrown) {
     if (!(thrown instanceof ServeError)) throw thrown;
-    ask.model = models.leaving(ref);
+    context.model = models.leaving(ref);
   }
 }
 

@@ -6,7 +6,7 @@
  */
 import { ServeError } from '../../../../protocol/errors.js';
 import type { ModelRef, Models } from '../../../models/models.js';
-import type { Ask } from '../../request/request-context.js';
+import type { RequestContext } from '../../request/request-context.js';
 import type { WriteAnswer } from '../../answer/koa-answers.js';
 import type { CallPlan, DefaultDialect, Operation } from '../dialect.js';
 import { describeApi, type ApiPaths } from './describe-api.js';
@@ -16,7 +16,7 @@ import { writeMmsJson } from './json.js';
 import { queryOf, segmentsOf } from './path.js';
 import { pingStatus } from './ping.js';
 import { invocationTarget, targetOf } from './target.js';
-import { mmsVoice } from './voice.js';
+import { mmsStyle } from './answer-style.js';
 
 const CALL_METHODS = 'GET, POST, PUT, PATCH, DELETE, OPTIONS';
 const PAGE_METHODS = 'GET, HEAD, OPTIONS';
@@ -27,9 +27,9 @@ export function inferenceDialect(api: ApiPaths): DefaultDialect {
   return {
     name: 'mms',
     paths: new Map(Object.entries(INFERENCE_API).map(([path, methods]) => [path, methodsOf(path, methods)])),
-    claim: (ask, models) => claim(ask, models, api),
+    claim: (context, models) => claim(context, models, api),
     unclaimed,
-    ...mmsVoice,
+    ...mmsStyle,
   };
 }
 
@@ -41,32 +41,32 @@ function methodsOf(path: string, { post }: ApiPaths[string]): string {
 }
 
 /** While the default model is being loaded, what would be refused here may be a route of its app. */
-function claim(ask: Ask, models: Models, api: ApiPaths): Operation | null {
+function claim(context: RequestContext, models: Models, api: ApiPaths): Operation | null {
   try {
-    return claimPath(ask, models, api);
+    return claimPath(context, models, api);
   } catch (thrown) {
     if (thrown instanceof ServeError && models.default?.routes === null) return null;
     throw thrown;
   }
 }
 
-function claimPath(ask: Ask, models: Models, api: ApiPaths): Operation | null {
-  const [first, second, third, ...more] = segmentsOf(ask);
-  if (first === undefined) return rootOperation(ask, models, api);
-  if (second === undefined) return pageOperation(ask, models, first, api);
+function claimPath(context: RequestContext, models: Models, api: ApiPaths): Operation | null {
+  const [first, second, third, ...more] = segmentsOf(context);
+  if (first === undefined) return rootOperation(context, models, api);
+  if (second === undefined) return pageOperation(context, models, first, api);
   if (first === 'predictions') {
     const ref = third === undefined ? { name: second } : { name: second, version: third };
-    return modelOperation(ask, models, ref, '');
+    return modelOperation(context, models, ref, '');
   }
   if (first === 'models' && third === 'invoke' && more.length === 0)
-    return modelOperation(ask, models, { name: second }, queryOf(ask));
+    return modelOperation(context, models, { name: second }, queryOf(context));
   if (second !== 'predict' || third !== undefined || !isModel(models, first)) return null;
-  return modelOperation(ask, models, { name: first }, queryOf(ask));
+  return modelOperation(context, models, { name: first }, queryOf(context));
 }
 
 /** For a listener on which nobody else answers. */
-function unclaimed(ask: Ask): Operation {
-  const [first, second, third] = segmentsOf(ask);
+function unclaimed(context: RequestContext): Operation {
+  const [first, second, third] = segmentsOf(context);
   if (first === undefined) return refusal(new ServeError('SERVE_METHOD_NOT_ALLOWED'), ROOT_METHODS);
   if (second === 'predict' && third === undefined)
     return refusal(new ServeError('SERVE_MODEL_NOT_FOUND', `Model not found: ${first}`));
@@ -78,8 +78,8 @@ function refusal(refuse: ServeError, methods = ''): Operation {
 }
 
 /** The root is the app's but for this one method. */
-function rootOperation(ask: Ask, models: Models, api: ApiPaths): Operation | null {
-  if (ask.request.method !== 'OPTIONS') return null;
+function rootOperation(context: RequestContext, models: Models, api: ApiPaths): Operation | null {
+  if (context.request.method !== 'OPTIONS') return null;
   const root = models.default?.routes;
   const isSocket = root?.get('/')?.kind === 'websocket';
   const isRoute = models.default !== null && (root === null || root?.has('/') === true);
@@ -101,8 +101,13 @@ function description(api: ApiPaths, methods: string): Operation {
   };
 }
 
-function pageOperation(ask: Ask, models: Models, name: string, api: ApiPaths): Operation | null {
-  const { method = '' } = ask.request;
+function pageOperation(
+  context: RequestContext,
+  models: Models,
+  name: string,
+  api: ApiPaths,
+): Operation | null {
+  const { method = '' } = context.request;
   switch (name) {
     case 'ping':
       return { auth: 'none', counts: false, methods: PAGE_METHODS, act: { write: writePing } };
@@ -111,7 +116,7 @@ function pageOperation(ask: Ask, models: Models, name: string, api: ApiPaths): O
       return refusal(new ServeError('SERVE_METHOD_NOT_ALLOWED'), PAGE_METHODS);
     case 'invocations':
       if (method === 'OPTIONS') return description(api, CALL_METHODS);
-      return callOf(ask, invocationTarget(ask, models), queryOf(ask));
+      return callOf(context, invocationTarget(context, models), queryOf(context));
     default:
       return null;
   }
@@ -125,14 +130,18 @@ const writePing: WriteAnswer = (ctx, { backend }) => {
 };
 
 /** `params`: the query, where it is for the model. */
-function modelOperation(ask: Ask, models: Models, ref: ModelRef, params: string): Operation {
-  const model = findModel(ask, models, ref);
-  if (ask.request.method === 'OPTIONS')
+function modelOperation(context: RequestContext, models: Models, ref: ModelRef, params: string): Operation {
+  const model = findModel(context, models, ref);
+  if (context.request.method === 'OPTIONS')
     return description(modelApi(ref.name, ref.version ?? ''), CALL_METHODS);
-  return callOf(ask, targetOf(ask, models, model), params);
+  return callOf(context, targetOf(context, models, model), params);
 }
 
-function callOf({ request: { method } }: Ask, target: CallPlan['target'], params: string): Operation {
+function callOf(
+  { request: { method } }: RequestContext,
+  target: CallPlan['target'],
+  params: string,
+): Operation {
   if (method === 'HEAD') return refusal(new ServeError('SERVE_METHOD_NOT_ALLOWED'), CALL_METHODS);
   return { auth: 'call', counts: true, methods: CALL_METHODS, act: { target, format: 'auto', params } };
 }

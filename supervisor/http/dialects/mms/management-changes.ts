@@ -1,9 +1,9 @@
 /** Registers models, gives them workers, and takes them away, in the words of Multi Model Server. */
-import { ServeError, type ErrorCode } from '../../../../protocol/errors.js';
-import type { FullModelRef, ModelRef } from '../../../models/models.js';
-import type { Ask } from '../../request/request-context.js';
+import { ServeError } from '../../../../protocol/errors.js';
+import type { Accepted, FullModelRef, ModelRef, Outcome } from '../../../models/models.js';
+import type { RequestContext } from '../../request/request-context.js';
 import type { AnswerContext } from '../../answer/koa-answers.js';
-import type { AdminOptions, ModelsAdmin, ScaleEnd } from '../../request/model-management.js';
+import { isStartFailure, type ManagedOptions } from '../../request/model-management.js';
 import { onceClosed } from '../../socket/request-facts.js';
 import { noteModel, notFound } from './find-model.js';
 import { writeMmsJson } from './json.js';
@@ -18,40 +18,38 @@ const SCALED = 'Workers scaled';
 const UNFINISHED = 'Workers scaling in progress...';
 
 /** `POST /models` */
-export async function register(ctx: AnswerContext, ask: Ask): Promise<void> {
-  const { admin, options } = ask.backend;
-  const params = await bodyOrQueryParams(ask);
+export async function register(ctx: AnswerContext, context: RequestContext): Promise<void> {
+  const { modelManagement, options } = context.backend;
+  const params = await bodyOrQueryParams(context);
   const url = params.text('url');
   if (url === undefined) throw new ServeError('SERVE_BAD_REQUEST', 'Parameter url is required.');
   const asked = params.count('initial_workers', -MOST_MS, MOST_WORKERS);
   const workers = Math.max(0, asked ?? options.defaultWorkers ?? 0);
   const initTimeoutMs = secondsIn(params, 'startup_timeout', 0);
-  const ref = await admin.register({
+  const ref = await modelManagement.register({
     url,
     ...given('name', params.text('model_name')),
     ...given('handler', params.text('handler')),
     ...given('runtime', params.text('runtime')),
     ...optionsIn(params),
     ...given('initTimeoutMs', initTimeoutMs),
-    signal: leaving(ask),
+    signal: leaving(context),
   });
-  noteModel(ask, ask.backend.models, ref);
+  noteModel(context, context.backend.models, ref);
   if (workers === 0) {
     writeStatus(ctx, 200, `Model "${ref.name}" registered`);
     return;
   }
-  const scaling = saying(ref, () => admin.scale(ref, { min: workers, max: workers }, MOST_MS));
-  if (!params.flag('synchronous', true)) {
-    writeStatus(ctx, 202, STARTED);
+  if (params.flag('synchronous', true)) {
+    writeOutcome(ctx, await saying(ref, () => modelManagement.start(ref, workers)).settled);
     return;
   }
-  const end = await scaling.settled;
-  if (cannotStart(end) && scaling.isLastWord()) await takeBack(admin, ref);
-  writeEnd(ctx, end);
+  saying(ref, () => modelManagement.scale(ref, { min: workers, max: workers }, MOST_MS));
+  writeStatus(ctx, 202, STARTED);
 }
 
 /** Aborted when the client has left without an answer. */
-function leaving({ request, response }: Ask): AbortSignal {
+function leaving({ request, response }: RequestContext): AbortSignal {
   const left = new AbortController();
   onceClosed(request, response, () => {
     if (!response.writableFinished) left.abort();
@@ -60,43 +58,42 @@ function leaving({ request, response }: Ask): AbortSignal {
 }
 
 /** `PUT /models/{model}` and `/models/{model}/{version}` */
-export async function scale(ctx: AnswerContext, ask: Ask, ref: ModelRef): Promise<void> {
-  const { admin } = ask.backend;
-  const params = queryParams(ask);
+export async function scale(ctx: AnswerContext, context: RequestContext, ref: ModelRef): Promise<void> {
+  const { modelManagement } = context.backend;
+  const params = queryParams(context);
   const options = optionsIn(params);
   const bounds = boundsIn(params, Object.keys(options).length > 0);
   const drainMs = drainMsIn(params);
   const ends = saying(ref, () => {
-    const changed = Object.keys(options).length > 0 ? [admin.change(ref, options)] : [];
-    return [...changed, ...(bounds === null ? [] : [admin.scale(ref, bounds, drainMs)])];
+    const changed = Object.keys(options).length > 0 ? [modelManagement.change(ref, options)] : [];
+    return [...changed, ...(bounds === null ? [] : [modelManagement.scale(ref, bounds, drainMs)])];
   });
   if (!params.flag('synchronous', false)) {
     writeStatus(ctx, 202, STARTED);
     return;
   }
   const settled = await Promise.all(ends.map((end) => end.settled));
-  const order = ['failed', 'unfinished', 'done'];
+  const order = ['failed', 'partial', 'unfinished', 'done'];
   settled.sort((a, b) => order.indexOf(a.result) - order.indexOf(b.result));
-  writeEnd(ctx, settled[0] as ScaleEnd);
+  writeOutcome(ctx, settled[0] as Outcome);
 }
 
 /** `DELETE /models/{model}` and `/models/{model}/{version}` */
-export async function unregister(ctx: AnswerContext, ask: Ask, ref: ModelRef): Promise<void> {
-  const { admin, options } = ask.backend;
-  const end = await admin.unregister(ref, options.unregisterTimeout).catch((thrown: unknown) => {
-    throw refusedUnregister(thrown, ref);
-  });
+export async function unregister(ctx: AnswerContext, context: RequestContext, ref: ModelRef): Promise<void> {
+  const { modelManagement, options } = context.backend;
   const { name } = ref;
-  if (end === 'timedOut')
+  const { result } = await accepted(() => modelManagement.unregister(ref, options.unregisterTimeout), ref)
+    .settled;
+  if (result === 'unfinished')
     throw new ServeError('SERVE_REQUEST_TIMEOUT', `Timed out while cleaning resources: ${name}`);
-  if (end === 'interrupted')
+  if (result !== 'done')
     throw new ServeError('SERVE_INTERNAL', `Interrupted while cleaning resources: ${name}`);
   writeStatus(ctx, 200, `Model "${name}" unregistered`);
 }
 
 /** `PUT /models/{model}/{version}/set-default` */
-export function setDefault(ctx: AnswerContext, { backend }: Ask, ref: FullModelRef): void {
-  saying(ref, () => backend.admin.setDefault(ref));
+export function setDefault(ctx: AnswerContext, { backend }: RequestContext, ref: FullModelRef): void {
+  saying(ref, () => backend.modelManagement.setDefault(ref));
   const { name, version } = ref;
   writeStatus(ctx, 200, `Default version successfully updated for model "${name}" to "${version}"`);
 }
@@ -106,10 +103,12 @@ function writeStatus(ctx: AnswerContext, status: number, text: string): void {
 }
 
 /** @throws SERVE_INIT_FAILED, SERVE_SHUTTING_DOWN */
-function writeEnd(ctx: AnswerContext, { result, error }: ScaleEnd): void {
+function writeOutcome(ctx: AnswerContext, outcome: Outcome): void {
+  const { result, error } = outcome;
   switch (result) {
     case 'failed':
-      if (error !== null && OTHER_ENDS.has(error.code)) throw error;
+    case 'partial':
+      if (error !== null && !isStartFailure(outcome)) throw error;
       // The reason is described, and logged.
       throw new ServeError('SERVE_INIT_FAILED', 'Failed to start workers', {
         status: error?.kind === 'out-of-memory' ? 507 : 0,
@@ -121,25 +120,6 @@ function writeEnd(ctx: AnswerContext, { result, error }: ScaleEnd): void {
       ctx.res.statusMessage = 'Partial Success';
   }
 }
-
-/** Why workers have not come, though nothing is wrong with them: a server that ends serves what it has, others have unregistered it. */
-const OTHER_ENDS: ReadonlySet<ErrorCode> = new Set(['SERVE_SHUTTING_DOWN', 'SERVE_MODEL_NOT_FOUND']);
-
-function cannotStart({ result, error }: ScaleEnd): boolean {
-  return result === 'failed' && (error === null || !OTHER_ENDS.has(error.code));
-}
-
-/** What cannot start is not kept. */
-async function takeBack(admin: ModelsAdmin, ref: FullModelRef): Promise<void> {
-  try {
-    await admin.unregister(ref, TAKE_BACK_MS);
-  } catch (thrown) {
-    if (!(thrown instanceof ServeError)) throw thrown;
-  }
-}
-
-/** Its workers end no calls, since it never answered any: they need the time in which a process dies. */
-const TAKE_BACK_MS = 5000;
 
 /** Null: other things are asked for, and no number of workers. @throws SERVE_BAD_REQUEST */
 function boundsIn(params: Params, isForOptions: boolean): { min: number; max: number } | null {
@@ -160,7 +140,7 @@ function drainMsIn(params: Params): number {
 }
 
 /** @throws SERVE_BAD_REQUEST */
-function optionsIn(params: Params): AdminOptions {
+function optionsIn(params: Params): ManagedOptions {
   return {
     ...given('batchSize', params.count('batch_size', 1, 1024)),
     ...given('maxBatchDelayMs', params.count('max_batch_delay', 0, MOST_MS)),
@@ -178,17 +158,22 @@ function given<Name extends string, Value>(name: Name, value: Value | undefined)
   return (value === undefined ? {} : { [name]: value }) as { [K in Name]?: Value };
 }
 
-/** Says in the words of Multi Model Server that there is no such model. */
-function saying<T>(ref: ModelRef, ask: () => T): T {
+/** Asks for a change; that there is no such model is said in the words of Multi Model Server. */
+function saying<T>(ref: ModelRef, change: () => T): T {
   try {
-    return ask();
+    return change();
   } catch (thrown) {
     throw thrown instanceof ServeError ? notFound(thrown, ref) : thrown;
   }
 }
 
-function refusedUnregister(thrown: unknown, ref: ModelRef): unknown {
-  if (!(thrown instanceof ServeError)) return thrown;
-  if (thrown.code !== 'SERVE_MODEL_CONFLICT') return notFound(thrown, ref);
-  return new ServeError(thrown.code, thrown.message, { status: 403 });
+/** The same for an unregistration: the default of several versions is refused with 403. */
+function accepted(unregister: () => Accepted, ref: ModelRef): Accepted {
+  try {
+    return unregister();
+  } catch (thrown) {
+    if (!(thrown instanceof ServeError)) throw thrown;
+    if (thrown.code !== 'SERVE_MODEL_CONFLICT') throw notFound(thrown, ref);
+    throw new ServeError(thrown.code, thrown.message, { status: 403 });
+  }
 }

@@ -1,7 +1,7 @@
 /** Describes models and their workers, and lists them, as Multi Model Server does. */
 import { ServeError } from '../../../../protocol/errors.js';
 import type { ModelRef } from '../../../models/models.js';
-import type { Ask } from '../../request/request-context.js';
+import type { RequestContext } from '../../request/request-context.js';
 import type { AnswerContext } from '../../answer/koa-answers.js';
 import type { ModelFacts, WorkerFacts } from '../../request/model-management.js';
 import { notFound } from './find-model.js';
@@ -11,12 +11,12 @@ import { matchesPattern } from './pattern.js';
 import { hasItsWorkers } from './ping.js';
 
 /** `GET /models`: a page of names, and where the next one begins if there is one. */
-export function list(ctx: AnswerContext, ask: Ask): void {
-  const params = queryParams(ask);
+export function list(ctx: AnswerContext, context: RequestContext): void {
+  const params = queryParams(context);
   const limit = params.number('limit') ?? MOST_LISTED;
   const size = limit < 1 || limit > MOST_LISTED ? MOST_LISTED : limit; // a page of none would lead to itself
   const start = Math.max(0, params.number('next_page_token') ?? 0);
-  const models = listed(ask.backend.admin.describe(), params.text('model_name_pattern') ?? '*');
+  const models = listed(context.backend.modelManagement.describe(), params.text('model_name_pattern') ?? '*');
   const end = start + size;
   writeMmsJson(ctx, 200, {
     nextPageToken: end < models.length ? String(end) : undefined,
@@ -38,8 +38,8 @@ function listed(all: readonly ModelFacts[], pattern: string): { modelName: strin
 }
 
 /** `GET /models/{model}` and `/models/{model}/{version}`; without a version the default one. @throws as `find` does */
-export function describe(ctx: AnswerContext, { backend }: Ask, ref: ModelRef): void {
-  const meant = versionsOf(backend.admin.describe(), ref.name);
+export function describe(ctx: AnswerContext, { backend }: RequestContext, ref: ModelRef): void {
+  const meant = versionsOf(backend.modelManagement.describe(), ref.name);
   const isMeant = ({ version, isDefaultVersion }: ModelFacts): boolean =>
     ref.version === undefined ? isDefaultVersion : version === ref.version;
   const facts = meant.find(isMeant) ?? (ref.version === undefined ? meant[0] : undefined);
@@ -48,8 +48,8 @@ export function describe(ctx: AnswerContext, { backend }: Ask, ref: ModelRef): v
 }
 
 /** `GET /models/{model}/all`: every version. */
-export function describeAll(ctx: AnswerContext, { backend }: Ask, name: string): void {
-  writeMmsJson(ctx, 200, versionsOf(backend.admin.describe(), name).map(modelView));
+export function describeAll(ctx: AnswerContext, { backend }: RequestContext, name: string): void {
+  writeMmsJson(ctx, 200, versionsOf(backend.modelManagement.describe(), name).map(modelView));
 }
 
 /** @throws SERVE_MODEL_NOT_FOUND */

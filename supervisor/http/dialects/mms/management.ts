@@ -4,7 +4,7 @@
  */
 import { ServeError } from '../../../../protocol/errors.js';
 import type { Models } from '../../../models/models.js';
-import type { Ask } from '../../request/request-context.js';
+import type { RequestContext } from '../../request/request-context.js';
 import type { WriteAnswer } from '../../answer/koa-answers.js';
 import type { DefaultDialect, Operation } from '../dialect.js';
 import { describeApi } from './describe-api.js';
@@ -15,7 +15,7 @@ import { register, scale, setDefault, unregister } from './management-changes.js
 import { describe, describeAll, list } from './management-views.js';
 import { maxWordsBytes } from './params.js';
 import { segmentsOf } from './path.js';
-import { mmsVoiceFor } from './voice.js';
+import { mmsStyleFor } from './answer-style.js';
 
 /** Stands where a version would, for every one. */
 const ALL_VERSIONS = 'all';
@@ -28,20 +28,20 @@ export const mmsManagement: DefaultDialect = {
   paths: new Map(Object.entries(MANAGEMENT_API).map(([path, operations]) => [path, allow(operations)])),
   claim,
   unclaimed: () => operation('', { refuse: new ServeError('SERVE_NOT_FOUND') }),
-  ...mmsVoiceFor(maxWordsBytes),
+  ...mmsStyleFor(maxWordsBytes),
 };
 
 /** Where others answer, too, what this cannot do with a path may be theirs: `POST /models/{model}/invoke` is. */
-function claim(ask: Ask, models: Models): Operation | null {
-  const isAlone = ask.listener === 'management';
-  const segments = segmentsOf(ask);
+function claim(context: RequestContext, models: Models): Operation | null {
+  const isAlone = context.listener === 'management';
+  const segments = segmentsOf(context);
   const methods = segments.length === 0 && !isAlone ? null : methodsOf(segments);
   if (methods === null) return null;
-  const write = ask.isWebSocket ? undefined : methods[ask.request.method ?? ''];
+  const write = context.isWebSocket ? undefined : methods[context.request.method ?? ''];
   const [, name, version] = segments;
   if (write !== undefined) {
     const hasVersion = version !== undefined && version !== ALL_VERSIONS;
-    if (name !== undefined) noteModel(ask, models, hasVersion ? { name, version } : { name });
+    if (name !== undefined) noteModel(context, models, hasVersion ? { name, version } : { name });
     return operation(allow(methods), { write });
   }
   return isAlone ? operation(allow(methods), { refuse: new ServeError('SERVE_METHOD_NOT_ALLOWED') }) : null;
@@ -51,15 +51,15 @@ function methodsOf([first, name, version, action]: readonly string[]): Methods |
   if (first === undefined) return { OPTIONS: (ctx) => writeMmsJson(ctx, 200, describeApi(MANAGEMENT_API)) };
   if (first !== 'models') return null;
   if (name === undefined) return { GET: list, POST: register };
-  if (version === ALL_VERSIONS) return { GET: (ctx, ask) => describeAll(ctx, ask, name) };
+  if (version === ALL_VERSIONS) return { GET: (ctx, context) => describeAll(ctx, context, name) };
   const ref = version === undefined ? { name } : { name, version };
   return {
-    GET: (ctx, ask) => describe(ctx, ask, ref),
-    PUT: (ctx, ask) =>
+    GET: (ctx, context) => describe(ctx, context, ref),
+    PUT: (ctx, context) =>
       version !== undefined && action === 'set-default'
-        ? setDefault(ctx, ask, { name, version })
-        : scale(ctx, ask, ref),
-    DELETE: (ctx, ask) => unregister(ctx, ask, ref),
+        ? setDefault(ctx, context, { name, version })
+        : scale(ctx, context, ref),
+    DELETE: (ctx, context) => unregister(ctx, context, ref),
   };
 }
 

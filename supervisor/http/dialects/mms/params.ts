@@ -6,7 +6,7 @@ import { isUtf8 } from 'node:buffer';
 import { ServeError } from '../../../../protocol/errors.js';
 import type { Admission } from '../../../dispatch/arrivals.js';
 import type { ServerOptions } from '../../../options/resolve.js';
-import type { Ask } from '../../request/request-context.js';
+import type { RequestContext } from '../../request/request-context.js';
 import { announcedBytes, receiveBody } from '../../socket/receive-body.js';
 import { readLenientObject } from './lenient-object.js';
 import { queryOf } from './path.js';
@@ -45,18 +45,18 @@ export class Params {
 }
 
 /** Of several values of one name the first counts. */
-export function queryParams(ask: Ask): Params {
+export function queryParams(context: RequestContext): Params {
   const values = new Map<string, string>();
-  for (const [name, value] of new URLSearchParams(queryOf(ask)))
+  for (const [name, value] of new URLSearchParams(queryOf(context)))
     if (!values.has(name)) values.set(name, value);
   return new Params(values);
 }
 
 /** Those of the body if it is JSON; the query is not looked at then. Rejects with SERVE_BAD_BODY, or as `receiveBody` does. */
-export async function bodyOrQueryParams(ask: Ask): Promise<Params> {
-  const [type = ''] = (ask.request.headers['content-type'] ?? '').split(';');
-  if (type.trim().toLowerCase() !== 'application/json') return queryParams(ask);
-  const body = await readWords(ask);
+export async function bodyOrQueryParams(context: RequestContext): Promise<Params> {
+  const [type = ''] = (context.request.headers['content-type'] ?? '').split(';');
+  if (type.trim().toLowerCase() !== 'application/json') return queryParams(context);
+  const body = await readWords(context);
   const members = isUtf8(body) ? membersOf(body.toString()) : null;
   if (members === null) throw new ServeError('SERVE_BAD_BODY', 'The body must be a JSON object.');
   return new Params(members);
@@ -72,7 +72,7 @@ export function maxWordsBytes({ maxBody }: Pick<ServerOptions, 'maxBody'>): numb
 /** It takes no place in any queue. */
 const NO_PLACE: Admission = { begin: () => {}, grow: () => {}, complete: () => {}, release: () => {} };
 
-async function readWords({ backend, request, response }: Ask): Promise<Buffer> {
+async function readWords({ backend, request, response }: RequestContext): Promise<Buffer> {
   const { bodyTimeout } = backend.options;
   const maxBodyBytes = maxWordsBytes(backend.options);
   const announced = announcedBytes(request, maxBodyBytes);

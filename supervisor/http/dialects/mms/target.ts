@@ -2,7 +2,7 @@
 import { ServeError } from '../../../../protocol/errors.js';
 import type { Model } from '../../../models/model.js';
 import type { Models } from '../../../models/models.js';
-import type { Ask } from '../../request/request-context.js';
+import type { RequestContext } from '../../request/request-context.js';
 import { MAX_PREFIX_BYTES } from '../../call/call-plan.js';
 import type { CallPlan, Target } from '../dialect.js';
 import { chooseRoute } from './choose-route.js';
@@ -11,7 +11,7 @@ import { fieldFinder } from './form-field.js';
 import { queryOf } from './path.js';
 
 /** @throws SERVE_NOT_FOUND if the app is loaded, and none of its routes is meant */
-export function targetOf({ path }: Pick<Ask, 'path'>, models: Models, model: Model): Target {
+export function targetOf({ path }: Pick<RequestContext, 'path'>, models: Models, model: Model): Target {
   if (model.routes !== null) return { model, route: chooseRoute(model.routes) };
   // The path itself may turn out to be a route of the app: then that one is meant.
   const own = routeAt(path, model, models.default === model);
@@ -31,11 +31,11 @@ const FIELD = 'model_name';
  * The model that the query names, else a form in its beginning, else the only one of the start.
  * @throws SERVE_MODEL_NOT_FOUND, and SERVE_BAD_REQUEST if there is more than one
  */
-export function invocationTarget(ask: Ask, models: Models): CallPlan['target'] {
+export function invocationTarget(context: RequestContext, models: Models): CallPlan['target'] {
   const named = (name: string): Target =>
-    targetOf(ask, models, name === '' ? onlyModel(models) : findModel(ask, models, { name }));
-  const inQuery = new URLSearchParams(queryOf(ask)).get(FIELD) ?? '';
-  const find = fieldFinder(ask.request.headers['content-type'] ?? '', FIELD);
+    targetOf(context, models, name === '' ? onlyModel(models) : findModel(context, models, { name }));
+  const inQuery = new URLSearchParams(queryOf(context)).get(FIELD) ?? '';
+  const find = fieldFinder(context.request.headers['content-type'] ?? '', FIELD);
   if (inQuery !== '' || find === null) return named(inQuery);
   return (prefix, isLast) => {
     const found = find(prefix, isLast && prefix.length < MAX_PREFIX_BYTES);

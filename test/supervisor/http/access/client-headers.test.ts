@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { BANANA_CLIENTS } from '../../../../supervisor/http/access/banana-clients.js';
-import { heardHeaders, type ClientHeaders } from '../../../../supervisor/http/access/client-headers.js';
+import { clientHeaderNames, type ClientHeaders } from '../../../../supervisor/http/access/client-headers.js';
 import { ServeError } from '../../../../protocol/errors.js';
 import { tiny } from '../dialects/tiny.js';
 import { fakeModel, onlyModel, serveHandler } from '../serve-handler.js';
@@ -57,7 +57,7 @@ test(
 
 test('what several dialects say alike is heard once', () => {
   const { clientHeaders } = BANANA_CLIENTS;
-  const { keys, callIds } = heardHeaders([
+  const { keys, callIds } = clientHeaderNames([
     { clientHeaders },
     {},
     { clientHeaders },

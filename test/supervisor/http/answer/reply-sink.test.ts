@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import type { ReplyHead } from '../../../../protocol/wire/messages.js';
 import type { Job } from '../../../../supervisor/dispatch/job.js';
-import type { Ask } from '../../../../supervisor/http/request/request-context.js';
+import type { RequestContext } from '../../../../supervisor/http/request/request-context.js';
 import { ReplySink } from '../../../../supervisor/http/answer/reply-sink.js';
 import { RawConnection } from '../../../helpers/raw-http.js';
 
@@ -18,10 +18,16 @@ for (const [phrase, line] of [
 ] as const) {
   test(`the phrase ${JSON.stringify(phrase)} makes the status line ${line}`, async (t) => {
     const server = createServer((request, response) => {
-      const backend = { closing: () => false, onSettled: () => {} };
-      const ask = { backend, request, response, requestId: 'id', dialect: {} } as unknown as Ask;
+      const backend = { closing: () => false, observer: { settled: () => {} } };
+      const context = {
+        backend,
+        request,
+        response,
+        requestId: 'id',
+        dialect: {},
+      } as unknown as RequestContext;
       const head: ReplyHead = { status: 404, contentType: 'text/plain', headers: '', phrase };
-      new ReplySink(ask, { giveUp: () => {} }).reply(JOB, head, [Buffer.from('no')], 2, () => {});
+      new ReplySink(context, { giveUp: () => {} }).reply(JOB, head, [Buffer.from('no')], 2, () => {});
     });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');

@@ -55,8 +55,10 @@ async function openBench(t: TestContext): Promise<Bench> {
   bench.url = await serveHandler(t, {
     models: onlyModel(model),
     jobs: countedJobs(store),
-    onSettled: (_asked, _job, _status, error) => bench.outcomes.push(error?.code ?? 'ok'),
-    onRefused: (_asked, error) => bench.outcomes.push(error.code),
+    observer: {
+      settled: (_request, _job, _status, error) => void bench.outcomes.push(error?.code ?? 'ok'),
+      refused: (_request, error) => void bench.outcomes.push(error.code),
+    },
   });
   return bench;
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { ServeError } from '../../../../protocol/errors.js';
-import type { Ask } from '../../../../supervisor/http/request/request-context.js';
+import type { RequestContext } from '../../../../supervisor/http/request/request-context.js';
 import {
   MAIN_DIALECTS,
   MANAGEMENT_DIALECTS,
@@ -48,11 +48,17 @@ for (const [listener, dialects] of Object.entries({
 }))
   describe(`on the listener ${listener}`, () => {
     const registry = models();
-    const askFor = (method: string, url: string): Ask => {
+    const askFor = (method: string, url: string): RequestContext => {
       const written = writtenPath(url);
       const path = namedPath(written) ?? written;
       const request = { method, url, headers: {} };
-      return { path, request, listener, isWebSocket: false, backend: { models: registry } } as unknown as Ask;
+      return {
+        path,
+        request,
+        listener,
+        isWebSocket: false,
+        backend: { models: registry },
+      } as unknown as RequestContext;
     };
 
     for (const dialect of dialects.inOrder)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ERRORS, ServeError, type ErrorCode } from '../../../../protocol/errors.js';
-import type { Ask } from '../../../../supervisor/http/request/request-context.js';
+import type { RequestContext } from '../../../../supervisor/http/request/request-context.js';
 import type { Dialect, Failure } from '../../../../supervisor/http/dialects/dialect.js';
 import { MAIN_DIALECTS } from '../../../../supervisor/http/dialects/index.js';
 import { HTTP_STATUS } from '../../../../supervisor/http/socket/http-status.js';
@@ -16,8 +16,12 @@ const HEADERS: Partial<Record<ErrorCode, Record<string, string>>> = {
   SERVE_UPGRADE_REQUIRED: { Upgrade: 'websocket', 'Sec-WebSocket-Version': '13' },
 };
 
-function askWith(method: string, exposeErrors = false): Ask {
-  return { request: { method }, requestId: 'id', backend: { options: { exposeErrors } } } as unknown as Ask;
+function askWith(method: string, exposeErrors = false): RequestContext {
+  return {
+    request: { method },
+    requestId: 'id',
+    backend: { options: { exposeErrors } },
+  } as unknown as RequestContext;
 }
 
 function dialectOf(name: string): Dialect {

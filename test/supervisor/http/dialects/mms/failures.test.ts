@@ -8,9 +8,9 @@ import {
   type ErrorKind,
   type ServeErrorOptions,
 } from '../../../../../protocol/errors.js';
-import type { Ask } from '../../../../../supervisor/http/request/request-context.js';
+import type { RequestContext } from '../../../../../supervisor/http/request/request-context.js';
 import { mmsError } from '../../../../../supervisor/http/dialects/mms/failures.js';
-import { mmsVoice } from '../../../../../supervisor/http/dialects/mms/voice.js';
+import { mmsStyle } from '../../../../../supervisor/http/dialects/mms/answer-style.js';
 import { HTTP_STATUS } from '../../../../../supervisor/http/socket/http-status.js';
 import { holdsSection, printTable } from '../../../../helpers/doc-page.js';
 
@@ -71,10 +71,10 @@ const ASK = {
   request: { headers: { 'content-length': '5' } },
   backend: { options: { maxBody: 4 } },
   model: { spec: { name: 'm' } },
-} as unknown as Ask;
+} as unknown as RequestContext;
 
 function said(code: ErrorCode, message?: string, options?: ServeErrorOptions): unknown[] {
-  const { status, body } = mmsVoice.fail(new ServeError(code, message, options), 'id', ASK);
+  const { status, body } = mmsStyle.fail(new ServeError(code, message, options), 'id', ASK);
   const said = JSON.parse(body.toString()) as { code: number; type: string; message: string };
   assert.equal(said.code, status);
   return [status, said.type, said.message];
@@ -132,7 +132,7 @@ test('a worker that died for want of memory is 507', () => {
 
 test('an exception and what it said are shown where the operator says so', () => {
   const options = { maxBody: 4, mmsExceptionStatus: '500', exposeErrors: true };
-  const ask = { ...ASK, backend: { options } } as unknown as Ask;
+  const context = { ...ASK, backend: { options } } as unknown as RequestContext;
   const detail = 'Error: secret';
   for (const [code, kind, expected] of [
     ['SERVE_INFERENCE_FAILED', 'exception', [500, 'Prediction failed: Error: secret']],
@@ -142,7 +142,7 @@ test('an exception and what it said are shown where the operator says so', () =>
     ['SERVE_QUEUE_TIMEOUT', '', [504, ERRORS.SERVE_QUEUE_TIMEOUT.message]],
     ['SERVE_SHUTTING_DOWN', '', [503, ERRORS.SERVE_SHUTTING_DOWN.message]],
   ] as const) {
-    const { status, body } = mmsVoice.fail(new ServeError(code, undefined, { detail, kind }), 'id', ask);
+    const { status, body } = mmsStyle.fail(new ServeError(code, undefined, { detail, kind }), 'id', context);
     assert.deepEqual([status, (JSON.parse(body.toString()) as { message: string }).message], expected);
   }
 });
@@ -157,7 +157,7 @@ test('the default version cannot be unregistered beside others: 403', () => {
 
 test('an error is pretty JSON with one line feed at its end, never cached, and ends its connection', () => {
   const error = new ServeError('SERVE_QUEUE_TIMEOUT', 'late', { retryAfterS: 3 });
-  const failure = mmsVoice.fail(error, 'id', null);
+  const failure = mmsStyle.fail(error, 'id', null);
   assert.equal(
     failure.body.toString(),
     '{\n  "code": 504,\n  "type": "RequestTimeoutException",\n  "message": "late"\n}\n',
@@ -173,10 +173,10 @@ test('an error is pretty JSON with one line feed at its end, never cached, and e
 });
 
 test('a body that is too large is read on to twice the limit, and its connection is kept', () => {
-  const { closes, readsOnBytes } = mmsVoice.fail(new ServeError('SERVE_BODY_TOO_LARGE'), 'id', ASK);
+  const { closes, readsOnBytes } = mmsStyle.fail(new ServeError('SERVE_BODY_TOO_LARGE'), 'id', ASK);
   assert.deepEqual([closes, readsOnBytes], [undefined, 8]);
-  const chunked = { ...ASK, request: { headers: {} } } as unknown as Ask;
-  assert.equal(mmsVoice.fail(new ServeError('SERVE_BODY_TOO_LARGE'), 'id', chunked).readsOnBytes, 4);
+  const chunked = { ...ASK, request: { headers: {} } } as unknown as RequestContext;
+  assert.equal(mmsStyle.fail(new ServeError('SERVE_BODY_TOO_LARGE'), 'id', chunked).readsOnBytes, 4);
 });
 
 const CLIENT_CODES = (Object.keys(ERRORS) as ErrorCode[]).filter((code) => HTTP_STATUS[code] !== null);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ServeError } from '../../../../../protocol/errors.js';
-import type { Ask } from '../../../../../supervisor/http/request/request-context.js';
+import type { RequestContext } from '../../../../../supervisor/http/request/request-context.js';
 import { calledModel } from '../../../../../supervisor/http/dialects/mms/called-model.js';
 import { describeApi } from '../../../../../supervisor/http/dialects/mms/describe-api.js';
 import { INFERENCE_API, modelApi } from '../../../../../supervisor/http/dialects/mms/inference-api.js';
@@ -18,7 +18,7 @@ const MODELS = {
 
 function claim(method: string, path: string): ReturnType<typeof mmsInference.claim> {
   const request = { method, url: path, headers: {} };
-  return mmsInference.claim({ path, request } as unknown as Ask, MODELS);
+  return mmsInference.claim({ path, request } as unknown as RequestContext, MODELS);
 }
 
 /** With a name for each parameter. */
@@ -83,9 +83,9 @@ test('the older path of a model that is being unregistered is claimed, too: its 
   const model = { spec: { name: 'm' } };
   const models = { ...MODELS, find, leaving: () => model } as unknown as Models;
   const request = { method: 'POST', url: '/m/predict', headers: {} };
-  const ask = { path: '/m/predict', request, model: null } as unknown as Ask;
-  assert.throws(() => mmsInference.claim(ask, models), leaving);
-  assert.equal(ask.model, model, 'the words and the log name it');
+  const context = { path: '/m/predict', request, model: null } as unknown as RequestContext;
+  assert.throws(() => mmsInference.claim(context, models), leaving);
+  assert.equal(context.model, model, 'the words and the log name it');
 });
 
 describe('the model that a path names', () => {

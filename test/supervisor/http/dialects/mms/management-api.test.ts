@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
-import type { Ask } from '../../../../../supervisor/http/request/request-context.js';
+import type { RequestContext } from '../../../../../supervisor/http/request/request-context.js';
 import { describeApi } from '../../../../../supervisor/http/dialects/mms/describe-api.js';
 import { MANAGEMENT_API } from '../../../../../supervisor/http/dialects/mms/management-api.js';
 import { mmsManagement } from '../../../../../supervisor/http/dialects/mms/management.js';
@@ -10,7 +10,7 @@ import { Models } from '../../../../../supervisor/models/models.js';
 
 function refusalOf(method: string, path: string): string | null {
   const ask = { path, isWebSocket: false, listener: 'management', request: { method, url: path } };
-  const { act } = mmsManagement.claim(ask as unknown as Ask, new Models()) ?? { act: null };
+  const { act } = mmsManagement.claim(ask as unknown as RequestContext, new Models()) ?? { act: null };
   return act !== null && 'refuse' in act ? act.refuse.code : null;
 }
 

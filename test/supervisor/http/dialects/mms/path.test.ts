@@ -1,13 +1,13 @@
 /** Paths as Multi Model Server reads them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Ask } from '../../../../../supervisor/http/request/request-context.js';
+import type { RequestContext } from '../../../../../supervisor/http/request/request-context.js';
 import { queryOf, segmentsOf } from '../../../../../supervisor/http/dialects/mms/path.js';
 import { namedPath, writtenPath } from '../../../../../supervisor/http/socket/request-facts.js';
 
-function askFor(url: string): Ask {
+function askFor(url: string): RequestContext {
   const written = writtenPath(url);
-  return { path: namedPath(written) ?? written, request: { url } } as unknown as Ask;
+  return { path: namedPath(written) ?? written, request: { url } } as unknown as RequestContext;
 }
 
 for (const [url, segments] of [

@@ -5,35 +5,38 @@
 import { ServeError } from '../../../protocol/errors.js';
 import { receiveBody, type BodyLimits } from '../socket/receive-body.js';
 import { keyOf } from '../access/api-keys.js';
-import type { Ask } from '../request/request-context.js';
+import type { RequestContext } from '../request/request-context.js';
 import { awaitRoutes } from './await-routes.js';
 import type { CallPlan, Target } from './call-plan.js';
-import type { LobbyPlace } from '../../dispatch/unrouted-bodies.js';
+import type { UnroutedBody } from '../../dispatch/unrouted-bodies.js';
 import { checkBody, fittingRoute } from './route-check.js';
 import { submitCall } from './submit-call.js';
 import { TargetSearch } from './target-search.js';
 
 /** Whether the headers alone say that the client may call. The gate has looked already unless the body has the key. */
-export function headerKeyIsEnough({ backend, request, heard }: Ask, plan: CallPlan): boolean {
+export function headerKeyIsEnough(
+  { backend, request, headerNames }: RequestContext,
+  plan: CallPlan,
+): boolean {
   return (
     plan.open === undefined ||
     !backend.keys.required ||
-    backend.keys.allows(keyOf(request.headers, heard.keys))
+    backend.keys.allows(keyOf(request.headers, headerNames.keys))
   );
 }
 
 /** Throws what the call is refused with; the place is the caller's to release then. */
-export async function answerFromLobby(
-  ask: Ask,
+export async function answerUnrouted(
+  context: RequestContext,
   plan: CallPlan,
-  { limits, limitMs, place }: { limits: BodyLimits; limitMs: number | null; place: LobbyPlace },
+  { limits, limitMs, place }: { limits: BodyLimits; limitMs: number | null; place: UnroutedBody },
 ): Promise<void> {
-  const { backend, request, response } = ask;
-  const mayCall = headerKeyIsEnough(ask, plan);
+  const { backend, request, response } = context;
+  const mayCall = headerKeyIsEnough(context, plan);
   const search = new TargetSearch(plan.target);
   const enter = ({ model }: Target): void => {
-    if (ask.model !== null) return;
-    ask.model = model;
+    if (context.model !== null) return;
+    context.model = model;
     place.moveTo((bytes) => model.dispatcher.admit(Math.max(bytes, limits.announcedBytes)));
   };
   backend.inviteBody(request, response);
@@ -45,16 +48,16 @@ export async function answerFromLobby(
     const found = search.read(piece);
     if (found !== null) enter(found);
   });
-  const opened = plan.open === undefined ? null : await plan.open(ask, body);
+  const opened = plan.open === undefined ? null : await plan.open(context, body);
   if (!mayCall && !backend.keys.allows(opened?.key)) throw new ServeError('SERVE_UNAUTHORIZED');
   const target = search.end();
   enter(target);
 
   const { model } = target;
-  const routes = model.routes ?? (await awaitRoutes(ask, model, limitMs));
+  const routes = model.routes ?? (await awaitRoutes(context, model, limitMs));
   const route = fittingRoute(routes, target.route, request, plan);
   const deadlineMs = route.kind === 'background' ? null : limitMs;
-  if (deadlineMs !== null) model.dispatcher.checkDeadline(ask.acceptedAtMs + deadlineMs);
+  if (deadlineMs !== null) model.dispatcher.checkDeadline(context.acceptedAtMs + deadlineMs);
   if (opened === null) checkBody(route, body);
-  await submitCall(ask, plan, { model, route, deadlineMs, body, opened, place });
+  await submitCall(context, plan, { model, route, deadlineMs, body, opened, place });
 }

@@ -1,0 +1,89 @@
+/** Management over HTTP, on a registry whose models settle when the test says so. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ServeError } from '../../../../protocol/errors.js';
+import { Models, type ManagedModel, type Outcome } from '../../../../supervisor/models/models.js';
+import {
+  HttpManagement,
+  type ManagementParts,
+} from '../../../../supervisor/server/models/http-management.js';
+import type { ServedModels } from '../../../../supervisor/server/models/served-models.js';
+
+const REF = { name: 'm', version: '1' };
+
+/** A model whose workers cannot start. */
+class Hopeless {
+  readonly spec = REF;
+  readonly options = { initTimeout: 60_000 };
+  readonly runningWorkers = 0;
+  readonly readyWorkers = 0;
+  wantedWorkers = 0;
+  /** Called before the failure is known: another request may come meanwhile. */
+  meanwhile: () => void = () => {};
+
+  scale(count: number): Promise<{ wanted: number; ready: number; error: null }> {
+    this.wantedWorkers = count;
+    return Promise.resolve({ wanted: count, ready: 0, error: null });
+  }
+
+  async whenOneGaveUp(ended: Promise<unknown>): Promise<ServeError | null> {
+    await ended;
+    this.meanwhile();
+    return this.wantedWorkers === 0 ? null : new ServeError('SERVE_INIT_FAILED');
+  }
+
+  turnAway(): void {}
+  close(): void {}
+}
+
+function manage(model: Hopeless): { management: HttpManagement; registry: Models<Hopeless & ManagedModel> } {
+  const registry = new Models<Hopeless & ManagedModel>(1000);
+  registry.addFirst(model as Hopeless & ManagedModel, false);
+  const served = {
+    registry,
+    scale: (...given: Parameters<typeof registry.scale>) => registry.scale(...given),
+  };
+  const parts = { resolved: { options: { drainTimeout: 1000 } } };
+  const management = new HttpManagement(
+    served as unknown as ServedModels,
+    parts as unknown as ManagementParts,
+  );
+  return { management, registry };
+}
+
+const outcomeOf = async (model: Hopeless, management: HttpManagement): Promise<Outcome> =>
+  management.start(model.spec, 1).settled;
+
+test('a model whose first workers cannot start is unregistered again', async () => {
+  const model = new Hopeless();
+  const { management, registry } = manage(model);
+  assert.equal((await outcomeOf(model, management)).result, 'failed');
+  assert.deepEqual([...registry.all()], []);
+});
+
+test('a model whose first workers cannot start stays if it was scaled by somebody else meanwhile', async () => {
+  const model = new Hopeless();
+  const { management, registry } = manage(model);
+  model.meanwhile = () => {
+    model.meanwhile = () => {};
+    management.scale(REF, { min: 2, max: 2 }, 0);
+  };
+  assert.equal((await outcomeOf(model, management)).result, 'failed');
+  assert.deepEqual([...registry.all()], [model]);
+});
+
+test('a model that was unregistered by somebody else meanwhile is not taken for one that cannot start', async () => {
+  const model = new Hopeless();
+  const { management } = manage(model);
+  model.meanwhile = () => {
+    model.meanwhile = () => {};
+    void management.unregister(REF, 0);
+  };
+  const { result, error } = await outcomeOf(model, management);
+  assert.deepEqual([result, error?.code], ['failed', 'SERVE_MODEL_NOT_FOUND']);
+});
+
+test('an unregistration without a time limit is unfinished at once', async () => {
+  const { management } = manage(new Hopeless());
+  assert.equal((await management.unregister(REF, 0).settled).result, 'unfinished');
+});
