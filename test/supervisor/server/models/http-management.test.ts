@@ -38,7 +38,7 @@ class Hopeless {
 
 function manage(model: Hopeless): { management: HttpManagement; registry: Models<Hopeless & ManagedModel> } {
   const registry = new Models<Hopeless & ManagedModel>(1000);
-  registry.addFirst(model as Hopeless & ManagedModel, false);
+  registry.addFirst(model, false);
   const served = {
     registry,
     scale: (...given: Parameters<typeof registry.scale>) => registry.scale(...given),
