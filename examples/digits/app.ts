@@ -1,25 +1,25 @@
 /**
- * Which digit is in this picture? A small ONNX model behind HTTP. To serve your own model, copy this folder:
+ * Recognises the digit in a picture: a small ONNX model behind HTTP. To serve your own model, copy this folder:
  *
  * 1. `init` loads the model, once in each worker process.
  * 2. `inference` answers one call: body -> pixels -> model -> answer.
- * 3. `inferenceBatch` answers calls that came together, with `--batch-size 32`: one run of the model for all of them.
- * 4. `example` is run once after `init`, so a broken model fails at start-up and the first caller finds it warm.
+ * 3. `inferenceBatch` answers a batch of calls in one run of the model, with `--batch-size 32`.
+ * 4. `example` is run once after `init`, so a broken model fails at start-up, and the first call finds the model warm.
  */
 import { fileURLToPath } from 'node:url';
 import type { AppConfig, InferenceContext, UploadedFile } from 'banana-serve';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { BadInput, readPixels, readPng, SIDE } from './pixels.js';
 
-/** How the body arrives depends on its Content-Type; `null` is an empty body. */
+/** The type of the input depends on the Content-Type; `null` is an empty body. */
 type Input =
   | Uint8Array // image/png
   | { image?: UploadedFile } // multipart/form-data with a file named `image`
   | { pixels?: unknown } // application/json
   | null;
 
-// Options for this model. A call takes well under a millisecond, so one that takes seconds is stuck. A picture may be
-// looked at twice: if a batch throws, only the call that makes it throw has to fail.
+// Options for this model. A call takes well under a millisecond, so one that takes seconds is stuck. A picture may safely
+// run twice: if a batch throws, only the call that makes it throw fails.
 export const config: AppConfig = { runTimeout: '10s', repeatable: true };
 
 /** A seven: how much ink is in each cell, from 0 to 16. */
@@ -60,7 +60,7 @@ export async function inferenceBatch(inputs: Input[], ctxs: InferenceContext[]) 
   return images.map((image) => (image instanceof Float32Array ? answers.shift() : image));
 }
 
-/** One run of the model for all images. Where eight run together, each takes a fifth of the time that it takes alone. */
+/** One run of the model for all images. In a batch of eight, an image takes a fifth of its time alone. */
 async function recognize(images: Float32Array[]) {
   if (images.length === 0) return [];
   const pixels = new Float32Array(images.length * SIDE * SIDE);

@@ -1,4 +1,4 @@
-/** Whatever a caller sends to what the model takes: 8 x 8 amounts of ink from 0 to 1, row by row. */
+/** Converts the caller's input to the model's: 8 x 8 amounts of ink from 0 to 1, row by row. */
 import { PNG } from 'pngjs';
 
 export const SIDE = 8;
@@ -48,7 +48,7 @@ function decode(bytes: Uint8Array): PNG {
   const png = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (png.length < HEADER_BYTES || !png.subarray(0, 8).equals(SIGNATURE))
     throw new BadInput('This is not a PNG');
-  // The size it claims is looked at first, because decoding allocates that much.
+  // Check the claimed size first, because decoding allocates that much.
   if (Math.max(png.readUInt32BE(16), png.readUInt32BE(20)) > MAX_PNG_SIDE) {
     throw new BadInput(`The PNG is larger than ${MAX_PNG_SIDE} x ${MAX_PNG_SIDE}`);
   }

@@ -28,7 +28,7 @@ export async function init(ctx: InitContext) {
 
 export async function inference(modelInputs: { prompt?: unknown } | null) {
   const prompt = modelInputs?.prompt;
-  // The Banana idiom: what is wrong with the inputs is an answer like any other, with status 200.
+  // As usual in Banana apps: wrong inputs get a normal answer, with status 200.
   if (typeof prompt !== 'string' || prompt === '') return { message: 'No prompt provided' };
   const { tokenizer } = unmask;
   const reach = tokenizer.model_max_length as number; // in tokens; the model reads no further

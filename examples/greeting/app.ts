@@ -1,10 +1,10 @@
 /** The smallest app: `init` loads something slow once, `inference` uses it for every call. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
-// What `init` prepares lives in module scope, for as long as its worker lives.
+// `init` sets this once; it lives as long as the worker.
 let a: string;
 
-/** Runs once in each worker. Calls that arrive meanwhile are held, not refused. */
+/** Runs once in each worker. Calls that arrive in the meantime wait; they are not refused. */
 export async function init() {
   await sleep(Number(process.env.GREETING_INIT_MS ?? 10_000)); // stands for loading a model
   a = 'hello';

@@ -1,5 +1,5 @@
 /**
- * Which digit is in this picture? A custom service in the form that Multi Model Server's handlers have: a class of five
+ * Recognises the digit in a picture: a custom service in the form that Multi Model Server's handlers have: a class of five
  * steps, one instance of it, and a function `handle` that the server calls.
  *
  * 1. A worker begins with `handle(null, context)`: the model is loaded.
@@ -11,14 +11,14 @@ import { join } from 'node:path';
 import { PredictionException, type AppConfig, type Context, type Item, type ItemResult } from 'banana-serve';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 
-/** Calls that wait together run together, eight at most; one that is alone waits 5 ms for others. */
+/** Up to eight waiting calls run together; a single call waits 5 ms for others. */
 export const config: AppConfig = { batchSize: 8, maxBatchDelay: '5ms' };
 
 const SIDE = 8;
 const MAX_INK = 16;
 const DIGITS = 10;
 
-/** What could be read of an item, or what its client is told instead of an answer. */
+/** The pixels of an item, or the error that its client gets. */
 type Picture = Float32Array | PredictionException;
 
 export class DigitsService {
@@ -28,7 +28,7 @@ export class DigitsService {
     return this.#session !== undefined;
   }
 
-  /** Loads the model that lies beside this file. */
+  /** Loads the model file beside this one. */
   async initialize(context: Context): Promise<void> {
     const { model_dir } = context.system_properties;
     this.#session = await InferenceSession.create(join(model_dir, 'digits.onnx'), {
@@ -36,7 +36,7 @@ export class DigitsService {
     });
   }
 
-  /** A batch holds as many items as came together, often fewer than `batchSize`: `data.length` says how many. */
+  /** A batch has `data.length` items, often fewer than `batchSize`. */
   preprocess(data: readonly Item[]): Picture[] {
     return data.map(pictureOf);
   }
@@ -53,7 +53,7 @@ export class DigitsService {
     return pictures.map((_, i) => all.subarray(i * DIGITS, (i + 1) * DIGITS));
   }
 
-  /** An item that was no picture fails alone. */
+  /** An item that is not a picture fails alone. */
   postprocess(pictures: readonly Picture[], outputs: readonly Float32Array[]): ItemResult[] {
     const left = [...outputs];
     return pictures.map((picture) => {

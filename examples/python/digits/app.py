@@ -15,7 +15,7 @@ def init():
 
 @app.handler("/", batch=True)
 def handler(context: dict, requests: list) -> list:
-    """Calls that came together are one run of the network; what is no picture is refused alone."""
+    """Runs the network once for a batch of calls; an input that is not a picture is refused alone."""
     pictures = [picture_of(request) for request in requests]
     good = [picture for picture in pictures if picture is not None]
     answers = iter(context["digits"].probabilities(np.stack(good)) if good else ())

@@ -15,7 +15,7 @@ def init():
 
 def inference(model_inputs):
     prompt = (model_inputs or {}).get("prompt")
-    # The Banana idiom: what is wrong with the inputs is an answer like any other, with status 200.
+    # As usual in Banana apps: wrong inputs get a normal answer, with status 200.
     if not isinstance(prompt, str) or prompt == "":
         return {"message": "No prompt provided"}
     if MASK not in unmask.tokens(prompt):

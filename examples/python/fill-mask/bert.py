@@ -1,4 +1,4 @@
-"""BERT in numpy, on the weights of examples/fill-mask: it says for each place of a text which word pieces fit there."""
+"""BERT in numpy, on the weights of examples/fill-mask: it scores the word pieces for each place of a text."""
 
 import json
 import math

@@ -11,7 +11,7 @@ _LONGEST_WORD = 100
 
 class WordPieces:
     def __init__(self, vocabulary):
-        """`vocabulary`: the number of each piece; `##` stands before those that go on with a word."""
+        """`vocabulary`: the number of each piece; pieces that continue a word begin with `##`."""
         self.numbers = vocabulary
         self.names = {number: piece for piece, number in vocabulary.items()}
 
@@ -22,7 +22,7 @@ class WordPieces:
         return [*tokens, SEP]
 
     def of_word(self, word):
-        """The longest piece that fits comes first; a word with a rest that no piece fits is unknown as a whole."""
+        """Takes the longest matching piece first; a word whose rest matches no piece is unknown as a whole."""
         found, at = [], 0
         while at < len(word) <= _LONGEST_WORD:
             ends = range(len(word), at, -1)
@@ -35,7 +35,7 @@ class WordPieces:
         return found if at == len(word) else [UNKNOWN]
 
     def text(self, tokens):
-        """Without the pieces that stand for something else than text."""
+        """Leaves out the special pieces, which are not text."""
         names = [self.names[token] for token in tokens]
         words = " ".join(name for name in names if name not in _SPECIAL).replace(" ##", "")
         return re.sub(r" ([.?!,])", r"\1", words)

@@ -5,7 +5,7 @@ import time
 
 
 def init():
-    """Runs once in each worker. Calls that arrive meanwhile are held, not refused."""
+    """Runs once in each worker. Calls that arrive in the meantime wait; they are not refused."""
     global a
     time.sleep(float(os.environ.get("GREETING_INIT_MS", 10_000)) / 1000)  # stands for loading a model
     a = "hello"

@@ -1,4 +1,4 @@
-"""A small network on torch that learns the sine when a worker starts, and answers calls that came together in one run."""
+"""A small network on torch that learns the sine when a worker starts, and answers a batch of calls in one run."""
 
 import math
 
@@ -28,7 +28,7 @@ def inference(model_inputs):
 
 
 def inference_batch(inputs, ctxs):
-    """One run of the network for all calls; what it gives is divided among them. Tensors are answers as they are."""
+    """Runs the network once for all calls and splits the output among them. Tensors can be returned as they are."""
     angles = [torch.tensor(one["angles"], dtype=torch.float32) for one in inputs]
     with torch.no_grad():
         sines = model(torch.cat(angles).unsqueeze(1)).squeeze(1)
