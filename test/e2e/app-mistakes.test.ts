@@ -396,7 +396,7 @@ const MISTAKES: readonly Mistake[] = [
     TypeScript: none('process.exit throws nothing'),
     Python: form(
       { 'app.py': `import sys\n${GOOD_PYTHON}sys.exit(7)\n` },
-      `${HERE}/app.py:3: importing the app called sys.exit with 7. A worker imports the file and then calls its functions: put what is for the main program behind \`if __name__ == "__main__":\`.`,
+      `${HERE}/app.py:3: importing the app called sys.exit with 7. A worker imports the file and then calls its functions: put the code of the main program behind \`if __name__ == "__main__":\`.`,
     ),
   },
   {

@@ -102,7 +102,7 @@ class BaseHandlerTest(unittest.TestCase):
             handler.initialize(self.context({"serializedFile": "model.pt"}))
             self.assertEqual(handler.mapping, mapping)
         names.write_text('["cat"]')
-        with self.assertRaisesRegex(ValueError, "index_to_name.json: names of classes are an object"):
+        with self.assertRaisesRegex(ValueError, "index_to_name.json: the names of classes must be an object"):
             BaseHandler().initialize(self.context({"serializedFile": "model.pt"}))
 
     def test_a_handler_has_the_configuration_of_its_archive(self) -> None:
@@ -138,9 +138,13 @@ class BaseHandlerTest(unittest.TestCase):
                 RuntimeError,
                 "names neither model.serializedFile nor model.modelFile: .*`initialize` of BaseHandler",
             ),
-            ({"serializedFile": "gone.pt"}, RuntimeError, "gone.pt is not there; the manifest names it"),
-            ({"modelFile": "gone.py"}, RuntimeError, "gone.py is not there; the manifest names it"),
-            ({"modelFile": "two.py"}, ValueError, "two.py: a model file has exactly one class; this has: A, B"),
+            ({"serializedFile": "gone.pt"}, RuntimeError, "gone.pt does not exist, and the manifest names it"),
+            ({"modelFile": "gone.py"}, RuntimeError, "gone.py does not exist, and the manifest names it"),
+            (
+                {"modelFile": "two.py"},
+                ValueError,
+                "two.py: a model file must define exactly one class; this one defines: A, B",
+            ),
         ):
             with self.subTest(message), self.assertRaisesRegex(kind, message):
                 BaseHandler().initialize(self.context(model))

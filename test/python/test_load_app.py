@@ -476,7 +476,7 @@ class Mistakes(Apps):
     def test_an_exception_whose_attributes_raise_is_reported_too(self):
         refusing = "def refuse(*_): raise KeyboardInterrupt\n"
         what = f"{refusing}class Odd:\n    __repr__ = refuse\nimport sys\nsys.exit(Odd())"
-        self.assert_said(what, r"^app\.py:5: .*sys\.exit with what cannot be shown\.", "transient")
+        self.assert_said(what, r"^app\.py:5: .*sys\.exit with a value that cannot be shown\.", "transient")
         names = "__class__ = __cause__ = __context__ = __traceback__ = exceptions = reason = property(refuse)"
         what = f"{refusing}class Odd(Exception):\n    __str__ = refuse\n    {names}\nraise Odd()"
         self.assert_said(

@@ -166,8 +166,8 @@ class MetricsStoreTest(unittest.TestCase):
         self.assertEqual(
             [line.split(":", 2)[2] for line in logged.output],
             [
-                "metric Calls is not told: its dimensions are ['Of'], not []",
-                "metric Calls is not told: a counter cannot fall by -1",
+                "metric Calls is not recorded: its dimensions are ['Of'], not []",
+                "metric Calls is not recorded: a counter cannot fall by -1",
             ],
         )
 

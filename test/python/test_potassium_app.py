@@ -99,7 +99,7 @@ class FindingTest(unittest.TestCase):
             app = Potassium("x", 2, gpu=True, mode="optimize", backend="FastAPI")
             app.optimize("model")
         names = "gpu, mode, backend, experimental_num_workers"
-        expected = f"Potassium('x'): {names} have no effect; banana-serve --help says what does"
+        expected = f"Potassium('x'): {names} have no effect; see banana-serve --help for the server's options"
         self.assertEqual([str(each.message) for each in said], [expected])
         self.assertEqual(app.to_optimize, ["model"])
         # An app for a backend whose requests are bytes checks which one it has.

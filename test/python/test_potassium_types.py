@@ -30,7 +30,7 @@ class RequestTest(unittest.TestCase):
         request = Request(id="mine", headers={"A": "b"}, json={"prompt": "c"})
         self.assertEqual((request.id, request.headers["a"], request.json), ("mine", "b", {"prompt": "c"}))
         self.assertEqual(repr(request), "Request(id='mine', json={'prompt': 'c'})")
-        with self.assertRaisesRegex(AttributeError, "id, headers and json alone"):
+        with self.assertRaisesRegex(AttributeError, "only id, headers and json"):
             request.body
 
 

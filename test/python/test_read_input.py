@@ -160,8 +160,8 @@ class Json(Inputs):
     def test_a_body_that_is_not_json_is_refused_with_the_reason(self):
         for body, reason in (
             (b'{"a":1', r"Expecting ',' delimiter at line 1, column 7\.$"),
-            (b"[NaN]", r"NaN is no JSON\.$"),
-            (b"-Infinity", r"-Infinity is no JSON\.$"),
+            (b"[NaN]", r"NaN is not JSON\.$"),
+            (b"-Infinity", r"-Infinity is not JSON\.$"),
             (b'"\xff"', r"it is not UTF-8\.$"),
             (b"[" * 200_000, r"it is nested too deeply\.$"),
             (b"1 2", r"Extra data at line 1, column 3\.$"),

@@ -25,7 +25,7 @@ class UtilTest(unittest.TestCase):
     def test_classes_without_a_file_of_names_have_none_and_a_warning_is_logged(self) -> None:
         with self.assertLogs("ts.utils.util", "WARNING") as logs:
             self.assertIsNone(load_label_mapping("/nowhere/index_to_name.json"))
-        self.assertIn("/nowhere/index_to_name.json is not there", logs.output[0])
+        self.assertIn("/nowhere/index_to_name.json does not exist", logs.output[0])
 
 
 if __name__ == "__main__":

@@ -856,7 +856,7 @@ def inference(kind, ctx):
     worker.send({ type: 'stop', graceMs: 1000 });
     assert.deepEqual(await worker.exit, { code: 0, signal: null });
     assert.equal(
-      (await worker.stderr).split('A webhook leaves a process that the app has started').length,
+      (await worker.stderr).split('This process was started by the app: it sends a webhook once').length,
       9,
     );
   },

@@ -47,10 +47,11 @@ def _say_if_app_started_this() -> None:
     from banana_worker.process import descriptors
 
     if descriptors.in_fork() or is_started_by_app():
-        text = (
-            "A webhook leaves a process that the app has started: once, and unsigned. Send it from the worker itself."
+        print(
+            "This process was started by the app: it sends a webhook once, and unsigned. Send it from the worker itself.",
+            file=sys.stderr,
+            flush=True,
         )
-        print(text, file=sys.stderr, flush=True)
 
 
 __getattr__ = names_of_module(__name__, __all__)

@@ -222,7 +222,9 @@ def _warn_of(where: str, names: List[str]) -> None:
     if not names:
         return
     verb = "has" if len(names) == 1 else "have"
-    warnings.warn(f"{where}: {', '.join(names)} {verb} no effect; banana-serve --help says what does", stacklevel=3)
+    warnings.warn(
+        f"{where}: {', '.join(names)} {verb} no effect; see banana-serve --help for the server's options", stacklevel=3
+    )
 
 
 def _checked_function(func: Any, what: str) -> Any:

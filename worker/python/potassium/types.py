@@ -118,7 +118,7 @@ class Request:
 
     def _of_call(self) -> CallContext:
         if self._ctx is None:
-            raise AttributeError("a request that no server got has id, headers and json alone")
+            raise AttributeError("a request made by a test has only id, headers and json")
         return self._ctx
 
 

@@ -136,7 +136,9 @@ def _present(message: Optional[Message]) -> Message:
 def _checked(message: Any, kinds: Any) -> Any:
     if isinstance(message, kinds):
         return message
-    raise TypeError(f"a WebSocket cannot send {type(message).__name__} this way; send_text, send_bytes, send_json")
+    raise TypeError(
+        f"a WebSocket cannot send {type(message).__name__} this way; use send_text, send_bytes or send_json"
+    )
 
 
 def _json(value: Any) -> str:

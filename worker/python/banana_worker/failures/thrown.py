@@ -30,7 +30,7 @@ def shown(value: object) -> str:
     try:
         return str.__str__(repr(value))
     except BaseException:
-        return "what cannot be shown"
+        return "a value that cannot be shown"
 
 
 def class_name(thrown: BaseException) -> str:

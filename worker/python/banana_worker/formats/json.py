@@ -14,7 +14,7 @@ from banana_worker.values.json_encoding import json_bytes
 
 
 def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 _decoder = json.JSONDecoder(parse_constant=_refuse_constant)

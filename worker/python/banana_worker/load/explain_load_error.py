@@ -45,8 +45,8 @@ def explain_own_mms(path: str, error: ImportError) -> AppLoadError:
     found = sys.modules.get("mms")
     where = getattr(found, "__file__", None) or "a folder without __init__.py"
     return AppLoadError(
-        f'{locate_text(path, "mms")}: the app has imported an "mms" of its own ({where}), and a custom service needs that of'
-        f" the server: {as_sentence(str(error))} Give yours another name, or delete it if it is a copy of Multi Model Server's."
+        f'{locate_text(path, "mms")}: the app has imported an "mms" of its own ({where}), and a custom service needs'
+        f" the server's: {as_sentence(str(error))} Give yours another name, or delete it if it is a copy of Multi Model Server's."
     )
 
 
@@ -96,7 +96,7 @@ def _explain_exit(place: str, thrown: SystemExit) -> str:
     said = f" and said: {code}" if isinstance(code, str) else f" with {shown(code)[:200]}"
     return (
         f"{place}: importing the app called sys.exit{said}. A worker imports the file and then calls its functions:"
-        ' put what is for the main program behind `if __name__ == "__main__":`.'
+        ' put the code of the main program behind `if __name__ == "__main__":`.'
     )
 
 

@@ -79,7 +79,7 @@ def _importer(place: str, error: ModuleNotFoundError) -> str:
     """The installed package that imports the module, if it is not the app's own code."""
     outside = [each for each in places_in(error) if not each.file.startswith("<frozen")]
     last = f"{outside[-1].file}:{outside[-1].line}" if outside else place
-    return "" if last == place else f", which {last} wants"
+    return "" if last == place else f", which {last} imports"
 
 
 def _distribution(name: str) -> str:

@@ -79,9 +79,7 @@ def call_in_loop(loop: AbstractEventLoop, function: Callable[..., Any], *args: A
 def _check_is_worker() -> None:
     """@raises RuntimeError in a forked child, which receives no messages"""
     if descriptors.in_fork():
-        raise RuntimeError(
-            "a process that the app has forked cannot wait for its caller: that is for the worker itself"
-        )
+        raise RuntimeError("a process that the app has forked cannot wait for its caller: only the worker itself can")
 
 
 def _resolve(future: Future[None]) -> None:

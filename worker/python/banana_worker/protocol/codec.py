@@ -80,7 +80,7 @@ def read_value(data: bytes, at: int, depth: int = 0) -> Tuple[Any, int]:
         return _CONSTANTS[tag], at
     if tag in _LENGTHS:
         return _sized(data, at, tag, depth)
-    raise ProtocolError("malformed message: byte 0x%02x is not of this wire" % tag)
+    raise ProtocolError("malformed message: byte 0x%02x is not allowed on this wire" % tag)
 
 
 def _sized(data: bytes, at: int, tag: int, depth: int) -> Tuple[Any, int]:
@@ -196,7 +196,7 @@ def _pack_other(value: Any) -> bytes:
     for plain in (bool, int, float, str):
         if isinstance(value, plain):
             return pack(plain(value))
-    raise TypeError("a %s has no place in a message" % type(value).__name__)
+    raise TypeError("a %s cannot be sent in a message" % type(value).__name__)
 
 
 _RESULT = b"\x97" + pack("result")

@@ -51,9 +51,9 @@ class CachingMetric:
         """
         names, values = self.dimension_names, list(dimension_values)
         if len(names) != len(values):
-            _LOGGER.error("metric %s is not told: its dimensions are %s, not %s", self.metric_name, names, values)
+            _LOGGER.error("metric %s is not recorded: its dimensions are %s, not %s", self.metric_name, names, values)
         elif self.metric_type is MetricTypes.COUNTER and value < 0:
-            _LOGGER.error("metric %s is not told: a counter cannot fall by %s", self.metric_name, value)
+            _LOGGER.error("metric %s is not recorded: a counter cannot fall by %s", self.metric_name, value)
         else:
             self._measure(self, value, [Dimension(*pair) for pair in zip(names, values)], request_id or None)
 

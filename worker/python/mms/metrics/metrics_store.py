@@ -157,7 +157,7 @@ class MetricsStore:
         """The metric that `add_metric_to_cache` has made. Raises KeyError if there is none."""
         made = self._made.get((metric_type, metric_name))
         if made is None:
-            problem = "make it with add_metric_to_cache, for no metrics configuration is read"
+            problem = "make it with add_metric_to_cache: banana-serve reads no metrics configuration"
             raise KeyError("there is no metric {} of type {}: {}".format(_shown(metric_name), metric_type, problem))
         return made
 

@@ -40,7 +40,7 @@ def _check_owner(path: str, found: os.stat_result, what: str) -> None:
         problem = f"the {what} {path} belongs to another user (uid {found.st_uid})"
         cure = f"make it yours (chown {os.getuid()})"
     elif stat.S_IMODE(found.st_mode) & 0o022:
-        problem, cure = f"others can write the {what} {path}", "take their right away (chmod go-w)"
+        problem, cure = f"others can write the {what} {path}", "remove that right (chmod go-w)"
     else:
         return
     danger = "what they put there would be read as this app's own"

@@ -136,7 +136,9 @@ class Front:
         if route is None:
             raise ServeError("SERVE_NOT_FOUND", "No such route.")
         if route.kind == "websocket":
-            raise ServeError("SERVE_UPGRADE_REQUIRED", "This route is a WebSocket; a test client has none.")
+            raise ServeError(
+                "SERVE_UPGRADE_REQUIRED", "This route is a WebSocket, which a test client does not support."
+            )
         if route.input == "json":
             _check_json(asked, route)
         return route

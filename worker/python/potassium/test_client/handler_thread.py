@@ -66,7 +66,7 @@ class HandlerThread:
         if self._is_closed:
             raise ServeError("SERVE_SHUTTING_DOWN", "This test client is closed.")
         if not self._thread.is_alive():
-            raise RuntimeError("a process that was forked cannot use the test client of its parent: make one there")
+            raise RuntimeError("a forked process cannot use the test client of its parent: make one in the child")
         submitted = _Submitted(call, body, route, Future(), threading.Event())
         self._queue.put(submitted)
         return submitted

@@ -127,7 +127,7 @@ class BaseHandler:
 
 def _assert_file(path: str) -> None:
     if not os.path.isfile(path):
-        raise RuntimeError("{} is not there; the manifest names it".format(path))
+        raise RuntimeError("{} does not exist, and the manifest names it".format(path))
 
 
 def _only_class(path: str) -> Any:
@@ -136,7 +136,7 @@ def _only_class(path: str) -> Any:
     if module is None or os.path.realpath(getattr(module, "__file__", None) or "") != os.path.realpath(path):
         spec = util.spec_from_file_location(name, path)
         if spec is None or spec.loader is None:
-            raise RuntimeError("{} is no file of Python".format(path))
+            raise RuntimeError("{} is not a Python file".format(path))
         module = util.module_from_spec(spec)
         sys.modules[name] = module
         spec.loader.exec_module(module)
@@ -144,7 +144,7 @@ def _only_class(path: str) -> Any:
     if len(classes) == 1:
         return classes[0]
     names = ", ".join(one.__name__ for one in classes) or "none"
-    raise ValueError("{}: a model file has exactly one class; this has: {}".format(path, names))
+    raise ValueError("{}: a model file must define exactly one class; this one defines: {}".format(path, names))
 
 
 def _mapping_in(model_dir: str) -> Optional[Dict[str, Any]]:

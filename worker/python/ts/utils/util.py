@@ -29,12 +29,12 @@ def load_label_mapping(mapping_file_path: str) -> Optional[Dict[str, Any]]:
     if not os.path.isfile(mapping_file_path):
         import logging
 
-        logging.getLogger(__name__).warning("%s is not there: classes have no names", mapping_file_path)
+        logging.getLogger(__name__).warning("%s does not exist, so classes have no names", mapping_file_path)
         return None
     with open(mapping_file_path, encoding="utf-8") as file:
         mapping = json.load(file)
     if not isinstance(mapping, dict):
-        raise ValueError("{}: names of classes are an object, from number to name".format(mapping_file_path))
+        raise ValueError("{}: the names of classes must be an object, from number to name".format(mapping_file_path))
     numbered = mapping.get("object_type_names")
     if isinstance(numbered, list):
         return {str(number): name for number, name in enumerate(numbered)}
