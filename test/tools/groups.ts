@@ -43,7 +43,7 @@ export const NODE_DEPENDENT: Readonly<Record<string, readonly string[]>> = {
     'e2e/potassium-websocket',
   ],
   "TLS: Node's own OpenSSL": ['e2e/tls', 'processes/supervisor/options/tls'],
-  'watching: fs.watch': ['e2e/watch'],
+  'watching: fs.watch': ['e2e/watch', 'e2e/watch-files'],
   'loading: import, require, TypeScript, the package as it is installed, and the native modules': [
     'e2e/app-exports',
     'e2e/anywhere',
