@@ -46,13 +46,13 @@ class Front:
         self.listener = Listener(self.fd, self._read, lambda: None)
         self.waits = Waits(self.listener)
         self.read: List[int] = []
-        self._said = 0
+        self._sent = 0
 
-    def say_one(self) -> int:
+    def write_one(self) -> int:
         """Writes a message and returns it."""
-        self._said += 1
-        os.write(self._inlet, bytes([self._said % 256]))
-        return self._said % 256
+        self._sent += 1
+        os.write(self._inlet, bytes([self._sent % 256]))
+        return self._sent % 256
 
     def _read(self) -> None:
         self.read.extend(os.read(self.fd, 100))
@@ -64,8 +64,8 @@ class Strikes(unittest.TestCase):
         front = Front(self)
 
         def wait() -> None:
-            said = front.say_one()
-            front.waits.wait(lambda: said in front.read)
+            sent = front.write_one()
+            front.waits.wait(lambda: sent in front.read)
 
         def check() -> None:
             front.waits.wait(lambda: len(front.read) > 0)
@@ -80,16 +80,16 @@ class Strikes(unittest.TestCase):
         self.addCleanup(asyncio.get_event_loop_policy().get_event_loop().close)
         ended: List[int] = []
 
-        async def hear(said: int) -> None:
+        async def receive(sent: int) -> None:
             try:
-                await front.waits.wait_async(lambda: said in front.read)
+                await front.waits.wait_async(lambda: sent in front.read)
                 await asyncio.sleep(0)
             finally:
-                ended.append(said)
+                ended.append(sent)
 
         def run() -> None:
-            said = front.say_one()
-            loop.run(hear(said), lambda: False)
+            sent = front.write_one()
+            loop.run(receive(sent), lambda: False)
 
         def check() -> None:
             loop.run(front.waits.wait_async(lambda: len(front.read) > 0), lambda: False)

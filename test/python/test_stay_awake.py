@@ -90,20 +90,20 @@ class Front:
         self.listener = Listener(self.fd, self._read, lambda: None)
         self.looks = 0
         self._awake_for = 0
-        self._says_at = 0
+        self._writes_at = 0
 
-    def be_awake(self, looks: int, says_at: int) -> None:
+    def be_awake(self, looks: int, writes_at: int) -> None:
         """Awake for so many polls; at one of them a message arrives."""
         self.read.clear()
-        self.looks, self._awake_for, self._says_at = 0, looks, says_at
+        self.looks, self._awake_for, self._writes_at = 0, looks, writes_at
 
     def is_awake(self) -> bool:
         self.looks += 1
-        if self.looks == self._says_at:
-            self.say()
+        if self.looks == self._writes_at:
+            self.write()
         return self.looks <= self._awake_for
 
-    def say(self) -> None:
+    def write(self) -> None:
         os.write(self._inlet, b"a")
 
     def has_read(self) -> bool:
@@ -117,25 +117,25 @@ class Front:
 class Waits(unittest.TestCase):
     def test_a_wait_polls_while_it_is_awake_and_reads_new_messages(self) -> None:
         front = Front(self)
-        front.be_awake(looks=10, says_at=3)
+        front.be_awake(looks=10, writes_at=3)
         front.listener.wait_until(front.has_read, front.is_awake)
         self.assertEqual((front.looks, front.read), (3, [b"a"]))
 
     def test_a_wait_sleeps_when_it_is_not_awake_any_more(self) -> None:
         front = Front(self)
-        front.be_awake(looks=3, says_at=0)
-        threading.Timer(0.05, front.say).start()
+        front.be_awake(looks=3, writes_at=0)
+        threading.Timer(0.05, front.write).start()
         front.listener.wait_until(front.has_read, front.is_awake)
         self.assertEqual((front.looks, front.read), (4, [b"a"]))
 
     def test_an_event_loop_turns_while_it_is_awake_and_then_sleeps(self) -> None:
         front = Front(self)
         loop = self.event_loop(front)
-        front.be_awake(looks=10, says_at=3)
+        front.be_awake(looks=10, writes_at=3)
         loop.wait_until(front.has_read, front.is_awake)
         self.assertIn(front.looks, (3, 4), "the loop ends the turn in which it has read")
-        front.be_awake(looks=3, says_at=0)
-        threading.Timer(0.05, front.say).start()
+        front.be_awake(looks=3, writes_at=0)
+        threading.Timer(0.05, front.write).start()
         loop.wait_until(front.has_read, front.is_awake)
         self.assertEqual(front.looks, 4)
 
@@ -152,7 +152,7 @@ class Waits(unittest.TestCase):
         counting = asyncio.get_event_loop_policy().get_event_loop().create_task(count_turns())
         for _ in range(20):
             turns.clear()
-            front.be_awake(looks=100, says_at=10)
+            front.be_awake(looks=100, writes_at=10)
             loop.wait_until(front.has_read, front.is_awake)
             self.assertGreaterEqual(len(turns), 9)
         counting.cancel()

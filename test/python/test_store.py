@@ -276,7 +276,7 @@ class LocalTest(StoreTest):
         self.assertRegex(
             said, f"The local store {self.path} is damaged .* set aside as .*{asides[0]}; the store goes on empty"
         )
-        self.assertEqual(self.get_aloud(self.store(), "1"), (None, ""), "nobody sets a new file aside")
+        self.assertEqual(self.get_aloud(self.store(), "1"), (None, ""), "a new file is not set aside")
 
     def test_a_file_found_damaged_by_a_call_is_set_aside_for_all_workers(self) -> None:
         store, other = self.store(), self.store()

@@ -32,7 +32,7 @@ class Front:
         self.listener = Listener(self.fd, self._read, self._on_tick)
         self.waits = Waits(self.listener)
 
-    def say(self, word: bytes) -> None:
+    def write(self, word: bytes) -> None:
         os.write(self._inlet, word)
 
     def _on_tick(self) -> None:
@@ -55,7 +55,7 @@ class MainThread(unittest.TestCase):
                 done.append(1)
                 front.waits.ring()
 
-            guard = threading.Timer(_GUARD_S, lambda: (done.append(1), front.say(b"guard")))
+            guard = threading.Timer(_GUARD_S, lambda: (done.append(1), front.write(b"guard")))
             guard.start()
             threading.Timer(0.02, act).start()
             front.waits.wait(lambda: bool(done))
@@ -67,11 +67,11 @@ class MainThread(unittest.TestCase):
         front = Front(self)
 
         def say_both() -> None:
-            front.say(b"a")
+            front.write(b"a")
             until = time.monotonic() + _GUARD_S
             while not front.read and time.monotonic() < until:
                 time.sleep(0.001)
-            front.say(b"b")
+            front.write(b"b")
 
         threading.Timer(0.02, say_both).start()
         front.waits.wait(lambda: b"b" in b"".join(front.read))
@@ -90,7 +90,7 @@ class MainThread(unittest.TestCase):
                     raised.append(str(error))
 
             front.during_read = wait_in_read
-            front.say(b"a")
+            front.write(b"a")
             read()
             self.assertEqual((front.read, len(raised)), ([b"a"], 1))
             self.assertIn("a signal handler cannot wait", raised[0])
@@ -190,7 +190,7 @@ class OtherThread(unittest.TestCase):
         front.listener.start()
         front.listener.wake()
         self.ticks_go_on(front, 5)  # more than it needs before it waits in the main thread's place
-        front.say(b"a")
+        front.write(b"a")
         front.waits.wait(lambda: front.read != [])
         front.listener.begin_reading_between_tasks()
         front.listener.wake()

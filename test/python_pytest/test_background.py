@@ -122,7 +122,7 @@ def test_the_end_of_a_background_function_can_be_waited_for(function):
     client.post("/slow", json={})
     client.post("/slow", json={})
     assert client.post("/fast", json={}).json == ["function", "waiting", "function", "function"]
-    assert app._read_event_chan() is True, "who asks late does not wait, and two ends that nobody has read are one"
+    assert app._read_event_chan() is True, "a late reader does not wait, and two unread ends count once"
 
 
 def test_a_background_function_has_begun_when_its_caller_is_answered_unless_another_call_runs():

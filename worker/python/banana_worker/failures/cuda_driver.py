@@ -42,9 +42,9 @@ def _is_lost(driver: Any, ordinal: int) -> bool:
     driver.cuDevicePrimaryCtxGetState(device, ctypes.byref(flags), ctypes.byref(is_active))
     if not is_active.value:
         return False
-    told = driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
-    if told != _SUCCESS:
-        return told in LOST
+    status = driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
+    if status != _SUCCESS:
+        return status in LOST
     try:
         return _context_is_lost(driver, context)
     finally:
@@ -53,9 +53,9 @@ def _is_lost(driver: Any, ordinal: int) -> bool:
 
 def _context_is_lost(driver: Any, context: Any) -> bool:
     before = import_standard("ctypes").c_void_p()
-    told = driver.cuCtxPushCurrent_v2(context)
-    if told != _SUCCESS:
-        return told in LOST
+    status = driver.cuCtxPushCurrent_v2(context)
+    if status != _SUCCESS:
+        return status in LOST
     try:
         return driver.cuStreamQuery(None) in LOST
     finally:

@@ -74,9 +74,9 @@ def _explain_syntax_error(error: SyntaxError, path: str) -> str:
     text = (error.text or "").strip()
     shown = "" if text == "" else f": `{text[:100]}`"
     version = sys.version.split()[0]
-    said = f"{file}:{error.lineno or 1}: syntax error: {error.msg}{shown} (Python {version}, {sys.executable})."
+    message = f"{file}:{error.lineno or 1}: syntax error: {error.msg}{shown} (Python {version}, {sys.executable})."
     hint = newer_python_hint(error)
-    return f"{said} {hint}" if hint else said
+    return f"{message} {hint}" if hint else message
 
 
 def _not_utf8(file: str) -> Optional[int]:
@@ -93,9 +93,9 @@ def _not_utf8(file: str) -> Optional[int]:
 
 def _explain_exit(place: str, thrown: SystemExit) -> str:
     code = thrown.code
-    said = f" and said: {code}" if isinstance(code, str) else f" with {shown(code)[:200]}"
+    argument = f" and said: {code}" if isinstance(code, str) else f" with {shown(code)[:200]}"
     return (
-        f"{place}: importing the app called sys.exit{said}. A worker imports the file and then calls its functions:"
+        f"{place}: importing the app called sys.exit{argument}. A worker imports the file and then calls its functions:"
         ' put the code of the main program behind `if __name__ == "__main__":`.'
     )
 

@@ -2,7 +2,8 @@
 
 Such code may hold the GIL, and then no thread of Python runs. The watchdog of `faulthandler` is a thread that needs
 no GIL. It reads the stacks of running threads, so it is stopped once the start is over, or another thread has logged
-the place.
+the place. Without it, the only error of a start that hangs in the import of a native library would be a timeout
+without a place.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Does one thing at a time, each to its end, without a thread that waits for itself."""
+"""Does one thing at a time, each to its end, without a thread that waits for itself.
+
+Frames are sent this way: a handler that raises amid one would tear it, and the answers behind it would be lost with
+the worker.
+"""
 
 from __future__ import annotations
 

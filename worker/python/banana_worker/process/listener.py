@@ -74,7 +74,7 @@ class Listener:
             finally:
                 self._resume()
 
-    def wait_for_anybody(self, is_there: Callable[[], bool]) -> None:
+    def wait_until_woken(self, is_there: Callable[[], bool]) -> None:
         """`wait_until` that also checks again after `wake_main`: another thread may have made `is_there` true.
 
         @raises RuntimeError in a signal handler that interrupted a read on this thread: it would wait for itself
@@ -105,7 +105,7 @@ class Listener:
             self._may_be_woken = False
 
     def wake_main(self) -> None:
-        """For any thread: the condition of `wait_for_anybody` may be true now."""
+        """For any thread: the condition of `wait_until_woken` may be true now."""
         if self._may_be_woken and self._wakes is not None:
             self._wakes.wake()
 

@@ -3,7 +3,8 @@
 A handler that raises, such as that of a time limit, raises wherever the main thread happens to be: perhaps inside a
 message that is half read, or between two steps of the event loop, one of which would be lost. In guarded code the
 handler runs at once, but its exception is raised at the end of that code. A function of the app that guarded code calls
-is not guarded: there a handler raises as usual in Python.
+is not guarded: there a handler raises as usual in Python. Without the guard, each time limit that ends an `await` would
+have to cost a restart, or a task of the app might silently never go on.
 
 Before: `main.py` calls `guard_signals`, and the app installs handlers. After: `listener.py` and `event_loop.py` wait
 and read in `Guard.run`.

@@ -33,7 +33,7 @@ class Waits:
             return
         _check_is_worker()
         if self._listener.is_main_thread:
-            self._listener.wait_for_anybody(is_there)
+            self._listener.wait_until_woken(is_there)
             return
         with self._changed:
             self._threads += 1

@@ -77,7 +77,7 @@ class RedisBackend(Backend):
         except errors.TimeoutError:
             raise TimeoutError(f"{self._where} did not answer within {self._limit_s:g} s.") from None
         except errors.ResponseError as error:
-            said = re.sub(r"[,;]? with args beginning with.*", "", str(error), flags=re.DOTALL)
-            raise RuntimeError(f"{self._where} refused: {said}") from None
+            text = re.sub(r"[,;]? with args beginning with.*", "", str(error), flags=re.DOTALL)
+            raise RuntimeError(f"{self._where} refused: {text}") from None
         except errors.ConnectionError as error:
             raise ConnectionError(f"{self._where} cannot be reached: {error}") from None

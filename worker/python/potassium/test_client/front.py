@@ -177,5 +177,5 @@ def _page(value: Any) -> Answer:
 
 def _failure(error: ServeError, request_id: str) -> Tuple[int, List[Tuple[str, str]], bytes]:
     source = "app" if error.code in _OF_THE_APP else "server"
-    told = {"code": error.code, "message": error.message, "requestId": request_id, "source": source}
-    return _STATUS.get(error.code, 500), JSON_LINES, json.dumps({"error": told}).encode()
+    fields = {"code": error.code, "message": error.message, "requestId": request_id, "source": source}
+    return _STATUS.get(error.code, 500), JSON_LINES, json.dumps({"error": fields}).encode()

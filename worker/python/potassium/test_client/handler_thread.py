@@ -101,7 +101,7 @@ class HandlerThread:
         try:
             answer = self._answer_of(submitted)
         except BaseException as error:
-            failure = self._told(error, call)
+            failure = self._shown(error, call)
         begun.set()
         # The caller may read the status right after its answer.
         self._note(StatusEvent.INFERENCE_END, call.id)
@@ -157,12 +157,12 @@ class HandlerThread:
             asyncio.set_event_loop(self._loop)
         return self._loop.run_until_complete(_awaited(output))
 
-    def _told(self, error: BaseException, call: Call) -> BaseException:
+    def _shown(self, error: BaseException, call: Call) -> BaseException:
         """The error that the caller gets; the full one is printed, as in the server's log."""
-        told = error if isinstance(error, ConnectionResetError) else failure_of(error, self._app.function(call.route))
-        detail = getattr(told, "detail", "") or str(told)
+        shown = error if isinstance(error, ConnectionResetError) else failure_of(error, self._app.function(call.route))
+        detail = getattr(shown, "detail", "") or str(shown)
         print(f"{call.route} failed: {detail}", file=sys.stderr, flush=True)
-        return told
+        return shown
 
 
 async def _awaited(output: Any) -> Any:
