@@ -60,14 +60,13 @@ export type {
 } from './supervisor/server/models/models-handle.js';
 export type { Accepted, FullModelRef, ModelRef, Outcome } from './supervisor/models/models.js';
 export type { ServerHandle } from './supervisor/server/server-handle.js';
+export type { ServerEnd, ServerStatus } from './supervisor/status/server-status.js';
 export type {
   ModelStatus,
-  ServerEnd,
-  ServerStatus,
   WorkerExit,
   WorkerStateName,
   WorkerStatus,
-} from './supervisor/status/server-status.js';
+} from './supervisor/models/model-status.js';
 export type { ErrorCode } from './protocol/errors.js';
 export type { LocalConfig, MemoryConfig, StoreOptions } from './worker/api/store/config.js';
 export { RedisConfig, S3Config } from './worker/api/store/config.js';

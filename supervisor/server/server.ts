@@ -11,7 +11,7 @@
  */
 import { buildBackend, statusOf } from './build-backend.js';
 import type { CloseOptions, ServerHandle } from './server-handle.js';
-import { ServerModels } from './models/server-models.js';
+import { ProgramManagement } from './models/program-management.js';
 import { ServerParts } from './parts.js';
 import type { ServerPlan } from '../plan/plan-server.js';
 import type { ServerEnd, ServerStatus } from '../status/server-status.js';
@@ -21,12 +21,12 @@ const MMS_READY = 'Model server started.\n';
 
 export class Server implements ServerHandle {
   readonly #parts: ServerParts;
-  readonly models: ServerModels;
+  readonly models: ProgramManagement;
 
   constructor(plan: ServerPlan) {
     this.#parts = new ServerParts(plan);
     const { resolved, devices, cwd } = plan;
-    this.models = new ServerModels(this.#parts.served, { resolved, devices, cwd });
+    this.models = new ProgramManagement(this.#parts.served, { resolved, devices, cwd });
   }
 
   get url(): string {

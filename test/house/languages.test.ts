@@ -21,7 +21,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'options/mms/keys-left-aside.ts': "a key of Multi Model Server's configuration that is called so",
   'options/secret-names.ts': 'a variable of an image, which is no secret',
   'status/banner.ts': 'an example of the interpreter that the banner names',
-  'status/server-status.ts': 'an example of what /status names',
+  'models/model-status.ts': 'an example of what /status names',
   'http/dialects/gateway/gateway.ts': 'a client of ours in that language',
 };
 

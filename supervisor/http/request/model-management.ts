@@ -4,6 +4,7 @@
  */
 import type { ErrorCode } from '../../../protocol/errors.js';
 import type { Accepted, FullModelRef, ModelRef, Outcome, WorkerBounds } from '../../models/models.js';
+import type { ModelStatus } from '../../models/model-status.js';
 
 /** Options of a model that may be given when it is registered, and changed while it serves. */
 export interface ManagedOptions {
@@ -27,8 +28,8 @@ export interface NewModel extends ManagedOptions {
   readonly signal?: AbortSignal;
 }
 
-/** One process of a model, or a place of one that has none at the moment. */
-export interface WorkerFacts {
+/** One process of a model, or a slot that has none at the moment. */
+export interface ProcessRecord {
   /** The number of its slot. */
   readonly index: number;
   /** `loading`: it starts, or waits to be started again. `failed`: none is started here any more. */
@@ -42,30 +43,19 @@ export interface WorkerFacts {
   readonly device: string;
   /** Workers of this slot that were started because one had died. */
   readonly restarts: number;
-  /** How the one before ended, or why none is started any more; empty if nothing went wrong. */
+  /** How the last worker ended, or why none is started any more; empty if nothing went wrong. */
   readonly lastError: string;
 }
 
-/** What is true of one version of a model at the moment of asking. */
-export interface ModelFacts extends FullModelRef, Required<ManagedOptions> {
-  /** As it was asked for; the path of its app if it came another way than by the store. */
+/** One version of a model now: its status, and what management pages show besides. */
+export interface ModelRecord extends ModelStatus, Required<ManagedOptions> {
+  /** The `url` that it was registered with; the path of its app if it did not come from the store. */
   readonly url: string;
-  /** What its workers run in, such as `node`. */
-  readonly runtime: string;
-  readonly isDefaultVersion: boolean;
-  readonly isLoadedAtStartup: boolean;
-  /** It was unregistered, and ends what it has. */
-  readonly isLeaving: boolean;
-  readonly minWorkers: number;
-  readonly maxWorkers: number;
   readonly wantedWorkers: number;
   readonly readyWorkers: number;
-  readonly queueSize: number;
-  /** Calls that wait for a worker, those that are still arriving included. */
-  readonly waitingCalls: number;
-  /** Calls of the last ten minutes; `rejected`: those of them that no worker was to be had for. */
+  /** Calls of the last ten minutes; `rejected`: those of them that were answered with 503. */
   readonly recentCalls: { readonly requests: number; readonly rejected: number };
-  readonly workers: readonly WorkerFacts[];
+  readonly processes: readonly ProcessRecord[];
 }
 
 /** Changes take effect at once, in the order of the requests; `settled` says what came of one, and never rejects. */
@@ -102,7 +92,7 @@ export interface ModelManagement {
   /** @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND */
   setDefault(ref: FullModelRef): void;
   /** Every version of every model, those that are leaving last. */
-  describe(): readonly ModelFacts[];
+  describe(): readonly ModelRecord[];
 }
 
 /** Whether workers could not start; not if the server ends, or somebody else has unregistered the model. */

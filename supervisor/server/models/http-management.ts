@@ -3,8 +3,8 @@ import { ServeError } from '../../../protocol/errors.js';
 import {
   isStartFailure,
   type ManagedOptions,
-  type ModelFacts,
   type ModelManagement,
+  type ModelRecord,
   type NewModel,
 } from '../../http/request/model-management.js';
 import { within } from '../../machine/within.js';
@@ -25,7 +25,8 @@ import { resolveModelOptions, type OptionSource, type ResolvedOptions } from '..
 import type { ModelStore } from '../../store/model-store.js';
 import { releasedOnFailure } from '../../store/stored-model.js';
 import { retireLimits } from '../../processes/worker-stop.js';
-import { modelFacts } from '../../status/model-facts.js';
+import { describedState } from '../../status/snapshot.js';
+import { modelRecord } from '../../status/model-record.js';
 import { planStored } from '../../plan/plan-models.js';
 import type { RecentCalls } from '../../status/recent-calls.js';
 import type { ServedModels } from './served-models.js';
@@ -108,11 +109,12 @@ export class HttpManagement implements ModelManagement {
     this.#served.registry.setDefault(ref);
   }
 
-  describe(): readonly ModelFacts[] {
+  describe(): readonly ModelRecord[] {
     const { recent } = this.#parts;
-    return this.#served.registry
-      .describe()
-      .map((registered) => modelFacts(registered, recent.of(registered.model)));
+    return this.#served.registry.describe().map((registered) => {
+      const state = describedState(registered, this.#served);
+      return modelRecord(registered, state, recent.of(registered.model));
+    });
   }
 
   /** Returns a check of whether the model is registered still, and nothing else was asked of it since. */

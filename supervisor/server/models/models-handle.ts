@@ -1,7 +1,7 @@
 /** The types of `server.models`, which programs write. docs/models.md shows them at work. */
 import type { Accepted, FullModelRef, ModelRef } from '../../models/models.js';
 import type { ModelSource } from '../../plan/given-options.js';
-import type { ModelStatus } from '../../status/server-status.js';
+import type { ModelStatus } from '../../models/model-status.js';
 
 export interface NamedSource extends ModelSource {
   readonly name: string;

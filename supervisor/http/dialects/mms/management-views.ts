@@ -3,7 +3,7 @@ import { ServeError } from '../../../../protocol/errors.js';
 import type { ModelRef } from '../../../models/models.js';
 import type { RequestContext } from '../../request/request-context.js';
 import type { AnswerContext } from '../../answer/koa-answers.js';
-import type { ModelFacts, WorkerFacts } from '../../request/model-management.js';
+import type { ModelRecord, ProcessRecord } from '../../request/model-management.js';
 import { notFound } from './find-model.js';
 import { writeMmsJson } from './json.js';
 import { queryParams } from './params.js';
@@ -27,10 +27,10 @@ export function list(ctx: AnswerContext, context: RequestContext): void {
 const MOST_LISTED = 100;
 
 /** One entry for each name, that of its default version. */
-function listed(all: readonly ModelFacts[], pattern: string): { modelName: string; modelUrl: string }[] {
-  const byName = new Map<string, ModelFacts>();
-  for (const facts of all)
-    if (facts.isDefaultVersion || !byName.has(facts.name)) byName.set(facts.name, facts);
+function listed(all: readonly ModelRecord[], pattern: string): { modelName: string; modelUrl: string }[] {
+  const byName = new Map<string, ModelRecord>();
+  for (const record of all)
+    if (record.isDefaultVersion || !byName.has(record.name)) byName.set(record.name, record);
   return [...byName.values()]
     .filter(({ name }) => matchesPattern(name, pattern))
     .sort((a, b) => (a.name < b.name ? -1 : 1))
@@ -40,11 +40,11 @@ function listed(all: readonly ModelFacts[], pattern: string): { modelName: strin
 /** `GET /models/{model}` and `/models/{model}/{version}`; without a version the default one. @throws as `find` does */
 export function describe(ctx: AnswerContext, { backend }: RequestContext, ref: ModelRef): void {
   const meant = versionsOf(backend.modelManagement.describe(), ref.name);
-  const isMeant = ({ version, isDefaultVersion }: ModelFacts): boolean =>
+  const isMeant = ({ version, isDefaultVersion }: ModelRecord): boolean =>
     ref.version === undefined ? isDefaultVersion : version === ref.version;
-  const facts = meant.find(isMeant) ?? (ref.version === undefined ? meant[0] : undefined);
-  if (facts === undefined) throw notFound(new ServeError('SERVE_VERSION_NOT_FOUND'), ref);
-  writeMmsJson(ctx, 200, modelView(facts));
+  const record = meant.find(isMeant) ?? (ref.version === undefined ? meant[0] : undefined);
+  if (record === undefined) throw notFound(new ServeError('SERVE_VERSION_NOT_FOUND'), ref);
+  writeMmsJson(ctx, 200, modelView(record));
 }
 
 /** `GET /models/{model}/all`: every version. */
@@ -53,48 +53,49 @@ export function describeAll(ctx: AnswerContext, { backend }: RequestContext, nam
 }
 
 /** @throws SERVE_MODEL_NOT_FOUND */
-function versionsOf(all: readonly ModelFacts[], name: string): ModelFacts[] {
-  const versions = all.filter((facts) => facts.name === name);
+function versionsOf(all: readonly ModelRecord[], name: string): ModelRecord[] {
+  const versions = all.filter((record) => record.name === name);
   if (versions.length > 0) return versions;
   throw notFound(new ServeError('SERVE_MODEL_NOT_FOUND'), { name });
 }
 
-function modelView(facts: ModelFacts): object {
-  const { queueSize, waitingCalls } = facts;
+function modelView(record: ModelRecord): object {
+  const { queue } = record;
+  const waitingCalls = queue.waiting + queue.arriving;
   return {
-    modelName: facts.name,
-    modelVersion: facts.version,
-    modelUrl: facts.url,
-    runtime: facts.runtime,
-    minWorkers: facts.minWorkers,
-    maxWorkers: facts.maxWorkers,
-    batchSize: facts.batchSize,
-    maxBatchDelay: facts.maxBatchDelayMs,
-    responseTimeout: Math.ceil(facts.runTimeoutMs / 1000),
-    startupTimeout: Math.floor(facts.initTimeoutMs / 1000),
-    loadedAtStartup: facts.isLoadedAtStartup,
-    defaultVersion: facts.isDefaultVersion,
-    status: statusOf(facts),
-    workers: facts.workers.map(workerView),
+    modelName: record.name,
+    modelVersion: record.version,
+    modelUrl: record.url,
+    runtime: record.runtime,
+    minWorkers: record.minWorkers,
+    maxWorkers: record.maxWorkers,
+    batchSize: record.batchSize,
+    maxBatchDelay: record.maxBatchDelayMs,
+    responseTimeout: Math.ceil(record.runTimeoutMs / 1000),
+    startupTimeout: Math.floor(record.initTimeoutMs / 1000),
+    loadedAtStartup: record.loadedAtStartup,
+    defaultVersion: record.isDefaultVersion,
+    status: statusOf(record),
+    workers: record.processes.map(workerView),
     metrics: {
-      rejectedRequests: facts.recentCalls.rejected,
+      rejectedRequests: record.recentCalls.rejected,
       waitingQueueSize: waitingCalls,
-      requests: facts.recentCalls.requests,
+      requests: record.recentCalls.requests,
     },
     jobQueueStatus: {
-      remainingCapacity: Math.max(0, queueSize - waitingCalls),
+      remainingCapacity: Math.max(0, queue.maxCalls - waitingCalls),
       pendingRequests: waitingCalls,
     },
   };
 }
 
-function statusOf(facts: ModelFacts): string {
-  if (facts.isLeaving) return 'UNLOADING';
-  if (hasItsWorkers(facts)) return 'Healthy';
-  return facts.readyWorkers > 0 ? 'Partial Healthy' : 'Unhealthy';
+function statusOf(record: ModelRecord): string {
+  if (record.state === 'unloading') return 'UNLOADING';
+  if (hasItsWorkers(record)) return 'Healthy';
+  return record.readyWorkers > 0 ? 'Partial Healthy' : 'Unhealthy';
 }
 
-function workerView(worker: WorkerFacts): object {
+function workerView(worker: ProcessRecord): object {
   return {
     id: String(worker.index),
     startTime: worker.startedAt?.toISOString(),

@@ -1,4 +1,4 @@
-/** `server.models`: what a program may change of a running server's models. Checks what it is given. */
+/** Implements `server.models`, the door by which programs change models. Checks its arguments: no compiler may have. */
 import type { Devices } from '../../machine/devices.js';
 import type { Model } from '../../models/model.js';
 import type { Accepted, FullModelRef, ModelRef } from '../../models/models.js';
@@ -6,7 +6,7 @@ import { readModelEntry, type EntryStyle } from '../../options/model-entries.js'
 import { notAllowed, type ResolvedOptions } from '../../options/resolve.js';
 import type { RetireLimits } from '../../processes/worker-listener.js';
 import { retireLimits } from '../../processes/worker-stop.js';
-import type { ModelStatus } from '../../status/server-status.js';
+import type { ModelStatus } from '../../models/model-status.js';
 import type {
   ModelsHandle,
   NamedSource,
@@ -18,22 +18,22 @@ import { planModel, type ModelPlan } from '../../plan/plan-models.js';
 import type { ServedModels } from './served-models.js';
 import { describeModels } from '../../status/snapshot.js';
 
-export interface ServerModelsFacts {
+export interface ProgramManagementParts {
   readonly resolved: ResolvedOptions;
   readonly devices: Devices;
   /** Folder of relative paths. */
   readonly cwd: string;
 }
 
-export class ServerModels implements ModelsHandle {
+export class ProgramManagement implements ModelsHandle {
   readonly #served: ServedModels;
-  readonly #facts: ServerModelsFacts;
+  readonly #parts: ProgramManagementParts;
   /** Settles once every replacement that was asked for so far is planned, or refused: none overtakes another. */
   #planned: Promise<unknown> = Promise.resolve();
 
-  constructor(served: ServedModels, facts: ServerModelsFacts) {
+  constructor(served: ServedModels, parts: ProgramManagementParts) {
     this.#served = served;
-    this.#facts = facts;
+    this.#parts = parts;
   }
 
   async register(given: NamedSource): Promise<ModelStatus> {
@@ -89,7 +89,7 @@ export class ServerModels implements ModelsHandle {
         "an object, such as { name: 'digits', app: './digits.ts' }",
       );
     const { name, ...source } = given;
-    const { resolved, cwd } = this.#facts;
+    const { resolved, cwd } = this.#parts;
     return planModel(readModelEntry(name, source, styleOf(operation)), resolved, cwd);
   }
 
@@ -100,13 +100,13 @@ export class ServerModels implements ModelsHandle {
   /** As many workers as the model would have had from the server's start. */
   #firstCount(ref: ModelRef): number {
     const { workers, gpus, workersPerGpu } = this.#served.registry.registered(ref).options;
-    return this.#facts.devices.firstCount({ workers, gpus, workersPerGpu });
+    return this.#parts.devices.firstCount({ workers, gpus, workersPerGpu });
   }
 
   #limits(options: UnregisterOptions, operation: string): RetireLimits {
     if (typeof options !== 'object' || options === null)
       throw notAllowed(`${operation}(model, options)`, options, 'an object, or nothing');
-    const timeoutMs: unknown = options.drainTimeoutMs ?? this.#facts.resolved.options.drainTimeout;
+    const timeoutMs: unknown = options.drainTimeoutMs ?? this.#parts.resolved.options.drainTimeout;
     if (typeof timeoutMs === 'number' && timeoutMs >= 0) return retireLimits(timeoutMs);
     throw notAllowed(`${operation}({ drainTimeoutMs })`, timeoutMs, 'a number of milliseconds');
   }

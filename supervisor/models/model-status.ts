@@ -1,0 +1,187 @@
+/** Describes one version of a model and its workers, for `GET /status` and `server.models`. Times in ms, sizes in bytes. */
+import type { WorkerState } from '../processes/worker-lifecycle.js';
+import type { Slot } from '../slots/slot.js';
+import type { Model } from './model.js';
+import type { Registered } from './models.js';
+
+export interface ModelStatus {
+  readonly name: string;
+  readonly version: string;
+  /** `unloaded`: it wants no workers. `unloading`: it was unregistered, and ends its last calls. */
+  readonly state: 'starting' | 'ready' | 'unhealthy' | 'draining' | 'unloaded' | 'unloading';
+  /** The name without a version means this version. */
+  readonly isDefaultVersion: boolean;
+  /** The server started with it. */
+  readonly loadedAtStartup: boolean;
+  /** The number of workers that it was last asked to have, within these bounds. */
+  readonly minWorkers: number;
+  readonly maxWorkers: number;
+  /** Absolute path. */
+  readonly app: string;
+  /** What runs it: `node`, `python`, or the program that was named. */
+  readonly runtime: string;
+  /** The absolute path and the version of its interpreter, where one was to be chosen. */
+  readonly interpreter: { readonly path: string; readonly version: string } | null;
+  /** Null until a worker has loaded the app. */
+  readonly routes: readonly string[] | null;
+  readonly queue: {
+    readonly waiting: number;
+    /** Calls whose bodies are on their way. */
+    readonly arriving: number;
+    readonly bytes: number;
+    readonly maxCalls: number;
+    /** Bound of the bytes of all models together. */
+    readonly maxBytes: number;
+  };
+  readonly inFlight: number;
+  /** Time of a run, of a call by itself or of a batch; null until one has ended. */
+  readonly runMs: { readonly mean: number | null; readonly slow: number | null };
+  readonly workers: readonly WorkerStatus[];
+}
+
+/** `busy` or `idle` once it is ready; else a state of docs/lifecycle.md, of the worker or of its slot. */
+export type WorkerStateName =
+  | 'busy'
+  | 'idle'
+  | 'spawning'
+  | 'loading'
+  | 'initializing'
+  | 'finishing'
+  | 'stopping'
+  | 'killing'
+  | 'gone'
+  | 'waiting'
+  | 'live'
+  | 'renewing'
+  | 'replacing'
+  | 'backoff'
+  | 'latched'
+  | 'closing'
+  | 'closed';
+
+export interface WorkerStatus {
+  readonly index: number;
+  readonly state: WorkerStateName;
+  /** Null while there is no process. */
+  readonly pid: number | null;
+  /** `cpu`, or `gpu 0`. */
+  readonly device: string;
+  readonly uptimeMs: number | null;
+  readonly initMs: number | null;
+  /** Calls it has finished, those of its forerunners included. */
+  readonly calls: number;
+  /** Calls it holds now. */
+  readonly held: number;
+  readonly restarts: number;
+  /** State of the worker that is to take its place; null if none is on its way. */
+  readonly next: WorkerStateName | null;
+  readonly retryInMs: number | null;
+  readonly lastExit: WorkerExit | null;
+}
+
+export interface WorkerExit {
+  /** Such as `signal SIGKILL` or `killed by the server: run timeout`. */
+  readonly how: string;
+  /** The reason that the worker gave itself, or a guess; may be empty. */
+  readonly why: string;
+  readonly code: number | null;
+  readonly signal: string | null;
+  /** ISO 8601. */
+  readonly at: string;
+  readonly during: 'start' | 'idle' | 'call';
+  readonly requestId: string | null;
+  readonly uptimeMs: number;
+}
+
+/** Describes a model as it is now; `state` is the server's judgement of it. */
+export function modelStatus(
+  { model, isDefault, isFirst, bounds }: Registered<Model>,
+  state: ModelStatus['state'],
+): ModelStatus {
+  const { dispatcher, options, wantedWorkers } = model;
+  return {
+    name: model.spec.name,
+    version: model.spec.version,
+    state,
+    isDefaultVersion: isDefault,
+    loadedAtStartup: isFirst,
+    minWorkers: bounds?.min ?? wantedWorkers,
+    maxWorkers: bounds?.max ?? wantedWorkers,
+    app: model.spec.app,
+    runtime: model.spec.program.label,
+    interpreter: model.spec.program.interpreter,
+    routes: model.routes === null ? null : [...model.routes.keys()],
+    queue: {
+      waiting: dispatcher.queued,
+      arriving: dispatcher.arriving,
+      bytes: dispatcher.waitingBytes,
+      maxCalls: options.queueSize,
+      maxBytes: dispatcher.maxWaitingBytes,
+    },
+    inFlight: dispatcher.inFlight,
+    runMs: { mean: rounded(dispatcher.service.meanMs), slow: rounded(dispatcher.service.slowMs) },
+    workers: model.slots.map(slotStatus),
+  };
+}
+
+/** The status of no model, for a server that has none. */
+export const NO_MODEL: ModelStatus = {
+  name: '',
+  version: '',
+  state: 'unloaded',
+  isDefaultVersion: false,
+  loadedAtStartup: false,
+  minWorkers: 0,
+  maxWorkers: 0,
+  app: '',
+  runtime: '',
+  interpreter: null,
+  routes: null,
+  queue: { waiting: 0, arriving: 0, bytes: 0, maxCalls: 0, maxBytes: 0 },
+  inFlight: 0,
+  runMs: { mean: null, slow: null },
+  workers: [],
+};
+
+function slotStatus(slot: Slot): WorkerStatus {
+  const { worker, state, lastDeath } = slot;
+  return {
+    index: slot.index,
+    state:
+      worker === null
+        ? state.name
+        : worker.state === 'ready' && worker.load > 0
+          ? 'busy'
+          : idleOr(worker.state),
+    pid: worker?.pid ?? null,
+    device: slot.device,
+    uptimeMs: worker === null ? null : Math.round(worker.uptimeMs),
+    initMs: worker === null ? null : rounded(worker.initMs),
+    calls: slot.calls,
+    held: worker?.load ?? 0,
+    restarts: slot.restarts,
+    next: state.name !== 'renewing' ? null : state.next === null ? 'waiting' : idleOr(state.next.state),
+    retryInMs: state.name === 'backoff' ? Math.max(0, Math.round(state.untilMs - performance.now())) : null,
+    lastExit:
+      lastDeath === null
+        ? null
+        : {
+            how: lastDeath.how,
+            why: lastDeath.fatal?.message ?? lastDeath.hint,
+            code: lastDeath.exit.code,
+            signal: lastDeath.exit.signal,
+            at: lastDeath.at.toISOString(),
+            during: lastDeath.during,
+            requestId: lastDeath.call?.requestId ?? null,
+            uptimeMs: Math.round(lastDeath.uptimeMs),
+          },
+  };
+}
+
+function idleOr(state: WorkerState): WorkerStateName {
+  return state === 'ready' ? 'idle' : state;
+}
+
+function rounded(ms: number | null): number | null {
+  return ms === null ? null : Number(ms.toFixed(3));
+}
