@@ -6,8 +6,8 @@
  * 3. receive: the body, within its limits.
  * 4. submit: a job (`submit-call.ts`).
  *
- * A body that must be read to know whose it is takes another way to the same end (`answer-unrouted.ts`). What goes
- * wrong before the job is submitted is thrown and answered in one place. After that the job tells its sink.
+ * If the body has to be read first, to find the model or the key in it, `answer-unrouted.ts` receives it before step 1.
+ * Errors before the job is submitted are thrown and answered here; after that the job passes them to its sink.
  */
 import type { IncomingMessage } from 'node:http';
 import { ServeError } from '../../../protocol/errors.js';
@@ -19,11 +19,11 @@ import { answerUnrouted, headerKeyIsEnough } from './answer-unrouted.js';
 import type { RequestContext } from '../request/request-context.js';
 import { awaitRoutes } from './await-routes.js';
 import type { CallPlan } from './call-plan.js';
-import { checkBody, fittingRoute } from './route-check.js';
+import { routeCall } from './route-check.js';
 import { refusedTiming } from '../answer/server-timing.js';
 import { submitCall } from './submit-call.js';
 
-/** Answers every request; rejects only for a defect of ours. */
+/** Answers every request; rejects only because of a bug in the server. */
 export async function answerCall(context: RequestContext, plan: CallPlan): Promise<void> {
   const { backend, request, response } = context;
   let place: Admission | null = null;
@@ -32,9 +32,9 @@ export async function answerCall(context: RequestContext, plan: CallPlan): Promi
     const limitMs = plan.open === undefined ? deadlineOf(request.headers['x-request-timeout-seconds']) : null;
     const { target } = plan;
     if (typeof target === 'function' || !headerKeyIsEnough(context, plan)) {
-      const lobbyPlace = backend.unroutedBodies.admit();
-      place = lobbyPlace;
-      await answerUnrouted(context, plan, { limits, limitMs, place: lobbyPlace });
+      const unrouted = backend.unroutedBodies.admit();
+      place = unrouted;
+      await answerUnrouted(context, plan, { limits, limitMs, place: unrouted });
       return;
     }
     const { model } = target;
@@ -42,16 +42,13 @@ export async function answerCall(context: RequestContext, plan: CallPlan): Promi
     place = model.dispatcher.admit(limits.announcedBytes);
 
     const routes = model.routes ?? (await awaitRoutes(context, model, limitMs));
-    const route = fittingRoute(routes, target.route, request, plan);
-    const deadlineMs = route.kind === 'background' ? null : limitMs; // nobody waits for its answer
-    if (deadlineMs !== null) model.dispatcher.checkDeadline(context.acceptedAtMs + deadlineMs);
+    const routed = routeCall(context, plan, target, routes, limitMs);
 
     backend.inviteBody(request, response);
     const body = await receiveBody(request, limits, place);
     const opened = plan.open === undefined ? null : await plan.open(context, body);
-    if (opened === null) checkBody(route, body);
 
-    const onRecord = submitCall(context, plan, { model, route, deadlineMs, body, opened, place });
+    const onRecord = submitCall(context, plan, { routed, body, opened, place });
     if (onRecord !== null) await onRecord;
   } catch (thrown) {
     place?.release();
@@ -60,7 +57,7 @@ export async function answerCall(context: RequestContext, plan: CallPlan): Promi
   }
 }
 
-/** A client that has left is told nothing. */
+/** Answers with an error, unless the client has left. */
 function fail(context: RequestContext, error: ServeError): void {
   if (error.code === 'SERVE_CANCELLED') return;
   refuseRequest(context, error, { timing: refusedTiming(performance.now() - context.acceptedAtMs) });

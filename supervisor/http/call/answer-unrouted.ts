@@ -1,6 +1,6 @@
 /**
- * Calls that say in their bodies whose they are: by a key, or by the name of a model. The body arrives in the lobby, and
- * moves to the queue of its model as soon as it is known which that is and that its client may call.
+ * Calls whose body holds the API key or the name of the model. The body takes a place among the unrouted bodies, and
+ * moves to the queue of its model as soon as the model is known and the client may call it.
  */
 import { ServeError } from '../../../protocol/errors.js';
 import { receiveBody, type BodyLimits } from '../socket/receive-body.js';
@@ -9,11 +9,11 @@ import type { RequestContext } from '../request/request-context.js';
 import { awaitRoutes } from './await-routes.js';
 import type { CallPlan, Target } from './call-plan.js';
 import type { UnroutedBody } from '../../dispatch/unrouted-bodies.js';
-import { checkBody, fittingRoute } from './route-check.js';
+import { routeCall } from './route-check.js';
 import { submitCall } from './submit-call.js';
 import { TargetSearch } from './target-search.js';
 
-/** Whether the headers alone say that the client may call. The gate has looked already unless the body has the key. */
+/** Whether the client may call by its headers alone. `gate.ts` has checked already, unless the body holds the key. */
 export function headerKeyIsEnough(
   { backend, request, headerNames }: RequestContext,
   plan: CallPlan,
@@ -25,7 +25,7 @@ export function headerKeyIsEnough(
   );
 }
 
-/** Throws what the call is refused with; the place is the caller's to release then. */
+/** @throws the error that the call is refused with; the caller then releases the place */
 export async function answerUnrouted(
   context: RequestContext,
   plan: CallPlan,
@@ -55,9 +55,6 @@ export async function answerUnrouted(
 
   const { model } = target;
   const routes = model.routes ?? (await awaitRoutes(context, model, limitMs));
-  const route = fittingRoute(routes, target.route, request, plan);
-  const deadlineMs = route.kind === 'background' ? null : limitMs;
-  if (deadlineMs !== null) model.dispatcher.checkDeadline(context.acceptedAtMs + deadlineMs);
-  if (opened === null) checkBody(route, body);
-  await submitCall(context, plan, { model, route, deadlineMs, body, opened, place });
+  const routed = routeCall(context, plan, target, routes, limitMs);
+  await submitCall(context, plan, { routed, body, opened, place });
 }

@@ -1,14 +1,41 @@
-/** Checks that a request fits the route that it asks for, before its body is read, and then that the body does. */
+/** Finds the route of a call, checks that the request fits it before its body is read, and then that the body does. */
 import type { IncomingMessage } from 'node:http';
 import { joinPieces } from '../../../protocol/wire/body-assembler.js';
 import { ServeError } from '../../../protocol/errors.js';
 import type { Route } from '../../../protocol/wire/messages.js';
 import type { Routes } from '../../models/app-word.js';
 import type { Body } from '../socket/body-memory.js';
-import type { CallPlan, ChooseRoute } from './call-plan.js';
+import type { Model } from '../../models/model.js';
+import type { RequestContext } from '../request/request-context.js';
+import type { CallPlan, ChooseRoute, Target } from './call-plan.js';
 import { scanTopLevelFields } from '../json/top-level-fields.js';
 
-/** The route that is wanted, for this request. @throws SERVE_NOT_FOUND, SERVE_UPGRADE_REQUIRED, SERVE_BAD_REQUEST */
+/** A call whose route and deadline are known. */
+export interface RoutedCall {
+  readonly model: Model;
+  readonly route: Route;
+  /** The client's time limit in ms from its request; null without one, and for background routes. */
+  readonly deadlineMs: number | null;
+}
+
+/**
+ * Finds the route among those of the model's app, and refuses a call that cannot be answered in time.
+ * @throws SERVE_NOT_FOUND, SERVE_UPGRADE_REQUIRED, SERVE_BAD_REQUEST, SERVE_OVERLOADED
+ */
+export function routeCall(
+  { request, acceptedAtMs }: RequestContext,
+  plan: CallPlan,
+  { model, route: wanted }: Target,
+  routes: Routes,
+  limitMs: number | null,
+): RoutedCall {
+  const route = fittingRoute(routes, wanted, request, plan);
+  const deadlineMs = route.kind === 'background' ? null : limitMs; // its client is answered at once
+  if (deadlineMs !== null) model.dispatcher.checkDeadline(acceptedAtMs + deadlineMs);
+  return { model, route, deadlineMs };
+}
+
+/** Returns the route for this request. @throws SERVE_NOT_FOUND, SERVE_UPGRADE_REQUIRED, SERVE_BAD_REQUEST */
 export function fittingRoute(
   routes: Routes,
   wanted: string | ChooseRoute,

@@ -1,11 +1,9 @@
 /**
- * Makes a call whose body has arrived a job. Its answer goes back on the response by way of the dispatcher, a worker and
- * the reply sink; a job that outlives its client is kept, and its client is answered as soon as it is on record.
+ * Turns a call whose body has arrived into a job. The answer returns by way of the dispatcher, a worker and the reply
+ * sink. A job that outlives its client is kept, and its client is answered as soon as the job is on record.
  */
-import type { Route } from '../../../protocol/wire/messages.js';
 import type { Admission } from '../../dispatch/arrivals.js';
 import { Job, NOWHERE } from '../../dispatch/job.js';
-import type { Model } from '../../models/model.js';
 import type { Body } from '../socket/body-memory.js';
 import { onceClosed } from '../socket/request-facts.js';
 import { answerStarted, statusOf } from '../answer/answer-started.js';
@@ -14,21 +12,20 @@ import type { CallPlan, OpenedBody } from './call-plan.js';
 import { describeCall } from './describe-call.js';
 import { ReplySink } from '../answer/reply-sink.js';
 import { postFailure, postResult } from './result-webhook.js';
+import { checkBody, type RoutedCall } from './route-check.js';
 
 /** A call that only needs a worker. */
 export interface ArrivedCall {
-  readonly model: Model;
-  readonly route: Route;
-  readonly deadlineMs: number | null;
+  readonly routed: RoutedCall;
   readonly body: Body;
-  /** What was found in the body, if it wraps the input. */
+  /** The input and control fields that the dialect read from the body; null if the body is the input. */
   readonly opened: OpenedBody | null;
   readonly place: Admission;
 }
 
 /**
- * Whoever waits for the answer is told of every failure; the promise is for calls that outlive their clients, which are
- * put on record first. It rejects with what they are refused with.
+ * Submits the call as a job, whose sink answers the client. Only a call that outlives its client returns a promise, since
+ * it is put on record first; that rejects with the error that the call is refused with. @throws SERVE_BAD_BODY
  */
 export function submitCall(
   context: RequestContext,
@@ -36,7 +33,8 @@ export function submitCall(
   arrived: ArrivedCall,
 ): Promise<void> | null {
   if (arrived.opened !== null) return submitOpened(context, plan, arrived, arrived.opened);
-  if (arrived.route.kind === 'background') return submitBackground(context, plan, arrived);
+  checkBody(arrived.routed.route, arrived.body);
+  if (arrived.routed.route.kind === 'background') return submitBackground(context, plan, arrived);
   submitOwned(context, plan, arrived);
   return null;
 }
@@ -44,7 +42,7 @@ export function submitCall(
 function submitOwned(
   context: RequestContext,
   plan: CallPlan,
-  { model, route, deadlineMs, body, place }: ArrivedCall,
+  { routed: { model, route, deadlineMs }, body, place }: ArrivedCall,
 ): void {
   const { backend, request, response, acceptedAtMs } = context;
   const { dispatcher } = model;
@@ -64,29 +62,29 @@ function submitOwned(
   if (!job.settled) postResult(backend.webhooks, route, job);
 }
 
-/** Its caller is told that the call is taken; what comes of it, `GET /_k/jobs/:id` and the route's webhook say. */
+/** Answers that the job has started; `GET /_k/jobs/:id` and the route's webhook give its result. */
 async function submitBackground(
   context: RequestContext,
   plan: CallPlan,
-  { model, route, body, place }: ArrivedCall,
+  { routed: { model, route }, body, place }: ArrivedCall,
 ): Promise<void> {
   const { backend, acceptedAtMs } = context;
   const call = describeCall(context, plan, { model, route: route.path }, null, body.bytes);
   const job = new Job(call, body.pieces, { acceptedAtMs, deadlineAtMs: null }, NOWHERE, body);
   const kept = await backend.jobs.keep(job);
   model.dispatcher.submit(job, place);
-  if (kept.error !== null) throw kept.error; // its caller can be told in place of whoever would ask
+  if (kept.error !== null) throw kept.error; // the client can still be answered with it
   postResult(backend.webhooks, route, job);
   postFailure(backend.webhooks, route, kept);
   kept.onceEnded(() => backend.observer.settled(context, job, statusOf(kept), kept.error));
   answerStarted(context, kept);
 }
 
-/** The input stood in a body that wraps it: the dialect knows how its caller hears of the job. */
+/** For a body that wraps the input: the dialect answers its client, now or when the job ends. */
 async function submitOpened(
   context: RequestContext,
   plan: CallPlan,
-  { model, route, place }: ArrivedCall,
+  { routed: { model, route }, place }: ArrivedCall,
   { input, described, answerKept }: OpenedBody,
 ): Promise<void> {
   const { backend, acceptedAtMs } = context;
