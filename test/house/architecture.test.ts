@@ -1,4 +1,4 @@
-/** docs/architecture.md says what the folders are: its table of rooms is that of the lint rule, and names all of them. */
+/** docs/architecture.md describes the folders: its tables of rooms are those of the lint rules, and name all of them. */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,20 +7,24 @@ import { ROOT } from '../helpers/server.js';
 
 const page = readFileSync(join(ROOT, 'docs', 'architecture.md'), 'utf8');
 
-/** First cells of the rows of the table under a heading. */
-function firstCells(heading: string): string[] {
-  const [, section = ''] = page.split(`## ${heading}\n`);
-  const [text = ''] = section.split('\n## ');
-  return [...text.matchAll(/^\| `([^`]+)` /gm)].map(([, cell = '']) => cell);
+/** First cells of the rows of the table with this head in its first column. */
+function firstCells(head: string): string[] {
+  const [, section = ''] = page.split(`| ${head} |`);
+  const [table = ''] = section.split('\n\n');
+  return [...table.matchAll(/^\| `([^`]+)` /gm)].map(([, cell = '']) => cell);
 }
 
-test('the table of rooms lists the rooms of the lint rule, in its order', async () => {
-  const { ROOMS } = (await import(join(ROOT, 'eslint.config.js'))) as { ROOMS: readonly string[] };
-  assert.deepEqual(firstCells('Who may import whom'), ROOMS);
+test('the tables of rooms list the rooms of the lint rules, in their order', async () => {
+  const { ROOMS, WORKER_ROOMS } = (await import(join(ROOT, 'eslint.config.js'))) as {
+    ROOMS: readonly string[];
+    WORKER_ROOMS: readonly string[];
+  };
+  assert.deepEqual(firstCells('room'), ROOMS);
+  assert.deepEqual(firstCells('room of the worker'), WORKER_ROOMS);
 });
 
 test('every room of the table is there, and every folder of the supervisor is in a room', () => {
-  const rooms = firstCells('Who may import whom');
+  const rooms = firstCells('room');
   const supervisor = join(ROOT, 'supervisor');
   assert.deepEqual(
     rooms.filter((room) => !existsSync(join(supervisor, room))),
