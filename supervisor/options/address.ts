@@ -1,4 +1,4 @@
-/** Where the server listens. */
+/** Addresses to listen on: a host and a TCP port, or a unix socket. */
 import { NotAllowed, parseWhole } from './units.js';
 
 export interface Address {
@@ -13,7 +13,7 @@ export function parseHost(raw: unknown): string {
   return raw.trim();
 }
 
-/** A TCP port, or the path of a unix socket: anything with a slash that is no URL. @throws NotAllowed */
+/** A TCP port, or the path of a unix socket: anything with a slash that is not a URL. @throws NotAllowed */
 export function parsePort(raw: unknown): number | string {
   if (typeof raw === 'string' && raw.includes('/') && !raw.includes('://')) return raw;
   try {
@@ -23,12 +23,12 @@ export function parsePort(raw: unknown): number | string {
   }
 }
 
-/** Whether it is the path of a unix socket, and not a port. */
+/** Whether `port` is the path of a unix socket. */
 export function isUnixSocket(port: number | string): port is string {
   return typeof port === 'string';
 }
 
-/** Whether a host's name or address means the machine itself, whoever asks; an address may stand in brackets. */
+/** Whether a host name or address always means this machine; an IPv6 address may be in brackets. */
 export function isThisMachine(host: string): boolean {
   return /^(?:(?:.+\.)?localhost|127\.\d+\.\d+\.\d+|::1|\[::1\])$/i.test(host);
 }
@@ -36,7 +36,7 @@ export function isThisMachine(host: string): boolean {
 /** Hosts that mean all addresses of the machine. */
 export const EVERY_ADDRESS: readonly string[] = ['0.0.0.0', '::'];
 
-/** Whether one cannot be opened beside the other. */
+/** Whether the two addresses cannot both be opened. */
 export function isSameAddress(one: Address, other: Address): boolean {
   if (one.port !== other.port || one.port === 0) return false;
   const hosts = [one.host, other.host];
@@ -45,7 +45,7 @@ export function isSameAddress(one: Address, other: Address): boolean {
   );
 }
 
-/** The flags that choose an address: named in the error of one that cannot be opened. */
+/** The flags that set an address; the error names them if it cannot be opened. */
 export interface ListenFlags {
   readonly host: string;
   readonly port: string;

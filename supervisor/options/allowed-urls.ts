@@ -1,31 +1,31 @@
 /**
- * The web addresses that models may be downloaded from, as an operator writes them: beginnings of addresses, compared after
- * both were read as a browser reads them. Never a pattern: what looks like one allows more than its author meant, or, read
- * as text, nothing.
+ * The web addresses from which models may be downloaded (`--allowed-urls`): beginnings of addresses, compared after both
+ * are parsed as URLs. They are never patterns: something that looks like one would allow more than its author meant, or,
+ * read as text, nothing.
  */
 import { NotAllowed } from './units.js';
 
-/** The beginning of the addresses that are allowed. */
+/** The beginning of allowed addresses. */
 export interface UrlEntry {
-  /** `http:` or `https:`; the other one does not match. */
+  /** `http:` or `https:`; each matches only itself. */
   readonly protocol: string;
-  /** In lower case, whole: no other host matches, not one that ends like it either. */
+  /** In lower case. Only this exact host matches, not its subdomains. */
   readonly hostname: string;
-  /** Empty: the scheme's own. Null: any. */
+  /** Empty: the scheme's default port. Null: any port. */
   readonly port: string | null;
-  /** The path must begin so. */
+  /** Prefix of the allowed paths. */
   readonly path: string;
 }
 
 export interface AllowedUrls {
   readonly entries: readonly UrlEntry[];
-  /** What was given and allows nothing, and why. */
+  /** Entries that cannot be used, each with the reason; they allow nothing. */
   readonly unusable: readonly string[];
 }
 
 export const NO_URLS: AllowedUrls = { entries: [], unusable: [] };
 
-/** Entries by commas, or an array of them. What cannot be used is kept aside. @throws NotAllowed if it is no text */
+/** Reads entries from a comma-separated text or an array; unusable ones are kept apart. @throws NotAllowed if one is not a string */
 export function parseAllowedUrls(raw: unknown): AllowedUrls {
   const given: readonly unknown[] = Array.isArray(raw) ? raw : [raw];
   if (!given.every((one) => typeof one === 'string')) throw new NotAllowed(ALLOWED);
@@ -43,7 +43,7 @@ export function parseAllowedUrls(raw: unknown): AllowedUrls {
 const ALLOWED =
   'beginnings of addresses, separated by commas: https://models.example.com/zoo/, http://store.internal:9000/';
 
-/** Whether one of the entries allows this address; one with a user or a password is allowed by none. */
+/** Whether an entry allows this address. An address with a user or a password is never allowed. */
 export function isAllowedUrl(url: URL, { entries }: AllowedUrls): boolean {
   if (url.username !== '' || url.password !== '') return false;
   return entries.some((entry) => matches(url, entry));
@@ -59,31 +59,31 @@ function matches({ protocol, hostname, port, pathname }: URL, entry: UrlEntry): 
   );
 }
 
-/** Some servers read an encoded slash as a slash: a path that would lead upwards for them is under no other path. */
+/** Some servers decode an encoded slash: a path with `..` after such decoding could leave the allowed prefix. */
 function mayClimb(pathname: string): boolean {
   const read = pathname.replace(/%(?:25)*2e/gi, '.').replace(/%(?:25)*(?:2f|5c)|\\/gi, '/');
   return read.split('/').includes('..');
 }
 
-/** Returns what is wrong with it if it cannot be used. */
+/** Returns the entry, or the reason why it cannot be used. */
 function parseEntry(text: string): UrlEntry | string {
   const [, authority, rest] = /^https?:\/\/([^/?#\\]*)(.*)$/is.exec(text) ?? [];
   if (authority === undefined || rest === undefined)
-    return 'begin it with https://, or with http:// for what needs no protection on its way';
-  if (authority.includes('@')) return 'leave out the user and the password, which no address may have';
+    return 'begin it with https://, or with http:// if it needs no protection in transit';
+  if (authority.includes('@')) return 'leave out the user and the password; an address may not have them';
   if (PATTERN.test(rest) || PATTERN.test(authority.replace(/^\[[\da-f:.]+\]/i, ''))) return IS_PATTERN;
-  if (!URL.canParse(text)) return 'it is no URL';
+  if (!URL.canParse(text)) return 'it is not a URL';
   const { protocol, hostname, port, pathname } = new URL(text);
   return { protocol, hostname, port: authority.endsWith(':') ? null : port, path: pathname };
 }
 
-/** Signs of a regular expression, or of a query, which is not compared. */
+/** Characters of a regular expression, or of a query, which is not compared. */
 const PATTERN = /[*+?|^$()[\]{}\\#\s]/;
 
 const IS_PATTERN =
-  'it is read as the beginning of an address, and not as a pattern; name each host, such as https://models.example.com/zoo/';
+  'it is the beginning of an address, not a pattern; name each host, such as https://models.example.com/zoo/';
 
-/** A web address as others may see it: without a user, a password, a query and a fragment, where secrets stand. */
+/** The address without user, password, query and fragment, which may contain secrets: safe to log or send. */
 export function withoutSecrets(url: string): string {
   const rest = URL.canParse(url) ? /^(https?:)[/\\]*[^/?#\\]*@/i : /^(https?:)[/\\]*.*@/is;
   return url.replace(rest, '$1//').replace(/[?#].*$/s, '');

@@ -1,6 +1,5 @@
 /**
- * API keys as an operator gives them, turned into digests as soon as they are read: no option, log line or status can
- * show what is not there any more.
+ * API keys, turned into digests as soon as they are read, so that no option, log line or status can show a key.
  */
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -9,17 +8,17 @@ import { ServeError } from '../../protocol/errors.js';
 import { asSentence } from '../../protocol/text/sentences.js';
 import { NotAllowed } from './units.js';
 
-/** SHA-256 of a key: all have one length, so comparing them tells nothing of the key. */
+/** SHA-256 of a key. All have the same length, so a comparison reveals nothing about the key. */
 export type KeyDigest = Buffer;
 
-/** A key that a header can carry and a list separated by commas can hold. */
+/** A key must fit into a header and into a comma-separated list. */
 const KEY = /^[\x21-\x2b\x2d-\x7e]{1,1024}$/;
 
 export function digestOf(key: string): KeyDigest {
   return hash('sha256', key, 'buffer');
 }
 
-/** One key or several, as a text with commas or an array. @throws NotAllowed */
+/** Reads one or more keys from a comma-separated text or an array. @throws NotAllowed */
 export function parseKeys(raw: unknown): readonly KeyDigest[] {
   const keys: readonly unknown[] = typeof raw === 'string' ? raw.split(',') : Array.isArray(raw) ? raw : [];
   if (keys.length === 0) throw new NotAllowed(ALLOWED);
@@ -32,13 +31,13 @@ export function parseKeys(raw: unknown): readonly KeyDigest[] {
 
 const ALLOWED = 'one key or several, separated by commas, each of up to 1024 visible ASCII characters';
 
-/** The path of a file for `readKeyFile`. @throws NotAllowed */
+/** @throws NotAllowed */
 export function parseKeyFilePath(raw: unknown): string {
   if (typeof raw !== 'string' || raw.trim() === '') throw new NotAllowed('the path of a file');
   return raw;
 }
 
-/** A key per line; empty lines and those that begin with # do not count. @throws SERVE_CONFIG naming file and line, never a key */
+/** Reads one key per line; empty lines and lines that begin with # are skipped. @throws SERVE_CONFIG with file and line, never a key */
 export function readKeyFile(path: string, folder: string): readonly KeyDigest[] {
   const lines = readText(path, folder)
     .replace(/^\ufeff/, '')
@@ -49,10 +48,10 @@ export function readKeyFile(path: string, folder: string): readonly KeyDigest[] 
     if (KEY.test(line)) return [digestOf(line)];
     throw keyFileError(
       path,
-      `line ${i + 1} is no key; give one of up to 1024 visible ASCII characters, without a comma`,
+      `line ${i + 1} is not a key; a key has up to 1024 visible ASCII characters and no comma`,
     );
   });
-  if (digests.length === 0) throw keyFileError(path, 'it holds no key; give one per line');
+  if (digests.length === 0) throw keyFileError(path, 'it has no keys; give one per line');
   return digests;
 }
 

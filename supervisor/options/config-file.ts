@@ -1,4 +1,4 @@
-/** Options from `banana.json`, or the `banana` key of package.json, in the folder the server is started in. */
+/** Reads options from `banana.json`, or from the `banana` key of package.json, in the folder where the server starts. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ServeError, configError } from '../../protocol/errors.js';
@@ -13,7 +13,7 @@ export interface ConfigFile {
   readonly models: readonly ModelEntry[];
 }
 
-/** @throws SERVE_CONFIG if a file is not JSON, is not an object, or if both hold options */
+/** @throws SERVE_CONFIG if a file is not a JSON object, or if both files have options */
 export function readConfigFile(folder: string): ConfigFile {
   const own = readObject(join(folder, 'banana.json'), 'banana.json');
   const inPackage = readObject(join(folder, 'package.json'), 'package.json')?.['banana'];
@@ -56,11 +56,11 @@ function readObject(path: string, name: string): Record<string, unknown> | null 
   }
 }
 
-/** V8 quotes the text around the mistake, which may be a key. */
+/** V8 quotes the text around a syntax error, which may be a key. */
 const QUOTED_JSON = /(^|, )(\.{3})?".*"(\.{3})? is not valid JSON$/s;
 
 function asObject(value: unknown, name: string): Record<string, unknown> {
   if (typeof value === 'object' && value !== null && !Array.isArray(value))
     return value as Record<string, unknown>;
-  throw configError(`${name} must hold an object of options.`);
+  throw configError(`${name} must contain an object of options.`);
 }

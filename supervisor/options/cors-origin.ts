@@ -1,10 +1,10 @@
-/** What pages of other origins may do: which may call, as browsers write them in `Origin`, by which methods, with which headers. */
+/** CORS options: allowed origins (as browsers send them in `Origin`), methods and headers. */
 import { NotAllowed } from './units.js';
 
-/** `*`: every page. */
+/** `*` allows every origin. */
 export type AllowedOrigins = '*' | readonly string[];
 
-/** `*`, or one origin or several, as a text with commas or an array. @throws NotAllowed */
+/** Reads `*`, or one or more origins from a comma-separated text or an array. @throws NotAllowed */
 export function parseOrigins(raw: unknown): AllowedOrigins {
   const given: readonly unknown[] = typeof raw === 'string' ? raw.split(',') : Array.isArray(raw) ? raw : [];
   const origins = given.map((one) => (typeof one === 'string' ? one.trim() : ''));
@@ -14,9 +14,9 @@ export function parseOrigins(raw: unknown): AllowedOrigins {
 }
 
 const ALLOWED =
-  '* for every page, or origins as browsers write them, separated by commas: https://app.example.com, no path, no slash at the end';
+  '* for every page, or origins separated by commas, such as https://app.example.com: no path, no slash at the end';
 
-/** Compared to the letter with what a browser sends, so one that no browser sends is a mistake. */
+/** Origins are compared exactly with the header of the browser; a text that no browser sends is a mistake. */
 function isOrigin(text: string): boolean {
   if (/^https?:/i.test(text))
     return !text.includes('*') && URL.canParse(text) && new URL(text).origin === text;
@@ -26,7 +26,7 @@ function isOrigin(text: string): boolean {
 /** The origin of an app's web view, or of a browser's extension. */
 const OTHER_SCHEME = /^[a-z][a-z\d+.-]*:\/\/[a-z\d.-]+(?::\d+)?$/;
 
-/** Words of a header's value, such as methods or names of headers, as a text with commas or an array. @throws NotAllowed */
+/** Reads tokens such as methods or header names from a comma-separated text or an array. @throws NotAllowed */
 export function parseTokens(raw: unknown, example: string): readonly string[] {
   const given: readonly unknown[] = typeof raw === 'string' ? raw.split(',') : Array.isArray(raw) ? raw : [];
   const words = given.map((one) => (typeof one === 'string' ? one.trim() : ''));

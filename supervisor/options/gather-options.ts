@@ -1,21 +1,21 @@
 /**
- * All sources of a server's options in their order, Multi Model Server's own included: variables MMS_<KEY> where its file
- * lets them count, the command line or the program, BANANA_<OPTION>, config.properties, banana.json, defaults.
+ * Merges all sources of a server's options. In order of precedence: variables MMS_<KEY> if config.properties enables them,
+ * the command line or the program, BANANA_<OPTION>, config.properties, banana.json, defaults.
  */
 import { findConfig, lookupWarnings, type ConfigQuery } from './mms/find-config.js';
 import { resolveOptions, type OptionSource, type ResolvedOptions } from './resolve.js';
 
 export interface GivenSources {
-  /** The command line, or what a program gave. */
+  /** The command line, or the options that a program passed. */
   readonly given: OptionSource;
   readonly environment: OptionSource;
-  /** banana.json, or its key in package.json. */
+  /** banana.json, or the `banana` key of package.json. */
   readonly file: OptionSource;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly folder: string;
-  /** Whether somebody has named an app, or models by their apps. */
+  /** Whether an app was named, or models with their apps. */
   readonly isAppNamed: boolean;
-  /** Whether the folder holds an app that is served where nobody names one. */
+  /** Whether the folder has an app that is served if none is named. */
   readonly isAppThere: boolean;
 }
 
@@ -33,10 +33,10 @@ export async function gatherOptions(sources: GivenSources): Promise<GatheredOpti
   const query = queryOf(sources, own);
   const found = findConfig(query);
   const warnings = lookupWarnings(query, isAppNamed);
-  const places = found !== null || hasStore(own) ? placesOf(env) : NO_PLACES;
+  const places = found !== null || hasStore(own) ? folderVariables(env) : NO_VARIABLES;
   if (found === null)
     return { resolved: resolveOptions([given, environment, places, file]), hasMmsConfig: false, warnings };
-  const { readMmsConfig } = await import('./mms/read-config.js'); // with a library that nobody else needs
+  const { readMmsConfig } = await import('./mms/read-config.js'); // loads a library that only this needs
   const config = readMmsConfig(found, env);
   const resolved = resolveOptions([config.environment, given, environment, places, config.file, file]);
   return { resolved, hasMmsConfig: true, warnings: [...warnings, ...config.warnings] };
@@ -57,18 +57,18 @@ function hasStore({ options: { modelStore, models } }: ResolvedOptions): boolean
   return modelStore !== null || models !== null;
 }
 
-/** Variables of Multi Model Server that are too common to count for those who do not come from there. */
-function placesOf(env: GivenSources['env']): OptionSource {
-  const given = Object.entries(PLACES).flatMap(([name, variable]) => {
+/** LOG_LOCATION and METRICS_LOCATION of Multi Model Server: too common to be read by every server, so the caller decides. */
+function folderVariables(env: GivenSources['env']): OptionSource {
+  const given = Object.entries(FOLDER_VARIABLES).flatMap(([name, variable]) => {
     const folder = env[variable] ?? '';
     return folder === '' ? [] : [[name, folder] as const];
   });
-  return { values: Object.fromEntries(given), where: (name) => PLACES[name] ?? name };
+  return { values: Object.fromEntries(given), where: (name) => FOLDER_VARIABLES[name] ?? name };
 }
 
-const PLACES: Readonly<Record<string, string>> = {
+const FOLDER_VARIABLES: Readonly<Record<string, string>> = {
   logLocation: 'LOG_LOCATION',
   metricsLocation: 'METRICS_LOCATION',
 };
 
-const NO_PLACES: OptionSource = { values: {}, where: (name) => name };
+const NO_VARIABLES: OptionSource = { values: {}, where: (name) => name };

@@ -1,7 +1,7 @@
-/** Which GPUs are to be used, as nvidia-smi names them; `machine/placement.ts` finds them. */
+/** Checks the value of `--gpus`; `machine/placement.ts` finds the GPUs. */
 import { NotAllowed } from './units.js';
 
-/** `all`, `none`, `first:2` for two at most, or indexes and ids separated by commas. @throws NotAllowed */
+/** `all`, `none`, `first:2` for at most two, or comma-separated indexes and ids as nvidia-smi prints them. @throws NotAllowed */
 export function parseGpus(raw: unknown): string {
   const text = typeof raw === 'number' ? String(raw) : raw;
   if (typeof text !== 'string' || !GPU_LIST.test(text)) throw new NotAllowed(ALLOWED);

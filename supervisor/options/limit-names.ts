@@ -1,9 +1,9 @@
-/** What errors that clients read call the option behind a limit. */
+/** Names of limits in the errors that clients read. */
 import type { NamedLimit } from '../machine/limit-timer.js';
 import type { ResolvedModelOptions } from './resolve.js';
 import { OPTIONS } from './table.js';
 
-/** By these names requests to the management API set options of a model. */
+/** Parameters of the management API, by the option that they set. */
 export const MANAGEMENT_NAMES = {
   batchSize: 'batch_size',
   maxBatchDelay: 'max_batch_delay',
@@ -11,7 +11,7 @@ export const MANAGEMENT_NAMES = {
   initTimeout: 'startup_timeout',
 } as const;
 
-/** Where else the option stands, such as in a file of the server, is no client's business: then it is named by its flag. */
+/** Names the limit by its management parameter if that set it, else by its flag: clients should not see the server's files. */
 export function limitOf(
   name: 'runTimeout' | 'initTimeout',
   ms: number,

@@ -1,22 +1,22 @@
 /**
- * Where the management API listens. Whoever reaches it can have any file of the store run, so that it is not opened to
- * others without a key unless its operator says so.
+ * The address of the management API. Anyone who reaches it can run any file of the model store, so it is not opened to
+ * other machines without a key, unless --management-insecure is given.
  */
 import { configError } from '../../protocol/errors.js';
 import { isSameAddress, isThisMachine, isUnixSocket } from './address.js';
-import { placeOf, type ResolvedOptions } from './resolve.js';
+import { sourceNameOf, type ResolvedOptions } from './resolve.js';
 import { envName, type OptionName } from './table.js';
 
 export interface ManagementPlan {
   readonly host: string;
   readonly port: number | string;
-  /** On the address of the server itself: one listener serves both. */
+  /** The same address as the server's own: one listener serves both. */
   readonly isShared: boolean;
-  /** Others reach it, and it asks for no key. */
+  /** Other machines can reach it, and it needs no key. */
   readonly isOpenToAll: boolean;
 }
 
-/** Null: there is none. @throws SERVE_CONFIG if it would be open to others */
+/** Null if there is no management API. @throws SERVE_CONFIG if it would be open to other machines without a key */
 export function planManagement(resolved: ResolvedOptions, hasKey: boolean): ManagementPlan | null {
   const { managementHost, managementPort, managementInsecure, host, port } = resolved.options;
   if (managementPort === null) return null;
@@ -34,10 +34,10 @@ export function planManagement(resolved: ResolvedOptions, hasKey: boolean): Mana
 function openMistake(resolved: ResolvedOptions, isShared: boolean): Error {
   const [name, what]: [OptionName, string] = isShared
     ? ['managementPort', 'is the address of the server itself']
-    : ['managementHost', 'is an address that others reach'];
+    : ['managementHost', 'is an address that other machines can reach'];
   return configError(
-    `${placeOf(resolved, name)}: ${resolved.options[name]} ${what}, where the management API needs a key, because whoever reaches it can run code here. ` +
-      'Give it one (--management-key, or --api-key for all), keep it to this machine (--management-host 127.0.0.1 with a ' +
-      `port of its own, or a unix socket), or do without a key (--management-insecure, ${envName('managementInsecure')}=1).`,
+    `${sourceNameOf(resolved, name)}: ${resolved.options[name]} ${what}; the management API needs a key there, because anyone who reaches it can run code here. ` +
+      'Give it a key (--management-key, or --api-key for all), keep it to this machine (--management-host 127.0.0.1 with a ' +
+      `port of its own, or a unix socket), or run it without a key (--management-insecure, ${envName('managementInsecure')}=1).`,
   );
 }

@@ -1,15 +1,15 @@
-/** Where a server shows its metrics. */
+/** The listeners that serve metrics, and the mode of Multi Model Server's metrics. */
 import { isSameAddress, type Address } from './address.js';
 import type { ServerOptions } from './resolve.js';
 
 export interface MetricsPlan {
-  /** On the address of the server itself. */
+  /** Served on the server's own address. */
   readonly isOnMain: boolean;
-  /** The address of their own; null without one. */
+  /** A separate address for metrics; null if there is none. */
   readonly listener: Address | null;
 }
 
-/** Null: nobody asks for them, and nothing is counted. */
+/** Null if metrics are off; then nothing is counted. */
 export function planMetrics({
   metrics,
   metricsHost,
@@ -24,7 +24,7 @@ export function planMetrics({
     : { isOnMain: metrics, listener: own };
 }
 
-/** Which of Multi Model Server's own metrics there are; null: none. */
+/** The mode of Multi Model Server's own metrics; null if they are off. */
 export function metricsModeOf(
   { metricsMode }: ServerOptions,
   isMmsMode: boolean,

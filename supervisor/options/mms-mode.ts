@@ -1,6 +1,6 @@
 /**
- * A server of a model store without an app is used like Multi Model Server, and so is one with a config of that server: it
- * listens where that did, unless somebody says otherwise. With an app, only the management API comes with them.
+ * Other defaults for servers that replace Multi Model Server: a server of a model store without an app, or with a
+ * config.properties, listens where Multi Model Server did. With an app, only the management API is added.
  */
 import type { ResolvedOptions } from './resolve.js';
 import { SECRET_PATTERN } from './secret-names.js';
@@ -12,18 +12,18 @@ const MANAGEMENT_PORT = 8081;
 
 export interface ServedAs {
   readonly resolved: ResolvedOptions;
-  /** No app is named, and there is a store, models of one or a config of Multi Model Server. */
+  /** No app is named, and a model store, models of a store or a config.properties is given. */
   readonly isMmsMode: boolean;
 }
 
-/** The options of a server, completed by what a store and the lack of an app mean. `hasMmsConfig`: its file was read. */
+/** Applies the defaults of this mode where no option was set. `hasMmsConfig`: a config.properties was read. */
 export function servedAs(resolved: ResolvedOptions, isAppNamed: boolean, hasMmsConfig: boolean): ServedAs {
   const { modelStore, models } = resolved.options;
   const isManaged = modelStore !== null || models !== null || hasMmsConfig;
   const isMmsMode = isManaged && !isAppNamed;
   const defaults: Partial<OptionValues> = {
     ...(isManaged && { managementPort: MANAGEMENT_PORT }),
-    // There, each line of a worker says whose it is; and models are other people's.
+    // Multi Model Server prefixes each line of a worker with its model; and models come from other people.
     ...(isMmsMode && {
       host: MMS_HOST,
       port: MMS_PORT,
@@ -31,7 +31,7 @@ export function servedAs(resolved: ResolvedOptions, isAppNamed: boolean, hasMmsC
       withholdEnv: SECRET_PATTERN,
     }),
   };
-  const unsaid = Object.entries(defaults).filter(([name]) => !resolved.explicit.has(name as OptionName));
-  const options = Object.freeze({ ...resolved.options, ...Object.fromEntries(unsaid) });
+  const unset = Object.entries(defaults).filter(([name]) => !resolved.explicit.has(name as OptionName));
+  const options = Object.freeze({ ...resolved.options, ...Object.fromEntries(unset) });
   return { resolved: { ...resolved, options }, isMmsMode };
 }

@@ -1,31 +1,31 @@
-/** The models that an operator names: on the command line, in the config file, in a program. */
+/** Reads the models that are named on the command line, in the config file or by a program. */
 import { configError } from '../../protocol/errors.js';
 import { FIRST_VERSION, MODEL_NAME_RULE, isModelName } from './model-name.js';
 import { notAllowed, type OptionSource } from './resolve.js';
 
-/** One model, as it was written; only its name is checked. */
+/** One named model; only its name and version are checked. */
 export interface ModelEntry {
   readonly name: string;
   readonly version: string;
-  /** Path as it was given; undefined if a worker of its own needs none. */
+  /** Path as given; undefined if `workerCommand` needs no app. */
   readonly app: string | undefined;
-  /** Program and arguments of a worker in another language; undefined: our own. */
+  /** Program and arguments of a worker in another language; undefined for our own worker. */
   readonly workerCommand: readonly string[] | undefined;
-  /** Its own options, not checked yet. */
+  /** Options of this model alone, not checked yet. */
   readonly source: OptionSource;
-  /** Where it stands, for errors: `--model digits=./digits.ts`, `banana.json: models.digits`. */
+  /** The source of the model, for errors: `--model digits=./digits.ts`, `banana.json: models.digits`. */
   readonly place: string;
 }
 
-/** How one kind of source writes its models. */
+/** Properties of one kind of source of models. */
 export interface EntryStyle {
-  /** The place of a model, or of one of its keys. */
+  /** Describes a model, or one of its keys, for errors. */
   place(name: string, key?: string): string;
-  /** A program's: durations may be numbers of ms, and workers may be in other languages. */
+  /** Given by a program: durations may be numbers of ms, and workers may be in other languages. */
   readonly isProgram: boolean;
 }
 
-/** The values of `--model`, each `name=path`. @throws SERVE_CONFIG */
+/** Reads the values of `--model`, each `name=path`. @throws SERVE_CONFIG */
 export function readModelFlags(flags: readonly string[]): ModelEntry[] {
   return flags.map((flag) => {
     const place = `--model ${flag}`;
@@ -40,7 +40,7 @@ export function readModelFlags(flags: readonly string[]): ModelEntry[] {
   });
 }
 
-/** `models` is an object of models, or, in text, the value of the option of that name: models of a store. */
+/** Separates the two meanings of `models`: an object of models, or (a string or an array) the option `--models`. */
 export function takeModelMap(
   models: unknown,
   values: Readonly<Record<string, unknown>>,
@@ -49,7 +49,7 @@ export function takeModelMap(
   return isOption ? { map: undefined, values: { ...values, models } } : { map: models, values };
 }
 
-/** An object of models by their names: a path, or an object of path and options. @throws SERVE_CONFIG */
+/** Reads an object from model names to paths, or to objects of path and options. @throws SERVE_CONFIG */
 export function readModelMap(given: unknown, where: string, style: EntryStyle): ModelEntry[] {
   if (given === undefined) return [];
   if (!isObject(given))
@@ -83,13 +83,13 @@ export function readModelEntry(name: string, given: unknown, style: EntryStyle):
   };
 }
 
-/** Refuses two models of one name, from whatever sources. @throws SERVE_CONFIG naming both places */
+/** Refuses two models of the same name, from any two sources. @throws SERVE_CONFIG with both sources */
 export function refuseTwins(entries: readonly Pick<ModelEntry, 'name' | 'version' | 'place'>[]): void {
   const places = new Map<string, string>();
   for (const { name, place } of entries) {
     const other = places.get(name);
     if (other !== undefined)
-      throw configError(`${place} and ${other} are two models of one name; rename one.`);
+      throw configError(`${place} and ${other} are two models with the same name; rename one.`);
     places.set(name, place);
   }
 }
@@ -100,13 +100,13 @@ function takeCommand(
   name: string,
 ): { workerCommand: readonly string[] | undefined; values: Record<string, unknown> } {
   if (workerCommand === undefined) return { workerCommand, values };
-  if (!isProgram) return { workerCommand: undefined, values: { ...values, workerCommand } }; // refused with the options
+  if (!isProgram) return { workerCommand: undefined, values: { ...values, workerCommand } }; // refused later as an unknown option
   return { workerCommand: checkedCommand(workerCommand, place(name, 'workerCommand')), values };
 }
 
-/** A copy: the caller may go on with its own. @throws SERVE_CONFIG */
+/** Returns a copy, so the caller may change its own array later. @throws SERVE_CONFIG */
 export function checkedCommand(given: unknown, where: string): readonly string[] {
-  const parts = Array.isArray(given) ? Array.from<unknown>(given) : []; // a hole is undefined now; `every` alone would leave it out
+  const parts = Array.isArray(given) ? Array.from<unknown>(given) : []; // turns holes into undefined; `every` would skip holes
   if (isText(parts[0]) && parts.every((part) => typeof part === 'string')) return parts;
   const allowed = "an array of the program and its arguments, such as ['python3', '-u', 'worker.py']";
   throw notAllowed(where, given, allowed);

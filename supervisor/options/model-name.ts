@@ -1,27 +1,27 @@
-/** Names and versions of models: they stand in paths, in logs and in the names of files. */
+/** Names and versions of models, as used in URL paths, logs and file names. */
 import { basename } from 'node:path';
 import { NotAllowed } from './units.js';
 
 export interface ModelRef {
   readonly name: string;
-  /** The model's default version if left out. */
+  /** Default: the model's default version. */
   readonly version?: string | undefined;
 }
 
-/** A model's name with the version that is meant. */
+/** A model's name and version. */
 export interface FullModelRef {
   readonly name: string;
   readonly version: string;
 }
 
-/** The version of a model that nobody gave one. */
+/** The version of models that were given none. */
 export const FIRST_VERSION = '1';
 
-/** What `isModelName` takes, in words that follow "give". */
+/** The rule of `isModelName` in words, to follow "give". */
 export const MODEL_NAME_RULE =
   'up to 128 letters, digits, dots, underscores and hyphens, the first a letter, a digit or an underscore';
 
-/** Whether a model or a version may be called so: no character of it means anything in a path, a shell or a log. */
+/** Whether `text` may name a model or a version: no character has a meaning in a URL path, a shell or a log. */
 export function isModelName(text: unknown): text is string {
   return typeof text === 'string' && /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/.test(text);
 }
@@ -32,7 +32,7 @@ export function parseModelName(raw: unknown): string {
   throw new NotAllowed(MODEL_NAME_RULE);
 }
 
-/** A name for the model of an app that was given none: its file's, with hyphens for what a name may not hold. */
+/** Default name of an app's model: its file name, with hyphens for characters that a name may not have. */
 export function nameOfApp(app: string): string {
   const stem = basename(app).replace(/\.\w+$/, '');
   const name = stem
@@ -42,7 +42,7 @@ export function nameOfApp(app: string): string {
   return name === '' ? 'model' : name;
 }
 
-/** How a log names a model, and with it one of its versions where there may be another. */
+/** The model in log lines: its name, with the version unless that is the first. */
 export function labelOf({ name, version }: FullModelRef): string {
   return version === FIRST_VERSION ? name : `${name}@${version}`;
 }

@@ -1,4 +1,4 @@
-/** What is said of one option. */
+/** One row of the option table: its type, and helpers to write it. */
 import type {
   ModelOptionTypes,
   OperatorOptionTypes,
@@ -6,8 +6,8 @@ import type {
 } from '../../protocol/option-types.js';
 
 /**
- * Whose an option is. `server`: one value for the whole server. `operator`: one for each model, given by whoever runs the
- * server. `model`: one for each model, which its app may also set in its `config`.
+ * Scope of an option. `server`: one value for the whole server. `operator`: one per model, set by the operator only.
+ * `model`: one per model, which its app may also set in its `config`.
  */
 export type OptionScope = 'server' | 'operator' | 'model';
 
@@ -16,21 +16,21 @@ export interface OptionSpec<T, S extends OptionScope = OptionScope> {
   readonly flag: string;
   /** The text after the flag in the help; null for a switch. */
   readonly value: string | null;
-  /** The meaning of the option, and the reason for its default. */
+  /** Meaning of the option and reason for its default. */
   readonly help: string;
   readonly defaultText: string;
   readonly default: T;
-  /** On the command line it may be given several times; the values come as an array. */
+  /** The flag may be given several times; `parse` then gets an array. */
   readonly repeats?: true;
-  /** No error, warning or help shows a value of it. */
+  /** Errors, warnings and help never show its value. */
   readonly secret?: true;
   /** @throws NotAllowed */
   readonly parse: (raw: unknown) => T;
 }
 
 /**
- * The compiler's proof that the types of `serve()` and of `config` name the options of the table, which has all of these,
- * and no others: each of its groups has some of these.
+ * Lets the compiler prove that the types of `serve()` and `config` name exactly the options of the table. The table has
+ * all of these; each of its groups has some (`SomeOptions`).
  */
 export type EveryOption = Specs<ServerOptionName, 'server'> &
   Specs<OperatorOptionName, 'operator'> &
@@ -49,7 +49,7 @@ export const MIB = 1024 ** 2;
 export const SECOND = 1000;
 export const MINUTE = 60 * SECOND;
 
-/** An option without its scope, which the name of the function says. */
+/** An option without its scope, which the functions below add. */
 type Described<T> = Omit<OptionSpec<T>, 'scope'>;
 
 export function serverOption<T>(described: Described<T>): OptionSpec<T, 'server'> {

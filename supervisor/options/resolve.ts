@@ -1,6 +1,6 @@
 /**
- * Flag > environment > config file > the app's `config` > default, each value checked before anything starts.
- * The app's part comes late (a worker has to load it), so explicit values and their sources are kept.
+ * Resolves options: flag > environment > config file > the app's `config` > default. Each value is checked before anything
+ * starts. The app's `config` is known only after a worker has loaded it, so explicit values keep their sources.
  */
 import { inspect } from 'node:util';
 import { ServeError, configError } from '../../protocol/errors.js';
@@ -20,38 +20,38 @@ import { NotAllowed } from './units.js';
 
 export type { ModelOptions, ServerOptions } from './table.js';
 
-/** All of them: the server's, and those of a model that says nothing of its own. */
+/** All options: the server's, and those of a model without options of its own. */
 export type Options = ServerOptions & ModelOptions;
 
-/** Raw values of one source, by option name; `where` names the source of a value in an error. */
+/** Raw values of one source, by option name. `where` describes the source of a value in errors. */
 export interface OptionSource {
   readonly values: Readonly<Record<string, unknown>>;
   where(name: string): string;
-  /** Names it takes besides the table's, to be told to who mistypes one. */
+  /** Further names that this source accepts, for the hint of a mistyped name. */
   readonly alsoTakes?: readonly string[];
-  /** A program's durations may be numbers, which are ms; a person who writes 30 into a file may mean seconds. */
+  /** Numbers as durations are ms. Only programs may give them: a person who writes 30 into a file may mean seconds. */
   readonly numbersAreMs?: true;
 }
 
 export interface ResolvedOptions {
   readonly options: Options;
-  /** Set by the operator, and where; an app's `config` yields to these. */
+  /** Options that the operator set, with their sources; these take precedence over an app's `config`. */
   readonly explicit: ReadonlyMap<OptionName, string>;
 }
 
-/** Where an option was written, for errors; its flag if nobody wrote it. */
-export function placeOf({ explicit }: ResolvedOptions, name: OptionName): string {
+/** The source of an option's value, for errors: `banana.json: workers`; its flag if it was not set. */
+export function sourceNameOf({ explicit }: ResolvedOptions, name: OptionName): string {
   return explicit.get(name) ?? OPTIONS[name].flag;
 }
 
-/** The options of one model, before its app was loaded. */
+/** The options of one model before its app is loaded. */
 export interface ResolvedModelOptions {
   readonly options: ModelOptions;
-  /** Set by the operator, and where; the app's `config` yields to these. */
+  /** Options that the operator set, with their sources; these take precedence over the app's `config`. */
   readonly explicit: ReadonlyMap<OptionName, string>;
 }
 
-/** Earlier sources win. @throws SERVE_CONFIG naming option, value, source and what is allowed */
+/** Earlier sources take precedence. @throws SERVE_CONFIG with option, value, source and the allowed values */
 export function resolveOptions(sources: readonly OptionSource[]): ResolvedOptions {
   const explicit = new Map<OptionName, string>();
   const values: Record<string, unknown> = {};
@@ -62,7 +62,7 @@ export function resolveOptions(sources: readonly OptionSource[]): ResolvedOption
       explicit.set(name, source.where(name));
     }
   }
-  // An app that cannot start is tried again when its files have changed. Its `config` may still say otherwise.
+  // With --watch a failed app starts again when its files change. The app's `config` may still set another limit.
   if (values['watch'] === true && !explicit.has('restartLimit')) values['restartLimit'] = 0;
   const options = Object.freeze(values as unknown as OptionValues);
   checkTogether(options);
@@ -70,8 +70,8 @@ export function resolveOptions(sources: readonly OptionSource[]): ResolvedOption
 }
 
 /**
- * The options of a model that says some of its own: `own` over those of the server. What it says about devices replaces
- * whatever excludes it there. `place`: where it stands, for errors. @throws SERVE_CONFIG
+ * The options of a model with options of its own (`own`), laid over the server's. Its device options replace those of the
+ * server that contradict them. `place`: source of the model, for errors. @throws SERVE_CONFIG
  */
 export function resolveModelOptions(
   server: ResolvedModelOptions,
@@ -88,7 +88,7 @@ export function resolveModelOptions(
   return { options, explicit: new Map([...server.explicit, ...places]) };
 }
 
-/** What the server says about devices and makes no sense beside what a model says. */
+/** Device options of the server that contradict those of a model. */
 function excludedBy(given: ReadonlyMap<OptionName, unknown>, server: ModelOptions): OptionName[] {
   const wantsGpus = given.has('workersPerGpu') || (given.has('gpus') && given.get('gpus') !== 'none');
   if (wantsGpus) return ['workers'];
@@ -96,7 +96,7 @@ function excludedBy(given: ReadonlyMap<OptionName, unknown>, server: ModelOption
   return server.gpus === 'none' ? ['workersPerGpu'] : ['workersPerGpu', 'gpus'];
 }
 
-/** The options with the `config` of the app at `path` laid under the operator's. @throws SERVE_CONFIG */
+/** Adds the `config` of the app at `path` where the operator set nothing. @throws SERVE_CONFIG */
 export function withAppConfig(
   resolved: ResolvedModelOptions,
   config: Readonly<Record<string, unknown>>,
@@ -112,7 +112,7 @@ export function withAppConfig(
 
 const EVERY_SCOPE: readonly OptionScope[] = ['server', 'operator', 'model'];
 
-/** The values of a source that may give options of these scopes. @throws SERVE_CONFIG */
+/** Parses the values of a source that may set options of `scopes`. @throws SERVE_CONFIG */
 function parsedValues(source: OptionSource, scopes: readonly OptionScope[]): [OptionName, unknown][] {
   return Object.entries(source.values).flatMap(([name, raw]): [OptionName, unknown][] => {
     if (raw === undefined) return [];
@@ -124,18 +124,18 @@ function parsedValues(source: OptionSource, scopes: readonly OptionScope[]): [Op
   });
 }
 
-/** An option where one of its scope is not taken: the app's own `config`, or one of several models. */
+/** Error for an option that its source may not set: an app's `config`, or one of several models. */
 function misplaced(name: OptionName, where: string): ServeError {
   const whose =
     OPTIONS[name].scope === 'server'
       ? 'the server, not to a model'
-      : 'whoever runs the server, not to the app';
+      : 'the operator of the server, not to the app';
   return configError(
     `${where}: this option belongs to ${whose}. Set ${OPTIONS[name].flag} or ${envName(name)} instead.`,
   );
 }
 
-/** The BANANA_* variables (and PORT) as a source, with warnings for what was left aside. */
+/** Reads the BANANA_* variables (and PORT) as a source, with warnings for ignored ones. */
 export function readEnvironment(env: Readonly<Record<string, string | undefined>>): {
   source: OptionSource;
   warnings: string[];
@@ -149,7 +149,7 @@ export function readEnvironment(env: Readonly<Record<string, string | undefined>
     if (raw === undefined || raw === '' || values[name] !== undefined) return;
     // Kubernetes sets NAME_PORT=tcp://… for every service in a namespace; one called "banana" would collide.
     if (/^(tcp|udp):\/\//.test(raw) && !isSecret(name))
-      warnings.push(`${variable}=${raw} looks injected by Kubernetes and is ignored`);
+      warnings.push(`${variable}=${raw} looks like a variable that Kubernetes sets, and is ignored`);
     else [values[name], from[name]] = [raw, variable];
   };
   for (const name of OPTION_NAMES) take(name, envName(name));
@@ -163,7 +163,7 @@ export function parseOption(name: OptionName, raw: unknown, where: string): unkn
     return OPTIONS[name].parse(raw);
   } catch (cause) {
     if (!(cause instanceof NotAllowed)) throw cause;
-    if (isSecret(name)) throw configError(`${where}: what was given is not allowed; give ${cause.message}.`);
+    if (isSecret(name)) throw configError(`${where}: this value is not allowed; give ${cause.message}.`);
     throw notAllowed(where, raw, cause.message);
   }
 }
@@ -181,7 +181,7 @@ function isSecret(name: OptionName): boolean {
   return secret;
 }
 
-/** `raw` may be anything, as a program may give it: a BigInt, a cycle, a function. */
+/** The error for a value that is not allowed. `raw` may be anything that a program can pass: a BigInt, a cycle, a function. */
 export function notAllowed(where: string, raw: unknown, allowed: string): ServeError {
   const shown = typeof raw === 'string' ? JSON.stringify(raw) : inspect(raw, ON_ONE_LINE);
   return configError(`${where}: ${shown} is not allowed; give ${allowed}.`);
@@ -198,7 +198,7 @@ function knownName(name: string, source: OptionSource, scopes: readonly OptionSc
   throw configError(`${source.where(name)}: there is no such option. ${hint}`);
 }
 
-/** `place` begins the message. */
+/** Refuses device options that contradict each other. `place` is the start of the message. */
 function checkTogether(options: ModelOptions, place = ''): void {
   const { workers, workersPerGpu, gpus } = options;
   if (workers === null) return;
@@ -214,11 +214,11 @@ function checkTogether(options: ModelOptions, place = ''): void {
   }
 }
 
-/** What Kubernetes sets for a service called "banana", besides what is said of BANANA_PORT. */
+/** Variables that Kubernetes sets for a service called "banana", besides BANANA_PORT (see `readEnvironment`). */
 const OF_KUBERNETES = /^BANANA_(?:SERVICE_(?:HOST|PORT)|PORT_\d+_)/;
 
 function misspelledVariables(env: Readonly<Record<string, string | undefined>>): string[] {
-  // Compared without the prefix: as part of the words it would make any two of them look alike.
+  // Compared without the prefix, which would make any two names look alike.
   const prefix = 'BANANA_';
   const known = OPTION_NAMES.map((name) => envName(name).slice(prefix.length));
   return Object.keys(env)
@@ -228,6 +228,6 @@ function misspelledVariables(env: Readonly<Record<string, string | undefined>>):
       const close = suggest(variable.slice(prefix.length), known);
       return close === null
         ? []
-        : [`${variable} is no option of banana-serve; did you mean ${prefix}${close}?`];
+        : [`${variable} is not an option of banana-serve; did you mean ${prefix}${close}?`];
     });
 }

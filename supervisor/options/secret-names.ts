@@ -1,9 +1,11 @@
 /**
- * Variables of the environment that are secrets by their names. Where models come as archives of other people, workers do
- * not get them unless the operator says what else to withhold. What runtimes and their libraries need is none of them:
- * PWD, GPG_KEY (a Python image's), TOKENIZERS_PARALLELISM, HF_HOME, CUDA_VISIBLE_DEVICES. docs/security.md shows these
- * expressions, and a test compares them.
+ * Environment variables whose names look like secrets. A server of a model store without an app withholds them from
+ * workers unless --withhold-env is given. They do not match variables that runtimes and libraries need: PWD, GPG_KEY (of
+ * Python images), TOKENIZERS_PARALLELISM, HF_HOME, CUDA_VISIBLE_DEVICES. docs/security.md shows these expressions, and a
+ * test compares them.
  */
+import { NotAllowed } from './units.js';
+
 export const SECRET_NAMES: readonly string[] = [
   '.*(?:SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|PRIVATE_?KEY).*',
   '(?:.*_)?(?:TOKEN|PASS|PAT|DSN|CONNECTION_STRING)',
@@ -14,5 +16,17 @@ export const SECRET_NAMES: readonly string[] = [
   '(?:.*_)?(?:DATABASE|DB|REDIS|MONGO|MONGODB|POSTGRES|POSTGRESQL|MYSQL|AMQP|CLOUDAMQP|RABBITMQ|BROKER)_UR[IL]',
 ];
 
-/** It matches whole names, in capitals or not. */
+/** Matches whole names, in any case. */
 export const SECRET_PATTERN = new RegExp(`^(?:${SECRET_NAMES.join('|')})$`, 'i');
+
+/** Reads `--withhold-env`: an expression that matches whole names; null for an empty text. @throws NotAllowed */
+export function parseNamePattern(raw: unknown): RegExp | null {
+  try {
+    if (typeof raw === 'string') return raw.trim() === '' ? null : new RegExp(`^(?:${raw})$`);
+  } catch {
+    // not a regular expression: refused below
+  }
+  throw new NotAllowed(
+    "a regular expression that matches whole variable names, such as AWS_.*|.*_TOKEN, or '' for none",
+  );
+}

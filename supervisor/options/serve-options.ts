@@ -1,4 +1,4 @@
-/** Takes apart and checks the options that a program gives to `serve()`; perhaps no compiler has seen them. */
+/** Checks the options that a program passes to `serve()`; plain JavaScript may pass anything. */
 import { statSync } from 'node:fs';
 import {
   checkedCommand,
@@ -11,18 +11,18 @@ import {
 import { notAllowed, type OptionSource } from './resolve.js';
 
 export interface CheckedServeOptions {
-  /** Undefined: the config file's, or the one in `cwd`. */
+  /** Undefined: the app of the config file, or the one in `cwd`. */
   readonly app: string | undefined;
-  /** A copy: the caller may go on with its own. Undefined: our own worker. */
+  /** A copy of the caller's array. Undefined: our own worker. */
   readonly workerCommand: readonly string[] | undefined;
-  /** Models beside the app. */
+  /** Models besides the app. */
   readonly models: readonly ModelEntry[];
   readonly cwd: string;
-  /** All the others, by the names of the table; not checked yet. */
+  /** All other options, by their names in the table; not checked yet. */
   readonly source: OptionSource;
 }
 
-/** @throws SERVE_CONFIG naming option, value and what is allowed */
+/** @throws SERVE_CONFIG with option, value and the allowed values */
 export function readServeOptions(given: unknown): CheckedServeOptions {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     throw notAllowed('serve(options)', given, "an object of options, such as { app: './app.ts' }");

@@ -1,7 +1,7 @@
 /**
- * Every option: names, meaning, default and its reason, what is allowed. The command line, the environment, the
- * config file, the app's `config`, `serve()` and docs/options.md are all read from this table. Each group of the help and
- * of docs/options.md is a file of `groups/`.
+ * The table of all options: names, meaning, default with its reason, allowed values. The command line, the environment,
+ * the config file, the app's `config`, `serve()` and docs/options.md all use it. Each group of the help and of
+ * docs/options.md is a file in `groups/`.
  */
 import { LISTENING } from './groups/listening.js';
 import { ACCESS } from './groups/access.js';
@@ -23,7 +23,7 @@ import {
   type ServerOptionName,
 } from './option-spec.js';
 
-/** In the order of the help and of docs/options.md. */
+/** Groups in the order of the help and of docs/options.md. */
 const GROUPS = {
   Listening: LISTENING,
   Access: ACCESS,
@@ -63,10 +63,10 @@ export type OptionValues = {
   [K in OptionName]: ReturnType<(typeof OPTIONS)[K]['parse']> | (typeof OPTIONS)[K]['default'];
 };
 
-/** Options of the whole server, the same from its start to its end. */
+/** Options of the whole server; they never change while it runs. */
 export type ServerOptions = Readonly<Pick<OptionValues, ServerOptionName>>;
 
-/** Options of one model: those that only the operator gives, and those that its app may set too. */
+/** Options of one model: those that only the operator sets, and those that its app may set too. */
 export type ModelOptions = Readonly<Pick<OptionValues, OperatorOptionName | ModelOptionName>>;
 
 export const OPTION_NAMES = Object.keys(OPTIONS) as OptionName[];
@@ -75,7 +75,7 @@ export function optionsOf(group: OptionGroup): OptionName[] {
   return Object.keys(GROUPS[group]) as OptionName[];
 }
 
-/** Whether its values are lengths of time. */
+/** Whether the option's value is a duration. */
 export function isDuration(name: OptionName): boolean {
   return OPTIONS[name].value === DURATION;
 }

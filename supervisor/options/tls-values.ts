@@ -1,10 +1,10 @@
-/** How TLS is asked for. */
+/** Checks the values of the TLS options. */
 import { NotAllowed } from './units.js';
 
 export const TLS_LISTENERS = ['main', 'management', 'metrics'] as const;
 export type TlsListener = (typeof TLS_LISTENERS)[number];
 
-/** Names of listeners, by commas or as an array, which may be empty. @throws NotAllowed */
+/** Reads names of listeners from a comma-separated text or an array; the array may be empty. @throws NotAllowed */
 export function parseTlsListeners(raw: unknown): readonly TlsListener[] {
   const given: readonly unknown[] = typeof raw === 'string' ? raw.split(',') : Array.isArray(raw) ? raw : [];
   const names = given.map((one) => (typeof one === 'string' ? one.trim() : ''));

@@ -1,4 +1,4 @@
-/** Which listeners speak TLS, and with which certificate: checked before anything starts, so that nothing of it fails later. */
+/** Decides which listeners use TLS, and reads and checks certificate and key before anything starts. */
 import { X509Certificate, createPrivateKey, type KeyObject } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -9,7 +9,7 @@ import type { ResolvedOptions } from './resolve.js';
 import { OPTIONS, type OptionName } from './table.js';
 import type { TlsListener } from './tls-values.js';
 
-/** In PEM. */
+/** Certificate and private key in PEM. */
 export interface TlsCredentials {
   readonly cert: string;
   readonly key: string;
@@ -17,13 +17,13 @@ export interface TlsCredentials {
 
 export interface TlsPlan extends TlsCredentials {
   readonly listeners: readonly TlsListener[];
-  /** To be said in the log; empty if nothing is. */
+  /** For the log; empty if there is nothing to warn of. */
   readonly warning: string;
 }
 
 /**
- * Null: no listener speaks TLS. `isThere`: whether there is such a listener, with an address of its own. `folder`: that of
- * relative paths. @throws SERVE_CONFIG naming the option, the file and the cure
+ * Null if no listener uses TLS. `isThere`: whether a listener exists, with an address of its own. `folder`: base of
+ * relative paths. @throws SERVE_CONFIG with option, file and remedy
  */
 export function planTls(
   resolved: ResolvedOptions,
@@ -36,7 +36,7 @@ export function planTls(
   if (tlsCert === null && tlsKey === null) {
     if (!explicit.has('tlsFor') || tlsFor.length === 0) return null;
     throw configError(
-      `${place('tlsFor')}: TLS needs a certificate and its key; give --tls-cert and --tls-key (certificate_file and private_key_file in config.properties). None is made up.`,
+      `${place('tlsFor')}: TLS needs a certificate and its key; give --tls-cert and --tls-key (certificate_file and private_key_file in config.properties). The server does not create one.`,
     );
   }
   if (tlsCert === null || tlsKey === null) {
@@ -49,7 +49,7 @@ export function planTls(
   const absent = tlsFor.find((listener) => !isThere(listener));
   if (absent !== undefined)
     throw configError(
-      `${place('tlsFor')}: there is no ${absent} listener with an address of its own; leave it out, or open one.`,
+      `${place('tlsFor')}: there is no ${absent} listener with an address of its own; leave it out, or give it a port.`,
     );
   if (tlsFor.includes('main') && isUnixSocket(options.port))
     throw configError(`${place('tlsCert')}: a unix socket needs no TLS; leave it out, or give a port.`);
@@ -73,13 +73,13 @@ function readCertificate(path: string, place: string, folder: string): ReadPem<X
     throw configError(
       pem.includes('PRIVATE KEY-----')
         ? `${place} ${path}: this is a key; give the certificate here and the key as --tls-key.`
-        : `${place} ${path}: it holds no certificate in PEM (-----BEGIN CERTIFICATE-----); give one, with those that vouch for it behind it.`,
+        : `${place} ${path}: it has no PEM certificate (-----BEGIN CERTIFICATE-----); give the certificate, followed by its intermediate certificates.`,
     );
   try {
     return { pem, path, parsed: new X509Certificate(pem) };
   } catch (thrown) {
     throw configError(
-      `${place} ${path}: the certificate is damaged (${messageOf(thrown)}); give it whole, in PEM.`,
+      `${place} ${path}: the certificate is damaged (${messageOf(thrown)}); give the complete PEM file.`,
     );
   }
 }
@@ -90,16 +90,18 @@ function readKey(path: string, place: string, folder: string): ReadPem<KeyObject
     throw configError(
       pem.includes('-----BEGIN CERTIFICATE-----')
         ? `${place} ${path}: this is a certificate; give its private key here and the certificate as --tls-cert.`
-        : `${place} ${path}: it holds no private key in PEM (-----BEGIN PRIVATE KEY-----); give that of the certificate.`,
+        : `${place} ${path}: it has no PEM private key (-----BEGIN PRIVATE KEY-----); give the private key of the certificate.`,
     );
   if (/ENCRYPTED/.test(pem))
     throw configError(
-      `${place} ${path}: the key is encrypted, and nobody is there to be asked for its passphrase; give it without one (openssl pkey -in ${path} -out plain.pem), readable by the server only.`,
+      `${place} ${path}: the key is encrypted, and the server cannot ask for a passphrase; give an unencrypted key (openssl pkey -in ${path} -out plain.pem) that only the server can read.`,
     );
   try {
     return { pem, path, parsed: createPrivateKey(pem) };
   } catch (thrown) {
-    throw configError(`${place} ${path}: the key is damaged (${messageOf(thrown)}); give it whole, in PEM.`);
+    throw configError(
+      `${place} ${path}: the key is damaged (${messageOf(thrown)}); give the complete PEM file.`,
+    );
   }
 }
 
@@ -120,13 +122,13 @@ function checkPair(
 ): void {
   if (!cert.parsed.checkPrivateKey(key.parsed))
     throw configError(
-      `${place('tlsKey')} ${key.path}: it is not the key of the certificate in ${cert.path}; give the two that were made together, the server's own certificate first in its file.`,
+      `${place('tlsKey')} ${key.path}: it does not belong to the certificate in ${cert.path}; give a key and a certificate that belong together, the server's own certificate first in its file.`,
     );
   try {
     createSecureContext({ cert: cert.pem, key: key.pem });
   } catch (thrown) {
     throw configError(
-      `${place('tlsCert')} ${cert.path}: TLS does not take it (${messageOf(thrown)}); give another certificate.`,
+      `${place('tlsCert')} ${cert.path}: TLS does not accept it (${messageOf(thrown)}); give another certificate.`,
     );
   }
 }
@@ -136,12 +138,12 @@ function ageWarning({ validFrom, validTo }: X509Certificate, place: string): str
   if (nowMs > Date.parse(validTo))
     return `${place}: the certificate has expired, on ${validTo}; clients refuse it`;
   if (nowMs < Date.parse(validFrom))
-    return `${place}: the certificate does not count before ${validFrom}; clients refuse it until then`;
+    return `${place}: the certificate is not valid before ${validFrom}; clients refuse it until then`;
   return '';
 }
 
 function unusedWarning(place: string): string {
-  return `${place}: no address says https, so the certificate is used for nothing`;
+  return `${place}: no address begins with https, so the certificate is not used`;
 }
 
 function messageOf(thrown: unknown): string {

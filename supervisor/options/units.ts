@@ -1,4 +1,4 @@
-/** Durations and sizes as people write them. */
+/** Parses durations, sizes, numbers, choices and switches, and formats durations and sizes. */
 
 const DURATION_UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 const SIZE_UNITS: Readonly<Record<string, number>> = {
@@ -8,15 +8,15 @@ const SIZE_UNITS: Readonly<Record<string, number>> = {
   gb: 1024 ** 3,
 };
 
-/** setTimeout's limit: more would fire at once. About 24.8 days. */
+/** Limit of setTimeout, about 24.8 days: a longer timer would fire at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Why a value was refused: what is allowed, in words. */
+/** A value was refused; the message lists the allowed values, in words that follow "give". */
 export class NotAllowed extends Error {
   override readonly name = 'NotAllowed';
 }
 
-/** `500ms`, `30s`, `1.5m`, `1h` in ms; a number is ms already. @throws NotAllowed */
+/** Parses `500ms`, `30s`, `1.5m`, `1h` to ms; a number is ms already. @throws NotAllowed */
 export function parseDurationMs(value: unknown): number {
   const ms = typeof value === 'number' ? value : withUnit(value, DURATION_UNITS, null);
   if (ms === null || !Number.isFinite(ms) || ms < 0 || ms > MAX_TIMER_MS) {
@@ -25,14 +25,14 @@ export function parseDurationMs(value: unknown): number {
   return ms;
 }
 
-/** The same, but for 0. @throws NotAllowed */
+/** As `parseDurationMs`, but above 0. @throws NotAllowed */
 export function parsePositiveMs(value: unknown): number {
   const ms = parseDurationMs(value);
   if (ms <= 0) throw new NotAllowed('a duration above 0, such as 500ms, 30s or 5m');
   return ms;
 }
 
-/** `10mb`, `512kb`, `1gb` (powers of 1024) in bytes; a bare number is bytes. @throws NotAllowed */
+/** Parses `10mb`, `512kb`, `1gb` (powers of 1024) to bytes; a bare number is bytes. @throws NotAllowed */
 export function parseBytes(value: unknown): number {
   const bytes = typeof value === 'number' ? value : withUnit(value, SIZE_UNITS, 1);
   if (bytes === null || !Number.isFinite(bytes) || bytes < 0) {
@@ -50,21 +50,21 @@ export function parseWhole(value: unknown, min: number, max: number): number {
   return number;
 }
 
-/** One of the given words. @throws NotAllowed */
+/** Returns `value` if it is one of `choices`. @throws NotAllowed */
 export function parseChoice<T extends string>(value: unknown, choices: readonly T[]): T {
   const found = choices.find((choice) => choice === value);
   if (found === undefined) throw new NotAllowed(`one of ${choices.join(', ')}`);
   return found;
 }
 
-/** `true` and `false`, as words in the environment. @throws NotAllowed */
+/** Parses a boolean, or `true`, `false`, `1`, `0` as text. @throws NotAllowed */
 export function parseSwitch(value: unknown): boolean {
   if (value === true || value === 'true' || value === '1') return true;
   if (value === false || value === 'false' || value === '0') return false;
   throw new NotAllowed('true or false');
 }
 
-/** How a size reads in a sentence: `100 MB`, `1.5 KB`. */
+/** Formats a size for a sentence: `100 MB`, `1.5 KB`. */
 export function formatBytes(bytes: number): string {
   const steps: [number, string][] = [
     [1024 ** 3, 'GB'],
@@ -75,7 +75,7 @@ export function formatBytes(bytes: number): string {
   return step === undefined ? `${bytes} bytes` : `${Number((bytes / step[0]).toFixed(1))} ${step[1]}`;
 }
 
-/** How a duration reads in a sentence: `350 ms`, `1.2 s`, `5 min`. */
+/** Formats a duration for a sentence: `350 ms`, `1.2 s`, `5 min`. */
 export function formatMs(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   return ms < 120_000 ? `${Number((ms / 1000).toFixed(1))} s` : `${Number((ms / 60_000).toFixed(1))} min`;

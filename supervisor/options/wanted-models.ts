@@ -1,18 +1,18 @@
-/** The models of a store that a server is to begin with, as an operator names them. */
+/** Reads `--models` (the models of a store to load at the start) and the options beside it. */
 import { isModelName } from './model-name.js';
 import { NotAllowed } from './units.js';
 
 export interface WantedModel {
-  /** Null: the store says. */
+  /** Null: the name comes from the store. */
   readonly name: string | null;
   /** Path in the store. */
   readonly url: string;
 }
 
-/** `all`: everything in the store that may be a model. */
+/** `all`: everything in the store that can be a model. */
 export type WantedModels = 'all' | readonly WantedModel[];
 
-/** `all`, or `[name=]path` by commas or as an array. @throws NotAllowed */
+/** Reads `all`, or `[name=]path` from a comma-separated text or an array. @throws NotAllowed */
 export function parseWantedModels(raw: unknown): WantedModels {
   const given: readonly unknown[] = Array.isArray(raw) ? raw : [raw];
   const texts = given
@@ -24,7 +24,7 @@ export function parseWantedModels(raw: unknown): WantedModels {
 }
 
 const ALLOWED =
-  'all, or paths in the model store, separated by commas, each with a name before it if you like: digits,cats=zoo/cats';
+  'all, or paths in the model store, separated by commas, each optionally after a name: digits,cats=zoo/cats';
 
 function parseWantedModel(text: string): WantedModel {
   const [name = '', ...rest] = text.split('=');
@@ -46,8 +46,6 @@ export function parseFolder(raw: unknown): string {
 /** @throws NotAllowed */
 export function parseHandler(raw: unknown): string {
   if (typeof raw !== 'string' || !/^[^:\s]+(?::[\w$]+)?$/.test(raw.trim()))
-    throw new NotAllowed(
-      'a file of the model, with a function or a class behind it if you like: service:handle',
-    );
+    throw new NotAllowed('a file of the model, optionally followed by a function or class: service:handle');
   return raw.trim();
 }

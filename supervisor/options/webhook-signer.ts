@@ -6,7 +6,7 @@ const PREFIX = 'whsec_';
 const MIN_KEY_BYTES = 24;
 const MAX_KEY_BYTES = 64;
 
-/** Holds the keys where neither JSON.stringify nor inspect sees them. */
+/** Keeps the keys in a private field, which neither JSON.stringify nor inspect shows. */
 export class WebhookSigner {
   readonly #keys: readonly Buffer[];
 
@@ -14,7 +14,7 @@ export class WebhookSigner {
     this.#keys = keys;
   }
 
-  /** Value of `webhook-signature`: one signature for each key, so that a receiver may know the old or the new one. */
+  /** Value of `webhook-signature`: one signature per key, so that a receiver may have the old or the new one. */
   sign(id: string, timestampS: number, body: Uint8Array): string {
     return this.#keys
       .map((key) => {
@@ -25,7 +25,7 @@ export class WebhookSigner {
   }
 }
 
-/** `whsec_` and base64 of 24 to 64 bytes; several, apart by spaces or commas, all sign. @throws NotAllowed */
+/** Reads `whsec_` and base64 of 24 to 64 bytes; several may be separated by spaces or commas. @throws NotAllowed */
 export function parseWebhookSecrets(raw: unknown): WebhookSigner {
   const keys =
     typeof raw === 'string'
@@ -36,7 +36,7 @@ export function parseWebhookSecrets(raw: unknown): WebhookSigner {
       : [];
   if (keys.length === 0 || keys.includes(null)) {
     throw new NotAllowed(
-      `${PREFIX} and the base64 of ${MIN_KEY_BYTES} to ${MAX_KEY_BYTES} bytes; several apart by spaces or commas`,
+      `${PREFIX} and the base64 of ${MIN_KEY_BYTES} to ${MAX_KEY_BYTES} bytes; separate several with spaces or commas`,
     );
   }
   return new WebhookSigner(keys as Buffer[]);
@@ -46,7 +46,7 @@ function keyOf(secret: string): Buffer | null {
   const text = secret.slice(PREFIX.length);
   if (!secret.startsWith(PREFIX) || !/^[A-Za-z0-9+/]+={0,2}$/.test(text)) return null;
   const key = Buffer.from(text, 'base64');
-  // Node skips what is not base64; what does not read back was not.
+  // Node skips characters that are not base64: only valid text encodes back to itself.
   const isWhole = key.toString('base64').replace(/=+$/, '') === text.replace(/=+$/, '');
   return isWhole && key.length >= MIN_KEY_BYTES && key.length <= MAX_KEY_BYTES ? key : null;
 }

@@ -1,5 +1,5 @@
 /** All models that a server begins with: its app, those that have names, those of a store. */
-import { placeOf, type ResolvedOptions } from '../options/resolve.js';
+import { sourceNameOf, type ResolvedOptions } from '../options/resolve.js';
 import { removeLeftovers } from '../store/archives/leftovers.js';
 import type { ModelStore } from '../store/model-store.js';
 import { planModels, type ModelPlan, type ModelsGiven } from './plan-models.js';
@@ -50,6 +50,6 @@ function mayUnpack({ options: { modelStore, allowedUrls } }: ResolvedOptions): b
 }
 
 function unusableUrls(resolved: ResolvedOptions): string[] {
-  const place = placeOf(resolved, 'allowedUrls');
+  const place = sourceNameOf(resolved, 'allowedUrls');
   return resolved.options.allowedUrls.unusable.map((what) => `${place}: ${what}; this entry allows nothing`);
 }

@@ -7,8 +7,8 @@ import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { ServeError, configError } from '../../protocol/errors.js';
 import { asClause } from '../../protocol/text/sentences.js';
-import { nearbyHint } from '../options/nearby-path.js';
-import { placeOf, type OptionSource, type ResolvedOptions } from '../options/resolve.js';
+import { nearbyHint } from '../options/suggest.js';
+import { sourceNameOf, type OptionSource, type ResolvedOptions } from '../options/resolve.js';
 import { withoutSecrets } from '../options/allowed-urls.js';
 import { labelOf, type FullModelRef } from '../options/model-name.js';
 import type { WantedModel, WantedModels } from '../options/wanted-models.js';
@@ -23,7 +23,7 @@ export function openStore(resolved: ResolvedOptions, folder: string): ModelStore
   if (given === null) return new ModelStore({ folder: null, allowedUrls, defaultHandler });
   const path = resolve(folder, given);
   const found = statSync(path, { throwIfNoEntry: false });
-  const place = placeOf(resolved, 'modelStore');
+  const place = sourceNameOf(resolved, 'modelStore');
   if (found === undefined)
     throw configError(`${place} ${given}: no such folder.${nearbyHint(given, folder)}`);
   if (!found.isDirectory())
@@ -60,7 +60,7 @@ export async function planStoreModels({
 }: StoreModelsGiven): Promise<StoreModelPlans> {
   if (wanted === null) return { plans: [], warnings: [] };
   const isAll = wanted === 'all';
-  const place = placeOf(given.resolved, 'models');
+  const place = sourceNameOf(given.resolved, 'models');
   if (!isAll && !store.exists && !wanted.every(({ url }) => isWebAddress(url)))
     throw configError(
       `${place} names models of a store, and there is none: give its folder as --model-store.`,

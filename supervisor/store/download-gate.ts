@@ -29,12 +29,12 @@ export class DownloadGate {
    */
   async enter(signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
-    if (this.#running >= this.#limits.running) await this.#turn(signal);
+    if (this.#running >= this.#limits.running) await this.#waitForStart(signal);
     else this.#running += 1;
     return () => this.#leave();
   }
 
-  #turn(signal: AbortSignal): Promise<void> {
+  #waitForStart(signal: AbortSignal): Promise<void> {
     const { running, waiting } = this.#limits;
     if (this.#waiting.size >= waiting)
       throw new GateFull(`${running} downloads run and ${waiting} wait already; ask again later`);

@@ -17,7 +17,7 @@ import { DownloadGate } from './download-gate.js';
 import { entryOfFile, entryOfFolder, isAppFile, type ModelFolder } from './entry-file.js';
 import { KnownHosts } from './known-hosts.js';
 import { MANIFEST_FILE, readManifest } from './manifest.js';
-import { placeOf } from './place.js';
+import { locate } from './place.js';
 import {
   NOTHING_LENT,
   RUNTIMES,
@@ -69,7 +69,7 @@ export class ModelStore {
     if (!RUNTIMES.includes(runtime))
       throw new ServeError('SERVE_BAD_REQUEST', `Invalid RuntimeType value: ${runtime}`);
     if (isWebAddress(url)) return this.#download(query);
-    const { root, path } = await placeOf(url, this.#folder);
+    const { root, path } = await locate(url, this.#folder);
     if ((await stat(path)).isDirectory())
       return this.#modelOfFolder({ folder: path, root, stem: basename(url) }, query);
     return isAppFile(path) ? modelOfFile(path, query) : this.#unpack(path, basename(url), query);

@@ -12,7 +12,7 @@ import { ServeError } from '../../protocol/errors.js';
  * The real path of what a url names in the store, and that of the store. `folder` null: there is no store.
  * @throws SERVE_MODEL_NOT_FOUND
  */
-export async function placeOf(url: string, folder: string | null): Promise<{ root: string; path: string }> {
+export async function locate(url: string, folder: string | null): Promise<{ root: string; path: string }> {
   if (url.includes('..')) throw notFound(`Relative path is not allowed in url: ${url}`);
   if (folder === null) throw notFound('Model store has not been configured.');
   if (isAbsolute(url)) throw notFound(`${absent(url)}: give its path in the store.`);

@@ -233,11 +233,11 @@ describe('the environment and the config file', RUNS, () => {
     assert.equal(warnings.length, 2, command.stderr());
     assert.match(
       warnings[0] ?? '',
-      /BANANA_PORT=tcp:\/\/10\.0\.0\.1:8000 looks injected by Kubernetes and is ignored/,
+      /BANANA_PORT=tcp:\/\/10\.0\.0\.1:8000 looks like a variable that Kubernetes sets, and is ignored/,
     );
     assert.match(
       warnings[1] ?? '',
-      /BANANA_WORKRES is no option of banana-serve; did you mean BANANA_WORKERS\?/,
+      /BANANA_WORKRES is not an option of banana-serve; did you mean BANANA_WORKERS\?/,
     );
   });
 });

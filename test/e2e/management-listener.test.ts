@@ -164,7 +164,7 @@ describe('without a key, the management API', LIMIT, () => {
     assert.equal((await flag.ended).code, 2);
     assert.match(
       flag.stderr(),
-      /^banana-serve: --management-host: 0\.0\.0\.0 is an address that others reach, where/,
+      /^banana-serve: --management-host: 0\.0\.0\.0 is an address that other machines can reach; the/,
     );
     const variable = runCommand(args, { t, cwd: folder, env: { BANANA_MANAGEMENT_HOST: '0.0.0.0' } });
     assert.equal((await variable.ended).code, 2);
@@ -232,7 +232,7 @@ test(
     assert.equal((await refused.ended).code, 2);
     assert.match(
       refused.stderr(),
-      /both\.sock is the address of the server itself, where the management API needs a key/,
+      /both\.sock is the address of the server itself; the management API needs a key there/,
     );
     const command = runCommand([ECHO, ...both, '--management-key', 's3cret'], { t });
     const { ended, process: child } = command;

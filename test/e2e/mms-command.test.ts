@@ -20,10 +20,10 @@ function folderOf(t: TestContext): string {
 }
 
 const LEFT_ASIDE = [
-  'WARN: --disable-token-auth is left aside: keys are given by --api-key and --management-key',
-  'WARN: --enable-model-api is left aside: who may register is decided by the address and the key of the management API',
-  'WARN: --plugins-path is left aside: there are no plugins',
-  'WARN: --workflow-store is left aside: there are no workflows',
+  'WARN: --disable-token-auth is ignored: keys are given by --api-key and --management-key',
+  'WARN: --enable-model-api is ignored: the address and the key of the management API decide who may register models',
+  'WARN: --plugins-path is ignored: there are no plugins',
+  'WARN: --workflow-store is ignored: there are no workflows',
 ];
 
 describe('a start script of Multi Model Server', RUNS, () => {
@@ -53,9 +53,7 @@ describe('a start script of Multi Model Server', RUNS, () => {
         assert.deepEqual((await call(`${server.url}/predictions/${name}`, '5')).json(), { says: 5 });
       const warnings = server.stderr().match(/WARN: .*/g) ?? [];
       const expected = script.includes('--log-config')
-        ? [
-            'WARN: --log-config log4j.properties is left aside: --log-level, --log-format and --log-location say what is logged, and where',
-          ]
+        ? ['WARN: --log-config log4j.properties is ignored: use --log-level, --log-format and --log-location']
         : script.includes('--workflow-store')
           ? LEFT_ASIDE
           : [];
@@ -76,7 +74,7 @@ describe('a start script of Multi Model Server', RUNS, () => {
 const MISTAKES: readonly (readonly [script: string, says: string])[] = [
   [
     '--stop',
-    '--stop: a server stays in the foreground of whoever started it, and no other one is known here. End it with Ctrl-C, or with SIGTERM: kill <pid>, systemctl stop, docker stop. It finishes its calls first.',
+    '--stop: servers run in the foreground and cannot be stopped by another command. Stop the server with Ctrl-C or SIGTERM: kill <pid>, systemctl stop, docker stop. It finishes its calls first.',
   ],
   ['--start --model-store modles', '--model-store modles: no such folder. Did you mean models?'],
   [

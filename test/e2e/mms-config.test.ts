@@ -59,7 +59,7 @@ jobs_queue_size=7`;
     await server.untilPrinted('Model server started.');
     const warnings = server.stderr().match(/WARN: .*/g);
     assert.deepEqual(warnings, [
-      'WARN: conf/config.properties: what these keys say has no meaning here, and is left aside: line 8: vmargs, line 9: number_of_netty_threads',
+      'WARN: conf/config.properties: these keys have no effect here and are ignored: line 8: vmargs, line 9: number_of_netty_threads',
       'WARN: conf/config.properties line 10: jobs_queue_size: there is no such key; did you mean job_queue_size?',
     ]);
     await server.stop();
@@ -83,7 +83,7 @@ jobs_queue_size=7`;
     const cwd = folderOf(t, files);
     for (const [app, says] of [
       ['./app.mjs', null],
-      [null, 'config.properties is not read, because there is an app to serve beside it'],
+      [null, 'config.properties is not read, because the folder has an app to serve'],
     ] as const) {
       const server = await startServer(app, { t, cwd });
       await server.until(({ state }) => state === 'ready');
@@ -280,7 +280,7 @@ describe('secrets of the environment', RUNS, () => {
 
 const NO_FOLDER = 'config.properties line 1: model_store ./modles: no such folder. Did you mean models?';
 const OPEN =
-  'config.properties line 2: management_address: 0.0.0.0 is an address that others reach, where the management API needs a key, because whoever reaches it can run code here. Give it one (--management-key, or --api-key for all), keep it to this machine (--management-host 127.0.0.1 with a port of its own, or a unix socket), or do without a key (--management-insecure, BANANA_MANAGEMENT_INSECURE=1).';
+  'config.properties line 2: management_address: 0.0.0.0 is an address that other machines can reach; the management API needs a key there, because anyone who reaches it can run code here. Give it a key (--management-key, or --api-key for all), keep it to this machine (--management-host 127.0.0.1 with a port of its own, or a unix socket), or run it without a key (--management-insecure, BANANA_MANAGEMENT_INSECURE=1).';
 
 const MISTAKES: readonly (readonly [what: string, config: string, args: readonly string[], says: string])[] =
   [
@@ -290,7 +290,7 @@ const MISTAKES: readonly (readonly [what: string, config: string, args: readonly
       'a variable that is not set',
       'model_store=$$NOT_SET_ANYWHERE$$/models',
       [],
-      'config.properties line 1: model_store: Invalid Environment Variable NOT_SET_ANYWHERE: "$$NOT_SET_ANYWHERE$$/models" needs it, and it is not set. Set it, or write its value here.',
+      'config.properties line 1: model_store: Invalid Environment Variable NOT_SET_ANYWHERE: "$$NOT_SET_ANYWHERE$$/models" uses it, but it is not set. Set it, or write its value here.',
     ],
     [
       'an address that is none',
@@ -302,13 +302,13 @@ const MISTAKES: readonly (readonly [what: string, config: string, args: readonly
       'one address for calls and management, without a key',
       'inference_address=http://127.0.0.1:8080\nmanagement_address=http://127.0.0.1:8080',
       [],
-      'config.properties line 2: management_address: 8080 is the address of the server itself, where the management API needs a key, because whoever reaches it can run code here. Give it one (--management-key, or --api-key for all), keep it to this machine (--management-host 127.0.0.1 with a port of its own, or a unix socket), or do without a key (--management-insecure, BANANA_MANAGEMENT_INSECURE=1).',
+      'config.properties line 2: management_address: 8080 is the address of the server itself; the management API needs a key there, because anyone who reaches it can run code here. Give it a key (--management-key, or --api-key for all), keep it to this machine (--management-host 127.0.0.1 with a port of its own, or a unix socket), or run it without a key (--management-insecure, BANANA_MANAGEMENT_INSECURE=1).',
     ],
     [
       'https without a certificate',
       '\nmanagement_address=https://127.0.0.1:0',
       [],
-      'config.properties line 2: management_address: TLS needs a certificate and its key; give --tls-cert and --tls-key (certificate_file and private_key_file in config.properties). None is made up.',
+      'config.properties line 2: management_address: TLS needs a certificate and its key; give --tls-cert and --tls-key (certificate_file and private_key_file in config.properties). The server does not create one.',
     ],
     [
       'a certificate that is not there',

@@ -353,7 +353,7 @@ test(
     assert.equal((await refused.ended).code, 2);
     assert.match(
       refused.stderr(),
-      /config\.properties line 2: management_address: \d+ is the address of the server itself, where the management API needs a key/,
+      /config\.properties line 2: management_address: \d+ is the address of the server itself; the management API needs a key there/,
     );
     const env = { BANANA_API_KEY: 's3cret', NODE_TLS_REJECT_UNAUTHORIZED: undefined };
     const server = await startServer(null, { t, cwd: folder, env, isAddressGiven: true, key: 's3cret' });

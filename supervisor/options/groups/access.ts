@@ -1,4 +1,4 @@
-/** Who may call: keys, and pages of other origins. */
+/** Options of access: API keys and CORS. */
 import { type KeyDigest, parseKeyFilePath, parseKeys } from '../api-key.js';
 import { type AllowedOrigins, parseOrigins, parseTokens } from '../cors-origin.js';
 import { serverOption, type SomeOptions } from '../option-spec.js';
@@ -7,7 +7,7 @@ export const ACCESS = {
   apiKey: serverOption<readonly KeyDigest[] | null>({
     flag: '--api-key',
     value: '<key>',
-    help: 'Key that calls and /status must bring; several, separated by commas, hold at once. Flags can be seen in ps for a moment: better the environment or a file.',
+    help: 'API key that calls and /status must send; several may be valid at once, separated by commas. Flags are visible in ps for a moment: prefer the environment or a file.',
     defaultText: 'no key needed',
     default: null,
     secret: true,
@@ -16,7 +16,7 @@ export const ACCESS = {
   apiKeyFile: serverOption<string | null>({
     flag: '--api-key-file',
     value: '<path>',
-    help: 'File of such keys, one per line, # begins a comment line; they hold besides those of --api-key. Read at the start only.',
+    help: 'File of API keys, one per line, valid in addition to those of --api-key; # begins a comment line. Read at the start only.',
     defaultText: 'no file',
     default: null,
     parse: parseKeyFilePath,
@@ -32,7 +32,7 @@ export const ACCESS = {
   corsMethods: serverOption<readonly string[] | null>({
     flag: '--cors-methods',
     value: '<methods>',
-    help: 'Methods that browsers are told their pages may use, separated by commas, whatever the path takes. Of no effect without --cors-origin.',
+    help: 'Methods that pages of other origins may use (Access-Control-Allow-Methods), separated by commas, for every path. No effect without --cors-origin.',
     defaultText: "the path's",
     default: null,
     parse: (raw) => parseTokens(raw, 'GET, POST').map((method) => method.toUpperCase()),
@@ -40,7 +40,7 @@ export const ACCESS = {
   corsHeaders: serverOption<readonly string[] | null>({
     flag: '--cors-headers',
     value: '<names>',
-    help: 'Request headers that browsers are told their pages may send, separated by commas. Of no effect without --cors-origin.',
+    help: 'Request headers that pages of other origins may send (Access-Control-Allow-Headers), separated by commas. No effect without --cors-origin.',
     defaultText: 'all that a page asks for',
     default: null,
     parse: (raw) => parseTokens(raw, 'Content-Type, X-Request-Id'),

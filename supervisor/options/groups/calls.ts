@@ -1,4 +1,4 @@
-/** How long calls wait and run, and how many of them run together. */
+/** Options of calls: waiting, running, batching. */
 import { parseBytes, parseDurationMs, parsePositiveMs, parseSwitch, parseWhole } from '../units.js';
 import { DURATION, MIB, MINUTE, modelOption, serverOption, type SomeOptions } from '../option-spec.js';
 
@@ -14,7 +14,7 @@ export const CALLS = {
   queueBytes: serverOption<number>({
     flag: '--queue-bytes',
     value: '<size>',
-    help: 'Request bodies that may wait or be arriving, for all models together, in bytes, counted as they arrive; more are refused with 503, the slowest first, so memory stays bounded.',
+    help: 'Bytes of request bodies that wait or arrive, for all models together, counted as they arrive; beyond that, requests are refused with 503, the slowest first, so memory stays bounded.',
     defaultText: '512mb',
     default: 512 * MIB,
     parse: parseBytes,
@@ -38,7 +38,7 @@ export const CALLS = {
   batchSize: modelOption<number>({
     flag: '--batch-size',
     value: '<n>',
-    help: 'Most calls that one run of an app that takes batches may be given at once. 1: every call runs by itself, as in an app that takes none. See docs/batching.md.',
+    help: 'Most calls in one batch, for apps that take batches. 1: every call runs by itself. See docs/batching.md.',
     defaultText: '1',
     default: 1,
     parse: (raw) => parseWhole(raw, 1, 1024),
@@ -46,7 +46,7 @@ export const CALLS = {
   maxBatchDelay: modelOption<number>({
     flag: '--max-batch-delay',
     value: DURATION,
-    help: 'Longest time that a call waits, beside an idle worker, for others to fill its batch. 0: an idle worker takes at once what is there.',
+    help: 'Longest time that a call waits for others to fill its batch while a worker is idle. 0: an idle worker takes the waiting calls at once.',
     defaultText: '0',
     default: 0,
     parse: parseDurationMs,
@@ -62,7 +62,7 @@ export const CALLS = {
   websocketIdleTimeout: modelOption<number>({
     flag: '--websocket-idle-timeout',
     value: DURATION,
-    help: 'Longest silence, on both sides, of a WebSocket whose app waits for its client; then it is closed. It holds a worker all the while.',
+    help: 'Longest time without a message in either direction on a WebSocket whose app waits for its client; then it is closed. An open WebSocket occupies a worker.',
     defaultText: '1m',
     default: MINUTE,
     parse: parsePositiveMs,

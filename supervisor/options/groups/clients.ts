@@ -1,4 +1,4 @@
-/** How much a client may send and be sent, and how slowly. */
+/** Limits of clients: sizes of bodies and answers, and how slowly they may be sent and read. */
 import { parseBytes, parsePositiveMs } from '../units.js';
 import { DURATION, MIB, SECOND, serverOption, type SomeOptions } from '../option-spec.js';
 
@@ -22,7 +22,7 @@ export const CLIENTS = {
   unsentBytes: serverOption<number>({
     flag: '--unsent-bytes',
     value: '<size>',
-    help: 'Answers that clients have not taken, in bytes; over it the slowest readers are cut off, so memory stays bounded. One answer of --max-output always has room.',
+    help: 'Bytes of answers that clients have not read yet; beyond that the slowest readers are cut off, so memory stays bounded. One answer of --max-output always has room.',
     defaultText: '512mb',
     default: 512 * MIB,
     parse: parseBytes,
@@ -30,7 +30,7 @@ export const CLIENTS = {
   headerTimeout: serverOption<number>({
     flag: '--header-timeout',
     value: DURATION,
-    help: 'Longest arrival of request headers, against clients that send a byte at a time; then 408.',
+    help: 'Longest time for the request headers to arrive, against clients that send a byte at a time; then 408.',
     defaultText: '20s',
     default: 20 * SECOND,
     parse: parsePositiveMs,
@@ -38,7 +38,7 @@ export const CLIENTS = {
   bodyTimeout: serverOption<number>({
     flag: '--body-timeout',
     value: DURATION,
-    help: 'Longest pause inside a request body; then 408. A body that brings less than 1 kB/s on average gets 408 too, once 30 s have passed.',
+    help: 'Longest pause inside a request body; then 408. A body that arrives at less than 1 kB/s on average gets 408 too, after 30 s.',
     defaultText: '30s',
     default: 30 * SECOND,
     parse: parsePositiveMs,
@@ -46,7 +46,7 @@ export const CLIENTS = {
   stallTimeout: serverOption<number>({
     flag: '--stall-timeout',
     value: DURATION,
-    help: 'Longest time a client may take nothing of its answer before it is cut off. One that takes at least 1 kB/s on average never is.',
+    help: 'Longest time a client may read nothing of its answer before it is cut off. A client that reads at least 1 kB/s on average is never cut off.',
     defaultText: '60s',
     default: 60 * SECOND,
     parse: parsePositiveMs,

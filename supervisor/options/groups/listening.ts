@@ -1,4 +1,4 @@
-/** Where the server listens, and whether it speaks TLS there. */
+/** Options of the main listener, and TLS. */
 import { parseHost, parsePort } from '../address.js';
 import { type TlsListener, parsePemPath, parseTlsListeners } from '../tls-values.js';
 import { serverOption, type SomeOptions } from '../option-spec.js';
@@ -23,7 +23,7 @@ export const LISTENING = {
   tlsCert: serverOption<string | null>({
     flag: '--tls-cert',
     value: '<path>',
-    help: 'PEM file of the certificate for TLS, with those that vouch for it behind it; clients then use https. Read at the start only. Needs --tls-key.',
+    help: 'PEM file of the TLS certificate, followed by its intermediate certificates; clients then use https. Read at the start only. Needs --tls-key.',
     defaultText: 'no TLS',
     default: null,
     parse: parsePemPath,
@@ -39,7 +39,7 @@ export const LISTENING = {
   tlsFor: serverOption<readonly TlsListener[]>({
     flag: '--tls-for',
     value: '<listeners>',
-    help: 'Which listeners speak TLS, with the same certificate: main, management, metrics, separated by commas. The management API speaks none by default, because it is kept to this machine.',
+    help: 'Listeners that use TLS, with the same certificate: main, management, metrics, separated by commas. By default the management API does not, because only this machine reaches it.',
     defaultText: 'main',
     default: ['main'],
     parse: parseTlsListeners,

@@ -1,4 +1,4 @@
-/** What is logged, how and where to. */
+/** Options of logs. */
 import { parseFolder } from '../wanted-models.js';
 import { parseChoice, parseSwitch } from '../units.js';
 import { serverOption, type SomeOptions } from '../option-spec.js';
@@ -26,7 +26,7 @@ export const LOGS = {
   logPrefix: serverOption<'none' | 'potassium'>({
     flag: '--log-prefix',
     value: '<style>',
-    help: "none: the app's own prints as they are; potassium: each line behind [requestID ...], and [worker ...] if there are several. A server of a model store without an app has potassium, and names the model. Of no effect on --log-format json.",
+    help: "none: the app's prints unchanged; potassium: each line after [requestID ...], and [worker ...] if there are several workers. The default is potassium, with the model's name, on a server of a model store without an app. No effect with --log-format json.",
     defaultText: 'none',
     default: 'none',
     parse: (raw) => parseChoice(raw, ['none', 'potassium']),
@@ -34,7 +34,7 @@ export const LOGS = {
   logLevel: serverOption<LogLevel>({
     flag: '--log-level',
     value: '<level>',
-    help: "Least level of the server's own log: debug, info, warn, error or silent.",
+    help: "Lowest level of the server's own log: debug, info, warn, error or silent.",
     defaultText: 'info',
     default: 'info',
     parse: (raw) => parseChoice(raw, LOG_LEVELS),
@@ -42,7 +42,7 @@ export const LOGS = {
   logLocation: serverOption<string | null>({
     flag: '--log-location',
     value: '<folder>',
-    help: 'Folder of files that lines go to as well: access_log.log has one for each call, mms_log.log what the server says and its workers print, model_log.log what workers print. LOG_LOCATION in the environment counts too, where there is a model store or a config.properties. See docs/config-properties.md.',
+    help: 'Folder of log files, written in addition: access_log.log has a line for each call, mms_log.log the lines of the server and its workers, model_log.log those of workers only. LOG_LOCATION in the environment counts too, where there is a model store or a config.properties. See docs/config-properties.md.',
     defaultText: 'no files',
     default: null,
     parse: parseFolder,

@@ -1,4 +1,4 @@
-/** Where models are managed while the server runs, and by whom. */
+/** Options of the management API. */
 import { parseHost, parsePort } from '../address.js';
 import { type KeyDigest, parseKeys } from '../api-key.js';
 import { parseDurationMs, parseSwitch } from '../units.js';
@@ -8,7 +8,7 @@ export const MANAGEMENT = {
   managementPort: serverOption<number | string | null>({
     flag: '--management-port',
     value: '<port>',
-    help: 'TCP port of the management API, 0 for a free one, or the path of a unix socket (anything with a /). The port of the server itself puts both on one.',
+    help: "TCP port of the management API, 0 for a free one, or the path of a unix socket (anything with a /). The server's own port serves both on one port.",
     defaultText: 'off; with --model-store or --models 8081',
     default: null,
     parse: parsePort,
@@ -16,7 +16,7 @@ export const MANAGEMENT = {
   managementHost: serverOption<string>({
     flag: '--management-host',
     value: '<address>',
-    help: 'Address of the management API. This machine only, because who reaches it can run code; another one needs a key.',
+    help: 'Address of the management API. By default only this machine, because anyone who reaches it can run code; any other address needs a key.',
     defaultText: '127.0.0.1',
     default: '127.0.0.1',
     parse: parseHost,
@@ -24,7 +24,7 @@ export const MANAGEMENT = {
   managementKey: serverOption<readonly KeyDigest[] | null>({
     flag: '--management-key',
     value: '<key>',
-    help: 'Key that the management API asks for, instead of those of --api-key; several, separated by commas, hold at once. Better given in the environment or a file.',
+    help: 'Key of the management API, instead of those of --api-key; several may be valid at once, separated by commas. Prefer the environment or a file.',
     defaultText: 'that of --api-key',
     default: null,
     secret: true,
@@ -33,7 +33,7 @@ export const MANAGEMENT = {
   managementInsecure: serverOption<boolean>({
     flag: '--management-insecure',
     value: null,
-    help: 'Allows a management API without a key on an address that others reach. Off: whoever reaches it can run code here.',
+    help: 'Allows a management API without a key on an address that other machines reach. Off, because anyone who reaches it can run code here.',
     defaultText: 'off',
     default: false,
     parse: parseSwitch,
@@ -41,7 +41,7 @@ export const MANAGEMENT = {
   unregisterTimeout: serverOption<number>({
     flag: '--unregister-timeout',
     value: DURATION,
-    help: 'Longest time that the management API waits for the running calls and the workers of a model that is unregistered; then it answers 408, and the rest goes on. 0: it waits for nothing.',
+    help: "Longest time that an unregistration waits for the model's running calls and workers to end; then it answers 408 while they continue. 0: it does not wait.",
     defaultText: '2m',
     default: 2 * MINUTE,
     parse: parseDurationMs,

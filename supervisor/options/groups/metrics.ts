@@ -1,4 +1,4 @@
-/** Who is told what is measured, and in which form. */
+/** Options of metrics. */
 import { parseHost, parsePort } from '../address.js';
 import { parseFolder } from '../wanted-models.js';
 import { parseChoice, parsePositiveMs, parseSwitch } from '../units.js';
@@ -11,7 +11,7 @@ export const METRICS = {
   metrics: serverOption<boolean>({
     flag: '--metrics',
     value: null,
-    help: 'Answer GET /metrics on the port of the server, in the text format of Prometheus, with the key that /status asks for. Off: nothing is counted. See docs/metrics.md.',
+    help: 'Answer GET /metrics on the port of the server, in the text format of Prometheus, with the same key as /status. Off: nothing is counted. See docs/metrics.md.',
     defaultText: 'off',
     default: false,
     parse: parseSwitch,
@@ -27,7 +27,7 @@ export const METRICS = {
   metricsHost: serverOption<string>({
     flag: '--metrics-host',
     value: '<address>',
-    help: 'Address of that listener. This machine only, because whoever reaches it learns the names of models and how busy they are.',
+    help: 'Address of that listener. By default only this machine, because anyone who reaches it learns the names of models and how busy they are.',
     defaultText: '127.0.0.1',
     default: '127.0.0.1',
     parse: parseHost,
@@ -43,7 +43,7 @@ export const METRICS = {
   metricInterval: serverOption<number>({
     flag: '--metric-interval',
     value: DURATION,
-    help: 'How often these tell of the processors, the memory and the disk of the machine.',
+    help: "Interval at which these report the machine's CPU, memory and disk.",
     defaultText: '60s',
     default: 60 * SECOND,
     parse: parsePositiveMs,
@@ -51,7 +51,7 @@ export const METRICS = {
   metricsLocation: serverOption<string | null>({
     flag: '--metrics-location',
     value: '<folder>',
-    help: 'Folder of files that the lines of --metrics-mode log go to as well: mms_metrics.log has those of the server, model_metrics.log those of custom services. METRICS_LOCATION in the environment counts too, where there is a model store or a config.properties.',
+    help: 'Folder of files for the lines of --metrics-mode log, written in addition: mms_metrics.log has those of the server, model_metrics.log those of custom services. METRICS_LOCATION in the environment counts too, where there is a model store or a config.properties.',
     defaultText: 'no files',
     default: null,
     parse: parseFolder,

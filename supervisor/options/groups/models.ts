@@ -1,4 +1,4 @@
-/** Which models are served, and what Multi Model Server's clients see of them. */
+/** Options of models, the model store, and Multi Model Server's paths. */
 import { type AllowedUrls, NO_URLS, parseAllowedUrls } from '../allowed-urls.js';
 import { parseKeyFilePath } from '../api-key.js';
 import { parseModelName } from '../model-name.js';
@@ -26,7 +26,7 @@ export const MODELS = {
   models: serverOption<WantedModels | null>({
     flag: '--models',
     value: '<which>',
-    help: 'Models of the store to begin with: all, or paths there, each with a name before it if it is to have another: digits,cats=zoo/cats. By commas, or given several times.',
+    help: 'Models of the store to load at the start: all, or paths in the store, optionally each after another name: digits,cats=zoo/cats. Separated by commas, or given several times.',
     defaultText: 'none',
     default: null,
     repeats: true,
@@ -35,7 +35,7 @@ export const MODELS = {
   mmsConfig: serverOption<string | null>({
     flag: '--mms-config',
     value: '<path>',
-    help: 'A config.properties of Multi Model Server. MMS_CONFIG_FILE in the environment goes before it; without either, config.properties of the current folder is read if no app is named and none lies there. See docs/config-properties.md.',
+    help: 'A config.properties of Multi Model Server. MMS_CONFIG_FILE in the environment takes precedence; without either, config.properties of the current folder is read if no app is named and the folder has no app. See docs/config-properties.md.',
     defaultText: 'no file',
     default: null,
     parse: parseKeyFilePath,
@@ -43,7 +43,7 @@ export const MODELS = {
   defaultWorkers: serverOption<number | null>({
     flag: '--default-workers',
     value: '<n>',
-    help: 'Workers of each model of the store, both of those that the server begins with and of those that are registered without a number; they share the GPUs, if there are any. --workers and --workers-per-gpu go before it at the start.',
+    help: 'Workers of each model of the store, for models loaded at the start and for models registered without a number; they share the GPUs, if any. At the start, --workers and --workers-per-gpu take precedence.',
     defaultText: 'at the start one, or one for each GPU; none for models that are registered',
     default: null,
     parse: (raw) => parseWhole(raw, 1, 1024),
@@ -51,7 +51,7 @@ export const MODELS = {
   defaultHandler: serverOption<string | null>({
     flag: '--default-handler',
     value: '<handler>',
-    help: 'Handler of folders and archives of the store that have no manifest, where nobody names one: file, file:function or file:Class.',
+    help: 'Handler of models of the store that have no manifest, if the registration names none: file, file:function or file:Class.',
     defaultText: 'found by its name',
     default: null,
     parse: parseHandler,
@@ -59,7 +59,7 @@ export const MODELS = {
   allowedUrls: serverOption<AllowedUrls>({
     flag: '--allowed-urls',
     value: '<urls>',
-    help: 'Beginnings of the web addresses that models may be downloaded from, such as https://models.example.com/zoo/; several, separated by commas. None: whoever may have a model downloaded may have it run here. See docs/security.md.',
+    help: 'Beginnings of the web addresses from which models may be downloaded, such as https://models.example.com/zoo/; separated by commas. Default none, because anyone who can make the server download a model can make it run code. See docs/security.md.',
     defaultText: 'none',
     default: NO_URLS,
     parse: parseAllowedUrls,
@@ -67,7 +67,7 @@ export const MODELS = {
   ping: serverOption<'health' | 'always-200'>({
     flag: '--ping',
     value: '<what>',
-    help: 'What /ping says: health, with 503 while no model that wants workers has one, or always-200, as Multi Model Server did.',
+    help: 'Answer of /ping: health (503 while models want workers and none has one) or always-200, as in Multi Model Server.',
     defaultText: 'health',
     default: 'health',
     parse: (raw) => parseChoice(raw, ['health', 'always-200']),
@@ -75,7 +75,7 @@ export const MODELS = {
   mmsExceptionStatus: serverOption<'503' | '500'>({
     flag: '--mms-exception-status',
     value: '<status>',
-    help: "What a failure of the model's code is on Multi Model Server's paths: 503, as it was there, or 500, which no balancer takes for a server that is too busy.",
+    help: "Status of a failure of the model's code on Multi Model Server's paths: 503, as there, or 500, which load balancers do not mistake for an overloaded server.",
     defaultText: '503',
     default: '503',
     parse: (raw) => parseChoice(raw, ['503', '500']),

@@ -1,4 +1,4 @@
-/** How the server ends. */
+/** Options of the stop. */
 import { parseDurationMs } from '../units.js';
 import { DURATION, SECOND, serverOption, type SomeOptions } from '../option-spec.js';
 
@@ -6,7 +6,7 @@ export const STOPPING = {
   drainTimeout: serverOption<number>({
     flag: '--drain-timeout',
     value: DURATION,
-    help: "Longest stop. Below Kubernetes' 30s; docker stop waits only 10s unless told otherwise (docker stop -t 30).",
+    help: "Longest time for a stop. Below Kubernetes' 30s; docker stop waits only 10s by default (use docker stop -t 30).",
     defaultText: '25s',
     default: 25 * SECOND,
     parse: parseDurationMs,
@@ -14,7 +14,7 @@ export const STOPPING = {
   drainLag: serverOption<number>({
     flag: '--drain-lag',
     value: DURATION,
-    help: 'After SIGTERM, how long calls are still accepted while load balancers notice that /readyz says 503. Ctrl-C: 0.',
+    help: 'Time after SIGTERM in which calls are still accepted, while load balancers notice that /readyz answers 503. Ctrl-C: 0.',
     defaultText: '2s',
     default: 2 * SECOND,
     parse: parseDurationMs,

@@ -1,4 +1,4 @@
-/** How those who are sent results know that they come from here. */
+/** Options of webhooks. */
 import { type WebhookSigner, parseWebhookSecrets } from '../webhook-signer.js';
 import { serverOption, type SomeOptions } from '../option-spec.js';
 
@@ -6,7 +6,7 @@ export const WEBHOOKS = {
   webhookSecret: serverOption<WebhookSigner | null>({
     flag: '--webhook-secret',
     value: '<secret>',
-    help: 'Signs webhooks (Standard Webhooks): whsec_ and base64; several, apart by spaces or commas, all sign. Best given in the environment.',
+    help: 'Secret that signs webhooks (Standard Webhooks): whsec_ followed by base64; each of several, separated by spaces or commas, signs. Prefer the environment.',
     defaultText: 'not signed',
     default: null,
     secret: true,

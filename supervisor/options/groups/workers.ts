@@ -1,9 +1,8 @@
-/** How many workers there are and where, what runs them, and what follows when one cannot start. */
+/** Options of workers: number, devices, interpreter, environment, restarts. */
 import { availableCores } from '../../machine/cores.js';
-import { parseProgram } from '../program.js';
 import { parseGpus } from '../gpu-list.js';
-import { parseNamePattern } from '../name-pattern.js';
-import { parseChoice, parsePositiveMs, parseWhole } from '../units.js';
+import { parseNamePattern } from '../secret-names.js';
+import { NotAllowed, parseChoice, parsePositiveMs, parseWhole } from '../units.js';
 import {
   DURATION,
   MINUTE,
@@ -17,7 +16,7 @@ export const WORKERS = {
   workers: operatorOption<number | null>({
     flag: '--workers',
     value: '<n>',
-    help: 'Worker processes on a machine without GPUs. One: a model is loaded once until you ask for more.',
+    help: 'Worker processes on a machine without GPUs. Default 1: a model is loaded once unless you ask for more.',
     defaultText: '1',
     default: null,
     parse: (raw) => parseWhole(raw, 1, 1024),
@@ -33,7 +32,7 @@ export const WORKERS = {
   workersPerGpu: operatorOption<number | null>({
     flag: '--workers-per-gpu',
     value: '<n>',
-    help: 'Worker processes on each GPU. One: every worker holds its own copy of the model in GPU memory.',
+    help: 'Worker processes on each GPU. Default 1: every worker has its own copy of the model in GPU memory.',
     defaultText: '1',
     default: null,
     parse: (raw) => parseWhole(raw, 1, 64),
@@ -41,7 +40,7 @@ export const WORKERS = {
   python: operatorOption<string | null>({
     flag: '--python',
     value: '<path>',
-    help: 'Interpreter of apps in Python: a path, or a name to be looked for in PATH. Left out: that of the active environment, of a .venv or venv beside the app or above it, else python3. See docs/python.md.',
+    help: 'Interpreter of apps in Python: a path, or a name in PATH. If not given: the interpreter of the active environment, of a .venv or venv beside the app or above it, else python3. See docs/python.md.',
     defaultText: 'found',
     default: null,
     parse: parseProgram,
@@ -57,15 +56,15 @@ export const WORKERS = {
   withholdEnv: serverOption<RegExp | null>({
     flag: '--withhold-env',
     value: '<pattern>',
-    help: "Variables of the environment that workers do not get: those whose whole name this regular expression matches; '' for none. The server's own keys and secrets never reach them. Without an app, models are other people's: secrets by their names (docs/security.md) are withheld, and the start says which.",
-    defaultText: 'none; without an app, secrets by their names',
+    help: "Regular expression; workers do not get environment variables whose whole name it matches; '' withholds none. The server's own keys and secrets never reach workers. Without an app, models come from other people: variables whose names look like secrets (docs/security.md) are withheld, and the start logs which.",
+    defaultText: 'none; without an app, names that look like secrets',
     default: null,
     parse: parseNamePattern,
   }),
   restartLimit: modelOption<number>({
     flag: '--restart-limit',
     value: '<n>',
-    help: 'Failed starts in a row (a worker that dies before it is ready, or idle before its first call) that are tried again; after that it is not started any more. With --watch 0, unless given: the next change is the next try.',
+    help: 'Failed starts in a row (a worker that dies before it is ready, or idle before its first call) after which it is still started again; one more, and it is given up. With --watch the default is 0: the next change of a file starts it again.',
     defaultText: '5',
     default: 5,
     parse: (raw) => parseWhole(raw, 0, 1_000_000),
@@ -81,9 +80,15 @@ export const WORKERS = {
   spawnConcurrency: serverOption<number>({
     flag: '--spawn-concurrency',
     value: '<n>',
-    help: 'Workers that may start at once over all devices; one at a time per GPU, where the peak is above steady state.',
+    help: 'Workers that may start at once over all devices; one at a time per GPU, because loading needs more memory than running.',
     defaultText: 'cores, at least 2, at most 8',
     default: Math.min(8, Math.max(2, availableCores())),
     parse: (raw) => parseWhole(raw, 1, 1024),
   }),
 } as const satisfies SomeOptions;
+
+/** The path or the name of a program. @throws NotAllowed */
+function parseProgram(raw: unknown): string {
+  if (typeof raw !== 'string' || raw.trim() === '') throw new NotAllowed('the path or the name of a program');
+  return raw.trim();
+}

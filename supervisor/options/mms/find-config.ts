@@ -1,30 +1,30 @@
-/** Which `config.properties` a server reads, if any. A stray one beside an app is not read. */
+/** Finds the `config.properties` that a server reads, if any. One that merely lies beside an app is not read. */
 import { existsSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { configError } from '../../../protocol/errors.js';
-import { nearbyHint } from '../nearby-path.js';
+import { nearbyHint } from '../suggest.js';
 
 const VARIABLE = 'MMS_CONFIG_FILE';
 const USUAL_NAME = 'config.properties';
 
-/** What a server knows before it has read the file. */
+/** Facts that decide which file is read. */
 export interface ConfigQuery {
-  /** `--mms-config`, and where it was written; null: nowhere. */
+  /** The value of `--mms-config` and its source; null if it was not given. */
   readonly given: { readonly path: string; readonly place: string } | null;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Folder of relative paths, and the one in which the file may lie without being named. */
+  /** Base of relative paths, and the folder in which an unnamed file is looked for. */
   readonly folder: string;
-  /** Whether the file of that folder is read, though nobody named it. */
+  /** Whether the file of that folder is read without being named. */
   readonly mayBeUnnamed: boolean;
 }
 
 export interface FoundConfig {
-  /** As it was given: how messages name it. */
+  /** The path as given, for messages. */
   readonly name: string;
   readonly path: string;
 }
 
-/** @throws SERVE_CONFIG if the file that is named is not there */
+/** @throws SERVE_CONFIG if the named file does not exist */
 export function findConfig({ given, env, folder, mayBeUnnamed }: ConfigQuery): FoundConfig | null {
   const variable = env[VARIABLE] ?? '';
   if (variable !== '') return named(variable, VARIABLE, folder);
@@ -33,7 +33,7 @@ export function findConfig({ given, env, folder, mayBeUnnamed }: ConfigQuery): F
   return mayBeUnnamed && existsSync(path) ? { name: USUAL_NAME, path } : null;
 }
 
-/** What an operator may expect otherwise: of two files one counts, and one that is there may not be read. */
+/** Warnings about files that are not read: one that MMS_CONFIG_FILE overrides, or one beside an app. */
 export function lookupWarnings(
   { given, env, folder, mayBeUnnamed }: ConfigQuery,
   isAppNamed: boolean,
@@ -42,10 +42,10 @@ export function lookupWarnings(
   if (variable !== '')
     return given === null || resolve(folder, given.path) === resolve(folder, variable)
       ? []
-      : [`${VARIABLE}=${variable} goes before ${given.place} ${given.path}, which is not read`];
+      : [`${VARIABLE}=${variable} takes precedence over ${given.place} ${given.path}, which is not read`];
   if (given !== null || mayBeUnnamed || isAppNamed || !existsSync(join(folder, USUAL_NAME))) return [];
   return [
-    `${USUAL_NAME} is not read, because there is an app to serve beside it; --mms-config ${USUAL_NAME} reads it`,
+    `${USUAL_NAME} is not read, because the folder has an app to serve; give --mms-config ${USUAL_NAME} to read it`,
   ];
 }
 
@@ -56,9 +56,9 @@ function named(given: string, place: string, folder: string): FoundConfig {
     throw configError(
       `${place} ${given}: no such file.${given === 'sagemaker' ? SAGEMAKER : nearbyHint(given, folder)}`,
     );
-  if (found.isDirectory()) throw configError(`${place} ${given}: a file is wanted, and this is a folder.`);
+  if (found.isDirectory()) throw configError(`${place} ${given}: this is a folder; give a file.`);
   return { name: given, path };
 }
 
 const SAGEMAKER =
-  ' The profile of that name is not there; write a file instead, with inference_address=http://0.0.0.0:$$SAGEMAKER_BIND_TO_PORT$$ and the other values of the platform.';
+  ' The profile of that name does not exist here; write a file instead, with inference_address=http://0.0.0.0:$$SAGEMAKER_BIND_TO_PORT$$ and the other values of the platform.';

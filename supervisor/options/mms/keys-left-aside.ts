@@ -1,6 +1,6 @@
-/** Keys of `config.properties` that mean nothing here, and why: they are named once, in one warning, and harm nothing. */
+/** Keys of `config.properties` that have no effect here, with the reason. One warning lists those that a file has. */
 
-const JVM = 'There is no Java here.';
+const JVM = 'The server does not use Java.';
 const TUNING = 'The front is one event loop; there is nothing to tune.';
 const NOT_SERVED = 'Not served here.';
 const LAUNCHER = 'Each worker gets its share of the cores, by `OMP_NUM_THREADS` and its like.';
@@ -14,13 +14,13 @@ export const KEYS_LEFT_ASIDE: Readonly<Record<string, string>> = {
   netty_client_threads: TUNING,
   use_native_io: TUNING,
   io_ratio: TUNING,
-  async_logging: 'Logs never hold the server up.',
+  async_logging: 'Logging never blocks the server.',
   preload_model: 'Each worker loads its own copy; map the weights from a file to share them.',
   plugins_path: NOT_SERVED,
   keystore: 'Keys and certificates are PEM files: see `certificate_file`.',
   keystore_pass: 'See `keystore`.',
   keystore_type: 'See `keystore`.',
-  models: 'Settings of single models stand in their own `config`, in `banana.json` or in the registration.',
+  models: 'Set options of a single model in its `config`, in `banana.json` or at its registration.',
   model_snapshot: 'No snapshots are written or read.',
   snapshot_store: 'No snapshots are written or read.',
   workflow_store: NOT_SERVED,
@@ -29,7 +29,7 @@ export const KEYS_LEFT_ASIDE: Readonly<Record<string, string>> = {
   grpc_management_address: NOT_SERVED,
   grpc_management_port: NOT_SERVED,
   enable_grpc_ssl: NOT_SERVED,
-  enable_model_api: 'Who may register is decided by the address and the key of the management API.',
+  enable_model_api: 'The address and the key of the management API decide who may register models.',
   disable_token_authorization: 'Keys are given by `--api-key` and `--management-key`.',
   token_expiration_min: 'Keys do not expire.',
   use_env_allowed_urls: '`allowed_urls` may hold `$$VAR$$`.',
@@ -41,8 +41,8 @@ export const KEYS_LEFT_ASIDE: Readonly<Record<string, string>> = {
   cpu_launcher_args: LAUNCHER,
   limit_max_image_pixels: 'Pillow has a limit of its own, which a handler may change.',
   enable_metrics_api: 'The metrics are served where `metrics_address` says.',
-  metrics_config: 'Every metric that a handler adds is told.',
-  model_metrics_auto_detect: 'Every metric that a handler adds is told.',
+  metrics_config: 'Every metric that a handler adds is reported.',
+  model_metrics_auto_detect: 'Every metric that a handler adds is reported.',
   disable_system_metrics: 'They cost nothing worth a switch.',
   system_metrics_cmd: 'The server reads them itself.',
 };

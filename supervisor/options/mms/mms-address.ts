@@ -1,14 +1,14 @@
-/** Addresses as Multi Model Server's config writes them: `http://host:port`, `https://host`, `unix:/path`. */
+/** Parses addresses of Multi Model Server's config: `http://host:port`, `https://host`, `unix:/path`. */
 import { NotAllowed } from '../units.js';
 
 export interface MmsAddress {
-  /** Undefined: a unix socket has none. */
+  /** Undefined for a unix socket. */
   readonly host: string | undefined;
   readonly port: number | string;
   readonly isHttps: boolean;
 }
 
-/** Ports of addresses that name none. */
+/** Ports of addresses without a port. */
 export interface DefaultPorts {
   readonly http: number;
   readonly https: number;

@@ -1,32 +1,32 @@
 /**
- * The keys of Multi Model Server's `config.properties`: which options each sets, and how its value is read. What is written
- * as the option itself is written goes to the option's own parser. docs/config-properties.md is printed from here.
+ * The keys of Multi Model Server's `config.properties`: the options that each sets, and how its value is read. A value in
+ * the option's own syntax goes to the option's parser. docs/config-properties.md is printed from here.
  */
 import type { OptionName } from '../table.js';
 import { NotAllowed, parseSwitch, parseWhole } from '../units.js';
 import { parseMmsAddress, type DefaultPorts } from './mms-address.js';
 
-/** Values as the options take them from a program: numbers of durations are ms. */
+/** Values by option, as a program would pass them: numbers of durations are ms. */
 export type OptionValuesGiven = Partial<Readonly<Record<OptionName, unknown>>>;
 
 export interface MmsKey {
   readonly sets: readonly OptionName[];
-  /** For the docs: what may be written, and what is not as it was there. */
+  /** For the docs: allowed values, and differences from Multi Model Server. */
   readonly note: string;
-  /** An empty text is a value, too; of the other keys it counts as not set. */
+  /** An empty text is a value; for all other keys it counts as not set. */
   readonly mayBeEmpty?: true;
   /** @throws NotAllowed */
   readonly read: (text: string) => OptionValuesGiven;
 }
 
-/** In this order; of two that set one option, the later one counts. */
+/** Applied in this order: of two keys that set the same option, the later one takes precedence. */
 export const MMS_KEYS = {
   inference_address: address('host', 'port', { http: 80, https: 443 }),
   management_address: address('managementHost', 'managementPort', { http: 8081, https: 8444 }),
   metrics_address: address('metricsHost', 'metricsPort', { http: 8082, https: 8445 }),
   metrics_mode: sameAs('metricsMode', '`log`, `prometheus` or `legacy`.'),
   metric_time_interval: seconds('metricInterval', 'Seconds.'),
-  model_store: sameAs('modelStore', 'A folder; a relative path is one below the folder of the start.'),
+  model_store: sameAs('modelStore', 'A folder; relative to the folder in which the server starts.'),
   load_models: sameAs('models', '`ALL`, or `[name=]path` by commas.'),
   allowed_urls: sameAs('allowedUrls', 'Beginnings of addresses, by commas: no patterns.'),
   default_service_handler: sameAs(
@@ -38,13 +38,13 @@ export const MMS_KEYS = {
     read: (text) => (text === '0' ? {} : { defaultWorkers: text }),
   },
   number_of_gpu: {
-    ...sameAs('gpus', 'The first so many, or as many as there are; 0: none.'),
+    ...sameAs('gpus', 'Use the first n GPUs, or all if there are fewer; 0: none.'),
     read: (text) => ({ gpus: readGpuCount(text) }),
   },
   job_queue_size: sameAs('queueSize', 'Calls.'),
   default_response_timeout: seconds('runTimeout', 'Seconds, never minutes.'),
   default_response_timeout_seconds: {
-    ...seconds('runTimeout', 'Goes before `default_response_timeout`; -1: not set.'),
+    ...seconds('runTimeout', 'Takes precedence over `default_response_timeout`; -1: not set.'),
     read: (text) => (text === '-1' ? {} : { runTimeout: readSeconds(text, 'above 0') }),
   },
   default_startup_timeout: seconds('initTimeout', 'Seconds.'),
@@ -73,7 +73,7 @@ export type MmsKeyName = keyof typeof MMS_KEYS;
 
 export const MMS_KEY_NAMES = Object.keys(MMS_KEYS) as MmsKeyName[];
 
-/** The switch that lets variables of the environment go before the file and the command line. It can only stand in the file. */
+/** The key that gives MMS_<KEY> variables precedence over the file and the command line. Only the file may contain it. */
 export const ENVIRONMENT_SWITCH = 'enable_envvars_config';
 
 /** `job_queue_size` is MMS_JOB_QUEUE_SIZE in the environment. */
@@ -100,7 +100,7 @@ function seconds(option: OptionName, note: string): MmsKey {
   return { sets: [option], note, read: (text) => ({ [option]: readSeconds(text, 'above 0') }) };
 }
 
-/** As ms. @throws NotAllowed */
+/** Parses seconds to ms. @throws NotAllowed */
 function readSeconds(text: string, least: 'from 0' | 'above 0'): number {
   const value = /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : -1;
   const isEnough = least === 'from 0' ? value >= 0 : value > 0;
@@ -109,7 +109,7 @@ function readSeconds(text: string, least: 'from 0' | 'above 0'): number {
   return Math.round(value * 1000);
 }
 
-/** 24 days, which is what a timer can wait. */
+/** 24 days, the limit of a timer. */
 const MAX_SECONDS = 24 * 24 * 3600;
 
 function address(host: OptionName, port: OptionName, ports: DefaultPorts): MmsKey {

@@ -1,16 +1,16 @@
-/** A file of Java's properties: its keys and values, and the lines on which they stand. */
+/** Reads a Java properties file: keys, values and their line numbers. */
 import { isUtf8 } from 'node:buffer';
 import { parseLines, type Node, type Pair } from 'dot-properties';
 
 export interface Property {
   readonly key: string;
-  /** Without spaces around it. */
+  /** Trimmed. */
   readonly value: string;
-  /** Where its key stands, counted from 1. */
+  /** Line of the key, from 1. */
   readonly line: number;
 }
 
-/** In the order of the file; a key may come again. Takes UTF-8, and else Latin-1, as Java wrote these files for long. */
+/** Returns entries in file order; keys may repeat. Reads UTF-8, else Latin-1, the old encoding of Java for these files. */
 export function readProperties(bytes: Buffer): Property[] {
   const text = (isUtf8(bytes) ? bytes.toString('utf8') : bytes.toString('latin1')).replace(/^\ufeff/, '');
   let line = 1;

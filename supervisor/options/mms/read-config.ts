@@ -1,9 +1,9 @@
 /**
- * What Multi Model Server's `config.properties` says, as two sources of options.
+ * Reads Multi Model Server's `config.properties` as two sources of options.
  *
- * 1. The lines of the file, with `$$VAR$$` replaced.
- * 2. If the file says so, the variables MMS_<KEY>, which go before everything, the command line included.
- * 3. Each key becomes options (`mms-keys.ts`); what means nothing here is told in warnings.
+ * 1. Reads the lines of the file and replaces `$$VAR$$`.
+ * 2. If the file enables them, reads the variables MMS_<KEY>, which take precedence even over the command line.
+ * 3. Turns each key into options (`mms-keys.ts`), and warns of keys without effect.
  */
 import { closeSync, openSync, readSync } from 'node:fs';
 import { configError } from '../../../protocol/errors.js';
@@ -26,7 +26,7 @@ import { readProperties } from './properties-file.js';
 import { concernsTls, tlsListeners } from './tls-addresses.js';
 
 export interface MmsConfig {
-  /** The variables; empty unless the file lets them count. */
+  /** The MMS_<KEY> variables; empty unless the file enables them. */
   readonly environment: OptionSource;
   readonly file: OptionSource;
   readonly warnings: readonly string[];
@@ -34,7 +34,7 @@ export interface MmsConfig {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A key as somebody has set it. */
+/** A key with its value and source. */
 interface Setting {
   readonly key: string;
   readonly text: string;
@@ -42,7 +42,7 @@ interface Setting {
   readonly place: string;
 }
 
-/** @throws SERVE_CONFIG naming file, line, key, value and cure */
+/** @throws SERVE_CONFIG with file, line, key, value and remedy */
 export function readMmsConfig({ name, path }: FoundConfig, env: Environment): MmsConfig {
   const inFile = readSettings(name, path).map((setting) => ({ ...setting, text: expanded(setting, env) }));
   const variables = settingsOf(env);
@@ -51,15 +51,15 @@ export function readMmsConfig({ name, path }: FoundConfig, env: Environment): Mm
     environment: sourceOf(isEnabled ? variables : [], inFile),
     file: sourceOf(inFile, []),
     warnings: [
-      ...doubled(inFile),
-      ...leftAside(name, isEnabled ? [...inFile, ...variables] : inFile),
+      ...repeated(inFile),
+      ...withoutEffect(name, isEnabled ? [...inFile, ...variables] : inFile),
       ...inFile.flatMap(unknownText),
-      ...(isEnabled ? [] : unheeded(name, variables)),
+      ...(isEnabled ? [] : notEnabled(name, variables)),
     ],
   };
 }
 
-/** Real ones are a page long: more is another file, or a device that never ends. */
+/** Real files are a page long: a larger one is the wrong file, or a device that never ends. */
 const MAX_BYTES = 1024 * 1024;
 
 function readSettings(name: string, path: string): Setting[] {
@@ -69,7 +69,7 @@ function readSettings(name: string, path: string): Setting[] {
   } catch (cause) {
     throw configError(`${name}: it cannot be read: ${(cause as Error).message}.`);
   }
-  const flaw = bytes.length > MAX_BYTES ? `it has more than ${MAX_BYTES} bytes` : 'it is no text';
+  const flaw = bytes.length > MAX_BYTES ? `it has more than ${MAX_BYTES} bytes` : 'it is not a text file';
   if (bytes.length > MAX_BYTES || bytes.includes(0))
     throw configError(`${name}: ${flaw}; give a file of lines such as job_queue_size=100.`);
   return readProperties(bytes).map(({ key, value, line }) => ({
@@ -79,7 +79,7 @@ function readSettings(name: string, path: string): Setting[] {
   }));
 }
 
-/** As much of a file as there is, up to a bound. */
+/** Reads a file, up to `maxBytes`. */
 function readStart(path: string, maxBytes: number): Buffer {
   const file = openSync(path, 'r');
   try {
@@ -93,7 +93,7 @@ function readStart(path: string, maxBytes: number): Buffer {
   }
 }
 
-/** A key of a file that is none may hold anything, and it is printed on a terminal. */
+/** Escapes a key for the terminal: in the wrong file, a key may contain anything. */
 function printable(key: string): string {
   // eslint-disable-next-line no-control-regex -- these are what must not be printed
   return /[\x00-\x1f\x7f-\x9f]/.test(key) || key.length > 100 ? JSON.stringify(key.slice(0, 100)) : key;
@@ -105,12 +105,12 @@ function expanded({ text, place }: Setting, env: Environment): string {
     const value = env[variable];
     if (value !== undefined) return value;
     throw configError(
-      `${place}: Invalid Environment Variable ${variable}: "${text}" needs it, and it is not set. Set it, or write its value here.`,
+      `${place}: Invalid Environment Variable ${variable}: "${text}" uses it, but it is not set. Set it, or write its value here.`,
     );
   });
 }
 
-/** Those of the keys that are known; an empty one counts as not set. */
+/** The MMS_<KEY> variables of known keys; an empty one counts as not set. */
 function settingsOf(env: Environment): Setting[] {
   return [...MMS_KEY_NAMES, ...Object.keys(KEYS_LEFT_ASIDE)].flatMap((key) => {
     const place = mmsVariable(key);
@@ -121,10 +121,10 @@ function settingsOf(env: Environment): Setting[] {
 
 /** @throws SERVE_CONFIG */
 function isOn({ text, place }: Setting): boolean {
-  return text !== '' && told(place, text, () => readSwitch(text));
+  return text !== '' && withPlace(place, text, () => readSwitch(text));
 }
 
-/** The options that the settings come to; `below`: those that yield to them. @throws SERVE_CONFIG */
+/** The options that `settings` set; `below` are settings of lower precedence. @throws SERVE_CONFIG */
 function sourceOf(settings: readonly Setting[], below: readonly Setting[]): OptionSource {
   const values: Record<string, unknown> = {};
   const places: Record<string, string> = {};
@@ -138,17 +138,17 @@ function sourceOf(settings: readonly Setting[], below: readonly Setting[]): Opti
   if (settings.some(({ key }) => concernsTls(key))) {
     const tls = tlsListeners([...below, ...settings]);
     if (tls !== null) [values['tlsFor'], places['tlsFor']] = [tls.listeners, tls.place];
-    else if (tlsListeners(below) !== null) values['tlsFor'] = []; // http was said in the place of https
+    else if (tlsListeners(below) !== null) values['tlsFor'] = []; // http replaces https
   }
   return { values, where: (option) => places[option] ?? option, numbersAreMs: true };
 }
 
 function valuesOf(key: MmsKeyName, { text, place }: Setting): OptionValuesGiven {
-  return told(place, text, () => MMS_KEYS[key].read(text));
+  return withPlace(place, text, () => MMS_KEYS[key].read(text));
 }
 
-/** @throws SERVE_CONFIG that says where it stands if it is not allowed */
-function told<T>(place: string, text: string, read: () => T): T {
+/** Adds the source of the value to a `NotAllowed` of `read`. @throws SERVE_CONFIG */
+function withPlace<T>(place: string, text: string, read: () => T): T {
   try {
     return read();
   } catch (thrown) {
@@ -157,7 +157,7 @@ function told<T>(place: string, text: string, read: () => T): T {
   }
 }
 
-function doubled(settings: readonly Setting[]): string[] {
+function repeated(settings: readonly Setting[]): string[] {
   const seen = new Set<string>();
   return settings
     .filter(({ key }) => {
@@ -165,15 +165,15 @@ function doubled(settings: readonly Setting[]): string[] {
       seen.add(key);
       return isAgain;
     })
-    .map(({ place }) => `${place} stands there more than once; the last one counts`);
+    .map(({ place }) => `${place} is given more than once; the last value counts`);
 }
 
-function leftAside(name: string, settings: readonly Setting[]): string[] {
+function withoutEffect(name: string, settings: readonly Setting[]): string[] {
   const places = settings
     .filter(({ key }) => Object.hasOwn(KEYS_LEFT_ASIDE, key))
     .map(({ place }) => place.replace(`${name} line `, 'line '));
   if (places.length === 0) return [];
-  return [`${name}: what these keys say has no meaning here, and is left aside: ${places.join(', ')}`];
+  return [`${name}: these keys have no effect here and are ignored: ${places.join(', ')}`];
 }
 
 const KNOWN_KEYS = [...MMS_KEY_NAMES, ENVIRONMENT_SWITCH, ...Object.keys(KEYS_LEFT_ASIDE)];
@@ -184,9 +184,9 @@ function unknownText({ key, place }: Setting): string[] {
   return [`${place}: there is no such key${close === null ? '' : `; did you mean ${close}?`}`];
 }
 
-/** Variables of which somebody may believe that they count. */
-function unheeded(name: string, variables: readonly Setting[]): string[] {
+/** Warns of MMS_<KEY> variables that are set but not enabled. */
+function notEnabled(name: string, variables: readonly Setting[]): string[] {
   if (variables.length === 0) return [];
   const named = variables.map(({ place }) => place).join(', ');
-  return [`${name} does not say ${ENVIRONMENT_SWITCH}=true, so these variables are not read: ${named}`];
+  return [`${name} does not contain ${ENVIRONMENT_SWITCH}=true, so these variables are not read: ${named}`];
 }

@@ -1,4 +1,4 @@
-/** Which listeners speak TLS, by the config of Multi Model Server: those whose addresses say https, and no others. */
+/** The listeners that use TLS by Multi Model Server's config: exactly those whose addresses begin with https. */
 import type { TlsListener } from '../tls-values.js';
 
 interface Setting {
@@ -17,14 +17,14 @@ const SECURE = /^https:/i;
 
 const FILES: readonly string[] = ['certificate_file', 'private_key_file'];
 
-/** Whether a key has to do with TLS. */
+/** Whether the key decides about TLS. */
 export function concernsTls(key: string): boolean {
   return Object.hasOwn(ADDRESSES, key) || FILES.includes(key);
 }
 
 /**
- * The listeners, and where the first of them is asked for; null if nothing is said of TLS, by no setting of any source. Of several settings of a key the
- * last one counts. A certificate that no address asks for is for no listener.
+ * Returns the listeners and the source of the first of them; null if no setting mentions TLS. The last of several settings
+ * of a key counts. A certificate without an https address is used by no listener.
  */
 export function tlsListeners(
   settings: readonly Setting[],
@@ -32,10 +32,10 @@ export function tlsListeners(
   const given = Object.keys(ADDRESSES).flatMap((key) => lastOf(settings, key) ?? []);
   const secure = given.filter(({ text }) => SECURE.test(text));
   const files = FILES.flatMap((key) => lastOf(settings, key) ?? []);
-  const isSaid =
+  const isMentioned =
     files.length > 0 || settings.some(({ key, text }) => Object.hasOwn(ADDRESSES, key) && SECURE.test(text));
   const [first] = [...secure, ...files, ...given];
-  if (!isSaid || first === undefined) return null;
+  if (!isMentioned || first === undefined) return null;
   return { listeners: secure.flatMap(({ key }) => ADDRESSES[key] ?? []), place: first.place };
 }
 

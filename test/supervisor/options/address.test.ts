@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { parseHost, parsePort } from '../../../supervisor/options/address.js';
 import { NotAllowed } from '../../../supervisor/options/units.js';
 
-test('a host is any text, without the space around it', () => {
+test('a host is any text, trimmed', () => {
   assert.equal(parseHost('127.0.0.1'), '127.0.0.1');
   assert.equal(parseHost(' ::1 '), '::1');
   for (const raw of ['', ' ', 1, null, undefined, ['::1']]) assert.throws(() => parseHost(raw), NotAllowed);

@@ -1,4 +1,4 @@
-/** Which web addresses an operator's list allows: by a table, and by addresses that chance makes. */
+/** `--allowed-urls`: a table of allowed and refused addresses, and properties of random addresses. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -26,8 +26,8 @@ const ROWS: readonly (readonly [what: string, list: string, url: string, allowed
   ['two dots in a name climb nowhere', 'https://a.test/zoo/', 'https://a.test/zoo/m..mar', true],
   ['a path differs by case', 'https://a.test/zoo/', 'https://a.test/ZOO/m.mar', false],
   ['a query is not compared', 'https://a.test/zoo/', 'https://a.test/zoo/m.mar?token=1', true],
-  ['a path in a query is no path', 'https://a.test/zoo/', 'https://a.test/?/zoo/m.mar', false],
-  ['a path in a fragment is no path', 'https://a.test/zoo/', 'https://a.test/#/zoo/m.mar', false],
+  ['a path in a query does not count', 'https://a.test/zoo/', 'https://a.test/?/zoo/m.mar', false],
+  ['a path in a fragment does not count', 'https://a.test/zoo/', 'https://a.test/#/zoo/m.mar', false],
   ['a longer host is another', 'https://a.test', 'https://a.test.evil.example/m.mar', false],
   ['a subdomain is another host', 'https://a.test', 'https://x.a.test/m.mar', false],
   ['a host that ends like it is another', 'https://a.test', 'https://evila.test/m.mar', false],
@@ -62,33 +62,33 @@ for (const [what, list, url, allowed] of ROWS) {
   test(`${what}: "${list}" and ${url}`, () => assert.equal(allows(list, url), allowed));
 }
 
-/** With what is said of it. The first is what TorchServe allows by default. */
+/** Unusable entries with their reasons. The first is TorchServe's default. */
 const UNUSABLE: readonly (readonly [entry: string, problem: RegExp])[] = [
   [
     'file://.*|http(s)?://.*',
     /^file:\/\/\.\*\|http\(s\)\?:\/\/\.\*: begin it with https:\/\/, or with http:\/\//,
   ],
   ['http(s)?://.*', /begin it with/],
-  ['https://.*', /not as a pattern; name each host/],
+  ['https://.*', /not a pattern; name each host/],
   ['https?://a.test', /begin it with/],
-  ['https://a.test/.*', /not as a pattern/],
-  ['https://.+\\.example\\.com/', /not as a pattern/],
-  ['https://(a|b).test/', /not as a pattern/],
-  ['https://a.test/[a-z]', /not as a pattern/],
-  ['https://*.a.test/', /not as a pattern/],
+  ['https://a.test/.*', /not a pattern/],
+  ['https://.+\\.example\\.com/', /not a pattern/],
+  ['https://(a|b).test/', /not a pattern/],
+  ['https://a.test/[a-z]', /not a pattern/],
+  ['https://*.a.test/', /not a pattern/],
   ['^https://a.test', /begin it with/],
-  ['https://a.test/zoo$', /not as a pattern/],
-  ['https://a.test/?zoo', /not as a pattern/],
-  ['https://a.test/#zoo', /not as a pattern/],
+  ['https://a.test/zoo$', /not a pattern/],
+  ['https://a.test/?zoo', /not a pattern/],
+  ['https://a.test/#zoo', /not a pattern/],
   ['a.test', /begin it with/],
   ['file:///models', /begin it with/],
   ['ftp://a.test/', /begin it with/],
-  ['https://', /it is no URL/],
-  ['https://a.test:99999/', /it is no URL/],
+  ['https://', /it is not a URL/],
+  ['https://a.test:99999/', /it is not a URL/],
   ['https://user:secret@a.test/', /^https:\/\/a\.test\/: leave out the user and the password/],
 ];
 for (const [entry, problem] of UNUSABLE) {
-  test(`${entry} is told to be of no use, and allows nothing`, () => {
+  test(`${entry} is reported as unusable, and allows nothing`, () => {
     const { entries, unusable } = parseAllowedUrls(entry);
     assert.deepEqual(entries, []);
     assert.equal(unusable.length, 1);
@@ -96,7 +96,7 @@ for (const [entry, problem] of UNUSABLE) {
   });
 }
 
-test('what cannot be used leaves its neighbours as they are', () => {
+test('an unusable entry does not affect the others', () => {
   const { entries, unusable } = parseAllowedUrls(['https://a.test/, .*', 'http://b.test:/']);
   assert.deepEqual(
     entries.map(({ hostname, port }) => [hostname, port]),
@@ -124,7 +124,7 @@ test('only an address whose origin is that of an entry is ever allowed', () => {
   );
 });
 
-test('an address that is allowed begins as its entry does, and never leads out of it', () => {
+test('an allowed address begins like its entry, and its path never leaves it', () => {
   const dots = fc.array(
     fc.constantFrom('..', '%2e.', '%2e%2e', 'a', 'zoo', '%2f', '..%2F', '%252e', '\\', ''),
     {

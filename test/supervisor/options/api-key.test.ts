@@ -17,7 +17,7 @@ function folder(t: TestContext, files: Readonly<Record<string, string>>): string
   return path;
 }
 
-test('keys are given one or several, as a list in text or an array, and only their digests are kept', () => {
+test('parseKeys reads one or more keys from text or an array, and keeps only digests', () => {
   assert.deepEqual(parseKeys('one'), [digestOf('one')]);
   assert.deepEqual(parseKeys(' one , two'), [digestOf('one'), digestOf('two')]);
   assert.deepEqual(parseKeys(['one', LONGEST]), [digestOf('one'), digestOf(LONGEST)]);
@@ -44,12 +44,12 @@ for (const raw of NO_KEYS) {
     assert.throws(() => parseOption('apiKey', raw, 'BANANA_API_KEY'), {
       code: 'SERVE_CONFIG',
       message:
-        'BANANA_API_KEY: what was given is not allowed; give one key or several, separated by commas, each of up to 1024 visible ASCII characters.',
+        'BANANA_API_KEY: this value is not allowed; give one key or several, separated by commas, each of up to 1024 visible ASCII characters.',
     });
   });
 }
 
-test('a key may look like what Kubernetes injects; an empty variable is warned about', () => {
+test('a key may look like a variable of Kubernetes; an empty variable causes a warning', () => {
   const { source, warnings } = readEnvironment({ BANANA_API_KEY: 'tcp://secret' });
   assert.deepEqual([source.values, warnings], [{ apiKey: 'tcp://secret' }, []]);
   const empty = readEnvironment({ BANANA_API_KEY: '' });
@@ -59,7 +59,7 @@ test('a key may look like what Kubernetes injects; an empty variable is warned a
   );
 });
 
-test('a config file that is broken around its key does not show it', (t) => {
+test('the syntax error of a config file does not show a key near it', (t) => {
   for (const text of [
     '{ "apiKey": s3cret }',
     '"apiKey s3cret',
@@ -74,23 +74,23 @@ test('a config file that is broken around its key does not show it', (t) => {
 });
 
 describe('a key file', () => {
-  test('a key file has a key per line, besides comments, blanks and a byte order mark', (t) => {
+  test('has a key per line, and may have comments, blank lines and a byte order mark', (t) => {
     const cwd = folder(t, { keys: '\ufeffone\r\n# two\n\n  three#3  \n' });
     assert.deepEqual(readKeyFile('keys', cwd), [digestOf('one'), digestOf('three#3')]);
     assert.deepEqual(readKeyFile(join(cwd, 'keys'), '/'), [digestOf('one'), digestOf('three#3')]);
   });
 
   const REFUSED: readonly (readonly [what: string, text: string, says: string])[] = [
-    ['an empty file', '', 'it holds no key; give one per line.'],
-    ['nothing but comments', '# none\n\n', 'it holds no key; give one per line.'],
+    ['no text', '', 'it has no keys; give one per line.'],
+    ['only comments', '# none\n\n', 'it has no keys; give one per line.'],
     [
-      'a line that is no key',
+      'a line that is not a key',
       'one\n# x\ns3cret word',
-      'line 3 is no key; give one of up to 1024 visible ASCII characters, without a comma.',
+      'line 3 is not a key; a key has up to 1024 visible ASCII characters and no comma.',
     ],
   ];
   for (const [what, text, says] of REFUSED) {
-    test(`${what} is refused`, (t) => {
+    test(`with ${what} is refused`, (t) => {
       const cwd = folder(t, { keys: text });
       assert.throws(() => readKeyFile('keys', cwd), {
         code: 'SERVE_CONFIG',
@@ -99,7 +99,7 @@ describe('a key file', () => {
     });
   }
 
-  test('a key file that is missing or a folder is refused', (t) => {
+  test('that is missing or a folder is refused', (t) => {
     const cwd = folder(t, {});
     assert.throws(() => readKeyFile('keys', cwd), {
       code: 'SERVE_CONFIG',
@@ -109,7 +109,7 @@ describe('a key file', () => {
   });
 });
 
-test('the path of a key file is any text but a blank one', () => {
+test('the path of a key file is any text that is not blank', () => {
   assert.equal(parseKeyFilePath(' keys of ours.txt'), ' keys of ours.txt');
   for (const raw of ['', ' ', 7, null, ['keys.txt']]) assert.throws(() => parseKeyFilePath(raw), NotAllowed);
 });

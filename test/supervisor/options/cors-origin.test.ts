@@ -21,7 +21,7 @@ for (const [raw, origins] of ALLOWED) {
   test(`${JSON.stringify(raw)} is allowed`, () => assert.deepEqual(parseOrigins(raw), origins));
 }
 
-/** No browser writes its origin so, and it would match none. */
+/** No browser sends such an origin, so it would never match. */
 const REFUSED: readonly unknown[] = [
   '',
   ',',

@@ -17,7 +17,7 @@ for (const raw of [
   'MIG-c7384736',
   'MIG-GPU-5d5b/1/0',
 ]) {
-  test(`the GPUs ${raw} are read as they are`, () => assert.equal(parseGpus(raw), raw));
+  test(`--gpus ${raw} is kept unchanged`, () => assert.equal(parseGpus(raw), raw));
 }
 
 test('one index may be a number', () => assert.equal(parseGpus(2), '2'));
@@ -38,5 +38,5 @@ for (const raw of [
   true,
   ['0'],
 ]) {
-  test(`the GPUs ${JSON.stringify(raw)} are refused`, () => assert.throws(() => parseGpus(raw), NotAllowed));
+  test(`--gpus ${JSON.stringify(raw)} is refused`, () => assert.throws(() => parseGpus(raw), NotAllowed));
 }

@@ -1,4 +1,4 @@
-/** Where the management API may listen, and what it needs there. */
+/** Addresses of the management API, and keys that they need. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { planManagement } from '../../../supervisor/options/management.js';
@@ -12,7 +12,7 @@ function planOf(
   return planManagement(resolveOptions([source]), hasKey);
 }
 
-test('there is none without a port', () => {
+test('without a port there is no management API', () => {
   assert.equal(planOf({ managementHost: '0.0.0.0' }, false), null);
 });
 
@@ -27,7 +27,7 @@ const OWN_MACHINE: readonly object[] = [
 ];
 
 for (const values of OWN_MACHINE) {
-  test(`${JSON.stringify(values)} is this machine's: it needs no key`, () => {
+  test(`${JSON.stringify(values)} is reached from this machine only and needs no key`, () => {
     const plan = planOf(values as Record<string, unknown>, false);
     assert.deepEqual([plan?.isShared, plan?.isOpenToAll], [false, false]);
   });
@@ -46,7 +46,7 @@ const REACHED: readonly (readonly [values: object, place: string, isShared: bool
 
 for (const [given, place, isShared] of REACHED) {
   const values = given as Record<string, unknown>;
-  test(`${JSON.stringify(values)} needs a key, or leave to do without`, () => {
+  test(`${JSON.stringify(values)} needs a key or managementInsecure`, () => {
     assert.throws(
       () => planOf(values, false),
       (thrown: Error) => {

@@ -7,7 +7,7 @@ function plan(values: Record<string, unknown>): ReturnType<typeof planMetrics> {
   return planMetrics(resolveOptions([{ values, where: (name) => name }]).options);
 }
 
-test('there are no metrics unless they are asked for', () => {
+test('metrics are off by default', () => {
   assert.equal(plan({}), null);
   assert.equal(plan({ metricsHost: '::1' }), null);
 });
@@ -22,5 +22,5 @@ for (const [what, values, expected] of [
   ],
   ["--metrics-port with the server's own port", { metricsPort: 8000 }, { isOnMain: true, listener: null }],
 ] as const) {
-  test(`${what}: where the metrics are`, () => assert.deepEqual(plan(values), expected));
+  test(`${what}: the listeners of the metrics`, () => assert.deepEqual(plan(values), expected));
 }

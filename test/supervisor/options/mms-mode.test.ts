@@ -1,11 +1,11 @@
-/** Where a server listens that has a model store, with and without an app. */
+/** Defaults of a server with a model store, with and without an app. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SECRET_PATTERN } from '../../../supervisor/options/secret-names.js';
 import { servedAs } from '../../../supervisor/options/mms-mode.js';
 import { resolveOptions } from '../../../supervisor/options/resolve.js';
 
-/** What is given, whether an app is named, whether a config of Multi Model Server was read. */
+/** Options, whether an app is named, whether a config of Multi Model Server was read. */
 type Case = readonly [given: object, isAppNamed: boolean, hasMmsConfig?: boolean];
 type Listens = readonly [host: string, port: number | string, managementPort: number | string | null];
 
@@ -37,15 +37,15 @@ for (const [[given, isAppNamed, hasMmsConfig = false], isMmsMode, listens] of RO
 }
 
 const WITHHELD: readonly (readonly [what: string, given: Case, withheld: RegExp | null])[] = [
-  ["other people's models: secrets by their names", [{ modelStore: 's' }, false], SECRET_PATTERN],
+  ["other people's models: names that look like secrets", [{ modelStore: 's' }, false], SECRET_PATTERN],
   ['an app: none', [{}, true], null],
   ['an app beside a store: none', [{ modelStore: 's' }, true, true], null],
-  ['what somebody says goes before', [{ modelStore: 's', withholdEnv: 'A_.*' }, false], /^(?:A_.*)$/],
+  ['an explicit option takes precedence', [{ modelStore: 's', withholdEnv: 'A_.*' }, false], /^(?:A_.*)$/],
   ['none, because somebody says so', [{ modelStore: 's', withholdEnv: '' }, false], null],
 ];
 
 for (const [what, [given, isAppNamed, hasMmsConfig = false], withheld] of WITHHELD) {
-  test(`variables that workers do not get: ${what}`, () => {
+  test(`variables withheld from workers: ${what}`, () => {
     const source = { values: given as Record<string, unknown>, where: (name: string) => name };
     const { resolved } = servedAs(resolveOptions([source]), isAppNamed, hasMmsConfig);
     assert.deepEqual(resolved.options.withholdEnv, withheld);

@@ -30,11 +30,11 @@ test('without a source every option has its default', () => {
 
 describe('precedence: flag > environment > file > config > default', () => {
   const layers = ['flag', 'environment', 'file', 'config'] as const;
-  /** Every set of sources that may be present at once. */
+  /** Every subset of the sources. */
   for (let present = 0; present < 2 ** layers.length; present += 1) {
     const given = layers.filter((_, i) => (present & (1 << i)) !== 0);
     const winner = given[0] ?? 'default';
-    test(`of ${given.join(', ') || 'none'}: ${winner}`, () => {
+    test(`${winner} wins among ${given.join(', ') || 'no sources'}`, () => {
       const value = (layer: (typeof layers)[number]): Record<string, number> =>
         given.includes(layer) ? { queueSize: layers.indexOf(layer) } : {};
       const sources = layers.slice(0, 3).map((layer) => source(layer, value(layer)));
@@ -44,7 +44,7 @@ describe('precedence: flag > environment > file > config > default', () => {
   }
 });
 
-test('with watch, what cannot start waits for the next change, unless the operator or the app says otherwise', () => {
+test('with watch the restart limit is 0, unless the operator or the app sets it', () => {
   const limit = (given: Record<string, unknown>, config = {}): number =>
     withAppConfig(resolveOptions([source('flag', { watch: true, ...given })]), config, '/app.ts')
       .restartLimit;
@@ -54,7 +54,7 @@ test('with watch, what cannot start waits for the next change, unless the operat
   assert.equal(limit({}, { restartLimit: 3 }), 3);
 });
 
-test('sources are laid over each other option by option, and an undefined value is no value', () => {
+test('sources are merged option by option, and an undefined value counts as not set', () => {
   const { options } = resolveOptions([
     source('flag', { port: '1', host: undefined }),
     source('env', { port: '2', host: 'b', queueSize: '3' }),
@@ -68,7 +68,7 @@ test('the result is frozen', () => {
   assert.ok(Object.isFrozen(withAppConfig(resolved, {}, '/app.ts')));
 });
 
-test('a bad value in a source that is overruled is refused all the same', () => {
+test('a bad value is refused even in a source of lower precedence', () => {
   const sources = [source('--port', { port: '80' }), source('BANANA_PORT', { port: 'x' })];
   assert.throws(() => resolveOptions(sources), {
     code: 'SERVE_CONFIG',
@@ -99,7 +99,7 @@ const REFUSED: readonly (readonly [values: Record<string, unknown>, message: Reg
 ];
 
 for (const [values, message] of REFUSED) {
-  test(`${JSON.stringify(values)} is refused with a cure`, () => {
+  test(`${JSON.stringify(values)} is refused with a remedy`, () => {
     assert.throws(() => resolveOptions([source('in', values)]), { code: 'SERVE_CONFIG', message });
   });
 }
@@ -108,19 +108,19 @@ describe('a duration without a unit', () => {
   const durations = OPTION_NAMES.filter((name) => isDuration(name));
 
   for (const name of durations) {
-    test(`${name}: 30 is refused where a person wrote it, with what to write instead`, () => {
+    test(`${name}: 30 in a file is refused with a correct example`, () => {
       const message = `banana.json: ${name}: 30 has no unit; write "30s" for seconds or "30ms" for milliseconds.`;
       const file = { values: { [name]: 30 }, where: (key: string) => `banana.json: ${key}` };
       assert.throws(() => resolveOptions([file]), { code: 'SERVE_CONFIG', message });
     });
 
-    test(`${name}: 30 is 30 ms where a program gives it`, () => {
+    test(`${name}: 30 from a program is 30 ms`, () => {
       const program: OptionSource = { ...source('serve', { [name]: 30 }), numbersAreMs: true };
       assert.equal(resolveOptions([program]).options[name], 30);
     });
   }
 
-  test('0 needs none', () => {
+  test('is allowed for 0', () => {
     assert.equal(resolveOptions([source('in', { drainLag: 0 })]).options.drainLag, 0);
   });
 
@@ -145,12 +145,12 @@ const GPU_LISTS = [
   '3,GPU-5d5ba0d6-aaaa',
 ];
 for (const list of GPU_LISTS) {
-  test(`--gpus ${list} is taken as it is`, () => {
+  test(`--gpus ${list} is kept unchanged`, () => {
     assert.equal(resolveOptions([source('in', { gpus: list })]).options.gpus, list);
   });
 }
 
-test('--workers with --gpus none is no contradiction', () => {
+test('--workers may be given with --gpus none', () => {
   assert.equal(resolveOptions([source('in', { workers: 2, gpus: 'none' })]).options.workers, 2);
 });
 
@@ -160,9 +160,9 @@ describe("an app's config", () => {
   for (const name of OPTION_NAMES) {
     const { scope, flag } = OPTIONS[name];
     if (scope === 'model') continue;
-    test(`may not set ${name}: it is refused by name, with where to set it`, () => {
+    test(`may not set ${name}; the error says where to set it`, () => {
       const whose =
-        scope === 'server' ? 'the server, not to a model' : 'whoever runs the server, not to the app';
+        scope === 'server' ? 'the server, not to a model' : 'the operator of the server, not to the app';
       const message = `/app.ts: config.${name}: this option belongs to ${whose}. Set ${flag} or ${envName(name)} instead.`;
       assert.throws(() => withAppConfig(resolved, { [name]: 1 }, '/app.ts'), {
         code: 'SERVE_CONFIG',
@@ -203,7 +203,7 @@ describe("an app's config", () => {
     );
   });
 
-  test('is refused with file, key, value and what is allowed', () => {
+  test('is refused with file, key, value and allowed values', () => {
     const bad = (config: Record<string, unknown>) => () => withAppConfig(resolved, config, '/app.ts');
     assert.throws(bad({ runTimeout: 'soon' }), {
       message: /^\/app\.ts: config\.runTimeout: "soon" is not allowed; give a duration/,
@@ -213,13 +213,13 @@ describe("an app's config", () => {
     });
   });
 
-  test('is checked even where the operator overrules it', () => {
+  test('is checked even if the operator set the option', () => {
     const explicit = resolveOptions([source('in', { runTimeout: '1s' })]);
     assert.throws(() => withAppConfig(explicit, { runTimeout: 'soon' }, '/app.ts'), { code: 'SERVE_CONFIG' });
   });
 });
 
-describe('the options that one of several models gives for itself', () => {
+describe('the options of one of several models', () => {
   const of = (server: Record<string, unknown>, own: Record<string, unknown>): ModelOptions =>
     resolveModelOptions(
       resolveOptions([source('flag', server)]),
@@ -227,12 +227,12 @@ describe('the options that one of several models gives for itself', () => {
       'banana.json: models.digits',
     ).options;
 
-  test('win over those of the server, whose other options hold for it too', () => {
+  test('take precedence over those of the server, whose other options apply to it too', () => {
     const options = of({ runTimeout: '1s', queueSize: 5 }, { runTimeout: '2s' });
     assert.deepEqual([options.runTimeout, options.queueSize], [2000, 5]);
   });
 
-  test("win over its app's config, as those of the server do", () => {
+  test("take precedence over its app's config, as those of the server do", () => {
     const server = resolveOptions([source('flag', { queueSize: 5 })]);
     const own: OptionSource = { values: { runTimeout: '2s' }, where: (name) => name };
     const config = { runTimeout: '3s', queueSize: 6, queueTimeout: '7s' };
@@ -258,7 +258,7 @@ describe('the options that one of several models gives for itself', () => {
     [{ gpus: '0,1', workersPerGpu: 2 }, { gpus: '1' }, null, '1', 2],
   ];
   for (const [server, own, workers, gpus, workersPerGpu] of WISHES) {
-    test(`about devices, ${JSON.stringify(own)} leaves of the server's ${JSON.stringify(server)} what fits it`, () => {
+    test(`about devices: ${JSON.stringify(own)} keeps of the server's ${JSON.stringify(server)} only what fits`, () => {
       const options = of(server, own);
       assert.deepEqual(
         [options.workers, options.gpus, options.workersPerGpu],
@@ -267,7 +267,7 @@ describe('the options that one of several models gives for itself', () => {
     });
   }
 
-  test('are refused with their place where they exclude each other', () => {
+  test('are refused with their source if they exclude each other', () => {
     assert.throws(() => of({}, { workers: 1, workersPerGpu: 1 }), {
       code: 'SERVE_CONFIG',
       message: /^banana\.json: models\.digits: --workers and --workers-per-gpu exclude each other/,
@@ -282,7 +282,7 @@ describe('the options that one of several models gives for itself', () => {
     });
   });
 
-  test('are told from mistyped ones, with those that a model takes', () => {
+  test('are refused if mistyped, with a list of those that a model takes', () => {
     assert.throws(() => of({}, { worker: 2 }), { message: /Did you mean workers\?$/ });
     assert.throws(() => of({}, { hots: 2 }), { message: /Known options: (?!.*\bhost\b).*\bworkers\b/ });
   });
@@ -308,13 +308,13 @@ describe('the environment', () => {
     assert.equal(where('runTimeout'), 'BANANA_RUN_TIMEOUT');
   });
 
-  test('PORT counts, BANANA_PORT more', () => {
+  test('PORT counts, and BANANA_PORT takes precedence', () => {
     assert.deepEqual(read({ PORT: '1' })[0], { port: '1' });
     assert.deepEqual(read({ PORT: '1', BANANA_PORT: '2' })[0], { port: '2' });
     assert.equal(readEnvironment({ PORT: '1' }).source.where('port'), 'PORT');
   });
 
-  test('an empty variable is no value', () =>
+  test('an empty variable counts as not set', () =>
     assert.deepEqual(read({ BANANA_PORT: '', PORT: '' }), [{}, []]));
 
   test('variables that Kubernetes injects for a service called banana are ignored with one warning', () => {
@@ -331,11 +331,11 @@ describe('the environment', () => {
     const [values, warnings] = read({ ...injected, PORT: '9000' });
     assert.deepEqual(values, { port: '9000' }, 'PORT still counts');
     assert.deepEqual(warnings, [
-      'BANANA_PORT=tcp://10.0.0.1:8000 looks injected by Kubernetes and is ignored',
+      'BANANA_PORT=tcp://10.0.0.1:8000 looks like a variable that Kubernetes sets, and is ignored',
     ]);
   });
 
-  test('a mistyped variable is warned about, a strange one is left alone', () => {
+  test('a mistyped variable causes a warning, an unrelated one does not', () => {
     const [, warnings] = read({
       BANANA_PROT: '1',
       BANANA_RUN_TIMOUT: '1s',
@@ -344,8 +344,8 @@ describe('the environment', () => {
       HOST: 'x',
     });
     assert.deepEqual(warnings, [
-      'BANANA_PROT is no option of banana-serve; did you mean BANANA_PORT?',
-      'BANANA_RUN_TIMOUT is no option of banana-serve; did you mean BANANA_RUN_TIMEOUT?',
+      'BANANA_PROT is not an option of banana-serve; did you mean BANANA_PORT?',
+      'BANANA_RUN_TIMOUT is not an option of banana-serve; did you mean BANANA_RUN_TIMEOUT?',
     ]);
   });
 });

@@ -1,4 +1,4 @@
-/** Which variables of the environment are taken for secrets, and which are not. */
+/** Environment variables whose names look like secrets. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -14,7 +14,7 @@ KEY_PASSPHRASE SSH_PRIVATE_KEY TLS_PRIVATEKEY JWT_SECRET DJANGO_SECRET_KEY TOKEN
   /\s+/,
 );
 
-/** Runtimes, their libraries, shells and containers have these, and need most of them. */
+/** Runtimes, libraries, shells and containers set these, and need most of them. */
 const OTHERS =
   `PATH HOME USER PWD OLDPWD INIT_CWD SHELL LANG LC_ALL TZ TERM TMPDIR HOSTNAME LD_LIBRARY_PATH LD_PRELOAD
 NODE_OPTIONS NODE_ENV NODE_PATH NODE_EXTRA_CA_CERTS SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE PYTHONPATH PYTHONHOME
@@ -24,14 +24,14 @@ TRANSFORMERS_CACHE TORCH_HOME XDG_CACHE_HOME HTTP_PROXY HTTPS_PROXY NO_PROXY AWS
 GOOGLE_CLOUD_PROJECT KUBERNETES_SERVICE_HOST MODEL_URL MODEL_KEY S3_KEY COMPASS BYPASS_CACHE DISPATCH
 MONKEY_PATCH`.split(/\s+/);
 
-test('secrets are found by their names, in capitals or not', () => {
+test('secrets are recognized by name, in any case', () => {
   assert.deepEqual(
     SECRETS.filter((name) => !SECRET_PATTERN.test(name)),
     [],
   );
 });
 
-test('what runtimes, libraries and containers need is no secret', () => {
+test('variables of runtimes, libraries and containers are not taken for secrets', () => {
   assert.deepEqual(
     OTHERS.filter((name) => SECRET_PATTERN.test(name)),
     [],

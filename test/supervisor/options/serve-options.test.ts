@@ -54,7 +54,7 @@ for (const [given, value, message] of REFUSED) {
   });
 }
 
-test('nothing given is nothing asked for', () => {
+test('an empty object sets no options', () => {
   for (const given of [{}, { app: undefined, workerCommand: undefined, cwd: undefined }]) {
     const { app, workerCommand, cwd, source } = readServeOptions(given);
     assert.deepEqual([app, workerCommand, cwd], [undefined, undefined, process.cwd()]);
@@ -62,7 +62,7 @@ test('nothing given is nothing asked for', () => {
   }
 });
 
-test('the command is a copy: what the caller does with its own later changes nothing', () => {
+test("the worker command is a copy of the caller's array", () => {
   const workerCommand = ['python3', 'worker.py'];
   const checked = readServeOptions({ workerCommand, app: 'model.bin' });
   workerCommand.length = 0;

@@ -23,7 +23,7 @@ for (const [typed, meant, why] of ROWS) {
   test(`suggest('${typed}') is ${String(meant)}: ${why}`, () => assert.equal(suggest(typed, WORDS), meant));
 }
 
-test('any word with one letter lost, swapped or changed is found again', () => {
+test('suggest finds any word with one letter lost, swapped or changed', () => {
   const words = ['drainTimeout', 'maxOutput', 'logFormat', 'spawnConcurrency'];
   const slip = fc.tuple(fc.constantFrom(...words), fc.nat(), fc.constantFrom('lose', 'swap', 'change'));
   fc.assert(
@@ -36,6 +36,6 @@ test('any word with one letter lost, swapped or changed is found again', () => {
   );
 });
 
-test('a word of a million letters is near to none', { timeout: 60_000 }, () => {
+test('suggest returns null for a word of a million letters', { timeout: 60_000 }, () => {
   assert.equal(suggest('x'.repeat(1_000_000), WORDS), null);
 });

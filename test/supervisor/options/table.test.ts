@@ -1,4 +1,4 @@
-/** The table of options, and docs/options.md, whose tables are printed from it. */
+/** The table of options, and the tables of docs/options.md, which are printed from it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ConfigOptions, ProgramOptions } from '../../../protocol/option-types.js';
@@ -45,7 +45,7 @@ test('every flag is its key in kebab case', () => {
   }
 });
 
-/** Not text that the parser reads: what happens without the option, in words. */
+/** Defaults that the parser cannot read: the behaviour without the option, in words. */
 const IN_WORDS: readonly OptionName[] = [
   'name',
   'modelStore',
@@ -86,7 +86,7 @@ const IN_WORDS: readonly OptionName[] = [
 for (const name of OPTION_NAMES) {
   const { defaultText, default: value, parse } = OPTIONS[name];
   if (IN_WORDS.includes(name)) continue;
-  test(`the default of ${name} is what the help says: ${defaultText}`, () => {
+  test(`the default of ${name} is the one in the help: ${defaultText}`, () => {
     assert.equal(parse(defaultText), value);
   });
 }
@@ -95,7 +95,7 @@ const DURATION = 'a duration with a unit, such as 500ms, 30s or 5m, up to 24 day
 const POSITIVE = 'a duration above 0, such as 500ms, 30s or 5m';
 const SIZE = 'a size such as 512kb, 10mb or 1gb';
 
-/** A bad value of every option, and what its refusal says is allowed. */
+/** A bad value of every option, and the allowed values that its refusal lists. */
 const BAD: Readonly<Record<OptionName, readonly [raw: string | number, allowed: string]>> = {
   host: [' ', 'an address or a host name'],
   port: ['65536', 'a port from 0 to 65535, or the path of a unix socket'],
@@ -106,7 +106,7 @@ const BAD: Readonly<Record<OptionName, readonly [raw: string | number, allowed: 
   apiKeyFile: [' ', 'the path of a file'],
   corsOrigin: [
     'https://app.example.com/',
-    '* for every page, or origins as browsers write them, separated by commas: https://app.example.com, no path, no slash at the end',
+    '* for every page, or origins separated by commas, such as https://app.example.com: no path, no slash at the end',
   ],
   corsMethods: ['GET, ,POST', 'names separated by commas, such as GET, POST'],
   corsHeaders: ['X-A:b', 'names separated by commas, such as Content-Type, X-Request-Id'],
@@ -118,19 +118,19 @@ const BAD: Readonly<Record<OptionName, readonly [raw: string | number, allowed: 
   mmsConfig: [' ', 'the path of a file'],
   defaultHandler: [
     'two words',
-    'a file of the model, with a function or a class behind it if you like: service:handle',
+    'a file of the model, optionally followed by a function or class: service:handle',
   ],
   defaultWorkers: ['0', 'a whole number from 1 to 1024'],
   withholdEnv: [
     'AWS_(',
-    "a regular expression for whole names of variables, such as AWS_.*|.*_TOKEN, or '' for none",
+    "a regular expression that matches whole variable names, such as AWS_.*|.*_TOKEN, or '' for none",
   ],
   rawItems: ['yes', 'true or false'],
   models: [
     'digits,my cat=zoo/cats',
-    'all, or paths in the model store, separated by commas, each with a name before it if you like: digits,cats=zoo/cats',
+    'all, or paths in the model store, separated by commas, each optionally after a name: digits,cats=zoo/cats',
   ],
-  // What is no address allows nothing, and is warned of.
+  // An unusable entry causes a warning only.
   allowedUrls: [
     8080,
     'beginnings of addresses, separated by commas: https://models.example.com/zoo/, http://store.internal:9000/',
@@ -182,7 +182,7 @@ const BAD: Readonly<Record<OptionName, readonly [raw: string | number, allowed: 
   metricsLocation: [' ', 'the path of a folder'],
   webhookSecret: [
     'whsec_dG9vc2hvcnQ=',
-    'whsec_ and the base64 of 24 to 64 bytes; several apart by spaces or commas',
+    'whsec_ and the base64 of 24 to 64 bytes; separate several with spaces or commas',
   ],
   spawnConcurrency: ['0', 'a whole number from 1 to 1024'],
 };
@@ -190,14 +190,14 @@ const BAD: Readonly<Record<OptionName, readonly [raw: string | number, allowed: 
 for (const name of OPTION_NAMES) {
   const { flag, secret } = OPTIONS[name];
   const [raw, allowed] = BAD[name];
-  const shown = secret === true ? 'what was given' : JSON.stringify(raw);
+  const shown = secret === true ? 'this value' : JSON.stringify(raw);
   test(`${flag} ${raw} is refused: option, value, what is allowed`, () => {
     const message = `${flag}: ${shown} is not allowed; give ${allowed}.`;
     assert.throws(() => parseOption(name, raw, flag), { code: 'SERVE_CONFIG', message });
   });
 }
 
-/** Values as the types of `serve()` know them, one of each kind. */
+/** Values that the types of `serve()` allow, one of each kind. */
 const GIVEN: {
   readonly [K in keyof Required<ProgramOptions>]: readonly Exclude<ProgramOptions[K], undefined>[];
 } = {
@@ -272,7 +272,7 @@ for (const name of OPTION_NAMES) {
   });
 }
 
-test('the types of `config` know the options of a model, and no others', () => {
+test('the types of `config` have exactly the options of a model', () => {
   const typed: Readonly<Record<keyof ConfigOptions, true>> = {
     initTimeout: true,
     restartLimit: true,

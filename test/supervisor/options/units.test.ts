@@ -14,17 +14,17 @@ import {
 
 type Row = readonly [raw: unknown, value: unknown];
 
-/** Each raw value is read as its neighbour; the rest is refused with words that say what is allowed. */
+/** For each parser: raw values with their results, and values that are refused with the allowed ones. */
 function readsOnly(
   name: string,
   parse: (raw: unknown) => unknown,
   reads: readonly Row[],
   refuses: readonly unknown[],
 ): void {
-  test(`${name} reads what people write`, () => {
+  test(`${name} parses valid values`, () => {
     for (const [raw, value] of reads) assert.equal(parse(raw), value, JSON.stringify(raw));
   });
-  test(`${name} refuses everything else and says what is allowed`, () => {
+  test(`${name} refuses all others and lists the allowed values`, () => {
     for (const raw of refuses) {
       const isHelpful = (error: unknown): boolean => error instanceof NotAllowed && error.message.length > 4;
       assert.throws(() => parse(raw), isHelpful, JSON.stringify(raw) ?? String(raw));
@@ -138,7 +138,7 @@ readsOnly(
   ['yes', 'on', '', 1, 0, null, undefined],
 );
 
-test('sizes and durations read well in a sentence', () => {
+test('sizes and durations are formatted for a sentence', () => {
   const sizes = [0, 1023, 1024, 1536, 100_000_000, 1024 ** 3].map(formatBytes);
   assert.deepEqual(sizes, ['0 bytes', '1023 bytes', '1 KB', '1.5 KB', '95.4 MB', '1 GB']);
   const durations = [0, 0.4, 999, 1000, 1234, 119_999, 120_000, 300_000].map(formatMs);

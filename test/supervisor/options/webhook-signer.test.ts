@@ -11,12 +11,12 @@ const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 const OLD = `whsec_${Buffer.alloc(64, 7).toString('base64')}`;
 const BODY = Buffer.from('{"test": 2432232314}');
 
-test('a signature is the one of the specification', () => {
+test("sign returns the signature of the specification's example", () => {
   const signed = parseWebhookSecrets(SECRET).sign('msg_p5jXN8AQM9LWM0D4loKWxJek', 1614265330, BODY);
   assert.equal(signed, 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=');
 });
 
-test('an independent implementation takes the signature of every key in rotation, and no other', () => {
+test('an independent implementation accepts the signatures of all current keys and of no other key', () => {
   const nowS = Math.floor(Date.now() / 1000);
   const headers = {
     'webhook-id': 'msg_1',
@@ -40,21 +40,21 @@ for (const [what, secret] of [
   ['cut inside a byte', `${SECRET}A`],
   ['that is empty', ' , '],
   ['that is good, beside one that is not', `${SECRET} whsec_short`],
-  ['that is no text', 5],
+  ['that is not a string', 5],
 ] as const) {
   test(`a secret ${what} is refused`, () => {
     assert.throws(() => parseWebhookSecrets(secret), NotAllowed);
   });
 }
 
-test('a secret is in no error, and not in what is printed of the options', () => {
+test('errors and printed options never show a secret', () => {
   const wrong = `${SECRET}!`;
   const options = (webhookSecret: unknown): unknown =>
     resolveOptions([{ values: { webhookSecret }, where: () => 'BANANA_WEBHOOK_SECRET' }]);
   assert.throws(
     () => options(wrong),
     (error: Error) => {
-      assert.match(error.message, /^BANANA_WEBHOOK_SECRET: what was given is not allowed; give whsec_ and/);
+      assert.match(error.message, /^BANANA_WEBHOOK_SECRET: this value is not allowed; give whsec_ and/);
       assert.ok(!inspect(error).includes('MfKQ9'));
       return true;
     },

@@ -1,4 +1,4 @@
-/** Certificates and keys: what is refused before anything starts, and with which words. */
+/** Certificates and keys that are refused before anything starts, with their messages. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -29,11 +29,11 @@ function assertRefused(values: Readonly<Record<string, unknown>>, message: strin
   assert.throws(() => planOf(values), { code: 'SERVE_CONFIG', message });
 }
 
-test('without a certificate and a key nobody speaks TLS, and none is made up', () => {
+test('without a certificate and a key no listener uses TLS, and the server creates none', () => {
   assert.equal(planOf({}), null);
   assertRefused(
     { tlsFor: 'management' },
-    'banana.json: tlsFor: TLS needs a certificate and its key; give --tls-cert and --tls-key (certificate_file and private_key_file in config.properties). None is made up.',
+    'banana.json: tlsFor: TLS needs a certificate and its key; give --tls-cert and --tls-key (certificate_file and private_key_file in config.properties). The server does not create one.',
   );
 });
 
@@ -50,7 +50,7 @@ for (const kind of ['ec', 'rsa'] as const) {
   );
 }
 
-test('keys as older programs write them are taken', OPENSSL, (t) => {
+test('keys in the formats of older programs are accepted', OPENSSL, (t) => {
   for (const [kind, command] of [
     ['rsa', ['rsa', '-traditional']],
     ['ec', ['ec']],
@@ -61,7 +61,7 @@ test('keys as older programs write them are taken', OPENSSL, (t) => {
   }
 });
 
-test('one without the other', () => {
+test('a certificate without a key, or a key without a certificate, is refused', () => {
   assertRefused(
     { tlsCert: 'c.pem' },
     'banana.json: tlsCert: a certificate and its key go together; give --tls-key too.',
@@ -72,11 +72,11 @@ test('one without the other', () => {
   );
 });
 
-test('a listener that is not there, and one that needs no TLS', () => {
+test('a listener that does not exist, and one on a unix socket, are refused', () => {
   const pair = { tlsCert: 'c.pem', tlsKey: 'k.pem' };
   assertRefused(
     { ...pair, tlsFor: 'main,metrics' },
-    'banana.json: tlsFor: there is no metrics listener with an address of its own; leave it out, or open one.',
+    'banana.json: tlsFor: there is no metrics listener with an address of its own; leave it out, or give it a port.',
   );
   assertRefused(
     { ...pair, port: '/run/b.sock' },
@@ -84,7 +84,7 @@ test('a listener that is not there, and one that needs no TLS', () => {
   );
 });
 
-test('files that cannot be read, or hold something else', OPENSSL, (t) => {
+test('files that cannot be read or have other contents are refused', OPENSSL, (t) => {
   const { certPath: tlsCert, keyPath: tlsKey, cert, key } = makeCertificate(t);
   const nothing = fileWith(t, 'nothing');
   const rows: readonly (readonly [values: object, message: RegExp])[] = [
@@ -103,40 +103,43 @@ test('files that cannot be read, or hold something else', OPENSSL, (t) => {
     ],
     [
       { tlsCert: nothing },
-      /file\.pem: it holds no certificate in PEM \(-----BEGIN CERTIFICATE-----\); give one/,
+      /file\.pem: it has no PEM certificate \(-----BEGIN CERTIFICATE-----\); give the certificate/,
     ],
     [
       { tlsKey: nothing },
-      /file\.pem: it holds no private key in PEM \(-----BEGIN PRIVATE KEY-----\); give that of/,
+      /file\.pem: it has no PEM private key \(-----BEGIN PRIVATE KEY-----\); give the private key of/,
     ],
     [
       { tlsCert: fileWith(t, cert.slice(0, 200)) },
-      /file\.pem: the certificate is damaged \(.*\); give it whole/,
+      /file\.pem: the certificate is damaged \(.*\); give the complete PEM file/,
     ],
-    [{ tlsKey: fileWith(t, key.slice(0, 60)) }, /file\.pem: the key is damaged \(.*\); give it whole/],
+    [
+      { tlsKey: fileWith(t, key.slice(0, 60)) },
+      /file\.pem: the key is damaged \(.*\); give the complete PEM file/,
+    ],
     [
       { tlsKey: makeCertificate(t).keyPath },
-      /^banana\.json: tlsKey \S+: it is not the key of the certificate in \S+/,
+      /^banana\.json: tlsKey \S+: it does not belong to the certificate in \S+/,
     ],
     [
       { tlsKey: makeCertificate(t, 'rsa').keyPath },
-      /: it is not the key of the certificate in \S+; give the two/,
+      /: it does not belong to the certificate in \S+; give a key/,
     ],
   ];
   for (const [values, message] of rows) assertRefused({ tlsCert, tlsKey, ...values }, message);
 });
 
-test('an encrypted key', OPENSSL, (t) => {
+test('an encrypted key is refused', OPENSSL, (t) => {
   const { certPath: tlsCert, keyPath } = makeCertificate(t);
   const encrypt = ['pkcs8', '-topk8', '-passout', 'pass:secret', '-in', keyPath];
   const tlsKey = fileWith(t, execFileSync('openssl', encrypt, { stdio: 'pipe' }));
   assertRefused(
     { tlsCert, tlsKey },
-    /: the key is encrypted, and nobody is there to be asked .*\(openssl pkey -in /,
+    /: the key is encrypted, and the server cannot ask for a passphrase; .*\(openssl pkey -in /,
   );
 });
 
-test('a certificate that has expired is warned of, because only clients refuse it', OPENSSL, (t) => {
+test('an expired certificate causes only a warning, because clients refuse it', OPENSSL, (t) => {
   const { certPath: tlsCert, keyPath: tlsKey, cert } = makeCertificate(t);
   const expired = new Date(Date.now() + 3 * 24 * 60 * 60_000);
   t.mock.timers.enable({ apis: ['Date'], now: expired });
@@ -147,5 +150,5 @@ test('a certificate that has expired is warned of, because only clients refuse i
   );
   assert.equal(used, cert);
   t.mock.timers.setTime(0);
-  assert.match(planOf({ tlsCert, tlsKey })?.warning ?? '', /does not count before/);
+  assert.match(planOf({ tlsCert, tlsKey })?.warning ?? '', /is not valid before/);
 });

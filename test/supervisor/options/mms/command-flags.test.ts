@@ -1,4 +1,4 @@
-/** The command line of Multi Model Server's start scripts. */
+/** Command lines of Multi Model Server's start scripts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { withFlagForEachModel } from '../../../../supervisor/options/mms/command-flags.js';

@@ -1,4 +1,4 @@
-/** Which `config.properties` is read. */
+/** The choice of the `config.properties` that is read. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -12,7 +12,7 @@ import { appFolder } from '../../../worker/app-folder.js';
 const GIVEN = { path: 'given.properties', place: '--mms-config' };
 const VARIABLE = { MMS_CONFIG_FILE: 'variable.properties' };
 const ASIDE =
-  'config.properties is not read, because there is an app to serve beside it; --mms-config config.properties reads it';
+  'config.properties is not read, because the folder has an app to serve; give --mms-config config.properties to read it';
 
 const ROWS: readonly (readonly [
   what: string,
@@ -28,11 +28,13 @@ const ROWS: readonly (readonly [
   ['--mms-config beside an app', { given: GIVEN, mayBeUnnamed: false }, true, 'given.properties', []],
   ['the variable', { env: VARIABLE, mayBeUnnamed: false }, true, 'variable.properties', []],
   [
-    'the variable goes before --mms-config',
+    'the variable takes precedence over --mms-config',
     { env: VARIABLE, given: GIVEN },
     false,
     'variable.properties',
-    ['MMS_CONFIG_FILE=variable.properties goes before --mms-config given.properties, which is not read'],
+    [
+      'MMS_CONFIG_FILE=variable.properties takes precedence over --mms-config given.properties, which is not read',
+    ],
   ],
   ['an empty variable is not set', { env: { MMS_CONFIG_FILE: '' } }, false, 'config.properties', []],
 ];
@@ -53,10 +55,10 @@ for (const [path, message] of [
     '--mms-config conf/mine.properteis: no such file. Did you mean conf/mine.properties?',
   ],
   ['nowhere/mine.properties', '--mms-config nowhere/mine.properties: no such file.'],
-  ['folder', '--mms-config folder: a file is wanted, and this is a folder.'],
+  ['folder', '--mms-config folder: this is a folder; give a file.'],
   [
     'sagemaker',
-    '--mms-config sagemaker: no such file. The profile of that name is not there; write a file instead, with inference_address=http://0.0.0.0:$$SAGEMAKER_BIND_TO_PORT$$ and the other values of the platform.',
+    '--mms-config sagemaker: no such file. The profile of that name does not exist here; write a file instead, with inference_address=http://0.0.0.0:$$SAGEMAKER_BIND_TO_PORT$$ and the other values of the platform.',
   ],
 ] as const)
   test(`--mms-config ${path} is refused`, (t) => {

@@ -1,4 +1,4 @@
-/** Addresses as Multi Model Server's config writes them. */
+/** Addresses of Multi Model Server's config. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseMmsAddress } from '../../../../supervisor/options/mms/mms-address.js';
@@ -40,6 +40,6 @@ for (const text of [
   'unix:/',
   '8080',
 ])
-  test(`${text} is no address`, () => {
+  test(`${text} is refused`, () => {
     assert.throws(() => parseMmsAddress(text, PORTS), { name: 'NotAllowed' });
   });

@@ -1,4 +1,4 @@
-/** The syntax of `config.properties`, and the lines on which its keys stand. */
+/** The syntax of `config.properties`, and line numbers. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readProperties } from '../../../../supervisor/options/mms/properties-file.js';
@@ -86,7 +86,7 @@ for (const [what, text, read] of ROWS)
     assert.deepEqual(found, read);
   });
 
-test('a file that is no UTF-8 is read as Latin-1', () => {
+test('a file that is not UTF-8 is read as Latin-1', () => {
   const [property] = readProperties(Buffer.from('a=caf\xe9', 'latin1'));
   assert.equal(property?.value, 'café');
 });

@@ -1,4 +1,4 @@
-/** `config.properties` of Multi Model Server: what each key comes to, which mistakes end the start, what is only warned about. */
+/** `config.properties` of Multi Model Server: the options of each key, mistakes that end the start, and warnings. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ function resolved({ environment, file }: MmsConfig): Options {
   return resolveOptions([environment, file]).options;
 }
 
-/** A good value of each key and what it comes to, and a bad one with the place and the cure that are told. */
+/** For each key: a good value with its options, and a bad one with the source and the remedy of its error. */
 const EACH: Readonly<
   Record<MmsKeyName, readonly [good: string, comesTo: Partial<Options>, bad: string, allowed: string]>
 > = {
@@ -62,7 +62,7 @@ const EACH: Readonly<
       ],
     },
     'my cats=cats.mar',
-    'all, or paths in the model store, separated by commas, each with a name before it if you like: digits,cats=zoo/cats',
+    'all, or paths in the model store, separated by commas, each optionally after a name: digits,cats=zoo/cats',
   ],
   allowed_urls: [
     'https://models.example.com/zoo/',
@@ -79,7 +79,7 @@ const EACH: Readonly<
     'service.py:handle',
     { defaultHandler: 'service.py:handle' },
     ':handle',
-    'a file of the model, with a function or a class behind it if you like: service:handle',
+    'a file of the model, optionally followed by a function or class: service:handle',
   ],
   default_workers_per_model: ['4', { defaultWorkers: 4 }, '2000', 'a whole number from 1 to 1024'],
   number_of_gpu: ['2', { gpus: 'first:2' }, 'all', 'a whole number from 0 to 1024'],
@@ -88,7 +88,7 @@ const EACH: Readonly<
     'AWS_.*|SECRET',
     { withholdEnv: /^(?:AWS_.*|SECRET)$/ },
     'AWS_(',
-    "a regular expression for whole names of variables, such as AWS_.*|.*_TOKEN, or '' for none",
+    "a regular expression that matches whole variable names, such as AWS_.*|.*_TOKEN, or '' for none",
   ],
   job_queue_size: ['100', { queueSize: 100 }, 'many', 'a whole number from 0 to 1000000'],
   default_response_timeout: [
@@ -121,7 +121,7 @@ const EACH: Readonly<
     'https://app.example.com',
     { corsOrigin: ['https://app.example.com'] },
     'app.example.com',
-    '* for every page, or origins as browsers write them, separated by commas: https://app.example.com, no path, no slash at the end',
+    '* for every page, or origins separated by commas, such as https://app.example.com: no path, no slash at the end',
   ],
   cors_allowed_methods: [
     'GET, PUT',
@@ -157,13 +157,13 @@ for (const key of MMS_KEY_NAMES) {
     }
   });
   if (bad === '') continue;
-  test(`${key}=${bad} is refused: file, line, key, value, cure`, (t) => {
+  test(`${key}=${bad} is refused with file, line, key, value and remedy`, (t) => {
     const message = `${NAME} line 2: ${key}: "${bad}" is not allowed; give ${allowed}.`;
     assert.throws(() => resolved(read(t, `# mine\n${key}=${bad}`)), { code: 'SERVE_CONFIG', message });
   });
 }
 
-/** What the configs of Multi Model Server and TorchServe may hold. */
+/** All keys of Multi Model Server's and TorchServe's configs. */
 const THEIRS = `
   inference_address management_address model_store load_models default_workers_per_model job_queue_size
   default_response_timeout default_response_timeout_seconds unregister_model_timeout number_of_gpu max_request_size
@@ -174,7 +174,7 @@ const THEIRS = `
   use_env_allowed_urls enable_model_api disable_token_authorization token_expiration_min models metrics_mode metrics_config
   model_metrics_auto_detect disable_system_metrics service_envelope install_py_dep_per_model enable_metrics_api`;
 
-test('every key of Multi Model Server and TorchServe is known, with a meaning or without', (t) => {
+test('every key of Multi Model Server and TorchServe is known, with or without an effect', (t) => {
   const known = [...MMS_KEY_NAMES, ...Object.keys(KEYS_LEFT_ASIDE), 'enable_envvars_config'];
   const theirs = THEIRS.trim().split(/\s+/);
   assert.deepEqual(
@@ -188,16 +188,16 @@ test('every key of Multi Model Server and TorchServe is known, with a meaning or
 });
 
 describe('variables of the environment in a value', () => {
-  test('are replaced wherever they stand', (t) => {
+  test('are replaced anywhere in it', (t) => {
     const text = 'model_store=$$ROOT$$/models/$$STAGE$$\ninference_address=http://$$HOST$$:80';
     const options = resolved(read(t, text, { ROOT: '/srv', STAGE: 'blue', HOST: 'localhost' }));
     assert.deepEqual([options.modelStore, options.host], ['/srv/models/blue', 'localhost']);
   });
 
-  test('end the start if they are not set, in the words of Multi Model Server', (t) => {
+  test("end the start if they are not set, with Multi Model Server's message", (t) => {
     assert.throws(() => read(t, '\n\nmodel_store=$$ROOT$$/models'), {
       code: 'SERVE_CONFIG',
-      message: `${NAME} line 3: model_store: Invalid Environment Variable ROOT: "$$ROOT$$/models" needs it, and it is not set. Set it, or write its value here.`,
+      message: `${NAME} line 3: model_store: Invalid Environment Variable ROOT: "$$ROOT$$/models" uses it, but it is not set. Set it, or write its value here.`,
     });
   });
 
@@ -207,13 +207,13 @@ describe('variables of the environment in a value', () => {
   });
 });
 
-describe('variables that go before the file', () => {
-  test('count only where the file says so, and their names are told otherwise', (t) => {
+describe('variables that take precedence over the file', () => {
+  test('count only if the file enables them; otherwise a warning lists them', (t) => {
     const env = { MMS_JOB_QUEUE_SIZE: '7', MMS_MODEL_STORE: 'there', MMS_CONFIG_FILE: NAME };
     const off = read(t, 'job_queue_size=5', env);
     assert.equal(resolved(off).queueSize, 5);
     assert.deepEqual(off.warnings, [
-      `${NAME} does not say enable_envvars_config=true, so these variables are not read: MMS_MODEL_STORE, MMS_JOB_QUEUE_SIZE`,
+      `${NAME} does not contain enable_envvars_config=true, so these variables are not read: MMS_MODEL_STORE, MMS_JOB_QUEUE_SIZE`,
     ]);
     const on = read(t, 'job_queue_size=5\nenable_envvars_config=TRUE', env);
     assert.deepEqual([resolved(on).queueSize, resolved(on).modelStore, on.warnings], [7, 'there', []]);
@@ -247,23 +247,23 @@ describe('https', () => {
     [`${PAIR}inference_address=http://127.0.0.1`, []],
     ['inference_address=http://127.0.0.1', ['main']],
   ] as const) {
-    test(`${JSON.stringify(text)} is TLS for ${JSON.stringify(tlsFor)}, if there is a certificate`, (t) => {
+    test(`${JSON.stringify(text)} enables TLS for ${JSON.stringify(tlsFor)}, given a certificate`, (t) => {
       assert.deepEqual(resolved(read(t, text)).tlsFor, tlsFor);
     });
   }
 
-  test('of the file is nothing where the environment says http', (t) => {
+  test('of the file is overridden by http in the environment', (t) => {
     const text = 'enable_envvars_config=true\ninference_address=https://127.0.0.1';
     const { environment, file } = read(t, text, { MMS_INFERENCE_ADDRESS: 'http://127.0.0.1' });
     assert.deepEqual(resolveOptions([environment, file]).options.tlsFor, []);
   });
 
-  test('has ports of its own', (t) => {
+  test('has its own default ports', (t) => {
     const options = resolved(read(t, 'inference_address=https://a\nmanagement_address=https://b'));
     assert.deepEqual([options.port, options.managementPort], [443, 8444]);
   });
 
-  test('of the file counts beside an address in the environment', (t) => {
+  test('of the file counts together with an address in the environment', (t) => {
     const text = `enable_envvars_config=true\n${PAIR}inference_address=https://127.0.0.1`;
     const options = resolved(read(t, text, { MMS_MANAGEMENT_ADDRESS: 'https://127.0.0.1' }));
     assert.deepEqual(options.tlsFor, ['main', 'management']);
@@ -286,61 +286,61 @@ describe('default_response_timeout_seconds', () => {
     });
 });
 
-describe('what is only warned about', () => {
-  test('keys without meaning are named once, in one warning, with their lines', (t) => {
+describe('warnings', () => {
+  test('list all keys without effect once, with their lines', (t) => {
     const text = 'vmargs=-Xmx4g\njob_queue_size=5\nnumber_of_netty_threads=8';
     assert.deepEqual(read(t, text).warnings, [
-      `${NAME}: what these keys say has no meaning here, and is left aside: line 1: vmargs, line 3: number_of_netty_threads`,
+      `${NAME}: these keys have no effect here and are ignored: line 1: vmargs, line 3: number_of_netty_threads`,
     ]);
   });
 
-  test('a mistyped key is told with the one that is near', (t) => {
+  test('name a mistyped key and the nearest known one', (t) => {
     assert.deepEqual(read(t, 'job_que_size=5\nxyzzy=1').warnings, [
       `${NAME} line 1: job_que_size: there is no such key; did you mean job_queue_size?`,
       `${NAME} line 2: xyzzy: there is no such key`,
     ]);
   });
 
-  test('a key that stands there twice has its last value', (t) => {
+  test('name a key that is given twice; its last value counts', (t) => {
     const config = read(t, 'job_queue_size=5\njob_queue_size=6');
     assert.equal(resolved(config).queueSize, 6);
     assert.deepEqual(config.warnings, [
-      `${NAME} line 2: job_queue_size stands there more than once; the last one counts`,
+      `${NAME} line 2: job_queue_size is given more than once; the last value counts`,
     ]);
   });
 
-  test('a key without a value is not set', (t) => {
+  test('do not concern a key without a value, which counts as not set', (t) => {
     const config = read(t, 'job_queue_size=\ninference_address=');
     assert.deepEqual([resolved(config).queueSize, config.warnings], [1024, []]);
   });
 
-  test('blacklist_env_vars without a value withholds nothing, and somebody has said so', (t) => {
+  test('do not concern blacklist_env_vars without a value, which counts as set', (t) => {
     const { values } = read(t, 'blacklist_env_vars=').file;
     assert.deepEqual(values, { withholdEnv: '' });
   });
 });
 
-describe('a file that is none of the kind', () => {
+describe('a file that is not a config', () => {
   const notOne = (what: string): { code: string; message: string } => ({
     code: 'SERVE_CONFIG',
     message: `${NAME}: ${what}; give a file of lines such as job_queue_size=100.`,
   });
 
-  test('without an end ends the start', { skip: process.platform !== 'linux' }, () => {
+  test('and never ends is refused', { skip: process.platform !== 'linux' }, () => {
     const expected = notOne('it has more than 1048576 bytes');
     assert.throws(() => readMmsConfig({ name: NAME, path: '/dev/zero' }, {}), expected);
   });
 
-  test('with bytes that are no text ends the start', (t) => {
-    assert.throws(() => read(t, '\x7fELF\0\0'), notOne('it is no text'));
+  test('and is binary is refused', (t) => {
+    assert.throws(() => read(t, '\x7fELF\0\0'), notOne('it is not a text file'));
   });
 
-  test('of 250,000 lines is read to its end', { timeout: 60_000 }, (t) => {
+  test('and has 250,000 lines is read to its end', { timeout: 60_000 }, (t) => {
     const { warnings } = read(t, `${'a=1\n'.repeat(250_000)}xyzzy=1`);
     assert.equal(warnings.at(-1), `${NAME} line 250001: xyzzy: there is no such key`);
   });
 
-  test('with a key that a terminal would obey, or that fills it, is told in letters', (t) => {
+  test('has its keys escaped and shortened for the terminal', (t) => {
     assert.deepEqual(read(t, `\x1b[2J\\nINFO=1\n${'k'.repeat(500_000)}=1`).warnings, [
       `${NAME} line 1: "\\u001b[2J\\nINFO": there is no such key`,
       `${NAME} line 2: "${'k'.repeat(100)}": there is no such key`,
