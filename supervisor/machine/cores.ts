@@ -1,4 +1,4 @@
-/** How many cores this process may really use: affinity and, on Linux, the container's CPU quota. */
+/** Counts the cores that this process may use, by affinity and, on Linux, the container's CPU quota. */
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 
@@ -7,7 +7,7 @@ export function availableCores(): number {
   return Math.max(1, Math.min(availableParallelism(), cgroupQuota() ?? Infinity));
 }
 
-/** cgroup v2: `max 100000` or `150000 100000`. Older Node versions do not look at it. */
+/** cgroup v2: `max 100000` or `150000 100000`. Older Node versions ignore it. */
 function cgroupQuota(): number | null {
   let text: string;
   try {

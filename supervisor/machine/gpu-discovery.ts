@@ -1,25 +1,25 @@
-/** Which GPUs this machine has: `nvidia-smi -L`, once, at start, bounded in time, never on a request. */
-import { askNvidiaSmi, hasNvidiaSmi } from './nvidia-smi.js';
+/** Finds the GPUs of this machine by `nvidia-smi -L`: once, at the start, with a time limit, never during a request. */
+import { runNvidiaSmi, hasNvidiaSmi } from './nvidia-smi.js';
 
 export interface Gpu {
-  /** Number that CUDA gives it in PCI bus order; null for a MIG slice, which has none. */
+  /** CUDA's index in PCI bus order; null for a MIG slice. */
   readonly index: number | null;
   /** `GPU-…` or `MIG-…`. */
   readonly uuid: string;
   readonly name: string;
-  /** The card a MIG slice is part of, else its own uuid. */
+  /** Uuid of the card that contains this MIG slice, else its own uuid. */
   readonly card: string;
 }
 
 export interface Discovery {
   readonly gpus: readonly Gpu[];
-  /** Reason why GPUs may have been missed; null if all went well. */
+  /** The reason if GPUs may have been missed; null after success. */
   readonly problem: string | null;
-  /** Result of nvidia-smi, in words for people. */
-  readonly said: string;
+  /** Result of nvidia-smi as a clause, for messages. */
+  readonly result: string;
 }
 
-/** The driver may have to initialise the cards first: seconds on large machines without persistence mode. */
+/** The driver may initialise the cards first, which takes seconds on large machines without persistence mode. */
 const LIMIT_MS = 10_000;
 
 /** @throws the reason of `stop` */
@@ -28,11 +28,11 @@ export async function discoverGpus(
   stop?: AbortSignal,
   limitMs: number = LIMIT_MS,
 ): Promise<Discovery> {
-  if (!hasNvidiaSmi(env)) return { gpus: [], problem: null, said: 'nvidia-smi was not found' };
-  const { text, problem } = await askNvidiaSmi(['-L'], env, limitMs, stop);
-  if (problem !== null) return { gpus: [], problem, said: problem };
+  if (!hasNvidiaSmi(env)) return { gpus: [], problem: null, result: 'nvidia-smi was not found' };
+  const { text, problem } = await runNvidiaSmi(['-L'], env, limitMs, stop);
+  if (problem !== null) return { gpus: [], problem, result: problem };
   const gpus = parseList(text);
-  return { gpus, problem: null, said: `nvidia-smi lists ${gpus.length === 0 ? 'none' : gpus.length}` };
+  return { gpus, problem: null, result: `nvidia-smi lists ${gpus.length === 0 ? 'none' : gpus.length}` };
 }
 
 /** `GPU 0: NVIDIA A100 (UUID: GPU-…)`, and indented below it `MIG 3g.20gb Device 0: (UUID: MIG-…)`. */
@@ -51,6 +51,6 @@ export function parseList(text: string): Gpu[] {
     const [, profile = '', uuid = ''] = slice;
     parent.slices.push({ index: null, uuid, name: `${parent.gpu.name} ${profile}`, card: parent.gpu.uuid });
   }
-  // A card that is cut in slices cannot be used as a whole.
+  // A card that is divided into slices cannot be used as a whole.
   return cards.flatMap(({ gpu, slices }) => (slices.length > 0 ? slices : [gpu]));
 }

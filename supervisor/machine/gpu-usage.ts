@@ -1,12 +1,12 @@
-/** How much of each card is in use, by nvidia-smi: bounded in time, never on a request. */
-import { askNvidiaSmi, hasNvidiaSmi } from './nvidia-smi.js';
+/** Reads the use of each card by nvidia-smi, with a time limit, never during a request. */
+import { runNvidiaSmi, hasNvidiaSmi } from './nvidia-smi.js';
 
 export interface GpuUsage {
-  /** As nvidia-smi numbers the cards. */
+  /** nvidia-smi's index of the card. */
   readonly index: string;
   readonly uuid: string;
   readonly name: string;
-  /** Null: not known, as of a card that is cut in slices. */
+  /** Null if unknown, as for a card that is divided into slices. */
   readonly totalBytes: number | null;
   readonly usedBytes: number | null;
   /** From 0 to 1. */
@@ -27,11 +27,11 @@ export async function readGpuUsage(
   limitMs: number = LIMIT_MS,
 ): Promise<{ readonly gpus: readonly GpuUsage[]; readonly problem: string | null }> {
   if (!hasNvidiaSmi(env)) return { gpus: [], problem: null };
-  const { text, problem } = await askNvidiaSmi(QUESTION, env, limitMs);
+  const { text, problem } = await runNvidiaSmi(QUESTION, env, limitMs);
   return { gpus: parseUsage(text), problem };
 }
 
-/** A line such as `0, GPU-…, 81920, 512, 37, NVIDIA A100` for each card: MiB, and percent. The name may hold commas. */
+/** Parses a line such as `0, GPU-…, 81920, 512, 37, NVIDIA A100` for each card: MiB, and percent. The name may contain commas. */
 export function parseUsage(text: string): GpuUsage[] {
   return text.split('\n').flatMap((line) => {
     const [index = '', uuid = '', total = '', used = '', busy = '', ...name] = line.split(', ');
@@ -49,7 +49,7 @@ export function parseUsage(text: string): GpuUsage[] {
   });
 }
 
-/** Null for `[N/A]` and its like. */
+/** Null for `[N/A]` and the like. */
 function times(text: string, factor: number): number | null {
   return /^\d+(?:\.\d+)?$/.test(text) ? Number(text) * factor : null;
 }

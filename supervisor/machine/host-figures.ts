@@ -1,4 +1,4 @@
-/** How busy this machine is: processors, memory and the disk that a folder is on. */
+/** Reads the use of this machine's CPU, memory and disk. */
 import { statfs } from 'node:fs/promises';
 import { cpus, freemem, totalmem } from 'node:os';
 
@@ -25,7 +25,7 @@ export class HostReader {
     this.#folder = folder;
   }
 
-  /** The share of the processors is that since the last reading; at first, since the machine was started. */
+  /** CPU use is measured since the last reading; at first, since the machine was started. */
   async read(): Promise<HostFigures> {
     const disk = await statfs(this.#folder);
     const diskUsedBytes = (disk.blocks - disk.bfree) * disk.bsize;

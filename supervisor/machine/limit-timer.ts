@@ -1,15 +1,15 @@
 /**
- * Timers for limits on what others do. When this process stood still (suspended, or short of a processor) until after
- * a limit was over, what others did in time may lie unread in its pipes and sockets: that is read first.
+ * Timers for time limits of other processes and clients. If this process was suspended or starved of CPU past the limit,
+ * messages that arrived in time may wait unread in its pipes and sockets: these are read before the limit acts.
  */
 
-/** Timers of a process that runs are a few milliseconds late. */
+/** Timers are normally a few milliseconds late. */
 const PUNCTUAL_MS = 20;
 
-/** Longest time to read what arrived meanwhile, such as a large answer of which only the beginning fits in a pipe. */
+/** Longest time to read data that arrived meanwhile, such as a large answer of which only the start fits into a pipe. */
 const MAX_CATCH_UP_MS = 1000;
 
-/** A limit, and what its owner calls the option that sets it. */
+/** A time limit, and the name of the option that sets it, for errors. */
 export interface NamedLimit {
   readonly ms: number;
   readonly name: string;
@@ -20,8 +20,8 @@ export interface LimitTimer {
 }
 
 /**
- * Calls `action` once, after `delayMs`. If that moment was missed, everything that can be read is read before, for as
- * long as the timer was late, at most a second; `stop` still works then.
+ * Calls `action` once, after `delayMs`. If the timer is late, reads pending input first, for as long as it was late, at
+ * most a second; `stop` still works during that time.
  */
 export function startLimit(delayMs: number, action: () => void): LimitTimer {
   const dueAtMs = performance.now() + delayMs;
@@ -31,7 +31,7 @@ export function startLimit(delayMs: number, action: () => void): LimitTimer {
     if (lateMs <= PUNCTUAL_MS) action();
     else timer = setTimeout(afterReading, Math.min(lateMs, MAX_CATCH_UP_MS));
   }, delayMs);
-  // In the order of the event loop: timers, reading, immediates.
+  // The event loop runs timers, then reads, then immediates.
   const afterReading = (): void => {
     immediate = setImmediate(action);
   };

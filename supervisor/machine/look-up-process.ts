@@ -1,4 +1,4 @@
-/** The process behind `look-up.ts`: asks the system for the addresses of a name, as `net.connect` would. */
+/** The child process of `look-up.ts`: resolves names by the system's resolver, as `net.connect` would. */
 import { lookup } from 'node:dns';
 import type { Answer, Question } from './look-up.js';
 
@@ -9,8 +9,8 @@ process.on('message', ({ id, name, options }: Question) => {
   });
 });
 
-// A signal for the whole group or service is the server's business: it may still need addresses, and ends this process.
+// Ignores signals to the whole group or service: the server may still need addresses, and ends this process itself.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
 
-// The server is gone. An ordinary exit would wait for look-ups that stall.
+// The server has ended. An ordinary exit would wait for stalled look-ups.
 process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));

@@ -1,16 +1,15 @@
 /**
- * Looks up the addresses of other machines in a process of its own. The system's look-up (getaddrinfo, which knows
- * the hosts file and search domains) blocks a thread for as long as a name server is silent, and cannot be called off:
- * it would take the few threads that Node has for look-ups from all others, and hold the server's exit, which waits for
- * its threads. A process can be killed.
+ * Resolves host names in a separate process. The system's look-up (getaddrinfo, which reads the hosts file and search
+ * domains) blocks a thread for as long as a name server does not answer, and cannot be cancelled: it would occupy the few
+ * threads that Node has for look-ups, and delay the server's exit, which waits for its threads. A process can be killed.
  *
- * The process is started with the first look-up and ended when there were none for a while.
+ * The process starts with the first look-up and ends after `IDLE_MS` without one.
  */
 import { fork, type ChildProcess } from 'node:child_process';
 import type { LookupAddress, LookupOptions } from 'node:dns';
 import { fileURLToPath } from 'node:url';
 
-/** Of these threads libuv gives half to look-ups: one for each webhook that may be tried at once. */
+/** libuv uses half of these threads for look-ups: one for each webhook that may be sent at once. */
 const THREADS = 256;
 const IDLE_MS = 30_000;
 const PROGRAM = fileURLToPath(new URL('./look-up-process.js', import.meta.url));
@@ -25,17 +24,21 @@ export type Answer =
   | { readonly id: number; readonly addresses: readonly LookupAddress[] }
   | { readonly id: number; readonly code: string };
 
-type Told = (error: NodeJS.ErrnoException | null, address: string | LookupAddress[], family?: number) => void;
+type LookupCallback = (
+  error: NodeJS.ErrnoException | null,
+  address: string | LookupAddress[],
+  family?: number,
+) => void;
 
-interface Asked {
+interface Pending {
   readonly name: string;
   readonly all: boolean;
-  readonly told: Told;
+  readonly callback: LookupCallback;
 }
 
 export class LookUp {
   readonly #startProcess: () => ChildProcess;
-  readonly #asked = new Map<number, Asked>();
+  readonly #pending = new Map<number, Pending>();
   #process: ChildProcess | null = null;
   #idle: NodeJS.Timeout | undefined;
   #lastId = 0;
@@ -45,43 +48,43 @@ export class LookUp {
   }
 
   /**
-   * As `dns.lookup`, for `net.connect`. Tells once, unless `close` comes first; keeps the server's process alive
-   * meanwhile.
+   * As `dns.lookup`, for `net.connect`. Calls back once, unless `close` comes first; keeps the server's process alive
+   * until then.
    */
-  readonly lookup = (name: string, options: LookupOptions, told: Told): void => {
+  readonly lookup = (name: string, options: LookupOptions, callback: LookupCallback): void => {
     clearTimeout(this.#idle);
     this.#lastId += 1;
     const id = this.#lastId;
-    this.#asked.set(id, { name, all: options.all === true, told });
+    this.#pending.set(id, { name, all: options.all === true, callback });
     const { family, hints = 0 } = options;
     const question: Question = { id, name, options: { family: familyNumber(family), hints } };
     try {
       this.#process ??= this.#start();
       this.#keepAwake(true);
-      this.#process.send(question, () => {}); // a process that is gone says so itself
+      this.#process.send(question, () => {}); // the end of the process is reported by its own events
     } catch (error) {
       this.#fail(id, (error as NodeJS.ErrnoException).code ?? 'EAI_AGAIN');
     }
   };
 
-  /** Abandons what is not known yet. A later look-up starts anew. */
+  /** Abandons pending look-ups. A later look-up starts a new process. */
   close(): void {
     clearTimeout(this.#idle);
-    this.#asked.clear();
+    this.#pending.clear();
     this.#process?.kill('SIGKILL');
     this.#process = null;
   }
 
   #start(): ChildProcess {
     const child = this.#startProcess();
-    const gone = (code: string): void => {
+    const fail = (code: string): void => {
       if (this.#process !== child) return;
       this.#process = null;
-      for (const id of [...this.#asked.keys()]) this.#fail(id, code);
+      for (const id of [...this.#pending.keys()]) this.#fail(id, code);
     };
     child.on('message', (answer: Answer) => this.#answer(answer));
-    child.on('error', (error: NodeJS.ErrnoException) => gone(error.code ?? 'EAI_AGAIN'));
-    child.on('exit', () => gone('EAI_AGAIN'));
+    child.on('error', (error: NodeJS.ErrnoException) => fail(error.code ?? 'EAI_AGAIN'));
+    child.on('exit', () => fail('EAI_AGAIN'));
     return child;
   }
 
@@ -92,29 +95,29 @@ export class LookUp {
   }
 
   #answer(answer: Answer): void {
-    const asked = this.#asked.get(answer.id);
-    if (asked === undefined) return;
+    const pending = this.#pending.get(answer.id);
+    if (pending === undefined) return;
     if ('code' in answer) {
       this.#fail(answer.id, answer.code);
       return;
     }
     const { addresses } = answer;
     this.#forget(answer.id);
-    if (asked.all) asked.told(null, [...addresses]);
-    else asked.told(null, addresses[0]?.address ?? '', addresses[0]?.family);
+    if (pending.all) pending.callback(null, [...addresses]);
+    else pending.callback(null, addresses[0]?.address ?? '', addresses[0]?.family);
   }
 
   #fail(id: number, code: string): void {
-    const asked = this.#asked.get(id);
+    const pending = this.#pending.get(id);
     this.#forget(id);
-    if (asked === undefined) return;
-    const error = new Error(`getaddrinfo ${code} ${asked.name}`);
-    asked.told(Object.assign(error, { code, syscall: 'getaddrinfo', hostname: asked.name }), []);
+    if (pending === undefined) return;
+    const error = new Error(`getaddrinfo ${code} ${pending.name}`);
+    pending.callback(Object.assign(error, { code, syscall: 'getaddrinfo', hostname: pending.name }), []);
   }
 
   #forget(id: number): void {
-    this.#asked.delete(id);
-    if (this.#asked.size > 0) return;
+    this.#pending.delete(id);
+    if (this.#pending.size > 0) return;
     this.#keepAwake(false);
     clearTimeout(this.#idle);
     this.#idle = setTimeout(() => this.close(), IDLE_MS);

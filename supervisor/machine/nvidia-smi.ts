@@ -1,11 +1,11 @@
-/** Runs nvidia-smi, bounded in time. It is never waited for longer: inside a driver that hangs, a process does not even die of SIGKILL. */
+/** Runs nvidia-smi with a time limit. Its end is never awaited: a process inside a hanging driver does not even die of SIGKILL. */
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
-export interface Said {
+export interface SmiResult {
   readonly text: string;
-  /** Why it said nothing that can be used; null if all went well. */
+  /** The reason if there is no usable output; null after success. */
   readonly problem: string | null;
 }
 
@@ -16,14 +16,14 @@ export function hasNvidiaSmi(env: NodeJS.ProcessEnv): boolean {
 }
 
 /** @throws the reason of `stop` */
-export async function askNvidiaSmi(
+export async function runNvidiaSmi(
   args: readonly string[],
   env: NodeJS.ProcessEnv,
   limitMs: number,
   stop?: AbortSignal,
-): Promise<Said> {
+): Promise<SmiResult> {
   stop?.throwIfAborted();
-  const { execa } = await import('execa'); // only where there is something to ask
+  const { execa } = await import('execa'); // loaded only if nvidia-smi exists
   const child = execa('nvidia-smi', args, {
     reject: false,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -41,6 +41,6 @@ export async function askNvidiaSmi(
     return { text: '', problem: `nvidia-smi did not answer in ${limitMs} ms` };
   }
   if (!result.failed) return { text: result.stdout, problem: null };
-  const said = `${result.stdout}\n${result.stderr}`.trim().split('\n')[0] ?? '';
-  return { text: '', problem: `nvidia-smi failed (exit code ${result.exitCode ?? 'none'}): ${said}` };
+  const message = `${result.stdout}\n${result.stderr}`.trim().split('\n')[0] ?? '';
+  return { text: '', problem: `nvidia-smi failed (exit code ${result.exitCode ?? 'none'}): ${message}` };
 }

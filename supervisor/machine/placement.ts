@@ -1,31 +1,31 @@
-/** Which device a slot gets: options, discovery and an inherited mask in, one entry per worker out. Pure. */
+/** Chooses a device for each slot, from options, discovered GPUs and an inherited mask. Pure. */
 import { configError, type ServeError } from '../../protocol/errors.js';
 import { asClause } from '../../protocol/text/sentences.js';
 import type { Gpu } from './gpu-discovery.js';
 
 export interface Placement {
-  /** Slots with the same device share its one-init-at-a-time rule. */
+  /** On one device, only one worker initialises at a time. */
   readonly device: string;
-  /** The GPU as the app is told it, and as CUDA_VISIBLE_DEVICES names it; null without a GPU. */
+  /** The GPU as in CUDA_VISIBLE_DEVICES, which the app gets too; null without a GPU. */
   readonly gpu: string | null;
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** What a model's options say about devices. */
+/** A model's options about devices. */
 export interface DeviceWish {
   readonly workers: number | null;
   readonly gpus: string | null;
   readonly workersPerGpu: number | null;
 }
 
-/** What this process has to share out. */
+/** Devices and cores of this machine, as this process sees them. */
 export interface Machine {
   readonly found: readonly Gpu[];
-  /** Result of nvidia-smi, in words for people. */
-  readonly said: string;
+  /** Result of nvidia-smi as a clause, for messages. */
+  readonly result: string;
   /** CUDA_VISIBLE_DEVICES (or ROCm's own) this process was started with; undefined if unset. */
   readonly inheritedMask: string | undefined;
-  /** Which variable that was. */
+  /** Name of the variable of `inheritedMask`. */
   readonly maskVariable?: string;
   readonly cores: number;
 }
@@ -33,8 +33,8 @@ export interface Machine {
 export type PlacementInput = DeviceWish & Machine;
 
 /**
- * The slots that a model starts with.
- * @throws SERVE_CONFIG if the options ask for devices that are not there, or contradict the machine
+ * Placements for the slots that a model starts with.
+ * @throws SERVE_CONFIG if the options ask for missing devices, or contradict the machine
  */
 export function placeWorkers(input: PlacementInput): Placement[] {
   const chosen = chooseGpus(input);
@@ -45,7 +45,7 @@ export function placeWorkers(input: PlacementInput): Placement[] {
   }
   if (chosen.length === 0) {
     if (input.workersPerGpu !== null && input.gpus !== 'none') {
-      throw configError(`--workers-per-gpu: no GPU was found here (${input.said}). Give --workers instead.`);
+      throw configError(`--workers-per-gpu: no GPU was found (${input.result}). Give --workers instead.`);
     }
     const count = input.workers ?? 1;
     return Array.from({ length: count }, () => cpuSlot(input));
@@ -55,9 +55,9 @@ export function placeWorkers(input: PlacementInput): Placement[] {
 }
 
 /**
- * One slot more: on that of the model's GPUs where the fewest slots are, on the first of several; else on the CPU.
- * `taken`: the number of slots that a device has, those of all models counted.
- * @throws SERVE_CONFIG as `placeWorkers` does, but for `workers`: the number of slots is the caller's business here
+ * Placement for one more slot: on the model's GPU with the fewest slots (the first of several), else on the CPU.
+ * `taken` returns the number of slots of all models on a device.
+ * @throws SERVE_CONFIG as `placeWorkers`, except about `workers`: here the caller decides the number of slots
  */
 export function placeOne(input: PlacementInput, taken: (device: string) => number): Placement {
   const slots = chooseGpus(input).map(gpuSlot);
@@ -65,12 +65,12 @@ export function placeOne(input: PlacementInput, taken: (device: string) => numbe
   return slots.reduce((least, slot) => (taken(slot.device) < taken(least.device) ? slot : least));
 }
 
-/** How many threads a worker should use when the cores are shared by so many. */
+/** Number of threads for a worker that shares the cores with others, `workers` in all. */
 export function threadShare(cores: number, workers: number): number {
   return Math.max(1, Math.floor(cores / workers));
 }
 
-/** Without --gpus, nothing hides a device that nvidia-smi does not list (other vendors); `none` does. */
+/** `--gpus none` hides all GPUs. Without --gpus, those that nvidia-smi does not list (other vendors) stay visible. */
 function cpuSlot(input: PlacementInput): Placement {
   const hidden = { CUDA_VISIBLE_DEVICES: '', HIP_VISIBLE_DEVICES: '' };
   const env = input.gpus === 'none' ? hidden : {};
@@ -87,7 +87,7 @@ function gpuSlot(id: string): Placement {
   };
 }
 
-/** The first so many, or as many as there are. */
+/** `first:n`: the first n GPUs, or all if there are fewer. */
 const FIRST = /^first:(\d+)$/;
 
 function chooseGpus(input: PlacementInput): string[] {
@@ -101,7 +101,7 @@ function chooseGpus(input: PlacementInput): string[] {
     if (visible.length > 0) return visible.map(idOf);
     throw noGpu('all', input);
   }
-  // By uuid: an index and an id may name the same card, which counts once.
+  // By uuid, because an index and an id may name the same card.
   const chosen = new Map<string, string>();
   for (const wanted of gpus.split(',').map((part) => part.trim())) {
     const { uuid, id } = findGpu(wanted, visible, input);
@@ -111,8 +111,8 @@ function chooseGpus(input: PlacementInput): string[] {
 }
 
 /**
- * `wanted` is an index among the visible ones, as CUDA counts under a mask, or (the start of) an id. `id` is what
- * the worker's own mask holds: an index if one was given, an id if one was given.
+ * `wanted` is an index among the visible GPUs, as CUDA counts under a mask, or (the start of) an id. The returned `id` is
+ * for the worker's mask: an index if an index was given, else an id.
  */
 function findGpu(
   wanted: string,
@@ -129,14 +129,14 @@ function findGpu(
     const [gpu] = matches;
     if (gpu !== undefined && matches.length === 1) return { uuid: gpu.uuid, id: gpu.uuid };
     if (matches.length > 1)
-      throw configError(`--gpus ${wanted}: this is the start of ${matches.length} ids; write more of it.`);
+      throw configError(`--gpus ${wanted}: ${matches.length} ids begin like this; write more of the id.`);
   }
   if (visible.length === 0) throw noGpu(wanted, input);
   const list = visible.map((gpu, i) => `${i} (${gpu.uuid}, ${gpu.name})`).join('; ');
   throw configError(`--gpus ${wanted}: there is no such GPU. Visible here: ${list}${maskHint(input)}.`);
 }
 
-/** An inherited mask may name cards that nvidia-smi does not know, of another maker; then it is taken at its word. */
+/** An inherited mask may name cards of other vendors, which nvidia-smi does not list; then the mask is trusted. */
 function unseenGpu(index: number, mask: string | undefined): string | undefined {
   const entry = mask?.split(',')[index]?.trim();
   return entry === '' ? undefined : entry;
@@ -144,13 +144,13 @@ function unseenGpu(index: number, mask: string | undefined): string | undefined 
 
 function noGpu(wanted: string, input: PlacementInput): ServeError {
   return configError(
-    `--gpus ${wanted}: no GPU was found here: ${asClause(input.said)}${maskHint(input)}. Use --gpus none to run on the CPU; cards that nvidia-smi does not know are named in CUDA_VISIBLE_DEVICES or HIP_VISIBLE_DEVICES.`,
+    `--gpus ${wanted}: no GPU was found: ${asClause(input.result)}${maskHint(input)}. Use --gpus none to run on the CPU; name cards that nvidia-smi does not list in CUDA_VISIBLE_DEVICES or HIP_VISIBLE_DEVICES.`,
   );
 }
 
 /**
- * The GPUs that an inherited CUDA_VISIBLE_DEVICES leaves, in its order. As CUDA does, the list ends at the first entry that
- * names nothing.
+ * The GPUs that an inherited CUDA_VISIBLE_DEVICES leaves visible, in its order. As with CUDA, the list ends at the first
+ * unknown entry.
  */
 function visibleGpus(found: readonly Gpu[], mask: string | undefined): Gpu[] {
   if (mask === undefined) return [...found];
@@ -167,7 +167,7 @@ function visibleGpus(found: readonly Gpu[], mask: string | undefined): Gpu[] {
   return visible;
 }
 
-/** The index if it has one: that is what people see in nvidia-smi; a MIG slice only has its id. */
+/** The index, as people see it in nvidia-smi; a MIG slice has only its uuid. */
 function idOf(gpu: Gpu): string {
   return gpu.index === null ? gpu.uuid : String(gpu.index);
 }

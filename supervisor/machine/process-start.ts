@@ -1,14 +1,14 @@
-/** Which process it is that has a number: the system gives numbers again. Known on Linux only. */
+/** Tells a reused pid from the old process, by its start time. Linux only. */
 import { readFileSync, readlinkSync } from 'node:fs';
 
 /**
- * When it started, in the kernel's ticks since the machine did. Null: there is no such process. Undefined: nobody can tell,
- * since what the kernel says of it cannot be read.
+ * Start time in the kernel's ticks since boot. Null if there is no such process. Undefined if its entry in /proc cannot be
+ * read.
  */
 export function startOf(pid: number): string | null | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The name, which may hold anything, is in parentheses; the state is the third field, the start the twenty-second.
+    // The name is in parentheses and may contain anything; the state is the third field, the start the twenty-second.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
     return fields[0] === 'Z' || fields[0] === 'X' ? null : fields[19];
   } catch (thrown) {
@@ -17,7 +17,7 @@ export function startOf(pid: number): string | null | undefined {
   }
 }
 
-/** The name space in which numbers of processes mean what they mean here, on this machine since it started; `0`: unknown. */
+/** Identifies the pid namespace of this process on this boot of the machine; `0` if unknown. */
 export function processNamespace(): string {
   try {
     const space = /\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0] ?? '';

@@ -1,6 +1,6 @@
 /**
- * Joins small pieces of bytes while they wait. A Buffer costs some 350 bytes besides its content, in V8's heap and
- * outside, so that what a client sends in pieces of one byte would take 350 times the memory that it counts for.
+ * Joins small pieces of bytes while they wait. A Buffer costs some 350 bytes besides its content, in V8's heap and outside,
+ * so a body that is sent in pieces of one byte would take 350 times the memory that is counted for it.
  */
 const MIN_BLOCK_BYTES = 1024;
 
@@ -12,12 +12,12 @@ export class JoinedPieces {
     return this.#bytes;
   }
 
-  /** All that was added; what is added later may change it. */
+  /** All added bytes; valid until the next `add`. */
   get view(): Buffer {
     return this.#block.subarray(0, this.#bytes);
   }
 
-  /** Copies the piece. At most twice the bytes that were added are held, or `MIN_BLOCK_BYTES`. */
+  /** Copies the piece. Holds at most twice the added bytes, or `MIN_BLOCK_BYTES`. */
   add(piece: Buffer): void {
     const bytes = this.#bytes + piece.length;
     if (bytes > this.#block.length) this.#grow(bytes);
@@ -25,7 +25,7 @@ export class JoinedPieces {
     this.#bytes = bytes;
   }
 
-  /** Gives all that was added away, and begins anew. */
+  /** Returns all added bytes, which the caller then owns, and starts empty. */
   take(): Buffer {
     const { view } = this;
     this.#block = EMPTY;

@@ -1,27 +1,27 @@
 /**
- * Memory for large bodies, used again and again. Bodies of many megabytes that are allocated for each call live just
- * long enough to reach V8's old generation; each 64 MB of them cost the front a full garbage collection, which was
- * 40% of its time at 10 MB per call (docs/benchmarks.md).
+ * Reuses memory for large bodies. Bodies of many megabytes that are allocated for each call live just long enough to reach
+ * V8's old generation; each 64 MB of them cost the front a full garbage collection, which was 40% of its time at 10 MB per
+ * call (docs/benchmarks.md).
  *
- * A slab is lent: only the holder of the lease can give it back. One that is never released is left to the garbage
- * collector, so a lease is released only where the end is certain, on the path where all went well.
+ * A slab is lent: only the holder of the lease can release it. One that is never released is left to the garbage collector,
+ * so leases are released only on the path of success, where nothing can still use the memory.
  */
 
 /** Memory for one body. */
 export interface Lease {
-  /** Anything may be in it. */
+  /** Not zeroed. */
   readonly buffer: Buffer;
-  /** Gives the memory back, once nothing reads or writes it any more; a second time does nothing. */
+  /** Returns the memory; call it when nothing reads or writes it any more. A second call does nothing. */
   release(): void;
 }
 
-/** The release of memory that nobody gives back: it is left to the garbage collector. */
+/** `release` of a buffer that is left to the garbage collector. */
 export function leaveToCollector(): void {}
 
-/** Bodies below this are V8's: they die young, and cheaply. */
+/** Smaller bodies are allocated by V8: they die young, which is cheap. */
 export const MIN_SLAB_BYTES = 256 * 1024;
 
-/** The most memory that is kept for the next bodies, and for how long. */
+/** Limits of the memory that is kept for the next bodies. */
 const KEEP_BYTES = 64 * 1024 * 1024;
 const KEEP_MS = 10_000;
 
@@ -30,10 +30,10 @@ export class Slabs {
   #freeBytes = 0;
   #inUse = false;
 
-  /** Hears when large bodies come, and when none came for a while. */
+  /** Called with true when large bodies arrive, and with false after `KEEP_MS`. */
   onUse: (inUse: boolean) => void = () => {};
 
-  /** Bytes that wait to be used again. */
+  /** Bytes that are kept for reuse. */
   get freeBytes(): number {
     return this.#freeBytes;
   }
@@ -70,7 +70,7 @@ export class Slabs {
     if (inUse) setTimeout(() => this.#letGo(), KEEP_MS).unref();
   }
 
-  /** A busy server allocates a few of them anew every now and then; an idle one holds none. */
+  /** Frees all kept slabs: a busy server then allocates a few again, an idle one holds none. */
   #letGo(): void {
     this.#free.clear();
     this.#freeBytes = 0;
@@ -78,7 +78,7 @@ export class Slabs {
   }
 }
 
-/** Rounded up to a quarter of its power of two, so that bodies of about one size share slabs. */
+/** Rounds up to a quarter of the power of two below, so that bodies of similar size share slabs. */
 function slabBytes(bytes: number): number {
   const step = 2 ** (31 - Math.clz32(bytes)) / 4;
   return Math.ceil(bytes / step) * step;

@@ -1,6 +1,6 @@
 /**
- * Lines of the log of which there may be several for every call: pino's form for people takes 30 us a line. They look as
- * those of `log.ts` do, and leave together at the end of the turn.
+ * Writes log lines that may occur several times per call, in the form of `log.ts`: pino-pretty takes 30 us per line. Lines
+ * are written together at the end of the turn of the event loop.
  */
 import type { LogFile } from './log-file.js';
 import type { OutputWriter } from './output-writer.js';
@@ -14,7 +14,7 @@ export class LineLog {
   readonly #format: 'text' | 'json';
   readonly #writer: OutputWriter | null;
   readonly #files: readonly LogFile[];
-  /** For people, and for files; as JSON they are the same. */
+  /** Pending lines for the terminal, and for files; equal in JSON. */
   #shown = '';
   #kept = '';
   #timeMs = 0;
@@ -31,7 +31,7 @@ export class LineLog {
     return this.#writer !== null || this.#files.length > 0;
   }
 
-  /** `fields` stand before the text in JSON, behind it for people. */
+  /** In JSON `fields` come before the text, in text after it. */
   info(text: string, fields: Readonly<Record<string, string | number>> | null = null): void {
     if (!this.isWanted) return;
     if (this.#shown === '') setImmediate(() => this.#flush());
@@ -55,7 +55,7 @@ export class LineLog {
     for (const file of this.#files) file.writeLines(kept);
   }
 
-  /** Written anew at most once in a millisecond. */
+  /** Formats the current time, at most once per millisecond. */
   #now(): { readonly ofDay: string; readonly iso: string } {
     const nowMs = Date.now();
     if (nowMs === this.#timeMs) return this.#times;

@@ -1,19 +1,19 @@
 /**
- * Cuts a worker's output at line ends and follows its attribution marks. A line ends with `\n`, or with `\r` (a
- * progress bar). Bytes are kept as they came, line ends included.
+ * Splits a worker's output at line ends and follows its attribution marks. A line ends with `\n`, or with `\r` (a progress
+ * bar). Bytes are kept unchanged, line ends included.
  */
 import { PRINT_MARK_END, printMarkPrefix } from '../../protocol/wire/print-mark.js';
 
-/** A line that never ends is passed on in parts of this size, so memory stays bounded. */
+/** Longer lines are passed on in parts of this size, so memory stays bounded. */
 const MAX_LINE_BYTES = 64 * 1024;
 
-/** No mark is longer: prefix, a request id, the end. */
+/** Longest mark: prefix, request id, end. */
 const MAX_MARK_BYTES = 256;
 
 const LF = 0x0a;
 const CR = 0x0d;
 
-/** `requestId` is null when the output does not say whose it is. `ended`: whole lines; else a part of one. */
+/** `requestId` is null if no mark names a call. `ended`: `text` is whole lines, else a part of one. */
 export type OnText = (text: Buffer, requestId: string | null, ended: boolean) => void;
 
 export class LineSplitter {
@@ -22,7 +22,7 @@ export class LineSplitter {
   #rest: Buffer = Buffer.alloc(0);
   #requestId: string | null = null;
 
-  /** `mark` empty: the output carries no marks. */
+  /** `mark` is empty if the output has no marks. */
   constructor(mark: string, onText: OnText) {
     this.#onText = onText;
     this.#prefix = mark === '' ? null : Buffer.from(printMarkPrefix(mark));
@@ -34,12 +34,12 @@ export class LineSplitter {
     this.#rest = this.#cutLongLine(this.#takeLines(data));
   }
 
-  /** Whether a line has begun that was not emitted yet. */
+  /** Whether a part of a line waits to be emitted. */
   get holdsText(): boolean {
     return this.#rest.length > 0;
   }
 
-  /** Emits the line that has begun, as far as it has come; the rest of a character that is cut waits for its end. */
+  /** Emits the unfinished line so far; an incomplete character at its end waits for the rest. */
   emitBegun(): void {
     const whole = wholeCharacters(this.#rest);
     const text = this.#rest.subarray(0, whole);
@@ -47,20 +47,20 @@ export class LineSplitter {
     if (whole > 0) this.#onText(text, this.#requestId, false);
   }
 
-  /** The output has ended: what is left is a line. */
+  /** Emits the rest as a line: the output has ended. */
   end(): void {
     const rest = this.#rest;
     this.#rest = Buffer.alloc(0);
     if (rest.length > 0) this.#onText(rest, this.#requestId, false);
   }
 
-  /** Emits everything before each complete mark under the attribution that held there; returns what is left. */
+  /** Emits everything before each complete mark with the call of the previous mark; returns the rest. */
   #followMarks(data: Buffer, prefix: Buffer): Buffer {
     for (;;) {
       const start = data.indexOf(prefix);
       if (start < 0) return data;
       const end = data.indexOf(PRINT_MARK_END, start + prefix.length);
-      if (end < 0) return data; // the rest of the mark is on its way
+      if (end < 0) return data; // the rest of the mark has not arrived yet
       const before = this.#takeLines(data.subarray(0, start));
       if (before.length > 0) this.#onText(before, this.#requestId, false);
       const requestId = data.toString('utf8', start + prefix.length, end);
@@ -88,7 +88,7 @@ export class LineSplitter {
   }
 }
 
-/** How many bytes come before a UTF-8 character that the end of `data` cuts; all of them if it cuts none. */
+/** Number of bytes before an incomplete UTF-8 character at the end of `data`; all bytes if there is none. */
 function wholeCharacters(data: Buffer): number {
   const start = characterStart(data, data.length - 1);
   const first = data[start] ?? 0;
@@ -96,7 +96,7 @@ function wholeCharacters(data: Buffer): number {
   return start + length > data.length ? start : data.length;
 }
 
-/** The start of the UTF-8 character that holds byte `at`. */
+/** Index of the first byte of the UTF-8 character at `at`. */
 function characterStart(data: Buffer, at: number): number {
   let start = at;
   while (start > at - 3 && ((data[start] as number) & 0xc0) === 0x80) start -= 1;

@@ -1,27 +1,27 @@
 /**
- * A file that lines are added to. Keeps order, never blocks the front and never fails it: what cannot be written is
- * dropped, and the first time somebody is told. Others may truncate or copy the file; it is not opened again.
+ * Appends lines to a file. Keeps their order, never blocks the front and never fails: lines that cannot be written are
+ * dropped, and the first loss is reported. Other programs may truncate or copy the file; it is not opened again.
  */
 import { close, constants, mkdir, open, write } from 'node:fs';
 import { dirname } from 'node:path';
 import { Writable } from 'node:stream';
 
-/** Lines kept for a disk that does not keep up; later ones are dropped. */
+/** Bytes of lines kept while the disk is slow; later lines are dropped. */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 
-/** Lines may tell of people's data: others of the machine do not read them. */
+/** Lines may contain personal data: other users must not read them. */
 const MODE = 0o640;
 
-/** Not blocking: a pipe that nobody reads would hold a thread, and with it the end of the process. */
+/** Non-blocking: a pipe without a reader would block a thread, and with it the exit of the process. */
 const FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NONBLOCK;
 
 export class LogFile extends Writable {
   readonly #path: string;
   readonly #onTrouble: (text: string) => void;
-  #isTold = false;
+  #isReported = false;
   #fd: number | null = null;
 
-  /** Its folder is made if it is not there. `onTrouble` is told once, in words. */
+  /** Creates the folder if needed. `onTrouble` is called once, with a clause for the log. */
   constructor(path: string, onTrouble: (text: string) => void) {
     super({ decodeStrings: true });
     this.#path = path;
@@ -31,7 +31,7 @@ export class LogFile extends Writable {
   /** Adds whole lines. */
   writeLines(lines: string): void {
     if (this.writableLength < MAX_WAITING_BYTES) this.write(lines);
-    else this.#tell('the disk does not keep up');
+    else this.#report('the disk is too slow');
   }
 
   /** Resolves once everything is written and the file is closed, at the latest after `limitMs`. */
@@ -53,7 +53,7 @@ export class LogFile extends Writable {
     mkdir(dirname(this.#path), { recursive: true }, () => {
       open(this.#path, FLAGS, MODE, (error, fd) => {
         if (error === null) this.#fd = fd;
-        else this.#tell(error.message); // what keeps the folder from being made keeps the file from being opened
+        else this.#report(error.message); // also fails if the folder could not be created
         done();
       });
     });
@@ -75,15 +75,15 @@ export class LogFile extends Writable {
 
   #append(fd: number, data: Buffer, offset: number, done: () => void): void {
     write(fd, data, offset, (error, written) => {
-      if (error !== null) this.#tell(error.message);
+      if (error !== null) this.#report(error.message);
       if (error !== null || offset + written === data.length) done();
       else this.#append(fd, data, offset + written, done);
     });
   }
 
-  #tell(why: string): void {
-    if (this.#isTold) return;
-    this.#isTold = true;
-    this.#onTrouble(`${this.#path}: lines are lost, because it cannot be written: ${why}`);
+  #report(why: string): void {
+    if (this.#isReported) return;
+    this.#isReported = true;
+    this.#onTrouble(`lines are lost because ${this.#path} cannot be written: ${why}`);
   }
 }

@@ -1,17 +1,17 @@
-/** The files of a log by the names that Multi Model Server gave them, where an operator wants any. */
+/** Opens the log files and metric files of Multi Model Server's names, if the operator wants files. */
 import { join, resolve } from 'node:path';
 import { LogFile } from './log-file.js';
 
 export interface LogFiles {
-  /** A line for each call; null: no files are wanted, as with the others. */
+  /** A line for each call. All three are null if no files are wanted. */
   readonly access: LogFile | null;
-  /** What the server says and its workers print. */
+  /** Lines of the server and prints of its workers. */
   readonly server: LogFile | null;
-  /** What workers print. */
+  /** Prints of workers. */
   readonly model: LogFile | null;
 }
 
-/** `location` null: none is wanted. `folder`: that of relative paths. `onTrouble` is told once for each file. */
+/** `location` null: no files are wanted. `folder`: base of relative paths. `onTrouble` is called at most once per file. */
 export function openLogFiles(
   location: string | null,
   folder: string,
@@ -23,13 +23,13 @@ export function openLogFiles(
 }
 
 export interface MetricFiles {
-  /** What the server measures; null: no files are wanted, as with the other. */
+  /** Metrics of the server. Both are null if no files are wanted. */
   readonly host: LogFile | null;
-  /** What custom services measure. */
+  /** Metrics of custom services. */
   readonly model: LogFile | null;
 }
 
-/** As `openLogFiles`. */
+/** Parameters as of `openLogFiles`. */
 export function openMetricFiles(
   location: string | null,
   folder: string,
@@ -40,7 +40,7 @@ export function openMetricFiles(
   return { host: file('mms_metrics.log'), model: file('model_metrics.log') };
 }
 
-/** Those that there are. */
+/** The files that are not null. */
 export function present(...files: readonly (LogFile | null)[]): LogFile[] {
   return files.filter((file) => file !== null);
 }

@@ -1,4 +1,4 @@
-/** The server's own log: pino, to stderr, one line per event. Text for people, JSON for machines. */
+/** The server's own log: pino to stderr, one line per event, as text or JSON. */
 import { pino, type Logger } from 'pino';
 import { prettyFactory } from 'pino-pretty';
 import type { LogLevel } from '../options/groups/logs.js';
@@ -7,10 +7,10 @@ import type { OutputWriter } from './output-writer.js';
 
 export type Log = Logger;
 
-/** Lines kept for a reader that has stopped reading; later ones are dropped. */
+/** Bytes of lines kept while the reader does not read; later lines are dropped. */
 const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
 
-/** `writer` null: the lines go to the files only, which get them without colours and with their day. */
+/** `writer` null: lines go to files only. Lines in files have no colours, and have the date. */
 export function createLog(
   format: 'text' | 'json',
   level: LogLevel,
@@ -36,7 +36,7 @@ type Form = (line: string) => string;
 
 const asItIs: Form = (line) => line;
 
-/** The library throws at some fields, such as a `name` that has a `toString`; they may be a client's, and must not end the server. */
+/** pino-pretty throws for some fields, such as a `name` with a `toString`. Clients can send these; they must not end the server. */
 function orAsItIs(pretty: Form): Form {
   return (line) => {
     try {
@@ -47,12 +47,12 @@ function orAsItIs(pretty: Form): Form {
   };
 }
 
-/** The library writes these fields before the message, as they are; they may be a client's, too. */
+/** pino-pretty writes these fields unescaped before the message; clients can send them too. */
 const BEFORE_MESSAGE = ['name', 'pid', 'hostname', 'caller'];
 
 const ON_ONE_LINE = {
   singleLine: true,
-  ignore: '', // the library's own word is `hostname`
+  ignore: '', // the default would be `hostname`
   customPrettifiers: Object.fromEntries(BEFORE_MESSAGE.map((name) => [name, inOneLine])),
 };
 

@@ -1,9 +1,9 @@
-/** A metric as one line of text, in the form that Multi Model Server's log parsers know. */
+/** Formats a metric as a line that log parsers for Multi Model Server understand. */
 import { hostname } from 'node:os';
 import { splitHeaderLines } from '../../protocol/text/header-lines.js';
 import type { Metric } from '../../protocol/wire/messages.js';
 
-/** `Name.Unit:value|#Dimension:value,…|#hostname:…,requestID:…,timestamp:…`; the requests of several calls stand with commas between them. */
+/** `Name.Unit:value|#Dimension:value,…|#hostname:…,requestID:…,timestamp:…`; request ids are separated by commas. */
 export function metricLine(
   metric: Omit<Metric, 'callIds'> & { readonly requestIds: readonly string[] },
   at: Date,
@@ -15,10 +15,10 @@ export function metricLine(
   return `${name}.${unitName(unit)}:${value}|#${dimensions.join(',')}|#${where}`;
 }
 
-/** Asked once: it costs a system call, and there may be a line for every call. */
+/** Read once: it costs a system call, and every call may have a line. */
 export const HOSTNAME = hostname();
 
-/** A unit that is not of this table stands as the app wrote it. */
+/** Names of units; other units are written as the app gave them. */
 const UNIT_NAMES: ReadonlyMap<string, string> = new Map([
   ['', 'unit'],
   ['ms', 'Milliseconds'],

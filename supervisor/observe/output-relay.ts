@@ -1,7 +1,7 @@
 /**
- * The app's own output, promptly, to the server's stdout and stderr: the bare line, or wrapped as JSON with worker
- * and request id. In text a line is shown as it grows, unless another worker's is open. When the reader of our output is slow, the workers' pipes fill up and they wait: nothing is
- * buffered without bound and the front never blocks.
+ * Relays the output of workers to the server's stdout and stderr at once: the bare line, or wrapped as JSON with worker
+ * and request id. In text a line is shown while it grows, unless another worker's line is unfinished. If the reader of our
+ * output is slow, the workers' pipes fill up and they wait: nothing is buffered without bound and the front never blocks.
  */
 import type { Readable } from 'node:stream';
 import { LineSplitter } from './line-splitter.js';
@@ -9,7 +9,7 @@ import type { OutputWriter } from './output-writer.js';
 import type { PrintCopies } from './print-copies.js';
 import { CR, LF, lineEnd, wrapped, type PrintSource, type StreamName } from './prints.js';
 
-/** `text`: as it came. `json`: wrapped. `potassium`: each line behind the words that Potassium put there. */
+/** `text`: unchanged. `json`: wrapped. `potassium`: each line with Potassium's prefix. */
 export type PrintFormat = 'text' | 'json' | 'potassium';
 
 export class OutputRelay {
@@ -17,11 +17,11 @@ export class OutputRelay {
   readonly #workers: () => number;
   readonly #writers: Readonly<Record<StreamName, OutputWriter>>;
   readonly #copies: PrintCopies | null;
-  /** Lines that have begun behind a line of another worker. */
+  /** Streams with an unfinished line that waits for another worker's line to end. */
   readonly #waiting = new Map<OutputWriter, Map<Readable, LineSplitter>>();
   readonly #paused = new Map<OutputWriter, Set<Readable>>();
 
-  /** `workers`: how many there are now to tell apart. `copies`: for files; null: there are none. */
+  /** `workers` returns the current number of workers. `copies` is null without log files. */
   constructor(
     format: PrintFormat,
     workers: () => number,
@@ -40,7 +40,7 @@ export class OutputRelay {
     }
   }
 
-  /** Follows one worker's stream until its end. */
+  /** Relays one worker's stream until its end. */
   attach(stream: Readable, name: StreamName, source: PrintSource): void {
     const writer = this.#writers[name];
     const splitter = new LineSplitter(source.mark, (text, requestId, ended) => {
@@ -69,7 +69,7 @@ export class OutputRelay {
     });
   }
 
-  /** Shows the lines that have begun, the longest waiting first, unless another worker's is open. */
+  /** Shows unfinished lines, the longest waiting first, unless another worker's line is unfinished. */
   #showBegun(writer: OutputWriter): void {
     const waiting = this.#waiting.get(writer) as Map<Readable, LineSplitter>;
     for (const [stream, splitter] of waiting) {
@@ -86,7 +86,7 @@ export class OutputRelay {
     this.#showBegun(writer);
   }
 
-  /** The bytes as they came; if another worker left a line unfinished, that line is ended first. */
+  /** The unchanged bytes; ends the unfinished line of another worker first. */
   #bare(writer: OutputWriter, text: Buffer, stream: Readable, ended: boolean): Buffer {
     const owner = writer.lineOf;
     writer.lineOf = ended ? null : stream;
@@ -123,12 +123,12 @@ export class OutputRelay {
   }
 }
 
-/** Has left a line unfinished that nobody will go on with. */
+/** Owner of an unfinished line whose stream has ended. */
 const ABANDONED = {};
 
 const LINE_END = Buffer.from('\n');
 
-/** `continues`: the first line has its prefix already. */
+/** `continues`: the first line already has its prefix. */
 function prefixLines(text: Buffer, prefix: Buffer, continues: boolean): Buffer {
   const parts: Buffer[] = [];
   for (let start = 0; start < text.length;) {

@@ -1,19 +1,19 @@
 /**
- * The server's stdout or stderr. Keeps order, never blocks the front and never fails it: what can no longer be
- * written (the reader has gone, the disk is full) is dropped. `write` returns false when the caller should wait for
+ * Writes to the server's stdout or stderr. Keeps order, never blocks the front and never fails: output that can no longer
+ * be written (the reader has ended, the disk is full) is dropped. `write` returns false if the caller should wait for
  * `drain`.
  */
 import { fstatSync, write } from 'node:fs';
 import { Writable } from 'node:stream';
 import type { StatusLine } from './status-line.js';
 
-/** One write behind another waits this long when a terminal or a shared descriptor cannot take more now. */
+/** Pause before a write is retried on a terminal or a shared descriptor that cannot take more now. */
 const RETRY_MS = 10;
 
 export class OutputWriter extends Writable {
-  /** The source whose line is unfinished, so that no other may go on in it; null at the start of a line. */
+  /** The source of the unfinished line, which no other may continue; null at the start of a line. */
   lineOf: object | null = null;
-  /** The line that stands below everything printed here; null where there is none, as anywhere but on a terminal. */
+  /** The status line below all output; null except on a terminal. */
   statusLine: StatusLine | null = null;
   readonly #send: (data: Buffer, done: () => void) => void;
 
@@ -33,7 +33,7 @@ export class OutputWriter extends Writable {
     this._write(data, 'utf8', done);
   }
 
-  /** Writes whole lines, behind the end of a line that somebody left unfinished, who is told with `lineEnd`. */
+  /** Writes whole lines. Ends an unfinished line first, and then emits `lineEnd`. */
   writeLines(lines: string): void {
     if (this.lineOf === null) {
       this.write(lines);
@@ -44,7 +44,7 @@ export class OutputWriter extends Writable {
     this.emit('lineEnd');
   }
 
-  /** Resolves once everything is out, at the latest after `limitMs`: a reader that has stopped must not hold us. */
+  /** Resolves once everything is written, at the latest after `limitMs`, because a reader may have stopped reading. */
   flush(limitMs: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, limitMs);
@@ -62,16 +62,16 @@ function isPipe(fd: number): boolean {
 }
 
 /**
- * Through Node's own stream, which never blocks on a pipe. A blocking write in a thread would: nothing, `exit`
- * included, gets past it while the reader does not read.
+ * Writes through Node's own stream, which never blocks on a pipe. A blocking write in a thread would prevent everything,
+ * even `exit`, while the reader does not read.
  */
 function toPipe(fd: 1 | 2): (data: Buffer, done: () => void) => void {
   const stream = fd === 1 ? process.stdout : process.stderr;
-  stream.on('error', () => {}); // told to `done` as well
+  stream.on('error', () => {}); // `done` gets the error as well
   return (data, done) => stream.write(data, () => done());
 }
 
-/** A file, a terminal or a device. */
+/** Writes to a file, a terminal or a device. */
 function toFile(fd: number, data: Buffer, offset: number, done: () => void): void {
   write(fd, data, offset, (error, written) => {
     if (error?.code === 'EAGAIN') setTimeout(() => toFile(fd, data, offset, done), RETRY_MS);

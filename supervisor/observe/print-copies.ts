@@ -1,6 +1,6 @@
 /**
- * What workers print, once more, in whole lines for files. In text each line says when it came and from whom: in a file
- * the lines of all workers stand together.
+ * Copies the prints of workers to files, in whole lines. In text each line has its time and worker, because a file contains
+ * the lines of all workers.
  */
 import { LineSplitter } from './line-splitter.js';
 import type { LogFile } from './log-file.js';
@@ -15,7 +15,7 @@ export class PrintCopies {
     this.#files = files;
   }
 
-  /** Takes the bytes of one worker's stream until its end. */
+  /** Returns a receiver for the bytes of one worker's stream. */
   of(name: StreamName, source: PrintSource): Pick<LineSplitter, 'push' | 'end'> {
     return new LineSplitter(source.mark, (text, requestId) => {
       const lines =

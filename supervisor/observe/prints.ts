@@ -1,20 +1,20 @@
-/** What a worker prints: whose it is, and how it looks to a machine. */
+/** Attribution of a worker's prints, and their form in JSON. */
 
 export type StreamName = 'stdout' | 'stderr';
 
 export interface PrintSource {
-  /** The model's name while there are several to tell apart, else empty. */
+  /** The model's name if the server has several models, else empty. */
   label(): string;
   readonly worker: number;
   readonly mark: string;
-  /** The call that a print belongs to when the output does not say. */
+  /** The call of a print without a mark; empty if unknown. */
   runningRequestId(): string;
 }
 
 export const LF = 0x0a;
 export const CR = 0x0d;
 
-/** A JSON line for each line that is not empty. */
+/** Returns a JSON line for each non-empty line. */
 export function wrapped(
   stream: StreamName,
   text: Buffer,
@@ -38,7 +38,7 @@ export function wrapped(
   return lines;
 }
 
-/** Where the line that starts at `from` ends, its end not included. */
+/** Index of the line end (or the end of `text`) of the line that starts at `from`. */
 export function lineEnd(text: Buffer, from: number): number {
   let end = from;
   while (end < text.length && text[end] !== LF && text[end] !== CR) end += 1;

@@ -1,6 +1,5 @@
 /**
- * A line at the bottom of a terminal that changes while something lasts. Whatever else is printed there goes above
- * it, and a line that somebody has left unfinished is never drawn over.
+ * A line of progress at the bottom of a terminal. Other output goes above it, and it never overwrites an unfinished line.
  */
 const LINE_FEED = 0x0a;
 
@@ -8,12 +7,12 @@ const LINE_FEED = 0x0a;
 const CLEAR = '\r\x1b[2K';
 
 export class StatusLine {
-  /** The line, without its end; empty: there is none. The next output shows it, if only an empty one. */
+  /** The line, without its end; empty for none. Shown with the next write, which may be empty. */
   text = '';
   #isShown = false;
   #isMidLine = false;
 
-  /** The bytes for the terminal: `data`, with the line taken away before it and shown behind it. */
+  /** The bytes for the terminal: clears the line, writes `data`, and shows the line again. */
   around(data: Buffer): Buffer {
     if (data.length > 0) this.#isMidLine = data.at(-1) !== LINE_FEED;
     const before = this.#isShown ? CLEAR : '';

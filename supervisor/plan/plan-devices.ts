@@ -23,15 +23,20 @@ export async function findDevices(
   stop: AbortSignal | undefined,
 ): Promise<{ devices: Devices; problems: readonly string[] }> {
   const needsNoGpu = wishes.every(({ gpus }) => gpus === 'none');
-  const { gpus, said, problem } = await (needsNoGpu ? NOT_ASKED : discoverGpus(process.env, stop));
-  const devices = new Devices({ found: gpus, said, ...inheritedMask(process.env), cores: availableCores() });
+  const { gpus, result: said, problem } = await (needsNoGpu ? NOT_ASKED : discoverGpus(process.env, stop));
+  const devices = new Devices({
+    found: gpus,
+    result: said,
+    ...inheritedMask(process.env),
+    cores: availableCores(),
+  });
   return {
     devices,
     problems: problem === null ? [] : [`GPU discovery: ${asClause(problem)}; continuing without`],
   };
 }
 
-const NOT_ASKED: Discovery = { gpus: [], problem: null, said: 'none was looked for' };
+const NOT_ASKED: Discovery = { gpus: [], problem: null, result: 'none was looked for' };
 
 /** The program that started this process may have left it only some of the devices. ROCm reads CUDA's variable too. */
 function inheritedMask(env: NodeJS.ProcessEnv): { inheritedMask: string | undefined; maskVariable: string } {

@@ -6,7 +6,7 @@ const TWO_CARDS = `0, GPU-aaaa, 40960, 1024, 37, NVIDIA A100-SXM4-40GB
 1, GPU-bbbb, 15360, [N/A], [N/A], Tesla T4, revised
 `;
 
-test('parseUsage reads MiB and percent, and leaves out what is not known of a card', () => {
+test('parseUsage reads MiB and percent, and returns null for unknown figures', () => {
   assert.deepEqual(parseUsage(TWO_CARDS), [
     {
       index: '0',
@@ -27,6 +27,6 @@ test('parseUsage reads MiB and percent, and leaves out what is not known of a ca
   ]);
 });
 
-test('parseUsage finds no card in other words', () => {
+test('parseUsage finds no card in other text', () => {
   assert.deepEqual(parseUsage('No devices were found\n'), []);
 });

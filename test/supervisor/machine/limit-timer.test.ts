@@ -3,13 +3,13 @@ import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
 import { startLimit } from '../../../supervisor/machine/limit-timer.js';
 
-/** Nothing runs in this process for so long. */
+/** Blocks this process. */
 function standStill(ms: number): void {
   const endMs = performance.now() + ms;
   while (performance.now() < endMs);
 }
 
-test('a limit that is over while the process runs acts at once', (t) => {
+test('a limit that ends while the process runs acts at once', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let acted = false;
   startLimit(5000, () => (acted = true));
@@ -19,7 +19,7 @@ test('a limit that is over while the process runs acts at once', (t) => {
   assert.equal(acted, true);
 });
 
-test('a limit that was over while the process stood still acts after what can be read', async () => {
+test('a limit that ended while the process was blocked acts after pending input was read', async () => {
   const child = new PassThrough();
   const order: string[] = [];
   child.on('data', () => order.push('read'));
@@ -35,7 +35,7 @@ test('a limit that was over while the process stood still acts after what can be
   assert.deepEqual(order, ['read', 'limit']);
 });
 
-test('a limit that was over is stopped by what is read in the same turn', async () => {
+test('a late limit is stopped by input that is read in the same turn of the event loop', async () => {
   let acted = false;
   const limit = startLimit(5, () => (acted = true));
   const later = new Promise<void>((resolve) => startLimit(5, resolve));

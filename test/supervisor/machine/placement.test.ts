@@ -22,7 +22,7 @@ const MACHINE: PlacementInput = {
   gpus: null,
   workersPerGpu: null,
   found: [],
-  said: 'nvidia-smi was not found',
+  result: 'nvidia-smi was not found',
   inheritedMask: undefined,
   cores: 8,
 };
@@ -74,7 +74,7 @@ for (const [what, input, devices, threads] of ROWS) {
   });
 }
 
-test('a worker sees only its GPU, counted as nvidia-smi counts', () => {
+test('a worker sees only its GPU, by the index of nvidia-smi', () => {
   const [, second] = placeWorkers({ ...MACHINE, found: FOUR.slice(0, 2) });
   assert.equal(second?.gpu, '1');
   assert.deepEqual(second.env, {
@@ -84,7 +84,7 @@ test('a worker sees only its GPU, counted as nvidia-smi counts', () => {
   });
 });
 
-test('--gpus none hides every GPU; without it nothing is hidden that nvidia-smi does not know', () => {
+test('--gpus none hides every GPU; without it, GPUs that nvidia-smi does not list stay visible', () => {
   const [hidden] = placeWorkers({ ...MACHINE, found: FOUR, gpus: 'none' });
   assert.deepEqual(hidden?.env, { CUDA_VISIBLE_DEVICES: '', HIP_VISIBLE_DEVICES: '' });
   const [plain] = placeWorkers(MACHINE);
@@ -94,13 +94,9 @@ test('--gpus none hides every GPU; without it nothing is hidden that nvidia-smi 
 for (const [what, input, message] of [
   ['--workers on a machine with GPUs', { found: FOUR, workers: 2 }, /--workers-per-gpu.*--gpus none/],
   ['--workers-per-gpu without GPUs', { workersPerGpu: 2 }, /no GPU was found.*--workers/],
-  [
-    '--gpus all without GPUs',
-    { gpus: 'all' },
-    /no GPU was found here: nvidia-smi was not found\. .*--gpus none/,
-  ],
-  ['--gpus 0 without GPUs', { gpus: '0' }, /no GPU was found here: nvidia-smi was not found\. .*--gpus none/],
-  ['--gpus with an id, without GPUs', { gpus: 'GPU-a' }, /no GPU was found here.*--gpus none/],
+  ['--gpus all without GPUs', { gpus: 'all' }, /no GPU was found: nvidia-smi was not found\. .*--gpus none/],
+  ['--gpus 0 without GPUs', { gpus: '0' }, /no GPU was found: nvidia-smi was not found\. .*--gpus none/],
+  ['--gpus with an id, without GPUs', { gpus: 'GPU-a' }, /no GPU was found.*--gpus none/],
   [
     '--gpus all under an empty mask',
     { found: FOUR, gpus: 'all', inheritedMask: '' },
@@ -115,7 +111,7 @@ for (const [what, input, message] of [
   ['an id that is not there', { found: FOUR, gpus: 'GPU-f' }, /no such GPU/],
   ['the start of several ids', { found: FOUR, gpus: 'GPU-' }, /start of 4 ids/],
 ] as const) {
-  test(`placeWorkers refuses ${what}, and says what to do`, () => {
+  test(`placeWorkers refuses ${what}, with a remedy`, () => {
     assert.throws(
       () => placeWorkers({ ...MACHINE, ...input }),
       (error) => error instanceof ServeError && error.code === 'SERVE_CONFIG' && message.test(error.message),

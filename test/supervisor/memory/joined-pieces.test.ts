@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { JoinedPieces } from '../../../supervisor/memory/joined-pieces.js';
 
-test('what is seen and what is taken are the pieces in their order, and nothing is left', () => {
+test('view and take return the pieces in order, and take leaves nothing', () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 3000 }), { maxLength: 8 }), (pieces) => {
       const joined = new JoinedPieces();
@@ -16,7 +16,7 @@ test('what is seen and what is taken are the pieces in their order, and nothing 
   );
 });
 
-test('what was taken is not changed by what is added next', () => {
+test('taken bytes are not changed by later pieces', () => {
   const joined = new JoinedPieces();
   joined.add(Buffer.from('first'));
   const taken = joined.take();

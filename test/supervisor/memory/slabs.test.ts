@@ -4,7 +4,7 @@ import { MIN_SLAB_BYTES, Slabs } from '../../../supervisor/memory/slabs.js';
 
 const MIB = 1024 * 1024;
 
-test('a slab that was given back serves the next body of about its size', () => {
+test('a released slab is reused for the next body of similar size', () => {
   const slabs = new Slabs();
   const first = slabs.take(10 * MIB - 5);
   assert.equal(first.buffer.length, 10 * MIB - 5);
@@ -14,7 +14,7 @@ test('a slab that was given back serves the next body of about its size', () => 
   assert.equal(second.buffer.length, 10 * MIB);
 });
 
-test('two bodies at a time never share memory', () => {
+test('two leases at the same time never share memory', () => {
   const slabs = new Slabs();
   const first = slabs.take(MIB);
   assert.notEqual(slabs.take(MIB).buffer.buffer, first.buffer.buffer);
@@ -24,7 +24,7 @@ test('two bodies at a time never share memory', () => {
   assert.notEqual(slabs.take(MIB).buffer.buffer, first.buffer.buffer);
 });
 
-test('a small body is no slab', () => {
+test('a small body gets no slab', () => {
   const slabs = new Slabs();
   const small = slabs.take(MIN_SLAB_BYTES - 1);
   assert.equal(small.buffer.length, MIN_SLAB_BYTES - 1);
@@ -52,7 +52,7 @@ test('no more than 64 MiB are kept, and for 10 s', (t) => {
   assert.equal(slabs.freeBytes, MIB);
 });
 
-test('tells when large bodies come, and when none came for 10 s', (t) => {
+test('onUse reports when large bodies arrive, and when none has arrived for 10 s', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const told: boolean[] = [];
   const slabs = new Slabs();
@@ -67,7 +67,7 @@ test('tells when large bodies come, and when none came for 10 s', (t) => {
   assert.deepEqual(told, [true, false, true]);
 });
 
-test('a slab that comes back to an idle server is not kept', (t) => {
+test('a slab that is released on an idle server is not kept', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const slabs = new Slabs();
   const late = slabs.take(MIB);

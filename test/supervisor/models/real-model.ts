@@ -69,7 +69,7 @@ export class RealModel {
     const guard = new OrphanGuard(() => {});
     const { gpus = [] } = given;
     this.devices =
-      given.devices ?? new Devices({ found: gpus, said: 'a test', inheritedMask: undefined, cores: 4 });
+      given.devices ?? new Devices({ found: gpus, result: 'a test', inheritedMask: undefined, cores: 4 });
     this.model = new Model(
       spec,
       {

@@ -23,7 +23,7 @@ function written(writableLength = 0): Written {
   return { shown, kept, writer, file };
 }
 
-test('the lines of a turn leave together, for people with the time of day, for files with the date', async () => {
+test('lines of one turn of the event loop are written together, with the date in files only', async () => {
   const { shown, kept, writer, file } = written();
   const log = new LineLog('text', writer, [file]);
   log.info('one');
@@ -41,7 +41,7 @@ test('the lines of a turn leave together, for people with the time of day, for f
   );
 });
 
-test('as JSON the fields stand beside the text', async () => {
+test('in JSON the fields are properties beside the text', async () => {
   const { shown, writer } = written();
   new LineLog('json', writer, []).info('a "b"', { worker: 1 });
   await nextTurn();
@@ -50,14 +50,14 @@ test('as JSON the fields stand beside the text', async () => {
   assert.ok(!Number.isNaN(Date.parse(time)));
 });
 
-test('a reader that has stopped reading is sent no more; a file is', async () => {
+test('a reader that has stopped reading gets no more lines; a file does', async () => {
   const { shown, kept, writer, file } = written(5 * 1024 ** 2);
   new LineLog('text', writer, [file]).info('one');
   await nextTurn();
   assert.deepEqual([shown.length, kept.length], [0, 1]);
 });
 
-test('without anybody to write to nothing is gathered', async () => {
+test('without a writer and files no lines are kept', async () => {
   const log = new LineLog('text', null, []);
   assert.equal(log.isWanted, false);
   log.info('one');

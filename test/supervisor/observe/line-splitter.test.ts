@@ -15,7 +15,7 @@ interface Text {
   readonly ended: boolean;
 }
 
-/** What comes out of the stream cut at the given places. */
+/** The output for the stream split at the given offsets. */
 function split(stream: Buffer, cuts: readonly number[], mark = MARK): Text[] {
   const texts: Text[] = [];
   const splitter = new LineSplitter(mark, (text, id, ended) =>
@@ -30,7 +30,7 @@ function split(stream: Buffer, cuts: readonly number[], mark = MARK): Text[] {
   return texts;
 }
 
-/** Neighbours joined that belong to one call: where a stream is cut decides only where texts are cut. */
+/** Joins neighbouring texts of one call, because the splits of the stream only decide where texts are split. */
 function byCall(texts: readonly Text[]): (readonly [id: string | null, text: string])[] {
   const joined: [string | null, string][] = [];
   for (const { id, text } of texts) {
@@ -41,7 +41,7 @@ function byCall(texts: readonly Text[]): (readonly [id: string | null, text: str
   return joined;
 }
 
-/** Every text that is announced as whole ends with a line end, every other one does not. */
+/** Every text that is reported as ended has a line end, every other one has none. */
 function assertEnds(texts: readonly Text[]): void {
   for (const { text, ended } of texts) assert.equal(/[\r\n]$/.test(text), ended, JSON.stringify(text));
 }
@@ -71,7 +71,7 @@ test('LineSplitter follows marks and line ends byte by byte', () => {
   assertEnds(texts);
 });
 
-test('LineSplitter follows marks and line ends wherever two cuts fall, in the middle of a mark too', () => {
+test('LineSplitter follows marks and line ends for any two splits, even inside a mark', () => {
   for (let first = 0; first <= STREAM.length; first += 1) {
     for (let second = first; second <= STREAM.length; second += 1) {
       assert.deepEqual(byCall(split(STREAM, [first, second])), EXPECTED, `cut at ${first} and ${second}`);
@@ -79,10 +79,10 @@ test('LineSplitter follows marks and line ends wherever two cuts fall, in the mi
   }
 });
 
-test('everything printed, marked or not, comes out once, in order, under its own call', () => {
+test('LineSplitter emits all output once, in order, for the right call', () => {
   const print = fc.record({
     id: fc.constantFrom('', 'call-a', 'call-b'),
-    // What a mark is made of, among the rest: a print may hold half of one.
+    // Includes parts of marks: a print may contain half a mark.
     text: fc.array(fc.constantFrom('\n', '\r', 'x', '\u001b', 'banana', MARK, A.slice(0, 5), 'ü'), {
       maxLength: 6,
     }),
@@ -102,7 +102,7 @@ test('everything printed, marked or not, comes out once, in order, under its own
   );
 });
 
-test('without a mark nothing is taken for one, and any bytes come out as they went in', () => {
+test('without a mark LineSplitter finds none, and emits any bytes unchanged', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 64 }), fc.nat(64), (bytes, cut) => {
       const stream = Buffer.concat([Buffer.from(A), bytes]);
@@ -113,7 +113,7 @@ test('without a mark nothing is taken for one, and any bytes come out as they we
   );
 });
 
-test('a line that does not end is passed on in parts, whole characters each, and memory stays bounded', () => {
+test('a line without an end is emitted in parts of whole characters, so memory stays bounded', () => {
   const stream = Buffer.from('\u{1F34C}'.repeat(100_000)); // 400,000 bytes
   const parts: Buffer[] = [];
   let fed = 0;

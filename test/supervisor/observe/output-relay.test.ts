@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { OutputRelay, type PrintFormat } from '../../../supervisor/observe/output-relay.js';
 import type { OutputWriter } from '../../../supervisor/observe/output-writer.js';
 
-/** Takes whatever is written, and keeps it. */
+/** Collects all written bytes. */
 class Written extends EventEmitter {
   text = '';
   lineOf: object | null = null;
@@ -15,7 +15,7 @@ class Written extends EventEmitter {
   }
 }
 
-/** A relay of some workers; `print` as worker 0 unless told, `running` is the call that runs in each. */
+/** A relay of some workers; `print` prints as worker 0 by default, `running` is the call that runs in each. */
 function relayOf(format: PrintFormat, workers: number, label = '') {
   const stdout = new Written();
   const writer = stdout as unknown as OutputWriter;
@@ -37,7 +37,7 @@ function relayOf(format: PrintFormat, workers: number, label = '') {
   return { stdout, running, print, printBytes, end };
 }
 
-test('potassium, one worker: lines of a call carry its id, others nothing', () => {
+test('potassium, one worker: lines of a call have its id, others no prefix', () => {
   const { stdout, running, print } = relayOf('potassium', 1);
   print('loading\n');
   running[0] = 'r1';
@@ -47,7 +47,7 @@ test('potassium, one worker: lines of a call carry its id, others nothing', () =
   assert.equal(stdout.text, 'loading\n[requestID r1] a\n[requestID r1] b\nidle\n');
 });
 
-test('potassium, several workers: every line says whose it is', () => {
+test('potassium, several workers: every line names its worker', () => {
   const { stdout, running, print } = relayOf('potassium', 2);
   print('loading\n', 1);
   running[1] = 'r1';
@@ -55,13 +55,13 @@ test('potassium, several workers: every line says whose it is', () => {
   assert.equal(stdout.text, '[worker 1] loading\n[worker 1, requestID r1] a\n');
 });
 
-test('potassium, several models: every line says of which model its worker is', () => {
+test('potassium, several models: every line names model and worker', () => {
   const { stdout, print } = relayOf('potassium', 2, 'digits');
   print('loading\n', 1);
   assert.equal(stdout.text, '[worker digits/1] loading\n');
 });
 
-test('json names the model of a print only among several', () => {
+test('json names the model of a print only if there are several', () => {
   for (const [label, model] of [
     ['', undefined],
     ['digits', 'digits'],
@@ -98,7 +98,7 @@ test('text: a line is shown as it grows', () => {
   assert.equal(stdout.text, 'Loading... done\nnext');
 });
 
-test('text: a line that begins while another worker\u2019s is open waits for its end, whole lines end it', () => {
+test('text: a line that begins while another worker\u2019s is unfinished waits; whole lines end the unfinished one', () => {
   const { stdout, print } = relayOf('text', 3);
   print('a1 ', 0);
   print('b1 ', 1);
@@ -112,7 +112,7 @@ test('text: a line that begins while another worker\u2019s is open waits for its
   assert.equal(stdout.text, 'a1 a2\nb1 \nc1 c2\nb2\n');
 });
 
-test('text: a worker that ends within a line leaves it to nobody, and holds up none', () => {
+test('text: an unfinished line of a worker that ended does not block other workers', () => {
   const { stdout, print, end } = relayOf('text', 2);
   print('half a li', 0);
   print('other', 1);
@@ -120,7 +120,7 @@ test('text: a worker that ends within a line leaves it to nobody, and holds up n
   assert.equal(stdout.text, 'half a li\nother');
 });
 
-test('text: a character that is cut is not shown before it is whole', () => {
+test('text: an incomplete character is not shown before its rest arrives', () => {
   const { stdout, printBytes } = relayOf('text', 2);
   const banana = Buffer.from('x\u{1F34C}');
   printBytes(banana.subarray(0, 3));
@@ -129,7 +129,7 @@ test('text: a character that is cut is not shown before it is whole', () => {
   assert.equal(stdout.text, 'x\u{1F34C}');
 });
 
-test('potassium and json: a line that has begun waits for its end, its prefix needs the whole of it', () => {
+test('potassium and json: an unfinished line waits for its end', () => {
   for (const format of ['potassium', 'json'] as const) {
     const { stdout, print } = relayOf(format, 2);
     print('begun');
@@ -137,7 +137,7 @@ test('potassium and json: a line that has begun waits for its end, its prefix ne
   }
 });
 
-test('text: what was printed is what comes out', () => {
+test('text: output is unchanged', () => {
   const { stdout, running, print } = relayOf('text', 2);
   running[0] = 'r1';
   print('a\nb\r\n');

@@ -4,17 +4,17 @@ import { StatusLine } from '../../../supervisor/observe/status-line.js';
 
 const CLEAR = '\r\x1b[2K';
 
-/** What the terminal gets for each of these outputs. */
+/** The bytes that the terminal gets for each of these outputs. */
 function outputs(line: StatusLine, ...datas: string[]): string[] {
   return datas.map((data) => line.around(Buffer.from(data)).toString());
 }
 
-test('without a status line everything is printed as it is', () => {
+test('without a status line output is unchanged', () => {
   const line = new StatusLine();
   assert.deepEqual(outputs(line, 'a\n', 'b', '', 'c\n'), ['a\n', 'b', '', 'c\n']);
 });
 
-test('a status line is shown, changes in its place, gives way to what is printed, and goes', () => {
+test('a status line is shown, updated in place, moved below other output, and removed', () => {
   const line = new StatusLine();
   line.text = 'loading 1 s';
   assert.deepEqual(outputs(line, ''), ['loading 1 s']);
@@ -24,7 +24,7 @@ test('a status line is shown, changes in its place, gives way to what is printed
   assert.deepEqual(outputs(line, '', 'ready\n'), [CLEAR, 'ready\n']);
 });
 
-test('a line that somebody has left unfinished is not drawn over', () => {
+test('an unfinished line is not overwritten', () => {
   const line = new StatusLine();
   assert.deepEqual(outputs(line, 'Loading… '), ['Loading… ']);
   line.text = 'still starting';

@@ -28,7 +28,7 @@ test('parseList reads cards', () => {
   assert.equal(gpus[0].card, gpus[0].uuid);
 });
 
-test('parseList: a card cut in slices is its slices', () => {
+test('parseList returns the slices of a divided card instead of the card', () => {
   assert.deepEqual(
     parseList(SLICED).map(({ index, uuid, card }) => [index, uuid, card]),
     [
@@ -53,14 +53,14 @@ test('without nvidia-smi there is no GPU and no problem', async () => {
   assert.deepEqual(await discoverGpus({ PATH: '/nowhere' }), { gpus: [], problem: null, said });
 });
 
-test('a fake nvidia-smi is asked with -L', async (t) => {
+test('nvidia-smi is run with -L', async (t) => {
   const env = withNvidiaSmi(t, `[ "$1" = -L ] && cat <<'END'\n${TWO_CARDS}END\n`);
   const { gpus, problem } = await discoverGpus(env);
   assert.equal(problem, null);
   assert.equal(gpus.length, 2);
 });
 
-test('an nvidia-smi that fails is a problem in its own words', async (t) => {
+test('the problem of a failing nvidia-smi has its message', async (t) => {
   const env = withNvidiaSmi(
     t,
     'echo "NVIDIA-SMI has failed because it couldn\'t talk to the driver."; exit 9\n',
@@ -70,7 +70,7 @@ test('an nvidia-smi that fails is a problem in its own words', async (t) => {
   assert.match(problem ?? '', /exit code 9.*couldn't talk to the driver/);
 });
 
-// The test has less time than the child that hangs.
+// The limit of the test is shorter than the hanging child.
 test(
   'an nvidia-smi that hangs is not waited for, not even for a child that keeps its output open',
   { timeout: 20_000 },
@@ -82,7 +82,7 @@ test(
   },
 );
 
-/** An environment whose PATH starts with an `nvidia-smi` of this shell script. */
+/** An environment whose PATH begins with an `nvidia-smi` that is this shell script. */
 function withNvidiaSmi(t: TestContext, script: string): NodeJS.ProcessEnv {
   const folder = mkdtempSync(join(tmpdir(), 'banana-gpu-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));

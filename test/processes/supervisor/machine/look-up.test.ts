@@ -1,4 +1,4 @@
-/** Names to addresses, by a real process that may be killed. */
+/** Look-ups of host names in a real process that may be killed. */
 import assert from 'node:assert/strict';
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -8,7 +8,7 @@ import { LookUp } from '../../../../supervisor/machine/look-up.js';
 
 const PROGRAM = new URL('../../../../supervisor/machine/look-up-process.js', import.meta.url);
 
-/** Its processes are kept, the last one last. */
+/** A LookUp that records its processes, the latest last. */
 function newLookUp(t: TestContext): { lookUp: LookUp; processes: ChildProcess[] } {
   const processes: ChildProcess[] = [];
   const lookUp = new LookUp(() => {
@@ -20,7 +20,7 @@ function newLookUp(t: TestContext): { lookUp: LookUp; processes: ChildProcess[] 
   return { lookUp, processes };
 }
 
-/** Idle, it keeps nobody awake; who waits for its end has to. */
+/** An idle process does not keep the test alive, so a test that awaits its end must. */
 function endOf(child: ChildProcess): Promise<unknown> {
   child.ref();
   return once(child, 'exit');
@@ -40,7 +40,7 @@ function ask(lookUp: LookUp, name: string, options: { all?: boolean; family?: 4 
   });
 }
 
-test('a connection is made to a name, as with the look-up of Node', async (t) => {
+test('net.connect connects to a name as with the look-up of Node', async (t) => {
   const { lookUp, processes } = newLookUp(t);
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -54,22 +54,22 @@ test('a connection is made to a name, as with the look-up of Node', async (t) =>
   assert.equal(processes.length, 1, 'one process answers them all');
 });
 
-test('one address or all, of the family that is asked for', async (t) => {
+test('lookup returns one address or all, of the requested family', async (t) => {
   const { lookUp } = newLookUp(t);
   assert.equal((await ask(lookUp, 'localhost', { family: 4 })).address, '127.0.0.1');
   const all = await ask(lookUp, 'localhost', { family: 4, all: true });
   assert.deepEqual((all.address as object[])[0], { address: '127.0.0.1', family: 4 });
 });
 
-test('a name that is refused gives the error that Node gives', async (t) => {
+test('a name that cannot be resolved fails with the error of Node', async (t) => {
   const { lookUp } = newLookUp(t);
-  const name = `${'x'.repeat(64)}.test`; // a label has 63 characters at most: no name server is asked
+  const name = `${'x'.repeat(64)}.test`; // a label has at most 63 characters, so no name server gets a query
   const { code, message } = await ask(lookUp, name);
   assert.match(String(code), /^E/);
   assert.equal(message, `getaddrinfo ${code} ${name}`);
 });
 
-test('the death of the process fails what it was asked; the next look-up starts another', async (t) => {
+test('the death of the process fails its look-ups; the next one starts another process', async (t) => {
   const { lookUp, processes } = newLookUp(t);
   await ask(lookUp, 'localhost');
   processes[0]?.kill('SIGSTOP');
@@ -80,7 +80,7 @@ test('the death of the process fails what it was asked; the next look-up starts 
   assert.equal(processes.length, 2);
 });
 
-test('no process to be had: the look-up fails with the reason, and is no exception', async () => {
+test('if the process cannot be started, the look-up fails with the reason and does not throw', async () => {
   const lookUp = new LookUp(() => {
     throw Object.assign(new Error('spawn EAGAIN'), { code: 'EAGAIN' });
   });

@@ -1,4 +1,4 @@
-/** A file of log lines: what is in it, and what becomes of a server that cannot write it. */
+/** A log file: its contents, and the behaviour if it cannot be written. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -17,30 +17,26 @@ function troubleOf(): { told: string[]; onTrouble: (text: string) => void } {
   return { told, onTrouble: (text) => told.push(text) };
 }
 
-test(
-  'a log file gets lines in their order, behind those that it holds, in a folder that is made',
-  LIMIT,
-  async (t) => {
-    const path = join(appFolder(t, {}), 'logs/today/mms_log.log');
-    const { told, onTrouble } = troubleOf();
-    for (const round of ['a', 'b']) {
-      const file = new LogFile(path, onTrouble);
-      for (let i = 0; i < 100; i += 1) file.writeLines(`${round} ${i}\n`);
-      await file.close(NEVER_MS);
-    }
-    const lines = ['a', 'b'].flatMap((round) => Array.from({ length: 100 }, (_, i) => `${round} ${i}`));
-    assert.equal(readFileSync(path, 'utf8'), `${lines.join('\n')}\n`);
-    assert.equal(statSync(path).mode & 0o007, 0, 'others do not read it');
-    assert.deepEqual(told, []);
-  },
-);
+test('a log file gets lines in order, after existing ones, in a folder that is created', LIMIT, async (t) => {
+  const path = join(appFolder(t, {}), 'logs/today/mms_log.log');
+  const { told, onTrouble } = troubleOf();
+  for (const round of ['a', 'b']) {
+    const file = new LogFile(path, onTrouble);
+    for (let i = 0; i < 100; i += 1) file.writeLines(`${round} ${i}\n`);
+    await file.close(NEVER_MS);
+  }
+  const lines = ['a', 'b'].flatMap((round) => Array.from({ length: 100 }, (_, i) => `${round} ${i}`));
+  assert.equal(readFileSync(path, 'utf8'), `${lines.join('\n')}\n`);
+  assert.equal(statSync(path).mode & 0o007, 0, 'other users cannot read it');
+  assert.deepEqual(told, []);
+});
 
 for (const [what, place, why] of [
-  ['a folder that cannot be made', 'file.txt/mms_log.log', /ENOTDIR/],
+  ['a folder that cannot be created', 'file.txt/mms_log.log', /ENOTDIR/],
   ['a folder in its place', 'folder', /EISDIR/],
-  ['a pipe that nobody reads', 'pipe', /ENXIO/],
+  ['a pipe without a reader', 'pipe', /ENXIO/],
 ] as const)
-  test(`${what} is told once, and costs nothing but the lines`, LIMIT, async (t) => {
+  test(`${what} is reported once, and only lines are lost`, LIMIT, async (t) => {
     const folder = appFolder(t, { 'folder/a.txt': '' });
     writeFileSync(join(folder, 'file.txt'), '');
     execFileSync('mkfifo', [join(folder, 'pipe')]);
@@ -55,7 +51,7 @@ for (const [what, place, why] of [
   });
 
 test(
-  'a full disk is told once, however many lines are lost',
+  'a full disk is reported once, however many lines are lost',
   { ...LIMIT, skip: process.platform !== 'linux' },
   async () => {
     const { told, onTrouble } = troubleOf();
@@ -66,11 +62,11 @@ test(
     }
     await file.close(NEVER_MS);
     assert.equal(told.length, 1);
-    assert.match(told[0] as string, /^\/dev\/full: .*ENOSPC/);
+    assert.match(told[0] as string, /^lines are lost because \/dev\/full cannot be written: .*ENOSPC/);
   },
 );
 
-test('what waits for a file is bounded', LIMIT, async (t) => {
+test('lines that wait for a slow file are bounded', LIMIT, async (t) => {
   const path = join(appFolder(t, {}), 'mms_log.log');
   const { told, onTrouble } = troubleOf();
   const file = new LogFile(path, onTrouble);
@@ -79,5 +75,5 @@ test('what waits for a file is bounded', LIMIT, async (t) => {
   await file.close(NEVER_MS);
   assert.equal(statSync(path).size, 4 * megabyte.length);
   assert.equal(told.length, 1);
-  assert.match(told[0] as string, /the disk does not keep up$/);
+  assert.match(told[0] as string, /the disk is too slow$/);
 });
