@@ -23,10 +23,10 @@ export async function findDevices(
   stop: AbortSignal | undefined,
 ): Promise<{ devices: Devices; problems: readonly string[] }> {
   const needsNoGpu = wishes.every(({ gpus }) => gpus === 'none');
-  const { gpus, result: said, problem } = await (needsNoGpu ? NOT_ASKED : discoverGpus(process.env, stop));
+  const { gpus, result, problem } = await (needsNoGpu ? NOT_ASKED : discoverGpus(process.env, stop));
   const devices = new Devices({
     found: gpus,
-    result: said,
+    result,
     ...inheritedMask(process.env),
     cores: availableCores(),
   });

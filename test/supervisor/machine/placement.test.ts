@@ -109,7 +109,7 @@ for (const [what, input, message] of [
     /no such GPU.*inherited/,
   ],
   ['an id that is not there', { found: FOUR, gpus: 'GPU-f' }, /no such GPU/],
-  ['the start of several ids', { found: FOUR, gpus: 'GPU-' }, /start of 4 ids/],
+  ['the start of several ids', { found: FOUR, gpus: 'GPU-' }, /4 ids begin like this/],
 ] as const) {
   test(`placeWorkers refuses ${what}, with a remedy`, () => {
     assert.throws(

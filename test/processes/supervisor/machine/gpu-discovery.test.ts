@@ -49,8 +49,8 @@ for (const text of [
 }
 
 test('without nvidia-smi there is no GPU and no problem', async () => {
-  const said = 'nvidia-smi was not found';
-  assert.deepEqual(await discoverGpus({ PATH: '/nowhere' }), { gpus: [], problem: null, said });
+  const result = 'nvidia-smi was not found';
+  assert.deepEqual(await discoverGpus({ PATH: '/nowhere' }), { gpus: [], problem: null, result });
 });
 
 test('nvidia-smi is run with -L', async (t) => {
