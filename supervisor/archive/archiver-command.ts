@@ -1,11 +1,11 @@
-/** The archiver's command line: `banana-serve archive …`, and `model-archiver …` for scripts that call it so. */
+/** The archiver's command line: `banana-serve archive …`, or `model-archiver …` for existing scripts. */
 import { relative } from 'node:path';
 import { Command, CommanderError, Option } from 'commander';
 import { ARCHIVE_FORMATS, ArchiverProblem, archiveModel, type ArchiveWish } from './archiver.js';
 import { ServeError } from '../../protocol/errors.js';
 import { RUNTIMES } from '../store/stored-model.js';
 
-/** `args`: what follows the program's name. Resolves with the exit code: 1 if it cannot be done, 2 if it is not understood. */
+/** `args`: arguments without the program's name. Resolves with the exit code: 1 after a failure, 2 for a wrong command line. */
 export async function runArchiver(program: string, args: readonly string[]): Promise<number> {
   const say = (text: string): void => void process.stderr.write(`${program}: ${text}\n`);
   const command = describeArchiver(program, say);
@@ -44,7 +44,10 @@ function describeArchiver(program: string, say: (text: string) => void): Command
     .requiredOption('--model-path <folder>', 'Folder with the files of the model.')
     .requiredOption('--handler <handler>', 'file, file:function or file:Class that answers calls.')
     .addOption(
-      new Option('--runtime <runtime>', "What runs it; found by the handler's file.").choices(runtimes),
+      new Option(
+        '--runtime <runtime>',
+        "The model's runtime; by default found by the handler's file.",
+      ).choices(runtimes),
     )
     .option('--export-path <folder>', 'Folder that the archive is written into.', '.')
     .addOption(
@@ -52,8 +55,8 @@ function describeArchiver(program: string, say: (text: string) => void): Command
         .choices(ARCHIVE_FORMATS)
         .default('default'),
     )
-    .option('-f, --force', 'Overwrite what is there.', false)
-    .option('-c, --convert', 'For scripts that give it; nothing is converted.', false)
+    .option('-f, --force', 'Overwrite an existing archive.', false)
+    .option('-c, --convert', 'For existing scripts; nothing is converted.', false)
     .allowExcessArguments(false)
     .exitOverride()
     .configureOutput({ outputError: (text) => say(text.replace(/^error: /, '').trimEnd()) });

@@ -1,4 +1,4 @@
-/** Makes an archive of a model's folder, as Multi Model Server's archiver does. */
+/** Writes an archive of a model's folder, as Multi Model Server's archiver does. */
 import { randomBytes } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { realpath, rename, rm } from 'node:fs/promises';
@@ -19,30 +19,30 @@ export interface ArchiveWish {
   /** The folder of the model. */
   readonly modelPath: string;
   readonly handler: string;
-  /** Found by the handler's file if left out. */
+  /** Default: found by the handler's file. */
   readonly runtime?: string;
   /** The folder that the archive is written into. */
   readonly exportPath: string;
   readonly archiveFormat: ArchiveFormat;
-  /** What stands in its place is replaced. */
+  /** Replaces an existing archive. */
   readonly force: boolean;
 }
 
 export interface WrittenArchive {
   /** Absolute path. */
   readonly path: string;
-  /** How many files of the model are in it. */
+  /** Number of files of the model in the archive. */
   readonly files: number;
   readonly warnings: readonly string[];
 }
 
-/** The wish cannot be fulfilled; the message says why, and what to do. */
+/** The archive cannot be written; the message has the reason and a remedy. */
 export class ArchiverProblem extends Error {}
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]*$/;
 const VERSIONS = { modelServerVersion: '1.0', implementationVersion: '1.0', specificationVersion: '1.0' };
 
-/** Paths are relative to `cwd`. Throws ArchiverProblem, and the system's errors; nothing is left behind then. */
+/** Paths are relative to `cwd`. Rejects with ArchiverProblem, or with the system's errors, and then leaves nothing behind. */
 export async function archiveModel(wish: ArchiveWish, cwd: string): Promise<WrittenArchive> {
   const { modelName, handler, archiveFormat, force } = wish;
   if (!NAME.test(modelName))
@@ -83,23 +83,21 @@ async function folderAt(given: string, flag: string, cwd: string): Promise<strin
 function refuseTaken(path: string, folder: string, { force }: ArchiveWish, cwd: string): void {
   const shown = relative(cwd, path);
   if (path === folder || !relative(path, folder).startsWith('..'))
-    throw new ArchiverProblem(
-      `${shown} would take the place of the model itself: choose another --export-path.`,
-    );
+    throw new ArchiverProblem(`${shown} would overwrite the model itself: choose another --export-path.`);
   if (existsSync(path) && !force)
     throw new ArchiverProblem(
       `${shown} exists already. Give --force to overwrite it, or another --export-path.`,
     );
 }
 
-/** What a server would refuse is not packed. */
+/** Refuses names that a server would refuse. */
 function refuseOdd(files: readonly string[]): void {
   const names = new EntryNames();
   try {
     for (const name of [MANIFEST_FILE, ...files]) names.add(name, false);
   } catch (thrown) {
     if (!(thrown instanceof ArchiveProblem)) throw thrown;
-    throw new ArchiverProblem(`no server would take the archive: ${thrown.message}`);
+    throw new ArchiverProblem(`the archive would not load: ${thrown.message}`);
   }
 }
 
@@ -108,7 +106,7 @@ function write(format: ArchiveFormat, path: string, content: Content, modelName:
   return format === 'default' ? writeZip(path, content) : writeFolder(path, content);
 }
 
-/** Beside its place first, so that nobody meets half of it. */
+/** Writes to a temporary name first, so that the archive is never seen half written. */
 async function writeInPlace(
   path: string,
   force: boolean,

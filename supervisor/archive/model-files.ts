@@ -1,10 +1,10 @@
-/** Which files of a model's folder go into its archive: as with Multi Model Server's archiver. */
+/** Finds the files of a model's folder that go into its archive, as Multi Model Server's archiver does. */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isLeftover } from '../runtimes/index.js';
 
 export interface ModelFile {
-  /** In the archive, with slashes. */
+  /** Path in the archive, with slashes. */
   readonly name: string;
   readonly path: string;
   readonly bytes: number;
@@ -13,13 +13,13 @@ export interface ModelFile {
 }
 
 export interface ModelFiles {
-  /** By name. */
+  /** Sorted by name. */
   readonly files: readonly ModelFile[];
-  /** What is neither file nor folder, and links to folders, which might lead in a circle. */
+  /** Names of entries that are neither file nor folder, and of links to folders, which might form a cycle. */
   readonly leftOut: readonly string[];
 }
 
-/** `leaving`: an absolute path that is no part of the model, whatever it is: the place of the archive. */
+/** `leaving`: an absolute path that never belongs to the model: that of the archive. */
 export async function modelFiles(folder: string, leaving: string): Promise<ModelFiles> {
   const files: ModelFile[] = [];
   const leftOut: string[] = [];
@@ -32,7 +32,7 @@ export async function modelFiles(folder: string, leaving: string): Promise<Model
         if (!isFolderOfOthers(entry.name)) await walk(name);
         continue;
       }
-      const found = await stat(path); // the content of what a link leads to
+      const found = await stat(path); // follows links
       if (!found.isFile()) leftOut.push(name);
       else if (!isFileOfOthers(entry.name))
         files.push({ name, path, bytes: found.size, mode: found.mode, changedAt: found.mtime });
@@ -46,7 +46,7 @@ function isFolderOfOthers(name: string): boolean {
   return name.startsWith('.') || name === '__MACOSX' || isLeftover(name);
 }
 
-/** A manifest is written anew. */
+/** An old manifest is left out, because a new one is written. */
 function isFileOfOthers(name: string): boolean {
   return name === 'MANIFEST.json' || /\.(?:DS_Store|mar)$/.test(name) || isLeftover(name);
 }

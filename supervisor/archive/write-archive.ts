@@ -1,4 +1,4 @@
-/** Writes a model in one of three forms. The path does not exist before; after a failure it may, and is its owner's. */
+/** Writes a model in one of three forms. The path must not exist; after a failure the caller removes it. */
 import { once } from 'node:events';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { chmod, copyFile, mkdir, writeFile } from 'node:fs/promises';
@@ -10,13 +10,13 @@ import type { ModelFile } from './model-files.js';
 
 export interface Content {
   readonly files: readonly ModelFile[];
-  /** Files that are written for the archive: texts by their names. */
+  /** Texts of generated files, by name. */
   readonly made: Readonly<Record<string, string>>;
 }
 
 const READABLE = 0o644;
 
-/** A `.mar`: zip. */
+/** Writes a `.mar`, which is a zip. */
 export async function writeZip(path: string, { files, made }: Content): Promise<void> {
   const { ZipFile } = await import('yazl');
   const zip = new ZipFile();
@@ -28,12 +28,12 @@ export async function writeZip(path: string, { files, made }: Content): Promise<
   await Promise.race([pipeline(zip.outputStream, createWriteStream(path, { flags: 'wx' })), failed]);
 }
 
-/** A `.tar.gz`, in which everything lies in the folder `name`. */
+/** Writes a `.tar.gz` with everything in the folder `name`. */
 export async function writeTar(path: string, content: Content, name: string): Promise<void> {
   await pipeline(Readable.from(tarOf(content, name)), createGzip(), createWriteStream(path, { flags: 'wx' }));
 }
 
-/** A folder. */
+/** Writes a folder. */
 export async function writeFolder(path: string, { files, made }: Content): Promise<void> {
   await mkdir(path);
   for (const [name, text] of Object.entries(made)) {
@@ -50,7 +50,7 @@ export async function writeFolder(path: string, { files, made }: Content): Promi
 
 const BLOCK_BYTES = 512;
 
-/** The library's own packer writes hard links for files that have several names, which no server takes. */
+/** Replaces the library's packer, which writes hard links for files with several names; no server accepts these. */
 async function* tarOf({ files, made }: Content, folder: string): AsyncGenerator<Buffer> {
   for (const [name, text] of Object.entries(made)) {
     const bytes = Buffer.from(text);

@@ -1,4 +1,4 @@
-/** `banana-serve new <folder>`: a small project that is right, to begin with. */
+/** `banana-serve new <folder>`: writes a small, complete project. */
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join, relative, resolve } from 'node:path';
 import { configError } from '../../protocol/errors.js';
@@ -6,9 +6,9 @@ import { asSentence } from '../../protocol/text/sentences.js';
 
 /** A kind of project. */
 export interface ProjectKind {
-  /** The folder of its templates, in that of the package. */
+  /** Folder of the templates, relative to the package. */
   readonly templates: string;
-  /** What is written: its name, and what it is for. */
+  /** Names of the written files, with their purposes. */
   readonly files: readonly (readonly [name: string, purpose: string])[];
 }
 
@@ -41,7 +41,7 @@ export const PYTHON_PROJECT: ProjectKind = {
 
 const PACKAGE = new URL('../../../', import.meta.url);
 
-/** Writes the project and returns what to say. @throws SERVE_CONFIG, with nothing written, if anything is in the way */
+/** Writes the project and returns the text to print. @throws SERVE_CONFIG, with nothing written, if a file exists already */
 export function newProject(given: string, cwd: string, kind: ProjectKind): string {
   const folder = resolve(cwd, given);
   assertFree(folder, given, kind);
@@ -67,7 +67,7 @@ function assertFree(folder: string, given: string, { files }: ProjectKind): void
   );
 }
 
-/** Versions are those that this package is built and tested with. */
+/** Values for the templates; versions are those that this package is built and tested with. */
 function placeholders(folder: string): ReadonlyMap<string, string> {
   const manifest = JSON.parse(readFileSync(new URL('package.json', PACKAGE), 'utf8')) as {
     version: string;
@@ -79,7 +79,7 @@ function placeholders(folder: string): ReadonlyMap<string, string> {
   return new Map(Object.entries(known));
 }
 
-/** The folder's name as npm allows it. */
+/** The folder's name, changed to what npm allows. */
 function packageName(folder: string): string {
   const name = basename(folder)
     .toLowerCase()
@@ -88,7 +88,7 @@ function packageName(folder: string): string {
   return name === '' || name === 'banana-serve' ? 'my-model' : name;
 }
 
-/** Templates have no dot in front and an ending of their own: npm leaves some names out of a package, or renames them. */
+/** Template files have no leading dot and end with `.template`, because npm omits or renames some names in a package. */
 function filled(name: string, kind: ProjectKind, values: ReadonlyMap<string, string>): string {
   const template = new URL(`${kind.templates}/${name.replace(/^\./, '')}.template`, PACKAGE);
   return readFileSync(template, 'utf8').replace(/\{\{(.+?)\}\}/g, (_, key: string) => {

@@ -1,13 +1,13 @@
-/** What an address of the internet protocol is for, as far as a download has to know. Pure. */
+/** Classifies IP addresses for downloads. Pure. */
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
 
 /**
- * `public`: of the world. `private`: of this machine, or of the networks of its owner. `special`: of nobody who offers
- * models. Machines in a cloud are told their credentials on one of the latter (169.254.169.254).
+ * `public`: the internet. `private`: this machine, or networks of its owner. `special`: all others, which never serve
+ * models; one of them, 169.254.169.254, gives cloud machines their credentials.
  */
 export type AddressKind = 'public' | 'private' | 'special';
 
-/** Decides by an address in the form in which look-ups give it; one of version 4 inside version 6 is what that is. */
+/** `address` in the form that look-ups return. An IPv4 address inside an IPv6 address counts as the IPv4 address. */
 export function kindOfAddress(address: string): AddressKind {
   const inner = translatedAddress(address);
   if (inner !== null) return kindOfAddress(inner);
@@ -16,7 +16,7 @@ export function kindOfAddress(address: string): AddressKind {
   return PRIVATE.check(address, family) ? 'private' : 'public';
 }
 
-/** The address of version 4 that a network with version 6 alone reaches by this one (RFC 6052); null if it is no such one. */
+/** The IPv4 address that is translated to this IPv6 address (RFC 6052, for networks without IPv4); null if none is. */
 function translatedAddress(address: string): string | null {
   const [, tail] = /^64:ff9b::([\da-f:.]*)$/i.exec(address) ?? [];
   if (tail === undefined || isIPv4(tail)) return tail ?? null;
@@ -30,15 +30,15 @@ function translatedAddress(address: string): string | null {
 /** From the registries of special-purpose addresses (RFC 6890). */
 const PRIVATE = blockList([
   ['10.0.0.0', 8],
-  ['100.64.0.0', 10], // shared by the customers of a carrier; private networks of clouds use it too
+  ['100.64.0.0', 10], // shared address space of carriers; private networks of clouds use it too
   ['127.0.0.0', 8],
   ['172.16.0.0', 12],
   ['192.168.0.0', 16],
-  ['198.18.0.0', 15], // benchmarks of networks
+  ['198.18.0.0', 15], // network benchmarks
   ['::1', 128],
-  ['64:ff9b:1::', 48], // translated to version 4 by a network of one's own
+  ['64:ff9b:1::', 48], // translation to IPv4 within a private network
   ['fc00::', 7],
-  ['fec0::', 10], // what fc00::/7 was before
+  ['fec0::', 10], // predecessor of fc00::/7
 ]);
 
 const SPECIAL = blockList([
@@ -49,10 +49,10 @@ const SPECIAL = blockList([
   ['224.0.0.0', 4],
   ['240.0.0.0', 4],
   ['::', 128],
-  ['2001::', 32], // tunnels that nobody offers models through
+  ['2001::', 32], // Teredo tunnels
   ['2002::', 16],
   ['fe80::', 10],
-  ['fd00:ec2::', 32], // where Amazon's machines are told their credentials, in version 6
+  ['fd00:ec2::', 32], // IPv6 address of the credentials of Amazon's machines
   ['ff00::', 8],
 ]);
 

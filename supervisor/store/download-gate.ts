@@ -1,6 +1,6 @@
 /**
- * Lets a few downloads run at once, and a bounded number wait for their turn, in the order in which they came. Without it
- * anybody who may register models could open any number of connections, and fill the temp folder by many at a time.
+ * Lets a few downloads run at once, and a bounded number wait, in the order of their arrival. Without it anyone who may
+ * register models could open any number of connections, and fill the temp folder with many files at a time.
  */
 
 export interface GateLimits {
@@ -8,10 +8,10 @@ export interface GateLimits {
   readonly waiting: number;
 }
 
-/** Four fill most lines; whoever deploys a whole zoo at once waits for the rest. */
+/** Four downloads saturate most connections; a deployment of many models waits for the rest. */
 export const GATE_LIMITS: GateLimits = { running: 4, waiting: 32 };
 
-/** Nobody may wait any more. The message is a clause. */
+/** Too many downloads wait. The message is a clause. */
 export class GateFull extends Error {}
 
 export class DownloadGate {
@@ -24,8 +24,8 @@ export class DownloadGate {
   }
 
   /**
-   * Resolves when its turn has come, with what ends it: call that once. Rejects with GateFull at once, and with the
-   * signal's reason while it waits; then it has no turn.
+   * Resolves when the download may start, with a function that ends it: call that once. Rejects at once with GateFull, and
+   * while waiting with the signal's reason.
    */
   async enter(signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
@@ -37,7 +37,7 @@ export class DownloadGate {
   #waitForStart(signal: AbortSignal): Promise<void> {
     const { running, waiting } = this.#limits;
     if (this.#waiting.size >= waiting)
-      throw new GateFull(`${running} downloads run and ${waiting} wait already; ask again later`);
+      throw new GateFull(`${running} downloads are running and ${waiting} waiting; try again later`);
     return new Promise((resolve, reject) => {
       const go = (): void => {
         signal.removeEventListener('abort', giveUp);
@@ -52,7 +52,7 @@ export class DownloadGate {
     });
   }
 
-  /** The next one takes the turn over, if one waits. */
+  /** Starts the next waiting download, if any. */
   #leave(): void {
     const [next] = this.#waiting;
     if (next === undefined) {

@@ -1,11 +1,11 @@
 /**
- * Fetches a model from a web address, as far as the operator allows it.
+ * Downloads a model from a web address that the operator allows.
  *
- * 1. The address must begin as an entry of `--allowed-urls` does. A fragment `#sha256=…` says what must come.
- * 2. It waits until few enough others run (`download-gate.ts`).
- * 3. The connection goes to an address that was checked (`known-hosts.ts`).
- * 4. Where it is redirected to must be allowed in the same way.
- * 5. What comes is written to a file, within bounds on size and time. What fails leaves none.
+ * 1. Checks that the address begins like an entry of `--allowed-urls`. A fragment `#sha256=…` is the expected checksum.
+ * 2. Waits until few enough other downloads run (`download-gate.ts`).
+ * 3. Connects to a checked IP address (`known-hosts.ts`).
+ * 4. Follows redirects to addresses that are allowed in the same way.
+ * 5. Writes the file, within limits of size and time. A failure leaves no file.
  */
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
@@ -21,26 +21,26 @@ import { GateFull, type DownloadGate } from './download-gate.js';
 import { AddressRefused, type KnownHosts, type Lookup } from './known-hosts.js';
 import { TooLarge, receiveFile } from './receive-file.js';
 
-/** A file that was downloaded. It is its receiver's: nobody else removes it. */
+/** A downloaded file. The receiver owns it and must remove it. */
 export interface DownloadedFile {
-  /** Absolute, in the folder of the rules; its name ends as the path of the address does, `cats.mar`. */
+  /** Absolute path in the folder of the rules; its name ends like the path of the address, as in `cats.mar`. */
   readonly path: string;
-  /** In hexadecimal, lower case. */
+  /** Lower-case hexadecimal. */
   readonly sha256: string;
-  /** Removes it; it may be gone already. */
+  /** Removes the file, if it still exists. */
   readonly remove: () => Promise<void>;
 }
 
 export interface DownloadLimits {
   readonly maxBytes: number;
-  /** From its beginning to its end, redirects and the wait for its turn included. */
+  /** Limit of the whole download, with redirects and the wait at the gate. */
   readonly totalMs: number;
-  /** While nothing comes: until a connection, until an answer, until more of it. */
+  /** Longest time without progress: until the connection, until the answer, and between pieces of it. */
   readonly idleMs: number;
   readonly maxRedirects: number;
 }
 
-/** Whoever fetches larger models puts them into the store by other means. */
+/** Larger models must be put into the store by other means. */
 export const DOWNLOAD_LIMITS: DownloadLimits = {
   maxBytes: 16 * 1024 ** 3,
   totalMs: 60 * 60_000,
@@ -50,29 +50,29 @@ export const DOWNLOAD_LIMITS: DownloadLimits = {
 
 export interface DownloadRules {
   readonly allowed: AllowedUrls;
-  /** An absolute path, of a folder of this server's own that is there. */
+  /** Absolute path of an existing folder that only this server uses. */
   readonly folder: string;
-  /** What earlier downloads of this server have found. */
+  /** Hosts of earlier downloads of this server. */
   readonly hosts: KnownHosts;
-  /** Which downloads of this server run, and which wait. */
+  /** The gate for all downloads of this server. */
   readonly gate: DownloadGate;
-  /** Any of them: nobody wants it any more. They may live longer than it: no listener stays on them. */
+  /** Each cancels the download. They may outlive it: no listener is left on them. */
   readonly signals?: readonly AbortSignal[];
   readonly limits?: Partial<DownloadLimits>;
-  /** For tests: where names lead, and whose certificates count. */
+  /** For tests: the look-up of names, and a certificate authority. */
   readonly lookup?: Lookup;
   readonly ca?: string;
 }
 
-/** Whether a model's place is on the web, and not in the store. */
+/** Whether a model's url is a web address, and not a path in the store. */
 export function isWebAddress(url: string): boolean {
   return /^https?:\/\//i.test(url);
 }
 
 /**
- * Downloads what is at a web address. Nothing is left behind when it fails.
- * Rejects with SERVE_MODEL_NOT_FOUND if it is none, SERVE_DOWNLOAD_FAILED if it is not allowed or does not come,
- * SERVE_OVERLOADED if too many others wait, and SERVE_INTERNAL if the folder has no room.
+ * Downloads the file at a web address. A failure leaves nothing behind.
+ * Rejects with SERVE_MODEL_NOT_FOUND if the address is not valid, SERVE_DOWNLOAD_FAILED if it is not allowed or the
+ * download fails, SERVE_OVERLOADED if too many others wait, and SERVE_INTERNAL if the folder has no space.
  */
 export async function download(url: string, rules: DownloadRules): Promise<DownloadedFile> {
   const address = checkedUrl(url, rules.allowed);
@@ -80,7 +80,7 @@ export async function download(url: string, rules: DownloadRules): Promise<Downl
   const { signals = [], gate } = rules;
   const lookUp = new LookUp();
   const stop = new AbortController();
-  const onLeft = (): void => stop.abort(new Failed('nobody waits for it any more'));
+  const onLeft = (): void => stop.abort(new Failed('its request has ended'));
   for (const signal of signals) signal.addEventListener('abort', onLeft, { once: true });
   if (signals.some(({ aborted }) => aborted)) onLeft();
   const timer = startLimit(limits.totalMs, () =>
@@ -100,7 +100,7 @@ export async function download(url: string, rules: DownloadRules): Promise<Downl
   }
 }
 
-/** @throws SERVE_MODEL_NOT_FOUND if it cannot be read, SERVE_DOWNLOAD_FAILED if it is not allowed */
+/** @throws SERVE_MODEL_NOT_FOUND if the address is not valid, SERVE_DOWNLOAD_FAILED if it is not allowed */
 export function checkedUrl(url: string, allowed: AllowedUrls): URL {
   if (!URL.canParse(url)) throw malformed(url, '');
   const address = new URL(url);
@@ -112,9 +112,9 @@ export function checkedUrl(url: string, allowed: AllowedUrls): URL {
 
 const CHECKSUM = /^#sha256=([\da-f]{64})$/i;
 
-/** Why there is no file, as a clause. */
+/** The download failed. The message is a clause. */
 class Failed extends Error {
-  /** `separator`: between the address and the reason, as Multi Model Server has it. */
+  /** `separator`: text between the address and the reason, as in Multi Model Server's messages. */
   constructor(
     reason: string,
     readonly separator = ': ',
@@ -130,7 +130,7 @@ async function fetchFile(
   lookup: Lookup,
   signal: AbortSignal,
 ): Promise<DownloadedFile> {
-  // It takes 0.1 s to load, and most servers download nothing.
+  // Loaded here because loading takes 0.1 s, and most servers download nothing.
   const { Agent } = await import('undici');
   const { idleMs, maxBytes } = limits;
   const agent = new Agent({
@@ -155,7 +155,7 @@ async function fetchFile(
   }
 }
 
-/** Asks until an answer is no redirect. */
+/** Follows redirects to the final answer. */
 async function openFile(
   address: URL,
   agent: Agent,
@@ -175,7 +175,7 @@ async function openFile(
       onInfo: bounded(MAX_INFORMATION),
     });
     if (answer.statusCode === 200) return answer;
-    answer.body.on('error', () => {}).destroy(); // nothing of it is wanted
+    answer.body.on('error', () => {}).destroy(); // discards the body
     const { location } = answer.headers;
     if (!REDIRECTS.includes(answer.statusCode) || typeof location !== 'string')
       throw new Failed(`code: ${answer.statusCode}`, ', ');
@@ -184,27 +184,28 @@ async function openFile(
   }
 }
 
-/** Answers that only inform (1xx), before the real one. Each is a sign of life, so that `idleMs` never passes. */
+/** Limit of informational (1xx) responses before the final one: each counts as progress, so `idleMs` would never pass. */
 const MAX_INFORMATION = 20;
 
 function bounded(most: number): () => void {
   let left = most;
   return () => {
     left -= 1;
-    if (left < 0) throw new Failed(`more than ${most} answers came that only inform (1xx)`);
+    if (left < 0) throw new Failed(`the host sent more than ${most} informational (1xx) responses`);
   };
 }
 
 const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
 
 function redirected(location: string, from: URL, allowed: AllowedUrls): URL {
-  if (!URL.canParse(location, from.href)) throw new Failed('it was redirected to what is no address');
+  if (!URL.canParse(location, from.href))
+    throw new Failed('it was redirected to something that is not a valid address');
   const place = new URL(location, from);
   if (isAllowedUrl(place, allowed)) return place;
   throw new Failed(`redirected to ${withoutSecrets(place.href)}, which is not allowed (allowed_urls)`);
 }
 
-/** The last part of the path, in letters that every file system knows. */
+/** The last part of the path, with an underscore for characters that a file system may refuse. */
 function fileName({ pathname }: URL): string {
   return pathname
     .slice(pathname.lastIndexOf('/') + 1)
@@ -212,25 +213,25 @@ function fileName({ pathname }: URL): string {
     .slice(-100);
 }
 
-/** Removes the file if it is another than the address asks for. */
+/** Removes the file and throws if its checksum is not the one in the address. */
 async function checkSum({ hash }: URL, { sha256, remove }: DownloadedFile): Promise<void> {
   const wanted = CHECKSUM.exec(hash)?.[1]?.toLowerCase();
   if (wanted === undefined || wanted === sha256) return;
   await remove();
-  throw new Failed(`what came has the SHA-256 checksum ${sha256}, and not the one that is asked for`);
+  throw new Failed(`the file has the SHA-256 checksum ${sha256}, not the one that was asked for`);
 }
 
 function malformed(url: string, why: string): ServeError {
   return new ServeError('SERVE_MODEL_NOT_FOUND', `Invalid model url: ${withoutSecrets(url)}${why}`);
 }
 
-/** In the words of Multi Model Server, and why, which it does not say. */
+/** The error with Multi Model Server's message, followed by the reason. */
 function failed(url: string, thrown: unknown): ServeError {
   const { code, message: detail } = thrown as NodeJS.ErrnoException;
   if (code === 'ENOSPC' || code === 'EDQUOT') {
     const cure =
-      "there is no room for it in the server's temp folder. Make room, or name another one in TMPDIR.";
-    const options = { status: 507, detail, cause: thrown }; // as for an archive that is unpacked
+      "the server's temp folder has no space for it. Free some space, or set TMPDIR to another folder.";
+    const options = { status: 507, detail, cause: thrown }; // the status of a failed unpacking, too
     return new ServeError('SERVE_INTERNAL', `${withoutSecrets(url)}: ${cure}`, options);
   }
   const separator = thrown instanceof Failed ? thrown.separator : ': ';
@@ -240,13 +241,13 @@ function failed(url: string, thrown: unknown): ServeError {
   return new ServeError('SERVE_DOWNLOAD_FAILED', message, { cause: thrown });
 }
 
-/** Large models take minutes: whoever asks again at once is refused again. */
+/** Large models take minutes, so an immediate retry would be refused again. */
 const BUSY_RETRY_S = 30;
 
 function reasonOf(thrown: unknown): string {
   if (thrown instanceof Failed || thrown instanceof TooLarge || thrown instanceof AddressRefused)
     return thrown.message;
   const { message, code, errors } = thrown as { message?: string; code?: string; errors?: Error[] };
-  // A name with several addresses fails with an error for each and no message of its own.
+  // If a name has several addresses, the error has no message but a list of errors.
   return (message || errors?.[0]?.message || code) ?? 'unknown';
 }

@@ -1,9 +1,9 @@
 /**
- * Which file of a model's folder its workers load: the one that the handler names, else one that is called like one, else
- * the only one. The file decides what runs it; what a person says of the runtime counts where there is one for each.
+ * Finds the file of a model's folder that its workers load: the handler's file, else a file with a usual name, else the
+ * only app file. The file decides the runtime; a given runtime decides between files of several runtimes.
  *
- * Whether there is such a file, and whether it can be served, is found out by the first worker: models may be registered
- * before. What leads out of the model is refused here.
+ * The first worker finds out whether the file exists and can be served, because models may be registered before. Paths
+ * that point outside the model are refused here.
  */
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
@@ -13,21 +13,21 @@ import { isBelow, realPathOf } from './place.js';
 import type { StoreQuery } from './stored-model.js';
 
 export interface EntryFile {
-  /** Absolute path. It need not be there; the model's folder itself, if nothing says which of its files is meant. */
+  /** Absolute path, which may not exist; the model's folder itself if no file was found. */
   readonly app: string;
-  /** Function or class in it; empty: found by rule. */
+  /** Function or class in the file; empty if it is found by rule. */
   readonly handler: string;
 }
 
-/** Names, without extension, of the file that is meant where no handler says so, the likelier ones first. */
+/** Usual names of the file, without extension, in order of preference; used if no handler names one. */
 export const ENTRY_NAMES: readonly string[] = ['service', 'app', 'index'];
 
-/** A model's folder. Both paths are real. */
+/** A model's folder. Both paths are real paths. */
 export interface ModelFolder {
   readonly folder: string;
-  /** No file of the model lies outside of this one. */
+  /** The folder that must contain all files of the model. */
   readonly root: string;
-  /** What the model is called where it lies. */
+  /** The name of the model's folder or archive. */
   readonly stem: string;
 }
 
@@ -37,13 +37,13 @@ export async function entryOfFolder(
   query: StoreQuery,
 ): Promise<EntryFile> {
   const { file, name } = parseHandler(query.handler ?? '');
-  if (file.includes('..')) throw archiveInvalid(query.url, `the handler ${file} leads out of it.`);
+  if (file.includes('..')) throw archiveInvalid(query.url, `the handler ${file} is outside the model.`);
   const wanted = file === '' ? await usualFiles(folder, stem, query) : filesOf(file, query);
   for (const path of wanted) {
     const found = await realPathOf(join(folder, path));
     if (found === null || !(await stat(found)).isFile()) continue;
     if (!isBelow(found, root))
-      throw archiveInvalid(query.url, `${path} is a link that leads out of the model store.`);
+      throw archiveInvalid(query.url, `${path} is a link that points outside the model store.`);
     return { app: found, handler: name };
   }
   if (file === '') return { app: folder, handler: name };
@@ -51,14 +51,14 @@ export async function entryOfFolder(
   return { app: join(folder, missingFile(file, there, query)), handler: name };
 }
 
-/** For a model that is a single file, whose path is real. The file of another handler is looked for in it, in vain. */
+/** For a model that is a single file, given by its real path. If the handler names another file, `app` does not exist. */
 export function entryOfFile(path: string, query: StoreQuery): EntryFile {
   const { file, name } = parseHandler(query.handler ?? '');
   const isOwn = file === '' || stemOf(basename(file)) === stemOf(basename(path));
   return { app: isOwn ? path : join(path, missingFile(basename(file), [path], query)), handler: name };
 }
 
-/** Whether a file can be served, by its name: declarations of types are code for nobody. */
+/** Whether a file of this name can be an app; type declarations cannot. */
 export function isAppFile(name: string): boolean {
   return APP_EXTENSIONS.includes(extname(name)) && !/\.d\.[cm]?ts$/.test(name);
 }
@@ -69,14 +69,14 @@ function parseHandler(text: string): { file: string; name: string } {
   return { file: file.trim(), name: rest.join(':').trim() };
 }
 
-/** Where the file of a handler may be: as it is written, with an extension, or in the folder itself. */
+/** Candidates for the file of a handler: as written, with an extension, or in the folder itself. */
 function filesOf(file: string, query: StoreQuery): string[] {
   const stems = [...new Set([stemOf(file), stemOf(basename(file))])];
   const others = stems.flatMap((stem) => extensions(query).map((extension) => stem + extension));
   return APP_EXTENSIONS.includes(extname(file)) ? [file, ...others] : others;
 }
 
-/** What is missed where a handler's file is not there: as it is written, else in the language of the files that are there. */
+/** Name of a missing handler file, for errors: as written, else with the extension of the existing files. */
 function missingFile(file: string, there: readonly string[], query: StoreQuery): string {
   if (APP_EXTENSIONS.includes(extname(file))) return file;
   const isTold = (query.runtime ?? '') !== '';
@@ -93,7 +93,7 @@ async function usualFiles(folder: string, stem: string, query: StoreQuery): Prom
   return only.length === 1 ? [...usual, ...only] : usual;
 }
 
-/** Which of their extensions comes first. */
+/** The preferred extension among those of `files`. */
 function likeliestOf(files: readonly string[], query: StoreQuery): string | undefined {
   const apps = files.filter(isAppFile);
   return extensions(query).find((extension) => apps.some((app) => extname(app) === extension));

@@ -1,6 +1,6 @@
 /**
- * The hosts that models are downloaded from, by name: a name is looked up once for each connection, its addresses are
- * checked, and the connection goes to one of these. So no second answer can lead elsewhere.
+ * Checks the addresses of hosts that models are downloaded from: a name is looked up once for each connection, its
+ * addresses are checked, and the connection goes to one of them. So a second DNS answer cannot lead elsewhere.
  */
 import type { LookupAddress, LookupOptions } from 'node:dns';
 import { kindOfAddress } from './address-kind.js';
@@ -10,14 +10,14 @@ type Told = (error: NodeJS.ErrnoException | null, address: string | LookupAddres
 /** As `dns.lookup`. */
 export type Lookup = (name: string, options: LookupOptions, told: Told) => void;
 
-/** The addresses of a name are not to be connected to. The message says why, and begins with the name. */
+/** A host has an address that must not be connected to. The message begins with the name and gives the reason. */
 export class AddressRefused extends Error {}
 
 export class KnownHosts {
-  /** Those that were found at public addresses and no others; each stands in an entry of the operator's. */
+  /** Hosts that had only public addresses so far; each is in an entry of `--allowed-urls`. */
   readonly #public = new Set<string>();
 
-  /** A look-up that ends in AddressRefused if one of the addresses must not be connected to. */
+  /** Wraps a look-up so that it fails with AddressRefused if an address must not be connected to. */
   checked(lookup: Lookup): Lookup {
     return (name, options, told) =>
       lookup(name, { ...options, all: true }, (error, found) => {
@@ -31,16 +31,16 @@ export class KnownHosts {
   }
 
   /**
-   * The operator has named the host, so that it may be in a private network. But a name that has left the world for such a
-   * network, perhaps this machine, is in somebody else's hands.
+   * The operator has allowed the host, so its address may be private. But if a name changes from a public address to a
+   * private one, perhaps of this machine, an attacker may control it.
    */
   #problemWith(name: string, addresses: readonly LookupAddress[]): string | null {
     for (const { address } of addresses) {
       const kind = kindOfAddress(address);
       if (kind === 'special')
-        return `has the address ${address}, which no name may have; an entry of allowed_urls may be that address itself`;
+        return `resolves to ${address}, which a host name may not resolve to; if that is intended, put the address itself into allowed_urls`;
       if (kind === 'private' && this.#public.has(name))
-        return `had a public address before and has the private ${address} now; if that is meant, start the server again`;
+        return `had a public address before and now has the private address ${address}; if that is intended, restart the server`;
     }
     if (addresses.every(({ address }) => kindOfAddress(address) === 'public')) this.#public.add(name);
     return null;

@@ -1,6 +1,6 @@
 /**
- * What a model's folder says of itself, in the manifest of Multi Model Server's archives: `MAR-INF/MANIFEST.json`, or the
- * `MANIFEST.json` of its first versions. What a person says when the model is registered goes before it.
+ * Reads the manifest of a model's folder: `MAR-INF/MANIFEST.json` of Multi Model Server's archives, or `MANIFEST.json` of
+ * its first versions. Values of the registration take precedence.
  */
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,29 +11,29 @@ import { isBelow, realPathOf } from './place.js';
 import { RUNTIMES, type StoreQuery } from './stored-model.js';
 
 export interface Manifest {
-  /** Null where it names none. */
+  /** Null if it has none. */
   readonly name: string | null;
   readonly version: string;
   readonly handler: string;
-  /** Empty: it says nothing of it. */
+  /** Empty if it has none. */
   readonly runtime: string;
 }
 
-/** Files that may be a manifest, and how each is read, the newer one first. */
+/** Paths of a manifest in a model's folder, the newer one first. */
 export const MANIFEST_FILE = 'MAR-INF/MANIFEST.json';
 export const OLD_MANIFEST_FILE = 'MANIFEST.json';
 
-/** Of a model whose manifest names none. */
+/** Version of a model whose manifest has none. */
 const UNVERSIONED = '1.0';
-/** Of a model of the first format, which knew no versions. */
+/** Version of a model of the first format, which had no versions. */
 const OLD_VERSION = 'snapshot';
 
-/** A manifest is a page of text; the front reads it whole. */
+/** Manifests are a page of text; the front reads the whole file. */
 const MAX_BYTES = 1024 * 1024;
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Null if the folder has none. Both paths are real, and no manifest outside `root` is read. @throws SERVE_ARCHIVE_INVALID */
+/** Null if the folder has no manifest. Both paths are real paths; no file outside `root` is read. @throws SERVE_ARCHIVE_INVALID */
 export async function readManifest(
   folder: string,
   root: string,
@@ -56,7 +56,8 @@ async function textOf(
 ): Promise<string | null> {
   const path = await realPathOf(join(folder, file));
   if (path === null) return null;
-  if (!isBelow(path, root)) throw archiveInvalid(url, `${file} is a link that leads out of the model store.`);
+  if (!isBelow(path, root))
+    throw archiveInvalid(url, `${file} is a link that points outside the model store.`);
   const found = await stat(path);
   if (!found.isFile()) return null;
   if (found.size > MAX_BYTES) throw archiveInvalid(url, `${file} has more than ${MAX_BYTES} bytes.`);
@@ -73,7 +74,7 @@ function objectOf(text: string, file: string, { url }: StoreQuery): Json {
   throw archiveInvalid(url, `${file} is not a JSON object.`);
 }
 
-/** The fields of a manifest, as far as they matter, whatever their types. */
+/** The relevant fields of a manifest, unchecked. */
 interface Fields {
   readonly name: unknown;
   readonly version: unknown;
@@ -98,7 +99,7 @@ function oldFields({ Model: model }: Json, { url }: StoreQuery): Fields {
   return { name: model['Model-Name'], version: OLD_VERSION, handler: model['Service'], runtime: '' };
 }
 
-/** What is missing is said in the words of Multi Model Server, to the letter. */
+/** Messages about missing fields are exactly those of Multi Model Server. */
 function checked({ name, version, handler, runtime }: Fields, query: StoreQuery): Manifest {
   const said = {
     name: query.name ?? textIn(name),
@@ -119,7 +120,7 @@ function refuseOdd({ name, version, runtime }: Record<keyof Manifest, string>, u
   if (!RUNTIMES.includes(runtime)) throw odd(url, 'runtime', runtime, `is one of ${others.join(', ')}`);
 }
 
-/** A number is what somebody wrote who forgot the quotes. */
+/** Accepts a number as text: a version without quotes is a common mistake. */
 function textIn(value: unknown): string {
   return typeof value === 'string' || typeof value === 'number' ? String(value).trim() : '';
 }

@@ -1,7 +1,6 @@
 /**
- * Finds the models that people mean: in the folder that an operator has named, where each is a folder, an archive, or a
- * single file, and at web addresses that are allowed. It is asked by those who register models while the server runs, and
- * by the server itself for those that it starts with.
+ * Finds models: in the folder of the model store, where each is a folder, an archive, or a single file, and at allowed web
+ * addresses. Used by registrations, and by the server for the models that it starts with.
  */
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
@@ -26,14 +25,14 @@ import {
   type StoredModel,
 } from './stored-model.js';
 
-/** What is visible in a store and is no model of anybody's. */
+/** Folders of a store that are never models. */
 const NO_MODELS: ReadonlySet<string> = new Set(['node_modules']);
 
 export interface StoreSources {
-  /** Absolute path; null: there is no store. */
+  /** Absolute path; null without a store. */
   readonly folder: string | null;
   readonly allowedUrls: AllowedUrls;
-  /** Of folders and archives without a manifest, where nobody names one; null: found by rule. */
+  /** Handler of models without a manifest, if the query names none; null: found by rule. */
   readonly defaultHandler: string | null;
 }
 
@@ -53,16 +52,16 @@ export class ModelStore {
     this.#defaultHandler = defaultHandler;
   }
 
-  /** Whether there is a folder to look in. */
+  /** Whether the store has a folder. */
   get exists(): boolean {
     return this.#folder !== null;
   }
 
   /**
-   * Finds a model by its place. Only what lies in the store is found, wherever links lead. Who asks gives it back: see
+   * Finds a model by its url. Links that point outside the store are refused. The caller must release the model: see
    * `StoredModel.release`.
-   * Rejects with SERVE_BAD_REQUEST (the runtime), SERVE_MODEL_NOT_FOUND, SERVE_DOWNLOAD_FAILED, SERVE_OVERLOADED,
-   * SERVE_ARCHIVE_INVALID, and with SERVE_INTERNAL if the temp folder does not take it.
+   * Rejects with SERVE_BAD_REQUEST (unknown runtime), SERVE_MODEL_NOT_FOUND, SERVE_DOWNLOAD_FAILED, SERVE_OVERLOADED,
+   * SERVE_ARCHIVE_INVALID, and SERVE_INTERNAL if the temp folder cannot be written.
    */
   async find(query: StoreQuery): Promise<StoredModel> {
     const { url, runtime = '' } = query;
@@ -75,7 +74,7 @@ export class ModelStore {
     return isAppFile(path) ? modelOfFile(path, query) : this.#unpack(path, basename(url), query);
   }
 
-  /** Nothing is found any more, and what was unpacked is gone: called when no worker uses it. */
+  /** Cancels running searches and removes all unpacked files; call it when no worker uses them. */
   close(): void {
     this.#stop.abort();
     this.#archives.close();
@@ -85,7 +84,7 @@ export class ModelStore {
   async #download(query: StoreQuery): Promise<StoredModel> {
     const { url } = query;
     const allowed = this.#allowedUrls;
-    checkedUrl(url, allowed); // before a folder is made for it
+    checkedUrl(url, allowed); // before a folder is created
     const signals = [this.#stop.signal, ...(query.signal === undefined ? [] : [query.signal])];
     const rules = { allowed, folder: openOwn(this.#own), hosts: this.#hosts, gate: this.#gate, signals };
     const file = await download(url, rules);
@@ -97,7 +96,7 @@ export class ModelStore {
     }
   }
 
-  /** `name`: of the file, where it comes from. `sha256`: of a file of this server's own, if it is known. */
+  /** `name`: original name of the file. `sha256`: its checksum, if known and only this server writes the file. */
   async #unpack(path: string, name: string, query: StoreQuery, sha256?: string): Promise<StoredModel> {
     const { folder, release } = await this.#archives.lend(path, sha256).catch((thrown: unknown) => {
       throw notUnpacked(query.url, thrown);
@@ -130,7 +129,7 @@ export class ModelStore {
     };
   }
 
-  /** The places of all that is visible in the store and may be a model, in order. */
+  /** Sorted urls of everything in the store that may be a model; hidden files are skipped. */
   async urls(): Promise<string[]> {
     if (this.#folder === null) return [];
     const entries = (await readdir(this.#folder)).filter(
@@ -152,7 +151,7 @@ function modelOfFile(path: string, query: StoreQuery): StoredModel {
   return { url, name, version, app, service, place: path, isFolder: false, release: NOTHING_LENT };
 }
 
-/** An archive may hold one folder, which is the model: so the archiver writes `.tar.gz`, and so people zip a folder. */
+/** An archive may contain a single folder, which is the model: `.tar.gz` of the archiver, and zips of a folder, have that form. */
 async function contentOf(folder: string): Promise<string> {
   const entries = await readdir(folder, { withFileTypes: true });
   const [only, ...others] = entries.filter(({ name }) => !name.startsWith('.') && name !== MAC_FOLDER);
@@ -160,7 +159,7 @@ async function contentOf(folder: string): Promise<string> {
   return isWhole ? join(folder, only.name) : folder;
 }
 
-/** Beside the folder that somebody has zipped with a Mac. */
+/** Macs add this folder to a zip. */
 const MAC_FOLDER = '__MACOSX';
 const METADATA_FOLDER = dirname(MANIFEST_FILE);
 
@@ -178,13 +177,13 @@ function notUnpacked(url: string, thrown: unknown): unknown {
   return notWritten(url, thrown);
 }
 
-/** The archive is not at fault: the operator's machine is. */
+/** An error of the machine, not of the archive. */
 function notWritten(what: string, thrown: unknown): unknown {
   const { code, message } = thrown as NodeJS.ErrnoException;
   if (code === undefined) return thrown;
   const isFull = code === 'ENOSPC' || code === 'EDQUOT';
   const reason = isFull
-    ? "there is no room for it in the server's temp folder. Make room, or name another one in TMPDIR."
+    ? "the server's temp folder has no space for it. Free some space, or set TMPDIR to another folder."
     : `it cannot be unpacked into the server's temp folder (${code}).`;
   const options = { detail: message, cause: thrown, ...(isFull ? { status: 507 } : {}) };
   return new ServeError('SERVE_INTERNAL', `${what}: ${reason}`, options);
@@ -194,12 +193,12 @@ function stemOf(name: string): string {
   return name.replace(/\.(?:tar\.gz|[^.]+)$/, '');
 }
 
-/** What a model is called by its place: an underscore for what is no letter, digit or underscore. */
+/** Default name of a model, with an underscore for everything except letters, digits and underscores. */
 function defaultName(stem: string): string {
   return stem.replace(/\W/g, '_').slice(0, 128);
 }
 
-/** Whether somebody may mean it as a model, even one that cannot be served: that is said then. */
+/** Whether a file may be meant as a model, even one that cannot be served, which is then reported. */
 function isModelLike(name: string): boolean {
   return isAppFile(name) || /\.(?:mar|model|zip|tar\.gz|tgz)$/.test(name);
 }

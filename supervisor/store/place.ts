@@ -1,15 +1,15 @@
 /**
- * Where in the store a url leads. What is asked for comes over HTTP: nothing outside the store is ever found, read or run.
+ * Resolves a url to a path in the store. Urls come over HTTP: nothing outside the store is ever found, read or run.
  *
- * 1. Only relative paths without `..` are looked for, below the store.
- * 2. Links are followed; where they lead must be in the store.
+ * 1. Accepts only relative paths without `..`.
+ * 2. Follows links; their target must be in the store.
  */
 import { realpath } from 'node:fs/promises';
 import { isAbsolute, join, sep } from 'node:path';
 import { ServeError } from '../../protocol/errors.js';
 
 /**
- * The real path of what a url names in the store, and that of the store. `folder` null: there is no store.
+ * Returns the real paths of a model and of the store. `folder` is null without a store.
  * @throws SERVE_MODEL_NOT_FOUND
  */
 export async function locate(url: string, folder: string | null): Promise<{ root: string; path: string }> {
@@ -19,11 +19,11 @@ export async function locate(url: string, folder: string | null): Promise<{ root
   const root = await realPathOf(folder);
   const path = await realPathOf(join(folder, url));
   if (root === null || path === null || path === root) throw notFound(absent(url));
-  if (!isBelow(path, root)) throw notFound(`${absent(url)}: a link leads out of the store.`);
+  if (!isBelow(path, root)) throw notFound(`${absent(url)}: a link points outside the store.`);
   return { root, path };
 }
 
-/** Whether a real path is one below this folder, whose path is real too. */
+/** Whether `path` is inside `folder`. Both must be real paths. */
 export function isBelow(path: string, folder: string): boolean {
   return path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
 }
@@ -33,7 +33,7 @@ export async function realPathOf(path: string): Promise<string | null> {
   try {
     return await realpath(path);
   } catch {
-    return null; // whatever the reason, it cannot be served from there
+    return null; // for any reason: the file cannot be served
   }
 }
 

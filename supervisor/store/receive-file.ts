@@ -1,9 +1,9 @@
-/** Writes what arrives to a new file, within a bound on its size. */
+/** Writes arriving bytes to a new file, up to a limit. */
 import { createHash } from 'node:crypto';
 import { open, rm } from 'node:fs/promises';
 import { formatBytes } from '../options/units.js';
 
-/** More comes than is taken. The message is a clause. */
+/** The file is larger than allowed. The message is a clause. */
 export class TooLarge extends Error {
   constructor(maxBytes: number) {
     super(`it is larger than ${formatBytes(maxBytes)}`);
@@ -11,8 +11,8 @@ export class TooLarge extends Error {
 }
 
 /**
- * Resolves with the SHA-256 of it all, in hexadecimal, once it is written; the file is for its owner only. Rejects with
- * TooLarge, or with what `pieces` or the system throws; then there is no file. `path`: of a file that is not there.
+ * Resolves with the SHA-256 in hexadecimal once everything is written; only the user of the server can read the file.
+ * Rejects with TooLarge, or with the error of `pieces` or of the system, and then leaves no file. `path` must not exist.
  */
 export async function receiveFile(
   pieces: AsyncIterable<Uint8Array>,
@@ -32,7 +32,7 @@ export async function receiveFile(
     await file.close();
     return hash.digest('hex');
   } catch (thrown) {
-    await file.close().catch(() => {}); // what was thrown first is the reason
+    await file.close().catch(() => {}); // the first error is the reason
     await rm(path, { force: true });
     throw thrown;
   }

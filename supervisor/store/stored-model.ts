@@ -1,51 +1,51 @@
-/** What a model store is asked, and what it answers. */
+/** Queries to a model store, and their results. */
 import { RUNTIME_NAMES } from '../runtimes/index.js';
 import type { ServiceSource } from '../runtimes/runtime.js';
 
-/** How somebody asks for a model of the store. */
+/** Query for a model of the store. */
 export interface StoreQuery {
-  /** Path in the store, or a web address, as it was given. */
+  /** Path in the store, or a web address, as given. */
   readonly url: string;
-  /** As the person names it; what is there may say its name itself. */
+  /** Name of the model; default: the manifest's, else the file's. */
   readonly name?: string;
-  /** A manifest need name nothing: the name of the file will do. */
+  /** A manifest without a name is accepted; the file's name is used. */
   readonly mayGoUnnamed?: boolean;
-  /** `module`, `module:function` or `module:Class`; empty: found by rule. */
+  /** `module`, `module:function` or `module:Class`; empty if it is found by rule. */
   readonly handler?: string;
-  /** What runs it, as the person says; empty: found by the handler's file. */
+  /** Name of the runtime; empty if it is found by the handler's file. */
   readonly runtime?: string;
-  /** Whoever asks has left: what is still to be downloaded is not wanted any more. */
+  /** The request has ended: cancels the download. */
   readonly signal?: AbortSignal;
 }
 
-/** What a person, or a manifest, may say that runs a model; empty: nothing. */
+/** Names of runtimes that a query or a manifest may give; empty for none. */
 export const RUNTIMES: readonly string[] = ['', ...RUNTIME_NAMES];
 
-/** A model that was found, as it can be planned and registered. */
+/** A found model, ready to be planned and registered. */
 export interface StoredModel {
-  /** As it was asked for. */
+  /** The url of the query. */
   readonly url: string;
-  /** As the person names it, else its manifest, else its file. */
+  /** From the query, else the manifest, else the file. */
   readonly name: string;
   readonly version: string;
   /** Absolute path of the file that its workers load. */
   readonly app: string;
-  /** Null: what the file exports says what it is. */
+  /** Null if the exports of the file decide what it is. */
   readonly service: ServiceSource | null;
-  /** Real path of the folder, or of the single file, that people change when they work on the model; null for an archive. */
+  /** Real path of the folder or single file to watch for changes; null for an archive. */
   readonly place: string | null;
   readonly isFolder: boolean;
-  /** Its files stay where they are until then. Called once nobody uses them any more; further calls do nothing. */
+  /** Releases the model's files; call it when nothing uses them any more. Further calls do nothing. */
   readonly release: Release;
 }
 
-/** Gives files back that were lent. */
+/** Returns borrowed files. */
 export type Release = () => void;
 
-/** For files that are nobody's to remove. */
+/** For files that are not borrowed. */
 export const NOTHING_LENT: Release = () => {};
 
-/** What comes of `use`, which takes the files over; if it fails, they are given back. */
+/** Runs `use`, which takes over the files; if it fails, they are released. */
 export async function releasedOnFailure<T>(release: Release, use: () => Promise<T>): Promise<T> {
   try {
     return await use();

@@ -178,7 +178,7 @@ describe('the archiver', LIMIT, () => {
     const args = '--model-name model --model-path model --handler cats --archive-format no-archive --force';
     const { status, stderr } = run(folder, args);
     assert.equal(status, 1);
-    assert.match(stderr, /^model-archiver: model would take the place of the model itself: choose another/);
+    assert.match(stderr, /^model-archiver: model would overwrite the model itself: choose another/);
     assert.ok(existsSync(join(folder, 'model/cats.ts')));
   });
 
@@ -199,7 +199,7 @@ describe('the archiver', LIMIT, () => {
       1,
       /^model-archiver: --export-path gone: there is no such folder\.$/m,
     ],
-    [WISH.replace('cats:handle', '../cats:handle'), 1, /the handler \.\.\/cats leads out of it\.$/m],
+    [WISH.replace('cats:handle', '../cats:handle'), 1, /the handler \.\.\/cats is outside the model\.$/m],
     [
       `${WISH} --runtime java`,
       2,
@@ -233,14 +233,14 @@ describe('the archiver', LIMIT, () => {
     assert.match(stderr, /no file of the model is the handler gone:handle\n/);
   });
 
-  test('refuses what no server would take', (t) => {
+  test('refuses files that a server would refuse', (t) => {
     const folder = makeModel(t);
     linkSync(join(folder, 'model/cats.ts'), join(folder, 'model/CATS.ts'));
     const { status, stderr } = run(folder, WISH);
     assert.equal(status, 1);
     assert.match(
       stderr,
-      /no server would take the archive: its entry "cats\.ts" differs from "CATS\.ts" only in case/,
+      /the archive would not load: its entry "cats\.ts" differs from "CATS\.ts" only in case/,
     );
     assert.deepEqual(readdirSync(join(folder, 'store')), []);
   });

@@ -128,7 +128,7 @@ test(
     );
     for (const said of refused) {
       assert.match(said, /^30 /, 'Retry-After');
-      assert.ok(said.includes(`from: ${url}: 4 downloads run and 32 wait already; ask again later`), said);
+      assert.ok(said.includes(`from: ${url}: 4 downloads are running and 32 waiting; try again later`), said);
     }
     isHeld = false;
     for (const answer of held) answer();
@@ -174,7 +174,7 @@ test(
       ],
       [
         `${site}/m.mar#sha256=${'0'.repeat(64)}`,
-        `400 ${failed} ${site}/m.mar: what came has the SHA-256 checksum ${SUM}, and not the one that is asked for`,
+        `400 ${failed} ${site}/m.mar: the file has the SHA-256 checksum ${SUM}, not the one that was asked for`,
       ],
     ];
     for (const [url, said] of rows) assert.equal(await register(url), said);
@@ -211,7 +211,7 @@ test(
     assert.equal(await register(url, '&model_name=again'), '200 Model "again" registered');
     assert.equal(
       await register(url, '&model_name=metadata'),
-      `400 Failed to download model from: ${url}: models.banana.test has the address 169.254.169.254, which no name may have; an entry of allowed_urls may be that address itself`,
+      `400 Failed to download model from: ${url}: models.banana.test resolves to 169.254.169.254, which a host name may not resolve to; if that is intended, put the address itself into allowed_urls`,
     );
     assert.deepEqual([questions, askedAt], [3, ['127.0.0.1', '127.0.0.2']]);
     assert.ok(!files().some((name) => name.endsWith('.mar')));

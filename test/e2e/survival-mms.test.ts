@@ -305,7 +305,7 @@ withEachRuntime(({ app, language }) => {
 
   const [extension, secret] = SECRETS[language];
 
-  test('a url that leads out of the store registers nothing and starts nothing', LIMIT, async (t) => {
+  test('a url that points outside the store registers nothing and starts nothing', LIMIT, async (t) => {
     const { path } = editedApp(t, {
       [`secret/service${extension}`]: secret,
       [`store/m/other${extension}`]: secret,

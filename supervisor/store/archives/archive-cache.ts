@@ -1,6 +1,6 @@
 /**
- * The archives that models are served from, each unpacked once, however many models share it: what counts is its content.
- * It is lent, and removed when the last who has it gives it back.
+ * Unpacks archives once per content, however many models share it. An unpacked folder is lent, and removed when the last
+ * borrower releases it.
  */
 import { createHash } from 'node:crypto';
 import { constants, type BigIntStats } from 'node:fs';
@@ -13,7 +13,7 @@ import type { OwnFolder } from './own-folder.js';
 import { unpack } from './unpack.js';
 
 export interface LentFolder {
-  /** Real path of the folder with what the archive holds. */
+  /** Real path of the unpacked folder. */
   readonly folder: string;
   readonly release: Release;
 }
@@ -21,7 +21,7 @@ export interface LentFolder {
 interface Unpacked {
   readonly folder: string;
   users: number;
-  /** Rejects if it cannot be unpacked. */
+  /** Rejects if the archive cannot be unpacked. */
   readonly done: Promise<void>;
 }
 
@@ -40,14 +40,14 @@ export class ArchiveCache {
   }
 
   /**
-   * `path`: of a file that may be an archive; `sha256`: in hexadecimal, if it is known, of a file that nobody else writes.
-   * Throws ArchiveProblem, and what the system says. Nothing stays after an error.
+   * `path`: a file that may be an archive. `sha256`: its checksum in hexadecimal, if known and only this server writes it.
+   * Rejects with ArchiveProblem, or with errors of the system; an error leaves nothing behind.
    */
   async lend(path: string, sha256?: string): Promise<LentFolder> {
     const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
       const found = await file.stat({ bigint: true });
-      if (!found.isFile()) throw new ArchiveProblem('it is no file.');
+      if (!found.isFile()) throw new ArchiveProblem('it is not a file.');
       const digest = sha256 ?? (await this.#digestOf(file));
       const shared = this.#byDigest.get(digest) ?? this.#begin(digest, file, found);
       const giveBack = this.#use(digest, shared);
@@ -61,7 +61,7 @@ export class ArchiveCache {
     }
   }
 
-  /** Nothing is unpacked any more. What is there goes with the server's folder. */
+  /** Cancels unpacking. Unpacked folders are removed with the server's folder. */
   close(): void {
     this.#stop.abort(new GivenUp('the server ends'));
   }
@@ -79,12 +79,12 @@ export class ArchiveCache {
       await mkdir(folder, { mode: 0o700 });
       await unpack({ file, folder, limits: this.#limits, signal: this.#stop.signal });
     } finally {
-      // What was read of an archive that changes is neither of its contents; that is why it seems damaged.
+      // A changing archive seems damaged, because the read bytes are neither its old nor its new content.
       await refuseChanged(file, found);
     }
   }
 
-  /** Returns what gives it back; never rejects, and does nothing when it is called again. */
+  /** Returns the function that releases the folder. That never rejects; a second call does nothing. */
   #use(digest: string, unpacked: Unpacked): () => Promise<void> {
     unpacked.users += 1;
     let isHeld = true;
@@ -94,7 +94,7 @@ export class ArchiveCache {
       unpacked.users -= 1;
       if (unpacked.users > 0) return;
       if (this.#byDigest.get(digest) === unpacked) this.#byDigest.delete(digest);
-      // What cannot be removed now goes with the server's folder.
+      // Files that cannot be removed now are removed with the server's folder.
       await rm(unpacked.folder, { recursive: true, force: true }).catch(() => {});
     };
   }
@@ -115,7 +115,7 @@ export class ArchiveCache {
 /** @throws ArchiveProblem */
 async function refuseChanged(file: FileHandle, before: BigIntStats): Promise<void> {
   const { size, mtimeNs, ctimeNs } = await file.stat({ bigint: true });
-  // The last one tells, too, that another file has taken its place.
+  // ctime also changes if another file replaces this one.
   if (size === before.size && mtimeNs === before.mtimeNs && ctimeNs === before.ctimeNs) return;
   throw new ArchiveProblem('it was changed while it was read; ask again once it is complete.');
 }

@@ -1,5 +1,5 @@
-/** Why an archive is not unpacked. The message is a sentence that follows the archive's name. */
+/** An archive cannot be unpacked. The message is a sentence that follows the archive's name. */
 export class ArchiveProblem extends Error {}
 
-/** Nobody wants it any more. */
+/** Unpacking was cancelled. */
 export class GivenUp extends Error {}

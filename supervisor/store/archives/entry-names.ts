@@ -1,12 +1,12 @@
-/** Where the entries of an archive may be written: below its folder, each in a place of its own, on every file system. */
+/** Checks the names of an archive's entries: inside its folder, and distinct on every file system. */
 import { ArchiveProblem } from './archive-problem.js';
 
 const MAX_CHARS = 1024;
 const MAX_DEPTH = 64;
-/** Of what stands between two slashes, on the file systems of Linux and macOS. */
+/** Limit of a file name on the file systems of Linux and macOS. */
 const MAX_PART_BYTES = 255;
 
-/** What stands in a place: exactly this name, and whether files may stand below it. */
+/** An entry's exact path, and whether it may contain others. */
 interface Place {
   readonly path: string;
   readonly isFolder: boolean;
@@ -14,16 +14,16 @@ interface Place {
 
 /** The names of one archive, in the order of its entries. */
 export class EntryNames {
-  /** By what file systems that ignore case, or ways of writing an accent, take for the same. */
+  /** By a key that is equal for names that differ only in case or Unicode normalization. */
   readonly #places = new Map<string, Place>();
   readonly #maxPlaces: number;
 
-  /** `maxPlaces`: of files and folders, those included that only stand in the names of others. */
+  /** `maxPlaces`: limit of files and folders, including folders that only occur in the names of others. */
   constructor(maxPlaces = Infinity) {
     this.#maxPlaces = maxPlaces;
   }
 
-  /** The relative path of an entry, without `.` and empty parts; empty for the folder itself. @throws ArchiveProblem */
+  /** Returns the relative path of an entry, without `.` and empty parts; empty for the folder itself. @throws ArchiveProblem */
   add(name: string, isFolder: boolean): string {
     const parts = partsOf(name);
     const path = parts.join('/');
@@ -48,7 +48,7 @@ export class EntryNames {
       throw problem(name, `differs from ${JSON.stringify(before.path)} only in case or accents`);
     if (before.isFolder && isFolder) return;
     if (isFolder && !isLast) throw problem(name, `lies below ${JSON.stringify(path)}, which is a file`);
-    throw problem(name, 'is there twice');
+    throw problem(name, 'occurs twice');
   }
 }
 
@@ -62,10 +62,10 @@ function partsOf(name: string): string[] {
   if (/[\x01-\x1f\x7f]/.test(name)) throw problem(name, 'has a control character in its name');
   if (name.startsWith('/') || /^[A-Za-z]:/.test(name)) throw problem(name, 'has an absolute path');
   const parts = name.split('/').filter((part) => part !== '' && part !== '.');
-  if (parts.length > MAX_DEPTH) throw problem(name.slice(0, 40), `lies deeper than ${MAX_DEPTH} folders`);
+  if (parts.length > MAX_DEPTH) throw problem(name.slice(0, 40), `is more than ${MAX_DEPTH} folders deep`);
   if (parts.some((part) => Buffer.byteLength(part) > MAX_PART_BYTES))
     throw problem(name.slice(0, 40), `has more than ${MAX_PART_BYTES} bytes in a part of its name`);
-  if (parts.includes('..')) throw problem(name, 'leads out of the archive');
+  if (parts.includes('..')) throw problem(name, 'points outside the archive');
   return parts;
 }
 

@@ -1,14 +1,14 @@
-/** Removes the folders of servers that were killed, and could not do it themselves. No link is followed. */
+/** Removes the folders of servers that were killed. No link is followed. */
 import { lstat, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { processNamespace, startOf } from '../../machine/process-start.js';
 import { FOLDER_PREFIX } from './own-folder.js';
 
-/** Servers of other containers, or of other machines that share the folder, cannot be seen here: their folders are left alone while they are touched. */
+/** Processes in other containers, or on other machines that share the folder, are invisible: their folders are kept while they are touched. */
 const UNTOUCHED_MS = 15 * 60_000;
 
-/** Never rejects: what cannot be removed is left for the next server. */
+/** Never rejects: folders that cannot be removed are left for the next server. */
 export async function removeLeftovers(folder = tmpdir()): Promise<void> {
   const names = await readdir(folder).catch(() => []);
   for (const name of names) {
@@ -25,7 +25,7 @@ interface Owner {
   readonly namespace: string;
 }
 
-/** Null if the name is none of ours. */
+/** Null if the name is not one of our folders. */
 function ownerIn(name: string): Owner | null {
   if (!name.startsWith(FOLDER_PREFIX)) return null;
   const [, pid, start = '', namespace = ''] =

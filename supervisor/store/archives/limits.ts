@@ -1,19 +1,19 @@
-/** Bounds on what comes out of an archive. They hold for every archive, and no option lifts them. */
+/** Limits of unpacked archives. They apply to every archive, and no option changes them. */
 
 export interface ArchiveLimits {
   /** Files and folders. */
   readonly maxEntries: number;
-  /** Of all files together, as they are written. */
+  /** Limit of all written files together. */
   readonly maxBytes: number;
-  /** Of what is written to the size of the archive, */
+  /** Limit of written bytes divided by the size of the archive. */
   readonly maxRatio: number;
-  /** as soon as more than this is written. */
+  /** `maxRatio` applies when more than this is written. */
   readonly ratioCountsFromBytes: number;
 }
 
 /**
- * Archives of models hold weights, which hardly shrink, and code, which shrinks to a fifth. deflate reaches 1032 with
- * bytes that are all the same; such a file is harmless while it is small.
+ * Archives of models contain weights, which hardly compress, and code, which compresses to a fifth. deflate reaches a ratio
+ * of 1032 with equal bytes; such a file is harmless while it is small.
  */
 export const ARCHIVE_LIMITS: ArchiveLimits = {
   maxEntries: 50_000,

@@ -1,4 +1,4 @@
-/** The entries of a tar archive that is compressed with gzip. */
+/** Reads the entries of a gzip-compressed tar archive. */
 import { once } from 'node:events';
 import type { FileHandle } from 'node:fs/promises';
 import { Readable } from 'node:stream';
@@ -12,7 +12,7 @@ export async function* readTar(
   onUnzipped: (bytes: number) => void,
 ): AsyncGenerator<ArchiveEntry> {
   const { Parser } = await import('tar');
-  // It is unzipped here, in Node's pool of threads: the parser would do that in ours.
+  // Decompressed here, in Node's thread pool: the parser would do it on the main thread.
   const source = Readable.from(bytesOf(file), { objectMode: false });
   const tar = source.pipe(createGunzip({ chunkSize: PIECE_BYTES }));
   source.on('error', (error) => tar.destroy(error));
@@ -23,7 +23,7 @@ export async function* readTar(
     stop.abort();
     tar.destroy();
     source.destroy();
-    if (!source.closed) await once(source, 'close'); // nobody reads the file any more
+    if (!source.closed) await once(source, 'close'); // then nothing reads the file any more
   }
 }
 
@@ -48,47 +48,47 @@ async function* counted(
   }
 }
 
-/** What the parser has told and nobody has taken yet. */
-type News = ReadEntry | 'end';
+/** Events of the parser that are not consumed yet. */
+type ParserEvent = ReadEntry | 'end';
 
 async function* entriesOf(
   parser: Parser,
   tar: AsyncIterable<Buffer>,
   signal: AbortSignal,
 ): AsyncGenerator<ArchiveEntry> {
-  const news: News[] = [];
+  const events: ParserEvent[] = [];
   const state: State = { error: null };
   let wake = (): void => {};
   let current: ReadEntry | null = null;
   const fail = (error: Error): void => {
     state.error ??= error;
-    current?.destroy(state.error); // somebody may wait for its content
+    current?.destroy(state.error); // a reader may wait for its content
     wake();
   };
-  const tell = (one: News): void => {
-    news.push(one);
+  const add = (event: ParserEvent): void => {
+    events.push(event);
     wake();
   };
-  parser.on('entry', tell);
+  parser.on('entry', add);
   parser.on('ignoredEntry', (entry: ReadEntry) => fail(unknownKind(entry)));
   parser.on('warn', (_code: string, what: string | Error) =>
     fail(what instanceof Error ? what : new Error(what)),
   );
-  parser.on('end', () => tell('end'));
+  parser.on('end', () => add('end'));
   feed(parser, tar, signal).catch(fail);
   while (state.error === null) {
-    const one = news.shift();
-    if (one === 'end') return;
-    if (one === undefined) await new Promise<void>((resolve) => (wake = resolve));
+    const event = events.shift();
+    if (event === 'end') return;
+    if (event === undefined) await new Promise<void>((resolve) => (wake = resolve));
     else {
-      current = one.on('error', () => {}); // whoever reads it is told
-      yield factsOf(one, state);
+      current = event.on('error', () => {}); // its reader gets the error
+      yield factsOf(event, state);
     }
   }
   throw state.error;
 }
 
-/** Why the rest of the archive cannot be read; null as long as it can. */
+/** The error that prevents reading the rest of the archive; null while there is none. */
 interface State {
   error: Error | null;
 }
@@ -97,13 +97,13 @@ async function feed(parser: Parser, tar: AsyncIterable<Buffer>, signal: AbortSig
   let isOver = false;
   parser.on('eof', () => (isOver = true));
   for await (const chunk of withWholeHead(tar)) {
-    // What follows the end is read for the checksum of the whole: the parser would keep all of it.
+    // Bytes after the end are read only for gzip's checksum: the parser would keep all of them.
     if (!isOver && !parser.write(chunk)) await once(parser, 'drain', { signal });
   }
   parser.end();
 }
 
-/** The parser looks at the first bytes, and would unzip another layer, which nobody counts. @throws ArchiveProblem */
+/** Refuses a second layer of compression, which the parser would decompress uncounted. @throws ArchiveProblem */
 async function* withWholeHead(tar: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let head: Buffer | null = Buffer.alloc(0);
   for await (const chunk of tar) {
@@ -134,12 +134,12 @@ const KINDS: Readonly<Record<string, string>> = {
 
 function factsOf(entry: ReadEntry, state: State): ArchiveEntry {
   const kind = KINDS[entry.type] ?? 'a device, a pipe or a socket';
-  if (kind !== 'file') entry.resume(); // it has no content that matters
+  if (kind !== 'file') entry.resume(); // skips its content
   return {
     name: entry.path,
     kind,
     isExecutable: ((entry.mode ?? 0) & 0o111) !== 0,
-    crc32: null, // gzip has one of the whole
+    crc32: null, // gzip has one checksum of the whole
     content: () => Promise.resolve(contentOf(entry, state)),
   };
 }

@@ -1,4 +1,4 @@
-/** The entries of a zip archive. */
+/** Reads the entries of a zip archive. */
 import type { FileHandle } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { createInflateRaw } from 'node:zlib';
@@ -8,7 +8,7 @@ import type { Entry, ZipFile } from 'yauzl';
 
 export async function* readZip(file: FileHandle): AsyncGenerator<ArchiveEntry> {
   const { fromFdPromise, getFileNameLowLevel } = await import('yauzl');
-  // Names are checked by whoever unpacks them, so they are taken as they stand.
+  // Names are kept unchanged; `unpack.ts` checks them.
   const zip = await fromFdPromise(file.fd, { decodeStrings: false, lazyEntries: true, autoClose: false });
   for await (const entry of zip.eachEntry()) {
     const { generalPurposeBitFlag, extraFields, fileNameRaw } = entry;
@@ -17,10 +17,10 @@ export async function* readZip(file: FileHandle): AsyncGenerator<ArchiveEntry> {
   }
 }
 
-/** The kinds of entries that Unix knows, in the upper half of their attributes: `S_IFMT` and its values. */
+/** Unix file types in the upper half of the attributes: `S_IFMT` and its values. */
 const KIND_BITS = 0o170000;
 const KINDS: Readonly<Record<number, string>> = {
-  0: 'file', // made where there are no kinds
+  0: 'file', // created on a system without types
   0o100000: 'file',
   0o040000: 'folder',
   0o120000: 'a symbolic link',
@@ -48,8 +48,8 @@ const STORED = 0;
 const DEFLATED = 8;
 
 /**
- * Inflated here and not by the library, which takes 16 KiB at a time: each piece is two turns of Node's pool of threads,
- * one to inflate it and one to write it, and 50 MB took twice as long.
+ * Inflates here and not in the library, which takes 16 KiB at a time: each piece needs Node's thread pool twice, to inflate
+ * and to write it, and 50 MB took twice as long.
  */
 async function* inflated(
   source: Readable,

@@ -1,6 +1,6 @@
 /**
- * Unpacks an archive into an empty folder. Nothing that the archive says is believed: names are checked before anything is
- * made, only files and folders are made, and what is written is counted as it is written.
+ * Unpacks an archive into an empty folder. The archive is not trusted: names are checked before anything is created, only
+ * files and folders are created, and bytes are counted as they are written.
  */
 import { mkdir, open, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -13,16 +13,16 @@ import { readTar } from './read-tar.js';
 import { readZip } from './read-zip.js';
 
 export interface Unpacking {
-  /** Open for reading; it is not closed. */
+  /** Open for reading; stays open. */
   readonly file: FileHandle;
-  /** Absolute path of an empty folder; what it holds after a failure is its owner's to remove. */
+  /** Absolute path of an empty folder; the caller removes its contents after a failure. */
   readonly folder: string;
   readonly limits: ArchiveLimits;
-  /** Nobody wants it any more; its reason is a GivenUp. */
+  /** Cancels unpacking; its reason is a GivenUp. */
   readonly signal: AbortSignal;
 }
 
-/** Throws ArchiveProblem, the system's error if something cannot be written, and the signal's reason. */
+/** Rejects with ArchiveProblem, the system's error if something cannot be written, or the signal's reason. */
 export async function unpack({ file, folder, limits, signal }: Unpacking): Promise<void> {
   const read = await readerOf(file);
   const { size } = await file.stat();
@@ -45,16 +45,16 @@ export async function unpack({ file, folder, limits, signal }: Unpacking): Promi
   if (sum.entries === 0) throw new ArchiveProblem('it is empty.');
 }
 
-/** By its first bytes, whatever it is called. @throws ArchiveProblem */
+/** Chooses the reader by the first bytes, not by the name. @throws ArchiveProblem */
 async function readerOf(file: FileHandle): Promise<ArchiveReader> {
   const { buffer, bytesRead } = await file.read(Buffer.alloc(4), 0, 4, 0);
   const start = buffer.toString('latin1', 0, bytesRead);
   if (start === 'PK\x03\x04' || start === 'PK\x05\x06') return readZip;
   if (start.startsWith('\x1f\x8b')) return readTar;
-  throw new ArchiveProblem('it is neither a zip archive nor a tar archive that is compressed with gzip.');
+  throw new ArchiveProblem('it is neither a zip archive nor a gzip-compressed tar archive.');
 }
 
-/** What a library says is wrong is a problem of the archive. */
+/** Turns errors of the libraries into ArchiveProblem. */
 async function* asProblems<T>(source: AsyncIterable<T>): AsyncGenerator<T> {
   const iterator = source[Symbol.asyncIterator]();
   try {
@@ -74,7 +74,7 @@ function rethrowAsProblem(thrown: unknown): never {
 }
 
 async function writeEntry(path: string, entry: ArchiveEntry, sum: WrittenSum): Promise<void> {
-  // `wx` makes a new file, and follows no link.
+  // `wx` creates a new file and follows no link.
   const target = await open(path, 'wx', entry.isExecutable ? 0o700 : 0o600);
   try {
     const content = await entry.content().catch(rethrowAsProblem);
@@ -93,7 +93,7 @@ async function writeEntry(path: string, entry: ArchiveEntry, sum: WrittenSum): P
   }
 }
 
-/** What has been written of one archive, against its bounds. */
+/** Counts the written entries and bytes of one archive against the limits. */
 class WrittenSum {
   entries = 0;
   #written = 0;
@@ -116,13 +116,13 @@ class WrittenSum {
     if (this.entries > maxEntries) throw new ArchiveProblem(`it has more than ${maxEntries} entries.`);
   }
 
-  /** Before they are written. @throws ArchiveProblem, and the signal's reason */
+  /** Call it before the bytes are written. @throws ArchiveProblem, and the signal's reason */
   countBytes(bytes: number): void {
     this.#written += bytes;
     this.#bound(this.#written);
   }
 
-  /** Also what is never written: the heads of entries, and what stands between and behind them. */
+  /** Counts all decompressed bytes, also those that are not written: headers of entries, and padding. */
   countUnzipped(bytes: number): void {
     this.#unzipped += bytes;
     this.#bound(this.#unzipped);
@@ -133,8 +133,6 @@ class WrittenSum {
     const { maxBytes, maxRatio, ratioCountsFromBytes } = this.#limits;
     if (bytes > maxBytes) throw new ArchiveProblem(`it unpacks to more than ${maxBytes} bytes.`);
     if (bytes > ratioCountsFromBytes && bytes > maxRatio * this.#archiveBytes)
-      throw new ArchiveProblem(
-        `it is a zip bomb, or like one: it unpacks to more than ${maxRatio} times its size.`,
-      );
+      throw new ArchiveProblem(`it may be a zip bomb: it unpacks to more than ${maxRatio} times its size.`);
   }
 }

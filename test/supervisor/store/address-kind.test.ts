@@ -1,4 +1,4 @@
-/** Which addresses are of the world, and which are not. */
+/** Public, private and special addresses. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { kindOfAddress, type AddressKind } from '../../../supervisor/store/address-kind.js';

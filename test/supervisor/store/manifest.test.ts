@@ -1,4 +1,4 @@
-/** What a manifest says of a model, what goes before it, and which manifests are refused. */
+/** Manifests: their values, values that take precedence, and refused manifests. */
 import assert from 'node:assert/strict';
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ const NEW = 'MAR-INF/MANIFEST.json';
 const OLD = 'MANIFEST.json';
 const FILES = ['service.mjs', 'other.mjs', 'both.py', 'both.mjs'];
 
-/** What a store finds in the folder `cats` with these manifests. */
+/** Finds the model in the folder `cats` with these manifests. */
 function find(
   t: TestContext,
   manifests: Readonly<Record<string, unknown>>,
@@ -32,7 +32,7 @@ function model(fields: object, others: object = {}): Record<string, unknown> {
   };
 }
 
-/** Name, version, file and handler that come of a manifest and what a person says. */
+/** Name, version, file and handler from a manifest and a query. */
 type Row = readonly [
   what: string,
   manifests: Readonly<Record<string, unknown>>,
@@ -58,31 +58,31 @@ const ROWS: readonly Row[] = [
   ],
   ['with a number as its version', model({ modelVersion: 3 }), {}, ['felis', '3', 'service.mjs', '']],
   [
-    'is followed only where nobody says something else',
+    'yields to the query',
     model({ modelVersion: '2' }),
     { name: 'lynx', handler: 'other:go', runtime: 'node' },
     ['lynx', '2', 'other.mjs', 'go'],
   ],
   [
-    'need say nothing that a person says',
+    'may lack values that the query has',
     model({ modelName: null, handler: undefined }),
     { name: 'lynx', handler: 'other' },
     ['lynx', '1.0', 'other.mjs', ''],
   ],
   [
-    'need name nothing at the start of a server',
+    'may lack a name at the start of a server',
     model({ modelName: undefined }),
     { mayGoUnnamed: true },
     ['cats', '1.0', 'service.mjs', ''],
   ],
   [
-    'chooses by its runtime where there is a file for each',
+    'chooses by its runtime between files of several runtimes',
     model({ handler: 'both:run' }),
     {},
     ['felis', '1.0', 'both.py', 'run'],
   ],
   [
-    'whose runtime a person overrules',
+    'whose runtime the query overrides',
     model({ handler: 'both:run' }),
     { runtime: 'node' },
     ['felis', '1.0', 'both.mjs', 'run'],
@@ -96,7 +96,7 @@ const ROWS: readonly Row[] = [
   ['with an engine', model({}, { engine: { engineName: 'MXNet' } }), {}, ['felis', '1.0', 'service.mjs', '']],
   ['of the first format', { [OLD]: OLD_MODEL }, {}, ['old', 'snapshot', 'other.mjs', 'run']],
   [
-    'of both formats is the newer one',
+    'of the newer format takes precedence',
     { [OLD]: OLD_MODEL, ...model({}) },
     {},
     ['felis', '1.0', 'service.mjs', ''],
@@ -141,17 +141,17 @@ for (const [manifests, message] of REFUSED) {
   });
 }
 
-test('a manifest that is a link out of the store is not read', async (t) => {
+test('a manifest that is a link to outside the store is not read', async (t) => {
   const outside = appFolder(t, { 'secret.json': '{"model":{"modelName":"secret","handler":"service"}}' });
   const store = appFolder(t, { 'cats/service.mjs': '' });
   mkdirSync(join(store, 'cats/MAR-INF'));
   symlinkSync(join(outside, 'secret.json'), join(store, 'cats', NEW));
   await assert.rejects(storeAt(t, store).find({ url: 'cats' }), {
-    message: `cats: ${NEW} is a link that leads out of the model store.`,
+    message: `cats: ${NEW} is a link that points outside the model store.`,
   });
 });
 
-test('a folder in the place of a manifest is no manifest', async (t) => {
+test('a folder with the name of a manifest is ignored', async (t) => {
   const store = appFolder(t, { 'cats/service.mjs': '', [`cats/${NEW}/x`]: '' });
   assert.equal((await storeAt(t, store).find({ url: 'cats' })).version, '1');
 });

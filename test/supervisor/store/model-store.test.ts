@@ -1,4 +1,4 @@
-/** What a model store finds, what its workers load of it, and what it never leaves. */
+/** Models that a store finds, the files that workers load, and links out of the store. */
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,7 +7,7 @@ import { describe, test, type TestContext } from 'node:test';
 import type { StoreQuery } from '../../../supervisor/store/stored-model.js';
 import { storeAt } from './store-at.js';
 
-/** A folder with these files, empty ones, and its real path; removed when the test ends. */
+/** Creates a folder with these empty files and returns its real path; it is removed when the test ends. */
 function folderOf(t: TestContext, files: readonly string[]): string {
   const path = realpathSync(mkdtempSync(join(tmpdir(), 'banana-store-')));
   t.after(() => rmSync(path, { recursive: true }));
@@ -18,7 +18,7 @@ function folderOf(t: TestContext, files: readonly string[]): string {
   return path;
 }
 
-/** What is asked, of a store with these files, and the file and handler that come of it. */
+/** Queries to a store with these files, with the resulting file and handler. */
 type Found = readonly [query: StoreQuery, files: readonly string[], app: string, handler: string];
 
 const FOUND: readonly Found[] = [
@@ -61,7 +61,7 @@ for (const [query, files, app, handler] of FOUND) {
   });
 }
 
-/** What is asked, of a store with these files, and what its first worker is to load, which cannot be loaded. */
+/** Queries to a store with these files, with the missing file that the first worker is to load. */
 const UNSERVABLE: readonly (readonly [query: StoreQuery, files: readonly string[], app: string])[] = [
   [{ url: 'm', handler: 'gone.py:handle' }, ['m/service.ts'], 'm/gone.py'],
   [{ url: 'one.ts', handler: 'two:handle' }, ['one.ts', 'two.ts'], 'one.ts/two.ts'],
@@ -71,7 +71,7 @@ const UNSERVABLE: readonly (readonly [query: StoreQuery, files: readonly string[
 ];
 
 for (const [query, files, app] of UNSERVABLE) {
-  test(`${JSON.stringify(query)} beside ${files.join(', ')} is no mistake yet: a worker is to load ${app}`, async (t) => {
+  test(`${JSON.stringify(query)} beside ${files.join(', ')} is found: a worker is to load ${app}`, async (t) => {
     const folder = folderOf(t, files);
     assert.equal((await storeAt(t, folder).find(query)).app, join(folder, app));
   });
@@ -86,13 +86,13 @@ const NAMES: readonly (readonly [url: string, files: readonly string[], name: st
 ];
 
 for (const [url, files, name] of NAMES) {
-  test(`a model at ${url} is called ${name} where nobody names it`, async (t) => {
+  test(`the default name of a model at ${url} is ${name}`, async (t) => {
     const store = storeAt(t, folderOf(t, files));
     assert.equal((await store.find({ url })).name, name);
   });
 }
 
-/** What is refused in a store that holds `m/service.ts`, `labels.json` and `one.ts`, with the message. */
+/** Refused queries to a store with `m/service.ts`, `labels.json` and `one.ts`. */
 const REFUSED: readonly (readonly [query: StoreQuery, code: string, message: string | RegExp])[] = [
   [{ url: '../../x' }, 'SERVE_MODEL_NOT_FOUND', 'Relative path is not allowed in url: ../../x'],
   [{ url: 'm/..' }, 'SERVE_MODEL_NOT_FOUND', 'Relative path is not allowed in url: m/..'],
@@ -119,9 +119,13 @@ const REFUSED: readonly (readonly [query: StoreQuery, code: string, message: str
   [
     { url: 'labels.json' },
     'SERVE_ARCHIVE_INVALID',
-    'labels.json: it is neither a zip archive nor a tar archive that is compressed with gzip.',
+    'labels.json: it is neither a zip archive nor a gzip-compressed tar archive.',
   ],
-  [{ url: 'm', handler: '../one:handle' }, 'SERVE_ARCHIVE_INVALID', 'm: the handler ../one leads out of it.'],
+  [
+    { url: 'm', handler: '../one:handle' },
+    'SERVE_ARCHIVE_INVALID',
+    'm: the handler ../one is outside the model.',
+  ],
 ];
 
 for (const [query, code, message] of REFUSED) {
@@ -132,14 +136,14 @@ for (const [query, code, message] of REFUSED) {
 }
 
 describe('links', () => {
-  test('in the store are followed', async (t) => {
+  test('within the store are followed', async (t) => {
     const folder = folderOf(t, ['m/service.ts']);
     symlinkSync('m', join(folder, 'other'));
     const { app, name } = await storeAt(t, folder).find({ url: 'other' });
     assert.deepEqual([app, name], [join(folder, 'm/service.ts'), 'other']);
   });
 
-  test('out of it are refused: a folder, a file, and the file of a folder', async (t) => {
+  test('that point outside it are refused: a folder, a file, and the file of a folder', async (t) => {
     const outside = folderOf(t, ['secret/service.ts']);
     const folder = folderOf(t, ['m/']);
     symlinkSync(join(outside, 'secret'), join(folder, 'away'));
@@ -149,13 +153,13 @@ describe('links', () => {
     for (const url of ['away', 'away.ts', 'away/service.ts'])
       await assert.rejects(store.find({ url }), {
         code: 'SERVE_MODEL_NOT_FOUND',
-        message: `Model not found in model store: ${url}: a link leads out of the store.`,
+        message: `Model not found in model store: ${url}: a link points outside the store.`,
       });
     for (const handler of ['', 'service:handle'])
       await assert.rejects(store.find({ url: 'm', handler }), { code: 'SERVE_ARCHIVE_INVALID' });
   });
 
-  test('to a folder whose name only begins like the store are out of it', async (t) => {
+  test('to a folder whose name only begins like the store are refused', async (t) => {
     const folder = folderOf(t, ['store/', 'store-secret/service.ts']);
     symlinkSync('../store-secret', join(folder, 'store/away'));
     await assert.rejects(storeAt(t, join(folder, 'store')).find({ url: 'away' }), {
@@ -163,7 +167,7 @@ describe('links', () => {
     });
   });
 
-  test('may lead to the store itself, whose models are found as ever', async (t) => {
+  test('may point to the store itself', async (t) => {
     const folder = folderOf(t, ['real/m/service.ts']);
     symlinkSync('real', join(folder, 'store'));
     const { app } = await storeAt(t, join(folder, 'store')).find({ url: 'm' });
@@ -171,14 +175,14 @@ describe('links', () => {
   });
 });
 
-test('without a store nothing is found, and everything says why', async (t) => {
+test('without a store every query is refused with the reason', async (t) => {
   const store = storeAt(t, null);
   const message = 'Model store has not been configured.';
   await assert.rejects(store.find({ url: 'm' }), { code: 'SERVE_MODEL_NOT_FOUND', message });
   assert.deepEqual(await store.urls(), []);
 });
 
-test('all that is visible and may be a model is listed in order: folders, files of apps, and what cannot be served, so that it is said', async (t) => {
+test('urls lists everything visible that may be a model, sorted, even if it cannot be served', async (t) => {
   const files = [
     'b/service.ts',
     'a.ts',

@@ -1,4 +1,4 @@
-/** Downloads from real servers of this machine: what comes, what is refused, and that nothing is left of it. */
+/** Downloads from real servers of this machine: received files, refusals, and that failures leave nothing. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -31,9 +31,9 @@ const SUM = createHash('sha256').update(MODEL).digest('hex');
 
 interface Site {
   readonly port: number;
-  /** With the address of this machine. */
+  /** Url with the address of this machine. */
   readonly url: string;
-  /** Paths that were asked for, in order. */
+  /** Requested paths, in order. */
   readonly asked: readonly string[];
 }
 
@@ -59,7 +59,7 @@ async function open(t: TestContext, server: Server, host: string): Promise<{ por
 
 const whole: RequestListener = (_request, response) => response.end(MODEL);
 
-/** Rules for a folder of their own, and a proof that it is empty. */
+/** Rules with a new folder, and an assertion that it is empty. */
 function rulesFor(
   t: TestContext,
   allowed: string,
@@ -92,7 +92,7 @@ async function assertFails(
   assertEmpty();
 }
 
-/** Names that lead where a test says, one answer after another. */
+/** A look-up with these answers, one after another. */
 function namesThat(...answers: readonly (readonly string[])[]): { lookup: Lookup; asked: string[] } {
   const asked: string[] = [];
   const lookup: Lookup = (name, _options, told) => {
@@ -106,7 +106,7 @@ function namesThat(...answers: readonly (readonly string[])[]): { lookup: Lookup
   return { lookup, asked };
 }
 
-test('a file comes whole, is for its owner only, and is removed when it is not wanted any more', async (t) => {
+test('a file is complete, readable by its user only, and removed by remove', async (t) => {
   const site = await startSite(t, whole);
   const { rules, assertEmpty } = rulesFor(t, site.url);
   const { path, sha256, remove } = await download(`${site.url}/zoo/my%20cats.tar.gz?token=1`, rules);
@@ -120,7 +120,7 @@ test('a file comes whole, is for its owner only, and is removed when it is not w
   assertEmpty();
 });
 
-test('what is no address is found out first, then what is not allowed, and nobody is asked', async (t) => {
+test('an invalid address is refused before one that is not allowed, and no server gets a request', async (t) => {
   const site = await startSite(t, whole);
   const nothing = parseAllowedUrls('');
   const secret = site.url.replace('//', '//user:secret@');
@@ -144,7 +144,7 @@ test('what is no address is found out first, then what is not allowed, and nobod
 });
 
 for (const fragment of ['#sha256=abc', '#md5=d41d8cd98f00b204e9800998ecf8427e', '#cats']) {
-  test(`${fragment} is no checksum, and is not taken for the lack of one`, () => {
+  test(`the fragment ${fragment} is refused and not ignored`, () => {
     assert.throws(() => checkedUrl(`https://a.test/m.mar${fragment}`, parseAllowedUrls('https://a.test')), {
       code: 'SERVE_MODEL_NOT_FOUND',
       message:
@@ -161,22 +161,22 @@ test('a checksum is compared, in any case', async (t) => {
   assert.deepEqual(site.asked, ['/m.mar'], 'the server is not told of it');
 });
 
-test('another file than that of the checksum is refused', async (t) => {
+test('a file with another checksum is refused', async (t) => {
   const site = await startSite(t, whole);
-  const reason = `what came has the SHA-256 checksum ${SUM}, and not the one that is asked for`;
+  const reason = `the file has the SHA-256 checksum ${SUM}, not the one that was asked for`;
   const message = `Failed to download model from: ${site.url}/m.mar: ${reason}`;
   await assertFails(t, `${site.url}/m.mar#sha256=${'0'.repeat(64)}`, site.url, message);
 });
 
 for (const status of [204, 206, 304, 401, 404, 500]) {
-  test(`status ${status} is told in the words of Multi Model Server`, async (t) => {
+  test(`status ${status} is reported with Multi Model Server's message`, async (t) => {
     const site = await startSite(t, (_request, response) => response.writeHead(status).end());
     const message = `Failed to download model from: ${site.url}/m.mar, code: ${status}`;
     await assertFails(t, `${site.url}/m.mar?secret`, site.url, message);
   });
 }
 
-test('nobody there: the reason is told', async (t) => {
+test('a refused connection is reported with the reason', async (t) => {
   const server = createServer();
   const { url } = await open(t, server, '127.0.0.1');
   await new Promise((resolve) => server.close(resolve));
@@ -188,7 +188,7 @@ test('nobody there: the reason is told', async (t) => {
   );
 });
 
-test('a redirect is followed to what is allowed, with the checksum of the first address', async (t) => {
+test('a redirect to an allowed address is followed, with the checksum of the first address', async (t) => {
   const store = await startSite(t, whole);
   const site = await startSite(t, (_request, response) =>
     response.writeHead(302, { Location: `${store.url}/signed/m?token=secret` }).end('gone'),
@@ -201,7 +201,7 @@ test('a redirect is followed to what is allowed, with the checksum of the first 
   await assertFails(t, `${site.url}/m.mar#sha256=${'0'.repeat(64)}`, allowed, /and not the one/);
 });
 
-test('a redirect to a private address that no entry names is refused, and nobody there is asked', async (t) => {
+test('a redirect to a private address without an entry is refused, and that server gets no request', async (t) => {
   const inside = await startSite(t, whole, '127.0.0.2');
   const site = await startSite(t, (_request, response) =>
     response.writeHead(301, { Location: `${inside.url}/latest/credentials?secret` }).end(),
@@ -212,7 +212,7 @@ test('a redirect to a private address that no entry names is refused, and nobody
   assert.deepEqual(inside.asked, []);
 });
 
-test('a redirect to another path of its own host is refused if no entry begins so', async (t) => {
+test('a redirect to another path of the same host is refused if no entry allows it', async (t) => {
   const site = await startSite(t, (_request, response) =>
     response.writeHead(307, { Location: '../secret.mar' }).end(),
   );
@@ -220,14 +220,14 @@ test('a redirect to another path of its own host is refused if no entry begins s
   assert.deepEqual(site.asked, ['/zoo/m.mar']);
 });
 
-test('a redirect to no address is refused', async (t) => {
+test('a redirect to an invalid address is refused', async (t) => {
   const site = await startSite(t, (_request, response) =>
     response.writeHead(302, { Location: 'http://[bad' }).end(),
   );
-  await assertFails(t, `${site.url}/m.mar`, site.url, /redirected to what is no address$/);
+  await assertFails(t, `${site.url}/m.mar`, site.url, /redirected to something that is not a valid address$/);
 });
 
-test('redirects in a circle come to an end', async (t) => {
+test('redirects in a cycle are refused after five', async (t) => {
   const site = await startSite(t, (_request, response) =>
     response.writeHead(308, { Location: '/m.mar' }).end(),
   );
@@ -235,24 +235,20 @@ test('redirects in a circle come to an end', async (t) => {
   assert.equal(site.asked.length, 6);
 });
 
-test(
-  'answers that only inform come to an end, though each is a sign of life',
-  { timeout: 60_000 },
-  async (t) => {
-    const site = await startSite(t, (_request, response) => {
-      const inform = (): void => response.writeEarlyHints({ link: '</x>; rel=preload' }, inform);
-      inform();
-    });
-    await assertFails(
-      t,
-      `${site.url}/m.mar`,
-      site.url,
-      /: more than 20 answers came that only inform \(1xx\)$/,
-    );
-  },
-);
+test('informational responses are limited, though each is progress', { timeout: 60_000 }, async (t) => {
+  const site = await startSite(t, (_request, response) => {
+    const inform = (): void => response.writeEarlyHints({ link: '</x>; rel=preload' }, inform);
+    inform();
+  });
+  await assertFails(
+    t,
+    `${site.url}/m.mar`,
+    site.url,
+    /: the host sent more than 20 informational \(1xx\) responses$/,
+  );
+});
 
-test('a name is looked up once, and the connection goes to the address that was checked', async (t) => {
+test('a name is looked up once, and the connection goes to the checked address', async (t) => {
   const site = await startSite(t, whole);
   const inside = createServer((_request, response) => response.end('a secret'));
   inside.listen(site.port, '127.0.0.2');
@@ -265,19 +261,19 @@ test('a name is looked up once, and the connection goes to the address that was 
   assert.deepEqual(asked, ['models.test']);
 });
 
-test('a name that was public and answers with an address of this machine is refused, and nobody is asked', async (t) => {
+test('a name that changes from a public address to one of this machine is refused, and no server gets a request', async (t) => {
   const site = await startSite(t, whole);
   const { lookup } = namesThat(['203.0.113.7'], ['127.0.0.1']);
   const hosts = new KnownHosts();
   await new Promise<void>((resolve) => hosts.checked(lookup)('models.test', {}, () => resolve()));
   const url = `http://models.test:${site.port}/m.mar`;
-  const reason = 'models.test had a public address before and has the private 127.0.0.1 now';
-  const message = `Failed to download model from: ${url}: ${reason}; if that is meant, start the server again`;
+  const reason = 'models.test had a public address before and now has the private address 127.0.0.1';
+  const message = `Failed to download model from: ${url}: ${reason}; if that is intended, restart the server`;
   await assertFails(t, url, 'http://models.test:', message, { lookup, hosts });
   assert.deepEqual(site.asked, []);
 });
 
-test('a name with a public and a private address stays what it was', async () => {
+test('a name with a public and a private address is allowed again and again', async () => {
   const { lookup } = namesThat(['203.0.113.7', '10.0.0.5']);
   const checked = new KnownHosts().checked(lookup);
   for (let times = 0; times < 2; times += 1) {
@@ -287,15 +283,15 @@ test('a name with a public and a private address stays what it was', async () =>
 });
 
 for (const address of ['169.254.169.254', 'fe80::1', '0.0.0.0']) {
-  test(`a name that leads to ${address} is refused, whatever else it leads to`, async (t) => {
+  test(`a name that resolves to ${address} is refused, even with other addresses`, async (t) => {
     const { lookup } = namesThat(['127.0.0.1', address]);
-    const reason = `models.test has the address ${address}, which no name may have; an entry of allowed_urls may be that address itself`;
+    const reason = `models.test resolves to ${address}, which a host name may not resolve to; if that is intended, put the address itself into allowed_urls`;
     const message = `Failed to download model from: http://models.test/m.mar: ${reason}`;
     await assertFails(t, 'http://models.test/m.mar', 'http://models.test', message, { lookup });
   });
 }
 
-test('a name that nobody knows', async (t) => {
+test('an unknown name is reported', async (t) => {
   const lookup: Lookup = (name, _options, told) =>
     told(Object.assign(new Error(`getaddrinfo ENOTFOUND ${name}`), { code: 'ENOTFOUND' }), []);
   await assertFails(
@@ -316,19 +312,19 @@ test('a name of this machine is looked up by the system', async (t) => {
   assert.equal(sha256, SUM);
 });
 
-/** `sends`: after the head of the answer. */
+/** `sends` writes the answer. */
 const DRIPS: readonly (readonly [what: string, sends: RequestListener, message: RegExp])[] = [
   ['that never answers', () => {}, /: Headers Timeout Error$/],
   ['that stops', (_request, response) => response.write(MODEL), /: Body Timeout Error$/],
 ];
 for (const [what, sends, message] of DRIPS) {
-  test(`a server ${what} is given up`, async (t) => {
+  test(`a download from a server ${what} is cancelled`, async (t) => {
     const site = await startSite(t, sends);
     await assertFails(t, `${site.url}/m.mar`, site.url, message, { limits: { idleMs: 1000 } });
   });
 }
 
-test('a server that drips is given up when its time is over', async (t) => {
+test('a download from a server that drips is cancelled after the total limit', async (t) => {
   const site = await startSite(t, (_request, response) => {
     const drip = setInterval(() => response.write('x'), 20);
     response.once('close', () => clearInterval(drip));
@@ -338,7 +334,7 @@ test('a server that drips is given up when its time is over', async (t) => {
   });
 });
 
-test('a file that announces too much is refused, and so is one that does not', async (t) => {
+test('a file that is too large is refused, with or without Content-Length', async (t) => {
   const announced = await startSite(t, whole);
   const limits = { maxBytes: MODEL.length - 1 };
   const message = new RegExp(`: it is larger than ${limits.maxBytes} bytes$`);
@@ -350,7 +346,7 @@ test('a file that announces too much is refused, and so is one that does not', a
   await assertFails(t, `${chunked.url}/m.mar`, chunked.url, message, { limits });
 });
 
-test('a file that breaks off is refused', async (t) => {
+test('a truncated file is refused', async (t) => {
   const site = await startSite(t, (_request, response) => {
     response.writeHead(200, { 'Content-Length': 1000 });
     response.write(MODEL, () => response.destroy());
@@ -358,7 +354,7 @@ test('a file that breaks off is refused', async (t) => {
   await assertFails(t, `${site.url}/m.mar`, site.url, /^Failed to download model from: \S+: \w/);
 });
 
-test('a download that nobody waits for any more ends at once, and its connection with it', async (t) => {
+test('a cancelled download ends at once, with its connection', async (t) => {
   const left = new AbortController();
   let closed: Promise<unknown> | undefined;
   const site = await startSite(t, (_request, response) => {
@@ -366,13 +362,13 @@ test('a download that nobody waits for any more ends at once, and its connection
     response.write(MODEL, () => left.abort());
   });
   const options = { signals: [left.signal] };
-  await assertFails(t, `${site.url}/m.mar`, site.url, /: nobody waits for it any more$/, options);
+  await assertFails(t, `${site.url}/m.mar`, site.url, /: its request has ended$/, options);
   await closed;
-  await assertFails(t, `${site.url}/m.mar`, site.url, /: nobody waits for it any more$/, options);
+  await assertFails(t, `${site.url}/m.mar`, site.url, /: its request has ended$/, options);
   assert.equal(site.asked.length, 1, 'one that is not wanted does not begin');
 });
 
-test('1,000 downloads leave nothing on the signals that outlive them', LONG, async (t) => {
+test('1,000 downloads leave no listeners on signals that outlive them', LONG, async (t) => {
   const site = await startSite(t, whole);
   const signals = [new AbortController().signal, new AbortController().signal];
   const { rules, assertEmpty } = rulesFor(t, site.url, { signals });
@@ -386,7 +382,7 @@ test('1,000 downloads leave nothing on the signals that outlive them', LONG, asy
   assertEmpty();
 });
 
-test('what waits for its turn is given up when nobody wants it, and the next one goes', async (t) => {
+test('a waiting download can be cancelled, and the next one starts', async (t) => {
   const gate = new DownloadGate({ running: 1, waiting: 2 });
   const leave = await gate.enter(new AbortController().signal);
   const site = await startSite(t, whole);
@@ -397,11 +393,11 @@ test('what waits for its turn is given up when nobody wants it, and the next one
   const kept = download(url, rules);
   await assert.rejects(download(url, rules), {
     code: 'SERVE_OVERLOADED',
-    message: `Failed to download model from: ${url}: 1 downloads run and 2 wait already; ask again later`,
+    message: `Failed to download model from: ${url}: 1 downloads are running and 2 waiting; try again later`,
     retryAfterS: 30,
   });
   left.abort();
-  await assert.rejects(given, { code: 'SERVE_DOWNLOAD_FAILED', message: /: nobody waits for it any more$/ });
+  await assert.rejects(given, { code: 'SERVE_DOWNLOAD_FAILED', message: /: its request has ended$/ });
   assert.equal(site.asked.length, 0);
   leave();
   await (await kept).remove();
@@ -409,7 +405,7 @@ test('what waits for its turn is given up when nobody wants it, and the next one
   assert.equal(site.asked.length, 2);
 });
 
-test('a download that waits too long for its turn fails like one that takes too long', async (t) => {
+test('the wait at the gate counts for the total limit', async (t) => {
   const gate = new DownloadGate({ running: 1, waiting: 1 });
   const leave = await gate.enter(new AbortController().signal);
   const options = { gate, limits: { totalMs: 20 } };
@@ -424,7 +420,7 @@ test('a download that waits too long for its turn fails like one that takes too 
   leave();
 });
 
-test('a disk without room is told, and what fitted is removed', { skip: needs('unshare') }, async (t) => {
+test('a full disk is reported, and the partial file is removed', { skip: needs('unshare') }, async (t) => {
   const site = await startSite(t, (_request, response) => response.end(Buffer.alloc(1024 * 1024)));
   const { rules } = rulesFor(t, site.url);
   const module = new URL('../../../../supervisor/store/', import.meta.url).href;
@@ -439,29 +435,25 @@ test('a disk without room is told, and what fitted is removed', { skip: needs('u
   const node = [process.execPath, '--input-type=module', '-e', program, JSON.stringify(rules)];
   const shell = ['--map-root-user', '--mount', 'sh', '-c', mount, rules.folder, ...node];
   const { stdout } = await promisify(execFile)('unshare', shell);
-  const message = `${site.url}/m.mar: there is no room for it in the server's temp folder. Make room, or name another one in TMPDIR.`;
+  const message = `${site.url}/m.mar: the server's temp folder has no space for it. Free some space, or set TMPDIR to another folder.`;
   assert.deepEqual(JSON.parse(stdout), [message, []]);
 });
 
-test(
-  'a certificate counts, and one that nobody vouches for does not',
-  { skip: needs('openssl') },
-  async (t) => {
-    const { key, cert } = makeCertificate(t);
-    const server = createTlsServer({ key, cert }, whole);
-    const { port } = await open(t, server, '127.0.0.1');
-    const url = `https://localhost:${port}/m.mar`;
-    const { lookup } = namesThat(['127.0.0.1']);
-    await assertFails(t, url, 'https://localhost:', /: self-signed certificate/, { lookup });
-    const { rules } = rulesFor(t, 'https://localhost:', { lookup, ca: cert });
-    assert.equal((await download(url, rules)).sha256, SUM);
-    const other = rulesFor(t, 'https://other.test:', { lookup, ca: cert });
-    await assert.rejects(download(`https://other.test:${port}/m.mar`, other.rules), /altnames/);
-    other.assertEmpty();
-  },
-);
+test('certificates are verified', { skip: needs('openssl') }, async (t) => {
+  const { key, cert } = makeCertificate(t);
+  const server = createTlsServer({ key, cert }, whole);
+  const { port } = await open(t, server, '127.0.0.1');
+  const url = `https://localhost:${port}/m.mar`;
+  const { lookup } = namesThat(['127.0.0.1']);
+  await assertFails(t, url, 'https://localhost:', /: self-signed certificate/, { lookup });
+  const { rules } = rulesFor(t, 'https://localhost:', { lookup, ca: cert });
+  assert.equal((await download(url, rules)).sha256, SUM);
+  const other = rulesFor(t, 'https://other.test:', { lookup, ca: cert });
+  await assert.rejects(download(`https://other.test:${port}/m.mar`, other.rules), /altnames/);
+  other.assertEmpty();
+});
 
-test('docs/security.md states the bounds', () => {
+test('docs/security.md has the limits', () => {
   const page = readFileSync(`${ROOT}docs/security.md`, 'utf8');
   const { maxBytes, totalMs, idleMs, maxRedirects } = DOWNLOAD_LIMITS;
   assert.deepEqual([GATE_LIMITS, totalMs, maxRedirects], [{ running: 4, waiting: 32 }, 3_600_000, 5]);

@@ -1,4 +1,4 @@
-/** Archives that are unpacked once, shared, given back, and gone: what is on the disk at each step. */
+/** Archives that are unpacked once, shared, released and removed: files on disk at each step. */
 import assert from 'node:assert/strict';
 import {
   copyFileSync,
@@ -17,7 +17,7 @@ import { zipOf } from '../../../helpers/archives.js';
 import { eventually } from '../../../helpers/server.js';
 import { appFolder } from '../../../worker/app-folder.js';
 
-/** A cache, and a folder that holds `a.mar` and, with another content, `b.mar`. */
+/** A cache, and a folder with `a.mar` and, with other content, `b.mar`. */
 async function start(t: TestContext): Promise<{ cache: ArchiveCache; own: OwnFolder; folder: string }> {
   const own = new OwnFolder();
   const cache = new ArchiveCache(own);
@@ -31,7 +31,7 @@ async function start(t: TestContext): Promise<{ cache: ArchiveCache; own: OwnFol
   return { cache, own, folder };
 }
 
-/** Removing goes on after it was asked for. */
+/** Waits, because removal is asynchronous. */
 async function untilGone(path: string): Promise<void> {
   await eventually(
     () => !existsSync(path),
@@ -40,7 +40,7 @@ async function untilGone(path: string): Promise<void> {
   );
 }
 
-test('archives with one content are one folder, which stays until the last has given it back', async (t) => {
+test('archives with the same content share a folder until the last borrower releases it', async (t) => {
   const { cache, folder } = await start(t);
   copyFileSync(join(folder, 'a.mar'), join(folder, 'copy.tar.gz'));
   const [first, second] = await Promise.all(
@@ -58,7 +58,7 @@ test('archives with one content are one folder, which stays until the last has g
   assert.notEqual(again.folder, first.folder);
 });
 
-test('an archive of another content under the same name is another folder', async (t) => {
+test('an archive with other content under the same name gets another folder', async (t) => {
   const { cache, folder } = await start(t);
   const first = await cache.lend(join(folder, 'a.mar'));
   renameSync(join(folder, 'b.mar'), join(folder, 'a.mar'));
@@ -67,7 +67,7 @@ test('an archive of another content under the same name is another folder', asyn
   assert.equal(readFileSync(join(second.folder, 'text'), 'utf8'), 'b');
 });
 
-test('an archive that cannot be unpacked leaves nothing behind, and can be mended', async (t) => {
+test('an archive that cannot be unpacked leaves nothing behind, and can be replaced', async (t) => {
   const { cache, own, folder } = await start(t);
   const whole = readFileSync(join(folder, 'a.mar'));
   writeFileSync(join(folder, 'a.mar'), whole.subarray(0, -1));
@@ -84,7 +84,7 @@ for (const [how, replace] of [
   ['overwritten', (path: string) => writeFileSync(path, 'something else')],
   ['replaced by another file', (path: string) => renameSync(join(dirname(path), 'b.mar'), path)],
 ] as const)
-  test(`an archive that is ${how} while it is read is refused, in so many words`, async (t) => {
+  test(`an archive that is ${how} while it is read is refused with that reason`, async (t) => {
     const { cache, own, folder } = await start(t);
     const entries = Array.from({ length: 500 }, (_, i) => ({ name: `file ${i}`, content: `${i}` }));
     writeFileSync(join(folder, 'a.mar'), await zipOf(entries));
@@ -95,7 +95,7 @@ for (const [how, replace] of [
       const [name] = readdirSync(own.open());
       return name !== undefined && readdirSync(join(own.open(), name)).length > 0;
     };
-    // The first of its files is there: hundreds are still to come, and this process makes them.
+    // The first of its files exists: this process still has to write hundreds.
     while (!isOver && !isUnpacking()) await new Promise((resolve) => setImmediate(resolve));
     replace(join(folder, 'a.mar'));
     await assert.rejects(lent, {
@@ -104,13 +104,13 @@ for (const [how, replace] of [
     assert.deepEqual(readdirSync(own.open()), []);
   });
 
-test('what is no file is refused, and a pipe is not waited for', async (t) => {
+test('a folder is refused, and so is a pipe, without waiting', async (t) => {
   const { cache, folder } = await start(t);
-  await assert.rejects(cache.lend(folder), { message: 'it is no file.' });
+  await assert.rejects(cache.lend(folder), { message: 'it is not a file.' });
   await assert.rejects(cache.lend(join(folder, 'gone.mar')), { code: 'ENOENT' });
 });
 
-test("a server's folder is its owner's only, has a name that nobody can guess, and is gone at its end", async (t) => {
+test("a server's folder is private, has a random name, and is removed at the end", async (t) => {
   const { cache, own, folder } = await start(t);
   const other = new OwnFolder();
   t.after(() => other.close());

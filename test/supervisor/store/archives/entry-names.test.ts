@@ -1,4 +1,4 @@
-/** Which names of entries lead to a place below the folder that is unpacked into, and which to none. */
+/** Names of entries that are accepted, with their paths, and names that are refused. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -6,7 +6,7 @@ import { join, normalize } from 'node:path';
 import { ArchiveProblem } from '../../../../supervisor/store/archives/archive-problem.js';
 import { EntryNames } from '../../../../supervisor/store/archives/entry-names.js';
 
-/** Names of files in order, folders with a slash at the end, and the paths that come of them. */
+/** Names in order, folders with a slash at the end, and the resulting paths. */
 const TAKEN: readonly (readonly [names: readonly string[], paths: readonly string[]])[] = [
   [
     ['a', 'b/c', './d//e'],
@@ -32,7 +32,7 @@ const TAKEN: readonly (readonly [names: readonly string[], paths: readonly strin
 ];
 
 for (const [names, paths] of TAKEN) {
-  test(`the names ${JSON.stringify(names)} are taken`, () => {
+  test(`the names ${JSON.stringify(names)} are accepted`, () => {
     const taken = new EntryNames();
     assert.deepEqual(
       names.map((name) => taken.add(name, name.endsWith('/'))),
@@ -45,9 +45,9 @@ const REFUSED: readonly (readonly [names: readonly string[], message: string])[]
   [['/etc/passwd'], 'its entry "/etc/passwd" has an absolute path.'],
   [['C:/x'], 'its entry "C:/x" has an absolute path.'],
   [['c:x'], 'its entry "c:x" has an absolute path.'],
-  [['../x'], 'its entry "../x" leads out of the archive.'],
-  [['a/../../x'], 'its entry "a/../../x" leads out of the archive.'],
-  [['a/..'], 'its entry "a/.." leads out of the archive.'],
+  [['../x'], 'its entry "../x" points outside the archive.'],
+  [['a/../../x'], 'its entry "a/../../x" points outside the archive.'],
+  [['a/..'], 'its entry "a/.." points outside the archive.'],
   [['a\\..\\x'], 'its entry "a\\\\..\\\\x" has a backslash in its name.'],
   [['a\0.txt'], 'its entry "a\\u0000.txt" has a NUL in its name.'],
   [['a\nb'], 'its entry "a\\nb" has a control character in its name.'],
@@ -55,11 +55,11 @@ const REFUSED: readonly (readonly [names: readonly string[], message: string])[]
   [[''], 'its entry "" has no name.'],
   [['x'.repeat(1025)], `its entry "${'x'.repeat(40)}" has a name of more than 1024 characters.`],
   [['é'.repeat(128)], `its entry "${'é'.repeat(40)}" has more than 255 bytes in a part of its name.`],
-  [['a', 'a'], 'its entry "a" is there twice.'],
-  [['a', './a'], 'its entry "./a" is there twice.'],
-  [['a/', 'a'], 'its entry "a" is there twice.'],
-  [['a', 'a/'], 'its entry "a/" is there twice.'],
-  [['a/b', 'a'], 'its entry "a" is there twice.'],
+  [['a', 'a'], 'its entry "a" occurs twice.'],
+  [['a', './a'], 'its entry "./a" occurs twice.'],
+  [['a/', 'a'], 'its entry "a" occurs twice.'],
+  [['a', 'a/'], 'its entry "a/" occurs twice.'],
+  [['a/b', 'a'], 'its entry "a" occurs twice.'],
   [['a', 'a/b'], 'its entry "a/b" lies below "a", which is a file.'],
   [['README', 'readme'], 'its entry "readme" differs from "README" only in case or accents.'],
   [['A/x', 'a/y'], 'its entry "a/y" differs from "A" only in case or accents.'],
@@ -75,7 +75,7 @@ for (const [names, message] of REFUSED) {
   });
 }
 
-test('whatever a name is, the path that comes of it is below the folder', () => {
+test('the path of any name is inside the folder', () => {
   const part = fc.oneof(fc.constantFrom('..', '.', '', 'a', 'b', '~', 'C:'), fc.string());
   const name = fc.array(part, { maxLength: 6 }).map((parts) => parts.join('/'));
   fc.assert(

@@ -1,4 +1,4 @@
-/** What a server removes of those that were killed, and what it never touches. */
+/** Folders of killed servers that a server removes, and those that it keeps. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -23,7 +23,7 @@ const RANDOM = 'a'.repeat(32);
 const START = startOf(process.pid) ?? '0';
 const SPACE = processNamespace();
 
-/** A folder such as a server has, with a file in it. */
+/** A folder like a server's, with a file in it. */
 function folderOf(temp: string, pid: number, start = START, space = SPACE): string {
   const path = join(temp, `${FOLDER_PREFIX}${pid}-${start}-${space}-${RANDOM}`);
   mkdirSync(join(path, 'model'), { recursive: true });
@@ -31,7 +31,7 @@ function folderOf(temp: string, pid: number, start = START, space = SPACE): stri
   return path;
 }
 
-/** The number of a process that has ended. */
+/** The pid of a process that has ended. */
 async function deadPid(): Promise<number> {
   const child = spawn('true');
   await once(child, 'exit');
@@ -45,34 +45,30 @@ async function left(t: TestContext, make: (temp: string) => unknown): Promise<st
   return readdirSync(temp);
 }
 
-test('the folder of a server that is gone is removed, with all that it holds', async (t) => {
+test('the folder of an ended server is removed with its contents', async (t) => {
   const pid = await deadPid();
   assert.deepEqual(await left(t, (temp) => folderOf(temp, pid)), []);
 });
 
-test(
-  'the folder of a process that has the number of a server that is gone is removed',
-  { skip: START === '0' },
-  async (t) => {
-    assert.deepEqual(await left(t, (temp) => folderOf(temp, process.pid, `${Number(START) - 1}`)), []);
-  },
-);
+test('the folder of an ended server whose pid was reused is removed', { skip: START === '0' }, async (t) => {
+  assert.deepEqual(await left(t, (temp) => folderOf(temp, process.pid, `${Number(START) - 1}`)), []);
+});
 
-test('the folder of a server that runs stays', async (t) => {
+test('the folder of a running server is kept', async (t) => {
   const own = new OwnFolder();
   t.after(() => own.close());
   const name = basename(own.open());
   assert.deepEqual(await left(t, (temp) => mkdirSync(join(temp, name))), [name]);
 });
 
-test('the folder of a server that cannot be seen stays until nobody has touched it for a while', async (t) => {
+test('the folder of a server in another pid namespace is kept while it is touched', async (t) => {
   const pid = await deadPid();
   assert.equal((await left(t, (temp) => folderOf(temp, pid, START, '42'))).length, 1);
   const untouched = (temp: string): void => utimesSync(folderOf(temp, pid, START, '42'), 1, 1);
   assert.deepEqual(await left(t, untouched), []);
 });
 
-test('no link is followed: neither in the place of a folder, nor inside of one', async (t) => {
+test('no link is followed, neither instead of a folder nor inside one', async (t) => {
   const pid = await deadPid();
   const precious = appFolder(t, { 'thesis.txt': 'precious' });
   const names = await left(t, (temp) => {
@@ -83,13 +79,13 @@ test('no link is followed: neither in the place of a folder, nor inside of one',
   assert.ok(existsSync(join(precious, 'thesis.txt')));
 });
 
-test("another user's folder stays", { skip: needs('root') }, async (t) => {
+test("another user's folder is kept", { skip: needs('root') }, async (t) => {
   const pid = await deadPid();
   const names = await left(t, (temp) => chownSync(folderOf(temp, pid), 12345, 12345));
   assert.equal(names.length, 1);
 });
 
-test('what is called otherwise stays, and so does a file', async (t) => {
+test('other names are kept, and so is a file', async (t) => {
   const pid = await deadPid();
   const names = ['other', `${FOLDER_PREFIX}x`, `${FOLDER_PREFIX}${pid}-1-1-short`];
   const kept = await left(t, (temp) => {
@@ -99,6 +95,6 @@ test('what is called otherwise stays, and so does a file', async (t) => {
   assert.equal(kept.length, 4);
 });
 
-test('a temp folder that is not there is no reason to fail', async () => {
+test('a missing temp folder is not an error', async () => {
   await removeLeftovers('/nowhere/at/all');
 });
