@@ -30,8 +30,7 @@ class _PastTheApp:
     def find_spec(self, name: str, path: Optional[Sequence[str]], target: Any = None) -> Any:
         if path is not None or get_ident() not in _threads:
             return None
-        # `sys.path` without the folders that hold no standard modules: the app's, and the one behind it that holds the
-        # worker.
+        # The folder in which the worker itself was found stays on the path; it holds no standard modules.
         folders = [folder for folder in sys.path if folder not in _others]
         return importlib.machinery.PathFinder.find_spec(name, folders)
 
