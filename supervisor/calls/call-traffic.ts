@@ -1,12 +1,12 @@
 /**
  * Passes on what a worker and the clients of its streaming calls and WebSockets send each other: parts of answers go up,
- * credit for more goes down, messages of a WebSocket go both ways. Each of them may change whose turn it is (`turns.ts`).
+ * credit for more goes down, messages of a WebSocket go both ways. Each of them may change whether the call waits for its client (`client-wait.ts`).
  */
 import { totalBytes } from '../../protocol/wire/body-assembler.js';
 import type { Channel } from '../../protocol/wire/channel.js';
 import { protocolError } from '../../protocol/errors.js';
 import { DATA_OVERHEAD_BYTES, type DataPart, type Message } from '../../protocol/wire/messages.js';
-import { turnsOf, type HeldCall } from './held-batch.js';
+import { clientWaitOf, type HeldCall } from './held-batch.js';
 
 export type ConversationMessage = Message & { type: 'data' | 'credit' | 'waiting' | 'close' };
 
@@ -22,7 +22,7 @@ export class CallTraffic {
 
   /** The client of a WebSocket says something. */
   say(call: HeldCall, part: Omit<DataPart, 'id'>, bytes: Uint8Array): void {
-    turnsOf(call).onSaid();
+    clientWaitOf(call).onSaid();
     this.#channel.send({ type: 'data', id: call.id, ...part }, bytes);
     this.#flushSoon();
   }
@@ -44,12 +44,12 @@ export class CallTraffic {
       conversation.data(message, pieces, this.#onceTaken(call, cost));
     } else if (message.type === 'credit') conversation.credit(message.bytes);
     else if (message.type === 'close') conversation.close(message.code, message.reason);
-    else if (turnsOf(call).onWaiting(message.received)) conversation.waiting();
+    else if (clientWaitOf(call).onWaiting(message.received)) conversation.waiting();
   }
 
   /** Counts bytes sent to the client; the function returned is called once the client has taken them, and grants as much again. */
   #onceTaken(call: HeldCall, bytes: number): () => void {
-    const turns = turnsOf(call);
+    const turns = clientWaitOf(call);
     turns.onSent(bytes);
     return () => {
       turns.onTaken(bytes);

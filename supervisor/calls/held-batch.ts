@@ -4,7 +4,7 @@
  */
 import type { Job } from '../dispatch/job.js';
 import { restart, resume, type Clocked } from './run-clock.js';
-import { Turns, type TurnClock } from './turns.js';
+import { ClientWait, type PausableClock } from './client-wait.js';
 
 /** A call that a worker holds, running or sent ahead. The worker's note tells whether it has begun; `Job.begun` reads it. */
 export interface HeldCall {
@@ -15,14 +15,14 @@ export interface HeldCall {
   /** Whether it was seen to have begun: once true it stays true; false says no more than that nobody has looked since. */
   knownBegun: boolean;
   /** Set for a call that streams or talks, as long as its client is there. */
-  turns: Turns | null;
+  clientWait: ClientWait | null;
 }
 
-export function turnsOf(call: HeldCall): Turns {
-  return (call.turns ??= new Turns(call.batch));
+export function clientWaitOf(call: HeldCall): ClientWait {
+  return (call.clientWait ??= new ClientWait(call.batch));
 }
 
-export class HeldBatch implements Clocked, TurnClock {
+export class HeldBatch implements Clocked, PausableClock {
   /** Those that have no ending yet, in the order sent. */
   readonly calls: HeldCall[] = [];
   beganAtMs = 0;
@@ -65,7 +65,7 @@ export class HeldBatch implements Clocked, TurnClock {
   }
 
   setClock(): void {
-    const waits = this.calls.every(({ turns }) => turns?.areClients === true);
+    const waits = this.calls.every(({ clientWait: turns }) => turns?.isOn === true);
     if (waits) this.pausedSinceMs ??= performance.now();
     else resume(this);
   }

@@ -74,7 +74,7 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
   }
 
   /** Looks up whether the first batch has begun. */
-  get running(): HeldBatch | null {
+  lookUpRunning(): HeldBatch | null {
     const first = this.lookUpFirst();
     return first?.hasBegun === true ? first : null;
   }
@@ -120,7 +120,7 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
     for (const job of jobs) {
       const id = this.#takeId();
       job.call.id = id;
-      batch.calls.push({ id, job, batch, knownBegun: false, turns: null });
+      batch.calls.push({ id, job, batch, knownBegun: false, clientWait: null });
     }
     this.#count += jobs.length;
     if (this.#batches.push(batch) === 1) this.#awaitBegin();
@@ -132,7 +132,7 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
   abandon(job: Job, reason: string): void {
     const call = this.#findByJob(job);
     if (call === null) return;
-    call.turns = null;
+    call.clientWait = null;
     call.batch.setClock(); // from now on it waits for no reader: its clock runs
     if (this.#channel.dropBody(call.id)) {
       this.#channel.send({ type: 'cancel', id: call.id, reason });

@@ -18,13 +18,13 @@ export const ABORT_GRACE_MS = 1000;
 export const MIN_BEGIN_MS = 5000;
 
 /** Why the process of a call has to be killed. */
-export type HopelessCause = 'run timeout' | 'it did not begin its call';
+export type StuckCause = 'run timeout' | 'it did not begin its call';
 
 export interface RunTimeoutListener {
   /** The call failed for a reason that the log may want to know. */
   onCallError(job: Job, error: ServeError): void;
   /** The process must die: a handler did not obey, or a call never began. */
-  onHopeless(cause: HopelessCause): void;
+  onStuck(cause: StuckCause): void;
 }
 
 /** The batches of the worker. */
@@ -74,13 +74,13 @@ export class RunTimeout {
 
   #onTimeout(batch: HeldBatch): void {
     if (!batch.hasBegun) {
-      this.#listener.onHopeless('it did not begin its call');
+      this.#listener.onStuck('it did not begin its call');
       return;
     }
     for (const call of batch.calls) this.#timeOut(call);
     this.#channel.flush();
     this.#graceTimer = startLimit(ABORT_GRACE_MS, () => {
-      if (this.#batches.holds(batch)) this.#listener.onHopeless('run timeout');
+      if (this.#batches.holds(batch)) this.#listener.onStuck('run timeout');
     });
   }
 

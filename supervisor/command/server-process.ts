@@ -123,7 +123,7 @@ export function explainFailure(thrown: unknown): ExitReason {
     return 'config';
   }
   const { place } = thrown as ListenError;
-  const where = placeOf(thrown as ListenError) + (place === undefined ? '' : ` (${place})`);
+  const where = addressOf(thrown as ListenError) + (place === undefined ? '' : ` (${place})`);
   const { host, port } = (thrown as ListenError).flags ?? MAIN_FLAGS;
   if (code === 'EADDRINUSE') {
     say(`${where} is in use by another program. Choose another with ${port}, or ${port} 0 for a free one.`);
@@ -147,7 +147,7 @@ interface ListenError {
   readonly place?: string;
 }
 
-function placeOf({ hostname, address = '', port = 0 }: ListenError): string {
+function addressOf({ hostname, address = '', port = 0 }: ListenError): string {
   if (hostname !== undefined) return `host ${hostname}`;
   return port > 0 ? `port ${port} of ${address}` : address;
 }

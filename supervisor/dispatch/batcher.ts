@@ -121,14 +121,14 @@ export class Batcher<T extends Waiting, W extends BatchWorker> {
     this.#dueAtMs = Infinity;
     for (const line of lines.all) {
       const head = line.peek();
-      if (head === null || head.turn > firstTurn) continue;
+      if (head === null || head.arrivalOrder > firstTurn) continue;
       const dueAtMs = this.#batchDueAtMs(line, head, worker);
       if (dueAtMs > nowMs) {
         this.#dueAtMs = Math.min(this.#dueAtMs, dueAtMs);
         continue;
       }
       first = line;
-      firstTurn = head.turn;
+      firstTurn = head.arrivalOrder;
     }
     return first;
   }

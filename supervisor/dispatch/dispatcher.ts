@@ -32,7 +32,7 @@ export interface Supply {
   /** Why a new call is not taken; null if it is. */
   refusal(): ServeError | null;
   /** Why no worker will ever come for a call that was taken; null if one may. */
-  hopeless(): ServeError | null;
+  noWorkerError(): ServeError | null;
   /** When a first worker may be ready, for a caller that asks; null if unknown. */
   readyInMs(): number | null;
 }
@@ -140,9 +140,9 @@ export class Dispatcher {
   /** Takes a job over; it will settle. */
   submit(job: Job, admission: Admission): void {
     admission.release();
-    const hopeless = this.#supply.hopeless(); // what was true at admission may have changed while the body came
-    if (hopeless !== null) {
-      job.fail(hopeless);
+    const noWorker = this.#supply.noWorkerError(); // what was true at admission may have changed while the body came
+    if (noWorker !== null) {
+      job.fail(noWorker);
       return;
     }
     this.#lines.push(job, performance.now());
@@ -170,7 +170,7 @@ export class Dispatcher {
     this.failQueued(error);
     this.#arrivals.evictAll(error);
     for (const worker of this.#supply.readyWorkers()) {
-      for (const job of worker.heldJobs()) if (!job.begun) this.giveUp(job, error, error.message);
+      for (const job of worker.heldJobs()) if (!job.checkBegun()) this.giveUp(job, error, error.message);
     }
   }
 
@@ -183,7 +183,7 @@ export class Dispatcher {
   /** Fails every job that a worker holds, when nothing more can be waited for: with `begun` if it began. */
   failInFlight(begun: ServeError, notBegun: ServeError): void {
     for (const worker of this.#supply.readyWorkers()) {
-      for (const job of worker.heldJobs()) this.giveUp(job, job.begun ? begun : notBegun, begun.message);
+      for (const job of worker.heldJobs()) this.giveUp(job, job.checkBegun() ? begun : notBegun, begun.message);
     }
   }
 
@@ -202,7 +202,7 @@ export class Dispatcher {
       this.#detach(job);
       if (job.settled) continue;
       const losses = job.countLoss();
-      if (job.begun) this.#end(job, error);
+      if (job.checkBegun()) this.#end(job, error);
       else if (this.#isClosed) this.#end(job, shuttingDown());
       else if (losses > 1) this.#end(job, this.#refusal('SERVE_NOT_BEGUN'));
       else this.#requeue(job);
@@ -228,13 +228,13 @@ export class Dispatcher {
   }
 
   /** When a call that came now would begin; null if unknown. */
-  get predictedWaitMs(): number | null {
+  predictWaitMs(): number | null {
     return this.#forecast.waitMs(this.arriving, this.#limits.batchSize);
   }
 
   /** Seconds after which a refused caller has a chance; from queue, measured service time and live workers. */
   retryAfterS(): number {
-    const waitMs = this.predictedWaitMs ?? this.#supply.readyInMs() ?? 0;
+    const waitMs = this.predictWaitMs() ?? this.#supply.readyInMs() ?? 0;
     return Math.min(300, Math.max(1, Math.ceil(waitMs / 1000)));
   }
 

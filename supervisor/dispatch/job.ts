@@ -124,7 +124,7 @@ export class Job extends InLine implements Waiting {
   }
 
   /** Whether its call runs now; false once it is settled. Looked up in its worker's note. */
-  get begun(): boolean {
+  checkBegun(): boolean {
     this.#lookUp();
     return this.#state === 'begun';
   }

@@ -47,18 +47,18 @@ export class Lines<T extends Waiting> {
   }
 
   /** The job that came first of all that wait. */
-  get oldest(): T | null {
+  findOldest(): T | null {
     let oldest: T | null = null;
     for (const line of this.#all) {
       const head = line.peek();
-      if (head !== null && (oldest === null || head.turn < oldest.turn)) oldest = head;
+      if (head !== null && (oldest === null || head.arrivalOrder < oldest.arrivalOrder)) oldest = head;
     }
     return oldest;
   }
 
   push(job: T, nowMs: number): void {
     this.#turns += 1;
-    job.turn = this.#turns;
+    job.arrivalOrder = this.#turns;
     job.inLineSinceMs = nowMs;
     this.#lineOf(job).push(job);
     this.#count(1, job.bodyBytes);

@@ -24,7 +24,7 @@ export class QueueTimeout {
 
   /** Notes that a job waits. */
   watch(): void {
-    const head = this.#lines.oldest;
+    const head = this.#lines.findOldest();
     if (head === null || this.#timer !== null) return;
     const dueMs = head.acceptedAtMs + this.#limitMs - performance.now();
     this.#timer = startLimit(Math.max(1, dueMs), () => this.#sweep());
@@ -44,7 +44,7 @@ export class QueueTimeout {
   #sweep(): void {
     this.#timer = null;
     const nowMs = performance.now();
-    for (let job = this.#lines.oldest; job !== null; job = this.#lines.oldest) {
+    for (let job = this.#lines.findOldest(); job !== null; job = this.#lines.findOldest()) {
       if (nowMs - job.acceptedAtMs < this.#limitMs) break;
       this.#fail(job);
     }

@@ -58,7 +58,7 @@ export class KeptJob implements Sink {
   get state(): KeptState {
     if (this.error !== null) return LOST.has(this.error.code) ? 'lost' : 'failed';
     if (this.result !== null) return 'succeeded';
-    return this.#job?.begun === true ? 'running' : 'queued';
+    return this.#job?.checkBegun() === true ? 'running' : 'queued';
   }
 
   get ended(): boolean {

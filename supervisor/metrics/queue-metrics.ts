@@ -35,9 +35,10 @@ export const QUEUE_METRICS: readonly HouseMetric[] = [
     type: 'gauge',
     labels: MODEL_LABELS,
     help: 'Time after which a call that came now would begin; absent until enough calls have run.',
-    measure: onePerModel(({ dispatcher: { predictedWaitMs } }) =>
-      predictedWaitMs === null ? null : predictedWaitMs / 1000,
-    ),
+    measure: onePerModel(({ dispatcher }) => {
+      const waitMs = dispatcher.predictWaitMs();
+      return waitMs === null ? null : waitMs / 1000;
+    }),
   },
   {
     name: 'banana_unsent_clients',

@@ -3,26 +3,26 @@
  * workers are being replaced one by one, until the first of the newest generation is ready.
  */
 import type { WorkerHandle } from '../processes/worker-handle.js';
-import { AppWord } from './app-word.js';
+import { AppDescription } from './app-description.js';
 import type { ModelSpec } from './model-spec.js';
 
 export class Generations {
-  readonly #wordOf = new WeakMap<WorkerHandle, AppWord>();
-  #inForce: AppWord;
-  #newest: AppWord;
+  readonly #wordOf = new WeakMap<WorkerHandle, AppDescription>();
+  #inForce: AppDescription;
+  #newest: AppDescription;
 
   constructor(spec: ModelSpec) {
-    this.#inForce = new AppWord(spec);
+    this.#inForce = new AppDescription(spec);
     this.#newest = this.#inForce;
   }
 
   /** What the app said that answers calls now. */
-  get inForce(): AppWord {
+  get inForce(): AppDescription {
     return this.#inForce;
   }
 
   /** What the next worker is started with, and will say. */
-  get newest(): AppWord {
+  get newest(): AppDescription {
     return this.#newest;
   }
 
@@ -32,7 +32,7 @@ export class Generations {
   }
 
   /** The generation that the worker was started with; null for no worker. */
-  of(worker: WorkerHandle | null): AppWord | null {
+  of(worker: WorkerHandle | null): AppDescription | null {
     return worker === null ? null : (this.#wordOf.get(worker) ?? null);
   }
 
@@ -48,8 +48,8 @@ export class Generations {
   }
 
   /** Workers start with this spec from now on; it is in force once one of them is ready. */
-  begin(spec: ModelSpec): AppWord {
-    this.#newest = new AppWord(spec);
+  begin(spec: ModelSpec): AppDescription {
+    this.#newest = new AppDescription(spec);
     return this.#newest;
   }
 
@@ -61,7 +61,7 @@ export class Generations {
   /** The same app under other options: `workers`, those that there are, need not be replaced. @throws SERVE_CONFIG */
   change(spec: ModelSpec, workers: readonly WorkerHandle[]): void {
     const before = this.#newest;
-    this.#newest = before.under(spec);
+    this.#newest = before.withOptionsOf(spec);
     this.#inForce = this.#newest;
     for (const worker of workers) if (this.of(worker) === before) this.started(worker);
   }

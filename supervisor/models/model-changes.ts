@@ -7,7 +7,7 @@ import type { Settled } from './model-health.js';
 import type { ModelLog } from './model-log.js';
 import type { ModelSpec } from './model-spec.js';
 import { untilQuiet } from './quiet.js';
-import { roll, type Rolled } from './roll.js';
+import { rollingReplace, type Rolled } from './rolling-replace.js';
 
 export interface ChangedModel extends Rolled {
   readonly devices: Pick<Devices, 'take'>;
@@ -65,7 +65,7 @@ export class ModelChanges {
       return health.whenSettled();
     }
     generations.begin(spec);
-    const error = await roll(this.#model, limits);
+    const error = await rollingReplace(this.#model, limits);
     if (error !== null) log.replacingFailed(error);
     const settled = await health.whenSettled();
     return { ...settled, error: error ?? settled.error };

@@ -3,16 +3,16 @@
  * Before: the model says what has happened. After: dispatcher and dialects ask before they take a call.
  */
 import { shuttingDown, type ServeError } from '../../protocol/errors.js';
-import type { Routes } from './app-word.js';
+import type { Routes } from './app-description.js';
 import {
   healthOf,
-  hopelessness,
+  noWorkerError,
   isSettled,
   latchErrors,
-  noneWanted,
+  noneWantedError,
   readyInMs,
   type Health,
-} from './prospects.js';
+} from './slot-summary.js';
 import type { SlotSet } from './slot-set.js';
 import { Waiters } from './waiters.js';
 
@@ -34,7 +34,7 @@ export class ModelHealth {
   readonly #others = new Set<Waiters<true>>();
   #wanted = 0;
   #drain: 'no' | 'announced' | 'refusing' = 'no';
-  #turnedAway: ServeError | null = null;
+  #rejection: ServeError | null = null;
   #latched: ServeError | null = null;
   #hasServed = false;
   #lastInitMs: number | null = null;
@@ -86,20 +86,20 @@ export class ModelHealth {
   /** Why a new call is not taken; null if it is. */
   get refusal(): ServeError | null {
     if (this.#drain === 'refusing') return shuttingDown();
-    if (this.#turnedAway !== null) return this.#turnedAway;
-    return this.#wanted === 0 ? noneWanted() : this.hopeless;
+    if (this.#rejection !== null) return this.#rejection;
+    return this.#wanted === 0 ? noneWantedError() : this.noWorkerError;
   }
 
   /** Why no worker will ever come for a call that was taken; null if one may. */
-  get hopeless(): ServeError | null {
-    if (this.#turnedAway !== null) return this.#turnedAway;
+  get noWorkerError(): ServeError | null {
+    if (this.#rejection !== null) return this.#rejection;
     const isGivenUp = this.#wanted === 0 && this.#slots.kept.length === 0;
-    if (isGivenUp && this.#drain !== 'refusing') return noneWanted();
-    return hopelessness(this.#slots.all, this.#latched !== null);
+    if (isGivenUp && this.#drain !== 'refusing') return noneWantedError();
+    return noWorkerError(this.#slots.all, this.#latched !== null);
   }
 
   /** When a first worker may be ready; null if none is to come. A guess. */
-  get readyInMs(): number | null {
+  predictReadyMs(): number | null {
     return readyInMs(this.#slots.all, this.#lastInitMs, performance.now());
   }
 
@@ -126,8 +126,8 @@ export class ModelHealth {
   }
 
   /** New calls, and those that were taken and are not in line yet, are refused with this error from now on. */
-  turnAway(error: ServeError): void {
-    this.#turnedAway = error;
+  rejectCalls(error: ServeError): void {
+    this.#rejection = error;
     this.wake();
   }
 
@@ -199,8 +199,8 @@ export class ModelHealth {
   }
 
   #findRoutes(): Routes | null {
-    const { hopeless } = this;
-    if (hopeless !== null) throw hopeless;
+    const error = this.noWorkerError;
+    if (error !== null) throw error;
     return this.#routes();
   }
 

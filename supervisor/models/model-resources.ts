@@ -9,7 +9,7 @@ import type { AppMetric } from '../processes/worker-listener.js';
 import type { Slot } from '../slots/slot.js';
 import type { SpawnGate } from '../slots/spawn-gate.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
-import type { StartTeller } from './start-news.js';
+import type { StartReporter } from './slow-starts.js';
 import type { WorkerResources } from './start-worker.js';
 
 /** Shared by all models of a server. */
@@ -21,7 +21,7 @@ export interface ServerResources extends WorkerResources {
   readonly log: Log;
   readonly webhooks: Pick<Webhooks, 'send'>;
   /** Told what workers are doing when a start takes its time. */
-  readonly startTeller: StartTeller;
+  readonly startReporter: StartReporter;
   /** The rule of `dispatch/send-ahead.ts` unless given; bench/send-ahead.ts compares others with it. */
   readonly sendAhead: SendAhead | undefined;
 }

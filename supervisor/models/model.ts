@@ -9,19 +9,19 @@ import type { ModelOptions } from '../options/resolve.js';
 import type { Placement } from '../machine/placement.js';
 import type { Slot } from '../slots/slot.js';
 import type { RetireLimits } from '../processes/worker-listener.js';
-import type { Routes } from './app-word.js';
+import type { Routes } from './app-description.js';
 import { dispatchLimits } from './dispatch-rules.js';
 import { Generations } from './generations.js';
 import { ModelChanges } from './model-changes.js';
 import type { ModelListener, ServerResources } from './model-resources.js';
 import { ModelLog } from './model-log.js';
 import { ModelHealth, type Settled } from './model-health.js';
-import type { Health } from './prospects.js';
-import { RulesInForce } from './rules-in-force.js';
+import type { Health } from './slot-summary.js';
+import { OptionsApplier } from './options-applier.js';
 import { SlotSet } from './slot-set.js';
-import { StartNews, startingWorkers } from './start-news.js';
+import { SlowStarts, startingWorkers } from './slow-starts.js';
 import type { ModelSpec } from './model-spec.js';
-import { WorkerNews } from './worker-news.js';
+import { SlotFactory } from './slot-factory.js';
 
 export class Model {
   readonly dispatcher: Dispatcher;
@@ -29,7 +29,7 @@ export class Model {
   readonly #slots: SlotSet;
   readonly #listener: ModelListener;
   readonly #health: ModelHealth;
-  readonly #rules: RulesInForce;
+  readonly #rules: OptionsApplier;
   readonly #changes: ModelChanges;
   #isClosed = false;
   #idleSinceMs = performance.now();
@@ -52,8 +52,8 @@ export class Model {
     this.#health = new ModelHealth(this.#slots, () => this.routes);
     const label = (): string => resources.labelOf(spec);
     const log = new ModelLog(resources.log, label);
-    const startNews = new StartNews(
-      resources.startTeller,
+    const startNews = new SlowStarts(
+      resources.startReporter,
       () => startingWorkers(this.slots),
       () => this.options.initTimeout,
       label,
@@ -65,8 +65,8 @@ export class Model {
       dispatcher: this.dispatcher,
       log,
     };
-    this.#rules = new RulesInForce({ ...parts, maxOutputBytes: resources.maxOutputBytes });
-    const news = new WorkerNews({
+    this.#rules = new OptionsApplier({ ...parts, maxOutputBytes: resources.maxOutputBytes });
+    const news = new SlotFactory({
       ...parts,
       resources,
       listener,
@@ -79,8 +79,8 @@ export class Model {
       ...parts,
       devices: resources.devices,
       isQuiet: () => this.quiet,
-      limitQueue: () => this.#rules.limitQueue(),
-      limitAll: () => this.#rules.limitAll(),
+      limitQueue: () => this.#rules.applyQueueLimits(),
+      limitAll: () => this.#rules.applyLimits(),
     });
   }
 
@@ -153,8 +153,8 @@ export class Model {
   }
 
   /** When the oldest of the calls that run now began; null if none runs. */
-  get oldestBeganAtMs(): number | null {
-    const begun = this.#slots.workers.map((worker) => worker.callBeganAtMs).filter((atMs) => atMs !== null);
+  findOldestBegan(): number | null {
+    const begun = this.#slots.workers.map((worker) => worker.lookUpCallBegan()).filter((atMs) => atMs !== null);
     return begun.length === 0 ? null : Math.min(...begun);
   }
 
@@ -224,13 +224,13 @@ export class Model {
   /** New calls are refused from now on; those taken go on, conversations until their app waits for the client. */
   refuseCalls(): void {
     this.#health.refuseCalls();
-    this.#rules.limitQueue();
+    this.#rules.applyQueueLimits();
     for (const worker of this.#slots.workers) worker.endConversations(shuttingDown());
   }
 
   /** Every call that has not begun, and every new one, is refused with this error from now on, for good. */
-  turnAway(error: ServeError): void {
-    this.#health.turnAway(error);
+  rejectCalls(error: ServeError): void {
+    this.#health.rejectCalls(error);
     this.dispatcher.failNotBegun(error);
   }
 
@@ -262,8 +262,8 @@ export class Model {
     return {
       readyWorkers: () => this.#slots.ready,
       refusal: () => this.#health.refusal,
-      hopeless: () => this.#health.hopeless,
-      readyInMs: () => this.#health.readyInMs,
+      noWorkerError: () => this.#health.noWorkerError,
+      readyInMs: () => this.#health.predictReadyMs(),
     };
   }
 }

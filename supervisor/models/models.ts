@@ -29,7 +29,7 @@ export interface Accepted {
 /** A model, as far as the registry goes. */
 export interface ManagedModel extends Pick<
   Model,
-  'wantedWorkers' | 'runningWorkers' | 'scale' | 'turnAway' | 'close'
+  'wantedWorkers' | 'runningWorkers' | 'scale' | 'rejectCalls' | 'close'
 > {
   readonly spec: FullModelRef;
 }
@@ -200,7 +200,7 @@ export class Models<M extends ManagedModel = Model> {
    * The same, but new calls, and those that have not begun, are refused at once with SERVE_NOT_READY. Asked again while
    * the model leaves, it gives the same end once more.
    */
-  turnAway(ref: ModelRef, limits: RetireLimits): Accepted {
+  unregisterAtOnce(ref: ModelRef, limits: RetireLimits): Accepted {
     const leaving = this.#known(ref) === null ? this.#refusing(ref) : null;
     if (leaving !== null)
       return { accepted: refOf(leaving.model), settled: (leaving.leaving as Leaving).settled };
@@ -218,7 +218,7 @@ export class Models<M extends ManagedModel = Model> {
     versions.entries.delete(version);
     if (versions.entries.size === 0) this.#names.delete(name);
     this.#leaving.add(entry);
-    if (refusal !== null) entry.model.turnAway(refusal);
+    if (refusal !== null) entry.model.rejectCalls(refusal);
     const settled = this.#leave(entry, limits);
     entry.leaving = { settled, refusal };
     return { accepted: { name, version }, settled };

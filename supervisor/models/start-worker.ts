@@ -80,7 +80,7 @@ export function startWorker(
     label: () => labelOf(model),
     worker: index,
     mark,
-    runningRequestId: () => worker.runningRequestId,
+    runningRequestId: () => worker.lookUpRunningRequestId(),
   };
   relay.attach(worker.stdout, 'stdout', source);
   relay.attach(worker.stderr, 'stderr', source);

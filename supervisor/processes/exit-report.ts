@@ -1,6 +1,6 @@
 /** Puts a dead worker's exit into words for the person who reads the log. */
 import { readFileSync } from 'node:fs';
-import type { HopelessCause } from '../calls/run-timeout.js';
+import type { StuckCause } from '../calls/run-timeout.js';
 
 export interface Exit {
   readonly code: number | null;
@@ -9,7 +9,7 @@ export interface Exit {
 
 /** The reason for which the front killed a worker; the first cause wins. */
 export type KillCause =
-  | HopelessCause
+  | StuckCause
   | 'init timeout'
   | 'its options are wrong'
   | 'protocol error'

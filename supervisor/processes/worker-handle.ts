@@ -50,7 +50,7 @@ export class WorkerHandle implements ReadyWorker {
     this.#calls = new HeldCalls(core.channel, () => begun.read(), limits, {
       onFinished: (job, runMs) => this.#onFinished(job, runMs),
       onCallError: listener.onCallError,
-      onHopeless: (cause) => this.kill(cause),
+      onStuck: (cause) => this.kill(cause),
     });
     this.#webhooks = new WorkerWebhooks(core.channel, listener.onWebhook);
     this.#stop = new WorkerStop(core);
@@ -136,13 +136,13 @@ export class WorkerHandle implements ReadyWorker {
   }
 
   /** Id of the call running now, for prints that do not say whose they are. */
-  get runningRequestId(): string {
-    return this.#calls.running?.calls[0]?.job.call.requestId ?? '';
+  lookUpRunningRequestId(): string {
+    return this.#calls.lookUpRunning()?.calls[0]?.job.call.requestId ?? '';
   }
 
   /** When the call running now began, on the monotonic clock; null if none is. */
-  get callBeganAtMs(): number | null {
-    return this.#calls.running?.beganAtMs ?? null;
+  lookUpCallBegan(): number | null {
+    return this.#calls.lookUpRunning()?.beganAtMs ?? null;
   }
 
   get runningMs(): number {
@@ -280,7 +280,7 @@ export class WorkerHandle implements ReadyWorker {
   }
 
   #describeMoment(): Moment {
-    const { running } = this.#calls;
+    const running = this.#calls.lookUpRunning();
     if (running !== null) {
       const [first, ...others] = running.calls as [HeldCall, ...HeldCall[]];
       const { requestId, route } = first.job.call; // without the rest, which would stay as long as the report

@@ -12,7 +12,7 @@ import type { ServerOptions } from '../options/resolve.js';
 import type { OrphanGuard } from '../processes/orphan-guard.js';
 import { SpawnGate } from '../slots/spawn-gate.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
-import { startTeller } from './start-progress.js';
+import { chooseStartReporter } from './start-progress.js';
 
 export interface SharedParts {
   readonly devices: Devices;
@@ -39,7 +39,7 @@ export function sharedResources(
     relay: new OutputRelay(printFormat, () => devices.slots, writers, copies),
     log,
     webhooks,
-    startTeller: startTeller(logFormat, log, writers),
+    startReporter: chooseStartReporter(logFormat, log, writers),
     attributePrints: printFormat !== 'text',
     maxOutputBytes: maxOutput,
     withheldEnv: withholdEnv,

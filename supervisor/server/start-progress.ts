@@ -1,6 +1,6 @@
 /** Two ways to tell that workers are still starting: lines of the log, fewer and fewer, or one line of a terminal that changes. */
 import { isatty } from 'node:tty';
-import type { StartTeller } from '../models/start-news.js';
+import type { StartReporter } from '../models/slow-starts.js';
 import type { Log } from '../observe/log.js';
 import type { OutputWriter } from '../observe/output-writer.js';
 import { StatusLine } from '../observe/status-line.js';
@@ -18,23 +18,23 @@ interface Writers {
 }
 
 /** Text on a terminal gets a line that changes, everything else lines of the log; a log that is turned down gets none. */
-export function startTeller(format: 'text' | 'json', log: Log, writers: Writers): StartTeller {
+export function chooseStartReporter(format: 'text' | 'json', log: Log, writers: Writers): StartReporter {
   const isTerminal = isatty(2) && process.env['TERM'] !== 'dumb';
   return format === 'text' && isTerminal && log.isLevelEnabled('info')
-    ? terminalTeller(writers)
-    : logTeller(log);
+    ? terminalReporter(writers)
+    : logReporter(log);
 }
 
 /** Pauses double up to a minute: an init of ten minutes takes about a dozen lines. */
-export function logTeller(log: Pick<Log, 'info'>): StartTeller {
+export function logReporter(log: Pick<Log, 'info'>): StartReporter {
   return {
     pauseMs: (told) => Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (told - 1)),
-    tell: (text) => log.info(text),
+    report: (text) => log.info(text),
     end: () => {},
   };
 }
 
-function terminalTeller({ stdout, stderr }: Writers): StartTeller {
+function terminalReporter({ stdout, stderr }: Writers): StartReporter {
   const line = new StatusLine();
   stderr.statusLine = line;
   if (isatty(1)) stdout.statusLine = line; // most likely the same terminal
@@ -42,5 +42,5 @@ function terminalTeller({ stdout, stderr }: Writers): StartTeller {
     line.text = text.slice(0, (process.stderr.columns || USUAL_COLUMNS) - 1);
     stderr.write('');
   };
-  return { pauseMs: () => REDRAW_MS, tell: show, end: () => show('') };
+  return { pauseMs: () => REDRAW_MS, report: show, end: () => show('') };
 }

@@ -3,7 +3,7 @@
  * while a model that wants workers has one; but not before each model that it starts with was ready or has given up, or
  * the first of them would be sent the calls of all.
  */
-import type { Health } from '../models/prospects.js';
+import type { Health } from '../models/slot-summary.js';
 
 /** A model, as far as readiness goes. */
 export interface ModelPresence {

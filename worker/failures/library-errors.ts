@@ -12,17 +12,17 @@ export interface ThrownText {
 
 /** Whether no later call of this process on the GPU can succeed. */
 export function saysGpuIsLost(error: ThrownText): boolean {
-  return LOST.test(error.message) && ONNX_PLACE.test(placeOf(error));
+  return LOST.test(error.message) && ONNX_PLACE.test(stackPlace(error));
 }
 
 /** Whether there was no memory, on the GPU or beside it. */
 export function saysMemoryIsMissing(error: ThrownText): boolean {
-  if (error.message === NO_BUFFER) return BUILT_IN.test(placeOf(error));
-  return NO_MEMORY.test(error.message) && ONNX_PLACE.test(placeOf(error));
+  if (error.message === NO_BUFFER) return BUILT_IN.test(stackPlace(error));
+  return NO_MEMORY.test(error.message) && ONNX_PLACE.test(stackPlace(error));
 }
 
 /** Where the error was made: the innermost frame, without its function. Empty if the stack does not say. */
-function placeOf({ message, stack }: ThrownText): string {
+function stackPlace({ message, stack }: ThrownText): string {
   const head = ['Error', 'RangeError'].find((name) => stack.startsWith(`${name}: ${message}\n`));
   if (head === undefined) return '';
   const [frame = ''] = stack.slice(head.length + message.length + 3).split('\n', 1);

@@ -1,6 +1,6 @@
 /** What a call waits for that came before the app was loaded. */
 import { ServeError } from '../../../protocol/errors.js';
-import type { Routes } from '../../models/app-word.js';
+import type { Routes } from '../../models/app-description.js';
 import type { Model } from '../../models/model.js';
 import { onceClosed } from '../socket/request-facts.js';
 import type { RequestContext } from '../request/request-context.js';

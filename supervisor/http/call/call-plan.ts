@@ -3,7 +3,7 @@ import type { ServeError } from '../../../protocol/errors.js';
 import type { Format } from '../../../protocol/wire/messages.js';
 import type { JobCall } from '../../dispatch/job.js';
 import type { KeptJob } from '../../jobs/kept-jobs.js';
-import type { Routes } from '../../models/app-word.js';
+import type { Routes } from '../../models/app-description.js';
 import type { Model } from '../../models/model.js';
 import type { Body } from '../socket/body-memory.js';
 import type { RequestContext } from '../request/request-context.js';

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { joinPieces } from '../../../protocol/wire/body-assembler.js';
 import { ServeError } from '../../../protocol/errors.js';
 import type { Route } from '../../../protocol/wire/messages.js';
-import type { Routes } from '../../models/app-word.js';
+import type { Routes } from '../../models/app-description.js';
 import type { Body } from '../socket/body-memory.js';
 import type { Model } from '../../models/model.js';
 import type { RequestContext } from '../request/request-context.js';

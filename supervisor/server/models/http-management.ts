@@ -99,7 +99,7 @@ export class HttpManagement implements ModelManagement {
   }
 
   unregister(ref: ModelRef, timeoutMs: number): Accepted {
-    const { accepted, settled } = this.#served.registry.turnAway(ref, retireLimits(timeoutMs));
+    const { accepted, settled } = this.#served.registry.unregisterAtOnce(ref, retireLimits(timeoutMs));
     const end = async (): Promise<Outcome> =>
       (timeoutMs === 0 ? null : await within(timeoutMs, settled)) ?? UNFINISHED_END;
     return { accepted, settled: end() };

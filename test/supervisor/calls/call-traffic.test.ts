@@ -3,7 +3,7 @@ import { DATA_OVERHEAD_BYTES } from '../../../protocol/wire/messages.js';
 import { test, type TestContext } from 'node:test';
 import type { Conversation } from '../../../supervisor/dispatch/job.js';
 import { CallTraffic, type ConversationMessage } from '../../../supervisor/calls/call-traffic.js';
-import { turnsOf } from '../../../supervisor/calls/held-batch.js';
+import { clientWaitOf } from '../../../supervisor/calls/held-batch.js';
 import { FakeChannel, heldCall } from './held-call.js';
 
 const PIECES = [Buffer.from('ab'), Buffer.from('c')];
@@ -71,7 +71,7 @@ test('a call that is settled gets and gives nothing more', (t) => {
   traffic.onChunk(call, PIECES);
   for (const message of [DATA, WAITING]) traffic.onConversation(call, message, PIECES);
   assert.deepEqual([story, channel.sent], [[], []]);
-  assert.equal(turnsOf(call).onWaiting(0), true);
+  assert.equal(clientWaitOf(call).onWaiting(0), true);
 });
 
 for (const type of ['data', 'credit', 'waiting', 'close'] as const) {

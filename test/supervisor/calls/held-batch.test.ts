@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { STREAM_WINDOW_BYTES } from '../../../protocol/wire/messages.js';
-import { HeldBatch, turnsOf } from '../../../supervisor/calls/held-batch.js';
+import { HeldBatch, clientWaitOf } from '../../../supervisor/calls/held-batch.js';
 import { runTimeMs } from '../../../supervisor/calls/run-clock.js';
 import { heldCall, sentCall } from './held-call.js';
 
@@ -16,7 +16,7 @@ for (const [name, atMs, beganAtMs] of [
     const call = sentCall(1, { batch, acceptedAtMs: 100 });
     batch.begin(call, atMs);
     assert.deepEqual([batch.hasBegun, batch.beganAtMs, batch.graceMs], [true, beganAtMs, 0]);
-    assert.deepEqual([call.knownBegun, call.job.begun, call.job.queueMs(200)], [true, true, beganAtMs - 100]);
+    assert.deepEqual([call.knownBegun, call.job.checkBegun(), call.job.queueMs(200)], [true, true, beganAtMs - 100]);
   });
 }
 
@@ -25,7 +25,7 @@ test('the calls of a batch up to the one that the worker names have begun, those
   const calls = [1, 2, 3].map((id) => sentCall(id, { batch }));
   batch.begin(calls[1] as (typeof calls)[0], performance.now());
   assert.deepEqual(
-    calls.map(({ knownBegun, job }) => [knownBegun, job.begun]),
+    calls.map(({ knownBegun, job }) => [knownBegun, job.checkBegun()]),
     [
       [true, true],
       [true, true],
@@ -52,18 +52,18 @@ test('the clock of a batch stands while each of its calls waits for its reader, 
   const [first, second, third] = [1, 2, 3].map((id) => heldCall(id, { batch }));
   assert.ok(first !== undefined && second !== undefined && third !== undefined);
   const pass = (): number => runTimeMs(batch, (nowMs += 10));
-  turnsOf(first).onSent(STREAM_WINDOW_BYTES);
-  turnsOf(second).onSent(STREAM_WINDOW_BYTES);
+  clientWaitOf(first).onSent(STREAM_WINDOW_BYTES);
+  clientWaitOf(second).onSent(STREAM_WINDOW_BYTES);
   assert.equal(pass(), 10, 'the third still computes');
   batch.remove(third);
   assert.equal(pass(), 10);
-  turnsOf(second).onTaken(1);
+  clientWaitOf(second).onTaken(1);
   assert.equal(pass(), 20);
 });
 
 test('a call has its turns from when they are first asked for, and always the same', () => {
   const call = heldCall(1);
-  assert.equal(call.turns, null);
-  assert.equal(turnsOf(call), turnsOf(call));
-  assert.equal(turnsOf(call), call.turns);
+  assert.equal(call.clientWait, null);
+  assert.equal(clientWaitOf(call), clientWaitOf(call));
+  assert.equal(clientWaitOf(call), call.clientWait);
 });

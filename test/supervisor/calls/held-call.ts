@@ -16,7 +16,7 @@ export interface HeldCallOptions {
 export function sentCall(id: number, options: HeldCallOptions = {}): HeldCall {
   const { batch = new HeldBatch(0), acceptedAtMs = 0, onSettled = () => {} } = options;
   const job = newJob(`r${id}`, { acceptedAtMs, onSettled });
-  const call = { id, job, batch, knownBegun: false, turns: null };
+  const call = { id, job, batch, knownBegun: false, clientWait: null };
   batch.calls.push(call);
   return call;
 }

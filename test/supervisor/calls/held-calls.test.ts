@@ -26,7 +26,7 @@ function setUp() {
     onFinished: ({ call }, runMs) =>
       story.push(`${call.requestId} has ended${runMs === null ? '' : ' well'}`),
     onCallError: () => {},
-    onHopeless: (cause) => assert.fail(cause),
+    onStuck: (cause) => assert.fail(cause),
   });
   const outcome = (id: string) => (result: string) => story.push(`${id} ${result}`);
   return {
@@ -154,7 +154,7 @@ test('a death loses all calls of the batch that had begun; those of the next one
   assign('ab');
   assign('cd');
   noteBegun(2);
-  const lost = calls.lose().map((job) => `${job.call.requestId} ${job.begun ? 'began' : 'waited'}`);
+  const lost = calls.lose().map((job) => `${job.call.requestId} ${job.checkBegun() ? 'began' : 'waited'}`);
   assert.deepEqual(lost, ['a began', 'b began', 'c waited', 'd waited']);
   assert.deepEqual([calls.count, calls.batchCount], [0, 0]);
   calls.close();
@@ -167,7 +167,7 @@ test('the note may name a call whose client has left and which ends first: the o
   noteBegun(3);
   cancelled(3);
   assert.deepEqual(
-    calls.lose().map(({ begun }) => begun),
+    calls.lose().map((job) => job.checkBegun()),
     [true, true],
   );
   calls.close();
@@ -179,7 +179,7 @@ test('a note of the next batch says that the calls before it have begun too', ()
   assign('c');
   noteBegun(3);
   assert.deepEqual(
-    calls.jobs().map(({ begun }) => begun),
+    calls.jobs().map((job) => job.checkBegun()),
     [true, true, true],
   );
   calls.close();

@@ -23,7 +23,7 @@ function setUp(t: TestContext) {
     { lookUpFirst: () => held[0] ?? null, holds: (batch) => held.includes(batch) },
     {
       onCallError: (job, { code }) => story.push(`log ${job.call.requestId} ${code}`),
-      onHopeless: (cause) => story.push(cause),
+      onStuck: (cause) => story.push(cause),
     },
   );
   return {

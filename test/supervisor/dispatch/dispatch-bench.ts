@@ -20,7 +20,7 @@ export class Bench {
   readonly workers: FakeWorker[];
   readonly dispatcher: Dispatcher;
   readonly outcomes = new Map<string, string>();
-  hopeless: ServeError | null = null;
+  noWorker: ServeError | null = null;
   readyInMs: number | null = null;
   #nowMs = 1000;
   readonly #t: TestContext;
@@ -37,8 +37,8 @@ export class Bench {
     this.workers = Array.from({ length: workers }, () => new FakeWorker());
     const supply = {
       readyWorkers: () => this.workers,
-      refusal: () => this.hopeless,
-      hopeless: () => this.hopeless,
+      refusal: () => this.noWorker,
+      noWorkerError: () => this.noWorker,
       readyInMs: () => this.readyInMs,
     };
     this.dispatcher = new Dispatcher(supply, { ...LIMITS, ...rest }, new ByteBudget(queueBytes));

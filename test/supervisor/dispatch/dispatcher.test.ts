@@ -274,7 +274,7 @@ test('a call whose client left is not sent again when its worker dies', (t) => {
 
 test('nothing is admitted when nothing can come: the caller is told why', (t) => {
   const bench = new Bench(t, 0);
-  bench.hopeless = new ServeError('SERVE_NOT_READY', undefined, { retryAfterS: 30 });
+  bench.noWorker = new ServeError('SERVE_NOT_READY', undefined, { retryAfterS: 30 });
   assert.equal(bench.refusal()?.code, 'SERVE_NOT_READY');
 });
 
@@ -323,7 +323,7 @@ test('a call whose body came after the last hope had gone is answered at once', 
   const bench = new Bench(t, 1);
   const job = newJob('late', {});
   const admission = bench.dispatcher.admit(0);
-  bench.hopeless = new ServeError('SERVE_NOT_READY');
+  bench.noWorker = new ServeError('SERVE_NOT_READY');
   bench.dispatcher.submit(job, admission);
   assert.equal(job.settled, true);
   assert.equal(bench.dispatcher.queued + bench.dispatcher.arriving, 0);
@@ -392,7 +392,7 @@ test('in any order of events each call is in exactly one place, no worker idles 
 
 function beginOnce(worker: FakeWorker, begun: Set<Job>): void {
   const [job] = worker.held as [Job];
-  if (job.settled || job.begun) return;
+  if (job.settled || job.checkBegun()) return;
   assert.ok(!begun.has(job), 'a call begins once');
   begun.add(job);
   worker.begin();

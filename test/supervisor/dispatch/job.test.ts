@@ -37,12 +37,12 @@ test('a settled job does not begin any more', () => {
   const job = newJob('1');
   job.fail(new ServeError('SERVE_CANCELLED'));
   job.begin(5);
-  assert.deepEqual([job.settled, job.begun], [true, false]);
+  assert.deepEqual([job.settled, job.checkBegun()], [true, false]);
 });
 
 test('whether a job has begun is looked up in its worker by whoever asks', () => {
   const asks = [
-    (job: Job) => assert.equal(job.begun, true),
+    (job: Job) => assert.equal(job.checkBegun(), true),
     (job: Job) => assert.equal(job.queueMs(500), 80),
     (job: Job) => {
       job.fail(new ServeError('SERVE_CANCELLED'));

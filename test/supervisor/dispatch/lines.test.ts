@@ -14,10 +14,10 @@ function linesOf(...routes: string[]): { lines: Lines<Job>; jobs: Job[] } {
 test('the oldest of all lines is the one that came first, whatever its route', () => {
   const { lines, jobs } = linesOf('/a', '/b', '/a');
   for (const job of jobs) {
-    assert.equal(lines.oldest, job);
+    assert.equal(lines.findOldest(), job);
     lines.remove(job);
   }
-  assert.deepEqual([lines.oldest, lines.length, lines.bytes], [null, 0, 0]);
+  assert.deepEqual([lines.findOldest(), lines.length, lines.bytes], [null, 0, 0]);
 });
 
 test('a job that comes back is before all that came after it, in its own line and over all lines', () => {
@@ -25,7 +25,7 @@ test('a job that comes back is before all that came after it, in its own line an
   const [first] = jobs as [Job];
   lines.remove(first);
   lines.putBack(first);
-  assert.equal(lines.oldest, first);
+  assert.equal(lines.findOldest(), first);
   assert.equal(lines.all[0]?.peek(), first);
   assert.equal(lines.length, 3);
 });

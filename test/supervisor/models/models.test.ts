@@ -30,7 +30,7 @@ class Fake implements ManagedModel {
     return new Promise((resolve, reject) => ([this.#settle, this.#fail] = [resolve, reject]));
   }
 
-  turnAway({ code, message }: ServeError): void {
+  rejectCalls({ code, message }: ServeError): void {
     this.story.push(`turn away: ${code} ${message}`);
   }
 
@@ -306,7 +306,7 @@ describe('to turn a model away', () => {
   test('refuses its calls first; callers are told so for as long as it leaves, and then that there is none', async () => {
     const model = new Fake('digits');
     const models = modelsOf(model);
-    const { settled } = models.turnAway(ref, LIMITS);
+    const { settled } = models.unregisterAtOnce(ref, LIMITS);
     const message = 'The model digits is being unregistered.';
     assert.deepEqual(model.story, [`turn away: SERVE_NOT_READY ${message}`, 'scale 0']);
     for (const meant of [ref, both])
@@ -322,20 +322,20 @@ describe('to turn a model away', () => {
   test('that leaves already gives the same end again', async () => {
     const model = new Fake('digits');
     const models = modelsOf(model);
-    const ends = [models.turnAway(ref, LIMITS), models.turnAway(ref, LIMITS), models.turnAway(both, LIMITS)];
+    const ends = [models.unregisterAtOnce(ref, LIMITS), models.unregisterAtOnce(ref, LIMITS), models.unregisterAtOnce(both, LIMITS)];
     assert.equal(model.story.length, 2, 'it is asked once');
     await model.settles();
     for (const { accepted, settled } of ends) {
       assert.deepEqual(accepted, both);
       assert.equal((await settled).result, 'done');
     }
-    assert.throws(() => models.turnAway(ref, LIMITS), { code: 'SERVE_MODEL_NOT_FOUND' });
+    assert.throws(() => models.unregisterAtOnce(ref, LIMITS), { code: 'SERVE_MODEL_NOT_FOUND' });
   });
 
   test('leaves the other versions of its name as they are', () => {
     const [one, two] = [new Fake('digits'), new Fake('digits', '2')];
     const models = modelsOf(one, two);
-    models.turnAway({ name: 'digits', version: '2' }, LIMITS);
+    models.unregisterAtOnce({ name: 'digits', version: '2' }, LIMITS);
     assert.equal(models.find(ref), one);
     assert.throws(() => models.find({ name: 'digits', version: '2' }), { code: 'SERVE_NOT_READY' });
     assert.throws(() => models.find({ name: 'digits', version: '3' }), { code: 'SERVE_VERSION_NOT_FOUND' });

@@ -79,7 +79,7 @@ export class RealModel {
         relay: new OutputRelay('text', () => this.devices.slots, { stdout: writer, stderr: writer }),
         log: createLog('text', 'debug', writer),
         webhooks: { send: () => false },
-        startTeller: { pauseMs: () => 1000, tell: () => {}, end: () => {} },
+        startReporter: { pauseMs: () => 1000, report: () => {}, end: () => {} },
         attributePrints: false,
         budget: new ByteBudget(1e8),
         sendAhead: undefined,

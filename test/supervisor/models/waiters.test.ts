@@ -5,13 +5,13 @@ import { Waiters } from '../../../supervisor/models/waiters.js';
 const NEVER = new Promise<never>(() => {});
 
 interface Model {
-  state: 'starting' | 'ready' | 'hopeless';
+  state: 'starting' | 'ready' | 'latched';
   readonly waiters: Waiters<true>;
 }
 
 function makeModel(): Model {
   const waiters = new Waiters(() => {
-    if (model.state === 'hopeless') throw new Error('in vain');
+    if (model.state === 'latched') throw new Error('in vain');
     return model.state === 'ready' ? true : null;
   });
   const model: Model = { state: 'starting', waiters };
@@ -34,7 +34,7 @@ test('a waiter goes on once the model is ready, and not at a change before', asy
 test('a waiter is told that it waits in vain, at once or later', async () => {
   const model = makeModel();
   const wait = model.waiters.wait(NEVER);
-  model.state = 'hopeless';
+  model.state = 'latched';
   model.waiters.wake();
   await assert.rejects(wait, /in vain/);
   await assert.rejects(model.waiters.wait(NEVER), /in vain/);

@@ -1,7 +1,7 @@
 /** `/readyz` over a table: what a balancer is told of several models. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Health } from '../../../supervisor/models/prospects.js';
+import type { Health } from '../../../supervisor/models/slot-summary.js';
 import { modelReadiness, serverReadiness, type ModelPresence } from '../../../supervisor/status/readiness.js';
 
 /** A model that wants a worker; `coming`: it was neither ready yet nor has it given up. */

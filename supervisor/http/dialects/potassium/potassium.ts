@@ -85,7 +85,7 @@ function writeStatus(...[ctx, { models, posts, replies }]: Parameters<Write>): v
   const inProgress = dispatcher.queued + dispatcher.arriving + model.heldCalls;
   const available = model.readyWorkers === model.slots.length && inProgress < model.slots.length;
   const nowMs = performance.now();
-  const beganAtMs = model.oldestBeganAtMs;
+  const beganAtMs = model.findOldestBegan();
   const answered = [...replies.values()].reduce((sum, count) => sum + count, 0);
   const completed = replies.get('ok') ?? 0;
   ctx.body = {

@@ -322,7 +322,7 @@ test(
     const evicted: ServeError[] = [];
     arriving.begin((error) => evicted.push(error));
     const error = new ServeError('SERVE_NOT_READY', 'It goes.');
-    real.model.turnAway(error);
+    real.model.rejectCalls(error);
     const reasons = (await waiting).map((result) => (result as PromiseRejectedResult).reason as unknown);
     assert.deepEqual([...new Set([...reasons, ...evicted])], [error]);
     await assert.rejects(real.call({}), error);

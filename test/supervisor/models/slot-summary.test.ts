@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
-import { healthOf, hopelessness, readyInMs } from '../../../supervisor/models/prospects.js';
+import { healthOf, noWorkerError, readyInMs } from '../../../supervisor/models/slot-summary.js';
 import type { SlotState } from '../../../supervisor/slots/slot-state.js';
 
 const NOW_MS = 1000;
@@ -41,7 +41,7 @@ for (const [names, isLatched, code] of [
 ] as const) {
   test(`slots that are ${names.join(', ')}: callers ${code === undefined ? 'may hope' : `are told ${code}`}`, () => {
     const slots = names.map((name) => ({ state: SLOTS[name] }));
-    const error = hopelessness(slots, isLatched);
+    const error = noWorkerError(slots, isLatched);
     assert.equal(error?.code, code);
     if (code === 'SERVE_NOT_READY') assert.equal(error?.retryAfterS, 30);
   });

@@ -6,27 +6,27 @@
 import { STREAM_WINDOW_BYTES } from '../../protocol/wire/messages.js';
 
 /** The clock that the call shares with those that began together with it. */
-export interface TurnClock {
+export interface PausableClock {
   /** Whose turn it is may have changed. */
   setClock(): void;
   /** The call has something new to do. */
   restartClock(): void;
 }
 
-export class Turns {
-  readonly #clock: TurnClock;
+export class ClientWait {
+  readonly #clock: PausableClock;
   /** Bytes that the worker sent and the client has not taken. */
   #unreadBytes = 0;
   /** Count of `data` frames sent to the worker. */
   #sentParts = 0;
   #isWaiting = false;
 
-  constructor(clock: TurnClock) {
+  constructor(clock: PausableClock) {
     this.#clock = clock;
   }
 
   /** Whether the client has to act. */
-  get areClients(): boolean {
+  get isOn(): boolean {
     return this.#isWaiting || this.#unreadBytes >= STREAM_WINDOW_BYTES;
   }
 

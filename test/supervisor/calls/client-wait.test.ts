@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { STREAM_WINDOW_BYTES } from '../../../protocol/wire/messages.js';
-import { turnsOf } from '../../../supervisor/calls/held-batch.js';
+import { clientWaitOf } from '../../../supervisor/calls/held-batch.js';
 import { runTimeMs } from '../../../supervisor/calls/run-clock.js';
-import type { Turns } from '../../../supervisor/calls/turns.js';
+import type { ClientWait } from '../../../supervisor/calls/client-wait.js';
 import { heldCall } from './held-call.js';
 
-function bench(t: TestContext): { turns: Turns; pass: (ms: number) => void; used: () => number } {
+function bench(t: TestContext): { turns: ClientWait; pass: (ms: number) => void; used: () => number } {
   let nowMs = 1000;
   t.mock.method(performance, 'now', () => nowMs);
   const call = heldCall(1);
-  return { turns: turnsOf(call), pass: (ms) => (nowMs += ms), used: () => runTimeMs(call.batch, nowMs) };
+  return { turns: clientWaitOf(call), pass: (ms) => (nowMs += ms), used: () => runTimeMs(call.batch, nowMs) };
 }
 
 test('time runs for the app, and stands while a whole window waits for its reader', (t) => {

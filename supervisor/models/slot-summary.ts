@@ -4,7 +4,7 @@ import type { Slot } from '../slots/slot.js';
 import type { SlotState } from '../slots/slot-state.js';
 
 /** A slot, as far as its prospects go. */
-type Place = Pick<Slot, 'state'>;
+type SlotWithState = Pick<Slot, 'state'>;
 
 export type Health = 'starting' | 'ready' | 'unhealthy' | 'draining';
 
@@ -14,7 +14,7 @@ const FIRST_INIT_MS = 1000;
 /** A caller that is refused for want of workers may come back then: an operator has to act first. */
 const LATCHED_RETRY_S = 30;
 
-export interface ModelFacts {
+export interface HealthFacts {
   readonly isDraining: boolean;
   readonly readyWorkers: number;
   readonly isLatched: boolean;
@@ -24,31 +24,31 @@ export interface ModelFacts {
   readonly hasLost: boolean;
 }
 
-export function healthOf(facts: ModelFacts): Health {
+export function healthOf(facts: HealthFacts): Health {
   if (facts.isDraining) return 'draining';
   if (facts.readyWorkers > 0) return 'ready';
   return facts.isLatched || facts.hasServed || facts.hasLost ? 'unhealthy' : 'starting';
 }
 
 /** Why no worker will ever come; null if one may. */
-export function hopelessness(slots: readonly Place[], isLatched: boolean): ServeError | null {
+export function noWorkerError(slots: readonly SlotWithState[], isLatched: boolean): ServeError | null {
   if (slots.every(({ state }) => state.name === 'closing' || state.name === 'closed')) return shuttingDown();
-  return isLatched ? noWorker() : null;
+  return isLatched ? allLatchedError() : null;
 }
 
 /** What callers are told once every slot has latched. */
-export function noWorker(): ServeError {
+export function allLatchedError(): ServeError {
   return new ServeError('SERVE_NOT_READY', undefined, { retryAfterS: LATCHED_RETRY_S });
 }
 
 /** What callers are told while nobody asks for workers. */
-export function noneWanted(): ServeError {
+export function noneWantedError(): ServeError {
   const message = 'No worker of this model is wanted: it was scaled to 0, or never given any.';
   return new ServeError('SERVE_NOT_READY', message, { retryAfterS: LATCHED_RETRY_S });
 }
 
 /** Whether the slot has a ready worker or has given up; one that it had before may still be ending its calls. */
-export function hasStarted({ state }: Place): boolean {
+export function hasStarted({ state }: SlotWithState): boolean {
   return state.name === 'latched' || (state.name === 'live' && state.worker.state === 'ready');
 }
 
@@ -58,12 +58,12 @@ export function isSettled(slot: Pick<Slot, 'state' | 'worker' | 'workers'>): boo
 }
 
 /** Why slots have given up, in their order. */
-export function latchErrors(slots: readonly Place[]): ServeError[] {
+export function latchErrors(slots: readonly SlotWithState[]): ServeError[] {
   return slots.flatMap(({ state }) => (state.name === 'latched' ? state.error : []));
 }
 
 /** When a first worker may be ready: from the nearest backoff and the last init; null if none is to come. A guess. */
-export function readyInMs(slots: readonly Place[], lastInitMs: number | null, nowMs: number): number | null {
+export function readyInMs(slots: readonly SlotWithState[], lastInitMs: number | null, nowMs: number): number | null {
   const waits = slots.map(({ state }) => startsInMs(state, nowMs)).filter((waitMs) => waitMs !== null);
   return waits.length === 0 ? null : Math.min(...waits) + (lastInitMs ?? FIRST_INIT_MS);
 }

@@ -28,19 +28,19 @@ export function startingWorkers(slots: readonly Slot[]): StartingWorker[] {
 }
 
 /** Receiver of the news. */
-export interface StartTeller {
+export interface StartReporter {
   /** Pause before the next news, when `told` were told since the last quiet. */
   pauseMs(told: number): number;
-  tell(text: string): void;
+  report(text: string): void;
   /** No worker is starting any more. */
   end(): void;
 }
 
 /** A start that takes less needs no words. */
-export const FIRST_NEWS_MS = 3000;
+export const FIRST_REPORT_MS = 3000;
 
-export class StartNews {
-  readonly #teller: StartTeller;
+export class SlowStarts {
+  readonly #teller: StartReporter;
   readonly #starting: () => readonly StartingWorker[];
   readonly #limitMs: () => number;
   readonly #label: () => string;
@@ -52,7 +52,7 @@ export class StartNews {
    * to tell apart, else empty.
    */
   constructor(
-    teller: StartTeller,
+    teller: StartReporter,
     starting: () => readonly StartingWorker[],
     limitMs: () => number,
     label: () => string,
@@ -71,7 +71,7 @@ export class StartNews {
   }
 
   #wait(): void {
-    const pauseMs = this.#told === 0 ? FIRST_NEWS_MS : this.#teller.pauseMs(this.#told);
+    const pauseMs = this.#told === 0 ? FIRST_REPORT_MS : this.#teller.pauseMs(this.#told);
     this.#timer = setTimeout(() => this.#tell(), pauseMs);
     this.#timer.unref();
   }
@@ -79,10 +79,10 @@ export class StartNews {
   #tell(): void {
     const workers = this.#starting();
     // Others come and go quickly meanwhile: nothing to say of them.
-    const slow = workers.filter(({ state, uptimeMs }) => state === 'waiting' || uptimeMs >= FIRST_NEWS_MS);
+    const slow = workers.filter(({ state, uptimeMs }) => state === 'waiting' || uptimeMs >= FIRST_REPORT_MS);
     if (slow.some(({ state }) => state !== 'waiting')) {
       this.#told += 1;
-      this.#teller.tell(newsText(slow, this.#limitMs(), this.#label()));
+      this.#teller.report(reportText(slow, this.#limitMs(), this.#label()));
     }
     this.#wait();
   }
@@ -96,7 +96,7 @@ export class StartNews {
 }
 
 /** `still starting: workers 0, 1 importing the app for 12 s (each has 10 min, --init-timeout)` */
-function newsText(workers: readonly StartingWorker[], limitMs: number, label: string): string {
+function reportText(workers: readonly StartingWorker[], limitMs: number, label: string): string {
   const phases = [...new Set(workers.map(({ state }) => state))].map((state) => {
     const group = workers.filter((worker) => worker.state === state);
     const names = group.map(({ worker }) => (label === '' ? worker : `${label}/${worker}`)).join(', ');

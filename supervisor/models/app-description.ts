@@ -9,7 +9,7 @@ import type { ModelSpec } from './model-spec.js';
 /** The routes of an app, by path. */
 export type Routes = ReadonlyMap<string, Route>;
 
-export class AppWord {
+export class AppDescription {
   readonly spec: ModelSpec;
   #options: ModelOptions;
   #routes: Routes | null = null;
@@ -42,26 +42,26 @@ export class AppWord {
   }
 
   /** @throws SERVE_CONFIG if the app's options are wrong; then nothing has changed */
-  hear(info: LoadedInfo): void {
+  update(info: LoadedInfo): void {
     this.#options = withAppConfig(this.spec.resolved, info.modelOptions, this.spec.app);
     this.#info = info;
     this.#routes = new Map(info.routes.map((route) => [route.path, route]));
   }
 
   /** The same app has said the same, under other options of the operator's. @throws SERVE_CONFIG */
-  under(spec: ModelSpec): AppWord {
-    const word = new AppWord(spec);
-    if (this.#info !== null) word.hear(this.#info);
+  withOptionsOf(spec: ModelSpec): AppDescription {
+    const word = new AppDescription(spec);
+    if (this.#info !== null) word.update(this.#info);
     return word;
   }
 
   /** Whether every call that this app answers, and no other, is one for that app. */
-  hasRoutesOf(other: AppWord): boolean {
+  hasRoutesOf(other: AppDescription): boolean {
     return routesText(this) === routesText(other);
   }
 }
 
-function routesText({ routes }: AppWord): string {
+function routesText({ routes }: AppDescription): string {
   const entries = [...(routes ?? [])].map(([path, route]) => JSON.stringify([path, route]));
   return entries.sort().join('\n');
 }

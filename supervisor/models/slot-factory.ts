@@ -11,34 +11,34 @@ import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { LoadedLimits } from '../processes/worker-listener.js';
 import { Slot, type SlotListener } from '../slots/slot.js';
 import { newWebhookId } from '../webhooks/webhook.js';
-import type { AppWord } from './app-word.js';
+import type { AppDescription } from './app-description.js';
 import type { Generations } from './generations.js';
 import type { ModelHealth } from './model-health.js';
 import type { ModelLog } from './model-log.js';
 import type { ModelListener, ServerResources } from './model-resources.js';
-import { noWorker, noneWanted } from './prospects.js';
-import type { RulesInForce } from './rules-in-force.js';
+import { allLatchedError, noneWantedError } from './slot-summary.js';
+import type { OptionsApplier } from './options-applier.js';
 import type { SlotSet } from './slot-set.js';
-import type { StartNews } from './start-news.js';
+import type { SlowStarts } from './slow-starts.js';
 import { startWorker, workerLimits } from './start-worker.js';
 
 export interface ToldModel {
   readonly resources: ServerResources;
   readonly listener: ModelListener;
   readonly generations: Generations;
-  readonly rules: RulesInForce;
+  readonly rules: OptionsApplier;
   readonly dispatcher: Dispatcher;
   readonly slots: SlotSet;
   readonly health: ModelHealth;
   readonly log: ModelLog;
-  readonly startNews: StartNews;
+  readonly startNews: SlowStarts;
   /** Whether the end of its last slot is the model's. */
   isClosed(): boolean;
   /** A call has ended in a worker, or a worker came back. */
   noteIdle(): void;
 }
 
-export class WorkerNews {
+export class SlotFactory {
   readonly #model: ToldModel;
 
   constructor(model: ToldModel) {
@@ -97,9 +97,9 @@ export class WorkerNews {
 
   #onLoaded(worker: WorkerHandle, info: LoadedInfo): LoadedLimits {
     const { generations, resources, rules } = this.#model;
-    const word = generations.of(worker) as AppWord;
-    word.hear(info);
-    if (word === generations.inForce) rules.heed();
+    const word = generations.of(worker) as AppDescription;
+    word.update(info);
+    if (word === generations.inForce) rules.apply();
     const { spec, options } = word;
     const limits = workerLimits(spec, options, resources.maxOutputBytes);
     return { ...limits, toldBatch: spec.service === null ? Infinity : options.batchSize };
@@ -109,7 +109,7 @@ export class WorkerNews {
     const { dispatcher, generations, health, listener, log, rules } = this.#model;
     const isFirst = health.onReady(worker.initMs);
     const isNew = generations.settle(worker);
-    if (isNew) rules.heed();
+    if (isNew) rules.apply();
     this.#refreshReady();
     log.ready(index, worker.pid, worker.initMs);
     listener.onReady(index, worker.uptimeMs);
@@ -143,7 +143,7 @@ export class WorkerNews {
     slots.remove(slot);
     if (slots.all.length > 0) return;
     if (this.#model.isClosed()) listener.onClosed();
-    if (health.wanted === 0) dispatcher.failQueued(noneWanted());
+    if (health.wanted === 0) dispatcher.failQueued(noneWantedError());
     health.wake();
   }
 
@@ -153,7 +153,7 @@ export class WorkerNews {
     if (generations.isUntried) return; // the generation before is tried again
     const error = health.latchIfAllGaveUp();
     if (error === null) return;
-    dispatcher.failQueued(noWorker());
+    dispatcher.failQueued(allLatchedError());
     listener.onLatched(error, health.firstReadyAtMs !== null);
   }
 }

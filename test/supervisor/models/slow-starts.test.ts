@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { StartNews, type StartTeller, type StartingWorker } from '../../../supervisor/models/start-news.js';
-import { logTeller } from '../../../supervisor/server/start-progress.js';
+import { SlowStarts, type StartReporter, type StartingWorker } from '../../../supervisor/models/slow-starts.js';
+import { logReporter } from '../../../supervisor/server/start-progress.js';
 
 /** Workers whose states the test sets, and a clock that it moves. */
 class Bench {
@@ -10,14 +10,14 @@ class Bench {
   #workers: { state: StartingWorker['state']; sinceMs: number; spawnedMs: number }[] = [];
   readonly #t: TestContext;
   label = '';
-  readonly #news: StartNews;
+  readonly #news: SlowStarts;
 
-  constructor(t: TestContext, teller?: StartTeller) {
+  constructor(t: TestContext, teller?: StartReporter) {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     this.#t = t;
     const log = { info: (text: string) => this.lines.push(text) };
-    this.#news = new StartNews(
-      teller ?? logTeller(log),
+    this.#news = new SlowStarts(
+      teller ?? logReporter(log),
       () => this.#starting(),
       () => 600_000,
       () => this.label,
@@ -113,7 +113,7 @@ test('workers that die and start again quickly are no news, however long that go
 
 test('the teller hears once that no worker is starting any more, and the next slow start is told anew', (t) => {
   const heard: string[] = [];
-  const teller = { pauseMs: () => 1000, tell: () => heard.push('told'), end: () => heard.push('end') };
+  const teller = { pauseMs: () => 1000, report: () => heard.push('told'), end: () => heard.push('end') };
   const bench = new Bench(t, teller);
   for (let start = 0; start < 2; start += 1) {
     bench.enter(0, 'spawning');

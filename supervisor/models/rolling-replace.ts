@@ -11,7 +11,7 @@ import type { Slot } from '../slots/slot.js';
 import { startError } from '../slots/start-error.js';
 import type { Generations } from './generations.js';
 import type { ModelHealth } from './model-health.js';
-import { hasStarted } from './prospects.js';
+import { hasStarted } from './slot-summary.js';
 import type { SlotSet } from './slot-set.js';
 
 export interface Rolled {
@@ -21,7 +21,7 @@ export interface Rolled {
 }
 
 /** Resolves with why a worker of the newest generation could not start; null if all did, or if this was overtaken. */
-export async function roll(
+export async function rollingReplace(
   { generations, slots, health }: Rolled,
   limits: RetireLimits,
 ): Promise<ServeError | null> {

@@ -4,7 +4,7 @@
  * Before: the generations say what is in force. After: the dispatcher and the workers follow it.
  */
 import type { Dispatcher } from '../dispatch/dispatcher.js';
-import type { Routes } from './app-word.js';
+import type { Routes } from './app-description.js';
 import { dispatchLimits, fits } from './dispatch-rules.js';
 import type { Generations } from './generations.js';
 import type { ModelHealth } from './model-health.js';
@@ -19,7 +19,7 @@ export interface RuledModel {
   readonly maxOutputBytes: number;
 }
 
-export class RulesInForce {
+export class OptionsApplier {
   readonly #model: RuledModel;
 
   constructor(model: RuledModel) {
@@ -27,15 +27,15 @@ export class RulesInForce {
   }
 
   /** Other limits may hold for the queue. */
-  limitQueue(): void {
+  applyQueueLimits(): void {
     const { dispatcher, generations, health } = this.#model;
     dispatcher.limits = dispatchLimits(generations.inForce.options, health.refusesCalls);
   }
 
   /** Other limits may hold for the queue and for the workers that there are. */
-  limitAll(): void {
+  applyLimits(): void {
     const { dispatcher, generations, slots, maxOutputBytes } = this.#model;
-    this.limitQueue();
+    this.applyQueueLimits();
     const { spec, options } = generations.inForce;
     const limits = workerLimits(spec, options, maxOutputBytes);
     for (const worker of slots.workers) worker.limits = limits;
@@ -43,9 +43,9 @@ export class RulesInForce {
   }
 
   /** What the app in force has said holds from now on; calls that wait for a route that it lacks are failed. */
-  heed(): void {
+  apply(): void {
     const { dispatcher, generations, health } = this.#model;
-    this.limitQueue();
+    this.applyQueueLimits();
     dispatcher.dropUnfit((job) => fits(job, generations.inForce.routes as Routes));
     health.wake();
   }
