@@ -1,37 +1,17 @@
-/**
- * A line of jobs, first in, first out, from which any job can be removed: a list linked through the jobs, every step in
- * constant time.
- */
-let previousOf: (entry: InLine) => InLine | null;
-let nextOf: (entry: InLine) => InLine | null;
-let link: (previous: InLine | null, next: InLine | null) => void;
-let unlink: (entry: InLine) => void;
+/** A linked list of waiting jobs, first in, first out, from which any job can be removed. Every step takes constant time. */
 
-/** What can stand in a line. Its neighbours are private: only this file, the line itself, reads and writes them. */
+/** An entry of a `JobQueue`. */
 export abstract class InLine {
-  #previous: InLine | null = null;
-  #next: InLine | null = null;
-  /** Order of arrival among all that wait for the same workers; kept by one that comes back. */
-  turn = 0;
-  /** When it came into line, on the monotonic clock; kept by one that comes back. */
+  /** Its neighbours in the queue; only `JobQueue` reads and writes them. */
+  previousInLine: InLine | null = null;
+  nextInLine: InLine | null = null;
+  /** Order of arrival among all that wait for the same workers; kept by an entry that comes back. */
+  arrivalOrder = 0;
+  /** When it joined the queue, on the monotonic clock; kept by an entry that comes back. */
   inLineSinceMs = 0;
 
   /** Bytes that it holds while it waits. */
   abstract get bodyBytes(): number;
-
-  static {
-    previousOf = (entry) => entry.#previous;
-    nextOf = (entry) => entry.#next;
-    link = (previous, next) => {
-      if (previous !== null) previous.#next = next;
-      if (next !== null) next.#previous = previous;
-    };
-    unlink = (entry) => {
-      link(entry.#previous, entry.#next);
-      entry.#previous = null;
-      entry.#next = null;
-    };
-  }
 }
 
 export class JobQueue<T extends InLine> {
@@ -53,22 +33,24 @@ export class JobQueue<T extends InLine> {
     return this.#head as T | null;
   }
 
-  /** Returns the one behind `job`, which is in this queue. */
+  /** Returns the job behind `job`, which is in this queue. */
   after(job: T): T | null {
-    return nextOf(job) as T | null;
+    return job.nextInLine as T | null;
   }
 
   push(job: T): void {
+    job.previousInLine = this.#tail;
     if (this.#tail === null) this.#head = job;
-    link(this.#tail, job);
+    else this.#tail.nextInLine = job;
     this.#tail = job;
     this.#count(1, job.bodyBytes);
   }
 
-  /** Puts a job back to the head: it was first in line before. */
+  /** Puts a job that was first in line before back to the head. */
   unshift(job: T): void {
+    job.nextInLine = this.#head;
     if (this.#head === null) this.#tail = job;
-    link(job, this.#head);
+    else this.#head.previousInLine = job;
     this.#head = job;
     this.#count(1, job.bodyBytes);
   }
@@ -79,19 +61,21 @@ export class JobQueue<T extends InLine> {
     return job;
   }
 
-  /** Takes a waiting job out of the line. The caller knows that it is in this queue. */
+  /** Takes a waiting job out of the queue. The caller knows that it is in this queue. */
   remove(job: T): void {
-    const previous = previousOf(job);
-    const next = nextOf(job);
-    if (previous === null) this.#head = next;
-    if (next === null) this.#tail = previous;
-    unlink(job);
+    const { previousInLine, nextInLine } = job;
+    if (previousInLine === null) this.#head = nextInLine;
+    else previousInLine.nextInLine = nextInLine;
+    if (nextInLine === null) this.#tail = previousInLine;
+    else nextInLine.previousInLine = previousInLine;
+    job.previousInLine = null;
+    job.nextInLine = null;
     this.#count(-1, -job.bodyBytes);
   }
 
   *[Symbol.iterator](): Generator<T> {
     for (let job = this.#head; job !== null;) {
-      const next = nextOf(job); // the consumer may remove the one it was given
+      const next = job.nextInLine; // the consumer may remove the job that it was given
       yield job as T;
       job = next;
     }
