@@ -1,6 +1,6 @@
 /**
- * Whether a model can serve: what its callers are told, and those of them that wait.
- * Before: the model says what has happened. After: dispatcher and dialects ask before they take a call.
+ * Decides whether a model takes calls, with which error it refuses them, and lets callers wait for a change.
+ * Before: the model reports what has happened. After: the dispatcher and the dialects ask before they take a call.
  */
 import { shuttingDown, type ServeError } from '../../protocol/errors.js';
 import type { Routes } from './app-description.js';
@@ -13,16 +13,9 @@ import {
   readyInMs,
   type Health,
 } from './slot-summary.js';
+import { outcomeOf, type Outcome } from './outcome.js';
 import type { SlotSet } from './slot-set.js';
 import { Waiters } from './waiters.js';
-
-/** The outcome of a change of the number of workers. */
-export interface Settled {
-  readonly wanted: number;
-  readonly ready: number;
-  /** Why a slot was given up; null if none was. */
-  readonly error: ServeError | null;
-}
 
 export class ModelHealth {
   readonly #slots: SlotSet;
@@ -30,7 +23,7 @@ export class ModelHealth {
   readonly #untilReady = new Waiters(() => this.#findReady());
   readonly #untilLoaded = new Waiters(() => this.#findRoutes());
   readonly #untilSettled = new Waiters(() => this.#findSettled());
-  readonly #untilOneGaveUp = new Waiters(() => this.#findOneGivenUp());
+  readonly #untilOneLatched = new Waiters(() => this.#findOneLatched());
   readonly #others = new Set<Waiters<true>>();
   #wanted = 0;
   #drain: 'no' | 'announced' | 'refusing' = 'no';
@@ -55,17 +48,17 @@ export class ModelHealth {
     });
   }
 
-  /** How many workers it shall have; 0: calls are refused. */
+  /** Number of workers that are wanted; 0: calls are refused. */
   get wanted(): number {
     return this.#wanted;
   }
 
-  /** Every slot has given up. */
+  /** Whether every slot has latched. */
   get isLatched(): boolean {
     return this.#latched !== null;
   }
 
-  /** A worker of the present code was ready. */
+  /** Whether a worker of the present code was ready. */
   get hasServed(): boolean {
     return this.#hasServed;
   }
@@ -78,19 +71,19 @@ export class ModelHealth {
     return this.#drain !== 'no';
   }
 
-  /** New calls are not taken because somebody said so; those that were taken go on. */
+  /** Whether new calls are refused on request; calls taken before go on. */
   get refusesCalls(): boolean {
     return this.#drain === 'refusing' || this.#wanted === 0;
   }
 
-  /** Why a new call is not taken; null if it is. */
+  /** The error with which a new call is refused; null if it is taken. */
   get refusal(): ServeError | null {
     if (this.#drain === 'refusing') return shuttingDown();
     if (this.#rejection !== null) return this.#rejection;
     return this.#wanted === 0 ? noneWantedError() : this.noWorkerError;
   }
 
-  /** Why no worker will ever come for a call that was taken; null if one may. */
+  /** The error of a call that was taken if no worker will ever come for it; null if one may. */
   get noWorkerError(): ServeError | null {
     if (this.#rejection !== null) return this.#rejection;
     const isGivenUp = this.#wanted === 0 && this.#slots.kept.length === 0;
@@ -98,19 +91,19 @@ export class ModelHealth {
     return noWorkerError(this.#slots.all, this.#latched !== null);
   }
 
-  /** When a first worker may be ready; null if none is to come. A guess. */
+  /** Estimated time until a first worker is ready; null if none will come. */
   predictReadyMs(): number | null {
     return readyInMs(this.#slots.all, this.#lastInitMs, performance.now());
   }
 
-  /** It shall have so many workers, and may hope again. */
+  /** Sets the number of workers; slots that latched before do not count any more. */
   want(count: number): void {
     this.#wanted = count;
     this.#latched = null;
     this.wake();
   }
 
-  /** The code has changed: what was true of its workers is not known of the next ones. */
+  /** The code has changed: whether its workers can start is not known. */
   forgetServing(): void {
     this.#hasServed = false;
     this.#latched = null;
@@ -125,13 +118,13 @@ export class ModelHealth {
     this.wake();
   }
 
-  /** New calls, and those that were taken and are not in line yet, are refused with this error from now on. */
+  /** Refuses new calls, and accepted calls that are not in line yet, with this error from now on. */
   rejectCalls(error: ServeError): void {
     this.#rejection = error;
     this.wake();
   }
 
-  /** Returns whether it is the first worker of all. */
+  /** A worker is ready. Returns whether it is the first one of the model. */
   onReady(initMs: number): boolean {
     this.#lastInitMs = initMs;
     this.#hasServed = true;
@@ -140,8 +133,8 @@ export class ModelHealth {
     return true;
   }
 
-  /** Returns the error of the slot that was the last to give up, if now all have; else null. */
-  latchIfAllGaveUp(): ServeError | null {
+  /** Returns the error of the slot that latched last, if now all have; else null. */
+  latchIfAllSlotsHave(): ServeError | null {
     const { kept } = this.#slots;
     const errors = latchErrors(kept);
     const error = errors.at(-1);
@@ -161,17 +154,20 @@ export class ModelHealth {
     return this.#untilLoaded.wait(givenUp);
   }
 
-  /** Resolves once there are as many slots as wanted, each with a ready worker or given up, and no other worker. @throws SERVE_SHUTTING_DOWN */
-  async whenSettled(): Promise<Settled> {
-    return (await this.#untilSettled.wait(never())) as Settled;
+  /**
+   * Resolves once there are as many slots as wanted, each with a ready worker or latched, and no other worker. Its error is
+   * that of a latched slot. @throws SERVE_SHUTTING_DOWN
+   */
+  async whenSettled(): Promise<Outcome> {
+    return (await this.#untilSettled.wait(never())) as Outcome;
   }
 
-  /** Why a slot has given up, once one has of those that are wanted; null when `givenUp` settles first. */
-  whenOneGaveUp(givenUp: Promise<unknown>): Promise<ServeError | null> {
-    return this.#untilOneGaveUp.wait(givenUp);
+  /** Resolves with the error of the first slot that latches; with null when `givenUp` settles first. */
+  whenOneLatched(givenUp: Promise<unknown>): Promise<ServeError | null> {
+    return this.#untilOneLatched.wait(givenUp);
   }
 
-  /** Resolves once this is true; it is asked at every change. */
+  /** Resolves once `isTrue` returns true; it is called at every change. */
   async until(isTrue: () => boolean): Promise<void> {
     const waiters = new Waiters(() => isTrue() || null);
     this.#others.add(waiters);
@@ -179,16 +175,16 @@ export class ModelHealth {
     this.#others.delete(waiters);
   }
 
-  /** Something has changed for those who wait. */
+  /** Lets all who wait check again. */
   wake(): void {
     this.#untilReady.wake();
     this.#untilLoaded.wake();
     this.#untilSettled.wake();
-    this.#untilOneGaveUp.wake();
+    this.#untilOneLatched.wake();
     for (const waiters of this.#others) waiters.wake();
   }
 
-  #findOneGivenUp(): ServeError | null {
+  #findOneLatched(): ServeError | null {
     return this.#wanted === 0 ? null : (latchErrors(this.#slots.kept)[0] ?? null);
   }
 
@@ -204,15 +200,15 @@ export class ModelHealth {
     return this.#routes();
   }
 
-  #findSettled(): Settled | null {
+  #findSettled(): Outcome | null {
     if (this.#drain === 'refusing') throw shuttingDown();
     const { all, kept, ready } = this.#slots;
     if (kept.length !== this.#wanted || !all.every(isSettled)) return null;
-    return { wanted: this.#wanted, ready: ready.length, error: latchErrors(kept)[0] ?? null };
+    return outcomeOf(this.#wanted, ready.length, latchErrors(kept)[0] ?? null);
   }
 }
 
-/** One for each who waits: what waits for a promise stays as long as that does. */
+/** Returns a new promise each time: callbacks on a shared one would be kept as long as it lives. */
 function never(): Promise<never> {
   return new Promise(() => {});
 }

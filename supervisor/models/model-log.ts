@@ -37,7 +37,7 @@ export class ModelLog {
 
   replacingFailed(error: ServeError): void {
     const why = firstLine(error.detail || error.message);
-    this.#log.error(`the workers are not replaced, and those before go on: ${why}`);
+    this.#log.error(`the workers are not replaced; the old ones continue: ${why}`);
   }
 
   /** An error that was told is told in full again. */

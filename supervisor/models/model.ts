@@ -10,14 +10,15 @@ import type { Placement } from '../machine/placement.js';
 import type { Slot } from '../slots/slot.js';
 import type { RetireLimits } from '../processes/worker-listener.js';
 import type { Routes } from './app-description.js';
-import { dispatchLimits } from './dispatch-rules.js';
 import { Generations } from './generations.js';
 import { ModelChanges } from './model-changes.js';
 import type { ModelListener, ServerResources } from './model-resources.js';
 import { ModelLog } from './model-log.js';
-import { ModelHealth, type Settled } from './model-health.js';
+import { ModelHealth } from './model-health.js';
+import type { ModelParts } from './model-parts.js';
 import type { Health } from './slot-summary.js';
-import { OptionsApplier } from './options-applier.js';
+import { OptionsApplier, dispatchLimits } from './options-applier.js';
+import type { Outcome } from './outcome.js';
 import { SlotSet } from './slot-set.js';
 import { SlowStarts, startingWorkers } from './slow-starts.js';
 import type { ModelSpec } from './model-spec.js';
@@ -29,12 +30,12 @@ export class Model {
   readonly #slots: SlotSet;
   readonly #listener: ModelListener;
   readonly #health: ModelHealth;
-  readonly #rules: OptionsApplier;
+  readonly #applier: OptionsApplier;
   readonly #changes: ModelChanges;
   #isClosed = false;
   #idleSinceMs = performance.now();
 
-  /** It has no slots yet, and refuses calls. */
+  /** Has no slots at first, and refuses calls until `start` or `scale`. */
   constructor(spec: ModelSpec, resources: ServerResources, listener: ModelListener) {
     this.#listener = listener;
     this.#generations = new Generations(spec);
@@ -47,44 +48,16 @@ export class Model {
     this.#slots = new SlotSet(
       resources.devices,
       (worker) => this.#generations.mayServe(worker),
-      (index, placement) => news.newSlot(index, placement),
+      (index, placement) => factory.newSlot(index, placement),
     );
     this.#health = new ModelHealth(this.#slots, () => this.routes);
-    const label = (): string => resources.labelOf(spec);
-    const log = new ModelLog(resources.log, label);
-    const startNews = new SlowStarts(
-      resources.startReporter,
-      () => startingWorkers(this.slots),
-      () => this.options.initTimeout,
-      label,
-    );
-    const parts = {
-      generations: this.#generations,
-      slots: this.#slots,
-      health: this.#health,
-      dispatcher: this.dispatcher,
-      log,
-    };
-    this.#rules = new OptionsApplier({ ...parts, maxOutputBytes: resources.maxOutputBytes });
-    const news = new SlotFactory({
-      ...parts,
-      resources,
-      listener,
-      rules: this.#rules,
-      startNews,
-      isClosed: () => this.#isClosed,
-      noteIdle: () => this.noteIdle(),
-    });
-    this.#changes = new ModelChanges({
-      ...parts,
-      devices: resources.devices,
-      isQuiet: () => this.quiet,
-      limitQueue: () => this.#rules.applyQueueLimits(),
-      limitAll: () => this.#rules.applyLimits(),
-    });
+    const parts = this.#parts(resources);
+    this.#applier = new OptionsApplier(parts);
+    const factory = new SlotFactory(parts, this.#applier);
+    this.#changes = new ModelChanges(parts, this.#applier);
   }
 
-  /** What it is made from; while workers are replaced one by one, what the next ones are made from. */
+  /** The spec that the next worker is started with. */
   get spec(): ModelSpec {
     return this.#generations.newest.spec;
   }
@@ -104,20 +77,20 @@ export class Model {
     return this.#generations.inForce.example;
   }
 
-  /** In the order of their indices, those that are being given up included. */
+  /** In the order of their indices, including those that are being retired. */
   get slots(): readonly Slot[] {
     return this.#slots.all;
   }
 
-  /** How many workers it shall have; 0: it refuses calls. */
+  /** Number of workers that are wanted; 0: calls are refused. */
   get wantedWorkers(): number {
     return this.#health.wanted;
   }
 
-  /** How many of them run or will be started again: those that have given up do not count. */
+  /** Number of wanted workers that run or will be started again: those of latched slots do not count. */
   get runningWorkers(): number {
     const running = this.#slots.kept.filter(({ state }) => state.name !== 'latched');
-    return Math.min(this.wantedWorkers, running.length); // with 0 wanted, some may still be there to end their calls
+    return Math.min(this.wantedWorkers, running.length); // with 0 wanted, some may still be ending their calls
   }
 
   get readyWorkers(): number {
@@ -133,12 +106,12 @@ export class Model {
     return this.#health.health;
   }
 
-  /** Every slot has given up. */
+  /** Whether every slot has latched. */
   get isLatched(): boolean {
     return this.#health.isLatched;
   }
 
-  /** When a call last ended in a worker, or a worker came back, on the monotonic clock; at first, the server's start. */
+  /** When a call last ended in a worker, or a worker was ready again, on the monotonic clock; at first, the start of the model. */
   get idleSinceMs(): number {
     return this.#idleSinceMs;
   }
@@ -147,14 +120,16 @@ export class Model {
     this.#idleSinceMs = performance.now();
   }
 
-  /** Calls that the workers hold, those that nobody waits for any more included. */
+  /** Calls that the workers hold, including those whose clients have left. */
   get heldCalls(): number {
     return this.#slots.workers.reduce((sum, worker) => sum + worker.load, 0);
   }
 
-  /** When the oldest of the calls that run now began; null if none runs. */
+  /** Looks up when the oldest running call began, on the monotonic clock; null if none runs. */
   findOldestBegan(): number | null {
-    const begun = this.#slots.workers.map((worker) => worker.lookUpCallBegan()).filter((atMs) => atMs !== null);
+    const begun = this.#slots.workers
+      .map((worker) => worker.lookUpCallBegan())
+      .filter((atMs) => atMs !== null);
     return begun.length === 0 ? null : Math.min(...begun);
   }
 
@@ -164,83 +139,84 @@ export class Model {
   }
 
   /**
-   * The routes, once a worker has loaded the app; null when `givenUp` settles first. Those who wait go on in the order
-   * they came. For calls that have a place: a drain lets them wait. @throws SERVE_NOT_READY, SERVE_SHUTTING_DOWN
+   * Resolves with the routes once a worker has loaded the app, or with null when `givenUp` settles first; callers continue
+   * in the order in which they came. For calls that were admitted: a drain lets them wait.
+   * @throws SERVE_NOT_READY, SERVE_SHUTTING_DOWN
    */
   whenLoaded(givenUp: Promise<unknown>): Promise<Routes | null> {
     return this.#health.whenLoaded(givenUp);
   }
 
-  /** Why a slot has given up, once one has; null when `givenUp` settles first. */
-  whenOneGaveUp(givenUp: Promise<unknown>): Promise<ServeError | null> {
-    return this.#health.whenOneGaveUp(givenUp);
+  /** Resolves with the error of the first slot that latches; with null when `givenUp` settles first. */
+  whenOneLatched(givenUp: Promise<unknown>): Promise<ServeError | null> {
+    return this.#health.whenOneLatched(givenUp);
   }
 
-  /** Starts a worker in each of these places, which `Devices` gave for it. */
+  /** Starts a worker in each of these placements, which `Devices` gave. */
   start(placements: readonly Placement[]): void {
     this.#health.want(this.#slots.kept.length + placements.length);
     this.#slots.add(placements);
   }
 
   /**
-   * Adds slots, or gives slots up, until there are `count`; slots that had given up try again. A worker that goes
-   * ends the calls that it holds first, as far as `limits` allow; none is lost or run twice. With 0, calls are refused
-   * from now on, and those that were taken are ended before the workers go.
+   * Adds or retires slots until there are `count`; latched slots try again. A worker that is retired first ends the calls
+   * that it holds, as far as `limits` allow; no call is lost or run twice. With 0, new calls are refused from now on, and
+   * accepted calls end before the workers stop.
    *
-   * Resolves once every slot has a ready worker or has given up, and the others are gone; if another `scale` overtakes
-   * this one, with the numbers of that one.
-   * @throws SERVE_CONFIG if the devices are not to be had, and SERVE_SHUTTING_DOWN
+   * Resolves once every slot has a ready worker or is latched, and all other workers are gone. If another `scale` overtakes
+   * this one, it resolves with the numbers of that one.
+   * @throws SERVE_CONFIG if there are not enough devices, and SERVE_SHUTTING_DOWN
    */
-  async scale(count: number, limits: RetireLimits): Promise<Settled> {
+  async scale(count: number, limits: RetireLimits): Promise<Outcome> {
     return this.#changes.scale(count, limits);
   }
 
   /**
-   * Replaces the spec as a whole. What differs only in options that the front enforces (queue, timeouts, batches)
-   * holds at once; else the workers are replaced one by one: on the CPU the next one is ready before the present one
-   * goes, on a GPU the present one goes first. No call is lost. Devices that are wished for count for slots to come.
+   * Replaces the spec as a whole. If only options differ that the front enforces (queue, timeouts, batches), they apply at
+   * once. Otherwise the workers are replaced one by one: on the CPU the next one is ready before the present one stops, on
+   * a GPU the present one stops first. No call is lost. Options for devices apply to slots that are added later.
    *
-   * If a worker dies before it is ready, the others stay as they are; if none of the new ones was ready until then, the
-   * spec before stays in force. Resolves when all is done and the workers before are gone, with that error.
+   * If a new worker dies before it is ready, the remaining ones are not replaced; if no new worker was ready by then, the
+   * previous spec stays in force. Resolves when all replaced workers are gone, with the error of that worker.
    * @throws SERVE_CONFIG if the app's own options do not fit, and SERVE_SHUTTING_DOWN
    */
-  async replace(spec: ModelSpec, limits: RetireLimits): Promise<Settled> {
+  async replace(spec: ModelSpec, limits: RetireLimits): Promise<Outcome> {
     return this.#changes.replace(spec, limits);
   }
 
   /**
-   * The app has changed: every slot begins anew, with what is on disk now, and nothing that its code said holds any
-   * more. Calls are held meanwhile, so that none is answered by what was before. Of no effect once the server drains.
+   * The app has changed: every slot starts again, with the code that is on disk now, and the description of the old code
+   * is dropped. Calls wait meanwhile, so that none is answered by old code. No effect once the server drains.
    */
   replaceAtOnce(spec: ModelSpec, limits: RetireLimits): void {
     this.#changes.replaceAtOnce(spec, limits);
   }
 
-  /** Health says draining from now on; calls are still taken. */
+  /** Reports `draining` as health from now on; calls are still taken. */
   announceDrain(): void {
     this.#health.announceDrain();
   }
 
-  /** New calls are refused from now on; those taken go on, conversations until their app waits for the client. */
+  /** Refuses new calls from now on; calls taken before go on, conversations until their app waits for the client. */
   refuseCalls(): void {
     this.#health.refuseCalls();
-    this.#rules.applyQueueLimits();
+    this.#applier.applyQueueLimits();
     for (const worker of this.#slots.workers) worker.endConversations(shuttingDown());
   }
 
-  /** Every call that has not begun, and every new one, is refused with this error from now on, for good. */
+  /** Fails every call that has not begun, and refuses every new one, with this error from now on, for good. */
   rejectCalls(error: ServeError): void {
     this.#health.rejectCalls(error);
     this.dispatcher.failNotBegun(error);
   }
 
-  /** Nothing is waiting, arriving or running. */
+  /** Whether no call is waiting, arriving or running. */
   get quiet(): boolean {
     const { dispatcher } = this;
     return dispatcher.queued + dispatcher.arriving + dispatcher.inFlight === 0;
   }
 
-  /** Worker processes that are there, in whatever state. */
+  /** Number of worker processes, in any state. */
   get workerCount(): number {
     return this.#slots.workers.length;
   }
@@ -256,6 +232,28 @@ export class Model {
   killAll(): void {
     this.#isClosed = true;
     for (const slot of this.slots) slot.kill();
+  }
+
+  #parts(resources: ServerResources): ModelParts {
+    const label = (): string => resources.labelOf(this.spec);
+    return {
+      resources,
+      listener: this.#listener,
+      generations: this.#generations,
+      dispatcher: this.dispatcher,
+      slots: this.#slots,
+      health: this.#health,
+      log: new ModelLog(resources.log, label),
+      slowStarts: new SlowStarts(
+        resources.startReporter,
+        () => startingWorkers(this.slots),
+        () => this.options.initTimeout,
+        label,
+      ),
+      isClosed: () => this.#isClosed,
+      isQuiet: () => this.quiet,
+      noteIdle: () => this.noteIdle(),
+    };
   }
 
   #supply(): Supply {

@@ -1,32 +1,31 @@
 /**
  * The models of a server: name -> versions -> model. Every call looks its model up here; operators change it meanwhile.
  *
- * What is asked of one model takes effect in the order of asking, at once: `accepted` says of which version. What follows,
- * workers that start or end their calls, takes its time: `settled` tells when it is over. A model that was unregistered
- * is not found any more, is still described while it unloads, and one of the same name and version waits for its end.
+ * Changes of one model take effect at once, in the order in which they are asked for; `accepted` names the version. Workers
+ * that start or end their calls take time: `settled` resolves when they have. A model that was unregistered is not found
+ * any more; it is described until it is unloaded, and a new one of the same name and version waits for that.
  */
 import { ServeError, shuttingDown } from '../../protocol/errors.js';
 import { within } from '../machine/within.js';
 import type { RetireLimits } from '../processes/worker-listener.js';
 import { labelOf, type FullModelRef, type ModelRef } from '../options/model-name.js';
-import type { Settled } from './model-health.js';
 import type { Model } from './model.js';
 import { noModel, noVersion, stillLeaving, unloading } from './model-errors.js';
-import { outcomeOf, type Outcome } from './outcome.js';
+import { outcomeOrFailure, type Outcome } from './outcome.js';
 import { checkBounds, type WorkerBounds } from './worker-bounds.js';
 
 export type { FullModelRef, ModelRef } from '../options/model-name.js';
 export type { Outcome } from './outcome.js';
 export type { WorkerBounds } from './worker-bounds.js';
 
-/** A change that has taken effect and may not have come to its end. */
+/** A change that has taken effect; its workers may still be starting or stopping. */
 export interface Accepted {
   readonly accepted: FullModelRef;
   /** Never rejects. */
   readonly settled: Promise<Outcome>;
 }
 
-/** A model, as far as the registry goes. */
+/** The members of a model that the registry uses. */
 export interface ManagedModel extends Pick<
   Model,
   'wantedWorkers' | 'runningWorkers' | 'scale' | 'rejectCalls' | 'close'
@@ -36,13 +35,13 @@ export interface ManagedModel extends Pick<
 
 export interface Registered<M> {
   readonly model: M;
-  /** It belongs to the server from its start. */
+  /** Whether the server started with it. */
   readonly isFirst: boolean;
-  /** Its name alone means this version. */
+  /** Whether calls that name no version get this one. */
   readonly isDefault: boolean;
-  /** It was unregistered, and ends its last calls. */
+  /** Whether it was unregistered and ends its last calls. */
   readonly isLeaving: boolean;
-  /** As they were last asked for; null before. */
+  /** As last asked for; null before. */
   readonly bounds: WorkerBounds | null;
 }
 
@@ -50,16 +49,16 @@ interface Entry<M> {
   readonly model: M;
   readonly isFirst: boolean;
   bounds: WorkerBounds | null;
-  /** How it leaves; null while it is registered. */
+  /** Its unregistration; null while it is registered. */
   leaving: Leaving | null;
-  /** Settles once what it is made from is replaced; null while nobody asks for that. */
+  /** The latest replacement of its spec, while that goes on; else null. */
   replacing: Promise<unknown> | null;
 }
 
 interface Leaving {
-  /** Settles once nothing is left of it. */
+  /** Settles once it is unloaded. */
   readonly settled: Promise<Outcome>;
-  /** What a caller is told who asks for it; null: that there is no such model. */
+  /** The error of calls to it; null: that there is no such model. */
   readonly refusal: ServeError | null;
 }
 
@@ -75,7 +74,7 @@ export class Models<M extends ManagedModel = Model> {
   #defaultName: string | null = null;
   #isClosed = false;
 
-  /** `leaveLimitMs`: how long a registration waits for the end of one that is leaving. */
+  /** `leaveLimitMs`: longest time that a registration waits for a model of the same name and version that is leaving. */
   constructor(leaveLimitMs = 0) {
     this.#leaveLimitMs = leaveLimitMs;
   }
@@ -85,19 +84,19 @@ export class Models<M extends ManagedModel = Model> {
     return this.#defaultName === null ? null : (this.#names.get(this.#defaultName)?.default.model ?? null);
   }
 
-  /** How many there are, those that are leaving included. */
+  /** Number of models, including those that are leaving. */
   get count(): number {
     let count = this.#leaving.size;
     for (const { entries } of this.#names.values()) count += entries.size;
     return count;
   }
 
-  /** Those that callers may find, in the order of their names' registration. */
+  /** The models that callers can find, in the order in which their names were registered. */
   *all(): Generator<M> {
     for (const { entries } of this.#names.values()) for (const { model } of entries.values()) yield model;
   }
 
-  /** Whether it is registered, or still leaving. */
+  /** Whether the model is registered or leaving. */
   has(model: M): boolean {
     return this.describe().some((registered) => registered.model === model);
   }
@@ -109,17 +108,17 @@ export class Models<M extends ManagedModel = Model> {
     throw this.#refusing(ref)?.leaving?.refusal ?? this.#unknown(ref);
   }
 
-  /** The model that is leaving and refuses its calls, if that is the one meant; else null. */
+  /** Finds the model if it is leaving and refuses its calls; else null. */
   leaving(ref: ModelRef): M | null {
     return this.#refusing(ref)?.model ?? null;
   }
 
-  /** As `find`, for those who change it: what is leaving is not there for them. @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND */
+  /** Finds a registered model, to change it: unlike `find`, not one that is leaving. @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND */
   registered(ref: ModelRef): M {
     return this.#entry(ref).model;
   }
 
-  /** Everything that is there, what is leaving last. */
+  /** All models; those that are leaving come last. */
   describe(): Registered<M>[] {
     const registered = [...this.#names.values()].flatMap((versions) =>
       [...versions.entries.values()].map((entry) => ({ entry, isDefault: versions.default === entry })),
@@ -137,8 +136,8 @@ export class Models<M extends ManagedModel = Model> {
   }
 
   /**
-   * Adds a model, which has no workers until it is scaled. The first version of a name is its default. One of the same
-   * name and version that is leaving is waited for, as long as that may take.
+   * Adds a model, which has no workers until it is scaled. The first version of a name is its default. Waits for a model of
+   * the same name and version that is leaving, up to the limit given to the constructor.
    * @throws SERVE_MODEL_CONFLICT, SERVE_SHUTTING_DOWN
    */
   async register(ref: FullModelRef, make: () => M): Promise<M> {
@@ -166,18 +165,18 @@ export class Models<M extends ManagedModel = Model> {
     const { model } = entry;
     entry.bounds = bounds;
     const count = Math.min(Math.max(model.runningWorkers, bounds.min), bounds.max);
-    return { accepted: refOf(model), settled: outcomeOf(count, () => model.scale(count, limits)) };
+    return { accepted: refOf(model), settled: outcomeOrFailure(count, () => model.scale(count, limits)) };
   }
 
   /**
-   * Replaces what the model is made from, after whatever replaces it now. With an error, what was before stays in force,
-   * at least for some workers, and the result is not `done`. @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND
+   * Replaces the spec of the model, after an earlier replacement has ended. With an error, the previous spec stays in force,
+   * at least for some workers, and the result is `failed`. @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND
    */
-  replace(ref: ModelRef, change: (model: M) => Promise<Settled>): Accepted {
+  replace(ref: ModelRef, change: (model: M) => Promise<Outcome>): Accepted {
     const entry = this.#entry(ref);
     const run = async (): Promise<Outcome> => {
       if (entry.leaving !== null) return gone(entry.model);
-      const outcome = await outcomeOf(entry.model.wantedWorkers, () => change(entry.model));
+      const outcome = await outcomeOrFailure(entry.model.wantedWorkers, () => change(entry.model));
       return outcome.error === null ? outcome : { ...outcome, result: 'failed' };
     };
     const settled = entry.replacing === null ? run() : entry.replacing.then(run);
@@ -189,7 +188,7 @@ export class Models<M extends ManagedModel = Model> {
   }
 
   /**
-   * New calls do not find it any more; those that were taken are ended before its workers go, as far as `limits` allow.
+   * New calls do not find the model any more; accepted calls end before its workers stop, as far as `limits` allow.
    * @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND; SERVE_MODEL_CONFLICT for the default one of several versions
    */
   unregister(ref: ModelRef, limits: RetireLimits): Accepted {
@@ -197,8 +196,8 @@ export class Models<M extends ManagedModel = Model> {
   }
 
   /**
-   * The same, but new calls, and those that have not begun, are refused at once with SERVE_NOT_READY. Asked again while
-   * the model leaves, it gives the same end once more.
+   * Unregisters the model and refuses new calls, and calls that have not begun, at once with SERVE_NOT_READY. If the model
+   * is leaving already, returns its end once more.
    */
   unregisterAtOnce(ref: ModelRef, limits: RetireLimits): Accepted {
     const leaving = this.#known(ref) === null ? this.#refusing(ref) : null;
@@ -212,7 +211,7 @@ export class Models<M extends ManagedModel = Model> {
     const { name, version } = refOf(entry.model);
     const versions = this.#names.get(name) as Versions<M>;
     if (versions.default === entry && versions.entries.size > 1) {
-      const message = `Version ${version} is the default of the model ${name}, which has others; make one of them the default first.`;
+      const message = `Version ${version} is the default version of the model ${name}, which has other versions; make one of them the default first.`;
       throw new ServeError('SERVE_MODEL_CONFLICT', message);
     }
     versions.entries.delete(version);
@@ -224,18 +223,18 @@ export class Models<M extends ManagedModel = Model> {
     return { accepted: { name, version }, settled };
   }
 
-  /** Nothing is registered any more. */
+  /** Refuses registrations from now on. */
   close(): void {
     this.#isClosed = true;
   }
 
   async #leave(entry: Entry<M>, limits: RetireLimits): Promise<Outcome> {
-    const outcome = await outcomeOf(0, () => entry.model.scale(0, limits));
+    const outcome = await outcomeOrFailure(0, () => entry.model.scale(0, limits));
     if (outcome.result === 'done') {
       this.#leaving.delete(entry);
       entry.model.close(0);
     }
-    return outcome; // if not done, the server drains, which ends this one with the others
+    return outcome; // if not done, the server drains, which ends this model with the others
   }
 
   #add(model: M, isFirst: boolean): void {
@@ -278,9 +277,9 @@ export class Models<M extends ManagedModel = Model> {
   }
 }
 
-/** The outcome for what was unregistered before its turn came. */
+/** The outcome of a replacement whose model was unregistered before it began. */
 function gone(model: ManagedModel): Outcome {
-  const message = `The model ${labelOf(model.spec)} was unregistered meanwhile.`;
+  const message = `The model ${labelOf(model.spec)} was unregistered in the meantime.`;
   return { result: 'failed', wanted: 0, ready: 0, error: new ServeError('SERVE_MODEL_NOT_FOUND', message) };
 }
 
@@ -292,5 +291,5 @@ function isSame(a: FullModelRef, b: FullModelRef): boolean {
   return a.name === b.name && a.version === b.version;
 }
 
-/** What whoever waits for the end of nothing waits for. */
+/** Already settled: no earlier model has to end first. */
 const GONE: Promise<unknown> = Promise.resolve(true);

@@ -1,52 +1,59 @@
 /**
- * Makes what is in force hold where it matters: the options of the operator and the app, in the queue and in the workers;
- * the app's routes, for the calls that wait.
- * Before: the generations say what is in force. After: the dispatcher and the workers follow it.
+ * Applies the options and routes in force: limits to the queue and the workers, routes to the calls that wait.
+ * Before: `Generations` holds what is in force. After: the dispatcher and the workers follow it.
  */
-import type { Dispatcher } from '../dispatch/dispatcher.js';
+import type { DispatchLimits } from '../dispatch/dispatcher.js';
+import type { Job } from '../dispatch/job.js';
+import type { ModelOptions } from '../options/resolve.js';
 import type { Routes } from './app-description.js';
-import { dispatchLimits, fits } from './dispatch-rules.js';
-import type { Generations } from './generations.js';
-import type { ModelHealth } from './model-health.js';
-import type { SlotSet } from './slot-set.js';
+import type { ModelParts } from './model-parts.js';
 import { workerLimits } from './start-worker.js';
 
-export interface RuledModel {
-  readonly generations: Generations;
-  readonly dispatcher: Dispatcher;
-  readonly health: ModelHealth;
-  readonly slots: SlotSet;
-  readonly maxOutputBytes: number;
-}
-
 export class OptionsApplier {
-  readonly #model: RuledModel;
+  readonly #model: ModelParts;
 
-  constructor(model: RuledModel) {
+  constructor(model: ModelParts) {
     this.#model = model;
   }
 
-  /** Other limits may hold for the queue. */
+  /** Applies the limits of the queue. */
   applyQueueLimits(): void {
     const { dispatcher, generations, health } = this.#model;
     dispatcher.limits = dispatchLimits(generations.inForce.options, health.refusesCalls);
   }
 
-  /** Other limits may hold for the queue and for the workers that there are. */
+  /** Applies the limits of the queue and of the existing workers. */
   applyLimits(): void {
-    const { dispatcher, generations, slots, maxOutputBytes } = this.#model;
+    const { dispatcher, generations, resources, slots } = this.#model;
     this.applyQueueLimits();
     const { spec, options } = generations.inForce;
-    const limits = workerLimits(spec, options, maxOutputBytes);
+    const limits = workerLimits(spec, options, resources.maxOutputBytes);
     for (const worker of slots.workers) worker.limits = limits;
     dispatcher.pump();
   }
 
-  /** What the app in force has said holds from now on; calls that wait for a route that it lacks are failed. */
+  /** Applies the description of the app in force; waiting calls of routes that it lacks fail. */
   apply(): void {
     const { dispatcher, generations, health } = this.#model;
     this.applyQueueLimits();
     dispatcher.dropUnfit((job) => fits(job, generations.inForce.routes as Routes));
     health.wake();
   }
+}
+
+/** The limits of a queue under these options. `refusesCalls`: nothing can join a batch any more, so none waits for it. */
+export function dispatchLimits(options: ModelOptions, refusesCalls: boolean): DispatchLimits {
+  return {
+    queueSize: options.queueSize,
+    queueTimeoutMs: options.queueTimeout,
+    batchSize: options.batchSize,
+    // A call that waits longer could time out in the queue beside an idle worker.
+    maxBatchDelayMs: refusesCalls ? 0 : Math.min(options.maxBatchDelay, options.queueTimeout / 2),
+  };
+}
+
+/** Whether an app with these routes can answer the job. */
+function fits({ call, conversation }: Job, routes: Routes): boolean {
+  const route = routes.get(call.route);
+  return route !== undefined && (route.kind === 'websocket') === (conversation !== null);
 }

@@ -1,6 +1,5 @@
-/** What came of a change that was asked of a model. */
+/** The outcome of a change to a model. Register, scale, replace and unregister all end in this shape. */
 import { ServeError } from '../../protocol/errors.js';
-import type { Settled } from './model-health.js';
 
 export interface Outcome {
   /**
@@ -10,17 +9,20 @@ export interface Outcome {
   readonly result: 'done' | 'partial' | 'failed' | 'unfinished';
   readonly wanted: number;
   readonly ready: number;
-  /** Why workers are missing; null if none is. */
+  /** The reason why workers are missing; null if none are. */
   readonly error: ServeError | null;
 }
 
-/** `wanted`: what is told if nothing could be begun. */
-export async function outcomeOf(wanted: number, change: () => Promise<Settled>): Promise<Outcome> {
+/** The outcome of a change that has ended with `ready` of `wanted` workers. */
+export function outcomeOf(wanted: number, ready: number, error: ServeError | null): Outcome {
+  const result = ready >= wanted ? 'done' : ready > 0 ? 'partial' : 'failed';
+  return { result, wanted, ready, error };
+}
+
+/** Runs a change and never rejects. `wanted` is reported if the change could not be begun. */
+export async function outcomeOrFailure(wanted: number, change: () => Promise<Outcome>): Promise<Outcome> {
   try {
-    const settled = await change();
-    const { ready, error } = settled;
-    const result = ready >= settled.wanted ? 'done' : ready > 0 ? 'partial' : 'failed';
-    return { result, wanted: settled.wanted, ready, error };
+    return await change();
   } catch (thrown) {
     const error =
       thrown instanceof ServeError ? thrown : new ServeError('SERVE_INTERNAL', undefined, { cause: thrown });

@@ -1,10 +1,8 @@
 /**
- * What follows, in one model, from the news of its slots and their workers.
- * Before: a slot is made here, and tells. After: the queue, the health, the log and the generations of the model follow;
- * what concerns the whole server goes up through the model's listener.
+ * Makes the slots of one model and handles the events of their workers: it updates the queue, the health, the log and the
+ * generations of the model, and passes on what concerns the whole server to the model's listener.
  */
 import type { LoadedInfo } from '../../protocol/wire/messages.js';
-import type { Dispatcher } from '../dispatch/dispatcher.js';
 import type { Placement } from '../machine/placement.js';
 import type { WorkerDeath } from '../processes/worker-death.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
@@ -12,40 +10,21 @@ import type { LoadedLimits } from '../processes/worker-listener.js';
 import { Slot, type SlotListener } from '../slots/slot.js';
 import { newWebhookId } from '../webhooks/webhook.js';
 import type { AppDescription } from './app-description.js';
-import type { Generations } from './generations.js';
-import type { ModelHealth } from './model-health.js';
-import type { ModelLog } from './model-log.js';
-import type { ModelListener, ServerResources } from './model-resources.js';
-import { allLatchedError, noneWantedError } from './slot-summary.js';
+import type { ModelParts } from './model-parts.js';
 import type { OptionsApplier } from './options-applier.js';
-import type { SlotSet } from './slot-set.js';
-import type { SlowStarts } from './slow-starts.js';
+import { allLatchedError, noneWantedError } from './slot-summary.js';
 import { startWorker, workerLimits } from './start-worker.js';
 
-export interface ToldModel {
-  readonly resources: ServerResources;
-  readonly listener: ModelListener;
-  readonly generations: Generations;
-  readonly rules: OptionsApplier;
-  readonly dispatcher: Dispatcher;
-  readonly slots: SlotSet;
-  readonly health: ModelHealth;
-  readonly log: ModelLog;
-  readonly startNews: SlowStarts;
-  /** Whether the end of its last slot is the model's. */
-  isClosed(): boolean;
-  /** A call has ended in a worker, or a worker came back. */
-  noteIdle(): void;
-}
-
 export class SlotFactory {
-  readonly #model: ToldModel;
+  readonly #model: ModelParts;
+  readonly #applier: OptionsApplier;
 
-  constructor(model: ToldModel) {
+  constructor(model: ModelParts, applier: OptionsApplier) {
     this.#model = model;
+    this.#applier = applier;
   }
 
-  /** A slot whose workers tell this; not started. */
+  /** Makes a slot; the caller starts it. */
   newSlot(index: number, placement: Placement): Slot {
     const { generations, health, resources } = this.#model;
     const { name, version } = generations.newest.spec;
@@ -79,7 +58,7 @@ export class SlotFactory {
       },
       onLost: (jobs, error) => {
         this.#model.noteIdle();
-        this.#refreshReady(); // before anything is offered to the dead
+        this.#refreshReady(); // before the dead worker is given anything
         dispatcher.lost(jobs, error);
       },
       onAppLog: (level, message, fields, requestId) => log.appLine(index, level, message, fields, requestId),
@@ -96,20 +75,20 @@ export class SlotFactory {
   }
 
   #onLoaded(worker: WorkerHandle, info: LoadedInfo): LoadedLimits {
-    const { generations, resources, rules } = this.#model;
-    const word = generations.of(worker) as AppDescription;
-    word.update(info);
-    if (word === generations.inForce) rules.apply();
-    const { spec, options } = word;
+    const { generations, resources } = this.#model;
+    const app = generations.of(worker) as AppDescription;
+    app.update(info);
+    if (app === generations.inForce) this.#applier.apply();
+    const { spec, options } = app;
     const limits = workerLimits(spec, options, resources.maxOutputBytes);
     return { ...limits, toldBatch: spec.service === null ? Infinity : options.batchSize };
   }
 
   #onReady(index: number, worker: WorkerHandle): void {
-    const { dispatcher, generations, health, listener, log, rules } = this.#model;
+    const { dispatcher, generations, health, listener, log } = this.#model;
     const isFirst = health.onReady(worker.initMs);
     const isNew = generations.settle(worker);
-    if (isNew) rules.apply();
+    if (isNew) this.#applier.apply();
     this.#refreshReady();
     log.ready(index, worker.pid, worker.initMs);
     listener.onReady(index, worker.uptimeMs);
@@ -117,14 +96,14 @@ export class SlotFactory {
     if ((isFirst || isNew) && inForce.isBatchless)
       log.batchless(inForce.options.batchSize, inForce.spec.program.batchCure);
     if (isFirst) listener.onFirstReady();
-    else this.#model.noteIdle(); // one that died or was replaced is there again
+    else this.#model.noteIdle(); // a successor of one that died or was replaced
     dispatcher.pump();
   }
 
   #refreshReady(): void {
-    const { slots, startNews, health } = this.#model;
+    const { slots, slowStarts, health } = this.#model;
     slots.refresh();
-    startNews.update();
+    slowStarts.update();
     health.wake();
   }
 
@@ -149,9 +128,9 @@ export class SlotFactory {
 
   #checkLatched(): void {
     const { dispatcher, generations, health, listener } = this.#model;
-    if (this.#model.isClosed()) return; // its workers go because they are told to: those that gave up before are no reason
-    if (generations.isUntried) return; // the generation before is tried again
-    const error = health.latchIfAllGaveUp();
+    if (this.#model.isClosed()) return; // its workers stop on request: slots that latched before are no reason to end
+    if (generations.isUntried) return; // the previous generation is tried again
+    const error = health.latchIfAllSlotsHave();
     if (error === null) return;
     dispatcher.failQueued(allLatchedError());
     listener.onLatched(error, health.firstReadyAtMs !== null);

@@ -140,7 +140,7 @@ export class HttpManagement implements ModelManagement {
     const limitMs = model.options.initTimeout;
     const asked = model.wantedWorkers;
     const ended = within(limitMs, settled);
-    const error = await model.whenOneGaveUp(ended);
+    const error = await model.whenOneLatched(ended);
     const { wantedWorkers: wanted, readyWorkers: ready } = model;
     if (error !== null) return { result: 'failed', wanted, ready, error };
     const outcome = await ended;

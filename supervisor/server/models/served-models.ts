@@ -7,8 +7,13 @@
 import type { ServeError } from '../../../protocol/errors.js';
 import type { ServerResources } from '../../models/model-resources.js';
 import { Model } from '../../models/model.js';
-import type { Settled } from '../../models/model-health.js';
-import { Models, type Accepted, type ModelRef, type WorkerBounds } from '../../models/models.js';
+import {
+  Models,
+  type Accepted,
+  type ModelRef,
+  type Outcome,
+  type WorkerBounds,
+} from '../../models/models.js';
 import type { Log } from '../../observe/log.js';
 import { labelOf, type FullModelRef } from '../../options/model-name.js';
 import type { ServerOptions } from '../../options/resolve.js';
@@ -116,7 +121,7 @@ export class ServedModels {
   }
 
   /** As `Model.replace`; with `watch`, the files of the new app are watched before it is loaded. */
-  async replace(model: Model, plan: ModelPlan, limits: RetireLimits): Promise<Settled> {
+  async replace(model: Model, plan: ModelPlan, limits: RetireLimits): Promise<Outcome> {
     const { spec, release } = plan;
     this.#warnOfProgram(plan);
     if (this.#options.watch) {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ServeError, shuttingDown } from '../../../protocol/errors.js';
 import { Models, type ManagedModel } from '../../../supervisor/models/models.js';
-import type { Settled } from '../../../supervisor/models/model-health.js';
+import { outcomeOf, type Outcome } from '../../../supervisor/models/outcome.js';
 import { deferred, nextTurn } from '../../protocol/streams.js';
 
 const LIMITS = { finishMs: 100, graceMs: 10 };
@@ -13,7 +13,7 @@ class Fake implements ManagedModel {
   readonly story: string[] = [];
   wantedWorkers = 0;
   gaveUp = 0;
-  #settle: (settled: Settled) => void = () => {};
+  #settle: (outcome: Outcome) => void = () => {};
   #fail: (error: ServeError) => void = () => {};
 
   constructor(name: string, version = '1') {
@@ -24,7 +24,7 @@ class Fake implements ManagedModel {
     return this.wantedWorkers - this.gaveUp;
   }
 
-  scale(count: number): Promise<Settled> {
+  scale(count: number): Promise<Outcome> {
     this.wantedWorkers = count;
     this.story.push(`scale ${count}`);
     return new Promise((resolve, reject) => ([this.#settle, this.#fail] = [resolve, reject]));
@@ -40,7 +40,7 @@ class Fake implements ManagedModel {
 
   /** What was asked for last has come to its end. */
   async settles(ready = this.wantedWorkers, error: ServeError | null = null): Promise<void> {
-    this.#settle({ wanted: this.wantedWorkers, ready, error });
+    this.#settle(outcomeOf(this.wantedWorkers, ready, error));
     await nextTurn();
   }
 
@@ -235,9 +235,9 @@ describe('replace', () => {
     model.wantedWorkers = 1;
     const models = modelsOf(model);
     const story: string[] = [];
-    const ends = [deferred<Settled>(), deferred<Settled>()];
+    const ends = [deferred<Outcome>(), deferred<Outcome>()];
     const settled = ends.map(({ promise }, i) => {
-      const change = (): Promise<Settled> => {
+      const change = (): Promise<Outcome> => {
         story.push(`begins ${i}`);
         return promise;
       };
@@ -245,22 +245,22 @@ describe('replace', () => {
     });
     assert.deepEqual(story, ['begins 0']);
     const error = new ServeError('SERVE_INIT_FAILED');
-    ends[0]?.resolve({ wanted: 1, ready: 1, error });
+    ends[0]?.resolve(outcomeOf(1, 1, error));
     assert.equal((await settled[0])?.result, 'failed');
     await nextTurn();
     assert.deepEqual(story, ['begins 0', 'begins 1']);
-    ends[1]?.resolve({ wanted: 1, ready: 1, error: null });
+    ends[1]?.resolve(outcomeOf(1, 1, null));
     assert.equal((await settled[1])?.result, 'done');
   });
 
   test('of a model that was unregistered before its turn came is nothing', async () => {
     const model = new Fake('digits');
     const models = modelsOf(model);
-    const first = deferred<Settled>();
+    const first = deferred<Outcome>();
     models.replace({ name: 'digits' }, () => first.promise);
     const { settled } = models.replace({ name: 'digits' }, () => assert.fail('it is gone'));
     models.unregister({ name: 'digits' }, LIMITS);
-    first.resolve({ wanted: 0, ready: 0, error: null });
+    first.resolve(outcomeOf(0, 0, null));
     assert.equal((await settled).error?.code, 'SERVE_MODEL_NOT_FOUND');
   });
 });
@@ -283,7 +283,7 @@ describe('unregister', () => {
     for (const ref of [{ name: 'digits' }, { name: 'digits', version: '1' }])
       assert.throws(() => models.unregister(ref, LIMITS), {
         code: 'SERVE_MODEL_CONFLICT',
-        message: /^Version 1 is the default of the model digits, which has others; make one/,
+        message: /^Version 1 is the default version of the model digits, which has other versions; make one/,
       });
     models.setDefault({ name: 'digits', version: '2' });
     models.unregister({ name: 'digits', version: '1' }, LIMITS);
@@ -322,7 +322,11 @@ describe('to turn a model away', () => {
   test('that leaves already gives the same end again', async () => {
     const model = new Fake('digits');
     const models = modelsOf(model);
-    const ends = [models.unregisterAtOnce(ref, LIMITS), models.unregisterAtOnce(ref, LIMITS), models.unregisterAtOnce(both, LIMITS)];
+    const ends = [
+      models.unregisterAtOnce(ref, LIMITS),
+      models.unregisterAtOnce(ref, LIMITS),
+      models.unregisterAtOnce(both, LIMITS),
+    ];
     assert.equal(model.story.length, 2, 'it is asked once');
     await model.settles();
     for (const { accepted, settled } of ends) {

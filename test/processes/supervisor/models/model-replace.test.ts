@@ -70,7 +70,7 @@ test(
       await specOf(app.path('1.mjs'), { queueSize: 1, runTimeout: 300 }),
       LIMITS,
     );
-    assert.deepEqual(settled, { wanted: 1, ready: 1, error: null });
+    assert.deepEqual(settled, { result: 'done', wanted: 1, ready: 1, error: null });
     assert.deepEqual([real.pids, real.model.options.queueSize], [pids, 1]);
     const waiting = real.call({ until: 'never' });
     assert.throws(() => real.model.dispatcher.admit(0), { code: 'SERVE_QUEUE_FULL' });
@@ -110,7 +110,7 @@ test('on the CPU the next worker is ready before the present one goes: no call w
   assert.deepEqual([isAlive(before as number), isReplaced], [true, false], 'it ends its call');
   cues.give('finish');
   assert.deepEqual(await running, { version: 1, pid: before });
-  assert.deepEqual(await replaced, { wanted: 1, ready: 1, error: null });
+  assert.deepEqual(await replaced, { result: 'done', wanted: 1, ready: 1, error: null });
   assert.equal(isAlive(before as number), false, 'what is settled has left no process behind');
   assert.deepEqual([real.model.slots[0]?.restarts, real.model.slots[0]?.lastDeath], [0, null]);
 });
@@ -157,7 +157,7 @@ test(
     const held = versionOf(real);
     cues.give('go on 2');
     assert.equal(await held, 2);
-    assert.deepEqual(await replaced, { wanted: 1, ready: 1, error: null });
+    assert.deepEqual(await replaced, { result: 'done', wanted: 1, ready: 1, error: null });
   },
 );
 
@@ -176,7 +176,7 @@ for (const [where, gpus] of [
       const { wanted, ready, error } = await replaced;
       assert.deepEqual([wanted, ready, error?.code], [2, 2, 'SERVE_APP_INVALID']);
       assert.match(error?.detail ?? '', /no weights/);
-      assert.match(real.log, /the workers are not replaced, and those before go on: .*no weights/);
+      assert.match(real.log, /the workers are not replaced; the old ones continue: .*no weights/);
       assert.deepEqual(await Promise.all(held), [1, 1, 1]);
       assert.deepEqual([real.model.spec, real.latched], [spec, []]);
       for (const pid of real.pids) process.kill(pid, 'SIGKILL');
@@ -194,7 +194,7 @@ test('a spec that replaces one on its way is the one that holds', LIMIT, async (
   const first = real.model.replace(await specOf(app.path('2.mjs')), LIMITS);
   await cues.untilNoted('init 2');
   const second = real.model.replace(await specOf(app.path('3.mjs')), LIMITS);
-  const settled = { wanted: 2, ready: 2, error: null };
+  const settled = { result: 'done', wanted: 2, ready: 2, error: null };
   assert.deepEqual(await Promise.all([first, second]), [settled, settled]);
   for (let i = 0; i < 4; i += 1) assert.equal(await versionOf(real), 3);
   await real.until(({ slots }) => slots.every(({ workers }) => workers.length === 1));
@@ -214,7 +214,7 @@ test(
     const held = versionOf(real);
     cues.give('go on 2');
     assert.equal(await held, 2);
-    assert.deepEqual(await replaced, { wanted: 1, ready: 1, error: null });
+    assert.deepEqual(await replaced, { result: 'done', wanted: 1, ready: 1, error: null });
     assert.equal(real.model.slots[0]?.restarts, 1);
   },
 );
@@ -241,6 +241,7 @@ test('a model without slots takes a new spec, and starts with it', LIMIT, async 
   assert.equal((await real.model.scale(1, LIMITS)).error?.code, 'SERVE_APP_INVALID');
   assert.equal(real.latched.length, 1);
   assert.deepEqual(await real.model.replace(await specOf(app.path('2.mjs')), LIMITS), {
+    result: 'done',
     wanted: 1,
     ready: 1,
     error: null,
@@ -287,6 +288,6 @@ test(
     assert.deepEqual(await real.call({}, '/both'), { route: '/new' });
     cues.give('finish');
     assert.deepEqual(await Promise.all(busy), [{ route: '/old' }, { route: '/old' }]);
-    assert.deepEqual(await replaced, { wanted: 2, ready: 2, error: null });
+    assert.deepEqual(await replaced, { result: 'done', wanted: 2, ready: 2, error: null });
   },
 );

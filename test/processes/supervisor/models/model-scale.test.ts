@@ -31,7 +31,7 @@ test('a model that was given no slots refuses calls, says why, and is not latche
   const { real } = await newModel(t);
   await assert.rejects(
     real.call({}),
-    (error) => isNotReady(error) && /No worker .* is wanted/.test(String(error)),
+    (error) => isNotReady(error) && /This model has no workers/.test(String(error)),
   );
   await assert.rejects(real.model.whenLoaded(new Promise(() => {})), isNotReady);
   assert.deepEqual([real.model.health, real.latched], ['starting', []]);
@@ -39,11 +39,11 @@ test('a model that was given no slots refuses calls, says why, and is not latche
 
 test('workers are added while a call runs; each has an index of its own', LIMIT, async (t) => {
   const { real, cues } = await newModel(t);
-  assert.deepEqual(await real.model.scale(1, LIMITS), { wanted: 1, ready: 1, error: null });
+  assert.deepEqual(await real.model.scale(1, LIMITS), { result: 'done', wanted: 1, ready: 1, error: null });
   const running = real.call({ until: 'finish' });
   await cues.untilNoted('begun call 1');
   const [first] = real.pids;
-  assert.deepEqual(await real.model.scale(3, LIMITS), { wanted: 3, ready: 3, error: null });
+  assert.deepEqual(await real.model.scale(3, LIMITS), { result: 'done', wanted: 3, ready: 3, error: null });
   assert.deepEqual(
     real.model.slots.map(({ index }) => index),
     [0, 1, 2],
@@ -72,7 +72,7 @@ test(
     const held = Array.from({ length: 5 }, (_, n) => real.call({ n }));
     cues.give('finish');
     await Promise.all([...running, ...held]);
-    assert.deepEqual(await scaled, { wanted: 1, ready: 1, error: null });
+    assert.deepEqual(await scaled, { result: 'done', wanted: 1, ready: 1, error: null });
     assert.deepEqual(
       real.model.slots.map(({ index }) => index),
       [0],
@@ -111,7 +111,7 @@ test(
     );
     assert.equal(cut.code, 'SERVE_INFERENCE_FAILED');
     assert.ok(cues.notes().some((note) => note.startsWith('aborted')));
-    assert.deepEqual(await scaled, { wanted: 1, ready: 1, error: null });
+    assert.deepEqual(await scaled, { result: 'done', wanted: 1, ready: 1, error: null });
     cues.give('finish');
     await held;
     assert.equal(
@@ -134,7 +134,7 @@ test(
     await assert.rejects(real.call({}), isNotReady);
     cues.give('finish');
     await Promise.all(taken);
-    assert.deepEqual(await scaled, { wanted: 0, ready: 0, error: null });
+    assert.deepEqual(await scaled, { result: 'done', wanted: 0, ready: 0, error: null });
     assert.deepEqual([real.model.slots.length, real.devices.slots, pids.some(isAlive)], [0, 0, false]);
     await real.model.scale(1, LIMITS);
     await real.call({});
@@ -163,10 +163,10 @@ test('wanted again while the last calls end: the workers stay', LIMIT, async (t)
   const two = real.model.scale(2, LIMITS);
   cues.give('finish');
   await running;
-  assert.deepEqual(await two, { wanted: 2, ready: 2, error: null });
+  assert.deepEqual(await two, { result: 'done', wanted: 2, ready: 2, error: null });
   assert.deepEqual(
     await none,
-    { wanted: 2, ready: 2, error: null },
+    { result: 'done', wanted: 2, ready: 2, error: null },
     'the newest wish is the one that settles',
   );
   assert.equal(real.pids[0], pids[0]);
@@ -184,7 +184,7 @@ test('the last of several wishes for no workers says how long calls may go on', 
   await new Promise((resolve) => setTimeout(resolve, 3 * short.finishMs)); // the first wish would have cut the call by then
   cues.give('finish');
   await running;
-  assert.deepEqual(await none, { wanted: 0, ready: 0, error: null });
+  assert.deepEqual(await none, { result: 'done', wanted: 0, ready: 0, error: null });
 });
 
 test('a slot that had given up does not make the wish for none fail', LIMIT, async (t) => {
@@ -193,7 +193,7 @@ test('a slot that had given up does not make the wish for none fail', LIMIT, asy
   const real = await realModel(t, fixture('syntax-error.mjs'));
   await real.model.scale(1, LIMITS);
   const none = real.model.scale(0, LIMITS);
-  assert.equal(await real.model.whenOneGaveUp(none), null);
+  assert.equal(await real.model.whenOneLatched(none), null);
 });
 
 test(
@@ -208,7 +208,7 @@ test(
     await assert.rejects(real.call({}), isNotReady);
     assert.equal((await real.model.scale(2, LIMITS)).ready, 0);
     assert.equal(real.latched.length, 2, 'started, and given up, once more');
-    assert.deepEqual(await real.model.scale(0, LIMITS), { wanted: 0, ready: 0, error: null });
+    assert.deepEqual(await real.model.scale(0, LIMITS), { result: 'done', wanted: 0, ready: 0, error: null });
   },
 );
 
@@ -228,7 +228,7 @@ test(
     for (let i = 0; i < 12; i += 1) {
       const count = [2, 3, 1][i % 3] as number;
       const settled = await real.model.scale(count, LIMITS);
-      assert.deepEqual(settled, { wanted: count, ready: count, error: null });
+      assert.deepEqual(settled, { result: 'done', wanted: count, ready: count, error: null });
       for (const pid of real.pids) seen.add(pid);
     }
     isOver = true;
@@ -299,13 +299,13 @@ test(
   async (t) => {
     const real = await realModel(t, fixture('throws-in-one-slot.mjs'), { options: { restartLimit: 0 } });
     const settled = real.model.scale(2, LIMITS);
-    const error = await real.model.whenOneGaveUp(settled);
+    const error = await real.model.whenOneLatched(settled);
     assert.match(String(error?.detail), /this slot is broken$/);
     assert.deepEqual([real.model.wantedWorkers, real.model.runningWorkers], [2, 1]);
     assert.equal((await settled).ready, 1);
     await real.model.scale(1, LIMITS);
     assert.deepEqual([real.model.wantedWorkers, real.model.runningWorkers], [1, 1]);
-    assert.equal(await real.model.whenOneGaveUp(Promise.resolve()), null, 'none that is left has');
+    assert.equal(await real.model.whenOneLatched(Promise.resolve()), null, 'none that is left has');
   },
 );
 
@@ -329,7 +329,7 @@ test(
     await assert.rejects(real.model.whenLoaded(new Promise(() => {})), error);
     cues.give('finish');
     await running;
-    assert.deepEqual(await real.model.scale(0, LIMITS), { wanted: 0, ready: 0, error: null });
+    assert.deepEqual(await real.model.scale(0, LIMITS), { result: 'done', wanted: 0, ready: 0, error: null });
     assert.deepEqual(
       cues.notes().filter((note) => note.startsWith('begun')),
       ['begun call 1'],

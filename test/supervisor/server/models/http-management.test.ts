@@ -12,7 +12,7 @@ import type { ServedModels } from '../../../../supervisor/server/models/served-m
 const REF = { name: 'm', version: '1' };
 
 /** A model whose workers cannot start. */
-class Hopeless {
+class LatchedModel {
   readonly spec = REF;
   readonly options = { initTimeout: 60_000 };
   readonly runningWorkers = 0;
@@ -21,23 +21,26 @@ class Hopeless {
   /** Called before the failure is known: another request may come meanwhile. */
   meanwhile: () => void = () => {};
 
-  scale(count: number): Promise<{ wanted: number; ready: number; error: null }> {
+  scale(count: number): Promise<Outcome> {
     this.wantedWorkers = count;
-    return Promise.resolve({ wanted: count, ready: 0, error: null });
+    return Promise.resolve({ result: count === 0 ? 'done' : 'failed', wanted: count, ready: 0, error: null });
   }
 
-  async whenOneGaveUp(ended: Promise<unknown>): Promise<ServeError | null> {
+  async whenOneLatched(ended: Promise<unknown>): Promise<ServeError | null> {
     await ended;
     this.meanwhile();
     return this.wantedWorkers === 0 ? null : new ServeError('SERVE_INIT_FAILED');
   }
 
-  turnAway(): void {}
+  rejectCalls(): void {}
   close(): void {}
 }
 
-function manage(model: Hopeless): { management: HttpManagement; registry: Models<Hopeless & ManagedModel> } {
-  const registry = new Models<Hopeless & ManagedModel>(1000);
+function manage(model: LatchedModel): {
+  management: HttpManagement;
+  registry: Models<LatchedModel & ManagedModel>;
+} {
+  const registry = new Models<LatchedModel & ManagedModel>(1000);
   registry.addFirst(model, false);
   const served = {
     registry,
@@ -51,18 +54,18 @@ function manage(model: Hopeless): { management: HttpManagement; registry: Models
   return { management, registry };
 }
 
-const outcomeOf = async (model: Hopeless, management: HttpManagement): Promise<Outcome> =>
+const outcomeOf = async (model: LatchedModel, management: HttpManagement): Promise<Outcome> =>
   management.start(model.spec, 1).settled;
 
 test('a model whose first workers cannot start is unregistered again', async () => {
-  const model = new Hopeless();
+  const model = new LatchedModel();
   const { management, registry } = manage(model);
   assert.equal((await outcomeOf(model, management)).result, 'failed');
   assert.deepEqual([...registry.all()], []);
 });
 
 test('a model whose first workers cannot start stays if it was scaled by somebody else meanwhile', async () => {
-  const model = new Hopeless();
+  const model = new LatchedModel();
   const { management, registry } = manage(model);
   model.meanwhile = () => {
     model.meanwhile = () => {};
@@ -73,7 +76,7 @@ test('a model whose first workers cannot start stays if it was scaled by somebod
 });
 
 test('a model that was unregistered by somebody else meanwhile is not taken for one that cannot start', async () => {
-  const model = new Hopeless();
+  const model = new LatchedModel();
   const { management } = manage(model);
   model.meanwhile = () => {
     model.meanwhile = () => {};
@@ -84,6 +87,6 @@ test('a model that was unregistered by somebody else meanwhile is not taken for 
 });
 
 test('an unregistration without a time limit is unfinished at once', async () => {
-  const { management } = manage(new Hopeless());
+  const { management } = manage(new LatchedModel());
   assert.equal((await management.unregister(REF, 0).settled).result, 'unfinished');
 });
