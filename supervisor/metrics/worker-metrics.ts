@@ -3,7 +3,7 @@ import { residentBytes } from '../machine/process-memory.js';
 import type { Model } from '../models/model.js';
 import type { WorkerState } from '../processes/worker-lifecycle.js';
 import type { Slot } from '../slots/slot.js';
-import type { SlotState } from '../slots/slot-state.js';
+import type { SlotState } from '../slots/slot-lifecycle.js';
 import { MODEL_LABELS, labelsOf, perModel, type HouseMetric } from './house-metric.js';
 import type { Measured } from './measured.js';
 

@@ -1,7 +1,7 @@
 /** Summary of a model's slots for its callers: its health, whether a worker may still come, and when. Pure. */
 import { ServeError, shuttingDown } from '../../protocol/errors.js';
 import type { Slot } from '../slots/slot.js';
-import type { SlotState } from '../slots/slot-state.js';
+import type { SlotState } from '../slots/slot-lifecycle.js';
 
 type SlotWithState = Pick<Slot, 'state'>;
 

@@ -6,22 +6,22 @@
 import { protocolError } from '../../protocol/errors.js';
 
 export const WORKER_STATES = {
-  spawning: 'The process was started and has not spoken yet.',
-  loading: 'It speaks the protocol and imports the app.',
+  spawning: 'The process was started; no message has come from it yet.',
+  loading: 'It has said hello and imports the app.',
   initializing: 'The app is imported; init and the example run.',
   ready: 'It takes calls; idle or busy by the calls it holds.',
-  finishing: 'Another worker is to take its slot: it ends the calls it holds, and gets no more.',
-  stopping: 'It was asked to stop, or said that it is finished; it gets no more calls and a limited time.',
+  finishing: 'Another worker takes its slot: it finishes the calls it holds and gets no more.',
+  stopping: 'It was asked to stop, or reported a fatal error; it gets no more calls and has limited time to end.',
   killing: 'SIGKILL was sent to its process group.',
   gone: 'Its last frame was read and its exit is known.',
 } as const;
 
 export const WORKER_EVENTS = {
-  hello: 'The worker says which protocol it speaks.',
+  hello: 'The worker reports its protocol version.',
   loaded: 'The worker has imported the app.',
   ready: 'The worker has run init and the example.',
-  fatal: 'The worker says that it is finished, and why.',
-  retireRequested: 'The front wants its slot for another worker.',
+  fatal: 'The worker reports that it cannot go on, and why.',
+  retireRequested: 'The front replaces it by another worker.',
   stopRequested: 'The front asks it to stop.',
   killRequested: 'A limit passed, or the protocol was broken.',
   ended: 'Its stream ended and its exit is known.',
@@ -37,7 +37,7 @@ const TRANSITIONS: Readonly<Record<WorkerState, Readonly<Record<WorkerEvent, Wor
   initializing: row(null, null, 'ready', 'stopping', 'finishing', 'stopping', 'killing'),
   ready: row(null, null, null, 'stopping', 'finishing', 'stopping', 'killing'),
   finishing: row(null, null, null, 'stopping', 'finishing', 'stopping', 'killing'),
-  // News sent before the worker read the stop is no reason to complain.
+  // The worker may have sent these before it read the stop.
   stopping: row('stopping', 'stopping', 'stopping', 'stopping', 'stopping', 'stopping', 'killing'),
   killing: row('killing', 'killing', 'killing', 'killing', 'killing', 'killing', 'killing'),
   gone: {

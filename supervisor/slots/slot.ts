@@ -1,10 +1,11 @@
 /**
- * A slot on a device: it holds a worker, and decides what follows its death. Survives restarts.
- * Which event takes it from which state to which is a table of docs/lifecycle.md.
+ * A slot: a place for a worker on a device, which survives restarts. Starts workers and decides what follows their deaths.
+ * Its states and events are the table of `slot-lifecycle.ts`.
  */
+import assert from 'node:assert/strict';
 import type { LoadedInfo } from '../../protocol/wire/messages.js';
 import { NEW_SLOT, afterDeath, type RestartRules, type SlotHistory } from './restart-policy.js';
-import type { SlotState } from './slot-state.js';
+import { nextSlotState, type SlotEvent, type SlotState } from './slot-lifecycle.js';
 import type { SpawnGate } from './spawn-gate.js';
 import { latchError } from './start-error.js';
 import { neverStarted, thrownAtStart, type WorkerDeath } from '../processes/worker-death.js';
@@ -21,7 +22,7 @@ export interface SlotListener extends Omit<WorkerListener, 'onReady' | 'onLoaded
 export interface SlotOptions {
   readonly index: number;
   readonly device: string;
-  /** Name of its model, to which the gate is fair. */
+  /** Name of its model; the gate is fair among models. */
   readonly model: string;
   readonly gate: SpawnGate;
   rules(): RestartRules;
@@ -35,9 +36,9 @@ export class Slot {
   readonly #options: SlotOptions;
   #state: SlotState = { name: 'waiting' };
   #history: SlotHistory = NEW_SLOT;
-  /** Every process of this slot that is there: the one in its state, and those that are on their way out. */
+  /** Every process of this slot: the worker in its state, and workers that are starting or ending. */
   readonly #workers = new Set<WorkerHandle>();
-  /** How those that are starting leave the gate. */
+  /** For each worker that is starting, the function that frees its turn at the gate. */
   readonly #inGate = new Map<WorkerHandle, () => void>();
   /** The start that waits at the gate; null if none does. */
   #queued: { leave: () => void } | null = null;
@@ -57,32 +58,32 @@ export class Slot {
     return this.#state;
   }
 
-  /** The one that has its place; null while there is none. */
+  /** The worker that serves this slot; null if it has none. */
   get worker(): WorkerHandle | null {
     return 'worker' in this.#state ? this.#state.worker : null;
   }
 
-  /** Every process that is there, those on their way in and out included. */
+  /** Every process of the slot, including workers that are starting or ending. */
   get workers(): readonly WorkerHandle[] {
     return [...this.#workers];
   }
 
-  /** Whether it has, or waits for, or may have again, a worker. */
+  /** Whether the slot has not been retired, whatever the state of its workers. */
   get isKept(): boolean {
     return this.#state.name !== 'closing' && this.#state.name !== 'closed';
   }
 
-  /** Workers started after the first because one died. */
+  /** Number of workers that were started because one died. */
   get restarts(): number {
     return this.#restarts;
   }
 
-  /** Calls ended here, over all workers of this slot. */
+  /** Number of calls that workers of this slot have finished. */
   get calls(): number {
     return this.workers.reduce((sum, worker) => sum + worker.finishedCalls, this.#calls);
   }
 
-  /** Since the slot was last to begin anew. */
+  /** The last death of a worker since the slot last started again. */
   get lastDeath(): WorkerDeath | null {
     return this.#lastDeath;
   }
@@ -92,24 +93,24 @@ export class Slot {
     this.#queueAtGate();
   }
 
-  /** The slot begins anew: once the present worker has ended its calls and gone, or at once if there is none. */
+  /** Starts again with a new worker and no history: once the present worker has finished its calls and ended, or at once if there is none. */
   replace(limits: RetireLimits): void {
     if (!this.isKept) return;
-    this.#beginAnew();
+    this.#forgetHistory();
     const state = this.#state;
     if (state.name === 'live' || state.name === 'renewing') {
-      this.#enter({ name: 'replacing', worker: state.worker }, null);
+      this.#enter('replace', { name: 'replacing', worker: state.worker }, null);
       this.#withdraw();
       for (const worker of this.workers) worker.retire(limits);
     } else if (state.name === 'backoff' || state.name === 'latched') {
       this.#cancelStart();
-      this.#restartIn(0, null);
+      this.#wait('replace', null);
     }
   }
 
   /**
-   * The slot gets a new worker without a gap: the present one goes on until the next is ready, and stays if that one
-   * dies before. On a GPU, whose memory may not hold two, and if the present one is not ready: as `replace` does.
+   * Replaces the worker without a gap: the present one continues until the next is ready, and stays if that one dies
+   * before. On a GPU, whose memory may not hold two, and if the present one is not ready, the same as `replace`.
    */
   renew(limits: RetireLimits): void {
     const { worker } = this;
@@ -118,37 +119,39 @@ export class Slot {
       this.replace(limits);
       return;
     }
-    this.#beginAnew();
+    this.#forgetHistory();
     this.#retireLimits = limits;
     if (this.#state.name === 'renewing') this.#state.next?.retire(limits);
-    this.#enter({ name: 'renewing', worker, next: null }, null);
+    this.#enter('renew', { name: 'renewing', worker, next: null }, null);
     if (this.#queued === null) this.#queueAtGate();
   }
 
-  /** The slot is given up: its worker gets no more calls, and goes once it has ended those that it holds. */
+  /** Retires the slot: its worker gets no more calls and ends once it has finished those that it holds. */
   retire(limits: RetireLimits): void {
-    for (const worker of this.#letNobodyFollow()) worker.retire(limits);
+    for (const worker of this.#startNoMore()) worker.retire(limits);
   }
 
-  /** No worker will follow the present one; ends the present one politely. */
+  /** Closes the slot; its worker is asked to stop. */
   close(graceMs: number): void {
-    for (const worker of this.#letNobodyFollow()) worker.stop(graceMs);
+    for (const worker of this.#startNoMore()) worker.stop(graceMs);
   }
 
-  /** No worker will follow the present one; kills the present one. */
+  /** Closes the slot; its worker is killed. */
   kill(): void {
     if (this.#state.name === 'closed') return;
-    for (const worker of this.#letNobodyFollow()) worker.kill('stop');
+    for (const worker of this.#startNoMore()) worker.kill('stop');
   }
 
-  #letNobodyFollow(): readonly WorkerHandle[] {
+  /** Starts no more workers. Returns those that exist. */
+  #startNoMore(): readonly WorkerHandle[] {
     this.#cancelStart();
     const worker = this.worker ?? this.workers[0];
-    this.#enter(worker === undefined ? { name: 'closed' } : { name: 'closing', worker }, null);
+    if (worker === undefined) this.#enter('end', { name: 'closed' }, null);
+    else this.#enter('retire', { name: 'closing', worker }, null);
     return this.workers;
   }
 
-  #beginAnew(): void {
+  #forgetHistory(): void {
     this.#history = NEW_SLOT;
     this.#lastDeath = null;
   }
@@ -175,11 +178,11 @@ export class Slot {
       });
       this.#workers.add(worker);
       this.#inGate.set(worker, queued.leave);
-      if (this.#state.name === 'renewing') this.#enter({ ...this.#state, next: worker }, null);
-      else this.#enter({ name: 'live', worker }, null);
+      if (this.#state.name === 'renewing') this.#enter('turn', { ...this.#state, next: worker }, null);
+      else this.#enter('turn', { name: 'live', worker }, null);
     } catch (cause) {
       queued.leave();
-      this.#onFailedStart(neverStarted(cause)); // no process to be had just now, perhaps: tried again as after any death
+      this.#onFailedStart(neverStarted(cause)); // the system may lack processes just now: tried again as after any death
     }
   }
 
@@ -187,7 +190,7 @@ export class Slot {
     this.#leaveGate(worker);
     if (this.#state.name === 'renewing' && this.#state.next === worker) {
       const before = this.#state.worker;
-      this.#enter({ name: 'live', worker }, null);
+      this.#enter('nextReady', { name: 'live', worker }, null);
       before.retire(this.#retireLimits);
     }
     this.#options.listener.onReady(worker);
@@ -201,22 +204,25 @@ export class Slot {
     if (state.name === 'closing') this.#onGoneAtEnd(death);
     else if (state.name === 'renewing' && state.next === worker) this.#onFailedStart(death);
     else if (this.worker !== worker) this.#options.listener.onSlotChange(this, death);
-    else if (state.name === 'replacing') this.#restartIn(0, death);
-    else if (state.name === 'renewing') this.#onGoneTooEarly(state.next, death);
+    else if (state.name === 'replacing') this.#wait('death', death);
+    else if (state.name === 'renewing') this.#onGoneBeforeNext(state.next, death);
     else this.#afterDeath(death);
   }
 
   #onGoneAtEnd(death: WorkerDeath): void {
     this.#lastDeath = death;
     const [left] = this.#workers;
-    this.#enter(left === undefined ? { name: 'closed' } : { name: 'closing', worker: left }, death);
+    if (left === undefined) this.#enter('end', { name: 'closed' }, death);
+    else this.#enter('death', { name: 'closing', worker: left }, death);
   }
 
-  /** The next worker is on its way already. */
-  #onGoneTooEarly(next: WorkerHandle | null, death: WorkerDeath): void {
+  /** The present worker died before the next one was ready, which takes its place. */
+  #onGoneBeforeNext(next: WorkerHandle | null, death: WorkerDeath): void {
     this.#lastDeath = death;
     this.#restarts += 1;
-    this.#enter(next === null ? { name: 'waiting' } : { name: 'live', worker: next }, death);
+    if (next === null)
+      this.#enter('death', { name: 'waiting' }, death); // its start is queued at the gate
+    else this.#enter('nextAlone', { name: 'live', worker: next }, death);
   }
 
   #onFailedStart(death: WorkerDeath): void {
@@ -225,7 +231,7 @@ export class Slot {
       return;
     }
     this.#lastDeath = death;
-    this.#enter({ name: 'live', worker: this.#state.worker }, death);
+    this.#enter('nextDies', { name: 'live', worker: this.#state.worker }, death);
   }
 
   #afterDeath(death: WorkerDeath): void {
@@ -234,25 +240,26 @@ export class Slot {
     const decision = afterDeath(this.#history, cause, this.#options.rules(), Math.random());
     this.#history = decision.history;
     if (decision.action === 'latch') {
-      this.#enter({ name: 'latched', error: latchError(death, decision.repeats) }, death);
+      this.#enter('lastDeath', { name: 'latched', error: latchError(death, decision.repeats) }, death);
       return;
     }
     this.#restarts += 1;
-    this.#restartIn(decision.delayMs, death);
+    if (decision.delayMs === 0) this.#wait('death', death);
+    else this.#backOff(decision.delayMs, death);
   }
 
-  #restartIn(delayMs: number, death: WorkerDeath | null): void {
-    if (delayMs === 0) {
-      this.#enter({ name: 'waiting' }, death);
-      this.#queueAtGate();
-      return;
-    }
-    this.#enter({ name: 'backoff', untilMs: performance.now() + delayMs }, death);
+  #backOff(delayMs: number, death: WorkerDeath): void {
+    this.#enter('badDeath', { name: 'backoff', untilMs: performance.now() + delayMs }, death);
     this.#backoffTimer = setTimeout(() => {
       this.#backoffTimer = null;
-      this.#enter({ name: 'waiting' }, null);
-      this.#queueAtGate();
+      this.#wait('pauseOver', null);
     }, delayMs);
+  }
+
+  /** Waits for a turn to start. */
+  #wait(event: SlotEvent, death: WorkerDeath | null): void {
+    this.#enter(event, { name: 'waiting' }, death);
+    this.#queueAtGate();
   }
 
   #cancelStart(): void {
@@ -261,7 +268,7 @@ export class Slot {
     this.#withdraw();
   }
 
-  /** Its turn at the gate is not wanted any more. */
+  /** Gives up its turn at the gate. */
   #withdraw(): void {
     this.#queued?.leave();
     this.#queued = null;
@@ -272,7 +279,9 @@ export class Slot {
     this.#inGate.delete(worker);
   }
 
-  #enter(state: SlotState, death: WorkerDeath | null): void {
+  /** Changes the state, as the table has it for this event; nothing else does. */
+  #enter(event: SlotEvent, state: SlotState, death: WorkerDeath | null): void {
+    assert.equal(state.name, nextSlotState(this.#state.name, event));
     this.#state = state;
     this.#options.listener.onSlotChange(this, death);
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
 import { healthOf, noWorkerError, readyInMs } from '../../../supervisor/models/slot-summary.js';
-import type { SlotState } from '../../../supervisor/slots/slot-state.js';
+import type { SlotState } from '../../../supervisor/slots/slot-lifecycle.js';
 
 const NOW_MS = 1000;
 const worker = {} as (SlotState & { name: 'live' })['worker'];

@@ -1,7 +1,7 @@
-/** A real slot driven by hand, and everything that can happen to it. */
+/** A real slot that a test drives by hand, and everything that can happen to it. */
 import type { TestContext } from 'node:test';
 import { Slot, type SlotListener } from '../../../supervisor/slots/slot.js';
-import type { SlotState } from '../../../supervisor/slots/slot-state.js';
+import type { SlotEvent, SlotStateName } from '../../../supervisor/slots/slot-lifecycle.js';
 import { SpawnGate } from '../../../supervisor/slots/spawn-gate.js';
 import type { WorkerDeath } from '../../../supervisor/processes/worker-death.js';
 import type { WorkerHandle } from '../../../supervisor/processes/worker-handle.js';
@@ -9,7 +9,7 @@ import type { RetireLimits, WorkerListener } from '../../../supervisor/processes
 
 const LIMIT = { ms: 1, name: '--a-limit' };
 
-/** A slot with workers that do as they are told, and a time that passes by hand. */
+/** A slot with fake workers and mocked time. */
 export class Bench {
   readonly gate: SpawnGate;
   readonly slot: Slot;
@@ -44,7 +44,7 @@ export class Bench {
     });
   }
 
-  get state(): SlotState['name'] {
+  get state(): SlotStateName {
     return this.slot.state.name;
   }
 
@@ -53,7 +53,7 @@ export class Bench {
     this.turn();
   }
 
-  /** The gate's next turn of the event loop. */
+  /** Runs what the gate has scheduled for the next turn of the event loop. */
   turn(): void {
     for (let next = this.#immediates.shift(); next !== undefined; next = this.#immediates.shift()) next();
   }
@@ -63,12 +63,12 @@ export class Bench {
     this.turn();
   }
 
-  /** Time passes, and nobody's turn comes. */
+  /** Time passes, without a turn of the event loop. */
   tick(ms: number): void {
     this.#t.mock.timers.tick(ms);
   }
 
-  /** The worker that was started last is ready. */
+  /** The worker that was started last becomes ready. */
   ready(): void {
     const handle = this.handles.at(-1);
     if (handle !== undefined) handle.state = 'ready';
@@ -79,12 +79,26 @@ export class Bench {
     this.dieAs(this.spawned.length - 1, death);
   }
 
-  /** The worker that was the nth to be started dies; the first is 0. */
+  /** The nth worker that was started dies; the first is 0. */
   dieAs(nth: number, death: Partial<WorkerDeath> = {}): void {
     this.spawned[nth]?.onGone({ ...HEALTHY, ...death });
   }
 
-  /** Its turn comes, and the system has no process to give. */
+  /** The nth of the living workers dies, if there are so many. */
+  dieIfAlive(nth: number, death: Partial<WorkerDeath> = {}): void {
+    const handle = (this.slot.workers as readonly unknown[])[nth];
+    const index = this.handles.findIndex((other) => other === handle);
+    if (index >= 0) this.dieAs(index, death);
+  }
+
+  /** The worker that was started last becomes ready, if it lives. */
+  readyIfStarting(): void {
+    const handle = this.handles.at(-1);
+    if (handle?.state === 'initializing' && (this.slot.workers as readonly unknown[]).includes(handle))
+      this.ready();
+  }
+
+  /** The turn of the slot comes, and its process cannot be started. */
   failToStart(): void {
     this.failSpawn = true;
     this.start();
@@ -127,7 +141,7 @@ export class Bench {
   }
 }
 
-/** The start of a slot of another model, on the same GPU. */
+/** A start of another model's slot on the same GPU. */
 export const GPU_START = { device: 'gpu 0', model: 'other', isRetry: false };
 
 export const HEALTHY: WorkerDeath = {
@@ -158,8 +172,8 @@ export const PERMANENT: Partial<WorkerDeath> = {
   },
 };
 
-/** How to bring a slot into each of its states. */
-export const INTO: Readonly<Record<SlotState['name'], (bench: Bench) => void>> = {
+/** Brings a slot into each of its states. */
+export const INTO: Readonly<Record<SlotStateName, (bench: Bench) => void>> = {
   waiting: () => {},
   live: (bench) => bench.start(),
   renewing: (bench) => {
@@ -186,23 +200,26 @@ export const INTO: Readonly<Record<SlotState['name'], (bench: Bench) => void>> =
   closed: (bench) => bench.slot.close(500),
 };
 
-/** What can happen to a slot, in the words of docs/lifecycle.md. */
-export const SLOT_EVENTS = {
-  turn: 'Its device and `--spawn-concurrency` allow a start.',
-  death: 'Its worker dies during a call, or idle after a finished one: the next one may start at once.',
-  badDeath: 'Its worker dies at any other time, or there is no process to be had: the next one has to wait.',
-  lastDeath: 'The same, once too often, or of what would happen again: there is no next one.',
-  pauseOver: 'The pause before the next start is over.',
-  nextReady: 'The next worker is ready.',
-  nextDies: 'The next worker dies before it is ready, or there is no process to be had for it.',
-  replace: 'The app has changed: the slot begins anew.',
-  renew: 'Its worker is to be replaced without a gap; on a GPU, or if it is not ready, as by `replace`.',
-  retire: 'Fewer workers are wanted: the slot is given up.',
-  serverStops: 'The server stops: no worker follows the present one.',
-} as const;
+/** Brings a slot into some of its states with one process more: a worker that was replaced and has not ended. */
+export const INTO_WITH_ANOTHER: Readonly<Partial<Record<SlotStateName, (bench: Bench) => void>>> = {
+  waiting: (bench) => dieBesideAnother(bench, {}),
+  backoff: (bench) => dieBesideAnother(bench, AT_START),
+  latched: (bench) => dieBesideAnother(bench, PERMANENT),
+  closing: (bench) => {
+    INTO.renewing(bench);
+    bench.turn();
+    bench.slot.close(500);
+  },
+};
 
-export type SlotEvent = keyof typeof SLOT_EVENTS;
+function dieBesideAnother(bench: Bench, death: Partial<WorkerDeath>): void {
+  INTO.renewing(bench);
+  bench.turn();
+  bench.ready();
+  bench.die(death);
+}
 
+/** Lets each event happen to a slot. */
 export const HAPPENS: Readonly<Record<SlotEvent, (bench: Bench) => void>> = {
   turn: (bench) => (bench.state === 'waiting' ? bench.start() : bench.turn()),
   death: (bench) => bench.die(),
@@ -220,68 +237,15 @@ export const HAPPENS: Readonly<Record<SlotEvent, (bench: Bench) => void>> = {
     bench.turn();
     bench.die(AT_START);
   },
+  nextAlone: (bench) => {
+    bench.turn();
+    bench.dieAs(0);
+  },
   replace: (bench) => bench.slot.replace(RETIRE),
   renew: (bench) => {
     if (bench.state === 'live') bench.ready();
     bench.slot.renew(RETIRE);
   },
   retire: (bench) => bench.slot.retire(RETIRE),
-  serverStops: (bench) => bench.slot.close(500),
+  end: (bench) => (bench.state === 'closing' ? bench.die() : bench.slot.close(500)),
 };
-
-/** Every state times every event that can happen in it. `slot.test.ts` drives a slot through all; the page prints them. */
-export const SLOT_GRID: readonly (readonly [SlotState['name'], SlotEvent, SlotState['name']])[] = [
-  ['waiting', 'turn', 'live'],
-  ['waiting', 'badDeath', 'backoff'],
-  ['waiting', 'lastDeath', 'latched'],
-  ['waiting', 'replace', 'waiting'],
-  ['waiting', 'renew', 'waiting'],
-  ['waiting', 'retire', 'closed'],
-  ['waiting', 'serverStops', 'closed'],
-  ['live', 'death', 'waiting'],
-  ['live', 'badDeath', 'backoff'],
-  ['live', 'lastDeath', 'latched'],
-  ['live', 'replace', 'replacing'],
-  ['live', 'renew', 'renewing'],
-  ['live', 'retire', 'closing'],
-  ['live', 'serverStops', 'closing'],
-  ['renewing', 'turn', 'renewing'],
-  ['renewing', 'death', 'waiting'],
-  ['renewing', 'badDeath', 'waiting'],
-  ['renewing', 'lastDeath', 'waiting'],
-  ['renewing', 'nextReady', 'live'],
-  ['renewing', 'nextDies', 'live'],
-  ['renewing', 'replace', 'replacing'],
-  ['renewing', 'renew', 'renewing'],
-  ['renewing', 'retire', 'closing'],
-  ['renewing', 'serverStops', 'closing'],
-  ['replacing', 'death', 'waiting'],
-  ['replacing', 'badDeath', 'waiting'],
-  ['replacing', 'lastDeath', 'waiting'],
-  ['replacing', 'replace', 'replacing'],
-  ['replacing', 'renew', 'replacing'],
-  ['replacing', 'retire', 'closing'],
-  ['replacing', 'serverStops', 'closing'],
-  ['backoff', 'pauseOver', 'waiting'],
-  ['backoff', 'replace', 'waiting'],
-  ['backoff', 'renew', 'waiting'],
-  ['backoff', 'retire', 'closed'],
-  ['backoff', 'serverStops', 'closed'],
-  ['latched', 'pauseOver', 'latched'],
-  ['latched', 'replace', 'waiting'],
-  ['latched', 'renew', 'waiting'],
-  ['latched', 'retire', 'closed'],
-  ['latched', 'serverStops', 'closed'],
-  ['closing', 'death', 'closed'],
-  ['closing', 'badDeath', 'closed'],
-  ['closing', 'lastDeath', 'closed'],
-  ['closing', 'replace', 'closing'],
-  ['closing', 'renew', 'closing'],
-  ['closing', 'retire', 'closing'],
-  ['closing', 'serverStops', 'closing'],
-  ['closed', 'pauseOver', 'closed'],
-  ['closed', 'replace', 'closed'],
-  ['closed', 'renew', 'closed'],
-  ['closed', 'retire', 'closed'],
-  ['closed', 'serverStops', 'closed'],
-];

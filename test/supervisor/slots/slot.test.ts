@@ -1,23 +1,114 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import fc from 'fast-check';
+import {
+  SLOT_EVENTS,
+  SLOT_STATES,
+  nextSlotState,
+  type SlotEvent,
+  type SlotState,
+  type SlotStateName,
+} from '../../../supervisor/slots/slot-lifecycle.js';
 import { SpawnGate } from '../../../supervisor/slots/spawn-gate.js';
-import type { SlotState } from '../../../supervisor/slots/slot-state.js';
-import { AT_START, Bench, GPU_START, HAPPENS, INTO, PERMANENT, RETIRE, SLOT_GRID } from './slot-bench.js';
+import {
+  AT_START,
+  Bench,
+  GPU_START,
+  HAPPENS,
+  INTO,
+  INTO_WITH_ANOTHER,
+  PERMANENT,
+  RETIRE,
+} from './slot-bench.js';
 
-for (const [from, event, to] of SLOT_GRID) {
-  test(`a slot that is ${from}: ${event} makes it ${to}`, (t) => {
-    const bench = new Bench(
-      t,
-      1,
-      new SpawnGate(1),
-      from === 'renewing' || event === 'renew' ? 'cpu' : 'gpu 0',
-    );
-    INTO[from](bench);
-    assert.equal(bench.state, from, 'brought there');
-    HAPPENS[event](bench);
-    assert.equal(bench.state, to);
-  });
+const STATES = Object.keys(SLOT_STATES) as SlotStateName[];
+const EVENTS = Object.keys(SLOT_EVENTS) as SlotEvent[];
+
+/** Every state times every event, written down a second time; `-` cannot happen. */
+const GRID = `
+           turn     death   badDeath lastDeath pauseOver nextReady nextDies nextAlone replace   renew    retire  end
+waiting    live     -       backoff  latched   -         -         -        -         waiting   -        closing closed
+live       -        waiting backoff  latched   -         -         -        -         replacing renewing closing -
+renewing   renewing waiting -        -         -         live      live     live      replacing renewing closing -
+replacing  -        waiting -        -         -         -         -        -         replacing -        closing -
+backoff    -        -       -        -         waiting   -         -        -         waiting   -        closing closed
+latched    -        -       -        -         -         -         -        -         waiting   -        closing closed
+closing    -        closing -        -         -         -         -        -         closing   -        closing closed
+closed     -        -       -        -         -         -         -        -         closed    -        -       closed
+`;
+
+const [header = [], ...rows] = GRID.trim()
+  .split('\n')
+  .map((line) => line.trim().split(/ +/));
+
+test('the grid covers every state and every event of a slot', () => {
+  assert.deepEqual(header, EVENTS);
+  assert.deepEqual(
+    rows.map(([state]) => state),
+    STATES,
+  );
+});
+
+for (const [state, ...nexts] of rows) {
+  for (const [i, next] of nexts.entries()) {
+    const [from, event] = [state as SlotStateName, EVENTS[i] as SlotEvent];
+    if (next === '-') {
+      test(`the table has no ${event} of a slot that is ${from}`, () => {
+        assert.throws(() => nextSlotState(from, event), new RegExp(`"${event}" in state "${from}"`));
+      });
+      continue;
+    }
+    test(`a slot that is ${from}: ${event} makes it ${next}, as the table has it`, (t) => {
+      assert.equal(nextSlotState(from, event), next);
+      const another =
+        event === 'retire' || (event === 'death' && from === 'closing') ? INTO_WITH_ANOTHER[from] : undefined;
+      const onCpu = another !== undefined || from === 'renewing' || event === 'renew';
+      const bench = new Bench(t, 1, new SpawnGate(1), onCpu ? 'cpu' : 'gpu 0');
+      (another ?? INTO[from])(bench);
+      assert.equal(bench.state, from, 'brought there');
+      HAPPENS[event](bench);
+      assert.equal(bench.state, next);
+    });
+  }
 }
+
+const ANY_DEATH = fc.constantFrom({}, AT_START, PERMANENT);
+const ANY_ACTION = fc.oneof(
+  fc.constantFrom<(bench: Bench) => void>(
+    (bench) => bench.turn(),
+    (bench) => bench.tick(30_000),
+    (bench) => bench.slot.replace(RETIRE),
+    (bench) => bench.slot.renew(RETIRE),
+    (bench) => (bench.failSpawn = !bench.failSpawn),
+    (bench) => bench.readyIfStarting(),
+  ),
+  fc.tuple(fc.nat(3), ANY_DEATH).map(
+    ([nth, death]) =>
+      (bench: Bench) =>
+        bench.dieIfAlive(nth, death),
+  ),
+);
+
+test('a slot obeys its table whatever happens in whatever order, and is closed once it was retired and its processes have ended', (t) => {
+  fc.assert(
+    fc.property(
+      fc.constantFrom('cpu', 'gpu 0'),
+      fc.array(ANY_ACTION, { maxLength: 30 }),
+      fc.array(ANY_ACTION, { maxLength: 5 }),
+      (device, before, after) => {
+        t.mock.reset();
+        t.mock.timers.reset();
+        const bench = new Bench(t, 2, new SpawnGate(1), device);
+        bench.slot.start();
+        for (const act of before) act(bench);
+        bench.slot.retire(RETIRE);
+        for (const act of after) act(bench);
+        for (let nth = bench.spawned.length; nth >= 0; nth -= 1) bench.dieIfAlive(0);
+        assert.deepEqual([bench.state, bench.slot.workers.length], ['closed', 0]);
+      },
+    ),
+  );
+});
 
 test('a slot whose last start failed says so at the gate, until a worker has lived', (t) => {
   const gate = new SpawnGate(1);

@@ -1,0 +1,91 @@
+/**
+ * The life of one slot, as data: its states, what can happen to it, and the table that `slot.ts` obeys. `nextSlotState` is
+ * pure; it throws for a pair that cannot happen. docs/lifecycle.md is printed from these tables.
+ */
+import type { ServeError } from '../../protocol/errors.js';
+import type { WorkerHandle } from '../processes/worker-handle.js';
+
+/** A state of a slot, with what is true only in it. */
+export type SlotState =
+  | { readonly name: 'waiting' }
+  | { readonly name: 'live'; readonly worker: WorkerHandle }
+  | { readonly name: 'renewing'; readonly worker: WorkerHandle; readonly next: WorkerHandle | null }
+  | { readonly name: 'replacing'; readonly worker: WorkerHandle }
+  | { readonly name: 'backoff'; readonly untilMs: number }
+  | { readonly name: 'latched'; readonly error: ServeError }
+  | { readonly name: 'closing'; readonly worker: WorkerHandle }
+  | { readonly name: 'closed' };
+
+export type SlotStateName = SlotState['name'];
+
+export const SLOT_STATES: Readonly<Record<SlotStateName, string>> = {
+  waiting: 'It waits for its turn to start.',
+  live: 'It has a worker.',
+  renewing: 'Its worker continues until the next one is ready.',
+  replacing: 'Its worker finishes its calls and ends; then the next one starts.',
+  backoff: 'Its worker died; the next start waits for a pause to end.',
+  latched: 'Its workers keep dying, or can never start: none is started again.',
+  closing: 'It was retired, or the server stops; its workers finish their calls.',
+  closed: 'It was retired, or the server has stopped.',
+};
+
+export const SLOT_EVENTS = {
+  turn: 'Its device and `--spawn-concurrency` allow a start, and the process is started.',
+  death:
+    'Its worker dies, and the next one may start at once: it died during a call, idle after a finished one, or on request.',
+  badDeath: 'Its worker dies at any other time, or its process cannot be started: the next one has to wait.',
+  lastDeath: 'As `badDeath`, but the restart limit is reached or the cause would repeat: no worker follows.',
+  pauseOver: 'The pause before the next start is over.',
+  nextReady: 'The next worker is ready.',
+  nextDies: 'The next worker dies before it is ready, or its process cannot be started.',
+  nextAlone: 'Its worker dies while the next one starts.',
+  replace: 'The app has changed: the slot starts again with a new worker.',
+  renew:
+    'Replace its worker without a gap; on a GPU, or if the worker is not ready, the slot gets `replace` instead.',
+  retire: 'Fewer workers are wanted, or the server stops; a process of the slot exists.',
+  end: 'Fewer workers are wanted, or the server stops, and no process of the slot exists; or its last one has ended.',
+} as const;
+
+export type SlotEvent = keyof typeof SLOT_EVENTS;
+
+/** An event that is missing in a state cannot happen in it. */
+const TRANSITIONS: Readonly<Record<SlotStateName, Readonly<Partial<Record<SlotEvent, SlotStateName>>>>> = {
+  waiting: {
+    turn: 'live',
+    badDeath: 'backoff',
+    lastDeath: 'latched',
+    replace: 'waiting',
+    retire: 'closing', // a worker that was replaced is still ending
+    end: 'closed',
+  },
+  live: {
+    death: 'waiting',
+    badDeath: 'backoff',
+    lastDeath: 'latched',
+    replace: 'replacing',
+    renew: 'renewing',
+    retire: 'closing',
+  },
+  renewing: {
+    turn: 'renewing',
+    death: 'waiting',
+    nextReady: 'live',
+    nextDies: 'live',
+    nextAlone: 'live',
+    replace: 'replacing',
+    renew: 'renewing',
+    retire: 'closing',
+  },
+  replacing: { death: 'waiting', replace: 'replacing', retire: 'closing' },
+  backoff: { pauseOver: 'waiting', replace: 'waiting', retire: 'closing', end: 'closed' },
+  latched: { replace: 'waiting', retire: 'closing', end: 'closed' },
+  closing: { death: 'closing', replace: 'closing', retire: 'closing', end: 'closed' },
+  closed: { replace: 'closed', end: 'closed' },
+};
+
+/** @throws Error if the event cannot happen in this state */
+export function nextSlotState(state: SlotStateName, event: SlotEvent): SlotStateName {
+  const next = TRANSITIONS[state][event];
+  if (next !== undefined) return next;
+  throw new Error(`slot event "${event}" in state "${state}"`);
+}
