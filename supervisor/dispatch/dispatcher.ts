@@ -183,7 +183,8 @@ export class Dispatcher {
   /** Fails every job that a worker holds, when nothing more can be waited for: with `begun` if it began. */
   failInFlight(begun: ServeError, notBegun: ServeError): void {
     for (const worker of this.#supply.readyWorkers()) {
-      for (const job of worker.heldJobs()) this.giveUp(job, job.checkBegun() ? begun : notBegun, begun.message);
+      for (const job of worker.heldJobs())
+        this.giveUp(job, job.checkBegun() ? begun : notBegun, begun.message);
     }
   }
 

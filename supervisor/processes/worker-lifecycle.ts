@@ -11,7 +11,8 @@ export const WORKER_STATES = {
   initializing: 'The app is imported; init and the example run.',
   ready: 'It takes calls; idle or busy by the calls it holds.',
   finishing: 'Another worker takes its slot: it finishes the calls it holds and gets no more.',
-  stopping: 'It was asked to stop, or reported a fatal error; it gets no more calls and has limited time to end.',
+  stopping:
+    'It was asked to stop, or reported a fatal error; it gets no more calls and has limited time to end.',
   killing: 'SIGKILL was sent to its process group.',
   gone: 'Its last frame was read and its exit is known.',
 } as const;

@@ -16,7 +16,10 @@ for (const [name, atMs, beganAtMs] of [
     const call = sentCall(1, { batch, acceptedAtMs: 100 });
     batch.begin(call, atMs);
     assert.deepEqual([batch.hasBegun, batch.beganAtMs, batch.graceMs], [true, beganAtMs, 0]);
-    assert.deepEqual([call.knownBegun, call.job.checkBegun(), call.job.queueMs(200)], [true, true, beganAtMs - 100]);
+    assert.deepEqual(
+      [call.knownBegun, call.job.checkBegun(), call.job.queueMs(200)],
+      [true, true, beganAtMs - 100],
+    );
   });
 }
 

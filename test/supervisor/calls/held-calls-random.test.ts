@@ -119,7 +119,8 @@ test('whatever begins, ends, is cancelled or dies, a worker holds exactly what h
         held,
       );
       for (const job of lost) {
-        if (!job.settled) assert.equal(job.checkBegun(), life.begun.has(job.call.id), 'what has begun is a fact');
+        if (!job.settled)
+          assert.equal(job.checkBegun(), life.begun.has(job.call.id), 'what has begun is a fact');
       }
       calls.close();
     }),

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { SlowStarts, type StartReporter, type StartingWorker } from '../../../supervisor/models/slow-starts.js';
+import {
+  SlowStarts,
+  type StartReporter,
+  type StartingWorker,
+} from '../../../supervisor/models/slow-starts.js';
 import { logReporter } from '../../../supervisor/server/start-progress.js';
 
 /** Workers whose states the test sets, and a clock that it moves. */
