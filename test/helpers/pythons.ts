@@ -6,6 +6,11 @@ import { join } from 'node:path';
 
 export const PYTHON_VERSIONS: readonly string[] = ['3.8', '3.9', '3.10', '3.11', '3.12', '3.13'];
 
+/** The older half of them: tests of every version are split between two files. */
+const OLDER: readonly string[] = ['3.8', '3.9', '3.10'];
+
+export const isOlder = ({ version }: Python): boolean => OLDER.includes(version);
+
 /** Debian's own: other packages of Debian are installed for this one. */
 export const DEBIAN_PYTHON = '/usr/bin/python3';
 

@@ -1,42 +1,6 @@
-/** The tests of the Python worker over bare frames, with the interpreters that are here beside `python3`. */
-import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { chmodSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
-import { test, type TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
+/** The tests of the Python worker over bare frames with Python 3.11 and newer, as far as it is here beside `python3`. */
 import { needs } from '../../helpers/needs.js';
-import { otherPythons } from '../../helpers/pythons.js';
-import { appFolder } from '../../worker/app-folder.js';
+import { isOlder, otherPythons } from '../../helpers/pythons.js';
+import { testOverFrames } from './python-versions.js';
 
-const FILES = ['python-main.test.js', 'python-sockets.test.js'].map((file) =>
-  fileURLToPath(new URL(file, import.meta.url)),
-);
-
-for (const { version, path } of needs('python3') === false ? otherPythons() : []) {
-  test(
-    `the Python worker keeps its promises in Python ${version} (${path})`,
-    { timeout: 300_000 },
-    async (t) => {
-      const { status, output } = await run(t, path);
-      assert.equal(status, 0, output);
-      assert.match(output, /^# pass [1-9]\d*\n# fail 0\n# cancelled 0\n# skipped 0$/m);
-    },
-  );
-}
-
-/** Runs the files in a process whose `python3` is this interpreter. */
-function run(t: TestContext, python: string): Promise<{ status: number | null; output: string }> {
-  const folder = appFolder(t, { python3: `#!/bin/sh\nexec '${python}' "$@"\n` });
-  chmodSync(join(folder, 'python3'), 0o755);
-  const PATH = `${folder}${delimiter}${process.env['PATH'] ?? ''}`;
-  // A runner that finds itself in another's process reports in a form of its own, and runs no files.
-  const env = { ...process.env, PATH, NODE_TEST_CONTEXT: undefined };
-  const args = ['--test', '--test-reporter=tap', '--test-concurrency=1', ...FILES];
-  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
-  t.after(() => child.kill('SIGKILL'));
-  let output = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding('utf8').on('data', (text: string) => (output += text));
-  return new Promise((resolve) => child.once('close', (status) => resolve({ status, output })));
-}
+if (needs('python3') === false) testOverFrames(otherPythons().filter((python) => !isOlder(python)));
