@@ -1,11 +1,11 @@
 /**
  * Gives each request to the dialect that claims it:
  *
- * 1. claim: the dialects are asked in their order; what nobody claims is the first one's that guessed it to be its own,
- *    else the default dialect's.
- * 2. gate: the Host, and the key where the operation says that one stands in the headers. A preflight is answered here.
- * 3. act: a plan of a call is followed (`call/answer-call.ts`), an answer of the dialect's own is written, by way of Koa
- *    if it likes, or the request is refused.
+ * 1. claim: the dialects are tried in order. If none claims the request, the first one with a guess gets it, else the
+ *    default dialect.
+ * 2. gate: checks the Host, and the key unless it is in the body. CORS preflights are answered here.
+ * 3. act: runs the plan of a call (`call/answer-call.ts`), writes the dialect's own answer, with Koa or without, or
+ *    refuses the request.
  */
 import { ServerResponse, type IncomingMessage } from 'node:http';
 import { ServeError, describeThrown } from '../../protocol/errors.js';
@@ -31,8 +31,9 @@ export function createHandler(
   const headerNames = clientHeaderNames([...dialects.inOrder, dialects.default]);
   const front = { backend, dialects, listener, headerNames };
   const { corsOrigin, maxBody } = backend.options;
-  // Metrics need no key on their own listener: no page is to read them.
-  const cors = corsOrigin === null || listener === 'metrics' ? null : new Cors(corsOrigin, headerNames.exposed);
+  // Metrics need no key on their own listener, so pages of other origins must not read them.
+  const cors =
+    corsOrigin === null || listener === 'metrics' ? null : new Cors(corsOrigin, headerNames.exposed);
   const upgrades = new Upgrades(maxBody, cors);
   const withKoa = koaAnswers(backend.log);
   const answer = (context: RequestContext, operation: Operation): void => {
@@ -45,13 +46,13 @@ export function createHandler(
     request(request, response) {
       const written = writtenPath(request.url);
       const path = namedPath(written);
-      const context = newAsk(front, request, response, path ?? written, false);
+      const context = newContext(front, request, response, path ?? written, false);
       const operation = claim(context, dialects, path !== null);
       if (operation.counts) backend.posts.count += 1;
       cors?.mark(request, response);
-      const flaw = path === null ? pathMistake() : hostMistake(request);
-      if (flaw !== null) {
-        refuseRequest(context, flaw, { timing: NO_TIME, close: true }); // its client need not know HTTP/1.1
+      const mistake = path === null ? pathMistake() : hostMistake(request);
+      if (mistake !== null) {
+        refuseRequest(context, mistake, { timing: NO_TIME, close: true }); // its client may not know HTTP/1.1
         return;
       }
       if (cors !== null && isPreflight(request)) {
@@ -59,15 +60,15 @@ export function createHandler(
         backend.observer.answered(context, response.statusCode, null);
         return;
       }
-      const locked = keyMistake(context, authOf(operation));
-      if (locked === null) answer(context, operation);
-      else refuseRequest(context, locked, { timing: NO_TIME });
+      const unauthorized = keyMistake(context, authOf(operation));
+      if (unauthorized === null) answer(context, operation);
+      else refuseRequest(context, unauthorized, { timing: NO_TIME });
     },
 
     upgrade(request, socket, head) {
       const path = asksForWebSocket(request) ? namedPath(writtenPath(request.url)) : null;
       if (path === null) return false;
-      const context = newAsk(front, request, new ServerResponse(request), path, true);
+      const context = newContext(front, request, new ServerResponse(request), path, true);
       const operation = claim(context, dialects, true);
       const { act: plan } = operation;
       if (!isWebSocketPlan(plan)) return false;
@@ -91,7 +92,7 @@ interface Front {
   readonly headerNames: ClientHeaderNames;
 }
 
-function newAsk(
+function newContext(
   { backend, dialects, listener, headerNames }: Front,
   request: IncomingMessage,
   response: ServerResponse,
@@ -117,7 +118,7 @@ function newAsk(
   return context;
 }
 
-/** A path that cannot be read is nobody's. */
+/** A path that cannot be decoded (`isReadable` is false) goes to the default dialect. */
 function claim(context: RequestContext, dialects: Dialects, isReadable: boolean): Operation {
   const operation = isReadable ? firstClaim(context, dialects) : null;
   const claimed = operation ?? dialects.default.unclaimed(context, context.backend.models);
@@ -142,7 +143,7 @@ function firstClaim(context: RequestContext, { inOrder }: Dialects): Operation |
   return guess?.operation ?? null;
 }
 
-/** What a claim throws is its answer: the request names something that is not there. */
+/** A ServeError that a claim throws becomes the answer: the request names something that does not exist. */
 function claimOf(context: RequestContext, dialect: Dialect): Operation | null {
   try {
     return dialect.claim(context, context.backend.models);
@@ -152,12 +153,12 @@ function claimOf(context: RequestContext, dialect: Dialect): Operation | null {
   }
 }
 
-/** A call whose plan does not look for a key in the body needs one in the headers, whatever is said of it. */
+/** A call needs its key in the headers, even if its operation says `body`, unless its plan opens the body. */
 function authOf({ auth, act }: Operation): Operation['auth'] {
   return auth === 'body' && 'target' in act && act.open === undefined ? 'call' : auth;
 }
 
-/** Rejects only for a defect of ours. */
+/** Carries out the operation. Rejects only because of a bug in the server. */
 function act(
   context: RequestContext,
   { act, methods }: Operation,

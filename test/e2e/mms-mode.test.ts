@@ -134,7 +134,7 @@ const REFUSALS = [
   ['POST /predictions/nobody', 404, 'ModelNotFoundException', 'Model not found: nobody'],
   ['POST /models/nobody/', 404, 'ModelNotFoundException', 'There is no model "nobody"'],
   ['POST /healthcheck', 405, 'MethodNotAllowedException', WRONG_METHOD],
-  ['GET /_k/status', 404, 'ModelNotFoundException', 'No model answers where none is named'],
+  ['GET /_k/status', 404, 'ModelNotFoundException', 'The request names no model, and no model answers on /'],
   ['GET /start/v4/', 405, 'MethodNotAllowedException', WRONG_METHOD],
   ['GET /%zz', 400, 'BadRequestException', BROKEN],
   ['NONSENSE', 400, 'BadRequestException', 'Invalid HTTP message.'],

@@ -107,7 +107,10 @@ withEachRuntime(({ app }) => {
       const status = await codeOf(`${server.url}/_k/status`, { headers });
       assert.match(status, /^404 SERVE_MODEL_NOT_FOUND: .*echo, kinds/);
       const { text } = await call(`${server.url}/start/v4/`, '{"modelInputs":1}', headers);
-      assert.match(text, /inference server error: No model answers where none is named.*echo, kinds/);
+      assert.match(
+        text,
+        /inference server error: The request names no model, and no model answers.*echo, kinds/,
+      );
     });
 
     test('names none of them to a client without a key', async () => {

@@ -1,13 +1,13 @@
 /**
  * One call over HTTP, from its plan to its job, top to bottom and the same for every app and dialect:
  *
- * 1. admit: a place, decided before the body is read.
- * 2. route: known at once if the app is loaded, else awaited.
- * 3. receive: the body, within its limits.
- * 4. submit: a job (`submit-call.ts`).
+ * 1. admit: takes a place in the model's queue, or refuses, before the body is read.
+ * 2. route: finds the app's route; waits for the app if no worker has loaded it yet.
+ * 3. receive: reads the body within its limits.
+ * 4. submit: makes a job and queues it (`submit-call.ts`).
  *
- * If the body has to be read first, to find the model or the key in it, `answer-unrouted.ts` receives it before step 1.
- * Errors before the job is submitted are thrown and answered here; after that the job passes them to its sink.
+ * If the model or the API key is in the body, `answer-unrouted.ts` receives the body before step 1.
+ * Errors before the job is submitted are thrown and answered here; later ones go from the job to its sink.
  */
 import type { IncomingMessage } from 'node:http';
 import { ServeError } from '../../../protocol/errors.js';
@@ -48,8 +48,8 @@ export async function answerCall(context: RequestContext, plan: CallPlan): Promi
     const body = await receiveBody(request, limits, place);
     const opened = plan.open === undefined ? null : await plan.open(context, body);
 
-    const onRecord = submitCall(context, plan, { routed, body, opened, place });
-    if (onRecord !== null) await onRecord;
+    const recorded = submitCall(context, plan, { routed, body, opened, place });
+    if (recorded !== null) await recorded;
   } catch (thrown) {
     place?.release();
     if (!(thrown instanceof ServeError)) throw thrown;
@@ -69,7 +69,7 @@ function bodyLimits(request: IncomingMessage, { maxBody, bodyTimeout }: ServerOp
   return { announcedBytes: announced, maxBodyBytes: maxBody, bodyTimeoutMs: bodyTimeout };
 }
 
-/** The client's own time limit in ms from now; null without one. @throws SERVE_BAD_REQUEST if it is no duration */
+/** The client's own time limit in ms from now; null without one. @throws SERVE_BAD_REQUEST if it is not a duration */
 function deadlineOf(header: string | string[] | undefined): number | null {
   if (header === undefined) return null;
   const seconds = Number(header);

@@ -1,6 +1,6 @@
 /**
- * Calls whose body holds the API key or the name of the model. The body takes a place among the unrouted bodies, and
- * moves to the queue of its model as soon as the model is known and the client may call it.
+ * Answers calls whose body contains the API key or the model's name. The body takes a place among the unrouted bodies and
+ * moves to its model's queue as soon as the model is known and the client is allowed to call it.
  */
 import { ServeError } from '../../../protocol/errors.js';
 import { receiveBody, type BodyLimits } from '../socket/receive-body.js';
@@ -13,7 +13,7 @@ import { routeCall } from './route-check.js';
 import { submitCall } from './submit-call.js';
 import { TargetSearch } from './target-search.js';
 
-/** Whether the client may call by its headers alone. `gate.ts` has checked already, unless the body holds the key. */
+/** Whether the headers alone allow the client to call. `gate.ts` has checked them, unless the body may contain the key. */
 export function headerKeyIsEnough(
   { backend, request, headerNames }: RequestContext,
   plan: CallPlan,
@@ -25,7 +25,7 @@ export function headerKeyIsEnough(
   );
 }
 
-/** @throws the error that the call is refused with; the caller then releases the place */
+/** Answers the call as `answerCall` does. @throws the error that refuses the call; the caller then releases `place` */
 export async function answerUnrouted(
   context: RequestContext,
   plan: CallPlan,
@@ -34,7 +34,7 @@ export async function answerUnrouted(
   const { backend, request, response } = context;
   const mayCall = headerKeyIsEnough(context, plan);
   const search = new TargetSearch(plan.target);
-  const enter = ({ model }: Target): void => {
+  const joinQueue = ({ model }: Target): void => {
     if (context.model !== null) return;
     context.model = model;
     place.moveTo((bytes) => model.dispatcher.admit(Math.max(bytes, limits.announcedBytes)));
@@ -46,12 +46,12 @@ export async function answerUnrouted(
       return;
     }
     const found = search.read(piece);
-    if (found !== null) enter(found);
+    if (found !== null) joinQueue(found);
   });
   const opened = plan.open === undefined ? null : await plan.open(context, body);
   if (!mayCall && !backend.keys.allows(opened?.key)) throw new ServeError('SERVE_UNAUTHORIZED');
   const target = search.end();
-  enter(target);
+  joinQueue(target);
 
   const { model } = target;
   const routes = model.routes ?? (await awaitRoutes(context, model, limitMs));

@@ -1,4 +1,4 @@
-/** What a call waits for that came before the app was loaded. */
+/** Waits for the app's routes when a call arrives before any worker has loaded the app. */
 import { ServeError } from '../../../protocol/errors.js';
 import type { Routes } from '../../models/app-description.js';
 import type { Model } from '../../models/model.js';
@@ -6,8 +6,8 @@ import { onceClosed } from '../socket/request-facts.js';
 import type { RequestContext } from '../request/request-context.js';
 
 /**
- * For a call that has a place, and only while no worker has loaded the app: the routes as soon as one has. Waits no
- * longer than a call may wait in the queue, or `limitMs` if the client has set one.
+ * Resolves with the routes once a worker has loaded the app. Waits at most as long as a call may wait in the queue, or
+ * `limitMs` if that is shorter: the client's own limit. The call has its place in the queue already.
  * @throws SERVE_CANCELLED if the client leaves, SERVE_QUEUE_TIMEOUT, SERVE_DEADLINE, SERVE_NOT_READY, SERVE_SHUTTING_DOWN
  */
 export async function awaitRoutes(

@@ -1,4 +1,4 @@
-/** What a dialect says of a call, before anything is read of its body. `answer-call.ts` follows it. */
+/** The plan of a call, which a dialect makes before any of the body is read. `answer-call.ts` follows it. */
 import type { ServeError } from '../../../protocol/errors.js';
 import type { Format } from '../../../protocol/wire/messages.js';
 import type { JobCall } from '../../dispatch/job.js';
@@ -8,54 +8,54 @@ import type { Model } from '../../models/model.js';
 import type { Body } from '../socket/body-memory.js';
 import type { RequestContext } from '../request/request-context.js';
 
-/** Who is called. */
+/** The model and route that a call is for. */
 export interface Target {
   readonly model: Model;
-  /** Path of the app's route, or how it is chosen. It need not be known yet: the call waits until the app is loaded. */
+  /** Path of the app's route, or a function that chooses it once the app is loaded. */
   readonly route: string | ChooseRoute;
 }
 
-/** A target whose route is named: that of a WebSocket is. */
+/** A target whose route is given by its path, as for every WebSocket. */
 export interface NamedTarget extends Target {
   readonly route: string;
 }
 
-/** Chooses the path of one of the routes that an app has. May throw a ServeError. */
+/** Chooses one of the app's routes and returns its path. May throw a ServeError. */
 export type ChooseRoute = (routes: Routes) => string;
 
 /**
- * Finds the target in the beginning of the body, and is asked again as more of it arrives. With `isLast` (the body is
- * whole, or MAX_PREFIX_BYTES of it are there) it must decide. May throw a ServeError.
+ * Finds the target in the beginning of the body. Called again as more arrives; with `isLast` (the body is complete, or
+ * MAX_PREFIX_BYTES have arrived) it must decide. May throw a ServeError.
  */
 export type FindTarget = (prefix: Buffer, isLast: boolean) => Target | 'more';
 
-/** A name that chooses a model stands in the first so many bytes of a body. */
+/** The model's name must be within this many bytes of the start of a body. */
 export const MAX_PREFIX_BYTES = 64 * 1024;
 
 export interface CallPlan {
   readonly target: Target | FindTarget;
-  /** How the worker is to read the body. A `websocket` has no body, and its target is known at once, by name. */
+  /** Format in which the worker reads the body. A `websocket` has no body, and its target is a `NamedTarget`. */
   readonly format: Format;
-  /** What path and query say besides the route, for the app; text is a query string already. */
+  /** Parameters of the path and the query, for the app; a string is already encoded as a query string. */
   readonly params?: Readonly<Record<string, string>> | string;
   /** The client reads JSON only if it is pure ASCII. */
   readonly asciiJson?: boolean;
-  /** What the client is told if the app has no such route. */
+  /** The error if the app has no such route; SERVE_NOT_FOUND by default. */
   readonly noRoute?: ServeError;
   /**
-   * Takes the model's input out of a body that wraps it; without it the whole body is the input. The call outlives its
-   * client then, and the client sets no deadline for it.
+   * Extracts the model's input from a body that wraps it; if absent, the whole body is the input. Such a call outlives its
+   * client's connection, and the client cannot set a deadline for it.
    */
   readonly open?: (context: RequestContext, body: Body) => Promise<OpenedBody>;
 }
 
-/** What stood in a body that wraps the model's input. */
+/** The contents of a body that wraps the model's input. */
 export interface OpenedBody {
   readonly input: Buffer;
-  /** How the worker sees the input described, in place of what the request says of its body. */
+  /** Headers that describe the input to the worker, instead of the request's own. */
   readonly described: Pick<JobCall, 'contentType' | 'accept' | 'headers'>;
   /** The key, if the body has one. */
   readonly key: string | null;
-  /** Answers the client, now or later; the call has been submitted, and may have failed at once. */
+  /** Answers the client, now or later. The call has been submitted, and may have failed already. */
   answerKept(context: RequestContext, kept: KeptJob): void;
 }

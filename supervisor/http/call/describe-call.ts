@@ -1,4 +1,4 @@
-/** Describes the call that a request makes of a worker: everything but its body. */
+/** Builds the call frame's fields for a request: everything that the worker gets except the body. */
 import { joinHeaderLines } from '../../../protocol/text/header-lines.js';
 import type { JobCall } from '../../dispatch/job.js';
 import { codingsOf } from '../socket/decode-body.js';
@@ -37,7 +37,7 @@ export function describeCall(
   };
 }
 
-/** The worker gets the body decoded: what speaks of it as it was sent would mislead the app. */
+/** Leaves out the headers that describe the encoded body, because the worker gets the body decoded. */
 function withoutCoding(rawHeaders: readonly string[]): string[] {
   return rawHeaders.filter((_, i) => !OF_CODING.has((rawHeaders[i - (i % 2)] as string).toLowerCase()));
 }

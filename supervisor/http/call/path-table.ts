@@ -1,7 +1,7 @@
 /**
- * The paths of a dialect. A pattern has names in braces: `/jobs/{id}` takes one segment, `/models/{name}/{rest*}` takes
- * all that is left, slashes and the empty rest included. A path without names is found at once, before any pattern;
- * patterns are matched by Koa's router, in their order.
+ * Maps the paths of a dialect to values. A pattern has parameters in braces: `{id}` in `/jobs/{id}` matches one segment,
+ * `{rest*}` in `/models/{name}/{rest*}` matches the rest of the path, which may be empty or contain slashes. Paths without
+ * parameters take precedence over patterns, which Koa's router tries in order.
  */
 import Router, { type Layer } from '@koa/router';
 
@@ -11,7 +11,7 @@ export interface Found<Value> {
 }
 
 export class PathTable<Value> {
-  /** The paths as they are declared. */
+  /** The paths and patterns as declared. */
   readonly paths: readonly string[];
   readonly #literal = new Map<string, Found<Value>>();
   readonly #router = new Router({ strict: true, sensitive: true });
@@ -30,7 +30,7 @@ export class PathTable<Value> {
     }
   }
 
-  /** `path` is the named one: its segments are decoded, and are not decoded again. Null if it is none of these. */
+  /** `path` is already decoded. Null if nothing matches. */
   find(path: string): Found<Value> | null {
     const literal = this.#literal.get(path);
     if (literal !== undefined) return literal;
@@ -41,10 +41,10 @@ export class PathTable<Value> {
   }
 }
 
-/** The methods are the dialect's to look at: for the router they are all this one. */
+/** The router needs a method, so every path is registered and looked up with this one; dialects check the method. */
 const METHOD = 'GET';
 
-/** The router tries a path with and without what is left, and so has a name for each of the two. */
+/** `{*rest}` is in the router's parameter list twice, once for a path without the rest: the value that is there counts. */
 function paramsOf(layer: Layer, path: string): Record<string, string> {
   const params: Record<string, string> = {};
   for (const [i, text] of (layer.captures(path) as (string | undefined)[]).entries()) {
@@ -54,7 +54,7 @@ function paramsOf(layer: Layer, path: string): Record<string, string> {
   return params;
 }
 
-/** The pattern in the router's words: `:name`, and `{*name}` for what is left; what means something to it is escaped. */
+/** Translates a pattern to the router's syntax: `:name`, `{*name}` for the rest; special characters are escaped. */
 function routerPath(pattern: string): string {
   return pattern.replace(/\{(\w+)(\*?)\}|[:*?+!()[\]\\]/g, (text, name?: string, star?: string) => {
     if (name === undefined) return `\\${text}`;

@@ -1,4 +1,4 @@
-/** Posts what a route answers to the address in its `resultWebhook`; for a background route, its failures too. */
+/** Posts a route's answers to the address in its `resultWebhook`; for a background route, its failures too. */
 import { joinPieces } from '../../../protocol/wire/body-assembler.js';
 import type { Route } from '../../../protocol/wire/messages.js';
 import type { Job } from '../../dispatch/job.js';
@@ -9,8 +9,8 @@ import { newWebhookId } from '../../webhooks/webhook.js';
 import type { Webhooks } from '../../webhooks/webhooks.js';
 
 /**
- * Posts the job's answer to the route's webhook, if it has one and the answer is JSON and a success, or if nobody else
- * will tell it. No caller waits for it.
+ * Posts the job's answer to the route's webhook, if it has one and the answer is JSON. An answer that is not a success is
+ * posted for background routes only, whose caller does not see it. No caller waits for the webhook.
  */
 export function postResult(webhooks: Webhooks, { webhook: url, kind }: Route, job: Job): void {
   if (url === '') return;
@@ -21,7 +21,7 @@ export function postResult(webhooks: Webhooks, { webhook: url, kind }: Route, jo
   };
 }
 
-/** Nobody else would tell the one who waits for the webhook. */
+/** Posts the error of a job that fails, because its webhook is the only place where a result is expected. */
 export function postFailure(webhooks: Webhooks, { webhook: url }: Route, kept: KeptJob): void {
   if (url === '') return;
   kept.onceEnded(() => {

@@ -1,4 +1,4 @@
-/** Finds the route of a call, checks that the request fits it before its body is read, and then that the body does. */
+/** Finds the route of a call and checks that the request's headers and then its body are what the route takes. */
 import type { IncomingMessage } from 'node:http';
 import { joinPieces } from '../../../protocol/wire/body-assembler.js';
 import { ServeError } from '../../../protocol/errors.js';
@@ -45,24 +45,24 @@ export function fittingRoute(
   const route = routes.get(typeof wanted === 'string' ? wanted : wanted(routes));
   if (route === undefined) throw plan.noRoute ?? new ServeError('SERVE_NOT_FOUND');
   if (route.kind === 'websocket') throw new ServeError('SERVE_UPGRADE_REQUIRED');
-  const isFit = plan.open !== undefined || route.input === 'any';
-  if (isFit || isJson(request.headers['content-type'])) return route;
+  const takesAnyType = plan.open !== undefined || route.input === 'any';
+  if (takesAnyType || isJson(request.headers['content-type'])) return route;
   // Potassium answers 400, not 415, and a Banana client hides a 415 and its body.
   throw new ServeError(
     'SERVE_BAD_REQUEST',
-    'This route takes JSON: send Content-Type: application/json. Its app can take other bodies with `raw`, `forms` or `text`.',
+    'This route takes JSON: send Content-Type: application/json. The app can accept other bodies by setting `raw`, `forms` or `text`.',
   );
 }
 
-/** A body of this size is read in 3 ms (bench/top-level-fields.ts). */
+/** Scanning a body of this size takes 3 ms (bench/top-level-fields.ts). */
 const MAX_SCANNED_BYTES = 1024 * 1024;
 
-/** @throws SERVE_BAD_BODY */
+/** Checks the body of a JSON route: not empty, and valid JSON if the route is a background one. @throws SERVE_BAD_BODY */
 export function checkBody(route: Route, { pieces, bytes }: Body): void {
   if (route.input === 'any') return;
   if (bytes === 0) throw new ServeError('SERVE_BAD_BODY', 'This route takes JSON, and the body is empty.');
-  // The caller of a background route is gone before a worker reads the body. A large one is left to the worker all the
-  // same, which fails the job: nobody else may wait while the front reads it.
+  // A background call is answered before a worker reads the body, so only the front can refuse it. A large body is left to
+  // the worker, which fails the job: scanning it here would delay other clients.
   if (route.kind === 'background' && bytes <= MAX_SCANNED_BYTES) checkJson(joinPieces(pieces));
 }
 
@@ -71,11 +71,11 @@ function checkJson(body: Buffer): void {
   if (scan.is !== 'malformed') return;
   throw new ServeError(
     'SERVE_BAD_BODY',
-    `The body is not valid JSON: it breaks off or goes wrong at byte ${scan.at}.`,
+    `The body is not valid JSON: it ends early or has an error at byte ${scan.at}.`,
   );
 }
 
-/** Whether a content type is JSON, by its name or by its suffix. */
+/** Whether a content type is JSON: `application/json`, or `application/` with the suffix `+json`. */
 export function isJson(contentType = ''): boolean {
   return (
     contentType === 'application/json' ||

@@ -1,6 +1,6 @@
 /**
- * Turns a call whose body has arrived into a job. The answer returns by way of the dispatcher, a worker and the reply
- * sink. A job that outlives its client is kept, and its client is answered as soon as the job is on record.
+ * Makes a job of a call whose body has arrived, and gives it to the dispatcher. A worker's answer comes back through the
+ * reply sink. A job that outlives its client is recorded first, and its client is answered once that is done.
  */
 import type { Admission } from '../../dispatch/arrivals.js';
 import { Job, NOWHERE } from '../../dispatch/job.js';
@@ -14,7 +14,7 @@ import { ReplySink } from '../answer/reply-sink.js';
 import { postFailure, postResult } from './result-webhook.js';
 import { checkBody, type RoutedCall } from './route-check.js';
 
-/** A call that only needs a worker. */
+/** A call that is ready to be run by a worker. */
 export interface ArrivedCall {
   readonly routed: RoutedCall;
   readonly body: Body;
@@ -24,8 +24,8 @@ export interface ArrivedCall {
 }
 
 /**
- * Submits the call as a job, whose sink answers the client. Only a call that outlives its client returns a promise, since
- * it is put on record first; that rejects with the error that the call is refused with. @throws SERVE_BAD_BODY
+ * Submits the call as a job whose sink answers the client. Returns a promise only for a call that outlives its client, which
+ * is recorded first; it rejects with the error that refuses the call. @throws SERVE_BAD_BODY
  */
 export function submitCall(
   context: RequestContext,
@@ -62,7 +62,7 @@ function submitOwned(
   if (!job.settled) postResult(backend.webhooks, route, job);
 }
 
-/** Answers that the job has started; `GET /_k/jobs/:id` and the route's webhook give its result. */
+/** Answers that the job has started; its result is at `GET /_k/jobs/:id` and goes to the route's webhook. */
 async function submitBackground(
   context: RequestContext,
   plan: CallPlan,
@@ -80,7 +80,7 @@ async function submitBackground(
   answerStarted(context, kept);
 }
 
-/** For a body that wraps the input: the dialect answers its client, now or when the job ends. */
+/** Submits a call whose body wraps the input; its dialect answers the client, now or when the job ends. */
 async function submitOpened(
   context: RequestContext,
   plan: CallPlan,

@@ -1,8 +1,8 @@
-/** Asks a plan for its target while a body arrives. */
+/** Looks for the target of a call in its body while the body arrives. */
 import { JoinedPieces } from '../../memory/joined-pieces.js';
 import { MAX_PREFIX_BYTES, type CallPlan, type Target } from './call-plan.js';
 
-/** It is asked again once twice as much is there, so that a body in chunks of one byte costs no more than others. */
+/** The search is repeated only when the prefix has doubled, so that a body in chunks of one byte costs no more. */
 const FIRST_LOOK_BYTES = 1024;
 
 export class TargetSearch {
@@ -16,7 +16,7 @@ export class TargetSearch {
     if (typeof target !== 'function') this.#target = target;
   }
 
-  /** The target if it is known by now. Throws what the plan refuses the call with. */
+  /** Adds a piece; returns the target if it is known now, else null. Throws the plan's refusal. */
   read(piece: Buffer): Target | null {
     if (this.#target !== null) return this.#target;
     this.keep(piece);
@@ -26,13 +26,13 @@ export class TargetSearch {
     return this.#target;
   }
 
-  /** Keeps a piece without a look at it: nobody who may not call is told what there is. */
+  /** Adds a piece without searching, so that a client without a valid key does not learn which models exist. */
   keep(piece: Buffer): void {
     const room = MAX_PREFIX_BYTES - this.#prefix.bytes;
     if (room > 0) this.#prefix.add(piece.length <= room ? piece : piece.subarray(0, room));
   }
 
-  /** The body has ended. */
+  /** Returns the target of a body that has ended. Throws the plan's refusal. */
   end(): Target {
     if (this.#target === null) this.#look(true);
     return this.#target as unknown as Target;

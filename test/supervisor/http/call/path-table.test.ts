@@ -1,4 +1,4 @@
-/** Which pattern a path is, and what stands at its names. */
+/** PathTable finds the pattern that a path matches, and its parameters. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PathTable } from '../../../../supervisor/http/call/path-table.js';
@@ -24,13 +24,13 @@ for (const [path, pattern, params] of [
   ['/v1/models/m:predict', '/v1/models/{name}:predict', { name: 'm' }],
   ['/a.b/1', '/a.b/{id}', { id: '1' }],
 ] as const) {
-  test(`${JSON.stringify(path)} is ${pattern}`, () => {
+  test(`${JSON.stringify(path)} matches ${pattern}`, () => {
     const found = table.find(path);
     assert.deepEqual({ value: found?.value, params: { ...found?.params } }, { value: pattern, params });
   });
 }
 
 for (const path of ['', '/x', '/x/', '/x/a/b', '/models/m', '/models//r', '/axb/1', 'x/all', '/X/all'])
-  test(`${JSON.stringify(path)} is none`, () => assert.equal(table.find(path), null));
+  test(`${JSON.stringify(path)} matches no pattern`, () => assert.equal(table.find(path), null));
 
-test('a table names its paths as they are declared', () => assert.deepEqual(table.paths, PATTERNS));
+test('a table lists its paths as declared', () => assert.deepEqual(table.paths, PATTERNS));

@@ -9,12 +9,12 @@ const route = (input: RouteInput): Route => ({ path: '/', kind: 'handler', input
 const withType = (type?: string): IncomingMessage =>
   ({ headers: type === undefined ? {} : { 'content-type': type } }) as IncomingMessage;
 
-/** Asks for `/` of an app that has this route. */
-function ask(there: Route, type?: string): Route {
-  return fittingRoute(new Map([[there.path, there]]), '/', withType(type));
+/** Finds the route for a request to `/` of an app that has one route. */
+function ask(only: Route, type?: string): Route {
+  return fittingRoute(new Map([[only.path, only]]), '/', withType(type));
 }
 
-test('a path that is no route is 404, whatever is sent', () => {
+test('a path that is not a route is 404, whatever is sent', () => {
   const elsewhere = { ...route('any'), path: '/elsewhere' };
   assert.throws(() => ask(elsewhere, 'application/json'), { code: 'SERVE_NOT_FOUND' });
   assert.throws(() => ask(elsewhere), { code: 'SERVE_NOT_FOUND' });
@@ -49,7 +49,7 @@ for (const type of [
   'multipart/form-data; boundary=json',
   'image/application/json',
 ]) {
-  test(`${type ?? 'no type'} on a JSON route is a bad request, on a raw one it is none`, () => {
+  test(`${type ?? 'no type'} is a bad request on a JSON route, and accepted on a raw one`, () => {
     assert.throws(() => ask(route('json'), type), { code: 'SERVE_BAD_REQUEST' });
     assert.equal(ask(route('any'), type).input, 'any');
   });
@@ -60,13 +60,13 @@ const body = (...parts: string[]): Body => {
   return { pieces, bytes: Buffer.concat(pieces).length, release: () => {} };
 };
 
-test('an empty body is a mistake on a JSON route only', () => {
+test('an empty body is refused on a JSON route only', () => {
   assert.throws(() => checkBody(route('json'), body()), { code: 'SERVE_BAD_BODY' });
   checkBody(route('json'), body('1'));
   checkBody(route('any'), body());
 });
 
-test('broken JSON is a mistake before a worker sees it only where no caller waits for one', () => {
+test('the front refuses broken JSON on background routes only; on others the worker does', () => {
   const background = { ...route('json'), kind: 'background' } as const;
   checkBody(route('json'), body('{"a"', ':}'));
   assert.throws(() => checkBody(background, body('{"a"', ':}')), { code: 'SERVE_BAD_BODY' });

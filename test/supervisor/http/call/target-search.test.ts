@@ -1,4 +1,4 @@
-/** When a plan is asked for its target while a body arrives. */
+/** TargetSearch asks the plan for its target as the body arrives: at which sizes, and how often. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -10,14 +10,14 @@ import { TargetSearch } from '../../../../supervisor/http/call/target-search.js'
 
 const TARGET = { model: {}, route: '/' } as unknown as Target;
 
-/** Finds the target once so many bytes are there, and notes how it was asked. */
-function findsAt(bytes: number): { find: FindTarget; asked: [bytes: number, isLast: boolean][] } {
-  const asked: [number, boolean][] = [];
+/** Finds the target once this many bytes have arrived, and records each search. */
+function findsAt(bytes: number): { find: FindTarget; searches: [bytes: number, isLast: boolean][] } {
+  const searches: [number, boolean][] = [];
   const find: FindTarget = (prefix, isLast) => {
-    asked.push([prefix.length, isLast]);
+    searches.push([prefix.length, isLast]);
     return prefix.length >= bytes || isLast ? TARGET : 'more';
   };
-  return { find, asked };
+  return { find, searches };
 }
 
 test('a target that is known needs no bytes', () => {
@@ -25,38 +25,38 @@ test('a target that is known needs no bytes', () => {
   assert.equal(new TargetSearch(TARGET).end(), TARGET);
 });
 
-test('a body in chunks of one byte is looked at each time it has doubled, and never again once found', () => {
-  const { find, asked } = findsAt(3000);
+test('a body in chunks of one byte is searched each time it has doubled, until the target is found', () => {
+  const { find, searches } = findsAt(3000);
   const search = new TargetSearch(find);
   let found: Target | null = null;
   for (let i = 0; i < 10_000; i += 1) found = search.read(Buffer.alloc(1));
   assert.equal(found, TARGET);
   assert.deepEqual(
-    asked.map(([bytes]) => bytes),
+    searches.map(([bytes]) => bytes),
     [1, 1024, 2048, 4096],
   );
   assert.equal(search.end(), TARGET);
 });
 
-test('the end of the body is the last time', () => {
-  const { find, asked } = findsAt(Infinity);
+test('the last search is at the end of the body', () => {
+  const { find, searches } = findsAt(Infinity);
   const search = new TargetSearch(find);
   assert.equal(search.read(Buffer.alloc(10)), null);
   assert.equal(search.end(), TARGET);
-  assert.deepEqual(asked, [
+  assert.deepEqual(searches, [
     [10, false],
     [10, true],
   ]);
 });
 
-test('of a large body only the bounded prefix is looked at', () => {
-  const { find, asked } = findsAt(Infinity);
+test('only a bounded prefix of a large body is searched', () => {
+  const { find, searches } = findsAt(Infinity);
   assert.equal(new TargetSearch(find).read(Buffer.alloc(10 * MAX_PREFIX_BYTES)), TARGET);
-  assert.deepEqual(asked, [[MAX_PREFIX_BYTES, true]]);
+  assert.deepEqual(searches, [[MAX_PREFIX_BYTES, true]]);
 });
 
-test('an empty body is asked about too', () => {
-  const { find, asked } = findsAt(Infinity);
+test('an empty body is searched too', () => {
+  const { find, searches } = findsAt(Infinity);
   assert.equal(new TargetSearch(find).end(), TARGET);
-  assert.deepEqual(asked, [[0, true]]);
+  assert.deepEqual(searches, [[0, true]]);
 });

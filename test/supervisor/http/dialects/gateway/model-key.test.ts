@@ -79,7 +79,10 @@ test('with one model modelKey means nothing', async (t) => {
 test('with two models and no default one must be named', async (t) => {
   const url = await serveHandler(t, new Fakes(['a', 'b'], null));
   assert.equal(await start(url, { modelKey: 'b' }), 'b');
-  assert.match(String(await start(url, {})), /error: No model answers where none is named.* a, b/);
+  assert.match(
+    String(await start(url, {})),
+    /error: The request names no model, and no model answers on \/; .* a, b/,
+  );
 });
 
 test('the place is asked of the model as soon as it is known, and counts what has arrived', async (t) => {
