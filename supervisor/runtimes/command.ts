@@ -1,4 +1,4 @@
-/** A program of the user's own that speaks the wire, in whatever language. */
+/** Runtime of `workerCommand`: the user's own program, in any language, that speaks the wire protocol. */
 import { basename } from 'node:path';
 import type { Runtime } from './runtime.js';
 

@@ -1,4 +1,4 @@
-/** The runtimes, in the order in which they are asked. */
+/** The list of runtimes, in order of precedence, and lookups in it. */
 import { configError } from '../../protocol/errors.js';
 import { joinSources, type Sources } from '../watch/sources.js';
 import { command } from './command.js';
@@ -9,35 +9,35 @@ import { unservable } from './unservable.js';
 
 const RUNTIMES: readonly Runtime[] = [command, node, python, unservable];
 
-/** Extensions of files that can be served, the likelier ones first. */
+/** Extensions of files that can be served, in order of preference. */
 export const APP_EXTENSIONS: readonly string[] = RUNTIMES.flatMap(({ extensions }) => extensions);
 
-/** What a person, or a manifest, may say that runs a model. */
+/** Names of runtimes that a query or a manifest may give. */
 export const RUNTIME_NAMES: readonly string[] = RUNTIMES.flatMap(({ names }) => names);
 
-/** What counts in a folder that is watched: an app may have parts in the language of another runtime. */
+/** Sources of all runtimes, for watching: an app may have parts in another runtime's language. */
 export const APP_SOURCES: Sources = joinSources(RUNTIMES.flatMap(({ sources }) => sources ?? []));
 
-/** What a manifest says where no file tells what runs the model: what Multi Model Server's archiver takes. */
+/** Default runtime name in a manifest, as in Multi Model Server's archiver. */
 export const USUAL_RUNTIME_NAME = 'python';
 
-/** Whether a file or folder of this name is left behind by running an app: no archive needs it. */
+/** Whether a file or folder of this name is only a product of running an app, which no archive needs. */
 export function isLeftover(name: string): boolean {
   return RUNTIMES.some(({ leftovers }) => leftovers.some((leftover) => leftover.test(name)));
 }
 
-/** All of them; where somebody says what runs a model, those of that runtime come first. */
+/** All app extensions, those of the named runtime first. */
 export function extensionsFor(runtimeName: string): readonly string[] {
   const first = RUNTIMES.find(({ names }) => names.includes(runtimeName))?.extensions ?? [];
   return [...new Set([...first, ...APP_EXTENSIONS])];
 }
 
-/** What a manifest says that runs files of this extension; null if nothing here does. */
+/** Name of the runtime of files with this extension; null if there is none. */
 export function runtimeNameOf(extension: string): string | null {
   return RUNTIMES.find(({ extensions }) => extensions.includes(extension))?.names[0] ?? null;
 }
 
-/** How workers of this app are started. @throws SERVE_CONFIG if none can be, with cause and cure */
+/** Returns the program that starts workers of this app. @throws SERVE_CONFIG with cause and remedy if there is none */
 export async function prepareProgram(
   spec: AppSpec,
   setting: AppSetting,
@@ -46,5 +46,5 @@ export async function prepareProgram(
   const runtime = runtimes.find((candidate) => candidate.claims(spec));
   if (runtime !== undefined) return await runtime.prepare(spec, setting);
   const extensions = runtimes.flatMap(({ extensions }) => extensions);
-  throw configError(`${spec.app}: nothing here runs such a file; an app is one of ${extensions.join(' ')}.`);
+  throw configError(`${spec.app}: no runtime runs such a file; an app is one of ${extensions.join(' ')}.`);
 }

@@ -1,83 +1,83 @@
-/** What turns an app into the program of its workers. One file or folder per runtime; `index.ts` is the list. */
+/** The interface of a runtime, which turns an app into the program of its workers. Each runtime has a file or folder; `index.ts` is the list. */
 import type { ResolvedModelOptions } from '../options/resolve.js';
 import type { Sources } from '../watch/sources.js';
 
-/** Where a custom service stands: handlers that take batches of items, as Multi Model Server calls them. */
+/** Location of a custom service: Multi Model Server's handlers, which take batches of items. */
 export interface ServiceSource {
-  /** Name of a function or a class in the file; empty: found by rule. */
+  /** Name of a function or a class in the file; empty if it is found by rule. */
   readonly handler: string;
-  /** Absolute path of the folder that the model's files are in. */
+  /** Absolute path of the folder with the model's files. */
   readonly modelDir: string;
 }
 
-/** An app, as somebody asks for it. */
+/** Specification of an app to serve. */
 export interface AppSpec {
   readonly name: string;
   readonly version: string;
-  /** Absolute path; what it means to the worker is up to a program of the user's own. */
+  /** Absolute path; a `workerCommand` may interpret it in its own way. */
   readonly app: string;
-  /** Which app of that file; empty: the one that it exports. */
+  /** Name of the app in its file; empty for the exported one. */
   readonly appPlace: string;
-  /** Null: what the file exports says what it is. */
+  /** Null if the exports of the file decide what it is. */
   readonly service: ServiceSource | null;
-  /** Program and arguments of a worker in another language, which speaks the wire (docs/wire.md); null: found by the file. */
+  /** Program and arguments of a worker that speaks the wire protocol (docs/wire.md); null if the file decides the runtime. */
   readonly workerCommand: readonly string[] | null;
 }
 
-/** Where an app is asked for, and by whom: what a runtime may have to choose by. */
+/** Circumstances of an app, which a runtime may need for its choice. */
 export interface AppSetting {
   /** The operator's options. */
   readonly resolved: ResolvedModelOptions;
-  /** Absolute path of the folder that the server was started in; relative paths begin there. */
+  /** Absolute path of the folder where the server was started, the base of relative paths. */
   readonly startFolder: string;
-  /** The app came in an archive: what lies beside it is not its operator's. */
+  /** The app comes from an archive: files beside it are not the operator's. */
   readonly isUnpacked: boolean;
-  /** What its workers inherit of the server's environment. */
+  /** Environment variables that its workers inherit from the server. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** The server is not wanted any more, before it has started. */
+  /** Cancels the start of the server. */
   readonly stop?: AbortSignal | undefined;
 }
 
-/** How a worker of the app is started: a process that speaks the wire. */
+/** Program that starts a worker of the app: a process that speaks the wire protocol. */
 export interface WorkerProgram {
   /** Program and arguments. */
   readonly command: readonly string[];
-  /** Variables beside those of the server; those of its device come on top. */
+  /** Variables in addition to those of the server; those of the device take precedence. */
   readonly env: Readonly<Record<string, string>>;
-  /** Folder that it starts in; null: the server's. */
+  /** Working directory; null for the server's. */
   readonly cwd: string | null;
-  /** Name for people. */
+  /** Name in logs. */
   readonly label: string;
-  /** What runs the app, where that was looked for; null: there was nothing to choose. */
+  /** The interpreter that was found; null if there was nothing to choose. */
   readonly interpreter: { readonly path: string; readonly version: string } | null;
-  /** Variables that say how many threads libraries start: the worker's share of the cores, unless the operator sets them. */
+  /** Variables for the thread counts of libraries, set to the worker's share of the cores unless the operator sets them. */
   readonly threadVariables: readonly string[];
-  /** Folders, and files whose folders hold what the app is made of, for `--watch`; empty: not known. */
+  /** For `--watch`: folders, and files whose folders contain the app; empty if unknown. */
   readonly watches: readonly string[];
-  /** The files of `watches` are all that the app is made of: others beside them are others'. */
+  /** The app consists only of the files of `watches` and what they load; other files beside them do not belong to it. */
   readonly isSingleFile?: boolean;
-  /** What its author writes so that an app takes batches. */
+  /** Instruction for authors to make an app take batches. */
   readonly batchCure: string;
-  /** A sentence on where a worker hung that was not ready in time, by what it has left behind its note (docs/wire.md). */
+  /** Describes in a sentence where a worker hung that was not ready in time, from the text after its note (docs/wire.md). */
   readonly stuckAt?: (left: string) => string;
-  /** What the operator should know of the choice, said once. */
+  /** Warnings about the choice, logged once. */
   readonly warnings: readonly string[];
 }
 
 export interface Runtime {
-  /** What people and manifests call it; none if it is asked for by other means. The first one is its own. */
+  /** Names in queries and manifests, the canonical one first; empty if it is not chosen by name. */
   readonly names: readonly string[];
-  /** Extensions of the files that are its apps, the likelier ones first; none if it is asked for by other means. */
+  /** Extensions of its apps, in order of preference; empty if it is not chosen by extension. */
   readonly extensions: readonly string[];
-  /** What counts in a folder that is watched; null: not known. */
+  /** Source files to watch; null if unknown. */
   readonly sources: Sources | null;
-  /** Names of files and folders that running such an app leaves behind, and that no archive needs. */
+  /** Names of files and folders that running such an app creates, which no archive needs. */
   readonly leftovers: readonly RegExp[];
-  /** Whether it runs this app. The first of the list that does is the one. */
+  /** Whether it runs this app. The first of the list that does is used. */
   claims(spec: AppSpec): boolean;
   /**
    * Called once for each new spec of a model, before its workers.
-   * @throws SERVE_CONFIG with file, cause and cure, and the reason of `stop`
+   * @throws SERVE_CONFIG with file, cause and remedy, or the reason of `stop`
    */
   prepare(spec: AppSpec, setting: AppSetting): Promise<WorkerProgram>;
 }

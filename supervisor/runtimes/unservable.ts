@@ -1,6 +1,6 @@
 /**
- * Models of a store that are no app of any kind: models may be registered before they can be served, and the worker says
- * what is wrong with what is found, or is missing, in their place.
+ * Runtime of models of a store that no other runtime can serve: models may be registered before they can be served, and the
+ * worker reports what is wrong or missing.
  */
 import { node } from './node/node.js';
 import type { Runtime } from './runtime.js';

@@ -1,9 +1,9 @@
 /**
- * Watches the folder of an app, or a file and what it loads, and tells, once per burst of changes, which of its files hold something else.
+ * Watches the folder of an app, or a file and the files that it loads, and reports changed files once per burst of changes.
  *
- * 1. Any news from the system starts a burst; editors save in several steps, and a checkout writes hundreds of files.
- * 2. When it is quiet again, the tree is read (`file-tree.ts`) and compared with what was read before.
- * The system says when to look, the reading what has changed: news that is lost, doubled or late does no harm.
+ * 1. Any event of the system starts a burst; editors save in several steps, and a checkout writes hundreds of files.
+ * 2. After a pause without events, reads the tree (`file-tree.ts`) and compares it with the previous reading.
+ * Events only trigger a reading, so lost, repeated or late events do no harm.
  */
 import { realpathSync, statSync, watch, type FSWatcher } from 'node:fs';
 import { basename, dirname } from 'node:path';
@@ -13,29 +13,29 @@ import type { Sources } from './sources.js';
 export interface AppFilesListener {
   /** Paths below the app's folder, at least one. */
   onChange(files: readonly string[]): void;
-  /** Some changes will not be seen; said once. */
+  /** Some changes will not be noticed; called once. */
   onProblem(problem: string): void;
 }
 
-/** Longer than editors, formatters and compilers pause within a save; too short for a person to notice. */
+/** Longer than the pauses of editors, formatters and compilers within a save; too short for a person to notice. */
 const QUIET_MS = 100;
 
-/** Somebody may write all the time. */
+/** Limit for a program that writes all the time. */
 const MAX_BURST_MS = 1000;
 
-/** Linux has no watch over a whole tree: Node's own takes one for every file, and leaves out nothing. */
+/** Linux cannot watch a whole tree: Node's recursive watch would need one watch per file and could not skip folders. */
 const ONE_WATCH_FOR_ALL = process.platform !== 'linux';
 
 type State =
   | { readonly name: 'still' }
   | { readonly name: 'burst'; readonly sinceMs: number; readonly timer: NodeJS.Timeout }
-  /** `isStale`: news came while the tree was being read. */
+  /** `isStale`: an event came while the tree was read. */
   | { readonly name: 'reading'; readonly isStale: boolean }
   | { readonly name: 'closed' };
 
 export class AppFiles {
   readonly #folder: string;
-  /** Name of the file that counts, with what it loads by relative paths; null: all of the folder count. */
+  /** Name of the single file that counts, with the files that it loads; null if the whole folder counts. */
   readonly #only: string | null;
   readonly #sources: Sources;
   readonly #listener: AppFilesListener;
@@ -44,7 +44,7 @@ export class AppFiles {
   #watchers: FSWatcher[] = [];
   #hasProblem = false;
 
-  /** `app`: path of its folder, or of a file in it, which exists. `isAlone`: only that file counts, and what it loads. */
+  /** `app`: existing path of the app's folder, or of a file in it. `isAlone`: only that file and the files that it loads count. */
   constructor(app: string, sources: Sources, listener: AppFilesListener, isAlone = false) {
     const path = realpathSync(app);
     const isFolder = statSync(path).isDirectory();
@@ -54,20 +54,20 @@ export class AppFiles {
     this.#listener = listener;
   }
 
-  /** Resolves once the files are known; what changes from then on is told. */
+  /** Resolves once the files are known; later changes are reported. */
   async open(): Promise<void> {
     await this.#read();
   }
 
-  /** Nothing is told from now on. */
+  /** Stops all reports. */
   close(): void {
     if (this.#state.name === 'burst') clearTimeout(this.#state.timer);
     this.#state = { name: 'closed' };
     closeAll(this.#watchers);
   }
 
-  #onNews(event: string, path: string | null): void {
-    // An entry that is made, moved or removed may be a folder, whatever its name.
+  #onEvent(event: string, path: string | null): void {
+    // A created, moved or removed entry may be a folder with any name.
     if (path !== null && isIgnored(path, this.#sources)) return;
     if (path !== null && event === 'change' && !isAppFile(path, this.#sources)) return;
     if (this.#state.name === 'reading') this.#state = { name: 'reading', isStale: true };
@@ -91,7 +91,7 @@ export class AppFiles {
     this.#listener.onChange(files);
   }
 
-  /** Watches every folder anew: one that was removed and made again has the same path and is another. */
+  /** Reads the tree and watches every folder anew, because a folder may have been replaced by another at the same path. */
   async #read(): Promise<void> {
     this.#state = { name: 'reading', isStale: false };
     const watchersBefore = this.#watchers;
@@ -124,20 +124,20 @@ export class AppFiles {
     const isAbove = folder !== this.#folder && isWithin(this.#folder, folder);
     try {
       const watcher = watch(folder, { recursive: ONE_WATCH_FOR_ALL }, (event, path) => {
-        // A folder tells of its own end by its own name; one above is watched for the return of the app's.
+        // The removal of a folder is an event with its own name; a parent is watched for the return of the app's folder.
         const isAnyName = isAbove || path === basename(folder);
-        this.#onNews(event, isAnyName ? null : path);
+        this.#onEvent(event, isAnyName ? null : path);
       });
-      watcher.on('error', (error) => this.#tellProblem(error));
+      watcher.on('error', (error) => this.#reportProblem(error));
       this.#watchers.push(watcher);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') this.#tellProblem(error);
-      // The app's own folder is gone: whoever makes it again does so in the one above.
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') this.#reportProblem(error);
+      // The app's folder does not exist: watches its parent, where it will be created again.
       else if (isWithin(this.#folder, folder)) this.#watch(dirname(folder));
     }
   }
 
-  #tellProblem(error: unknown): void {
+  #reportProblem(error: unknown): void {
     if (this.#hasProblem) return;
     this.#hasProblem = true;
     const { message } = error as Error;

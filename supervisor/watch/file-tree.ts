@@ -1,7 +1,6 @@
 /**
- * Reads the code and JSON files below a folder, and tells in which of them two such readings differ.
- * Told apart by content: a save that changes nothing is no change, and an app that writes the same file whenever it
- * starts does not start itself again.
+ * Reads the code and JSON files below a folder, and compares two such readings by content: a save without a change does
+ * not count, and an app that writes the same file at every start does not restart itself.
  */
 import { hash } from 'node:crypto';
 import type { Stats } from 'node:fs';
@@ -11,24 +10,24 @@ import type { Sources } from './sources.js';
 
 interface FileMark {
   readonly bytes: number;
-  /** Every write moves it, also one that sets the time of modification back. */
+  /** ctime, which changes with every write, even if the program resets mtime. */
   readonly statusChangedAtMs: number;
   readonly content: string;
 }
 
-/** Files by their path below the folder. */
+/** Files by their path relative to the folder. */
 export type FileTree = ReadonlyMap<string, FileMark>;
 
-/** Labels, settings and the like: every app may read them. */
+/** Labels, settings and the like, which every app may read. */
 const DATA_EXTENSION = '.json';
 
-/** The server's own options, which are read at its start only. */
+/** The server's own options, which are read only at its start. */
 const OPTIONS_FILE = 'banana.json';
 
-/** Larger ones are data: reading them at every start and change would take longer than it may. */
+/** Larger files are data: reading them at every start and change would take too long. */
 const MAX_HASHED_BYTES = 1024 * 1024;
 
-/** Whether nothing at or below this path, taken from the folder on, counts. */
+/** Whether this path, relative to the folder, and everything below it is ignored. */
 export function isIgnored(path: string, { foldersOfOthers }: Sources): boolean {
   return path
     .split(sep)
@@ -44,8 +43,8 @@ function isCode(name: string, { extensions }: Sources): boolean {
 }
 
 /**
- * Reads the tree; what seems untouched since `before` is not read again. `onFolder` is called for every folder before
- * it is read, so that what changes from then on can be noticed. What vanishes meanwhile is left out.
+ * Reads the tree; files with the same size and ctime as in `before` are not read again. `onFolder` is called for every
+ * folder before it is read, so that later changes can be noticed. Files that disappear meanwhile are left out.
  */
 export async function readTree(
   root: string,
@@ -72,7 +71,7 @@ export async function readTree(
   return tree;
 }
 
-/** As `readTree`, of one file in a folder and of what it loads by relative paths, which may lie above the folder. */
+/** As `readTree`, for one file in a folder and the files that it loads, which may be above the folder. */
 export async function readFileAlone(
   root: string,
   name: string,
@@ -97,22 +96,22 @@ export async function readFileAlone(
   return tree;
 }
 
-/** How a path begins that leads out of the folder. */
+/** Start of a path that leaves the folder. */
 const ABOVE = /^(?:\.\.[/\\])+/;
 
-/** Empty where it is so large that it is data, which loads nothing. */
+/** Text of a file; empty for a large file, which is data and loads nothing. */
 async function textOf(file: string, { bytes }: FileMark): Promise<string> {
   return bytes <= MAX_HASHED_BYTES ? readFile(file, 'utf8').catch(() => '') : '';
 }
 
-/** Changed, new and removed files, in order. */
+/** Sorted paths of changed, new and removed files. */
 export function changedFiles(before: FileTree, after: FileTree): string[] {
   const paths = new Set([...before.keys(), ...after.keys()]);
   return [...paths].filter((path) => before.get(path)?.content !== after.get(path)?.content).sort();
 }
 
 async function markOf(file: string, before: FileMark | undefined): Promise<FileMark> {
-  const stats = await stat(file); // first: a write that comes between is seen in the next reading
+  const stats = await stat(file); // before the content, so that a write in between is noticed by the next reading
   const { size: bytes, ctimeMs: statusChangedAtMs } = stats;
   if (before?.bytes === bytes && before.statusChangedAtMs === statusChangedAtMs) return before;
   return { bytes, statusChangedAtMs, content: await contentOf(file, stats) };

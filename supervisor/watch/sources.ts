@@ -1,21 +1,21 @@
-/** What has to be known of code to watch it. Each runtime says it of its own; nothing in this room knows a language. */
+/** Facts about source files that watching needs. Each runtime provides them; this folder knows no language. */
 import { extname } from 'node:path';
 
 export interface Sources {
-  /** What people call what they are written in. */
+  /** Names of the languages, for messages. */
   readonly languages: readonly string[];
-  /** Extensions of their files. */
+  /** Extensions of source files. */
   readonly extensions: readonly string[];
-  /** Names of folders in which no app has sources of its own: packages, and what builds and tests leave behind. */
+  /** Names of folders that never contain an app's own sources: packages, and outputs of builds and tests. */
   readonly foldersOfOthers: readonly string[];
   /**
-   * Where the files may be that `text`, which is in `file`, loads: paths below the app's folder, or above it where `file`
-   * leads there, several for each, of which most are not there. Read from the text, without running it.
+   * Candidate paths of the files that `text`, the content of `file`, loads, relative to the app's folder and perhaps above
+   * it. Each import has several candidates, most of which do not exist. The text is only read, not run.
    */
   localImports(file: string, text: string): string[];
 }
 
-/** Those of an app that may have parts in every language: a file imports as its extension says. */
+/** Joins the sources of several languages; the extension of a file decides how its imports are read. */
 export function joinSources(all: readonly Sources[]): Sources {
   return {
     languages: all.flatMap(({ languages }) => languages),

@@ -1,6 +1,6 @@
 /**
- * The code of apps in JavaScript and TypeScript. A file loads what it imports, requires or names as a `new URL` by a
- * relative path: a path in a comment counts too, and one that is put together when the code runs is not seen.
+ * Finds the files that apps in JavaScript and TypeScript load: relative paths of `import`, `require` and `new URL`. Paths in
+ * comments count too; paths that are computed at run time are not found.
  */
 import { dirname, extname, join } from 'node:path';
 import type { Sources } from '../../watch/sources.js';
@@ -13,17 +13,17 @@ export const nodeSources: Sources = {
   foldersOfOthers: ['node_modules', 'dist', 'build', 'out', 'coverage'],
   localImports: (file, text) => {
     const specifiers = [...text.matchAll(RELATIVE)].map(([, , specifier = '']) => specifier);
-    return [...new Set(specifiers.flatMap((specifier) => placesOf(join(dirname(file), specifier))))];
+    return [...new Set(specifiers.flatMap((specifier) => candidatesOf(join(dirname(file), specifier))))];
   },
 };
 
 /** `from './a'`, `import './a'`, `import('./a')`, `require('./a')`, `new URL('./a', import.meta.url)` */
 const RELATIVE = /\b(?:from|import|require|URL)\s*(?:\(\s*)?(["'`])(\.{1,2}\/[^"'`\n]+)\1/g;
 
-/** What can be imported, with and without its extension. */
+/** Extensions that an import may have or omit. */
 const IMPORTED: readonly string[] = [...EXTENSIONS, '.json'];
 
-/** TypeScript is imported by the name of what it would be compiled to. */
+/** TypeScript files are imported by the name of their output. */
 const SOURCES: Readonly<Record<string, string>> = {
   '.js': '.ts',
   '.mjs': '.mts',
@@ -31,7 +31,7 @@ const SOURCES: Readonly<Record<string, string>> = {
   '.jsx': '.tsx',
 };
 
-function placesOf(path: string): string[] {
+function candidatesOf(path: string): string[] {
   const extension = extname(path);
   const source = SOURCES[extension];
   if (source !== undefined) return [path, path.slice(0, -extension.length) + source];

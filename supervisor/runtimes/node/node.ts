@@ -15,11 +15,11 @@ export const node: Runtime = {
   claims: ({ app }) => EXTENSIONS.includes(extname(app)),
   prepare: ({ app }) =>
     Promise.resolve({
-      command: [process.execPath, WORKER_ENTRY], // the app is named in the frame `start`
+      command: [process.execPath, WORKER_ENTRY], // the frame `start` names the app
       env: {},
       cwd: null,
       label: 'node',
-      interpreter: null, // the server's own
+      interpreter: null, // the server's Node
       threadVariables: [],
       watches: [app],
       batchCure: 'export `inferenceBatch`, or give a route `batch: true`',

@@ -1,4 +1,4 @@
-/** What a program says of itself when it is run as a Python interpreter: bounded in time, and asked once for each program. */
+/** Runs a program as a Python interpreter to learn its version and path, with a time limit, once per program. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
@@ -6,22 +6,22 @@ import type { Readable } from 'node:stream';
 import { killGroup } from '../../machine/kill-group.js';
 
 export interface Interpreter {
-  /** Absolute path: of the interpreter itself where the program that was found is a shim in front of it. */
+  /** Absolute path; if the program is a shim, that of the interpreter behind it. */
   readonly path: string;
   /** Such as `3.11.7`. */
   readonly version: string;
 }
 
-/** The program does not run, or is no Python. The message says why, as a clause. */
+/** The program does not run, or is not Python. The message is a clause with the reason. */
 export class NoInterpreter extends Error {}
 
-/** Shims look for versions in many places; a network may be among them. */
+/** Long, because shims search many folders, perhaps over a network. */
 const LIMIT_MS = 10_000;
 
-/** Of what it prints. A program that is no Python may print without end. */
+/** Limit of the output: a program that is not Python may print without end. */
 const MOST_CHARS = 100_000;
 
-/** In the words of every Python there is. Without `site`, it takes a fraction of the time. */
+/** Runs on every version of Python. `-S` skips `site`, which takes most of the time. */
 const ARGS = [
   '-S',
   '-c',
@@ -34,11 +34,11 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface AskingLimits {
   readonly limitMs?: number;
-  /** Nobody wants the answer any more. */
+  /** Cancels the question. */
   readonly stop?: AbortSignal | undefined;
 }
 
-/** The same answer for the same program, as long as nobody writes to it. Rejects with NoInterpreter, or the reason of `stop`. */
+/** Answers are cached until the program's file changes. Rejects with NoInterpreter, or the reason of `stop`. */
 export function askInterpreter(
   program: string,
   env: Environment,
@@ -49,11 +49,11 @@ export function askInterpreter(
   if (known !== undefined) return known;
   const answer = ask(program, env, limitMs, stop);
   asked.set(key, answer);
-  answer.catch(() => asked.delete(key)); // whoever has mended it may ask again
+  answer.catch(() => asked.delete(key)); // failures are not cached
   return answer;
 }
 
-/** Another once somebody has written to the program; empty where it cannot be looked at, which running it tells better. */
+/** Changes when the program's file changes; empty if it cannot be read, which running it reports better. */
 function stateOf(program: string): string {
   try {
     const { mtimeMs, ino } = statSync(program);
@@ -74,13 +74,13 @@ async function ask(
   const over = AbortSignal.any([late, stop ?? late]);
   const { code, signal, stdout, stderr } = await run(program, env, over).catch((cause: unknown) => {
     stop?.throwIfAborted();
-    const problem = late.aborted ? `did not say its version in ${limitMs} ms` : problemOf(cause as Error);
+    const problem = late.aborted ? `did not report its version in ${limitMs} ms` : problemOf(cause as Error);
     throw new NoInterpreter(problem, { cause });
   });
   const end = signal === null ? `it ended with exit code ${code}` : `it was ended by ${signal}`;
-  if (code !== 0) throw new NoInterpreter(`does not run: ${lastWords(stderr) || end}`);
+  if (code !== 0) throw new NoInterpreter(`does not run: ${errorLine(stderr) || end}`);
   const [version = '', path = ''] = stdout.split('\n');
-  if (!/^\d+\.\d+\.\d+$/.test(version)) throw new NoInterpreter('is no Python');
+  if (!/^\d+\.\d+\.\d+$/.test(version)) throw new NoInterpreter('is not Python');
   return { path: path === '' ? program : path, version };
 }
 
@@ -92,13 +92,13 @@ interface Ended {
 }
 
 /**
- * In a process group of its own: `over` ends what a shim has started, too, and waits for no process that cannot be killed.
- * Rejects if it cannot be run, or then.
+ * Runs the program in its own process group, so that `over` also ends processes that a shim has started; it does not wait
+ * for a process that cannot be killed. Rejects if the program cannot be run, or when `over` aborts.
  */
 async function run(program: string, env: Environment, over: AbortSignal): Promise<Ended> {
   const child = spawn(program, ARGS, { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
-  const closed = once(child, 'close', { signal: over }); // at once: an error that nobody hears would end the server
-  // Where no descriptor is free the child has no streams.
+  const closed = once(child, 'close', { signal: over }); // before any await: an unhandled 'error' event would end the server
+  // Without a free file descriptor the child has no streams.
   const streams = [child.stdout, child.stderr] as readonly (Readable | undefined)[];
   const [stdout, stderr] = streams.map(beginOf) as [() => string, () => string];
   try {
@@ -107,7 +107,7 @@ async function run(program: string, env: Environment, over: AbortSignal): Promis
   } finally {
     if (over.aborted) {
       if (child.pid !== undefined) killGroup(child.pid, 'SIGKILL');
-      for (const stream of streams) stream?.destroy(); // another process may have it
+      for (const stream of streams) stream?.destroy(); // another process may keep it open
       child.unref();
     }
   }
@@ -123,14 +123,14 @@ function beginOf(stream: Readable | undefined): () => string {
 }
 
 function problemOf({ code, message }: NodeJS.ErrnoException): string {
-  if (code === 'ENOENT') return 'cannot be run: it, or what it is a link to, is not there';
-  if (code === 'ELOOP') return 'cannot be run: it is a link that leads back to itself';
-  if (code === 'EACCES') return 'cannot be run: it is no program that this user may run';
+  if (code === 'ENOENT') return 'cannot be run: it, or the target of its link, does not exist';
+  if (code === 'ELOOP') return 'cannot be run: it is a link to itself';
+  if (code === 'EACCES') return 'cannot be run: this user may not execute it';
   return `does not run: ${message}`;
 }
 
-/** The last line that names an error: a Python whose library is missing (PYTHONHOME) tells its stack behind that. */
-function lastWords(stderr: string): string {
+/** The last line with an error's name, else the last line: without its library (PYTHONHOME), Python prints a stack after the error. */
+function errorLine(stderr: string): string {
   const lines = stderr.trim().split('\n');
   return (lines.findLast((line) => /^\w+Error\b/.test(line)) ?? lines.at(-1) ?? '').trim();
 }

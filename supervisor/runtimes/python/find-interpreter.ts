@@ -1,18 +1,18 @@
-/** Which interpreter runs an app: the first that is there (`places.ts`), if it runs and is new enough. */
+/** Finds the interpreter of an app: the first existing one (`places.ts`), which must run and be new enough. */
 import { configError } from '../../../protocol/errors.js';
 import { askInterpreter, NoInterpreter, type Interpreter } from './ask-interpreter.js';
 import { interpreterPlaces, type InterpreterPlace, type InterpreterWish } from './places.js';
 
-/** The oldest that the worker runs on. */
+/** The oldest version that the worker supports. */
 const LEAST = [3, 8] as const;
 const LEAST_TEXT = LEAST.join('.');
 
 export interface FoundInterpreter extends Interpreter {
-  /** What was there and did not count, and why. */
+  /** Environments that exist but were not used, with reasons. */
   readonly warnings: readonly string[];
 }
 
-/** `app`: for errors. @throws SERVE_CONFIG in one line that lists what was tried, and the reason of `stop` */
+/** `app`: for errors. @throws SERVE_CONFIG with one line that lists all attempts, or the reason of `stop` */
 export async function findInterpreter(app: string, wish: InterpreterWish): Promise<FoundInterpreter> {
   const { env, stop } = wish;
   const tried: InterpreterPlace[] = [];
@@ -38,7 +38,7 @@ function isNewEnough(version: string): boolean {
   return major > LEAST[0] || (major === LEAST[0] && minor >= LEAST[1]);
 }
 
-/** The path that was found as well, where the place does not say it. */
+/** The place, with the path that was found there. */
 function textOf({ program, text }: InterpreterPlace): string {
   return program === null || text.startsWith(program) ? text : `${program} (${text})`;
 }

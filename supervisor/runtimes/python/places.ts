@@ -1,9 +1,9 @@
 /**
- * Where the interpreter of an app may be, the likelier place first: what the operator names, the active environment, an
- * environment beside the app, the search path. The first program that is there is the one.
+ * Places where the interpreter of an app may be, in order of precedence: the operator's choice, the active environment, an
+ * environment beside the app, PATH. The first existing program is used.
  *
- * An environment beside the app runs whatever its maker put there, so it counts only where nobody but this user, or root,
- * can have made it.
+ * An environment beside the app runs any code that its creator put there, so it counts only if nobody but this user or root
+ * can have created it.
  */
 import {
   accessSync,
@@ -17,34 +17,34 @@ import {
 } from 'node:fs';
 import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
 
-/** What the interpreter is chosen by. */
+/** Inputs of the choice of the interpreter. */
 export interface InterpreterWish {
-  /** As the operator names it: a path, or a name in the search path; null: found. */
+  /** The operator's choice: a path, or a name in PATH; null if it is to be found. */
   readonly given: string | null;
-  /** Where that was written. */
+  /** Source of `given`, for errors. */
   readonly givenAt: string;
   /** Absolute path. */
   readonly appFolder: string;
-  /** Absolute path of the folder that the server was started in. */
+  /** Absolute path of the folder where the server was started. */
   readonly startFolder: string;
-  /** What lies beside the app is its operator's. */
+  /** Files beside the app are the operator's, so environments there may be used. */
   readonly mayUseNearby: boolean;
-  /** As workers will have it. */
+  /** Environment variables of the workers. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Nobody waits for it any more. */
+  /** Cancels the search. */
   readonly stop?: AbortSignal | undefined;
 }
 
 export interface InterpreterPlace {
-  /** Absolute path of the program; null: nothing is there. */
+  /** Absolute path of the program; null if there is none. */
   readonly program: string | null;
-  /** The place, for people. */
+  /** Description of the place, for messages. */
   readonly text: string;
-  /** What is there, or is said to be, and does not count, and why. */
+  /** An environment that exists or is named but is not used, with the reason. */
   readonly warning?: string;
 }
 
-/** One after another, so that nothing is looked at that does not count. */
+/** A generator, so that later places are not examined once one is found. */
 export function* interpreterPlaces(wish: InterpreterWish): Generator<InterpreterPlace> {
   const { given, givenAt, startFolder, env } = wish;
   if (given !== null) {
@@ -57,7 +57,7 @@ export function* interpreterPlaces(wish: InterpreterWish): Generator<Interpreter
     if (folder === '') continue;
     const path = join(resolve(folder), 'bin/python');
     const program = existing(path);
-    const warning = `${variable} names ${folder}, which has no bin/python: another interpreter is taken`;
+    const warning = `${variable} names ${folder}, which has no bin/python: another interpreter is used`;
     yield { program, text: `${path} (${variable})`, ...(program === null && { warning }) };
   }
   if (wish.mayUseNearby) yield* nearbyPlaces(wish);
@@ -67,7 +67,7 @@ export function* interpreterPlaces(wish: InterpreterWish): Generator<Interpreter
 
 const ENVIRONMENTS = ['.venv', 'venv'];
 
-/** The nearest folder that has one decides; one that is not trusted is passed by, and said. */
+/** Environments in the folders from the app upwards, the nearest first; untrusted ones are skipped with a warning. */
 function* nearbyPlaces({ appFolder, startFolder }: InterpreterWish): Generator<InterpreterPlace> {
   for (const folder of foldersUpwards(appFolder, startFolder)) {
     for (const environment of ENVIRONMENTS) {
@@ -76,13 +76,13 @@ function* nearbyPlaces({ appFolder, startFolder }: InterpreterWish): Generator<I
       if (program === null) continue;
       const stranger = [folder, ...partsThatRun(path)].find((each) => !isOwn(statSync(each)));
       if (stranger === undefined) yield { program, text: program };
-      else yield passedBy(path, stranger);
+      else yield untrusted(path, stranger);
     }
   }
   yield { program: null, text: `.venv and venv in ${appFolder} and above` };
 }
 
-/** What of an environment decides which code runs, as far as it is there: folders, settings and the interpreter. */
+/** Existing parts of an environment that decide which code runs: folders, settings and the interpreter. */
 function partsThatRun(environment: string): string[] {
   const libraries = ['lib', 'lib64'].map((name) => join(environment, name));
   const versions = libraries.flatMap(foldersOfVersions);
@@ -99,7 +99,7 @@ function partsThatRun(environment: string): string[] {
   return parts.filter((path) => existsSync(path));
 }
 
-/** Such as `lib/python3.11` and `lib/pypy3.10`; none if `library` is no folder. */
+/** Folders such as `lib/python3.11` and `lib/pypy3.10`; empty if `library` is not a folder. */
 function foldersOfVersions(library: string): string[] {
   try {
     const names = readdirSync(library).filter((name) => /^(?:python|pypy)/.test(name));
@@ -109,15 +109,15 @@ function foldersOfVersions(library: string): string[] {
   }
 }
 
-/** The interpreter's file. One that lies elsewhere is the machine's: who made the environment has chosen it. */
+/** The interpreter's file if it is inside the environment; elsewhere it belongs to the machine. */
 function interpreterWithin(environment: string): string[] {
   const program = realpathOf(join(environment, 'bin/python'));
   return program.startsWith(`${realpathOf(environment)}/`) ? [program] : [];
 }
 
-function passedBy(environment: string, stranger: string): InterpreterPlace {
-  const why = `others may write to ${stranger}`;
-  const cure = 'Make it yours alone, or name its interpreter with --python';
+function untrusted(environment: string, stranger: string): InterpreterPlace {
+  const why = `other users may write to ${stranger}`;
+  const cure = 'Remove their write permission, or name its interpreter with --python';
   return {
     program: null,
     text: `${environment} (${why})`,
@@ -125,7 +125,7 @@ function passedBy(environment: string, stranger: string): InterpreterPlace {
   };
 }
 
-/** From the app's folder up to the start folder or the root of the repository, whichever is higher; else just the first. */
+/** Folders from the app's up to the start folder or the root of the repository, whichever is higher; else only the app's. */
 export function foldersUpwards(appFolder: string, startFolder: string): string[] {
   const folders: string[] = [];
   for (let folder = appFolder; !folders.includes(folder); folder = dirname(folder)) folders.push(folder);
@@ -134,8 +134,8 @@ export function foldersUpwards(appFolder: string, startFolder: string): string[]
 }
 
 /**
- * Nobody but this user and root can have written there. A group counts as others, unless it bears the number of the user,
- * as systems give it that make a group for each: another may have members, also where it is the user's first.
+ * Whether only this user and root can have written there. Groups count as other users, except a group with the number of
+ * the user, which is a private group: any other group may have members, even the user's primary one.
  */
 export function isOwn({ uid, gid, mode }: Pick<Stats, 'uid' | 'gid' | 'mode'>): boolean {
   const isOwner = uid === 0 || uid === process.getuid?.();
@@ -144,7 +144,7 @@ export function isOwn({ uid, gid, mode }: Pick<Stats, 'uid' | 'gid' | 'mode'>): 
   return isOwner && !isWritable;
 }
 
-/** A link that leads nowhere is there, too: an environment that is broken is said, and not passed by. */
+/** Returns `path` if it exists, even as a broken link: a broken environment is reported, not skipped. */
 function existing(path: string): string | null {
   try {
     lstatSync(path);
@@ -154,7 +154,7 @@ function existing(path: string): string | null {
   }
 }
 
-/** The path itself where it leads nowhere. */
+/** The path itself if it is a broken link. */
 function realpathOf(path: string): string {
   try {
     return realpathSync(path);

@@ -1,4 +1,4 @@
-/** Apps in Python: an interpreter of the user's, with our own worker, which needs nothing but the standard library. */
+/** Runtime of apps in Python: the user's interpreter with our worker, which needs only the standard library. */
 import { dirname, extname } from 'node:path';
 import { OPTIONS } from '../../options/table.js';
 import type { Runtime } from '../runtime.js';
@@ -25,7 +25,7 @@ export const python: Runtime = {
       ...setting,
     });
     return {
-      command: [path, WORKER_ENTRY], // the app is named in the frame `start`
+      command: [path, WORKER_ENTRY], // the frame `start` names the app
       env: { PYTHONUNBUFFERED: '1' },
       cwd: null,
       label: 'python',

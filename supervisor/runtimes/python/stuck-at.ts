@@ -1,12 +1,13 @@
-/** Where a Python worker hung when its start was over, by what the watchdog of Python's `faulthandler` left of it. */
+/** Describes where a Python worker hung during its start, from the stacks that Python's `faulthandler` wrote. */
 import { PYTHON_PATH } from './python-path.js';
 
-/** Python's own modules, and packages that were installed: neither is the app's. */
+/** Files of Python and of installed packages, as opposed to the app's. */
 const INSTALLED = /\/lib(64)?\/python3[^/]*\/|^</;
 const FRAME = /^ {2}File "(.*)", line (\d+) in (.*)$/gm;
 
 /**
- * A sentence; empty if nothing was left. `left`: threads, the main one last, and their frames, the innermost first, as
+ * Returns a sentence; empty if there are no stacks. `left`: threads, the main one last, with their frames, the innermost
+ * first, as in
  *
  *     Thread 0x00007f12 (most recent call first):
  *       File "/app/app.py", line 3 in init

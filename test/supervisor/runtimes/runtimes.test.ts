@@ -35,7 +35,7 @@ for (const extension of APP_EXTENSIONS.filter((one) => one !== '.py')) {
   });
 }
 
-test("a program of the user's own is run as it is, whatever the app is called; what to watch is not known", async () => {
+test("a user's own program is run unchanged for any app, and nothing is watched", async () => {
   for (const app of ['', 'model.bin', '/apps/app.ts']) {
     const { command, label, watches } = await prepareProgram(
       { ...SPEC, app, workerCommand: ['/usr/bin/python3', 'worker.py'] },
@@ -45,15 +45,15 @@ test("a program of the user's own is run as it is, whatever the app is called; w
   }
 });
 
-test('a file that no runtime claims is refused, with those that can be served', async () => {
+test('a file that no runtime claims is refused with the known extensions', async () => {
   await assert.rejects(prepareProgram({ ...SPEC, app: '/apps/model.pkl' }, SETTING), {
     code: 'SERVE_CONFIG',
     message:
-      '/apps/model.pkl: nothing here runs such a file; an app is one of .ts .mts .cts .js .mjs .cjs .py.',
+      '/apps/model.pkl: no runtime runs such a file; an app is one of .ts .mts .cts .js .mjs .cjs .py.',
   });
 });
 
-test('the first runtime of the list that claims an app prepares it; what it throws is what is told', async () => {
+test('the first runtime of the list that claims an app prepares it, and its error is passed on', async () => {
   const program = {
     command: ['sh'],
     env: {},
@@ -79,7 +79,7 @@ test('the first runtime of the list that claims an app prepares it; what it thro
   await assert.rejects(prepareProgram({ ...SPEC, app: '/no.sh' }, SETTING, [shell, never]), /no shell/);
 });
 
-test('a name of a runtime puts the extensions of its files first', () => {
+test('extensionsFor lists the extensions of the named runtime first', () => {
   assert.deepEqual(extensionsFor('python3').slice(0, 2), ['.py', '.ts']);
   assert.deepEqual(extensionsFor('node'), APP_EXTENSIONS);
   assert.deepEqual(

@@ -10,7 +10,7 @@ const LIMIT = { timeout: 60_000 };
 
 interface Watched {
   readonly files: AppFiles;
-  /** Burst by burst. */
+  /** Changed files of each burst. */
   readonly told: (readonly string[])[];
   untilTold(file: string): Promise<void>;
 }
@@ -45,7 +45,7 @@ function untilNoWatches(): Promise<void> {
   );
 }
 
-test('a burst is told once, with every file that changed', LIMIT, async (t) => {
+test('a burst is reported once, with every changed file', LIMIT, async (t) => {
   const app = editedApp(t, { 'app.ts': '1', 'lib/a.ts': '1', 'lib/b.ts': '1' });
   const { told, untilTold } = await watched(t, app);
   app.save('lib/b.ts', '2');
@@ -56,7 +56,7 @@ test('a burst is told once, with every file that changed', LIMIT, async (t) => {
   assert.deepEqual(told, [['app.ts', 'lib/b.ts']]);
 });
 
-test('a folder may be named instead of a file in it', LIMIT, async (t) => {
+test('the app may be a folder instead of a file in it', LIMIT, async (t) => {
   const app = editedApp(t, { 'model/src/service.ts': '1', 'model/labels.json': '1', 'other.ts': '1' });
   const { told, untilTold } = await watched(t, app, 'model');
   app.save('other.ts', '2');
@@ -65,7 +65,7 @@ test('a folder may be named instead of a file in it', LIMIT, async (t) => {
   assert.deepEqual(told, [['labels.json']]);
 });
 
-test('of a file that is alone, nothing beside it counts, and its return does', LIMIT, async (t) => {
+test('of a single file, nothing beside it counts, and its return does', LIMIT, async (t) => {
   const app = editedApp(t, { 'one.ts': '1', 'two.ts': '1', 'lib/three.ts': '1' });
   const one = await watched(t, app, 'one.ts', true);
   const two = await watched(t, app, 'two.ts', true);
@@ -84,31 +84,27 @@ test('of a file that is alone, nothing beside it counts, and its return does', L
   );
 });
 
-test(
-  'a file that is alone is watched with what it loads, however deep, also what comes later',
-  LIMIT,
-  async (t) => {
-    const app = editedApp(t, {
-      'store/one.ts': 'import "./lib/a.js";',
-      'store/lib/a.ts': 'export * from "../../shared/b"; require("./later.json");',
-      'store/lib/other.ts': '1',
-      'shared/b/index.mts': '1',
-    });
-    const { told, untilTold } = await watched(t, app, 'store/one.ts', true);
-    app.save('store/lib/other.ts', '2');
-    app.save('shared/b/index.mts', '2');
-    await untilTold('../shared/b/index.mts');
-    app.save('store/lib/later.json', '{}');
-    await untilTold('lib/later.json');
-    app.save('store/one.ts', 'import "./lib/other";');
-    await untilTold('one.ts');
-    app.save('store/lib/other.ts', '3');
-    await untilTold('lib/other.ts');
-    assert.deepEqual(told.slice(0, 2), [['../shared/b/index.mts'], ['lib/later.json']]);
-  },
-);
+test('a single file is watched with all files that it loads, even later ones', LIMIT, async (t) => {
+  const app = editedApp(t, {
+    'store/one.ts': 'import "./lib/a.js";',
+    'store/lib/a.ts': 'export * from "../../shared/b"; require("./later.json");',
+    'store/lib/other.ts': '1',
+    'shared/b/index.mts': '1',
+  });
+  const { told, untilTold } = await watched(t, app, 'store/one.ts', true);
+  app.save('store/lib/other.ts', '2');
+  app.save('shared/b/index.mts', '2');
+  await untilTold('../shared/b/index.mts');
+  app.save('store/lib/later.json', '{}');
+  await untilTold('lib/later.json');
+  app.save('store/one.ts', 'import "./lib/other";');
+  await untilTold('one.ts');
+  app.save('store/lib/other.ts', '3');
+  await untilTold('lib/other.ts');
+  assert.deepEqual(told.slice(0, 2), [['../shared/b/index.mts'], ['lib/later.json']]);
+});
 
-test('a change that is undone within the burst is none', LIMIT, async (t) => {
+test('a change that is undone within the burst is not reported', LIMIT, async (t) => {
   const app = editedApp(t, { 'app.ts': '1', 'last.ts': '1' });
   const { told, untilTold } = await watched(t, app);
   app.save('app.ts', '2');
@@ -118,7 +114,7 @@ test('a change that is undone within the burst is none', LIMIT, async (t) => {
   assert.deepEqual(told, [['last.ts']]);
 });
 
-test('changes are told even while a program never stops writing', LIMIT, async (t) => {
+test('changes are reported even while a program never stops writing', LIMIT, async (t) => {
   const app = editedApp(t, { 'app.ts': '0' });
   const { told } = await watched(t, app);
   let writes = 0;
@@ -131,7 +127,7 @@ test('changes are told even while a program never stops writing', LIMIT, async (
   );
 });
 
-test("the app's own folder, moved away and made again, is watched as before", LIMIT, async (t) => {
+test("the app's folder is still watched after it was moved away and created again", LIMIT, async (t) => {
   const app = editedApp(t, { 'dist/app.ts': '1' });
   const { told, untilTold } = await watched(t, app, 'dist/app.ts');
   renameSync(app.path('dist'), app.path('elsewhere'));
@@ -144,7 +140,7 @@ test("the app's own folder, moved away and made again, is watched as before", LI
   assert.deepEqual(told, [['app.ts'], ['app.ts'], ['other.ts']]);
 });
 
-test('an app that is a link is watched where its code is', LIMIT, async (t) => {
+test('an app that is a link is watched at its target', LIMIT, async (t) => {
   const app = editedApp(t, { 'code/app.ts': '1' });
   symlinkSync(app.path('code/app.ts'), app.path('app.ts'));
   const { untilTold } = await watched(t, app);
@@ -152,9 +148,9 @@ test('an app that is a link is watched where its code is', LIMIT, async (t) => {
   await untilTold('app.ts');
 });
 
-test('nothing is left open after the end, whenever that comes', LIMIT, async (t) => {
+test('close at any time leaves no watches', LIMIT, async (t) => {
   const app = editedApp(t, { 'app.ts': '1', 'lib/a.ts': '1' });
-  await untilNoWatches(); // those of the tests before
+  await untilNoWatches(); // of the previous tests
   const { files } = await watched(t, app);
   assert.ok(hasWatches());
   files.close();

@@ -28,7 +28,7 @@ test('code and JSON at any depth belong to an app', async (t) => {
   assert.deepEqual(await namesOf(t, files), [...files].sort());
 });
 
-test('packages, outputs, dot files and data do not', async (t) => {
+test('packages, outputs, dot files and data do not belong to an app', async (t) => {
   const others = [
     'node_modules/a/index.js',
     'lib/node_modules/a/index.js',
@@ -58,7 +58,7 @@ test('a path belongs to the app only if every folder on it does', () => {
   assert.equal(isAppFile('lib/a.png', APP_SOURCES), false);
 });
 
-test('changed, new and removed files are told apart from those that were only saved', async (t) => {
+test('changed, new and removed files are reported, files that were only saved are not', async (t) => {
   const app = editedApp(t, { 'same.ts': '1', 'changed.ts': '1', 'removed.ts': '1', 'lib/moved.ts': '1' });
   const before = await read(app);
   app.save('same.ts', '1');
@@ -72,7 +72,7 @@ test('changed, new and removed files are told apart from those that were only sa
   assert.deepEqual(changedFiles(after, await read(app, after)), []);
 });
 
-test('a write that keeps size and time is seen', async (t) => {
+test('a write that keeps size and mtime is noticed', async (t) => {
   const app = editedApp(t, { 'app.ts': '1' });
   utimesSync(app.path('app.ts'), new Date(0), new Date(0));
   const before = await read(app);
@@ -81,7 +81,7 @@ test('a write that keeps size and time is seen', async (t) => {
   assert.deepEqual(changedFiles(before, await read(app, before)), ['app.ts']);
 });
 
-test('a large file is data: its size and time count, and it is not read', async (t) => {
+test('a large file is compared by size and mtime, and not read', async (t) => {
   const large = 'x'.repeat(1024 * 1024 + 1);
   const app = editedApp(t, { 'large.json': large });
   const before = await read(app);
@@ -90,7 +90,7 @@ test('a large file is data: its size and time count, and it is not read', async 
   assert.deepEqual(changedFiles(before, await read(app, before)), ['large.json']);
 });
 
-test('a folder is told before it is read, and what is no longer there is left out', async (t) => {
+test('a folder is reported before it is read, and files that disappear are left out', async (t) => {
   const app = editedApp(t, { 'app.ts': '1', 'lib/a.ts': '1', 'node_modules/b.ts': '1' });
   const folders: string[] = [];
   const tree = await readTree(app.folder, APP_SOURCES, NOTHING, (folder) => {
@@ -101,7 +101,7 @@ test('a folder is told before it is read, and what is no longer there is left ou
   assert.deepEqual([...tree.keys()], ['app.ts']);
 });
 
-test('a link to a file is that file; one to a folder is not followed, wherever it leads', async (t) => {
+test('a link to a file is read as the file; a link to a folder is not followed', async (t) => {
   const app = editedApp(t, { 'lib/a.ts': '1' });
   symlinkSync(app.path('lib/a.ts'), app.path('link.ts'));
   symlinkSync(app.folder, app.path('lib/round'));

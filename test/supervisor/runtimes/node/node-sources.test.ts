@@ -17,7 +17,7 @@ for (const [what, text, path] of [
   ['a folder', `import './a'`, 'src/a/index.js'],
   ['a name with a dot', `import './a.b'`, 'src/a.b.ts'],
 ] as const) {
-  test(`${what} is seen`, () => {
+  test(`${what} is found`, () => {
     assert.ok(
       nodeSources.localImports('src/app.ts', text).includes(path),
       nodeSources.localImports('src/app.ts', text).join(),
@@ -26,11 +26,11 @@ for (const [what, text, path] of [
 }
 
 for (const text of [`import 'package'`, `import 'node:fs'`, `from('/absolute.mjs')`, `const a = './a.mjs';`])
-  test(`nothing beside the file is seen in ${text}`, () => {
+  test(`no other file is found in ${text}`, () => {
     assert.deepEqual(nodeSources.localImports('src/app.ts', text), []);
   });
 
-test('a file of very many blanks behind a word is read', () => {
+test('a file with very many blanks after a word is read in time', () => {
   const text = `from${' '.repeat(500_000)}here`;
   assert.deepEqual(
     bounded(() => nodeSources.localImports('src/app.ts', text)),

@@ -23,7 +23,7 @@ for (const [what, text, path] of [
   ['a module above it', 'from ..labels import NAMES', 'labels.py'],
   ['everything of a module', 'from labels import *', 'labels.py'],
 ] as const) {
-  test(`${what} is seen in Python`, () => {
+  test(`${what} is found in Python`, () => {
     const paths = pythonSources.localImports('src/app.py', text);
     assert.ok(paths.includes(path), paths.join());
   });
@@ -35,7 +35,7 @@ for (const text of [
   'reimport = labels',
   'x = "./labels.json"',
 ])
-  test(`nothing is seen in ${text}`, () => {
+  test(`no file is found in ${text}`, () => {
     assert.deepEqual(pythonSources.localImports('src/app.py', text), []);
   });
 
@@ -47,6 +47,6 @@ for (const [what, text] of [
   ['imports that do not end', 'from a import (\n'.repeat(MANY / 2)],
   ['comments within an import that does not end', `from a import (${'# (a)\n'.repeat(MANY)}`],
 ] as const)
-  test(`a file of very many ${what} is read`, () => {
+  test(`a file with very many ${what} is read in time`, () => {
     assert.ok(Array.isArray(bounded(() => pythonSources.localImports('src/app.py', text))));
   });

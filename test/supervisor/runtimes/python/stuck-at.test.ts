@@ -25,13 +25,13 @@ for (const [what, left, told] of [
     'outside the app, in find of <frozen importlib._bootstrap>:2',
   ],
 ] as const)
-  test(`a start that hung in ${what} is told by the main thread`, () => {
+  test(`a start that hung in ${what} is described by the main thread's stack`, () => {
     const sentence = `It hung ${told}, while native code held the GIL.`;
     assert.equal(stuckAt(`${OTHERS}${MAIN}${left}${OURS}`), sentence);
     assert.equal(stuckAt(`${MAIN}${left}${OURS}`), sentence);
   });
 
-test('nothing is told of a start that left nothing', () => {
+test('stuckAt is empty without stacks', () => {
   assert.equal(stuckAt(''), '');
   assert.equal(stuckAt('Timeout (0:00:07)!\n'), '');
 });

@@ -1,4 +1,4 @@
-/** Which interpreter an app in Python gets. The interpreters are scripts that answer as one would. */
+/** The choice of the interpreter of an app in Python, with scripts that act as interpreters. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import {
@@ -22,7 +22,7 @@ import { foldersUpwards, isOwn } from '../../../../../supervisor/runtimes/python
 import type { AppSetting } from '../../../../../supervisor/runtimes/runtime.js';
 import { eventually, isAlive, ROOT } from '../../../../helpers/server.js';
 
-/** A machine in a folder: `repo/start/app/app.py`, started in `repo/start`. */
+/** A folder that stands for a machine: `repo/start/app/app.py`, started in `repo/start`. */
 class Machine {
   readonly root: string;
   readonly env: Record<string, string>;
@@ -49,7 +49,7 @@ class Machine {
     writeFileSync(this.at(path), text, { mode: 0o755 });
   }
 
-  /** `says`: the path that it calls its own; '' for none. */
+  /** `says`: the path that it reports as its own; '' for none. */
   interpreter(path: string, version: string, says = this.at(path)): void {
     this.write(path, `#!/bin/sh\necho >> ${this.at(path)}.asked\nprintf '%s\\n%s' '${version}' '${says}'\n`);
   }
@@ -94,7 +94,7 @@ class Machine {
   }
 }
 
-test('the first place that has an interpreter is taken, in the documented order', async (t) => {
+test('the first place with an interpreter is used, in the documented order', async (t) => {
   const machine = new Machine(t);
   const { env, at } = { env: machine.env, at: (path: string) => machine.at(path) };
   const places = [
@@ -120,7 +120,7 @@ test('the first place that has an interpreter is taken, in the documented order'
   assert.equal(await machine.chosen({}, 'python'), 'bin/python', 'a name is looked for in PATH');
 });
 
-test("a folder of PATH counts only by its absolute path: the start folder may be anybody's", async (t) => {
+test('relative folders of PATH are ignored, because other users may own the start folder', async (t) => {
   const machine = new Machine(t);
   machine.interpreter('start/python3', '3.12.1');
   machine.interpreter('bin/python3', '3.11.7');
@@ -129,7 +129,7 @@ test("a folder of PATH counts only by its absolute path: the start folder may be
   assert.equal(await machine.chosen(), 'bin/python3');
 });
 
-test('the worker is the one that is shipped, its output unbuffered, its threads those of its share', async (t) => {
+test('the program is the shipped worker, with unbuffered output and its share of threads', async (t) => {
   const machine = new Machine(t);
   machine.interpreter('bin/python3', '3.13.0');
   const program = await machine.choose();
@@ -140,7 +140,7 @@ test('the worker is the one that is shipped, its output unbuffered, its threads 
   assert.deepEqual(program.watches, [machine.at('repo/start/app/app.py')]);
 });
 
-test('a shim is asked once which interpreter it stands for, and that one runs', async (t) => {
+test('a shim is run once for the path of its interpreter, which is then used', async (t) => {
   const machine = new Machine(t);
   machine.interpreter('versions/3.11.7/bin/python3', '3.11.7');
   machine.interpreter('bin/python3', '3.11.7', machine.at('versions/3.11.7/bin/python3'));
@@ -149,14 +149,14 @@ test('a shim is asked once which interpreter it stands for, and that one runs', 
   assert.equal(machine.timesAsked('bin/python3'), 1);
 });
 
-test('an app of an archive gets no interpreter from beside it', async (t) => {
+test('an app of an archive gets no interpreter from the folders beside it', async (t) => {
   const machine = new Machine(t);
   machine.interpreter('repo/start/app/.venv/bin/python', '3.12.1');
   machine.interpreter('bin/python3', '3.11.7');
   assert.equal(await machine.chosen({ isUnpacked: true }), 'bin/python3');
 });
 
-test('an environment that others may write to is not run, and the operator is told', async (t) => {
+test('an environment that other users may write to is not used, with a warning', async (t) => {
   const machine = new Machine(t);
   machine.interpreter('bin/python3', '3.11.7');
   machine.interpreter('repo/start/.venv/bin/python3', '3.12.1');
@@ -174,7 +174,7 @@ test('an environment that others may write to is not run, and the operator is to
     assert.deepEqual(
       warnings.map((text) => text.replaceAll(`${machine.root}/`, '')),
       [
-        `repo/start/app/app.py: repo/start/.venv is not used, since others may write to ${open}. Make it yours alone, or name its interpreter with --python`,
+        `repo/start/app/app.py: repo/start/.venv is not used, since other users may write to ${open}. Remove their write permission, or name its interpreter with --python`,
       ],
     );
     chmodSync(machine.at(open), 0o755);
@@ -182,7 +182,7 @@ test('an environment that others may write to is not run, and the operator is to
   assert.equal(await machine.chosen(), 'repo/start/.venv/bin/python3');
 });
 
-test("the interpreter that an environment of this user leads to is the machine's, whoever may write to it", async (t) => {
+test("an interpreter outside this user's environment is trusted, whoever may write to it", async (t) => {
   const machine = new Machine(t);
   machine.interpreter('tools/python3', '3.12.1');
   chmodSync(machine.at('tools/python3'), 0o775);
@@ -191,7 +191,7 @@ test("the interpreter that an environment of this user leads to is the machine's
   assert.equal(await machine.chosen(), 'tools/python3');
 });
 
-test('a folder is trusted if it is of this user or of root, and nobody else may write to it', (t) => {
+test('a folder is trusted if this user or root owns it and no other user may write to it', (t) => {
   const [uid, gid] = [1000, 1000];
   const user = process as unknown as { getuid: () => number; getgid: () => number };
   t.mock.method(user, 'getuid', () => uid);
@@ -211,7 +211,7 @@ test('a folder is trusted if it is of this user or of root, and nobody else may 
   assert.ok(isOwn({ uid, gid: 20, mode: 0o40755 }));
 });
 
-test('environments are looked for up to the start folder or the root of the repository, and no further', (t) => {
+test('environments are searched up to the start folder or the root of the repository', (t) => {
   const machine = new Machine(t);
   const upwards = (app: string, start: string): string[] =>
     foldersUpwards(machine.at(app), machine.at(start)).map((path) => path.slice(machine.root.length + 1));
@@ -222,7 +222,7 @@ test('environments are looked for up to the start folder or the root of the repo
   assert.deepEqual(upwards('free', 'free'), ['free']);
 });
 
-test('an active environment that is gone is passed by, and the operator is told', async (t) => {
+test('a missing active environment is skipped with a warning', async (t) => {
   const machine = new Machine(t);
   machine.interpreter('bin/python3', '3.11.7');
   machine.env['VIRTUAL_ENV'] = machine.at('gone');
@@ -230,11 +230,11 @@ test('an active environment that is gone is passed by, and the operator is told'
   assert.equal(command[0], machine.at('bin/python3'));
   assert.deepEqual(
     warnings.map((text) => text.replaceAll(`${machine.root}/`, '')),
-    ['repo/start/app/app.py: VIRTUAL_ENV names gone, which has no bin/python: another interpreter is taken'],
+    ['repo/start/app/app.py: VIRTUAL_ENV names gone, which has no bin/python: another interpreter is used'],
   );
 });
 
-test('without any Python, one line lists where it was looked for', async (t) => {
+test('without any Python, one line lists the searched places', async (t) => {
   const machine = new Machine(t);
   machine.env['VIRTUAL_ENV'] = machine.at('gone');
   assert.equal(
@@ -247,7 +247,7 @@ test('without any Python, one line lists where it was looked for', async (t) => 
   );
 });
 
-test('a Python that is too old is refused with its version and what was tried before it', async (t) => {
+test('a Python that is too old is refused with its version and the earlier attempts', async (t) => {
   const machine = new Machine(t);
   machine.interpreter('bin/python', '2.7.18');
   assert.equal(
@@ -262,7 +262,7 @@ test('a Python that is too old is refused with its version and what was tried be
   assert.equal((await machine.choose()).interpreter?.version, '4.0.0', 'there is none yet, and it is newer');
 });
 
-test('a program that does not run is refused with what it said, and nothing else is taken in its place', async (t) => {
+test('a program that does not run is refused with its output, and no other is used instead', async (t) => {
   const machine = new Machine(t);
   machine.interpreter('bin/python3', '3.11.7');
   machine.write('bin/odd', '#!/bin/sh\necho first >&2; echo "odd: no version is set" >&2; exit 127\n');
@@ -276,7 +276,7 @@ test('a program that does not run is refused with what it said, and nothing else
     await machine.refusal({}, 'odd'),
     /and bin\/odd \(odd \(BANANA_PYTHON\)\) does not run: odd: no version is set\./,
   );
-  assert.match(await machine.refusal({}, 'cat'), /is no Python\./);
+  assert.match(await machine.refusal({}, 'cat'), /is not Python\./);
   assert.match(await machine.refusal({}, 'lost'), /does not run: ModuleNotFoundError: .* 'encodings'\. Name/);
   assert.match(await machine.refusal({}, 'silent'), /does not run: it ended with exit code 3\. Name another/);
   assert.match(await machine.refusal({}, 'crashes'), /does not run: it was ended by SIGSEGV\. Name another/);
@@ -284,17 +284,17 @@ test('a program that does not run is refused with what it said, and nothing else
   symlinkSync(machine.at('gone'), machine.at('repo/start/app/.venv/bin/python'));
   assert.match(
     await machine.refusal(),
-    /app\/\.venv\/bin\/python cannot be run: it, or what it is a link to, is not there\. Tried: /,
+    /app\/\.venv\/bin\/python cannot be run: it, or the target of its link, does not exist\. Tried: /,
   );
   rmSync(machine.at('repo/start/app/.venv/bin/python'));
   symlinkSync('python', machine.at('repo/start/app/.venv/bin/python'));
   assert.match(
     await machine.refusal(),
-    /app\/\.venv\/bin\/python cannot be run: it is a link that leads back to itself\. Tried: /,
+    /app\/\.venv\/bin\/python cannot be run: it is a link to itself\. Tried: /,
   );
 });
 
-test('a program that did not run is asked again: what it looks at may be mended, and it stays as it is', async (t) => {
+test('a program that failed is run again, because its configuration may have been mended', async (t) => {
   const machine = new Machine(t);
   const version = machine.at('version');
   machine.write(
@@ -306,7 +306,7 @@ test('a program that did not run is asked again: what it looks at may be mended,
   assert.equal(await machine.chosen(), 'real');
 });
 
-test('a program that does not answer is ended, and what it has started', { timeout: 60_000 }, async (t) => {
+test('a program that does not answer is ended with its child processes', { timeout: 60_000 }, async (t) => {
   const machine = new Machine(t);
   const heir = `while [ -d ${machine.root} ]; do sleep 0.1; done`; // until the end of this test
   const tell = `echo $! > ${machine.at('pid.new')}; mv ${machine.at('pid.new')} ${machine.at('pid')}`;
@@ -329,15 +329,15 @@ test('a program that does not answer is ended, and what it has started', { timeo
   );
 });
 
-test('a program that does not answer in time is refused', { timeout: 60_000 }, async (t) => {
+test('a program that does not answer in time is refused with the limit', { timeout: 60_000 }, async (t) => {
   const machine = new Machine(t);
   machine.write('bin/hangs', '#!/bin/sh\nexec sleep 1000\n');
   await assert.rejects(askInterpreter(machine.at('bin/hangs'), process.env, { limitMs: 200 }), {
-    message: 'did not say its version in 200 ms',
+    message: 'did not report its version in 200 ms',
   });
 });
 
-test('a program that prints without end is ended by that', { timeout: 60_000 }, async (t) => {
+test('a program that prints without end is ended', { timeout: 60_000 }, async (t) => {
   const machine = new Machine(t);
   machine.write('bin/prints', '#!/bin/sh\nexec yes\n');
   await assert.rejects(askInterpreter(machine.at('bin/prints'), process.env), {
@@ -345,7 +345,7 @@ test('a program that prints without end is ended by that', { timeout: 60_000 }, 
   });
 });
 
-test('a program that cannot be started for want of descriptors is refused, and ends nothing', (t) => {
+test('a program that cannot be started without free descriptors is refused, and the server goes on', (t) => {
   const machine = new Machine(t);
   machine.write(
     'asks.mjs',
