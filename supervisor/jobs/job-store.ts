@@ -1,27 +1,27 @@
-/** Where kept jobs are on record, so that whoever has an id can ask for the job, later and as often as it likes. */
+/** Records of kept jobs, so that a client with an id can ask for its job later, any number of times. */
 import type { ErrorCode } from '../../protocol/errors.js';
 import type { ReplyHead } from '../../protocol/wire/messages.js';
 import type { Job } from '../dispatch/job.js';
 
 export type KeptState = 'queued' | 'running' | 'succeeded' | 'failed' | 'lost';
 
-/** A whole answer without the headers that only its own caller could want. */
+/** A complete answer without headers that matter only to its own client. */
 export interface KeptResult {
   readonly head: ReplyHead;
   /** Null if it was too large to keep. */
   readonly body: Buffer | null;
 }
 
-/** What is known of a job from its begin. Nothing here belongs to this process: it may be written to a disk. */
+/** Record of a job. It has only data, so it may be written to a disk. */
 export interface JobRecord {
   readonly id: string;
   readonly requestId: string;
   readonly model: string;
   readonly version: string;
   readonly route: string;
-  /** Calendar times, ms since 1970: they are asked for after this process, too. */
+  /** Calendar times in ms since 1970, because they may be read after this process has ended. */
   readonly createdAt: number;
-  /** When it was first seen to run; null until then. */
+  /** Time when it was first seen running; null until then. */
   readonly begunAt: number | null;
   /** Null until it has ended. */
   readonly end: JobEnd | null;
@@ -45,18 +45,18 @@ export interface JobStore {
   /** Number of records. */
   readonly size: number;
   /**
-   * Puts a job on record, with its call and body as they would be needed to run it in another process. Resolves once
-   * it is as safe as this store makes it: only then is it run, and its client told. Rejects if it is not on record.
+   * Records a job, with its call and body, which another process would need to run it. Resolves once it is stored as safely
+   * as this store can; only then the job is run and its client answered. Rejects if it could not be recorded.
    */
   accept(record: JobRecord, job: Pick<Job, 'call' | 'pieces'>): Promise<void>;
-  /** The job runs; told once, as soon as somebody notices. */
+  /** The job runs; called once, as soon as that is noticed. */
   begun(id: string, begunAt: number): void;
-  /** The job has ended, once. The record may be forgotten from now on, the oldest first. */
+  /** The job has ended; called once. From now on the record may be dropped, the oldest first. */
   ended(id: string, end: JobEnd): void;
-  /** Null if it never was on record, or is forgotten. */
+  /** Null if the job is unknown or was dropped. */
   get(id: string): JobRecord | null;
-  /** Records of an earlier process that say nothing of their end, in the order in which they were accepted. */
+  /** Unfinished records of an earlier process, in the order of acceptance. */
   recover(): Promise<readonly JobRecord[]>;
-  /** Nothing is written any more. */
+  /** Stops all writing. */
   close(): void;
 }

@@ -1,17 +1,17 @@
-/** A job that outlives its request, as far as this process runs it or has it on record. */
+/** A job that outlives its request: running in this process, or read from its record. */
 import { totalBytes } from '../../protocol/wire/body-assembler.js';
 import { ServeError, type ErrorCode } from '../../protocol/errors.js';
 import type { ReplyHead } from '../../protocol/wire/messages.js';
 import type { Job, Sink } from '../dispatch/job.js';
 import type { JobEnd, JobRecord, KeptResult, KeptState } from './job-store.js';
 
-/** The error of a job that may have run, and whose end nobody knows. */
+/** Error codes of jobs that may have run, with unknown result. */
 const LOST: ReadonlySet<ErrorCode> = new Set(['SERVE_WORKER_LOST']);
 
 export interface KeptJobOptions {
   /** Results above this size are not kept. */
   readonly maxResultBytes: number;
-  /** Told once, when it has ended. */
+  /** Called once, when the job has ended. */
   onEnded(job: KeptJob): void;
 }
 
@@ -23,7 +23,7 @@ export class KeptJob implements Sink {
   readonly route: string;
   /** Run time as the worker measured it; 0 if the call never ran. */
   runMs = 0;
-  /** How long it waited; 0 until it has ended. */
+  /** Time in the queue; 0 until it has ended. */
   queueMs = 0;
   readonly createdAt: Date;
   endedAt: Date | null = null;
@@ -31,14 +31,14 @@ export class KeptJob implements Sink {
   result: KeptResult | null = null;
   error: ServeError | null = null;
   readonly #options: KeptJobOptions | null;
-  /** Null once it has ended: its body and headers are needed no more. */
+  /** Null once it has ended, to free its body and headers. */
   #job: Job | null;
   readonly #waiting = new Set<() => void>();
   #streamHead: ReplyHead = { status: 200, contentType: '', headers: '', phrase: '' };
   #streamed: Buffer[] = [];
   #streamedBytes = 0;
 
-  /** `job`, `options`: null for one that is only on record. */
+  /** `job` and `options` are null for a job that is read from its record. */
   constructor(
     { id, requestId, model, version, route, createdAt, end }: JobRecord,
     job: Job | null,
@@ -65,7 +65,7 @@ export class KeptJob implements Sink {
     return this.endedAt !== null;
   }
 
-  /** Calls back once the job has ended, at once if it has. Returns how to stop waiting. */
+  /** Calls back when the job has ended, at once if it has already. Returns a function that stops waiting. */
   onceEnded(callback: () => void): () => void {
     if (this.ended) {
       callback();
@@ -94,7 +94,7 @@ export class KeptJob implements Sink {
   }
 
   fail(_job: Job, error: ServeError): void {
-    // The detail is left out: it is for the log, and may be long.
+    // Without the detail, which is for the log and may be long.
     const { code, message, retryAfterS } = error;
     this.error = new ServeError(code, message, retryAfterS === undefined ? {} : { retryAfterS });
     this.#finish();
@@ -104,7 +104,7 @@ export class KeptJob implements Sink {
     return this.#options?.maxResultBytes ?? 0;
   }
 
-  /** Copies the answer, so that the memory it came in may be used again. */
+  /** Copies the answer, so that its memory may be reused. */
   #succeed(head: ReplyHead, pieces: readonly Buffer[], bytes: number): void {
     this.result = {
       head: { ...head, headers: '' },
@@ -133,7 +133,7 @@ export class KeptJob implements Sink {
   }
 }
 
-/** How a job that has ended is put on record. */
+/** The end of a job, for its record. */
 export function endOf({ state, endedAt, runMs, queueMs, result, error }: KeptJob): JobEnd {
   return {
     state: state === 'succeeded' || state === 'lost' ? state : 'failed',

@@ -1,9 +1,9 @@
 /**
- * Keeps jobs that outlive their request: background calls, and those of the gateway. Each is known by an id of the
- * server's own until some time after its end, its result included.
+ * Keeps jobs that outlive their request: background calls, and those of the gateway. Each is found by an id of the server
+ * until some time after its end, with its result.
  *
- * A store has it on record before it is run and before its client is told. While it waits and runs here, it is also an
- * object that takes the answer; after its end the store alone knows it.
+ * A store records each job before it runs and before its client is answered. While the job waits and runs, a `KeptJob`
+ * receives the answer; after the end only the store has it.
  */
 import { ServeError, describeThrown } from '../../protocol/errors.js';
 import type { Job, JobCall } from '../dispatch/job.js';
@@ -17,25 +17,25 @@ export type { KeptResult, KeptState } from './job-store.js';
 export { KeptJob } from './kept-job.js';
 
 export interface KeptJobsListener {
-  /** Told of every job, once, when it has ended. */
+  /** Called once for every job, when it has ended. */
   onEnded(job: KeptJob): void;
-  /** A call could not be put on record; the error's detail says why. */
+  /** A call could not be recorded; the error's detail has the reason. */
   onNotKept(call: JobCall, error: ServeError): void;
 }
 
-/** A store that takes longer is out of order, and clients wait for it. */
+/** Limit for the store, because clients wait for it; a slower store is broken. */
 export const ACCEPT_LIMIT_MS = 10_000;
 
-/** When a caller whose call could not be put on record may try again. */
+/** Time after which a client may retry a call that could not be recorded. */
 const RETRY_S = 5;
 
 export class KeptJobs {
   readonly #store: JobStore;
   readonly #newId: () => string;
   readonly #listener: Partial<KeptJobsListener>;
-  /** Those that have not ended. */
+  /** Jobs that have not ended. */
   readonly #running = new Map<string, KeptJob>();
-  /** Those of them that the store knows to have begun. */
+  /** Ids of running jobs whose begin is recorded. */
   readonly #begun = new Set<string>();
 
   constructor(
@@ -64,8 +64,8 @@ export class KeptJobs {
   }
 
   /**
-   * Takes over from its caller a job that nobody has submitted yet: the answer comes here. Resolves once it is on record;
-   * only then may it be submitted, and its client be told. @throws SERVE_NOT_KEPT; then it must not be run
+   * Takes over a job that is not submitted yet, and receives its answer. Resolves once the job is recorded; only then may it
+   * be submitted and its client be answered. @throws SERVE_NOT_KEPT; then it must not be run
    */
   async keep(job: Job): Promise<KeptJob> {
     const { requestId, model, version, route } = job.call;
@@ -83,7 +83,7 @@ export class KeptJobs {
     return kept;
   }
 
-  /** Ids of those that have not ended. */
+  /** Ids of jobs that have not ended. */
   unfinished(): string[] {
     return [...this.#running.keys()];
   }
@@ -92,7 +92,7 @@ export class KeptJobs {
     this.#store.close();
   }
 
-  /** Settles as `accepted` does, or rejects if that takes too long; a record that comes later is told of its end. */
+  /** Settles like `accepted`, or rejects after a limit; a job that is recorded after that is recorded as failed. */
   #inTime(accepted: Promise<void>, id: string): Promise<void> {
     return new Promise((resolve, reject) => {
       let isLate = false;
@@ -134,7 +134,7 @@ export class KeptJobs {
   }
 }
 
-/** The end of a job that is on record though its client was told that it is not: nobody may run it later. */
+/** The end of a job that was recorded after its client got an error: it must never run. */
 function neverRun(): JobEnd {
   const { code, message } = new ServeError('SERVE_NOT_KEPT');
   const error = { code, message };

@@ -1,8 +1,8 @@
 /**
- * Keeps the records of jobs in memory: they are lost with the process, and none is to be recovered.
+ * Keeps the records of jobs in memory: they are lost with the process, and `recover` returns none.
  *
- * Their number is bounded: those that have not ended are in the queue or in a worker, which bound them; of the ended,
- * the oldest go first when they are too many, too large or too old.
+ * Their number is bounded: unfinished jobs are bounded by the queue and the workers; of the ended ones, the oldest are
+ * dropped when they are too many, too large or too old.
  */
 import type { JobEnd, JobRecord, JobStore } from './job-store.js';
 
@@ -13,7 +13,7 @@ export interface KeepLimits {
   readonly maxBytes: number;
 }
 
-/** Banana's clients may take ten minutes to come back; a small server has this much memory to spare. */
+/** Banana's clients may poll for ten minutes; even a small server has this much memory. */
 export const KEEP_LIMITS: KeepLimits = { keepMs: 15 * 60_000, maxJobs: 10_000, maxBytes: 256 * 1024 * 1024 };
 
 interface Ended {
@@ -80,7 +80,7 @@ export class MemoryStore implements JobStore {
     if (record !== undefined) this.#records.set(id, { ...record, ...change });
   }
 
-  /** Sets the one timer for all: the job that ended first is the first to go. */
+  /** Sets the single timer, for the job that ended first. */
   #watch(): void {
     const [oldest] = this.#ended.values();
     if (oldest === undefined || this.#sweep !== null) return;

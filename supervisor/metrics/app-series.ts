@@ -1,7 +1,7 @@
 /**
- * What apps have measured, model by model: counters and distributions of all workers added up, over restarts too, and
- * each worker's own last value of a gauge, until it dies. A worker may be in any language: what is no metric of
- * Prometheus's is made one, or left out.
+ * Collects the metrics of apps per model: counters and histograms are summed over all workers and restarts; a gauge has the
+ * last value of each worker until it dies. Workers may be in any language: names that are not valid in Prometheus are
+ * changed, and other metrics are left out.
  */
 import { splitHeaderLines } from '../../protocol/text/header-lines.js';
 import type { Model } from '../models/model.js';
@@ -43,7 +43,7 @@ class ModelSeries {
     return true;
   }
 
-  /** A worker is gone: so are the values that only it had. */
+  /** Removes the gauges of a worker that has died. */
   dropWorker(worker: string): void {
     for (const { kind, series } of this.families.values()) {
       if (kind !== 'gauge') continue;
@@ -72,9 +72,9 @@ function add(series: Series, kind: Kind, value: number): void {
 
 export class AppSeries {
   readonly #byModel = new WeakMap<Model, ModelSeries>();
-  /** Of the names that any app has, by which another may not mean something else. */
+  /** Kind of each name that any app uses: other apps may use the name only with the same kind. */
   #kinds = new Map<string, Kind>();
-  /** So many are looked through for those of models that are gone. */
+  /** Number of names at which those of removed models are dropped. */
   #kindsLimit = LEAST_KINDS;
   readonly #complaints = new Set<string>();
   readonly #models: () => readonly Model[];
@@ -82,8 +82,8 @@ export class AppSeries {
   readonly #onProblem: (problem: string) => void;
 
   /**
-   * `models`: those that are there. `isTaken`: names that no app may have. `onProblem` is told once of each metric that is
-   * left out.
+   * `models` returns the current models. `isTaken`: whether the server uses a name. `onProblem` is called once for each
+   * metric that is left out.
    */
   constructor(
     models: () => readonly Model[],
@@ -102,15 +102,15 @@ export class AppSeries {
   }
 
   died(model: Model, { index, worker }: Slot): void {
-    if (worker === null) this.#byModel.get(model)?.dropWorker(String(index)); // else another has its place already
+    if (worker === null) this.#byModel.get(model)?.dropWorker(String(index)); // else the slot has another worker already
   }
 
-  /** Of the models that are there. */
+  /** Families of the current models. */
   families(): Family[] {
     const families = new Map<string, Family & { readonly measured: Measured[] }>();
     for (const model of this.#models()) {
       for (const [name, { kind, series }] of this.#byModel.get(model)?.families ?? []) {
-        const family = families.get(name) ?? { name, type: kind, help: 'Measured by an app.', measured: [] };
+        const family = families.get(name) ?? { name, type: kind, help: 'Reported by an app.', measured: [] };
         families.set(name, family);
         for (const { labels, value } of series.values())
           family.measured.push({ labels: labelsOf(model, labels), value });
@@ -122,25 +122,23 @@ export class AppSeries {
 
   #take(model: Model, series: ModelSeries, worker: number, metric: AppMetric): void {
     const { value } = metric;
-    if (typeof value !== 'number' || !Number.isFinite(value)) return; // an error in words stands in the log
+    if (typeof value !== 'number' || !Number.isFinite(value)) return; // an error with a text is in the log
     const name = asName(metric.name);
     const kind = KINDS[metric.kind];
     if (kind === 'counter' && value < 0) return;
     const conflict = this.#conflictOf(name, kind);
     if (conflict !== null) {
-      this.#complain(`${model.spec.name} measures ${name}, which is left out: ${conflict}`);
+      this.#complain(`the metric ${name} of ${model.spec.name} is left out: ${conflict}`);
       return;
     }
     this.#note(name, kind);
     const labels = dimensionsOf(metric);
     const own = kind === 'gauge' ? { ...labels, worker: String(worker) } : labels;
     if (!series.take(name, kind, own, value))
-      this.#complain(
-        `${model.spec.name} has more than ${MOST_NAMES} metrics; those that came later are left out`,
-      );
+      this.#complain(`${model.spec.name} has more than ${MOST_NAMES} metrics; the later ones are left out`);
   }
 
-  /** What only models had that are gone is free again, as soon as there are enough names to look through. */
+  /** Records a name. When there are `#kindsLimit` names, those of removed models are dropped. */
   #note(name: string, kind: Kind): void {
     if (this.#kinds.size >= this.#kindsLimit) {
       const families = this.#models().flatMap((model) => [...(this.#byModel.get(model)?.families ?? [])]);
@@ -150,12 +148,12 @@ export class AppSeries {
     this.#kinds.set(name, kind);
   }
 
-  /** Two metrics of one name make a scrape that nobody can read. */
+  /** Prometheus cannot parse a scrape with two metrics of the same name. */
   #conflictOf(name: string, kind: Kind): string | null {
     const known = this.#kinds.get(name);
     if (known === kind) return null;
-    if (known !== undefined) return `a ${known} has this name`;
-    if (this.#isTaken(name)) return "the server's own metrics have this name";
+    if (known !== undefined) return `a ${known} already has this name`;
+    if (this.#isTaken(name)) return 'the server has a metric of this name';
     const histogram = name.replace(/_(?:bucket|sum|count)$/, '');
     const isPart = histogram !== name && this.#kinds.get(histogram) === 'histogram';
     const hasPart = kind === 'histogram' && PARTS.some((part) => this.#kinds.has(name + part));
@@ -171,7 +169,7 @@ export class AppSeries {
 
 const PARTS = ['_bucket', '_sum', '_count'];
 
-/** Samples of a service's metrics are its last values, as they were to the users of TorchServe. */
+/** Prometheus kind of each kind of metric. Times, sizes and the like are gauges, as in TorchServe. */
 const KINDS: Readonly<Record<AppMetric['kind'], Kind>> = {
   counter: 'counter',
   gauge: 'gauge',
@@ -182,12 +180,12 @@ const KINDS: Readonly<Record<AppMetric['kind'], Kind>> = {
   histogram: 'histogram',
 };
 
-/** Labels of the server's, which are there in any case. */
+/** Labels that the server adds. */
 const OWN_LABELS: readonly string[] = ['model', 'version', 'worker', 'le', 'quantile'];
 
 /**
- * In one order, as the same labels are one series in whatever order they come. What Multi Model Server adds to every metric
- * of a service says no more than the server's own labels.
+ * Dimensions as sorted labels, so that their order does not matter. Leaves out the dimensions that Multi Model Server adds
+ * to every metric of a service, which the server's own labels contain.
  */
 function dimensionsOf({ dimensions }: AppMetric): Labels {
   const pairs = splitHeaderLines(dimensions).filter(([name]) => name !== 'ModelName' && name !== 'Level');

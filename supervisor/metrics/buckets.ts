@@ -1,6 +1,6 @@
-/** A histogram: how many values were at most each of some bounds, and their sum. Adding a value costs some comparisons. */
+/** A histogram: the number of values in each bucket, and their sum. Adding a value costs some comparisons. */
 
-/** In seconds, from 0.1 ms to 5 min: what fits a call, its wait and its run. */
+/** Bounds in seconds, from 0.1 ms to 5 min, for calls, their waits and runs. */
 export const SECONDS: readonly number[] = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50,
   100, 300,
@@ -8,7 +8,7 @@ export const SECONDS: readonly number[] = [
 
 export class Buckets {
   readonly bounds: readonly number[];
-  /** How many values stand between a bound and the one before; the last one: above all bounds. */
+  /** Number of values up to each bound and above the previous one; the last counts values above all bounds. */
   readonly counts: Float64Array;
   #sum = 0;
 
@@ -25,7 +25,7 @@ export class Buckets {
     return this.counts.reduce((sum, count) => sum + count, 0);
   }
 
-  /** `times`: how often it was measured. */
+  /** Adds `value` as if it was measured `times` times. */
   add(value: number, times = 1): void {
     const { bounds, counts } = this;
     let i = 0;
@@ -34,7 +34,7 @@ export class Buckets {
     this.#sum += value * times;
   }
 
-  /** `other` has the same bounds. */
+  /** Adds all values of a histogram with the same bounds. */
   addAll({ counts, sum }: Buckets): void {
     for (const [i, count] of counts.entries()) this.counts[i] = (this.counts[i] as number) + count;
     this.#sum += sum;

@@ -1,6 +1,6 @@
 /**
- * Counts what becomes of calls, model by model. It runs once for every call, so it adds to plain numbers; only a scrape
- * makes labels of them. What belongs to a model goes with it.
+ * Counts calls and their times per model. It runs once for every call, so it only adds to numbers; a scrape adds the labels.
+ * The counts of a model are freed with the model.
  */
 import type { ServeError } from '../../protocol/errors.js';
 import type { Job } from '../dispatch/job.js';
@@ -13,12 +13,12 @@ export const BATCH_SIZES: readonly number[] = [1, 2, 4, 8, 16, 32, 64, 128, 256,
 
 /** Calls of one model. */
 export class ModelCalls {
-  /** How many calls ended so, by dialect and by `ok` or error code. */
+  /** Number of ended calls, by dialect and by `ok` or error code. */
   readonly ends = new Map<string, Map<string, number>>();
   readonly queueSeconds = new Buckets(SECONDS);
   readonly runSeconds = new Buckets(SECONDS);
   readonly totalSeconds = new Buckets(SECONDS);
-  /** How many calls ended that had begun in a batch of this size, by the size. */
+  /** Number of ended calls, by the size of their batch. */
   readonly #callsBySize: number[] = [];
 
   ended(dialect: string, code: string): void {
@@ -31,7 +31,7 @@ export class ModelCalls {
     this.#callsBySize[batchSize] = (this.#callsBySize[batchSize] ?? 0) + 1;
   }
 
-  /** One value for each batch all of whose calls have ended: so many calls of a size are so many batches. */
+  /** Sizes of the batches whose calls have all ended: n calls of batches of size n are one batch. */
   get batchSizes(): Buckets {
     const sizes = new Buckets(BATCH_SIZES);
     this.#callsBySize.forEach((calls, size) => sizes.add(size, Math.floor(calls / size)));
@@ -41,7 +41,7 @@ export class ModelCalls {
 
 export class CallCounts implements RequestObserver {
   readonly #byModel = new WeakMap<Model, ModelCalls>();
-  /** Calls that name no model that is there. */
+  /** Calls without an existing model. */
   readonly ofNone = new ModelCalls();
 
   of(model: Model): ModelCalls {
@@ -58,7 +58,7 @@ export class CallCounts implements RequestObserver {
     calls.totalSeconds.add((nowMs - job.acceptedAtMs) / 1000);
     if (!job.hasBegun) return;
     calls.began(job.batch === null ? 1 : job.batch.calls);
-    if (job.runMs > 0) calls.runSeconds.add(job.runMs / 1000); // of a call that was cut off nobody knows it
+    if (job.runMs > 0) calls.runSeconds.add(job.runMs / 1000); // unknown for a call that was cut off
   }
 
   refused({ counts, model, dialect }: CountedRequest, { code }: ServeError): void {

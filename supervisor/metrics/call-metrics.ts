@@ -1,9 +1,9 @@
-/** What has become of calls. */
+/** Counters and histograms of calls. */
 import type { ModelCalls } from './call-counts.js';
 import { MODEL_LABELS, labelsOf, onePerModel, type HouseMetric, type MetricFacts } from './house-metric.js';
 import type { Labels, Measured } from './measured.js';
 
-/** How calls name no model that is there: an empty label is none to Prometheus. */
+/** Labels of calls without an existing model: an empty label counts as absent in Prometheus. */
 const NO_MODEL: Labels = { model: '', version: '' };
 
 export const CALL_METRICS: readonly HouseMetric[] = [
@@ -11,28 +11,28 @@ export const CALL_METRICS: readonly HouseMetric[] = [
     name: 'banana_calls_total',
     type: 'counter',
     labels: [...MODEL_LABELS, 'dialect', 'code'],
-    help: 'Calls that have come to their end, by ok or the code of their error.',
+    help: 'Finished calls, by ok or error code.',
     measure: measureEnds,
   },
   {
     name: 'banana_call_queue_seconds',
     type: 'histogram',
     labels: MODEL_LABELS,
-    help: 'Time from the arrival of a call until it began, or ended without that.',
+    help: 'Time from the arrival of a call until it began to run, or ended without running.',
     measure: onePerModel((model, { calls }) => calls.of(model).queueSeconds),
   },
   {
     name: 'banana_call_run_seconds',
     type: 'histogram',
     labels: MODEL_LABELS,
-    help: 'Time that a call ran, as its worker measured it.',
+    help: 'Run time of a call, as its worker measured it.',
     measure: onePerModel((model, { calls }) => calls.of(model).runSeconds),
   },
   {
     name: 'banana_call_duration_seconds',
     type: 'histogram',
     labels: MODEL_LABELS,
-    help: 'Time from the arrival of a call until its answer was out.',
+    help: 'Time from the arrival of a call until its answer was sent.',
     measure: onePerModel((model, { calls }) => calls.of(model).totalSeconds),
   },
   {

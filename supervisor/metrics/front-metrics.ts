@@ -1,4 +1,4 @@
-/** The front: this process, and how long its event loop keeps others waiting. */
+/** Metrics of the front: this process, and the delay of its event loop. */
 import { readdirSync } from 'node:fs';
 import { VERSION } from '../version.js';
 import { one, type HouseMetric } from './house-metric.js';
@@ -10,7 +10,7 @@ export const FRONT_METRICS: readonly HouseMetric[] = [
     name: 'banana_info',
     type: 'gauge',
     labels: ['version', 'node'],
-    help: 'Always 1: the versions of the server and of its Node.',
+    help: 'Always 1; the labels are the versions of the server and of Node.',
     measure: () => [{ labels: { version: VERSION, node: process.version }, value: 1 }],
   },
   {
@@ -39,21 +39,21 @@ export const FRONT_METRICS: readonly HouseMetric[] = [
     name: 'banana_front_heap_bytes',
     type: 'gauge',
     labels: [],
-    help: 'Memory of the front that its JavaScript values take.',
+    help: "Used memory of the front's JavaScript heap.",
     measure: one(() => process.memoryUsage().heapUsed),
   },
   {
     name: 'banana_front_open_fds',
     type: 'gauge',
     labels: [],
-    help: 'File descriptors that the front has open; absent where /proc is.',
+    help: 'Open file descriptors of the front; absent on systems without /proc.',
     measure: one(openDescriptors),
   },
   {
     name: 'banana_front_start_time_seconds',
     type: 'gauge',
     labels: [],
-    help: 'When the front was started, in seconds since the epoch.',
+    help: 'Start time of the front, in seconds since the epoch.',
     measure: one(() => STARTED_AT_S),
   },
 ];

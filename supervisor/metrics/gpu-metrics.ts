@@ -1,4 +1,4 @@
-/** The cards of this machine, as nvidia-smi last saw them. */
+/** Metrics of this machine's GPUs, from the last run of nvidia-smi. */
 import type { GpuUsage } from '../machine/gpu-usage.js';
 import type { HouseMetric, MetricFacts } from './house-metric.js';
 import type { Measured } from './measured.js';
@@ -10,7 +10,7 @@ export const GPU_METRICS: readonly HouseMetric[] = [
     name: 'banana_gpu_memory_used_bytes',
     type: 'gauge',
     labels: LABELS,
-    help: 'Memory of a GPU that is in use, whoever uses it.',
+    help: 'GPU memory in use by any process.',
     measure: perGpu(({ usedBytes }) => usedBytes),
   },
   {
@@ -29,7 +29,7 @@ export const GPU_METRICS: readonly HouseMetric[] = [
   },
 ];
 
-/** What nvidia-smi does not know of a card is left out. */
+/** Unknown figures of a card are left out. */
 function perGpu(valueOf: (gpu: GpuUsage) => number | null) {
   return ({ sampler }: MetricFacts): Measured[] =>
     sampler.gpus.flatMap((gpu) => {

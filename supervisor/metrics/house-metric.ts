@@ -1,4 +1,4 @@
-/** A metric of the server's own: what docs/metrics.md says of it, and where its values come from. */
+/** A metric of the server: its description, as in docs/metrics.md, and the source of its values. */
 import type { UnsentAnswers } from '../http/socket/unsent-answers.js';
 import type { Model } from '../models/model.js';
 import type { Models } from '../models/models.js';
@@ -7,7 +7,7 @@ import type { Family, Labels, Measured } from './measured.js';
 import type { Sampler } from './sampler.js';
 import type { WorkerCounts } from './worker-counts.js';
 
-/** What is known when a scrape comes. */
+/** Sources of values during a scrape. */
 export interface MetricFacts {
   readonly models: Models;
   readonly unsent: UnsentAnswers;
@@ -21,20 +21,20 @@ export interface HouseMetric extends Omit<Family, 'measured'> {
   measure(facts: MetricFacts): Iterable<Measured>;
 }
 
-/** The labels of a model, and those of `more`. */
+/** Labels of a model, with those of `more`. */
 export function labelsOf({ spec: { name, version } }: Model, more: Labels = {}): Labels {
   return { model: name, version, ...more };
 }
 
 export const MODEL_LABELS: readonly string[] = ['model', 'version'];
 
-/** Of each model that is there, those that are leaving included, what `measure` says. */
+/** Runs `measure` for each model, including those that are being unregistered. */
 export function perModel(measure: (model: Model, facts: MetricFacts) => readonly Measured[]) {
   return (facts: MetricFacts): Measured[] =>
     facts.models.describe().flatMap(({ model }) => measure(model, facts));
 }
 
-/** One value for each model; null for one of which it is not known. */
+/** One value for each model; null if it is unknown. */
 export function onePerModel(valueOf: (model: Model, facts: MetricFacts) => Measured['value'] | null) {
   return perModel((model, facts) => {
     const value = valueOf(model, facts);
@@ -42,7 +42,7 @@ export function onePerModel(valueOf: (model: Model, facts: MetricFacts) => Measu
   });
 }
 
-/** One value for the whole server; null while it is not known. */
+/** One value for the whole server; null while it is unknown. */
 export function one(valueOf: (facts: MetricFacts) => number | null) {
   return (facts: MetricFacts): Measured[] => {
     const value = valueOf(facts);

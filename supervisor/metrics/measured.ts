@@ -1,9 +1,9 @@
-/** A metric as a scrape shows it: a name, and a value for each combination of labels. */
+/** A metric of a scrape: a name, and a value for each combination of labels. */
 import { Buckets } from './buckets.js';
 
 export type Labels = Readonly<Record<string, string>>;
 
-/** One combination of labels, and what was measured with it. */
+/** The value of one combination of labels. */
 export interface Measured {
   readonly labels: Labels;
   readonly value: number | Buckets;
@@ -21,7 +21,7 @@ export function sampleNames({ name, type }: Pick<Family, 'name' | 'type'>): stri
   return type === 'histogram' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name];
 }
 
-/** What several combinations of labels have measured together. */
+/** The sum of two values. */
 export function together(one: Measured['value'], other: Measured['value']): Measured['value'] {
   if (typeof one === 'number' && typeof other === 'number') return one + other;
   const sum = new Buckets((one as Buckets).bounds);

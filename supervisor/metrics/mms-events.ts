@@ -1,8 +1,7 @@
 /**
- * What Multi Model Server told of itself: each answer, each batch that went well, each worker's start, and how busy its
- * machine is.
- * Before: calls, workers and a timer bring it. After: lines of the log (`mms-lines.ts`), or TorchServe's metrics
- * (`torchserve-text.ts`).
+ * Events for Multi Model Server's metrics: each answer, each successful batch, each worker's start, and the machine's use at
+ * intervals. They come from calls, workers and a timer, and go to lines of the log (`mms-lines.ts`) or to TorchServe's
+ * metrics (`torchserve-text.ts`).
  */
 import type { ServeError } from '../../protocol/errors.js';
 import type { BatchRun } from '../dispatch/batch-run.js';
@@ -14,7 +13,7 @@ import type { Model } from '../models/model.js';
 
 export type AnswerClass = '2XX' | '4XX' | '5XX';
 
-/** Times of a call that was taken. */
+/** Times of an accepted call. */
 export interface CallTimes {
   readonly queueMs: number;
   readonly runMs: number;
@@ -27,12 +26,12 @@ export interface AnsweredCall {
 }
 
 export interface MmsListener {
-  /** A request was answered. `call` null: it was refused, or is no model's, such as a page or a probe. */
+  /** A request was answered. `call` is null if it was refused, or is not a call, such as a page or a probe. */
   answered(status: AnswerClass, call: AnsweredCall | null): void;
-  /** A batch went well: at least one of its calls did. */
+  /** A batch ended in which at least one call succeeded. */
   predicted(model: Model, ms: number, requestIds: readonly string[]): void;
   loaded(model: Model, worker: number, ms: number): void;
-  looked(host: HostFigures): void;
+  hostRead(host: HostFigures): void;
 }
 
 /** The calls of a batch that have ended. */
@@ -42,29 +41,29 @@ interface EndedCalls {
   readonly requestIds: string[];
 }
 
-export interface MmsNewsOptions {
+export interface MmsEventsOptions {
   readonly intervalMs: number;
   readonly host: HostReader;
-  /** Told once why the machine cannot be looked at. */
+  /** Called once if metrics of the machine cannot be read. */
   onProblem(problem: string): void;
 }
 
-export class MmsNews implements RequestObserver {
+export class MmsEvents implements RequestObserver {
   readonly #listeners: readonly MmsListener[];
-  readonly #options: MmsNewsOptions;
+  readonly #options: MmsEventsOptions;
   readonly #batches = new WeakMap<BatchRun, EndedCalls>();
   #timer: NodeJS.Timeout | null = null;
   #hasProblem = false;
 
-  constructor(listeners: readonly MmsListener[], options: MmsNewsOptions) {
+  constructor(listeners: readonly MmsListener[], options: MmsEventsOptions) {
     this.#listeners = listeners;
     this.#options = options;
   }
 
-  /** Looks at the machine now and after each interval. */
+  /** Reads the machine's figures now and after each interval. */
   start(): void {
-    void this.#look();
-    this.#timer = setInterval(() => void this.#look(), this.#options.intervalMs);
+    void this.#readHost();
+    this.#timer = setInterval(() => void this.#readHost(), this.#options.intervalMs);
     this.#timer.unref();
   }
 
@@ -128,26 +127,26 @@ export class MmsNews implements RequestObserver {
     else if (ended.requestIds.length > 0) this.#predicted(model, ended);
   }
 
-  async #look(): Promise<void> {
+  async #readHost(): Promise<void> {
     try {
       const host = await this.#options.host.read();
-      for (const listener of this.#listeners) listener.looked(host);
+      for (const listener of this.#listeners) listener.hostRead(host);
     } catch (error) {
       if (!this.#hasProblem)
-        this.#options.onProblem(`the machine cannot be looked at: ${(error as Error).message}`);
+        this.#options.onProblem(`metrics of the machine cannot be read: ${(error as Error).message}`);
       this.#hasProblem = true;
     }
   }
 }
 
-/** Null for what is neither a success nor a failure: the original counted 1xx and 3xx as failures of its own. */
+/** Null for 1xx and 3xx, which are neither success nor failure; Multi Model Server counted them as its own failures. */
 function classOf(status: number): AnswerClass | null {
   if (status >= 200 && status < 300) return '2XX';
   if (status >= 400 && status < 500) return '4XX';
   return status >= 500 ? '5XX' : null;
 }
 
-/** How Multi Model Server named a worker: by the port that it would have had. */
+/** Multi Model Server's name of a worker, with the port that it would have had. */
 export function workerName({ spec: { name } }: Model, worker: number): string {
   return `W-${9000 + worker}-${name}`;
 }

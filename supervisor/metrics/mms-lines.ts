@@ -1,8 +1,8 @@
-/** Multi Model Server's metrics as lines of the log, for those who parse them. */
+/** Writes Multi Model Server's metrics as lines of the log, for log parsers. */
 import type { HostFigures } from '../machine/host-figures.js';
 import type { Model } from '../models/model.js';
 import { HOSTNAME } from '../observe/metric-line.js';
-import { workerName, type AnswerClass, type MmsListener } from './mms-news.js';
+import { workerName, type AnswerClass, type MmsListener } from './mms-events.js';
 
 const MB = 1024 ** 2;
 const GB = 1024 ** 3;
@@ -27,19 +27,19 @@ export class MmsLines implements MmsListener {
     this.#line(`${workerName(model, worker)}.Milliseconds:${Math.round(ms)}|#Level:Host`, '');
   }
 
-  looked(host: HostFigures): void {
+  hostRead(host: HostFigures): void {
     for (const [name, value, unit] of hostMetrics(host))
       this.#line(`${name}.${unit}:${rounded(value)}|#Level:Host`, '');
   }
 
-  /** Written by hand and not by `metricLine`: there are two for every call. */
+  /** Formats a line without `metricLine`, which is slower: there are two lines for every call. */
   #line(what: string, requests: string): void {
     const timestampS = Math.floor(Date.now() / 1000);
     this.#write(`${what}|#hostname:${HOSTNAME}${requests},timestamp:${timestampS}`);
   }
 }
 
-/** By the names and in the units that they had there. */
+/** Figures with Multi Model Server's names and units. */
 export function hostMetrics(
   host: HostFigures,
 ): readonly (readonly [name: string, value: number, unit: string])[] {

@@ -1,4 +1,4 @@
-/** What waits, for a worker or for a client. */
+/** Gauges: queued calls, and answers that clients have not read yet. */
 import { MODEL_LABELS, one, onePerModel, type HouseMetric } from './house-metric.js';
 
 export const QUEUE_METRICS: readonly HouseMetric[] = [
@@ -13,7 +13,7 @@ export const QUEUE_METRICS: readonly HouseMetric[] = [
     name: 'banana_arriving_calls',
     type: 'gauge',
     labels: MODEL_LABELS,
-    help: 'Calls whose bodies are on their way.',
+    help: 'Calls whose bodies are arriving.',
     measure: onePerModel(({ dispatcher }) => dispatcher.arriving),
   },
   {
@@ -27,14 +27,14 @@ export const QUEUE_METRICS: readonly HouseMetric[] = [
     name: 'banana_in_flight_calls',
     type: 'gauge',
     labels: MODEL_LABELS,
-    help: 'Calls that workers hold and somebody waits for.',
+    help: 'Calls that workers hold and a client waits for.',
     measure: onePerModel(({ dispatcher }) => dispatcher.inFlight),
   },
   {
     name: 'banana_predicted_wait_seconds',
     type: 'gauge',
     labels: MODEL_LABELS,
-    help: 'Time after which a call that came now would begin; absent until enough calls have run.',
+    help: 'Predicted wait of a call that arrives now; absent until enough calls have run.',
     measure: onePerModel(({ dispatcher }) => {
       const waitMs = dispatcher.predictWaitMs();
       return waitMs === null ? null : waitMs / 1000;
@@ -44,14 +44,14 @@ export const QUEUE_METRICS: readonly HouseMetric[] = [
     name: 'banana_unsent_clients',
     type: 'gauge',
     labels: [],
-    help: 'Clients that have not taken all of their answers.',
+    help: 'Clients that have not read all of their answers.',
     measure: one(({ unsent }) => unsent.describe().clients),
   },
   {
     name: 'banana_unsent_bytes',
     type: 'gauge',
     labels: [],
-    help: 'Bytes of answers that clients have not taken.',
+    help: 'Bytes of answers that clients have not read.',
     measure: one(({ unsent }) => unsent.describe().bytes),
   },
 ];

@@ -1,10 +1,10 @@
-/** What is measured by time and not by event: a scrape finds the last values, and waits for nothing. */
+/** Measures at intervals, so that a scrape gets the last values without waiting. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { readGpuUsage, type GpuUsage } from '../machine/gpu-usage.js';
 
 const SAMPLE_MS = 10_000;
 
-/** Period of the timer that measures the event loop's delay. */
+/** Period of the timer that measures the delay of the event loop. */
 const RESOLUTION_MS = 10;
 
 type Delay = Readonly<Record<'0.5' | '0.99' | '1', number>>;
@@ -18,7 +18,7 @@ export class Sampler {
   #isReading = false;
   #problem = '';
 
-  /** `onProblem` is told why the cards cannot be read, as often as the reason changes. */
+  /** `onProblem` gets the reason if the GPUs cannot be read, each time the reason changes. */
   constructor(onProblem: (problem: string) => void) {
     this.#onProblem = onProblem;
   }
@@ -35,7 +35,7 @@ export class Sampler {
     if (this.#timer !== null) clearInterval(this.#timer);
   }
 
-  /** By quantile, over the last whole period, or since the start of the first. */
+  /** Delay of the event loop by quantile, over the last complete period, or since the start. */
   get delaySeconds(): Delay {
     return this.#delay ?? this.#readDelay();
   }
@@ -50,7 +50,7 @@ export class Sampler {
     void this.#readGpus();
   }
 
-  /** The histogram holds the time between two ticks of a timer; what is beyond its period is delay. */
+  /** The histogram has the times between two ticks of a timer; the excess over its period is delay. */
   #readDelay(): Delay {
     const seconds = (ns: number): number => Math.max(0, ns / 1e6 - RESOLUTION_MS) / 1000;
     const { max } = this.#histogram;
@@ -61,7 +61,7 @@ export class Sampler {
     };
   }
 
-  /** One that takes longer than a period is not joined by another. */
+  /** Does nothing while an earlier reading still runs. */
   async #readGpus(): Promise<void> {
     if (this.#isReading) return;
     this.#isReading = true;

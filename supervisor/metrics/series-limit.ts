@@ -1,10 +1,10 @@
 /**
- * Bounds how many combinations of labels one metric may have: those that come later are counted together, with `other` as
- * every label. A combination that is no longer measured gives its place away.
+ * Limits the number of combinations of labels of one metric: later ones are counted together, with `other` as every label.
+ * A combination that is no longer measured frees its place.
  */
 import { together, type Labels, type Measured } from './measured.js';
 
-/** For each metric. */
+/** Combinations of labels per metric. */
 export const MOST_SERIES = 1000;
 
 export class SeriesLimit {

@@ -1,7 +1,6 @@
 /**
- * The metrics of a server.
- * Before: calls and workers are counted as their news comes, and the machine is looked at now and then. After: a scrape
- * reads the counts, bounds the number of their labels, and writes them as text.
+ * The metrics of a server. Calls and workers are counted by events, and a sampler measures at intervals. A scrape reads the
+ * counts, limits the combinations of labels, and writes the text.
  */
 import type { MetricsPage } from '../http/request/metrics-page.js';
 import { asClause } from '../../protocol/text/sentences.js';
@@ -39,7 +38,7 @@ export class ServerMetrics implements MetricsPage {
   readonly #facts: () => Pick<MetricFacts, 'models' | 'unsent'>;
   readonly #torchServe: TorchServeText | null;
 
-  /** `torchServe`: what is told by TorchServe's names, too; null: nothing is. */
+  /** `torchServe`: metrics with TorchServe's names; null if they are off. */
   constructor(
     facts: () => Pick<MetricFacts, 'models' | 'unsent'>,
     torchServe: TorchServeText | null,
@@ -80,7 +79,7 @@ export class ServerMetrics implements MetricsPage {
     return { contentType: TEXT_TYPE, text: (await writeText(this.#families(names))) + added };
   }
 
-  /** Those that are asked for; all if none is. */
+  /** The families in `names`; all if `names` is empty. */
   #families(names: readonly string[]): Family[] {
     const { calls, workers } = this;
     const facts = { ...this.#facts(), calls, workers, sampler: this.#sampler };
@@ -99,7 +98,7 @@ export class ServerMetrics implements MetricsPage {
   }
 }
 
-/** Names of metrics that no app may have. */
+/** Whether the server uses this name of a metric, so that apps may not. */
 function isTaken(name: string): boolean {
   return name.startsWith('banana_') || TORCHSERVE_NAMES.includes(name);
 }

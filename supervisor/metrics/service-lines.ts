@@ -1,4 +1,4 @@
-/** The metrics of custom services as lines, in the form that they had with Multi Model Server. */
+/** Writes the metrics of custom services as lines in Multi Model Server's form. */
 import type { Model } from '../models/model.js';
 import { metricLine } from '../observe/metric-line.js';
 import type { AppMetric } from '../processes/worker-listener.js';
@@ -22,5 +22,5 @@ export class ServiceLines {
   }
 }
 
-/** A service's metrics say of what they are: what other apps measure stands in no line. */
+/** Metrics of services have this dimension; those of other apps are not written as lines. */
 const HAS_LEVEL = /(?:^|\n)Level\n(?:Model|Error)(?:$|\n)/;

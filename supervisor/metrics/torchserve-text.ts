@@ -1,6 +1,6 @@
 /**
- * TorchServe's metrics, in its own form of the text: each label ends with a comma, each number has a point, which is how
- * its scrapers and rules know them.
+ * Writes TorchServe's metrics in its form of the text: each label ends with a comma and each number has a point, as its
+ * scrapers and rules expect.
  */
 import { hostname } from 'node:os';
 import type { GpuUsage } from '../machine/gpu-usage.js';
@@ -13,22 +13,22 @@ import {
   type AnsweredCall,
   type CallTimes,
   type MmsListener,
-} from './mms-news.js';
+} from './mms-events.js';
 
 type Labels = readonly (readonly [name: string, value: string])[];
 type Sample = readonly [labels: Labels, value: number];
 
-/** What was told of one model. */
+/** Figures of one model. */
 interface ModelFigures {
   calls: number;
   inferenceMs: number;
   queueMs: number;
-  /** Null until a batch went well. */
+  /** Null until a batch has succeeded. */
   predictionMs: number | null;
   readonly loadMs: Map<number, number>;
 }
 
-/** What its mode `legacy` shows to a scrape: the counters that it had before it had the others. */
+/** Names in the mode `legacy`: TorchServe's first counters. */
 export const LEGACY_NAMES: readonly string[] = [
   'ts_inference_requests_total',
   'ts_inference_latency_microseconds',
@@ -42,7 +42,7 @@ export class TorchServeText implements MmsListener {
   #lastTimes: CallTimes | null = null;
   #host: HostFigures | null = null;
 
-  /** `shown`: the names that a scrape sees. */
+  /** `shown`: names that a scrape shows. */
   constructor(shown: readonly string[] = TORCHSERVE_NAMES) {
     this.#shown = shown;
   }
@@ -66,11 +66,11 @@ export class TorchServeText implements MmsListener {
     this.#of(model).loadMs.set(worker, ms);
   }
 
-  looked(host: HostFigures): void {
+  hostRead(host: HostFigures): void {
     this.#host = host;
   }
 
-  /** Of the models and cards that are there; of these names, or all of them if there is none. */
+  /** Writes the metrics of these models and cards, restricted to `names` unless that is empty. */
   write(models: readonly Model[], gpus: readonly GpuUsage[], names: readonly string[]): string {
     const families = [...this.#counters(models), ...this.#gauges(models, gpus)];
     return families
@@ -143,7 +143,7 @@ export class TorchServeText implements MmsListener {
 
 type Family = readonly [name: string, type: 'counter' | 'gauge', samples: readonly Sample[]];
 
-/** Names that no app may have. */
+/** TorchServe's names, which apps may not use. */
 export const TORCHSERVE_NAMES: readonly string[] = [
   'Requests2XX',
   'Requests4XX',
@@ -191,7 +191,7 @@ function ofCalls({ spec: { name, version } }: Model): Labels {
   ];
 }
 
-/** What a call took besides its wait and its run. */
+/** Time of a call except its wait and its run. */
 function threadMs({ totalMs, queueMs, runMs }: CallTimes): number {
   return Math.max(0, totalMs - queueMs - runMs);
 }
@@ -218,7 +218,7 @@ function textOf(labels: Labels): string {
   return labels.map(([name, value]) => `${name}="${escaped(value)}",`).join('');
 }
 
-/** A number as Java writes a double: `8.0`, `0.5`, `1.2E7`. */
+/** Formats a number as Java formats a double: `8.0`, `0.5`, `1.2E7`. */
 export function asDouble(value: number): string {
   const size = Math.abs(value);
   if (value !== 0 && (size < 1e-3 || size >= 1e7)) {

@@ -1,4 +1,4 @@
-/** Counts the restarts of workers, model by model and by what ended the worker before. */
+/** Counts restarts of workers per model and cause of the previous worker's death. */
 import type { Model } from '../models/model.js';
 import type { DeathCause } from '../processes/exit-report.js';
 import type { WorkerDeath } from '../processes/worker-death.js';
@@ -12,7 +12,7 @@ export class WorkerCounts {
   }
 
   died(model: Model, { isKept, state }: Slot, { wanted, cause }: WorkerDeath): void {
-    if (wanted || !isKept || state.name === 'latched') return; // no other follows
+    if (wanted || !isKept || state.name === 'latched') return; // it is not replaced
     const restarts = this.#restarts.get(model) ?? new Map<DeathCause, number>();
     restarts.set(cause, (restarts.get(cause) ?? 0) + 1);
     this.#restarts.set(model, restarts);

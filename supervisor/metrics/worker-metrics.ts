@@ -1,4 +1,4 @@
-/** What workers are doing, and what became of those before. */
+/** Metrics of workers: states, restarts, memory. */
 import { residentBytes } from '../machine/process-memory.js';
 import type { Model } from '../models/model.js';
 import type { WorkerState } from '../processes/worker-lifecycle.js';
@@ -7,7 +7,7 @@ import type { SlotState } from '../slots/slot-lifecycle.js';
 import { MODEL_LABELS, labelsOf, perModel, type HouseMetric } from './house-metric.js';
 import type { Measured } from './measured.js';
 
-/** Every one of them is there for every model, be it with 0. */
+/** Every model has a sample for each state, even if it is 0. */
 export const WORKER_STATES = ['starting', 'idle', 'busy', 'stopping', 'backoff', 'latched'] as const;
 
 type State = (typeof WORKER_STATES)[number];
@@ -17,14 +17,14 @@ export const WORKER_METRICS: readonly HouseMetric[] = [
     name: 'banana_workers',
     type: 'gauge',
     labels: [...MODEL_LABELS, 'state'],
-    help: `Places of workers by what they are doing: ${WORKER_STATES.join(', ')}.`,
+    help: `Worker slots by state: ${WORKER_STATES.join(', ')}.`,
     measure: perModel(countStates),
   },
   {
     name: 'banana_worker_restarts_total',
     type: 'counter',
     labels: [...MODEL_LABELS, 'cause'],
-    help: 'Workers that were started because the one before had died, by what it died of.',
+    help: 'Workers started because the previous one had died, by its cause of death.',
     measure: perModel((model, { workers }) =>
       Array.from(workers.restartsOf(model), ([cause, value]) => ({
         labels: labelsOf(model, { cause: cause.replaceAll(' ', '_') }),
@@ -36,7 +36,7 @@ export const WORKER_METRICS: readonly HouseMetric[] = [
     name: 'banana_worker_resident_memory_bytes',
     type: 'gauge',
     labels: [...MODEL_LABELS, 'worker'],
-    help: 'Memory of the processes of a worker, by its number.',
+    help: 'Resident memory of the processes of a worker, by the number of the worker.',
     measure: perModel((model) =>
       model.slots.map((slot) => ({
         labels: labelsOf(model, { worker: String(slot.index) }),

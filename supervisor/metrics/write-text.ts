@@ -1,4 +1,4 @@
-/** Writes metrics in Prometheus's text format 0.0.4, by way of prom-client, which is loaded with the first scrape. */
+/** Writes metrics in Prometheus's text format 0.0.4, with prom-client, which the first scrape loads. */
 import { Registry, type Gauge } from 'prom-client';
 import type { Buckets } from './buckets.js';
 import type { Family, Labels, Measured } from './measured.js';
@@ -11,10 +11,10 @@ export function writeText(families: readonly Family[]): Promise<string> {
   return registry.metrics();
 }
 
-/** The registry asks a metric for its values, and for nothing else. */
+/** A minimal metric for prom-client's registry, which only calls `get`. */
 function asMetric({ name, help, type, measured }: Family): Gauge {
   const values = Array.from(measured, (one) => samplesOf(name, one)).flat();
-  // The registry keeps it in an object, by this name: an app's own may be one that every object has, `constructor`.
+  // The registry uses this name as a property of an object; the prefix protects it from names like `constructor`.
   const metric = {
     name: `metric ${name}`,
     help,
@@ -36,7 +36,7 @@ function samplesOf(name: string, { labels, value }: Measured): Sample[] {
     : histogramSamples(name, labels, value);
 }
 
-/** Buckets are cumulative: each counts those before it too. */
+/** Prometheus's buckets are cumulative: each includes those before it. */
 function histogramSamples(name: string, labels: Labels, { bounds, counts, sum }: Buckets): Sample[] {
   let count = 0;
   const buckets = Array.from(counts, (inBucket, i) => {

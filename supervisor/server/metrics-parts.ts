@@ -2,7 +2,7 @@
 import type { RequestObserver } from '../http/request/backend.js';
 import { HostReader } from '../machine/host-figures.js';
 import { MmsLines } from '../metrics/mms-lines.js';
-import { MmsNews } from '../metrics/mms-news.js';
+import { MmsEvents } from '../metrics/mms-events.js';
 import { ServerMetrics } from '../metrics/server-metrics.js';
 import { ServiceLines } from '../metrics/service-lines.js';
 import { LEGACY_NAMES, TorchServeText } from '../metrics/torchserve-text.js';
@@ -25,7 +25,7 @@ export class MetricsParts {
   readonly page: ServerMetrics | null;
   readonly callListeners: readonly RequestObserver[];
   readonly workerObservers: readonly WorkerObserver[];
-  readonly #news: MmsNews | null;
+  readonly #news: MmsEvents | null;
 
   constructor(
     { scraped, mode, intervalMs, folder }: MetricsPlans,
@@ -39,7 +39,7 @@ export class MetricsParts {
     const lines = writesLines(mode) ? new MmsLines((line) => logs.metrics.host.info(line)) : null;
     const told = [lines, torchServe].filter((one) => one !== null);
     this.#news =
-      told.length === 0 ? null : new MmsNews(told, { intervalMs, host: new HostReader(folder), onProblem });
+      told.length === 0 ? null : new MmsEvents(told, { intervalMs, host: new HostReader(folder), onProblem });
     this.callListeners = [this.page?.calls, this.#news].filter((one) => one !== undefined && one !== null);
     this.workerObservers = [this.page, this.#news, linesOfServices(mode, logs, labelOf)].filter(
       (one) => one !== null,

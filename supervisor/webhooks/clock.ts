@@ -1,4 +1,4 @@
-/** The clock by which attempts are timed; tests have one of their own. */
+/** The clock for attempts, replaced in tests. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;

@@ -1,16 +1,16 @@
 /**
- * Makes one attempt to deliver a webhook. Only this file imports undici, which is loaded with the first attempt: it
- * takes 0.1 s, and most servers send none.
+ * Makes one attempt to deliver a webhook. Only this file of the room imports undici, and only with the first attempt:
+ * loading takes 0.1 s, and most servers send no webhooks.
  */
 import type { Agent, request } from 'undici';
 import { startLimit, type LimitTimer } from '../machine/limit-timer.js';
 import { LookUp } from '../machine/look-up.js';
 import type { Attempt } from './retry-delay.js';
 
-/** The most of an answer's body that is taken, so that the connection can be used again; a longer one is cut off. */
+/** Limit of an answer's body, which is read so that the connection can be reused; a longer body cuts the connection. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
-/** The way attempts are made; tests have one of their own. */
+/** Makes attempts; replaced in tests. */
 export interface Delivery {
   /** Never rejects. Takes at most `timeoutMs`, from the connection to the end of the answer. */
   attempt(
@@ -19,7 +19,7 @@ export interface Delivery {
     body: Uint8Array,
     timeoutMs: number,
   ): Promise<Attempt>;
-  /** Cuts every connection: attempts under way end. */
+  /** Cuts every connection, which ends running attempts. */
   close(): void;
 }
 
@@ -50,12 +50,12 @@ export class HttpDelivery implements Delivery {
         body,
         dispatcher: agent,
         signal: timeout.signal,
-        // One limit for all of it is the signal's.
+        // The signal is the only limit.
         headersTimeout: 0,
         bodyTimeout: 0,
       });
       const after = answer.headers['retry-after'];
-      // The answer is known; an end of its body that is slow, endless or broken changes nothing.
+      // The status decides; a slow, endless or broken body does not matter.
       await answer.body.dump({ limit: MAX_ANSWER_BYTES, signal: timeout.signal }).catch(() => {});
       return {
         kind: 'answered',
@@ -106,11 +106,11 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    return text; // a percent sign that stands for itself
+    return text; // a literal percent sign
   }
 }
 
-/** A name with several addresses fails with an error for each and no message of its own. */
+/** If a name has several addresses, the error has no message but a list of errors. */
 function describeFailure(thrown: unknown): string {
   const { message, code, errors } = thrown as { message?: string; code?: string; errors?: Error[] };
   return message || errors?.[0]?.message || code || 'unknown';

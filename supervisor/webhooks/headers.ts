@@ -1,9 +1,9 @@
-/** Makes the headers of an attempt. A value that would break a header is left out. */
+/** Builds the headers of an attempt. Values that are not valid in a header are left out. */
 import { VERSION } from '../version.js';
 import type { WebhookSigner } from '../options/webhook-signer.js';
 import type { Webhook } from './webhook.js';
 
-/** Returns the headers of an attempt made at `nowMs` since the epoch: each is signed anew. A null signer signs nothing. */
+/** Headers of an attempt at `nowMs` since the epoch, signed anew for each attempt. `signer` null: not signed. */
 export function webhookHeaders(
   { id, body, contentType, requestId }: Pick<Webhook, 'id' | 'body' | 'contentType' | 'requestId'>,
   signer: WebhookSigner | null,
@@ -21,7 +21,7 @@ export function webhookHeaders(
   };
 }
 
-/** Whether the text is visible ASCII, of a length that no receiver minds. */
+/** Whether the text is visible ASCII of at most 502 characters. */
 function isHeaderValue(text: string): boolean {
   return /^[\x21-\x7e](?:[\x20-\x7e]{0,500}[\x21-\x7e])?$/.test(text);
 }

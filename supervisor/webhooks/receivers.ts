@@ -1,10 +1,10 @@
 /**
- * Gives each receiver (an origin) a queue of its own and a few attempts at a time: one that hangs holds up its own
- * webhooks only, and one that is down leaves room for what is owed to the others.
+ * Gives each receiver (an origin) its own queue and a few attempts at a time: a receiver that hangs delays only its own
+ * webhooks, and one that is down leaves room for the webhooks of others. A webhook is owed until it is delivered or given up.
  *
- * 1. `excess` tells whether there is room for one more; `add` counts it and queues it.
- * 2. `start` is called for each whose turn has come. When its attempt is over, `leave` gives the place to the next.
- * 3. What is to be tried again goes to `queue`; what has come to its end, to `remove`.
+ * 1. `excess` checks whether there is room for one more; `add` counts it and queues it.
+ * 2. `start` is called when an attempt may begin. After the attempt, `leave` frees its place for the next.
+ * 3. For a retry, call `queue`; for an ended webhook, `remove`.
  */
 import { formatBytes } from '../options/units.js';
 
@@ -15,15 +15,14 @@ export interface Addressed {
 }
 
 export interface ReceiverLimits {
-  /** The most webhooks owed at a time, half of them to one receiver; more are dropped. */
+  /** Limit of webhooks owed at a time, half of it for one receiver; more are dropped. */
   readonly maxOwed: number;
   /**
-   * The most bytes of bodies owed, likewise; a single one may take all of it, so that an answer of the default
-   * --max-output fits.
+   * Limit of their bytes, likewise; a single one may use all of it, so that an answer of the default --max-output fits.
    */
   readonly maxOwedBytes: number;
   readonly perReceiver: number;
-  /** The most attempts at a time over all receivers: each is an open file. */
+  /** Limit of attempts at a time over all receivers: each is an open file. */
   readonly atOnce: number;
 }
 
@@ -32,7 +31,7 @@ interface Amount {
   owedBytes: number;
 }
 
-/** A receiver is known while something is owed to it. */
+/** A receiver; it exists while webhooks are owed to it. */
 interface Receiver<Item> extends Amount {
   readonly queue: Item[];
   running: number;
@@ -43,25 +42,25 @@ const NOTHING: Readonly<Amount> = { owed: 0, owedBytes: 0 };
 export class Receivers<Item extends Addressed> {
   readonly #limits: ReceiverLimits;
   readonly #start: (item: Item) => void;
-  /** Receivers by origin; the one whose turn is next comes first. */
+  /** Receivers by origin, in the order in which free places are given. */
   readonly #receivers = new Map<string, Receiver<Item>>();
   readonly #all: Amount = { owed: 0, owedBytes: 0 };
   #running = 0;
 
-  /** `start` may be called within `add`, `queue` and `leave`; each call is owed a `leave`. */
+  /** `start` may be called within `add`, `queue` and `leave`; call `leave` once for each `start`. */
   constructor(limits: ReceiverLimits, start: (item: Item) => void) {
     this.#limits = limits;
     this.#start = start;
   }
 
-  /** Says why one more is too much; null if it is not. */
+  /** Returns the reason if one more is too much, else null. */
   excess({ origin }: URL, bytes: number): string | null {
     const { maxOwed, maxOwedBytes } = this.#limits;
     const itsOwn = this.#receivers.get(origin) ?? NOTHING;
     return (
       excessOf(bytes, this.#all, maxOwed, maxOwedBytes, '') ??
       (itsOwn.owed === 0
-        ? null // the first may be as large as all of it
+        ? null // a single one may use the whole limit
         : excessOf(bytes, itsOwn, maxOwed / 2, maxOwedBytes / 2, ' to this receiver'))
     );
   }
@@ -82,8 +81,8 @@ export class Receivers<Item extends Addressed> {
   }
 
   /**
-   * Frees the place of an attempt. If all were taken, receivers get it in turn: the one that had it goes behind the
-   * others.
+   * Frees the place of an attempt. If all places were in use, receivers get them round-robin: this receiver becomes the
+   * last.
    */
   leave(item: Item): void {
     const receiver = this.#receiverOf(item);
@@ -100,13 +99,13 @@ export class Receivers<Item extends Addressed> {
     } else this.#startNext(receiver);
   }
 
-  /** Takes a webhook that has come to its end out of the counts. */
+  /** Removes an ended webhook from the counts. */
   remove(item: Item): void {
     this.#count(item, -1);
     if (this.#receiverOf(item).owed === 0) this.#receivers.delete(item.url.origin);
   }
 
-  /** Counts one more, or one less. */
+  /** Adds or subtracts one webhook. */
   #count(item: Item, change: 1 | -1): void {
     for (const amount of [this.#all, this.#receiverOf(item)]) {
       amount.owed += change;
@@ -137,7 +136,7 @@ function excessOf(
   maxBytes: number,
   to: string,
 ): string | null {
-  if (owed >= max) return `${owed} others${to} are still to be delivered`;
+  if (owed >= max) return `${owed} others${to} are not delivered yet`;
   if (owedBytes + bytes <= maxBytes) return null;
-  return `with its ${formatBytes(bytes)}, more than ${formatBytes(maxBytes)}${to} would be waiting for delivery`;
+  return `with its ${formatBytes(bytes)}, more than ${formatBytes(maxBytes)}${to} would wait for delivery`;
 }

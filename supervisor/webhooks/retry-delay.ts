@@ -1,7 +1,7 @@
 /**
- * Decides what follows an attempt: an end, or another attempt and when. It is pure.
- * With three retries the last attempt begins 21 to 27 s after the first, if the receiver fails at once and asks for
- * no pause; at the most, with an attempt's whole timeout and a Retry-After each time, it is over within 5 min.
+ * Decides what follows an attempt: the end, or a retry and its delay. Pure.
+ * With three retries the last attempt begins 21 to 27 s after the first if the receiver fails at once without a
+ * Retry-After; in the worst case, with the full timeout and a Retry-After each time, it ends within 5 min.
  */
 import { formatMs } from '../options/units.js';
 
@@ -15,14 +15,14 @@ export type NextStep =
   | { readonly action: 'retry'; readonly delayMs: number; readonly why: string }
   | { readonly action: 'give up'; readonly why: string };
 
-/** The waits are 1 s, 4 s, 16 s, and 60 s from then on. */
+/** The delays are 1 s, 4 s, 16 s, and then 60 s. */
 const FIRST_DELAY_MS = 1000;
 const DELAY_FACTOR = 4;
 
-/** No longer wait than this, and a receiver that asks for more is not asked again: memory is held meanwhile. */
+/** Longest delay; a receiver that asks for more gets no retry, because the body is kept in memory meanwhile. */
 export const MAX_DELAY_MS = 60_000;
 
-/** Added, never taken away: a receiver that said when is not asked earlier, and not by everybody at once. */
+/** Share of the delay that is added at random: retries are spread, and never come before a Retry-After. */
 const JITTER = 0.25;
 
 /** `attempts` made so far; `random` from 0 to 1; `nowMs` since the epoch, for a Retry-After that is a date. */
@@ -45,7 +45,7 @@ export function nextStep(
   return { action: 'retry', delayMs: Math.max(ownMs, askedMs ?? 0) * (1 + JITTER * random), why };
 }
 
-/** Names the failure, as it is said after "failed with". */
+/** Describes the failure, in words that follow "failed with". */
 export function describeAttempt(attempt: Attempt): string {
   switch (attempt.kind) {
     case 'answered':
@@ -59,7 +59,7 @@ export function describeAttempt(attempt: Attempt): string {
   }
 }
 
-/** Seconds or an HTTP date, as ms from now; null if there is none or it is neither. */
+/** Parses seconds or an HTTP date to ms from now; null if the value is absent or neither. */
 export function parseRetryAfterMs(value: string | null, nowMs: number): number | null {
   if (value === null) return null;
   const text = value.trim();

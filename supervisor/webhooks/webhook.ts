@@ -1,20 +1,20 @@
-/** A webhook as it is handed over, and its possible outcomes. */
+/** A webhook to send, and its possible outcomes. */
 import { randomUUID } from 'node:crypto';
 
 export interface Webhook {
-  /** Names it over all retries, for receivers that want each one once. Printable ASCII without a dot; unique. */
+  /** Unique id, equal in all retries, so that receivers can ignore repetitions. Printable ASCII without a dot. */
   readonly id: string;
   /** http: or https:. Its user and password become an Authorization header. */
   readonly url: string;
-  /** `send` copies the body: the caller may use the memory again. */
+  /** `send` copies the body, so the caller may reuse the memory. */
   readonly body: Uint8Array;
   /** Content type of the body; empty means `application/json`. */
   readonly contentType: string;
-  /** Id of the call that the webhook belongs to; empty if there is none. */
+  /** Id of the call of the webhook; empty if there is none. */
   readonly requestId: string;
-  /** Time limit of one attempt, at most 60 s; 10 s if left out. */
+  /** Time limit of one attempt, at most 60 s; default 10 s. */
   readonly timeoutMs?: number;
-  /** Number of attempts after the first, at most 10; 3 if left out. */
+  /** Number of attempts after the first, at most 10; default 3. */
   readonly retries?: number;
 }
 
@@ -29,7 +29,7 @@ export interface UnsentWebhook {
   readonly attempts: number;
 }
 
-/** An id for a webhook that has none of its own. */
+/** Creates an id for a webhook without one. */
 export function newWebhookId(): string {
   return `msg_${randomUUID()}`;
 }

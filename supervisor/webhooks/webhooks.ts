@@ -1,11 +1,11 @@
 /**
- * Delivers every webhook that this server owes. They are taken at once and sent in the background, so that no caller
- * and no worker waits for a receiver, and the death of a worker loses none.
+ * Delivers webhooks. They are accepted at once and sent in the background, so that no caller and no worker waits for a
+ * receiver, and the death of a worker loses none. An accepted webhook is owed until it is delivered or given up.
  *
- * 1. `send` takes it, or drops it when too much is owed already.
- * 2. It queues for its receiver (`receivers.ts`), which has a few attempts at a time.
- * 3. What failed and may be tried again waits aside (`retry-delay.ts`) and then queues anew.
- * 4. `drain` gives what is owed a last while; the rest is reported. One log line for each that was not delivered.
+ * 1. `send` accepts a webhook, or drops it if too many are owed already.
+ * 2. It waits in the queue of its receiver (`receivers.ts`), which gets a few attempts at a time.
+ * 3. After a failure that may be retried it waits for a delay (`retry-delay.ts`) and then queues again.
+ * 4. `drain` waits a limited time for owed webhooks and returns the rest. Each undelivered one has a line in the log.
  */
 import { MAX_WEBHOOK_RETRIES, MAX_WEBHOOK_TIMEOUT_MS } from '../../protocol/wire/messages.js';
 import { DEFAULT_RETRIES, DEFAULT_TIMEOUT_MS, parseWebhookUrl } from '../../protocol/webhooks.js';
@@ -24,7 +24,7 @@ export interface WebhooksOptions {
   /** Signs each attempt; null if webhooks are not signed. */
   readonly signer: WebhookSigner | null;
   readonly limits?: Partial<ReceiverLimits>;
-  /** For tests: how attempts are made, what time it is, what chance says. */
+  /** For tests: delivery, clock and random numbers. */
   readonly delivery?: Delivery;
   readonly clock?: Clock;
   readonly random?: () => number;
@@ -42,7 +42,7 @@ interface Owed extends Required<Omit<Webhook, 'url'>> {
   readonly onEnd: (end: WebhookEnd) => void;
   attempts: number;
   why: string;
-  /** Waiting for its next attempt. */
+  /** Set while it waits for its next attempt. */
   retry: { readonly atMs: number; readonly cancel: () => void } | null;
 }
 
@@ -67,14 +67,14 @@ export class Webhooks {
     this.#random = options.random ?? Math.random;
   }
 
-  /** Number of webhooks that were taken and are neither delivered nor given up. */
+  /** Number of webhooks that are neither delivered nor given up. */
   get owed(): number {
     return this.#owed.size;
   }
 
   /**
-   * Takes a webhook and returns true at once; `onEnd` is called once, later. Returns false if it was dropped (too
-   * much is owed, the server has stopped, the URL is none), which the log says; then `onEnd` is never called.
+   * Accepts a webhook and returns true at once; `onEnd` is called once, later. Returns false if it was dropped (too many are
+   * owed, the server has stopped, the URL is not valid), which is logged; then `onEnd` is never called.
    */
   send(webhook: Webhook, onEnd: (end: WebhookEnd) => void = () => {}): boolean {
     const problem = this.#problemWith(webhook);
@@ -98,7 +98,7 @@ export class Webhooks {
     return true;
   }
 
-  /** Resolves once nothing is owed, or after `limitMs`, with what was not sent then. Ends in `close`. */
+  /** Resolves once nothing is owed, or after `limitMs`, with the unsent webhooks. Then it calls `close`. */
   async drain(limitMs: number): Promise<readonly UnsentWebhook[]> {
     if (this.#closed) return this.#unsent;
     const endsAtMs = this.#clock.now() + limitMs;
@@ -118,7 +118,7 @@ export class Webhooks {
     return this.#unsent;
   }
 
-  /** Gives up what is owed, at once, and reports it. */
+  /** Gives up all owed webhooks at once and logs them. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;

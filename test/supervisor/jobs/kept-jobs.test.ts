@@ -42,7 +42,7 @@ test('a job is queued, running, then succeeded with its result', async () => {
   assert.equal(jobs.get('job-2'), null);
 });
 
-test('whether a job has begun is asked of the worker that holds it', async () => {
+test('a job counts as running when its worker reports that it has begun', async () => {
   const job = newJob('x');
   const kept = await jobsWith().keep(job);
   job.sendTo({ learnBegun: () => job.begin(1), abandon: () => {}, sendData: () => {} });
@@ -65,7 +65,7 @@ for (const [code, state] of [
   });
 }
 
-test('a result is a copy: the memory it came in may be used again', async () => {
+test('a result is a copy, so its memory may be reused', async () => {
   const job = newJob('x');
   const kept = await jobsWith().keep(job);
   const piece = Buffer.from('before');
@@ -74,7 +74,7 @@ test('a result is a copy: the memory it came in may be used again', async () => 
   assert.equal(kept.result?.body?.toString(), 'before');
 });
 
-test('a stream is kept whole, with its head, and its worker may always go on', async () => {
+test('a stream is kept completely, with its head, and never makes its worker wait', async () => {
   const job = newJob('x');
   const kept = await jobsWith().keep(job);
   let taken = 0;
@@ -89,7 +89,7 @@ test('a stream is kept whole, with its head, and its worker may always go on', a
   );
 });
 
-test('a stream that breaks off has failed, and nothing of it is kept', async () => {
+test('a stream that breaks off fails the job, and nothing of it is kept', async () => {
   const job = newJob('x');
   const kept = await jobsWith().keep(job);
   job.head(HEAD);
@@ -98,7 +98,7 @@ test('a stream that breaks off has failed, and nothing of it is kept', async () 
   assert.deepEqual([kept.state, kept.result], ['failed', null]);
 });
 
-test('a result above a quarter of all room has succeeded without its body, whole or streamed', async () => {
+test('a result above a quarter of the limit is kept without its body, whole or streamed', async () => {
   const jobs = jobsWith({ maxBytes: 400 });
   assert.equal((await keepEnded(jobs, 100)).result?.body?.length, 100);
   const whole = await keepEnded(jobs, 101);
@@ -111,7 +111,7 @@ test('a result above a quarter of all room has succeeded without its body, whole
   assert.deepEqual([streamed.state, streamed.result?.body, taken], ['succeeded', null, 3]);
 });
 
-test('when too many jobs have ended the oldest ends are forgotten first; jobs that have not ended never are', async () => {
+test('too many ended jobs are dropped, those that ended first; unfinished jobs never are', async () => {
   const jobs = jobsWith({ maxJobs: 2 });
   const waiting = await jobs.keep(newJob('waits'));
   const ended = [await keepEnded(jobs), await keepEnded(jobs), await keepEnded(jobs)];
@@ -121,7 +121,7 @@ test('when too many jobs have ended the oldest ends are forgotten first; jobs th
   assert.deepEqual(jobs.unfinished(), [waiting.id]);
 });
 
-test('the job that ended first is forgotten first, whichever came first', async () => {
+test('the order of ends decides which job is dropped, not that of arrivals', async () => {
   const jobs = jobsWith({ maxJobs: 1 });
   const job = newJob('slow');
   const slow = await jobs.keep(job);
@@ -130,7 +130,7 @@ test('the job that ended first is forgotten first, whichever came first', async 
   assert.deepEqual([jobs.get(quick.id), jobs.get(slow.id)], [null, slow]);
 });
 
-test('when results hold too many bytes the oldest are forgotten first', async () => {
+test('if results have too many bytes, the oldest are dropped first', async () => {
   const jobs = jobsWith({ maxBytes: 400 });
   const ended: KeptJob[] = [];
   for (let i = 0; i < 5; i += 1) ended.push(await keepEnded(jobs, 100));
@@ -140,7 +140,7 @@ test('when results hold too many bytes the oldest are forgotten first', async ()
   );
 });
 
-test('a job is forgotten a time after its end, each by its own', async () => {
+test('each job is dropped some time after its end', async () => {
   const jobs = jobsWith({ keepMs: 1000 });
   const waiting = await jobs.keep(newJob('waits'));
   const first = await keepEnded(jobs);
@@ -172,7 +172,7 @@ test('a waiter is called once: at the end of the job, or at once if it has ended
   assert.deepEqual(calls, ['waited', 'late']);
 });
 
-test('a kept job has no deadline any more', async () => {
+test('a kept job has no deadline', async () => {
   const job = newJob('x', { deadlineAtMs: performance.now() + 5 });
   let fired = false;
   job.startDeadline(() => (fired = true));
@@ -181,7 +181,7 @@ test('a kept job has no deadline any more', async () => {
   assert.deepEqual([job.deadlineAtMs, fired], [null, false]);
 });
 
-test('headers of an answer and the detail of an error are not kept: nobody can ask for them', async () => {
+test('headers of an answer and the detail of an error are not kept', async () => {
   const jobs = jobsWith();
   const answered = newJob('x');
   const kept = await jobs.keep(answered);
@@ -193,7 +193,7 @@ test('headers of an answer and the detail of an error are not kept: nobody can a
   assert.deepEqual([lost.error?.code, lost.error?.detail], ['SERVE_INFERENCE_FAILED', '']);
 });
 
-/** A store that writes everything down, and forgets nothing. */
+/** A store that records all calls, and drops nothing. */
 class Written implements JobStore {
   readonly records: JobRecord[] = [];
   readonly news: string[] = [];
@@ -234,7 +234,7 @@ class Written implements JobStore {
   }
 }
 
-test('a store hears of a job once each: accepted, begun, ended; what it has on record is data, with times of the calendar', async () => {
+test('a store gets accept, begun and ended once for each job; records are data with calendar times', async () => {
   const store = new Written();
   const jobs = new KeptJobs(() => 'j', {}, store);
   const job = newJob('x');
@@ -258,7 +258,7 @@ test('a store hears of a job once each: accepted, begun, ended; what it has on r
   assert.deepEqual(structuredClone(store.records), store.records);
 });
 
-test('a job that is only on record is told as it was: state, times, result or error', async () => {
+test('a job from a record has its state, times, and result or error', async () => {
   const store = new Written();
   const failed = newJob('x');
   mock.timers.setTime(1000);
@@ -274,7 +274,7 @@ test('a job that is only on record is told as it was: state, times, result or er
   assert.equal(JSON.stringify(store.ends), JSON.stringify(structuredClone(store.ends)));
 });
 
-/** A store that puts a job on record when the test says so, or refuses it. */
+/** A store that records or refuses a job when the test decides. */
 class Slow extends Written {
   put = (): void => {};
   refuse: (error: Error) => void = () => {};
@@ -288,7 +288,7 @@ class Slow extends Written {
   }
 }
 
-test("a job is nobody else's before it is on record", async () => {
+test('a job is not known before it is recorded', async () => {
   const store = new Slow();
   const jobs = new KeptJobs(() => 'j', {}, store);
   const job = newJob('x', { deadlineAtMs: performance.now() + 60_000 });
@@ -311,7 +311,7 @@ for (const [how, accept] of [
     },
   ],
 ] as const) {
-  test(`a job stays its caller's, who is told, when the store ${how}`, async () => {
+  test(`keep rejects and leaves the job to its caller if the store ${how}`, async () => {
     const store = Object.assign(new Written(), { accept });
     const heard: string[] = [];
     const onNotKept = (call: { requestId: string }, { code, detail }: ServeError): void =>
@@ -327,7 +327,7 @@ for (const [how, accept] of [
   });
 }
 
-test('a store that takes too long keeps nobody waiting, and what it has on record later has failed', async () => {
+test('a store that takes too long fails the call, and a later record has failed too', async () => {
   const store = new Slow();
   const jobs = new KeptJobs(() => 'j', {}, store);
   const keeping = jobs.keep(newJob('x'));
@@ -341,6 +341,6 @@ test('a store that takes too long keeps nobody waiting, and what it has on recor
   assert.deepEqual(jobs.unfinished(), []);
 });
 
-test('memory has nothing of an earlier process', async () => {
+test('MemoryStore recovers nothing', async () => {
   assert.deepEqual(await new MemoryStore().recover(), []);
 });

@@ -28,7 +28,7 @@ function metric(kind: AppMetric['kind'], name: string, value: number | string, d
   return { kind, name, value, unit: '', dimensions, requestIds: [] };
 }
 
-/** Such as `words{model=digits,version=1} 3`. */
+/** All samples as text, such as `words{model=digits,version=1} 3`. */
 function shown({ apps }: Bench): string[] {
   return apps.families().flatMap(({ name, measured }) =>
     Array.from(measured, ({ labels, value }) => {
@@ -38,7 +38,7 @@ function shown({ apps }: Bench): string[] {
   );
 }
 
-test('counters of all workers add up, gauges are those of each worker', () => {
+test('counters are summed over all workers, gauges are kept per worker', () => {
   const one = bench();
   for (const worker of [0, 1]) {
     one.apps.measured(DIGITS, worker, [
@@ -53,7 +53,7 @@ test('counters of all workers add up, gauges are those of each worker', () => {
   ]);
 });
 
-test('a worker that dies takes its gauges with it, and nothing else, unless another has its place', () => {
+test('the death of a worker removes its gauges only, unless its slot has another worker', () => {
   const one = bench();
   one.apps.measured(DIGITS, 0, [metric('counter', 'words', 1), metric('gauge', 'g', 1)]);
   one.apps.died(DIGITS, { index: 0, worker: {} } as Slot);
@@ -63,7 +63,7 @@ test('a worker that dies takes its gauges with it, and nothing else, unless anot
   assert.deepEqual(shown(one), ['words{model=digits,version=1} 2']);
 });
 
-test('one metric of two models is one family; a model that is gone is not in it', () => {
+test('one metric of two models is one family, without removed models', () => {
   const models = [DIGITS, CATS];
   const one = bench(models);
   for (const model of [DIGITS, CATS]) one.apps.measured(model, 0, [metric('counter', 'words', 1)]);
@@ -72,7 +72,7 @@ test('one metric of two models is one family; a model that is gone is not in it'
   assert.deepEqual(shown(one), ['words{model=cats,version=2} 1']);
 });
 
-test('names and labels that Prometheus does not know are made such, and those of the server are kept apart', () => {
+test('names and labels are made valid for Prometheus, and those of the server are kept apart', () => {
   const one = bench();
   const dimensions = 'ModelName\ndigits\nLevel\nModel\nmodel\nmine\nmy-dimension\nx';
   one.apps.measured(DIGITS, 0, [metric('time', 'Handler Time', 1.5, dimensions), metric('size', '2nd', 1)]);
@@ -83,15 +83,19 @@ test('names and labels that Prometheus does not know are made such, and those of
 });
 
 for (const [what, metrics, problem] of [
-  ['of another kind', [metric('gauge', 'words', 1)], /a counter has this name/],
-  ["with a name of the server's", [metric('counter', 'banana_calls_total', 1)], /the server's own metrics/],
+  ['of another kind', [metric('gauge', 'words', 1)], /a counter already has this name/],
+  [
+    "with a name of the server's",
+    [metric('counter', 'banana_calls_total', 1)],
+    /the server has a metric of this name/,
+  ],
   [
     'with the name of a part of a histogram',
     [metric('histogram', 'h', 1), metric('counter', 'h_count', 1)],
     /a part of a histogram/,
   ],
 ] satisfies [string, AppMetric[], RegExp][]) {
-  test(`a metric ${what} is left out, which is told once`, () => {
+  test(`a metric ${what} is left out, which is reported once`, () => {
     const one = bench();
     one.apps.measured(DIGITS, 0, [metric('counter', 'words', 1)]);
     const before = shown(one).length;
@@ -102,14 +106,14 @@ for (const [what, metrics, problem] of [
   });
 }
 
-test('values that are no numbers, and counters that fall, are left out', () => {
+test('values that are not numbers, and negative counters, are left out', () => {
   const one = bench();
   const bad = [metric('error', 'e', 'broken'), metric('gauge', 'g', NaN), metric('counter', 'c', -1)];
   one.apps.measured(DIGITS, 0, bad);
   assert.deepEqual(shown(one), []);
 });
 
-test('a model has at most a thousand combinations of labels; those that come later are other', () => {
+test('a model has at most a thousand combinations of labels; later ones are other', () => {
   const one = bench();
   for (let i = 0; i < 1100; i += 1)
     one.apps.measured(DIGITS, 0, [metric('counter', 'users', 1, `user\nu${i}`)]);
@@ -118,14 +122,14 @@ test('a model has at most a thousand combinations of labels; those that come lat
   assert.equal(all.at(-1), 'users{model=digits,version=1,user=other} 100');
 });
 
-test('the same labels are one series in whatever order they come, also once they are made valid', () => {
+test('the order of labels does not matter, even after they are made valid', () => {
   const one = bench();
   for (const dimensions of ['a\n1\nb\n2', 'b\n2\na\n1', 'b\n2\na\n1\nLevel\nModel'])
     one.apps.measured(DIGITS, 0, [metric('counter', 'words', 1, dimensions)]);
   assert.deepEqual(shown(one), ['words{model=digits,version=1,a=1,b=2} 3']);
 });
 
-test('the names of models that are gone are free again, whether anybody scrapes or not', () => {
+test('the names of removed models become free, with or without scrapes', () => {
   const models = [DIGITS];
   const one = bench(models);
   for (let i = 0; i < 3000; i += 1) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Buckets, SECONDS } from '../../../supervisor/metrics/buckets.js';
 
-test('a value counts in the first bucket whose bound it does not exceed', () => {
+test('a value counts in the first bucket with a bound of at least the value', () => {
   const buckets = new Buckets([1, 2, 4]);
   for (const value of [0, 1, 1.5, 2, 4, 4.1, 100]) buckets.add(value);
   assert.deepEqual([...buckets.counts], [2, 2, 1, 2]);
@@ -10,7 +10,7 @@ test('a value counts in the first bucket whose bound it does not exceed', () => 
   assert.equal(buckets.sum, 112.6);
 });
 
-test('a value that was measured several times counts as often', () => {
+test('add counts a value `times` times', () => {
   const buckets = new Buckets([1, 2]);
   buckets.add(2, 3);
   assert.deepEqual([[...buckets.counts], buckets.sum], [[0, 3, 0], 6]);
@@ -24,7 +24,7 @@ test('histograms of the same bounds add up', () => {
   assert.deepEqual([[...other.counts], other.sum], [[1, 1], 3.5]);
 });
 
-test('the buckets of times reach from 0.1 ms to 5 min, in ascending order', () => {
+test('the bounds of times are ascending, from 0.1 ms to 5 min', () => {
   assert.deepEqual([SECONDS[0], SECONDS.at(-1)], [0.0001, 300]);
   assert.deepEqual(
     SECONDS,

@@ -18,7 +18,7 @@ function job(runMs: number | null, calls = 1): Job {
   return { ...facts, queueMs: () => 3, batch: calls === 1 ? null : { calls } } as unknown as Job;
 }
 
-test('calls are counted by dialect, and by ok or the code of their error', () => {
+test('calls are counted by dialect, and by ok or error code', () => {
   const counts = new CallCounts();
   counts.settled(asked(), job(1), 200, null);
   counts.settled(asked('gateway'), job(1), 200, null);
@@ -33,19 +33,19 @@ test('calls are counted by dialect, and by ok or the code of their error', () =>
   });
 });
 
-test('a request that is no call, and is refused, is not counted', () => {
+test('a refused request that is not a call is not counted', () => {
   const counts = new CallCounts();
   counts.refused(asked('banana', null, false), new ServeError('SERVE_NOT_FOUND'));
   assert.equal(counts.ofNone.ends.size, 0);
 });
 
-test('a call that names no model is counted as that of none', () => {
+test('a call without a model is counted without labels of a model', () => {
   const counts = new CallCounts();
   counts.refused(asked('banana', null), new ServeError('SERVE_MODEL_NOT_FOUND'));
   assert.equal(counts.ofNone.ends.get('banana')?.get('SERVE_MODEL_NOT_FOUND'), 1);
 });
 
-test('a call that never began has waited and ended, but not run, and was in no batch', () => {
+test('a call that never began counts for wait and end, but not for run and batch', () => {
   const counts = new CallCounts();
   counts.settled(asked(), job(null), 504, new ServeError('SERVE_QUEUE_TIMEOUT'));
   const { queueSeconds, totalSeconds, runSeconds, batchSizes } = counts.of(MODEL);

@@ -1,4 +1,4 @@
-/** docs/metrics.md is printed from the metrics themselves. */
+/** The tables of docs/metrics.md, which are printed from the metrics. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HOUSE_METRICS } from '../../../supervisor/metrics/server-metrics.js';
@@ -16,7 +16,7 @@ holdsSection('metrics.md', 'house-metrics', () =>
   ),
 );
 
-test('names and labels are as Prometheus wants them', () => {
+test('names and labels follow the conventions of Prometheus', () => {
   for (const { name, type, labels, help } of HOUSE_METRICS) {
     assert.match(name, /^banana_[a-z_]+[a-z]$/);
     assert.equal(name.endsWith('_total'), type === 'counter', name);

@@ -7,7 +7,7 @@ import type { Job } from '../../../supervisor/dispatch/job.js';
 import type { CountedRequest } from '../../../supervisor/http/request/backend.js';
 import { HostReader, type HostFigures } from '../../../supervisor/machine/host-figures.js';
 import { MmsLines } from '../../../supervisor/metrics/mms-lines.js';
-import { MmsNews, type MmsListener } from '../../../supervisor/metrics/mms-news.js';
+import { MmsEvents, type MmsListener } from '../../../supervisor/metrics/mms-events.js';
 import { ServiceLines } from '../../../supervisor/metrics/service-lines.js';
 import { TORCHSERVE_NAMES, TorchServeText, asDouble } from '../../../supervisor/metrics/torchserve-text.js';
 import type { Model } from '../../../supervisor/models/model.js';
@@ -26,9 +26,9 @@ const HOST: HostFigures = {
   diskPercent: 25,
 };
 
-function newsTo(listener: MmsListener): MmsNews {
+function newsTo(listener: MmsListener): MmsEvents {
   const host = { read: () => Promise.resolve(HOST) } as unknown as HostReader;
-  return new MmsNews([listener], { intervalMs: 60_000, host, onProblem: () => {} });
+  return new MmsEvents([listener], { intervalMs: 60_000, host, onProblem: () => {} });
 }
 
 function job(requestId: string, batch: BatchRun | null = null, runMs = 7.5): Job {
@@ -36,8 +36,8 @@ function job(requestId: string, batch: BatchRun | null = null, runMs = 7.5): Job
   return { ...facts, queueMs: () => 3, call: { requestId } } as unknown as Job;
 }
 
-/** Lines without their time and the name of this machine. */
-function linesOf(tell: (news: MmsNews, lines: MmsLines) => void): string[] {
+/** Lines without time and host name. */
+function linesOf(tell: (news: MmsEvents, lines: MmsLines) => void): string[] {
   const lines: string[] = [];
   const log = new MmsLines((line) => lines.push(line));
   tell(newsTo(log), log);
@@ -46,7 +46,7 @@ function linesOf(tell: (news: MmsNews, lines: MmsLines) => void): string[] {
 
 const H = '|#Level:Host|#hostname:h';
 
-test('each answer is a line by its class; what is neither a success nor a failure is none', () => {
+test('each answer is a line by its class; 1xx and 3xx are not counted', () => {
   const lines = linesOf((news) => {
     const never = { ...job('a'), queueMs: () => 0, hasBegun: false } as unknown as Job;
     news.settled(ASKED, never, 200, null);
@@ -58,7 +58,7 @@ test('each answer is a line by its class; what is neither a success nor a failur
   assert.deepEqual(lines, [`Requests2XX.Count:1${H}`, `Requests5XX.Count:1${H}`, `Requests4XX.Count:1${H}`]);
 });
 
-test('a batch that went well is one line, with the requests that did', () => {
+test('a batch with a successful call is one line, with the ids of successful requests', () => {
   const batch = new BatchRun(3);
   const lines = linesOf((news) => {
     news.settled(ASKED, job('a', batch), 200, null);
@@ -73,10 +73,10 @@ test('a batch that went well is one line, with the requests that did', () => {
   ]);
 });
 
-test('the start of a worker, and the machine, are lines by the names that they had', () => {
+test('the start of a worker and the figures of the machine are lines with the original names', () => {
   const lines = linesOf((news, log) => {
     news.ready(MODEL, 1, 1234.5);
-    log.looked(HOST);
+    log.hostRead(HOST);
   });
   assert.deepEqual(lines, [
     `W-9001-digits.Milliseconds:1235${H}`,
@@ -90,7 +90,7 @@ test('the start of a worker, and the machine, are lines by the names that they h
   ]);
 });
 
-test('of what apps measure, only the metrics of services are lines', () => {
+test('of the metrics of apps, only those of services are lines', () => {
   const lines: string[] = [];
   const metric = (name: string, dimensions: string): AppMetric => {
     return { kind: 'counter', name, value: 2, unit: 'count', dimensions, requestIds: ['r'] };
@@ -106,12 +106,12 @@ test('of what apps measure, only the metrics of services are lines', () => {
   );
 });
 
-test("TorchServe's names stand in its own form: a comma behind each label, a point in each number", () => {
+test("TorchServe's metrics have its form: a comma after each label, a point in each number", () => {
   const text = new TorchServeText();
   const news = newsTo(text);
   for (const id of ['a', 'b']) news.settled(ASKED, job(id), 200, null);
   news.ready(MODEL, 0, 1500);
-  text.looked(HOST);
+  text.hostRead(HOST);
   const gpu = {
     index: '0',
     uuid: 'GPU-a',
@@ -146,12 +146,12 @@ test("TorchServe's names stand in its own form: a comma behind each label, a poi
   );
 });
 
-test('numbers are written as Java writes doubles', () => {
+test('numbers are formatted as Java formats doubles', () => {
   const written = [0, 8, -1.5, 1e7, 12_345_678, 0.0005, 9_999_999].map(asDouble);
   assert.deepEqual(written, ['0.0', '8.0', '-1.5', '1.0E7', '1.2345678E7', '5.0E-4', '9999999.0']);
 });
 
-test('the machine can be looked at', async () => {
+test('HostReader reads plausible figures of this machine', async () => {
   const figures = await new HostReader('/').read();
   for (const [name, value] of Object.entries(figures)) assert.ok(value >= 0 && Number.isFinite(value), name);
   for (const name of ['cpuPercent', 'memoryPercent', 'diskPercent'] as const)

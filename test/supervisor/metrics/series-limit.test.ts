@@ -18,13 +18,13 @@ test('combinations of labels beyond the limit are counted together as other', ()
   assert.deepEqual(bounded.at(-1)?.labels, { model: 'other', version: 'other' });
 });
 
-test('a combination keeps its place, also when another comes before it', () => {
+test('a combination keeps its place even if another comes before it', () => {
   const limit = new SeriesLimit(2);
   limit.bound(models('b', 'c'));
   assert.deepEqual(shown(limit.bound(models('a', 'b', 'c'))), ['b 10', 'c 100', 'other 1']);
 });
 
-test('a combination that is gone gives its place away', () => {
+test('a combination that is no longer measured frees its place', () => {
   const limit = new SeriesLimit(2);
   limit.bound(models('a', 'b'));
   assert.deepEqual(shown(limit.bound(models('b', 'c'))), ['b 1', 'c 10']);

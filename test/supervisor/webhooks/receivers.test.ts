@@ -8,7 +8,7 @@ interface Parcel extends Addressed {
 
 const LIMITS: ReceiverLimits = { maxOwed: 100, maxOwedBytes: 1000, perReceiver: 2, atOnce: 3 };
 
-/** Addressed to `http://<first letter>/`. */
+/** A webhook to `http://<first letter>/`. */
 function parcel(name: string, bytes = 0): Parcel {
   return { name, url: new URL(`http://${name.slice(0, 1)}/${name}`), body: Buffer.alloc(bytes) };
 }
@@ -22,13 +22,13 @@ function setUp(limits: Partial<ReceiverLimits> = {}): {
   return { receivers, started: () => started.splice(0) };
 }
 
-/** The parcel's attempt is over, and nothing more of it is asked. */
+/** Ends the attempt and removes the webhook. */
 function finish(receivers: Receivers<Parcel>, item: Parcel): void {
   receivers.leave(item);
   receivers.remove(item);
 }
 
-test('a receiver has a few at a time, in the order they came; another has its own', () => {
+test('each receiver has a few attempts at a time, in the order of arrival', () => {
   const { receivers, started } = setUp();
   const items = ['a1', 'a2', 'a3', 'b1'].map((name) => parcel(name));
   for (const item of items) receivers.add(item);
@@ -37,7 +37,7 @@ test('a receiver has a few at a time, in the order they came; another has its ow
   assert.deepEqual(started(), ['a3']);
 });
 
-test('places that are free after all were taken go to the receivers in turn', () => {
+test('if all places are in use, free ones go to the receivers round-robin', () => {
   const { receivers, started } = setUp({ atOnce: 1 });
   const items = new Map(['a1', 'a2', 'a3', 'b1', 'c1', 'b2'].map((name) => [name, parcel(name)]));
   for (const item of items.values()) receivers.add(item);
@@ -51,7 +51,7 @@ test('places that are free after all were taken go to the receivers in turn', ()
   assert.deepEqual(order, ['a1', 'b1', 'c1', 'a2', 'b2', 'a3']);
 });
 
-test('a webhook that is tried again queues behind the others of its receiver', () => {
+test('a retry queues behind the other webhooks of its receiver', () => {
   const { receivers, started } = setUp({ perReceiver: 1 });
   const [first, second] = [parcel('a1'), parcel('a2')];
   receivers.add(first);
@@ -64,7 +64,7 @@ test('a webhook that is tried again queues behind the others of its receiver', (
   assert.deepEqual(started(), ['a1']);
 });
 
-test('a receiver that was owed nothing for a moment is like any other', () => {
+test('a receiver that was owed nothing meanwhile is treated as a new one', () => {
   const { receivers, started } = setUp({ atOnce: 1 });
   const [first, second, third] = [parcel('a1'), parcel('a2'), parcel('a3')];
   receivers.add(first);
@@ -78,7 +78,7 @@ test('a receiver that was owed nothing for a moment is like any other', () => {
   assert.equal(receivers.excess(first.url, 1000), null, 'nothing is owed');
 });
 
-test('there is room for half of all to one receiver, for the first whatever its size', () => {
+test('one receiver may have half of the limit, and its first webhook may have any size', () => {
   const { receivers } = setUp({ maxOwed: 4 });
   const { url } = parcel('a');
   assert.equal(receivers.excess(url, 1000), null);
@@ -87,8 +87,8 @@ test('there is room for half of all to one receiver, for the first whatever its 
   assert.equal(receivers.excess(url, 200), null);
   assert.match(receivers.excess(url, 201) as string, /more than 500 bytes to this receiver would be waiting/);
   receivers.add(parcel('a2'));
-  assert.equal(receivers.excess(url, 0), '2 others to this receiver are still to be delivered');
+  assert.equal(receivers.excess(url, 0), '2 others to this receiver are not delivered yet');
   receivers.add(parcel('b1'));
   receivers.add(parcel('c1'));
-  assert.equal(receivers.excess(parcel('d').url, 0), '4 others are still to be delivered');
+  assert.equal(receivers.excess(parcel('d').url, 0), '4 others are not delivered yet');
 });

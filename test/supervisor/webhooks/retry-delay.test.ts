@@ -21,7 +21,7 @@ for (const [status, why] of [
   [404, 'status 404'],
   [410, 'status 410'],
 ] as const) {
-  test(`status ${status} is final, whatever is left of the retries`, () => {
+  test(`status ${status} is final, even with retries left`, () => {
     assert.deepEqual(nextStep(answered(status, '1'), 1, 3, NOW_MS, 0), { action: 'give up', why });
   });
 }
@@ -34,7 +34,7 @@ for (const [what, attempt] of [
   ['a timeout', { kind: 'timeout', timeoutMs: 10_000 }],
   ['a connection error', { kind: 'unreachable', why: 'ECONNREFUSED' }],
 ] as readonly (readonly [string, Attempt])[]) {
-  test(`${what} is tried again after 1, 4 and 16 s, and given up after the last retry`, () => {
+  test(`${what} is retried after 1, 4 and 16 s, and given up after the last retry`, () => {
     const delays = [1, 2, 3].map((attempts) => {
       const step = nextStep(attempt, attempts, 3, NOW_MS, 0);
       return step.action === 'retry' ? step.delayMs : step.action;
@@ -45,7 +45,7 @@ for (const [what, attempt] of [
   });
 }
 
-test('jitter only adds, up to a quarter; the wait stays at 60 s from the fifth on', () => {
+test('jitter adds up to a quarter of the delay, which stays at 60 s from the fifth on', () => {
   const delay = (attempts: number, random: number): number => {
     const step = nextStep(answered(500), attempts, 10, NOW_MS, random);
     return step.action === 'retry' ? step.delayMs : Number.NaN;
@@ -56,7 +56,7 @@ test('jitter only adds, up to a quarter; the wait stays at 60 s from the fifth o
   assert.equal(delay(10, 0), 60_000);
 });
 
-test('Retry-After is never undercut; a shorter one leaves the own delay', () => {
+test('the delay is at least Retry-After; a shorter one does not change it', () => {
   for (const status of [429, 503]) {
     for (const random of [0, 1]) {
       const step = nextStep(answered(status, '7'), 1, 3, NOW_MS, random);
@@ -69,7 +69,7 @@ test('Retry-After is never undercut; a shorter one leaves the own delay', () => 
   assert.equal(date.action === 'retry' && date.delayMs, 20_000);
 });
 
-test('a receiver that wants to be left alone for more than a minute is not asked again', () => {
+test('a receiver that asks for more than a minute gets no retry', () => {
   assert.deepEqual(nextStep(answered(503, '3600'), 1, 3, NOW_MS, 0), {
     action: 'give up',
     why: 'status 503 and asked to be left alone for 60 min',
@@ -87,7 +87,7 @@ for (const [value, expected] of [
   ['', null],
   [null, null],
 ] as const) {
-  test(`Retry-After ${JSON.stringify(value)} is ${expected === null ? 'left aside' : `${expected} ms`}`, () => {
+  test(`Retry-After ${JSON.stringify(value)} is ${expected === null ? 'ignored' : `${expected} ms`}`, () => {
     assert.equal(parseRetryAfterMs(value, NOW_MS), expected);
   });
 }

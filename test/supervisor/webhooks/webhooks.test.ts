@@ -1,4 +1,4 @@
-/** Real receivers on free ports; the waits between attempts are the test's to end. */
+/** Webhooks to real receivers on free ports; the tests end the delays between attempts. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { Webhook as Verifier } from 'standardwebhooks';
@@ -13,7 +13,7 @@ import { eventually } from '../../helpers/server.js';
 const LIMIT = { timeout: 60_000 };
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 
-/** Time passes only in `skip`. */
+/** A clock whose time passes only in `skip`. */
 class FakeClock implements Clock {
   #nowMs = Date.now();
   readonly waits: { atMs: number; callback: () => void }[] = [];
@@ -31,7 +31,7 @@ class FakeClock implements Clock {
     };
   }
 
-  /** Resolves once somebody waits; then that long passes. Returns how long. */
+  /** Waits for a timer, lets its time pass and returns that time. */
   async skipToNext(): Promise<number> {
     await eventually(
       () => this.waits.length > 0,
@@ -80,18 +80,18 @@ function webhookTo(url: string, fields: Partial<Webhook> = {}): Webhook {
   };
 }
 
-/** Sends, and resolves with its end. */
+/** Sends a webhook and resolves with its end. */
 function sent(webhooks: Webhooks, webhook: Webhook): Promise<WebhookEnd> {
   return new Promise((resolve) => assert.ok(webhooks.send(webhook, resolve), 'taken'));
 }
 
-test('a webhook is a POST of its bytes with its ids, and owed until it is delivered', LIMIT, async (t) => {
+test('a webhook is a POST of its body with its ids, and owed until it is delivered', LIMIT, async (t) => {
   const receiver = await startReceiver(t);
   const { webhooks, warnings, lines } = setUp(t);
   const body = Buffer.from('{"text":"ü"}');
   const end = sent(webhooks, webhookTo(`${receiver.url}/a/b?x=1`, { id: 'msg_1', body }));
   assert.equal(webhooks.owed, 1);
-  body.fill(0); // its memory is the caller's again
+  body.fill(0); // the caller may reuse the memory
   assert.equal(await end, 'delivered');
   assert.equal(webhooks.owed, 0);
   const [arrival] = receiver.arrivals;
@@ -112,7 +112,7 @@ test('a webhook is a POST of its bytes with its ids, and owed until it is delive
   );
 });
 
-test('with secrets, an independent implementation verifies it by each of them', LIMIT, async (t) => {
+test('an independent implementation verifies the signature of each secret', LIMIT, async (t) => {
   const receiver = await startReceiver(t);
   const second = `whsec_${Buffer.alloc(32, 9).toString('base64')}`;
   const { webhooks } = setUp(t, { signer: parseWebhookSecrets(`${SECRET} ${second}`) });
@@ -208,7 +208,7 @@ for (const status of [410, 404, 302]) {
   });
 }
 
-test('a receiver that hangs holds up its own webhooks only, and ends in a timeout', LIMIT, async (t) => {
+test('a receiver that hangs delays only its own webhooks, which end in a timeout', LIMIT, async (t) => {
   const hanging = await startReceiver(t, () => {});
   const working = await startReceiver(t);
   const { webhooks, warnings } = setUp(t, { limits: { perReceiver: 2 } });
@@ -227,18 +227,14 @@ test('a receiver that hangs holds up its own webhooks only, and ends in a timeou
   );
 });
 
-test(
-  'a place that a hanging receiver gives up goes to another one, when all places were taken',
-  LIMIT,
-  async (t) => {
-    const hanging = await startReceiver(t, () => {});
-    const working = await startReceiver(t);
-    const { webhooks } = setUp(t, { limits: { atOnce: 1 } });
-    const slow = sent(webhooks, webhookTo(hanging.url, { retries: 0, timeoutMs: 200 }));
-    assert.equal(await sent(webhooks, webhookTo(working.url)), 'delivered');
-    assert.equal(await slow, 'failed');
-  },
-);
+test('if all places are in use, the place of a hanging receiver goes to another one', LIMIT, async (t) => {
+  const hanging = await startReceiver(t, () => {});
+  const working = await startReceiver(t);
+  const { webhooks } = setUp(t, { limits: { atOnce: 1 } });
+  const slow = sent(webhooks, webhookTo(hanging.url, { retries: 0, timeoutMs: 200 }));
+  assert.equal(await sent(webhooks, webhookTo(working.url)), 'delivered');
+  assert.equal(await slow, 'failed');
+});
 
 test('an answer without an end counts by its status, and its connection is cut', LIMIT, async (t) => {
   const chunk = Buffer.alloc(16 * 1024);
@@ -272,15 +268,15 @@ test(
     assert.deepEqual(
       warnings().map(({ text }) => text.replace(/http:\/\/\S+/, 'URL')),
       [
-        'Webhook to URL was not sent: with its 101 bytes, more than 1000 bytes would be waiting for delivery',
-        'Webhook to URL was not sent: 2 others are still to be delivered',
+        'Webhook to URL was not sent: with its 101 bytes, more than 1000 bytes would wait for delivery',
+        'Webhook to URL was not sent: 2 others are not delivered yet',
       ],
     );
   },
 );
 
 test(
-  'half of what may be owed is the most for one receiver: one that is down leaves room',
+  'one receiver may have half of the limit, so one that is down leaves room for others',
   LIMIT,
   async (t) => {
     const hanging = await startReceiver(t, () => {});
@@ -296,8 +292,8 @@ test(
     assert.deepEqual(
       warnings().map(({ text }) => text.replace(/^.*sent: /, '')),
       [
-        'with its 201 bytes, more than 500 bytes to this receiver would be waiting for delivery',
-        '2 others to this receiver are still to be delivered',
+        'with its 201 bytes, more than 500 bytes to this receiver would wait for delivery',
+        '2 others to this receiver are not delivered yet',
       ],
     );
     await eventually(
@@ -314,7 +310,7 @@ test(
 );
 
 for (const url of ['/hook', 'ftp://example.com/', 'file:///etc/passwd', '']) {
-  test(`a URL ${JSON.stringify(url)} is not sent to; the line says why`, (t) => {
+  test(`a webhook to the URL ${JSON.stringify(url)} is dropped, with the reason in the log`, (t) => {
     const { webhooks, warnings } = setUp(t);
     assert.equal(webhooks.send(webhookTo(url)), false);
     assert.equal(webhooks.owed, 0);
@@ -322,7 +318,7 @@ for (const url of ['/hook', 'ftp://example.com/', 'file:///etc/passwd', '']) {
   });
 }
 
-test('values that no header may have are left out, not sent and not thrown', LIMIT, async (t) => {
+test('values that are not valid in a header are left out', LIMIT, async (t) => {
   const receiver = await startReceiver(t);
   const { webhooks } = setUp(t);
   const odd = { requestId: 'a\r\nX-Evil: 1', contentType: 'text/ü' };
@@ -347,33 +343,37 @@ test('drain resolves as soon as nothing is owed', LIMIT, async (t) => {
   assert.deepEqual(clock.waits, []);
 });
 
-test('drain reports by id what was not sent when its time is over, and cuts it off', LIMIT, async (t) => {
-  const hanging = await startReceiver(t, () => {});
-  const { webhooks, warnings, clock } = setUp(t, { limits: { perReceiver: 1 } });
-  const ends = ['msg_1', 'msg_2'].map((id) => sent(webhooks, webhookTo(hanging.url, { id })));
-  await hanging.until(1);
-  const drained = webhooks.drain(5000);
-  assert.equal(await clock.skipToNext(), 5000);
-  const url = `${hanging.url}/`;
-  assert.deepEqual(await drained, [
-    { id: 'msg_1', url, requestId: 'req-1', attempts: 1 },
-    { id: 'msg_2', url, requestId: 'req-1', attempts: 0 },
-  ]);
-  assert.deepEqual(await Promise.all(ends), ['unsent', 'unsent']);
-  assert.deepEqual(
-    warnings().map(({ about, text }) => [about['webhookId'], text.replace(url, 'URL')]),
-    [
-      ['msg_1', 'Webhook to URL was not sent: the server stopped after 1 attempt'],
-      ['msg_2', 'Webhook to URL was not sent: the server stopped'],
-    ],
-  );
-  await eventually(
-    () => hanging.connections() === 0,
-    15_000,
-    () => 'connections leak',
-  );
-  assert.equal(webhooks.send(webhookTo(hanging.url)), false, 'the server has stopped');
-});
+test(
+  'drain returns the ids of unsent webhooks after its limit, and cuts their attempts',
+  LIMIT,
+  async (t) => {
+    const hanging = await startReceiver(t, () => {});
+    const { webhooks, warnings, clock } = setUp(t, { limits: { perReceiver: 1 } });
+    const ends = ['msg_1', 'msg_2'].map((id) => sent(webhooks, webhookTo(hanging.url, { id })));
+    await hanging.until(1);
+    const drained = webhooks.drain(5000);
+    assert.equal(await clock.skipToNext(), 5000);
+    const url = `${hanging.url}/`;
+    assert.deepEqual(await drained, [
+      { id: 'msg_1', url, requestId: 'req-1', attempts: 1 },
+      { id: 'msg_2', url, requestId: 'req-1', attempts: 0 },
+    ]);
+    assert.deepEqual(await Promise.all(ends), ['unsent', 'unsent']);
+    assert.deepEqual(
+      warnings().map(({ about, text }) => [about['webhookId'], text.replace(url, 'URL')]),
+      [
+        ['msg_1', 'Webhook to URL was not sent: the server stopped after 1 attempt'],
+        ['msg_2', 'Webhook to URL was not sent: the server stopped'],
+      ],
+    );
+    await eventually(
+      () => hanging.connections() === 0,
+      15_000,
+      () => 'connections leak',
+    );
+    assert.equal(webhooks.send(webhookTo(hanging.url)), false, 'the server has stopped');
+  },
+);
 
 test('drain does not wait for a retry that would come after its end', LIMIT, async (t) => {
   const receiver = await startReceiver(t, (response) =>
