@@ -1,6 +1,6 @@
 /**
- * What an app has said of itself once a worker has loaded it: its routes, its options, an example. One for each
- * generation of a model: workers that were started with one spec share it.
+ * The description of an app, as a worker sends it after loading: routes, options, an example. Each generation of a model has
+ * one: the workers that were started with the same spec share it.
  */
 import type { LoadedInfo, Route } from '../../protocol/wire/messages.js';
 import { withAppConfig, type ModelOptions } from '../options/resolve.js';
@@ -35,27 +35,27 @@ export class AppDescription {
     return this.#info?.example ?? '';
   }
 
-  /** Batches are asked for, and no route of the app takes any. */
+  /** Whether batches are configured, but no route of the app takes them. */
   get isBatchless(): boolean {
     const routes = [...(this.#routes?.values() ?? [])];
     return this.#options.batchSize > 1 && routes.every(({ maxBatch }) => maxBatch === 1);
   }
 
-  /** @throws SERVE_CONFIG if the app's options are wrong; then nothing has changed */
+  /** Takes the description from a worker. @throws SERVE_CONFIG if the app's options are wrong; then nothing has changed */
   update(info: LoadedInfo): void {
     this.#options = withAppConfig(this.spec.resolved, info.modelOptions, this.spec.app);
     this.#info = info;
     this.#routes = new Map(info.routes.map((route) => [route.path, route]));
   }
 
-  /** The same app has said the same, under other options of the operator's. @throws SERVE_CONFIG */
+  /** Returns the description of the same app under the options of another spec. @throws SERVE_CONFIG */
   withOptionsOf(spec: ModelSpec): AppDescription {
-    const word = new AppDescription(spec);
-    if (this.#info !== null) word.update(this.#info);
-    return word;
+    const description = new AppDescription(spec);
+    if (this.#info !== null) description.update(this.#info);
+    return description;
   }
 
-  /** Whether every call that this app answers, and no other, is one for that app. */
+  /** Whether both apps have the same routes. */
   hasRoutesOf(other: AppDescription): boolean {
     return routesText(this) === routesText(other);
   }

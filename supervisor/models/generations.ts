@@ -1,13 +1,13 @@
 /**
- * The generations of a model's spec: the one in force, and the newest, with which workers start. They differ while the
- * workers are being replaced one by one, until the first of the newest generation is ready.
+ * The generations of a model's spec: the one in force, and the newest one, with which workers start. They differ while
+ * workers are replaced one by one, until the first worker of the newest generation is ready.
  */
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import { AppDescription } from './app-description.js';
 import type { ModelSpec } from './model-spec.js';
 
 export class Generations {
-  readonly #wordOf = new WeakMap<WorkerHandle, AppDescription>();
+  readonly #descriptionOf = new WeakMap<WorkerHandle, AppDescription>();
   #inForce: AppDescription;
   #newest: AppDescription;
 
@@ -16,35 +16,35 @@ export class Generations {
     this.#newest = this.#inForce;
   }
 
-  /** What the app said that answers calls now. */
+  /** The description of the app that answers calls now. */
   get inForce(): AppDescription {
     return this.#inForce;
   }
 
-  /** What the next worker is started with, and will say. */
+  /** The description with whose spec the next worker is started. */
   get newest(): AppDescription {
     return this.#newest;
   }
 
-  /** No worker of the newest generation was ready yet, and one before it is in force. */
+  /** Whether the newest generation is not in force yet: none of its workers was ready. */
   get isUntried(): boolean {
     return this.#newest !== this.#inForce;
   }
 
-  /** The generation that the worker was started with; null for no worker. */
+  /** The generation with which the worker was started; null for no worker. */
   of(worker: WorkerHandle | null): AppDescription | null {
-    return worker === null ? null : (this.#wordOf.get(worker) ?? null);
+    return worker === null ? null : (this.#descriptionOf.get(worker) ?? null);
   }
 
-  /** The worker was started with the newest spec. */
+  /** Notes that the worker was started with the newest spec. */
   started(worker: WorkerHandle): void {
-    this.#wordOf.set(worker, this.#newest);
+    this.#descriptionOf.set(worker, this.#newest);
   }
 
-  /** A call that fits the routes in force may be given to this worker. */
+  /** Whether this worker can answer calls of the routes in force. */
   mayServe(worker: WorkerHandle): boolean {
-    const word = this.of(worker);
-    return word !== null && (word === this.#inForce || word.hasRoutesOf(this.#inForce));
+    const app = this.of(worker);
+    return app !== null && (app === this.#inForce || app.hasRoutesOf(this.#inForce));
   }
 
   /** Workers start with this spec from now on; it is in force once one of them is ready. */
@@ -53,12 +53,12 @@ export class Generations {
     return this.#newest;
   }
 
-  /** Nothing that was said before holds any more. */
+  /** As `begin`, but in force at once, without routes until a worker has loaded the app. */
   beginAtOnce(spec: ModelSpec): void {
     this.#inForce = this.begin(spec);
   }
 
-  /** The same app under other options: `workers`, those that there are, need not be replaced. @throws SERVE_CONFIG */
+  /** Changes options of the same app; the existing `workers` need not be replaced. @throws SERVE_CONFIG */
   change(spec: ModelSpec, workers: readonly WorkerHandle[]): void {
     const before = this.#newest;
     this.#newest = before.withOptionsOf(spec);
@@ -66,31 +66,31 @@ export class Generations {
     for (const worker of workers) if (this.of(worker) === before) this.started(worker);
   }
 
-  /** The worker is ready. Returns whether its generation is in force only now. */
+  /** Notes that the worker is ready. Returns whether that put its generation in force. */
   settle(worker: WorkerHandle): boolean {
     if (!this.isUntried || this.of(worker) !== this.#newest) return false;
     this.#inForce = this.#newest;
     return true;
   }
 
-  /** The newest one is in force though no worker of it was ready: there is none before it. */
+  /** Puts the newest generation in force although no worker of it was ready: no slot has an older one. */
   settleUntried(): void {
     this.#inForce = this.#newest;
   }
 
-  /** The newest one has failed: the one in force stays. */
+  /** Drops the newest generation, which has failed; the one in force stays. */
   takeBack(): void {
     this.#newest = this.#inForce;
   }
 }
 
-/** Whether a worker that was started with one of these would not do for the other. */
+/** Whether workers that were started with `before` have to be replaced for `after`. */
 export function needsNewWorkers(before: ModelSpec, after: ModelSpec): boolean {
   const parts = ({ name, version, app, appPlace, service, program, resolved }: ModelSpec): string => {
-    // A service is told at its start how many calls it may be given, and may have made room for no more.
-    const told = service === null ? null : resolved.options.batchSize;
+    // A service gets its batch size at the start, and may have allocated memory for no more.
+    const sizeAtStart = service === null ? null : resolved.options.batchSize;
     const started = { ...program, warnings: [] };
-    return JSON.stringify([name, version, app, appPlace, service, started, told]);
+    return JSON.stringify([name, version, app, appPlace, service, started, sizeAtStart]);
   };
   return parts(before) !== parts(after);
 }

@@ -1,4 +1,4 @@
-/** Writes a model's workers and calls to the log, in words for the person who reads it at night. */
+/** Logs the events of a model's workers and calls, in plain words. */
 import type { ErrorCode, ServeError } from '../../protocol/errors.js';
 import { splitHeaderLines } from '../../protocol/text/header-lines.js';
 import { validTraceparent } from '../../protocol/text/traceparent.js';
@@ -11,10 +11,10 @@ import type { DyingCall, Fatal, WorkerDeath } from '../processes/worker-death.js
 export class ModelLog {
   readonly #log: Log;
   readonly #label: () => string;
-  /** Errors of dying workers that were told in full since a worker was last ready; they are told so only once. */
-  readonly #told = new Set<string>();
+  /** Errors of dying workers that were logged in full since a worker was last ready; repetitions get one line. */
+  readonly #logged = new Set<string>();
 
-  /** `label`: the model's name while there are several to tell apart, else empty. */
+  /** `label`: the model's name if the server has several, else empty. */
   constructor(log: Log, label: () => string) {
     this.#log = log;
     this.#label = label;
@@ -32,7 +32,7 @@ export class ModelLog {
 
   batchless(batchSize: number, cure: string): void {
     const whose = this.#label() === '' ? '' : ` of ${this.#label()}`;
-    this.#log.warn(`--batch-size is ${batchSize}, and no route${whose} takes batches: ${cure}`);
+    this.#log.warn(`--batch-size is ${batchSize}, but no route${whose} takes batches: ${cure}`);
   }
 
   replacingFailed(error: ServeError): void {
@@ -40,12 +40,12 @@ export class ModelLog {
     this.#log.error(`the workers are not replaced; the old ones continue: ${why}`);
   }
 
-  /** An error that was told is told in full again. */
+  /** Lets errors that were logged in full be logged in full again. */
   forgetErrors(): void {
-    this.#told.clear();
+    this.#logged.clear();
   }
 
-  /** A line of the app's own. */
+  /** Logs a line of the app. */
   appLine(worker: number, level: string, message: string, fields: string, requestId: string): void {
     const write = level === 'debug' || level === 'warn' || level === 'error' ? level : 'info';
     const extra = fields === '' ? {} : parseFields(fields);
@@ -74,8 +74,8 @@ export class ModelLog {
     const { call } = death;
     const during = call === null ? '' : ` while running ${described(call)}`;
     const hint = death.hint === '' ? '' : `; ${death.hint}`;
-    // The worker's own words stand last: whatever they end with, nothing of ours follows.
-    const said = death.fatal === null ? '' : `: ${this.#tellOnce(death.fatal)}`;
+    // The worker's own text stands last, because it may end in any way.
+    const said = death.fatal === null ? '' : `: ${this.#fullOnce(death.fatal)}`;
     const lastLines = death.stderrTail.length === 0 ? {} : { lastStderr: death.stderrTail };
     this.#log.error(
       { ...facts, requestId: call?.requestId, route: call?.route, ...lastLines },
@@ -95,9 +95,9 @@ export class ModelLog {
   }
 
   /** Gives an error in full the first time, and its first line after that. */
-  #tellOnce({ message, detail }: Fatal): string {
-    if (this.#told.has(message)) return `the same error again: ${firstLine(message)}`;
-    this.#told.add(message);
+  #fullOnce({ message, detail }: Fatal): string {
+    if (this.#logged.has(message)) return `the same error again: ${firstLine(message)}`;
+    this.#logged.add(message);
     return detail || message;
   }
 }
@@ -110,27 +110,27 @@ function firstLine(text: string): string {
   return text.split('\n', 1)[0] as string;
 }
 
-/** Errors that are not logged: the caller is told, and may cause a thousand of them. */
+/** Errors that are not logged: the caller gets them, and may cause thousands of them. */
 const CALLERS_FAULT: ReadonlySet<ErrorCode> = new Set(['SERVE_BAD_BODY', 'SERVE_CANCELLED']);
 
-/** A worker's log line must not harm the front, whatever is in it. */
+/** Parses the fields of a worker's log line; text that is not JSON becomes one field. */
 function parseFields(fields: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(fields);
-    return typeof value === 'object' && value !== null ? besideTheLines(value) : { fields: value };
+    return typeof value === 'object' && value !== null ? withoutReserved(value) : { fields: value };
   } catch {
     return { fields };
   }
 }
 
-/** Names that each line of the log has by itself. */
-const NAMES_OF_LINES: readonly string[] = ['level', 'time', 'msg'];
+/** Names of fields that every line of the log has. */
+const RESERVED_NAMES: readonly string[] = ['level', 'time', 'msg'];
 
-/** The fields may be a client's words, which must not say how grave a line is, and when it was written. */
-function besideTheLines(fields: object): Record<string, unknown> {
+/** Renames fields that would overwrite the level, the time or the message of the line: their values may come from a client. */
+function withoutReserved(fields: object): Record<string, unknown> {
   const named = Object.entries(fields as Record<string, unknown>);
   return Object.fromEntries(
-    named.map(([name, value]) => [NAMES_OF_LINES.includes(name) ? `app_${name}` : name, value]),
+    named.map(([name, value]) => [RESERVED_NAMES.includes(name) ? `app_${name}` : name, value]),
   );
 }
 
@@ -142,10 +142,10 @@ function nextStep({ state }: Slot): string {
       return 'it will not be restarted';
     case 'closing':
     case 'closed':
-      return 'no other follows it';
+      return 'it is not replaced';
     case 'live':
     case 'renewing':
-      return 'another worker has its place';
+      return 'another worker has taken its place';
     case 'waiting':
     case 'replacing':
       return 'restarting now';

@@ -1,4 +1,4 @@
-/** What a model is given, and whom it tells. */
+/** The resources that a model uses, and the listener to which it reports. */
 import type { ServeError } from '../../protocol/errors.js';
 import type { ByteBudget } from '../dispatch/byte-budget.js';
 import type { SendAhead } from '../dispatch/send-ahead.js';
@@ -20,9 +20,9 @@ export interface ServerResources extends WorkerResources {
   readonly budget: ByteBudget;
   readonly log: Log;
   readonly webhooks: Pick<Webhooks, 'send'>;
-  /** Told what workers are doing when a start takes its time. */
+  /** Shows the progress of starts that take more than a few seconds. */
   readonly startReporter: StartReporter;
-  /** The rule of `dispatch/send-ahead.ts` unless given; bench/send-ahead.ts compares others with it. */
+  /** Default: the rule of `dispatch/send-ahead.ts`; bench/send-ahead.ts compares other rules with it. */
   readonly sendAhead: SendAhead | undefined;
 }
 
@@ -31,9 +31,9 @@ export interface ModelListener {
   onFirstReady(): void;
   /** A worker is ready, `startMs` after its process was started. */
   onReady(worker: number, startMs: number): void;
-  /** A worker died; what follows is the slot's state. */
+  /** A worker died; the state of the slot says what follows. */
   onDeath(slot: Slot, death: WorkerDeath): void;
-  /** A worker tells what its app has measured. */
+  /** A worker has sent metrics of its app. */
   onMetrics(worker: number, metrics: readonly AppMetric[]): void;
   /** No worker can start any more. `everReady`: the model has served before. */
   onLatched(error: ServeError, everReady: boolean): void;

@@ -1,19 +1,19 @@
-/** What a model is made from: an immutable value, replaced as a whole when anything of it changes. */
+/** The spec of a model: an immutable value, replaced as a whole when anything in it changes. */
 import type { ResolvedModelOptions } from '../options/resolve.js';
 import type { ServiceSource, WorkerProgram } from '../runtimes/runtime.js';
 
 export interface ModelSpec {
   readonly name: string;
   readonly version: string;
-  /** What it was asked for by: its place in a store, or the path of its app. */
+  /** The path in the store, address or path of the app under which the model was requested. */
   readonly url: string;
   /** Absolute path of the app. */
   readonly app: string;
-  /** Which app of that file; empty: the one that it exports. */
+  /** The name of the app in that file; empty: the one that it exports. */
   readonly appPlace: string;
-  /** Null: what the file exports says what it is. */
+  /** The service of Multi Model Server's kind; null: the export of the file says how it is run. */
   readonly service: ServiceSource | null;
   readonly program: WorkerProgram;
-  /** The operator's, before the app has said its own; the devices that it wishes for among them. */
+  /** The operator's options, without the app's own; including the devices that are asked for. */
   readonly resolved: ResolvedModelOptions;
 }

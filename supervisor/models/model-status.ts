@@ -9,16 +9,16 @@ export interface ModelStatus {
   readonly version: string;
   /** `unloaded`: it wants no workers. `unloading`: it was unregistered, and ends its last calls. */
   readonly state: 'starting' | 'ready' | 'unhealthy' | 'draining' | 'unloaded' | 'unloading';
-  /** The name without a version means this version. */
+  /** Whether calls that name no version get this one. */
   readonly isDefaultVersion: boolean;
-  /** The server started with it. */
+  /** Whether the server started with it. */
   readonly loadedAtStartup: boolean;
   /** The number of workers that it was last asked to have, within these bounds. */
   readonly minWorkers: number;
   readonly maxWorkers: number;
   /** Absolute path. */
   readonly app: string;
-  /** What runs it: `node`, `python`, or the program that was named. */
+  /** The runtime: `node`, `python`, or the program that was named. */
   readonly runtime: string;
   /** The absolute path and the version of its interpreter, where one was to be chosen. */
   readonly interpreter: { readonly path: string; readonly version: string } | null;

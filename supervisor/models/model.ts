@@ -1,7 +1,7 @@
 /**
- * One model: its queue, its slots, its app's word, its health.
- * Before: the HTTP dialects bring jobs; the registry says how many workers it wants. After: slots run workers; news
- * comes back through the listeners below.
+ * One model: its queue, its slots, the description of its app, its health.
+ * Before: the HTTP dialects submit jobs; the registry sets the number of workers. After: slots run workers, whose events
+ * `slot-factory.ts` handles.
  */
 import { shuttingDown, type ServeError } from '../../protocol/errors.js';
 import { Dispatcher, type Supply } from '../dispatch/dispatcher.js';

@@ -1,7 +1,7 @@
-/** Waits for the calls that a model has taken. */
+/** Waits until a model has no calls. */
 import { startLimit } from '../machine/limit-timer.js';
 
-/** Resolves true once nothing waits or runs, false at the limit. Asked often: it is one sum. */
+/** Resolves with true once `isQuiet` returns true, with false at `endAtMs`. Polls every 10 ms: `isQuiet` is one sum. */
 export async function untilQuiet(isQuiet: () => boolean, endAtMs: number): Promise<boolean> {
   while (!isQuiet()) {
     if (performance.now() >= endAtMs) return false;

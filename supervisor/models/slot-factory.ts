@@ -81,7 +81,7 @@ export class SlotFactory {
     if (app === generations.inForce) this.#applier.apply();
     const { spec, options } = app;
     const limits = workerLimits(spec, options, resources.maxOutputBytes);
-    return { ...limits, toldBatch: spec.service === null ? Infinity : options.batchSize };
+    return { ...limits, startBatchSize: spec.service === null ? Infinity : options.batchSize };
   }
 
   #onReady(index: number, worker: WorkerHandle): void {

@@ -1,6 +1,6 @@
 /**
- * The slots of one model, which come and go while it runs, and the workers in them.
- * Before: the model says how many. After: each slot starts its workers and follows up their deaths.
+ * The slots of one model, which are added and removed while it runs, and their workers.
+ * Before: the model decides how many. After: each slot starts its workers and handles their deaths.
  */
 import type { Devices } from '../machine/devices.js';
 import type { Placement } from '../machine/placement.js';
@@ -10,7 +10,7 @@ import type { Slot } from '../slots/slot.js';
 
 export type MakeSlot = (index: number, placement: Placement) => Slot;
 
-interface Place {
+interface PlacedSlot {
   readonly slot: Slot;
   readonly placement: Placement;
 }
@@ -20,11 +20,11 @@ export class SlotSet {
   readonly #mayServe: (worker: WorkerHandle) => boolean;
   readonly #make: MakeSlot;
   /** In the order of their indices. */
-  #places: Place[] = [];
+  #placed: PlacedSlot[] = [];
   #slots: readonly Slot[] = [];
   #ready: readonly WorkerHandle[] = [];
 
-  /** `mayServe`: whether a worker that is ready may be given calls. */
+  /** `mayServe` decides whether a ready worker may be given calls. */
   constructor(
     devices: Pick<Devices, 'giveBack'>,
     mayServe: (worker: WorkerHandle) => boolean,
@@ -35,12 +35,12 @@ export class SlotSet {
     this.#make = make;
   }
 
-  /** In the order of their indices, those that are being given up included. */
+  /** In the order of their indices, including those that are being retired. */
   get all(): readonly Slot[] {
     return this.#slots;
   }
 
-  /** Those that are not being given up. */
+  /** The slots that are not being retired. */
   get kept(): Slot[] {
     return this.#slots.filter(({ isKept }) => isKept);
   }
@@ -50,48 +50,48 @@ export class SlotSet {
     return this.#ready;
   }
 
-  /** Every worker process that is there, in whatever state. */
+  /** Every worker process, in any state. */
   get workers(): WorkerHandle[] {
     return this.#slots.flatMap(({ workers }) => workers);
   }
 
-  /** A worker's state may have changed. */
+  /** Updates `ready`; called when a worker's state may have changed. */
   refresh(): void {
     this.#ready = this.workers.filter((worker) => worker.state === 'ready' && this.#mayServe(worker));
   }
 
-  /** Starts a worker in each of these places. Each slot gets the least index that no slot has. */
+  /** Adds a slot for each placement and starts its worker. Each slot gets the least index that no slot has. */
   add(placements: readonly Placement[]): void {
-    const added = placements.map((placement) => {
-      const place = { slot: this.#make(this.#freeIndex(), placement), placement };
-      this.#set([...this.#places, place].sort((a, b) => a.slot.index - b.slot.index));
-      return place;
+    const all = placements.map((placement) => {
+      const added = { slot: this.#make(this.#freeIndex(), placement), placement };
+      this.#set([...this.#placed, added].sort((a, b) => a.slot.index - b.slot.index));
+      return added;
     });
-    for (const { slot } of added) slot.start();
+    for (const { slot } of all) slot.start();
   }
 
-  /** Gives up so many slots, none for a negative number: first those without a ready worker, then those with the highest index. */
+  /** Retires `count` slots, none if it is negative: first slots without a ready worker, then those with the highest index. */
   retire(count: number, limits: RetireLimits): void {
     const isIdle = (slot: Slot): boolean => slot.worker?.state === 'ready';
     const order = this.kept.sort((a, b) => Number(isIdle(a)) - Number(isIdle(b)) || b.index - a.index);
     for (const slot of order.slice(0, Math.max(0, count))) slot.retire(limits);
   }
 
-  /** Those that are being given up have no more time than this from now on; who has less keeps it. */
+  /** Shortens the time of slots that are being retired to these limits; shorter limits stay. */
   hurry(limits: RetireLimits): void {
     for (const slot of this.#slots) if (slot.state.name === 'closing') slot.retire(limits);
   }
 
-  /** A slot that was given up is closed: its place is free, its index may be used again. */
+  /** Removes a closed slot: its device is free, and its index may be used again. */
   remove(closed: Slot): void {
-    for (const { slot, placement } of this.#places) if (slot === closed) this.#devices.giveBack(placement);
-    this.#set(this.#places.filter(({ slot }) => slot !== closed));
+    for (const { slot, placement } of this.#placed) if (slot === closed) this.#devices.giveBack(placement);
+    this.#set(this.#placed.filter(({ slot }) => slot !== closed));
     this.refresh();
   }
 
-  #set(places: Place[]): void {
-    this.#places = places;
-    this.#slots = places.map(({ slot }) => slot);
+  #set(placed: PlacedSlot[]): void {
+    this.#placed = placed;
+    this.#slots = placed.map(({ slot }) => slot);
   }
 
   #freeIndex(): number {

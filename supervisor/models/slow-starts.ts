@@ -1,7 +1,7 @@
 /**
- * Start-up is never silent: while a worker takes more than a few seconds to become ready, this tells what each worker
- * is doing, for how long, and how long it may take.
- * Before: the model says when a worker's state has changed. After: a teller shows the text.
+ * Reports slow starts: while a worker takes more than a few seconds to become ready, prints at intervals what each worker
+ * is doing, for how long, and the limit.
+ * Before: the model calls `update` when a worker's state has changed. After: a `StartReporter` shows the text.
  */
 import { formatMs } from '../options/units.js';
 import type { Slot } from '../slots/slot.js';
@@ -27,43 +27,43 @@ export function startingWorkers(slots: readonly Slot[]): StartingWorker[] {
   });
 }
 
-/** Receiver of the news. */
+/** Shows the progress of slow starts, in the log or on a terminal. */
 export interface StartReporter {
-  /** Pause before the next news, when `told` were told since the last quiet. */
-  pauseMs(told: number): number;
+  /** Delay before the next report; `reported` were shown since workers last started. */
+  pauseMs(reported: number): number;
   report(text: string): void;
   /** No worker is starting any more. */
   end(): void;
 }
 
-/** A start that takes less needs no words. */
+/** A start that takes less is not reported. */
 export const FIRST_REPORT_MS = 3000;
 
 export class SlowStarts {
-  readonly #teller: StartReporter;
+  readonly #reporter: StartReporter;
   readonly #starting: () => readonly StartingWorker[];
   readonly #limitMs: () => number;
   readonly #label: () => string;
   #timer: NodeJS.Timeout | null = null;
-  #told = 0;
+  #reported = 0;
 
   /**
-   * `limitMs`: time that a worker has from its start until it is ready. `label`: the model's name while there are several
-   * to tell apart, else empty.
+   * `limitMs`: longest time from the start of a worker until it is ready. `label`: the model's name if the server has
+   * several, else empty.
    */
   constructor(
-    teller: StartReporter,
+    reporter: StartReporter,
     starting: () => readonly StartingWorker[],
     limitMs: () => number,
     label: () => string,
   ) {
     this.#label = label;
-    this.#teller = teller;
+    this.#reporter = reporter;
     this.#starting = starting;
     this.#limitMs = limitMs;
   }
 
-  /** A worker's state may have changed. */
+  /** Called when a worker's state may have changed. */
   update(): void {
     const isStarting = this.#starting().some(({ state }) => state !== 'waiting');
     if (isStarting && this.#timer === null) this.#wait();
@@ -71,18 +71,18 @@ export class SlowStarts {
   }
 
   #wait(): void {
-    const pauseMs = this.#told === 0 ? FIRST_REPORT_MS : this.#teller.pauseMs(this.#told);
-    this.#timer = setTimeout(() => this.#tell(), pauseMs);
+    const pauseMs = this.#reported === 0 ? FIRST_REPORT_MS : this.#reporter.pauseMs(this.#reported);
+    this.#timer = setTimeout(() => this.#report(), pauseMs);
     this.#timer.unref();
   }
 
-  #tell(): void {
+  #report(): void {
     const workers = this.#starting();
-    // Others come and go quickly meanwhile: nothing to say of them.
+    // Others may die and start again quickly meanwhile; they are not reported.
     const slow = workers.filter(({ state, uptimeMs }) => state === 'waiting' || uptimeMs >= FIRST_REPORT_MS);
     if (slow.some(({ state }) => state !== 'waiting')) {
-      this.#told += 1;
-      this.#teller.report(reportText(slow, this.#limitMs(), this.#label()));
+      this.#reported += 1;
+      this.#reporter.report(reportText(slow, this.#limitMs(), this.#label()));
     }
     this.#wait();
   }
@@ -90,12 +90,12 @@ export class SlowStarts {
   #end(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
-    this.#told = 0;
-    this.#teller.end();
+    this.#reported = 0;
+    this.#reporter.end();
   }
 }
 
-/** `still starting: workers 0, 1 importing the app for 12 s (each has 10 min, --init-timeout)` */
+/** `still starting: workers 0, 1 importing the app for 12 s (limit for each: 10 min, --init-timeout)` */
 function reportText(workers: readonly StartingWorker[], limitMs: number, label: string): string {
   const phases = [...new Set(workers.map(({ state }) => state))].map((state) => {
     const group = workers.filter((worker) => worker.state === state);
@@ -105,5 +105,5 @@ function reportText(workers: readonly StartingWorker[], limitMs: number, label: 
     const time = state === 'waiting' ? '' : ` for ${formatMs(Math.round(longestMs / 1000) * 1000)}`;
     return `${group.length === 1 ? 'worker' : 'workers'} ${names} ${phase}${time}`;
   });
-  return `still starting: ${phases.join('; ')} (each has ${formatMs(limitMs)}, --init-timeout)`;
+  return `still starting: ${phases.join('; ')} (limit for each: ${formatMs(limitMs)}, --init-timeout)`;
 }

@@ -1,4 +1,4 @@
-/** A worker for a slot: what it is told, where its output goes, that it dies with the server. */
+/** Starts a worker for a slot: its spec and environment, the relay of its output, and the guard that ends it with the server. */
 import { randomBytes } from 'node:crypto';
 import { STREAM_WINDOW_BYTES, type StartSpec } from '../../protocol/wire/messages.js';
 import type { OutputRelay } from '../observe/output-relay.js';
@@ -19,13 +19,13 @@ export interface WorkerResources {
   readonly guard: OrphanGuard;
   readonly devices: Pick<Devices, 'threads'>;
   readonly relay: OutputRelay;
-  /** Marks prints with their call, for the JSON log. */
+  /** Whether prints are marked with their call, for the JSON log. */
   readonly attributePrints: boolean;
-  /** How logs name a model while there are several to tell apart; else empty. */
+  /** Returns the name of a model in logs if the server has several; else an empty string. */
   labelOf(model: FullModelRef): string;
   /** The largest answer that is not a stream. */
   readonly maxOutputBytes: number;
-  /** Names of variables that no worker gets. */
+  /** Pattern of the names of variables that no worker gets. */
   readonly withheldEnv: RegExp | null;
 }
 
@@ -87,13 +87,13 @@ export function startWorker(
   return worker;
 }
 
-/** The operator's word on threads goes before the worker's share. */
+/** Sets the variables that limit threads to the worker's share, unless the operator has set them. */
 function threadEnv({ threadVariables }: WorkerProgram, threads: number): Record<string, string> {
   const unset = threadVariables.filter((name) => process.env[name] === undefined);
   return Object.fromEntries(unset.map((name) => [name, String(threads)]));
 }
 
-/** `options`: those in force, which may be the app's own where the operator has said nothing. */
+/** `options`: those in force, which are the app's own where the operator has given none. */
 export function workerLimits(
   { resolved }: Pick<ModelSpec, 'resolved'>,
   options: ModelOptions,

@@ -1,14 +1,14 @@
-/** Callers that wait until a model has what they need: a ready worker, or its routes. */
+/** Lets callers wait until a model has what they need: a ready worker, or its routes. */
 export class Waiters<T> {
   readonly #find: () => T | null;
   readonly #waiting = new Set<() => void>();
 
-  /** `find` is asked again at every `wake`; null means not yet, and it throws once waiting is in vain. */
+  /** `find` is called again at every `wake`: it returns null to keep waiting, and throws if waiting is in vain. */
   constructor(find: () => T | null) {
     this.#find = find;
   }
 
-  /** Resolves with what is found, in the order of asking; with null once `givenUp` settles. @throws what `find` throws */
+  /** Resolves with the result of `find`, in the order of calls; with null once `givenUp` settles. @throws what `find` throws */
   async wait(givenUp: Promise<unknown>): Promise<T | null> {
     let left = false;
     void givenUp.then(() => (left = true));
@@ -23,7 +23,7 @@ export class Waiters<T> {
     }
   }
 
-  /** Something has changed. */
+  /** Calls `find` again for all who wait. */
   wake(): void {
     for (const wake of this.#waiting) wake();
   }

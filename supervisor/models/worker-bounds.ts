@@ -1,7 +1,7 @@
-/** How many workers a model may have. */
+/** Bounds of the number of workers of a model. */
 import { configError } from '../../protocol/errors.js';
 
-/** So many workers at least, and at most; what is in between stays as it is. */
+/** Least and most workers; a number in between stays as it is. */
 export interface WorkerBounds {
   readonly min: number;
   readonly max: number;
@@ -16,5 +16,5 @@ export function checkBounds({ min, max }: WorkerBounds): void {
   if (max < min) throw configError(`scale: max (${max}) cannot be less than min (${min}).`);
 }
 
-/** As `--workers` allows. */
+/** The same as the most of `--workers`. */
 const MOST_WORKERS = 1024;

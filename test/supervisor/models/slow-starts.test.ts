@@ -68,8 +68,8 @@ test('a slow start: what the worker does, for how long, and the limit with its o
   bench.enter(0, 'initializing');
   bench.pass(4);
   assert.deepEqual(bench.lines, [
-    'still starting: worker 0 importing the app for 3 s (each has 10 min, --init-timeout)',
-    'still starting: worker 0 running init or the example for 4 s (each has 10 min, --init-timeout)',
+    'still starting: worker 0 importing the app for 3 s (limit for each: 10 min, --init-timeout)',
+    'still starting: worker 0 running init or the example for 4 s (limit for each: 10 min, --init-timeout)',
   ]);
 });
 
@@ -82,7 +82,7 @@ test('several workers are told in one line, and those that are ready are left ou
   bench.enter(3, 'waiting');
   bench.pass(3);
   assert.deepEqual(bench.lines, [
-    'still starting: workers 0, 1 importing the app for 3 s; worker 3 waiting for a turn to start (each has 10 min, --init-timeout)',
+    'still starting: workers 0, 1 importing the app for 3 s; worker 3 waiting for a turn to start (limit for each: 10 min, --init-timeout)',
   ]);
 });
 
@@ -92,7 +92,7 @@ test('among several models the news say of which one a worker is', (t) => {
   bench.enter(0, 'loading');
   bench.pass(3);
   assert.deepEqual(bench.lines, [
-    'still starting: worker digits/0 importing the app for 3 s (each has 10 min, --init-timeout)',
+    'still starting: worker digits/0 importing the app for 3 s (limit for each: 10 min, --init-timeout)',
   ]);
 });
 

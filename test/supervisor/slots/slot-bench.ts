@@ -127,7 +127,7 @@ export class Bench {
   #listener(): SlotListener {
     const ignore = (): void => {};
     return {
-      onLoaded: () => ({ initTimeout: LIMIT, runTimeout: LIMIT, maxOutputBytes: 1, toldBatch: 1 }),
+      onLoaded: () => ({ initTimeout: LIMIT, runTimeout: LIMIT, maxOutputBytes: 1, startBatchSize: 1 }),
       onReady: ignore,
       onFinished: ignore,
       onLost: ignore,
