@@ -1,16 +1,14 @@
-/**
- * The memory of a begun note (protocol/wire/begun-note.ts): a file without a name, in RAM where the system has such files.
- */
+/** The file of a worker's begun note (protocol/wire/begun-note.ts): it has no name, and is in RAM where the system has such files. */
 import { closeSync, fstatSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
 import { BEGUN_NOTE_BYTES, decodeBegunNote, type BegunNote } from '../../protocol/wire/begun-note.js';
 
-/** Linux keeps these in memory; containers have it, those with a read-only file system too. */
+/** Linux keeps its files in memory; containers have it even if their file system is read-only. */
 const MEMORY_FOLDER = '/dev/shm';
 
-/** More is not looked at: a worker could fill the memory. */
+/** Longest text that is read: a worker could write any amount. */
 const MAX_LEFT_BYTES = 64 * 1024;
 
 export class BegunFile {
@@ -18,7 +16,7 @@ export class BegunFile {
   readonly fd: number;
   readonly #bytes = Buffer.alloc(BEGUN_NOTE_BYTES);
 
-  /** Makes the file in the first of the folders that takes it. @throws Error if none does */
+  /** Creates the file in the first of the folders in which that succeeds. @throws Error if all fail */
   constructor(folders: readonly [string, ...string[]] = [MEMORY_FOLDER, tmpdir()]) {
     this.fd = openNameless(`banana-serve-${process.pid}-${randomUUID()}`, folders);
   }
@@ -28,7 +26,7 @@ export class BegunFile {
     return decodeBegunNote(this.#bytes);
   }
 
-  /** The text that the worker has left behind its note, or the end of it if that is long. */
+  /** Reads the text that the worker wrote behind its note, or the end of it if it is long. */
   readLeft(): string {
     const endsAt = fstatSync(this.fd).size;
     const beginsAt = Math.max(BEGUN_NOTE_BYTES, endsAt - MAX_LEFT_BYTES);
@@ -37,7 +35,7 @@ export class BegunFile {
     return bytes.toString('utf8', 0, read);
   }
 
-  /** The worker's own end lives on. */
+  /** Closes this process's descriptor; the worker's stays open. */
   close(): void {
     closeSync(this.fd);
   }
@@ -58,7 +56,7 @@ function openIn(folder: string, name: string): number {
   const fd = openSync(path, 'wx+', 0o600);
   try {
     unlinkSync(path);
-    writeSync(fd, Buffer.alloc(BEGUN_NOTE_BYTES)); // the space is taken now: no note can fail on a full disk later
+    writeSync(fd, Buffer.alloc(BEGUN_NOTE_BYTES)); // reserves the space: no note can fail on a full disk later
     return fd;
   } catch (thrown) {
     closeSync(fd);

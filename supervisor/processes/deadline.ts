@@ -1,4 +1,4 @@
-/** A moment by which something is done: it may be set again and again, and the earliest one counts. */
+/** Runs an action by a deadline, which may be set several times: the earliest one counts. */
 import type { LimitTimer } from '../machine/limit-timer.js';
 import type { Timers } from './timers.js';
 
@@ -13,7 +13,7 @@ export class Deadline {
     this.#action = action;
   }
 
-  /** The action follows after this time at the latest. There is never more than one timer for it. */
+  /** Runs the action after this time at the latest. There is never more than one timer for it. */
   within(delayMs: number): void {
     const atMs = performance.now() + delayMs;
     if (atMs >= this.#atMs) return;
@@ -22,7 +22,7 @@ export class Deadline {
     this.#timer = this.#timers.start(delayMs, this.#action);
   }
 
-  /** The action does not follow, whatever is set from now on. */
+  /** Prevents the action, even if `within` is called later. */
   cancel(): void {
     this.#atMs = -Infinity;
     this.#stop();

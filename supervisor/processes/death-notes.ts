@@ -1,4 +1,4 @@
-/** Notes taken about a worker while it lives, for the report of its death. The first cause of a kind is the one told. */
+/** Collects facts about a living worker for the report of its death. Of several causes of a kind, the first is reported. */
 import {
   describeExit,
   exitHint,
@@ -31,7 +31,7 @@ export class DeathNotes {
     this.#stderrTail.push(stderr);
   }
 
-  /** Why it ends, in the words of who knows. */
+  /** Notes the reason for its end, from the worker or from the code that found the fault. */
   said(fatal: Fatal): void {
     this.#fatal ??= fatal;
   }
@@ -44,7 +44,7 @@ export class DeathNotes {
     return describeExit(exit, this.#killCause);
   }
 
-  /** Whether too little memory ended it. */
+  /** Whether it ended because of too little memory. */
   ranOutOfMemory(exit: Exit): boolean {
     return ranOutOfMemory(exit, this.#killCause, this.#lastLines().join('\n'), this.#oomKills());
   }
@@ -68,14 +68,14 @@ export class DeathNotes {
     if (this.ranOutOfMemory(exit)) return 'out of memory';
     if (exit.signal !== null) return 'signal';
     if (this.#fatal === null) return 'exit';
-    return during === 'start' ? 'start failed' : 'said that it is finished';
+    return during === 'start' ? 'start failed' : 'ended itself';
   }
 
   #lastLines(): string[] {
     return this.#stderrTail.lastLines(REPORTED_LINES);
   }
 
-  /** How many processes of this container the kernel has killed for their memory since the worker was started. */
+  /** Number of processes of this container that the OOM killer has ended since the worker was started. */
   #oomKills(): number {
     return (readOomKills() ?? 0) - (this.#oomKillsBefore ?? 0);
   }

@@ -1,4 +1,4 @@
-/** Puts a dead worker's exit into words for the person who reads the log. */
+/** Describes the exit of a dead worker, for the log. */
 import { readFileSync } from 'node:fs';
 import type { StuckCause } from '../calls/run-timeout.js';
 
@@ -7,25 +7,19 @@ export interface Exit {
   readonly signal: string | null;
 }
 
-/** The reason for which the front killed a worker; the first cause wins. */
+/** The reason for which the front killed a worker; the first one is kept. */
 export type KillCause =
   | StuckCause
   | 'init timeout'
   | 'its options are wrong'
   | 'protocol error'
-  | 'it closed its connection'
+  | 'it closed its connection to the server'
   | 'did not stop in time'
   | 'stop';
 
-/** What ended a worker, in one of few words, to count by. */
+/** The cause of a worker's end, as metrics count it. */
 export type DeathCause =
-  | KillCause
-  | 'out of memory'
-  | 'signal'
-  | 'start failed'
-  | 'said that it is finished'
-  | 'exit'
-  | 'no process';
+  KillCause | 'out of memory' | 'signal' | 'start failed' | 'ended itself' | 'exit' | 'no process';
 
 /** `exit code 1`, `signal SIGSEGV`, `killed by the server: run timeout`. */
 export function describeExit(exit: Exit, cause: KillCause | null): string {
@@ -36,14 +30,14 @@ export function describeExit(exit: Exit, cause: KillCause | null): string {
 
 /** A likely reason beyond the bare exit, or an empty string. */
 export function exitHint(exit: Exit, cause: KillCause | null, stderrTail: string, oomKills: number): string {
-  if (isOurs(exit, cause)) return cause === 'it closed its connection' ? CONNECTION_CLOSED : '';
+  if (isOurs(exit, cause)) return cause === 'it closed its connection to the server' ? CONNECTION_CLOSED : '';
   if (isHeapFull(stderrTail)) {
     return HEAP_FULL;
   }
   if (exit.signal === 'SIGKILL') {
     return oomKills > 0
       ? OOM_KILLED
-      : "nobody here sent SIGKILL: likely the kernel's OOM killer (see dmesg), or a person";
+      : "the server did not send this SIGKILL: likely the kernel's OOM killer did (see dmesg), or a person";
   }
   if (
     exit.signal === 'SIGSEGV' ||
@@ -57,17 +51,17 @@ export function exitHint(exit: Exit, cause: KillCause | null, stderrTail: string
 }
 
 const CONNECTION_CLOSED =
-  'the app has closed file descriptor 3 or put another file over it: let it leave descriptors 3 to 5 alone';
+  'the app closed or replaced file descriptor 3; it must not touch descriptors 3 to 5';
 const HEAP_FULL = 'the JavaScript heap was full; raise it with NODE_OPTIONS=--max-old-space-size=<MiB>';
 const OOM_KILLED =
   "the kernel's OOM killer ended a process of this container; give it more memory or fewer workers";
 
-/** Whether a hint says that there was too little memory. */
+/** Whether a hint is about too little memory. */
 export function isMemoryHint(hint: string): boolean {
   return hint === HEAP_FULL || hint === OOM_KILLED;
 }
 
-/** Whether too little memory ended the worker: V8's heap was full, or the kernel killed it to get memory back. */
+/** Whether the worker ended because of too little memory: V8's heap was full, or the OOM killer ended it. */
 export function ranOutOfMemory(
   exit: Exit,
   cause: KillCause | null,
@@ -82,12 +76,12 @@ function isHeapFull(stderrTail: string): boolean {
   return /JavaScript heap out of memory/.test(stderrTail);
 }
 
-/** A worker that we were about to kill may have ended by itself just before. */
+/** Whether the front's kill ended the worker: it may have ended by itself just before. */
 export function isOurs(exit: Exit, cause: KillCause | null): boolean {
   return cause !== null && exit.signal === 'SIGKILL';
 }
 
-/** Processes of this cgroup that the OOM killer has ended so far; null where that cannot be known. */
+/** Reads the number of processes of this cgroup that the OOM killer has ended; null where the kernel does not report it. */
 export function readOomKills(): number | null {
   try {
     const events = readFileSync('/sys/fs/cgroup/memory.events', 'utf8');

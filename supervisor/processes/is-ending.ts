@@ -1,14 +1,14 @@
-/** Whether the kernel is ending a process, which takes it a while if the machine is busy or the process has much memory. */
+/** Tells whether the kernel is ending a process, which takes time if the machine is busy or the process has much memory. */
 import { readFileSync } from 'node:fs';
 
 /** The kernel's `PF_EXITING`, among the flags in `/proc/<pid>/stat`; a thread has it before its files are closed. */
 const EXITING = 0x4;
 
-/** Fields behind the name of the program: state first, flags seventh (proc(5)). */
+/** Positions among the fields behind the name of the program (proc(5)). */
 const STATE = 0;
 const FLAGS = 6;
 
-/** False where that cannot be known: on other systems than Linux. */
+/** Whether the kernel is ending the process; false on systems other than Linux. */
 export function isEnding(pid: number): boolean {
   if (process.platform !== 'linux') return false;
   try {

@@ -1,9 +1,9 @@
 /**
- * No orphans, even when this process is killed with SIGKILL while a worker is inside native code and cannot notice.
+ * Kills the workers if this process dies, even by SIGKILL and while a worker is inside native code and cannot notice.
  *
- * A tiny shell outlives us for a moment: it is started with the process groups that live, reads `+pid` and `-pid` lines,
- * and when the pipe ends it kills the groups still listed. Chosen over a death signal set at spawn (Linux only, needs setpriv, misses the
- * worker's own children) and over a watching thread in each worker (10 MB each, Node only).
+ * A small shell outlives this process for a moment: it is started with the existing process groups, reads `+pid` and `-pid`
+ * lines, and kills the groups still listed when its pipe ends. Chosen over a death signal set at spawn (Linux only, needs
+ * setpriv, misses the worker's own children) and over a watching thread in each worker (10 MB each, Node only).
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 
@@ -23,16 +23,16 @@ exit 0
 `;
 
 /**
- * A guard that somebody killed is replaced at once: no gap. One that dies again and again gets pauses of 1, 2, 4 and
- * 8 s, time for a machine that is out of processes to recover, and then is given up: a shell that cannot run must not
- * cost a process per turn of the event loop for ever, and no worker's life depends on it.
+ * A shell that is killed is replaced at once. If it dies repeatedly, there are pauses of 1, 2, 4 and 8 s, in which a machine
+ * that is out of processes can recover; then no more are started: a shell that cannot run must not cost a process per turn
+ * of the event loop for ever, and no worker depends on it.
  */
 export const FIRST_PAUSE_MS = 1000;
 export const MAX_REPLACEMENTS = 5;
-/** A shell that lived this long works; its death is the first again. Well above all pauses together. */
+/** A shell that lived this long works: its death counts as the first again. Well above the sum of all pauses. */
 export const HEALTHY_MS = 60_000;
 
-/** `groups`: known to the shell from its first moment, as we may be killed in the next one. */
+/** `groups` are arguments of the shell, because this process may be killed before it can write to its pipe. */
 type StartShell = (groups: readonly number[]) => ChildProcess;
 
 export class OrphanGuard {
@@ -46,23 +46,23 @@ export class OrphanGuard {
   readonly #startShell: StartShell;
   #closed = false;
 
-  /** `onMissing` is told once, when there is no shell to guard with and none will be tried again. */
+  /** `onMissing` is called once, when there is no shell and no other will be started. */
   constructor(onMissing: (why: string) => void, startShell: StartShell = startGuardShell) {
     this.#onMissing = onMissing;
     this.#startShell = startShell;
     this.#start();
   }
 
-  /** Remembers a worker's process group. */
+  /** Adds a worker's process group. */
   add(pid: number): void {
     this.#groups.add(pid);
-    this.#tell(`+${pid}`);
+    this.#send(`+${pid}`);
   }
 
-  /** Forgets a group whose leader is gone. */
+  /** Removes a group whose leader is gone. */
   remove(pid: number): void {
     this.#groups.delete(pid);
-    this.#tell(`-${pid}`);
+    this.#send(`-${pid}`);
   }
 
   close(): void {
@@ -85,8 +85,8 @@ export class OrphanGuard {
     shell.on('exit', (code, signal) =>
       this.#onDeath(shell, `the shell keeps ending (${signal ?? `exit code ${code}`})`),
     );
-    // Absent when there was no file descriptor to be had.
-    shell.stdin?.on('error', () => {}); // dead: `exit` says so
+    // stdin is null if the system lacked file descriptors.
+    shell.stdin?.on('error', () => {}); // the shell is dead; `exit` follows
     shell.unref();
     (shell.stdin as { unref?(): void } | null)?.unref?.();
   }
@@ -113,7 +113,7 @@ export class OrphanGuard {
     this.#pause.unref();
   }
 
-  #tell(line: string): void {
+  #send(line: string): void {
     this.#shell?.stdin?.write(`${line}\n`);
   }
 }

@@ -1,10 +1,10 @@
 /**
- * Starts one worker process: frames on fd 3 (from it) and fd 4 (to it), its note of what has begun on fd 5, stdout and stderr piped, stdin empty.
- * Node's own spawn, not execa: a worker wants none of execa's buffering, results and clean-up, and loading it would
- * cost 150 ms of the 500 ms a server needs to its first answer. Programs whose result we wait for are execa's
- * (gpu-discovery.ts).
+ * Starts one worker process: frames on fd 3 (from it) and fd 4 (to it), its begun note on fd 5, stdout and stderr piped,
+ * stdin empty. With Node's own spawn, not execa: a worker needs none of execa's buffering, results and clean-up, and loading
+ * it would cost 150 ms of the 500 ms that a server needs to its first answer. Programs whose result is awaited are run by
+ * execa (gpu-discovery.ts).
  *
- * It leads its own process group: a terminal's Ctrl-C reaches only the front, and the group dies as a whole.
+ * The worker leads its own process group: a terminal's Ctrl-C reaches only the front, and the group dies as a whole.
  */
 import { writeFile } from 'node:fs';
 import type { Socket } from 'node:net';
@@ -17,36 +17,36 @@ import { isEnding } from './is-ending.js';
 import { killGroup } from '../machine/kill-group.js';
 import { inheritedEnv } from '../options/inherited-env.js';
 
-/** Let the kernel pick a worker before the front when memory runs out (0 is normal, 1000 is first). */
+/** Makes the kernel pick a worker before the front when memory runs out (0 is normal, 1000 is first). */
 const OOM_SCORE_ADJ = '500';
 
 export interface WorkerProcess {
   readonly pid: number;
   readonly framesIn: Readable;
   readonly framesOut: Writable;
-  /** Which call has begun; the caller closes it. */
+  /** The note of which call has begun; the caller closes it. */
   readonly begun: BegunFile;
-  /** A sentence on where it hangs, if it has left word of it; else empty. */
+  /** Returns a sentence on where it hangs, if it has written that; else an empty string. */
   stuckAt(): string;
   readonly stdout: Readable;
   readonly stderr: Readable;
-  /** Whether the kernel is ending it; false where that cannot be known. */
+  /** Whether the kernel is ending it; false where the system does not report that. */
   isEnding(): boolean;
   /** Called once, when the process is gone. */
   onExit(callback: (exit: Exit) => void): void;
-  /** Signals the whole group; a group that is gone already is no error. */
+  /** Signals the whole group; no error if it is gone already. */
   kill(signal: 'SIGTERM' | 'SIGKILL'): void;
 }
 
 export interface SpawnOptions {
   /** Program and arguments. */
   readonly command: readonly string[];
-  /** Folder that it starts in; null: this process's. */
+  /** Working directory; null: this process's. */
   readonly cwd: string | null;
   readonly env: Readonly<Record<string, string>>;
-  /** Names of variables of this process that it does not get, beside its secrets. */
+  /** Pattern of variables of this process that the worker does not get, in addition to the server's secrets. */
   readonly withheld: RegExp | null;
-  /** A sentence of what the worker has left behind its note; without it, what it has left is quoted. */
+  /** Makes a sentence of the text that the worker wrote behind its note; by default the text is quoted. */
   readonly stuckAt?: (left: string) => string;
 }
 
@@ -58,7 +58,7 @@ export function spawnWorker(options: SpawnOptions): WorkerProcess {
     cwd: options.cwd ?? undefined,
     env: { ...inheritedEnv(options.withheld), ...options.env },
   });
-  child.on('error', () => {}); // no pid tells the same, at once
+  child.on('error', () => {}); // a missing pid says the same, at once
   const { pid } = child;
   if (pid === undefined) {
     begun.close();
@@ -80,7 +80,7 @@ export function spawnWorker(options: SpawnOptions): WorkerProcess {
 }
 
 function quoted(left: string): string {
-  return left === '' ? '' : `It has left word: ${left.trim()}`;
+  return left === '' ? '' : `Its last message: ${left.trim()}`;
 }
 
 type SpawnPlace = { cwd: string | undefined; env: NodeJS.ProcessEnv };
@@ -100,6 +100,6 @@ function spawnWith(begun: BegunFile, file: string, args: string[], place: SpawnP
 
 function raiseOomScore(pid: number): void {
   if (process.platform !== 'linux') return;
-  // Best effort: the process may be gone, or the file read-only; neither is worth a word.
+  // Best effort: the process may be gone, or the file read-only; neither matters.
   writeFile(`/proc/${pid}/oom_score_adj`, OOM_SCORE_ADJ, () => {});
 }

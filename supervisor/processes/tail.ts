@@ -1,5 +1,4 @@
-/** The last bytes of a stream, for the report of a death. */
-
+/** Keeps the last bytes of a stream, for the report of a death. */
 export class Tail {
   readonly #limitBytes: number;
   #chunks: Buffer[] = [];

@@ -1,4 +1,4 @@
-/** Limits that end together with their owner. */
+/** Timers that their owner can stop all together. */
 import { startLimit, type LimitTimer } from '../machine/limit-timer.js';
 
 export class Timers {

@@ -1,4 +1,4 @@
-/** What the parts of a worker's handle share: its process, its channel, its state, its timers, the notes for its report. */
+/** The core of a worker's handle, which its parts share: process, channel, state, timers, notes for the report of its death. */
 import type { Channel } from '../../protocol/wire/channel.js';
 import type { DeathNotes } from './death-notes.js';
 import type { WorkerProcess } from './spawn-worker.js';
@@ -37,7 +37,7 @@ export class CurrentState {
     return this.#wasReady;
   }
 
-  /** The one place where the state changes. @throws SERVE_PROTOCOL if the event makes no sense in this state */
+  /** Changes the state; nothing else does. @throws SERVE_PROTOCOL if the event makes no sense in this state */
   enter(event: WorkerEvent): void {
     const from = this.#name;
     const to = nextState(from, event);

@@ -1,4 +1,4 @@
-/** The report of a worker's death: facts for the restart policy, words for the log and for `/status`. */
+/** The report of a worker's death, for the restart policy, the log and `/status`. */
 import { describeThrown, type ErrorCode } from '../../protocol/errors.js';
 import type { DeathCause, Exit } from './exit-report.js';
 
@@ -14,7 +14,7 @@ export interface Fatal {
 export interface DyingCall {
   readonly requestId: string;
   readonly route: string;
-  /** Calls of its batch that had no answer either. */
+  /** Number of other calls of its batch without an answer. */
   readonly others: number;
 }
 
@@ -34,11 +34,11 @@ export interface WorkerDeath {
   readonly uptimeMs: number;
   readonly finishedCalls: number;
   readonly stderrTail: readonly string[];
-  /** We asked for it. */
+  /** Whether the front asked for it. */
   readonly wanted: boolean;
 }
 
-/** Text of the error that import or `init` threw, to compare; null if they threw none, or one that may pass by itself. */
+/** Text of the error that import or `init` threw, to compare; null if they threw none, or one that may not repeat. */
 export function thrownAtStart({ during, fatal }: WorkerDeath): string | null {
   if (during !== 'start' || fatal === null || fatal.transient || !LOAD_ERRORS.has(fatal.code)) return null;
   return `${fatal.code}: ${fatal.message}`;
@@ -46,7 +46,7 @@ export function thrownAtStart({ during, fatal }: WorkerDeath): string | null {
 
 const LOAD_ERRORS: ReadonlySet<string> = new Set<ErrorCode>(['SERVE_APP_INVALID', 'SERVE_INIT_FAILED']);
 
-/** The report of a worker for which there was not even a process. */
+/** The report of a worker whose process could not be started. */
 export function neverStarted(cause: unknown): WorkerDeath {
   return {
     pid: 0,

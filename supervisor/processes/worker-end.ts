@@ -1,31 +1,31 @@
 /**
- * How the end of one worker process is recognised: its stream ends and its exit is known, in either order.
+ * Recognises the end of one worker process: its stream ends and its exit is known, in either order.
  *
- * 1. The first sign: no call may go to it from now on. 2. Both signs: it is dead, and all it ever said is read.
- * 3. It is gone when what it printed last is here too. A stranger that holds its streams delays none of this for
- *    long, and a process that has closed its stream and lives on is reported as unreachable.
+ * 1. After the first sign, no call may go to it. 2. After both, it is dead, and all its messages are read. 3. It is gone when
+ *    its last output has arrived too. Another process that holds its streams delays none of this for long, and a worker that
+ *    has closed its stream and lives on is reported as unreachable.
  */
 import type { Exit } from './exit-report.js';
 import type { WorkerProcess } from './spawn-worker.js';
 import type { Timers } from './timers.js';
 
-/** The second sign of a death (stream end, exit) mostly follows the first within a few ms; then it is asked after. */
+/** The exit mostly follows the end of the stream within a few ms; after this time it is checked whether the process lives. */
 const SECOND_SIGN_MS = 25;
 
-/** A stream can outlive its process only if somebody else holds the other end. */
+/** Longest wait for the end of the stream after the exit: it outlives its process only if another process holds it. */
 const STREAM_LINGER_MS = 500;
 
-/** Longest wait for the rest of what a dead worker printed. */
-const LAST_WORDS_MS = 50;
+/** Longest wait for the last output of a dead worker. */
+const LAST_OUTPUT_MS = 50;
 
 export interface WorkerEndListener {
   /** One of the two signs has come: its stream ended, or its exit is known. */
   onSign(): void;
-  /** The process lives, since its death would have shown by now, and can neither speak nor hear. */
+  /** The process lives, but has closed its connection. */
   onUnreachable(): void;
-  /** Everything it ever said is read; once. */
+  /** All its messages are read; called once. */
   onDead(exit: Exit): void;
-  /** Nothing more is to come from it; once, after `onDead`. */
+  /** Nothing more comes from it; called once, after `onDead`. */
   onGone(exit: Exit): void;
 }
 
@@ -37,7 +37,7 @@ export class WorkerEnd {
   #exit: Exit | null = null;
   #isGone = false;
 
-  /** Watches for the exit itself; `timers` are to be stopped once it is gone. */
+  /** Listens for the exit itself; the caller stops `timers` once the worker is gone. */
   constructor(process: WorkerProcess, timers: Timers, listener: WorkerEndListener) {
     this.#process = process;
     this.#timers = timers;
@@ -61,8 +61,8 @@ export class WorkerEnd {
   }
 
   /**
-   * A process that the kernel is ending is dead, and not by our hand, however long its exit takes on a busy machine; the
-   * signal ends what it has started.
+   * A process that the kernel is ending counts as dead by another cause, however long its exit takes on a busy machine; the
+   * signal ends its children.
    */
   #checkReachable(): void {
     if (this.#exit !== null) return;
@@ -77,15 +77,15 @@ export class WorkerEnd {
   #onBothSigns(exit: Exit): void {
     this.#listener.onDead(exit);
     this.#process.kill('SIGKILL'); // its children, if it left any
-    this.#afterLastWords(() => {
+    this.#afterLastOutput(() => {
       if (this.#isGone) return;
       this.#isGone = true;
       this.#listener.onGone(exit);
     });
   }
 
-  /** The worker's last prints arrive with its exit, unless another process holds the pipes or nobody takes our own output. */
-  #afterLastWords(callback: () => void): void {
+  /** The last output of the worker arrives with its exit, unless another process holds the pipes or our own output is blocked. */
+  #afterLastOutput(callback: () => void): void {
     const { stdout, stderr } = this.#process;
     const open = new Set([stdout, stderr].filter(({ closed }) => !closed));
     if (open.size === 0) {
@@ -95,6 +95,6 @@ export class WorkerEnd {
     for (const stream of open) {
       stream.once('close', () => open.delete(stream) && open.size === 0 && callback());
     }
-    this.#timers.start(LAST_WORDS_MS, callback);
+    this.#timers.start(LAST_OUTPUT_MS, callback);
   }
 }

@@ -1,10 +1,10 @@
 /**
- * One worker process seen from the front.
+ * The front's handle of one worker process.
  *
- * 1. Spawned by its slot, it walks from `hello` to `ready`: `worker-start.ts`.
- * 2. Calls are the business of `held-calls.ts`.
- * 3. It goes because it is asked to or killed (`worker-stop.ts`), or dies: `worker-end.ts` tells when it is dead, then
- *    what it held is handed over, and gone, then its death is reported.
+ * 1. A slot spawns it; `worker-start.ts` takes it from `hello` to `ready`.
+ * 2. `held-calls.ts` handles its calls.
+ * 3. It ends because it is asked to or killed (`worker-stop.ts`), or dies. `worker-end.ts` reports when it is dead: then its
+ *    calls are handed back; and when it is gone: then its death is reported.
  */
 import { Channel } from '../../protocol/wire/channel.js';
 import { ServeError, protocolError } from '../../protocol/errors.js';
@@ -36,9 +36,9 @@ export class WorkerHandle implements ReadyWorker {
   readonly #end: WorkerEnd;
   readonly #calls: HeldCalls;
   readonly #webhooks: WorkerWebhooks;
-  /** By the calendar. */
+  /** Calendar time. */
   readonly startedAt = new Date();
-  /** What it did when it fell silent. */
+  /** Its activity when its stream ended. */
   #lastMoment: Moment = { during: 'start', call: null };
 
   /** @throws Error if the program cannot be started */
@@ -58,13 +58,13 @@ export class WorkerHandle implements ReadyWorker {
       onLoaded: (info) => {
         const limits = listener.onLoaded(info);
         this.limits = limits;
-        return limits.toldBatch;
+        return limits.startBatchSize;
       },
       onReady: () => listener.onReady(),
     });
     this.#end = new WorkerEnd(core.process, core.timers, {
       onSign: () => this.#onEndSign(),
-      onUnreachable: () => this.kill('it closed its connection'), // others get its calls once it is dead
+      onUnreachable: () => this.kill('it closed its connection to the server'), // its calls go back once it is dead
       onDead: (exit) => this.#loseCalls(exit),
       onGone: (exit) => this.#becomeGone(exit),
     });
@@ -78,7 +78,7 @@ export class WorkerHandle implements ReadyWorker {
       onMessage: (message, pieces) => this.#onMessage(message, pieces),
       room: (message, bytes) => this.#calls.room(message, bytes),
       onEnd: (error) => this.#onStreamEnd(error),
-      onWriteError: () => {}, // it is dying; its stream still brings what it had to say
+      onWriteError: () => {}, // it is dying; its stream still delivers its last messages
     });
     const state = new CurrentState((...transition) => this.#listener.onTransition(...transition));
     return { process, channel, state, timers: new Timers(), notes };
@@ -97,7 +97,7 @@ export class WorkerHandle implements ReadyWorker {
     return this.#core.state.ms;
   }
 
-  /** Calls it holds, running or sent ahead, abandoned ones included: they keep the worker busy until they end. */
+  /** Number of calls that it holds, running or sent ahead, including abandoned ones: they keep the worker busy until they end. */
   get load(): number {
     return this.#calls.count;
   }
@@ -135,12 +135,12 @@ export class WorkerHandle implements ReadyWorker {
     return this.#core.process.stderr;
   }
 
-  /** Id of the call running now, for prints that do not say whose they are. */
+  /** Looks up the request id of the running call, for output that does not name its call; empty if none runs. */
   lookUpRunningRequestId(): string {
     return this.#calls.lookUpRunning()?.calls[0]?.job.call.requestId ?? '';
   }
 
-  /** When the call running now began, on the monotonic clock; null if none is. */
+  /** Looks up when the running call began, on the monotonic clock; null if none runs. */
   lookUpCallBegan(): number | null {
     return this.#calls.lookUpRunning()?.beganAtMs ?? null;
   }
@@ -150,7 +150,7 @@ export class WorkerHandle implements ReadyWorker {
     return first === null ? 0 : performance.now() - first.beganAtMs;
   }
 
-  /** The limits that hold from now on, for calls that begin and for a start that is under way. */
+  /** Applies to calls that begin from now on and to a start that is under way. */
   set limits(limits: WorkerLimits) {
     this.#calls.limits = limits;
     this.#start.initTimeout = limits.initTimeout;
@@ -182,7 +182,7 @@ export class WorkerHandle implements ReadyWorker {
     for (const { conversation } of this.heldJobs()) conversation?.goAway(why);
   }
 
-  /** Gives it no more calls, and asks it to stop once those it holds have ended, or have had their time. */
+  /** Gives it no more calls, and asks it to stop once the calls that it holds have ended, or their time is over. */
   retire(limits: RetireLimits): void {
     if (!this.#stop.retire(limits)) return;
     this.endConversations(
@@ -196,7 +196,7 @@ export class WorkerHandle implements ReadyWorker {
     this.#stop.stop(limitMs);
   }
 
-  /** SIGKILL to the whole group, at once. The first cause is the one reported. */
+  /** Sends SIGKILL to the whole group, at once. The first cause is reported. */
   kill(cause: KillCause): void {
     this.#stop.kill(cause);
   }
@@ -231,7 +231,7 @@ export class WorkerHandle implements ReadyWorker {
   }
 
   #onStreamEnd(error: ServeError | null): void {
-    // A frame that is cut by the worker's death breaks no rule.
+    // A frame that was cut by the worker's death is no protocol error.
     const wasCut = this.#core.process.framesIn.readableEnded;
     if (error !== null && !wasCut) this.#onBrokenFrames(error);
     this.#lastMoment = this.#describeMoment();
@@ -243,13 +243,13 @@ export class WorkerHandle implements ReadyWorker {
     this.kill('protocol error');
   }
 
-  /** No call may go to it from now on. */
+  /** From now on it gets no calls. */
   #onEndSign(): void {
     const { state } = this.#core;
     if (state.name !== 'gone') state.enter('killRequested');
   }
 
-  /** The calls that it held and did not answer are lost. */
+  /** Hands back the calls that it held and did not answer. */
   #loseCalls(exit: Exit): void {
     const jobs = this.#calls.lose();
     if (jobs.length === 0) return;
@@ -283,7 +283,7 @@ export class WorkerHandle implements ReadyWorker {
     const running = this.#calls.lookUpRunning();
     if (running !== null) {
       const [first, ...others] = running.calls as [HeldCall, ...HeldCall[]];
-      const { requestId, route } = first.job.call; // without the rest, which would stay as long as the report
+      const { requestId, route } = first.job.call; // not the whole call, which would live as long as the report
       return { during: 'call', call: { requestId, route, others: others.length } };
     }
     // A call that it was reading may have killed it as well, though no code of the app ran for it.

@@ -78,7 +78,7 @@ const START_PHASES: Partial<Record<WorkerState, string>> = {
   initializing: 'running init or the example',
 };
 
-/** What a worker in this state does on its way to `ready`, in words for people; null if it is not on the way. */
+/** Describes the activity of a worker on its way to `ready`, for people; null in other states. */
 export function startPhase(state: WorkerState): string | null {
   return START_PHASES[state] ?? null;
 }

@@ -1,4 +1,4 @@
-/** The messages between a worker and its slot, besides calls: limits go down, news comes up. */
+/** The interface between a worker and its slot, besides calls: limits for the worker, events for the slot. */
 import type { ServeError } from '../../protocol/errors.js';
 import type { LoadedInfo, Metric } from '../../protocol/wire/messages.js';
 import type { Job } from '../dispatch/job.js';
@@ -12,28 +12,28 @@ export interface WorkerLimits extends CallLimits {
   readonly initTimeout: NamedLimit;
 }
 
-/** What holds for a worker from now on, once it has loaded its app. */
+/** The limits of a worker once it has loaded its app. */
 export interface LoadedLimits extends WorkerLimits {
-  /** The most calls of a batch, as the worker was told; Infinity if it was not told. */
-  readonly toldBatch: number;
+  /** The most calls of a batch that the start message gave the worker; Infinity if it gave none. */
+  readonly startBatchSize: number;
 }
 
-/** How long a worker that goes may take. */
+/** Time limits for a worker that is retired. */
 export interface RetireLimits {
-  /** How long the calls it holds may take to end. */
+  /** Time for the calls that it holds to end. */
   readonly finishMs: number;
   /** Time between the message that asks it to stop and SIGTERM. */
   readonly graceMs: number;
 }
 
-/** Something that an app has measured, with the requests that it belongs to. */
+/** A metric that an app has sent, with the requests to which it belongs. */
 export interface AppMetric extends Omit<Metric, 'callIds'> {
   readonly requestIds: readonly string[];
 }
 
-/** News for the slot and the dispatcher above. */
+/** Events of a worker, for the slot and the dispatcher. */
 export interface WorkerListener {
-  /** The app is imported. Returns the limits that hold from now on. @throws SERVE_CONFIG if its options are wrong */
+  /** The app is imported. Returns the limits from now on. @throws SERVE_CONFIG if its options are wrong */
   onLoaded(info: LoadedInfo): LoadedLimits;
   onReady(): void;
   onFinished(job: Job, runMs: number | null): void;

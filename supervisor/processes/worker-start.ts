@@ -1,4 +1,4 @@
-/** The way of a worker from its first word to `ready`: `hello`, `start`, `loaded`, `ready`, within the init timeout. */
+/** Takes a worker from its first message to `ready`: `hello`, `start`, `loaded`, `ready`, within the init timeout. */
 import { ServeError, protocolError } from '../../protocol/errors.js';
 import { PROTOCOL_VERSION, type LoadedInfo, type StartSpec } from '../../protocol/wire/messages.js';
 import type { LimitTimer, NamedLimit } from '../machine/limit-timer.js';
@@ -8,7 +8,7 @@ import { startPhase } from './worker-lifecycle.js';
 import type { WorkerStop } from './worker-stop.js';
 
 export interface WorkerStartListener {
-  /** The app is imported. Returns the most calls of a batch, whatever the route. @throws SERVE_CONFIG if its options are wrong */
+  /** The app is imported. Returns the most calls of a batch, for all routes. @throws SERVE_CONFIG if its options are wrong */
   onLoaded(info: LoadedInfo): number;
   onReady(): void;
 }
@@ -55,7 +55,7 @@ export class WorkerStart {
     return Math.max(0, this.#initTimeout.ms - this.uptimeMs);
   }
 
-  /** How long the app took to get ready, as the worker says; 0 before. */
+  /** Time that the app took to get ready, as the worker reports it; 0 before. */
   get initMs(): number {
     return this.#initMs;
   }
@@ -78,7 +78,7 @@ export class WorkerStart {
   onLoaded(info: LoadedInfo): void {
     const { state, notes } = this.#core;
     state.enter('loaded');
-    if (state.name !== 'initializing') return; // asked to stop meanwhile: what it has loaded may be out of date
+    if (state.name !== 'initializing') return; // asked to stop meanwhile: the code that it has loaded may be out of date
     try {
       const most = this.#listener.onLoaded(info);
       this.#maxBatches = new Map(info.routes.map(({ path, maxBatch }) => [path, Math.min(maxBatch, most)]));

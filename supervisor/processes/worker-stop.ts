@@ -1,6 +1,6 @@
 /**
- * How a worker is made to go, one step after the other: it is given nothing more and ends what it holds; it is asked to
- * stop; it gets SIGTERM; its whole group gets SIGKILL.
+ * Stops a worker step by step: it gets no more calls and finishes those that it holds; it is asked to stop; it gets SIGTERM;
+ * its whole group gets SIGKILL.
  */
 import type { Message } from '../../protocol/wire/messages.js';
 import { Deadline } from './deadline.js';
@@ -8,13 +8,13 @@ import type { KillCause } from './exit-report.js';
 import type { WorkerCore } from './worker-core.js';
 import type { RetireLimits } from './worker-listener.js';
 
-/** Between SIGTERM and SIGKILL, and for a worker that said it is finished. */
+/** Time between SIGTERM and SIGKILL, and for a worker that reported a fatal error. */
 export const TERM_GRACE_MS = 1000;
 
 /** Longest part of a drain timeout that is kept for the workers' own shutdown. */
 const WORKER_STOP_RESERVE_MS = 5000;
 
-/** The end of a drain timeout that is kept for the workers' own shutdown. */
+/** The part of a drain timeout that is kept for the workers' own shutdown. */
 export function stopReserveMs(timeoutMs: number): number {
   return Math.min(timeoutMs / 5, WORKER_STOP_RESERVE_MS);
 }
@@ -40,14 +40,14 @@ export class WorkerStop {
     this.#kill = new Deadline(core.timers, () => this.kill('did not stop in time'));
   }
 
-  /** Whether we asked for its end. */
+  /** Whether the front asked for its end. */
   get wanted(): boolean {
     return this.#wanted;
   }
 
   /**
-   * Gives it a time to end the calls that it holds. Asked again while it goes, the earlier limit counts. Returns false if
-   * it is on its way out already.
+   * Gives it time to finish the calls that it holds. If asked again meanwhile, the earlier limit counts. Returns false if it
+   * was retired or asked to stop before.
    */
   retire({ finishMs, graceMs }: RetireLimits): boolean {
     const { state } = this.#core;
@@ -60,15 +60,15 @@ export class WorkerStop {
     return !wasFinishing;
   }
 
-  /** It holds no calls any more, or they have had their time. */
+  /** It holds no calls any more, or their time is over. */
   onFinished(): void {
     if (this.#core.state.name === 'finishing') this.stop(this.#retireGraceMs);
   }
 
   /**
-   * Asks it to stop: a message, SIGTERM after `limitMs`, SIGKILL after another second. Asked again, the earlier limit
-   * counts. One that was never ready has nothing to end, and may be in an `init` that hears no message: it gets SIGTERM at
-   * once.
+   * Asks it to stop: a message, SIGTERM after `limitMs`, SIGKILL after another second. If asked again, the earlier limit
+   * counts. A worker that was never ready has nothing to finish, and may be in an `init` that reads no message: it gets
+   * SIGTERM at once.
    */
   stop(limitMs: number): void {
     const { state, channel } = this.#core;
@@ -89,7 +89,7 @@ export class WorkerStop {
     this.#kill.within(graceMs + TERM_GRACE_MS);
   }
 
-  /** It says that it is finished, and why; it gets a moment to go. */
+  /** It has reported a fatal error; it gets a moment to end. */
   onFatal(message: Message & { type: 'fatal' }): void {
     const { state, notes } = this.#core;
     notes.said(message);
@@ -97,7 +97,7 @@ export class WorkerStop {
     this.#kill.within(TERM_GRACE_MS);
   }
 
-  /** SIGKILL to the whole group, at once. The first cause is the one reported. */
+  /** Sends SIGKILL to the whole group, at once. The first cause is reported. */
   kill(cause: KillCause): void {
     const { state, process, notes } = this.#core;
     if (state.name === 'gone') return;

@@ -1,4 +1,4 @@
-/** Webhooks one worker hands over: their bodies put together, the worker told that they are taken, or how they ended. */
+/** Receives the webhooks of one worker: joins their bodies, and reports to the worker that they are taken, or how they ended. */
 import { BodyAssembler, joinPieces } from '../../protocol/wire/body-assembler.js';
 import type { Channel } from '../../protocol/wire/channel.js';
 import { protocolError } from '../../protocol/errors.js';
@@ -10,7 +10,7 @@ import {
   type WebhookOutcome,
 } from '../../protocol/wire/messages.js';
 
-/** Returns whether it is taken; `onEnd` is called once, later, if so. `body` must not be kept. */
+/** Returns whether the webhook is taken; if so, `onEnd` is called once, later. `body` must not be kept. */
 export type WebhookTaker = (
   order: WebhookOrder,
   body: Buffer,
@@ -21,7 +21,7 @@ export class WorkerWebhooks {
   readonly #channel: Channel;
   readonly #taker: WebhookTaker;
   readonly #bodies = new BodyAssembler<WebhookOrder>();
-  /** The one whose body is not whole: there is at most one, so that what is promised memory is bounded. */
+  /** The webhook whose body is incomplete: at most one, so that memory is bounded. */
   #unfinished: number | null = null;
   #closed = false;
 
@@ -44,7 +44,7 @@ export class WorkerWebhooks {
     return true;
   }
 
-  /** The worker is gone: nobody is told any more. */
+  /** The worker is gone: nothing is reported to it any more. */
   close(): void {
     this.#closed = true;
   }
@@ -64,13 +64,13 @@ export class WorkerWebhooks {
 
   #handOver(order: WebhookOrder, pieces: Buffer[]): void {
     const taken = this.#taker(order, joinPieces(pieces), (end) => {
-      if (order.wait) this.#tell(order.ref, end);
+      if (order.wait) this.#report(order.ref, end);
     });
-    if (!taken) this.#tell(order.ref, 'dropped');
-    else if (!order.wait) this.#tell(order.ref, 'taken');
+    if (!taken) this.#report(order.ref, 'dropped');
+    else if (!order.wait) this.#report(order.ref, 'taken');
   }
 
-  #tell(ref: number, outcome: WebhookOutcome): void {
+  #report(ref: number, outcome: WebhookOutcome): void {
     if (this.#closed) return;
     this.#channel.send({ type: 'webhookDone', ref, outcome });
     this.#channel.flush();

@@ -2,36 +2,36 @@
  * Decides what follows a worker's death: past and death in, decision out. Pure.
  *
  * - Backoff is for starts that fail, never for inputs that kill. A worker that died during a call, or idle with a
- *   call finished (an input may kill a moment after its answer), is replaced at once, every time, whatever was
+ *   call finished (an input may kill a moment after its answer), is replaced at once, every time, whatever happened
  *   before: a client that sends such inputs must not keep the calls of others waiting.
  * - A death before `ready`, or idle with no call finished, is a failed start. Failed starts in a row wait 500 ms,
- *   doubled up to 30 s, times a random 0.5 to 1 so that slots on one device do not move together; more of them than
- *   `restartLimit` give the slot up.
- * - A load error that would repeat gives up at once. Before any worker was ready, so does an error that import or
+ *   doubled up to 30 s, times a random 0.5 to 1, so that slots on one device do not start together; more of them than
+ *   `restartLimit` latch the slot.
+ * - A load error that would repeat latches at once. Before any worker was ready, so does an error that import or
  *   `init` threw twice in a row, unless the network or a scarce resource was to blame.
  */
 
 export interface Death {
-  /** What the worker was doing when it died. */
+  /** The activity of the worker when it died. */
   readonly during: 'start' | 'idle' | 'call';
   readonly finishedCalls: number;
-  /** Whether the next worker would die of the same. */
+  /** Whether the next worker would die of the same cause. */
   readonly permanent: boolean;
-  /** Text of the error that import or `init` threw, to compare; null if they threw none, or one that may pass by itself. */
+  /** Text of the error that import or `init` threw, to compare; null if they threw none, or one that may not repeat. */
   readonly thrown: string | null;
 }
 
 export interface SlotHistory {
   /** Failed starts in a row: no worker between them finished a call or died during one. */
   readonly failedStarts: number;
-  /** What the last of them threw; see {@link Death.thrown}. */
+  /** {@link Death.thrown} of the last of them. */
   readonly thrown: string | null;
 }
 
 export interface RestartRules {
-  /** Failed starts in a row that are forgiven. */
+  /** Failed starts in a row after which a worker is started again. */
   readonly restartLimit: number;
-  /** A worker with the present code was ready before, in whatever slot. */
+  /** Whether a worker with the present code was ready before, in any slot. */
   readonly everReady: boolean;
 }
 

@@ -1,17 +1,16 @@
 /**
- * Decides which slot may start a worker now, over all models of a server: one at a time per GPU, because memory peaks
- * during init, and a cap over all devices. CPU workers are only under the cap.
+ * Decides which slot may start a worker now, among all models of a server: one at a time per GPU, because memory peaks
+ * during init, and at most `cap` on all devices. On the CPU only the cap counts.
  *
- * A model whose workers do not start must not keep those of others waiting: starts after a failed one go last and have
- * half of the cap at most (one turn, if the cap is 1). Before them, models take turns; within one, first come is first
- * served.
+ * A model whose workers fail to start must not delay others: starts after a failed one go last and use at most half of the
+ * cap (one turn, if the cap is 1). Before them, models take turns; within a model, first come is first served.
  */
 
-/** A start that wants its turn. */
+/** A start that waits for its turn. */
 export interface Start {
   readonly device: string;
   readonly model: string;
-  /** The start before it in this slot failed. */
+  /** Whether the previous start in this slot failed. */
   readonly isRetry: boolean;
 }
 
@@ -22,14 +21,14 @@ interface Entry extends Start {
 export class SpawnGate {
   readonly #cap: number;
   readonly #running = new Set<Entry>();
-  /** In the order in which they came. */
+  /** In the order of arrival. */
   #waiting: Entry[] = [];
 
   constructor(cap: number) {
     this.#cap = cap;
   }
 
-  /** Calls `go` when the turn of this start has come; at once if it may. Returns how to withdraw or to leave: call it once. */
+  /** Calls `go` when it is the turn of this start, possibly at once. Returns a function that withdraws it or ends its turn: call it once. */
   enter(start: Start, go: () => void): () => void {
     const entry: Entry = { ...start, go };
     this.#waiting.push(entry);
@@ -76,7 +75,7 @@ export class SpawnGate {
   }
 }
 
-/** How many starts after a failed one may be under way at a time. */
+/** Most starts after a failed one that may be under way at a time. */
 export function maxRetries(cap: number): number {
   return Math.max(1, Math.floor(cap / 2));
 }

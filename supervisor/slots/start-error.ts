@@ -1,14 +1,14 @@
-/** A worker's death before it was ready, as an error for whoever waits for the worker. */
+/** Turns the death of a worker into an error: for requests that wait for it, and for a slot that latches. */
 import { ServeError } from '../../protocol/errors.js';
 import { isMemoryHint } from '../processes/exit-report.js';
 import type { WorkerDeath } from '../processes/worker-death.js';
 
-/** Why a worker could not start: what it said of itself, or how it died. */
+/** The error of a worker that could not start: the reason that it sent, or how it died. */
 export function startError(death: WorkerDeath): ServeError {
   return latchError(death, true);
 }
 
-/** Why the slot is given up: what its last worker said of itself, or how it died. */
+/** The error of a slot that latches: the reason that its last worker sent, or how it died. `repeats`: the next one would die of the same. */
 export function latchError(death: WorkerDeath, repeats: boolean): ServeError {
   const detail = death.fatal?.message ?? (death.hint === '' ? death.how : `${death.how}; ${death.hint}`);
   const kind = lackedMemory(death) ? 'out-of-memory' : '';
@@ -17,7 +17,7 @@ export function latchError(death: WorkerDeath, repeats: boolean): ServeError {
   return new ServeError(isInit ? 'SERVE_INIT_FAILED' : 'SERVE_APP_INVALID', undefined, { detail, kind });
 }
 
-/** How runtimes say that there was no memory: by a text, by the name of the class, or by that of a library and its words. */
+/** Errors of runtimes and libraries that mean too little memory. */
 const NO_MEMORY =
   /Array buffer allocation failed| raised: (?:[\w.]*MemoryError\b|RuntimeError: CUDA out of memory\b)/;
 

@@ -50,7 +50,7 @@ withEachRuntime(({ app, batchFunction, language }) => {
   test('an app that takes no batches is told so when a batch size is asked for', LIMIT, async (t) => {
     const server = await startServer(app('answers'), { t, args: ['--batch-size', '8'] });
     await server.untilPrinted(
-      new RegExp(`WARN: --batch-size is 8, and no route takes batches: .*\\b${batchFunction}\\b`),
+      new RegExp(`WARN: --batch-size is 8, but no route takes batches: .*\\b${batchFunction}\\b`),
     );
     await server.stop();
   });

@@ -40,11 +40,11 @@ def inference(act):
   },
 };
 
-const CLOSED_3 = /closed file descriptor 3(?:, through which it speaks| or put another file over it)/;
+const CLOSED_3 = /closed (?:or replaced )?file descriptor 3(?:, through which it speaks|; it must not touch)/;
 const CLOSED_4 = /the app has closed file descriptor 4, through which it speaks/;
 /** Which of them is missed first is chance. */
-const CLOSED_ALL = /closed file descriptor [34]/;
-const OTHER_3 = /closed file descriptor 3 or put another file over it/;
+const CLOSED_ALL = /closed (?:or replaced )?file descriptor [34]/;
+const OTHER_3 = /closed or replaced file descriptor 3/;
 const OTHER_4 = /the app has put another file over file descriptor 4, through/;
 
 /** What an app does, and what it is told. */

@@ -224,7 +224,7 @@ withEachRuntime(({ app, language }) => {
     const args = ['--log-format', format, '--init-timeout', '2m'];
     const server = await startServer(app('works'), { t, env: cues.env, args });
     await server.untilPrinted(
-      /still starting: worker 0 running init or the example for \d+ s \(each has 2 min, --init-timeout\)/,
+      /still starting: worker 0 running init or the example for \d+ s \(limit for each: 2 min, --init-timeout\)/,
     );
     cues.give('init may end');
     assert.equal((await ask(server, {})).status, 200);

@@ -37,7 +37,7 @@ const ROWS: Readonly<Record<string, Row>> = {
     how: 'signal SIGABRT',
     hint: /--max-old-space-size/,
   },
-  'SIGKILL from nobody here': {
+  'a SIGKILL that the server did not send': {
     exit: KILLED,
     how: 'signal SIGKILL',
     hint: /likely the kernel's OOM killer.*or a person/,
@@ -56,9 +56,9 @@ const ROWS: Readonly<Record<string, Row>> = {
   },
   'a kill of ours because it had lost its connection': {
     exit: KILLED,
-    cause: 'it closed its connection',
-    how: 'killed by the server: it closed its connection',
-    hint: /^the app has closed file descriptor 3 or put another file over it/,
+    cause: 'it closed its connection to the server',
+    how: 'killed by the server: it closed its connection to the server',
+    hint: /^the app closed or replaced file descriptor 3/,
   },
   'an exit of its own just before our kill': {
     exit: { code: 1, signal: null },
@@ -68,7 +68,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   },
   'a crash of its own just before our kill': {
     exit: { code: null, signal: 'SIGSEGV' },
-    cause: 'it closed its connection',
+    cause: 'it closed its connection to the server',
     how: 'signal SIGSEGV',
     hint: /native code/,
   },
